@@ -1,0 +1,74 @@
+/* App: what the commands share. Only this room prints. */
+#ifndef HC_APP_APP_H
+#define HC_APP_APP_H
+
+#include "pipeline/run.h"
+
+/* Options of every command that runs a chain. */
+typedef struct HcCommon {
+    const char *device;
+    int64_t threads;
+    uint64_t memory, device_memory;
+    bool overwrite, quiet;
+    int32_t progress;
+    const char *record;
+} HcCommon;
+
+extern const HcOption hc_common_options[];
+
+/* A command: words are those behind its name. Returns the exit status; a failure is in err. */
+typedef HcStatus (*HcCommandBody)(int32_t word_count, const char *const *words, HcError *err);
+
+typedef struct HcCommand {
+    const char *name;
+    HcCommandBody body; /* NULL: a heading of the help */
+    const char *usage, *summary;
+} HcCommand;
+
+extern const HcCommand hc_commands[];
+
+HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_version(int32_t word_count, const char *const *words, HcError *err);
+/* A stage as a command: read ! STAGE ! write. */
+HcStatus hc_command_stage(const HcStageClass *class, int32_t word_count, const char *const *words, HcError *err);
+
+/* Whether --help or -h is among the words (before a bare --). */
+bool hc_asks_for_help(int32_t word_count, const char *const *words);
+
+/* Prints the help of a stage to standard output. */
+void hc_print_stage_help(const HcStageClass *class);
+
+/* The chain of the words of run or plan: steps, one quoted text, or a file. */
+HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
+                       HcChain **chain, HcError *err) HC_MUST_CHECK;
+
+/* Runs a parsed chain by the common options: device, progress, notes, summary. */
+HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) HC_MUST_CHECK;
+
+/* The command line as it was typed, for records. */
+void hc_set_command_line(int argc, char **argv);
+const char *hc_command_line(void);
+
+/* Opens the backend that --device names (auto, cpu, gpu, gpu:N); closed by its own close. `reason` is filled with
+ * why auto did not take a GPU, or is empty. */
+HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size, HcError *err)
+    HC_MUST_CHECK;
+
+/* Progress on standard error; user is an HcProgressShow. */
+typedef struct HcProgressShow {
+    int32_t style; /* as in hc_progress_words */
+    double last;   /* time of the last output [s] */
+    int32_t last_tenth, last_pass;
+    bool line_open;
+} HcProgressShow;
+
+extern const char *const hc_progress_words[]; /* auto, bar, plain, json, none */
+void hc_progress_start(HcProgressShow *show, int32_t style, bool quiet);
+void hc_progress_tell(const HcProgress *progress, void *user);
+void hc_progress_end(HcProgressShow *show);
+
+#endif

@@ -1,0 +1,211 @@
+/* info and version: what a file holds, what hcube is made of. */
+#include "app/app.h"
+#include "core/version.h"
+#include "cpu/cpu.h"
+#include "io/libraries.h"
+#include "io/reader.h"
+#include "pipeline/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct InfoParams {
+    const char *path;
+    bool json, bands;
+} InfoParams;
+
+static const HcOption info_options[] = {
+    {.name = "path", .kind = HC_OPTION_TEXT, .offset = offsetof(InfoParams, path), .value = "SCENE",
+     .positional = true, .required = true, .help = "an ENVI header or data file, or anything that GDAL opens"},
+    {.name = "json", .kind = HC_OPTION_FLAG, .offset = offsetof(InfoParams, json), .help = "as JSON"},
+    {.name = "bands", .kind = HC_OPTION_FLAG, .offset = offsetof(InfoParams, bands),
+     .help = "list every band: number, centre, width, bad or not, name"},
+    {0}};
+
+static int32_t count_bad(const HcScene *scene) {
+    int32_t bad = 0;
+    for (int32_t b = 0; scene->bad != NULL && b < scene->bands; b++) {
+        bad += scene->bad[b] != 0;
+    }
+    return bad;
+}
+
+static void print_place(const HcScene *scene) {
+    const HcPlace *place = &scene->place;
+    char *name = place->crs != NULL ? hc_io_crs_name(place->crs) : NULL;
+    printf("%-12s %s\n", "crs", name != NULL ? name : "none");
+    free(name);
+    if (place->has_transform) {
+        const double *t = place->transform;
+        if (t[2] == 0 && t[4] == 0) {
+            printf("%-12s upper left %.10g, %.10g; pixel %.10g x %.10g\n", "place", t[0], t[3], t[1], t[5]);
+        } else {
+            printf("%-12s upper left %.10g, %.10g; steps (%.10g, %.10g) a sample, (%.10g, %.10g) a line\n", "place",
+                   t[0], t[3], t[1], t[4], t[2], t[5]);
+        }
+    }
+}
+
+static void print_wavelengths(const HcScene *scene) {
+    if (scene->wavelength == NULL) {
+        printf("%-12s none\n", "wavelengths");
+        return;
+    }
+    double low = scene->wavelength[0];
+    double high = low;
+    bool rising = true;
+    for (int32_t b = 1; b < scene->bands; b++) {
+        rising = rising && scene->wavelength[b] > scene->wavelength[b - 1];
+        low = scene->wavelength[b] < low ? scene->wavelength[b] : low;
+        high = scene->wavelength[b] > high ? scene->wavelength[b] : high;
+    }
+    printf("%-12s %.2f to %.2f nm%s%s\n", "wavelengths", low, high, rising ? "" : ", not in rising order",
+           scene->fwhm != NULL ? ", widths given" : "");
+}
+
+static void print_bands(const HcScene *scene) {
+    printf("\n%6s %10s %8s %4s  %s\n", "band", "centre/nm", "fwhm/nm", "bad", "name");
+    for (int32_t b = 0; b < scene->bands; b++) {
+        char centre[32] = "-";
+        char width[32] = "-";
+        if (scene->wavelength != NULL) {
+            snprintf(centre, sizeof centre, "%.2f", scene->wavelength[b]);
+        }
+        if (scene->fwhm != NULL) {
+            snprintf(width, sizeof width, "%.2f", scene->fwhm[b]);
+        }
+        printf("%6d %10s %8s %4s  %s\n", b + 1, centre, width, scene->bad != NULL && scene->bad[b] ? "bad" : "",
+               scene->band_name != NULL && scene->band_name[b] != NULL ? scene->band_name[b] : "");
+    }
+}
+
+static void print_info(const HcReader *reader, bool bands) {
+    const HcScene *scene = hc_reader_scene(reader);
+    char size[32];
+    int64_t bytes = 0;
+    int64_t modified = 0;
+    hc_reader_identity(reader, &bytes, &modified);
+    printf("%-12s %s (%s, read: %s)\n", "file", hc_reader_path(reader),
+           hc_text_bytes(size, sizeof size, (double)bytes), hc_reader_method(reader));
+    printf("%-12s %lld lines x %lld samples x %d bands of %s\n", "size", (long long)scene->lines,
+           (long long)scene->samples, scene->bands, hc_type_name(scene->type));
+    print_wavelengths(scene);
+    printf("%-12s %d of %d\n", "bad bands", count_bad(scene), scene->bands);
+    if (scene->has_nodata) {
+        printf("%-12s %.10g\n", "nodata", scene->nodata);
+    } else {
+        printf("%-12s none\n", "nodata");
+    }
+    print_place(scene);
+    if (scene->has_default_bands) {
+        printf("%-12s %d, %d, %d (red, green, blue)\n", "colours", scene->default_bands[0] + 1,
+               scene->default_bands[1] + 1, scene->default_bands[2] + 1);
+    }
+    if (scene->description != NULL) {
+        printf("%-12s %s\n", "description", scene->description);
+    }
+    if (hc_reader_note(reader) != NULL) {
+        printf("%-12s %s\n", "note", hc_reader_note(reader));
+    }
+    if (bands) {
+        print_bands(scene);
+    }
+}
+
+static HcStatus print_info_json(const HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcScene *scene = hc_reader_scene(reader);
+    int64_t bytes = 0;
+    int64_t modified = 0;
+    char *text = NULL;
+    cJSON *json = cJSON_CreateObject();
+    hc_reader_identity(reader, &bytes, &modified);
+    cJSON_AddStringToObject(json, "file", hc_reader_path(reader));
+    cJSON_AddStringToObject(json, "method", hc_reader_method(reader));
+    cJSON_AddNumberToObject(json, "bytes", (double)bytes);
+    cJSON_AddNumberToObject(json, "modified", (double)modified);
+    cJSON_AddNumberToObject(json, "lines", (double)scene->lines);
+    cJSON_AddNumberToObject(json, "samples", (double)scene->samples);
+    cJSON_AddStringToObject(json, "type", hc_type_name(scene->type));
+    HC_TRY(hc_json_add_bands(json, scene, err));
+    if (scene->bad != NULL) {
+        cJSON *bad = cJSON_AddArrayToObject(json, "bad_bands_from_1");
+        for (int32_t b = 0; b < scene->bands; b++) {
+            if (scene->bad[b]) {
+                cJSON_AddItemToArray(bad, cJSON_CreateNumber(b + 1));
+            }
+        }
+    }
+    if (scene->place.crs != NULL) {
+        cJSON_AddStringToObject(json, "crs_wkt", scene->place.crs);
+    }
+    if (scene->place.has_transform) {
+        HC_TRY(hc_json_add_doubles(json, "geotransform", scene->place.transform, 6, err));
+    }
+    if (scene->has_default_bands) {
+        int32_t colours[3];
+        for (int c = 0; c < 3; c++) {
+            colours[c] = scene->default_bands[c] + 1;
+        }
+        HC_TRY(hc_json_add_ints(json, "default_bands_from_1", colours, 3, err));
+    }
+    if (scene->description != NULL) {
+        cJSON_AddStringToObject(json, "description", scene->description);
+    }
+    if (hc_reader_note(reader) != NULL) {
+        cJSON_AddStringToObject(json, "note", hc_reader_note(reader));
+    }
+    text = cJSON_Print(json);
+    if (text == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the JSON"));
+    }
+    printf("%s\n", text);
+done:
+    cJSON_free(text);
+    cJSON_Delete(json);
+    return status;
+}
+
+HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    InfoParams params;
+    HcReader *reader = NULL;
+    HcReaderOptions how = {0};
+    if (hc_asks_for_help(word_count, words)) {
+        HcText text = {0};
+        hc_options_help(info_options, &text);
+        printf("hcube info SCENE: what a scene file holds\n\nOptions\n%s", text.data != NULL ? text.data : "");
+        hc_text_clear(&text);
+        return HC_OK;
+    }
+    hc_options_reset(info_options, &params);
+    HcOptionSet set = {info_options, &params};
+    HC_TRY(hc_options_parse("info", &set, 1, words, word_count, err));
+    HC_TRY(hc_reader_open(&reader, params.path, &how, err));
+    if (params.json) {
+        HC_TRY(print_info_json(reader, err));
+    } else {
+        print_info(reader, params.bands);
+    }
+done:
+    hc_reader_close(reader);
+    return status;
+}
+
+HcStatus hc_command_version(int32_t word_count, const char *const *words, HcError *err) {
+    if (hc_asks_for_help(word_count, words)) {
+        printf("hcube version: versions of hcube and its libraries\n");
+        return HC_OK;
+    }
+    if (word_count > 0) {
+        return hc_fail(err, HC_E_USAGE, "version: %s: takes no words", words[0]);
+    }
+    HcText text = {0};
+    hc_io_libraries(&text);
+    hc_cpu_libraries(&text);
+    printf("hcube %s\n%scJSON %s\ncompiler %s\n", hc_version(), text.data != NULL ? text.data : "", cJSON_Version(),
+           __VERSION__);
+    hc_text_clear(&text);
+    return HC_OK;
+}

@@ -1,0 +1,185 @@
+/* run, plan, and every stage as a command. */
+#include "app/app.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_table(const char *heading, const HcOption *table) {
+    HcText text = {0};
+    hc_options_help(table, &text);
+    if (text.data != NULL) {
+        printf("\n%s\n%s", heading, text.data);
+    }
+    hc_text_clear(&text);
+}
+
+static void print_chain_help(const char *name) {
+    printf("hcube %s [OPTION...] read SCENE ! STAGE [OPTION...] ! ... ! write OUTPUT\n"
+           "hcube %s 'read SCENE ! ... ! write OUTPUT'\n"
+           "hcube %s chain.hcube --set scene=SCENE\n\n"
+           "Steps are separated by ! (a leading one is allowed); hcube stages lists them. A chain file holds the same\n"
+           "text over several lines, with # comments and {name} placeholders that --set name=value fills.\n",
+           name, name, name);
+    print_table("Options", hc_common_options);
+}
+
+HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCommon common;
+    HcChain *chain = NULL;
+    if (word_count > 0 && hc_asks_for_help(1, words)) {
+        print_chain_help("run");
+        return HC_OK;
+    }
+    HC_TRY(hc_read_chain("run", word_count, words, &common, &chain, err));
+    HC_TRY(hc_run_command(chain, &common, err));
+done:
+    return status;
+}
+
+/* "uint16, 100 lines x 100 samples x 60 bands" */
+static void print_scene(const HcScene *scene, bool with_type) {
+    if (with_type) {
+        printf("%s, ", hc_type_name(scene->type));
+    }
+    printf("%lld lines x %lld samples x %d bands", (long long)scene->lines, (long long)scene->samples, scene->bands);
+    if (scene->wavelength != NULL) {
+        double low = scene->wavelength[0];
+        double high = low;
+        for (int32_t b = 1; b < scene->bands; b++) {
+            low = scene->wavelength[b] < low ? scene->wavelength[b] : low;
+            high = scene->wavelength[b] > high ? scene->wavelength[b] : high;
+        }
+        printf(", %.0f to %.0f nm", low, high);
+    }
+}
+
+static void print_plan(const HcChain *chain, const HcRunReport *report) {
+    char text[3][32];
+    for (int32_t s = 0; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        printf("%2d. %-8s ", s + 1, stage->class->name);
+        print_scene(&stage->out, s == 0);
+        if (stage->needs.observes) {
+            printf("; sees the whole scene first");
+        }
+        if (stage->needs.halo > 0) {
+            printf("; needs %d line%s of context", stage->needs.halo, stage->needs.halo == 1 ? "" : "s");
+        }
+        printf("\n");
+    }
+    printf("passes   %d (%s)\n", report->passes,
+           report->passes == 1   ? "the scene is read once"
+           : report->resident    ? "the scene is read once and kept in memory"
+                                 : "the scene is read again for each pass");
+    printf("blocks   %lld of %d lines\n", (long long)report->blocks, report->block_lines);
+    printf("memory   %s of the host, %s of that (or of the device) for computing\n",
+           hc_text_bytes(text[0], sizeof text[0], (double)report->host_bytes),
+           hc_text_bytes(text[1], sizeof text[1], (double)report->device_bytes));
+    printf("scene    %s\n", hc_text_bytes(text[2], sizeof text[2], (double)report->raw_bytes));
+    for (int32_t n = 0; n < chain->note_count; n++) {
+        printf("note     %s\n", chain->notes[n]);
+    }
+}
+
+HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCommon common;
+    HcChain *chain = NULL;
+    HcCompute *compute = NULL;
+    HcRunReport report;
+    char reason[256];
+    if (word_count > 0 && hc_asks_for_help(1, words)) {
+        print_chain_help("plan");
+        return HC_OK;
+    }
+    HC_TRY(hc_read_chain("plan", word_count, words, &common, &chain, err));
+    HC_TRY(hc_backend_open(&common, &compute, reason, sizeof reason, err));
+    HcRunSettings settings = {.memory = common.memory, .device_memory = common.device_memory};
+    HC_TRY(hc_run_plan(chain, compute, &settings, &report, err));
+    print_plan(chain, &report);
+done:
+    hc_chain_free(chain);
+    if (compute != NULL) {
+        compute->ops->close(compute);
+    }
+    return status;
+}
+
+/* Words of the usage line for the positional options of a table. */
+static void print_positional(const HcOption *table) {
+    for (; table->name != NULL; table++) {
+        if (table->positional) {
+            printf(table->required ? " %s" : " [%s]", table->value);
+        }
+    }
+}
+
+void hc_print_stage_help(const HcStageClass *class) {
+    printf("%s: %s\n\n  step     %s", class->name, class->summary, class->name);
+    print_positional(class->options);
+    printf(" [OPTION...]\n  command  hcube %s SCENE", class->name);
+    if (class->role != HC_ROLE_SOURCE) {
+        print_positional(class->options);
+    }
+    printf("%s [OPTION...]\n", class->role == HC_ROLE_SINK ? "" : " OUTPUT");
+    print_table("Options", class->options);
+    if (class->cite != NULL) {
+        printf("\nReference: %s\n", class->cite);
+    }
+}
+
+HcStatus hc_command_stage(const HcStageClass *class, int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCommon common;
+    HcChain *chain = NULL;
+    if (hc_asks_for_help(word_count, words)) {
+        hc_print_stage_help(class);
+        if (class->role != HC_ROLE_SOURCE) {
+            print_table("Options of reading", hc_stage_find("read")->options);
+        }
+        if (class->role != HC_ROLE_SINK) {
+            print_table("Options of writing", hc_stage_find("write")->options);
+        }
+        print_table("Options of every run", hc_common_options);
+        return HC_OK;
+    }
+    hc_options_reset(hc_common_options, &common);
+    HcOptionSet set = {hc_common_options, &common};
+    HC_TRY(hc_chain_for_stage(&chain, class, words, word_count, &set, err));
+    HC_TRY(hc_run_command(chain, &common, err));
+done:
+    return status;
+}
+
+HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err) {
+    if (hc_asks_for_help(word_count, words)) {
+        printf("hcube stages [NAME]: the stages, or the options of one\n");
+        return HC_OK;
+    }
+    if (word_count > 1) {
+        return hc_fail(err, HC_E_USAGE, "stages: %s: one word too many", words[1]);
+    }
+    if (word_count == 1) {
+        const char *names[64];
+        size_t count = 0;
+        for (; hc_stage_list[count] != NULL && count < 63; count++) {
+            names[count] = hc_stage_list[count]->name;
+        }
+        names[count] = NULL;
+        const HcStageClass *class = hc_stage_find(words[0]);
+        const char *nearest = hc_text_nearest(words[0], names);
+        if (class == NULL) {
+            return hc_fail(err, HC_E_USAGE, "%s: unknown stage%s%s%s", words[0],
+                           nearest != NULL ? ", did you mean " : "", nearest != NULL ? nearest : "",
+                           nearest != NULL ? "?" : "");
+        }
+        hc_print_stage_help(class);
+        return HC_OK;
+    }
+    for (int i = 0; hc_stage_list[i] != NULL; i++) {
+        printf("%-10s %s\n", hc_stage_list[i]->name, hc_stage_list[i]->summary);
+    }
+    return HC_OK;
+}

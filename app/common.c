@@ -1,0 +1,220 @@
+#include "app/app.h"
+#include "io/file.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const HcOption hc_common_options[] = {
+    {.name = "device", .kind = HC_OPTION_TEXT, .offset = offsetof(HcCommon, device), .value = "auto|cpu|gpu|gpu:N",
+     .standard = "auto", .help = "what computes (see: hcube devices)"},
+    {.name = "threads", .kind = HC_OPTION_INT, .offset = offsetof(HcCommon, threads), .value = "COUNT", .minimum = 1,
+     .maximum = 4096, .help = "threads that compute; else one a processor"},
+    {.name = "memory", .kind = HC_OPTION_SIZE, .offset = offsetof(HcCommon, memory), .value = "SIZE",
+     .help = "most memory to use, like 400M or 4G; else 3/4 of what is free"},
+    {.name = "device-memory", .kind = HC_OPTION_SIZE, .offset = offsetof(HcCommon, device_memory), .value = "SIZE",
+     .help = "most memory of a GPU to use; else what is free"},
+    {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(HcCommon, overwrite),
+     .help = "outputs may replace existing files"},
+    {.name = "quiet", .letter = 'q', .kind = HC_OPTION_FLAG, .offset = offsetof(HcCommon, quiet),
+     .help = "print nothing but errors"},
+    {.name = "progress", .kind = HC_OPTION_CHOICE, .offset = offsetof(HcCommon, progress),
+     .choices = hc_progress_words, .standard = "auto", .help = "progress on standard error; a bar on terminals only"},
+    {.name = "record", .kind = HC_OPTION_TEXT, .offset = offsetof(HcCommon, record), .value = "FILE|none",
+     .help = "one record there, or none; else OUTPUT.hcube.json beside each output"},
+    {0}};
+
+static char *command_line;
+
+void hc_set_command_line(int argc, char **argv) {
+    HcText text = {0};
+    hc_text_add(&text, "hcube");
+    for (int a = 1; a < argc; a++) {
+        hc_text_add(&text, " ");
+        hc_word_print(argv[a], &text);
+    }
+    command_line = hc_text_take(&text);
+}
+
+const char *hc_command_line(void) {
+    return command_line;
+}
+
+bool hc_asks_for_help(int32_t word_count, const char *const *words) {
+    for (int32_t w = 0; w < word_count && strcmp(words[w], "--") != 0; w++) {
+        if (strcmp(words[w], "--help") == 0 || strcmp(words[w], "-h") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Options of run and plan that stand before the first step. */
+typedef struct Leading {
+    HcOptionList set;
+} Leading;
+
+static const HcOption leading_options[] = {
+    {.name = "set", .kind = HC_OPTION_LIST, .offset = offsetof(Leading, set), .value = "NAME=VALUE",
+     .help = "fills {NAME} in a chain file or quoted chain; may be repeated"},
+    {0}};
+
+static bool is_file(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+/* One word: a file, or a quoted chain. */
+static HcStatus read_text(const char *word, char **text, const char **where, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t bytes = 0;
+    bool looks_like_file = hc_text_ends_with(word, ".hcube") || (strpbrk(word, " !") == NULL && is_file(word));
+    if (looks_like_file) {
+        HC_TRY(hc_file_read(word, 1 << 20, text, &bytes, err));
+        *where = word;
+    } else {
+        *where = "the chain";
+        if ((*text = strdup(word)) == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(word), "the chain"));
+        }
+    }
+done:
+    return status;
+}
+
+HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
+                       HcChain **chain, HcError *err) {
+    HcStatus status = HC_OK;
+    Leading leading;
+    char *text = NULL;
+    char *filled = NULL;
+    char **split = NULL;
+    int32_t split_count = 0;
+    hc_options_reset(hc_common_options, common);
+    hc_options_reset(leading_options, &leading);
+    HcOptionSet sets[2] = {{hc_common_options, common}, {leading_options, &leading}};
+    int32_t first = hc_options_leading(sets, 2, words, word_count);
+    HC_TRY(hc_options_parse(who, sets, 2, words, first, err));
+    words += first;
+    word_count -= first;
+    if (word_count == 0) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "%s: no chain given (hcube %s read SCENE ! ... ! write OUTPUT)", who, who));
+    }
+    /* A file or a quoted chain may be followed by options, as steps may. */
+    bool is_text = hc_stage_find(words[0]) == NULL && strcmp(words[0], "!") != 0 &&
+                   (word_count == 1 || words[1][0] == '-');
+    if (is_text && (strpbrk(words[0], " !") != NULL || hc_text_ends_with(words[0], ".hcube") || is_file(words[0]))) {
+        const char *where = NULL;
+        HC_TRY(hc_options_parse(who, sets, 2, words + 1, word_count - 1, err));
+        HC_TRY(read_text(words[0], &text, &where, err));
+        HC_TRY(hc_words_fill(text, where, &leading.set, &filled, err));
+        HC_TRY(hc_words_split(filled, where, &split, &split_count, err));
+        HC_TRY(hc_chain_parse(chain, (const char *const *)split, split_count, &sets[0], err));
+    } else {
+        if (leading.set.count > 0) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --set %s: fills a chain file or a quoted chain only", who,
+                           leading.set.item[0]));
+        }
+        HC_TRY(hc_chain_parse(chain, words, word_count, &sets[0], err));
+    }
+    (*chain)->overwrite = common->overwrite;
+done:
+    hc_words_free(split, split_count);
+    free(text);
+    free(filled);
+    return status;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) {
+    interrupted = number;
+    /* A second Ctrl-C ends the program at once. */
+    signal(number, SIG_DFL);
+}
+
+static void catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+static void print_notes(const HcChain *chain, const char *reason) {
+    for (int32_t n = 0; n < chain->note_count; n++) {
+        fprintf(stderr, "note: %s\n", chain->notes[n]);
+    }
+    if (*reason != '\0') {
+        fprintf(stderr, "note: computing on the CPU (%s)\n", reason);
+    }
+}
+
+static void print_masked(const HcRunReport *report) {
+    const int64_t *masked = report->masked;
+    int64_t all = masked[HC_MASK_USER] + masked[HC_MASK_NODATA] + masked[HC_MASK_NAN];
+    if (all > 0) {
+        fprintf(stderr, "masked: %lld of %lld pixels (%lld by the mask, %lld nodata, %lld not finite)\n",
+                (long long)all, (long long)report->pixels, (long long)masked[HC_MASK_USER],
+                (long long)masked[HC_MASK_NODATA], (long long)masked[HC_MASK_NAN]);
+    }
+}
+
+/* What the run waited for most. */
+static const char *limit_of(const HcRunReport *report) {
+    if (report->seconds_wait_read > 0.5 * report->seconds) {
+        return "reading";
+    }
+    return report->seconds_wait_write > 0.5 * report->seconds ? "writing" : "computing";
+}
+
+static void print_summary(const HcChain *chain, const HcRunReport *report) {
+    char peak[32];
+    print_masked(report);
+    for (int32_t s = 0; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        const char *output = stage->class->output != NULL ? stage->class->output(stage) : NULL;
+        if (output != NULL) {
+            fprintf(stderr, "wrote %s (%lld lines x %lld samples x %d bands)\n", output, (long long)stage->in.lines,
+                    (long long)stage->in.samples, stage->in.bands);
+        }
+    }
+    fprintf(stderr, "done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s\n", report->seconds,
+            (double)report->raw_bytes / 1e6 / report->seconds, report->passes, report->passes == 1 ? "" : "es",
+            limit_of(report), hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
+}
+
+HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCompute *compute = NULL;
+    HcProgressShow show;
+    HcRunReport report = {0};
+    char reason[256];
+    HcRunSettings settings = {.memory = common->memory,
+                              .device_memory = common->device_memory,
+                              .cancel = &interrupted,
+                              .progress = hc_progress_tell,
+                              .user = &show,
+                              .command = hc_command_line(),
+                              .record = common->record};
+    chain->overwrite = common->overwrite;
+    hc_progress_start(&show, common->progress, common->quiet);
+    catch_signals();
+    HC_TRY(hc_backend_open(common, &compute, reason, sizeof reason, err));
+    status = hc_run(chain, compute, &settings, &report, err);
+    hc_progress_end(&show);
+    if (!common->quiet) {
+        print_notes(chain, reason);
+    }
+    HC_TRY(status);
+    if (!common->quiet) {
+        print_summary(chain, &report);
+    }
+done:
+    /* Stages hold memory of the backend: they go first. */
+    hc_chain_free(chain);
+    if (compute != NULL) {
+        compute->ops->close(compute);
+    }
+    return status;
+}

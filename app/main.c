@@ -1,0 +1,112 @@
+/* hcube: looks the command up, runs it, prints its failure, and exits with its code. */
+#include "app/app.h"
+#include "core/version.h"
+#include "io/file.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const HcCommand hc_commands[] = {
+    {"Process", NULL, NULL, NULL},
+    {"run", hc_command_run, "STEP ! STEP ! ...", "run a chain of stages over a scene"},
+    {"plan", hc_command_plan, "STEP ! STEP ! ...", "say what run would do, and touch no pixel"},
+    {"Look", NULL, NULL, NULL},
+    {"info", hc_command_info, "SCENE", "what a scene file holds"},
+    {"stages", hc_command_stages, "[NAME]", "the stages, or the options of one"},
+    {"devices", hc_command_devices, "", "what hcube can compute on"},
+    {"version", hc_command_version, "", "versions of hcube and its libraries"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static void print_help(void) {
+    printf("hcube %s: hyperspectral scenes from the command line\n\n"
+           "  hcube run read scene.hdr ! mnf --components 20 ! write scene_mnf.tif\n"
+           "  hcube mnf scene.hdr scene_mnf.tif --components 20\n",
+           hc_version());
+    for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
+        if (command->body == NULL) {
+            printf("\n%s\n", command->name);
+        } else {
+            char left[64];
+            snprintf(left, sizeof left, "%s %s", command->name, command->usage);
+            printf("  %-28s  %s\n", left, command->summary);
+        }
+    }
+    printf("\nStages, each also a command (hcube STAGE SCENE OUTPUT [OPTION...])\n");
+    for (int i = 0; hc_stage_list[i] != NULL; i++) {
+        printf("  %-28s  %s\n", hc_stage_list[i]->name, hc_stage_list[i]->summary);
+    }
+    printf("\nhcube COMMAND --help and hcube STAGE --help say more. Exit codes: 0 done, 2 usage, 3 input, 4 reading or\n"
+           "writing, 5 memory, 6 not supported, 7 device, 8 the data do not determine a result.\n");
+}
+
+static HcStatus unknown_command(const char *word, HcError *err) {
+    const char *names[64];
+    size_t count = 0;
+    for (const HcCommand *command = hc_commands; command->name != NULL && count < 40; command++) {
+        if (command->body != NULL) {
+            names[count++] = command->name;
+        }
+    }
+    for (int i = 0; hc_stage_list[i] != NULL && count < 63; i++) {
+        names[count++] = hc_stage_list[i]->name;
+    }
+    names[count] = NULL;
+    const char *nearest = hc_text_nearest(word, names);
+    if (nearest != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: unknown command, did you mean %s?", word, nearest);
+    }
+    return hc_fail(err, HC_E_USAGE, "%s: unknown command (hcube --help lists them)", word);
+}
+
+static HcStatus dispatch(int argc, char **argv, HcError *err) {
+    const char *name = argv[1];
+    const char *const *words = (const char *const *)argv + 2;
+    for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
+        if (command->body != NULL && strcmp(command->name, name) == 0) {
+            return command->body(argc - 2, words, err);
+        }
+    }
+    const HcStageClass *class = hc_stage_find(name);
+    if (class != NULL) {
+        return hc_command_stage(class, argc - 2, words, err);
+    }
+    return unknown_command(name, err);
+}
+
+static int exit_code(HcStatus status) {
+    return (int)status;
+}
+
+int main(int argc, char **argv) {
+    HcError error = {0};
+    HcStatus status = HC_OK;
+    hc_set_command_line(argc, argv);
+    /* A write past the file size limit shall fail with an error, not end the process. */
+    signal(SIGXFSZ, SIG_IGN);
+    if (argc < 2) {
+        print_help();
+        status = HC_E_USAGE;
+    } else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help();
+    } else if (strcmp(argv[1], "--version") == 0) {
+        printf("hcube %s\n", hc_version());
+    } else {
+        status = dispatch(argc, argv, &error);
+    }
+    hc_file_remove_partials();
+    if (error.status != HC_OK) {
+        fprintf(stderr, "hcube: %s\n", error.text);
+        if (getenv("HCUBE_DEBUG") != NULL) {
+            fprintf(stderr, "hcube: (%s, %s:%d)\n", hc_status_text(error.status), error.file, error.line);
+        }
+    }
+    /* Output that could not be written (a full disk behind a pipe) is a failure too. */
+    if (fflush(stdout) != 0 && status == HC_OK) {
+        fprintf(stderr, "hcube: standard output could not be written\n");
+        status = HC_E_IO;
+    }
+    return exit_code(status);
+}

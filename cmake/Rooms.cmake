@@ -1,0 +1,44 @@
+# A room is a folder of the source tree, a static library, and an include path of its own: `#include "io/reader.h"`
+# compiles only in rooms that say USES io. The path is a folder in the build tree with one link to the room.
+
+set(HCUBE_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wpointer-arith -Wvla -Wformat=2)
+set(HCUBE_C_WARNINGS -Wstrict-prototypes -Wmissing-prototypes)
+
+function(hc_compile_flags TARGET)
+  target_compile_definitions(${TARGET} PRIVATE _GNU_SOURCE)
+  target_compile_options(${TARGET} PRIVATE
+    $<$<COMPILE_LANGUAGE:C,CXX>:${HCUBE_WARNINGS}>
+    $<$<COMPILE_LANGUAGE:C>:${HCUBE_C_WARNINGS}>
+    $<$<COMPILE_LANGUAGE:C,CXX>:-fno-fast-math -ffp-contract=off>)
+  if(HCUBE_WERROR)
+    target_compile_options(${TARGET} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
+  endif()
+  if(HCUBE_SANITIZE)
+    target_compile_options(${TARGET} PRIVATE
+      $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined>)
+    target_compile_definitions(${TARGET} PRIVATE HC_SANITIZED)
+    target_link_options(${TARGET} PRIVATE -fsanitize=address,undefined)
+  endif()
+endfunction()
+
+function(hc_room_link NAME)
+  set(dir ${CMAKE_BINARY_DIR}/rooms/${NAME})
+  if(NOT EXISTS ${dir}/${NAME})
+    file(MAKE_DIRECTORY ${dir})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${NAME} ${dir}/${NAME} SYMBOLIC)
+  endif()
+endfunction()
+
+# hc_room(NAME SOURCES file... [USES room...] [LIBRARIES target...])
+function(hc_room NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 ROOM "" "" "SOURCES;USES;LIBRARIES")
+  hc_room_link(${NAME})
+  add_library(hc_${NAME} STATIC ${ROOM_SOURCES})
+  set_target_properties(hc_${NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(hc_${NAME} PUBLIC ${CMAKE_BINARY_DIR}/rooms/${NAME})
+  foreach(used ${ROOM_USES})
+    target_link_libraries(hc_${NAME} PUBLIC hc_${used})
+  endforeach()
+  target_link_libraries(hc_${NAME} PRIVATE ${ROOM_LIBRARIES})
+  hc_compile_flags(hc_${NAME})
+endfunction()

@@ -1,0 +1,195 @@
+#include "core/moments.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 WideUnsigned;
+
+/* Variance of the median of nine independent standard normal values: the integral of
+ * 9!/(4! 4!) x^2 F(x)^4 (1-F(x))^4 f(x), by the trapezoidal rule. */
+static const double median9_variance = 0.16610128135871643;
+
+double hc_difference_variance(HcDifference difference) {
+    switch (difference) {
+    case HC_DIFFERENCE_NONE:
+        return 1;
+    case HC_DIFFERENCE_MEAN3X3:
+        return 72; /* 8^2 + 8 * 1 */
+    case HC_DIFFERENCE_MEDIAN3X3:
+        /* 1 + v - 2/9: the covariance of the median with each value is 1/9, that of the mean with it (the median
+         * less the mean is independent of the mean, by Basu's theorem). */
+        return 1 + median9_variance - 2.0 / 9.0;
+    case HC_DIFFERENCE_SHIFT:
+    case HC_DIFFERENCE_SHIFT_DIAGONAL:
+        return 2;
+    }
+    return NAN;
+}
+
+int32_t hc_difference_halo(HcDifference difference) {
+    return difference == HC_DIFFERENCE_NONE || difference == HC_DIFFERENCE_SHIFT ? 0 : 1;
+}
+
+int64_t hc_difference_limit(HcDifference difference, int64_t limit) {
+    switch (difference) {
+    case HC_DIFFERENCE_NONE:
+        return limit;
+    case HC_DIFFERENCE_MEAN3X3:
+        return 16 * limit;
+    case HC_DIFFERENCE_MEDIAN3X3:
+    case HC_DIFFERENCE_SHIFT:
+    case HC_DIFFERENCE_SHIFT_DIAGONAL:
+        return 2 * limit;
+    }
+    return 0;
+}
+
+HcStatus hc_moments_init(HcMoments *moments, int32_t bands, bool exact, HcError *err) {
+    size_t n = (size_t)bands;
+    *moments = (HcMoments){.bands = bands, .exact = exact};
+    if (exact) {
+        moments->sum = calloc(n, sizeof *moments->sum);
+        moments->product = calloc(n * n, sizeof *moments->product);
+    } else {
+        moments->mean = calloc(n, sizeof *moments->mean);
+        moments->scatter = calloc(n * n, sizeof *moments->scatter);
+    }
+    if (exact ? moments->sum == NULL || moments->product == NULL
+              : moments->mean == NULL || moments->scatter == NULL) {
+        hc_moments_clear(moments);
+        return hc_fail_memory(err, (double)(n * n) * (exact ? sizeof(HcWide) : sizeof(double)),
+                              "sums of products");
+    }
+    return HC_OK;
+}
+
+void hc_moments_clear(HcMoments *moments) {
+    free(moments->sum);
+    free(moments->product);
+    free(moments->mean);
+    free(moments->scatter);
+    *moments = (HcMoments){0};
+}
+
+void hc_moments_merge(HcMoments *to, const HcMoments *from) {
+    size_t n = (size_t)to->bands;
+    if (from->count == 0) {
+        return;
+    }
+    if (to->exact) {
+        for (size_t b = 0; b < n; b++) {
+            to->sum[b] += from->sum[b];
+        }
+        for (size_t k = 0; k < n * n; k++) {
+            to->product[k] += from->product[k];
+        }
+        to->count += from->count;
+        return;
+    }
+    if (to->count == 0) {
+        memcpy(to->mean, from->mean, n * sizeof *to->mean);
+        memcpy(to->scatter, from->scatter, n * n * sizeof *to->scatter);
+        to->count = from->count;
+        return;
+    }
+    double total = (double)to->count + (double)from->count;
+    double weight = (double)to->count * ((double)from->count / total);
+    for (size_t b = 0; b < n; b++) {
+        double difference = weight * (from->mean[b] - to->mean[b]);
+        for (size_t c = 0; c < n; c++) {
+            to->scatter[b * n + c] += from->scatter[b * n + c] + difference * (from->mean[c] - to->mean[c]);
+        }
+    }
+    /* The product above is not symmetric to the last bit: keep the upper triangle. */
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = 0; c < b; c++) {
+            to->scatter[b * n + c] = to->scatter[c * n + b];
+        }
+    }
+    double share = (double)from->count / total;
+    for (size_t b = 0; b < n; b++) {
+        to->mean[b] += share * (from->mean[b] - to->mean[b]);
+    }
+    to->count += from->count;
+}
+
+static int leading_bit(WideUnsigned value) {
+    uint64_t high = (uint64_t)(value >> 64);
+    return high != 0 ? 127 - __builtin_clzll(high) : 63 - __builtin_clzll((uint64_t)value);
+}
+
+double hc_wide_ratio(HcWide numerator, HcWide denominator) {
+    if (numerator == 0) {
+        return 0;
+    }
+    bool negative = numerator < 0;
+    WideUnsigned remainder = negative ? -(WideUnsigned)numerator : (WideUnsigned)numerator;
+    WideUnsigned divisor = (WideUnsigned)denominator;
+    /* Long division, one binary digit at a time, from the leading digit of the quotient on: 54 digits decide the
+     * rounding together with whether anything is left. */
+    int exponent = leading_bit(remainder) - leading_bit(divisor);
+    WideUnsigned high = divisor; /* divisor scaled so that remainder / high lies in [1/2, 2) */
+    int shift = 0;               /* remainder is scaled by 2^shift where the divisor cannot be */
+    if (exponent >= 0) {
+        high = divisor << exponent;
+    } else {
+        shift = -exponent;
+        remainder <<= shift;
+    }
+    if (remainder < high) {
+        exponent--;
+        /* remainder < high <= 2^127: one more digit fits unless high has bit 127 set, where halving is exact enough
+         * only if its low bit is clear; denominators here stay far below that. */
+        remainder <<= 1;
+    }
+    uint64_t quotient = 0;
+    for (int digit = 0; digit < 54; digit++) {
+        quotient <<= 1;
+        if (remainder >= high) {
+            remainder -= high;
+            quotient |= 1;
+        }
+        remainder <<= 1;
+    }
+    bool half = (quotient & 1) != 0;
+    quotient >>= 1;
+    if (half && (remainder != 0 || (quotient & 1) != 0)) {
+        quotient++;
+    }
+    double value = ldexp((double)quotient, exponent - 52);
+    return negative ? -value : value;
+}
+
+HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const char *what, double *mean,
+                               double *covariance, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    if (moments->count < 2) {
+        return hc_fail(err, HC_E_NUMERIC, "%lld valid pixels for %s: a covariance needs at least 2",
+                       (long long)moments->count, what);
+    }
+    if (!moments->exact) {
+        double scale = 1.0 / ((double)(moments->count - 1) * variance);
+        for (size_t b = 0; b < n && mean != NULL; b++) {
+            mean[b] = moments->mean[b];
+        }
+        for (size_t k = 0; k < n * n; k++) {
+            covariance[k] = moments->scatter[k] * scale;
+        }
+        return HC_OK;
+    }
+    bool whole = variance == floor(variance);
+    HcWide count = moments->count;
+    HcWide denominator = count * (count - 1) * (whole ? (HcWide)variance : 1);
+    for (size_t b = 0; b < n && mean != NULL; b++) {
+        mean[b] = hc_wide_ratio(moments->sum[b], count);
+    }
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = 0; c < n; c++) {
+            HcWide numerator = count * moments->product[b * n + c] - moments->sum[b] * moments->sum[c];
+            double value = hc_wide_ratio(numerator, denominator);
+            covariance[b * n + c] = whole ? value : value / variance;
+        }
+    }
+    return HC_OK;
+}

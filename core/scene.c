@@ -1,0 +1,244 @@
+#include "core/scene.h"
+#include "core/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} type_table[HC_TYPE_COUNT] = {
+#define HC_AS_ROW(name, word, bytes, is_integer, bits) {word, bytes},
+    HC_TYPE_LIST(HC_AS_ROW)
+#undef HC_AS_ROW
+};
+
+const char *hc_type_name(HcType type) {
+    return type >= 0 && type < HC_TYPE_COUNT ? type_table[type].name : "unknown";
+}
+
+size_t hc_type_bytes(HcType type) {
+    return type_table[type].bytes;
+}
+
+bool hc_type_parse(const char *name, HcType *type) {
+    for (int i = 0; i < HC_TYPE_COUNT; i++) {
+        if (strcmp(type_table[i].name, name) == 0) {
+            *type = (HcType)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void free_names(char **names, int32_t count) {
+    if (names != NULL) {
+        for (int32_t b = 0; b < count; b++) {
+            free(names[b]);
+        }
+        free(names);
+    }
+}
+
+static void clear_band_arrays(HcScene *scene) {
+    free(scene->wavelength);
+    free(scene->fwhm);
+    free(scene->bad);
+    free_names(scene->band_name, scene->bands);
+    free(scene->source_band);
+    free(scene->gain);
+    free(scene->offset);
+    scene->source_band = NULL;
+    scene->wavelength = scene->fwhm = scene->gain = scene->offset = NULL;
+    scene->bad = NULL;
+    scene->band_name = NULL;
+}
+
+void hc_scene_clear(HcScene *scene) {
+    if (scene == NULL) {
+        return;
+    }
+    clear_band_arrays(scene);
+    free(scene->place.crs);
+    free(scene->description);
+    free(scene->wavelength_note);
+    *scene = (HcScene){0};
+}
+
+/* to[k] = from[index[k]]; NULL stays NULL. */
+static HcStatus pick(void *to, const void *from, size_t bytes, const int32_t *index, int32_t count, HcError *err) {
+    void **slot = to;
+    *slot = NULL;
+    if (from == NULL) {
+        return HC_OK;
+    }
+    char *fresh = malloc(bytes * (size_t)count);
+    if (fresh == NULL) {
+        return hc_fail_memory(err, (double)bytes * count, "band properties");
+    }
+    for (int32_t k = 0; k < count; k++) {
+        memcpy(fresh + bytes * (size_t)k, (const char *)from + bytes * (size_t)index[k], bytes);
+    }
+    *slot = fresh;
+    return HC_OK;
+}
+
+static HcStatus pick_names(char ***to, char *const *from, const int32_t *index, int32_t count, HcError *err) {
+    *to = NULL;
+    if (from == NULL) {
+        return HC_OK;
+    }
+    char **fresh = calloc((size_t)count, sizeof *fresh);
+    if (fresh == NULL) {
+        return hc_fail_memory(err, (double)sizeof *fresh * count, "band names");
+    }
+    for (int32_t k = 0; k < count; k++) {
+        if (from[index[k]] != NULL && (fresh[k] = strdup(from[index[k]])) == NULL) {
+            free_names(fresh, count);
+            return hc_fail_memory(err, (double)strlen(from[index[k]]), "a band name");
+        }
+    }
+    *to = fresh;
+    return HC_OK;
+}
+
+static HcStatus pick_all(HcScene *to, const HcScene *from, const int32_t *index, int32_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(pick(&to->wavelength, from->wavelength, sizeof(double), index, count, err));
+    HC_TRY(pick(&to->fwhm, from->fwhm, sizeof(double), index, count, err));
+    HC_TRY(pick(&to->bad, from->bad, sizeof(uint8_t), index, count, err));
+    HC_TRY(pick(&to->source_band, from->source_band, sizeof(int32_t), index, count, err));
+    HC_TRY(pick(&to->gain, from->gain, sizeof(double), index, count, err));
+    HC_TRY(pick(&to->offset, from->offset, sizeof(double), index, count, err));
+    HC_TRY(pick_names(&to->band_name, from->band_name, index, count, err));
+done:
+    return status;
+}
+
+static HcStatus copy_text(char **to, const char *from, HcError *err) {
+    *to = NULL;
+    if (from != NULL && (*to = strdup(from)) == NULL) {
+        return hc_fail_memory(err, (double)strlen(from), "a text of the scene");
+    }
+    return HC_OK;
+}
+
+/* A copy of everything but the band arrays. */
+static HcStatus copy_frame(HcScene *to, const HcScene *from, HcError *err) {
+    HcStatus status = HC_OK;
+    *to = *from;
+    to->wavelength = to->fwhm = to->gain = to->offset = NULL;
+    to->bad = NULL;
+    to->source_band = NULL;
+    to->band_name = NULL;
+    to->place.crs = to->description = to->wavelength_note = NULL;
+    HC_TRY(copy_text(&to->place.crs, from->place.crs, err));
+    HC_TRY(copy_text(&to->description, from->description, err));
+    HC_TRY(copy_text(&to->wavelength_note, from->wavelength_note, err));
+done:
+    return status;
+}
+
+static HcStatus copy_selected(HcScene *to, const HcScene *from, const int32_t *index, int32_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(copy_frame(to, from, err));
+    to->bands = count;
+    HC_TRY(pick_all(to, from, index, count, err));
+    /* A default colour whose band is gone means that there are no default colours. */
+    for (int c = 0; c < 3 && to->has_default_bands; c++) {
+        int32_t k = 0;
+        while (k < count && index[k] != from->default_bands[c]) {
+            k++;
+        }
+        to->default_bands[c] = k;
+        to->has_default_bands = k < count;
+    }
+done:
+    if (status != HC_OK) {
+        hc_scene_clear(to);
+    }
+    return status;
+}
+
+HcStatus hc_scene_copy(HcScene *to, const HcScene *from, HcError *err) {
+    int32_t *all = malloc(sizeof *all * (size_t)(from->bands > 0 ? from->bands : 1));
+    if (all == NULL) {
+        return hc_fail_memory(err, (double)sizeof *all * from->bands, "a list of bands");
+    }
+    for (int32_t b = 0; b < from->bands; b++) {
+        all[b] = b;
+    }
+    HcStatus status = copy_selected(to, from, all, from->bands, err);
+    free(all);
+    return status;
+}
+
+HcStatus hc_scene_select(HcScene *scene, const int32_t *index, int32_t count, HcError *err) {
+    for (int32_t k = 0; k < count; k++) {
+        if (index[k] < 0 || index[k] >= scene->bands) {
+            return hc_fail(err, HC_E_USAGE, "band %d asked for, the scene has bands 1 to %d", index[k] + 1,
+                           scene->bands);
+        }
+    }
+    HcScene fresh = {0};
+    HcStatus status = copy_selected(&fresh, scene, index, count, err);
+    if (status == HC_OK) {
+        hc_scene_clear(scene);
+        *scene = fresh;
+    }
+    return status;
+}
+
+HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcError *err) {
+    char **names = calloc((size_t)bands, sizeof *names);
+    if (names == NULL) {
+        return hc_fail_memory(err, (double)sizeof *names * bands, "band names");
+    }
+    clear_band_arrays(scene);
+    free(scene->wavelength_note);
+    scene->wavelength_note = NULL;
+    scene->band_name = names;
+    scene->bands = bands;
+    scene->meaning = meaning;
+    scene->integer_limit = 0;
+    scene->has_default_bands = false;
+    return HC_OK;
+}
+
+HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const char *format, ...) {
+    if (scene->band_name == NULL &&
+        (scene->band_name = calloc((size_t)scene->bands, sizeof *scene->band_name)) == NULL) {
+        return hc_fail_memory(err, (double)sizeof *scene->band_name * scene->bands, "band names");
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    char *name = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    if (name == NULL) {
+        return hc_fail_memory(err, 0, "a band name");
+    }
+    free(scene->band_name[band]);
+    scene->band_name[band] = name;
+    return HC_OK;
+}
+
+bool hc_scene_same_grid(const HcScene *a, const HcScene *b) {
+    return a->lines == b->lines && a->samples == b->samples;
+}
+
+int32_t hc_scene_band_at(const HcScene *scene, double wavelength, double within) {
+    int32_t best = -1;
+    if (scene->wavelength == NULL) {
+        return best;
+    }
+    double distance = within;
+    for (int32_t b = 0; b < scene->bands; b++) {
+        double d = fabs(scene->wavelength[b] - wavelength);
+        if (d <= distance && (best < 0 || d < distance)) {
+            best = b;
+            distance = d;
+        }
+    }
+    return best;
+}

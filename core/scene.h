@@ -1,0 +1,100 @@
+/* Scene: what a cube is (shape, type, wavelengths, place on Earth), without a single pixel of it. */
+#ifndef HC_CORE_SCENE_H
+#define HC_CORE_SCENE_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name, word, bytes, is integer, bits of the value (without sign) */
+#define HC_TYPE_LIST(X)                                                                                      \
+    X(HC_UINT8, "uint8", 1, 1, 8)                                                                            \
+    X(HC_INT8, "int8", 1, 1, 7)                                                                              \
+    X(HC_UINT16, "uint16", 2, 1, 16)                                                                         \
+    X(HC_INT16, "int16", 2, 1, 15)                                                                           \
+    X(HC_UINT32, "uint32", 4, 1, 32)                                                                         \
+    X(HC_INT32, "int32", 4, 1, 31)                                                                           \
+    X(HC_UINT64, "uint64", 8, 1, 64)                                                                         \
+    X(HC_INT64, "int64", 8, 1, 63)                                                                           \
+    X(HC_FLOAT32, "float32", 4, 0, 24)                                                                       \
+    X(HC_FLOAT64, "float64", 8, 0, 53)
+
+typedef enum HcType {
+#define HC_AS_ENUM(name, word, bytes, is_integer, bits) name,
+    HC_TYPE_LIST(HC_AS_ENUM)
+#undef HC_AS_ENUM
+        HC_TYPE_COUNT
+} HcType;
+
+const char *hc_type_name(HcType type);
+size_t hc_type_bytes(HcType type);
+/* The type of that name; false if there is none. */
+bool hc_type_parse(const char *name, HcType *type);
+
+/* What the bands of a scene are: only spectral bands have wavelengths. */
+typedef enum HcMeaning { HC_SPECTRAL, HC_NOISE, HC_COMPONENT, HC_OTHER } HcMeaning;
+
+/* Place on Earth, carried through untouched. */
+typedef struct HcPlace {
+    bool has_transform;
+    double transform[6]; /* as GDAL: x = t0 + t1*sample + t2*line, y = t3 + t4*sample + t5*line */
+    char *crs;           /* WKT, or NULL */
+} HcPlace;
+
+/* Arrays have `bands` elements and are owned by the scene; NULL = not known. Zero-initialise, then
+ * hc_scene_clear() is always safe. */
+typedef struct HcScene {
+    int64_t lines, samples; /* along track, across track [pixels] */
+    int32_t bands;
+    HcType type;            /* of the stored values; blocks are float32 whatever it is */
+    HcMeaning meaning;
+    /* Every value is an integer of at most this magnitude, so that sums can be exact; 0 = not known to be. */
+    int64_t integer_limit;
+    double *wavelength; /* band centres [nm] */
+    double *fwhm;       /* full widths at half maximum [nm] */
+    uint8_t *bad;       /* 1 = the header marks the band as bad */
+    char **band_name;   /* elements may be NULL */
+    int32_t *source_band; /* which band of the file each is (from 0), while they are bands of a file */
+    double *gain;       /* physical value = gain * stored + offset, both or neither */
+    double *offset;
+    bool has_nodata;
+    double nodata;
+    HcPlace place;
+    bool has_default_bands;
+    int32_t default_bands[3]; /* red, green, blue, from 0 */
+    char *description;
+    char *wavelength_note; /* how the unit was found where the header was silent, or NULL */
+} HcScene;
+
+/* Frees what the scene owns and zeroes it. */
+void hc_scene_clear(HcScene *scene);
+
+/* Deep copy; `to` must be zero or cleared. On failure `to` is cleared. */
+HcStatus hc_scene_copy(HcScene *to, const HcScene *from, HcError *err) HC_MUST_CHECK;
+
+/* Keeps the given bands in that order (indices from 0, `count` >= 1; all per-band arrays follow). */
+HcStatus hc_scene_select(HcScene *scene, const int32_t *index, int32_t count, HcError *err) HC_MUST_CHECK;
+
+/* Turns the scene into one of `bands` bands that are no longer spectral: per-band arrays are dropped, band names
+ * are allocated empty. */
+HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcError *err) HC_MUST_CHECK;
+
+/* Replaces one band's name by the formatted text. */
+HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const char *format, ...) HC_MUST_CHECK
+    HC_PRINTF(4, 5);
+
+/* Whether two scenes cover the same grid of lines and samples. */
+bool hc_scene_same_grid(const HcScene *a, const HcScene *b);
+
+/* The band nearest to a wavelength [nm]; -1 if the scene has none, or none within `within` nm. */
+int32_t hc_scene_band_at(const HcScene *scene, double wavelength, double within);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

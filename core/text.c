@@ -1,0 +1,204 @@
+#include "core/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_arguments(HcText *text, const char *format, va_list arguments) {
+    if (text->failed) {
+        return;
+    }
+    va_list again;
+    va_copy(again, arguments);
+    int needed = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    size_t size = text->length + (size_t)(needed < 0 ? 0 : needed) + 1;
+    if (needed >= 0 && size > text->capacity) {
+        size_t capacity = text->capacity < 64 ? 64 : text->capacity;
+        while (capacity < size) {
+            capacity *= 2;
+        }
+        char *data = realloc(text->data, capacity);
+        if (data == NULL) {
+            text->failed = true;
+            return;
+        }
+        text->data = data;
+        text->capacity = capacity;
+    }
+    if (needed < 0) {
+        text->failed = true;
+        return;
+    }
+    vsnprintf(text->data + text->length, text->capacity - text->length, format, arguments);
+    text->length += (size_t)needed;
+}
+
+void hc_text_add(HcText *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add_arguments(text, format, arguments);
+    va_end(arguments);
+}
+
+void hc_text_clear(HcText *text) {
+    free(text->data);
+    *text = (HcText){0};
+}
+
+char *hc_text_take(HcText *text) {
+    char *data = text->failed ? NULL : text->data;
+    if (text->failed) {
+        free(text->data);
+    } else if (data == NULL) {
+        data = calloc(1, 1);
+    }
+    *text = (HcText){0};
+    return data;
+}
+
+char *hc_text_vformat(const char *format, va_list arguments) {
+    HcText text = {0};
+    add_arguments(&text, format, arguments);
+    return hc_text_take(&text);
+}
+
+char *hc_text_format(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+const char *hc_text_bytes(char *buffer, size_t size, double bytes) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t unit = 0;
+    while (bytes >= 1024 && unit + 1 < sizeof units / sizeof *units) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(buffer, size, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    return buffer;
+}
+
+static locale_t plain_locale_made;
+static pthread_once_t plain_locale_once = PTHREAD_ONCE_INIT;
+
+static void make_plain_locale(void) {
+    plain_locale_made = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+static locale_t plain_locale(void) {
+    pthread_once(&plain_locale_once, make_plain_locale);
+    return plain_locale_made;
+}
+
+static bool only_blanks(const char *text) {
+    while (isspace((unsigned char)*text)) {
+        text++;
+    }
+    return *text == '\0';
+}
+
+bool hc_text_parse_double(const char *text, double *value) {
+    char *end = NULL;
+    *value = strtod_l(text, &end, plain_locale());
+    return end != text && only_blanks(end);
+}
+
+bool hc_text_parse_int(const char *text, int64_t *value) {
+    char *end = NULL;
+    errno = 0;
+    long long parsed = strtoll(text, &end, 10);
+    *value = parsed;
+    return end != text && only_blanks(end) && errno == 0;
+}
+
+bool hc_text_parse_bytes(const char *text, uint64_t *bytes) {
+    char *end = NULL;
+    double value = strtod_l(text, &end, plain_locale());
+    if (end == text || !(value >= 0)) {
+        return false;
+    }
+    while (*end == ' ') {
+        end++;
+    }
+    static const char letters[] = "kmgt";
+    double factor = 1;
+    const char *letter = *end != '\0' ? strchr(letters, tolower((unsigned char)*end)) : NULL;
+    if (letter != NULL) {
+        factor = pow(1024, (double)(letter - letters) + 1);
+        end++;
+        if (tolower((unsigned char)*end) == 'i') {
+            end++;
+        }
+    }
+    if (tolower((unsigned char)*end) == 'b') {
+        end++;
+    }
+    value *= factor;
+    if (!only_blanks(end) || value >= 9e18) {
+        return false;
+    }
+    *bytes = (uint64_t)value;
+    return true;
+}
+
+/* Levenshtein distance, in one row. */
+static size_t edit_distance(const char *a, const char *b) {
+    size_t row[64];
+    size_t length = strlen(b);
+    if (length >= sizeof row / sizeof *row) {
+        return length;
+    }
+    for (size_t j = 0; j <= length; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            size_t above = row[j];
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            best = above + 1 < best ? above + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = above;
+            row[j] = best;
+        }
+    }
+    return row[length];
+}
+
+const char *hc_text_nearest(const char *word, const char *const *names) {
+    const char *nearest = NULL;
+    size_t best = strlen(word) / 3 + 2; /* a distance that is no longer a slip of the finger */
+    for (; *names != NULL; names++) {
+        size_t distance = edit_distance(word, *names);
+        if (distance < best) {
+            best = distance;
+            nearest = *names;
+        }
+    }
+    return nearest;
+}
+
+bool hc_text_equal(const char *a, const char *b) {
+    for (; *a != '\0' && *b != '\0'; a++, b++) {
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) {
+            return false;
+        }
+    }
+    return *a == *b;
+}
+
+bool hc_text_ends_with(const char *text, const char *ending) {
+    size_t length = strlen(text);
+    size_t tail = strlen(ending);
+    return length >= tail && hc_text_equal(text + length - tail, ending);
+}

@@ -1,0 +1,50 @@
+/* Text: a growing string, and the few helpers that every room needs. */
+#ifndef HC_CORE_TEXT_H
+#define HC_CORE_TEXT_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A string that grows. Zero-initialise; `failed` is set when memory ran out, then appends do nothing. */
+typedef struct HcText {
+    char *data; /* terminated, or NULL while empty */
+    size_t length, capacity;
+    bool failed;
+} HcText;
+
+void hc_text_add(HcText *text, const char *format, ...) HC_PRINTF(2, 3);
+void hc_text_clear(HcText *text);
+/* Hands the string to the caller (never NULL but when memory ran out) and empties the text. */
+char *hc_text_take(HcText *text);
+
+/* A fresh string, to be freed; NULL when memory ran out. */
+char *hc_text_format(const char *format, ...) HC_PRINTF(1, 2);
+char *hc_text_vformat(const char *format, va_list arguments);
+
+/* "1.5 GiB", "12.0 MiB", "812 B" into buffer, which is returned. */
+const char *hc_text_bytes(char *buffer, size_t size, double bytes);
+
+/* Parses "4G", "512MiB", "1.5gb", "4096" (powers of 1024); false when it is none. */
+bool hc_text_parse_bytes(const char *text, uint64_t *bytes);
+
+/* Parses a whole double or integer, nothing after it but blanks; independent of the locale. */
+bool hc_text_parse_double(const char *text, double *value);
+bool hc_text_parse_int(const char *text, int64_t *value);
+
+/* Of the names (NULL-terminated), the one nearest to `word` by edit distance, or NULL when none is near. */
+const char *hc_text_nearest(const char *word, const char *const *names);
+
+/* Case-insensitive, ASCII. */
+bool hc_text_equal(const char *a, const char *b);
+bool hc_text_ends_with(const char *text, const char *ending);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,359 @@
+#include "pipeline/chain.h"
+#include "pipeline/stages/stages.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hc_words_free(char **words, int32_t count) {
+    if (words != NULL) {
+        for (int32_t w = 0; w < count; w++) {
+            free(words[w]);
+        }
+        free(words);
+    }
+}
+
+void hc_chain_free(HcChain *chain) {
+    if (chain == NULL) {
+        return;
+    }
+    for (int32_t s = chain->count - 1; s >= 0; s--) {
+        HcStage *stage = &chain->stages[s];
+        if (stage->class->close != NULL && stage->state != NULL) {
+            stage->class->close(stage);
+        }
+        hc_scene_clear(&stage->in);
+        hc_scene_clear(&stage->out);
+        free(stage->params);
+        free(stage->state);
+    }
+    for (int32_t n = 0; n < chain->note_count; n++) {
+        free(chain->notes[n]);
+    }
+    hc_words_free(chain->words, chain->word_count);
+    free(chain->stages);
+    free(chain);
+}
+
+static HcStatus copy_words(HcChain *chain, const char *const *words, int32_t count, HcError *err) {
+    chain->words = calloc((size_t)count + 1, sizeof *chain->words);
+    if (chain->words == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *chain->words, "the chain");
+    }
+    chain->word_count = count;
+    for (int32_t w = 0; w < count; w++) {
+        if ((chain->words[w] = strdup(words[w])) == NULL) {
+            return hc_fail_memory(err, (double)strlen(words[w]), "the chain");
+        }
+    }
+    return HC_OK;
+}
+
+/* Makes room for `count` stages; their class is set by add_stage. */
+static HcStatus make_chain(HcChain **out, const char *const *words, int32_t word_count, int32_t count,
+                           HcError *err) {
+    HcChain *chain = calloc(1, sizeof *chain);
+    *out = chain;
+    if (chain == NULL || (chain->stages = calloc((size_t)count, sizeof *chain->stages)) == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof(HcStage), "the chain");
+    }
+    return copy_words(chain, words, word_count, err);
+}
+
+static HcStatus add_stage(HcChain *chain, const HcStageClass *class, HcError *err) {
+    HcStage *stage = &chain->stages[chain->count];
+    *stage = (HcStage){.class = class, .chain = chain, .place = chain->count};
+    chain->count++;
+    stage->params = calloc(1, class->params_size > 0 ? class->params_size : 1);
+    stage->state = calloc(1, class->state_size > 0 ? class->state_size : 1);
+    if (stage->params == NULL || stage->state == NULL) {
+        return hc_fail_memory(err, (double)(class->params_size + class->state_size), class->name);
+    }
+    hc_options_reset(class->options, stage->params);
+    return HC_OK;
+}
+
+static bool is_separator(const char *word) {
+    return strcmp(word, "!") == 0;
+}
+
+static HcStatus unknown_stage(const char *word, HcError *err) {
+    const char *names[64];
+    size_t count = 0;
+    for (; hc_stage_list[count] != NULL && count < 63; count++) {
+        names[count] = hc_stage_list[count]->name;
+    }
+    names[count] = NULL;
+    const char *nearest = hc_text_nearest(word, names);
+    if (nearest != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: unknown stage, did you mean %s?", word, nearest);
+    }
+    return hc_fail(err, HC_E_USAGE, "%s: unknown stage (hcube stages lists them)", word);
+}
+
+static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t count, const HcOptionSet *common,
+                           HcError *err) {
+    HcStatus status = HC_OK;
+    const HcStageClass *class = hc_stage_find(words[0]);
+    if (class == NULL) {
+        return unknown_stage(words[0], err);
+    }
+    HC_TRY(add_stage(chain, class, err));
+    HcOptionSet sets[2] = {{class->options, chain->stages[chain->count - 1].params}};
+    if (common != NULL) {
+        sets[1] = *common;
+    }
+    HC_TRY(hc_options_parse(class->name, sets, common != NULL ? 2 : 1, words + 1, count - 1, err));
+done:
+    return status;
+}
+
+static HcStatus check_order(const HcChain *chain, HcError *err) {
+    if (chain->stages[0].class->role != HC_ROLE_SOURCE) {
+        return hc_fail(err, HC_E_USAGE, "%s: a chain begins with read", chain->stages[0].class->name);
+    }
+    for (int32_t s = 1; s < chain->count; s++) {
+        if (chain->stages[s].class->role == HC_ROLE_SOURCE) {
+            return hc_fail(err, HC_E_USAGE, "%s: step %d: only the first step reads", chain->stages[s].class->name,
+                           s + 1);
+        }
+    }
+    return HC_OK;
+}
+
+HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_count, const HcOptionSet *common,
+                        HcError *err) {
+    HcStatus status = HC_OK;
+    HcChain *chain = NULL;
+    int32_t steps = 1;
+    for (int32_t w = 0; w < word_count; w++) {
+        steps += is_separator(words[w]);
+    }
+    HC_TRY(make_chain(&chain, words, word_count, steps, err));
+    const char *const *own = (const char *const *)chain->words;
+    int32_t from = word_count > 0 && is_separator(own[0]) ? 1 : 0;
+    for (int32_t w = from; w <= word_count; w++) {
+        if (w < word_count && !is_separator(own[w])) {
+            continue;
+        }
+        if (w == from) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, w < word_count ? "step %d is empty" : "a step is missing after step %d",
+                           chain->count + (w < word_count)));
+        }
+        HC_TRY(parse_step(chain, own + from, w - from, common, err));
+        from = w + 1;
+    }
+    HC_TRY(check_order(chain, err));
+done:
+    if (status != HC_OK) {
+        hc_chain_free(chain);
+        chain = NULL;
+    }
+    *out = chain;
+    return status;
+}
+
+HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *class, const char *const *words, int32_t word_count,
+                            const HcOptionSet *common, HcError *err) {
+    HcStatus status = HC_OK;
+    HcChain *chain = NULL;
+    HcOptionSet sets[4];
+    int32_t set_count = 0;
+    HC_TRY(make_chain(&chain, words, word_count, 3, err));
+    HC_TRY(add_stage(chain, &hc_stage_read, err));
+    if (class->role == HC_ROLE_STAGE || class->role == HC_ROLE_SINK) {
+        HC_TRY(add_stage(chain, class, err));
+    }
+    if (class->role != HC_ROLE_SINK) {
+        HC_TRY(add_stage(chain, &hc_stage_write, err));
+    }
+    for (int32_t s = 0; s < chain->count; s++) {
+        sets[set_count++] = (HcOptionSet){chain->stages[s].class->options, chain->stages[s].params};
+    }
+    if (common != NULL) {
+        sets[set_count++] = *common;
+    }
+    HC_TRY(hc_options_parse(class->name, sets, set_count, (const char *const *)chain->words, word_count, err));
+done:
+    if (status != HC_OK) {
+        hc_chain_free(chain);
+        chain = NULL;
+    }
+    *out = chain;
+    return status;
+}
+
+HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count, HcError *err) {
+    HcStatus status = HC_OK;
+    HcText word = {0};
+    size_t capacity = strlen(text) / 2 + 2;
+    char **list = calloc(capacity, sizeof *list);
+    int32_t found = 0;
+    if (list == NULL) {
+        return hc_fail_memory(err, (double)capacity * sizeof *list, "the words of the chain");
+    }
+    const char *c = text;
+    for (;;) {
+        c += strspn(c, " \t\r\n");
+        if (*c == '#') {
+            c += strcspn(c, "\n");
+            continue;
+        }
+        if (*c == '\0') {
+            break;
+        }
+        while (*c != '\0' && !isspace((unsigned char)*c)) {
+            if (*c == '\'' || *c == '"') {
+                char quote = *c++;
+                while (*c != '\0' && *c != quote) {
+                    c += quote == '"' && *c == '\\' && c[1] != '\0';
+                    hc_text_add(&word, "%c", *c++);
+                }
+                if (*c++ == '\0') {
+                    HC_TRY(hc_fail(err, HC_E_USAGE, "%s: a quote (%c) is not closed", where, quote));
+                }
+            } else {
+                c += *c == '\\' && c[1] != '\0';
+                hc_text_add(&word, "%c", *c++);
+            }
+        }
+        if ((list[found] = hc_text_take(&word)) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the words of the chain"));
+        }
+        found++;
+    }
+done:
+    hc_text_clear(&word);
+    if (status != HC_OK) {
+        hc_words_free(list, found);
+        list = NULL;
+        found = 0;
+    }
+    *words = list;
+    *count = found;
+    return status;
+}
+
+/* The value of `name` in "name=value" entries, or NULL; marks it as used. */
+static const char *value_of(const HcOptionList *values, const char *name, size_t length, bool *used) {
+    for (int32_t v = 0; values != NULL && v < values->count; v++) {
+        const char *entry = values->item[v];
+        if (strncmp(entry, name, length) == 0 && entry[length] == '=') {
+            used[v] = true;
+            return entry + length + 1;
+        }
+    }
+    return NULL;
+}
+
+HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcText filled = {0};
+    bool used[HC_LIST_MAX] = {false};
+    for (const char *c = text; *c != '\0'; c++) {
+        if ((*c == '{' || *c == '}') && c[1] == *c) {
+            hc_text_add(&filled, "%c", *c++);
+        } else if (*c == '{') {
+            size_t length = strcspn(c + 1, "}\n");
+            if (c[1 + length] != '}') {
+                HC_TRY(hc_fail(err, HC_E_USAGE, "%s: a placeholder { is not closed", where));
+            }
+            const char *value = value_of(values, c + 1, length, used);
+            if (value == NULL) {
+                HC_TRY(hc_fail(err, HC_E_USAGE, "%s: {%.*s} has no value (give --set %.*s=VALUE)", where,
+                               (int)length, c + 1, (int)length, c + 1));
+            }
+            hc_text_add(&filled, "%s", value);
+            c += length + 1;
+        } else {
+            hc_text_add(&filled, "%c", *c);
+        }
+    }
+    for (int32_t v = 0; values != NULL && v < values->count; v++) {
+        if (!used[v]) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "--set %s: %s has no such placeholder", values->item[v], where));
+        }
+    }
+    if ((*out = hc_text_take(&filled)) == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the chain"));
+    }
+done:
+    hc_text_clear(&filled);
+    return status;
+}
+
+HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t s = 0; s < chain->count; s++) {
+        HcStage *stage = &chain->stages[s];
+        hc_scene_clear(&stage->in);
+        hc_scene_clear(&stage->out);
+        stage->needs = (HcNeeds){0};
+        if (s > 0) {
+            HC_TRY(hc_scene_copy(&stage->in, &chain->stages[s - 1].out, err));
+        }
+        HC_TRY(stage->class->plan(stage, err));
+    }
+    const HcStage *last = &chain->stages[chain->count - 1];
+    if (!last->needs.has_output) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "%s: the result of the last step goes nowhere (add: ! write FILE)",
+                       last->class->name));
+    }
+done:
+    return status;
+}
+
+void hc_word_print(const char *word, HcText *text) {
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,/:@%";
+    if (*word != '\0' && word[strspn(word, safe)] == '\0') {
+        hc_text_add(text, "%s", word);
+        return;
+    }
+    hc_text_add(text, "'");
+    for (; *word != '\0'; word++) {
+        hc_text_add(text, *word == '\'' ? "'\\''" : "%c", *word);
+    }
+    hc_text_add(text, "'");
+}
+
+void hc_chain_print(const HcChain *chain, HcText *text) {
+    for (int32_t w = 0; w < chain->word_count; w++) {
+        hc_text_add(text, w == 0 ? "" : " ");
+        if (is_separator(chain->words[w])) {
+            hc_text_add(text, "!");
+        } else {
+            hc_word_print(chain->words[w], text);
+        }
+    }
+}
+
+void hc_stage_note(HcStage *stage, const char *format, ...) {
+    HcChain *chain = stage->chain;
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    char *note = text != NULL ? hc_text_format("%s: %s", stage->class->name, text) : NULL;
+    free(text);
+    for (int32_t n = 0; note != NULL && n < chain->note_count; n++) {
+        if (strcmp(chain->notes[n], note) == 0) {
+            free(note);
+            return;
+        }
+    }
+    if (note != NULL && chain->note_count < HC_NOTES_MAX) {
+        chain->notes[chain->note_count++] = note;
+    } else {
+        free(note);
+    }
+}
+
+HcStage *hc_stage_before(const HcStage *stage, const char *name) {
+    for (int32_t s = stage->place - 1; s >= 0; s--) {
+        if (strcmp(stage->chain->stages[s].class->name, name) == 0) {
+            return &stage->chain->stages[s];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,51 @@
+/* Chain: the steps that a user asked for, parsed and planned. */
+#ifndef HC_PIPELINE_CHAIN_H
+#define HC_PIPELINE_CHAIN_H
+
+#include "pipeline/stage.h"
+
+#define HC_NOTES_MAX 64
+
+struct HcChain {
+    HcStage *stages; /* [count], stable addresses */
+    int32_t count;
+    char **words; /* what the options borrow */
+    int32_t word_count;
+    char *notes[HC_NOTES_MAX]; /* remarks for the user, in order, without repeats */
+    int32_t note_count;
+    bool overwrite; /* outputs may replace existing files */
+    const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
+};
+
+/* The steps of `words`: NAME OPTION... ! NAME OPTION... (a leading ! is allowed). The options in `common` (may be
+ * NULL) are accepted in every step. */
+HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_count, const HcOptionSet *common,
+                        HcError *err) HC_MUST_CHECK;
+
+/* read ! NAME ! write as one command, the options of all three together; a sink gets no write. */
+HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *class, const char *const *words, int32_t word_count,
+                            const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
+
+void hc_chain_free(HcChain *chain);
+
+/* Splits a text into words as a shell would (blanks, '...', "...", backslash; # starts a comment; line ends are
+ * blanks). words is fresh and NULL-terminated, freed by hc_words_free. */
+HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count, HcError *err)
+    HC_MUST_CHECK;
+void hc_words_free(char **words, int32_t count);
+
+/* Replaces {name} in text by the value of "name=value" in `values`; {{ and }} stand for braces. Every placeholder
+ * needs a value and every value a placeholder. The result is fresh. */
+HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out, HcError *err)
+    HC_MUST_CHECK;
+
+/* Plans every stage in order (again: keeps what is settled). */
+HcStatus hc_chain_plan(HcChain *chain, HcError *err) HC_MUST_CHECK;
+
+/* The chain as one line that could be typed again. */
+void hc_chain_print(const HcChain *chain, HcText *text);
+
+/* Adds a word, quoted where a shell needs it. */
+void hc_word_print(const char *word, HcText *text);
+
+#endif

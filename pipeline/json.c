@@ -1,0 +1,198 @@
+#include "pipeline/json.h"
+#include "core/text.h"
+#include "io/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More than any model: 2,000 bands square in text. */
+static const size_t file_limit = (size_t)1 << 29;
+
+static HcStatus add_item(cJSON *to, const char *name, cJSON *item, HcError *err) {
+    if (item == NULL || !cJSON_AddItemToObject(to, name, item)) {
+        cJSON_Delete(item);
+        return hc_fail_memory(err, 0, name);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, size_t count, HcError *err) {
+    if (values == NULL) {
+        return HC_OK;
+    }
+    return add_item(to, name, cJSON_CreateDoubleArray(values, (int)count), err);
+}
+
+HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, size_t count, HcError *err) {
+    if (values == NULL) {
+        return HC_OK;
+    }
+    return add_item(to, name, cJSON_CreateIntArray(values, (int)count), err);
+}
+
+HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values, size_t count, const char *where,
+                             HcError *err) {
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, name);
+    if (!cJSON_IsArray(array)) {
+        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" is missing", where, name);
+    }
+    size_t found = 0;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, array) {
+        if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) {
+            return hc_fail(err, HC_E_INPUT, "%s: \"%s\": element %zu is not a number", where, name, found + 1);
+        }
+        if (found < count) {
+            values[found] = item->valuedouble;
+        }
+        found++;
+    }
+    if (found != count) {
+        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" has %zu numbers, %zu are needed", where, name, found, count);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_json_get_int(const cJSON *from, const char *name, int64_t minimum, int64_t maximum, int64_t *value,
+                         const char *where, HcError *err) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
+    if (!cJSON_IsNumber(item)) {
+        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" is missing", where, name);
+    }
+    if (!(item->valuedouble >= (double)minimum && item->valuedouble <= (double)maximum) ||
+        item->valuedouble != floor(item->valuedouble)) {
+        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" is %g, not a whole number from %lld to %lld", where, name,
+                       item->valuedouble, (long long)minimum, (long long)maximum);
+    }
+    *value = (int64_t)item->valuedouble;
+    return HC_OK;
+}
+
+const char *hc_json_text(const cJSON *from, const char *name) {
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, name));
+}
+
+HcStatus hc_json_write(const char *path, const cJSON *json, bool overwrite, HcError *err) {
+    char *text = cJSON_Print(json);
+    if (text == NULL) {
+        return hc_fail_memory(err, 0, path);
+    }
+    size_t length = strlen(text);
+    text[length] = '\n'; /* in the place of the final 0, which the file does not want */
+    HcStatus status = hc_file_write(path, text, length + 1, overwrite, err);
+    cJSON_free(text);
+    return status;
+}
+
+HcStatus hc_json_read(const char *path, cJSON **json, HcError *err) {
+    HcStatus status = HC_OK;
+    char *text = NULL;
+    size_t bytes = 0;
+    *json = NULL;
+    HC_TRY(hc_file_read(path, file_limit, &text, &bytes, err));
+    *json = cJSON_ParseWithLength(text, bytes);
+    if (*json == NULL) {
+        const char *stop = cJSON_GetErrorPtr();
+        size_t at = stop != NULL && stop >= text && stop <= text + bytes ? (size_t)(stop - text) : 0;
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not a JSON file (stops making sense at byte %zu of %zu)", path, at,
+                       bytes));
+    }
+done:
+    free(text);
+    return status;
+}
+
+static HcStatus add_names(cJSON *to, const HcScene *scene, HcError *err) {
+    if (scene->band_name == NULL) {
+        return HC_OK;
+    }
+    cJSON *names = cJSON_CreateArray();
+    for (int32_t b = 0; names != NULL && b < scene->bands; b++) {
+        cJSON_AddItemToArray(names, cJSON_CreateString(scene->band_name[b] != NULL ? scene->band_name[b] : ""));
+    }
+    return add_item(to, "band_names", names, err);
+}
+
+HcStatus hc_json_add_bands(cJSON *to, const HcScene *scene, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t bands = (size_t)scene->bands;
+    if (cJSON_AddNumberToObject(to, "bands", scene->bands) == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "bands"));
+    }
+    HC_TRY(hc_json_add_doubles(to, "wavelength_nm", scene->wavelength, bands, err));
+    HC_TRY(hc_json_add_doubles(to, "fwhm_nm", scene->fwhm, bands, err));
+    HC_TRY(hc_json_add_ints(to, "file_bands_from_0", scene->source_band, bands, err));
+    HC_TRY(add_names(to, scene, err));
+    if (scene->gain != NULL) {
+        HC_TRY(hc_json_add_doubles(to, "gain", scene->gain, bands, err));
+        HC_TRY(hc_json_add_doubles(to, "offset", scene->offset, bands, err));
+    }
+    if (scene->has_nodata && isfinite(scene->nodata)) {
+        HC_TRY(add_item(to, "nodata", cJSON_CreateNumber(scene->nodata), err));
+    }
+done:
+    return status;
+}
+
+static HcStatus get_optional(const cJSON *from, const char *name, double **values, int32_t bands, const char *where,
+                             HcError *err) {
+    if (cJSON_GetObjectItemCaseSensitive(from, name) == NULL) {
+        return HC_OK;
+    }
+    if ((*values = calloc((size_t)bands, sizeof **values)) == NULL) {
+        return hc_fail_memory(err, (double)bands * sizeof **values, name);
+    }
+    return hc_json_get_doubles(from, name, *values, (size_t)bands, where, err);
+}
+
+static HcStatus get_names(const cJSON *from, HcScene *scene, HcError *err) {
+    HcStatus status = HC_OK;
+    const cJSON *names = cJSON_GetObjectItemCaseSensitive(from, "band_names");
+    int32_t b = 0;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, names) {
+        const char *name = cJSON_GetStringValue(item);
+        if (b < scene->bands && name != NULL && *name != '\0') {
+            HC_TRY(hc_scene_name_band(scene, b, err, "%s", name));
+        }
+        b++;
+    }
+done:
+    return status;
+}
+
+static HcStatus get_source_bands(const cJSON *from, HcScene *scene, HcError *err) {
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, "file_bands_from_0");
+    if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != scene->bands) {
+        return HC_OK;
+    }
+    scene->source_band = calloc((size_t)scene->bands, sizeof *scene->source_band);
+    if (scene->source_band == NULL) {
+        return hc_fail_memory(err, (double)scene->bands, "band places");
+    }
+    int32_t b = 0;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, array) {
+        scene->source_band[b++] = item->valueint;
+    }
+    return HC_OK;
+}
+
+HcStatus hc_json_get_bands(const cJSON *from, HcScene *scene, const char *where, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t bands = 0;
+    HC_TRY(hc_json_get_int(from, "bands", 1, 1 << 20, &bands, where, err));
+    scene->bands = (int32_t)bands;
+    HC_TRY(get_optional(from, "wavelength_nm", &scene->wavelength, scene->bands, where, err));
+    HC_TRY(get_optional(from, "fwhm_nm", &scene->fwhm, scene->bands, where, err));
+    HC_TRY(get_optional(from, "gain", &scene->gain, scene->bands, where, err));
+    HC_TRY(get_optional(from, "offset", &scene->offset, scene->bands, where, err));
+    HC_TRY(get_names(from, scene, err));
+    HC_TRY(get_source_bands(from, scene, err));
+    const cJSON *nodata = cJSON_GetObjectItemCaseSensitive(from, "nodata");
+    scene->has_nodata = cJSON_IsNumber(nodata);
+    scene->nodata = scene->has_nodata ? nodata->valuedouble : 0;
+done:
+    return status;
+}

@@ -1,0 +1,327 @@
+#include "pipeline/option.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *field(const HcOption *option, void *params) {
+    return (char *)params + option->offset;
+}
+
+static void reset_one(const HcOption *option, void *params) {
+    void *at = field(option, params);
+    switch (option->kind) {
+    case HC_OPTION_FLAG:
+        *(bool *)at = false;
+        break;
+    case HC_OPTION_INT:
+        *(int64_t *)at = HC_INT_NOT_GIVEN;
+        break;
+    case HC_OPTION_REAL:
+        *(double *)at = NAN;
+        break;
+    case HC_OPTION_SIZE:
+        *(uint64_t *)at = 0;
+        break;
+    case HC_OPTION_TEXT:
+        *(const char **)at = NULL;
+        break;
+    case HC_OPTION_CHOICE:
+        *(int32_t *)at = -1;
+        break;
+    case HC_OPTION_LIST:
+        memset(at, 0, sizeof(HcOptionList));
+        break;
+    }
+}
+
+static bool outside(const HcOption *option, double value) {
+    return (option->minimum != 0 || option->maximum != 0) &&
+           !(value >= option->minimum && value <= option->maximum);
+}
+
+static HcStatus bad_range(const char *who, const HcOption *option, const char *word, HcError *err) {
+    if (option->maximum >= 1e15) {
+        return hc_fail(err, HC_E_USAGE, "%s: --%s %s: must be at least %g", who, option->name, word,
+                       option->minimum);
+    }
+    return hc_fail(err, HC_E_USAGE, "%s: --%s %s: must lie between %g and %g", who, option->name, word,
+                   option->minimum, option->maximum);
+}
+
+static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at, const char *word, HcError *err) {
+    for (int32_t c = 0; option->choices[c] != NULL; c++) {
+        if (hc_text_equal(option->choices[c], word)) {
+            *at = c;
+            return HC_OK;
+        }
+    }
+    HcText known = {0};
+    for (int32_t c = 0; option->choices[c] != NULL; c++) {
+        hc_text_add(&known, "%s%s", c == 0 ? "" : ", ", option->choices[c]);
+    }
+    HcStatus status = hc_fail(err, HC_E_USAGE, "%s: --%s %s: must be one of %s", who, option->name, word,
+                              known.data != NULL ? known.data : "?");
+    hc_text_clear(&known);
+    return status;
+}
+
+static HcStatus set_value(const char *who, const HcOption *option, void *params, const char *word, HcError *err) {
+    void *at = field(option, params);
+    int64_t whole = 0;
+    double real = 0;
+    switch (option->kind) {
+    case HC_OPTION_FLAG:
+        *(bool *)at = true;
+        return HC_OK;
+    case HC_OPTION_INT:
+        if (!hc_text_parse_int(word, &whole)) {
+            return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a whole number", who, option->name, word);
+        }
+        *(int64_t *)at = whole;
+        return outside(option, (double)whole) ? bad_range(who, option, word, err) : HC_OK;
+    case HC_OPTION_REAL:
+        if (!hc_text_parse_double(word, &real)) {
+            return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a number", who, option->name, word);
+        }
+        *(double *)at = real;
+        return outside(option, real) ? bad_range(who, option, word, err) : HC_OK;
+    case HC_OPTION_SIZE:
+        if (!hc_text_parse_bytes(word, at) || *(uint64_t *)at == 0) {
+            return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a size (like 512M or 4G)", who, option->name, word);
+        }
+        return HC_OK;
+    case HC_OPTION_TEXT:
+        *(const char **)at = word;
+        return HC_OK;
+    case HC_OPTION_CHOICE:
+        return set_choice(who, option, at, word, err);
+    case HC_OPTION_LIST: {
+        HcOptionList *list = at;
+        if (list->count == HC_LIST_MAX) {
+            return hc_fail(err, HC_E_USAGE, "%s: --%s: more than %d times", who, option->name, HC_LIST_MAX);
+        }
+        list->item[list->count++] = word;
+        return HC_OK;
+    }
+    }
+    return HC_OK;
+}
+
+void hc_options_reset(const HcOption *table, void *params) {
+    for (; table->name != NULL; table++) {
+        reset_one(table, params);
+        if (table->standard != NULL) {
+            /* A default that its own table refuses is a mistake in the table; the tests walk all tables. */
+            (void)!set_value("", table, params, table->standard, NULL);
+        }
+    }
+}
+
+static const HcOption *find(const HcOptionSet *set, const char *name, size_t length, char letter) {
+    for (const HcOption *option = set->table; option->name != NULL; option++) {
+        if (letter != 0 ? option->letter == letter
+                        : strlen(option->name) == length && strncmp(option->name, name, length) == 0) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static HcStatus unknown(const char *who, const HcOptionSet *sets, int32_t set_count, const char *word,
+                        HcError *err) {
+    const char *names[256];
+    size_t count = 0;
+    for (int32_t s = 0; s < set_count; s++) {
+        for (const HcOption *option = sets[s].table; option->name != NULL && count < 255; option++) {
+            names[count++] = option->name;
+        }
+    }
+    names[count] = NULL;
+    char bare[64] = {0};
+    strncat(bare, word + strspn(word, "-"), sizeof bare - 1);
+    bare[strcspn(bare, "=")] = '\0';
+    const char *nearest = hc_text_nearest(bare, names);
+    if (nearest != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: unknown option, did you mean --%s?", who, word, nearest);
+    }
+    return hc_fail(err, HC_E_USAGE, "%s: %s: unknown option (see: hcube %s --help)", who, word, who);
+}
+
+static bool is_option(const char *word) {
+    /* "-5" and "-.5" are values. */
+    return word[0] == '-' && word[1] != '\0' && strchr("0123456789.", word[1]) == NULL;
+}
+
+/* The next positional option of any set that has no value yet, or NULL. */
+static const HcOption *next_positional(const HcOptionSet *sets, int32_t set_count, int32_t taken, void **params) {
+    for (int32_t s = 0; s < set_count; s++) {
+        for (const HcOption *option = sets[s].table; option->name != NULL; option++) {
+            if (option->positional && taken-- == 0) {
+                *params = sets[s].params;
+                return option;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_given(const HcOption *option, void *params) {
+    void *at = field(option, params);
+    switch (option->kind) {
+    case HC_OPTION_TEXT:
+        return *(const char **)at != NULL;
+    case HC_OPTION_INT:
+        return *(int64_t *)at != HC_INT_NOT_GIVEN;
+    case HC_OPTION_REAL:
+        return !isnan(*(double *)at);
+    case HC_OPTION_CHOICE:
+        return *(int32_t *)at >= 0;
+    case HC_OPTION_LIST:
+        return ((HcOptionList *)at)->count > 0;
+    case HC_OPTION_FLAG:
+    case HC_OPTION_SIZE:
+        return true;
+    }
+    return true;
+}
+
+/* The option that a word like --name, --name=value or -k means, of the first set that knows it; NULL when none. */
+static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count, const char *word, void **params) {
+    bool is_long = word[1] == '-';
+    const char *name = word + (is_long ? 2 : 1);
+    const HcOption *option = NULL;
+    for (int32_t s = 0; s < set_count && option == NULL; s++) {
+        if (is_long) {
+            option = find(&sets[s], name, strcspn(name, "="), 0);
+        } else if (name[1] == '\0') {
+            option = find(&sets[s], name, 1, *name);
+        }
+        *params = sets[s].params;
+    }
+    return option;
+}
+
+int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words, int32_t word_count) {
+    int32_t w = 0;
+    while (w < word_count && is_option(words[w])) {
+        void *params = NULL;
+        const HcOption *option = option_of_word(sets, set_count, words[w], &params);
+        bool takes_next = option != NULL && option->kind != HC_OPTION_FLAG && strchr(words[w], '=') == NULL;
+        w += takes_next ? 2 : 1;
+    }
+    return w < word_count ? w : word_count;
+}
+
+static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t set_count, const char *const *words,
+                            int32_t word_count, int32_t *at, HcError *err) {
+    const char *word = words[*at];
+    void *params = NULL;
+    const HcOption *option = option_of_word(sets, set_count, word, &params);
+    if (option == NULL) {
+        return unknown(who, sets, set_count, word, err);
+    }
+    const char *value = word[1] == '-' ? strchr(word, '=') : NULL;
+    value = value != NULL ? value + 1 : NULL;
+    if (option->kind == HC_OPTION_FLAG) {
+        if (value != NULL) {
+            return hc_fail(err, HC_E_USAGE, "%s: --%s takes no value", who, option->name);
+        }
+    } else if (value == NULL) {
+        if (*at + 1 >= word_count) {
+            return hc_fail(err, HC_E_USAGE, "%s: --%s needs a value (%s)", who, option->name, option->value);
+        }
+        value = words[++*at];
+    }
+    return set_value(who, option, params, value, err);
+}
+
+HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count, const char *const *words,
+                          int32_t word_count, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t positional = 0;
+    bool named = true; /* until a bare -- */
+    for (int32_t w = 0; w < word_count; w++) {
+        if (named && strcmp(words[w], "--") == 0) {
+            named = false;
+        } else if (named && is_option(words[w])) {
+            HC_TRY(parse_named(who, sets, set_count, words, word_count, &w, err));
+        } else {
+            void *params = NULL;
+            const HcOption *option = next_positional(sets, set_count, positional++, &params);
+            if (option == NULL) {
+                return hc_fail(err, HC_E_USAGE, "%s: %s: one word too many (a step begins with !)", who, words[w]);
+            }
+            HC_TRY(set_value(who, option, params, words[w], err));
+        }
+    }
+    for (int32_t s = 0; s < set_count; s++) {
+        for (const HcOption *option = sets[s].table; option->name != NULL; option++) {
+            if (option->required && !is_given(option, sets[s].params)) {
+                return hc_fail(err, HC_E_USAGE, "%s: %s%s is missing", who, option->positional ? "" : "--",
+                               option->positional ? option->value : option->name);
+            }
+        }
+    }
+done:
+    return status;
+}
+
+static void help_left(const HcOption *option, HcText *left) {
+    if (option->positional) {
+        hc_text_add(left, option->required ? "%s" : "[%s]", option->value);
+    }
+    if (!option->positional || !option->required) {
+        hc_text_add(left, "%s--%s", option->positional ? " or " : "", option->name);
+        if (option->kind == HC_OPTION_CHOICE) {
+            for (int32_t c = 0; option->choices[c] != NULL; c++) {
+                hc_text_add(left, "%s%s", c == 0 ? " " : "|", option->choices[c]);
+            }
+        } else if (option->value != NULL) {
+            hc_text_add(left, " %s", option->value);
+        }
+    }
+    if (option->letter != 0) {
+        hc_text_add(left, ", -%c", option->letter);
+    }
+}
+
+void hc_options_help(const HcOption *table, HcText *text) {
+    for (; table->name != NULL; table++) {
+        HcText left = {0};
+        help_left(table, &left);
+        const char *shown = left.data != NULL ? left.data : "";
+        if (left.length > 28) {
+            hc_text_add(text, "  %s\n  %-28s  %s", shown, "", table->help);
+        } else {
+            hc_text_add(text, "  %-28s  %s", shown, table->help);
+        }
+        if (table->standard != NULL) {
+            hc_text_add(text, " [%s]", table->standard);
+        }
+        hc_text_add(text, "\n");
+        hc_text_clear(&left);
+    }
+}
+
+int32_t hc_option_numbers(const char *text, double *values, int32_t limit) {
+    int32_t count = 0;
+    while (*text != '\0') {
+        char item[64];
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof item || count == limit) {
+            return -1;
+        }
+        memcpy(item, text, length);
+        item[length] = '\0';
+        if (!hc_text_parse_double(item, &values[count])) {
+            return -1;
+        }
+        count++;
+        text += length;
+        if (*text == ',' && *++text == '\0') {
+            return -1;
+        }
+    }
+    return count;
+}

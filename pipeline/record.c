@@ -1,0 +1,177 @@
+#include "pipeline/record.h"
+#include "pipeline/json.h"
+#include "core/version.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static bool add_option(const HcOption *option, const void *params, cJSON *to) {
+    const void *at = (const char *)params + option->offset;
+    switch (option->kind) {
+    case HC_OPTION_FLAG:
+        return !*(const bool *)at || cJSON_AddTrueToObject(to, option->name) != NULL;
+    case HC_OPTION_INT:
+        return *(const int64_t *)at == HC_INT_NOT_GIVEN ||
+               cJSON_AddNumberToObject(to, option->name, (double)*(const int64_t *)at) != NULL;
+    case HC_OPTION_REAL:
+        return isnan(*(const double *)at) || cJSON_AddNumberToObject(to, option->name, *(const double *)at) != NULL;
+    case HC_OPTION_SIZE:
+        return *(const uint64_t *)at == 0 ||
+               cJSON_AddNumberToObject(to, option->name, (double)*(const uint64_t *)at) != NULL;
+    case HC_OPTION_TEXT: {
+        const char *text = *(const char *const *)at;
+        return text == NULL || cJSON_AddStringToObject(to, option->name, text) != NULL;
+    }
+    case HC_OPTION_CHOICE: {
+        int32_t choice = *(const int32_t *)at;
+        return choice < 0 || cJSON_AddStringToObject(to, option->name, option->choices[choice]) != NULL;
+    }
+    case HC_OPTION_LIST: {
+        const HcOptionList *list = at;
+        cJSON *array = list->count > 0 ? cJSON_AddArrayToObject(to, option->name) : NULL;
+        for (int32_t i = 0; array != NULL && i < list->count; i++) {
+            cJSON_AddItemToArray(array, cJSON_CreateString(list->item[i]));
+        }
+        return list->count == 0 || array != NULL;
+    }
+    }
+    return true;
+}
+
+HcStatus hc_record_options(const HcStage *stage, cJSON *to, HcError *err) {
+    for (const HcOption *option = stage->class->options; option->name != NULL; option++) {
+        if (!add_option(option, stage->params, to)) {
+            return hc_fail_memory(err, 0, "the record");
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus add_stage(const HcStage *stage, cJSON *steps, HcError *err) {
+    HcStatus status = HC_OK;
+    cJSON *step = cJSON_CreateObject();
+    cJSON_AddItemToArray(steps, step);
+    cJSON_AddStringToObject(step, "stage", stage->class->name);
+    cJSON *options = cJSON_AddObjectToObject(step, "options");
+    cJSON *result = cJSON_AddObjectToObject(step, "result");
+    cJSON *seconds = cJSON_AddObjectToObject(step, "seconds");
+    if (seconds == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    HC_TRY(hc_record_options(stage, options, err));
+    cJSON_AddNumberToObject(result, "bands", stage->out.bands);
+    if (stage->class->report != NULL) {
+        HC_TRY(stage->class->report(stage, result, err));
+    }
+    if (stage->class->cite != NULL) {
+        cJSON_AddStringToObject(step, "cite", stage->class->cite);
+    }
+    cJSON_AddNumberToObject(seconds, "observe", stage->seconds_observe);
+    cJSON_AddNumberToObject(seconds, "settle", stage->seconds_settle);
+    cJSON_AddNumberToObject(seconds, "process", stage->seconds_process);
+    cJSON_AddNumberToObject(seconds, "write", stage->seconds_consume);
+done:
+    return status;
+}
+
+static void add_numbers(const HcRunReport *report, cJSON *record) {
+    cJSON *pixels = cJSON_AddObjectToObject(record, "pixels");
+    cJSON_AddNumberToObject(pixels, "all", (double)report->pixels);
+    cJSON_AddNumberToObject(pixels, "masked_by_user", (double)report->masked[HC_MASK_USER]);
+    cJSON_AddNumberToObject(pixels, "masked_nodata", (double)report->masked[HC_MASK_NODATA]);
+    cJSON_AddNumberToObject(pixels, "masked_nan", (double)report->masked[HC_MASK_NAN]);
+    cJSON *blocks = cJSON_AddObjectToObject(record, "blocks");
+    cJSON_AddNumberToObject(blocks, "count", (double)report->blocks);
+    cJSON_AddNumberToObject(blocks, "lines", report->block_lines);
+    cJSON_AddNumberToObject(blocks, "passes", report->passes);
+    cJSON_AddBoolToObject(blocks, "resident", report->resident);
+    cJSON *memory = cJSON_AddObjectToObject(record, "memory_bytes");
+    cJSON_AddNumberToObject(memory, "planned_host", (double)report->host_bytes);
+    cJSON_AddNumberToObject(memory, "planned_device", (double)report->device_bytes);
+    cJSON_AddNumberToObject(memory, "peak_resident", (double)report->peak_memory);
+    cJSON *seconds = cJSON_AddObjectToObject(record, "seconds");
+    cJSON_AddNumberToObject(seconds, "all", report->seconds);
+    cJSON_AddNumberToObject(seconds, "reading", report->seconds_read);
+    cJSON_AddNumberToObject(seconds, "decoding", report->seconds_decode);
+    cJSON_AddNumberToObject(seconds, "writing", report->seconds_write);
+    cJSON_AddNumberToObject(seconds, "waiting_for_reading", report->seconds_wait_read);
+    cJSON_AddNumberToObject(seconds, "waiting_for_writing", report->seconds_wait_write);
+}
+
+static HcStatus make_record(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
+                            const HcRunReport *report, cJSON *record, HcError *err) {
+    HcStatus status = HC_OK;
+    HcText command = {0};
+    HcComputeInfo info;
+    char when[32] = "";
+    time_t seconds = time(NULL);
+    struct tm parts;
+    if (gmtime_r(&seconds, &parts) != NULL) {
+        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    }
+    compute->ops->info(compute, &info);
+    hc_chain_print(chain, &command);
+    cJSON_AddNumberToObject(record, "hcube_record", 1);
+    cJSON_AddStringToObject(record, "version", hc_version());
+    cJSON_AddStringToObject(record, "command", settings->command != NULL ? settings->command : command.data);
+    cJSON_AddStringToObject(record, "finished", when);
+    cJSON *device = cJSON_AddObjectToObject(record, "device");
+    cJSON_AddStringToObject(device, "backend", compute->ops->name);
+    cJSON_AddStringToObject(device, "name", info.name);
+    cJSON_AddNumberToObject(device, "threads", info.threads);
+    cJSON *steps = cJSON_AddArrayToObject(record, "steps");
+    for (int32_t s = 0; s < chain->count; s++) {
+        HC_TRY(add_stage(&chain->stages[s], steps, err));
+    }
+    add_numbers(report, record);
+    cJSON *notes = cJSON_AddArrayToObject(record, "notes");
+    if (notes == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    for (int32_t n = 0; n < chain->note_count; n++) {
+        cJSON_AddItemToArray(notes, cJSON_CreateString(chain->notes[n]));
+    }
+done:
+    hc_text_clear(&command);
+    return status;
+}
+
+HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
+                             const HcRunReport *report, HcError *err) {
+    HcStatus status = HC_OK;
+    cJSON *record = NULL;
+    char *path = NULL;
+    if (settings->record != NULL && strcmp(settings->record, "none") == 0) {
+        return HC_OK;
+    }
+    record = cJSON_CreateObject();
+    if (record == NULL) {
+        return hc_fail_memory(err, 0, "the record");
+    }
+    HC_TRY(make_record(chain, compute, settings, report, record, err));
+    if (settings->record != NULL) {
+        HC_TRY(hc_json_write(settings->record, record, true, err));
+        goto done;
+    }
+    for (int32_t s = 0; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        const char *output = stage->class->output != NULL ? stage->class->output(stage) : NULL;
+        if (output == NULL) {
+            continue;
+        }
+        path = hc_text_format("%s.hcube.json", output);
+        if (path == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the record"));
+        }
+        /* The output is ours (it was new, or to be overwritten), and so is its record. */
+        HC_TRY(hc_json_write(path, record, true, err));
+        free(path);
+        path = NULL;
+    }
+done:
+    free(path);
+    cJSON_Delete(record);
+    return status;
+}

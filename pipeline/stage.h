@@ -1,0 +1,97 @@
+/* The stage contract: what one step of a chain is. A stage's file, its word on the command line, its test and its
+ * page in docs/stages/ have the same name; docs/adding-a-stage.md says how to add one.
+ *
+ * Life of a stage: reset params -> parse -> plan (often, no pixels) -> open -> [observe each block, settle] ->
+ * process each block -> finish -> close. Three structs: params (what the user asked), state (what was derived),
+ * block (what is processed). */
+#ifndef HC_PIPELINE_STAGE_H
+#define HC_PIPELINE_STAGE_H
+
+#include "core/compute.h"
+#include "pipeline/option.h"
+
+#include <cjson/cJSON.h>
+
+typedef struct HcStage HcStage;
+typedef struct HcChain HcChain;
+
+typedef enum HcRole {
+    HC_ROLE_SOURCE, /* read: the first step, and only it */
+    HC_ROLE_STAGE,  /* block in, block out */
+    HC_ROLE_SINK    /* hands its blocks on unchanged and takes a copy of each to a file */
+} HcRole;
+
+/* What a stage needs, filled by plan and added up by the planner. */
+typedef struct HcNeeds {
+    int32_t halo;          /* lines of context on each side, in observe and process */
+    bool observes;         /* wants to see the whole scene first (and is not settled yet) */
+    bool consumes;         /* sink: wants host copies of the blocks */
+    bool passes_through;   /* process is not called, the output is the input */
+    bool has_output;       /* leaves a file or model behind, so that a chain may end with it */
+    size_t bytes_fixed;    /* device memory, whatever the block size */
+    size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
+} HcNeeds;
+
+typedef struct HcStageClass {
+    const char *name;    /* "mnf" */
+    const char *summary; /* one line */
+    const char *cite;    /* reference, or NULL */
+    HcRole role;
+    const HcOption *options;
+    size_t params_size;
+    size_t state_size;
+
+    /* REQUIRED. From stage->params, the scene that comes in (stage->in) and, once settled, the state: fills
+     * stage->out (a zeroed scene) and stage->needs (zeroed). Touches no pixel; fails here on anything that cannot
+     * work. Called again after an earlier stage settled, since that may change shapes. */
+    HcStatus (*plan)(HcStage *stage, HcError *err);
+    /* OPTIONAL. Allocates all that the pass needs; called once, after the last plan before the first pass that
+     * this stage takes part in. */
+    HcStatus (*open)(HcStage *stage, HcError *err);
+    /* With needs.observes. A block of the scene, in order, halo included. */
+    HcStatus (*observe)(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err);
+    /* With needs.observes. After the last block: sums become a model. */
+    HcStatus (*settle)(HcStage *stage, HcQueue *queue, HcError *err);
+    /* REQUIRED unless needs.passes_through. Block to block; no allocation, no files, no globals. scratch is
+     * needs.bytes_per_pixel times the pixels of `out` [device]. */
+    HcStatus (*process)(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                        HcError *err);
+    /* Sinks. A block in host memory, interior lines only, in order; on the writing thread. */
+    HcStatus (*consume)(HcStage *stage, const HcBlock *block, HcError *err);
+    /* OPTIONAL. After the last block: files get their names. */
+    HcStatus (*finish)(HcStage *stage, HcError *err);
+    /* OPTIONAL. The file that finish leaves behind, for the record beside it; borrowed, NULL = none. */
+    const char *(*output)(const HcStage *stage);
+    /* OPTIONAL. What the record says of this stage beyond its options: adds to `to`. */
+    HcStatus (*report)(const HcStage *stage, cJSON *to, HcError *err);
+    /* OPTIONAL. Frees what open and settle made; safe after any failure. */
+    void (*close)(HcStage *stage);
+} HcStageClass;
+
+struct HcStage {
+    const HcStageClass *class;
+    HcChain *chain;    /* the chain it is in */
+    int32_t place;     /* its place there, from 0 */
+    void *params;      /* class->params_size bytes, filled by the option table */
+    void *state;       /* class->state_size bytes, zero at first */
+    HcScene in, out;   /* as planned last */
+    HcNeeds needs;
+    HcCompute *compute; /* set before open */
+    bool is_open;
+    bool settled;       /* settle has succeeded */
+    const double *eigenvalues; /* of a settled transform, borrowed from its state, or NULL */
+    int32_t eigenvalue_count;
+    double seconds_observe, seconds_settle, seconds_process, seconds_consume; /* measured by the runner */
+};
+
+/* All stages, in the order of the help; ended by NULL. */
+extern const HcStageClass *const hc_stage_list[];
+const HcStageClass *hc_stage_find(const char *name);
+
+/* Remembers a remark for the user (one line); kept by the chain, shown by the program, written into the record. */
+void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
+
+/* The nearest earlier stage of that name in the chain, or NULL. */
+HcStage *hc_stage_before(const HcStage *stage, const char *name);
+
+#endif

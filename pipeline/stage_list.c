@@ -1,0 +1,18 @@
+#include "pipeline/stage.h"
+#include "pipeline/stages/stages.h"
+
+#include <string.h>
+
+const HcStageClass *const hc_stage_list[] = {
+    &hc_stage_read, &hc_stage_bands, &hc_stage_filter, &hc_stage_cov,     &hc_stage_pca,
+    &hc_stage_mnf,  &hc_stage_write, &hc_stage_preview, NULL,
+};
+
+const HcStageClass *hc_stage_find(const char *name) {
+    for (int i = 0; hc_stage_list[i] != NULL; i++) {
+        if (strcmp(hc_stage_list[i]->name, name) == 0) {
+            return hc_stage_list[i];
+        }
+    }
+    return NULL;
+}

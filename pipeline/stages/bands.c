@@ -1,0 +1,209 @@
+/* bands: chooses, drops or reorders bands. */
+#include "pipeline/memory.h"
+#include "pipeline/stages/stages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Params {
+    const char *keep, *drop, *wavelength, *drop_wavelength;
+    bool good;
+} Params;
+
+typedef struct State {
+    int32_t *index; /* [count] bands of the input, from 0 */
+    int32_t count;
+    HcBuffer device_index;
+} State;
+
+static const HcOption options[] = {
+    {.name = "keep", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, keep), .value = "LIST", .positional = true,
+     .help = "keep these bands, in this order: 1-20,35,40-30 (numbers from 1, as they come in)"},
+    {.name = "drop", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, drop), .value = "LIST",
+     .help = "leave these bands out"},
+    {.name = "wavelength", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, wavelength), .value = "RANGES",
+     .help = "keep the bands whose centres lie in these ranges [nm]: 400-700,2000-2400"},
+    {.name = "drop-wavelength", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, drop_wavelength),
+     .value = "RANGES", .help = "leave out the bands whose centres lie in these ranges [nm]"},
+    {.name = "good", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, good),
+     .help = "leave out the bands that the header marks as bad (after read --all-bands)"},
+    {0}};
+
+/* One item "a" or "a-b" of a comma list; moves *text behind it. False when it is none. */
+static bool next_range(const char **text, double *low, double *high) {
+    char item[64];
+    size_t length = strcspn(*text, ",");
+    if (length == 0 || length >= sizeof item) {
+        return false;
+    }
+    memcpy(item, *text, length);
+    item[length] = '\0';
+    *text += length + ((*text)[length] == ',');
+    char *dash = strchr(item, '-');
+    if (dash != NULL) {
+        *dash = '\0';
+        return hc_text_parse_double(item, low) && hc_text_parse_double(dash + 1, high);
+    }
+    bool fine = hc_text_parse_double(item, low);
+    *high = *low;
+    return fine;
+}
+
+static HcStatus append(State *state, int32_t band, HcError *err) {
+    /* Grows by doubling: full whenever the count is a power of two. */
+    if ((state->count & (state->count - 1)) == 0) {
+        size_t capacity = state->count == 0 ? 1 : (size_t)state->count * 2;
+        int32_t *index = realloc(state->index, capacity * sizeof *index);
+        if (index == NULL) {
+            return hc_fail_memory(err, (double)capacity * sizeof *index, "a list of bands");
+        }
+        state->index = index;
+    }
+    state->index[state->count++] = band;
+    return HC_OK;
+}
+
+/* Appends the bands of a list of numbers, in the order of the list. */
+static HcStatus add_list(State *state, const char *list, const HcScene *scene, const char *option, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *rest = list;
+    while (*rest != '\0') {
+        double low = 0;
+        double high = 0;
+        bool fine = next_range(&rest, &low, &high);
+        if (fine && (low < 1 || high < 1 || low > scene->bands || high > scene->bands)) {
+            return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has bands 1 to %d", option, list, scene->bands);
+        }
+        if (!fine || low != (double)(int32_t)low || high != (double)(int32_t)high) {
+            return hc_fail(err, HC_E_USAGE, "bands: --%s %s: not a list of band numbers like 1-20,35", option, list);
+        }
+        int32_t step = high >= low ? 1 : -1;
+        for (int32_t b = (int32_t)low; b != (int32_t)high + step; b += step) {
+            HC_TRY(append(state, b - 1, err));
+        }
+    }
+done:
+    return status;
+}
+
+/* Marks the bands whose centre lies in one of the ranges. */
+static HcStatus mark_ranges(const char *ranges, const HcScene *scene, const char *option, uint8_t *marked,
+                            HcError *err) {
+    if (scene->wavelength == NULL) {
+        return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has no wavelengths", option, ranges);
+    }
+    const char *rest = ranges;
+    while (*rest != '\0') {
+        double low = 0;
+        double high = 0;
+        if (!next_range(&rest, &low, &high) || high < low) {
+            return hc_fail(err, HC_E_USAGE, "bands: --%s %s: not a list of ranges [nm] like 400-700,2000-2400", option,
+                           ranges);
+        }
+        for (int32_t b = 0; b < scene->bands; b++) {
+            marked[b] |= scene->wavelength[b] >= low && scene->wavelength[b] <= high;
+        }
+    }
+    return HC_OK;
+}
+
+/* Keeps those entries of the index whose mark is `wanted`. */
+static void keep_marked(State *state, const uint8_t *marked, uint8_t wanted) {
+    int32_t count = 0;
+    for (int32_t k = 0; k < state->count; k++) {
+        if (marked[state->index[k]] == wanted) {
+            state->index[count++] = state->index[k];
+        }
+    }
+    state->count = count;
+}
+
+static HcStatus choose(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    const HcScene *scene = &stage->in;
+    State dropped = {0};
+    uint8_t *marked = calloc((size_t)scene->bands, 1);
+    if (marked == NULL) {
+        return hc_fail_memory(err, scene->bands, "a list of bands");
+    }
+    if (params->keep != NULL) {
+        HC_TRY(add_list(state, params->keep, scene, "keep", err));
+    } else {
+        for (int32_t b = 0; b < scene->bands; b++) {
+            HC_TRY(append(state, b, err));
+        }
+    }
+    if (params->wavelength != NULL) {
+        HC_TRY(mark_ranges(params->wavelength, scene, "wavelength", marked, err));
+        keep_marked(state, marked, 1);
+    }
+    memset(marked, 0, (size_t)scene->bands);
+    if (params->drop_wavelength != NULL) {
+        HC_TRY(mark_ranges(params->drop_wavelength, scene, "drop-wavelength", marked, err));
+    }
+    if (params->drop != NULL) {
+        HC_TRY(add_list(&dropped, params->drop, scene, "drop", err));
+    }
+    for (int32_t k = 0; k < dropped.count; k++) {
+        marked[dropped.index[k]] = 1;
+    }
+    for (int32_t b = 0; params->good && scene->bad != NULL && b < scene->bands; b++) {
+        marked[b] |= scene->bad[b];
+    }
+    keep_marked(state, marked, 0);
+    if (state->count == 0) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "bands: no band of the %d is left", scene->bands));
+    }
+done:
+    free(dropped.index);
+    free(marked);
+    return status;
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    if (state->index == NULL) {
+        HC_TRY(choose(stage, err));
+    }
+    stage->needs.bytes_fixed = (size_t)state->count * sizeof *state->index;
+    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_TRY(hc_scene_select(&stage->out, state->index, state->count, err));
+done:
+    return status;
+}
+
+static HcStatus open_bands(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    return hc_memory_upload(stage->compute, state->index, (size_t)state->count * sizeof *state->index,
+                            &state->device_index, err);
+}
+
+static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                        HcError *err) {
+    (void)scratch;
+    const State *state = stage->state;
+    return stage->compute->ops->gather(queue, in, state->device_index.data, out, err);
+}
+
+static void close_bands(HcStage *stage) {
+    State *state = stage->state;
+    hc_memory_release(stage->compute, &state->device_index);
+    free(state->index);
+    *state = (State){0};
+}
+
+const HcStageClass hc_stage_bands = {
+    .name = "bands",
+    .summary = "choose, drop or reorder bands by number, wavelength or the header's bad-band list",
+    .role = HC_ROLE_STAGE,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_bands,
+    .process = process,
+    .close = close_bands,
+};

@@ -1,0 +1,140 @@
+/* cov: mean and covariance of a scene or of its noise, saved as a statistics file. */
+#include "pipeline/stages/cov.h"
+#include "io/file.h"
+#include "pipeline/chain.h"
+#include "pipeline/stages/stages.h"
+
+typedef struct Params {
+    const char *path;
+    int32_t noise;
+    const char *window;
+    bool overwrite;
+} Params;
+
+typedef struct State {
+    bool kept; /* for another stage, not for a file */
+    HcWindow window;
+    HcSums *sums;
+    HcStatistics statistics;
+} State;
+
+static const HcOption options[] = {
+    {.name = "output", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "STATISTICS.json",
+     .positional = true, .required = true, .help = "the statistics file to write"},
+    {.name = "noise", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, noise), .choices = hc_noise_words,
+     .help = "of the noise, taken as this difference of neighbours, instead of the scene"},
+    {.name = "window", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, window), .value = "X,Y,W,H",
+     .help = "of this rectangle only [pixels, from 0]"},
+    {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, overwrite),
+     .help = "replace an existing file"},
+    {0}};
+
+static HcDifference kind_of(const HcStage *stage) {
+    return (HcDifference)(((const Params *)stage->params)->noise + 1);
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    if (params->window != NULL) {
+        HC_TRY(hc_window_parse(params->window, &stage->in, &state->window, err));
+    }
+    if (!state->kept) {
+        HC_TRY(hc_file_check(params->path, params->overwrite || stage->chain->overwrite, err));
+    }
+    size_t n = (size_t)stage->in.bands;
+    stage->needs = (HcNeeds){.halo = stage->settled ? 0 : hc_difference_halo(kind_of(stage)),
+                             .observes = !stage->settled,
+                             .passes_through = true,
+                             .has_output = true,
+                             .bytes_fixed = stage->settled ? 0 : n * n * sizeof(HcWide)};
+done:
+    return status;
+}
+
+static HcStatus open_cov(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    return stage->compute->ops->sums_open(stage->compute, stage->in.bands,
+                                          hc_sums_limit(&stage->in, kind_of(stage)), &state->sums, err);
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    return stage->compute->ops->gram(queue, in, kind_of(stage), params->window != NULL ? &state->window : NULL,
+                                     state->sums, err);
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcMoments moments = {0};
+    HC_TRY(stage->compute->ops->sums_fetch(queue, state->sums, &moments, err));
+    HC_TRY(hc_statistics_make(&state->statistics, &stage->in, &moments, kind_of(stage),
+                              params->noise >= 0 ? hc_noise_words[params->noise] : "", err));
+done:
+    hc_moments_clear(&moments);
+    return status;
+}
+
+static HcStatus finish(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    const State *state = stage->state;
+    return hc_statistics_save(&state->statistics, params->path, params->overwrite || stage->chain->overwrite, err);
+}
+
+static const char *output(const HcStage *stage) {
+    return ((const Params *)stage->params)->path;
+}
+
+static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+    const Params *params = stage->params;
+    const State *state = stage->state;
+    if (cJSON_AddStringToObject(to, "output", params->path) == NULL ||
+        cJSON_AddNumberToObject(to, "pixels", (double)state->statistics.pixels) == NULL ||
+        cJSON_AddBoolToObject(to, "exact", hc_sums_limit(&stage->in, kind_of(stage)) > 0) == NULL) {
+        return hc_fail_memory(err, 0, "the record");
+    }
+    return HC_OK;
+}
+
+static void close_cov(HcStage *stage) {
+    State *state = stage->state;
+    if (stage->compute != NULL) {
+        stage->compute->ops->sums_close(state->sums);
+    }
+    hc_statistics_clear(&state->statistics);
+    state->sums = NULL;
+}
+
+void hc_cov_keep(HcStage *stage) {
+    ((State *)stage->state)->kept = true;
+}
+
+HcStatistics hc_cov_take(HcStage *stage) {
+    State *state = stage->state;
+    HcStatistics taken = state->statistics;
+    state->statistics = (HcStatistics){0};
+    return taken;
+}
+
+const HcStageClass hc_stage_cov = {
+    .name = "cov",
+    .summary = "mean and covariance of the scene or of its noise, saved as a statistics file",
+    .cite = "Chan, Golub, LeVeque 1983 (float scenes); exact integer sums otherwise",
+    .role = HC_ROLE_SINK,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_cov,
+    .observe = observe,
+    .settle = settle,
+    .finish = finish,
+    .output = output,
+    .report = report,
+    .close = close_cov,
+};

@@ -1,0 +1,14 @@
+/* What mnf asks of a cov stage that measured a dark image. */
+#ifndef HC_PIPELINE_STAGES_COV_H
+#define HC_PIPELINE_STAGES_COV_H
+
+#include "pipeline/stage.h"
+#include "pipeline/statistics.h"
+
+/* The statistics are for another stage: no file is written (before plan). */
+void hc_cov_keep(HcStage *stage);
+
+/* The statistics of a settled cov stage, now the caller's. */
+HcStatistics hc_cov_take(HcStage *stage);
+
+#endif

@@ -1,0 +1,63 @@
+/* filter: 3x3 mean or median, and noise images. */
+#include "pipeline/stages/stages.h"
+#include "pipeline/statistics.h"
+
+typedef struct Params {
+    int32_t kind;
+    bool noise;
+} Params;
+
+static const HcOption options[] = {
+    {.name = "kind", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, kind), .value = "KIND",
+     .choices = hc_noise_words, .positional = true, .standard = "mean3x3",
+     .help = "mean3x3 or median3x3 of the neighbourhood; shift and shift-diagonal with --noise only"},
+    {.name = "noise", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, noise),
+     .help = "the noise image: each pixel minus the filtered one (or its right, its lower right neighbour)"},
+    {0}};
+
+static HcDifference kind_of(const HcStage *stage) {
+    return (HcDifference)(((const Params *)stage->params)->kind + 1);
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    HcDifference kind = kind_of(stage);
+    if (!params->noise && kind != HC_DIFFERENCE_MEAN3X3 && kind != HC_DIFFERENCE_MEDIAN3X3) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "filter: %s smooths nothing: give --noise for its noise image",
+                       hc_noise_words[params->kind]));
+    }
+    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    stage->needs.halo = params->noise ? hc_difference_halo(kind) : 1;
+    if (params->noise) {
+        stage->out.meaning = HC_NOISE;
+        stage->out.has_nodata = false; /* any value may be noise: the mask alone says where there is none */
+    }
+    bool is_mean = kind == HC_DIFFERENCE_MEAN3X3 || (kind == HC_DIFFERENCE_MEDIAN3X3 && !params->noise);
+    stage->out.integer_limit = is_mean ? 0 : hc_difference_limit(kind, stage->in.integer_limit);
+done:
+    return status;
+}
+
+static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                        HcError *err) {
+    (void)scratch;
+    const Params *params = stage->params;
+    HcDifference kind = kind_of(stage);
+    if (params->noise) {
+        return stage->compute->ops->difference(queue, in, kind, out, err);
+    }
+    HcFilter filter = kind == HC_DIFFERENCE_MEAN3X3 ? HC_FILTER_MEAN3X3 : HC_FILTER_MEDIAN3X3;
+    return stage->compute->ops->filter(queue, in, filter, out, err);
+}
+
+const HcStageClass hc_stage_filter = {
+    .name = "filter",
+    .summary = "3x3 mean or median, or the noise image that is each pixel minus it",
+    .cite = "Zhou, Gao, Fang: Parallel implementation of maximum noise fraction on GPU, section 2",
+    .role = HC_ROLE_STAGE,
+    .options = options,
+    .params_size = sizeof(Params),
+    .plan = plan,
+    .process = process,
+};

@@ -1,0 +1,307 @@
+#include "pipeline/stages/linear.h"
+#include "io/file.h"
+#include "pipeline/chain.h"
+#include "pipeline/json.h"
+#include "pipeline/memory.h"
+#include "pipeline/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const HcLinearParams *params_of(const HcStage *stage) {
+    return stage->params;
+}
+
+static HcStatus check_params(const HcStage *stage, HcError *err) {
+    const HcLinearParams *params = params_of(stage);
+    const char *name = stage->class->name;
+    int choices = (params->components != HC_INT_NOT_GIVEN) + !isnan(params->min_eigenvalue) + params->keep_all;
+    if (choices > 1) {
+        return hc_fail(err, HC_E_USAGE, "%s: give one of --components, --min-eigenvalue and --keep-all", name);
+    }
+    if (params->inverse + params->denoise + params->fit_only > 1) {
+        return hc_fail(err, HC_E_USAGE, "%s: give one of --inverse, --denoise and --fit-only", name);
+    }
+    if (params->save_model != NULL && (params->model != NULL || params->inverse)) {
+        return hc_fail(err, HC_E_USAGE, "%s: --save-model %s: nothing is fitted here", name, params->save_model);
+    }
+    if (params->fit_only && (params->save_model == NULL || params->model != NULL)) {
+        return hc_fail(err, HC_E_USAGE, "%s: --fit-only needs --save-model (and no --model)", name);
+    }
+    if (params->inverse && choices > 0) {
+        return hc_fail(err, HC_E_USAGE, "%s: --inverse uses all components that come in", name);
+    }
+    return HC_OK;
+}
+
+static bool has_transform(const HcLinear *linear) {
+    return linear->transform.method[0] != '\0';
+}
+
+static int32_t chosen_components(const HcStage *stage) {
+    const HcLinearParams *params = params_of(stage);
+    const HcLinear *linear = stage->state;
+    int32_t most = has_transform(linear) ? linear->transform.components : stage->in.bands;
+    if (params->components != HC_INT_NOT_GIVEN) {
+        return params->components < most ? (int32_t)params->components : most;
+    }
+    if (!isnan(params->min_eigenvalue) && has_transform(linear)) {
+        return hc_transform_count(&linear->transform, params->min_eigenvalue);
+    }
+    return most;
+}
+
+/* The bands that a spectral output has: as in `from`, in the place and size of the scene that comes in. */
+static HcStatus plan_spectral(HcStage *stage, const HcScene *from, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_scene_copy(&stage->out, from, err));
+    stage->out.lines = stage->in.lines;
+    stage->out.samples = stage->in.samples;
+    stage->out.meaning = HC_SPECTRAL;
+    stage->out.integer_limit = 0;
+    if (from != &stage->in) {
+        HcPlace *place = &stage->out.place;
+        free(place->crs);
+        *place = stage->in.place;
+        place->crs = NULL;
+        if (stage->in.place.crs != NULL && (place->crs = strdup(stage->in.place.crs)) == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(stage->in.place.crs), "a text of the scene"));
+        }
+    }
+done:
+    return status;
+}
+
+static HcStatus plan_components(HcStage *stage, const char *label, int32_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLinear *linear = stage->state;
+    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_TRY(hc_scene_reband(&stage->out, count, HC_COMPONENT, err));
+    stage->out.has_nodata = false; /* any value may be a component: the mask alone says where there is none */
+    for (int32_t k = 0; k < count; k++) {
+        if (has_transform(linear)) {
+            HC_TRY(hc_scene_name_band(&stage->out, k, err, "%s %d (eigenvalue %.5g)", label, k + 1,
+                                      linear->transform.eigenvalues[k]));
+        } else {
+            HC_TRY(hc_scene_name_band(&stage->out, k, err, "%s %d", label, k + 1));
+        }
+    }
+done:
+    return status;
+}
+
+static HcStatus plan_inverse(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLinearParams *params = params_of(stage);
+    const HcLinear *linear = stage->state;
+    const HcScene *bands = &linear->transform.scene;
+    if (params->model == NULL) {
+        HcStage *forward = hc_stage_before(stage, stage->class->name);
+        const HcLinearParams *other = forward != NULL ? params_of(forward) : NULL;
+        if (other == NULL || other->inverse || other->denoise || other->fit_only) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --inverse needs --model, or a forward %s earlier in the chain",
+                           stage->class->name, stage->class->name));
+        }
+        bands = &forward->in;
+    }
+    int32_t most = has_transform(linear) ? linear->transform.components : bands->bands;
+    if (stage->in.bands > most) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: --inverse: %d bands come in, the model has %d components",
+                       stage->class->name, stage->in.bands, most));
+    }
+    HC_TRY(plan_spectral(stage, bands, err));
+done:
+    return status;
+}
+
+static HcStatus load_model(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLinearParams *params = params_of(stage);
+    HcLinear *linear = stage->state;
+    if (!has_transform(linear)) {
+        HcTransform loaded = {0};
+        status = hc_transform_load(&loaded, params->model, stage->class->name, err);
+        if (status != HC_OK) {
+            hc_transform_clear(&loaded);
+            return status;
+        }
+        linear->transform = loaded;
+        stage->eigenvalues = linear->transform.eigenvalues;
+        stage->eigenvalue_count = linear->transform.components;
+    }
+    if (!params->inverse) {
+        HC_TRY(hc_statistics_check_bands(&linear->transform.scene, &stage->in, params->model, err));
+    }
+done:
+    return status;
+}
+
+HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLinearParams *params = params_of(stage);
+    HcLinear *linear = stage->state;
+    HC_TRY(check_params(stage, err));
+    if (params->model != NULL) {
+        HC_TRY(load_model(stage, err));
+    }
+    if (params->save_model != NULL) {
+        HC_TRY(hc_file_check(params->save_model, params->overwrite || stage->chain->overwrite, err));
+    }
+    *fits = !params->inverse && params->model == NULL && !stage->settled;
+    if (params->inverse) {
+        HC_TRY(plan_inverse(stage, err));
+        linear->used = stage->in.bands;
+    } else {
+        if (!*fits && params->components != HC_INT_NOT_GIVEN && params->components > linear->transform.components) {
+            hc_stage_note(stage, "--components %lld: only %d can be had", (long long)params->components,
+                          linear->transform.components);
+        } else if (*fits && params->components != HC_INT_NOT_GIVEN && params->components > stage->in.bands) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --components %lld: the scene has %d bands", stage->class->name,
+                           (long long)params->components, stage->in.bands));
+        }
+        linear->used = chosen_components(stage);
+        if (params->fit_only) {
+            HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+        } else if (params->denoise) {
+            HC_TRY(plan_spectral(stage, &stage->in, err));
+        } else {
+            HC_TRY(plan_components(stage, label, linear->used, err));
+        }
+    }
+    stage->needs.passes_through = params->fit_only;
+    stage->needs.has_output = params->fit_only;
+    size_t components = (size_t)linear->used;
+    /* Denoising goes through a block of components and its mask. */
+    stage->needs.bytes_per_pixel = params->denoise ? components * sizeof(float) + 1 : 0;
+    stage->needs.bytes_fixed = 2 * components * (size_t)stage->in.bands * sizeof(double);
+done:
+    return status;
+}
+
+static void note_left_out(HcStage *stage, const HcTransform *transform, HcLeftOut why, const char *text) {
+    HcText list = {0};
+    int32_t count = 0;
+    for (int32_t b = 0; b < transform->bands; b++) {
+        if (transform->left_out[b] != why) {
+            continue;
+        }
+        if (++count <= 12) {
+            hc_text_add(&list, "%s%d", count == 1 ? "" : ", ", b + 1);
+        }
+    }
+    if (count > 0) {
+        hc_stage_note(stage, "%s: %d band%s (%s%s)", text, count, count == 1 ? "" : "s",
+                      list.data != NULL ? list.data : "", count > 12 ? ", ..." : "");
+    }
+    hc_text_clear(&list);
+}
+
+void hc_linear_settled(HcStage *stage) {
+    HcLinear *linear = stage->state;
+    linear->used = chosen_components(stage);
+    stage->eigenvalues = linear->transform.eigenvalues;
+    stage->eigenvalue_count = linear->transform.components;
+    note_left_out(stage, &linear->transform, HC_BAND_CONSTANT, "constant, takes no part");
+    note_left_out(stage, &linear->transform, HC_BAND_NOISELESS, "without any noise, takes no part");
+    note_left_out(stage, &linear->transform, HC_BAND_REPEATED, "noise repeats that of earlier bands, takes no part");
+}
+
+/* The transform that process uses: its own, or that of the forward stage before it. */
+static const HcTransform *transform_of(const HcStage *stage) {
+    const HcLinear *linear = stage->state;
+    if (!has_transform(linear) && params_of(stage)->inverse) {
+        const HcStage *forward = hc_stage_before(stage, stage->class->name);
+        return &((const HcLinear *)forward->state)->transform;
+    }
+    return &linear->transform;
+}
+
+/* The first `used` columns of forward, and the first rows of inverse, on the device. Called when the transform is
+ * there: at the first process pass. */
+static HcStatus upload_matrices(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    HcLinear *linear = stage->state;
+    const HcTransform *transform = transform_of(stage);
+    size_t bands = (size_t)transform->bands;
+    size_t used = (size_t)linear->used;
+    double *narrow = malloc(bands * used * sizeof *narrow);
+    if (narrow == NULL) {
+        return hc_fail_memory(err, (double)(bands * used) * sizeof *narrow, "a transform");
+    }
+    for (size_t b = 0; b < bands; b++) {
+        memcpy(narrow + b * used, transform->forward + b * (size_t)transform->components, used * sizeof *narrow);
+    }
+    HC_TRY(hc_memory_upload(stage->compute, narrow, bands * used * sizeof *narrow, &linear->forward, err));
+    HC_TRY(hc_memory_upload(stage->compute, transform->inverse, used * bands * sizeof(double), &linear->inverse, err));
+    HC_TRY(hc_memory_upload(stage->compute, transform->mean, bands * sizeof(double), &linear->mean, err));
+done:
+    free(narrow);
+    return status;
+}
+
+HcStatus hc_linear_open(HcStage *stage, HcError *err) {
+    return params_of(stage)->fit_only ? HC_OK : upload_matrices(stage, err);
+}
+
+HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                           HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLinearParams *params = params_of(stage);
+    const HcLinear *linear = stage->state;
+    const HcComputeOps *ops = stage->compute->ops;
+    if (params->inverse) {
+        return ops->project(queue, in, linear->inverse.data, NULL, linear->mean.data, out, err);
+    }
+    if (!params->denoise) {
+        return ops->project(queue, in, linear->forward.data, linear->mean.data, NULL, out, err);
+    }
+    HcBlock components = *out;
+    components.bands = linear->used;
+    components.data = scratch;
+    components.mask = (uint8_t *)scratch + hc_block_values(&components) * sizeof(float);
+    HC_TRY(ops->project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
+    HC_TRY(ops->project(queue, &components, linear->inverse.data, NULL, linear->mean.data, out, err));
+done:
+    return status;
+}
+
+HcStatus hc_linear_finish(HcStage *stage, HcError *err) {
+    const HcLinearParams *params = params_of(stage);
+    const HcLinear *linear = stage->state;
+    if (params->save_model == NULL) {
+        return HC_OK;
+    }
+    return hc_transform_save(&linear->transform, params->save_model, params->overwrite || stage->chain->overwrite,
+                             err);
+}
+
+HcStatus hc_linear_report(const HcStage *stage, cJSON *to, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLinear *linear = stage->state;
+    const HcTransform *transform = &linear->transform;
+    if (!has_transform(linear)) {
+        return HC_OK;
+    }
+    if (cJSON_AddNumberToObject(to, "components", linear->used) == NULL ||
+        cJSON_AddNumberToObject(to, "pixels", (double)transform->pixels) == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    if (*transform->noise != '\0' && (cJSON_AddStringToObject(to, "noise", transform->noise) == NULL ||
+                                      cJSON_AddNumberToObject(to, "noise_pixels",
+                                                              (double)transform->noise_pixels) == NULL)) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    HC_TRY(hc_json_add_doubles(to, "eigenvalues", transform->eigenvalues, (size_t)transform->components, err));
+done:
+    return status;
+}
+
+void hc_linear_close(HcStage *stage) {
+    HcLinear *linear = stage->state;
+    hc_memory_release(stage->compute, &linear->forward);
+    hc_memory_release(stage->compute, &linear->inverse);
+    hc_memory_release(stage->compute, &linear->mean);
+    hc_transform_clear(&linear->transform);
+    *linear = (HcLinear){0};
+}

@@ -1,0 +1,227 @@
+/* mnf: maximum noise fraction. */
+#include "pipeline/chain.h"
+#include "pipeline/run.h"
+#include "pipeline/stages/cov.h"
+#include "pipeline/stages/linear.h"
+#include "pipeline/stages/read.h"
+#include "pipeline/stages/stages.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Params {
+    HcLinearParams linear; /* first */
+    const char *noise;
+    const char *noise_window;
+    const char *dark;
+    int32_t singular;
+} Params;
+
+typedef struct State {
+    HcLinear linear; /* first */
+    HcDifference difference; /* NONE: the noise comes from a file */
+    HcWindow window;
+    HcStatistics noise; /* that of a file or dark image, once there */
+    HcSums *sums, *noise_sums;
+} State;
+
+static const char *const singular_words[] = {"drop", "stop", NULL};
+
+static const HcOption options[] = {
+    HC_LINEAR_OPTIONS,
+    {.name = "noise", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, noise), .value = "NOISE",
+     .standard = "mean3x3",
+     .help = "how noise is taken: mean3x3, median3x3, shift, shift-diagonal, or a file that cov --noise made"},
+    {.name = "noise-window", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, noise_window), .value = "X,Y,W,H",
+     .help = "take noise from this (homogeneous) rectangle only [pixels, from 0]"},
+    {.name = "dark", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, dark), .value = "SCENE",
+     .help = "noise is the covariance of this dark image with the same bands"},
+    {.name = "singular", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, singular), .choices = singular_words,
+     .standard = "drop", .help = "bands that are constant, without noise or repeated: leave them out, or stop"},
+    {0}};
+
+static HcStatus plan_noise(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    state->difference = params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(params->noise);
+    if (params->noise_window != NULL) {
+        if (state->difference == HC_DIFFERENCE_NONE) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "mnf: --noise-window %s: there is no neighbour difference to take there",
+                           params->noise_window));
+        }
+        HC_TRY(hc_window_parse(params->noise_window, &stage->in, &state->window, err));
+    }
+    if (params->dark != NULL && stage->in.source_band == NULL) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "mnf: --dark %s: what comes in are no bands of a file", params->dark));
+    }
+    if (state->difference == HC_DIFFERENCE_NONE && params->dark == NULL && state->noise.mean == NULL) {
+        status = hc_statistics_load(&state->noise, params->noise, err);
+        if (status == HC_E_IO || (status == HC_E_INPUT && state->noise.scene.bands == 0)) {
+            /* Most often a misspelt word, so say what words there are. */
+            const char *nearest = hc_text_nearest(params->noise, hc_noise_words);
+            if (nearest != NULL && err != NULL) {
+                *err = (HcError){0};
+                return hc_fail(err, HC_E_USAGE, "mnf: --noise %s: unknown, did you mean %s?", params->noise, nearest);
+            }
+        }
+        if (status == HC_OK && state->noise.noise[0] == '\0') {
+            return hc_fail(err, HC_E_INPUT, "%s: statistics of a scene, not of its noise (cov --noise)",
+                           params->noise);
+        }
+        HC_TRY(status);
+    }
+    if (state->noise.mean != NULL) {
+        HC_TRY(hc_statistics_check_bands(&state->noise.scene, &stage->in, params->noise, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const State *state = stage->state;
+    bool fits = false;
+    HC_TRY(hc_linear_plan(stage, "MNF", &fits, err));
+    if (fits) {
+        HC_TRY(plan_noise(stage, err));
+        stage->needs.observes = true;
+        stage->needs.halo = hc_difference_halo(state->difference);
+        stage->needs.bytes_fixed += 2 * (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
+    }
+done:
+    return status;
+}
+
+/* The covariance of the dark image over the same bands of its file, by a chain of its own. */
+static HcStatus measure_dark(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcChain *chain = NULL;
+    const char *const words[] = {"read", params->dark, "--all-bands", "!", "cov", "dark"};
+    HC_TRY(hc_chain_parse(&chain, words, 6, NULL, err));
+    HcStage *cov = &chain->stages[1];
+    hc_cov_keep(cov);
+    HC_TRY(hc_source_use_bands(&chain->stages[0], stage->in.source_band, stage->in.bands, err));
+    HC_TRY(hc_run_settle(chain, stage->compute, stage->chain->settings, err));
+    HC_TRY(hc_statistics_check_bands(&cov->in, &stage->in, params->dark, err));
+    state->noise = hc_cov_take(cov);
+    snprintf(state->noise.noise, sizeof state->noise.noise, "dark image");
+done:
+    hc_chain_free(chain);
+    return status;
+}
+
+static HcStatus open_mnf(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    const HcComputeOps *ops = stage->compute->ops;
+    if (!stage->needs.observes) {
+        return hc_linear_open(stage, err);
+    }
+    if (params->dark != NULL) {
+        HC_TRY(measure_dark(stage, err));
+    }
+    HC_TRY(ops->sums_open(stage->compute, stage->in.bands, hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE),
+                          &state->sums, err));
+    if (state->difference != HC_DIFFERENCE_NONE) {
+        HC_TRY(ops->sums_open(stage->compute, stage->in.bands, hc_sums_limit(&stage->in, state->difference),
+                              &state->noise_sums, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    const HcComputeOps *ops = stage->compute->ops;
+    HC_TRY(ops->gram(queue, in, HC_DIFFERENCE_NONE, NULL, state->sums, err));
+    if (state->difference != HC_DIFFERENCE_NONE) {
+        HC_TRY(ops->gram(queue, in, state->difference, params->noise_window != NULL ? &state->window : NULL,
+                         state->noise_sums, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus check_singular(const HcStage *stage, HcError *err) {
+    static const char *const why[] = {"used", "constant", "without any noise",
+                                      "with noise that repeats that of earlier bands"};
+    const Params *params = stage->params;
+    const State *state = stage->state;
+    const HcTransform *transform = &state->linear.transform;
+    for (int32_t b = 0; params->singular == 1 && b < transform->bands; b++) {
+        if (transform->left_out[b] != HC_BAND_USED) {
+            return hc_fail(err, HC_E_NUMERIC, "mnf: the noise covariance is singular: band %d is %s (--singular drop "
+                           "leaves it out)", b + 1, why[transform->left_out[b]]);
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcTransform *transform = &state->linear.transform;
+    const HcComputeOps *ops = stage->compute->ops;
+    HcMoments moments = {0};
+    HcStatistics statistics = {0};
+    HC_TRY(ops->sums_fetch(queue, state->sums, &moments, err));
+    HC_TRY(hc_statistics_make(&statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
+    if (state->difference != HC_DIFFERENCE_NONE) {
+        hc_moments_clear(&moments);
+        HC_TRY(ops->sums_fetch(queue, state->noise_sums, &moments, err));
+        HC_TRY(hc_statistics_make(&state->noise, &stage->in, &moments, state->difference, params->noise, err));
+    }
+    HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
+    transform->pixels = statistics.pixels;
+    transform->noise_pixels = state->noise.pixels;
+    memcpy(transform->noise, state->noise.noise, sizeof transform->noise);
+    if (state->noise.pixels <= stage->in.bands) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "mnf: %lld pixels show noise (%s), more than the %d bands are needed",
+                       (long long)state->noise.pixels, transform->noise, stage->in.bands));
+    }
+    HC_TRY(hc_transform_fit_mnf(transform, stage->compute, statistics.mean, statistics.covariance,
+                                state->noise.covariance, err));
+    HC_TRY(check_singular(stage, err));
+    hc_linear_settled(stage);
+    HC_TRY(hc_linear_open(stage, err));
+done:
+    hc_moments_clear(&moments);
+    hc_statistics_clear(&statistics);
+    return status;
+}
+
+static void close_mnf(HcStage *stage) {
+    State *state = stage->state;
+    if (stage->compute != NULL) {
+        stage->compute->ops->sums_close(state->sums);
+        stage->compute->ops->sums_close(state->noise_sums);
+    }
+    hc_statistics_clear(&state->noise);
+    hc_linear_close(stage);
+    *state = (State){0};
+}
+
+const HcStageClass hc_stage_mnf = {
+    .name = "mnf",
+    .summary = "maximum noise fraction: forward, inverse, denoise; fitted here or loaded",
+    .cite = "Green, Berman, Switzer, Craig 1988; Zhou, Gao, Fang: Parallel implementation of MNF on GPU",
+    .role = HC_ROLE_STAGE,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_mnf,
+    .observe = observe,
+    .settle = settle,
+    .process = hc_linear_process,
+    .finish = hc_linear_finish,
+    .report = hc_linear_report,
+    .close = close_mnf,
+};

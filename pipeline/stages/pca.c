@@ -1,0 +1,92 @@
+/* pca: principal components of a scene. */
+#include "pipeline/stages/linear.h"
+#include "pipeline/stages/stages.h"
+#include "pipeline/statistics.h"
+
+typedef struct Params {
+    HcLinearParams linear; /* first */
+    bool correlation;
+} Params;
+
+typedef struct State {
+    HcLinear linear; /* first */
+    HcSums *sums;
+} State;
+
+static const HcOption options[] = {
+    HC_LINEAR_OPTIONS,
+    {.name = "correlation", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, correlation),
+     .help = "of the correlation matrix: every band is first divided by its standard deviation"},
+    {0}};
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    bool fits = false;
+    HcStatus status = hc_linear_plan(stage, "PCA", &fits, err);
+    if (fits) {
+        stage->needs.observes = true;
+        stage->needs.bytes_fixed += (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
+    }
+    return status;
+}
+
+static HcStatus open_pca(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    if (!stage->needs.observes) {
+        return hc_linear_open(stage, err);
+    }
+    return stage->compute->ops->sums_open(stage->compute, stage->in.bands,
+                                          hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE), &state->sums, err);
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    State *state = stage->state;
+    return stage->compute->ops->gram(queue, in, HC_DIFFERENCE_NONE, NULL, state->sums, err);
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcTransform *transform = &state->linear.transform;
+    HcMoments moments = {0};
+    HcStatistics statistics = {0};
+    HC_TRY(stage->compute->ops->sums_fetch(queue, state->sums, &moments, err));
+    HC_TRY(hc_statistics_make(&statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
+    HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
+    transform->pixels = statistics.pixels;
+    HC_TRY(hc_transform_fit_pca(transform, stage->compute, statistics.mean, statistics.covariance,
+                                params->correlation, err));
+    hc_linear_settled(stage);
+    HC_TRY(hc_linear_open(stage, err));
+done:
+    hc_moments_clear(&moments);
+    hc_statistics_clear(&statistics);
+    return status;
+}
+
+static void close_pca(HcStage *stage) {
+    State *state = stage->state;
+    if (stage->compute != NULL) {
+        stage->compute->ops->sums_close(state->sums);
+    }
+    hc_linear_close(stage);
+    *state = (State){0};
+}
+
+const HcStageClass hc_stage_pca = {
+    .name = "pca",
+    .summary = "principal components: forward, inverse, denoise; fitted here or loaded",
+    .cite = "Jolliffe: Principal Component Analysis, 2nd ed., 2002",
+    .role = HC_ROLE_STAGE,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_pca,
+    .observe = observe,
+    .settle = settle,
+    .process = hc_linear_process,
+    .finish = hc_linear_finish,
+    .report = hc_linear_report,
+    .close = close_pca,
+};

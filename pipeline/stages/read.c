@@ -1,0 +1,210 @@
+/* read: the scene file, as blocks. */
+#include "pipeline/stages/read.h"
+#include "pipeline/memory.h"
+#include "pipeline/stages/stages.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Params {
+    const char *path;
+    const char *mask;
+    double nodata;
+    int32_t nodata_rule;
+    int32_t unit;
+    bool all_bands, ignore_nodata, no_direct;
+    int64_t threads;
+} Params;
+
+typedef struct State {
+    HcReader *reader;
+    int32_t *bands; /* those of the file that are read */
+    int32_t band_count;
+    HcBuffer index, counts;
+    HcDecode decode;
+} State;
+
+static const char *const nodata_rules[] = {"any", "all", NULL};
+static const char *const units[] = {"nm", "um", NULL};
+
+static const HcOption options[] = {
+    {.name = "path", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "SCENE", .positional = true,
+     .required = true, .help = "the scene: an ENVI header or data file, or anything that GDAL opens"},
+    {.name = "mask", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, mask), .value = "FILE",
+     .help = "a raster on the same grid: pixels that are 0 there are left out"},
+    {.name = "all-bands", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, all_bands),
+     .help = "read the bands that the header marks as bad (bbl) too"},
+    {.name = "source-nodata", .kind = HC_OPTION_REAL, .offset = offsetof(Params, nodata), .value = "VALUE",
+     .help = "the value that means no data, instead of the file's own"},
+    {.name = "ignore-nodata", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, ignore_nodata),
+     .help = "take the file's nodata value as data"},
+    {.name = "nodata-rule", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, nodata_rule), .choices = nodata_rules,
+     .standard = "any", .help = "leave a pixel out when any band holds nodata, or only when all do"},
+    {.name = "wavelength-unit", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, unit), .choices = units,
+     .help = "unit of the wavelengths, for headers that do not say"},
+    {.name = "no-direct", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, no_direct),
+     .help = "read raw files through GDAL too"},
+    {.name = "read-threads", .kind = HC_OPTION_INT, .offset = offsetof(Params, threads), .value = "COUNT",
+     .minimum = 1, .maximum = 256, .help = "threads for reading raw files directly"},
+    {0}};
+
+static HcStatus open_reader(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcReaderOptions how = {.threads = params->threads > 0 ? (int32_t)params->threads : 0,
+                           .never_direct = params->no_direct,
+                           .mask_path = params->mask,
+                           .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL};
+    return hc_reader_open(&state->reader, params->path, &how, err);
+}
+
+/* All bands, or those that the header does not mark as bad. */
+static HcStatus choose_bands(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    const HcScene *scene = hc_reader_scene(state->reader);
+    state->bands = malloc((size_t)scene->bands * sizeof *state->bands);
+    if (state->bands == NULL) {
+        return hc_fail_memory(err, (double)scene->bands * sizeof *state->bands, "a list of bands");
+    }
+    for (int32_t b = 0; b < scene->bands; b++) {
+        if (params->all_bands || scene->bad == NULL || !scene->bad[b]) {
+            state->bands[state->band_count++] = b;
+        }
+    }
+    if (state->band_count == 0) {
+        return hc_fail(err, HC_E_INPUT, "%s: the header marks all %d bands as bad (read them with --all-bands)",
+                       params->path, scene->bands);
+    }
+    if (state->band_count < scene->bands) {
+        hc_stage_note(stage, "%d of %d bands are marked as bad and left out (--all-bands keeps them)",
+                      scene->bands - state->band_count, scene->bands);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_source_use_bands(HcStage *stage, const int32_t *bands, int32_t count, HcError *err) {
+    State *state = stage->state;
+    free(state->bands);
+    state->band_count = 0;
+    state->bands = malloc((size_t)count * sizeof *bands);
+    if (state->bands == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *bands, "a list of bands");
+    }
+    memcpy(state->bands, bands, (size_t)count * sizeof *bands);
+    state->band_count = count;
+    return HC_OK;
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    if (state->reader == NULL) {
+        HC_TRY(open_reader(stage, err));
+        const char *note = hc_reader_note(state->reader);
+        if (note != NULL) {
+            hc_stage_note(stage, "%s", note);
+        }
+    }
+    if (state->bands == NULL) {
+        HC_TRY(choose_bands(stage, err));
+    }
+    HC_TRY(hc_scene_copy(&stage->out, hc_reader_scene(state->reader), err));
+    HC_TRY(hc_scene_select(&stage->out, state->bands, state->band_count, err));
+    free(stage->out.source_band);
+    stage->out.source_band = malloc((size_t)state->band_count * sizeof *state->bands);
+    if (stage->out.source_band == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)state->band_count * sizeof *state->bands, "a list of bands"));
+    }
+    memcpy(stage->out.source_band, state->bands, (size_t)state->band_count * sizeof *state->bands);
+    if (params->ignore_nodata) {
+        stage->out.has_nodata = false;
+    } else if (!isnan(params->nodata)) {
+        stage->out.has_nodata = true;
+        stage->out.nodata = params->nodata;
+    }
+done:
+    return status;
+}
+
+static HcStatus open_source(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    int32_t *stored = NULL;
+    HC_TRY(hc_reader_use_bands(state->reader, state->bands, state->band_count, err));
+    stored = malloc((size_t)state->band_count * sizeof *stored);
+    if (stored == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)state->band_count * sizeof *stored, "a list of bands"));
+    }
+    for (int32_t k = 0; k < state->band_count; k++) {
+        stored[k] = hc_reader_stored_band(state->reader, state->bands[k]);
+    }
+    HC_TRY(hc_memory_upload(stage->compute, stored, (size_t)state->band_count * sizeof *stored, &state->index, err));
+    HC_TRY(hc_memory_zeros(stage->compute, HC_MASK_REASONS * sizeof(int64_t), &state->counts, err));
+    state->decode = (HcDecode){.band_index = state->index.data,
+                               .has_nodata = stage->out.has_nodata,
+                               .nodata = stage->out.nodata,
+                               .nodata_needs_all_bands = params->nodata_rule == 1,
+                               .counts = state->counts.data};
+done:
+    free(stored);
+    return status;
+}
+
+HcReader *hc_source_reader(const HcStage *stage) {
+    return ((const State *)stage->state)->reader;
+}
+
+const HcDecode *hc_source_decode(const HcStage *stage) {
+    return &((const State *)stage->state)->decode;
+}
+
+HcStatus hc_source_reset_counts(HcStage *stage, HcQueue *queue, HcError *err) {
+    State *state = stage->state;
+    return stage->compute->ops->zero(queue, state->counts.data, HC_MASK_REASONS * sizeof(int64_t), err);
+}
+
+HcStatus hc_source_counts(const HcStage *stage, int64_t counts[HC_MASK_REASONS], HcError *err) {
+    const State *state = stage->state;
+    return hc_memory_download(stage->compute, &state->counts, counts, HC_MASK_REASONS * sizeof(int64_t), err);
+}
+
+static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+    const State *state = stage->state;
+    int64_t size = 0;
+    int64_t modified = 0;
+    hc_reader_identity(state->reader, &size, &modified);
+    if (cJSON_AddStringToObject(to, "file", hc_reader_path(state->reader)) == NULL ||
+        cJSON_AddNumberToObject(to, "bytes", (double)size) == NULL ||
+        cJSON_AddNumberToObject(to, "modified", (double)modified) == NULL ||
+        cJSON_AddStringToObject(to, "method", hc_reader_method(state->reader)) == NULL ||
+        cJSON_AddStringToObject(to, "type", hc_type_name(stage->out.type)) == NULL) {
+        return hc_fail_memory(err, 0, "the record");
+    }
+    return HC_OK;
+}
+
+static void close_source(HcStage *stage) {
+    State *state = stage->state;
+    hc_memory_release(stage->compute, &state->index);
+    hc_memory_release(stage->compute, &state->counts);
+    hc_reader_close(state->reader);
+    free(state->bands);
+    *state = (State){0};
+}
+
+const HcStageClass hc_stage_read = {
+    .name = "read",
+    .summary = "read a scene: any raster that GDAL opens, and every ENVI file",
+    .role = HC_ROLE_SOURCE,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_source,
+    .report = report,
+    .close = close_source,
+};

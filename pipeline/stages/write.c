@@ -1,0 +1,137 @@
+/* write: blocks into a raster file. */
+#include "io/writer.h"
+#include "pipeline/chain.h"
+#include "pipeline/stages/stages.h"
+
+#include <math.h>
+
+typedef struct Params {
+    const char *path, *format, *interleave;
+    int32_t type, compress;
+    HcOptionList creation;
+    double nodata;
+    bool overwrite;
+} Params;
+
+typedef struct State {
+    HcWriter *writer;
+} State;
+
+static const char *const type_words[] = {
+#define HC_AS_WORD(name, word, bytes, is_integer, bits) word,
+    HC_TYPE_LIST(HC_AS_WORD)
+#undef HC_AS_WORD
+        NULL};
+static const char *const compress_words[] = {"none", "deflate", "zstd", "lzw", NULL};
+static const char *const interleave_words[] = {"bsq", "bil", "bip", NULL};
+
+static const HcOption options[] = {
+    {.name = "output", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "OUTPUT",
+     .positional = true, .required = true, .help = "the raster file to write"},
+    {.name = "format", .letter = 'f', .kind = HC_OPTION_TEXT, .offset = offsetof(Params, format), .value = "DRIVER",
+     .help = "GDAL driver: ENVI, GTiff, COG, ...; else the extension decides (.tif GTiff, .img .dat .bsq ENVI)"},
+    {.name = "type", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, type), .choices = type_words,
+     .standard = "float32", .help = "type of the stored values; integers are rounded and clamped"},
+    {.name = "interleave", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, interleave), .value = "bsq|bil|bip",
+     .help = "order of the values in the file; bsq for ENVI, else the driver's own"},
+    {.name = "compress", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, compress), .choices = compress_words,
+     .help = "compression of GeoTIFF and COG"},
+    {.name = "co", .kind = HC_OPTION_LIST, .offset = offsetof(Params, creation), .value = "NAME=VALUE",
+     .help = "a creation option of the driver; may be repeated"},
+    {.name = "nodata", .kind = HC_OPTION_REAL, .offset = offsetof(Params, nodata), .value = "VALUE",
+     .help = "what masked pixels become; else the scene's nodata value where bands are still its bands, or NaN"},
+    {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, overwrite),
+     .help = "replace an existing file"},
+    {0}};
+
+static HcWriterOptions writer_options(const HcStage *stage) {
+    const Params *params = stage->params;
+    return (HcWriterOptions){.format = params->format,
+                             .has_type = true,
+                             .type = (HcType)params->type,
+                             .interleave = params->interleave,
+                             .compress = params->compress >= 0 ? compress_words[params->compress] : NULL,
+                             .creation_options = params->creation.count > 0 ? params->creation.item : NULL,
+                             .has_nodata = !isnan(params->nodata),
+                             .nodata = params->nodata,
+                             .overwrite = params->overwrite || stage->chain->overwrite};
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    bool known = params->interleave == NULL;
+    for (int i = 0; interleave_words[i] != NULL && !known; i++) {
+        known = hc_text_equal(interleave_words[i], params->interleave);
+    }
+    if (!known) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "write: --interleave %s: must be bsq, bil or bip", params->interleave));
+    }
+    if (((const State *)stage->state)->writer == NULL) {
+        HcWriterOptions how = writer_options(stage);
+        HC_TRY(hc_writer_check(params->path, &stage->in, &how, err));
+    }
+    stage->needs = (HcNeeds){.consumes = true, .passes_through = true, .has_output = true};
+done:
+    return status;
+}
+
+static HcStatus open_write(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcWriterOptions how = writer_options(stage);
+    return hc_writer_open(&state->writer, params->path, &stage->in, &how, err);
+}
+
+static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
+    State *state = stage->state;
+    return hc_writer_write(state->writer, block, err);
+}
+
+static HcStatus finish(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    return hc_writer_finish(state->writer, err);
+}
+
+static const char *output(const HcStage *stage) {
+    const State *state = stage->state;
+    return state->writer != NULL ? hc_writer_path(state->writer) : NULL;
+}
+
+static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+    const State *state = stage->state;
+    if (state->writer == NULL) {
+        return HC_OK;
+    }
+    double nodata = hc_writer_nodata(state->writer);
+    if (cJSON_AddStringToObject(to, "file", hc_writer_path(state->writer)) == NULL ||
+        cJSON_AddStringToObject(to, "format", hc_writer_format(state->writer)) == NULL ||
+        (isnan(nodata) ? cJSON_AddStringToObject(to, "nodata", "nan")
+                       : cJSON_AddNumberToObject(to, "nodata", nodata)) == NULL) {
+        return hc_fail_memory(err, 0, "the record");
+    }
+    return HC_OK;
+}
+
+static void close_write(HcStage *stage) {
+    State *state = stage->state;
+    hc_writer_close(state->writer);
+    state->writer = NULL;
+}
+
+const HcStageClass hc_stage_write = {
+    .name = "write",
+    .summary = "write a raster: ENVI, GeoTIFF, COG, or any format that GDAL creates",
+    .role = HC_ROLE_SINK,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_write,
+    .consume = consume,
+    .finish = finish,
+    .output = output,
+    .report = report,
+    .close = close_write,
+};
