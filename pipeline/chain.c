@@ -168,11 +168,12 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *class, const char
     if (class->role != HC_ROLE_SINK) {
         HC_TRY(add_stage(chain, &hc_stage_write, err));
     }
-    for (int32_t s = 0; s < chain->count; s++) {
-        sets[set_count++] = (HcOptionSet){chain->stages[s].class->options, chain->stages[s].params};
-    }
+    /* The common options first: --overwrite is then for every output, not for the first stage that knows the word. */
     if (common != NULL) {
         sets[set_count++] = *common;
+    }
+    for (int32_t s = 0; s < chain->count; s++) {
+        sets[set_count++] = (HcOptionSet){chain->stages[s].class->options, chain->stages[s].params};
     }
     HC_TRY(hc_options_parse(class->name, sets, set_count, (const char *const *)chain->words, word_count, err));
 done:

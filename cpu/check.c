@@ -1,0 +1,155 @@
+#include "cpu/check.h"
+
+static HcStatus check_queue(const HcQueue *queue, const char *what, HcError *err) {
+    return queue != NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "%s: the queue is missing", what);
+}
+
+static HcStatus check_block(const HcBlock *block, const char *what, const char *which, HcError *err) {
+    if (block == NULL || block->data == NULL || block->mask == NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: the %s block or its memory is missing", what, which);
+    }
+    if (block->lines < 1 || block->samples < 1 || block->bands < 1) {
+        return hc_fail(err, HC_E_USAGE, "%s: an %s block of %d lines, %d samples, %d bands", what, which,
+                       block->lines, block->samples, block->bands);
+    }
+    if (block->above < 0 || block->below < 0 || hc_block_first_line(block) < 0) {
+        return hc_fail(err, HC_E_USAGE, "%s: an %s block with a halo of %d and %d lines around line %lld", what,
+                       which, block->above, block->below, (long long)block->line0);
+    }
+    return HC_OK;
+}
+
+/* Whether the lines [first, end) are among those that the input holds. */
+static HcStatus check_lines(int64_t first, int64_t end, int64_t in_first, int64_t in_end, const char *what,
+                            HcError *err) {
+    if (first >= in_first && end <= in_end) {
+        return HC_OK;
+    }
+    return hc_fail(err, HC_E_USAGE, "%s: lines %lld to %lld needed, the input holds %lld to %lld", what,
+                   (long long)first, (long long)(end - 1), (long long)in_first, (long long)(in_end - 1));
+}
+
+/* Two blocks over the same samples; the input has the rows of the output and `halo` more. The last line of a scene
+ * is not known to a block: below, only the rows of the output are asked for. */
+static HcStatus check_pair(const HcQueue *queue, const HcBlock *in, const HcBlock *out, int32_t halo,
+                           const char *what, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_queue(queue, what, err));
+    HC_TRY(check_block(in, what, "input", err));
+    HC_TRY(check_block(out, what, "output", err));
+    if (in->samples != out->samples) {
+        return hc_fail(err, HC_E_USAGE, "%s: %d samples in, %d out", what, in->samples, out->samples);
+    }
+    int64_t first = hc_block_first_line(out);
+    int64_t needed = first > halo ? first - halo : 0;
+    HC_TRY(check_lines(needed, first + hc_block_rows(out), hc_block_first_line(in),
+                       hc_block_first_line(in) + hc_block_rows(in), what, err));
+done:
+    return status;
+}
+
+static HcStatus check_bands(const HcBlock *in, const HcBlock *out, const char *what, HcError *err) {
+    return in->bands == out->bands
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "%s: %d bands in, %d out", what, in->bands, out->bands);
+}
+
+static HcStatus check_kind(HcDifference kind, const char *what, HcError *err) {
+    return (int)kind >= HC_DIFFERENCE_NONE && kind <= HC_DIFFERENCE_SHIFT_DIAGONAL
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "%s: no difference has the number %d", what, (int)kind);
+}
+
+HcStatus hc_check_decode(const HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_queue(queue, "decode", err));
+    HC_TRY(check_block(out, "decode", "output", err));
+    if (raw == NULL || raw->data == NULL || how == NULL || how->band_index == NULL) {
+        return hc_fail(err, HC_E_USAGE, "decode: the bytes or the list of bands is missing");
+    }
+    if ((int)raw->type < 0 || raw->type >= HC_TYPE_COUNT) {
+        return hc_fail(err, HC_E_USAGE, "decode: no type has the number %d", (int)raw->type);
+    }
+    if (raw->lines < 1 || raw->bands < 1 || raw->samples != out->samples) {
+        return hc_fail(err, HC_E_USAGE, "decode: %d lines, %d samples, %d bands in, %d samples out", raw->lines,
+                       raw->samples, raw->bands, out->samples);
+    }
+    int64_t first = hc_block_first_line(out);
+    HC_TRY(check_lines(first, first + hc_block_rows(out), raw->line0, raw->line0 + raw->lines, "decode", err));
+done:
+    return status;
+}
+
+HcStatus hc_check_gather(const HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
+                         HcError *err) {
+    HcStatus status = check_pair(queue, in, out, 0, "gather", err);
+    if (status == HC_OK && index == NULL) {
+        status = hc_fail(err, HC_E_USAGE, "gather: the list of bands is missing");
+    }
+    return status;
+}
+
+HcStatus hc_check_filter(const HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_pair(queue, in, out, 1, "filter", err));
+    HC_TRY(check_bands(in, out, "filter", err));
+    if (kind != HC_FILTER_MEAN3X3 && kind != HC_FILTER_MEDIAN3X3) {
+        return hc_fail(err, HC_E_USAGE, "filter: no filter has the number %d", (int)kind);
+    }
+done:
+    return status;
+}
+
+HcStatus hc_check_difference(const HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_kind(kind, "difference", err));
+    HC_TRY(check_pair(queue, in, out, hc_difference_halo(kind), "difference", err));
+    HC_TRY(check_bands(in, out, "difference", err));
+done:
+    return status;
+}
+
+HcStatus hc_check_project(const HcQueue *queue, const HcBlock *in, const double *matrix, const HcBlock *out,
+                          HcError *err) {
+    HcStatus status = check_pair(queue, in, out, 0, "project", err);
+    if (status == HC_OK && matrix == NULL) {
+        status = hc_fail(err, HC_E_USAGE, "project: the matrix is missing");
+    }
+    return status;
+}
+
+HcStatus hc_check_sums(int32_t bands, int64_t integer_limit, HcError *err) {
+    const int64_t most = (int64_t)1 << 20;
+    if (bands >= 1 && integer_limit >= 0 && integer_limit <= most) {
+        return HC_OK;
+    }
+    return hc_fail(err, HC_E_USAGE, "sums: %d bands of integers up to %lld (at most %lld)", bands,
+                   (long long)integer_limit, (long long)most);
+}
+
+HcStatus hc_check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kind, int32_t sums_bands,
+                       HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_queue(queue, "gram", err));
+    HC_TRY(check_kind(kind, "gram", err));
+    HC_TRY(check_block(in, "gram", "input", err));
+    if (in->bands != sums_bands) {
+        return hc_fail(err, HC_E_USAGE, "gram: %d bands in, sums of %d", in->bands, sums_bands);
+    }
+    if (hc_difference_halo(kind) > 0 && in->line0 > 0 && in->above < 1) {
+        return hc_fail(err, HC_E_USAGE, "gram: line %lld needs a line of halo above", (long long)in->line0);
+    }
+done:
+    return status;
+}
+
+HcStatus hc_check_eigh(int32_t n, const double *matrix, const double *values, const double *vectors,
+                       HcError *err) {
+    return n >= 1 && matrix != NULL && values != NULL && vectors != NULL
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "eigh: a matrix of %d rows%s", n,
+                         n < 1 ? "" : " or its results without memory");
+}

@@ -1,0 +1,23 @@
+/* Argument checks of the operations: shapes and missing pointers, without looking at device memory. */
+#ifndef HC_CPU_CHECK_H
+#define HC_CPU_CHECK_H
+
+#include "core/compute.h"
+
+HcStatus hc_check_decode(const HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                         HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_gather(const HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
+                         HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_filter(const HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out,
+                         HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_difference(const HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
+                             HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_project(const HcQueue *queue, const HcBlock *in, const double *matrix, const HcBlock *out,
+                          HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_sums(int32_t bands, int64_t integer_limit, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kind, int32_t sums_bands,
+                       HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_eigh(int32_t n, const double *matrix, const double *values, const double *vectors,
+                       HcError *err) HC_MUST_CHECK;
+
+#endif

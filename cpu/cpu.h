@@ -1,0 +1,27 @@
+/* The CPU backend: every operation of the compute contract with OpenMP and BLAS. */
+#ifndef HC_CPU_CPU_H
+#define HC_CPU_CPU_H
+
+#include "core/compute.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+const HcComputeOps *hc_cpu_ops(void);
+
+/* How exact sums of products are formed; the sums are the same to the last bit. For tests and measurements: the
+ * program takes the fastest one. */
+typedef enum HcCpuGram {
+    HC_CPU_GRAM_BEST,
+    HC_CPU_GRAM_FLOAT64, /* BLAS on float64 panels: everywhere */
+    HC_CPU_GRAM_AMX      /* 8-bit limbs on the matrix unit of some x86 processors */
+} HcCpuGram;
+
+/* For sums opened later; false when this processor does not have it. */
+bool hc_cpu_gram_force(HcCompute *compute, HcCpuGram way);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,139 @@
+/* The decoding of one type; decode.c includes this for each of them with
+ *   TYPE  the type of the file      BITS      the unsigned integer of its size
+ *   SWAP  turns its bytes around    FLOATING  1 where it can hold NaN
+ *   NAME(word)  a name of this type's own. */
+
+HC_CLONES static void NAME(swap)(TYPE *restrict values, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        BITS bits;
+        memcpy(&bits, values + i, sizeof bits);
+        bits = (BITS)SWAP(bits);
+        memcpy(values + i, &bits, sizeof bits);
+    }
+}
+
+static inline bool NAME(is)(TYPE value, TYPE nodata) {
+#if FLOATING
+    return value == nodata || (value != value && nodata != nodata);
+#else
+    return value == nodata;
+#endif
+}
+
+/* One band of a strip. */
+HC_CLONES static void NAME(note)(const TYPE *restrict values, int32_t count, const Job *job, Seen *restrict seen) {
+    TYPE nodata = job->has_nodata ? (TYPE)job->how->nodata : (TYPE)0;
+    if (job->has_nodata && job->how->nodata_needs_all_bands) {
+        for (int32_t s = 0; s < count; s++) {
+            seen->nodata[s] &= (uint8_t)NAME(is)(values[s], nodata);
+        }
+    } else if (job->has_nodata) {
+        for (int32_t s = 0; s < count; s++) {
+            seen->nodata[s] |= (uint8_t)NAME(is)(values[s], nodata);
+        }
+    }
+#if FLOATING
+    for (int32_t s = 0; s < count; s++) {
+        seen->bad[s] |= (uint8_t)is_bad((float)values[s]);
+    }
+#endif
+}
+
+/* Some bands of one pixel. */
+HC_CLONES static void NAME(note_pixel)(const TYPE *restrict values, int32_t count, const Job *job,
+                                       uint8_t *restrict is_nodata, uint8_t *restrict bad) {
+    int32_t hits = 0;
+    if (job->has_nodata) {
+        TYPE nodata = (TYPE)job->how->nodata;
+        for (int32_t b = 0; b < count; b++) {
+            hits += NAME(is)(values[b], nodata);
+        }
+        *is_nodata = job->how->nodata_needs_all_bands ? *is_nodata && hits == count : *is_nodata || hits > 0;
+    }
+#if FLOATING
+    int32_t wrong = 0;
+    for (int32_t b = 0; b < count; b++) {
+        wrong += is_bad((float)values[b]);
+    }
+    *bad |= wrong > 0;
+#else
+    (void)bad;
+#endif
+}
+
+HC_CLONES static void NAME(widen)(const TYPE *restrict values, int32_t count, float *restrict to) {
+    for (int32_t i = 0; i < count; i++) {
+        to[i] = (float)values[i];
+    }
+}
+
+/* tile[band][pixel] -> to[pixel][band]. */
+static void NAME(turn)(TYPE tile[TILE][STRIP], int32_t pixels, int32_t count, int64_t bands, float *restrict to) {
+    if (count == TILE) {
+        for (int32_t s = 0; s < pixels; s++) {
+            for (int32_t k = 0; k < TILE; k++) {
+                to[s * bands + k] = (float)tile[k][s];
+            }
+        }
+        return;
+    }
+    for (int32_t s = 0; s < pixels; s++) {
+        for (int32_t k = 0; k < count; k++) {
+            to[s * bands + k] = (float)tile[k][s];
+        }
+    }
+}
+
+/* A strip of a line, where each pixel's bands lie one after another (BIP). */
+static void NAME(pixels)(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen) {
+    enum { CHUNK = 256 };
+    TYPE values[CHUNK];
+    int32_t bands = job->out->bands;
+    from += (int64_t)job->how->band_index[0] * job->raw->stride_band;
+    for (int32_t s = 0; s < pixels; s++, from += job->raw->stride_sample, to += bands) {
+        for (int32_t b = 0; b < bands; b += CHUNK) {
+            int32_t count = bands - b < CHUNK ? bands - b : CHUNK;
+            memcpy(values, from + (size_t)b * sizeof(TYPE), (size_t)count * sizeof(TYPE));
+            if (job->raw->swap) {
+                NAME(swap)(values, count);
+            }
+            if (job->has_nodata || FLOATING) {
+                NAME(note_pixel)(values, count, job, seen->nodata + s, seen->bad + s);
+            }
+            NAME(widen)(values, count, to + b);
+        }
+    }
+}
+
+/* A strip of a line, for every other layout. */
+static void NAME(tiles)(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen) {
+    TYPE tile[TILE][STRIP];
+    const HcRaw *raw = job->raw;
+    int32_t bands = job->out->bands;
+    for (int32_t b = 0; b < bands; b += TILE) {
+        int32_t count = bands - b < TILE ? bands - b : TILE;
+        for (int32_t k = 0; k < count; k++) {
+            const char *band = from + (int64_t)job->how->band_index[b + k] * raw->stride_band;
+            if (raw->stride_sample == (int64_t)sizeof(TYPE)) {
+                memcpy(tile[k], band, (size_t)pixels * sizeof(TYPE));
+            } else {
+                for (int32_t s = 0; s < pixels; s++) {
+                    memcpy(&tile[k][s], band + s * raw->stride_sample, sizeof(TYPE));
+                }
+            }
+            if (raw->swap) {
+                NAME(swap)(tile[k], pixels);
+            }
+            if (job->has_nodata || FLOATING) {
+                NAME(note)(tile[k], pixels, job, seen);
+            }
+        }
+        NAME(turn)(tile, pixels, count, bands, to + b);
+    }
+}
+
+#undef TYPE
+#undef BITS
+#undef SWAP
+#undef FLOATING
+#undef NAME

@@ -1,0 +1,88 @@
+/* One matrix product for every pixel: out = offset + (x - offset) * matrix, in float64, rounded once. */
+#include "cpu/internal.h"
+
+#include <cblas.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Pixels of one product. Panels start at multiples of it in each line, whatever the block or the thread. */
+enum { PANEL = 128 };
+
+HC_CLONES static void center(const float *restrict x, const double *restrict offset, int64_t pixels,
+                             int64_t bands, double *restrict out) {
+    for (int64_t p = 0; p < pixels; p++) {
+        for (int64_t b = 0; b < bands; b++) {
+            out[p * bands + b] = (double)x[p * bands + b] - offset[b];
+        }
+    }
+}
+
+HC_CLONES static void round_once(const double *restrict y, const double *restrict offset,
+                                 const uint8_t *restrict mask, int64_t pixels, int64_t bands,
+                                 float *restrict out) {
+    for (int64_t p = 0; p < pixels; p++) {
+        for (int64_t b = 0; b < bands; b++) {
+            out[p * bands + b] = mask[p] ? (float)(y[p * bands + b] + offset[b]) : 0.0F;
+        }
+    }
+}
+
+typedef struct Job {
+    const HcBlock *in, *out;
+    const double *matrix;
+    double *in_offset, *out_offset; /* zeros where none was given */
+    int64_t panels;                 /* in a line */
+} Job;
+
+static void project_panel(const Job *job, int64_t unit, double *work) {
+    const HcBlock *in = job->in;
+    const HcBlock *out = job->out;
+    int64_t row = unit / job->panels;
+    int64_t sample = unit % job->panels * PANEL;
+    int64_t pixels = hc_min64(PANEL, out->samples - sample);
+    int64_t line = hc_block_first_line(out) + row;
+    const float *x = hc_cpu_line(in, line) + sample * in->bands;
+    const uint8_t *valid = hc_cpu_mask_line(in, line) + sample;
+    float *y = out->data + (row * out->samples + sample) * out->bands;
+    double *centered = work;
+    double *product = work + (int64_t)PANEL * in->bands;
+    memcpy(out->mask + row * out->samples + sample, valid, (size_t)pixels);
+    center(x, job->in_offset, pixels, in->bands, centered);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)pixels, out->bands, in->bands, 1.0, centered,
+                in->bands, job->matrix, out->bands, 0.0, product, out->bands);
+    round_once(product, job->out_offset, valid, pixels, out->bands, y);
+}
+
+HcStatus hc_cpu_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
+                        const double *out_offset, const HcBlock *out, HcError *err) {
+    HcStatus status = HC_OK;
+    double *offsets = NULL;
+    double *work = NULL;
+    HC_TRY(hc_check_project(queue, in, matrix, out, err));
+    int threads = queue->cpu->threads;
+    size_t n = (size_t)in->bands;
+    size_t m = (size_t)out->bands;
+    size_t each = (PANEL * (n + m) + 7) / 8 * 8;
+    offsets = calloc(n + m, sizeof *offsets);
+    work = aligned_alloc(64, each * sizeof *work * (size_t)threads);
+    if (offsets == NULL || work == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(each * sizeof *work) * threads, "projection panels"));
+    }
+    if (in_offset != NULL) {
+        memcpy(offsets, in_offset, n * sizeof *offsets);
+    }
+    if (out_offset != NULL) {
+        memcpy(offsets + n, out_offset, m * sizeof *offsets);
+    }
+    Job job = {in, out, matrix, offsets, offsets + n, (out->samples + PANEL - 1) / PANEL};
+    int64_t units = hc_block_rows(out) * job.panels;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t unit = 0; unit < units; unit++) {
+        project_panel(&job, unit, work + (size_t)omp_get_thread_num() * each);
+    }
+done:
+    free(offsets);
+    free(work);
+    return status;
+}

@@ -1,0 +1,52 @@
+#include "io/gdal_errors.h"
+
+#include <cpl_error.h>
+#include <errno.h>
+#include <gdal.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_once_t drivers_once = PTHREAD_ONCE_INIT;
+
+static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {
+    int number = errno;
+    HcGdalErrors *errors = CPLGetErrorHandlerUserData();
+    (void)code;
+    if (level == CE_Warning && errors->warning[0] == '\0') {
+        snprintf(errors->warning, sizeof errors->warning, "%s", text);
+    }
+    if (level < CE_Failure || errors->failed) {
+        return;
+    }
+    errors->failed = true;
+    errors->number = number;
+    snprintf(errors->text, sizeof errors->text, "%s", text);
+}
+
+void hc_gdal_catch(HcGdalErrors *errors) {
+    pthread_once(&drivers_once, GDALAllRegister);
+    *errors = (HcGdalErrors){0};
+    CPLErrorReset();
+    errno = 0;
+    CPLPushErrorHandlerEx(on_message, errors);
+}
+
+void hc_gdal_release(void) {
+    CPLPopErrorHandler();
+}
+
+HcStatus hc_gdal_fail(HcError *err, HcStatus status, const char *path, const HcGdalErrors *errors) {
+    const char *text = errors->failed ? errors->text : "GDAL failed without a message";
+    /* Only these are the cause for sure: errno may be left over from anything. */
+    bool full = errors->number == ENOSPC || errors->number == EFBIG || errors->number == EDQUOT;
+    if (full && strstr(text, strerror(errors->number)) == NULL) {
+        return hc_fail(err, HC_E_IO, "%s: %s (%s)", path, strerror(errors->number), text);
+    }
+    /* Many of its messages begin with the name of the file. */
+    size_t length = strlen(path);
+    if (strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0) {
+        return hc_fail(err, status, "%s", text);
+    }
+    return hc_fail(err, full ? HC_E_IO : status, "%s: %s", path, text);
+}

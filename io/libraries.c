@@ -1,0 +1,33 @@
+#include "io/libraries.h"
+
+#include <gdal.h>
+#include <ogr_srs_api.h>
+#include <png.h>
+
+void hc_io_libraries(HcText *text) {
+    hc_text_add(text, "GDAL %s\n", GDALVersionInfo("RELEASE_NAME"));
+    hc_text_add(text, "libpng %s\n", png_get_libpng_ver(NULL));
+}
+
+char *hc_io_crs_name(const char *wkt) {
+    char *text = NULL;
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    char *rest = (char *)(uintptr_t)wkt; /* OSR reads through a char **, and does not write */
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (crs != NULL && OSRImportFromWkt(crs, &rest) == OGRERR_NONE) {
+        OSRAutoIdentifyEPSG(crs);
+        const char *name = OSRGetName(crs);
+        const char *authority = OSRGetAuthorityName(crs, NULL);
+        const char *code = OSRGetAuthorityCode(crs, NULL);
+        if (authority != NULL && code != NULL) {
+            text = hc_text_format("%s (%s:%s)", name != NULL ? name : "unnamed", authority, code);
+        } else {
+            text = hc_text_format("%s", name != NULL ? name : "unnamed");
+        }
+    }
+    CPLPopErrorHandler();
+    if (crs != NULL) {
+        OSRDestroySpatialReference(crs);
+    }
+    return text;
+}

@@ -1,0 +1,20 @@
+/* Libraries: the versions of what this room is built on. */
+#ifndef HC_IO_LIBRARIES_H
+#define HC_IO_LIBRARIES_H
+
+#include "core/text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Adds "GDAL 3.6.2\nlibpng 1.6.39\n". */
+void hc_io_libraries(HcText *text);
+
+/* "WGS 84 / UTM zone 33N (EPSG:32633)" of a WKT, as a fresh string; NULL when it cannot be read. */
+char *hc_io_crs_name(const char *wkt);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

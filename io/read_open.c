@@ -1,0 +1,401 @@
+/* From a path to an open dataset: which file, by which driver, described by which header. */
+#include "io/read_parts.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static HcStatus set_path(HcReader *reader, const char *path, HcError *err) {
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        return hc_fail_memory(err, (double)strlen(path), "a path");
+    }
+    free(reader->path);
+    reader->path = copy;
+    return HC_OK;
+}
+
+static HcStatus set_layout_path(HcReader *reader, HcError *err) {
+    free(reader->layout.path);
+    reader->layout.path = strdup(reader->path);
+    return reader->layout.path != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(reader->path), "a path");
+}
+
+/* A file that holds others: say which. */
+static HcStatus fail_no_bands(GDALDatasetH dataset, const char *path, HcError *err) {
+    char **list = GDALGetMetadata(dataset, "SUBDATASETS");
+    HcText names = {0};
+    int shown = 0, all = CSLCount(list) / 2;
+    for (; shown < all && shown < 4; shown++) {
+        const char *name = CSLFetchNameValue(list, CPLSPrintf("SUBDATASET_%d_NAME", shown + 1));
+        hc_text_add(&names, "%s%.140s", shown > 0 ? ", " : "", name != NULL ? name : "?");
+    }
+    if (all > shown) {
+        hc_text_add(&names, ", ...");
+    }
+    HcStatus status = all > 0 ? hc_fail(err, HC_E_INPUT, "%s: holds %d rasters, open one of them: %s", path,
+                                        all, names.data)
+                              : hc_fail(err, HC_E_INPUT, "%s: has 0 bands", path);
+    hc_text_clear(&names);
+    return status;
+}
+
+/* Takes a dataset that GDAL understands by itself; on failure it is closed. */
+static HcStatus adopt(HcReader *reader, GDALDatasetH dataset, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    if (GDALGetRasterCount(dataset) <= 0) {
+        status = fail_no_bands(dataset, path, err);
+        GDALClose(dataset);
+        return status;
+    }
+    reader->dataset = dataset;
+    HC_TRY(set_path(reader, path, err));
+    if (!hc_raw_layout(dataset, &reader->layout)) {
+        reader->layout = (HcRawLayout){0};
+    } else if (reader->layout.path[0] == '\0') {
+        HC_TRY(set_layout_path(reader, err));
+    }
+done:
+    return status;
+}
+
+/* As adopt, for a raster of another format under an ENVI header: the header counts if it has the same size.
+ */
+static HcStatus adopt_under_header(HcReader *reader, GDALDatasetH dataset, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(adopt(reader, dataset, path, err));
+    const HcEnviShape *shape = &reader->shape;
+    int samples = GDALGetRasterXSize(dataset), lines = GDALGetRasterYSize(dataset);
+    int bands = GDALGetRasterCount(dataset);
+    if (samples != shape->samples || lines != shape->lines || bands != shape->bands) {
+        hc_read_note(reader,
+                     "%s is left out: it says %" PRId32 " bands x %" PRId64 " lines x %" PRId64
+                     " samples, %s holds %d x %d x %d",
+                     reader->header.path, shape->bands, shape->lines, shape->samples, path, bands, lines,
+                     samples);
+        hc_envi_clear(&reader->header);
+    }
+done:
+    return status;
+}
+
+static bool fill_layout(const HcEnviShape *shape, HcRawLayout *layout, int64_t *end) {
+    int64_t bytes = (int64_t)hc_type_bytes(shape->type);
+    int64_t plane = 0, total = 0;
+    if (__builtin_mul_overflow(shape->samples * shape->lines, bytes, &plane) ||
+        __builtin_mul_overflow(plane, (int64_t)shape->bands, &total) ||
+        __builtin_add_overflow(total, shape->offset, end)) {
+        return false;
+    }
+    int64_t row = shape->samples * bytes;
+    *layout = (HcRawLayout){.gdal_type = (int)hc_read_gdal_code(shape->type),
+                            .big_endian = shape->big_endian,
+                            .offset = shape->offset,
+                            .line = row,
+                            .pixel = bytes,
+                            .band = plane};
+    if (shape->interleave == HC_ENVI_BIL) {
+        layout->line = row * shape->bands;
+        layout->band = row;
+    } else if (shape->interleave == HC_ENVI_BIP) {
+        layout->line = row * shape->bands;
+        layout->pixel = bytes * shape->bands;
+        layout->band = bytes;
+    }
+    return true;
+}
+
+/* Whether GDAL understood the header as we do. A stride that is never taken may differ. */
+static bool agrees(GDALDatasetH dataset, const HcEnviShape *shape, const HcRawLayout *ours) {
+    HcType type = HC_TYPE_COUNT;
+    HcRawLayout theirs = {0};
+    bool same = GDALGetRasterXSize(dataset) == shape->samples &&
+                GDALGetRasterYSize(dataset) == shape->lines && GDALGetRasterCount(dataset) == shape->bands &&
+                hc_read_gdal_type(dataset, &type) && type == shape->type;
+    if (same && !shape->compressed) {
+        same = hc_raw_layout(dataset, &theirs) && theirs.offset == ours->offset &&
+               (theirs.big_endian == ours->big_endian || hc_type_bytes(type) == 1) &&
+               (theirs.line == ours->line || shape->lines == 1) &&
+               (theirs.pixel == ours->pixel || shape->samples == 1) &&
+               (theirs.band == ours->band || shape->bands == 1);
+        free(theirs.path);
+    }
+    return same;
+}
+
+/* The file as raw bands of a virtual raster, for headers that GDAL does not read (64-bit integers, very long
+ * fields). */
+static GDALDatasetH open_virtual(const HcReader *reader, const char *path, const HcRawLayout *layout,
+                                 HcReadMessages *messages) {
+    HcText xml = {0};
+    GDALDatasetH dataset = NULL;
+    const HcEnviShape *shape = &reader->shape;
+    char *source = CPLStrdup(CPLSPrintf("%s%s", shape->compressed ? "/vsigzip/" : "", path));
+    char *escaped = CPLEscapeString(source, -1, CPLES_XML);
+    hc_text_add(&xml, "<VRTDataset rasterXSize=\"%" PRId64 "\" rasterYSize=\"%" PRId64 "\">", shape->samples,
+                shape->lines);
+    for (int32_t b = 0; b < shape->bands; b++) {
+        hc_text_add(&xml,
+                    "<VRTRasterBand dataType=\"%s\" band=\"%" PRId32 "\" subClass=\"VRTRawRasterBand\">"
+                    "<SourceFilename relativeToVRT=\"0\">%s</SourceFilename><ImageOffset>%" PRId64
+                    "</ImageOffset><PixelOffset>%" PRId64 "</PixelOffset><LineOffset>%" PRId64
+                    "</LineOffset><ByteOrder>%s</ByteOrder></VRTRasterBand>",
+                    GDALGetDataTypeName(hc_read_gdal_code(shape->type)), b + 1, escaped,
+                    layout->offset + b * layout->band, layout->pixel, layout->line,
+                    layout->big_endian ? "MSB" : "LSB");
+    }
+    hc_text_add(&xml, "</VRTDataset>");
+    if (!xml.failed) {
+        CPLSetThreadLocalConfigOption("GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE", "ALL");
+        dataset = hc_read_gdal_open(xml.data, "VRT", messages);
+        CPLSetThreadLocalConfigOption("GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE", NULL);
+    }
+    CPLFree(escaped);
+    CPLFree(source);
+    hc_text_clear(&xml);
+    return dataset;
+}
+
+/* The ENVI data file at `path`, read as the header says. */
+static HcStatus open_raw(HcReader *reader, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcReadMessages messages = {0};
+    HcRawLayout layout = {0};
+    const HcEnviShape *shape = &reader->shape;
+    int64_t end = 0, size = 0;
+    GDALDatasetH dataset = NULL;
+    if (!fill_layout(shape, &layout, &end)) {
+        status = hc_fail(err, HC_E_INPUT,
+                         "%s: %" PRId32 " bands x %" PRId64 " lines x %" PRId64 " samples of %s is absurd",
+                         reader->header.path, shape->bands, shape->lines, shape->samples,
+                         hc_type_name(shape->type));
+        goto done;
+    }
+    HC_TRY(set_path(reader, path, err));
+    if (!shape->compressed && hc_read_is_file(path, &size, NULL) && size < end) {
+        /* The header may lie over a file of another format. */
+        dataset = hc_read_gdal_open(path, NULL, &messages);
+        if (dataset != NULL &&
+            !hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI")) {
+            return adopt_under_header(reader, dataset, path, err);
+        }
+        GDALClose(dataset);
+        HcScene scene = {
+            .lines = shape->lines, .samples = shape->samples, .bands = shape->bands, .type = shape->type};
+        HC_TRY(hc_read_check_size(path, size, &scene, &layout, err));
+    }
+    dataset = hc_read_gdal_open(path, "ENVI", &messages);
+    if (dataset != NULL && !agrees(dataset, shape, &layout)) {
+        GDALClose(dataset);
+        dataset = NULL;
+    }
+    if (dataset == NULL) {
+        dataset = open_virtual(reader, path, &layout, &messages);
+    }
+    reader->dataset = dataset;
+    if (!shape->compressed) {
+        reader->layout = layout;
+        HC_TRY(set_layout_path(reader, err));
+    }
+    if (dataset == NULL && (shape->compressed || strncmp(path, "/vsi", 4) == 0)) {
+        status =
+            hc_fail(err, HC_E_INPUT, "%s: %s", path, messages.failed ? messages.text : "cannot be opened");
+    }
+done:
+    return status;
+}
+
+/* Checks the header, which is loaded. */
+static HcStatus check_header(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcEnviHeader *header = &reader->header;
+    if (hc_envi_is_library(header)) {
+        status = hc_fail(err, HC_E_UNSUPPORTED, "%s is a spectral library, not a scene", header->path);
+        goto done;
+    }
+    HC_TRY(hc_envi_shape(header, &reader->shape, err));
+    if (reader->shape.complex_values) {
+        status =
+            hc_fail(err, HC_E_UNSUPPORTED, "%s: data type = %" PRId32 ": complex values are not supported",
+                    header->path, reader->shape.data_type);
+    }
+done:
+    return status;
+}
+
+static bool is_tiff(const HcEnviHeader *header) {
+    const char *type = hc_envi_text(header, "file type");
+    return type != NULL && strcasestr(type, "tiff") != NULL;
+}
+
+/* The data file at `path`, whatever it is, under the loaded header. */
+static HcStatus open_described(HcReader *reader, const char *path, HcError *err) {
+    if (is_tiff(&reader->header)) {
+        HcReadMessages messages;
+        GDALDatasetH dataset = hc_read_gdal_open(path, NULL, &messages);
+        if (dataset == NULL) {
+            return hc_fail(err, HC_E_INPUT, "%s: %s", path,
+                           messages.failed ? messages.text : "cannot be opened");
+        }
+        return adopt_under_header(reader, dataset, path, err);
+    }
+    return open_raw(reader, path, err);
+}
+
+static HcStatus fail_no_data(const char *header_path, const char *why, HcError *err) {
+    char *stem = CPLStrdup(CPLGetFilename(header_path));
+    stem[strlen(stem) - 4] = '\0';
+    HcStatus status =
+        hc_fail(err, HC_E_INPUT,
+                "%s: no data file beside it%s%s (looked for %s, %s with .img .dat .raw .bsq .bil .bip .bin "
+                ".rdn .rfl .cube .fla, and any other raster named %s.*)",
+                header_path, why[0] != '\0' ? " opens: " : "", why, stem, stem, stem);
+    CPLFree(stem);
+    return status;
+}
+
+/* The first of the files that GDAL opens; `why` keeps the first refusal. */
+static GDALDatasetH open_any(char **list, const char **path, HcReadMessages *why) {
+    for (int i = 0; list != NULL && list[i] != NULL; i++) {
+        HcReadMessages messages;
+        GDALDatasetH dataset = hc_read_gdal_open(list[i], NULL, &messages);
+        if (dataset != NULL) {
+            *path = list[i];
+            return dataset;
+        }
+        if (!why->failed) {
+            *why = messages;
+        }
+    }
+    return NULL;
+}
+
+static HcStatus open_envi_header(HcReader *reader, const char *header_path, HcError *err) {
+    HcStatus status = HC_OK;
+    char **sure = NULL, **other = NULL;
+    HcReadMessages why = {0};
+    const char *path = NULL;
+    HC_TRY(hc_envi_load(&reader->header, header_path, err));
+    HC_TRY(check_header(reader, err));
+    sure = hc_read_find_sure(header_path);
+    if (sure != NULL) {
+        HC_TRY(open_described(reader, sure[0], err));
+        goto done;
+    }
+    other = hc_read_find_other(header_path);
+    GDALDatasetH dataset = open_any(other, &path, &why);
+    if (dataset == NULL) {
+        status = fail_no_data(header_path, why.text, err);
+    } else if (hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI")) {
+        GDALClose(dataset);
+        status = open_raw(reader, path, err);
+    } else {
+        status = adopt_under_header(reader, dataset, path, err);
+    }
+done:
+    CSLDestroy(sure);
+    CSLDestroy(other);
+    return status;
+}
+
+/* A .hdr of another program (ESRI and others). */
+static HcStatus open_foreign_header(HcReader *reader, const char *header_path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcReadMessages why = {0}, own;
+    const char *path = NULL;
+    char **sure = hc_read_find_sure(header_path), **other = NULL;
+    GDALDatasetH dataset = open_any(sure, &path, &why);
+    if (dataset == NULL) {
+        other = hc_read_find_other(header_path);
+        dataset = open_any(other, &path, &why);
+    }
+    if (dataset == NULL) {
+        path = header_path;
+        dataset = hc_read_gdal_open(path, NULL, &own);
+    }
+    if (dataset != NULL) {
+        status = adopt(reader, dataset, path, err);
+    } else if (why.failed && sure != NULL) {
+        status = hc_fail(err, HC_E_INPUT, "%s: not an ENVI header, and its data file %s does not open: %s",
+                         header_path, CPLGetFilename(sure[0]), why.text);
+    } else {
+        status = hc_fail(err, HC_E_INPUT,
+                         "%s: not an ENVI header (its first line is not ENVI), and no raster that GDAL "
+                         "knows",
+                         header_path);
+    }
+    CSLDestroy(sure);
+    CSLDestroy(other);
+    return status;
+}
+
+/* The header that GDAL's ENVI driver read. */
+static char *listed_header(GDALDatasetH dataset) {
+    char **files = GDALGetFileList(dataset);
+    char *found = NULL;
+    for (int i = 0; files != NULL && files[i] != NULL && found == NULL; i++) {
+        if (hc_text_ends_with(files[i], ".hdr") && hc_read_is_envi(files[i])) {
+            found = CPLStrdup(files[i]);
+        }
+    }
+    CSLDestroy(files);
+    return found;
+}
+
+static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcReadMessages messages;
+    char *header_path = NULL;
+    GDALDatasetH dataset = hc_read_gdal_open(path, NULL, &messages);
+    bool envi =
+        dataset != NULL && hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI");
+    if (envi) {
+        header_path = listed_header(dataset);
+    } else if (dataset == NULL ||
+               hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "GTiff")) {
+        header_path = hc_read_find_header(path);
+    }
+    if (header_path != NULL && (envi || dataset == NULL)) {
+        GDALClose(dataset);
+        HC_TRY(hc_envi_load(&reader->header, header_path, err));
+        HC_TRY(check_header(reader, err));
+        status = open_described(reader, path, err);
+        goto done;
+    }
+    if (header_path != NULL) {
+        HcError ignored = {0};
+        if (hc_envi_load(&reader->header, header_path, &ignored) == HC_OK && is_tiff(&reader->header) &&
+            hc_envi_shape(&reader->header, &reader->shape, &ignored) == HC_OK) {
+            status = adopt_under_header(reader, dataset, path, err);
+            goto done;
+        }
+        hc_envi_clear(&reader->header);
+    }
+    if (dataset != NULL) {
+        status = adopt(reader, dataset, path, err);
+    } else {
+        status = hc_fail(err, HC_E_INPUT, "%s: %s", path,
+                         messages.failed ? messages.text : "not a raster that GDAL knows");
+    }
+done:
+    CPLFree(header_path);
+    return status;
+}
+
+HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
+    HcReadMessages messages;
+    HcStatus status = HC_OK;
+    hc_read_messages_push(&messages); /* looking for files must not print either */
+    bool is_file = hc_read_is_file(path, NULL, NULL);
+    if (is_file && hc_text_ends_with(path, ".hdr")) {
+        status = hc_read_is_envi(path) ? open_envi_header(reader, path, err)
+                                       : open_foreign_header(reader, path, err);
+    } else {
+        status = open_any_path(reader, path, err);
+    }
+    hc_read_messages_pop();
+    return status;
+}

@@ -1,0 +1,102 @@
+/* What the files of the reader share; nobody else includes this. */
+#ifndef HC_IO_READ_PARTS_H
+#define HC_IO_READ_PARTS_H
+
+#include "core/text.h"
+#include "io/envi_header.h"
+#include "io/raw_layout.h"
+#include "io/reader.h"
+
+#include <gdal.h>
+
+struct HcReader {
+    HcScene scene;
+    HcReaderOptions options; /* its texts are gone once open has returned */
+    char *path;              /* of the data, as opened */
+    char *method;
+    HcText note;
+    int64_t size, modified;
+
+    HcEnviHeader header; /* of the scene itself, only while opening; no fields when there is none */
+    HcEnviShape shape;
+
+    /* Direct reading. */
+    bool direct;
+    int file; /* -1 when closed */
+    HcRawLayout layout;
+    bool whole_lines; /* all bands of a line lie together (BIL, BIP); else each band on its own (BSQ) */
+    int32_t threads;
+
+    /* Reading through GDAL. */
+    GDALDatasetH dataset; /* NULL when reading is direct */
+    bool pixel_interleaved;
+
+    bool started;  /* a line was read: the bands are settled */
+    int32_t *used; /* file bands that are read, NULL = all */
+    int32_t used_count;
+    int32_t *stored; /* [bands] place among those read, -1 = not read; NULL = all */
+
+    HcReader *mask;
+    void *mask_room; /* lines of the mask in its own type */
+    int32_t mask_room_lines;
+};
+
+/* read_gdal.c: messages of GDAL are collected between push and pop, never printed; the first failure is kept.
+ */
+typedef struct HcReadMessages {
+    bool failed;
+    char text[400];
+} HcReadMessages;
+void hc_read_messages_push(HcReadMessages *messages);
+void hc_read_messages_pop(void);
+
+/* Opens through GDAL, by `driver` alone or any (NULL); NULL and a message when it does not open. */
+GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcReadMessages *messages);
+/* The type of all bands together; false when it is complex or unknown. */
+bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type);
+GDALDataType hc_read_gdal_code(HcType type);
+size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines);
+HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                            HcError *err);
+
+/* read_find.c: candidates for the data file of a header, in the order of preference, NULL-terminated GDAL
+ * string list. `sure` holds names that are taken if they exist; `other` any other file of the same stem. */
+char **hc_read_find_sure(const char *header_path);
+char **hc_read_find_other(const char *header_path);
+/* The ENVI header beside a data file (to be freed by CPLFree), or NULL. */
+char *hc_read_find_header(const char *data_path);
+bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
+bool hc_read_is_envi(const char *path);
+
+/* read_open.c: dataset, path, layout (path NULL when there is none) and the ENVI header. */
+HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err);
+
+/* read_scene.c: the scene of an opened dataset. */
+HcStatus hc_read_scene(HcReader *reader, HcError *err);
+
+/* read_spectral.c: wavelengths and fwhm as found, any count and unit (NULL = not said). Fills what the scene
+ * lacks. */
+typedef struct HcReadSpectral {
+    double *wavelength, *fwhm;
+    int32_t wavelength_count, fwhm_count;
+    const char *unit;
+} HcReadSpectral;
+HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError *err);
+/* Adds a remark for the user. */
+void hc_read_note(HcReader *reader, const char *format, ...) HC_PRINTF(2, 3);
+
+/* read_direct.c */
+/* Whether direct reading can and may be used; opens the file and checks it against GDAL. */
+HcStatus hc_read_direct_try(HcReader *reader, HcError *err);
+size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines);
+HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                              HcError *err);
+/* HC_E_INPUT when the file is too short for its layout. */
+HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene, const HcRawLayout *layout,
+                            HcError *err);
+
+static inline int32_t hc_read_used_count(const HcReader *reader) {
+    return reader->used != NULL ? reader->used_count : reader->scene.bands;
+}
+
+#endif

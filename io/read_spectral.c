@@ -1,0 +1,172 @@
+/* Wavelengths: in nanometres whatever the file says, or none and a remark why. */
+#include "io/read_parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hc_read_note(HcReader *reader, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    char *clean = text != NULL ? hc_envi_clean(text) : NULL;
+    if (clean != NULL) {
+        hc_text_add(&reader->note, "%s%s", reader->note.length > 0 ? "; " : "", clean);
+    }
+    free(clean);
+    free(text);
+}
+
+typedef enum UnitKind { UNIT_SILENT, UNIT_LENGTH, UNIT_OTHER } UnitKind;
+
+/* What a word says, and the nanometres in one of that unit. */
+static UnitKind parse_unit(const char *word, double *nanometres) {
+    static const struct {
+        const char *word;
+        double nanometres;
+    } units[] = {
+        {"nanometers", 1},
+        {"nanometer", 1},
+        {"nanometres", 1},
+        {"nanometre", 1},
+        {"nm", 1},
+        {"micrometers", 1e3},
+        {"micrometer", 1e3},
+        {"micrometres", 1e3},
+        {"micrometre", 1e3},
+        {"microns", 1e3},
+        {"micron", 1e3},
+        {"um", 1e3},
+        {"\xC2\xB5m", 1e3},
+        {"\xCE\xBCm", 1e3},
+        {"\xB5m", 1e3},
+        {"millimeters", 1e6},
+        {"millimetres", 1e6},
+        {"mm", 1e6},
+        {"centimeters", 1e7},
+        {"centimetres", 1e7},
+        {"cm", 1e7},
+        {"meters", 1e9},
+        {"metres", 1e9},
+        {"m", 1e9},
+        {"angstroms", 0.1},
+        {"angstrom", 0.1},
+    };
+    if (word == NULL || word[0] == '\0' || hc_text_equal(word, "unknown") || hc_text_equal(word, "none")) {
+        return UNIT_SILENT;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (hc_text_equal(word, units[i].word)) {
+            *nanometres = units[i].nanometres;
+            return UNIT_LENGTH;
+        }
+    }
+    return UNIT_OTHER;
+}
+
+/* The value that speaks for a list: its largest. */
+static double largest(const double *values, int32_t count) {
+    double top = 0;
+    for (int32_t i = 0; i < count; i++) {
+        top = values[i] > top ? values[i] : top;
+    }
+    return top;
+}
+
+static bool all_positive(const double *values, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        if (!(values[i] > 0) || !isfinite(values[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static HcStatus take(double **to, const double *from, int32_t count, double factor, HcError *err) {
+    double *list = malloc((size_t)count * sizeof *list);
+    if (list == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *list, "wavelengths");
+    }
+    for (int32_t i = 0; i < count; i++) {
+        list[i] = from[i] * factor;
+    }
+    free(*to);
+    *to = list;
+    return HC_OK;
+}
+
+static HcStatus note_unit(HcReader *reader, const char *text, HcError *err) {
+    free(reader->scene.wavelength_note);
+    reader->scene.wavelength_note = strdup(text);
+    return reader->scene.wavelength_note != NULL ? HC_OK
+                                                 : hc_fail_memory(err, (double)strlen(text), "a note");
+}
+
+/* The factor to nanometres, 0 when the values are no wavelengths. */
+static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, double *factor, HcError *err) {
+    HcStatus status = HC_OK;
+    UnitKind kind = parse_unit(found->unit, factor);
+    if (kind == UNIT_OTHER) {
+        hc_read_note(reader, "wavelengths are left out: their unit is '%.60s'", found->unit);
+        *factor = 0;
+        goto done;
+    }
+    double top = largest(found->wavelength, found->wavelength_count);
+    if (kind == UNIT_LENGTH) {
+        if (*factor == 1 && found->wavelength_count > 0 && top < 100) {
+            hc_read_note(reader, "wavelengths up to %g nm look like micrometres", top);
+        }
+        goto done;
+    }
+    if (reader->options.wavelength_unit != NULL) {
+        (void)parse_unit(reader->options.wavelength_unit, factor);
+        HC_TRY(note_unit(reader, *factor == 1 ? "unit nm as asked for" : "unit um as asked for", err));
+    } else if (found->wavelength_count > 0) {
+        *factor = top < 100 ? 1e3 : 1;
+        const char *text = top < 100 ? "the unit of the wavelengths is not given, um is assumed"
+                                     : "the unit of the wavelengths is not given, nm is assumed";
+        HC_TRY(note_unit(reader, text, err));
+        hc_read_note(reader, "%s", text);
+    } else {
+        *factor = 0; /* widths alone say nothing about the unit */
+    }
+done:
+    return status;
+}
+
+static bool right_count(HcReader *reader, const char *what, const double *values, int32_t count) {
+    if (count != reader->scene.bands) {
+        hc_read_note(reader, "%s left out: %" PRId32 " values for %" PRId32 " bands", what, count,
+                     reader->scene.bands);
+        return false;
+    }
+    if (!all_positive(values, count)) {
+        hc_read_note(reader, "%s left out: not all values are positive", what);
+        return false;
+    }
+    return true;
+}
+
+HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError *err) {
+    HcStatus status = HC_OK;
+    HcScene *scene = &reader->scene;
+    double factor = 1;
+    bool wavelengths = found->wavelength_count > 0 && scene->wavelength == NULL &&
+                       right_count(reader, "wavelengths", found->wavelength, found->wavelength_count);
+    bool widths = found->fwhm_count > 0 && scene->fwhm == NULL &&
+                  right_count(reader, "fwhm", found->fwhm, found->fwhm_count);
+    if (!wavelengths && !widths) {
+        goto done;
+    }
+    HC_TRY(find_factor(reader, found, &factor, err));
+    if (factor > 0 && wavelengths) {
+        HC_TRY(take(&scene->wavelength, found->wavelength, scene->bands, factor, err));
+    }
+    if (factor > 0 && widths) {
+        HC_TRY(take(&scene->fwhm, found->fwhm, scene->bands, factor, err));
+    }
+done:
+    return status;
+}

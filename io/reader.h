@@ -1,0 +1,58 @@
+/* Reader: any raster that GDAL opens, and every ENVI file, as raw blocks. */
+#ifndef HC_IO_READER_H
+#define HC_IO_READER_H
+
+#include "core/block.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct HcReader HcReader;
+
+/* Zero is the default of each. Texts are borrowed until open returns. */
+typedef struct HcReaderOptions {
+    int32_t threads;           /* for direct reading, 0 = up to 4 */
+    bool never_direct;         /* read through GDAL only */
+    const char *mask_path;     /* a raster on the same grid, 0 = leave the pixel out */
+    const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
+} HcReaderOptions;
+
+/* Opens a scene: `path` is the .hdr, the data file, or anything that GDAL opens (/vsi..., a subdataset). Everything
+ * that can be wrong with it (missing, truncated, contradictory, complex, no bands) fails here with HC_E_INPUT or
+ * HC_E_UNSUPPORTED and one line, before memory for pixels is allocated. */
+HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options, HcError *err)
+    HC_MUST_CHECK;
+void hc_reader_close(HcReader *reader);
+
+/* All bands of the file; borrowed from the reader. integer_limit is set for 8- and 16-bit integers. */
+const HcScene *hc_reader_scene(const HcReader *reader);
+
+/* The data file that was opened, and how it is read: "direct" or "GDAL GTiff"; borrowed. */
+const char *hc_reader_path(const HcReader *reader);
+const char *hc_reader_method(const HcReader *reader);
+/* A remark for the user (a guessed unit, a header field that was left out), or NULL; borrowed. */
+const char *hc_reader_note(const HcReader *reader);
+
+/* Size [bytes] and time of last change [seconds since 1970] of the data file; 0 where not known. */
+void hc_reader_identity(const HcReader *reader, int64_t *size, int64_t *modified);
+
+/* Only these bands (file indices from 0, ascending) will be asked for: lets interleaves that can skip the others.
+ * Must come before the first read. The bands of HcRaw are still all stored ones unless skipped: see
+ * hc_reader_stored_band. */
+HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count, HcError *err) HC_MUST_CHECK;
+
+/* Where a file band lies among the bands of the HcRaw that hc_reader_read gives. */
+int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band);
+
+/* Bytes that hc_reader_read needs for that many lines (mask included). */
+size_t hc_reader_bytes(const HcReader *reader, int64_t lines);
+
+/* Reads whole lines into `to` and describes them; raw->data (and user_mask) point into `to`. One call at a time. */
+HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err)
+    HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

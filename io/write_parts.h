@@ -1,0 +1,57 @@
+/* What the files of the writer share; nobody else includes this. */
+#ifndef HC_IO_WRITE_PARTS_H
+#define HC_IO_WRITE_PARTS_H
+
+#include "io/gdal_errors.h"
+#include "io/write_values.h"
+#include "io/writer.h"
+
+#include <gdal.h>
+
+/* How the bytes get into the file. */
+typedef enum HcWriteWay {
+    HC_WRITE_ENVI,   /* written here, the header too */
+    HC_WRITE_CREATE, /* a driver that can create: block by block */
+    HC_WRITE_COPY    /* a driver that only copies: from a temporary GeoTIFF, at finish */
+} HcWriteWay;
+
+/* write_plan.c: everything that was decided before a file exists. */
+typedef struct HcWritePlan {
+    GDALDriverH driver;
+    const char *format; /* the driver's name; lives as long as the driver */
+    HcWriteWay way;
+    char *path;         /* of the data */
+    char *header;       /* ENVI: of the header */
+    HcType type;
+    GDALDataType gdal_type;
+    double nodata;
+    HcInterleave interleave; /* ENVI */
+    char **options;          /* creation options for the driver, as a GDAL string list */
+} HcWritePlan;
+
+/* Decides and checks; creates nothing. hc_write_plan_clear() is safe after a failure too. */
+HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene, const HcWriterOptions *options,
+                       HcError *err) HC_MUST_CHECK;
+void hc_write_plan_clear(HcWritePlan *plan);
+/* The creation options of a tiled GeoTIFF: tiles that divide the scene with little waste. */
+char **hc_write_tiles(char **options, const HcScene *scene, HcType type);
+GDALDataType hc_write_gdal_type(HcType type);
+
+/* write_scene.c: what a scene says, as metadata of a GDAL dataset. */
+HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene, const HcWritePlan *plan,
+                           HcError *err) HC_MUST_CHECK;
+/* "0.25", "nan": the fewest digits that give the same double, in any locale. */
+const char *hc_write_number(char buffer[40], double value);
+
+/* write_envi.c: the text of the ENVI header (fresh memory), and of an .aux.xml where a header cannot say where the
+ * scene lies (a sheared grid), otherwise NULL. */
+HcStatus hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan, char **header, char **aux,
+                              HcError *err) HC_MUST_CHECK;
+/* Creates the file at its full size, so that a full disk fails before the work and not after it. */
+HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
+                              HcError *err) HC_MUST_CHECK;
+/* Writes the first `rows` rows of a stage as the scene's lines from line0. */
+HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcLayout *layout,
+                             const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
+
+#endif

@@ -1,0 +1,130 @@
+#include "io/write_values.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Pixels that are turned at a time: their values stay in the first cache. */
+#define TILE 64
+
+int64_t hc_layout_stride_row(const HcLayout *layout) {
+    return layout->interleave == HC_BSQ ? layout->samples : layout->samples * layout->bands;
+}
+
+int64_t hc_layout_stride_sample(const HcLayout *layout) {
+    return layout->interleave == HC_BIP ? layout->bands : 1;
+}
+
+int64_t hc_layout_stride_band(const HcLayout *layout) {
+    switch (layout->interleave) {
+    case HC_BSQ:
+        return layout->rows * layout->samples;
+    case HC_BIL:
+        return layout->samples;
+    case HC_BIP:
+        break;
+    }
+    return 1;
+}
+
+size_t hc_layout_bytes(const HcLayout *layout) {
+    return (size_t)layout->samples * (size_t)layout->bands * (size_t)layout->rows * hc_type_bytes(layout->type);
+}
+
+/* Halves to even, by an addition that leaves no room for a fraction; beyond 2^51 float32 has none anyway. */
+static inline double nearest(double value) {
+    return fabs(value) < 0x1p51 ? (value + 0x1.8p52) - 0x1.8p52 : value;
+}
+
+#define HC_AS_IS(T, LOW, HIGH, value) ((T)(value))
+/* (double)HIGH of a 64-bit type is one too large, so the comparison includes it. */
+#define HC_CLAMPED(T, LOW, HIGH, value)                                                                      \
+    (nearest(value) >= (double)(HIGH)  ? (T)(HIGH)                                                           \
+     : nearest(value) <= (double)(LOW) ? (T)(LOW)                                                            \
+                                       : (T)nearest(value))
+
+/* One line: from[samples][bands] and its mask; to by strides. */
+#define HC_PUT(T, NAME, CONVERT, LOW, HIGH)                                                                  \
+    static void put_##NAME(const HcLayout *layout, const float *from, const uint8_t *mask, void *line,       \
+                           T nodata) {                                                                       \
+        T *to = line;                                                                                        \
+        int64_t samples = layout->samples;                                                                   \
+        int32_t bands = layout->bands;                                                                       \
+        int64_t stride = hc_layout_stride_band(layout);                                                      \
+        if (layout->interleave == HC_BIP) {                                                                  \
+            for (int64_t s = 0; s < samples; s++) {                                                          \
+                for (int32_t b = 0; b < bands; b++) {                                                        \
+                    float value = from[s * bands + b];                                                       \
+                    to[s * bands + b] = mask[s] == 0 || isnan(value) ? nodata : CONVERT(T, LOW, HIGH, value); \
+                }                                                                                            \
+            }                                                                                                \
+            return;                                                                                          \
+        }                                                                                                    \
+        for (int64_t s0 = 0; s0 < samples; s0 += TILE) {                                                     \
+            int64_t s1 = s0 + TILE < samples ? s0 + TILE : samples;                                          \
+            for (int32_t b = 0; b < bands; b++) {                                                            \
+                for (int64_t s = s0; s < s1; s++) {                                                          \
+                    float value = from[s * bands + b];                                                       \
+                    to[b * stride + s] = mask[s] == 0 || isnan(value) ? nodata : CONVERT(T, LOW, HIGH, value); \
+                }                                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+
+HC_PUT(uint8_t, uint8, HC_CLAMPED, 0, UINT8_MAX)
+HC_PUT(int8_t, int8, HC_CLAMPED, INT8_MIN, INT8_MAX)
+HC_PUT(uint16_t, uint16, HC_CLAMPED, 0, UINT16_MAX)
+HC_PUT(int16_t, int16, HC_CLAMPED, INT16_MIN, INT16_MAX)
+HC_PUT(uint32_t, uint32, HC_CLAMPED, 0, UINT32_MAX)
+HC_PUT(int32_t, int32, HC_CLAMPED, INT32_MIN, INT32_MAX)
+HC_PUT(uint64_t, uint64, HC_CLAMPED, 0, UINT64_MAX)
+HC_PUT(int64_t, int64, HC_CLAMPED, INT64_MIN, INT64_MAX)
+HC_PUT(float, float32, HC_AS_IS, 0, 0)
+HC_PUT(double, float64, HC_AS_IS, 0, 0)
+
+static void put_line(const HcLayout *layout, const float *from, const uint8_t *mask, void *line) {
+    double nodata = layout->nodata;
+    switch (layout->type) {
+    case HC_UINT8:
+        put_uint8(layout, from, mask, line, (uint8_t)nodata);
+        break;
+    case HC_INT8:
+        put_int8(layout, from, mask, line, (int8_t)nodata);
+        break;
+    case HC_UINT16:
+        put_uint16(layout, from, mask, line, (uint16_t)nodata);
+        break;
+    case HC_INT16:
+        put_int16(layout, from, mask, line, (int16_t)nodata);
+        break;
+    case HC_UINT32:
+        put_uint32(layout, from, mask, line, (uint32_t)nodata);
+        break;
+    case HC_INT32:
+        put_int32(layout, from, mask, line, (int32_t)nodata);
+        break;
+    case HC_UINT64:
+        put_uint64(layout, from, mask, line, (uint64_t)nodata);
+        break;
+    case HC_INT64:
+        put_int64(layout, from, mask, line, (int64_t)nodata);
+        break;
+    case HC_FLOAT32:
+        put_float32(layout, from, mask, line, (float)nodata);
+        break;
+    case HC_FLOAT64:
+        put_float64(layout, from, mask, line, nodata);
+        break;
+    case HC_TYPE_COUNT:
+        break;
+    }
+}
+
+void hc_layout_put(const HcLayout *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
+                   int32_t lines) {
+    size_t row_bytes = (size_t)hc_layout_stride_row(layout) * hc_type_bytes(layout->type);
+    for (int32_t i = 0; i < lines; i++) {
+        size_t pixel = ((size_t)block->above + (size_t)first + (size_t)i) * (size_t)block->samples;
+        put_line(layout, block->data + pixel * (size_t)block->bands, block->mask + pixel,
+                 (char *)stage + (size_t)(row + i) * row_bytes);
+    }
+}

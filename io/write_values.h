@@ -1,0 +1,35 @@
+/* Values on their way out: float32 blocks become the stored type and interleave. Plain arithmetic, no file. */
+#ifndef HC_IO_WRITE_VALUES_H
+#define HC_IO_WRITE_VALUES_H
+
+#include "core/block.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum HcInterleave { HC_BSQ, HC_BIL, HC_BIP } HcInterleave;
+
+/* A stage: `rows` whole lines as they will be stored. Strides count values. */
+typedef struct HcLayout {
+    HcType type;
+    HcInterleave interleave;
+    int64_t samples;
+    int32_t bands, rows;
+    double nodata;
+} HcLayout;
+
+int64_t hc_layout_stride_row(const HcLayout *layout);
+int64_t hc_layout_stride_sample(const HcLayout *layout);
+int64_t hc_layout_stride_band(const HcLayout *layout);
+size_t hc_layout_bytes(const HcLayout *layout);
+
+/* Puts `lines` interior lines of the block, from its `first`, into the stage from `row` on. Integers are rounded to the
+ * nearest (halves to even) and clamped; masked pixels and NaN become nodata. */
+void hc_layout_put(const HcLayout *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
+                   int32_t lines);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

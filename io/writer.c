@@ -1,0 +1,401 @@
+#include "io/writer.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "io/write_parts.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MIB 1048576.0
+
+/* Memory: the stage, that is for ENVI 2 to 32 MiB, for other formats 16 MiB or one row of tiles if that is more (at
+ * most 256 MiB); GDAL's cache holds as much again for a moment. */
+struct HcWriter {
+    HcScene scene;
+    HcWritePlan plan;
+    bool overwrite, finished;
+    char *partial; /* of the data */
+    char *source;  /* the temporary GeoTIFF that is copied, or NULL */
+    int file;      /* ENVI, -1 when closed */
+    GDALDatasetH dataset;
+    bool flush_rows; /* the stage holds whole tiles: GDAL need not keep them */
+    HcLayout layout;
+    void *stage;
+    int32_t staged;     /* rows in the stage */
+    int64_t written;    /* lines that left the stage */
+    int64_t bytes;      /* of the finished file */
+};
+
+/* ---- opening ---- */
+
+static int32_t at_most_lines(double rows, const HcScene *scene) {
+    rows = rows < 1 ? 1 : rows;
+    return (int32_t)(rows < (double)scene->lines ? rows : (double)scene->lines);
+}
+
+/* Segments of a band of 64 KiB keep the system calls few; a small stage stays in the cache. */
+static int32_t envi_rows(const HcScene *scene, const HcWritePlan *plan) {
+    double segment = (double)scene->samples * (double)hc_type_bytes(plan->type);
+    double line = segment * scene->bands;
+    double rows = 2 * MIB / line;
+    if (plan->interleave == HC_BSQ && rows * segment < 65536) {
+        rows = 65536 / segment;
+        rows = rows * line > 32 * MIB ? 32 * MIB / line : rows;
+    }
+    return at_most_lines(rows, scene);
+}
+
+/* Whole rows of tiles, so that none is written twice or read back. */
+static int32_t gdal_rows(HcWriter *writer) {
+    int width = 1, height = 1;
+    GDALGetBlockSize(GDALGetRasterBand(writer->dataset, 1), &width, &height);
+    double line = (double)writer->scene.samples * writer->scene.bands * (double)hc_type_bytes(writer->plan.type);
+    double tiles = line * height;
+    writer->flush_rows = tiles <= 256 * MIB;
+    if (!writer->flush_rows) {
+        return at_most_lines(64 * MIB / line, &writer->scene);
+    }
+    double rows = tiles > 16 * MIB ? height : (double)((int)(16 * MIB / tiles)) * height;
+    return at_most_lines(rows, &writer->scene);
+}
+
+static HcStatus make_stage(HcWriter *writer, HcInterleave interleave, int32_t rows, HcError *err) {
+    writer->layout = (HcLayout){.type = writer->plan.type,
+                                .interleave = interleave,
+                                .samples = writer->scene.samples,
+                                .bands = writer->scene.bands,
+                                .rows = rows,
+                                .nodata = writer->plan.nodata};
+    writer->stage = malloc(hc_layout_bytes(&writer->layout));
+    if (writer->stage == NULL) {
+        return hc_fail_memory(err, (double)hc_layout_bytes(&writer->layout), "lines to write");
+    }
+    return HC_OK;
+}
+
+/* The path of `name` beside the partial; fresh memory. */
+static char *beside_partial(const HcWriter *writer, const char *name) {
+    const char *slash = strrchr(writer->partial, '/');
+    return hc_text_format("%.*s/%s", (int)(slash - writer->partial), writer->partial, name);
+}
+
+static HcStatus write_text(const HcWriter *writer, const char *partial, const char *text, HcError *err) {
+    if (partial == NULL) {
+        return hc_fail_memory(err, (double)strlen(text), "a file name");
+    }
+    FILE *file = fopen(partial, "wbxe");
+    bool written = file != NULL && fputs(text, file) >= 0;
+    int number = errno;
+    if (file != NULL && fclose(file) != 0) {
+        number = errno;
+        written = false;
+    }
+    return written ? HC_OK : hc_fail(err, HC_E_IO, "%s: %s", writer->plan.path, strerror(number));
+}
+
+static HcStatus open_envi(HcWriter *writer, HcError *err) {
+    HcStatus status = HC_OK;
+    char *header = NULL, *aux = NULL;
+    char *header_path = beside_partial(writer, CPLGetFilename(writer->plan.header));
+    char *aux_path = hc_text_format("%s.aux.xml", writer->partial);
+    HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, err));
+    HC_TRY(hc_write_envi_header(&writer->scene, &writer->plan, &header, &aux, err));
+    HC_TRY(write_text(writer, header_path, header, err));
+    if (aux != NULL) {
+        HC_TRY(write_text(writer, aux_path, aux, err));
+    }
+    HC_TRY(make_stage(writer, writer->plan.interleave, envi_rows(&writer->scene, &writer->plan), err));
+done:
+    free(header);
+    free(aux);
+    free(header_path);
+    free(aux_path);
+    return status;
+}
+
+static GDALDatasetH create_dataset(HcWriter *writer) {
+    const HcScene *scene = &writer->scene;
+    GDALDriverH driver = writer->plan.driver;
+    char **options = CSLDuplicate(writer->plan.options);
+    if (writer->plan.way == HC_WRITE_COPY) {
+        CSLDestroy(options);
+        options = hc_write_tiles(NULL, scene, writer->plan.type);
+        options = CSLSetNameValue(options, "PHOTOMETRIC", "MINISBLACK");
+        driver = GDALGetDriverByName("GTiff");
+    }
+    GDALDatasetH dataset = GDALCreate(driver, writer->source != NULL ? writer->source : writer->partial,
+                                      (int)scene->samples, (int)scene->lines, scene->bands, writer->plan.gdal_type,
+                                      options);
+    CSLDestroy(options);
+    return dataset;
+}
+
+static HcStatus open_gdal(HcWriter *writer, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    if (writer->plan.way == HC_WRITE_COPY && (writer->source = beside_partial(writer, "hcube-source.tif")) == NULL) {
+        return hc_fail_memory(err, (double)strlen(writer->partial), "a file name");
+    }
+    hc_gdal_catch(&errors);
+    writer->dataset = create_dataset(writer);
+    if (writer->dataset == NULL) {
+        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
+        goto done;
+    }
+    HC_TRY(hc_write_describe(writer->dataset, writer->plan.path, &writer->scene, &writer->plan, err));
+    const char *interleave = GDALGetMetadataItem(writer->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
+    bool pixels = interleave != NULL && hc_text_equal(interleave, "PIXEL");
+    HC_TRY(make_stage(writer, pixels ? HC_BIP : HC_BSQ, gdal_rows(writer), err));
+done:
+    hc_gdal_release();
+    return status;
+}
+
+HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options, HcError *err) {
+    HcWritePlan plan;
+    HcStatus status = hc_write_plan(&plan, path, scene, options, err);
+    hc_write_plan_clear(&plan);
+    return status;
+}
+
+HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene, const HcWriterOptions *options,
+                        HcError *err) {
+    HcStatus status = HC_OK;
+    *out = NULL;
+    HcWriter *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) {
+        return hc_fail_memory(err, sizeof *writer, "a writer");
+    }
+    writer->file = -1;
+    writer->overwrite = options != NULL && options->overwrite;
+    HC_TRY(hc_write_plan(&writer->plan, path, scene, options, err));
+    HC_TRY(hc_scene_copy(&writer->scene, scene, err));
+    HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
+    HC_TRY(writer->plan.way == HC_WRITE_ENVI ? open_envi(writer, err) : open_gdal(writer, err));
+    *out = writer;
+    writer = NULL;
+done:
+    hc_writer_close(writer);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static HcStatus flush_gdal(HcWriter *writer, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    const HcLayout *layout = &writer->layout;
+    GSpacing size = (GSpacing)hc_type_bytes(layout->type);
+    int samples = (int)layout->samples;
+    hc_gdal_catch(&errors);
+    CPLErr result = GDALDatasetRasterIOEx(writer->dataset, GF_Write, 0, (int)writer->written, samples, writer->staged,
+                                          writer->stage, samples, writer->staged, writer->plan.gdal_type,
+                                          layout->bands, NULL, hc_layout_stride_sample(layout) * size,
+                                          hc_layout_stride_row(layout) * size, hc_layout_stride_band(layout) * size,
+                                          NULL);
+    for (int32_t b = 0; b < layout->bands && result == CE_None && writer->flush_rows; b++) {
+        result = GDALFlushRasterCache(GDALGetRasterBand(writer->dataset, b + 1));
+    }
+    if (result != CE_None || errors.failed) {
+        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
+    }
+    hc_gdal_release();
+    return status;
+}
+
+static HcStatus flush(HcWriter *writer, HcError *err) {
+    HcStatus status = HC_OK;
+    if (writer->staged == 0) {
+        return HC_OK;
+    }
+    if (writer->plan.way == HC_WRITE_ENVI) {
+        HC_TRY(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout, writer->stage,
+                                   writer->written, writer->staged, err));
+    } else {
+        HC_TRY(flush_gdal(writer, err));
+    }
+    writer->written += writer->staged;
+    writer->staged = 0;
+done:
+    return status;
+}
+
+HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcScene *scene = &writer->scene;
+    int64_t next = writer->written + writer->staged;
+    if (block->samples != scene->samples || block->bands != scene->bands || block->line0 != next ||
+        block->lines > scene->lines - next || writer->finished) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: a block of %d lines from line %lld, %d samples, %d bands; line %lld of %lld was next, of "
+                       "%lld samples, %d bands",
+                       writer->plan.path, block->lines, (long long)block->line0, block->samples, block->bands,
+                       (long long)next, (long long)scene->lines, (long long)scene->samples, scene->bands);
+    }
+    for (int32_t line = 0; line < block->lines;) {
+        int32_t room = writer->layout.rows - writer->staged;
+        int32_t count = block->lines - line < room ? block->lines - line : room;
+        hc_layout_put(&writer->layout, writer->stage, writer->staged, block, line, count);
+        writer->staged += count;
+        line += count;
+        if (writer->staged == writer->layout.rows) {
+            HC_TRY(flush(writer, err));
+        }
+    }
+done:
+    return status;
+}
+
+/* ---- finishing ---- */
+
+static HcStatus close_envi(HcWriter *writer, HcError *err) {
+    /* No fsync: it would make every run wait for the disk, and a power failure is no reason to trust a cube. */
+    int file = writer->file;
+    writer->file = -1;
+    if (close(file) != 0) {
+        return hc_fail(err, HC_E_IO, "%s: %s", writer->plan.path, strerror(errno));
+    }
+    return HC_OK;
+}
+
+/* Closing writes what is still buffered, and only the messages tell whether that went well. */
+static HcStatus close_dataset(HcWriter *writer, GDALDatasetH *dataset, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    hc_gdal_catch(&errors);
+    GDALFlushCache(*dataset);
+    GDALClose(*dataset);
+    *dataset = NULL;
+    if (errors.failed || CPLGetLastErrorType() >= CE_Failure) {
+        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
+    }
+    hc_gdal_release();
+    return status;
+}
+
+static HcStatus copy_source(HcWriter *writer, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    GDALDatasetH copy = NULL;
+    hc_gdal_catch(&errors);
+    GDALDatasetH source = GDALOpen(writer->source, GA_ReadOnly);
+    if (source != NULL) {
+        copy = GDALCreateCopy(writer->plan.driver, writer->partial, source, FALSE, writer->plan.options, NULL, NULL);
+    }
+    if (copy == NULL || errors.failed) {
+        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
+    }
+    hc_gdal_release();
+    if (copy != NULL) {
+        HcStatus closed = close_dataset(writer, &copy, err);
+        status = status != HC_OK ? status : closed;
+    }
+    GDALClose(source);
+    unlink(writer->source);
+    char *aux = hc_text_format("%s.aux.xml", writer->source);
+    if (aux != NULL) {
+        unlink(aux);
+    }
+    free(aux);
+    return status;
+}
+
+/* Whether the file opens with its full size. Drivers exist whose failures at closing go unsaid. */
+static HcStatus verify(HcWriter *writer, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    const char *drivers[] = {strcmp(writer->plan.format, "COG") == 0 ? "GTiff" : writer->plan.format, NULL};
+    hc_gdal_catch(&errors);
+    GDALDatasetH dataset = GDALOpenEx(writer->partial, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
+    if (dataset == NULL || GDALGetRasterXSize(dataset) != writer->scene.samples ||
+        GDALGetRasterYSize(dataset) != writer->scene.lines || GDALGetRasterCount(dataset) < writer->scene.bands) {
+        status = hc_fail(err, HC_E_IO, "%s: the file is not whole when read back%s%s", writer->plan.path,
+                         errors.failed ? ": " : "", errors.text);
+    }
+    GDALClose(dataset);
+    hc_gdal_release();
+    return status;
+}
+
+static HcStatus complete(HcWriter *writer, HcError *err) {
+    HcStatus status = HC_OK;
+    if (writer->plan.way == HC_WRITE_ENVI) {
+        return close_envi(writer, err);
+    }
+    HC_TRY(close_dataset(writer, &writer->dataset, err));
+    if (writer->plan.way == HC_WRITE_COPY) {
+        HC_TRY(copy_source(writer, err));
+    }
+    if (GDALGetMetadataItem(writer->plan.driver, GDAL_DCAP_OPEN, NULL) != NULL || writer->plan.way == HC_WRITE_CREATE) {
+        HC_TRY(verify(writer, err));
+    }
+done:
+    return status;
+}
+
+HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
+    HcStatus status = HC_OK;
+    struct stat info;
+    int64_t given = writer->written + writer->staged;
+    if (given != writer->scene.lines || writer->finished) {
+        return hc_fail(err, HC_E_IO, "%s: %lld of %lld lines were written", writer->plan.path, (long long)given,
+                       (long long)writer->scene.lines);
+    }
+    HC_TRY(flush(writer, err));
+    HC_TRY(complete(writer, err));
+    HC_TRY(hc_file_keep(writer->partial, writer->plan.path, writer->overwrite, err));
+    writer->finished = true;
+    writer->bytes = stat(writer->plan.path, &info) == 0 ? (int64_t)info.st_size : 0;
+done:
+    return status;
+}
+
+/* Closing an unfinished dataset may write, and fail: nobody needs to know. */
+static void discard(HcWriter *writer) {
+    HcGdalErrors errors;
+    if (writer->file >= 0) {
+        close(writer->file);
+    }
+    if (writer->dataset != NULL) {
+        hc_gdal_catch(&errors);
+        GDALClose(writer->dataset);
+        hc_gdal_release();
+    }
+    if (!writer->finished) {
+        hc_file_drop(writer->partial);
+    }
+}
+
+void hc_writer_close(HcWriter *writer) {
+    if (writer == NULL) {
+        return;
+    }
+    discard(writer);
+    hc_write_plan_clear(&writer->plan);
+    hc_scene_clear(&writer->scene);
+    free(writer->partial);
+    free(writer->source);
+    free(writer->stage);
+    free(writer);
+}
+
+const char *hc_writer_path(const HcWriter *writer) {
+    return writer->plan.path;
+}
+
+const char *hc_writer_format(const HcWriter *writer) {
+    return writer->plan.format;
+}
+
+double hc_writer_nodata(const HcWriter *writer) {
+    return writer->plan.nodata;
+}
+
+int64_t hc_writer_bytes(const HcWriter *writer) {
+    return writer->bytes;
+}

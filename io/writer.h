@@ -1,0 +1,58 @@
+/* Writer: blocks into a raster file of any format that GDAL can create. */
+#ifndef HC_IO_WRITER_H
+#define HC_IO_WRITER_H
+
+#include "core/block.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct HcWriter HcWriter;
+
+/* Zero is the default of each; texts are borrowed until open returns. */
+typedef struct HcWriterOptions {
+    const char *format;     /* GDAL driver name (ENVI, GTiff, COG, ...), NULL = by the extension (.tif, .img, .dat,
+                               .bsq, .bil, .bip, .hdr, no extension: ENVI) */
+    bool has_type;
+    HcType type;            /* of the stored values; default float32 */
+    const char *interleave; /* "bsq", "bil", "bip", NULL = for ENVI by the extension, else bsq; the driver's
+                               own otherwise */
+    const char *compress;   /* "none", "deflate", "zstd", "lzw", NULL = the driver's default */
+    const char *const *creation_options; /* "NAME=VALUE", NULL-terminated, or NULL */
+    bool has_nodata;
+    double nodata;          /* default: the scene's where the type can hold it and the bands still are the
+                               scene's, NaN for float types, the type's lowest (signed) or 0 (unsigned) otherwise */
+    bool overwrite;
+} HcWriterOptions;
+
+/* What open would refuse, without creating anything: unknown format, a directory that is missing or not writable, an
+ * existing file without `overwrite`, a type or size that the format cannot hold. For the planner. */
+HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options, HcError *err)
+    HC_MUST_CHECK;
+
+/* Creates the file under a temporary name beside `path` with everything that `scene` says (place, nodata, band
+ * names, wavelengths where bands are spectral). Integer outputs are rounded to nearest and clamped, NaN is nodata. */
+HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene, const HcWriterOptions *options,
+                        HcError *err) HC_MUST_CHECK;
+
+/* The next interior lines of the scene, in order; block in host memory. Masked pixels are written as nodata. */
+HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) HC_MUST_CHECK;
+
+/* Completes the file, flushes it, and gives it its name. Fails if lines are missing. */
+HcStatus hc_writer_finish(HcWriter *writer, HcError *err) HC_MUST_CHECK;
+
+/* Frees the writer; a file that was not finished is removed. NULL is fine. */
+void hc_writer_close(HcWriter *writer);
+
+/* The final path (for ENVI the data file), the format, and the value of masked pixels; texts are borrowed. */
+const char *hc_writer_path(const HcWriter *writer);
+const char *hc_writer_format(const HcWriter *writer);
+double hc_writer_nodata(const HcWriter *writer);
+/* Bytes of the data file on disk, after finish. */
+int64_t hc_writer_bytes(const HcWriter *writer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+/* Image: a canvas for previews. */
+#ifndef HC_PIPELINE_IMAGE_H
+#define HC_PIPELINE_IMAGE_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero-initialise; hc_image_clear() is always safe. */
+typedef struct HcImage {
+    int32_t width, height;
+    uint8_t *pixels; /* [height][width][4]: red, green, blue, alpha */
+} HcImage;
+
+/* A white, opaque canvas. */
+HcStatus hc_image_init(HcImage *image, int32_t width, int32_t height, HcError *err) HC_MUST_CHECK;
+void hc_image_clear(HcImage *image);
+
+/* Levels 0 to 255 of plane[count]: the low percentile [%] of the valid values becomes 0, the high one 255, exactly
+ * (by selection). A constant plane becomes 128; pixels that are not valid (or NaN) become 0. */
+HcStatus hc_image_stretch(const float *plane, const uint8_t *valid, size_t count, double low, double high,
+                          uint8_t *level, HcError *err) HC_MUST_CHECK;
+
+/* The colour of a level in the perceptually uniform map viridis. */
+void hc_image_viridis(uint8_t level, uint8_t rgb[3]);
+
+/* Draws text (printable ASCII, 5 x 7 pixels a letter, times `scale`) with its upper left corner at x, y. */
+void hc_image_text(HcImage *image, int32_t x, int32_t y, int32_t scale, const uint8_t rgb[3], const char *text);
+int32_t hc_image_text_width(int32_t scale, const char *text);
+
+void hc_image_rectangle(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height, const uint8_t rgb[3]);
+void hc_image_line(HcImage *image, double x0, double y0, double x1, double y1, const uint8_t rgb[3]);
+
+/* A scree plot on a fresh canvas of about 800 x 500: eigenvalues[count] over their number, the value axis
+ * logarithmic, a line at 1 where it lies in range. Values that are not positive are left out. */
+HcStatus hc_image_scree(HcImage *image, const double *eigenvalues, int32_t count, const char *title, HcError *err)
+    HC_MUST_CHECK;
+
+#endif

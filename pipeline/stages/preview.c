@@ -1,0 +1,286 @@
+/* preview: a picture of what passes, and a scree plot of eigenvalues. */
+#include "io/file.h"
+#include "io/png.h"
+#include "pipeline/chain.h"
+#include "pipeline/image.h"
+#include "pipeline/stages/stages.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Params {
+    const char *path, *bands, *wavelengths, *percentiles, *scree;
+    int32_t colours;
+    int64_t size;
+    bool overwrite;
+} Params;
+
+typedef struct State {
+    int32_t band[3]; /* red, green, blue; or one */
+    int32_t band_count;
+    double percentile[2];
+    int32_t width, height, step; /* every step-th pixel is shown */
+    float *plane;                /* [band_count][height][width] */
+    uint8_t *valid;              /* [height][width] */
+} State;
+
+static const char *const colour_words[] = {"viridis", "grey", NULL};
+
+static const HcOption options[] = {
+    {.name = "output", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "PICTURE.png",
+     .positional = true, .required = true, .help = "the PNG file to write"},
+    {.name = "bands", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, bands), .value = "R,G,B|N",
+     .help = "show these three bands, or one in colours (numbers from 1); else true colour or the first three"},
+    {.name = "wavelengths", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, wavelengths), .value = "R,G,B|N",
+     .help = "show the bands nearest to these wavelengths [nm]"},
+    {.name = "percentiles", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, percentiles), .value = "LOW,HIGH",
+     .standard = "2,98", .help = "these percentiles of the shown pixels become black and full colour"},
+    {.name = "colours", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, colours), .choices = colour_words,
+     .standard = "viridis", .help = "colours of a single band"},
+    {.name = "size", .kind = HC_OPTION_INT, .offset = offsetof(Params, size), .value = "PIXELS", .minimum = 16,
+     .maximum = 16384, .standard = "1024", .help = "longest side of the picture; larger scenes are thinned out"},
+    {.name = "scree", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, scree), .value = "PLOT.png",
+     .help = "plot the eigenvalues of the last pca or mnf before this step"},
+    {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, overwrite),
+     .help = "replace existing files"},
+    {0}};
+
+static bool overwrites(const HcStage *stage) {
+    return ((const Params *)stage->params)->overwrite || stage->chain->overwrite;
+}
+
+/* Bands by number. */
+static HcStatus bands_by_number(const HcStage *stage, State *state, HcError *err) {
+    const Params *params = stage->params;
+    double number[3];
+    state->band_count = hc_option_numbers(params->bands, number, 3);
+    bool whole = state->band_count == 1 || state->band_count == 3;
+    for (int32_t c = 0; c < state->band_count && whole; c++) {
+        whole = number[c] == floor(number[c]) && fabs(number[c]) < 1e9;
+        state->band[c] = whole ? (int32_t)number[c] - 1 : 0;
+    }
+    if (!whole) {
+        return hc_fail(err, HC_E_USAGE, "preview: --bands %s: must be one band number or three", params->bands);
+    }
+    for (int32_t c = 0; c < state->band_count; c++) {
+        if (state->band[c] < 0 || state->band[c] >= stage->in.bands) {
+            return hc_fail(err, HC_E_USAGE, "preview: --bands %s: the scene has bands 1 to %d", params->bands,
+                           stage->in.bands);
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus bands_by_wavelength(const HcStage *stage, State *state, HcError *err) {
+    const Params *params = stage->params;
+    double wavelength[3];
+    state->band_count = hc_option_numbers(params->wavelengths, wavelength, 3);
+    if (state->band_count != 1 && state->band_count != 3) {
+        return hc_fail(err, HC_E_USAGE, "preview: --wavelengths %s: must be one wavelength [nm] or three",
+                       params->wavelengths);
+    }
+    for (int32_t c = 0; c < state->band_count; c++) {
+        state->band[c] = hc_scene_band_at(&stage->in, wavelength[c], 50);
+        if (state->band[c] < 0) {
+            return hc_fail(err, HC_E_USAGE, "preview: --wavelengths %s: no band within 50 nm of %g nm",
+                           params->wavelengths, wavelength[c]);
+        }
+    }
+    return HC_OK;
+}
+
+/* True colour where there are wavelengths for it, else what the header says, else the first bands. */
+static void usual_bands(const HcStage *stage, State *state) {
+    static const double colour[3] = {650, 550, 460};
+    const HcScene *scene = &stage->in;
+    bool true_colour = scene->meaning == HC_SPECTRAL;
+    state->band_count = scene->bands >= 3 ? 3 : 1;
+    for (int32_t c = 0; c < 3; c++) {
+        state->band[c] = c;
+        true_colour = true_colour && hc_scene_band_at(scene, colour[c], 40) >= 0;
+    }
+    for (int32_t c = 0; c < state->band_count; c++) {
+        if (true_colour) {
+            state->band[c] = hc_scene_band_at(scene, colour[c], 40);
+        } else if (scene->has_default_bands) {
+            state->band[c] = scene->default_bands[c];
+        }
+    }
+}
+
+/* The stage before this one whose eigenvalues there are to plot, or NULL. */
+static const HcStage *stage_with_eigenvalues(const HcStage *stage) {
+    const HcStage *pca = hc_stage_before(stage, "pca");
+    const HcStage *mnf = hc_stage_before(stage, "mnf");
+    return mnf == NULL || (pca != NULL && pca->place > mnf->place) ? pca : mnf;
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    if (params->bands != NULL) {
+        HC_TRY(bands_by_number(stage, state, err));
+    } else if (params->wavelengths != NULL) {
+        HC_TRY(bands_by_wavelength(stage, state, err));
+    } else {
+        usual_bands(stage, state);
+    }
+    if (hc_option_numbers(params->percentiles, state->percentile, 2) != 2 || !(state->percentile[0] >= 0) ||
+        !(state->percentile[1] <= 100) || !(state->percentile[0] < state->percentile[1])) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --percentiles %s: must be two numbers from 0 to 100, rising",
+                       params->percentiles));
+    }
+    HC_TRY(hc_file_check(params->path, overwrites(stage), err));
+    if (params->scree != NULL) {
+        HC_TRY(hc_file_check(params->scree, overwrites(stage), err));
+        if (stage_with_eigenvalues(stage) == NULL) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --scree %s: there is no pca or mnf before this step",
+                           params->scree));
+        }
+    }
+    int64_t longest = stage->in.lines > stage->in.samples ? stage->in.lines : stage->in.samples;
+    state->step = (int32_t)((longest + params->size - 1) / params->size);
+    state->width = (int32_t)((stage->in.samples + state->step - 1) / state->step);
+    state->height = (int32_t)((stage->in.lines + state->step - 1) / state->step);
+    stage->needs = (HcNeeds){.consumes = true, .passes_through = true, .has_output = true};
+done:
+    return status;
+}
+
+static HcStatus open_preview(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    size_t pixels = (size_t)state->width * (size_t)state->height;
+    state->plane = calloc(pixels * (size_t)state->band_count, sizeof *state->plane);
+    state->valid = calloc(pixels, 1);
+    if (state->plane == NULL || state->valid == NULL) {
+        return hc_fail_memory(err, (double)pixels * 4 * state->band_count, "a preview");
+    }
+    return HC_OK;
+}
+
+static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
+    (void)err;
+    State *state = stage->state;
+    size_t pixels = (size_t)state->width * (size_t)state->height;
+    for (int32_t row = 0; row < block->lines; row++) {
+        int64_t line = block->line0 + row;
+        if (line % state->step != 0) {
+            continue;
+        }
+        for (int32_t x = 0; x < state->width; x++) {
+            size_t from = (size_t)row * (size_t)block->samples + (size_t)x * (size_t)state->step;
+            size_t to = (size_t)(line / state->step) * (size_t)state->width + (size_t)x;
+            state->valid[to] = block->mask[from];
+            for (int32_t c = 0; c < state->band_count; c++) {
+                state->plane[(size_t)c * pixels + to] = block->data[from * (size_t)block->bands +
+                                                                    (size_t)state->band[c]];
+            }
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus draw_picture(const HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    const State *state = stage->state;
+    size_t pixels = (size_t)state->width * (size_t)state->height;
+    HcImage image = {0};
+    uint8_t *level = malloc(pixels * (size_t)state->band_count);
+    if (level == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)pixels * state->band_count, "a preview"));
+    }
+    HC_TRY(hc_image_init(&image, state->width, state->height, err));
+    for (int32_t c = 0; c < state->band_count; c++) {
+        HC_TRY(hc_image_stretch(state->plane + (size_t)c * pixels, state->valid, pixels, state->percentile[0],
+                                state->percentile[1], level + (size_t)c * pixels, err));
+    }
+    for (size_t p = 0; p < pixels; p++) {
+        uint8_t *to = image.pixels + 4 * p;
+        if (state->band_count == 3) {
+            for (size_t c = 0; c < 3; c++) {
+                to[c] = level[c * pixels + p];
+            }
+        } else if (params->colours == 0) {
+            hc_image_viridis(level[p], to);
+        } else {
+            memset(to, level[p], 3);
+        }
+        to[3] = state->valid[p] ? 255 : 0;
+    }
+    HC_TRY(hc_png_write(params->path, image.width, image.height, image.pixels, overwrites(stage), err));
+done:
+    free(level);
+    hc_image_clear(&image);
+    return status;
+}
+
+static HcStatus draw_scree(const HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    const HcStage *from = stage_with_eigenvalues(stage);
+    HcImage image = {0};
+    if (from->eigenvalues == NULL) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --scree %s: %s has no eigenvalues", params->scree,
+                       from->class->name));
+    }
+    HC_TRY(hc_image_scree(&image, from->eigenvalues, from->eigenvalue_count,
+                          strcmp(from->class->name, "mnf") == 0 ? "MNF eigenvalues (1 + SNR)" : "PCA eigenvalues", err));
+    HC_TRY(hc_png_write(params->scree, image.width, image.height, image.pixels, overwrites(stage), err));
+done:
+    hc_image_clear(&image);
+    return status;
+}
+
+static HcStatus finish(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    HC_TRY(draw_picture(stage, err));
+    if (params->scree != NULL) {
+        HC_TRY(draw_scree(stage, err));
+    }
+done:
+    return status;
+}
+
+static const char *output(const HcStage *stage) {
+    return ((const Params *)stage->params)->path;
+}
+
+static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+    const State *state = stage->state;
+    cJSON *bands = cJSON_AddArrayToObject(to, "shown_bands_from_1");
+    if (bands == NULL || cJSON_AddNumberToObject(to, "every_pixel", state->step) == NULL) {
+        return hc_fail_memory(err, 0, "the record");
+    }
+    for (int32_t c = 0; c < state->band_count; c++) {
+        cJSON_AddItemToArray(bands, cJSON_CreateNumber(state->band[c] + 1));
+    }
+    return HC_OK;
+}
+
+static void close_preview(HcStage *stage) {
+    State *state = stage->state;
+    free(state->plane);
+    free(state->valid);
+    *state = (State){0};
+}
+
+const HcStageClass hc_stage_preview = {
+    .name = "preview",
+    .summary = "a PNG picture: true colour, chosen bands or one band in colours; a scree plot of eigenvalues",
+    .role = HC_ROLE_SINK,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_preview,
+    .consume = consume,
+    .finish = finish,
+    .output = output,
+    .report = report,
+    .close = close_preview,
+};

@@ -1,0 +1,673 @@
+#include "tests/support/strict.h"
+
+#include "cpu/check.h"
+#include "cpu/cpu.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Device addresses start here, where no host address is; they are never given out twice. */
+static const uintptr_t device_base = (uintptr_t)1 << 60;
+
+enum { GUARD = 256, GUARD_BYTE = 0xA5, FRESH_BYTE = 0xFF };
+
+static atomic_llong fail_at;
+static atomic_llong operations;
+static atomic_llong leaks;
+static atomic_llong overruns;
+
+/* One allocation: guard, memory, guard. */
+typedef struct Piece {
+    struct Piece *next;
+    unsigned char *real; /* the first guard */
+    uintptr_t address;   /* what the caller sees */
+    size_t bytes;
+    HcMemory where;
+    bool overrun; /* counted */
+} Piece;
+
+typedef struct Strict {
+    HcCompute base;
+    HcCompute *cpu;
+    HcQueue *cpu_queue;
+    pthread_mutex_t lock; /* around everything: a device has one order of events too */
+    Piece *pieces;
+    HcQueue *queues; /* closed ones stay until the end: others may follow them */
+    HcSums *sums;
+    uintptr_t next_address;
+} Strict;
+
+typedef enum WorkKind { COPY_IN, COPY_OUT, ZERO, DECODE, GATHER, FILTER, DIFFERENCE, PROJECT, GRAM, FOLLOW } WorkKind;
+
+/* What was asked for, with structs copied. */
+typedef struct Work {
+    struct Work *next;
+    WorkKind kind;
+    bool fails; /* because a test wants it */
+    const void *from;
+    void *to;
+    size_t bytes;
+    HcRaw raw;
+    HcDecode how;
+    HcBlock in, out;
+    const int32_t *index;
+    int variant; /* HcFilter or HcDifference */
+    const double *matrix, *in_offset, *out_offset;
+    bool has_window;
+    HcWindow window;
+    HcSums *sums;
+    HcQueue *after;
+    uint64_t ticket;
+} Work;
+
+struct HcQueue {
+    HcQueue *next;
+    Strict *strict;
+    bool open;
+    Work *first, *last;
+    uint64_t accepted, done;
+    HcError failure; /* the first since the last wait */
+};
+
+struct HcSums {
+    HcSums *next;
+    Strict *strict;
+    HcSums *real; /* NULL when closed */
+    int32_t bands;
+};
+
+static Strict *strict_of(HcCompute *compute) {
+    return (Strict *)compute;
+}
+
+/* --- memory --- */
+
+static bool guards_hold(const Piece *piece) {
+    const unsigned char *after = piece->real + GUARD + piece->bytes;
+    for (int i = 0; i < GUARD; i++) {
+        if (piece->real[i] != GUARD_BYTE || after[i] != GUARD_BYTE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void note_overrun(Piece *piece) {
+    if (!piece->overrun && !guards_hold(piece)) {
+        piece->overrun = true;
+        atomic_fetch_add(&overruns, 1);
+    }
+}
+
+static void free_piece(Piece *piece) {
+    note_overrun(piece);
+    memset(piece->real, FRESH_BYTE, piece->bytes + 2 * (size_t)GUARD);
+    free(piece->real);
+    free(piece);
+}
+
+static HcStatus strict_alloc(HcCompute *compute, HcMemory where, size_t bytes, HcBuffer *out, HcError *err) {
+    Strict *strict = strict_of(compute);
+    *out = (HcBuffer){0};
+    if (bytes > SIZE_MAX / 4) {
+        return hc_fail_memory(err, (double)bytes, "a strict buffer");
+    }
+    Piece *piece = calloc(1, sizeof *piece);
+    unsigned char *real = aligned_alloc(64, (bytes + 2 * (size_t)GUARD + 63) / 64 * 64);
+    if (piece == NULL || real == NULL) {
+        free(piece);
+        free(real);
+        return hc_fail_memory(err, (double)bytes, "a strict buffer");
+    }
+    memset(real, GUARD_BYTE, GUARD);
+    memset(real + GUARD, FRESH_BYTE, bytes);
+    memset(real + GUARD + bytes, GUARD_BYTE, GUARD);
+    *piece = (Piece){.real = real, .address = (uintptr_t)(real + GUARD), .bytes = bytes, .where = where};
+    pthread_mutex_lock(&strict->lock);
+    if (where == HC_MEMORY_DEVICE) {
+        piece->address = strict->next_address;
+        strict->next_address += (bytes + 65536) / 4096 * 4096;
+    }
+    piece->next = strict->pieces;
+    strict->pieces = piece;
+    pthread_mutex_unlock(&strict->lock);
+    *out = (HcBuffer){.data = (void *)piece->address, .bytes = bytes, .where = where, .handle = piece};
+    return HC_OK;
+}
+
+static void strict_release(HcCompute *compute, HcBuffer *buffer) {
+    Strict *strict = strict_of(compute);
+    if (buffer == NULL || buffer->handle == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&strict->lock);
+    for (Piece **at = &strict->pieces; *at != NULL; at = &(*at)->next) {
+        if (*at == buffer->handle) {
+            Piece *piece = *at;
+            *at = piece->next;
+            free_piece(piece);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&strict->lock);
+    *buffer = (HcBuffer){0};
+}
+
+/* The host address behind device memory [address + low, address + low + bytes), which must lie in one buffer. */
+static HcStatus translate(const Strict *strict, const void *pointer, int64_t low, size_t bytes, const char *what,
+                          void **real, HcError *err) {
+    uintptr_t address = (uintptr_t)pointer;
+    if (address < device_base) {
+        return hc_fail(err, HC_E_DEVICE, "%s: a host pointer where device memory is needed", what);
+    }
+    uintptr_t first = address + (uintptr_t)low;
+    for (const Piece *piece = strict->pieces; piece != NULL; piece = piece->next) {
+        if (piece->where == HC_MEMORY_DEVICE && first >= piece->address &&
+            first - piece->address <= piece->bytes && bytes <= piece->bytes - (first - piece->address)) {
+            *real = (void *)((uintptr_t)(piece->real + GUARD) + (address - piece->address));
+            return HC_OK;
+        }
+    }
+    return hc_fail(err, HC_E_DEVICE, "%s: %zu bytes of device memory that is too small or released", what, bytes);
+}
+
+static HcStatus translate_block(const Strict *strict, HcBlock *block, const char *what, HcError *err) {
+    HcStatus status = HC_OK;
+    void *data = NULL;
+    void *mask = NULL;
+    HC_TRY(translate(strict, block->data, 0, hc_block_values(block) * sizeof(float), what, &data, err));
+    HC_TRY(translate(strict, block->mask, 0, hc_block_pixels(block), what, &mask, err));
+    block->data = data;
+    block->mask = mask;
+done:
+    return status;
+}
+
+/* Grows the extent of a view by one of its dimensions. */
+static void extend(int64_t count, int64_t stride, int64_t *low, int64_t *high) {
+    int64_t reach = (count - 1) * stride;
+    *(reach < 0 ? low : high) += reach;
+}
+
+static HcStatus translate_raw(const Strict *strict, HcRaw *raw, HcDecode *how, int32_t bands, HcError *err) {
+    HcStatus status = HC_OK;
+    void *real = NULL;
+    int64_t low = 0;
+    int64_t high = (int64_t)hc_type_bytes(raw->type);
+    extend(raw->lines, raw->stride_line, &low, &high);
+    extend(raw->samples, raw->stride_sample, &low, &high);
+    extend(raw->bands, raw->stride_band, &low, &high);
+    HC_TRY(translate(strict, raw->data, low, (size_t)(high - low), "decode, the bytes", &real, err));
+    raw->data = real;
+    if (raw->user_mask != NULL) {
+        HC_TRY(translate(strict, raw->user_mask, 0, (size_t)raw->lines * (size_t)raw->samples,
+                         "decode, the user's mask", &real, err));
+        raw->user_mask = real;
+    }
+    HC_TRY(translate(strict, how->band_index, 0, sizeof(int32_t) * (size_t)bands, "decode, the bands", &real, err));
+    how->band_index = real;
+    if (how->counts != NULL) {
+        HC_TRY(translate(strict, how->counts, 0, sizeof(int64_t) * HC_MASK_REASONS, "decode, the counts", &real,
+                         err));
+        how->counts = real;
+    }
+done:
+    return status;
+}
+
+/* NULL stays NULL. */
+static HcStatus translate_doubles(const Strict *strict, const double **values, size_t count, HcError *err) {
+    void *real = NULL;
+    if (*values == NULL) {
+        return HC_OK;
+    }
+    HcStatus status = translate(strict, *values, 0, count * sizeof(double), "project", &real, err);
+    *values = real;
+    return status;
+}
+
+/* --- work --- */
+
+static HcStatus do_copy(const Strict *strict, const Work *work, HcError *err) {
+    void *real = NULL;
+    bool in = work->kind == COPY_IN;
+    const void *host = in ? work->from : work->to;
+    HcStatus status = translate(strict, in ? work->to : work->from, 0, work->bytes, in ? "upload" : "download",
+                                &real, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    if ((uintptr_t)host >= device_base) {
+        return hc_fail(err, HC_E_DEVICE, "%s: a device pointer where host memory is needed",
+                       in ? "upload" : "download");
+    }
+    if (in) {
+        memcpy(real, host, work->bytes);
+    } else {
+        memcpy(work->to, real, work->bytes);
+    }
+    return HC_OK;
+}
+
+static HcStatus do_project(const Strict *strict, Work *work, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)work->in.bands;
+    size_t m = (size_t)work->out.bands;
+    HC_TRY(translate_doubles(strict, &work->matrix, n * m, err));
+    HC_TRY(translate_doubles(strict, &work->in_offset, n, err));
+    HC_TRY(translate_doubles(strict, &work->out_offset, m, err));
+    HC_TRY(strict->cpu->ops->project(strict->cpu_queue, &work->in, work->matrix, work->in_offset,
+                                     work->out_offset, &work->out, err));
+done:
+    return status;
+}
+
+static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = strict->cpu->ops;
+    HcQueue *queue = strict->cpu_queue;
+    void *real = NULL;
+    if (work->kind >= GATHER && work->kind <= GRAM) {
+        HC_TRY(translate_block(strict, &work->in, "the input block", err));
+    }
+    if (work->kind >= DECODE && work->kind < GRAM) {
+        HC_TRY(translate_block(strict, &work->out, "the output block", err));
+    }
+    switch (work->kind) {
+    case COPY_IN:
+    case COPY_OUT:
+        return do_copy(strict, work, err);
+    case ZERO:
+        HC_TRY(translate(strict, work->to, 0, work->bytes, "zero", &real, err));
+        memset(real, 0, work->bytes);
+        break;
+    case DECODE:
+        HC_TRY(translate_raw(strict, &work->raw, &work->how, work->out.bands, err));
+        return ops->decode(queue, &work->raw, &work->how, &work->out, err);
+    case GATHER:
+        HC_TRY(translate(strict, work->index, 0, sizeof(int32_t) * (size_t)work->out.bands, "gather", &real, err));
+        return ops->gather(queue, &work->in, real, &work->out, err);
+    case FILTER:
+        return ops->filter(queue, &work->in, (HcFilter)work->variant, &work->out, err);
+    case DIFFERENCE:
+        return ops->difference(queue, &work->in, (HcDifference)work->variant, &work->out, err);
+    case PROJECT:
+        return do_project(strict, work, err);
+    case GRAM:
+        if (work->sums->real == NULL) {
+            return hc_fail(err, HC_E_DEVICE, "gram: the sums were closed before their work was done");
+        }
+        return ops->gram(queue, &work->in, (HcDifference)work->variant, work->has_window ? &work->window : NULL,
+                         work->sums->real, err);
+    case FOLLOW:
+        break;
+    }
+done:
+    return status;
+}
+
+/* Does the work of a queue up to the given number of pieces. */
+static void run_until(HcQueue *queue, uint64_t ticket) {
+    while (queue->done < ticket && queue->first != NULL) {
+        Work *work = queue->first;
+        queue->first = work->next;
+        queue->last = queue->first != NULL ? queue->last : NULL;
+        if (work->kind == FOLLOW) {
+            run_until(work->after, work->ticket);
+            if (work->after->failure.status != HC_OK && queue->failure.status == HC_OK) {
+                queue->failure = work->after->failure;
+            }
+        } else if (queue->failure.status == HC_OK) {
+            HcError err = {0};
+            HcStatus status = work->fails ? hc_fail(&err, HC_E_DEVICE, "the device failed, as the test asked")
+                                          : do_work(queue->strict, work, &err);
+            if (status != HC_OK) {
+                queue->failure = err;
+            }
+        }
+        queue->done++;
+        free(work);
+    }
+}
+
+/* Puts a copy of `work` into the queue. */
+static HcStatus accept(HcQueue *queue, const Work *work, HcError *err) {
+    Work *copy = malloc(sizeof *copy);
+    if (copy == NULL) {
+        return hc_fail_memory(err, sizeof *copy, "queued work");
+    }
+    *copy = *work;
+    copy->next = NULL;
+    pthread_mutex_lock(&queue->strict->lock);
+    if (work->kind != FOLLOW) {
+        copy->fails = atomic_fetch_add(&operations, 1) + 1 == atomic_load(&fail_at);
+    } else {
+        copy->ticket = work->after->accepted;
+    }
+    if (queue->last != NULL) {
+        queue->last->next = copy;
+    } else {
+        queue->first = copy;
+    }
+    queue->last = copy;
+    queue->accepted++;
+    pthread_mutex_unlock(&queue->strict->lock);
+    return HC_OK;
+}
+
+/* --- operations --- */
+
+static HcStatus strict_wait(HcQueue *queue, HcError *err) {
+    if (queue == NULL) {
+        return hc_fail(err, HC_E_USAGE, "wait: the queue is missing");
+    }
+    Strict *strict = queue->strict;
+    pthread_mutex_lock(&strict->lock);
+    run_until(queue, queue->accepted);
+    HcError failure = queue->failure;
+    queue->failure = (HcError){0};
+    for (Piece *piece = strict->pieces; piece != NULL; piece = piece->next) {
+        note_overrun(piece);
+        if (piece->overrun && failure.status == HC_OK) {
+            (void)hc_fail(&failure, HC_E_DEVICE, "a buffer of %zu bytes was written beyond its ends", piece->bytes);
+        }
+    }
+    pthread_mutex_unlock(&strict->lock);
+    return failure.status == HC_OK ? HC_OK : hc_fail(err, failure.status, "%s", failure.text);
+}
+
+static HcStatus strict_follow(HcQueue *queue, HcQueue *after, HcError *err) {
+    if (queue == NULL || after == NULL) {
+        return hc_fail(err, HC_E_USAGE, "follow: a queue is missing");
+    }
+    Work work = {.kind = FOLLOW, .after = after};
+    return queue == after ? HC_OK : accept(queue, &work, err);
+}
+
+static HcStatus copy(HcQueue *queue, WorkKind kind, const void *from, void *to, size_t bytes, HcError *err) {
+    if (queue == NULL || (bytes > 0 && (to == NULL || (kind != ZERO && from == NULL)))) {
+        return hc_fail(err, HC_E_USAGE, "copy or zero: %s is missing", queue == NULL ? "the queue" : "a pointer");
+    }
+    Work work = {.kind = kind, .from = from, .to = to, .bytes = bytes};
+    return bytes > 0 ? accept(queue, &work, err) : HC_OK;
+}
+
+static HcStatus strict_upload(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
+    return copy(queue, COPY_IN, from, to, bytes, err);
+}
+
+static HcStatus strict_download(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
+    return copy(queue, COPY_OUT, from, to, bytes, err);
+}
+
+static HcStatus strict_zero(HcQueue *queue, void *at, size_t bytes, HcError *err) {
+    return copy(queue, ZERO, NULL, at, bytes, err);
+}
+
+static HcStatus strict_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                              HcError *err) {
+    HcStatus status = hc_check_decode(queue, raw, how, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = DECODE, .raw = *raw, .how = *how, .out = *out};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
+                              HcError *err) {
+    HcStatus status = hc_check_gather(queue, in, index, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = GATHER, .in = *in, .index = index, .out = *out};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out, HcError *err) {
+    HcStatus status = hc_check_filter(queue, in, kind, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = FILTER, .in = *in, .variant = (int)kind, .out = *out};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_difference(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
+                                  HcError *err) {
+    HcStatus status = hc_check_difference(queue, in, kind, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = DIFFERENCE, .in = *in, .variant = (int)kind, .out = *out};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
+                               const double *out_offset, const HcBlock *out, HcError *err) {
+    HcStatus status = hc_check_project(queue, in, matrix, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = PROJECT,
+                 .in = *in,
+                 .matrix = matrix,
+                 .in_offset = in_offset,
+                 .out_offset = out_offset,
+                 .out = *out};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
+                            HcSums *sums, HcError *err) {
+    if (sums == NULL) {
+        return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
+    }
+    HcStatus status = hc_check_gram(queue, in, kind, sums->bands, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = GRAM, .in = *in, .variant = (int)kind, .has_window = window != NULL, .sums = sums};
+    if (window != NULL) {
+        work.window = *window;
+    }
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
+                                 HcError *err) {
+    Strict *strict = strict_of(compute);
+    *out = NULL;
+    HcSums *sums = calloc(1, sizeof *sums);
+    if (sums == NULL) {
+        return hc_fail_memory(err, sizeof *sums, "strict sums");
+    }
+    HcStatus status = strict->cpu->ops->sums_open(strict->cpu, bands, integer_limit, &sums->real, err);
+    if (status != HC_OK) {
+        free(sums);
+        return status;
+    }
+    sums->strict = strict;
+    sums->bands = bands;
+    pthread_mutex_lock(&strict->lock);
+    sums->next = strict->sums;
+    strict->sums = sums;
+    pthread_mutex_unlock(&strict->lock);
+    *out = sums;
+    return HC_OK;
+}
+
+static void strict_sums_close(HcSums *sums) {
+    if (sums == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&sums->strict->lock);
+    sums->strict->cpu->ops->sums_close(sums->real);
+    sums->real = NULL;
+    pthread_mutex_unlock(&sums->strict->lock);
+}
+
+static HcStatus strict_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
+    if (queue == NULL || sums == NULL || sums->real == NULL || out == NULL) {
+        return hc_fail(err, HC_E_USAGE, "sums: the queue, the sums or the place for them is missing");
+    }
+    HcStatus status = strict_wait(queue, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&sums->strict->lock);
+    status = sums->strict->cpu->ops->sums_fetch(sums->strict->cpu_queue, sums->real, out, err);
+    pthread_mutex_unlock(&sums->strict->lock);
+    return status;
+}
+
+static HcStatus strict_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
+                            HcError *err) {
+    HcCompute *cpu = strict_of(compute)->cpu;
+    return cpu->ops->eigh(cpu, n, matrix, values, vectors, err);
+}
+
+/* --- opening and closing --- */
+
+static HcStatus strict_queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
+    Strict *strict = strict_of(compute);
+    HcQueue *queue = calloc(1, sizeof *queue);
+    *out = queue;
+    if (queue == NULL) {
+        return hc_fail_memory(err, sizeof *queue, "a strict queue");
+    }
+    queue->strict = strict;
+    queue->open = true;
+    pthread_mutex_lock(&strict->lock);
+    queue->next = strict->queues;
+    strict->queues = queue;
+    pthread_mutex_unlock(&strict->lock);
+    return HC_OK;
+}
+
+/* As on a device, work that was accepted is still done. */
+static void strict_queue_close(HcQueue *queue) {
+    if (queue == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&queue->strict->lock);
+    run_until(queue, queue->accepted);
+    queue->open = false;
+    pthread_mutex_unlock(&queue->strict->lock);
+}
+
+static void close_all(Strict *strict) {
+    for (HcQueue *queue = strict->queues, *next; queue != NULL; queue = next) {
+        next = queue->next;
+        atomic_fetch_add(&leaks, queue->open ? 1 : 0);
+        for (Work *work = queue->first, *after; work != NULL; work = after) {
+            after = work->next;
+            free(work);
+        }
+        free(queue);
+    }
+    for (HcSums *sums = strict->sums, *next; sums != NULL; sums = next) {
+        next = sums->next;
+        atomic_fetch_add(&leaks, sums->real != NULL ? 1 : 0);
+        strict->cpu->ops->sums_close(sums->real);
+        free(sums);
+    }
+    for (Piece *piece = strict->pieces, *next; piece != NULL; piece = next) {
+        next = piece->next;
+        atomic_fetch_add(&leaks, 1);
+        free_piece(piece);
+    }
+}
+
+static void strict_close(HcCompute *compute) {
+    Strict *strict = strict_of(compute);
+    if (strict == NULL) {
+        return;
+    }
+    close_all(strict);
+    if (strict->cpu != NULL) {
+        strict->cpu->ops->queue_close(strict->cpu_queue);
+        strict->cpu->ops->close(strict->cpu);
+    }
+    pthread_mutex_destroy(&strict->lock);
+    free(strict);
+}
+
+static HcStatus strict_open(HcCompute **out, const HcComputeConfig *config, HcError *err) {
+    HcStatus status = HC_OK;
+    *out = NULL;
+    Strict *strict = calloc(1, sizeof *strict);
+    if (strict == NULL) {
+        return hc_fail_memory(err, sizeof *strict, "the strict backend");
+    }
+    pthread_mutex_init(&strict->lock, NULL);
+    strict->base.ops = hc_strict_ops();
+    strict->next_address = device_base;
+    HC_TRY(hc_cpu_ops()->open(&strict->cpu, config, err));
+    HC_TRY(strict->cpu->ops->queue_open(strict->cpu, &strict->cpu_queue, err));
+    *out = &strict->base;
+done:
+    if (status != HC_OK) {
+        strict_close(&strict->base);
+    }
+    return status;
+}
+
+static void strict_info(const HcCompute *compute, HcComputeInfo *out) {
+    const Strict *strict = (const Strict *)compute;
+    strict->cpu->ops->info(strict->cpu, out);
+    snprintf(out->name, sizeof out->name, "strict test device, %d threads", out->threads);
+    out->shared_memory = false;
+    out->slots = 2;
+}
+
+static const HcComputeOps strict_ops = {
+    .abi = HC_COMPUTE_ABI,
+    .name = "strict",
+    .open = strict_open,
+    .close = strict_close,
+    .info = strict_info,
+    .alloc = strict_alloc,
+    .release = strict_release,
+    .queue_open = strict_queue_open,
+    .queue_close = strict_queue_close,
+    .follow = strict_follow,
+    .wait = strict_wait,
+    .upload = strict_upload,
+    .download = strict_download,
+    .zero = strict_zero,
+    .decode = strict_decode,
+    .gather = strict_gather,
+    .filter = strict_filter,
+    .difference = strict_difference,
+    .project = strict_project,
+    .sums_open = strict_sums_open,
+    .sums_close = strict_sums_close,
+    .gram = strict_gram,
+    .sums_fetch = strict_sums_fetch,
+    .eigh = strict_eigh,
+};
+
+const HcComputeOps *hc_strict_ops(void) {
+    return &strict_ops;
+}
+
+void hc_strict_fail_at(int64_t n) {
+    atomic_store(&operations, 0);
+    atomic_store(&fail_at, n);
+}
+
+int64_t hc_strict_operations(void) {
+    return atomic_load(&operations);
+}
+
+int64_t hc_strict_leaks(void) {
+    return atomic_load(&leaks);
+}
+
+int64_t hc_strict_overruns(void) {
+    return atomic_load(&overruns);
+}
