@@ -34,13 +34,13 @@ HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError
 HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_version(int32_t word_count, const char *const *words, HcError *err);
 /* A stage as a command: read ! STAGE ! write. */
-HcStatus hc_command_stage(const HcStageClass *class, int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words, HcError *err);
 
 /* Whether --help or -h is among the words (before a bare --). */
 bool hc_asks_for_help(int32_t word_count, const char *const *words);
 
 /* Prints the help of a stage to standard output. */
-void hc_print_stage_help(const HcStageClass *class);
+void hc_print_stage_help(const HcStageClass *kind);
 
 /* The chain of the words of run or plan: steps, one quoted text, or a file. */
 HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,

@@ -59,7 +59,7 @@ static void print_plan(const HcChain *chain, const HcRunReport *report) {
     char text[3][32];
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        printf("%2d. %-8s ", s + 1, stage->class->name);
+        printf("%2d. %-8s ", s + 1, stage->kind->name);
         print_scene(&stage->out, s == 0);
         if (stage->needs.observes) {
             printf("; sees the whole scene first");
@@ -116,30 +116,30 @@ static void print_positional(const HcOption *table) {
     }
 }
 
-void hc_print_stage_help(const HcStageClass *class) {
-    printf("%s: %s\n\n  step     %s", class->name, class->summary, class->name);
-    print_positional(class->options);
-    printf(" [OPTION...]\n  command  hcube %s SCENE", class->name);
-    if (class->role != HC_ROLE_SOURCE) {
-        print_positional(class->options);
+void hc_print_stage_help(const HcStageClass *kind) {
+    printf("%s: %s\n\n  step     %s", kind->name, kind->summary, kind->name);
+    print_positional(kind->options);
+    printf(" [OPTION...]\n  command  hcube %s SCENE", kind->name);
+    if (kind->role != HC_ROLE_SOURCE) {
+        print_positional(kind->options);
     }
-    printf("%s [OPTION...]\n", class->role == HC_ROLE_SINK ? "" : " OUTPUT");
-    print_table("Options", class->options);
-    if (class->cite != NULL) {
-        printf("\nReference: %s\n", class->cite);
+    printf("%s [OPTION...]\n", kind->role == HC_ROLE_SINK ? "" : " OUTPUT");
+    print_table("Options", kind->options);
+    if (kind->cite != NULL) {
+        printf("\nReference: %s\n", kind->cite);
     }
 }
 
-HcStatus hc_command_stage(const HcStageClass *class, int32_t word_count, const char *const *words, HcError *err) {
+HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     HcCommon common;
     HcChain *chain = NULL;
     if (hc_asks_for_help(word_count, words)) {
-        hc_print_stage_help(class);
-        if (class->role != HC_ROLE_SOURCE) {
+        hc_print_stage_help(kind);
+        if (kind->role != HC_ROLE_SOURCE) {
             print_table("Options of reading", hc_stage_find("read")->options);
         }
-        if (class->role != HC_ROLE_SINK) {
+        if (kind->role != HC_ROLE_SINK) {
             print_table("Options of writing", hc_stage_find("write")->options);
         }
         print_table("Options of every run", hc_common_options);
@@ -147,7 +147,7 @@ HcStatus hc_command_stage(const HcStageClass *class, int32_t word_count, const c
     }
     hc_options_reset(hc_common_options, &common);
     HcOptionSet set = {hc_common_options, &common};
-    HC_TRY(hc_chain_for_stage(&chain, class, words, word_count, &set, err));
+    HC_TRY(hc_chain_for_stage(&chain, kind, words, word_count, &set, err));
     HC_TRY(hc_run_command(chain, &common, err));
 done:
     return status;
@@ -168,14 +168,14 @@ HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError
             names[count] = hc_stage_list[count]->name;
         }
         names[count] = NULL;
-        const HcStageClass *class = hc_stage_find(words[0]);
+        const HcStageClass *kind = hc_stage_find(words[0]);
         const char *nearest = hc_text_nearest(words[0], names);
-        if (class == NULL) {
+        if (kind == NULL) {
             return hc_fail(err, HC_E_USAGE, "%s: unknown stage%s%s%s", words[0],
                            nearest != NULL ? ", did you mean " : "", nearest != NULL ? nearest : "",
                            nearest != NULL ? "?" : "");
         }
-        hc_print_stage_help(class);
+        hc_print_stage_help(kind);
         return HC_OK;
     }
     for (int i = 0; hc_stage_list[i] != NULL; i++) {

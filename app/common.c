@@ -173,7 +173,7 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
     print_masked(report);
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        const char *output = stage->class->output != NULL ? stage->class->output(stage) : NULL;
+        const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
         if (output != NULL) {
             fprintf(stderr, "wrote %s (%lld lines x %lld samples x %d bands)\n", output, (long long)stage->in.lines,
                     (long long)stage->in.samples, stage->in.bands);

@@ -69,9 +69,9 @@ static HcStatus dispatch(int argc, char **argv, HcError *err) {
             return command->body(argc - 2, words, err);
         }
     }
-    const HcStageClass *class = hc_stage_find(name);
-    if (class != NULL) {
-        return hc_command_stage(class, argc - 2, words, err);
+    const HcStageClass *kind = hc_stage_find(name);
+    if (kind != NULL) {
+        return hc_command_stage(kind, argc - 2, words, err);
     }
     return unknown_command(name, err);
 }

@@ -138,7 +138,7 @@ echo "machine   ${model:-unknown processor}, $(nproc) cores, $(uname -sr)"
 echo "date      $(date -u +%Y-%m-%dT%H:%M:%SZ)"
 echo "program   $("$hcube" version 2>/dev/null | head -n 1 || true)"
 echo "scene     $samples samples x $lines lines x $bands bands, uint16 BIL, $((expected / 1000000)) MB"
-echo "command   hcube mnf SCENE OUT --components 20 --noise mean3x3 --overwrite ${extra[*]}"
+echo "command   hcube mnf SCENE OUT --components 20 --noise mean3x3 --overwrite${extra[*]:+ ${extra[*]}}"
 echo "output    $((output_bytes / 1000000)) MB, $runs runs, warm cache"
 echo
 printf '%-34s %10s %10s %10s\n' "" min median max

@@ -282,7 +282,7 @@ static bool suits(HcReader *reader) {
 
 HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
-    HcReadMessages messages;
+    HcGdalErrors messages;
     bool same = true;
     int64_t size = 0;
     if (reader->layout.path == NULL) {
@@ -299,9 +299,9 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
         goto done; /* then GDAL has its say */
     }
     if (reader->dataset != NULL) {
-        hc_read_messages_push(&messages);
+        hc_gdal_catch(&messages);
         status = check_lines(reader, &same, err);
-        hc_read_messages_pop();
+        hc_gdal_release();
         HC_TRY(status);
     }
     if (!same) {

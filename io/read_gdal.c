@@ -1,48 +1,16 @@
-/* Reading through GDAL, and keeping its messages off the terminal. */
+/* Reading through GDAL. */
 #include "io/read_parts.h"
 
-#include <cpl_error.h>
-#include <cpl_string.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void register_drivers(void) {
-    GDALAllRegister();
-}
-
-static pthread_once_t drivers_once = PTHREAD_ONCE_INIT;
-
-static void CPL_STDCALL collect(CPLErr kind, CPLErrorNum number, const char *text) {
-    HcReadMessages *messages = CPLGetErrorHandlerUserData();
-    (void)number;
-    if (kind >= CE_Failure && !messages->failed) {
-        messages->failed = true;
-        char *clean = hc_envi_clean(text);
-        snprintf(messages->text, sizeof messages->text, "%s", clean != NULL ? clean : "?");
-        free(clean);
-    }
-}
-
-void hc_read_messages_push(HcReadMessages *messages) {
-    *messages = (HcReadMessages){0};
-    pthread_once(&drivers_once, register_drivers);
-    CPLPushErrorHandlerEx(collect, messages);
-}
-
-void hc_read_messages_pop(void) {
-    CPLPopErrorHandler();
-    CPLErrorReset();
-}
-
-GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcReadMessages *messages) {
+GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcGdalErrors *messages) {
     const char *const only[] = {driver, NULL};
-    hc_read_messages_push(messages);
+    hc_gdal_catch(messages);
     GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
                                       driver != NULL ? only : NULL, NULL, NULL);
-    hc_read_messages_pop();
+    hc_gdal_release();
     return dataset;
 }
 
@@ -123,13 +91,13 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
         raw->stride_sample = bands * bytes;
         raw->stride_band = bytes;
     }
-    HcReadMessages messages;
-    hc_read_messages_push(&messages);
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
     CPLErr result =
         GDALDatasetRasterIOEx(reader->dataset, GF_Read, 0, (int)line0, (int)scene->samples, lines, to,
                               (int)scene->samples, lines, hc_read_gdal_code(scene->type), bands, numbers,
                               raw->stride_sample, raw->stride_line, raw->stride_band, NULL);
-    hc_read_messages_pop();
+    hc_gdal_release();
     free(numbers);
     if (result != CE_None) {
         return hc_fail(err, HC_E_IO, "%s: reading lines %" PRId64 " to %" PRId64 " failed: %s", reader->path,

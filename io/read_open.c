@@ -129,7 +129,7 @@ static bool agrees(GDALDatasetH dataset, const HcEnviShape *shape, const HcRawLa
 /* The file as raw bands of a virtual raster, for headers that GDAL does not read (64-bit integers, very long
  * fields). */
 static GDALDatasetH open_virtual(const HcReader *reader, const char *path, const HcRawLayout *layout,
-                                 HcReadMessages *messages) {
+                                 HcGdalErrors *messages) {
     HcText xml = {0};
     GDALDatasetH dataset = NULL;
     const HcEnviShape *shape = &reader->shape;
@@ -162,7 +162,7 @@ static GDALDatasetH open_virtual(const HcReader *reader, const char *path, const
 /* The ENVI data file at `path`, read as the header says. */
 static HcStatus open_raw(HcReader *reader, const char *path, HcError *err) {
     HcStatus status = HC_OK;
-    HcReadMessages messages = {0};
+    HcGdalErrors messages = {0};
     HcRawLayout layout = {0};
     const HcEnviShape *shape = &reader->shape;
     int64_t end = 0, size = 0;
@@ -201,8 +201,7 @@ static HcStatus open_raw(HcReader *reader, const char *path, HcError *err) {
         HC_TRY(set_layout_path(reader, err));
     }
     if (dataset == NULL && (shape->compressed || strncmp(path, "/vsi", 4) == 0)) {
-        status =
-            hc_fail(err, HC_E_INPUT, "%s: %s", path, messages.failed ? messages.text : "cannot be opened");
+        status = hc_gdal_fail(err, HC_E_INPUT, path, &messages);
     }
 done:
     return status;
@@ -234,11 +233,10 @@ static bool is_tiff(const HcEnviHeader *header) {
 /* The data file at `path`, whatever it is, under the loaded header. */
 static HcStatus open_described(HcReader *reader, const char *path, HcError *err) {
     if (is_tiff(&reader->header)) {
-        HcReadMessages messages;
+        HcGdalErrors messages;
         GDALDatasetH dataset = hc_read_gdal_open(path, NULL, &messages);
         if (dataset == NULL) {
-            return hc_fail(err, HC_E_INPUT, "%s: %s", path,
-                           messages.failed ? messages.text : "cannot be opened");
+            return hc_gdal_fail(err, HC_E_INPUT, path, &messages);
         }
         return adopt_under_header(reader, dataset, path, err);
     }
@@ -258,9 +256,9 @@ static HcStatus fail_no_data(const char *header_path, const char *why, HcError *
 }
 
 /* The first of the files that GDAL opens; `why` keeps the first refusal. */
-static GDALDatasetH open_any(char **list, const char **path, HcReadMessages *why) {
+static GDALDatasetH open_any(char **list, const char **path, HcGdalErrors *why) {
     for (int i = 0; list != NULL && list[i] != NULL; i++) {
-        HcReadMessages messages;
+        HcGdalErrors messages;
         GDALDatasetH dataset = hc_read_gdal_open(list[i], NULL, &messages);
         if (dataset != NULL) {
             *path = list[i];
@@ -276,7 +274,7 @@ static GDALDatasetH open_any(char **list, const char **path, HcReadMessages *why
 static HcStatus open_envi_header(HcReader *reader, const char *header_path, HcError *err) {
     HcStatus status = HC_OK;
     char **sure = NULL, **other = NULL;
-    HcReadMessages why = {0};
+    HcGdalErrors why = {0};
     const char *path = NULL;
     HC_TRY(hc_envi_load(&reader->header, header_path, err));
     HC_TRY(check_header(reader, err));
@@ -304,7 +302,7 @@ done:
 /* A .hdr of another program (ESRI and others). */
 static HcStatus open_foreign_header(HcReader *reader, const char *header_path, HcError *err) {
     HcStatus status = HC_OK;
-    HcReadMessages why = {0}, own;
+    HcGdalErrors why = {0}, own;
     const char *path = NULL;
     char **sure = hc_read_find_sure(header_path), **other = NULL;
     GDALDatasetH dataset = open_any(sure, &path, &why);
@@ -347,7 +345,7 @@ static char *listed_header(GDALDatasetH dataset) {
 
 static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) {
     HcStatus status = HC_OK;
-    HcReadMessages messages;
+    HcGdalErrors messages;
     char *header_path = NULL;
     GDALDatasetH dataset = hc_read_gdal_open(path, NULL, &messages);
     bool envi =
@@ -377,8 +375,7 @@ static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) 
     if (dataset != NULL) {
         status = adopt(reader, dataset, path, err);
     } else {
-        status = hc_fail(err, HC_E_INPUT, "%s: %s", path,
-                         messages.failed ? messages.text : "not a raster that GDAL knows");
+        status = hc_gdal_fail(err, HC_E_INPUT, path, &messages);
     }
 done:
     CPLFree(header_path);
@@ -386,9 +383,9 @@ done:
 }
 
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
-    HcReadMessages messages;
+    HcGdalErrors messages;
     HcStatus status = HC_OK;
-    hc_read_messages_push(&messages); /* looking for files must not print either */
+    hc_gdal_catch(&messages); /* looking for files must not print either */
     bool is_file = hc_read_is_file(path, NULL, NULL);
     if (is_file && hc_text_ends_with(path, ".hdr")) {
         status = hc_read_is_envi(path) ? open_envi_header(reader, path, err)
@@ -396,6 +393,6 @@ HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
     } else {
         status = open_any_path(reader, path, err);
     }
-    hc_read_messages_pop();
+    hc_gdal_release();
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "io/envi_header.h"
+#include "io/gdal_errors.h"
 #include "io/raw_layout.h"
 #include "io/reader.h"
 
@@ -41,17 +42,9 @@ struct HcReader {
     int32_t mask_room_lines;
 };
 
-/* read_gdal.c: messages of GDAL are collected between push and pop, never printed; the first failure is kept.
- */
-typedef struct HcReadMessages {
-    bool failed;
-    char text[400];
-} HcReadMessages;
-void hc_read_messages_push(HcReadMessages *messages);
-void hc_read_messages_pop(void);
-
+/* read_gdal.c */
 /* Opens through GDAL, by `driver` alone or any (NULL); NULL and a message when it does not open. */
-GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcReadMessages *messages);
+GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcGdalErrors *messages);
 /* The type of all bands together; false when it is complex or unknown. */
 bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type);
 GDALDataType hc_read_gdal_code(HcType type);

@@ -441,7 +441,7 @@ static HcStatus place_from_header(HcReader *reader, HcError *err) {
                                        "y start"};
     static GByte pixel[1];
     HcStatus status = HC_OK;
-    HcReadMessages messages;
+    HcGdalErrors messages;
     HcText text = {0};
     char folder[64], path[80], header_path[80];
     snprintf(folder, sizeof folder, "/vsimem/hcube-place-%p", (void *)reader);
@@ -521,10 +521,10 @@ static HcStatus set_source_bands(HcScene *scene, HcError *err) {
 HcStatus hc_read_scene(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
     HcScene *scene = &reader->scene;
-    HcReadMessages messages;
+    HcGdalErrors messages;
     GDALDatasetH dataset = reader->dataset;
     bool described = reader->header.count > 0;
-    hc_read_messages_push(&messages);
+    hc_gdal_catch(&messages);
     if (dataset != NULL) {
         scene->samples = GDALGetRasterXSize(dataset);
         scene->lines = GDALGetRasterYSize(dataset);
@@ -554,6 +554,6 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
     }
     HC_TRY(set_place(reader, err));
 done:
-    hc_read_messages_pop();
+    hc_gdal_release();
     return status;
 }

@@ -119,10 +119,10 @@ void hc_reader_close(HcReader *reader) {
     }
     hc_reader_close(reader->mask);
     if (reader->dataset != NULL) {
-        HcReadMessages messages;
-        hc_read_messages_push(&messages);
+        HcGdalErrors messages;
+        hc_gdal_catch(&messages);
         GDALClose(reader->dataset);
-        hc_read_messages_pop();
+        hc_gdal_release();
     }
     if (reader->file >= 0) {
         close(reader->file);

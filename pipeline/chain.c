@@ -20,8 +20,8 @@ void hc_chain_free(HcChain *chain) {
     }
     for (int32_t s = chain->count - 1; s >= 0; s--) {
         HcStage *stage = &chain->stages[s];
-        if (stage->class->close != NULL && stage->state != NULL) {
-            stage->class->close(stage);
+        if (stage->kind->close != NULL && stage->state != NULL) {
+            stage->kind->close(stage);
         }
         hc_scene_clear(&stage->in);
         hc_scene_clear(&stage->out);
@@ -50,7 +50,7 @@ static HcStatus copy_words(HcChain *chain, const char *const *words, int32_t cou
     return HC_OK;
 }
 
-/* Makes room for `count` stages; their class is set by add_stage. */
+/* Makes room for `count` stages; their kind is set by add_stage. */
 static HcStatus make_chain(HcChain **out, const char *const *words, int32_t word_count, int32_t count,
                            HcError *err) {
     HcChain *chain = calloc(1, sizeof *chain);
@@ -61,16 +61,16 @@ static HcStatus make_chain(HcChain **out, const char *const *words, int32_t word
     return copy_words(chain, words, word_count, err);
 }
 
-static HcStatus add_stage(HcChain *chain, const HcStageClass *class, HcError *err) {
+static HcStatus add_stage(HcChain *chain, const HcStageClass *kind, HcError *err) {
     HcStage *stage = &chain->stages[chain->count];
-    *stage = (HcStage){.class = class, .chain = chain, .place = chain->count};
+    *stage = (HcStage){.kind = kind, .chain = chain, .place = chain->count};
     chain->count++;
-    stage->params = calloc(1, class->params_size > 0 ? class->params_size : 1);
-    stage->state = calloc(1, class->state_size > 0 ? class->state_size : 1);
+    stage->params = calloc(1, kind->params_size > 0 ? kind->params_size : 1);
+    stage->state = calloc(1, kind->state_size > 0 ? kind->state_size : 1);
     if (stage->params == NULL || stage->state == NULL) {
-        return hc_fail_memory(err, (double)(class->params_size + class->state_size), class->name);
+        return hc_fail_memory(err, (double)(kind->params_size + kind->state_size), kind->name);
     }
-    hc_options_reset(class->options, stage->params);
+    hc_options_reset(kind->options, stage->params);
     return HC_OK;
 }
 
@@ -95,27 +95,27 @@ static HcStatus unknown_stage(const char *word, HcError *err) {
 static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t count, const HcOptionSet *common,
                            HcError *err) {
     HcStatus status = HC_OK;
-    const HcStageClass *class = hc_stage_find(words[0]);
-    if (class == NULL) {
+    const HcStageClass *kind = hc_stage_find(words[0]);
+    if (kind == NULL) {
         return unknown_stage(words[0], err);
     }
-    HC_TRY(add_stage(chain, class, err));
-    HcOptionSet sets[2] = {{class->options, chain->stages[chain->count - 1].params}};
+    HC_TRY(add_stage(chain, kind, err));
+    HcOptionSet sets[2] = {{kind->options, chain->stages[chain->count - 1].params}};
     if (common != NULL) {
         sets[1] = *common;
     }
-    HC_TRY(hc_options_parse(class->name, sets, common != NULL ? 2 : 1, words + 1, count - 1, err));
+    HC_TRY(hc_options_parse(kind->name, sets, common != NULL ? 2 : 1, words + 1, count - 1, err));
 done:
     return status;
 }
 
 static HcStatus check_order(const HcChain *chain, HcError *err) {
-    if (chain->stages[0].class->role != HC_ROLE_SOURCE) {
-        return hc_fail(err, HC_E_USAGE, "%s: a chain begins with read", chain->stages[0].class->name);
+    if (chain->stages[0].kind->role != HC_ROLE_SOURCE) {
+        return hc_fail(err, HC_E_USAGE, "%s: a chain begins with read", chain->stages[0].kind->name);
     }
     for (int32_t s = 1; s < chain->count; s++) {
-        if (chain->stages[s].class->role == HC_ROLE_SOURCE) {
-            return hc_fail(err, HC_E_USAGE, "%s: step %d: only the first step reads", chain->stages[s].class->name,
+        if (chain->stages[s].kind->role == HC_ROLE_SOURCE) {
+            return hc_fail(err, HC_E_USAGE, "%s: step %d: only the first step reads", chain->stages[s].kind->name,
                            s + 1);
         }
     }
@@ -154,7 +154,7 @@ done:
     return status;
 }
 
-HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *class, const char *const *words, int32_t word_count,
+HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char *const *words, int32_t word_count,
                             const HcOptionSet *common, HcError *err) {
     HcStatus status = HC_OK;
     HcChain *chain = NULL;
@@ -162,10 +162,10 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *class, const char
     int32_t set_count = 0;
     HC_TRY(make_chain(&chain, words, word_count, 3, err));
     HC_TRY(add_stage(chain, &hc_stage_read, err));
-    if (class->role == HC_ROLE_STAGE || class->role == HC_ROLE_SINK) {
-        HC_TRY(add_stage(chain, class, err));
+    if (kind->role == HC_ROLE_STAGE || kind->role == HC_ROLE_SINK) {
+        HC_TRY(add_stage(chain, kind, err));
     }
-    if (class->role != HC_ROLE_SINK) {
+    if (kind->role != HC_ROLE_SINK) {
         HC_TRY(add_stage(chain, &hc_stage_write, err));
     }
     /* The common options first: --overwrite is then for every output, not for the first stage that knows the word. */
@@ -173,9 +173,9 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *class, const char
         sets[set_count++] = *common;
     }
     for (int32_t s = 0; s < chain->count; s++) {
-        sets[set_count++] = (HcOptionSet){chain->stages[s].class->options, chain->stages[s].params};
+        sets[set_count++] = (HcOptionSet){chain->stages[s].kind->options, chain->stages[s].params};
     }
-    HC_TRY(hc_options_parse(class->name, sets, set_count, (const char *const *)chain->words, word_count, err));
+    HC_TRY(hc_options_parse(kind->name, sets, set_count, (const char *const *)chain->words, word_count, err));
 done:
     if (status != HC_OK) {
         hc_chain_free(chain);
@@ -294,12 +294,12 @@ HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
         if (s > 0) {
             HC_TRY(hc_scene_copy(&stage->in, &chain->stages[s - 1].out, err));
         }
-        HC_TRY(stage->class->plan(stage, err));
+        HC_TRY(stage->kind->plan(stage, err));
     }
     const HcStage *last = &chain->stages[chain->count - 1];
     if (!last->needs.has_output) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "%s: the result of the last step goes nowhere (add: ! write FILE)",
-                       last->class->name));
+                       last->kind->name));
     }
 done:
     return status;
@@ -335,7 +335,7 @@ void hc_stage_note(HcStage *stage, const char *format, ...) {
     va_start(arguments, format);
     char *text = hc_text_vformat(format, arguments);
     va_end(arguments);
-    char *note = text != NULL ? hc_text_format("%s: %s", stage->class->name, text) : NULL;
+    char *note = text != NULL ? hc_text_format("%s: %s", stage->kind->name, text) : NULL;
     free(text);
     for (int32_t n = 0; note != NULL && n < chain->note_count; n++) {
         if (strcmp(chain->notes[n], note) == 0) {
@@ -352,7 +352,7 @@ void hc_stage_note(HcStage *stage, const char *format, ...) {
 
 HcStage *hc_stage_before(const HcStage *stage, const char *name) {
     for (int32_t s = stage->place - 1; s >= 0; s--) {
-        if (strcmp(stage->chain->stages[s].class->name, name) == 0) {
+        if (strcmp(stage->chain->stages[s].kind->name, name) == 0) {
             return &stage->chain->stages[s];
         }
     }

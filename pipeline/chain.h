@@ -23,7 +23,7 @@ HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_co
                         HcError *err) HC_MUST_CHECK;
 
 /* read ! NAME ! write as one command, the options of all three together; a sink gets no write. */
-HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *class, const char *const *words, int32_t word_count,
+HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char *const *words, int32_t word_count,
                             const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
 
 void hc_chain_free(HcChain *chain);

@@ -41,7 +41,7 @@ static bool add_option(const HcOption *option, const void *params, cJSON *to) {
 }
 
 HcStatus hc_record_options(const HcStage *stage, cJSON *to, HcError *err) {
-    for (const HcOption *option = stage->class->options; option->name != NULL; option++) {
+    for (const HcOption *option = stage->kind->options; option->name != NULL; option++) {
         if (!add_option(option, stage->params, to)) {
             return hc_fail_memory(err, 0, "the record");
         }
@@ -53,7 +53,7 @@ static HcStatus add_stage(const HcStage *stage, cJSON *steps, HcError *err) {
     HcStatus status = HC_OK;
     cJSON *step = cJSON_CreateObject();
     cJSON_AddItemToArray(steps, step);
-    cJSON_AddStringToObject(step, "stage", stage->class->name);
+    cJSON_AddStringToObject(step, "stage", stage->kind->name);
     cJSON *options = cJSON_AddObjectToObject(step, "options");
     cJSON *result = cJSON_AddObjectToObject(step, "result");
     cJSON *seconds = cJSON_AddObjectToObject(step, "seconds");
@@ -62,11 +62,11 @@ static HcStatus add_stage(const HcStage *stage, cJSON *steps, HcError *err) {
     }
     HC_TRY(hc_record_options(stage, options, err));
     cJSON_AddNumberToObject(result, "bands", stage->out.bands);
-    if (stage->class->report != NULL) {
-        HC_TRY(stage->class->report(stage, result, err));
+    if (stage->kind->report != NULL) {
+        HC_TRY(stage->kind->report(stage, result, err));
     }
-    if (stage->class->cite != NULL) {
-        cJSON_AddStringToObject(step, "cite", stage->class->cite);
+    if (stage->kind->cite != NULL) {
+        cJSON_AddStringToObject(step, "cite", stage->kind->cite);
     }
     cJSON_AddNumberToObject(seconds, "observe", stage->seconds_observe);
     cJSON_AddNumberToObject(seconds, "settle", stage->seconds_settle);
@@ -157,7 +157,7 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
     }
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        const char *output = stage->class->output != NULL ? stage->class->output(stage) : NULL;
+        const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
         if (output == NULL) {
             continue;
         }

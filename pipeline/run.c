@@ -174,7 +174,7 @@ static void *writing_thread(void *argument) {
     Parcel *parcel = NULL;
     while ((parcel = next_parcel(run)) != NULL) {
         double start = now();
-        if (parcel->sink->class->consume(parcel->sink, &parcel->block, &error) != HC_OK) {
+        if (parcel->sink->kind->consume(parcel->sink, &parcel->block, &error) != HC_OK) {
             fail_run(run, &error);
             break;
         }
@@ -292,7 +292,7 @@ static HcStatus submit(Run *run, Slot *slot, int64_t block, HcError *err) {
         HcStage *stage = &run->chain->stages[s];
         double start = now();
         if (hc_pass_observes(&run->pass, stage)) {
-            HC_TRY(stage->class->observe(stage, slot->queue, &current, err));
+            HC_TRY(stage->kind->observe(stage, slot->queue, &current, err));
             stage->seconds_observe += now() - start;
             start = now();
         }
@@ -301,7 +301,7 @@ static HcStatus submit(Run *run, Slot *slot, int64_t block, HcError *err) {
         }
         if (!stage->needs.passes_through) {
             HcBlock out = output_block(run, slot, s, block);
-            HC_TRY(stage->class->process(stage, slot->queue, &current, &out, slot->scratch, err));
+            HC_TRY(stage->kind->process(stage, slot->queue, &current, &out, slot->scratch, err));
             stage->seconds_process += now() - start;
             current = out;
         }
@@ -323,7 +323,7 @@ static void tell_progress(const Run *run, int64_t lines_done) {
     double share = (double)lines_done / (double)scene->lines;
     HcProgress progress = {.pass = run->pass_number,
                            .passes = report->passes,
-                           .what = run->pass.stops ? run->chain->stages[run->pass.end - 1].class->name : "writing",
+                           .what = run->pass.stops ? run->chain->stages[run->pass.end - 1].kind->name : "writing",
                            .lines_done = lines_done,
                            .lines = scene->lines,
                            .bytes_done = scene_bytes * (run->pass_number - 1 + share),
@@ -487,8 +487,8 @@ static HcStatus open_stages(Run *run, HcError *err) {
     for (int32_t s = 0; s < run->pass.end; s++) {
         HcStage *stage = &run->chain->stages[s];
         stage->compute = run->compute;
-        if (!stage->is_open && stage->class->open != NULL) {
-            HC_TRY(stage->class->open(stage, err));
+        if (!stage->is_open && stage->kind->open != NULL) {
+            HC_TRY(stage->kind->open(stage, err));
         }
         stage->is_open = true;
     }
@@ -560,7 +560,7 @@ static HcStatus run_pass(Run *run, HcError *err) {
         HcStage *stage = &run->chain->stages[s];
         if (hc_pass_observes(&run->pass, stage)) {
             double start_time = now();
-            HC_TRY(stage->class->settle(stage, run->slots[0].queue, err));
+            HC_TRY(stage->kind->settle(stage, run->slots[0].queue, err));
             stage->seconds_settle += now() - start_time;
         }
     }
@@ -606,9 +606,9 @@ static HcStatus finish_outputs(Run *run, HcError *err) {
     HcStatus status = HC_OK;
     for (int32_t s = 0; s < run->chain->count; s++) {
         HcStage *stage = &run->chain->stages[s];
-        if (stage->class->finish != NULL) {
+        if (stage->kind->finish != NULL) {
             double start_time = now();
-            HC_TRY(stage->class->finish(stage, err));
+            HC_TRY(stage->kind->finish(stage, err));
             stage->seconds_consume += now() - start_time;
         }
     }

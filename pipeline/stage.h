@@ -69,11 +69,11 @@ typedef struct HcStageClass {
 } HcStageClass;
 
 struct HcStage {
-    const HcStageClass *class;
+    const HcStageClass *kind;
     HcChain *chain;    /* the chain it is in */
     int32_t place;     /* its place there, from 0 */
-    void *params;      /* class->params_size bytes, filled by the option table */
-    void *state;       /* class->state_size bytes, zero at first */
+    void *params;      /* kind->params_size bytes, filled by the option table */
+    void *state;       /* kind->state_size bytes, zero at first */
     HcScene in, out;   /* as planned last */
     HcNeeds needs;
     HcCompute *compute; /* set before open */

@@ -15,7 +15,7 @@ static const HcLinearParams *params_of(const HcStage *stage) {
 
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcLinearParams *params = params_of(stage);
-    const char *name = stage->class->name;
+    const char *name = stage->kind->name;
     int choices = (params->components != HC_INT_NOT_GIVEN) + !isnan(params->min_eigenvalue) + params->keep_all;
     if (choices > 1) {
         return hc_fail(err, HC_E_USAGE, "%s: give one of --components, --min-eigenvalue and --keep-all", name);
@@ -97,18 +97,18 @@ static HcStatus plan_inverse(HcStage *stage, HcError *err) {
     const HcLinear *linear = stage->state;
     const HcScene *bands = &linear->transform.scene;
     if (params->model == NULL) {
-        HcStage *forward = hc_stage_before(stage, stage->class->name);
+        HcStage *forward = hc_stage_before(stage, stage->kind->name);
         const HcLinearParams *other = forward != NULL ? params_of(forward) : NULL;
         if (other == NULL || other->inverse || other->denoise || other->fit_only) {
             HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --inverse needs --model, or a forward %s earlier in the chain",
-                           stage->class->name, stage->class->name));
+                           stage->kind->name, stage->kind->name));
         }
         bands = &forward->in;
     }
     int32_t most = has_transform(linear) ? linear->transform.components : bands->bands;
     if (stage->in.bands > most) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: --inverse: %d bands come in, the model has %d components",
-                       stage->class->name, stage->in.bands, most));
+                       stage->kind->name, stage->in.bands, most));
     }
     HC_TRY(plan_spectral(stage, bands, err));
 done:
@@ -121,7 +121,7 @@ static HcStatus load_model(HcStage *stage, HcError *err) {
     HcLinear *linear = stage->state;
     if (!has_transform(linear)) {
         HcTransform loaded = {0};
-        status = hc_transform_load(&loaded, params->model, stage->class->name, err);
+        status = hc_transform_load(&loaded, params->model, stage->kind->name, err);
         if (status != HC_OK) {
             hc_transform_clear(&loaded);
             return status;
@@ -157,7 +157,7 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
             hc_stage_note(stage, "--components %lld: only %d can be had", (long long)params->components,
                           linear->transform.components);
         } else if (*fits && params->components != HC_INT_NOT_GIVEN && params->components > stage->in.bands) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --components %lld: the scene has %d bands", stage->class->name,
+            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --components %lld: the scene has %d bands", stage->kind->name,
                            (long long)params->components, stage->in.bands));
         }
         linear->used = chosen_components(stage);
@@ -211,7 +211,7 @@ void hc_linear_settled(HcStage *stage) {
 static const HcTransform *transform_of(const HcStage *stage) {
     const HcLinear *linear = stage->state;
     if (!has_transform(linear) && params_of(stage)->inverse) {
-        const HcStage *forward = hc_stage_before(stage, stage->class->name);
+        const HcStage *forward = hc_stage_before(stage, stage->kind->name);
         return &((const HcLinear *)forward->state)->transform;
     }
     return &linear->transform;

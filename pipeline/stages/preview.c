@@ -225,10 +225,10 @@ static HcStatus draw_scree(const HcStage *stage, HcError *err) {
     HcImage image = {0};
     if (from->eigenvalues == NULL) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --scree %s: %s has no eigenvalues", params->scree,
-                       from->class->name));
+                       from->kind->name));
     }
     HC_TRY(hc_image_scree(&image, from->eigenvalues, from->eigenvalue_count,
-                          strcmp(from->class->name, "mnf") == 0 ? "MNF eigenvalues (1 + SNR)" : "PCA eigenvalues", err));
+                          strcmp(from->kind->name, "mnf") == 0 ? "MNF eigenvalues (1 + SNR)" : "PCA eigenvalues", err));
     HC_TRY(hc_png_write(params->scree, image.width, image.height, image.pixels, overwrites(stage), err));
 done:
     hc_image_clear(&image);
