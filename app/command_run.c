@@ -71,6 +71,7 @@ static void print_plan(const HcChain *chain, const HcRunReport *report) {
     }
     printf("passes   %d (%s)\n", report->passes,
            report->passes == 1   ? "the scene is read once"
+           : report->mapped      ? "the scene's file is mapped and looked at in each"
            : report->resident    ? "the scene is read once and kept in memory"
                                  : "the scene is read again for each pass");
     printf("blocks   %lld of %d lines\n", (long long)report->blocks, report->block_lines);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const HcCommand hc_commands[] = {
     {"Process", NULL, NULL, NULL},
@@ -76,6 +77,14 @@ static HcStatus dispatch(int argc, char **argv, HcError *err) {
     return unknown_command(name, err);
 }
 
+/* A mapped scene file that shrinks, or a disk that fails, after its pages were checked. */
+static void on_bus_error(int number) {
+    static const char text[] = "hcube: the scene file changed or could not be read while it was in use\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(HC_E_IO);
+}
+
 static int exit_code(HcStatus status) {
     return (int)status;
 }
@@ -86,6 +95,7 @@ int main(int argc, char **argv) {
     hc_set_command_line(argc, argv);
     /* A write past the file size limit shall fail with an error, not end the process. */
     signal(SIGXFSZ, SIG_IGN);
+    signal(SIGBUS, on_bus_error);
     if (argc < 2) {
         print_help();
         status = HC_E_USAGE;

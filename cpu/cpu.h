@@ -3,12 +3,16 @@
 #define HC_CPU_CPU_H
 
 #include "core/compute.h"
+#include "core/text.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 const HcComputeOps *hc_cpu_ops(void);
+
+/* Adds "OpenBLAS 0.3.21 ...\nOpenMP 201511\n": what this room is built on. */
+void hc_cpu_libraries(HcText *text);
 
 /* How exact sums of products are formed; the sums are the same to the last bit. For tests and measurements: the
  * program takes the fastest one. */

@@ -21,7 +21,8 @@ typedef struct HcGdalErrors {
 void hc_gdal_catch(HcGdalErrors *errors);
 void hc_gdal_release(void);
 
-/* "path: what GDAL said": the text of the failure, put as "No space left on device" where that is behind it. */
+/* "path: what GDAL said": the text of the failure, put as "No space left on device" where that is behind it.
+ */
 HcStatus hc_gdal_fail(HcError *err, HcStatus status, const char *path, const HcGdalErrors *errors);
 
 #ifdef __cplusplus

@@ -88,7 +88,7 @@ typedef struct Share {
     int error;
 } Share;
 
-static int64_t piece_offset(const HcReader *reader, int64_t line0, int64_t piece) {
+int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece) {
     const HcRawLayout *layout = &reader->layout;
     int64_t band = reader->whole_lines ? 0 : reader->used != NULL ? reader->used[piece] : piece;
     return layout->offset + line0 * layout->line + band * layout->band;
@@ -102,7 +102,7 @@ static void *read_share(void *argument) {
         int64_t bytes = share->piece_bytes - within;
         bytes = bytes < share->end - at ? bytes : share->end - at;
         int64_t got = read_fully(share->reader->file, share->to + at, bytes,
-                                 piece_offset(share->reader, share->line0, piece) + within, &share->error);
+                                 hc_read_direct_offset(share->reader, share->line0, piece) + within, &share->error);
         if (got < bytes) {
             share->failed_at = at + got;
             break;
@@ -155,7 +155,7 @@ static HcStatus read_request(const HcReader *reader, char *to, int64_t line0, in
     return status;
 }
 
-static int64_t piece_length(const HcReader *reader, int64_t lines) {
+int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines) {
     return (lines - 1) * reader->layout.line + line_bytes(reader);
 }
 
@@ -164,19 +164,16 @@ size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines) {
         return 0;
     }
     int64_t pieces = reader->whole_lines ? 1 : hc_read_used_count(reader);
-    return (size_t)(pieces * piece_length(reader, lines));
+    return (size_t)(pieces * hc_read_direct_piece(reader, lines));
 }
 
 static bool host_is_big(void) {
     return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 }
 
-HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
-                              HcError *err) {
+HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines) {
     const HcRawLayout *layout = &reader->layout;
-    int64_t length = piece_length(reader, lines);
-    *raw = (HcRaw){.data = to,
-                   .type = reader->scene.type,
+    return (HcRaw){.type = reader->scene.type,
                    .swap = layout->big_endian != host_is_big() && value_bytes(reader) > 1,
                    .line0 = line0,
                    .lines = lines,
@@ -184,8 +181,15 @@ HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, vo
                    .bands = reader->whole_lines ? reader->scene.bands : hc_read_used_count(reader),
                    .stride_line = layout->line,
                    .stride_sample = layout->pixel,
-                   .stride_band = reader->whole_lines ? layout->band : length};
-    return read_request(reader, to, line0, length, (int64_t)hc_read_direct_bytes(reader, lines), err);
+                   .stride_band = reader->whole_lines ? layout->band : hc_read_direct_piece(reader, lines)};
+}
+
+HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                              HcError *err) {
+    *raw = hc_read_direct_view(reader, line0, lines);
+    raw->data = to;
+    return read_request(reader, to, line0, hc_read_direct_piece(reader, lines),
+                        (int64_t)hc_read_direct_bytes(reader, lines), err);
 }
 
 static void swap_values(char *data, int64_t count, int64_t bytes) {

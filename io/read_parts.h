@@ -27,6 +27,8 @@ struct HcReader {
     HcRawLayout layout;
     bool whole_lines; /* all bands of a line lie together (BIL, BIP); else each band on its own (BSQ) */
     int32_t threads;
+    char *map; /* the whole file, when it is read through a mapping; else NULL */
+    size_t map_bytes;
 
     /* Reading through GDAL. */
     GDALDatasetH dataset; /* NULL when reading is direct */
@@ -84,6 +86,16 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err);
 size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines);
 HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                               HcError *err);
+/* Where a stretch of lines begins in the file (of piece `piece`: all bands, or one), and its bytes. */
+int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece);
+int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines);
+/* The view of such lines but for where they lie, as if in one piece. */
+HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines);
+
+/* read_map.c */
+HcStatus hc_read_map_lines(HcReader *reader, int64_t line0, int32_t lines, HcRaw *raw, HcError *err);
+void hc_read_map_close(HcReader *reader);
+
 /* HC_E_INPUT when the file is too short for its layout. */
 HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene, const HcRawLayout *layout,
                             HcError *err);

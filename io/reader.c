@@ -124,6 +124,7 @@ void hc_reader_close(HcReader *reader) {
         GDALClose(reader->dataset);
         hc_gdal_release();
     }
+    hc_read_map_close(reader);
     if (reader->file >= 0) {
         close(reader->file);
     }
@@ -197,12 +198,15 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
 }
 
 int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band) {
-    bool all = reader->stored == NULL || (reader->direct && reader->whole_lines);
+    bool all = reader->stored == NULL || (reader->direct && reader->whole_lines) || reader->map != NULL;
     return all ? file_band : reader->stored[file_band];
 }
 
 /* The mask follows the data at a multiple of 8. */
 static size_t data_bytes(const HcReader *reader, int64_t lines) {
+    if (reader->map != NULL) {
+        return 0;
+    }
     size_t bytes = reader->direct ? hc_read_direct_bytes(reader, lines) : hc_read_gdal_bytes(reader, lines);
     return (bytes + 7) & ~(size_t)7;
 }
@@ -286,7 +290,9 @@ HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to
                        reader->path, line0, line0 + lines - 1, reader->scene.lines);
     }
     reader->started = true;
-    if (reader->direct) {
+    if (reader->map != NULL) {
+        HC_TRY(hc_read_map_lines(reader, line0, lines, raw, err));
+    } else if (reader->direct) {
         HC_TRY(hc_read_direct_lines(reader, line0, lines, to, raw, err));
     } else {
         HC_TRY(hc_read_gdal_lines(reader, line0, lines, to, raw, err));

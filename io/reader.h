@@ -45,10 +45,19 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
 /* Where a file band lies among the bands of the HcRaw that hc_reader_read gives. */
 int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band);
 
+/* Reads the file through a mapping from now on (before the first read): hc_reader_read then needs no memory and
+ * gives views of the file itself, for backends whose device memory is host memory. False where that cannot be:
+ * not read directly, with a mask raster, or on a system that cannot report a failure to read. */
+bool hc_reader_map(HcReader *reader);
+
+/* These lines of a mapped file are not looked at for now: their pages no longer count as memory of the process.
+ * They may be read again. */
+void hc_reader_release(HcReader *reader, int64_t line0, int32_t lines);
+
 /* Bytes that hc_reader_read needs for that many lines (mask included). */
 size_t hc_reader_bytes(const HcReader *reader, int64_t lines);
 
-/* Reads whole lines into `to` and describes them; raw->data (and user_mask) point into `to`. One call at a time. */
+/* Reads whole lines into `to` (NULL when mapped) and describes them; raw->data (and user_mask) point into `to`. One call at a time. */
 HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err)
     HC_MUST_CHECK;
 

@@ -84,13 +84,15 @@ static void write_probe(const char *name, const HcPlace *place) {
 static bool reads_back(const char *name, const HcPlace *place) {
     double transform[6];
     GDALDatasetH probe = GDALOpen(name, GA_ReadOnly);
-    bool same = probe != NULL && (!place->has_transform || (GDALGetGeoTransform(probe, transform) == CE_None &&
-                                                            same_transform(place->transform, transform)));
+    bool same =
+        probe != NULL && (!place->has_transform || (GDALGetGeoTransform(probe, transform) == CE_None &&
+                                                    same_transform(place->transform, transform)));
     GDALClose(probe);
     return same;
 }
 
-/* The header of a one-pixel scene that GDAL writes into memory has the map fields; they do not depend on the size. */
+/* The header of a one-pixel scene that GDAL writes into memory has the map fields; they do not depend on the
+ * size. */
 static bool add_place(HcText *to, const HcPlace *place) {
     char name[64], header_name[64];
     HcGdalErrors errors;
@@ -166,7 +168,10 @@ static void add_numbers(HcText *to, const char *key, const double *values, int32
     char number[40];
     hc_text_add(to, "%s = {\n", key);
     for (int32_t b = 0; b < count; b++) {
-        hc_text_add(to, "%s%s", hc_write_number(number, values[b]), b + 1 == count ? "}\n" : b % 8 == 7 ? ",\n" : ", ");
+        hc_text_add(to, "%s%s", hc_write_number(number, values[b]),
+                    b + 1 == count ? "}\n"
+                    : b % 8 == 7   ? ",\n"
+                                   : ", ");
     }
 }
 
@@ -199,7 +204,10 @@ static void add_spectral(HcText *to, const HcScene *scene) {
     if (scene->bad != NULL) {
         hc_text_add(to, "bbl = {\n");
         for (int32_t b = 0; b < scene->bands; b++) {
-            hc_text_add(to, "%d%s", scene->bad[b] == 0, b + 1 == scene->bands ? "}\n" : b % 32 == 31 ? ",\n" : ", ");
+            hc_text_add(to, "%d%s", scene->bad[b] == 0,
+                        b + 1 == scene->bands ? "}\n"
+                        : b % 32 == 31        ? ",\n"
+                                              : ", ");
         }
     }
 }
@@ -217,8 +225,8 @@ static void add_frame(HcText *to, const HcScene *scene, const HcWritePlan *plan)
     hc_text_add(to, "byte order = %d\ndata ignore value = %s\n", little ? 0 : 1,
                 hc_write_number(number, plan->nodata));
     if (scene->has_default_bands) {
-        hc_text_add(to, "default bands = {%d, %d, %d}\n", scene->default_bands[0] + 1, scene->default_bands[1] + 1,
-                    scene->default_bands[2] + 1);
+        hc_text_add(to, "default bands = {%d, %d, %d}\n", scene->default_bands[0] + 1,
+                    scene->default_bands[1] + 1, scene->default_bands[2] + 1);
     }
 }
 
@@ -250,9 +258,11 @@ HcStatus hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan, cha
 
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
                               HcError *err) {
-    double needed = (double)scene->lines * (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
+    double needed =
+        (double)scene->lines * (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
     if (needed >= 9e18) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %.3g bytes are more than a file can have", plan->path, needed);
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %.3g bytes are more than a file can have", plan->path,
+                       needed);
     }
     int64_t bytes = scene->lines * scene->samples * scene->bands * (int64_t)hc_type_bytes(plan->type);
     *file = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -260,7 +270,8 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
         return hc_fail(err, HC_E_IO, "%s: %s", plan->path, strerror(errno));
     }
     int number = ftruncate(*file, bytes) == 0 ? 0 : errno;
-    /* The system's own call: the C library's would write to every block of a file system that cannot reserve. */
+    /* The system's own call: the C library's would write to every block of a file system that cannot reserve.
+     */
     if (number == 0 && fallocate(*file, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
         number = errno;
     }

@@ -20,8 +20,8 @@ typedef struct HcWritePlan {
     GDALDriverH driver;
     const char *format; /* the driver's name; lives as long as the driver */
     HcWriteWay way;
-    char *path;         /* of the data */
-    char *header;       /* ENVI: of the header */
+    char *path;   /* of the data */
+    char *header; /* ENVI: of the header */
     HcType type;
     GDALDataType gdal_type;
     double nodata;
@@ -30,21 +30,21 @@ typedef struct HcWritePlan {
 } HcWritePlan;
 
 /* Decides and checks; creates nothing. hc_write_plan_clear() is safe after a failure too. */
-HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene, const HcWriterOptions *options,
-                       HcError *err) HC_MUST_CHECK;
+HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene,
+                       const HcWriterOptions *options, HcError *err) HC_MUST_CHECK;
 void hc_write_plan_clear(HcWritePlan *plan);
 /* The creation options of a tiled GeoTIFF: tiles that divide the scene with little waste. */
 char **hc_write_tiles(char **options, const HcScene *scene, HcType type);
 GDALDataType hc_write_gdal_type(HcType type);
 
 /* write_scene.c: what a scene says, as metadata of a GDAL dataset. */
-HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene, const HcWritePlan *plan,
-                           HcError *err) HC_MUST_CHECK;
+HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
+                           const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 /* "0.25", "nan": the fewest digits that give the same double, in any locale. */
 const char *hc_write_number(char buffer[40], double value);
 
-/* write_envi.c: the text of the ENVI header (fresh memory), and of an .aux.xml where a header cannot say where the
- * scene lies (a sheared grid), otherwise NULL. */
+/* write_envi.c: the text of the ENVI header (fresh memory), and of an .aux.xml where a header cannot say
+ * where the scene lies (a sheared grid), otherwise NULL. */
 HcStatus hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan, char **header, char **aux,
                               HcError *err) HC_MUST_CHECK;
 /* Creates the file at its full size, so that a full disk fails before the work and not after it. */

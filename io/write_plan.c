@@ -64,7 +64,8 @@ static bool has(GDALDriverH driver, const char *capability) {
 }
 
 static bool can_write(GDALDriverH driver) {
-    return has(driver, GDAL_DCAP_RASTER) && (has(driver, GDAL_DCAP_CREATE) || has(driver, GDAL_DCAP_CREATECOPY));
+    return has(driver, GDAL_DCAP_RASTER) &&
+           (has(driver, GDAL_DCAP_CREATE) || has(driver, GDAL_DCAP_CREATECOPY));
 }
 
 static bool is_one_of(const char *word, const char *const *words) {
@@ -107,10 +108,10 @@ static HcStatus fail_unknown_format(const char *path, const char *format, HcErro
         }
     }
     const char *near = names != NULL ? hc_text_nearest(format, names) : NULL;
-    HcStatus status = near != NULL ? hc_fail(err, HC_E_USAGE, "%s: there is no format \"%s\", did you mean %s?", path,
-                                             format, near)
-                                   : hc_fail(err, HC_E_USAGE, "%s: there is no format \"%s\" (ENVI, GTiff, COG, ...)",
-                                             path, format);
+    HcStatus status =
+        near != NULL
+            ? hc_fail(err, HC_E_USAGE, "%s: there is no format \"%s\", did you mean %s?", path, format, near)
+            : hc_fail(err, HC_E_USAGE, "%s: there is no format \"%s\" (ENVI, GTiff, COG, ...)", path, format);
     free(names);
     return status;
 }
@@ -121,14 +122,15 @@ static HcStatus choose_driver(HcWritePlan *plan, const char *path, const char *f
         return fail_unknown_format(path, format, err);
     }
     if (plan->driver == NULL) {
-        return hc_fail(err, HC_E_USAGE, "%s: no format is known for the ending .%s; name one (ENVI, GTiff, COG, ...)",
-                       path, ending_of(path));
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: no format is known for the ending .%s; name one (ENVI, GTiff, COG, ...)", path,
+                       ending_of(path));
     }
     plan->format = GDALGetDriverShortName(plan->driver);
     if (!can_write(plan->driver)) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s can be read but not written", path, plan->format);
     }
-    plan->way = strcmp(plan->format, "ENVI") == 0      ? HC_WRITE_ENVI
+    plan->way = strcmp(plan->format, "ENVI") == 0     ? HC_WRITE_ENVI
                 : has(plan->driver, GDAL_DCAP_CREATE) ? HC_WRITE_CREATE
                                                       : HC_WRITE_COPY;
     return HC_OK;
@@ -138,12 +140,13 @@ static HcStatus choose_driver(HcWritePlan *plan, const char *path, const char *f
 
 static HcStatus check_shape(const char *path, const HcScene *scene, HcError *err) {
     if (scene->bands < 1 || scene->lines < 1 || scene->samples < 1) {
-        return hc_fail(err, HC_E_USAGE, "%s: a scene of %lld lines, %lld samples, %d bands cannot be written", path,
-                       (long long)scene->lines, (long long)scene->samples, scene->bands);
+        return hc_fail(err, HC_E_USAGE, "%s: a scene of %lld lines, %lld samples, %d bands cannot be written",
+                       path, (long long)scene->lines, (long long)scene->samples, scene->bands);
     }
     if (scene->lines > INT_MAX || scene->samples > INT_MAX) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %lld lines of %lld samples: no format holds more than %d of either",
-                       path, (long long)scene->lines, (long long)scene->samples, INT_MAX);
+        return hc_fail(err, HC_E_UNSUPPORTED,
+                       "%s: %lld lines of %lld samples: no format holds more than %d of either", path,
+                       (long long)scene->lines, (long long)scene->samples, INT_MAX);
     }
     return HC_OK;
 }
@@ -205,7 +208,8 @@ static bool type_can_hold(HcType type, double value) {
     return value >= low && value < end && value == floor(value);
 }
 
-static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options, HcError *err) {
+static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                              HcError *err) {
     char number[40];
     bool is_float = plan->type == HC_FLOAT32 || plan->type == HC_FLOAT64;
     if (options->has_nodata) {
@@ -214,7 +218,8 @@ static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcW
             return hc_fail(err, HC_E_USAGE, "%s: nodata %s is no value of %s", plan->path,
                            hc_write_number(number, plan->nodata), hc_type_name(plan->type));
         }
-    } else if (scene->has_nodata && scene->meaning == HC_SPECTRAL && type_can_hold(plan->type, scene->nodata)) {
+    } else if (scene->has_nodata && scene->meaning == HC_SPECTRAL &&
+               type_can_hold(plan->type, scene->nodata)) {
         plan->nodata = scene->nodata;
     } else if (is_float) {
         plan->nodata = NAN;
@@ -242,7 +247,8 @@ static Takes takes(GDALDriverH driver, const char *option, const char *value) {
         }
         result = TAKES_OTHER_VALUES;
         for (CPLXMLNode *child = node->psChild; child != NULL; child = child->psNext) {
-            if (strcmp(child->pszValue, "Value") == 0 && hc_text_equal(CPLGetXMLValue(child, "", ""), value)) {
+            if (strcmp(child->pszValue, "Value") == 0 &&
+                hc_text_equal(CPLGetXMLValue(child, "", ""), value)) {
                 result = TAKES_IT;
             }
         }
@@ -269,7 +275,8 @@ static HcStatus choose_interleave(HcWritePlan *plan, const HcWriterOptions *opti
         return HC_OK;
     }
     if (takes(plan->driver, "INTERLEAVE", gdal_words[which]) != TAKES_IT) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot be written as %s", plan->path, plan->format, word);
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot be written as %s", plan->path, plan->format,
+                       word);
     }
     plan->options = CSLSetNameValue(plan->options, "INTERLEAVE", gdal_words[which]);
     return HC_OK;
@@ -286,7 +293,8 @@ static HcStatus choose_compression(HcWritePlan *plan, const HcWriterOptions *opt
         return HC_OK;
     }
     if (can != TAKES_IT) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s has no compression \"%s\" here", plan->path, plan->format, word);
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s has no compression \"%s\" here", plan->path,
+                       plan->format, word);
     }
     plan->options = CSLSetNameValue(plan->options, "COMPRESS", word);
     bool is_float = plan->type == HC_FLOAT32 || plan->type == HC_FLOAT64;
@@ -332,10 +340,12 @@ static HcStatus add_user_options(HcWritePlan *plan, const HcWriterOptions *optio
     for (const char *const *option = options->creation_options; option != NULL && *option != NULL; option++) {
         const char *equals = strchr(*option, '=');
         if (equals == NULL || equals == *option) {
-            return hc_fail(err, HC_E_USAGE, "%s: creation option \"%s\" is not NAME=VALUE", plan->path, *option);
+            return hc_fail(err, HC_E_USAGE, "%s: creation option \"%s\" is not NAME=VALUE", plan->path,
+                           *option);
         }
         if (plan->way == HC_WRITE_ENVI) {
-            return hc_fail(err, HC_E_UNSUPPORTED, "%s: ENVI takes no creation option (%s)", plan->path, *option);
+            return hc_fail(err, HC_E_UNSUPPORTED, "%s: ENVI takes no creation option (%s)", plan->path,
+                           *option);
         }
         char *name = hc_text_format("%.*s", (int)(equals - *option), *option);
         if (name == NULL) {
@@ -346,8 +356,7 @@ static HcStatus add_user_options(HcWritePlan *plan, const HcWriterOptions *optio
     }
     hc_gdal_catch(&errors);
     if (options->creation_options != NULL && !GDALValidateCreationOptions(plan->driver, plan->options)) {
-        status = hc_fail(err, HC_E_USAGE, "%s: %s", plan->path,
-                         errors.failed ? errors.text : errors.warning);
+        status = hc_fail(err, HC_E_USAGE, "%s: %s", plan->path, errors.failed ? errors.text : errors.warning);
     }
     hc_gdal_release();
     return status;
@@ -410,7 +419,8 @@ static char *owner_of_header(const char *header) {
     return found;
 }
 
-/* Of a pair, the header could belong to somebody else's data: that one is not replaced even with `overwrite`. */
+/* Of a pair, the header could belong to somebody else's data: that one is not replaced even with `overwrite`.
+ */
 static HcStatus check_header(const HcWritePlan *plan, bool overwrite, HcError *err) {
     struct stat info;
     HcStatus status = HC_OK;
@@ -421,8 +431,8 @@ static HcStatus check_header(const HcWritePlan *plan, bool overwrite, HcError *e
     if (lstat(plan->path, &info) != 0) {
         char *owner = owner_of_header(plan->header);
         if (owner != NULL) {
-            status = hc_fail(err, HC_E_USAGE, "%s: its header would replace %s, which belongs to %s", plan->path,
-                             plan->header, owner);
+            status = hc_fail(err, HC_E_USAGE, "%s: its header would replace %s, which belongs to %s",
+                             plan->path, plan->header, owner);
         }
         free(owner);
     }
@@ -438,7 +448,8 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
     if (plan->way != HC_WRITE_COPY || !has(plan->driver, GDAL_DCAP_VIRTUALIO)) {
         return HC_OK;
     }
-    snprintf(name, sizeof name, "/vsimem/hcube-probe-%p/probe.%.16s", (const void *)&errors, ending_of(plan->path));
+    snprintf(name, sizeof name, "/vsimem/hcube-probe-%p/probe.%.16s", (const void *)&errors,
+             ending_of(plan->path));
     hc_gdal_catch(&errors);
     GDALDatasetH few =
         GDALCreate(GDALGetDriverByName("MEM"), "", 16, 16, scene->bands, plan->gdal_type, NULL);
@@ -447,8 +458,8 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
     if (copy == NULL) {
         char text[sizeof errors.text];
         snprintf(text, sizeof text, "%s", errors.failed ? errors.text : "GDAL gives no reason");
-        status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold %d bands of %s: %s", plan->path, plan->format,
-                         scene->bands, hc_type_name(plan->type), text);
+        status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold %d bands of %s: %s", plan->path,
+                         plan->format, scene->bands, hc_type_name(plan->type), text);
     }
     GDALClose(copy);
     GDALClose(few);
@@ -469,8 +480,8 @@ void hc_write_plan_clear(HcWritePlan *plan) {
     *plan = (HcWritePlan){0};
 }
 
-HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene, const HcWriterOptions *options,
-                       HcError *err) {
+HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene,
+                       const HcWriterOptions *options, HcError *err) {
     static const HcWriterOptions defaults = {0};
     HcStatus status = HC_OK;
     HcGdalErrors errors;

@@ -36,7 +36,8 @@ static CPLErr set_nodata(GDALRasterBandH band, const HcWritePlan *plan) {
     return GDALSetRasterNoDataValue(band, plan->nodata);
 }
 
-/* GDAL's own names for wavelengths are in micrometres and in a domain that older programs do not read: both. */
+/* GDAL's own names for wavelengths are in micrometres and in a domain that older programs do not read: both.
+ */
 static void describe_wavelength(GDALRasterBandH band, const HcScene *scene, int32_t b) {
     if (scene->meaning != HC_SPECTRAL || scene->wavelength == NULL || isnan(scene->wavelength[b])) {
         return;
@@ -89,8 +90,8 @@ static void describe_place(GDALDatasetH dataset, const HcScene *scene) {
     }
 }
 
-HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene, const HcWritePlan *plan,
-                           HcError *err) {
+HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
+                           const HcWritePlan *plan, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
     hc_gdal_catch(&errors);
@@ -98,7 +99,8 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
     describe_place(dataset, scene);
     if (scene->description != NULL) {
         bool tiff = plan->way == HC_WRITE_COPY || strcmp(plan->format, "GTiff") == 0;
-        GDALSetMetadataItem(dataset, tiff ? "TIFFTAG_IMAGEDESCRIPTION" : "DESCRIPTION", scene->description, NULL);
+        GDALSetMetadataItem(dataset, tiff ? "TIFFTAG_IMAGEDESCRIPTION" : "DESCRIPTION", scene->description,
+                            NULL);
     }
     describe_colours(dataset, scene);
     for (int32_t b = 0; b < scene->bands; b++) {
@@ -106,8 +108,8 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
         describe_band(band, scene, b);
         if (set_nodata(band, plan) != CE_None) {
             char number[40];
-            status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold the nodata value %s", path, plan->format,
-                             hc_write_number(number, plan->nodata));
+            status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold the nodata value %s", path,
+                             plan->format, hc_write_number(number, plan->nodata));
             break;
         }
     }

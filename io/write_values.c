@@ -27,7 +27,8 @@ int64_t hc_layout_stride_band(const HcLayout *layout) {
 }
 
 size_t hc_layout_bytes(const HcLayout *layout) {
-    return (size_t)layout->samples * (size_t)layout->bands * (size_t)layout->rows * hc_type_bytes(layout->type);
+    return (size_t)layout->samples * (size_t)layout->bands * (size_t)layout->rows *
+           hc_type_bytes(layout->type);
 }
 
 /* Halves to even, by an addition that leaves no room for a fraction; beyond 2^51 float32 has none anyway. */
@@ -54,7 +55,8 @@ static inline double nearest(double value) {
             for (int64_t s = 0; s < samples; s++) {                                                          \
                 for (int32_t b = 0; b < bands; b++) {                                                        \
                     float value = from[s * bands + b];                                                       \
-                    to[s * bands + b] = mask[s] == 0 || isnan(value) ? nodata : CONVERT(T, LOW, HIGH, value); \
+                    to[s * bands + b] =                                                                      \
+                        mask[s] == 0 || isnan(value) ? nodata : CONVERT(T, LOW, HIGH, value);                \
                 }                                                                                            \
             }                                                                                                \
             return;                                                                                          \
@@ -64,7 +66,8 @@ static inline double nearest(double value) {
             for (int32_t b = 0; b < bands; b++) {                                                            \
                 for (int64_t s = s0; s < s1; s++) {                                                          \
                     float value = from[s * bands + b];                                                       \
-                    to[b * stride + s] = mask[s] == 0 || isnan(value) ? nodata : CONVERT(T, LOW, HIGH, value); \
+                    to[b * stride + s] =                                                                     \
+                        mask[s] == 0 || isnan(value) ? nodata : CONVERT(T, LOW, HIGH, value);                \
                 }                                                                                            \
             }                                                                                                \
         }                                                                                                    \

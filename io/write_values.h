@@ -1,4 +1,5 @@
-/* Values on their way out: float32 blocks become the stored type and interleave. Plain arithmetic, no file. */
+/* Values on their way out: float32 blocks become the stored type and interleave. Plain arithmetic, no file.
+ */
 #ifndef HC_IO_WRITE_VALUES_H
 #define HC_IO_WRITE_VALUES_H
 
@@ -24,8 +25,8 @@ int64_t hc_layout_stride_sample(const HcLayout *layout);
 int64_t hc_layout_stride_band(const HcLayout *layout);
 size_t hc_layout_bytes(const HcLayout *layout);
 
-/* Puts `lines` interior lines of the block, from its `first`, into the stage from `row` on. Integers are rounded to the
- * nearest (halves to even) and clamped; masked pixels and NaN become nodata. */
+/* Puts `lines` interior lines of the block, from its `first`, into the stage from `row` on. Integers are
+ * rounded to the nearest (halves to even) and clamped; masked pixels and NaN become nodata. */
 void hc_layout_put(const HcLayout *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
                    int32_t lines);
 

@@ -13,8 +13,8 @@
 
 #define MIB 1048576.0
 
-/* Memory: the stage, that is for ENVI 2 to 32 MiB, for other formats 16 MiB or one row of tiles if that is more (at
- * most 256 MiB); GDAL's cache holds as much again for a moment. */
+/* Memory: the stage, that is for ENVI 2 to 32 MiB, for other formats 16 MiB or one row of tiles if that is
+ * more (at most 256 MiB); GDAL's cache holds as much again for a moment. */
 struct HcWriter {
     HcScene scene;
     HcWritePlan plan;
@@ -26,9 +26,9 @@ struct HcWriter {
     bool flush_rows; /* the stage holds whole tiles: GDAL need not keep them */
     HcLayout layout;
     void *stage;
-    int32_t staged;     /* rows in the stage */
-    int64_t written;    /* lines that left the stage */
-    int64_t bytes;      /* of the finished file */
+    int32_t staged;  /* rows in the stage */
+    int64_t written; /* lines that left the stage */
+    int64_t bytes;   /* of the finished file */
 };
 
 /* ---- opening ---- */
@@ -54,7 +54,8 @@ static int32_t envi_rows(const HcScene *scene, const HcWritePlan *plan) {
 static int32_t gdal_rows(HcWriter *writer) {
     int width = 1, height = 1;
     GDALGetBlockSize(GDALGetRasterBand(writer->dataset, 1), &width, &height);
-    double line = (double)writer->scene.samples * writer->scene.bands * (double)hc_type_bytes(writer->plan.type);
+    double line =
+        (double)writer->scene.samples * writer->scene.bands * (double)hc_type_bytes(writer->plan.type);
     double tiles = line * height;
     writer->flush_rows = tiles <= 256 * MIB;
     if (!writer->flush_rows) {
@@ -128,9 +129,9 @@ static GDALDatasetH create_dataset(HcWriter *writer) {
         options = CSLSetNameValue(options, "PHOTOMETRIC", "MINISBLACK");
         driver = GDALGetDriverByName("GTiff");
     }
-    GDALDatasetH dataset = GDALCreate(driver, writer->source != NULL ? writer->source : writer->partial,
-                                      (int)scene->samples, (int)scene->lines, scene->bands, writer->plan.gdal_type,
-                                      options);
+    GDALDatasetH dataset =
+        GDALCreate(driver, writer->source != NULL ? writer->source : writer->partial, (int)scene->samples,
+                   (int)scene->lines, scene->bands, writer->plan.gdal_type, options);
     CSLDestroy(options);
     return dataset;
 }
@@ -138,7 +139,8 @@ static GDALDatasetH create_dataset(HcWriter *writer) {
 static HcStatus open_gdal(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
-    if (writer->plan.way == HC_WRITE_COPY && (writer->source = beside_partial(writer, "hcube-source.tif")) == NULL) {
+    if (writer->plan.way == HC_WRITE_COPY &&
+        (writer->source = beside_partial(writer, "hcube-source.tif")) == NULL) {
         return hc_fail_memory(err, (double)strlen(writer->partial), "a file name");
     }
     hc_gdal_catch(&errors);
@@ -156,15 +158,16 @@ done:
     return status;
 }
 
-HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options, HcError *err) {
+HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options,
+                         HcError *err) {
     HcWritePlan plan;
     HcStatus status = hc_write_plan(&plan, path, scene, options, err);
     hc_write_plan_clear(&plan);
     return status;
 }
 
-HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene, const HcWriterOptions *options,
-                        HcError *err) {
+HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
+                        const HcWriterOptions *options, HcError *err) {
     HcStatus status = HC_OK;
     *out = NULL;
     HcWriter *writer = calloc(1, sizeof *writer);
@@ -193,11 +196,10 @@ static HcStatus flush_gdal(HcWriter *writer, HcError *err) {
     GSpacing size = (GSpacing)hc_type_bytes(layout->type);
     int samples = (int)layout->samples;
     hc_gdal_catch(&errors);
-    CPLErr result = GDALDatasetRasterIOEx(writer->dataset, GF_Write, 0, (int)writer->written, samples, writer->staged,
-                                          writer->stage, samples, writer->staged, writer->plan.gdal_type,
-                                          layout->bands, NULL, hc_layout_stride_sample(layout) * size,
-                                          hc_layout_stride_row(layout) * size, hc_layout_stride_band(layout) * size,
-                                          NULL);
+    CPLErr result = GDALDatasetRasterIOEx(
+        writer->dataset, GF_Write, 0, (int)writer->written, samples, writer->staged, writer->stage, samples,
+        writer->staged, writer->plan.gdal_type, layout->bands, NULL, hc_layout_stride_sample(layout) * size,
+        hc_layout_stride_row(layout) * size, hc_layout_stride_band(layout) * size, NULL);
     for (int32_t b = 0; b < layout->bands && result == CE_None && writer->flush_rows; b++) {
         result = GDALFlushRasterCache(GDALGetRasterBand(writer->dataset, b + 1));
     }
@@ -214,8 +216,8 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
         return HC_OK;
     }
     if (writer->plan.way == HC_WRITE_ENVI) {
-        HC_TRY(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout, writer->stage,
-                                   writer->written, writer->staged, err));
+        HC_TRY(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout,
+                                   writer->stage, writer->written, writer->staged, err));
     } else {
         HC_TRY(flush_gdal(writer, err));
     }
@@ -231,11 +233,12 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
     int64_t next = writer->written + writer->staged;
     if (block->samples != scene->samples || block->bands != scene->bands || block->line0 != next ||
         block->lines > scene->lines - next || writer->finished) {
-        return hc_fail(err, HC_E_USAGE,
-                       "%s: a block of %d lines from line %lld, %d samples, %d bands; line %lld of %lld was next, of "
-                       "%lld samples, %d bands",
-                       writer->plan.path, block->lines, (long long)block->line0, block->samples, block->bands,
-                       (long long)next, (long long)scene->lines, (long long)scene->samples, scene->bands);
+        return hc_fail(
+            err, HC_E_USAGE,
+            "%s: a block of %d lines from line %lld, %d samples, %d bands; line %lld of %lld was next, of "
+            "%lld samples, %d bands",
+            writer->plan.path, block->lines, (long long)block->line0, block->samples, block->bands,
+            (long long)next, (long long)scene->lines, (long long)scene->samples, scene->bands);
     }
     for (int32_t line = 0; line < block->lines;) {
         int32_t room = writer->layout.rows - writer->staged;
@@ -254,7 +257,8 @@ done:
 /* ---- finishing ---- */
 
 static HcStatus close_envi(HcWriter *writer, HcError *err) {
-    /* No fsync: it would make every run wait for the disk, and a power failure is no reason to trust a cube. */
+    /* No fsync: it would make every run wait for the disk, and a power failure is no reason to trust a cube.
+     */
     int file = writer->file;
     writer->file = -1;
     if (close(file) != 0) {
@@ -285,7 +289,8 @@ static HcStatus copy_source(HcWriter *writer, HcError *err) {
     hc_gdal_catch(&errors);
     GDALDatasetH source = GDALOpen(writer->source, GA_ReadOnly);
     if (source != NULL) {
-        copy = GDALCreateCopy(writer->plan.driver, writer->partial, source, FALSE, writer->plan.options, NULL, NULL);
+        copy = GDALCreateCopy(writer->plan.driver, writer->partial, source, FALSE, writer->plan.options, NULL,
+                              NULL);
     }
     if (copy == NULL || errors.failed) {
         status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
@@ -311,9 +316,11 @@ static HcStatus verify(HcWriter *writer, HcError *err) {
     HcGdalErrors errors;
     const char *drivers[] = {strcmp(writer->plan.format, "COG") == 0 ? "GTiff" : writer->plan.format, NULL};
     hc_gdal_catch(&errors);
-    GDALDatasetH dataset = GDALOpenEx(writer->partial, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
+    GDALDatasetH dataset =
+        GDALOpenEx(writer->partial, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
     if (dataset == NULL || GDALGetRasterXSize(dataset) != writer->scene.samples ||
-        GDALGetRasterYSize(dataset) != writer->scene.lines || GDALGetRasterCount(dataset) < writer->scene.bands) {
+        GDALGetRasterYSize(dataset) != writer->scene.lines ||
+        GDALGetRasterCount(dataset) < writer->scene.bands) {
         status = hc_fail(err, HC_E_IO, "%s: the file is not whole when read back%s%s", writer->plan.path,
                          errors.failed ? ": " : "", errors.text);
     }
@@ -331,7 +338,8 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     if (writer->plan.way == HC_WRITE_COPY) {
         HC_TRY(copy_source(writer, err));
     }
-    if (GDALGetMetadataItem(writer->plan.driver, GDAL_DCAP_OPEN, NULL) != NULL || writer->plan.way == HC_WRITE_CREATE) {
+    if (GDALGetMetadataItem(writer->plan.driver, GDAL_DCAP_OPEN, NULL) != NULL ||
+        writer->plan.way == HC_WRITE_CREATE) {
         HC_TRY(verify(writer, err));
     }
 done:
@@ -343,8 +351,8 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
     struct stat info;
     int64_t given = writer->written + writer->staged;
     if (given != writer->scene.lines || writer->finished) {
-        return hc_fail(err, HC_E_IO, "%s: %lld of %lld lines were written", writer->plan.path, (long long)given,
-                       (long long)writer->scene.lines);
+        return hc_fail(err, HC_E_IO, "%s: %lld of %lld lines were written", writer->plan.path,
+                       (long long)given, (long long)writer->scene.lines);
     }
     HC_TRY(flush(writer, err));
     HC_TRY(complete(writer, err));

@@ -12,8 +12,8 @@ typedef struct HcWriter HcWriter;
 
 /* Zero is the default of each; texts are borrowed until open returns. */
 typedef struct HcWriterOptions {
-    const char *format;     /* GDAL driver name (ENVI, GTiff, COG, ...), NULL = by the extension (.tif, .img, .dat,
-                               .bsq, .bil, .bip, .hdr, no extension: ENVI) */
+    const char *format; /* GDAL driver name (ENVI, GTiff, COG, ...), NULL = by the extension (.tif, .img,
+                           .dat, .bsq, .bil, .bip, .hdr, no extension: ENVI) */
     bool has_type;
     HcType type;            /* of the stored values; default float32 */
     const char *interleave; /* "bsq", "bil", "bip", NULL = for ENVI by the extension, else bsq; the driver's
@@ -21,22 +21,25 @@ typedef struct HcWriterOptions {
     const char *compress;   /* "none", "deflate", "zstd", "lzw", NULL = the driver's default */
     const char *const *creation_options; /* "NAME=VALUE", NULL-terminated, or NULL */
     bool has_nodata;
-    double nodata;          /* default: the scene's where the type can hold it and the bands still are the
-                               scene's, NaN for float types, the type's lowest (signed) or 0 (unsigned) otherwise */
+    double nodata; /* default: the scene's where the type can hold it and the bands still are the
+                      scene's, NaN for float types, the type's lowest (signed) or 0 (unsigned) otherwise */
     bool overwrite;
 } HcWriterOptions;
 
-/* What open would refuse, without creating anything: unknown format, a directory that is missing or not writable, an
- * existing file without `overwrite`, a type or size that the format cannot hold. For the planner. */
-HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options, HcError *err)
-    HC_MUST_CHECK;
+/* What open would refuse, without creating anything: unknown format, a directory that is missing or not
+ * writable, an existing file without `overwrite`, a type or size that the format cannot hold. For the
+ * planner. */
+HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options,
+                         HcError *err) HC_MUST_CHECK;
 
-/* Creates the file under a temporary name beside `path` with everything that `scene` says (place, nodata, band
- * names, wavelengths where bands are spectral). Integer outputs are rounded to nearest and clamped, NaN is nodata. */
-HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene, const HcWriterOptions *options,
-                        HcError *err) HC_MUST_CHECK;
+/* Creates the file under a temporary name beside `path` with everything that `scene` says (place, nodata,
+ * band names, wavelengths where bands are spectral). Integer outputs are rounded to nearest and clamped, NaN
+ * is nodata. */
+HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
+                        const HcWriterOptions *options, HcError *err) HC_MUST_CHECK;
 
-/* The next interior lines of the scene, in order; block in host memory. Masked pixels are written as nodata. */
+/* The next interior lines of the scene, in order; block in host memory. Masked pixels are written as nodata.
+ */
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) HC_MUST_CHECK;
 
 /* Completes the file, flushes it, and gives it its name. Fails if lines are missing. */

@@ -184,14 +184,14 @@ HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *i
         lines = lines < step ? step : lines;
     }
     int64_t blocks = (scene->lines + lines - 1) / lines;
-    bool resident = cost.passes > 1 && (double)host_bytes(&cost, info, blocks) <= budget;
+    bool resident = cost.passes > 1 && cost.raw_block > 0 && (double)host_bytes(&cost, info, blocks) <= budget;
     int64_t raw_slots = resident || blocks < stream_slots ? blocks : stream_slots;
     *layout = (HcLayout){.block_lines = (int32_t)lines,
                          .raw_halo = halo,
                          .blocks = blocks,
                          .slots = info->slots,
                          .raw_slots = (int32_t)raw_slots,
-                         .resident = resident || (cost.passes > 1 && blocks <= stream_slots)};
+                         .resident = resident};
     report->passes = cost.passes;
     report->block_lines = layout->block_lines;
     report->blocks = blocks;
@@ -199,7 +199,9 @@ HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *i
     report->resident = layout->resident;
     report->host_bytes = host_bytes(&cost, info, raw_slots);
     report->device_bytes = cost.device + cost.fixed;
-    report->raw_bytes = hc_reader_bytes(hc_source_reader(&chain->stages[0]), scene->lines);
+    report->mapped = cost.raw_block == 0;
+    report->raw_bytes = (uint64_t)scene->lines * (uint64_t)scene->samples * (uint64_t)scene->bands *
+                        hc_type_bytes(scene->type);
     report->pixels = scene->lines * scene->samples;
     return HC_OK;
 }
@@ -215,6 +217,9 @@ HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *se
     }
     HC_TRY(hc_chain_plan(chain, err));
     compute->ops->info(compute, &info);
+    if (info.shared_memory) {
+        (void)hc_reader_map(hc_source_reader(&chain->stages[0]));
+    }
     HC_TRY(hc_layout_make(&layout, chain, &info, settings, report, err));
 done:
     return status;

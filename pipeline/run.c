@@ -104,7 +104,7 @@ static HcStatus read_block(Run *run, int64_t block, HcError *err) {
     halo_of_block(run, block, run->layout.raw_halo, &above, &below);
     int32_t rows = above + lines_of_block(run, block) + below;
     size_t bytes = hc_reader_bytes(reader, rows);
-    if (slot->buffer.bytes < bytes) {
+    if (bytes > slot->buffer.bytes) {
         hc_memory_release(run->compute, &slot->buffer);
         HC_TRY(run->compute->ops->alloc(run->compute, HC_MEMORY_HOST, bytes, &slot->buffer, err));
     }
@@ -361,6 +361,8 @@ static HcStatus drain(Run *run, Slot *slot, HcError *err) {
     run->blocks_freed = run->layout.resident ? 0 : slot->block + 1;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
+    hc_reader_release(hc_source_reader(&run->chain->stages[0]), slot->block * run->layout.block_lines,
+                      lines_of_block(run, slot->block));
     tell_progress(run, slot->block * run->layout.block_lines + lines_of_block(run, slot->block));
     slot->block = -1;
 done:

@@ -1,0 +1,358 @@
+/* Sums of products against wide integers and long double. */
+#include "tests/conformance/rig.h"
+
+#include "cpu/cpu.h"
+
+#include <stdlib.h>
+
+static bool valid_at(const Cube *cube, const HcWindow *w, int64_t line, int64_t sample) {
+    bool inside = w == NULL || (line >= w->line0 && line < w->line0 + w->lines && sample >= w->sample0 &&
+                                sample < w->sample0 + w->samples);
+    return inside && line >= 0 && line < cube->lines && sample >= 0 && sample < cube->samples &&
+           cube->mask[line * cube->samples + sample] != 0;
+}
+
+/* Whether all that the difference looks at is there. */
+static bool whole(const Cube *cube, HcDifference kind, const HcWindow *w, int64_t line, int64_t sample) {
+    switch (kind) {
+    case HC_DIFFERENCE_NONE:
+        return valid_at(cube, w, line, sample);
+    case HC_DIFFERENCE_SHIFT:
+        return valid_at(cube, w, line, sample) && valid_at(cube, w, line, sample + 1);
+    case HC_DIFFERENCE_SHIFT_DIAGONAL:
+        return valid_at(cube, w, line, sample) && valid_at(cube, w, line + 1, sample + 1);
+    default:
+        break;
+    }
+    for (int64_t k = 0; k < 9; k++) {
+        if (!valid_at(cube, w, line - 1 + k / 3, sample - 1 + k % 3)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static long double difference_at(const Cube *cube, HcDifference kind, int64_t line, int64_t sample, int64_t band) {
+    long double x = (long double)cube_at(cube, line, sample, band);
+    if (kind == HC_DIFFERENCE_NONE) {
+        return x;
+    }
+    if (kind == HC_DIFFERENCE_SHIFT) {
+        return x - (long double)cube_at(cube, line, sample + 1, band);
+    }
+    if (kind == HC_DIFFERENCE_SHIFT_DIAGONAL) {
+        return x - (long double)cube_at(cube, line + 1, sample + 1, band);
+    }
+    long double sorted[9];
+    long double sum = 0;
+    for (int k = 0; k < 9; k++) {
+        long double value = (long double)cube_at(cube, line - 1 + k / 3, sample - 1 + k % 3, band);
+        sum += value;
+        int at = k;
+        for (; at > 0 && sorted[at - 1] > value; at--) {
+            sorted[at] = sorted[at - 1];
+        }
+        sorted[at] = value;
+    }
+    return kind == HC_DIFFERENCE_MEAN3X3 ? 9 * x - sum : x - sorted[4];
+}
+
+/* The differences of all pixels that have one: [count][bands]. */
+static long double *all_differences(const Cube *cube, HcDifference kind, const HcWindow *w, int64_t *count) {
+    size_t values = (size_t)cube->lines * (size_t)cube->samples * (size_t)cube->bands;
+    long double *list = malloc(values * sizeof *list);
+    assert_non_null(list);
+    *count = 0;
+    for (int64_t l = 0; l < cube->lines; l++) {
+        for (int64_t s = 0; s < cube->samples; s++) {
+            if (whole(cube, kind, w, l, s)) {
+                for (int64_t b = 0; b < cube->bands; b++) {
+                    list[*count * cube->bands + b] = difference_at(cube, kind, l, s, b);
+                }
+                (*count)++;
+            }
+        }
+    }
+    return list;
+}
+
+/* Sums over the cube in blocks of `size` lines. */
+static HcMoments sum_blocks(Rig *rig, const Cube *cube, HcDifference kind, const HcWindow *w, int64_t limit,
+                            int32_t size) {
+    HcSums *sums = NULL;
+    HcMoments moments = {0};
+    check_ok(rig->ops->sums_open(rig->compute, cube->bands, limit, &sums, &rig->err), rig->err);
+    for (int32_t line = 0; line < cube->lines; line += size) {
+        int32_t lines = line + size <= cube->lines ? size : cube->lines - line;
+        HcBlock in = rig_put_block(rig, cube, line, lines, hc_difference_halo(kind) + size % 2);
+        HcWindow copy = w != NULL ? *w : (HcWindow){0};
+        check_ok(rig->ops->gram(rig->queue, &in, kind, w != NULL ? &copy : NULL, sums, &rig->err), rig->err);
+        copy = (HcWindow){0};
+        if (line == 0 && size < cube->lines) { /* fetching on the way changes nothing */
+            check_ok(rig->ops->sums_fetch(rig->queue, sums, &moments, &rig->err), rig->err);
+            hc_moments_clear(&moments);
+        }
+        rig_empty(rig);
+    }
+    check_ok(rig->ops->sums_fetch(rig->queue, sums, &moments, &rig->err), rig->err);
+    rig->ops->sums_close(sums);
+    return moments;
+}
+
+static void compare_exact(const HcMoments *got, const long double *list, int64_t count, int32_t bands) {
+    size_t n = (size_t)bands;
+    assert_true(got->exact);
+    assert_int_equal(got->count, count);
+    int64_t *row = malloc(n * sizeof *row);
+    HcWide *sum = calloc(n + n * n, sizeof *sum);
+    assert_true(row != NULL && sum != NULL);
+    HcWide *product = sum + n;
+    for (int64_t p = 0; p < count; p++) {
+        for (size_t b = 0; b < n; b++) {
+            row[b] = (int64_t)list[(size_t)p * n + b];
+            sum[b] += row[b];
+        }
+        for (size_t b = 0; b < n; b++) {
+            for (size_t c = 0; c < n; c++) {
+                product[b * n + c] += (HcWide)row[b] * row[c];
+            }
+        }
+    }
+    assert_memory_equal(got->sum, sum, n * sizeof *sum);
+    assert_memory_equal(got->product, product, n * n * sizeof *sum);
+    free(row);
+    free(sum);
+}
+
+/* The ways of the CPU backend that this processor has; others have one. */
+static int ways(HcCpuGram list[2]) {
+    int count = 0;
+    Rig rig;
+    if (strcmp(rig_ops->name, "cpu") != 0) {
+        return 1;
+    }
+    rig_open(&rig, 1);
+    for (int way = HC_CPU_GRAM_FLOAT64; way <= HC_CPU_GRAM_AMX; way++) {
+        if (hc_cpu_gram_force(rig.compute, (HcCpuGram)way)) {
+            list[count++] = (HcCpuGram)way;
+        }
+    }
+    rig_close(&rig);
+    return count;
+}
+
+static void rig_open_way(Rig *rig, int32_t threads, HcCpuGram way) {
+    rig_open(rig, threads);
+    if (strcmp(rig_ops->name, "cpu") == 0) {
+        assert_true(hc_cpu_gram_force(rig->compute, way));
+    }
+}
+
+/* Every way, some numbers of threads and some sizes of blocks against the reference. */
+static void check_exact(const Cube *cube, HcDifference kind, const HcWindow *w, int64_t limit, bool many) {
+    static const int32_t threads[] = {1, 2, 3, 7};
+    HcCpuGram list[2] = {HC_CPU_GRAM_BEST, HC_CPU_GRAM_BEST};
+    int count_ways = ways(list);
+    int64_t count = 0;
+    long double *differences = all_differences(cube, kind, w, &count);
+    for (int way = 0; way < count_ways; way++) {
+        for (int t = 0; t < (many ? 4 : 1); t++) {
+            Rig rig;
+            rig_open_way(&rig, threads[t], list[way]);
+            for (int32_t size = many ? 1 : cube->lines; size <= cube->lines; size += 1 + cube->lines / 2) {
+                HcMoments got = sum_blocks(&rig, cube, kind, w, hc_difference_limit(kind, limit), size);
+                compare_exact(&got, differences, count, cube->bands);
+                hc_moments_clear(&got);
+            }
+            rig_close(&rig);
+        }
+    }
+    free(differences);
+}
+
+void test_gram_exact(void **state) {
+    (void)state;
+    static const int32_t shapes[][3] = {{1, 1, 1}, {1, 40, 6}, {30, 1, 5}, {9, 70, 1}, {21, 67, 19}, {5, 7, 425}};
+    uint64_t seed = 5;
+    for (int shape = 0; shape < 6; shape++) {
+        for (int round = 0; round < 6; round++) {
+            Cube cube = cube_new(shapes[shape][0], shapes[shape][1], shapes[shape][2]);
+            int64_t high = round % 3 == 0 ? 255 : round % 3 == 1 ? 4000 : 65535;
+            cube_fill_integers(&cube, round % 2 == 0 ? 0 : -high, high, &seed);
+            cube_mask(&cube, round == 5 ? MASK_ALL : round > 2 ? MASK_SOME : MASK_NONE, &seed);
+            HcWindow window = {1, 1, 50, 11};
+            HcDifference kind = (HcDifference)(round % 5);
+            bool many = cube.bands < 100;
+            check_exact(&cube, HC_DIFFERENCE_NONE, NULL, high, many);
+            check_exact(&cube, kind, NULL, high, many);
+            check_exact(&cube, kind, &window, high, false);
+            cube_free(&cube);
+        }
+    }
+}
+
+static void fill(Cube *cube, float even, float odd) {
+    int64_t values = (int64_t)cube->lines * cube->samples * cube->bands;
+    for (int64_t i = 0; i < values; i++) {
+        cube->data[i] = (i / cube->bands / 3 + i / cube->bands / cube->samples) % 2 == 0 ? even : odd;
+    }
+}
+
+/* The largest sums: all values at their limits, and enough pixels that narrow sums have to be emptied. */
+void test_gram_extremes(void **state) {
+    (void)state;
+    Cube cube = cube_new(300, 250, 3);
+    fill(&cube, 65535, 65535);
+    check_exact(&cube, HC_DIFFERENCE_NONE, NULL, 65535, false);
+    fill(&cube, 255, 255);
+    check_exact(&cube, HC_DIFFERENCE_NONE, NULL, 255, false);
+    fill(&cube, -32768, -32768);
+    check_exact(&cube, HC_DIFFERENCE_NONE, NULL, 32768, false);
+    fill(&cube, 32767, -32768);
+    check_exact(&cube, HC_DIFFERENCE_NONE, NULL, 32768, false);
+    fill(&cube, -1048576, 1048576);
+    check_exact(&cube, HC_DIFFERENCE_NONE, NULL, 1048576, false);
+    fill(&cube, 0, 65535);
+    check_exact(&cube, HC_DIFFERENCE_MEAN3X3, NULL, 65535, false);
+    fill(&cube, 65536, -65536);
+    check_exact(&cube, HC_DIFFERENCE_MEAN3X3, NULL, 65536, false);
+    cube_free(&cube);
+}
+
+/* A value beyond the limit is noticed, not summed wrongly. */
+void test_gram_broken_promise(void **state) {
+    (void)state;
+    uint64_t seed = 6;
+    static const float beyond[] = {1001, -1001, 3e9F, -1e30F, NAN, INFINITY};
+    HcCpuGram list[2] = {HC_CPU_GRAM_BEST, HC_CPU_GRAM_BEST};
+    int count_ways = ways(list);
+    for (int way = 0; way < count_ways; way++) {
+        for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+            Rig rig;
+            rig_open_way(&rig, 2, list[way]);
+            Cube cube = cube_new(3, 90, 37);
+            cube_fill_integers(&cube, -1000, 1000, &seed);
+            cube.data[rig_random(&seed) % (3 * 90 * 37)] = beyond[i];
+            HcSums *sums = NULL;
+            check_ok(rig.ops->sums_open(rig.compute, 37, 1000, &sums, &rig.err), rig.err);
+            HcBlock in = rig_put_block(&rig, &cube, 0, 3, 0);
+            HcStatus status = rig.ops->gram(rig.queue, &in, HC_DIFFERENCE_NONE, NULL, sums, &rig.err);
+            if (status == HC_OK) {
+                status = rig.ops->wait(rig.queue, &rig.err);
+            }
+            check_fails(status, HC_E_NUMERIC, rig.err);
+            rig.ops->sums_close(sums);
+            cube_free(&cube);
+            rig_close(&rig);
+        }
+    }
+}
+
+/* Two-pass mean and scatter in long double. */
+static void compare_float(const HcMoments *got, const long double *list, int64_t count, int32_t bands) {
+    size_t n = (size_t)bands;
+    assert_false(got->exact);
+    assert_int_equal(got->count, count);
+    if (count == 0) {
+        return;
+    }
+    long double *mean = calloc(n + n * n, sizeof *mean);
+    assert_non_null(mean);
+    long double *scatter = mean + n;
+    for (size_t i = 0; i < (size_t)count * n; i++) {
+        mean[i % n] += list[i] / (long double)count;
+    }
+    for (size_t p = 0; p < (size_t)count; p++) {
+        for (size_t k = 0; k < n * n; k++) {
+            scatter[k] += (list[p * n + k / n] - mean[k / n]) * (list[p * n + k % n] - mean[k % n]);
+        }
+    }
+    for (size_t b = 0; b < n; b++) {
+        double spread = (double)sqrtl(scatter[b * n + b] / (long double)count);
+        check_near(got->mean[b], (double)mean[b], 1e-12 * spread + 1e-15 * (double)fabsl(mean[b]));
+        for (size_t c = 0; c < n; c++) {
+            double size = (double)sqrtl(scatter[b * n + b] * scatter[c * n + c]);
+            check_near(got->scatter[b * n + c], (double)scatter[b * n + c], 1e-12 * size);
+        }
+    }
+    free(mean);
+}
+
+void test_gram_float(void **state) {
+    (void)state;
+    static const int32_t shapes[][3] = {{1, 1, 1},   {1, 40, 6},  {3000, 1, 3}, {9, 700, 2},
+                                        {21, 130, 19}, {3, 1500, 4}, {5, 7, 225}};
+    uint64_t seed = 7;
+    for (int round = 0; round < 21; round++) {
+        const int32_t *shape = shapes[round % 7];
+        HcDifference kind = round < 7 ? HC_DIFFERENCE_NONE : (HcDifference)(round % 5);
+        HcWindow window = {0, 1, 1200, 2000};
+        const HcWindow *w = round % 4 == 3 ? &window : NULL;
+        Cube cube = cube_new(shape[0], shape[1], shape[2]);
+        cube_fill_normal(&cube, round % 2 == 0 ? 0.3 : 30, 2, &seed);
+        cube_mask(&cube, round % 3 == 0 ? MASK_NONE : round == 20 ? MASK_ALL : MASK_SOME, &seed);
+        int64_t count = 0;
+        long double *differences = all_differences(&cube, kind, w, &count);
+        HcMoments first = {0};
+        for (int32_t threads = 1; threads <= 4; threads++) {
+            Rig rig;
+            rig_open(&rig, threads);
+            int32_t size = threads * hc_sums_lines(cube.samples);
+            HcMoments got = sum_blocks(&rig, &cube, kind, w, 0, threads == 4 ? cube.lines : size);
+            size_t n = (size_t)cube.bands;
+            if (threads == 1) {
+                compare_float(&got, differences, count, cube.bands);
+                first = got;
+            } else {
+                assert_memory_equal(got.mean, first.mean, n * sizeof(double));
+                assert_memory_equal(got.scatter, first.scatter, n * n * sizeof(double));
+                hc_moments_clear(&got);
+            }
+            rig_close(&rig);
+        }
+        hc_moments_clear(&first);
+        free(differences);
+        cube_free(&cube);
+    }
+}
+
+/* The quotient of wide integers to about 110 bits, as a sum of two doubles, by other means than the program's:
+ * whole quotient and remainder, each turned into long double. */
+static long double ratio(HcWide numerator, HcWide denominator) {
+    HcWide quotient = numerator / denominator;
+    HcWide rest = numerator % denominator;
+    return (long double)quotient + (long double)rest / (long double)denominator;
+}
+
+void test_covariance(void **state) {
+    (void)state;
+    uint64_t seed = 8;
+    Rig rig;
+    rig_open(&rig, 2);
+    for (int round = 0; round < 4; round++) {
+        HcDifference kind = round % 2 == 0 ? HC_DIFFERENCE_NONE : HC_DIFFERENCE_MEAN3X3;
+        Cube cube = cube_new(12, 30, 9);
+        cube_fill_integers(&cube, 0, round < 2 ? 65535 : 3, &seed);
+        cube_mask(&cube, MASK_SOME, &seed);
+        HcMoments moments = sum_blocks(&rig, &cube, kind, NULL, hc_difference_limit(kind, 65535), 5);
+        double mean[9];
+        double covariance[81];
+        double variance = hc_difference_variance(kind);
+        check_ok(hc_moments_covariance(&moments, variance, "a test", mean, covariance, &rig.err), rig.err);
+        HcWide count = moments.count;
+        for (int k = 0; k < 81; k++) {
+            HcWide top = count * moments.product[k] - moments.sum[k / 9] * moments.sum[k % 9];
+            long double expected = ratio(top, count * (count - 1) * (HcWide)variance);
+            /* half a unit of double, and what long double itself may be off */
+            check_near((double)fabsl((long double)covariance[k] - expected), 0,
+                       (double)fabsl(expected) * 0x1.01p-53);
+            check_same(covariance[k], covariance[k % 9 * 9 + k / 9]);
+        }
+        hc_moments_clear(&moments);
+        cube_free(&cube);
+    }
+    HcMoments one = {.bands = 1, .exact = true, .count = 1};
+    double value;
+    check_fails(hc_moments_covariance(&one, 1, "a pixel", NULL, &value, &rig.err), HC_E_NUMERIC, rig.err);
+    rig_close(&rig);
+}

@@ -1,0 +1,155 @@
+#include "tests/conformance/rig.h"
+
+#include <stdlib.h>
+
+enum { SENTINEL = 64, SENTINEL_BYTE = 0xC3 };
+
+void rig_open(Rig *rig, int32_t threads) {
+    *rig = (Rig){.ops = rig_ops};
+    HcComputeConfig config = {.threads = threads};
+    check_ok(rig->ops->open(&rig->compute, &config, &rig->err), rig->err);
+    check_ok(rig->ops->queue_open(rig->compute, &rig->queue, &rig->err), rig->err);
+}
+
+void rig_empty(Rig *rig) {
+    check_ok(rig->ops->wait(rig->queue, &rig->err), rig->err);
+    for (int i = 0; i < rig->buffers; i++) {
+        rig->ops->release(rig->compute, &rig->buffer[i]);
+    }
+    rig->buffers = 0;
+}
+
+void rig_close(Rig *rig) {
+    rig_empty(rig);
+    rig->ops->queue_close(rig->queue);
+    rig->ops->close(rig->compute);
+}
+
+static void *put(Rig *rig, const void *from, size_t bytes) {
+    unsigned char *image = malloc(bytes + SENTINEL);
+    assert_non_null(image);
+    assert_true(rig->buffers < RIG_BUFFERS);
+    if (from != NULL) {
+        memcpy(image, from, bytes);
+    } else {
+        memset(image, 0xFF, bytes);
+    }
+    memset(image + bytes, SENTINEL_BYTE, SENTINEL);
+    HcBuffer *buffer = &rig->buffer[rig->buffers];
+    check_ok(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, bytes + SENTINEL, buffer, &rig->err), rig->err);
+    rig->buffers++;
+    check_ok(rig->ops->upload(rig->queue, image, buffer->data, bytes + SENTINEL, &rig->err), rig->err);
+    check_ok(rig->ops->wait(rig->queue, &rig->err), rig->err);
+    free(image);
+    return buffer->data;
+}
+
+void *rig_put(Rig *rig, const void *from, size_t bytes) {
+    return put(rig, from, bytes);
+}
+
+void *rig_room(Rig *rig, size_t bytes) {
+    return put(rig, NULL, bytes);
+}
+
+void rig_get(Rig *rig, const void *from, void *to, size_t bytes) {
+    unsigned char *image = malloc(bytes + SENTINEL);
+    assert_non_null(image);
+    check_ok(rig->ops->download(rig->queue, from, image, bytes + SENTINEL, &rig->err), rig->err);
+    check_ok(rig->ops->wait(rig->queue, &rig->err), rig->err);
+    memcpy(to, image, bytes);
+    for (int i = 0; i < SENTINEL; i++) {
+        assert_int_equal(image[bytes + (size_t)i], SENTINEL_BYTE);
+    }
+    free(image);
+}
+
+uint64_t rig_random(uint64_t *seed) {
+    /* splitmix64 */
+    uint64_t z = (*seed += 0x9E3779B97F4A7C15U);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31);
+}
+
+int64_t rig_between(uint64_t *seed, int64_t low, int64_t high) {
+    return low + (int64_t)(rig_random(seed) % (uint64_t)(high - low + 1));
+}
+
+double rig_normal(uint64_t *seed) {
+    double sum = -6;
+    for (int i = 0; i < 12; i++) {
+        sum += (double)(rig_random(seed) >> 11) * 0x1p-53;
+    }
+    return sum;
+}
+
+Cube cube_new(int32_t lines, int32_t samples, int32_t bands) {
+    size_t pixels = (size_t)lines * (size_t)samples;
+    Cube cube = {lines, samples, bands, calloc(pixels * (size_t)bands, sizeof(float)), malloc(pixels)};
+    assert_true(cube.data != NULL && cube.mask != NULL);
+    memset(cube.mask, 1, pixels);
+    return cube;
+}
+
+void cube_free(Cube *cube) {
+    free(cube->data);
+    free(cube->mask);
+    *cube = (Cube){0};
+}
+
+void cube_mask(Cube *cube, Masking masking, uint64_t *seed) {
+    int64_t pixels = (int64_t)cube->lines * cube->samples;
+    for (int64_t p = 0; p < pixels; p++) {
+        cube->mask[p] = masking == MASK_NONE || (masking == MASK_SOME && rig_random(seed) % 8 != 0);
+        if (cube->mask[p] == 0) {
+            memset(cube->data + p * cube->bands, 0, (size_t)cube->bands * sizeof(float));
+        }
+    }
+}
+
+void cube_fill_integers(Cube *cube, int64_t low, int64_t high, uint64_t *seed) {
+    int64_t values = (int64_t)cube->lines * cube->samples * cube->bands;
+    for (int64_t i = 0; i < values; i++) {
+        cube->data[i] = (float)rig_between(seed, low, high);
+    }
+}
+
+void cube_fill_normal(Cube *cube, double mean, double deviation, uint64_t *seed) {
+    int64_t values = (int64_t)cube->lines * cube->samples * cube->bands;
+    for (int64_t i = 0; i < values; i++) {
+        cube->data[i] = (float)(mean * (double)(1 + i % cube->bands) + deviation * rig_normal(seed));
+    }
+}
+
+static HcBlock place(const Cube *cube, int64_t line0, int32_t lines, int32_t halo, int32_t bands) {
+    int64_t below = cube->lines - line0 - lines;
+    return (HcBlock){.line0 = line0,
+                     .lines = lines,
+                     .above = (int32_t)(line0 < halo ? line0 : halo),
+                     .below = (int32_t)(below < halo ? below : halo),
+                     .samples = cube->samples,
+                     .bands = bands};
+}
+
+HcBlock rig_put_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo) {
+    HcBlock block = place(cube, line0, lines, halo, cube->bands);
+    int64_t first = hc_block_first_line(&block) * cube->samples;
+    block.data = rig_put(rig, cube->data + first * cube->bands, hc_block_values(&block) * sizeof(float));
+    block.mask = rig_put(rig, cube->mask + first, hc_block_pixels(&block));
+    return block;
+}
+
+HcBlock rig_room_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo, int32_t bands) {
+    HcBlock block = place(cube, line0, lines, halo, bands);
+    block.data = rig_room(rig, hc_block_values(&block) * sizeof(float));
+    block.mask = rig_room(rig, hc_block_pixels(&block));
+    return block;
+}
+
+Cube rig_get_block(Rig *rig, const HcBlock *block) {
+    Cube cube = cube_new((int32_t)hc_block_rows(block), block->samples, block->bands);
+    rig_get(rig, block->data, cube.data, hc_block_values(block) * sizeof(float));
+    rig_get(rig, block->mask, cube.mask, hc_block_pixels(block));
+    return cube;
+}

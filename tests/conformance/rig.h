@@ -1,0 +1,82 @@
+/* What every conformance case needs: an open backend, memory that is checked, random numbers, a cube. */
+#ifndef HC_TESTS_CONFORMANCE_RIG_H
+#define HC_TESTS_CONFORMANCE_RIG_H
+
+#include "core/compute.h"
+#include "tests/support/check.h"
+
+/* The backend that this run is about. */
+extern const HcComputeOps *rig_ops;
+
+enum { RIG_BUFFERS = 64 };
+
+typedef struct Rig {
+    const HcComputeOps *ops;
+    HcCompute *compute;
+    HcQueue *queue;
+    HcError err;
+    int buffers;
+    HcBuffer buffer[RIG_BUFFERS];
+} Rig;
+
+void rig_open(Rig *rig, int32_t threads);
+void rig_close(Rig *rig);
+/* Frees the device memory, keeps the backend open. */
+void rig_empty(Rig *rig);
+
+/* Device memory with a copy of `bytes` bytes; with a sentinel behind it. */
+void *rig_put(Rig *rig, const void *from, size_t bytes);
+/* Device memory for a result: filled with 0xFF, with a sentinel behind it. */
+void *rig_room(Rig *rig, size_t bytes);
+/* Waits, fetches a result and checks the sentinel. */
+void rig_get(Rig *rig, const void *from, void *to, size_t bytes);
+
+/* Random numbers that are the same everywhere. */
+uint64_t rig_random(uint64_t *seed);
+int64_t rig_between(uint64_t *seed, int64_t low, int64_t high);
+double rig_normal(uint64_t *seed);
+
+/* A whole scene on the host. */
+typedef struct Cube {
+    int32_t lines, samples, bands;
+    float *data;   /* [lines][samples][bands] */
+    uint8_t *mask; /* [lines][samples] */
+} Cube;
+
+typedef enum Masking { MASK_NONE, MASK_SOME, MASK_ALL } Masking;
+
+Cube cube_new(int32_t lines, int32_t samples, int32_t bands);
+void cube_free(Cube *cube);
+/* Masks at random (one in eight), and zeroes what is masked. */
+void cube_mask(Cube *cube, Masking masking, uint64_t *seed);
+void cube_fill_integers(Cube *cube, int64_t low, int64_t high, uint64_t *seed);
+void cube_fill_normal(Cube *cube, double mean, double deviation, uint64_t *seed);
+static inline float cube_at(const Cube *cube, int64_t line, int64_t sample, int64_t band) {
+    return cube->data[(line * cube->samples + sample) * cube->bands + band];
+}
+
+/* The lines [line0, line0 + lines) with up to `halo` more on each side, in device memory. */
+HcBlock rig_put_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo);
+/* Room for an output block over those lines, with `bands` bands. */
+HcBlock rig_room_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo, int32_t bands);
+/* Fetches the rows of a block into host memory made here. */
+Cube rig_get_block(Rig *rig, const HcBlock *block);
+
+/* The cases. */
+void test_decode(void **state);
+void test_decode_extremes(void **state);
+void test_gather(void **state);
+void test_filter(void **state);
+void test_difference(void **state);
+void test_project(void **state);
+void test_gram_exact(void **state);
+void test_gram_extremes(void **state);
+void test_gram_broken_promise(void **state);
+void test_gram_float(void **state);
+void test_covariance(void **state);
+void test_eigh(void **state);
+void test_eigh_refuses(void **state);
+void test_usage(void **state);
+void test_memory(void **state);
+
+#endif
