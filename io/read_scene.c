@@ -439,7 +439,7 @@ static HcStatus take_place(HcReader *reader, GDALDatasetH dataset, HcError *err)
 static HcStatus place_from_header(HcReader *reader, HcError *err) {
     static const char *const keys[] = {"map info", "projection info", "coordinate system string", "x start",
                                        "y start"};
-    static GByte pixel[1];
+    static GByte pixel[16]; /* GDAL refuses a file of one byte */
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcText text = {0};

@@ -158,7 +158,7 @@ static bool holds_type(const HcWritePlan *plan) {
     if (plan->gdal_type == GDT_Unknown) {
         return false;
     }
-    if (wide && (plan->way == HC_WRITE_ENVI || strcmp(plan->format, "GTiff") == 0)) {
+    if (wide && strcmp(plan->format, "GTiff") == 0) {
         return true;
     }
     char **words = CSLTokenizeString2(known != NULL ? known : "", " ", 0);

@@ -121,7 +121,7 @@ static void draw_noise_line(HcImage *image, const Axes *axes, const double *valu
         hc_image_stroke(image, x, y, x + 5, y, 1.5, noise_colour);
     }
     const char *text = "noise = 1";
-    hc_image_text(image, axes->left + 12, (int32_t)y - hc_image_text_height(2) - 6, 2, noise_colour, text);
+    hc_image_text(image, axes->left + 12, (int32_t)y + 8, 2, noise_colour, text);
 }
 
 static void draw_values(HcImage *image, const Axes *axes, const double *values, int32_t count) {

@@ -12,7 +12,8 @@
 typedef struct Params {
     const char *path, *bands, *wavelengths, *percentiles, *scree;
     int32_t colours;
-    int64_t size;
+    int64_t size, enlarge;
+    double gamma;
     bool overwrite;
 } Params;
 
@@ -36,10 +37,14 @@ static const HcOption options[] = {
      .help = "show the bands nearest to these wavelengths [nm]"},
     {.name = "percentiles", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, percentiles), .value = "LOW,HIGH",
      .standard = "2,98", .help = "these percentiles of the shown pixels become black and full colour"},
+    {.name = "gamma", .kind = HC_OPTION_REAL, .offset = offsetof(Params, gamma), .value = "VALUE", .minimum = 0.1,
+     .maximum = 10, .standard = "1", .help = "levels are raised to 1/VALUE after the stretch: above 1 brightens"},
     {.name = "colours", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, colours), .choices = colour_words,
      .standard = "viridis", .help = "colours of a single band"},
     {.name = "size", .kind = HC_OPTION_INT, .offset = offsetof(Params, size), .value = "PIXELS", .minimum = 16,
      .maximum = 16384, .standard = "1024", .help = "longest side of the picture; larger scenes are thinned out"},
+    {.name = "enlarge", .kind = HC_OPTION_INT, .offset = offsetof(Params, enlarge), .value = "TIMES", .minimum = 1,
+     .maximum = 64, .standard = "1", .help = "draw each shown pixel as a square of this many pixels"},
     {.name = "scree", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, scree), .value = "PLOT.png",
      .help = "plot the eigenvalues of the last pca or mnf before this step"},
     {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, overwrite),
@@ -183,33 +188,51 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
     return HC_OK;
 }
 
+/* Levels after gamma. */
+static void fill_gamma(double gamma, uint8_t table[256]) {
+    for (int level = 0; level < 256; level++) {
+        table[level] = (uint8_t)lround(255 * pow(level / 255.0, 1 / gamma));
+    }
+}
+
+static void colour_of(const Params *params, const State *state, const uint8_t *level, size_t pixels, size_t at,
+                      const uint8_t gamma[256], uint8_t colour[4]) {
+    if (state->band_count == 3) {
+        for (size_t c = 0; c < 3; c++) {
+            colour[c] = gamma[level[c * pixels + at]];
+        }
+    } else if (params->colours == 0) {
+        hc_image_viridis(gamma[level[at]], colour);
+    } else {
+        memset(colour, gamma[level[at]], 3);
+    }
+    colour[3] = state->valid[at] ? 255 : 0;
+}
+
 static HcStatus draw_picture(const HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     const State *state = stage->state;
     size_t pixels = (size_t)state->width * (size_t)state->height;
     HcImage image = {0};
+    uint8_t gamma[256];
     uint8_t *level = malloc(pixels * (size_t)state->band_count);
     if (level == NULL) {
         HC_TRY(hc_fail_memory(err, (double)pixels * state->band_count, "a preview"));
     }
-    HC_TRY(hc_image_init(&image, state->width, state->height, err));
+    HC_TRY(hc_image_init(&image, state->width * (int32_t)params->enlarge, state->height * (int32_t)params->enlarge,
+                         err));
     for (int32_t c = 0; c < state->band_count; c++) {
         HC_TRY(hc_image_stretch(state->plane + (size_t)c * pixels, state->valid, pixels, state->percentile[0],
                                 state->percentile[1], level + (size_t)c * pixels, err));
     }
-    for (size_t p = 0; p < pixels; p++) {
-        uint8_t *to = image.pixels + 4 * p;
-        if (state->band_count == 3) {
-            for (size_t c = 0; c < 3; c++) {
-                to[c] = level[c * pixels + p];
-            }
-        } else if (params->colours == 0) {
-            hc_image_viridis(level[p], to);
-        } else {
-            memset(to, level[p], 3);
+    fill_gamma(params->gamma, gamma);
+    for (int32_t y = 0; y < image.height; y++) {
+        for (int32_t x = 0; x < image.width; x++) {
+            size_t from = (size_t)(y / params->enlarge) * (size_t)state->width + (size_t)(x / params->enlarge);
+            colour_of(params, state, level, pixels, from, gamma,
+                      image.pixels + 4 * ((size_t)y * (size_t)image.width + (size_t)x));
         }
-        to[3] = state->valid[p] ? 255 : 0;
     }
     HC_TRY(hc_png_write(params->path, image.width, image.height, image.pixels, overwrites(stage), err));
 done:

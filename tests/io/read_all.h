@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All lines, `step` at a time, as [band][line][sample] in the type of the file and the byte order of this machine;
- * bands[count] of the file. Fresh memory; NULL when the reader failed (see err). mask, if not NULL, gets the user's
- * mask, [line][sample]. */
-static inline char *read_all(HcReader *reader, int32_t step, const int32_t *bands, int32_t count, uint8_t *mask,
-                             HcError *err) {
+/* All lines, `step` at a time, as [band][line][sample] in the type of the file and the byte order of this
+ * machine; bands[count] of the file. Fresh memory; NULL when the reader failed (see err). mask, if not NULL,
+ * gets the user's mask, [line][sample]. */
+static inline char *read_all(HcReader *reader, int32_t step, const int32_t *bands, int32_t count,
+                             uint8_t *mask, HcError *err) {
     const HcScene *scene = hc_reader_scene(reader);
     size_t bytes = hc_type_bytes(scene->type);
     char *all = malloc(bytes * (size_t)count * (size_t)scene->lines * (size_t)scene->samples);

@@ -84,12 +84,14 @@ static void quiet(CPLErr kind, CPLErrorNum number, const char *text) {
     (void)text;
 }
 
-/* The values as GDAL reads them, [band][line][sample] in the type of the scene; NULL when it does not open. */
+/* The values as GDAL reads them, [band][line][sample] in the type of the scene; NULL when it does not open.
+ */
 static char *gdal_values(const char *path, const HcScene *scene) {
     static const GDALDataType codes[HC_TYPE_COUNT] = {
-        [HC_UINT8] = GDT_Byte,   [HC_INT8] = GDT_Byte,    [HC_UINT16] = GDT_UInt16,   [HC_INT16] = GDT_Int16,
-        [HC_UINT32] = GDT_UInt32, [HC_INT32] = GDT_Int32, [HC_UINT64] = GDT_UInt64,   [HC_INT64] = GDT_Int64,
-        [HC_FLOAT32] = GDT_Float32, [HC_FLOAT64] = GDT_Float64};
+        [HC_UINT8] = GDT_Byte,     [HC_INT8] = GDT_Byte,     [HC_UINT16] = GDT_UInt16,
+        [HC_INT16] = GDT_Int16,    [HC_UINT32] = GDT_UInt32, [HC_INT32] = GDT_Int32,
+        [HC_UINT64] = GDT_UInt64,  [HC_INT64] = GDT_Int64,   [HC_FLOAT32] = GDT_Float32,
+        [HC_FLOAT64] = GDT_Float64};
     CPLPushErrorHandler(quiet);
     GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_RASTER, NULL, NULL, NULL);
     char *values = NULL;
@@ -143,7 +145,8 @@ static void check_opened(const char *id, const char *path, bool never_direct) {
     char *theirs = gdal_values(hc_reader_path(reader), scene);
     bool variant = strncmp(id, "variants/", 9) == 0;
     assert_true(theirs != NULL || variant);
-    size_t bytes = (size_t)scene->bands * (size_t)scene->lines * (size_t)scene->samples * hc_type_bytes(scene->type);
+    size_t bytes =
+        (size_t)scene->bands * (size_t)scene->lines * (size_t)scene->samples * hc_type_bytes(scene->type);
     if (theirs != NULL && memcmp(ours, theirs, bytes) != 0) {
         fail_msg("%s (%s): values differ from GDAL's", id, hc_reader_method(reader));
     }
@@ -163,8 +166,8 @@ static void check_refused(size_t which, const char *path) {
     assert_null(reader);
     if (status != refused[which].status || strstr(err.text, refused[which].part) == NULL ||
         strchr(err.text, '\n') != NULL) {
-        fail_msg("%s: status %d instead of %d, '%s' lacks '%s'", refused[which].id, status, refused[which].status,
-                 err.text, refused[which].part);
+        fail_msg("%s: status %d instead of %d, '%s' lacks '%s'", refused[which].id, status,
+                 refused[which].status, err.text, refused[which].part);
     }
 }
 

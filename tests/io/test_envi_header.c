@@ -41,8 +41,10 @@ static void tolerates_real_headers(void **state) {
     HcEnviHeader header;
     HcEnviShape shape;
     HcError err = {0};
-    parse(&header, "\xEF\xBB\xBF" "ENVI \t\r\n; bands = 99\r\nSAMPLES=14\r\n  Lines\t=\t12  \r\nbands   = 10.0\r\n"
-                   "Data_Type = 12\r\nInterleave = BIL\r\na line without a sign\r\n\r\nDescription = {\r\n one = two,\r\n"
+    parse(&header, "\xEF\xBB\xBF"
+                   "ENVI \t\r\n; bands = 99\r\nSAMPLES=14\r\n  Lines\t=\t12  \r\nbands   = 10.0\r\n"
+                   "Data_Type = 12\r\nInterleave = BIL\r\na line without a sign\r\n\r\nDescription = {\r\n "
+                   "one = two,\r\n"
                    " three }  trailing\r\nwavelength units = Nanometers");
     assert_int_equal(hc_envi_shape(&header, &shape, &err), HC_OK);
     assert_int_equal(shape.samples, 14);
@@ -69,15 +71,17 @@ static void knows_every_type(void **state) {
     static const struct {
         int code;
         HcType type;
-    } types[] = {{1, HC_UINT8},    {2, HC_INT16},   {3, HC_INT32},  {4, HC_FLOAT32}, {5, HC_FLOAT64},
+    } types[] = {{1, HC_UINT8},   {2, HC_INT16},   {3, HC_INT32},  {4, HC_FLOAT32}, {5, HC_FLOAT64},
                  {12, HC_UINT16}, {13, HC_UINT32}, {14, HC_INT64}, {15, HC_UINT64}};
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         char text[200];
         HcEnviHeader header;
         HcEnviShape shape;
-        snprintf(text, sizeof text, "ENVI\nsamples = 1\nlines = 1\nbands = 1\ndata type = %d\nbyte order = 1\n"
-                 "header offset = 512\n", types[i].code);
+        snprintf(text, sizeof text,
+                 "ENVI\nsamples = 1\nlines = 1\nbands = 1\ndata type = %d\nbyte order = 1\n"
+                 "header offset = 512\n",
+                 types[i].code);
         parse(&header, text);
         assert_int_equal(hc_envi_shape(&header, &shape, NULL), HC_OK);
         assert_int_equal(shape.type, types[i].type);
@@ -99,7 +103,8 @@ static void refuses_what_would_be_a_guess(void **state) {
     assert_refused("ENVI\nsamples = 1\nlines = 1\nbands = ten\ndata type = 1", "bands = ten in line 4");
     assert_refused("ENVI\nsamples = 1.5\nlines = 1\nbands = 1\ndata type = 1", "samples = 1.5");
     assert_refused("ENVI\nsamples = 3000000000\nlines = 1\nbands = 1\ndata type = 1", "3000000000 is absurd");
-    assert_refused("ENVI\nsamples = 99999999999999999999\nlines = 1\nbands = 1\ndata type = 1", "99999999999999999999");
+    assert_refused("ENVI\nsamples = 99999999999999999999\nlines = 1\nbands = 1\ndata type = 1",
+                   "99999999999999999999");
     assert_refused("ENVI\nsamples = 1\nlines = 1\nbands = 1", "data type");
     assert_refused("ENVI\nsamples = 1\nlines = 1\nbands = 1\ndata type = 99", "data type = 99");
     assert_refused("ENVI\n" SHAPE "interleave = bup", "interleave = bup");
@@ -117,8 +122,9 @@ static void gives_lists(void **state) {
     double *numbers = NULL;
     char **texts = NULL;
     int32_t count = 0;
-    parse(&header, "ENVI\nwavelength = {\n 1e3, 2.5\n -3 ,4E-1,}\nempty = {}\nbroken = {1, x, 3}\nhole = {1,,2}\n"
-                   "spectra names = { soil 1 ,tree {a,\n last one }\nclass lookup = {0,0,0, 255,1,2}\nx = 7\n");
+    parse(&header,
+          "ENVI\nwavelength = {\n 1e3, 2.5\n -3 ,4E-1,}\nempty = {}\nbroken = {1, x, 3}\nhole = {1,,2}\n"
+          "spectra names = { soil 1 ,tree {a,\n last one }\nclass lookup = {0,0,0, 255,1,2}\nx = 7\n");
     assert_int_equal(hc_envi_numbers(&header, "wavelength", &numbers, &count, &err), HC_OK);
     assert_int_equal(count, 4);
     assert_true(numbers[0] == 1000 && numbers[1] == 2.5 && numbers[2] == -3 && numbers[3] == 0.4);
@@ -174,10 +180,12 @@ static void long_values_and_odd_bytes(void **state) {
     free(clean);
 }
 
-/* Every prefix and many changed bytes of a header parse or are refused, without harm (run under a sanitizer). */
+/* Every prefix and many changed bytes of a header parse or are refused, without harm (run under a sanitizer).
+ */
 static void survives_damage(void **state) {
-    static const char whole[] = "ENVI\r\n; c\nsamples = 14\nlines=12\nbands = 10\ndata type = 2\nmap info = {UTM, 1, 1}\n"
-                                "wavelength = {1, 2,\n 3}\nband names = {a, b}\nbbl = {1,0 , 1e0}\n";
+    static const char whole[] =
+        "ENVI\r\n; c\nsamples = 14\nlines=12\nbands = 10\ndata type = 2\nmap info = {UTM, 1, 1}\n"
+        "wavelength = {1, 2,\n 3}\nband names = {a, b}\nbbl = {1,0 , 1e0}\n";
     (void)state;
     char text[sizeof whole];
     unsigned random = 1;
@@ -213,9 +221,9 @@ static void survives_damage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tolerates_real_headers), cmocka_unit_test(knows_every_type),
+        cmocka_unit_test(tolerates_real_headers),        cmocka_unit_test(knows_every_type),
         cmocka_unit_test(refuses_what_would_be_a_guess), cmocka_unit_test(gives_lists),
-        cmocka_unit_test(long_values_and_odd_bytes), cmocka_unit_test(survives_damage),
+        cmocka_unit_test(long_values_and_odd_bytes),     cmocka_unit_test(survives_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

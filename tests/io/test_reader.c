@@ -17,8 +17,8 @@
 #include "read_all.h"
 
 #define SAMPLES 7
-#define LINES 5
-#define BANDS 4
+#define LINES   5
+#define BANDS   4
 
 static char folder[] = "/tmp/hcube-reader-XXXXXX";
 
@@ -73,17 +73,18 @@ static size_t place_of(int interleave, int b, int l, int s, int bands, int lines
 }
 
 /* NAME.img and NAME.hdr; `more` is appended to the header. */
-static void write_envi(const char *name, int bands, int lines, int samples, size_t type, int interleave, bool big,
-                       size_t offset, const char *more) {
+static void write_envi(const char *name, int bands, int lines, int samples, size_t type, int interleave,
+                       bool big, size_t offset, const char *more) {
     char path[256];
-    size_t bytes = hc_type_bytes(types[type].type), all = (size_t)bands * (size_t)lines * (size_t)samples * bytes;
+    size_t bytes = hc_type_bytes(types[type].type),
+           all = (size_t)bands * (size_t)lines * (size_t)samples * bytes;
     unsigned char *data = calloc(offset + all, 1);
     memset(data, 0xA5, offset);
     for (int b = 0; b < bands; b++) {
         for (int l = 0; l < lines; l++) {
             for (int s = 0; s < samples; s++) {
-                put(data + offset + bytes * place_of(interleave, b, l, s, bands, lines, samples), bits_at(b, l, s),
-                    bytes, big);
+                put(data + offset + bytes * place_of(interleave, b, l, s, bands, lines, samples),
+                    bits_at(b, l, s), bytes, big);
             }
         }
     }
@@ -91,10 +92,12 @@ static void write_envi(const char *name, int bands, int lines, int samples, size
     write_file(path, data, offset + all);
     free(data);
     char *header = NULL;
-    assert_true(asprintf(&header,
-                         "ENVI\nsamples = %d\nlines = %d\nbands = %d\nheader offset = %zu\nfile type = ENVI Standard\n"
-                         "data type = %d\ninterleave = %s\nbyte order = %d\n%s",
-                         samples, lines, bands, offset, types[type].code, interleaves[interleave], big, more) > 0);
+    assert_true(
+        asprintf(
+            &header,
+            "ENVI\nsamples = %d\nlines = %d\nbands = %d\nheader offset = %zu\nfile type = ENVI Standard\n"
+            "data type = %d\ninterleave = %s\nbyte order = %d\n%s",
+            samples, lines, bands, offset, types[type].code, interleaves[interleave], big, more) > 0);
     snprintf(path, sizeof path, "%s.hdr", name);
     write_text(path, header);
     free(header);
@@ -119,7 +122,8 @@ static void assert_refused(const char *path, HcStatus want, const char *part, co
     HcError err = {0};
     HcStatus status = hc_reader_open(&reader, path, NULL, &err);
     if (status != want || strstr(err.text, part) == NULL || strstr(err.text, other) == NULL) {
-        fail_msg("%s: status %d instead of %d: '%s' lacks '%s' or '%s'", path, status, want, err.text, part, other);
+        fail_msg("%s: status %d instead of %d: '%s' lacks '%s' or '%s'", path, status, want, err.text, part,
+                 other);
     }
     assert_null(reader);
     assert_null(strchr(err.text, '\n'));
@@ -201,12 +205,13 @@ static void large_requests(void **state) {
 
 static void metadata_of_envi(void **state) {
     (void)state;
-    write_envi(in_folder("meta"), BANDS, LINES, SAMPLES, 3, 0, true, 0,
-               "description = {\n a\tscene\x01,\n caf\xE9 }\nWavelength Units = Micrometers\n"
-               "wavelength = {0.4, 0.5,\n 0.6e0, 2.5}\nfwhm = {0.01, 0.01, 0.02, 0.03}\nbbl = {1, 0.0, 1.0, 0}\n"
-               "band names = {a, b (x),\n c\x7F, d}\ndefault bands = {3, 2, 1}\ndata ignore value = -1.23e34\n"
-               "data gain values = {2, 2, 2, 4}\ndata offset values = {0, 0, 1, 0}\n"
-               "map info = {UTM, 1, 1, 500000, 4000000, 30, 20, 33, North, WGS-84, units=Meters}\n");
+    write_envi(
+        in_folder("meta"), BANDS, LINES, SAMPLES, 3, 0, true, 0,
+        "description = {\n a\tscene\x01,\n caf\xE9 }\nWavelength Units = Micrometers\n"
+        "wavelength = {0.4, 0.5,\n 0.6e0, 2.5}\nfwhm = {0.01, 0.01, 0.02, 0.03}\nbbl = {1, 0.0, 1.0, 0}\n"
+        "band names = {a, b (x),\n c\x7F, d}\ndefault bands = {3, 2, 1}\ndata ignore value = -1.23e34\n"
+        "data gain values = {2, 2, 2, 4}\ndata offset values = {0, 0, 1, 0}\n"
+        "map info = {UTM, 1, 1, 500000, 4000000, 30, 20, 33, North, WGS-84, units=Meters}\n");
     HcReader *reader = open_scene(in_folder("meta.hdr"), NULL);
     const HcScene *scene = hc_reader_scene(reader);
     assert_int_equal(scene->samples, SAMPLES);
@@ -221,7 +226,8 @@ static void metadata_of_envi(void **state) {
     assert_true(scene->has_default_bands && scene->default_bands[0] == 2 && scene->default_bands[2] == 0);
     assert_true(scene->has_nodata && scene->nodata == (double)-1.23e34f);
     assert_true(scene->gain[3] == 4 && scene->offset[2] == 1);
-    assert_true(scene->place.has_transform && scene->place.transform[0] == 500000 && scene->place.transform[5] == -20);
+    assert_true(scene->place.has_transform && scene->place.transform[0] == 500000 &&
+                scene->place.transform[5] == -20);
     assert_non_null(strstr(scene->place.crs, "33"));
     assert_string_equal(scene->description, "a scene , caf\xC3\xA9");
     assert_true(scene->source_band[3] == 3);
@@ -312,7 +318,8 @@ static void finding_files(void **state) {
     /* Two headers: the one that was named counts, also where GDAL would take the other. */
     write_envi(in_folder("f/two"), BANDS, LINES, SAMPLES, 5, 2, true, 0, "");
     assert_int_equal(rename(in_folder("f/two.hdr"), in_folder("f/two.img.hdr")), 0);
-    write_text(in_folder("f/two.hdr"), "ENVI\nsamples = 4\nlines = 7\nbands = 5\ndata type = 12\ninterleave = bsq\n");
+    write_text(in_folder("f/two.hdr"),
+               "ENVI\nsamples = 4\nlines = 7\nbands = 5\ndata type = 12\ninterleave = bsq\n");
     HcReader *reader = open_scene(in_folder("f/two.img.hdr"), NULL);
     assert_values(reader, 3, all, BANDS);
     hc_reader_close(reader);
@@ -325,7 +332,8 @@ static void finding_files(void **state) {
     write_plain("f/long", more);
     free(more);
     reader = open_scene(in_folder("f/long.img"), NULL);
-    assert_true(hc_reader_scene(reader)->place.has_transform && hc_reader_scene(reader)->place.transform[1] == 30);
+    assert_true(hc_reader_scene(reader)->place.has_transform &&
+                hc_reader_scene(reader)->place.transform[1] == 30);
     assert_values(reader, 3, all, BANDS);
     hc_reader_close(reader);
 }
@@ -346,7 +354,8 @@ static void refusals(void **state) {
     assert_refused(in_folder("short.img"), HC_E_INPUT, "short.img", "need 280 bytes, the file holds 279");
     write_envi(in_folder("int64"), BANDS, LINES, SAMPLES, 7, 0, false, 100, "");
     assert_int_equal(truncate(in_folder("int64.img"), 1000), 0);
-    assert_refused(in_folder("int64.hdr"), HC_E_INPUT, "int64.img", "1120 bytes behind an offset of 100, the file");
+    assert_refused(in_folder("int64.hdr"), HC_E_INPUT, "int64.img",
+                   "1120 bytes behind an offset of 100, the file");
     write_plain("twice", "bands = 5\n");
     assert_refused(in_folder("twice.hdr"), HC_E_INPUT, "twice.hdr", "bands is both 4");
     write_plain("frames", "minor frame offsets = {0, 4}\n");
@@ -383,8 +392,8 @@ static void reading_past_the_end(void **state) {
 }
 
 /* A raster of one type made by GDAL: values bits_at cut to the type. */
-static GDALDatasetH make_raster(const char *driver, const char *path, int bands, GDALDataType code, size_t type,
-                                const char *const *options) {
+static GDALDatasetH make_raster(const char *driver, const char *path, int bands, GDALDataType code,
+                                size_t type, const char *const *options) {
     GDALDatasetH dataset = GDALCreate(GDALGetDriverByName(driver), path, SAMPLES, LINES, bands, code,
                                       (CSLConstList)(uintptr_t)options);
     assert_non_null(dataset);
@@ -395,8 +404,8 @@ static GDALDatasetH make_raster(const char *driver, const char *path, int bands,
             for (int s = 0; s < SAMPLES; s++) {
                 put(row + (size_t)s * bytes, bits_at(b, l, s), bytes, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
             }
-            assert_int_equal(GDALRasterIO(GDALGetRasterBand(dataset, b + 1), GF_Write, 0, l, SAMPLES, 1, row, SAMPLES, 1,
-                                          code, 0, 0),
+            assert_int_equal(GDALRasterIO(GDALGetRasterBand(dataset, b + 1), GF_Write, 0, l, SAMPLES, 1, row,
+                                          SAMPLES, 1, code, 0, 0),
                              CE_None);
         }
     }
@@ -412,8 +421,8 @@ static void geotiff(void **state) {
     (void)state;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         for (size_t t = 0; t < 2; t++) {
-            GDALDatasetH made = make_raster("GTiff", in_folder("a.tif"), BANDS, t == 0 ? GDT_UInt16 : GDT_Float64,
-                                            t == 0 ? 5 : 4, ways[w]);
+            GDALDatasetH made = make_raster("GTiff", in_folder("a.tif"), BANDS,
+                                            t == 0 ? GDT_UInt16 : GDT_Float64, t == 0 ? 5 : 4, ways[w]);
             GDALClose(made);
             HcReader *reader = open_scene(in_folder("a.tif"), NULL);
             assert_values(reader, 2, all, BANDS);
@@ -459,7 +468,8 @@ static void metadata_of_geotiff(void **state) {
     /* GDAL's own words, and lists of the dataset as copies of ENVI files carry them. */
     made = make_raster("GTiff", in_folder("i.tif"), BANDS, GDT_Int16, 1, NULL);
     for (int b = 1; b <= BANDS; b++) {
-        GDALSetMetadataItem(GDALGetRasterBand(made, b), "CENTRAL_WAVELENGTH_UM", CPLSPrintf("%g", b * 0.5), "IMAGERY");
+        GDALSetMetadataItem(GDALGetRasterBand(made, b), "CENTRAL_WAVELENGTH_UM", CPLSPrintf("%g", b * 0.5),
+                            "IMAGERY");
     }
     GDALClose(made);
     reader = open_scene(in_folder("i.tif"), NULL);
@@ -535,9 +545,18 @@ static void containers(void **state) {
     if (GDALGetDriverByName("GPKG") == NULL) {
         skip();
     }
-    GDALClose(make_raster("GPKG", in_folder("c.gpkg"), 1, GDT_Byte, 0, one));
-    GDALClose(make_raster("GPKG", in_folder("c.gpkg"), 1, GDT_Byte, 0, two));
-    assert_refused(in_folder("c.gpkg"), HC_E_INPUT, "c.gpkg: holds 2 rasters, open one of them: GPKG:", ":two");
+    GDALDatasetH made = make_raster("MEM", "", 1, GDT_Byte, 0, NULL);
+    double transform[6] = {10, 2, 0, 20, 0, -2};
+    GDALSetGeoTransform(made, transform);
+    for (int i = 0; i < 2; i++) {
+        GDALDatasetH copy = GDALCreateCopy(GDALGetDriverByName("GPKG"), in_folder("c.gpkg"), made, FALSE,
+                                           (CSLConstList)(uintptr_t)(i == 0 ? one : two), NULL, NULL);
+        assert_non_null(copy);
+        GDALClose(copy);
+    }
+    GDALClose(made);
+    assert_refused(in_folder("c.gpkg"), HC_E_INPUT,
+                   "c.gpkg: holds 2 rasters, open one of them: GPKG:", ":two");
     char path[300];
     snprintf(path, sizeof path, "GPKG:%s:two", in_folder("c.gpkg"));
     hc_reader_close(open_scene(path, NULL));
@@ -556,8 +575,8 @@ static void masks(void **state) {
     GDALDatasetH made =
         GDALCreate(GDALGetDriverByName("GTiff"), in_folder("mask.tif"), SAMPLES, LINES, 1, GDT_Float32, NULL);
     GDALSetRasterNoDataValue(GDALGetRasterBand(made, 1), -9);
-    assert_int_equal(GDALRasterIO(GDALGetRasterBand(made, 1), GF_Write, 0, 0, SAMPLES, LINES, values, SAMPLES, LINES,
-                                  GDT_Float32, 0, 0),
+    assert_int_equal(GDALRasterIO(GDALGetRasterBand(made, 1), GF_Write, 0, 0, SAMPLES, LINES, values, SAMPLES,
+                                  LINES, GDT_Float32, 0, 0),
                      CE_None);
     GDALClose(made);
     static const int32_t all[BANDS] = {0, 1, 2, 3};
@@ -613,10 +632,12 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout),        cmocka_unit_test(large_requests),       cmocka_unit_test(metadata_of_envi),
-        cmocka_unit_test(wavelength_units),    cmocka_unit_test(finding_files),        cmocka_unit_test(refusals),
-        cmocka_unit_test(reading_past_the_end), cmocka_unit_test(geotiff),             cmocka_unit_test(metadata_of_geotiff),
-        cmocka_unit_test(other_files),         cmocka_unit_test(containers),           cmocka_unit_test(masks),
+        cmocka_unit_test(every_layout),         cmocka_unit_test(large_requests),
+        cmocka_unit_test(metadata_of_envi),     cmocka_unit_test(wavelength_units),
+        cmocka_unit_test(finding_files),        cmocka_unit_test(refusals),
+        cmocka_unit_test(reading_past_the_end), cmocka_unit_test(geotiff),
+        cmocka_unit_test(metadata_of_geotiff),  cmocka_unit_test(other_files),
+        cmocka_unit_test(containers),           cmocka_unit_test(masks),
         cmocka_unit_test(band_choice),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

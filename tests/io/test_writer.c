@@ -1,0 +1,332 @@
+/* The writer: what it writes comes back through GDAL, in every type, interleave and format. */
+#include "write_fixture.h"
+
+#include <ogr_srs_api.h>
+
+static const char *const interleaves[] = {"bsq", "bil", "bip"};
+
+static void envi_types_and_interleaves(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(37, 29, 5);
+    HcError err = {0};
+    for (int t = 0; t < HC_TYPE_COUNT; t++) {
+        for (int i = 0; i < 3; i++) {
+            HcWriterOptions options = {
+                .has_type = true, .type = (HcType)t, .interleave = interleaves[i], .overwrite = true};
+            bool wide = t == HC_INT64 || t == HC_UINT64; /* by the version of GDAL */
+            if (t == HC_INT8 || (wide && hc_writer_check(in_folder("a.img"), &scene, &options, NULL) != HC_OK)) {
+                check_fails(write_scene(in_folder("a.img"), &scene, &options, &err), HC_E_UNSUPPORTED, err);
+                continue;
+            }
+            check_ok(write_scene(in_folder("a.img"), &scene, &options, &err), err);
+            check_values(in_folder("a.img"), &scene, (HcType)t);
+        }
+    }
+    assert_int_equal(folder_entries(folder), 2);
+}
+
+static void tiff_types(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(37, 29, 5);
+    HcError err = {0};
+    static const char *const compressions[] = {"none", "deflate", "zstd", "lzw"};
+    for (int t = 0; t < HC_TYPE_COUNT; t++) {
+        for (int c = 0; c < 4 && t != HC_INT8; c++) {
+            HcWriterOptions options = {.has_type = true,
+                                       .type = (HcType)t,
+                                       .interleave = c % 2 == 0 ? "bsq" : "bip",
+                                       .compress = compressions[c],
+                                       .overwrite = true};
+            check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
+            check_values(in_folder("a.tif"), &scene, (HcType)t);
+        }
+    }
+    assert_int_equal(folder_entries(folder), 1);
+}
+
+/* Several rows and columns of tiles, none of which ends where the scene does. */
+static void tiff_many_tiles(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(1087, 614, 3);
+    HcError err = {0};
+    check_ok(write_scene(in_folder("a.tif"), &scene, NULL, &err), err);
+    check_values(in_folder("a.tif"), &scene, HC_FLOAT32);
+    static const char *const strips[] = {"TILED=NO", "BLOCKYSIZE=5", "COMPRESS=LZW", NULL};
+    HcWriterOptions options = {.creation_options = strips, .interleave = "bsq"};
+    check_ok(write_scene(in_folder("b.tif"), &scene, &options, &err), err);
+    check_values(in_folder("b.tif"), &scene, HC_FLOAT32);
+}
+
+static void envi_large(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(611, 1043, 4); /* more than one stage */
+    HcError err = {0};
+    for (int i = 0; i < 3; i++) {
+        HcWriterOptions options = {.interleave = interleaves[i], .overwrite = true};
+        check_ok(write_scene(in_folder("a.dat"), &scene, &options, &err), err);
+        check_values(in_folder("a.dat"), &scene, HC_FLOAT32);
+    }
+}
+
+static void one_pixel(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(1, 1, 1);
+    HcError err = {0};
+    static const char *const names[] = {"a.img", "b.tif", "c.tif"};
+    static const char *const formats[] = {"ENVI", "GTiff", "COG"};
+    for (int i = 0; i < 3; i++) {
+        HcWriterOptions options = {.format = formats[i]};
+        check_ok(write_scene(in_folder(names[i]), &scene, &options, &err), err);
+        check_values(in_folder(names[i]), &scene, HC_FLOAT32);
+    }
+}
+
+static void other_formats(void **state) {
+    (void)state;
+    static const struct {
+        const char *format, *name;
+        HcType type;
+        int32_t bands;
+    } cases[] = {
+        {"COG", "a.tif", HC_FLOAT32, 5}, {"COG", "b.tif", HC_UINT16, 2},  {"COG", "c.tif", HC_INT64, 1},
+        {"PNG", "d.png", HC_UINT8, 3},   {"PNG", "e.png", HC_UINT16, 1},  {"HFA", "f.img", HC_FLOAT32, 4},
+        {"ERS", "g.ers", HC_FLOAT32, 2}, {"PDS4", "h.xml", HC_INT16, 3},  {"RST", "i.rst", HC_FLOAT32, 1},
+        {"ISIS3", "k.cub", HC_INT16, 2}, {"VICAR", "l.vic", HC_INT16, 2},
+    };
+    HcScene scene = plain_scene(60, 70, 1);
+    HcError err = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        HcWriterOptions options = {.format = cases[i].format, .has_type = true, .type = cases[i].type};
+        if (GDALGetDriverByName(cases[i].format) == NULL) {
+            continue;
+        }
+        scene.bands = cases[i].bands;
+        check_ok(write_scene(in_folder(cases[i].name), &scene, &options, &err), err);
+        check_values(in_folder(cases[i].name), &scene, cases[i].type);
+    }
+}
+
+/* ---- what a scene says ---- */
+
+static HcScene rich_scene(void) {
+    HcScene scene = plain_scene(12, 14, 4);
+    HcError err = {0};
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    char *wkt = NULL;
+    assert_int_equal(OSRImportFromEPSG(crs, 32611), OGRERR_NONE);
+    OSRExportToWkt(crs, &wkt);
+    scene.place.crs = strdup(wkt);
+    CPLFree(wkt);
+    OSRDestroySpatialReference(crs);
+    scene.place.has_transform = true;
+    static const double transform[6] = {500000.25, 15.5, 0, 4100000.75, 0, -15.5};
+    memcpy(scene.place.transform, transform, sizeof transform);
+    scene.meaning = HC_SPECTRAL;
+    scene.wavelength = malloc(4 * sizeof(double));
+    scene.fwhm = malloc(4 * sizeof(double));
+    scene.gain = malloc(4 * sizeof(double));
+    scene.offset = malloc(4 * sizeof(double));
+    scene.bad = calloc(4, 1);
+    scene.bad[2] = 1;
+    for (int b = 0; b < 4; b++) {
+        scene.wavelength[b] = 400.1 + 10.05 * b;
+        scene.fwhm[b] = 9.7 + b / 3.0;
+        scene.gain[b] = 0.0001 * (b + 1);
+        scene.offset[b] = -0.5 * b;
+        check_ok(hc_scene_name_band(&scene, b, &err, "channel %d (eigenvalue %.1f)", b + 1, 153.25 / (b + 1)), err);
+    }
+    scene.has_nodata = true;
+    scene.nodata = -9999;
+    scene.has_default_bands = true;
+    scene.default_bands[0] = 3;
+    scene.default_bands[1] = 1;
+    scene.default_bands[2] = 0;
+    scene.description = strdup("a scene");
+    return scene;
+}
+
+static void check_place(GDALDatasetH dataset, const HcScene *scene) {
+    double transform[6];
+    assert_int_equal(GDALGetGeoTransform(dataset, transform), CE_None);
+    for (int i = 0; i < 6; i++) {
+        check_near(transform[i], scene->place.transform[i], 1e-8);
+    }
+    OGRSpatialReferenceH crs = GDALGetSpatialRef(dataset);
+    assert_non_null(crs);
+    int north = 0;
+    assert_int_equal(OSRGetUTMZone(crs, &north), 11);
+    assert_true(north);
+}
+
+static void check_band_facts(GDALDatasetH dataset, const HcScene *scene, bool has_fwhm) {
+    for (int32_t b = 0; b < scene->bands; b++) {
+        GDALRasterBandH band = GDALGetRasterBand(dataset, b + 1);
+        const char *wavelength = GDALGetMetadataItem(band, "wavelength", NULL);
+        assert_non_null(wavelength);
+        check_same(CPLAtof(wavelength), scene->wavelength[b]);
+        if (has_fwhm) {
+            check_same(CPLAtof(GDALGetMetadataItem(band, "fwhm", NULL)), scene->fwhm[b]);
+            check_near(CPLAtof(GDALGetMetadataItem(band, "CENTRAL_WAVELENGTH_UM", "IMAGERY")),
+                       scene->wavelength[b] / 1000, 1e-15);
+            check_near(CPLAtof(GDALGetMetadataItem(band, "FWHM_UM", "IMAGERY")), scene->fwhm[b] / 1000, 1e-15);
+            assert_string_equal(GDALGetMetadataItem(band, "wavelength_units", NULL), "nm");
+        }
+        assert_non_null(strstr(GDALGetDescription(band), scene->band_name[b]));
+        check_same(GDALGetRasterScale(band, NULL), scene->gain[b]);
+        check_same(GDALGetRasterOffset(band, NULL), scene->offset[b]);
+        check_same(nodata_of(band), -9999);
+    }
+}
+
+static void tiff_says_all(void **state) {
+    (void)state;
+    HcScene scene = rich_scene();
+    HcError err = {0};
+    for (int cog = 0; cog < 2; cog++) {
+        HcWriterOptions options = {.format = cog ? "COG" : "GTiff", .overwrite = true};
+        check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
+        assert_int_equal(folder_entries(folder), 1); /* all within the file */
+        check_values(in_folder("a.tif"), &scene, HC_FLOAT32);
+        GDALDatasetH dataset = GDALOpen(in_folder("a.tif"), GA_ReadOnly);
+        check_place(dataset, &scene);
+        check_band_facts(dataset, &scene, true);
+        assert_string_equal(GDALGetMetadataItem(dataset, "TIFFTAG_IMAGEDESCRIPTION", NULL), "a scene");
+        assert_string_equal(GDALGetMetadataItem(GDALGetRasterBand(dataset, 3), "bbl", NULL), "0");
+        assert_int_equal(GDALGetRasterColorInterpretation(GDALGetRasterBand(dataset, 4)), GCI_RedBand);
+        GDALClose(dataset);
+    }
+    hc_scene_clear(&scene);
+}
+
+static void envi_says_all(void **state) {
+    (void)state;
+    HcScene scene = rich_scene();
+    HcError err = {0};
+    check_ok(write_scene(in_folder("a.hdr"), &scene, NULL, &err), err);
+    check_values(in_folder("a.img"), &scene, HC_FLOAT32);
+    GDALDatasetH dataset = GDALOpen(in_folder("a.img"), GA_ReadOnly);
+    check_place(dataset, &scene);
+    check_band_facts(dataset, &scene, false);
+    assert_string_equal(GDALGetMetadataItem(dataset, "wavelength_units", "ENVI"), "Nanometers");
+    assert_string_equal(GDALGetMetadataItem(dataset, "default_bands", "ENVI"), "{4, 2, 1}");
+    assert_string_equal(GDALGetMetadataItem(dataset, "description", "ENVI"), "{a scene}");
+    assert_non_null(strstr(GDALGetMetadataItem(dataset, "bbl", "ENVI"), "1, 1, 0, 1"));
+    assert_non_null(strstr(GDALGetMetadataItem(dataset, "fwhm", "ENVI"), "9.7"));
+    GDALClose(dataset);
+    assert_int_equal(folder_entries(folder), 2);
+    hc_scene_clear(&scene);
+}
+
+/* Components have no wavelengths, whatever is left in the scene. */
+static void only_spectra_have_wavelengths(void **state) {
+    (void)state;
+    HcScene scene = rich_scene();
+    HcError err = {0};
+    scene.meaning = HC_COMPONENT;
+    static const char *const names[] = {"a.img", "b.tif"};
+    for (int i = 0; i < 2; i++) {
+        check_ok(write_scene(in_folder(names[i]), &scene, NULL, &err), err);
+        GDALDatasetH dataset = GDALOpen(in_folder(names[i]), GA_ReadOnly);
+        assert_null(GDALGetMetadataItem(GDALGetRasterBand(dataset, 1), "wavelength", NULL));
+        assert_string_equal(GDALGetDescription(GDALGetRasterBand(dataset, 1)), scene.band_name[0]);
+        assert_true(isnan(nodata_of(GDALGetRasterBand(dataset, 1)))); /* the scene's is of its spectra */
+        GDALClose(dataset);
+    }
+    hc_scene_clear(&scene);
+}
+
+/* Rotated grids have words in an ENVI header, sheared ones need a sidecar. */
+static void envi_turned_grids(void **state) {
+    (void)state;
+    static const double turns[2][6] = {{500000, 20, 22, 4000000, 22, -20}, {500000, 20, 3, 4000000, 22, -20}};
+    HcScene scene = rich_scene();
+    HcError err = {0};
+    HcWriterOptions options = {.overwrite = true};
+    for (int i = 0; i < 2; i++) {
+        memcpy(scene.place.transform, turns[i], sizeof turns[i]);
+        check_ok(write_scene(in_folder("a.img"), &scene, &options, &err), err);
+        assert_int_equal(folder_entries(folder), 2 + i);
+        GDALDatasetH dataset = GDALOpen(in_folder("a.img"), GA_ReadOnly);
+        check_place(dataset, &scene);
+        GDALClose(dataset);
+    }
+    hc_scene_clear(&scene);
+}
+
+static void envi_names_with_commas(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(3, 4, 2);
+    HcError err = {0};
+    check_ok(hc_scene_name_band(&scene, 0, &err, "a, b {c}\nd"), err);
+    check_ok(write_scene(in_folder("plain"), &scene, NULL, &err), err);
+    GDALDatasetH dataset = GDALOpen(in_folder("plain"), GA_ReadOnly);
+    assert_non_null(dataset);
+    assert_string_equal(GDALGetDescription(GDALGetRasterBand(dataset, 1)), "a; b (c) d");
+    assert_string_equal(GDALGetDescription(GDALGetRasterBand(dataset, 2)), "Band 2");
+    GDALClose(dataset);
+    assert_true(file_exists(in_folder("plain.hdr")));
+    hc_scene_clear(&scene);
+}
+
+static double nodata_for(const HcScene *scene, HcWriterOptions options) {
+    HcError err = {0};
+    HcWriter *writer = NULL;
+    check_ok(hc_writer_open(&writer, in_folder("n.img"), scene, &options, &err), err);
+    double nodata = hc_writer_nodata(writer);
+    assert_string_equal(hc_writer_format(writer), "ENVI");
+    assert_string_equal(hc_writer_path(writer), in_folder("n.img"));
+    hc_writer_close(writer);
+    return nodata;
+}
+
+static void nodata_rule(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(3, 4, 2);
+    assert_true(isnan(nodata_for(&scene, (HcWriterOptions){0})));
+    check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_UINT16}), 0);
+    check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_INT16}), -32768);
+    check_same(nodata_for(&scene, (HcWriterOptions){.has_nodata = true, .nodata = 7}), 7);
+    scene.has_nodata = true;
+    scene.nodata = -9999;
+    assert_true(isnan(nodata_for(&scene, (HcWriterOptions){0})));
+    scene.meaning = HC_SPECTRAL;
+    check_same(nodata_for(&scene, (HcWriterOptions){0}), -9999);
+    check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_UINT16}), 0);
+    assert_int_equal(folder_entries(folder), 0);
+}
+
+static void interleave_by_ending(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(3, 4, 2);
+    HcError err = {0};
+    static const char *const names[] = {"a.bsq", "b.bil", "c.bip"};
+    static const char *const words[] = {"BAND", "LINE", "PIXEL"};
+    for (int i = 0; i < 3; i++) {
+        check_ok(write_scene(in_folder(names[i]), &scene, NULL, &err), err);
+        check_values(in_folder(names[i]), &scene, HC_FLOAT32);
+        GDALDatasetH dataset = GDALOpen(in_folder(names[i]), GA_ReadOnly);
+        assert_string_equal(GDALGetMetadataItem(dataset, "INTERLEAVE", "IMAGE_STRUCTURE"), words[i]);
+        GDALClose(dataset);
+    }
+}
+
+#define in_own_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        in_own_folder(envi_types_and_interleaves),
+        in_own_folder(tiff_types),
+        in_own_folder(tiff_many_tiles),
+        in_own_folder(envi_large),
+        in_own_folder(one_pixel),
+        in_own_folder(other_formats),
+        in_own_folder(tiff_says_all),
+        in_own_folder(envi_says_all),
+        in_own_folder(only_spectra_have_wavelengths),
+        in_own_folder(envi_turned_grids),
+        in_own_folder(envi_names_with_commas),
+        in_own_folder(nodata_rule),
+        in_own_folder(interleave_by_ending),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

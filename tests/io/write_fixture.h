@@ -1,0 +1,206 @@
+/* For the tests of what io/ writes: a fresh folder, a small awkward scene, and reading back through GDAL. */
+#ifndef HC_TESTS_WRITE_FIXTURE_H
+#define HC_TESTS_WRITE_FIXTURE_H
+
+#include "io/writer.h"
+#include "support/check.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <dirent.h>
+#include <gdal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[256];
+
+/* A path in the folder; one of a few buffers, so that a call may have several. */
+static inline const char *in_folder(const char *name) {
+    static char paths[8][512];
+    static int next;
+    next = (next + 1) % 8;
+    snprintf(paths[next], sizeof paths[next], "%s/%s", folder, name);
+    return paths[next];
+}
+
+static inline int folder_entries(const char *path) {
+    int count = 0;
+    DIR *handle = opendir(path);
+    assert_non_null(handle);
+    for (struct dirent *entry = readdir(handle); entry != NULL; entry = readdir(handle)) {
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    }
+    closedir(handle);
+    return count;
+}
+
+static inline int make_folder(void **state) {
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    GDALAllRegister();
+    snprintf(folder, sizeof folder, "%s/hcube-write-XXXXXX", base != NULL ? base : "/tmp");
+    return mkdtemp(folder) == NULL;
+}
+
+/* Files only: a directory in it is a leftover, and then the removal fails and with it the test. */
+static inline int remove_folder(void **state) {
+    (void)state;
+    DIR *handle = opendir(folder);
+    for (struct dirent *entry = readdir(handle); entry != NULL; entry = readdir(handle)) {
+        unlink(in_folder(entry->d_name));
+    }
+    closedir(handle);
+    return rmdir(folder);
+}
+
+static inline void put_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline bool file_is(const char *path, const char *text) {
+    char data[256];
+    FILE *file = fopen(path, "rb");
+    size_t got = file != NULL ? fread(data, 1, sizeof data, file) : 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return file != NULL && got == strlen(text) && memcmp(data, text, got) == 0;
+}
+
+static inline bool file_exists(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0;
+}
+
+/* ---- the scene ---- */
+
+static inline HcScene plain_scene(int64_t lines, int64_t samples, int32_t bands) {
+    return (HcScene){.lines = lines, .samples = samples, .bands = bands, .meaning = HC_OTHER};
+}
+
+/* Fractions, exact halves, both signs, some beyond the small integers. */
+static inline float value_of(int64_t line, int64_t sample, int32_t band) {
+    int64_t mixed = (line * 7919 + sample * 104729 + band * 1299709) % 4001;
+    float value = (float)(mixed - 2000) * 0.25f;
+    return mixed % 97 == 0 ? value * 1e7f : value;
+}
+
+static inline bool is_masked(int64_t line, int64_t sample) {
+    return (line * 7 + sample * 3) % 11 == 0;
+}
+
+static inline bool is_nan_value(int64_t line, int64_t sample, int32_t band) {
+    return (line * 5 + sample * 13 + band) % 89 == 0;
+}
+
+/* Writes the lines from first to end in blocks of uneven height with a halo of rubbish; stops at a failure. */
+static inline HcStatus write_lines(HcWriter *writer, const HcScene *scene, int64_t first, int64_t end, HcError *err) {
+    static const int32_t heights[] = {1, 7, 3, 16, 2};
+    HcStatus status = HC_OK;
+    size_t line_values = (size_t)scene->samples * (size_t)scene->bands;
+    float *data = malloc(18 * line_values * sizeof *data);
+    uint8_t *mask = malloc(18 * (size_t)scene->samples);
+    for (int turn = 0; first < end && status == HC_OK; turn++) {
+        int32_t lines = heights[turn % 5] < end - first ? heights[turn % 5] : (int32_t)(end - first);
+        HcBlock block = {.data = data, .mask = mask, .line0 = first, .lines = lines, .above = 1, .below = turn % 2,
+                         .samples = (int32_t)scene->samples, .bands = scene->bands};
+        memset(data, 0x77, 18 * line_values * sizeof *data);
+        memset(mask, 1, 18 * (size_t)scene->samples);
+        for (int64_t l = 0; l < lines; l++) {
+            for (int64_t s = 0; s < scene->samples; s++) {
+                int64_t pixel = (l + 1) * scene->samples + s;
+                mask[pixel] = !is_masked(first + l, s);
+                for (int32_t b = 0; b < scene->bands; b++) {
+                    float value = is_nan_value(first + l, s, b) ? NAN : value_of(first + l, s, b);
+                    data[pixel * scene->bands + b] = mask[pixel] ? value : 0;
+                }
+            }
+        }
+        status = hc_writer_write(writer, &block, err);
+        first += lines;
+    }
+    free(data);
+    free(mask);
+    return status;
+}
+
+static inline HcStatus write_scene(const char *path, const HcScene *scene, const HcWriterOptions *options,
+                                   HcError *err) {
+    HcWriter *writer = NULL;
+    HcStatus status = hc_writer_open(&writer, path, scene, options, err);
+    if (status == HC_OK) {
+        status = write_lines(writer, scene, 0, scene->lines, err);
+    }
+    if (status == HC_OK) {
+        status = hc_writer_finish(writer, err);
+    }
+    hc_writer_close(writer);
+    return status;
+}
+
+/* What a value should be in the file, by the words of the contract. */
+static inline double expected_value(float value, HcType type) {
+    static const double low[] = {0, -128, 0, -32768, 0, -2147483648.0, 0, -0x1p63};
+    static const double high[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0, 0x1p64, 0x1p63};
+    if (type == HC_FLOAT32 || type == HC_FLOAT64) {
+        return (double)value;
+    }
+    return fmin(fmax(rint((double)value), low[type]), high[type]);
+}
+
+static inline double read_value(GDALRasterBandH band, int64_t line, int64_t sample) {
+    double value = 0;
+    assert_int_equal(GDALRasterIO(band, GF_Read, (int)sample, (int)line, 1, 1, &value, 1, 1, GDT_Float64, 0, 0),
+                     CE_None);
+    return value;
+}
+
+static inline double nodata_of(GDALRasterBandH band) {
+    int has = 0;
+    double nodata;
+    if (GDALGetRasterDataType(band) == GDT_Int64) {
+        nodata = (double)GDALGetRasterNoDataValueAsInt64(band, &has);
+    } else if (GDALGetRasterDataType(band) == GDT_UInt64) {
+        nodata = (double)GDALGetRasterNoDataValueAsUInt64(band, &has);
+    } else {
+        nodata = GDALGetRasterNoDataValue(band, &has);
+    }
+    assert_true(has);
+    return nodata;
+}
+
+/* Every value of the file through GDAL against the definition; NaN equals NaN alone. */
+static inline void check_values(const char *path, const HcScene *scene, HcType type) {
+    GDALDatasetH dataset = GDALOpen(path, GA_ReadOnly);
+    assert_non_null(dataset);
+    assert_int_equal(GDALGetRasterXSize(dataset), scene->samples);
+    assert_int_equal(GDALGetRasterYSize(dataset), scene->lines);
+    assert_int_equal(GDALGetRasterCount(dataset), scene->bands);
+    double *row = malloc((size_t)scene->samples * sizeof *row);
+    for (int32_t b = 0; b < scene->bands; b++) {
+        GDALRasterBandH band = GDALGetRasterBand(dataset, b + 1);
+        double nodata = nodata_of(band);
+        for (int64_t l = 0; l < scene->lines; l++) {
+            assert_int_equal(GDALRasterIO(band, GF_Read, 0, (int)l, (int)scene->samples, 1, row,
+                                          (int)scene->samples, 1, GDT_Float64, 0, 0),
+                             CE_None);
+            for (int64_t s = 0; s < scene->samples; s++) {
+                bool empty = is_masked(l, s) || is_nan_value(l, s, b);
+                double wanted = empty ? nodata : expected_value(value_of(l, s, b), type);
+                if (!(row[s] == wanted || (isnan(row[s]) && isnan(wanted)))) {
+                    fail_msg("%s band %d line %d sample %d: %.17g instead of %.17g", path, (int)b, (int)l, (int)s,
+                             row[s], wanted);
+                }
+            }
+        }
+    }
+    free(row);
+    GDALClose(dataset);
+}
+
+#endif

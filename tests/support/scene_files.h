@@ -1,0 +1,95 @@
+/* Small ENVI scenes for tests, the folders that they live in, and short ways to run a chain over them. */
+#ifndef HC_TESTS_SUPPORT_SCENE_FILES_H
+#define HC_TESTS_SUPPORT_SCENE_FILES_H
+
+#include "pipeline/run.h"
+#include "tests/support/check.h"
+
+/* A cube in memory, pixel-major. */
+typedef struct Cube {
+    int32_t lines, samples, bands;
+    double *value;  /* [lines][samples][bands] */
+    uint8_t *valid; /* [lines][samples], 1 = takes part */
+} Cube;
+
+static inline size_t cube_pixels(const Cube *cube) {
+    return (size_t)cube->lines * (size_t)cube->samples;
+}
+
+static inline double *cube_pixel(const Cube *cube, int32_t line, int32_t sample) {
+    return cube->value + ((size_t)line * (size_t)cube->samples + (size_t)sample) * (size_t)cube->bands;
+}
+
+/* All valid, all 0. */
+Cube cube_new(int32_t lines, int32_t samples, int32_t bands);
+void cube_free(Cube *cube);
+
+/* Smooth signals of falling size in every band, and white noise of a size that differs from band to band; rounded to
+ * integers with `integers`. All values lie between 1 and 30000. */
+Cube cube_smooth(int32_t lines, int32_t samples, int32_t bands, uint64_t seed, bool integers);
+
+/* Marks a border and a notch as masked and gives them `value` in every band. */
+void cube_border(Cube *cube, double value);
+
+/* Repeatable random numbers: uniform in [0, 1), and standard normal. */
+double random_uniform(uint64_t *state);
+double random_normal(uint64_t *state);
+
+/* NAME.img and NAME.hdr in the current folder. `interleave` is bsq, bil or bip; `more` are further header lines, or
+ * NULL. */
+void cube_write(const Cube *cube, const char *name, HcType type, const char *interleave, const char *more);
+
+/* The values of NAME.img: float32 in band-sequential order, as the write stage makes it for ENVI. */
+Cube cube_read_floats(const char *name, int32_t lines, int32_t samples, int32_t bands);
+
+/* For cmocka: a fresh folder that becomes the current one, removed with all that it holds. */
+int folder_setup(void **state);
+int folder_teardown(void **state);
+
+/* Entries of the current folder, hidden ones and those of its folders included. */
+int folder_entries(void);
+
+bool file_exists(const char *path);
+/* Removes a file if it is there. */
+void file_remove(const char *path);
+/* A whole file, to be freed. */
+char *file_bytes(const char *path, size_t *bytes);
+/* Fails the test where two files differ, or hold nothing. */
+void check_same_files(const char *a, const char *b);
+
+/* How a chain is run; zero is the cpu backend with one thread, no records, outputs replaced. */
+typedef struct RunHow {
+    const HcComputeOps *ops;
+    int32_t threads;
+    bool keeps_outputs; /* an existing output is an error */
+    HcRunSettings settings;
+    HcRunReport *report; /* filled, or NULL */
+    HcText *notes;       /* filled, or NULL */
+} RunHow;
+
+/* Runs a chain as it would be typed between quotes: "read a.img ! mnf ! write b.img". how may be NULL. */
+HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...) HC_PRINTF(3, 4);
+
+/* The same; fails the test if the run does. */
+#define check_runs(how, ...)                                                                                 \
+    do {                                                                                                     \
+        HcError check_err = {0};                                                                             \
+        HcStatus check_ran = run_chain_text((how), &check_err, __VA_ARGS__);                                 \
+        if (check_ran != HC_OK) {                                                                            \
+            fail_msg("status %d, \"%s\"", (int)check_ran, check_err.text);                                   \
+        }                                                                                                    \
+    } while (0)
+
+/* Fails the test unless the run fails with that status and a line that holds `part`. */
+#define check_run_fails(how, expected, part, ...)                                                            \
+    do {                                                                                                     \
+        HcError check_err = {0};                                                                             \
+        HcStatus check_ran = run_chain_text((how), &check_err, __VA_ARGS__);                                 \
+        if (check_ran != (expected) || strstr(check_err.text, (part)) == NULL ||                             \
+            strchr(check_err.text, '\n') != NULL) {                                                          \
+            fail_msg("status %d instead of %d, \"%s\" (wanted: \"%s\")", (int)check_ran, (int)(expected),    \
+                     check_err.text, (part));                                                                \
+        }                                                                                                    \
+    } while (0)
+
+#endif
