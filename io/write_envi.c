@@ -91,63 +91,43 @@ static bool reads_back(const char *name, const HcPlace *place) {
     return same;
 }
 
-/* The header of a one-pixel scene that GDAL writes into memory has the map fields; they do not depend on the
- * size. */
-static bool add_place(HcText *to, const HcPlace *place) {
+/* GDAL's transform of a scene that is nowhere. */
+static bool is_nowhere(const HcPlace *place) {
+    static const double identity[6] = {0, 1, 0, 0, 0, 1};
+    return !place->has_transform || same_transform(place->transform, identity);
+}
+
+/* The header of a one-pixel scene that GDAL writes into memory has the map fields; they do not depend on the size. */
+HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) {
+    HcStatus status = HC_OK;
     char name[64], header_name[64];
     HcGdalErrors errors;
-    bool said = false;
     HcText fields = {0};
+    HcPlace place = scene->place;
+    place.has_transform = !is_nowhere(&scene->place);
     snprintf(name, sizeof name, "/vsimem/hcube-place-%p.img", (const void *)&fields);
     snprintf(header_name, sizeof header_name, "/vsimem/hcube-place-%p.hdr", (const void *)&fields);
     hc_gdal_catch(&errors);
-    write_probe(name, place);
+    write_probe(name, &place);
     vsi_l_offset bytes = 0;
     const char *data = (const char *)VSIGetMemFileBuffer(header_name, &bytes, FALSE);
     char *header = data != NULL ? hc_text_format("%.*s", (int)bytes, data) : NULL;
-    if (header != NULL && reads_back(name, place)) {
+    if (header != NULL && reads_back(name, &place)) {
         copy_field(&fields, header, "map info");
         copy_field(&fields, header, "projection info");
         copy_field(&fields, header, "coordinate system string");
-        hc_text_add(to, "%s", fields.data != NULL ? fields.data : "");
-        said = true;
+    } else {
+        status = hc_fail(err, HC_E_UNSUPPORTED,
+                         "%s: the grid is sheared, which an ENVI header cannot say: write GTiff, or warp it first", path);
     }
     free(header);
-    hc_text_clear(&fields);
+    *text = hc_text_take(&fields);
+    if (*text == NULL) {
+        status = hc_fail_memory(err, 0, "the ENVI header");
+    }
     GDALDeleteDataset(GDALGetDriverByName("ENVI"), name);
     hc_gdal_release();
-    return said;
-}
-
-static void add_escaped(HcText *to, const char *text) {
-    for (; *text != '\0'; text++) {
-        const char *escape = *text == '<'   ? "&lt;"
-                             : *text == '>' ? "&gt;"
-                             : *text == '&' ? "&amp;"
-                             : *text == '"' ? "&quot;"
-                                            : NULL;
-        if (escape != NULL) {
-            hc_text_add(to, "%s", escape);
-        } else {
-            hc_text_add(to, "%c", *text);
-        }
-    }
-}
-
-/* A sheared grid has no words in an ENVI header; GDAL's own sidecar has. */
-static void add_aux(HcText *to, const HcPlace *place) {
-    char number[40];
-    hc_text_add(to, "<PAMDataset>\n");
-    if (place->crs != NULL) {
-        hc_text_add(to, "  <SRS>");
-        add_escaped(to, place->crs);
-        hc_text_add(to, "</SRS>\n");
-    }
-    hc_text_add(to, "  <GeoTransform>");
-    for (int i = 0; i < 6; i++) {
-        hc_text_add(to, "%s%s", i > 0 ? ", " : "", hc_write_number(number, place->transform[i]));
-    }
-    hc_text_add(to, "</GeoTransform>\n</PAMDataset>\n");
+    return status;
 }
 
 /* ---- the header ---- */
@@ -230,28 +210,17 @@ static void add_frame(HcText *to, const HcScene *scene, const HcWritePlan *plan)
     }
 }
 
-HcStatus hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan, char **header, char **aux,
-                              HcError *err) {
+char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan) {
     HcText text = {0};
-    HcText beside = {0};
-    *header = *aux = NULL;
     add_frame(&text, scene, plan);
-    if ((scene->place.has_transform || scene->place.crs != NULL) && !add_place(&text, &scene->place)) {
-        add_aux(&beside, &scene->place);
-    }
+    hc_text_add(&text, "%s", plan->place);
     add_band_names(&text, scene);
     add_spectral(&text, scene);
     if (scene->gain != NULL && scene->offset != NULL) {
         add_numbers(&text, "data gain values", scene->gain, scene->bands);
         add_numbers(&text, "data offset values", scene->offset, scene->bands);
     }
-    bool wanted = beside.length > 0 || beside.failed;
-    *header = hc_text_take(&text);
-    *aux = wanted ? hc_text_take(&beside) : NULL;
-    if (*header == NULL || (wanted && *aux == NULL)) {
-        return hc_fail_memory(err, 0, "the ENVI header");
-    }
-    return HC_OK;
+    return hc_text_take(&text);
 }
 
 /* ---- the data ---- */

@@ -22,6 +22,7 @@ typedef struct HcWritePlan {
     HcWriteWay way;
     char *path;   /* of the data */
     char *header; /* ENVI: of the header */
+    char *place;         /* ENVI: the map fields of the header */
     HcType type;
     GDALDataType gdal_type;
     double nodata;
@@ -43,10 +44,11 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
 /* "0.25", "nan": the fewest digits that give the same double, in any locale. */
 const char *hc_write_number(char buffer[40], double value);
 
-/* write_envi.c: the text of the ENVI header (fresh memory), and of an .aux.xml where a header cannot say
- * where the scene lies (a sheared grid), otherwise NULL. */
-HcStatus hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan, char **header, char **aux,
-                              HcError *err) HC_MUST_CHECK;
+/* write_envi.c: the map fields of the header (fresh memory, also on failure), in GDAL's words; HC_E_UNSUPPORTED for a
+ * grid that they cannot describe. */
+HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) HC_MUST_CHECK;
+/* The text of the header; fresh memory, NULL when that ran out. */
+char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);
 /* Creates the file at its full size, so that a full disk fails before the work and not after it. */
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
                               HcError *err) HC_MUST_CHECK;

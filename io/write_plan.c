@@ -476,6 +476,7 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
 void hc_write_plan_clear(HcWritePlan *plan) {
     free(plan->path);
     free(plan->header);
+    free(plan->place);
     CSLDestroy(plan->options);
     *plan = (HcWritePlan){0};
 }
@@ -496,6 +497,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     HC_TRY(choose_options(plan, scene, options, err));
     HC_TRY(hc_file_check(plan->path, options->overwrite, err));
     if (plan->way == HC_WRITE_ENVI) {
+        HC_TRY(hc_write_envi_place(plan->path, scene, &plan->place, err));
         HC_TRY(check_header(plan, options->overwrite, err));
     }
     HC_TRY(probe(plan, scene, err));

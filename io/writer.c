@@ -86,9 +86,6 @@ static char *beside_partial(const HcWriter *writer, const char *name) {
 }
 
 static HcStatus write_text(const HcWriter *writer, const char *partial, const char *text, HcError *err) {
-    if (partial == NULL) {
-        return hc_fail_memory(err, (double)strlen(text), "a file name");
-    }
     FILE *file = fopen(partial, "wbxe");
     bool written = file != NULL && fputs(text, file) >= 0;
     int number = errno;
@@ -101,21 +98,18 @@ static HcStatus write_text(const HcWriter *writer, const char *partial, const ch
 
 static HcStatus open_envi(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
-    char *header = NULL, *aux = NULL;
+    char *header = hc_write_envi_header(&writer->scene, &writer->plan);
     char *header_path = beside_partial(writer, CPLGetFilename(writer->plan.header));
-    char *aux_path = hc_text_format("%s.aux.xml", writer->partial);
-    HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, err));
-    HC_TRY(hc_write_envi_header(&writer->scene, &writer->plan, &header, &aux, err));
-    HC_TRY(write_text(writer, header_path, header, err));
-    if (aux != NULL) {
-        HC_TRY(write_text(writer, aux_path, aux, err));
+    if (header == NULL || header_path == NULL) {
+        status = hc_fail_memory(err, 0, "the ENVI header");
+        goto done;
     }
+    HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, err));
+    HC_TRY(write_text(writer, header_path, header, err));
     HC_TRY(make_stage(writer, writer->plan.interleave, envi_rows(&writer->scene, &writer->plan), err));
 done:
     free(header);
-    free(aux);
     free(header_path);
-    free(aux_path);
     return status;
 }
 
@@ -295,12 +289,12 @@ static HcStatus copy_source(HcWriter *writer, HcError *err) {
     if (copy == NULL || errors.failed) {
         status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
     }
-    hc_gdal_release();
     if (copy != NULL) {
         HcStatus closed = close_dataset(writer, &copy, err);
         status = status != HC_OK ? status : closed;
     }
     GDALClose(source);
+    hc_gdal_release();
     unlink(writer->source);
     char *aux = hc_text_format("%s.aux.xml", writer->source);
     if (aux != NULL) {
