@@ -619,6 +619,45 @@ static void band_choice(void **state) {
     hc_reader_close(NULL);
 }
 
+/* Through a mapping: the same values, wherever lines and bands begin, with pages given back on the way. */
+static void mapped(void **state) {
+    static const int32_t some[] = {1, 3};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+            write_envi(in_folder("map"), BANDS, LINES, SAMPLES, t, i, t % 2 == 1, 37 * t, "");
+            HcReader *reader = open_scene(in_folder("map.hdr"), NULL);
+            assert_int_equal(hc_reader_use_bands(reader, some, 2, NULL), HC_OK);
+            assert_true(hc_reader_map(reader));
+            assert_int_equal(hc_reader_bytes(reader, LINES), 0);
+            assert_values(reader, 2, some, 2);
+            hc_reader_release(reader, 0, LINES);
+            assert_values(reader, 3, some, 2);
+            hc_reader_close(reader);
+        }
+    }
+    HcReaderOptions options = {.never_direct = true};
+    HcReader *reader = open_scene(in_folder("map.hdr"), &options);
+    assert_false(hc_reader_map(reader));
+    hc_reader_close(reader);
+}
+
+/* A mapped file that shrinks is an error of the read, not the end of the process. */
+static void mapped_file_shrinks(void **state) {
+    enum { MANY = 3000 };
+    HcRaw raw;
+    HcError err = {0};
+    (void)state;
+    write_envi(in_folder("shrinks"), BANDS, MANY, SAMPLES, 1, 1, false, 0, "");
+    HcReader *reader = open_scene(in_folder("shrinks.hdr"), NULL);
+    assert_true(hc_reader_map(reader));
+    assert_int_equal(hc_reader_read(reader, 0, MANY, NULL, &raw, &err), HC_OK);
+    assert_int_equal(truncate(in_folder("shrinks.img"), 4096), 0);
+    assert_int_equal(hc_reader_read(reader, 2000, 1000, NULL, &raw, &err), HC_E_IO);
+    assert_non_null(strstr(err.text, "shrinks.img: reading lines 2000 to 2999 (from 0) failed"));
+    hc_reader_close(reader);
+}
+
 static int set_up(void **state) {
     (void)state;
     GDALAllRegister();
@@ -638,7 +677,8 @@ int main(void) {
         cmocka_unit_test(reading_past_the_end), cmocka_unit_test(geotiff),
         cmocka_unit_test(metadata_of_geotiff),  cmocka_unit_test(other_files),
         cmocka_unit_test(containers),           cmocka_unit_test(masks),
-        cmocka_unit_test(band_choice),
+        cmocka_unit_test(band_choice),          cmocka_unit_test(mapped),
+        cmocka_unit_test(mapped_file_shrinks),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -90,7 +90,7 @@ static void other_formats(void **state) {
     } cases[] = {
         {"COG", "a.tif", HC_FLOAT32, 5}, {"COG", "b.tif", HC_UINT16, 2},  {"COG", "c.tif", HC_INT64, 1},
         {"PNG", "d.png", HC_UINT8, 3},   {"PNG", "e.png", HC_UINT16, 1},  {"HFA", "f.img", HC_FLOAT32, 4},
-        {"ERS", "g.ers", HC_FLOAT32, 2}, {"PDS4", "h.xml", HC_INT16, 3},  {"RST", "i.rst", HC_FLOAT32, 1},
+        {"ERS", "g.ers", HC_FLOAT32, 2}, {"PDS4", "h.xml", HC_INT16, 3},  {"RST", "i.rst", HC_INT16, 1},
         {"ISIS3", "k.cub", HC_INT16, 2},
     };
     HcScene scene = plain_scene(60, 70, 1);

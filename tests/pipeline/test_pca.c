@@ -1,6 +1,7 @@
 #include "pipeline/transform.h"
 #include "tests/support/reference.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { LINES = 41, SAMPLES = 37, BANDS = 7 };

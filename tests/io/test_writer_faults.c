@@ -1,0 +1,324 @@
+/* The writer when things go wrong: whatever happens, no file looks whole that is not, and nothing else is left. */
+#include "write_fixture.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+static const struct {
+    const char *format, *name;
+    HcType type;
+    const char *compress;
+} ways[] = {
+    {"ENVI", "a.img", HC_FLOAT32, NULL}, {"GTiff", "a.tif", HC_FLOAT32, NULL}, {"GTiff", "b.tif", HC_INT16, "deflate"},
+    {"COG", "c.tif", HC_FLOAT32, NULL},  {"PNG", "d.png", HC_UINT8, NULL},     {"HFA", "e.img", HC_FLOAT32, NULL},
+};
+#define WAYS (sizeof ways / sizeof *ways)
+
+static HcWriterOptions way(size_t i) {
+    return (HcWriterOptions){
+        .format = ways[i].format, .has_type = true, .type = ways[i].type, .compress = ways[i].compress};
+}
+
+static void missing_lines(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(40, 30, 3);
+    HcError err = {0};
+    for (size_t i = 0; i < WAYS; i++) {
+        HcWriterOptions options = way(i);
+        HcWriter *writer = NULL;
+        check_ok(hc_writer_open(&writer, in_folder(ways[i].name), &scene, &options, &err), err);
+        check_ok(write_lines(writer, &scene, 0, 39, &err), err);
+        check_fails(hc_writer_finish(writer, &err), HC_E_IO, err);
+        hc_writer_close(writer);
+        assert_int_equal(folder_entries(folder), 0);
+    }
+}
+
+static void abandoned(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(40, 30, 3);
+    HcError err = {0};
+    for (size_t i = 0; i < WAYS; i++) {
+        HcWriterOptions options = way(i);
+        HcWriter *writer = NULL;
+        check_ok(hc_writer_open(&writer, in_folder(ways[i].name), &scene, &options, &err), err);
+        check_ok(write_lines(writer, &scene, 0, (int64_t)i * 8, &err), err);
+        assert_false(file_exists(in_folder(ways[i].name)));
+        assert_int_equal(folder_entries(folder), 1);
+        hc_writer_close(writer);
+        assert_int_equal(folder_entries(folder), 0);
+    }
+    hc_writer_close(NULL);
+}
+
+/* As on Ctrl-C: the files go although the writer is still there. */
+static void interrupted(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(40, 30, 3);
+    HcError err = {0};
+    HcWriter *writers[2] = {NULL, NULL};
+    for (size_t i = 0; i < 2; i++) {
+        HcWriterOptions options = way(i);
+        check_ok(hc_writer_open(&writers[i], in_folder(ways[i].name), &scene, &options, &err), err);
+        check_ok(write_lines(writers[i], &scene, 0, 20, &err), err);
+    }
+    hc_file_remove_partials();
+    assert_int_equal(folder_entries(folder), 0);
+    hc_writer_close(writers[0]);
+    hc_writer_close(writers[1]);
+    assert_int_equal(folder_entries(folder), 0);
+}
+
+static void wrong_blocks(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(10, 6, 3);
+    HcError err = {0};
+    HcWriter *writer = NULL;
+    float data[10 * 6 * 3] = {0};
+    uint8_t mask[10 * 6] = {0};
+    HcBlock block = {.data = data, .mask = mask, .lines = 4, .samples = 6, .bands = 3};
+    HcBlock wrong[4] = {block, block, block, block};
+    wrong[0].line0 = 1;
+    wrong[1].samples = 5;
+    wrong[2].bands = 2;
+    wrong[3].lines = 11;
+    check_ok(hc_writer_open(&writer, in_folder("a.img"), &scene, NULL, &err), err);
+    for (int i = 0; i < 4; i++) {
+        check_fails(hc_writer_write(writer, &wrong[i], &err), HC_E_USAGE, err);
+    }
+    check_ok(hc_writer_write(writer, &block, &err), err);
+    check_fails(hc_writer_write(writer, &block, &err), HC_E_USAGE, err); /* the same lines again */
+    hc_writer_close(writer);
+}
+
+/* ---- what is there already ---- */
+
+static void existing_file(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(10, 6, 3);
+    HcError err = {0};
+    for (size_t i = 0; i < WAYS; i++) {
+        HcWriterOptions options = way(i);
+        const char *path = in_folder(ways[i].name);
+        put_file(path, "precious");
+        check_fails(hc_writer_check(path, &scene, &options, &err), HC_E_USAGE, err);
+        check_fails(write_scene(path, &scene, &options, &err), HC_E_USAGE, err);
+        assert_true(file_is(path, "precious"));
+        assert_int_equal(folder_entries(folder), 1);
+
+        /* Replaced only when whole. */
+        HcWriter *writer = NULL;
+        options.overwrite = true;
+        check_ok(hc_writer_check(path, &scene, &options, &err), err);
+        check_ok(hc_writer_open(&writer, path, &scene, &options, &err), err);
+        check_ok(write_lines(writer, &scene, 0, 5, &err), err);
+        hc_writer_close(writer);
+        assert_true(file_is(path, "precious"));
+        assert_int_equal(folder_entries(folder), 1);
+
+        check_ok(write_scene(path, &scene, &options, &err), err);
+        check_values(path, &scene, ways[i].type);
+        unlink(path);
+        unlink(in_folder("a.hdr"));
+        unlink(in_folder("d.png.aux.xml"));
+    }
+}
+
+/* Somebody else is quicker, after open has looked. */
+static void file_appears_meanwhile(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(10, 6, 3);
+    HcError err = {0};
+    static const char *const rivals[] = {"a.img", "a.hdr", "a.tif"};
+    static const char *const outputs[] = {"a.img", "a.img", "a.tif"};
+    for (int i = 0; i < 3; i++) {
+        HcWriter *writer = NULL;
+        check_ok(hc_writer_open(&writer, in_folder(outputs[i]), &scene, NULL, &err), err);
+        check_ok(write_lines(writer, &scene, 0, 10, &err), err);
+        put_file(in_folder(rivals[i]), "precious");
+        check_fails(hc_writer_finish(writer, &err), HC_E_USAGE, err);
+        hc_writer_close(writer);
+        assert_true(file_is(in_folder(rivals[i]), "precious"));
+        assert_int_equal(folder_entries(folder), 1);
+        unlink(in_folder(rivals[i]));
+    }
+}
+
+static void sidecars_of_the_old_file_go(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(10, 6, 3);
+    HcError err = {0};
+    HcWriterOptions options = {.overwrite = true};
+    put_file(in_folder("a.tif"), "old");
+    put_file(in_folder("a.tif.aux.xml"), "<PAMDataset/>");
+    put_file(in_folder("a.tif.ovr"), "old overviews");
+    put_file(in_folder("a.tif.hcube.json"), "not ours to remove here");
+    check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
+    check_values(in_folder("a.tif"), &scene, HC_FLOAT32);
+    assert_int_equal(folder_entries(folder), 2);
+}
+
+/* scene.img and scene.hdr are somebody's; scene.bsq would take the header away. */
+static void header_of_another_file(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(10, 6, 3);
+    HcError err = {0};
+    HcWriterOptions options = {.overwrite = true};
+    put_file(in_folder("scene.img"), "data");
+    put_file(in_folder("scene.hdr"), "header");
+    check_fails(hc_writer_check(in_folder("scene.bsq"), &scene, NULL, &err), HC_E_USAGE, err);
+    check_fails(hc_writer_check(in_folder("scene.bsq"), &scene, &options, &err), HC_E_USAGE, err);
+    check_ok(hc_writer_check(in_folder("scene.img"), &scene, &options, &err), err);
+    check_ok(hc_writer_check(in_folder("scene.hdr"), &scene, &options, &err), err);
+    assert_true(file_is(in_folder("scene.hdr"), "header"));
+}
+
+/* ---- what cannot be ---- */
+
+static void fails_with(const char *name, HcWriterOptions options, int32_t bands, HcStatus expected, const char *part) {
+    HcScene scene = plain_scene(10, 6, bands);
+    HcError err = {0};
+    HcStatus status = hc_writer_check(in_folder(name), &scene, &options, &err);
+    if (status != expected || strstr(err.text, part) == NULL || strchr(err.text, '\n') != NULL) {
+        fail_msg("%s: status %d, \"%s\" lacks \"%s\"", name, (int)status, err.text, part);
+    }
+    HcWriter *writer = NULL;
+    assert_int_equal(hc_writer_open(&writer, in_folder(name), &scene, &options, NULL), expected);
+    assert_null(writer);
+    assert_int_equal(folder_entries(folder), 0);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    static const char *const no_value[] = {"TILED", NULL};
+    static const char *const unknown[] = {"TILDE=YES", NULL};
+    fails_with("no/such/a.img", (HcWriterOptions){0}, 3, HC_E_IO, "No such file or directory");
+    fails_with("a.tif", (HcWriterOptions){.format = "GTif"}, 3, HC_E_USAGE, "did you mean GTiff?");
+    fails_with("a.img", (HcWriterOptions){.format = "ENVY"}, 3, HC_E_USAGE, "did you mean ENVI?");
+    fails_with("a.img", (HcWriterOptions){.format = "SENTINEL2"}, 3, HC_E_UNSUPPORTED, "not written");
+    fails_with("a.docx", (HcWriterOptions){0}, 3, HC_E_USAGE, ".docx");
+    fails_with("a.png", (HcWriterOptions){0}, 3, HC_E_UNSUPPORTED, "uint8, uint16");
+    fails_with("a.png", (HcWriterOptions){.has_type = true, .type = HC_UINT8}, 5, HC_E_UNSUPPORTED, "5 bands");
+    fails_with("a.tif", (HcWriterOptions){.interleave = "bil"}, 3, HC_E_UNSUPPORTED, "bil");
+    fails_with("a.tif", (HcWriterOptions){.interleave = "bsp"}, 3, HC_E_USAGE, "bsp");
+    fails_with("a.tif", (HcWriterOptions){.compress = "zip"}, 3, HC_E_UNSUPPORTED, "zip");
+    fails_with("a.img", (HcWriterOptions){.compress = "deflate"}, 3, HC_E_UNSUPPORTED, "deflate");
+    fails_with("a.tif", (HcWriterOptions){.creation_options = no_value}, 3, HC_E_USAGE, "NAME=VALUE");
+    fails_with("a.tif", (HcWriterOptions){.creation_options = unknown}, 3, HC_E_USAGE, "TILDE");
+    fails_with("a.img", (HcWriterOptions){.has_type = true, .type = HC_UINT8, .has_nodata = true, .nodata = -1}, 3,
+               HC_E_USAGE, "-1");
+    fails_with("a.img", (HcWriterOptions){0}, 0, HC_E_USAGE, "0 bands");
+    HcError err = {0};
+    HcScene scene = plain_scene(10, 6, 3);
+    check_fails(hc_writer_check("/vsimem/a.img", &scene, NULL, &err), HC_E_UNSUPPORTED, err);
+    check_fails(hc_writer_check("", &scene, NULL, &err), HC_E_USAGE, err);
+    scene.lines = (int64_t)1 << 40;
+    check_fails(hc_writer_check(in_folder("a.img"), &scene, NULL, &err), HC_E_UNSUPPORTED, err);
+}
+
+static void directory_in_the_way(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(10, 6, 3);
+    HcError err = {0};
+    HcWriterOptions options = {.overwrite = true};
+    assert_int_equal(mkdir(in_folder("a.tif"), 0777), 0);
+    check_fails(hc_writer_check(in_folder("a.tif"), &scene, &options, &err), HC_E_IO, err);
+    rmdir(in_folder("a.tif"));
+}
+
+/* ---- full disks ---- */
+
+/* Files may not grow beyond so many bytes: the same as a full disk to a writer, and needs no rights. */
+static void limit_files(rlim_t bytes) {
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Every size from nothing to nearly whole: it must never look as if it had worked. */
+static void file_size_limit(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(300, 290, 3);
+    HcError err = {0};
+    signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; i < WAYS; i++) {
+        HcWriterOptions options = way(i);
+        int64_t size = 0, modified;
+        check_ok(write_scene(in_folder(ways[i].name), &scene, &options, &err), err);
+        int whole = folder_entries(folder);
+        assert_true(hc_file_identity(in_folder(ways[i].name), &size, &modified));
+        for (int part = 0; part <= 21; part++) {
+            HcWriter *writer = NULL;
+            options.overwrite = true;
+            limit_files(part == 21 ? (rlim_t)size - 1 : (rlim_t)(size * part / 21));
+            HcStatus status = write_scene(in_folder(ways[i].name), &scene, &options, &err);
+            limit_files(RLIM_INFINITY);
+            if (status != HC_E_IO || strstr(err.text, in_folder(ways[i].name)) != err.text) {
+                fail_msg("%s with %d/21 of its size: status %d \"%s\"", ways[i].format, part, (int)status, err.text);
+            }
+            err = (HcError){0};
+            hc_writer_close(writer);
+            assert_int_equal(folder_entries(folder), whole);
+        }
+        check_values(in_folder(ways[i].name), &scene, ways[i].type); /* the old one is as it was */
+        unlink(in_folder(ways[i].name));
+        unlink(in_folder("a.hdr"));
+        unlink(in_folder("d.png.aux.xml"));
+    }
+}
+
+static void full_disk(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(300, 290, 3);
+    HcError err = {0};
+    char keep[sizeof folder];
+    snprintf(keep, sizeof keep, "%s", folder);
+    assert_int_equal(mkdir(in_folder("small"), 0777), 0);
+    if (mount("tmpfs", in_folder("small"), "tmpfs", 0, "size=64k") != 0) {
+        print_message("no tmpfs for a full disk here (%s): skipped\n", strerror(errno));
+        rmdir(in_folder("small"));
+        skip();
+    }
+    snprintf(folder, sizeof folder, "%s/small", keep);
+    bool good = true;
+    char said[WAYS][sizeof err.text];
+    for (size_t i = 0; i < WAYS; i++) {
+        HcWriterOptions options = way(i);
+        HcStatus status = write_scene(in_folder(ways[i].name), &scene, &options, &err);
+        good = good && status == HC_E_IO && strstr(err.text, "No space left on device") != NULL &&
+               folder_entries(folder) == 0;
+        snprintf(said[i], sizeof said[i], "%s", err.text);
+        err = (HcError){0};
+    }
+    snprintf(folder, sizeof folder, "%s", keep);
+    umount(in_folder("small"));
+    rmdir(in_folder("small"));
+    for (size_t i = 0; i < WAYS && !good; i++) {
+        print_message("%s: %s\n", ways[i].format, said[i]);
+    }
+    assert_true(good);
+}
+
+#define in_own_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        in_own_folder(missing_lines),
+        in_own_folder(abandoned),
+        in_own_folder(interrupted),
+        in_own_folder(wrong_blocks),
+        in_own_folder(existing_file),
+        in_own_folder(file_appears_meanwhile),
+        in_own_folder(sidecars_of_the_old_file_go),
+        in_own_folder(header_of_another_file),
+        in_own_folder(refusals),
+        in_own_folder(directory_in_the_way),
+        in_own_folder(file_size_limit),
+        in_own_folder(full_disk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
