@@ -97,7 +97,8 @@ static bool is_nowhere(const HcPlace *place) {
     return !place->has_transform || same_transform(place->transform, identity);
 }
 
-/* The header of a one-pixel scene that GDAL writes into memory has the map fields; they do not depend on the size. */
+/* The header of a one-pixel scene that GDAL writes into memory has the map fields; they do not depend on the
+ * size. */
 HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) {
     HcStatus status = HC_OK;
     char name[64], header_name[64];
@@ -117,8 +118,9 @@ HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text
         copy_field(&fields, header, "projection info");
         copy_field(&fields, header, "coordinate system string");
     } else {
-        status = hc_fail(err, HC_E_UNSUPPORTED,
-                         "%s: the grid is sheared, which an ENVI header cannot say: write GTiff, or warp it first", path);
+        status = hc_fail(
+            err, HC_E_UNSUPPORTED,
+            "%s: the grid is sheared, which an ENVI header cannot say: write GTiff, or warp it first", path);
     }
     free(header);
     *text = hc_text_take(&fields);

@@ -22,7 +22,7 @@ typedef struct HcWritePlan {
     HcWriteWay way;
     char *path;   /* of the data */
     char *header; /* ENVI: of the header */
-    char *place;         /* ENVI: the map fields of the header */
+    char *place;  /* ENVI: the map fields of the header */
     HcType type;
     GDALDataType gdal_type;
     double nodata;
@@ -44,8 +44,8 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
 /* "0.25", "nan": the fewest digits that give the same double, in any locale. */
 const char *hc_write_number(char buffer[40], double value);
 
-/* write_envi.c: the map fields of the header (fresh memory, also on failure), in GDAL's words; HC_E_UNSUPPORTED for a
- * grid that they cannot describe. */
+/* write_envi.c: the map fields of the header (fresh memory, also on failure), in GDAL's words;
+ * HC_E_UNSUPPORTED for a grid that they cannot describe. */
 HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) HC_MUST_CHECK;
 /* The text of the header; fresh memory, NULL when that ran out. */
 char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);

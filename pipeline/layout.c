@@ -73,11 +73,21 @@ size_t hc_pass_slot_bytes(const HcChain *chain, const HcPass *pass, const HcComp
 /* What the layout would take with blocks of that many lines. */
 typedef struct Cost {
     size_t device, outputs, raw_block, fixed;
+    bool mapped;
     int32_t passes;
 } Cost;
 
+/* Bytes of raw lines: read into memory, or looked at in the mapped file (whose pages count as memory too). */
+static size_t raw_bytes(const HcReader *reader, int64_t lines, bool *mapped) {
+    const HcScene *scene = hc_reader_scene(reader);
+    size_t bytes = hc_reader_bytes(reader, lines);
+    *mapped = bytes == 0;
+    return *mapped ? (size_t)lines * (size_t)scene->samples * (size_t)scene->bands * hc_type_bytes(scene->type) : bytes;
+}
+
 static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, int32_t lines, int32_t raw_halo) {
-    Cost cost = {.raw_block = hc_reader_bytes(hc_source_reader(&chain->stages[0]), lines + 2 * (int64_t)raw_halo)};
+    Cost cost = {0};
+    cost.raw_block = raw_bytes(hc_source_reader(&chain->stages[0]), lines + 2 * (int64_t)raw_halo, &cost.mapped);
     int32_t settled_before = 0;
     bool more = true;
     while (more) {
@@ -184,7 +194,7 @@ HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *i
         lines = lines < step ? step : lines;
     }
     int64_t blocks = (scene->lines + lines - 1) / lines;
-    bool resident = cost.passes > 1 && cost.raw_block > 0 && (double)host_bytes(&cost, info, blocks) <= budget;
+    bool resident = cost.passes > 1 && !cost.mapped && (double)host_bytes(&cost, info, blocks) <= budget;
     int64_t raw_slots = resident || blocks < stream_slots ? blocks : stream_slots;
     *layout = (HcLayout){.block_lines = (int32_t)lines,
                          .raw_halo = halo,
@@ -199,7 +209,7 @@ HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *i
     report->resident = layout->resident;
     report->host_bytes = host_bytes(&cost, info, raw_slots);
     report->device_bytes = cost.device + cost.fixed;
-    report->mapped = cost.raw_block == 0;
+    report->mapped = cost.mapped;
     report->raw_bytes = (uint64_t)scene->lines * (uint64_t)scene->samples * (uint64_t)scene->bands *
                         hc_type_bytes(scene->type);
     report->pixels = scene->lines * scene->samples;

@@ -14,7 +14,8 @@ static void envi_types_and_interleaves(void **state) {
             HcWriterOptions options = {
                 .has_type = true, .type = (HcType)t, .interleave = interleaves[i], .overwrite = true};
             bool wide = t == HC_INT64 || t == HC_UINT64; /* by the version of GDAL */
-            if (t == HC_INT8 || (wide && hc_writer_check(in_folder("a.img"), &scene, &options, NULL) != HC_OK)) {
+            if (t == HC_INT8 ||
+                (wide && hc_writer_check(in_folder("a.img"), &scene, &options, NULL) != HC_OK)) {
                 check_fails(write_scene(in_folder("a.img"), &scene, &options, &err), HC_E_UNSUPPORTED, err);
                 continue;
             }
@@ -88,9 +89,9 @@ static void other_formats(void **state) {
         HcType type;
         int32_t bands;
     } cases[] = {
-        {"COG", "a.tif", HC_FLOAT32, 5}, {"COG", "b.tif", HC_UINT16, 2},  {"COG", "c.tif", HC_INT64, 1},
-        {"PNG", "d.png", HC_UINT8, 3},   {"PNG", "e.png", HC_UINT16, 1},  {"HFA", "f.img", HC_FLOAT32, 4},
-        {"ERS", "g.ers", HC_FLOAT32, 2}, {"PDS4", "h.xml", HC_INT16, 3},  {"RST", "i.rst", HC_INT16, 1},
+        {"COG", "a.tif", HC_FLOAT32, 5}, {"COG", "b.tif", HC_UINT16, 2}, {"COG", "c.tif", HC_INT64, 1},
+        {"PNG", "d.png", HC_UINT8, 3},   {"PNG", "e.png", HC_UINT16, 1}, {"HFA", "f.img", HC_FLOAT32, 4},
+        {"ERS", "g.ers", HC_FLOAT32, 2}, {"PDS4", "h.xml", HC_INT16, 3}, {"RST", "i.rst", HC_INT16, 1},
         {"ISIS3", "k.cub", HC_INT16, 2},
     };
     HcScene scene = plain_scene(60, 70, 1);
@@ -133,7 +134,8 @@ static HcScene rich_scene(void) {
         scene.fwhm[b] = 9.7 + b / 3.0;
         scene.gain[b] = 0.0001 * (b + 1);
         scene.offset[b] = -0.5 * b;
-        check_ok(hc_scene_name_band(&scene, b, &err, "channel %d (eigenvalue %.1f)", b + 1, 153.25 / (b + 1)), err);
+        check_ok(hc_scene_name_band(&scene, b, &err, "channel %d (eigenvalue %.1f)", b + 1, 153.25 / (b + 1)),
+                 err);
     }
     scene.has_nodata = true;
     scene.nodata = -9999;
@@ -172,7 +174,8 @@ static void check_band_facts(GDALDatasetH dataset, const HcScene *scene, bool ow
         if (gdal) {
             check_near(CPLAtof(GDALGetMetadataItem(band, "CENTRAL_WAVELENGTH_UM", "IMAGERY")),
                        scene->wavelength[b] / 1000, 1e-15);
-            check_near(CPLAtof(GDALGetMetadataItem(band, "FWHM_UM", "IMAGERY")), scene->fwhm[b] / 1000, 1e-15);
+            check_near(CPLAtof(GDALGetMetadataItem(band, "FWHM_UM", "IMAGERY")), scene->fwhm[b] / 1000,
+                       1e-15);
         }
         assert_non_null(strstr(GDALGetDescription(band), scene->band_name[b]));
         check_same(GDALGetRasterScale(band, NULL), scene->gain[b]);
@@ -241,8 +244,9 @@ static void only_spectra_have_wavelengths(void **state) {
 /* Rotated grids have words in an ENVI header, sheared ones have not. */
 static void envi_turned_grids(void **state) {
     (void)state;
-    static const double turns[3][6] = {
-        {500000, 20, 22, 4000000, 22, -20}, {500000, 20, 0, 4000000, 0, 20}, {500000, 20, 3, 4000000, 22, -20}};
+    static const double turns[3][6] = {{500000, 20, 22, 4000000, 22, -20},
+                                       {500000, 20, 0, 4000000, 0, 20},
+                                       {500000, 20, 3, 4000000, 22, -20}};
     HcScene scene = rich_scene();
     HcError err = {0};
     HcWriterOptions options = {.overwrite = true};

@@ -1,0 +1,235 @@
+/* The canvas: stretches and colours by their definition, drawing within its bounds. */
+#include "pipeline/image.h"
+#include "tests/support/check.h"
+
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static void limits_are_order_statistics(void **state) {
+    (void)state;
+    static const double percents[] = {0, 2, 33.3, 50, 98, 100};
+    HcError err = {0};
+    uint32_t random = 7;
+    for (size_t count = 1; count < 400; count += count < 12 ? 1 : 37) {
+        float plane[400], sorted[400];
+        for (size_t i = 0; i < count; i++) {
+            random = random * 1664525U + 1013904223U;
+            sorted[i] = plane[i] =
+                (float)(random >> (count % 3 == 0 ? 29 : 12)) - 100.0f; /* with and without ties */
+        }
+        qsort(sorted, count, sizeof *sorted, compare);
+        for (size_t p = 0; p < sizeof percents / sizeof *percents; p++) {
+            float limits[2];
+            size_t rank = (size_t)floor(percents[p] / 100 * (double)(count - 1) + 0.5);
+            check_ok(hc_image_limits(plane, NULL, count, percents[p], 100, limits, &err), err);
+            check_same(limits[0], sorted[rank]);
+            check_same(limits[1], sorted[count - 1]);
+        }
+    }
+}
+
+static void limits_leave_out(void **state) {
+    (void)state;
+    HcError err = {0};
+    float limits[2];
+    const float plane[6] = {5, NAN, INFINITY, 3, -1000, 4};
+    const uint8_t valid[6] = {1, 1, 1, 1, 0, 1};
+    const uint8_t none[6] = {0};
+    check_ok(hc_image_limits(plane, valid, 6, 0, 100, limits, &err), err);
+    check_same(limits[0], 3);
+    check_same(limits[1], 5);
+    check_ok(hc_image_limits(plane, none, 6, 2, 98, limits, &err), err);
+    check_same(limits[0], 0);
+    check_same(limits[1], 1);
+    check_ok(hc_image_limits(plane, NULL, 0, 2, 98, limits, &err), err);
+}
+
+static void levels(void **state) {
+    (void)state;
+    HcError err = {0};
+    float plane[104];
+    uint8_t level[104];
+    for (int i = 0; i <= 100; i++) {
+        plane[i] = (float)i;
+    }
+    plane[101] = NAN;
+    plane[102] = -INFINITY;
+    plane[103] = 101;
+    check_ok(hc_image_stretch(plane, NULL, 104, 0, 100, level, &err), err);
+    assert_int_equal(level[0], 0);
+    assert_int_equal(level[103], 255);
+    assert_int_equal(level[101], 0);
+    assert_int_equal(level[102], 0);
+    for (int i = 1; i <= 100; i++) {
+        check_near(level[i], i / 101.0 * 255, 0.5001);
+    }
+    check_ok(hc_image_stretch(plane, NULL, 101, 10, 90, level, &err), err);
+    assert_int_equal(level[10], 0);
+    assert_int_equal(level[9], 0);
+    assert_int_equal(level[90], 255);
+    assert_int_equal(level[100], 255);
+    assert_int_equal(level[50], 128);
+}
+
+static void constant_plane(void **state) {
+    (void)state;
+    HcError err = {0};
+    float plane[100];
+    uint8_t level[100];
+    for (int i = 0; i < 100; i++) {
+        plane[i] = 3;
+    }
+    plane[0] = -7; /* an outlier beyond the percentiles */
+    plane[1] = 7;
+    check_ok(hc_image_stretch(plane, NULL, 100, 2, 98, level, &err), err);
+    assert_int_equal(level[0], 0);
+    assert_int_equal(level[1], 255);
+    assert_int_equal(level[50], 128);
+}
+
+static void viridis_rises(void **state) {
+    (void)state;
+    uint8_t rgb[3];
+    double last = -1;
+    hc_image_viridis(0, rgb);
+    assert_memory_equal(rgb, ((uint8_t[]){0x44, 0x01, 0x54}), 3);
+    for (int level = 0; level < 256; level++) {
+        hc_image_viridis((uint8_t)level, rgb);
+        double luminance = 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2];
+        assert_true(luminance > last - 0.5);
+        last = luminance;
+    }
+    assert_memory_equal(rgb, ((uint8_t[]){0xfd, 0xe7, 0x25}), 3);
+}
+
+static int64_t inked(const HcImage *image) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < (int64_t)image->width * image->height; i++) {
+        count += image->pixels[4 * i] != 255;
+        assert_int_equal(image->pixels[4 * i + 3], 255);
+    }
+    return count;
+}
+
+static void drawing(void **state) {
+    (void)state;
+    HcImage image = {0};
+    HcError err = {0};
+    const uint8_t black[3] = {0, 0, 0};
+    check_fails(hc_image_init(&image, 0, 3, &err), HC_E_USAGE, err);
+    hc_image_clear(&image);
+    check_ok(hc_image_init(&image, 40, 30, &err), err);
+    assert_int_equal(inked(&image), 0);
+    hc_image_rectangle(&image, 3, 4, 5, 6, black);
+    assert_int_equal(inked(&image), 30);
+    hc_image_rectangle(&image, -2, -2, 3, 4, black); /* 1 x 2 of it are within */
+    assert_int_equal(inked(&image), 32);
+    hc_image_clear(&image);
+    check_ok(hc_image_init(&image, 40, 30, &err), err);
+    hc_image_frame(&image, 2, 2, 10, 8, black);
+    assert_int_equal(inked(&image), 2 * 10 + 2 * 6);
+    hc_image_line(&image, 20, 5, 20, 9, black);
+    assert_int_equal(image.pixels[(7 * 40 + 20) * 4], 0);
+    assert_int_equal(image.pixels[(7 * 40 + 22) * 4], 255);
+    hc_image_clear(&image);
+    hc_image_clear(&image);
+}
+
+/* Nothing here may touch memory outside: the sanitizers watch. */
+static void drawing_outside(void **state) {
+    (void)state;
+    HcImage image = {0};
+    HcError err = {0};
+    const uint8_t black[3] = {0, 0, 0};
+    check_ok(hc_image_init(&image, 20, 10, &err), err);
+    for (int32_t at = -60; at <= 60; at += 7) {
+        hc_image_text(&image, at, at / 2, 3, black, "gy|\x01\xc3\xa4");
+        hc_image_text_up(&image, at, -at, 2, black, "gy|");
+        hc_image_frame(&image, at, -at, 30, 40, black);
+        hc_image_stroke(&image, at, 70, 3, -at, 5, black);
+    }
+    hc_image_line(&image, -1e30, 0, 1e30, NAN, black);
+    hc_image_rectangle(&image, INT32_MAX - 1, INT32_MIN, INT32_MAX, INT32_MAX, black);
+    hc_image_clear(&image);
+}
+
+static void text_size(void **state) {
+    (void)state;
+    HcImage image = {0};
+    HcError err = {0};
+    const uint8_t black[3] = {0, 0, 0};
+    assert_int_equal(hc_image_text_width(2, ""), 0);
+    assert_int_equal(hc_image_text_width(2, "ab"), 22);
+    assert_int_equal(hc_image_text_width(1, "\xc3\xa4"), 5); /* one character */
+    assert_int_equal(hc_image_text_height(3), 21);
+    check_ok(hc_image_init(&image, 12, 9, &err), err);
+    hc_image_text(&image, 0, 0, 1, black, "I");
+    assert_int_equal(inked(&image), 11);
+    hc_image_clear(&image);
+}
+
+static void scree_of_anything(void **state) {
+    (void)state;
+    static const struct {
+        double values[5];
+        int32_t count;
+    } cases[] = {
+        {{150, 20, 3, 1.1, 0.9}, 5},
+        {{7}, 1},
+        {{0, 0, 0}, 3},
+        {{5, 5, 5}, 3},
+        {{1e300, 1, 0, -1}, 4},
+        {{1e-300, 1e-308}, 2},
+        {{NAN, 3, 1}, 3},
+        {{INFINITY, 3, 1}, 3},
+        {{0}, 0},
+        {{2, 1, 1e-30}, 3},
+    };
+    HcError err = {0};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        HcImage image = {0};
+        check_ok(hc_image_scree(&image, cases[k].values, cases[k].count, k == 1 ? NULL : "a title", &err),
+                 err);
+        assert_int_equal(image.width, 800);
+        assert_int_equal(image.height, 500);
+        assert_true(inked(&image) > 1000);
+        hc_image_clear(&image);
+    }
+}
+
+static void legends(void **state) {
+    (void)state;
+    const HcLegendEntry entries[] = {{{200, 0, 0}, "roof"}, {{0, 150, 0}, "vegetation"}, {{0, 0, 200}, NULL}};
+    HcImage image = {0};
+    HcError err = {0};
+    int32_t width = 0, height = 0;
+    hc_image_legend_size(2, entries, 3, &width, &height);
+    check_ok(hc_image_init(&image, width, height + hc_image_bar_height(1), &err), err);
+    hc_image_legend(&image, 0, 0, 2, entries, 3);
+    assert_memory_equal(image.pixels + (4 * width + 4) * 4, ((uint8_t[]){200, 0, 0, 255}), 4);
+    hc_image_bar(&image, 0, height, width, 1, true, (float[]){0, 1}, "fraction");
+    assert_true(inked(&image) > width);
+    hc_image_legend_size(2, entries, 0, &width, &height);
+    assert_int_equal(width, 0);
+    hc_image_clear(&image);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_are_order_statistics),
+        cmocka_unit_test(limits_leave_out),
+        cmocka_unit_test(levels),
+        cmocka_unit_test(constant_plane),
+        cmocka_unit_test(viridis_rises),
+        cmocka_unit_test(drawing),
+        cmocka_unit_test(drawing_outside),
+        cmocka_unit_test(text_size),
+        cmocka_unit_test(scree_of_anything),
+        cmocka_unit_test(legends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
