@@ -1,33 +1,28 @@
 /* Bytes as they lie in a file -> a block: float32, pixel-major, with its mask. */
-#include "cpu/internal.h"
+#include "cpu/decode.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* Pixels and bands that are turned at once: a strip of a line lies in the second cache, a tile in the first. */
-enum { STRIP = HC_CPU_RUN, TILE = 16 };
-
-/* What was seen in each pixel of a strip. */
-typedef struct Seen {
-    uint8_t nodata[STRIP]; /* in any band, or in all, as asked */
-    uint8_t bad[STRIP];    /* NaN or infinity, or too large for float32 */
-} Seen;
-
-typedef struct Job Job;
-typedef void DecodeStrip(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen);
-
-struct Job {
-    const HcRaw *raw;
-    const HcDecode *how;
-    const HcBlock *out;
-    bool has_nodata; /* asked for, and the type of the file can hold it */
-    int64_t strips;  /* in a line */
-    DecodeStrip *strip;
-};
-
 static inline bool is_bad(float value) {
     return !(fabsf(value) <= FLT_MAX);
+}
+
+/* tile[band][pixel] -> to[pixel][band]. */
+static void turn(const Job *job, float tile[TILE][STRIP], int32_t pixels, int32_t count, float *to) {
+    int64_t bands = job->out->bands;
+    int32_t s = 0;
+#ifdef HC_HAS_TRANSPOSE16
+    for (; job->by_words && count == TILE && s + TILE <= pixels; s += TILE) {
+        hc_transpose16(tile[0] + s, STRIP * sizeof(float), to + s * bands, (size_t)bands * sizeof(float));
+    }
+#endif
+    for (; s < pixels; s++) {
+        for (int32_t k = 0; k < count; k++) {
+            to[s * bands + k] = tile[k][s];
+        }
+    }
 }
 
 #define SWAP_1(bits) (bits)
@@ -185,14 +180,26 @@ static bool consecutive(const HcRaw *raw, const HcDecode *how, int32_t bands) {
     return yes;
 }
 
+static DecodeStrip *choose_strip(const HcRaw *raw, const HcDecode *how, int32_t bands) {
+    if (consecutive(raw, how, bands)) {
+        return strips_of[raw->type].pixels;
+    }
+    bool in_rows = raw->stride_sample == (int64_t)hc_type_bytes(raw->type) && !raw->swap;
+    DecodeStrip *fast = in_rows ? hc_decode_avx512(raw->type) : NULL;
+    return fast != NULL ? fast : strips_of[raw->type].tiles;
+}
+
 HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out, HcError *err) {
     HcStatus status = HC_OK;
     HC_TRY(hc_check_decode(queue, raw, how, out, err));
     HC_TRY(check_index(raw, how, out, err));
     Job job = {.raw = raw, .how = how, .out = out};
     job.has_nodata = how->has_nodata && can_hold(raw->type, how->nodata);
+#ifdef HC_HAS_TRANSPOSE16
+    job.by_words = hc_can_transpose16();
+#endif
     job.strips = (out->samples + STRIP - 1) / STRIP;
-    job.strip = consecutive(raw, how, out->bands) ? strips_of[raw->type].pixels : strips_of[raw->type].tiles;
+    job.strip = choose_strip(raw, how, out->bands);
     int64_t units = hc_block_rows(out) * job.strips;
 #pragma omp parallel num_threads(queue->cpu->threads)
     {

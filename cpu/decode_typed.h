@@ -67,23 +67,6 @@ HC_CLONES static void NAME(widen)(const TYPE *restrict values, int32_t count, fl
     }
 }
 
-/* tile[band][pixel] -> to[pixel][band]. */
-static void NAME(turn)(TYPE tile[TILE][STRIP], int32_t pixels, int32_t count, int64_t bands, float *restrict to) {
-    if (count == TILE) {
-        for (int32_t s = 0; s < pixels; s++) {
-            for (int32_t k = 0; k < TILE; k++) {
-                to[s * bands + k] = (float)tile[k][s];
-            }
-        }
-        return;
-    }
-    for (int32_t s = 0; s < pixels; s++) {
-        for (int32_t k = 0; k < count; k++) {
-            to[s * bands + k] = (float)tile[k][s];
-        }
-    }
-}
-
 /* A strip of a line, where each pixel's bands lie one after another (BIP). */
 static void NAME(pixels)(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen) {
     enum { CHUNK = 256 };
@@ -107,7 +90,8 @@ static void NAME(pixels)(const Job *job, const char *from, int32_t pixels, float
 
 /* A strip of a line, for every other layout. */
 static void NAME(tiles)(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen) {
-    TYPE tile[TILE][STRIP];
+    TYPE values[STRIP];
+    float tile[TILE][STRIP];
     const HcRaw *raw = job->raw;
     int32_t bands = job->out->bands;
     for (int32_t b = 0; b < bands; b += TILE) {
@@ -115,20 +99,21 @@ static void NAME(tiles)(const Job *job, const char *from, int32_t pixels, float 
         for (int32_t k = 0; k < count; k++) {
             const char *band = from + (int64_t)job->how->band_index[b + k] * raw->stride_band;
             if (raw->stride_sample == (int64_t)sizeof(TYPE)) {
-                memcpy(tile[k], band, (size_t)pixels * sizeof(TYPE));
+                memcpy(values, band, (size_t)pixels * sizeof(TYPE));
             } else {
                 for (int32_t s = 0; s < pixels; s++) {
-                    memcpy(&tile[k][s], band + s * raw->stride_sample, sizeof(TYPE));
+                    memcpy(values + s, band + s * raw->stride_sample, sizeof(TYPE));
                 }
             }
             if (raw->swap) {
-                NAME(swap)(tile[k], pixels);
+                NAME(swap)(values, pixels);
             }
             if (job->has_nodata || FLOATING) {
-                NAME(note)(tile[k], pixels, job, seen);
+                NAME(note)(values, pixels, job, seen);
             }
+            NAME(widen)(values, pixels, tile[k]);
         }
-        NAME(turn)(tile, pixels, count, bands, to + b);
+        turn(job, tile, pixels, count, to + b);
     }
 }
 

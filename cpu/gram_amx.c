@@ -2,6 +2,7 @@
  * limbs are multiplied and summed in 32-bit integers, and these are added to the moments before they could
  * overflow. The sums are the same to the last bit as those of gram_blas.c. */
 #include "cpu/gram.h"
+#include "cpu/transpose.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
@@ -233,37 +234,6 @@ HC_AMX static void multiply(HcPanels *panels, Class class, HcMoments *moments) {
     panel->steps = 0;
 }
 
-/* 16 x 16 words: columns -> rows. */
-HC_AMX static void transpose(const uint8_t *from, uint8_t *to) {
-    __m512i a[16];
-    __m512i b[16];
-    for (int i = 0; i < 16; i++) {
-        a[i] = _mm512_load_si512(from + 64 * i);
-    }
-    for (int i = 0; i < 16; i += 2) {
-        b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
-        b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4) {
-        a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
-        a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
-        a[i + 2] = _mm512_unpacklo_epi64(b[i + 1], b[i + 3]);
-        a[i + 3] = _mm512_unpackhi_epi64(b[i + 1], b[i + 3]);
-    }
-    for (int i = 0; i < 4; i++) {
-        b[i] = _mm512_shuffle_i32x4(a[i], a[i + 4], 0x88);
-        b[i + 4] = _mm512_shuffle_i32x4(a[i], a[i + 4], 0xDD);
-        b[i + 8] = _mm512_shuffle_i32x4(a[i + 8], a[i + 12], 0x88);
-        b[i + 12] = _mm512_shuffle_i32x4(a[i + 8], a[i + 12], 0xDD);
-    }
-    for (int i = 0; i < 4; i++) {
-        _mm512_store_si512(to + 64 * i, _mm512_shuffle_i32x4(b[i], b[i + 8], 0x88));
-        _mm512_store_si512(to + 64 * (i + 8), _mm512_shuffle_i32x4(b[i], b[i + 8], 0xDD));
-        _mm512_store_si512(to + 64 * (i + 4), _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0x88));
-        _mm512_store_si512(to + 64 * (i + 12), _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0xDD));
-    }
-}
-
 /* One tile of one step: each word holds one limb of four pixels (in an order of its own, the same everywhere). */
 HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, uint8_t *const to[3], int64_t *sum) {
     const __m512i low = _mm512_set1_epi32(0x0000FFFF);
@@ -311,7 +281,7 @@ HC_AMX static void pack(HcPanels *panels, Class class) {
         }
         pack_tile(panel->stage + t * TILE, panels->padded, limbs, columns, panels->sum + t * TILE);
         for (int limb = 0; limb < limbs; limb++) {
-            transpose(columns[limb], panel->rows + at[limb]);
+            hc_transpose16(columns[limb], 64, panel->rows + at[limb], 64);
         }
     }
     panel->steps++;
@@ -326,7 +296,7 @@ HC_AMX static bool convert(const float *pixel, int32_t bands, int32_t padded, fl
     __mmask16 within = 0xFFFF;
     for (int32_t b = 0; b < padded; b += TILE) {
         int32_t left = bands - b;
-        __mmask16 there = left >= TILE ? 0xFFFF : left > 0 ? (__mmask16)((1 << left) - 1) : 0;
+        __mmask16 there = (__mmask16)(left >= TILE ? 0xFFFF : left > 0 ? (1 << left) - 1 : 0);
         __m512 value = _mm512_maskz_loadu_ps(there, pixel + b);
         __m512i whole = _mm512_cvttps_epi32(value);
         within &= _mm512_cmp_ps_mask(_mm512_abs_ps(value), most, _CMP_LE_OQ);

@@ -53,7 +53,7 @@ char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
                               HcError *err) HC_MUST_CHECK;
 /* Writes the first `rows` rows of a stage as the scene's lines from line0. */
-HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcLayout *layout,
+HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
 
 #endif

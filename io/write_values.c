@@ -6,15 +6,15 @@
 /* Pixels that are turned at a time: their values stay in the first cache. */
 #define TILE 64
 
-int64_t hc_layout_stride_row(const HcLayout *layout) {
+int64_t hc_stored_stride_row(const HcStored *layout) {
     return layout->interleave == HC_BSQ ? layout->samples : layout->samples * layout->bands;
 }
 
-int64_t hc_layout_stride_sample(const HcLayout *layout) {
+int64_t hc_stored_stride_sample(const HcStored *layout) {
     return layout->interleave == HC_BIP ? layout->bands : 1;
 }
 
-int64_t hc_layout_stride_band(const HcLayout *layout) {
+int64_t hc_stored_stride_band(const HcStored *layout) {
     switch (layout->interleave) {
     case HC_BSQ:
         return layout->rows * layout->samples;
@@ -26,7 +26,7 @@ int64_t hc_layout_stride_band(const HcLayout *layout) {
     return 1;
 }
 
-size_t hc_layout_bytes(const HcLayout *layout) {
+size_t hc_stored_bytes(const HcStored *layout) {
     return (size_t)layout->samples * (size_t)layout->bands * (size_t)layout->rows *
            hc_type_bytes(layout->type);
 }
@@ -45,12 +45,12 @@ static inline double nearest(double value) {
 
 /* One line: from[samples][bands] and its mask; to by strides. */
 #define HC_PUT(T, NAME, CONVERT, LOW, HIGH)                                                                  \
-    static void put_##NAME(const HcLayout *layout, const float *from, const uint8_t *mask, void *line,       \
+    static void put_##NAME(const HcStored *layout, const float *from, const uint8_t *mask, void *line,       \
                            T nodata) {                                                                       \
         T *to = line;                                                                                        \
         int64_t samples = layout->samples;                                                                   \
         int32_t bands = layout->bands;                                                                       \
-        int64_t stride = hc_layout_stride_band(layout);                                                      \
+        int64_t stride = hc_stored_stride_band(layout);                                                      \
         if (layout->interleave == HC_BIP) {                                                                  \
             for (int64_t s = 0; s < samples; s++) {                                                          \
                 for (int32_t b = 0; b < bands; b++) {                                                        \
@@ -84,7 +84,7 @@ HC_PUT(int64_t, int64, HC_CLAMPED, INT64_MIN, INT64_MAX)
 HC_PUT(float, float32, HC_AS_IS, 0, 0)
 HC_PUT(double, float64, HC_AS_IS, 0, 0)
 
-static void put_line(const HcLayout *layout, const float *from, const uint8_t *mask, void *line) {
+static void put_line(const HcStored *layout, const float *from, const uint8_t *mask, void *line) {
     double nodata = layout->nodata;
     switch (layout->type) {
     case HC_UINT8:
@@ -122,9 +122,9 @@ static void put_line(const HcLayout *layout, const float *from, const uint8_t *m
     }
 }
 
-void hc_layout_put(const HcLayout *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
+void hc_stored_put(const HcStored *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
                    int32_t lines) {
-    size_t row_bytes = (size_t)hc_layout_stride_row(layout) * hc_type_bytes(layout->type);
+    size_t row_bytes = (size_t)hc_stored_stride_row(layout) * hc_type_bytes(layout->type);
     for (int32_t i = 0; i < lines; i++) {
         size_t pixel = ((size_t)block->above + (size_t)first + (size_t)i) * (size_t)block->samples;
         put_line(layout, block->data + pixel * (size_t)block->bands, block->mask + pixel,

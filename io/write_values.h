@@ -12,22 +12,22 @@ extern "C" {
 typedef enum HcInterleave { HC_BSQ, HC_BIL, HC_BIP } HcInterleave;
 
 /* A stage: `rows` whole lines as they will be stored. Strides count values. */
-typedef struct HcLayout {
+typedef struct HcStored {
     HcType type;
     HcInterleave interleave;
     int64_t samples;
     int32_t bands, rows;
     double nodata;
-} HcLayout;
+} HcStored;
 
-int64_t hc_layout_stride_row(const HcLayout *layout);
-int64_t hc_layout_stride_sample(const HcLayout *layout);
-int64_t hc_layout_stride_band(const HcLayout *layout);
-size_t hc_layout_bytes(const HcLayout *layout);
+int64_t hc_stored_stride_row(const HcStored *layout);
+int64_t hc_stored_stride_sample(const HcStored *layout);
+int64_t hc_stored_stride_band(const HcStored *layout);
+size_t hc_stored_bytes(const HcStored *layout);
 
 /* Puts `lines` interior lines of the block, from its `first`, into the stage from `row` on. Integers are
  * rounded to the nearest (halves to even) and clamped; masked pixels and NaN become nodata. */
-void hc_layout_put(const HcLayout *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
+void hc_stored_put(const HcStored *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
                    int32_t lines);
 
 #ifdef __cplusplus

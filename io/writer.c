@@ -24,7 +24,7 @@ struct HcWriter {
     int file;      /* ENVI, -1 when closed */
     GDALDatasetH dataset;
     bool flush_rows; /* the stage holds whole tiles: GDAL need not keep them */
-    HcLayout layout;
+    HcStored layout;
     void *stage;
     int32_t staged;  /* rows in the stage */
     int64_t written; /* lines that left the stage */
@@ -66,15 +66,15 @@ static int32_t gdal_rows(HcWriter *writer) {
 }
 
 static HcStatus make_stage(HcWriter *writer, HcInterleave interleave, int32_t rows, HcError *err) {
-    writer->layout = (HcLayout){.type = writer->plan.type,
+    writer->layout = (HcStored){.type = writer->plan.type,
                                 .interleave = interleave,
                                 .samples = writer->scene.samples,
                                 .bands = writer->scene.bands,
                                 .rows = rows,
                                 .nodata = writer->plan.nodata};
-    writer->stage = malloc(hc_layout_bytes(&writer->layout));
+    writer->stage = malloc(hc_stored_bytes(&writer->layout));
     if (writer->stage == NULL) {
-        return hc_fail_memory(err, (double)hc_layout_bytes(&writer->layout), "lines to write");
+        return hc_fail_memory(err, (double)hc_stored_bytes(&writer->layout), "lines to write");
     }
     return HC_OK;
 }
@@ -186,14 +186,14 @@ done:
 static HcStatus flush_gdal(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
-    const HcLayout *layout = &writer->layout;
+    const HcStored *layout = &writer->layout;
     GSpacing size = (GSpacing)hc_type_bytes(layout->type);
     int samples = (int)layout->samples;
     hc_gdal_catch(&errors);
     CPLErr result = GDALDatasetRasterIOEx(
         writer->dataset, GF_Write, 0, (int)writer->written, samples, writer->staged, writer->stage, samples,
-        writer->staged, writer->plan.gdal_type, layout->bands, NULL, hc_layout_stride_sample(layout) * size,
-        hc_layout_stride_row(layout) * size, hc_layout_stride_band(layout) * size, NULL);
+        writer->staged, writer->plan.gdal_type, layout->bands, NULL, hc_stored_stride_sample(layout) * size,
+        hc_stored_stride_row(layout) * size, hc_stored_stride_band(layout) * size, NULL);
     for (int32_t b = 0; b < layout->bands && result == CE_None && writer->flush_rows; b++) {
         result = GDALFlushRasterCache(GDALGetRasterBand(writer->dataset, b + 1));
     }
@@ -237,7 +237,7 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
     for (int32_t line = 0; line < block->lines;) {
         int32_t room = writer->layout.rows - writer->staged;
         int32_t count = block->lines - line < room ? block->lines - line : room;
-        hc_layout_put(&writer->layout, writer->stage, writer->staged, block, line, count);
+        hc_stored_put(&writer->layout, writer->stage, writer->staged, block, line, count);
         writer->staged += count;
         line += count;
         if (writer->staged == writer->layout.rows) {

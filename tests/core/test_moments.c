@@ -1,0 +1,268 @@
+#include "core/compute.h"
+#include "core/moments.h"
+#include "tests/support/check.h"
+
+#include <stdlib.h>
+
+/* Unsigned integers of 640 bits: enough to check a rounding by its definition. */
+enum { WORDS = 20 };
+typedef struct Big {
+    uint32_t word[WORDS]; /* lowest first */
+} Big;
+
+static Big big(HcWide value) {
+    Big out = {{0}};
+    for (int i = 0; i < 4; i++) {
+        out.word[i] = (uint32_t)(value >> (32 * i));
+    }
+    return out;
+}
+
+static Big times(Big a, uint64_t factor) {
+    Big out = {{0}};
+    for (int part = 0; part < 2; part++) {
+        uint64_t carry = 0;
+        uint64_t f = (uint32_t)(factor >> (32 * part));
+        for (int i = 0; i + part < WORDS; i++) {
+            carry += a.word[i] * f + out.word[i + part];
+            out.word[i + part] = (uint32_t)carry;
+            carry >>= 32;
+        }
+        assert_int_equal(carry, 0);
+    }
+    return out;
+}
+
+static Big shifted(Big a, int bits) {
+    for (; bits >= 31; bits -= 31) {
+        a = times(a, (uint64_t)1 << 31);
+    }
+    return times(a, (uint64_t)1 << bits);
+}
+
+static int compare(const Big *a, const Big *b) {
+    for (int i = WORDS - 1; i >= 0; i--) {
+        if (a->word[i] != b->word[i]) {
+            return a->word[i] < b->word[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* value is the double nearest to n/d, ties to even: n/d lies between the midpoints to its neighbours. */
+static void check_nearest(HcWide n, HcWide d) {
+    double value = hc_wide_ratio(n, d);
+    if (n < 0) {
+        check_same(hc_wide_ratio(-n, d), -value);
+        n = -n;
+        value = -value;
+    }
+    int exponent;
+    double fraction = frexp(value, &exponent);
+    assert_true(fraction >= 0.5 && fraction < 1);
+    uint64_t m = (uint64_t)ldexp(fraction, 53);
+    exponent -= 53; /* value = m * 2^exponent */
+    /* 4 n against (4 m +- 2) d 2^exponent; below a power of two the midpoint is nearer */
+    Big four_n = shifted(big(n), 2 + (exponent < 0 ? -exponent : 0));
+    Big scaled = shifted(big(d), exponent > 0 ? exponent : 0);
+    Big above = times(scaled, 4 * m + 2);
+    Big below = times(scaled, 4 * m - (m == (uint64_t)1 << 52 ? 1 : 2));
+    int to_above = compare(&four_n, &above);
+    int to_below = compare(&four_n, &below);
+    assert_true(to_above < 0 || (to_above == 0 && m % 2 == 0));
+    assert_true(to_below > 0 || (to_below == 0 && m % 2 == 0));
+}
+
+static uint64_t next(uint64_t *seed) {
+    uint64_t z = (*seed += 0x9E3779B97F4A7C15U);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31);
+}
+
+static HcWide random_wide(uint64_t *seed, int most) {
+    int bits = 1 + (int)(next(seed) % (uint64_t)most);
+    HcWide value = ((HcWide)(next(seed) >> 1) << 64) | (HcWide)next(seed);
+    return (value >> (127 - bits)) | 1;
+}
+
+static void test_ratio_exact(void **state) {
+    (void)state;
+    check_same(hc_wide_ratio(0, 7), 0.0);
+    check_same(hc_wide_ratio(1, 1), 1.0);
+    check_same(hc_wide_ratio(-6, 3), -2.0);
+    check_same(hc_wide_ratio(1, 3), 1.0 / 3.0);
+    check_same(hc_wide_ratio(-2, 3), -2.0 / 3.0);
+    check_same(hc_wide_ratio((HcWide)1 << 126, 1), 0x1p126);
+    check_same(hc_wide_ratio(1, (HcWide)1 << 126), 0x1p-126);
+    check_same(hc_wide_ratio(((HcWide)1 << 126) + 1, ((HcWide)1 << 126) - 1), 1.0);
+}
+
+static void test_ratio_halfway(void **state) {
+    (void)state;
+    const HcWide one = (HcWide)1 << 53;
+    check_same(hc_wide_ratio(one + 1, 1), 0x1p53);           /* down to even */
+    check_same(hc_wide_ratio(one + 3, 1), 0x1p53 + 4);       /* up to even */
+    check_same(hc_wide_ratio(2 * one - 1, 1), 0x1p54);       /* up to the next power */
+    check_same(hc_wide_ratio(2 * one * 8 + 17, 8), 0x1p54 + 4); /* just above half */
+    check_same(hc_wide_ratio(2 * one * 8 + 16, 8), 0x1p54);  /* half */
+    check_same(hc_wide_ratio((one + 1) * 1000003, 1000003), 0x1p53);
+    check_same(hc_wide_ratio((one + 1) * 1000003 + 1, 1000003), 0x1p53 + 2);
+    check_same(hc_wide_ratio((one + 1) * 1000003 - 1, 1000003), 0x1p53);
+    check_same(hc_wide_ratio(one + 1, one), 1.0);
+    check_same(hc_wide_ratio(one + 3, one), 1.0 + 0x1p-51);
+}
+
+static void test_ratio_random(void **state) {
+    (void)state;
+    uint64_t seed = 1;
+    for (int i = 0; i < 200000; i++) {
+        HcWide n = random_wide(&seed, i % 2 == 0 ? 127 : 60);
+        HcWide d = random_wide(&seed, i % 3 == 0 ? 126 : 50);
+        check_nearest(i % 5 == 0 ? -n : n, d);
+        /* near a midpoint of two doubles */
+        HcWide q = (HcWide)((next(&seed) >> 10) | (uint64_t)1 << 53 | 1);
+        HcWide e = random_wide(&seed, 70);
+        check_nearest(q * e + (HcWide)(i % 3) - 1, e);
+    }
+}
+
+static void fill(HcMoments *moments, const double *pixels, int64_t count) {
+    HcError err = {0};
+    check_ok(hc_moments_init(moments, 2, false, &err), err);
+    moments->count = count;
+    for (int64_t p = 0; p < count; p++) {
+        moments->mean[0] += pixels[2 * p] / (double)count;
+        moments->mean[1] += pixels[2 * p + 1] / (double)count;
+    }
+    for (int64_t p = 0; p < count; p++) {
+        for (int k = 0; k < 4; k++) {
+            moments->scatter[k] +=
+                (pixels[2 * p + k / 2] - moments->mean[k / 2]) * (pixels[2 * p + k % 2] - moments->mean[k % 2]);
+        }
+    }
+}
+
+static void test_merge_float(void **state) {
+    (void)state;
+    double pixels[200];
+    uint64_t seed = 2;
+    for (int i = 0; i < 200; i++) {
+        pixels[i] = (double)(next(&seed) % 1000) + (i % 2) * 50;
+    }
+    HcMoments whole;
+    fill(&whole, pixels, 100);
+    for (int64_t split = 1; split < 100; split += 7) {
+        HcMoments a;
+        HcMoments b;
+        HcMoments none = {.bands = 2};
+        fill(&a, pixels, split);
+        fill(&b, pixels + 2 * split, 100 - split);
+        hc_moments_merge(&a, &none); /* nothing changes nothing */
+        hc_moments_merge(&a, &b);
+        assert_int_equal(a.count, 100);
+        check_near(a.mean[0], whole.mean[0], 1e-10);
+        check_near(a.mean[1], whole.mean[1], 1e-10);
+        for (int k = 0; k < 4; k++) {
+            check_near(a.scatter[k], whole.scatter[k], 1e-12 * whole.scatter[0]);
+        }
+        check_same(a.scatter[1], a.scatter[2]);
+        hc_moments_clear(&a);
+        hc_moments_clear(&b);
+    }
+    hc_moments_clear(&whole);
+}
+
+static void test_merge_exact(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcMoments a;
+    HcMoments b;
+    check_ok(hc_moments_init(&a, 1, true, &err), err);
+    check_ok(hc_moments_init(&b, 1, true, &err), err);
+    a.count = 3;
+    a.sum[0] = 5;
+    a.product[0] = (HcWide)1 << 100;
+    b.count = 4;
+    b.sum[0] = -9;
+    b.product[0] = ((HcWide)1 << 70) + 1;
+    hc_moments_merge(&a, &b);
+    assert_true(a.count == 7 && a.sum[0] == -4 && a.product[0] == ((HcWide)1 << 100) + ((HcWide)1 << 70) + 1);
+    hc_moments_clear(&a);
+    hc_moments_clear(&b);
+    hc_moments_clear(&b);
+}
+
+/* 1, 2, 3, 4: mean 5/2, variance 5/3. */
+static void test_covariance(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcMoments m;
+    double mean;
+    double covariance;
+    check_ok(hc_moments_init(&m, 1, true, &err), err);
+    m.count = 4;
+    m.sum[0] = 10;
+    m.product[0] = 30;
+    check_ok(hc_moments_covariance(&m, 1, "a test", &mean, &covariance, &err), err);
+    check_same(mean, 2.5);
+    check_same(covariance, 5.0 / 3.0);
+    check_ok(hc_moments_covariance(&m, 72, "a test", NULL, &covariance, &err), err);
+    check_same(covariance, 5.0 / 216.0);
+    m.count = 1;
+    check_fails(hc_moments_covariance(&m, 1, "a test", NULL, &covariance, &err), HC_E_NUMERIC, err);
+    hc_moments_clear(&m);
+}
+
+static void test_differences(void **state) {
+    (void)state;
+    check_same(hc_difference_variance(HC_DIFFERENCE_MEAN3X3), 72.0);
+    check_same(hc_difference_variance(HC_DIFFERENCE_SHIFT), 2.0);
+    /* x less the median of nine, for white Gaussian noise, by simulation */
+    uint64_t seed = 3;
+    double squares = 0;
+    enum { TRIALS = 200000 };
+    for (int trial = 0; trial < TRIALS; trial++) {
+        double sorted[9];
+        double first = 0;
+        for (int k = 0; k < 9; k++) {
+            double u = ((double)(next(&seed) >> 11) + 0.5) * 0x1p-53;
+            double v = (double)(next(&seed) >> 11) * 0x1p-53;
+            double x = sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+            first = k == 0 ? x : first;
+            int at = k;
+            for (; at > 0 && sorted[at - 1] > x; at--) {
+                sorted[at] = sorted[at - 1];
+            }
+            sorted[at] = x;
+        }
+        squares += (first - sorted[4]) * (first - sorted[4]) / TRIALS;
+    }
+    check_near(hc_difference_variance(HC_DIFFERENCE_MEDIAN3X3), squares, 5 * 1.5 / sqrt(TRIALS));
+    assert_int_equal(hc_difference_limit(HC_DIFFERENCE_MEAN3X3, 65535), 16 * 65535);
+    assert_int_equal(hc_difference_halo(HC_DIFFERENCE_SHIFT), 0);
+    assert_int_equal(hc_difference_halo(HC_DIFFERENCE_SHIFT_DIAGONAL), 1);
+}
+
+static void test_sign_rule(void **state) {
+    (void)state;
+    double a[3] = {1, -3, 2};
+    hc_sign_rule(a, 3);
+    assert_true(a[0] == -1 && a[1] == 3 && a[2] == -2);
+    double tie[3] = {-2, 2, 1};
+    hc_sign_rule(tie, 3);
+    assert_true(tie[0] == 2 && tie[1] == -2);
+    assert_int_equal(hc_sums_lines(614), 2);
+    assert_int_equal(hc_sums_lines(1024), 1);
+    assert_int_equal(hc_sums_lines(1), 1024);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ratio_exact),  cmocka_unit_test(test_ratio_halfway),
+        cmocka_unit_test(test_ratio_random), cmocka_unit_test(test_merge_float),
+        cmocka_unit_test(test_merge_exact),  cmocka_unit_test(test_covariance),
+        cmocka_unit_test(test_differences),  cmocka_unit_test(test_sign_rule),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+#include "core/scene.h"
+#include "tests/support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A scene of five bands with everything that a scene can have. */
+static HcScene full_scene(void) {
+    enum { BANDS = 5 };
+    HcScene scene = {.lines = 7, .samples = 9, .bands = BANDS, .type = HC_UINT16, .integer_limit = 65535};
+    HcError err = {0};
+    scene.wavelength = malloc(BANDS * sizeof(double));
+    scene.fwhm = malloc(BANDS * sizeof(double));
+    scene.bad = calloc(BANDS, 1);
+    scene.gain = malloc(BANDS * sizeof(double));
+    scene.offset = malloc(BANDS * sizeof(double));
+    assert_true(scene.wavelength && scene.fwhm && scene.bad && scene.gain && scene.offset);
+    for (int b = 0; b < BANDS; b++) {
+        scene.wavelength[b] = 400 + 100 * b;
+        scene.fwhm[b] = 10 + b;
+        scene.gain[b] = 0.5 * b;
+        scene.offset[b] = -b;
+        if (b != 2) {
+            check_ok(hc_scene_name_band(&scene, b, &err, "band %d", b), err);
+        }
+    }
+    scene.bad[3] = 1;
+    scene.has_nodata = true;
+    scene.nodata = -9999;
+    scene.place = (HcPlace){.has_transform = true, .transform = {1, 2, 3, 4, 5, 6}, .crs = strdup("EPSG:32633")};
+    scene.has_default_bands = true;
+    scene.default_bands[0] = 4;
+    scene.default_bands[1] = 2;
+    scene.default_bands[2] = 0;
+    scene.description = strdup("a scene");
+    scene.wavelength_note = strdup("guessed nm");
+    return scene;
+}
+
+static void test_copy(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcScene scene = full_scene();
+    HcScene copy = {0};
+    check_ok(hc_scene_copy(&copy, &scene, &err), err);
+    assert_true(hc_scene_same_grid(&copy, &scene));
+    hc_scene_clear(&scene);
+    hc_scene_clear(&scene);
+    hc_scene_clear(NULL);
+    assert_int_equal(copy.bands, 5);
+    check_same(copy.wavelength[4], 800);
+    check_same(copy.fwhm[4], 14);
+    check_same(copy.offset[1], -1);
+    assert_int_equal(copy.bad[3], 1);
+    assert_string_equal(copy.band_name[4], "band 4");
+    assert_null(copy.band_name[2]);
+    assert_string_equal(copy.place.crs, "EPSG:32633");
+    check_same(copy.place.transform[5], 6);
+    assert_string_equal(copy.description, "a scene");
+    assert_string_equal(copy.wavelength_note, "guessed nm");
+    assert_true(copy.has_default_bands && copy.default_bands[0] == 4);
+    hc_scene_clear(&copy);
+    HcScene bare = {.lines = 1, .samples = 1, .bands = 1};
+    check_ok(hc_scene_copy(&copy, &bare, &err), err);
+    assert_null(copy.wavelength);
+    hc_scene_clear(&copy);
+}
+
+static void test_select(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcScene scene = full_scene();
+    static const int32_t index[] = {4, 0, 2, 2};
+    check_ok(hc_scene_select(&scene, index, 4, &err), err);
+    assert_int_equal(scene.bands, 4);
+    check_same(scene.wavelength[0], 800);
+    check_same(scene.wavelength[3], 600);
+    assert_string_equal(scene.band_name[1], "band 0");
+    assert_null(scene.band_name[3]);
+    assert_true(scene.has_default_bands);
+    assert_true(scene.default_bands[0] == 0 && scene.default_bands[1] == 2 && scene.default_bands[2] == 1);
+    static const int32_t beyond[] = {0, 4};
+    static const int32_t negative[] = {-1};
+    check_fails(hc_scene_select(&scene, beyond, 2, &err), HC_E_USAGE, err);
+    check_fails(hc_scene_select(&scene, negative, 1, &err), HC_E_USAGE, err);
+    assert_int_equal(scene.bands, 4); /* a refusal changes nothing */
+    static const int32_t one[] = {3};
+    check_ok(hc_scene_select(&scene, one, 1, &err), err);
+    assert_false(scene.has_default_bands); /* red and blue are gone */
+    hc_scene_clear(&scene);
+}
+
+static void test_reband(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcScene scene = full_scene();
+    check_ok(hc_scene_reband(&scene, 3, HC_COMPONENT, &err), err);
+    assert_true(scene.bands == 3 && scene.meaning == HC_COMPONENT && scene.integer_limit == 0);
+    assert_null(scene.wavelength);
+    assert_null(scene.bad);
+    assert_null(scene.gain);
+    assert_false(scene.has_default_bands);
+    assert_null(scene.band_name[2]);
+    check_ok(hc_scene_name_band(&scene, 2, &err, "MNF %d", 3), err);
+    check_ok(hc_scene_name_band(&scene, 2, &err, "MNF %d (eigenvalue %.1f)", 3, 15.2), err);
+    assert_string_equal(scene.band_name[2], "MNF 3 (eigenvalue 15.2)");
+    assert_string_equal(scene.place.crs, "EPSG:32633");
+    assert_true(scene.has_nodata);
+    hc_scene_clear(&scene);
+}
+
+static void test_band_at(void **state) {
+    (void)state;
+    HcScene scene = full_scene();
+    assert_int_equal(hc_scene_band_at(&scene, 640, 50), 2);
+    assert_int_equal(hc_scene_band_at(&scene, 660, 50), 3);
+    assert_int_equal(hc_scene_band_at(&scene, 400, 0), 0);
+    assert_int_equal(hc_scene_band_at(&scene, 900, 50), -1);
+    HcScene bare = {.bands = 3};
+    assert_int_equal(hc_scene_band_at(&bare, 640, 50), -1);
+    hc_scene_clear(&scene);
+}
+
+static void test_types(void **state) {
+    (void)state;
+    static const size_t bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
+    for (int type = 0; type < HC_TYPE_COUNT; type++) {
+        HcType parsed;
+        assert_int_equal(hc_type_bytes((HcType)type), bytes[type]);
+        assert_true(hc_type_parse(hc_type_name((HcType)type), &parsed));
+        assert_int_equal(parsed, type);
+    }
+    HcType none;
+    assert_false(hc_type_parse("complex64", &none));
+    assert_string_equal(hc_type_name(HC_TYPE_COUNT), "unknown");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copy),    cmocka_unit_test(test_select), cmocka_unit_test(test_reband),
+        cmocka_unit_test(test_band_at), cmocka_unit_test(test_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

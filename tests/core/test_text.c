@@ -1,0 +1,129 @@
+#include "core/text.h"
+#include "tests/support/check.h"
+
+#include <locale.h>
+#include <stdlib.h>
+
+static void test_growing(void **state) {
+    (void)state;
+    HcText text = {0};
+    for (int i = 0; i < 1000; i++) {
+        hc_text_add(&text, "%d,", i % 10);
+    }
+    assert_int_equal(text.length, 2000);
+    char *taken = hc_text_take(&text);
+    assert_int_equal(strlen(taken), 2000);
+    assert_memory_equal(taken + 1990, "5,6,7,8,9,", 10);
+    free(taken);
+    taken = hc_text_take(&text); /* empty, but a string */
+    assert_string_equal(taken, "");
+    free(taken);
+    hc_text_clear(&text);
+    char *made = hc_text_format("%s has %d bands", "scene.hdr", 224);
+    assert_string_equal(made, "scene.hdr has 224 bands");
+    free(made);
+}
+
+static void test_bytes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {{"0", 0},          {"4096", 4096},      {"4k", 4096},         {"4K", 4096},
+                {"1.5gb", 1610612736}, {"512MiB", 536870912}, {"2 G", 2147483648}, {" 7B ", 7},
+                {"1T", 1099511627776}, {"0.5 KiB", 512}};
+    static const char *const bad[] = {"", "x", "-1", "4q", "4kk", "4 G x", "nan", "inf", "1e30", "G"};
+    uint64_t bytes;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(hc_text_parse_bytes(good[i].text, &bytes));
+        assert_true(bytes == good[i].bytes);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_false(hc_text_parse_bytes(bad[i], &bytes));
+    }
+    char buffer[32];
+    assert_string_equal(hc_text_bytes(buffer, sizeof buffer, 812), "812 B");
+    assert_string_equal(hc_text_bytes(buffer, sizeof buffer, 12 * 1048576.0), "12.0 MiB");
+    assert_string_equal(hc_text_bytes(buffer, sizeof buffer, 1.5 * 1073741824.0), "1.5 GiB");
+}
+
+static void check_numbers(void) {
+    double value;
+    int64_t whole;
+    assert_true(hc_text_parse_double("1.25", &value));
+    check_same(value, 1.25);
+    assert_true(hc_text_parse_double(" -3e2 ", &value));
+    check_same(value, -300);
+    assert_false(hc_text_parse_double("1,25", &value));
+    assert_false(hc_text_parse_double("", &value));
+    assert_false(hc_text_parse_double("1.5 x", &value));
+    assert_true(hc_text_parse_int("-42", &whole));
+    assert_true(whole == -42);
+    assert_false(hc_text_parse_int("4.2", &whole));
+    assert_false(hc_text_parse_int("", &whole));
+    assert_false(hc_text_parse_int("99999999999999999999", &whole));
+}
+
+static void test_numbers(void **state) {
+    (void)state;
+    check_numbers();
+    /* The same where a comma is the decimal point, if such a locale is installed. */
+    static const char *const comma[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8"};
+    for (size_t i = 0; i < sizeof comma / sizeof *comma; i++) {
+        if (setlocale(LC_ALL, comma[i]) != NULL) {
+            check_numbers();
+            uint64_t bytes;
+            assert_true(hc_text_parse_bytes("1.5K", &bytes) && bytes == 1536);
+        }
+    }
+    setlocale(LC_ALL, "C");
+}
+
+static void test_nearest(void **state) {
+    (void)state;
+    static const char *const names[] = {"read", "write", "preview", "components", "mnf", NULL};
+    assert_string_equal(hc_text_nearest("raed", names), "read");
+    assert_string_equal(hc_text_nearest("componets", names), "components");
+    assert_string_equal(hc_text_nearest("mnff", names), "mnf");
+    assert_string_equal(hc_text_nearest("mnf", names), "mnf");
+    assert_null(hc_text_nearest("elephant", names));
+    char word[200];
+    memset(word, 'x', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    assert_null(hc_text_nearest(word, names));
+    const char *const longer[] = {word, NULL};
+    assert_null(hc_text_nearest("read", longer));
+}
+
+static void test_comparing(void **state) {
+    (void)state;
+    assert_true(hc_text_equal("BIL", "bil"));
+    assert_false(hc_text_equal("bil", "bile"));
+    assert_false(hc_text_equal("bile", "bil"));
+    assert_true(hc_text_ends_with("Scene.HDR", ".hdr"));
+    assert_false(hc_text_ends_with("hdr", ".hdr"));
+    assert_true(hc_text_ends_with("x", ""));
+}
+
+/* One line, the first failure wins, no newline. */
+static void test_error(void **state) {
+    (void)state;
+    HcError err = {0};
+    assert_int_equal(hc_fail(&err, HC_E_INPUT, "first\nsecond\t%d\n", 3), HC_E_INPUT);
+    assert_string_equal(err.text, "first second 3");
+    assert_int_equal(hc_fail(&err, HC_E_IO, "later"), HC_E_IO);
+    assert_string_equal(err.text, "first second 3");
+    assert_int_equal(err.status, HC_E_INPUT);
+    assert_int_equal(hc_fail(NULL, HC_E_IO, "nobody listens"), HC_E_IO);
+    err = (HcError){0};
+    assert_int_equal(hc_fail_memory(&err, 3 * 1048576.0, "a test"), HC_E_MEMORY);
+    assert_string_equal(err.text, "out of memory: 3.0 MiB for a test");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_growing), cmocka_unit_test(test_bytes),     cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_nearest), cmocka_unit_test(test_comparing), cmocka_unit_test(test_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

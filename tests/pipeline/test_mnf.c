@@ -1,0 +1,673 @@
+#include "pipeline/transform.h"
+#include "tests/support/reference.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LINES = 45, SAMPLES = 38, BANDS = 6 };
+
+static HcTransform load_model(const char *path) {
+    HcTransform model = {0};
+    HcError err = {0};
+    check_ok(hc_transform_load(&model, path, "mnf", &err), err);
+    return model;
+}
+
+/* What a fit must give, for the kept bands alone. */
+typedef struct Expected {
+    int32_t components;
+    double mean[BANDS], covariance[BANDS * BANDS], noise[BANDS * BANDS];
+    double values[BANDS], forward[BANDS * BANDS];
+    int64_t pixels, noise_pixels;
+} Expected;
+
+static Expected expect(const Cube *cube, NoiseKind kind, const int32_t *window) {
+    Expected e = {.components = cube->bands};
+    e.pixels = reference_covariance(cube, e.mean, e.covariance);
+    e.noise_pixels = reference_noise(cube, kind, window, e.noise);
+    reference_mnf(cube->bands, e.covariance, e.noise, e.values, e.forward);
+    return e;
+}
+
+static void check_fit(const Cube *cube, const Expected *e, const char *model_path, const char *name) {
+    HcTransform model = load_model(model_path);
+    assert_int_equal(model.components, e->components);
+    assert_int_equal(model.pixels, e->pixels);
+    assert_int_equal(model.noise_pixels, e->noise_pixels);
+    for (int32_t k = 0; k < e->components; k++) {
+        check_near(model.eigenvalues[k], e->values[k], 1e-9 * e->values[k]);
+    }
+    hc_transform_clear(&model);
+    Cube out = cube_read_floats(name, cube->lines, cube->samples, e->components);
+    Cube parts = reference_project(cube, e->mean, e->forward, e->components);
+    size_t m = (size_t)e->components;
+    for (size_t i = 0; i < cube_pixels(cube); i++) {
+        for (size_t k = 0; k < m; k++) {
+            if (cube->valid[i]) {
+                check_near(out.value[i * m + k], parts.value[i * m + k], 1e-4 * sqrt(e->values[k]));
+            } else {
+                assert_true(isnan(out.value[i * m + k]));
+            }
+        }
+    }
+    cube_free(&parts);
+    cube_free(&out);
+}
+
+static const char *const noise_words[] = {"mean3x3", "median3x3", "shift", "shift-diagonal"};
+
+static void check_all_noises(const Cube *cube, HcType type, const char *more) {
+    cube_write(cube, "scene", type, "bil", more);
+    for (int kind = 0; kind < 4; kind++) {
+        Expected e = expect(cube, (NoiseKind)kind, NULL);
+        check_runs(NULL, "read scene.img ! mnf --noise %s --save-model model.json ! write out.img", noise_words[kind]);
+        check_fit(cube, &e, "model.json", "out");
+    }
+}
+
+static void integers_agree_with_reference(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 21, true);
+    check_all_noises(&cube, HC_UINT16, NULL);
+    check_all_noises(&cube, HC_INT32, NULL);
+    cube_free(&cube);
+}
+
+static void floats_agree_with_reference(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 22, false);
+    for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+        /* Sixteenths, so that the differences of float32 values are float32 values too. */
+        cube.value[i] = nearbyint(cube.value[i] * 16) / 16;
+    }
+    check_all_noises(&cube, HC_FLOAT32, NULL);
+    cube_free(&cube);
+}
+
+static void masked_pixels_take_no_part(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 23, true);
+    cube_border(&cube, 0);
+    check_all_noises(&cube, HC_INT16, "data ignore value = 0\n");
+    for (int32_t line = 7; line < 40; line += 8) {
+        cube_pixel(&cube, line, 17)[line % BANDS] = line % 2 == 0 ? NAN : INFINITY;
+        cube.valid[line * SAMPLES + 17] = 0;
+    }
+    check_all_noises(&cube, HC_FLOAT32, "data ignore value = 0\n");
+    cube_free(&cube);
+}
+
+static void noise_window_is_a_rectangle(void **state) {
+    (void)state;
+    static const int32_t window[4] = {5, 11, 20, 17};
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 24, true);
+    cube_border(&cube, 0);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", "data ignore value = 0\n");
+    for (int kind = 0; kind < 4; kind++) {
+        Expected e = expect(&cube, (NoiseKind)kind, window);
+        check_runs(NULL, "read scene.img ! mnf --noise %s --noise-window 5,11,20,17 --save-model model.json ! write out.img",
+                   noise_words[kind]);
+        check_fit(&cube, &e, "model.json", "out");
+    }
+    check_run_fails(NULL, HC_E_USAGE, "leaves the scene", "read scene.img ! mnf --noise-window 30,0,20,5 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "whole pixels", "read scene.img ! mnf --noise-window 3,0,20 ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "pixels", "read scene.img ! mnf --noise-window 9,9,4,4 ! write bad.img");
+    assert_false(file_exists("bad.img"));
+    cube_free(&cube);
+}
+
+static void noise_comes_from_files(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 25, true);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
+    check_runs(NULL, "read scene.img ! mnf --noise shift ! write direct.img");
+    check_runs(NULL, "read scene.img ! cov noise.json --noise shift");
+    check_runs(NULL, "read scene.img ! mnf --noise noise.json ! write by_file.img");
+    check_same_files("direct.img", "by_file.img");
+    check_runs(NULL, "read scene.img ! cov scene.json");
+    check_run_fails(NULL, HC_E_INPUT, "not of its noise", "read scene.img ! mnf --noise scene.json ! write bad.img");
+    check_run_fails(NULL, HC_E_INPUT, "made for 6 bands",
+                    "read scene.img ! bands 1-5 ! mnf --noise noise.json ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "did you mean mean3x3", "read scene.img ! mnf --noise men3x3 ! write bad.img");
+    assert_false(file_exists("bad.img"));
+    cube_free(&cube);
+}
+
+static void noise_comes_from_a_dark_image(void **state) {
+    (void)state;
+    uint64_t seed = 5;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 26, true);
+    Cube dark = cube_new(30, 25, BANDS);
+    for (size_t i = 0; i < cube_pixels(&dark); i++) {
+        double shared = random_normal(&seed);
+        for (size_t b = 0; b < BANDS; b++) {
+            dark.value[i * BANDS + b] = nearbyint(200 + 3 * shared + (4 + (double)b) * random_normal(&seed));
+        }
+    }
+    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
+    cube_write(&dark, "dark", HC_INT16, "bip", NULL);
+    Expected e = expect(&cube, NOISE_MEAN3X3, NULL);
+    double level[BANDS];
+    e.noise_pixels = reference_covariance(&dark, level, e.noise);
+    reference_mnf(BANDS, e.covariance, e.noise, e.values, e.forward);
+    check_runs(NULL, "read scene.img ! mnf --dark dark.img --save-model model.json ! write out.img");
+    check_fit(&cube, &e, "model.json", "out");
+
+    /* The same bands of both files, when the scene has been thinned out. */
+    check_runs(NULL, "read scene.img ! bands 2,4,5 ! mnf --dark dark.img ! write three.img");
+    Cube few = cube_new(LINES, SAMPLES, 3);
+    Cube few_dark = cube_new(30, 25, 3);
+    static const size_t chosen[] = {1, 3, 4};
+    for (size_t k = 0; k < 3; k++) {
+        for (size_t i = 0; i < cube_pixels(&cube); i++) {
+            few.value[i * 3 + k] = cube.value[i * BANDS + chosen[k]];
+        }
+        for (size_t i = 0; i < cube_pixels(&dark); i++) {
+            few_dark.value[i * 3 + k] = dark.value[i * BANDS + chosen[k]];
+        }
+    }
+    cube_write(&few, "few", HC_UINT16, "bsq", NULL);
+    cube_write(&few_dark, "few_dark", HC_INT16, "bsq", NULL);
+    check_runs(NULL, "read few.img ! mnf --dark few_dark.img ! write plain.img");
+    check_same_files("three.img", "plain.img");
+    check_run_fails(NULL, HC_E_INPUT, "none.img", "read scene.img ! mnf --dark none.img ! write bad.img");
+    assert_false(file_exists("bad.img"));
+    cube_free(&few);
+    cube_free(&few_dark);
+    cube_free(&dark);
+    cube_free(&cube);
+}
+
+static void inverse_returns_the_input(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 27, true);
+    cube_border(&cube, 0);
+    cube_write(&cube, "scene", HC_UINT16, "bip", "data ignore value = 0\n");
+    check_runs(NULL, "read scene.img ! mnf --save-model model.json ! write parts.img ! mnf --inverse ! write back.img");
+    check_runs(NULL, "read parts.img ! mnf --inverse --model model.json ! write again.img");
+    Cube back = cube_read_floats("back", LINES, SAMPLES, BANDS);
+    Cube again = cube_read_floats("again", LINES, SAMPLES, BANDS);
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        for (size_t b = 0; b < BANDS; b++) {
+            /* Masked pixels are the scene's nodata again. */
+            check_near(back.value[i * BANDS + b], cube.value[i * BANDS + b], 1e-6 * 30000);
+            check_near(again.value[i * BANDS + b], cube.value[i * BANDS + b], 1e-6 * 30000);
+        }
+    }
+    check_run_fails(NULL, HC_E_USAGE, "--inverse needs", "read scene.img ! mnf --inverse ! write bad.img");
+    cube_free(&again);
+    cube_free(&back);
+    cube_free(&cube);
+}
+
+static void denoise_is_forward_drop_inverse(void **state) {
+    (void)state;
+    enum { KEPT = 2 };
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 28, true);
+    Expected e = expect(&cube, NOISE_MEAN3X3, NULL);
+    Cube parts = reference_project(&cube, e.mean, e.forward, KEPT);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
+    check_runs(NULL, "read scene.img ! mnf --denoise --components 2 --save-model model.json ! write denoised.img");
+    check_runs(NULL, "read scene.img ! mnf --components 2 ! mnf --inverse ! write chained.img");
+    check_runs(NULL, "read scene.img ! mnf --model model.json --components 2 --denoise ! write loaded.img");
+    check_same_files("denoised.img", "chained.img");
+    check_same_files("denoised.img", "loaded.img");
+    Cube out = cube_read_floats("denoised", LINES, SAMPLES, BANDS);
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        for (size_t b = 0; b < BANDS; b++) {
+            /* forward' noise forward = 1: the inverse is noise * forward. */
+            double expected = e.mean[b];
+            for (size_t k = 0; k < KEPT; k++) {
+                double loading = 0;
+                for (size_t c = 0; c < BANDS; c++) {
+                    loading += e.noise[b * BANDS + c] * e.forward[c * BANDS + k];
+                }
+                expected += loading * parts.value[i * KEPT + k];
+            }
+            check_near(out.value[i * BANDS + b], expected, 1e-6 * 30000);
+        }
+    }
+    cube_free(&out);
+    cube_free(&parts);
+    cube_free(&cube);
+}
+
+static void components_are_chosen(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 29, true);
+    Expected e = expect(&cube, NOISE_MEAN3X3, NULL);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
+    check_runs(NULL, "read scene.img ! mnf --min-eigenvalue %.17g ! write out.img", e.values[2] * (1 - 1e-6));
+    check_runs(NULL, "read scene.img ! mnf --components 3 ! write three.img");
+    check_same_files("out.img", "three.img");
+    check_runs(NULL, "read scene.img ! mnf --min-eigenvalue %.17g ! write two.img", e.values[2] * (1 + 1e-6));
+    Cube two = cube_read_floats("two", LINES, SAMPLES, 2);
+    cube_free(&two);
+    check_runs(NULL, "read scene.img ! mnf --min-eigenvalue 1e30 ! write one.img");
+    Cube one = cube_read_floats("one", LINES, SAMPLES, 1);
+    cube_free(&one);
+    cube_free(&cube);
+}
+
+static void saved_model_gives_the_same_bytes(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 30, true);
+    cube_border(&cube, 0);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", "data ignore value = 0\n");
+    check_runs(NULL, "read scene.img ! mnf --save-model model.json ! write fitted.img");
+    check_runs(NULL, "read scene.img ! mnf --fit-only --save-model alone.json");
+    check_runs(NULL, "read scene.img ! mnf --fit-only --save-model passed.json ! write same.img");
+    check_runs(NULL, "read scene.img ! write plain.img");
+    check_runs(NULL, "read scene.img ! mnf --model model.json ! write loaded.img");
+    check_same_files("fitted.img", "loaded.img");
+    check_same_files("model.json", "alone.json");
+    check_same_files("same.img", "plain.img");
+    check_run_fails(NULL, HC_E_INPUT, "not of pca", "read scene.img ! pca --model model.json ! write bad.img");
+    cube_free(&cube);
+}
+
+/* Bands 3 (constant) and 5 (band 2 again) of six take no part; the rest is the fit without them. */
+static void singular_bands_are_left_out_or_stop(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 31, true);
+    Cube few = cube_new(LINES, SAMPLES, 4);
+    static const size_t kept[] = {0, 1, 3, 5};
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        cube.value[i * BANDS + 2] = 700;
+        cube.value[i * BANDS + 4] = cube.value[i * BANDS + 1];
+        for (size_t k = 0; k < 4; k++) {
+            few.value[i * 4 + k] = cube.value[i * BANDS + kept[k]];
+        }
+    }
+    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
+    Expected e = expect(&few, NOISE_MEAN3X3, NULL);
+    HcText notes = {0};
+    RunHow how = {.notes = &notes};
+    check_runs(&how, "read scene.img ! mnf --save-model model.json ! write out.img ! mnf --inverse ! write back.img");
+    check_fit(&few, &e, "model.json", "out");
+    assert_non_null(notes.data);
+    assert_non_null(strstr(notes.data, "constant, takes no part: 1 band (3)"));
+    assert_non_null(strstr(notes.data, "takes no part: 1 band (5)"));
+    hc_text_clear(&notes);
+    Cube back = cube_read_floats("back", LINES, SAMPLES, BANDS);
+    for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+        check_near(back.value[i], cube.value[i], 1e-6 * 30000);
+    }
+    cube_free(&back);
+    check_run_fails(NULL, HC_E_NUMERIC, "band 3 is constant", "read scene.img ! mnf --singular stop ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "band 4 is with noise that repeats",
+                    "read scene.img ! bands --drop 3 ! mnf --singular stop ! write bad.img");
+
+    /* A ramp has signal but no noise in its differences to a mean. */
+    for (int32_t line = 0; line < LINES; line++) {
+        for (int32_t sample = 0; sample < SAMPLES; sample++) {
+            cube_pixel(&cube, line, sample)[2] = 100 + 3 * line + 2 * sample;
+        }
+    }
+    cube_write(&cube, "ramp", HC_UINT16, "bsq", NULL);
+    check_run_fails(NULL, HC_E_NUMERIC, "band 3 is without any noise",
+                    "read ramp.img ! mnf --singular stop ! write bad.img");
+    check_runs(NULL, "read ramp.img ! mnf --save-model model.json ! write out.img");
+    check_fit(&few, &e, "model.json", "out");
+    assert_false(file_exists("bad.img"));
+    cube_free(&few);
+    cube_free(&cube);
+}
+
+static void scenes_without_pixels_stop(void **state) {
+    (void)state;
+    Cube cube = cube_new(20, 20, BANDS);
+    cube_write(&cube, "empty", HC_UINT16, "bsq", "data ignore value = 0\n");
+    cube_write(&cube, "flat", HC_UINT16, "bsq", NULL);
+    check_run_fails(NULL, HC_E_NUMERIC, "pixels", "read empty.img ! mnf ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "no noise fractions", "read flat.img ! mnf ! write bad.img");
+    for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+        cube.value[i] = NAN;
+    }
+    cube_write(&cube, "nan", HC_FLOAT32, "bsq", NULL);
+    check_run_fails(NULL, HC_E_NUMERIC, "pixels", "read nan.img ! mnf ! write bad.img");
+    cube_free(&cube);
+
+    Cube one = cube_new(1, 1, BANDS);
+    cube_write(&one, "one", HC_UINT16, "bsq", NULL);
+    check_run_fails(NULL, HC_E_NUMERIC, "pixel", "read one.img ! mnf ! write bad.img");
+    cube_free(&one);
+
+    /* A chequered mask leaves valid pixels, but none with a whole neighbourhood. */
+    Cube board = cube_smooth(20, 20, BANDS, 32, true);
+    for (int32_t line = 0; line < 20; line++) {
+        for (int32_t sample = line % 2; sample < 20; sample += 2) {
+            cube_pixel(&board, line, sample)[0] = 0;
+        }
+    }
+    cube_write(&board, "board", HC_UINT16, "bsq", "data ignore value = 0\n");
+    check_run_fails(NULL, HC_E_NUMERIC, "pixels", "read board.img ! mnf ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "pixels", "read board.img ! mnf --noise shift ! write bad.img");
+    check_runs(NULL, "read board.img ! mnf --noise shift-diagonal ! write fine.img");
+    assert_false(file_exists("bad.img"));
+    cube_free(&board);
+}
+
+/* ---- the sample scene, whose truth is known ---- */
+
+enum { SIDE = 100, ALL_BANDS = 64, GOOD = 59, MATERIALS = 6, SIGNALS = MATERIALS - 1 };
+
+typedef struct Truth {
+    Cube scene;      /* the good bands as stored */
+    double *signal;  /* [pixels][GOOD], without noise */
+    double *variance; /* [pixels][GOOD], of the noise */
+} Truth;
+
+static const char *sample_path(char *buffer, size_t size, const char *name) {
+    snprintf(buffer, size, "%s/%s", getenv("HCUBE_SAMPLE_DATA"), name);
+    return buffer;
+}
+
+static bool is_bad(int band) {
+    return band == 30 || band == 31 || (band >= 44 && band <= 46);
+}
+
+static Truth load_truth(void) {
+    char path[1024];
+    size_t bytes = 0;
+    Truth truth = {.scene = cube_new(SIDE, SIDE, GOOD)};
+    char *scene = file_bytes(sample_path(path, sizeof path, "scene.img"), &bytes);
+    assert_int_equal(bytes, SIDE * SIDE * ALL_BANDS * 2);
+    char *abundance = file_bytes(sample_path(path, sizeof path, "abundance.img"), &bytes);
+    assert_int_equal(bytes, SIDE * SIDE * MATERIALS * 4);
+    char *endmembers = file_bytes(sample_path(path, sizeof path, "endmembers.sli"), &bytes);
+    assert_int_equal(bytes, ALL_BANDS * MATERIALS * 4);
+    char *text = file_bytes(sample_path(path, sizeof path, "truth.json"), &bytes);
+    cJSON *json = cJSON_Parse(text);
+    const cJSON *per_band = cJSON_GetObjectItem(json, "per_band");
+    const cJSON *floors = cJSON_GetObjectItem(per_band, "noise_floor");
+    const cJSON *slopes = cJSON_GetObjectItem(per_band, "noise_slope");
+    assert_int_equal(cJSON_GetArraySize(floors), ALL_BANDS);
+    size_t pixels = cube_pixels(&truth.scene);
+    truth.signal = calloc(pixels * GOOD, sizeof(double));
+    truth.variance = calloc(pixels * GOOD, sizeof(double));
+    assert_true(truth.signal != NULL && truth.variance != NULL);
+    size_t good = 0;
+    for (int b = 0; b < ALL_BANDS; b++) {
+        if (is_bad(b)) {
+            continue;
+        }
+        double floor_sigma = cJSON_GetArrayItem(floors, b)->valuedouble;
+        double slope = cJSON_GetArrayItem(slopes, b)->valuedouble;
+        for (size_t i = 0; i < pixels; i++) {
+            uint16_t stored = 0;
+            memcpy(&stored, scene + 2 * ((i / SIDE * ALL_BANDS + (size_t)b) * SIDE + i % SIDE), 2);
+            double signal = 0;
+            for (size_t k = 0; k < MATERIALS; k++) {
+                float part = 0;
+                float spectrum = 0;
+                memcpy(&part, abundance + 4 * (k * pixels + i), 4);
+                memcpy(&spectrum, endmembers + 4 * (k * ALL_BANDS + (size_t)b), 4);
+                signal += 10000 * (double)part * (double)spectrum;
+            }
+            truth.scene.value[i * GOOD + good] = stored;
+            truth.scene.valid[i] = truth.scene.valid[i] && stored != 0;
+            truth.signal[i * GOOD + good] = signal;
+            truth.variance[i * GOOD + good] = floor_sigma * floor_sigma + slope * signal + 1.0 / 12;
+        }
+        good++;
+    }
+    assert_int_equal(good, GOOD);
+    cJSON_Delete(json);
+    free(text);
+    free(endmembers);
+    free(abundance);
+    free(scene);
+    return truth;
+}
+
+static void free_truth(Truth *truth) {
+    cube_free(&truth->scene);
+    free(truth->signal);
+    free(truth->variance);
+}
+
+/* Whether all nine pixels around one are there. */
+static bool has_neighbours(const Cube *cube, size_t i) {
+    size_t line = i / SIDE;
+    size_t sample = i % SIDE;
+    bool whole = line > 0 && sample > 0 && line < SIDE - 1 && sample < SIDE - 1;
+    for (size_t k = 0; k < 9 && whole; k++) {
+        whole = cube->valid[(line - 1 + k / 3) * SIDE + sample - 1 + k % 3];
+    }
+    return whole;
+}
+
+/* Noise-only eigenvalues are 1 but for sampling. How far from 1 may they lie?
+ *
+ * Let the noise be whitened by its true covariance, so that both sample covariances estimate the unit matrix in the
+ * p = bands - signals directions without signal: S1 from n1 pixels x, S2 from n2 differences d = (9 x - sum of nine),
+ * scaled by 72. The differences overlap. Their autocorrelation r(h) = (81 delta(h) - 18 box(h) + tri(h)) / 72 with
+ * box = 1 for |h| <= 1 and tri = (3-|h1|)(3-|h2|) is 1, -12/72 (4 times), -14/72 (4), 3/72 (4), 2/72 (8), 1/72 (4), and
+ * an entry of S2 has the variance of one made of n2 / sum r(h)^2 independent pixels:
+ *     a = sum r^2 = 1 + (4*144 + 4*196 + 4*9 + 8*4 + 4*1) / 5184 = 1.2762.
+ *
+ * (1) Were S1 and S2 independent, the eigenvalues of S1 in terms of S2 would lie between the edges of the spectrum of
+ * an F matrix (Wachter 1980; Bai and Silverstein 2010, section 4.4), with y1 = p/n1 and y2 = a p/n2:
+ *     ((1 -+ sqrt(y1 + y2 - y1 y2)) / (1 - y2))^2.
+ *
+ * (2) They are made of the same noise. A pixel x and the differences around it have the covariances 8 (once) and -1 (8
+ * times), so an entry of S1 and the same one of S2 have the covariance (64 + 8) / 72 / n1 = 1 / n1. To first order the
+ * eigenvalues are 1 + those of S1 - S2, whose entries have the variance
+ *     v = 1/n1 + a/n2 - 2/n1 = a/n2 - 1/n1,
+ * a quarter of what (1) takes, and those eigenvalues fill Wigner's semicircle of radius 2 sqrt(p v).
+ *
+ * The noise grows with the signal, so pixels count unequally: entries of a sum of pixels with variances w have the
+ * variance of equal ones times k = E[w^2] / E[w]^2; the largest k of all bands is taken. And pixels at the border are in
+ * S1 but not in S2: where their mean variance differs in some band, eigenvalues shift by at most that ratio. */
+static void noise_only_eigenvalues_are_one(void **state) {
+    (void)state;
+    char path[1024];
+    Truth truth = load_truth();
+    double n1 = 0;
+    double n2 = 0;
+    double inequality = 0;
+    double least_shift = 1;
+    double most_shift = 1;
+    for (size_t b = 0; b < GOOD; b++) {
+        double sum = 0;
+        double squares = 0;
+        double inner = 0;
+        n1 = n2 = 0;
+        for (size_t i = 0; i < SIDE * SIDE; i++) {
+            double w = truth.variance[i * GOOD + b];
+            if (truth.scene.valid[i]) {
+                n1++;
+                sum += w;
+                squares += w * w;
+            }
+            if (has_neighbours(&truth.scene, i)) {
+                n2++;
+                for (size_t k = 0; k < 9; k++) {
+                    size_t near = (i / SIDE - 1 + k / 3) * SIDE + i % SIDE - 1 + k % 3;
+                    inner += truth.variance[near * GOOD + b] * (near == i ? 64 : 1) / 72;
+                }
+            }
+        }
+        double unequal = squares * n1 / (sum * sum);
+        double shift = (sum / n1) / (inner / n2);
+        inequality = unequal > inequality ? unequal : inequality;
+        least_shift = shift < least_shift ? shift : least_shift;
+        most_shift = shift > most_shift ? shift : most_shift;
+    }
+    double overlap = 1 + 1432.0 / 5184;
+    double p = GOOD - SIGNALS;
+    double y1 = inequality * p / n1;
+    double y2 = inequality * overlap * p / n2;
+    double root = sqrt(y1 + y2 - y1 * y2);
+    double low = pow((1 - root) / (1 - y2), 2) * least_shift;
+    double high = pow((1 + root) / (1 - y2), 2) * most_shift;
+    double radius = 2 * sqrt(p * inequality * (overlap / n2 - 1 / n1));
+
+    check_runs(NULL, "read %s ! mnf --save-model model.json ! write out.img",
+               sample_path(path, sizeof path, "scene.hdr"));
+    HcTransform model = load_model("model.json");
+    assert_int_equal(model.components, GOOD);
+    assert_int_equal(model.pixels, (int64_t)n1);
+    assert_int_equal(model.noise_pixels, (int64_t)n2);
+    double largest = model.eigenvalues[SIGNALS];
+    double smallest = model.eigenvalues[GOOD - 1];
+    double mean = 0;
+    for (int k = SIGNALS; k < GOOD; k++) {
+        mean += model.eigenvalues[k] / p;
+    }
+    printf("noise eigenvalues %.4f to %.4f, mean %.4f; F edges %.4f to %.4f; semicircle 1 -+ %.4f; shift %.4f to %.4f; "
+           "weakest signal %.4f\n",
+           smallest, largest, mean, low, high, radius, least_shift, most_shift, model.eigenvalues[SIGNALS - 1]);
+    assert_true(model.eigenvalues[SIGNALS - 1] > high);
+    assert_true(smallest >= low && largest <= high);
+    /* The second order is of the size of the squared radius, and the outermost eigenvalue of a finite matrix strays
+     * by about p^(-2/3) of the radius. */
+    double slack = radius * radius + radius * pow(p, -2.0 / 3);
+    assert_true(largest <= most_shift + radius + slack);
+    assert_true(smallest >= least_shift - radius - slack);
+    /* They do spread that far: the bound is no wide net. k overestimates what the weighted mean of all bands does. */
+    assert_true(largest - smallest >= 0.6 * 2 * radius);
+    /* p eigenvalues of independent sampling errors: the mean is 1 within the shift and a few v^(1/2). */
+    check_near(mean, 1, 0.01);
+    hc_transform_clear(&model);
+    free_truth(&truth);
+}
+
+/* Mean square error, each band in units of its noise. */
+static double error_of(const Truth *truth, const double *values) {
+    double all = 0;
+    double count = 0;
+    for (size_t b = 0; b < GOOD; b++) {
+        double error = 0;
+        double variance = 0;
+        for (size_t i = 0; i < SIDE * SIDE; i++) {
+            if (truth->scene.valid[i]) {
+                double d = values[i * GOOD + b] - truth->signal[i * GOOD + b];
+                error += d * d;
+                variance += truth->variance[i * GOOD + b];
+                count++;
+            }
+        }
+        all += error / variance;
+    }
+    return count > 0 ? all / GOOD : NAN;
+}
+
+/* Part of the noise covariance's sampling error that edges in the scene cause, see below. */
+static double leaked_error(const Truth *truth) {
+    double all = 0;
+    double n2 = 0;
+    for (size_t i = 0; i < SIDE * SIDE; i++) {
+        n2 += has_neighbours(&truth->scene, i);
+    }
+    double *spread = calloc(SIDE * SIDE, sizeof *spread);
+    assert_non_null(spread);
+    for (size_t b = 0; b < GOOD; b++) {
+        double variance = 0;
+        double pixels = 0;
+        memset(spread, 0, SIDE * SIDE * sizeof *spread);
+        for (size_t i = 0; i < SIDE * SIDE; i++) {
+            variance += truth->scene.valid[i] ? truth->variance[i * GOOD + b] : 0;
+            pixels += truth->scene.valid[i];
+            if (!has_neighbours(&truth->scene, i)) {
+                continue;
+            }
+            double difference = 9 * truth->signal[i * GOOD + b];
+            for (size_t k = 0; k < 9; k++) {
+                difference -= truth->signal[((i / SIDE - 1 + k / 3) * SIDE + i % SIDE - 1 + k % 3) * GOOD + b];
+            }
+            spread[i] += 9 * difference;
+            for (size_t k = 0; k < 9; k++) {
+                spread[(i / SIDE - 1 + k / 3) * SIDE + i % SIDE - 1 + k % 3] -= difference;
+            }
+        }
+        for (size_t i = 0; i < SIDE * SIDE; i++) {
+            all += spread[i] * spread[i] / (72 * n2) / (72 * n2) / (variance / pixels);
+        }
+    }
+    free(spread);
+    return all;
+}
+
+/* Whitened noise has the same energy in every direction, and signal lies in 5 (6 materials, shares that add to 1).
+ * Keeping those drops (bands - 5) of its `bands` parts and no signal: the error falls by bands / 5 = 11.8, provided that
+ * the noise covariance is known. Directions that are a little off lose about p/n of a component each, in units of the
+ * noise (below 1 percent); the mean spectrum adds bands/n, 0.7 percent. Noise covariances are measured here on a dark
+ * image that holds nothing but noise like the scene's.
+ *
+ * Differences of neighbours hold the edges of the scene too. Those lie in the 5 directions of the signal and leave them
+ * as they are, but their chance correlations with the noise in the other p = bands - 5 directions mix that noise into the
+ * signal. With nu the covariance of differences of signal and of unit noise, a signal direction of eigenvalue l gets
+ * the noise of p others times var(nu) (l / (l - 1))^2 (first order, from the block form of the generalised problem).
+ * nu is a sum over pixels of noise times the difference filter applied twice to the signal, divided by 72 n2, and its
+ * variance over all signal directions is what leaked_error() adds up. That is the larger part on this scene, whose signal
+ * is some 100 times its noise and full of edges. */
+static void denoising_gains_what_theory_gives(void **state) {
+    (void)state;
+    char path[1024];
+    uint64_t seed = 77;
+    Truth truth = load_truth();
+    Cube dark = cube_new(SIDE, SIDE, ALL_BANDS);
+    for (size_t i = 0; i < SIDE * SIDE; i++) {
+        size_t good = 0;
+        for (int b = 0; b < ALL_BANDS; b++) {
+            double variance = is_bad(b) ? 1 : truth.variance[i * GOOD + good];
+            dark.value[i * ALL_BANDS + (size_t)b] = sqrt(variance) * random_normal(&seed);
+            good += !is_bad(b);
+        }
+        /* Pixels without signal have less noise than any of the scene. */
+        for (size_t b = 0; b < ALL_BANDS && !truth.scene.valid[i]; b++) {
+            dark.value[i * ALL_BANDS + b] = NAN;
+        }
+    }
+    cube_write(&dark, "dark", HC_FLOAT32, "bsq", NULL);
+    sample_path(path, sizeof path, "scene.hdr");
+    check_runs(NULL, "read %s ! mnf --denoise --components 5 --dark dark.img ! write known.img", path);
+    check_runs(NULL, "read %s ! mnf --denoise --components 5 --save-model model.json ! write measured.img", path);
+    Cube known = cube_read_floats("known", SIDE, SIDE, GOOD);
+    Cube measured = cube_read_floats("measured", SIDE, SIDE, GOOD);
+    HcTransform model = load_model("model.json");
+    double before = error_of(&truth, truth.scene.value);
+    double after = error_of(&truth, known.value);
+    double after_measured = error_of(&truth, measured.value);
+    double weakest = model.eigenvalues[SIGNALS - 1];
+    double strongest = model.eigenvalues[0];
+    double leaked = (GOOD - SIGNALS) * leaked_error(&truth);
+    double least = (SIGNALS + leaked * pow(strongest / (strongest - 1), 2)) / GOOD;
+    double most = (SIGNALS + leaked * pow(weakest / (weakest - 1), 2)) / GOOD;
+    printf("error %.4f before; noise known: %.4f, %.2f times less (theory %.2f); measured: %.4f (theory %.4f to %.4f)\n",
+           before, after, before / after, (double)GOOD / SIGNALS, after_measured, least, most);
+    check_near(before, 1, 0.02);
+    check_near(before / after, (double)GOOD / SIGNALS, 0.05 * GOOD / SIGNALS);
+    /* A sum over some 270 chance correlations, of which few directions carry most. */
+    assert_true(after_measured >= 0.7 * least && after_measured <= 1.3 * most);
+    hc_transform_clear(&model);
+    cube_free(&measured);
+    cube_free(&known);
+    cube_free(&dark);
+    free_truth(&truth);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(integers_agree_with_reference),
+        IN_FOLDER(floats_agree_with_reference),
+        IN_FOLDER(masked_pixels_take_no_part),
+        IN_FOLDER(noise_window_is_a_rectangle),
+        IN_FOLDER(noise_comes_from_files),
+        IN_FOLDER(noise_comes_from_a_dark_image),
+        IN_FOLDER(inverse_returns_the_input),
+        IN_FOLDER(denoise_is_forward_drop_inverse),
+        IN_FOLDER(components_are_chosen),
+        IN_FOLDER(saved_model_gives_the_same_bytes),
+        IN_FOLDER(singular_bands_are_left_out_or_stop),
+        IN_FOLDER(scenes_without_pixels_stop),
+        IN_FOLDER(noise_only_eigenvalues_are_one),
+        IN_FOLDER(denoising_gains_what_theory_gives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
