@@ -13,8 +13,8 @@ static HcStatus check_block(const HcBlock *block, const char *what, const char *
                        block->lines, block->samples, block->bands);
     }
     if (block->above < 0 || block->below < 0 || hc_block_first_line(block) < 0) {
-        return hc_fail(err, HC_E_USAGE, "%s: an %s block with a halo of %d and %d lines around line %lld", what,
-                       which, block->above, block->below, (long long)block->line0);
+        return hc_fail(err, HC_E_USAGE, "%s: an %s block with a halo of %d and %d lines around line %lld",
+                       what, which, block->above, block->below, (long long)block->line0);
     }
     return HC_OK;
 }
@@ -29,8 +29,8 @@ static HcStatus check_lines(int64_t first, int64_t end, int64_t in_first, int64_
                    (long long)first, (long long)(end - 1), (long long)in_first, (long long)(in_end - 1));
 }
 
-/* Two blocks over the same samples; the input has the rows of the output and `halo` more. The last line of a scene
- * is not known to a block: below, only the rows of the output are asked for. */
+/* Two blocks over the same samples; the input has the rows of the output and `halo` more. The last line of a
+ * scene is not known to a block: below, only the rows of the output are asked for. */
 static HcStatus check_pair(const HcQueue *queue, const HcBlock *in, const HcBlock *out, int32_t halo,
                            const char *what, HcError *err) {
     HcStatus status = HC_OK;
@@ -72,11 +72,12 @@ HcStatus hc_check_decode(const HcQueue *queue, const HcRaw *raw, const HcDecode 
         return hc_fail(err, HC_E_USAGE, "decode: no type has the number %d", (int)raw->type);
     }
     if (raw->lines < 1 || raw->bands < 1 || raw->samples != out->samples) {
-        return hc_fail(err, HC_E_USAGE, "decode: %d lines, %d samples, %d bands in, %d samples out", raw->lines,
-                       raw->samples, raw->bands, out->samples);
+        return hc_fail(err, HC_E_USAGE, "decode: %d lines, %d samples, %d bands in, %d samples out",
+                       raw->lines, raw->samples, raw->bands, out->samples);
     }
     int64_t first = hc_block_first_line(out);
-    HC_TRY(check_lines(first, first + hc_block_rows(out), raw->line0, raw->line0 + raw->lines, "decode", err));
+    HC_TRY(
+        check_lines(first, first + hc_block_rows(out), raw->line0, raw->line0 + raw->lines, "decode", err));
 done:
     return status;
 }

@@ -10,8 +10,8 @@
 
 static pthread_once_t blas_once = PTHREAD_ONCE_INIT;
 
-/* Parallel loops are ours: every BLAS and LAPACK call stays on its own thread, so that its bits cannot depend on the
- * number of threads. */
+/* Parallel loops are ours: every BLAS and LAPACK call stays on its own thread, so that its bits cannot depend
+ * on the number of threads. */
 static void set_up_blas(void) {
     openblas_set_num_threads(1);
 }
@@ -62,7 +62,8 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
     char name[96];
     processor_name(name, sizeof name);
     *out = (HcComputeInfo){.threads = cpu->threads, .shared_memory = true, .slots = 1};
-    snprintf(out->name, sizeof out->name, "%s, %d thread%s", name, cpu->threads, cpu->threads == 1 ? "" : "s");
+    snprintf(out->name, sizeof out->name, "%s, %d thread%s", name, cpu->threads,
+             cpu->threads == 1 ? "" : "s");
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     out->memory_total = page * (uint64_t)sysconf(_SC_PHYS_PAGES);
     out->memory_free = page * (uint64_t)sysconf(_SC_AVPHYS_PAGES);

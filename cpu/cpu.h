@@ -14,8 +14,8 @@ const HcComputeOps *hc_cpu_ops(void);
 /* Adds "OpenBLAS 0.3.21 ...\nOpenMP 201511\n": what this room is built on. */
 void hc_cpu_libraries(HcText *text);
 
-/* How exact sums of products are formed; the sums are the same to the last bit. For tests and measurements: the
- * program takes the fastest one. */
+/* How exact sums of products are formed; the sums are the same to the last bit. For tests and measurements:
+ * the program takes the fastest one. */
 typedef enum HcCpuGram {
     HC_CPU_GRAM_BEST,
     HC_CPU_GRAM_FLOAT64, /* BLAS on float64 panels: everywhere */

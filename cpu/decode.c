@@ -27,73 +27,73 @@ static void turn(const Job *job, float tile[TILE][STRIP], int32_t pixels, int32_
 
 #define SWAP_1(bits) (bits)
 
-#define TYPE uint8_t
-#define BITS uint8_t
-#define SWAP SWAP_1
-#define FLOATING 0
+#define TYPE       uint8_t
+#define BITS       uint8_t
+#define SWAP       SWAP_1
+#define FLOATING   0
 #define NAME(word) uint8_##word
 #include "cpu/decode_typed.h"
 
-#define TYPE int8_t
-#define BITS uint8_t
-#define SWAP SWAP_1
-#define FLOATING 0
+#define TYPE       int8_t
+#define BITS       uint8_t
+#define SWAP       SWAP_1
+#define FLOATING   0
 #define NAME(word) int8_##word
 #include "cpu/decode_typed.h"
 
-#define TYPE uint16_t
-#define BITS uint16_t
-#define SWAP __builtin_bswap16
-#define FLOATING 0
+#define TYPE       uint16_t
+#define BITS       uint16_t
+#define SWAP       __builtin_bswap16
+#define FLOATING   0
 #define NAME(word) uint16_##word
 #include "cpu/decode_typed.h"
 
-#define TYPE int16_t
-#define BITS uint16_t
-#define SWAP __builtin_bswap16
-#define FLOATING 0
+#define TYPE       int16_t
+#define BITS       uint16_t
+#define SWAP       __builtin_bswap16
+#define FLOATING   0
 #define NAME(word) int16_##word
 #include "cpu/decode_typed.h"
 
-#define TYPE uint32_t
-#define BITS uint32_t
-#define SWAP __builtin_bswap32
-#define FLOATING 0
+#define TYPE       uint32_t
+#define BITS       uint32_t
+#define SWAP       __builtin_bswap32
+#define FLOATING   0
 #define NAME(word) uint32_##word
 #include "cpu/decode_typed.h"
 
-#define TYPE int32_t
-#define BITS uint32_t
-#define SWAP __builtin_bswap32
-#define FLOATING 0
+#define TYPE       int32_t
+#define BITS       uint32_t
+#define SWAP       __builtin_bswap32
+#define FLOATING   0
 #define NAME(word) int32_##word
 #include "cpu/decode_typed.h"
 
-#define TYPE uint64_t
-#define BITS uint64_t
-#define SWAP __builtin_bswap64
-#define FLOATING 0
+#define TYPE       uint64_t
+#define BITS       uint64_t
+#define SWAP       __builtin_bswap64
+#define FLOATING   0
 #define NAME(word) uint64_##word
 #include "cpu/decode_typed.h"
 
-#define TYPE int64_t
-#define BITS uint64_t
-#define SWAP __builtin_bswap64
-#define FLOATING 0
+#define TYPE       int64_t
+#define BITS       uint64_t
+#define SWAP       __builtin_bswap64
+#define FLOATING   0
 #define NAME(word) int64_##word
 #include "cpu/decode_typed.h"
 
-#define TYPE float
-#define BITS uint32_t
-#define SWAP __builtin_bswap32
-#define FLOATING 1
+#define TYPE       float
+#define BITS       uint32_t
+#define SWAP       __builtin_bswap32
+#define FLOATING   1
 #define NAME(word) float32_##word
 #include "cpu/decode_typed.h"
 
-#define TYPE double
-#define BITS uint64_t
-#define SWAP __builtin_bswap64
-#define FLOATING 1
+#define TYPE       double
+#define BITS       uint64_t
+#define SWAP       __builtin_bswap64
+#define FLOATING   1
 #define NAME(word) float64_##word
 #include "cpu/decode_typed.h"
 
@@ -118,8 +118,7 @@ static bool can_hold(HcType type, double nodata) {
     case HC_UINT16:
     case HC_UINT32:
     case HC_UINT64:
-        return nodata == floor(nodata) && nodata >= 0 &&
-               nodata < ldexp(1.0, 8 * (int)hc_type_bytes(type));
+        return nodata == floor(nodata) && nodata >= 0 && nodata < ldexp(1.0, 8 * (int)hc_type_bytes(type));
     default:
         return nodata == floor(nodata) && fabs(nodata + 0.5) < ldexp(1.0, 8 * (int)hc_type_bytes(type) - 1);
     }
@@ -189,7 +188,8 @@ static DecodeStrip *choose_strip(const HcRaw *raw, const HcDecode *how, int32_t 
     return fast != NULL ? fast : strips_of[raw->type].tiles;
 }
 
-HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out, HcError *err) {
+HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                       HcError *err) {
     HcStatus status = HC_OK;
     HC_TRY(hc_check_decode(queue, raw, how, out, err));
     HC_TRY(check_index(raw, how, out, err));

@@ -4,7 +4,8 @@
 
 #include "cpu/internal.h"
 
-/* Pixels and bands that are turned at once: a strip of a line lies in the second cache, a tile in the first. */
+/* Pixels and bands that are turned at once: a strip of a line lies in the second cache, a tile in the first.
+ */
 enum { STRIP = HC_CPU_RUN, TILE = 16 };
 
 /* What was seen in each pixel of a strip. */
@@ -25,8 +26,8 @@ struct Job {
     DecodeStrip *strip;
 };
 
-/* For values of one band that lie one after another (BIL, BSQ) in the byte order of the machine; NULL where this
- * processor or the type has none. */
+/* For values of one band that lie one after another (BIL, BSQ) in the byte order of the machine; NULL where
+ * this processor or the type has none. */
 DecodeStrip *hc_decode_avx512(HcType type);
 
 #endif

@@ -1,4 +1,5 @@
-/* The turning of bands into pixels, 16 x 16 values in registers: the same values as decode_typed.h, sooner. */
+/* The turning of bands into pixels, 16 x 16 values in registers: the same values as decode_typed.h, sooner.
+ */
 #include "cpu/decode.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(HC_SANITIZED)
@@ -7,6 +8,10 @@
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
+
+/* Bytes ahead in each band that are fetched early: hundreds of rows at once are too many for the processor to
+ * follow by itself. */
+#define AHEAD 256
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
@@ -81,8 +86,9 @@ AVX512 static inline __mmask16 is_bad(__m512 value) {
                 row[k] = _mm512_setzero_ps();                                                                \
             }                                                                                                \
             for (int32_t k = 0; k < count; k++) {                                                            \
-                row[k] = load_##name(from + (int64_t)job->how->band_index[b + k] * job->raw->stride_band,    \
-                                     wanted);                                                                \
+                const char *at = from + (int64_t)job->how->band_index[b + k] * job->raw->stride_band;        \
+                _mm_prefetch(at + AHEAD, _MM_HINT_T0);                                                       \
+                row[k] = load_##name(at, wanted);                                                            \
                 if (job->has_nodata) {                                                                       \
                     __mmask16 hit = is_nodata(row[k], nodata, floating && isnan(nodata_value));              \
                     *any |= hit;                                                                             \
@@ -99,7 +105,8 @@ AVX512 static inline __mmask16 is_bad(__m512 value) {
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
-    AVX512 static void strip_##name(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen) {  \
+    AVX512 static void strip_##name(const Job *job, const char *from, int32_t pixels, float *to,             \
+                                    Seen *seen) {                                                            \
         for (int32_t s = 0; s < pixels; s += TILE) {                                                         \
             int32_t count = pixels - s < TILE ? pixels - s : TILE;                                           \
             __mmask16 any = 0, all = 0xFFFF, bad = 0;                                                        \

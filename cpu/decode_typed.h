@@ -21,7 +21,8 @@ static inline bool NAME(is)(TYPE value, TYPE nodata) {
 }
 
 /* One band of a strip. */
-HC_CLONES static void NAME(note)(const TYPE *restrict values, int32_t count, const Job *job, Seen *restrict seen) {
+HC_CLONES static void NAME(note)(const TYPE *restrict values, int32_t count, const Job *job,
+                                 Seen *restrict seen) {
     TYPE nodata = job->has_nodata ? (TYPE)job->how->nodata : (TYPE)0;
     if (job->has_nodata && job->how->nodata_needs_all_bands) {
         for (int32_t s = 0; s < count; s++) {

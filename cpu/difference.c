@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows above, here and below a run of pixels, from the pixel left of the first one on; rows that `kind` does not
- * look at may be NULL. */
+/* The rows above, here and below a run of pixels, from the pixel left of the first one on; rows that `kind`
+ * does not look at may be NULL. */
 typedef struct Rows {
     const float *above, *here, *below;
     int64_t bands;
@@ -94,8 +94,8 @@ static inline void sort2(float *a, float *b) {
 }
 
 /* An exchange network for the fifth of nine values (after Devillard's and Smith's). */
-static inline float middle_of_nine(float p0, float p1, float p2, float p3, float p4, float p5, float p6, float p7,
-                                   float p8) {
+static inline float middle_of_nine(float p0, float p1, float p2, float p3, float p4, float p5, float p6,
+                                   float p7, float p8) {
     sort2(&p1, &p2), sort2(&p4, &p5), sort2(&p7, &p8);
     sort2(&p0, &p1), sort2(&p3, &p4), sort2(&p6, &p7);
     sort2(&p1, &p2), sort2(&p4, &p5), sort2(&p7, &p8);
@@ -164,8 +164,8 @@ HC_CLONES static void widen(const float *restrict x, int64_t values, double *res
     }
 }
 
-void hc_cpu_difference_float(const HcBlock *in, HcDifference kind, int64_t line, int32_t sample, int32_t count,
-                             float *out) {
+void hc_cpu_difference_float(const HcBlock *in, HcDifference kind, int64_t line, int32_t sample,
+                             int32_t count, float *out) {
     Rows r = rows_at(in, line, sample);
     int64_t values = count * r.bands;
     const float *x = hc_cpu_line(in, line) + sample * r.bands;
@@ -191,8 +191,8 @@ void hc_cpu_difference_float(const HcBlock *in, HcDifference kind, int64_t line,
     }
 }
 
-void hc_cpu_difference_double(const HcBlock *in, HcDifference kind, int64_t line, int32_t sample, int32_t count,
-                              float *scratch, double *out) {
+void hc_cpu_difference_double(const HcBlock *in, HcDifference kind, int64_t line, int32_t sample,
+                              int32_t count, float *scratch, double *out) {
     Rows r = rows_at(in, line, sample);
     int64_t values = count * r.bands;
     const float *x = hc_cpu_line(in, line) + sample * r.bands;
@@ -225,8 +225,8 @@ HC_CLONES static void to_scene_units(const double *restrict difference, double d
     }
 }
 
-static void difference_line(const HcBlock *in, HcDifference kind, const HcBlock *out, int64_t row, float *scratch,
-                            double *wide) {
+static void difference_line(const HcBlock *in, HcDifference kind, const HcBlock *out, int64_t row,
+                            float *scratch, double *wide) {
     int64_t line = hc_block_first_line(out) + row;
     int64_t bands = out->bands;
     uint8_t *ok = out->mask + row * out->samples;

@@ -7,7 +7,7 @@
 
 /* One thread's memory. */
 typedef struct Work {
-    double *sum; /* [HC_CPU_RUN][bands] */
+    double *sum;   /* [HC_CPU_RUN][bands] */
     uint8_t *full; /* [samples]: all nine neighbours are valid */
 } Work;
 
@@ -18,8 +18,8 @@ HC_CLONES static void ninth(const double *restrict sum, int64_t values, float *r
 }
 
 /* A run of pixels whose neighbourhoods are whole. */
-static void filter_run(const HcBlock *in, HcFilter kind, int64_t line, int32_t sample, int32_t run, double *sum,
-                       float *out) {
+static void filter_run(const HcBlock *in, HcFilter kind, int64_t line, int32_t sample, int32_t run,
+                       double *sum, float *out) {
     int64_t left = ((int64_t)sample - 1) * in->bands;
     int64_t values = (int64_t)run * in->bands;
     const float *above = hc_cpu_line(in, line - 1) + left;
@@ -57,7 +57,8 @@ static float median_of(float *values, int count) {
         values[j] = value;
     }
     int middle = count / 2;
-    return count % 2 != 0 ? values[middle] : (float)(((double)values[middle - 1] + (double)values[middle]) / 2);
+    return count % 2 != 0 ? values[middle]
+                          : (float)(((double)values[middle - 1] + (double)values[middle]) / 2);
 }
 
 static void filter_partial(const HcBlock *in, HcFilter kind, int64_t line, int32_t sample, float *out) {

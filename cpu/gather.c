@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-HcStatus hc_cpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out, HcError *err) {
+HcStatus hc_cpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
+                       HcError *err) {
     HcStatus status = hc_check_gather(queue, in, index, out, err);
     if (status != HC_OK) {
         return status;

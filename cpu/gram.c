@@ -8,7 +8,8 @@
 /* Lines of a unit of work: their neighbours are still in the cache when the next line asks for them. */
 enum { UNIT_LINES = 16 };
 
-HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out, HcError *err) {
+HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
+                          HcError *err) {
     HcStatus status = HC_OK;
     HcSums *sums = NULL;
     if (compute == NULL || out == NULL) {
@@ -118,8 +119,9 @@ static HcStatus gram_exact(const HcBlock *in, HcDifference kind, const HcWindow 
         }
     }
     if (!fine) {
-        status = hc_fail(err, HC_E_NUMERIC, "a value is not an integer of magnitude %lld or less, as was promised",
-                         (long long)sums->limit);
+        status =
+            hc_fail(err, HC_E_NUMERIC, "a value is not an integer of magnitude %lld or less, as was promised",
+                    (long long)sums->limit);
     }
 done:
     free(ok);
@@ -127,8 +129,8 @@ done:
     return status;
 }
 
-HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window, HcSums *sums,
-                     HcError *err) {
+HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
+                     HcSums *sums, HcError *err) {
     HcStatus status = HC_OK;
     if (sums == NULL) {
         return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");

@@ -4,9 +4,9 @@
 
 #include "cpu/internal.h"
 
-/* One thread's part of exact sums. Pixels are collected in panels, panels are multiplied into narrow sums, and
- * narrow sums are added to the moments (upper triangle) before they could be inexact. Only add() and drain() touch
- * the moments, one thread at a time. */
+/* One thread's part of exact sums. Pixels are collected in panels, panels are multiplied into narrow sums,
+ * and narrow sums are added to the moments (upper triangle) before they could be inexact. Only add() and
+ * drain() touch the moments, one thread at a time. */
 typedef struct HcPanels HcPanels;
 
 typedef struct HcPanelKind {

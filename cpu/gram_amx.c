@@ -1,6 +1,6 @@
-/* Exact sums of products on the matrix unit (AMX) of some x86 processors: integers are split into limbs of 8 bits,
- * limbs are multiplied and summed in 32-bit integers, and these are added to the moments before they could
- * overflow. The sums are the same to the last bit as those of gram_blas.c. */
+/* Exact sums of products on the matrix unit (AMX) of some x86 processors: integers are split into limbs of 8
+ * bits, limbs are multiplied and summed in 32-bit integers, and these are added to the moments before they
+ * could overflow. The sums are the same to the last bit as those of gram_blas.c. */
 #include "cpu/gram.h"
 #include "cpu/transpose.h"
 
@@ -39,9 +39,9 @@ static inline int pair_of(int row, int column) {
 }
 
 typedef struct Panel {
-    int32_t staged; /* pixels in `stage` */
-    int32_t steps;  /* in `rows` and `columns` */
-    int32_t *stage; /* [STEP][padded]: values */
+    int32_t staged;          /* pixels in `stage` */
+    int32_t steps;           /* in `rows` and `columns` */
+    int32_t *stage;          /* [STEP][padded]: values */
     uint8_t *rows, *columns; /* [limbs][tiles][STEPS][TILE_BYTES]: limbs as the first and second factor */
 } Panel;
 
@@ -149,8 +149,8 @@ static void flush(HcPanels *panels, HcMoments *moments) {
     panels->summed = 0;
 }
 
-/* 2 x 2 tiles of sums grow by the products of 2 tiles of rows and 2 of columns, over `steps` steps. The four kinds
- * differ in which limbs have a sign. */
+/* 2 x 2 tiles of sums grow by the products of 2 tiles of rows and 2 of columns, over `steps` steps. The four
+ * kinds differ in which limbs have a sign. */
 #define KERNEL(NAME, MULTIPLY)                                                                               \
     HC_AMX static void NAME(const uint8_t *rows, const uint8_t *columns, int32_t steps, int32_t *sums) {     \
         _tile_loadd(0, sums, 64);                                                                            \
@@ -234,8 +234,10 @@ HC_AMX static void multiply(HcPanels *panels, Class class, HcMoments *moments) {
     panel->steps = 0;
 }
 
-/* One tile of one step: each word holds one limb of four pixels (in an order of its own, the same everywhere). */
-HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, uint8_t *const to[3], int64_t *sum) {
+/* One tile of one step: each word holds one limb of four pixels (in an order of its own, the same
+ * everywhere). */
+HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, uint8_t *const to[3],
+                             int64_t *sum) {
     const __m512i low = _mm512_set1_epi32(0x0000FFFF);
     const __m512i even = _mm512_set1_epi32(0x00FF00FF);
     const __m512i first = _mm512_set1_epi32(0x000000FF);
@@ -256,8 +258,10 @@ HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, ui
                                _mm512_ternarylogic_epi32(even, _mm512_srli_epi32(u01, 8), u23, 0xCA));
         }
         if (limbs > 2) {
-            __m512i w02 = _mm512_ternarylogic_epi32(first, _mm512_srli_epi32(v0, 16), _mm512_srli_epi32(v2, 8), 0xCA);
-            __m512i w13 = _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x00FFFFFF), v1, _mm512_slli_epi32(v3, 8), 0xCA);
+            __m512i w02 =
+                _mm512_ternarylogic_epi32(first, _mm512_srli_epi32(v0, 16), _mm512_srli_epi32(v2, 8), 0xCA);
+            __m512i w13 =
+                _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x00FFFFFF), v1, _mm512_slli_epi32(v3, 8), 0xCA);
             _mm512_store_si512(to[2] + 64 * q, _mm512_ternarylogic_epi32(low, w02, w13, 0xCA));
         }
         total = _mm512_add_epi32(total, _mm512_add_epi32(_mm512_add_epi32(v0, v1), _mm512_add_epi32(v2, v3)));
@@ -289,7 +293,8 @@ HC_AMX static void pack(HcPanels *panels, Class class) {
 }
 
 /* One pixel -> integers; false when one is beyond the limit. */
-HC_AMX static bool convert(const float *pixel, int32_t bands, int32_t padded, float limit, int32_t *to, Class *class) {
+HC_AMX static bool convert(const float *pixel, int32_t bands, int32_t padded, float limit, int32_t *to,
+                           Class *class) {
     const __m512 most = _mm512_set1_ps(limit);
     __m512i smallest = _mm512_setzero_si512();
     __m512i largest = _mm512_setzero_si512();

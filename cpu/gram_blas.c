@@ -1,5 +1,5 @@
-/* Exact sums of products by BLAS: products of integers are exact in float64 as long as their sum stays below 2^53,
- * in whatever order BLAS adds them. */
+/* Exact sums of products by BLAS: products of integers are exact in float64 as long as their sum stays below
+ * 2^53, in whatever order BLAS adds them. */
 #include "cpu/gram.h"
 
 #include <cblas.h>

@@ -1,5 +1,5 @@
-/* Sums of products of float scenes: mean and scatter of each part of a fixed partition of the scene, merged in
- * order. A part is computed by one thread in one way, so that neither blocks nor threads change a bit. */
+/* Sums of products of float scenes: mean and scatter of each part of a fixed partition of the scene, merged
+ * in order. A part is computed by one thread in one way, so that neither blocks nor threads change a bit. */
 #include "cpu/gram.h"
 
 #include <cblas.h>

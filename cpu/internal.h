@@ -6,7 +6,8 @@
 #include "cpu/cpu.h"
 
 /* Compiles a leaf function for the vector units of newer processors too, chosen when the program starts. The
- * results do not change: no operation is contracted or reordered. (Sanitizers run before the choice could.) */
+ * results do not change: no operation is contracted or reordered. (Sanitizers run before the choice could.)
+ */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(HC_SANITIZED)
 #define HC_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
@@ -34,8 +35,9 @@ static inline int64_t hc_max64(int64_t a, int64_t b) {
 /* The values and the mask of one line of the scene; NULL where the block does not have it. */
 static inline const float *hc_cpu_line(const HcBlock *block, int64_t line) {
     int64_t row = line - hc_block_first_line(block);
-    return row < 0 || row >= hc_block_rows(block) ? NULL
-                                                  : block->data + row * block->samples * (int64_t)block->bands;
+    return row < 0 || row >= hc_block_rows(block)
+               ? NULL
+               : block->data + row * block->samples * (int64_t)block->bands;
 }
 
 static inline const uint8_t *hc_cpu_mask_line(const HcBlock *block, int64_t line) {
@@ -61,30 +63,34 @@ static inline int32_t hc_cpu_run(const uint8_t *marked, int32_t sample, int32_t 
 }
 
 /* The difference (as HcDifference has it) of `count` pixels from `sample` on, all of whose neighbours exist:
- * out[count][bands]. In float32 it is exact for integers as long as it stays within 2^24. scratch[count][bands]. */
-void hc_cpu_difference_float(const HcBlock *in, HcDifference kind, int64_t line, int32_t sample, int32_t count,
-                             float *out);
-void hc_cpu_difference_double(const HcBlock *in, HcDifference kind, int64_t line, int32_t sample, int32_t count,
-                              float *scratch, double *out);
+ * out[count][bands]. In float32 it is exact for integers as long as it stays within 2^24.
+ * scratch[count][bands]. */
+void hc_cpu_difference_float(const HcBlock *in, HcDifference kind, int64_t line, int32_t sample,
+                             int32_t count, float *out);
+void hc_cpu_difference_double(const HcBlock *in, HcDifference kind, int64_t line, int32_t sample,
+                              int32_t count, float *scratch, double *out);
 
-/* Median and sum of the nine values around each of `values` values (whole pixels) of three rows, which start at the
- * pixel left of the first. */
+/* Median and sum of the nine values around each of `values` values (whole pixels) of three rows, which start
+ * at the pixel left of the first. */
 void hc_cpu_median9(const float *above, const float *here, const float *below, int64_t bands, int64_t values,
                     float *out);
 void hc_cpu_sum9(const float *above, const float *here, const float *below, int64_t bands, int64_t values,
                  double *out);
 
-HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out, HcError *err);
-HcStatus hc_cpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out, HcError *err);
+HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                       HcError *err);
+HcStatus hc_cpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
+                       HcError *err);
 HcStatus hc_cpu_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out, HcError *err);
 HcStatus hc_cpu_difference(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
                            HcError *err);
 HcStatus hc_cpu_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
                         const double *out_offset, const HcBlock *out, HcError *err);
-HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out, HcError *err);
+HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
+                          HcError *err);
 void hc_cpu_sums_close(HcSums *sums);
-HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window, HcSums *sums,
-                     HcError *err);
+HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
+                     HcSums *sums, HcError *err);
 HcStatus hc_cpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
 HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err);

@@ -15,8 +15,8 @@ static inline bool hc_can_transpose16(void) {
 }
 
 /* Row r starts at from + r * from_stride [bytes], column c goes to to + c * to_stride. */
-__attribute__((target("avx512f"))) static inline void hc_transpose16(const void *from, size_t from_stride, void *to,
-                                                                     size_t to_stride) {
+__attribute__((target("avx512f"))) static inline void hc_transpose16(const void *from, size_t from_stride,
+                                                                     void *to, size_t to_stride) {
     __m512i a[16];
     __m512i b[16];
     for (int i = 0; i < 16; i++) {
@@ -40,9 +40,12 @@ __attribute__((target("avx512f"))) static inline void hc_transpose16(const void 
     }
     for (int i = 0; i < 4; i++) {
         _mm512_storeu_si512((char *)to + to_stride * (size_t)i, _mm512_shuffle_i32x4(b[i], b[i + 8], 0x88));
-        _mm512_storeu_si512((char *)to + to_stride * (size_t)(i + 8), _mm512_shuffle_i32x4(b[i], b[i + 8], 0xDD));
-        _mm512_storeu_si512((char *)to + to_stride * (size_t)(i + 4), _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0x88));
-        _mm512_storeu_si512((char *)to + to_stride * (size_t)(i + 12), _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0xDD));
+        _mm512_storeu_si512((char *)to + to_stride * (size_t)(i + 8),
+                            _mm512_shuffle_i32x4(b[i], b[i + 8], 0xDD));
+        _mm512_storeu_si512((char *)to + to_stride * (size_t)(i + 4),
+                            _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0x88));
+        _mm512_storeu_si512((char *)to + to_stride * (size_t)(i + 12),
+                            _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0xDD));
     }
 }
 

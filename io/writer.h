@@ -32,6 +32,10 @@ typedef struct HcWriterOptions {
 HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options,
                          HcError *err) HC_MUST_CHECK;
 
+/* Host memory that writing takes beyond the blocks [bytes]: lines that are collected, and GDAL's cache. For the planner,
+ * after hc_writer_check. */
+size_t hc_writer_memory(const char *path, const HcScene *scene, const HcWriterOptions *options);
+
 /* Creates the file under a temporary name beside `path` with everything that `scene` says (place, nodata,
  * band names, wavelengths where bands are spectral). Integer outputs are rounded to nearest and clamped, NaN
  * is nodata. */

@@ -3,6 +3,7 @@
 #include "io/file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +18,32 @@ static HcStatus add_item(cJSON *to, const char *name, cJSON *item, HcError *err)
     return HC_OK;
 }
 
+/* The shortest text that reads back as the same double. cJSON's own is content with one unit in the last place. */
+static const char *exact_text(double value, char *text, size_t size) {
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) {
+            break;
+        }
+    }
+    return text;
+}
+
 HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, size_t count, HcError *err) {
     if (values == NULL) {
         return HC_OK;
     }
-    return add_item(to, name, cJSON_CreateDoubleArray(values, (int)count), err);
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; array != NULL && i < count; i++) {
+        char text[32];
+        cJSON *item = cJSON_CreateRaw(isfinite(values[i]) ? exact_text(values[i], text, sizeof text) : "null");
+        if (item == NULL || !cJSON_AddItemToArray(array, item)) {
+            cJSON_Delete(item);
+            cJSON_Delete(array);
+            array = NULL;
+        }
+    }
+    return add_item(to, name, array, err);
 }
 
 HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, size_t count, HcError *err) {

@@ -19,7 +19,8 @@ static void *value_at(const File *file, int64_t line, int64_t sample, int64_t ba
 }
 
 /* Value of the file as it is: integers exactly, in a long double. */
-static long double read_value(const File *file, int64_t line, int64_t sample, int64_t band, float *converted) {
+static long double read_value(const File *file, int64_t line, int64_t sample, int64_t band,
+                              float *converted) {
     unsigned char raw[8];
     size_t bytes = hc_type_bytes(file->raw.type);
     const unsigned char *at = value_at(file, line, sample, band);
@@ -65,9 +66,10 @@ static void write_value(const File *file, int64_t line, int64_t sample, int64_t 
     }
 }
 
-/* One value: random bits for integers; for floats now and then something special. `common` is a frequent value that
- * can serve as nodata. */
-static void make_value(const File *file, int64_t line, int64_t sample, int64_t band, int rare, uint64_t *seed) {
+/* One value: random bits for integers; for floats now and then something special. `common` is a frequent
+ * value that can serve as nodata. */
+static void make_value(const File *file, int64_t line, int64_t sample, int64_t band, int rare,
+                       uint64_t *seed) {
     static const double special[] = {NAN, INFINITY, -INFINITY, 0x1p-149, -0x1p-140, 1e300, -0.0, FLT_MAX};
     uint64_t bits = rig_random(seed);
     int choice = (int)(rig_random(seed) % (uint64_t)rare);
@@ -129,7 +131,8 @@ typedef struct Expected {
 } Expected;
 
 static bool is_nodata(const File *file, const Expected *how, long double value) {
-    if (!how->has_nodata || (file->raw.type == HC_FLOAT32 && fabs(how->nodata) > FLT_MAX && isfinite(how->nodata))) {
+    if (!how->has_nodata ||
+        (file->raw.type == HC_FLOAT32 && fabs(how->nodata) > FLT_MAX && isfinite(how->nodata))) {
         return false; /* none asked for, or none that the type can hold */
     }
     long double wanted =
@@ -254,7 +257,7 @@ static void decode_case(Rig *rig, HcType type, Layout layout, const int32_t shap
 
 void test_decode(void **state) {
     (void)state;
-    static const int32_t shapes[][3] = {{1, 1, 1},  {1, 1, 425}, {5, 1, 3},  {1, 67, 1},
+    static const int32_t shapes[][3] = {{1, 1, 1},   {1, 1, 425}, {5, 1, 3},    {1, 67, 1},
                                         {4, 70, 33}, {3, 16, 16}, {6, 131, 18}, {3, 64, 64}};
     uint64_t seed = 1;
     for (int32_t threads = 1; threads <= 3; threads++) {

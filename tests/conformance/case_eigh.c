@@ -25,7 +25,8 @@ static void check_order_and_sign(const double *values, const double *vectors, in
 }
 
 /* A v = l v and v'v = I within n ulp of the largest eigenvalue. */
-static void check_decomposition(const double *matrix, const double *values, const double *vectors, int32_t n) {
+static void check_decomposition(const double *matrix, const double *values, const double *vectors,
+                                int32_t n) {
     double size = fabs(values[0]) > fabs(values[n - 1]) ? fabs(values[0]) : fabs(values[n - 1]);
     double tolerance = 4 * n * 0x1p-52;
     for (int32_t k = 0; k < n; k++) {
@@ -95,7 +96,8 @@ void test_eigh(void **state) {
         assert_non_null(matrix);
         for (size_t a = 0; a < n; a++) {
             for (size_t b = 0; b <= a; b++) {
-                matrix[a * n + b] = matrix[b * n + a] = rig_normal(&seed) * (i % 2 == 0 ? 1 : exp(-(double)(a + b)));
+                matrix[a * n + b] = matrix[b * n + a] =
+                    rig_normal(&seed) * (i % 2 == 0 ? 1 : exp(-(double)(a + b)));
             }
         }
         check_all(matrix, sizes[i]);

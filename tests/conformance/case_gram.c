@@ -32,7 +32,8 @@ static bool whole(const Cube *cube, HcDifference kind, const HcWindow *w, int64_
     return true;
 }
 
-static long double difference_at(const Cube *cube, HcDifference kind, int64_t line, int64_t sample, int64_t band) {
+static long double difference_at(const Cube *cube, HcDifference kind, int64_t line, int64_t sample,
+                                 int64_t band) {
     long double x = (long double)cube_at(cube, line, sample, band);
     if (kind == HC_DIFFERENCE_NONE) {
         return x;
@@ -172,7 +173,8 @@ static void check_exact(const Cube *cube, HcDifference kind, const HcWindow *w, 
 
 void test_gram_exact(void **state) {
     (void)state;
-    static const int32_t shapes[][3] = {{1, 1, 1}, {1, 40, 6}, {30, 1, 5}, {9, 70, 1}, {21, 67, 19}, {5, 7, 425}};
+    static const int32_t shapes[][3] = {{1, 1, 1},  {1, 40, 6},   {30, 1, 5},
+                                        {9, 70, 1}, {21, 67, 19}, {5, 7, 425}};
     uint64_t seed = 5;
     for (int shape = 0; shape < 6; shape++) {
         for (int round = 0; round < 6; round++) {
@@ -280,7 +282,7 @@ static void compare_float(const HcMoments *got, const long double *list, int64_t
 
 void test_gram_float(void **state) {
     (void)state;
-    static const int32_t shapes[][3] = {{1, 1, 1},   {1, 40, 6},  {3000, 1, 3}, {9, 700, 2},
+    static const int32_t shapes[][3] = {{1, 1, 1},     {1, 40, 6},   {3000, 1, 3}, {9, 700, 2},
                                         {21, 130, 19}, {3, 1500, 4}, {5, 7, 225}};
     uint64_t seed = 7;
     for (int round = 0; round < 21; round++) {
@@ -316,8 +318,8 @@ void test_gram_float(void **state) {
     }
 }
 
-/* The quotient of wide integers to about 110 bits, as a sum of two doubles, by other means than the program's:
- * whole quotient and remainder, each turned into long double. */
+/* The quotient of wide integers to about 110 bits, as a sum of two doubles, by other means than the
+ * program's: whole quotient and remainder, each turned into long double. */
 static long double ratio(HcWide numerator, HcWide denominator) {
     HcWide quotient = numerator / denominator;
     HcWide rest = numerator % denominator;

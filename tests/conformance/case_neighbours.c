@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-static const int32_t shapes[][3] = {{1, 1, 1}, {1, 9, 4}, {7, 1, 5}, {2, 2, 3}, {9, 70, 17}, {5, 6, 425}, {12, 33, 8}};
+static const int32_t shapes[][3] = {{1, 1, 1},   {1, 9, 4},   {7, 1, 5},  {2, 2, 3},
+                                    {9, 70, 17}, {5, 6, 425}, {12, 33, 8}};
 enum { SHAPES = 7 };
 
 static bool valid_at(const Cube *cube, int64_t line, int64_t sample) {
@@ -43,8 +44,8 @@ static double expected_filter(const Cube *cube, HcFilter kind, int64_t line, int
 }
 
 /* false: masked. */
-static bool expected_difference(const Cube *cube, HcDifference kind, int64_t line, int64_t sample, int64_t band,
-                                double *value) {
+static bool expected_difference(const Cube *cube, HcDifference kind, int64_t line, int64_t sample,
+                                int64_t band, double *value) {
     double values[9];
     bool valid = valid_at(cube, line, sample);
     double x = valid ? (double)cube_at(cube, line, sample, band) : 0;

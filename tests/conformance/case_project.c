@@ -66,7 +66,8 @@ static Cube project_cube(Rig *rig, const Cube *cube, const Transform *t, int32_t
 
 void test_project(void **state) {
     (void)state;
-    static const int32_t shapes[][4] = {{1, 1, 1, 1}, {1, 150, 3, 5}, {6, 1, 7, 2}, {5, 140, 31, 20}, {3, 4, 425, 40}};
+    static const int32_t shapes[][4] = {
+        {1, 1, 1, 1}, {1, 150, 3, 5}, {6, 1, 7, 2}, {5, 140, 31, 20}, {3, 4, 425, 40}};
     uint64_t seed = 4;
     for (int round = 0; round < 10; round++) {
         const int32_t *shape = shapes[round / 2];

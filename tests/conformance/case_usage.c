@@ -28,8 +28,13 @@ static void refuse_blocks(Rig *given) {
     HcBlock in = rig_put_block(&rig, &cube, 3, 3, 1);
     HcBlock out = rig_room_block(&rig, &cube, 3, 3, 0, 4);
     HcBlock none = {.lines = 3, .samples = 5, .bands = 4};
-    HcBlock wrong[] = {changed(out, 0, -1, 0, 0), changed(out, 2, 0, 0, 0), changed(out, 0, 0, 0, 2),
-                       changed(out, 0, 0, 0, -3), changed(out, -3, 0, 0, 0), changed(out, 0, 0, -4, 0), none};
+    HcBlock wrong[] = {changed(out, 0, -1, 0, 0),
+                       changed(out, 2, 0, 0, 0),
+                       changed(out, 0, 0, 0, 2),
+                       changed(out, 0, 0, 0, -3),
+                       changed(out, -3, 0, 0, 0),
+                       changed(out, 0, 0, -4, 0),
+                       none};
     int32_t list[4] = {0, 1, 2, 4};
     const int32_t *index = rig_put(&rig, list, sizeof list);
     const double *matrix = rig_room(&rig, 16 * sizeof *matrix);

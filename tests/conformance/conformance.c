@@ -1,5 +1,5 @@
-/* One suite for every backend: `conformance cpu`, `conformance strict`. Each case compares with a plain reference
- * written here. Exit code 77: there is no such backend. */
+/* One suite for every backend: `conformance cpu`, `conformance strict`. Each case compares with a plain
+ * reference written here. Exit code 77: there is no such backend. */
 #include "tests/conformance/rig.h"
 
 #include "cpu/cpu.h"

@@ -140,7 +140,8 @@ HcBlock rig_put_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, 
     return block;
 }
 
-HcBlock rig_room_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo, int32_t bands) {
+HcBlock rig_room_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo,
+                       int32_t bands) {
     HcBlock block = place(cube, line0, lines, halo, bands);
     block.data = rig_room(rig, hc_block_values(&block) * sizeof(float));
     block.mask = rig_room(rig, hc_block_pixels(&block));

@@ -101,11 +101,11 @@ static void test_ratio_exact(void **state) {
 static void test_ratio_halfway(void **state) {
     (void)state;
     const HcWide one = (HcWide)1 << 53;
-    check_same(hc_wide_ratio(one + 1, 1), 0x1p53);           /* down to even */
-    check_same(hc_wide_ratio(one + 3, 1), 0x1p53 + 4);       /* up to even */
-    check_same(hc_wide_ratio(2 * one - 1, 1), 0x1p54);       /* up to the next power */
+    check_same(hc_wide_ratio(one + 1, 1), 0x1p53);              /* down to even */
+    check_same(hc_wide_ratio(one + 3, 1), 0x1p53 + 4);          /* up to even */
+    check_same(hc_wide_ratio(2 * one - 1, 1), 0x1p54);          /* up to the next power */
     check_same(hc_wide_ratio(2 * one * 8 + 17, 8), 0x1p54 + 4); /* just above half */
-    check_same(hc_wide_ratio(2 * one * 8 + 16, 8), 0x1p54);  /* half */
+    check_same(hc_wide_ratio(2 * one * 8 + 16, 8), 0x1p54);     /* half */
     check_same(hc_wide_ratio((one + 1) * 1000003, 1000003), 0x1p53);
     check_same(hc_wide_ratio((one + 1) * 1000003 + 1, 1000003), 0x1p53 + 2);
     check_same(hc_wide_ratio((one + 1) * 1000003 - 1, 1000003), 0x1p53);
@@ -137,8 +137,8 @@ static void fill(HcMoments *moments, const double *pixels, int64_t count) {
     }
     for (int64_t p = 0; p < count; p++) {
         for (int k = 0; k < 4; k++) {
-            moments->scatter[k] +=
-                (pixels[2 * p + k / 2] - moments->mean[k / 2]) * (pixels[2 * p + k % 2] - moments->mean[k % 2]);
+            moments->scatter[k] += (pixels[2 * p + k / 2] - moments->mean[k / 2]) *
+                                   (pixels[2 * p + k % 2] - moments->mean[k % 2]);
         }
     }
 }

@@ -27,7 +27,8 @@ static HcScene full_scene(void) {
     scene.bad[3] = 1;
     scene.has_nodata = true;
     scene.nodata = -9999;
-    scene.place = (HcPlace){.has_transform = true, .transform = {1, 2, 3, 4, 5, 6}, .crs = strdup("EPSG:32633")};
+    scene.place =
+        (HcPlace){.has_transform = true, .transform = {1, 2, 3, 4, 5, 6}, .crs = strdup("EPSG:32633")};
     scene.has_default_bands = true;
     scene.default_bands[0] = 4;
     scene.default_bands[1] = 2;

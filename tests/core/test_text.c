@@ -29,9 +29,16 @@ static void test_bytes(void **state) {
     static const struct {
         const char *text;
         uint64_t bytes;
-    } good[] = {{"0", 0},          {"4096", 4096},      {"4k", 4096},         {"4K", 4096},
-                {"1.5gb", 1610612736}, {"512MiB", 536870912}, {"2 G", 2147483648}, {" 7B ", 7},
-                {"1T", 1099511627776}, {"0.5 KiB", 512}};
+    } good[] = {{"0", 0},
+                {"4096", 4096},
+                {"4k", 4096},
+                {"4K", 4096},
+                {"1.5gb", 1610612736},
+                {"512MiB", 536870912},
+                {"2 G", 2147483648},
+                {" 7B ", 7},
+                {"1T", 1099511627776},
+                {"0.5 KiB", 512}};
     static const char *const bad[] = {"", "x", "-1", "4q", "4kk", "4 G x", "nan", "inf", "1e30", "G"};
     uint64_t bytes;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

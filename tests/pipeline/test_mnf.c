@@ -602,8 +602,9 @@ static double leaked_error(const Truth *truth) {
  * signal. With nu the covariance of differences of signal and of unit noise, a signal direction of eigenvalue l gets
  * the noise of p others times var(nu) (l / (l - 1))^2 (first order, from the block form of the generalised problem).
  * nu is a sum over pixels of noise times the difference filter applied twice to the signal, divided by 72 n2, and its
- * variance over all signal directions is what leaked_error() adds up. That is the larger part on this scene, whose signal
- * is some 100 times its noise and full of edges. */
+ * variance over all signal directions is what leaked_error() adds up. (The covariance of signal and noise themselves is
+ * taken off in that product; it is sqrt(l) smaller and shares its noise, so the truth is a little less.) That is the
+ * larger part on this scene, whose signal is some 100 times its noise and full of edges. */
 static void denoising_gains_what_theory_gives(void **state) {
     (void)state;
     char path[1024];
@@ -641,7 +642,7 @@ static void denoising_gains_what_theory_gives(void **state) {
            before, after, before / after, (double)GOOD / SIGNALS, after_measured, least, most);
     check_near(before, 1, 0.02);
     check_near(before / after, (double)GOOD / SIGNALS, 0.05 * GOOD / SIGNALS);
-    /* A sum over some 270 chance correlations, of which few directions carry most. */
+    /* A sum over some 270 chance correlations of which few directions carry most; first order. */
     assert_true(after_measured >= 0.7 * least && after_measured <= 1.3 * most);
     hc_transform_clear(&model);
     cube_free(&measured);

@@ -9,7 +9,8 @@ static double *zeros(size_t count) {
 }
 
 /* Of rows[count][n], a row a pixel. */
-static void covariance_of_rows(const double *rows, int64_t count, size_t n, double *mean, double *covariance) {
+static void covariance_of_rows(const double *rows, int64_t count, size_t n, double *mean,
+                               double *covariance) {
     for (size_t b = 0; b < n; b++) {
         long double sum = 0;
         for (int64_t i = 0; i < count; i++) {
@@ -103,9 +104,11 @@ static bool noise_at(const Cube *cube, NoiseKind kind, const int32_t *window, in
 }
 
 int64_t reference_noise(const Cube *cube, NoiseKind kind, const int32_t *window, double *covariance) {
-    /* x less the mean of nine that it is one of: 1 - 1/9. x less the median of nine: 1 + v - 2/9, since its covariance
-     * with each of the nine is 1/9. */
-    double variance = kind == NOISE_MEAN3X3 ? 8.0 / 9 : kind == NOISE_MEDIAN3X3 ? 7.0 / 9 + median9_variance() : 2;
+    /* x less the mean of nine that it is one of: 1 - 1/9. x less the median of nine: 1 + v - 2/9, since its
+     * covariance with each of the nine is 1/9. */
+    double variance = kind == NOISE_MEAN3X3     ? 8.0 / 9
+                      : kind == NOISE_MEDIAN3X3 ? 7.0 / 9 + median9_variance()
+                                                : 2;
     int32_t scene[4] = {0, 0, cube->samples, cube->lines};
     window = window != NULL ? window : scene;
     size_t n = (size_t)cube->bands;
@@ -201,7 +204,8 @@ void reference_pca(int32_t n, const double *covariance, double *values, double *
     sign_columns((size_t)n, forward);
 }
 
-void reference_mnf(int32_t n, const double *covariance, const double *noise, double *values, double *forward) {
+void reference_mnf(int32_t n, const double *covariance, const double *noise, double *values,
+                   double *forward) {
     size_t p = (size_t)n;
     double *l = zeros(p * p);
     double *inverse = zeros(p * p);

@@ -1,22 +1,24 @@
-/* Plain float64 reference for covariances, principal components and noise fractions: written for clarity from the
- * definitions, sharing no code with the program. */
+/* Plain float64 reference for covariances, principal components and noise fractions: written for clarity from
+ * the definitions, sharing no code with the program. */
 #ifndef HC_TESTS_SUPPORT_REFERENCE_H
 #define HC_TESTS_SUPPORT_REFERENCE_H
 
 #include "tests/support/scene_files.h"
 
-/* mean[bands] and covariance[bands][bands] of the valid pixels, in long double; returns how many there are. */
+/* mean[bands] and covariance[bands][bands] of the valid pixels, in long double; returns how many there are.
+ */
 int64_t reference_covariance(const Cube *cube, double *mean, double *covariance);
 
 /* Noise images. */
 typedef enum NoiseKind { NOISE_MEAN3X3, NOISE_MEDIAN3X3, NOISE_SHIFT, NOISE_SHIFT_DIAGONAL } NoiseKind;
 
-/* The noise covariance by differences of neighbours, scaled so that white noise gives its variance; only pixels whose
- * whole neighbourhood is valid and lies in the window {x, y, w, h} (NULL = the scene). Returns how many there are. */
+/* The noise covariance by differences of neighbours, scaled so that white noise gives its variance; only
+ * pixels whose whole neighbourhood is valid and lies in the window {x, y, w, h} (NULL = the scene). Returns
+ * how many there are. */
 int64_t reference_noise(const Cube *cube, NoiseKind kind, const int32_t *window, double *covariance);
 
-/* Eigenvalues (descending) and unit eigenvectors (in the columns of vectors[n][n]) of a symmetric matrix, by cyclic
- * Jacobi rotations. */
+/* Eigenvalues (descending) and unit eigenvectors (in the columns of vectors[n][n]) of a symmetric matrix, by
+ * cyclic Jacobi rotations. */
 void reference_eigen(int32_t n, const double *matrix, double *values, double *vectors);
 
 /* Principal components: forward[bands][bands], a component a column, with the sign rule. */

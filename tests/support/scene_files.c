@@ -65,7 +65,8 @@ Cube cube_smooth(int32_t lines, int32_t samples, int32_t bands, uint64_t seed, b
             double *x = cube_pixel(&cube, line, sample);
             memcpy(x, level, p * sizeof *x);
             for (size_t k = 0; k < p; k++) {
-                double turns = line * (0.01 + 0.03 * phase[3 * k]) + sample * (0.01 + 0.03 * phase[3 * k + 1]);
+                double turns =
+                    line * (0.01 + 0.03 * phase[3 * k]) + sample * (0.01 + 0.03 * phase[3 * k + 1]);
                 double field = sin(6.283185307179586 * (turns + phase[3 * k + 2]));
                 for (size_t b = 0; b < p; b++) {
                     x[b] += pattern[b * p + k] * field;
@@ -88,7 +89,8 @@ Cube cube_smooth(int32_t lines, int32_t samples, int32_t bands, uint64_t seed, b
 void cube_border(Cube *cube, double value) {
     for (int32_t line = 0; line < cube->lines; line++) {
         for (int32_t sample = 0; sample < cube->samples; sample++) {
-            bool outside = sample < 2 || line == 0 || (line > cube->lines / 2 && sample + line / 3 > cube->samples);
+            bool outside =
+                sample < 2 || line == 0 || (line > cube->lines / 2 && sample + line / 3 > cube->samples);
             if (outside) {
                 cube->valid[(size_t)line * (size_t)cube->samples + (size_t)sample] = 0;
                 for (int32_t b = 0; b < cube->bands; b++) {
@@ -216,7 +218,8 @@ static char folder_before[1024];
 int folder_setup(void **state) {
     (void)state;
     const char *temporary = getenv("TMPDIR");
-    snprintf(current_folder, sizeof current_folder, "%s/hcube-test-XXXXXX", temporary != NULL ? temporary : "/tmp");
+    snprintf(current_folder, sizeof current_folder, "%s/hcube-test-XXXXXX",
+             temporary != NULL ? temporary : "/tmp");
     return getcwd(folder_before, sizeof folder_before) != NULL && mkdtemp(current_folder) != NULL &&
                    chdir(current_folder) == 0
                ? 0
@@ -232,7 +235,9 @@ static int remove_entry(const char *path, const struct stat *about, int kind, st
 
 int folder_teardown(void **state) {
     (void)state;
-    return chdir(folder_before) == 0 && nftw(current_folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : -1;
+    return chdir(folder_before) == 0 && nftw(current_folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS) == 0
+               ? 0
+               : -1;
 }
 
 static int entries_found;

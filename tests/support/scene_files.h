@@ -24,8 +24,8 @@ static inline double *cube_pixel(const Cube *cube, int32_t line, int32_t sample)
 Cube cube_new(int32_t lines, int32_t samples, int32_t bands);
 void cube_free(Cube *cube);
 
-/* Smooth signals of falling size in every band, and white noise of a size that differs from band to band; rounded to
- * integers with `integers`. All values lie between 1 and 30000. */
+/* Smooth signals of falling size in every band, and white noise of a size that differs from band to band;
+ * rounded to integers with `integers`. All values lie between 1 and 30000. */
 Cube cube_smooth(int32_t lines, int32_t samples, int32_t bands, uint64_t seed, bool integers);
 
 /* Marks a border and a notch as masked and gives them `value` in every band. */
@@ -35,8 +35,8 @@ void cube_border(Cube *cube, double value);
 double random_uniform(uint64_t *state);
 double random_normal(uint64_t *state);
 
-/* NAME.img and NAME.hdr in the current folder. `interleave` is bsq, bil or bip; `more` are further header lines, or
- * NULL. */
+/* NAME.img and NAME.hdr in the current folder. `interleave` is bsq, bil or bip; `more` are further header
+ * lines, or NULL. */
 void cube_write(const Cube *cube, const char *name, HcType type, const char *interleave, const char *more);
 
 /* The values of NAME.img: float32 in band-sequential order, as the write stage makes it for ENVI. */

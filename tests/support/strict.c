@@ -40,7 +40,18 @@ typedef struct Strict {
     uintptr_t next_address;
 } Strict;
 
-typedef enum WorkKind { COPY_IN, COPY_OUT, ZERO, DECODE, GATHER, FILTER, DIFFERENCE, PROJECT, GRAM, FOLLOW } WorkKind;
+typedef enum WorkKind {
+    COPY_IN,
+    COPY_OUT,
+    ZERO,
+    DECODE,
+    GATHER,
+    FILTER,
+    DIFFERENCE,
+    PROJECT,
+    GRAM,
+    FOLLOW
+} WorkKind;
 
 /* What was asked for, with structs copied. */
 typedef struct Work {
@@ -156,9 +167,10 @@ static void strict_release(HcCompute *compute, HcBuffer *buffer) {
     *buffer = (HcBuffer){0};
 }
 
-/* The host address behind device memory [address + low, address + low + bytes), which must lie in one buffer. */
-static HcStatus translate(const Strict *strict, const void *pointer, int64_t low, size_t bytes, const char *what,
-                          void **real, HcError *err) {
+/* The host address behind device memory [address + low, address + low + bytes), which must lie in one buffer.
+ */
+static HcStatus translate(const Strict *strict, const void *pointer, int64_t low, size_t bytes,
+                          const char *what, void **real, HcError *err) {
     uintptr_t address = (uintptr_t)pointer;
     if (address < device_base) {
         return hc_fail(err, HC_E_DEVICE, "%s: a host pointer where device memory is needed", what);
@@ -171,7 +183,8 @@ static HcStatus translate(const Strict *strict, const void *pointer, int64_t low
             return HC_OK;
         }
     }
-    return hc_fail(err, HC_E_DEVICE, "%s: %zu bytes of device memory that is too small or released", what, bytes);
+    return hc_fail(err, HC_E_DEVICE, "%s: %zu bytes of device memory that is too small or released", what,
+                   bytes);
 }
 
 static HcStatus translate_block(const Strict *strict, HcBlock *block, const char *what, HcError *err) {
@@ -207,11 +220,12 @@ static HcStatus translate_raw(const Strict *strict, HcRaw *raw, HcDecode *how, i
                          "decode, the user's mask", &real, err));
         raw->user_mask = real;
     }
-    HC_TRY(translate(strict, how->band_index, 0, sizeof(int32_t) * (size_t)bands, "decode, the bands", &real, err));
+    HC_TRY(translate(strict, how->band_index, 0, sizeof(int32_t) * (size_t)bands, "decode, the bands", &real,
+                     err));
     how->band_index = real;
     if (how->counts != NULL) {
-        HC_TRY(translate(strict, how->counts, 0, sizeof(int64_t) * HC_MASK_REASONS, "decode, the counts", &real,
-                         err));
+        HC_TRY(translate(strict, how->counts, 0, sizeof(int64_t) * HC_MASK_REASONS, "decode, the counts",
+                         &real, err));
         how->counts = real;
     }
 done:
@@ -235,8 +249,8 @@ static HcStatus do_copy(const Strict *strict, const Work *work, HcError *err) {
     void *real = NULL;
     bool in = work->kind == COPY_IN;
     const void *host = in ? work->from : work->to;
-    HcStatus status = translate(strict, in ? work->to : work->from, 0, work->bytes, in ? "upload" : "download",
-                                &real, err);
+    HcStatus status =
+        translate(strict, in ? work->to : work->from, 0, work->bytes, in ? "upload" : "download", &real, err);
     if (status != HC_OK) {
         return status;
     }
@@ -288,7 +302,8 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
         HC_TRY(translate_raw(strict, &work->raw, &work->how, work->out.bands, err));
         return ops->decode(queue, &work->raw, &work->how, &work->out, err);
     case GATHER:
-        HC_TRY(translate(strict, work->index, 0, sizeof(int32_t) * (size_t)work->out.bands, "gather", &real, err));
+        HC_TRY(translate(strict, work->index, 0, sizeof(int32_t) * (size_t)work->out.bands, "gather", &real,
+                         err));
         return ops->gather(queue, &work->in, real, &work->out, err);
     case FILTER:
         return ops->filter(queue, &work->in, (HcFilter)work->variant, &work->out, err);
@@ -300,8 +315,8 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
         if (work->sums->real == NULL) {
             return hc_fail(err, HC_E_DEVICE, "gram: the sums were closed before their work was done");
         }
-        return ops->gram(queue, &work->in, (HcDifference)work->variant, work->has_window ? &work->window : NULL,
-                         work->sums->real, err);
+        return ops->gram(queue, &work->in, (HcDifference)work->variant,
+                         work->has_window ? &work->window : NULL, work->sums->real, err);
     case FOLLOW:
         break;
     }
@@ -372,7 +387,8 @@ static HcStatus strict_wait(HcQueue *queue, HcError *err) {
     for (Piece *piece = strict->pieces; piece != NULL; piece = piece->next) {
         note_overrun(piece);
         if (piece->overrun && failure.status == HC_OK) {
-            (void)hc_fail(&failure, HC_E_DEVICE, "a buffer of %zu bytes was written beyond its ends", piece->bytes);
+            (void)hc_fail(&failure, HC_E_DEVICE, "a buffer of %zu bytes was written beyond its ends",
+                          piece->bytes);
         }
     }
     pthread_mutex_unlock(&strict->lock);
@@ -389,7 +405,8 @@ static HcStatus strict_follow(HcQueue *queue, HcQueue *after, HcError *err) {
 
 static HcStatus copy(HcQueue *queue, WorkKind kind, const void *from, void *to, size_t bytes, HcError *err) {
     if (queue == NULL || (bytes > 0 && (to == NULL || (kind != ZERO && from == NULL)))) {
-        return hc_fail(err, HC_E_USAGE, "copy or zero: %s is missing", queue == NULL ? "the queue" : "a pointer");
+        return hc_fail(err, HC_E_USAGE, "copy or zero: %s is missing",
+                       queue == NULL ? "the queue" : "a pointer");
     }
     Work work = {.kind = kind, .from = from, .to = to, .bytes = bytes};
     return bytes > 0 ? accept(queue, &work, err) : HC_OK;
@@ -427,7 +444,8 @@ static HcStatus strict_gather(HcQueue *queue, const HcBlock *in, const int32_t *
     return accept(queue, &work, err);
 }
 
-static HcStatus strict_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out, HcError *err) {
+static HcStatus strict_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out,
+                              HcError *err) {
     HcStatus status = hc_check_filter(queue, in, kind, out, err);
     if (status != HC_OK) {
         return status;
@@ -446,8 +464,9 @@ static HcStatus strict_difference(HcQueue *queue, const HcBlock *in, HcDifferenc
     return accept(queue, &work, err);
 }
 
-static HcStatus strict_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
-                               const double *out_offset, const HcBlock *out, HcError *err) {
+static HcStatus strict_project(HcQueue *queue, const HcBlock *in, const double *matrix,
+                               const double *in_offset, const double *out_offset, const HcBlock *out,
+                               HcError *err) {
     HcStatus status = hc_check_project(queue, in, matrix, out, err);
     if (status != HC_OK) {
         return status;
@@ -524,8 +543,8 @@ static HcStatus strict_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, 
     return status;
 }
 
-static HcStatus strict_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
-                            HcError *err) {
+static HcStatus strict_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values,
+                            double *vectors, HcError *err) {
     HcCompute *cpu = strict_of(compute)->cpu;
     return cpu->ops->eigh(cpu, n, matrix, values, vectors, err);
 }

@@ -1,6 +1,7 @@
-/* A backend for tests that runs on the CPU and behaves like a device, so that code which mixes up host and device
- * fails on machines without one:
- *  - device pointers point nowhere for the host; operations refuse host pointers, released and too small memory;
+/* A backend for tests that runs on the CPU and behaves like a device, so that code which mixes up host and
+ * device fails on machines without one:
+ *  - device pointers point nowhere for the host; operations refuse host pointers, released and too small
+ * memory;
  *  - fresh memory holds NaN, released memory is poisoned, writes beyond the end are noticed;
  *  - work is done late, in wait() or when another queue that follows is waited for, and fails only there. */
 #ifndef HC_TESTS_SUPPORT_STRICT_H
@@ -10,8 +11,8 @@
 
 const HcComputeOps *hc_strict_ops(void);
 
-/* The n-th operation accepted from now on (1 = the next, over all strict backends) fails with HC_E_DEVICE at the
- * wait after it; 0 = none. The next call of hc_strict_fail_at() starts the count again. */
+/* The n-th operation accepted from now on (1 = the next, over all strict backends) fails with HC_E_DEVICE at
+ * the wait after it; 0 = none. The next call of hc_strict_fail_at() starts the count again. */
 void hc_strict_fail_at(int64_t n);
 
 /* Operations accepted since the last hc_strict_fail_at(). */
