@@ -1,4 +1,4 @@
-/* Backends: the one place that names them. */
+/* Backends: the one place that opens them. */
 #include "app/app.h"
 #include "cpu/cpu.h"
 

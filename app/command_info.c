@@ -180,7 +180,7 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
         return HC_OK;
     }
     hc_options_reset(info_options, &params);
-    HcOptionSet set = {info_options, &params};
+    HcOptionSet set = {.table = info_options, .params = &params};
     HC_TRY(hc_options_parse("info", &set, 1, words, word_count, err));
     HC_TRY(hc_reader_open(&reader, params.path, &how, err));
     if (params.json) {

@@ -24,12 +24,27 @@ static void print_chain_help(const char *name) {
     print_table("Options", hc_common_options);
 }
 
+/* The help of the step that --help stands in, or of the command. */
+static void print_help_within(const char *name, int32_t word_count, const char *const *words) {
+    const HcStageClass *kind = NULL;
+    for (int32_t w = 0; w < word_count && !hc_asks_for_help(1, words + w); w++) {
+        if (w == 0 || strcmp(words[w - 1], "!") == 0) {
+            kind = hc_stage_find(words[w]);
+        }
+    }
+    if (kind != NULL) {
+        hc_print_stage_help(kind);
+    } else {
+        print_chain_help(name);
+    }
+}
+
 HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     HcCommon common;
     HcChain *chain = NULL;
-    if (word_count > 0 && hc_asks_for_help(1, words)) {
-        print_chain_help("run");
+    if (hc_asks_for_help(word_count, words)) {
+        print_help_within("run", word_count, words);
         return HC_OK;
     }
     HC_TRY(hc_read_chain("run", word_count, words, &common, &chain, err));
@@ -65,7 +80,7 @@ static void print_plan(const HcChain *chain, const HcRunReport *report) {
             printf("; sees the whole scene first");
         }
         if (stage->needs.halo > 0) {
-            printf("; needs %d line%s of context", stage->needs.halo, stage->needs.halo == 1 ? "" : "s");
+            printf("; looks at %d line%s above and below", stage->needs.halo, stage->needs.halo == 1 ? "" : "s");
         }
         printf("\n");
     }
@@ -74,8 +89,8 @@ static void print_plan(const HcChain *chain, const HcRunReport *report) {
            : report->mapped      ? "the scene's file is mapped and looked at in each"
            : report->resident    ? "the scene is read once and kept in memory"
                                  : "the scene is read again for each pass");
-    printf("blocks   %lld of %d lines\n", (long long)report->blocks, report->block_lines);
-    printf("memory   %s of the host, %s of that (or of the device) for computing\n",
+    printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
+    printf("memory   %s, of which %s for computing\n",
            hc_text_bytes(text[0], sizeof text[0], (double)report->host_bytes),
            hc_text_bytes(text[1], sizeof text[1], (double)report->device_bytes));
     printf("scene    %s\n", hc_text_bytes(text[2], sizeof text[2], (double)report->raw_bytes));
@@ -91,8 +106,8 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     HcCompute *compute = NULL;
     HcRunReport report;
     char reason[256];
-    if (word_count > 0 && hc_asks_for_help(1, words)) {
-        print_chain_help("plan");
+    if (hc_asks_for_help(word_count, words)) {
+        print_help_within("plan", word_count, words);
         return HC_OK;
     }
     HC_TRY(hc_read_chain("plan", word_count, words, &common, &chain, err));
@@ -121,7 +136,7 @@ void hc_print_stage_help(const HcStageClass *kind) {
     printf("%s: %s\n\n  step     %s", kind->name, kind->summary, kind->name);
     print_positional(kind->options);
     printf(" [OPTION...]\n  command  hcube %s SCENE", kind->name);
-    if (kind->role != HC_ROLE_SOURCE) {
+    if (kind->role == HC_ROLE_SINK) {
         print_positional(kind->options);
     }
     printf("%s [OPTION...]\n", kind->role == HC_ROLE_SINK ? "" : " OUTPUT");
@@ -147,7 +162,7 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
         return HC_OK;
     }
     hc_options_reset(hc_common_options, &common);
-    HcOptionSet set = {hc_common_options, &common};
+    HcOptionSet set = {.table = hc_common_options, .params = &common};
     HC_TRY(hc_chain_for_stage(&chain, kind, words, word_count, &set, err));
     HC_TRY(hc_run_command(chain, &common, err));
 done:

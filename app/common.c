@@ -93,7 +93,7 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
     int32_t split_count = 0;
     hc_options_reset(hc_common_options, common);
     hc_options_reset(leading_options, &leading);
-    HcOptionSet sets[2] = {{hc_common_options, common}, {leading_options, &leading}};
+    HcOptionSet sets[2] = {{.table = hc_common_options, .params = common}, {.table = leading_options, .params = &leading}};
     int32_t first = hc_options_leading(sets, 2, words, word_count);
     HC_TRY(hc_options_parse(who, sets, 2, words, first, err));
     words += first;
@@ -174,9 +174,11 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
         const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
-        if (output != NULL) {
+        if (output != NULL && strcmp(stage->kind->name, "write") == 0) {
             fprintf(stderr, "wrote %s (%lld lines x %lld samples x %d bands)\n", output, (long long)stage->in.lines,
                     (long long)stage->in.samples, stage->in.bands);
+        } else if (output != NULL) {
+            fprintf(stderr, "wrote %s\n", output);
         }
     }
     fprintf(stderr, "done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s\n", report->seconds,

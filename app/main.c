@@ -40,7 +40,7 @@ static void print_help(void) {
         printf("  %-28s  %s\n", hc_stage_list[i]->name, hc_stage_list[i]->summary);
     }
     printf("\nhcube COMMAND --help and hcube STAGE --help say more. Exit codes: 0 done, 2 usage, 3 input, 4 reading or\n"
-           "writing, 5 memory, 6 not supported, 7 device, 8 the data do not determine a result.\n");
+           "writing, 5 memory, 6 not supported, 7 device, 8 the data do not determine a result, 130 interrupted.\n");
 }
 
 static HcStatus unknown_command(const char *word, HcError *err) {
@@ -99,6 +99,10 @@ int main(int argc, char **argv) {
     if (argc < 2) {
         print_help();
         status = HC_E_USAGE;
+    } else if (strcmp(argv[1], "help") == 0 && argc > 2) {
+        char help[] = "--help";
+        char *words[] = {argv[0], argv[2], help, NULL};
+        status = dispatch(3, words, &error);
     } else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help();
     } else if (strcmp(argv[1], "--version") == 0) {

@@ -223,6 +223,10 @@ HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const ch
     return HC_OK;
 }
 
+bool hc_scene_is_spectral(const HcScene *scene) {
+    return scene->meaning == HC_SPECTRAL || scene->meaning == HC_NOISE;
+}
+
 bool hc_scene_same_grid(const HcScene *a, const HcScene *b) {
     return a->lines == b->lines && a->samples == b->samples;
 }

@@ -88,6 +88,9 @@ HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcErr
 HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const char *format, ...) HC_MUST_CHECK
     HC_PRINTF(4, 5);
 
+/* Whether each band still belongs to a wavelength: a spectral scene, or its noise. */
+bool hc_scene_is_spectral(const HcScene *scene);
+
 /* Whether two scenes cover the same grid of lines and samples. */
 bool hc_scene_same_grid(const HcScene *a, const HcScene *b);
 

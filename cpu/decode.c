@@ -1,9 +1,33 @@
 /* Bytes as they lie in a file -> a block: float32, pixel-major, with its mask. */
-#include "cpu/decode.h"
+#include "cpu/internal.h"
+#include "cpu/transpose.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+/* Pixels and bands that are turned at once: a strip of a line lies in the second cache, a tile in the first.
+ */
+enum { STRIP = HC_CPU_RUN, TILE = 16 };
+
+/* What was seen in each pixel of a strip. */
+typedef struct Seen {
+    uint8_t nodata[STRIP]; /* in any band, or in all, as asked */
+    uint8_t bad[STRIP];    /* NaN or infinity, or too large for float32 */
+} Seen;
+
+typedef struct Job Job;
+typedef void DecodeStrip(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen);
+
+struct Job {
+    const HcRaw *raw;
+    const HcDecode *how;
+    const HcBlock *out;
+    bool has_nodata; /* asked for, and the type of the file can hold it */
+    int64_t strips;  /* in a line */
+    bool by_words;   /* the processor turns 16 x 16 words in registers */
+    DecodeStrip *strip;
+};
 
 static inline bool is_bad(float value) {
     return !(fabsf(value) <= FLT_MAX);
@@ -179,15 +203,6 @@ static bool consecutive(const HcRaw *raw, const HcDecode *how, int32_t bands) {
     return yes;
 }
 
-static DecodeStrip *choose_strip(const HcRaw *raw, const HcDecode *how, int32_t bands) {
-    if (consecutive(raw, how, bands)) {
-        return strips_of[raw->type].pixels;
-    }
-    bool in_rows = raw->stride_sample == (int64_t)hc_type_bytes(raw->type) && !raw->swap;
-    DecodeStrip *fast = in_rows ? hc_decode_avx512(raw->type) : NULL;
-    return fast != NULL ? fast : strips_of[raw->type].tiles;
-}
-
 HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                        HcError *err) {
     HcStatus status = HC_OK;
@@ -199,7 +214,7 @@ HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, co
     job.by_words = hc_can_transpose16();
 #endif
     job.strips = (out->samples + STRIP - 1) / STRIP;
-    job.strip = choose_strip(raw, how, out->bands);
+    job.strip = consecutive(raw, how, out->bands) ? strips_of[raw->type].pixels : strips_of[raw->type].tiles;
     int64_t units = hc_block_rows(out) * job.strips;
 #pragma omp parallel num_threads(queue->cpu->threads)
     {

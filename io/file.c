@@ -442,7 +442,11 @@ bool hc_file_identity(const char *path, int64_t *size, int64_t *modified) {
     if (stat(path, &info) != 0) {
         return false;
     }
-    *size = (int64_t)info.st_size;
-    *modified = (int64_t)info.st_mtime;
+    if (size != NULL) {
+        *size = (int64_t)info.st_size;
+    }
+    if (modified != NULL) {
+        *modified = (int64_t)info.st_mtime;
+    }
     return true;
 }

@@ -39,7 +39,8 @@ void hc_file_drop(const char *partial);
  * and allocates, so not for a signal handler. */
 void hc_file_remove_partials(void);
 
-/* Size [bytes] and time of last change [s since 1970]; false when there is no such file. */
+/* Size [bytes] and time of last change [s since 1970]; false when there is no such file. NULL is fine
+ * for what is not wanted. */
 bool hc_file_identity(const char *path, int64_t *size, int64_t *modified);
 
 #ifdef __cplusplus

@@ -173,7 +173,7 @@ static void add_band_names(HcText *to, const HcScene *scene) {
 }
 
 static void add_spectral(HcText *to, const HcScene *scene) {
-    if (scene->meaning != HC_SPECTRAL) {
+    if (!hc_scene_is_spectral(scene)) {
         return;
     }
     if (scene->wavelength != NULL) {

@@ -39,7 +39,7 @@ static CPLErr set_nodata(GDALRasterBandH band, const HcWritePlan *plan) {
 /* GDAL's own names for wavelengths are in micrometres and in a domain that older programs do not read: both.
  */
 static void describe_wavelength(GDALRasterBandH band, const HcScene *scene, int32_t b) {
-    if (scene->meaning != HC_SPECTRAL || scene->wavelength == NULL || isnan(scene->wavelength[b])) {
+    if (!hc_scene_is_spectral(scene) || scene->wavelength == NULL || isnan(scene->wavelength[b])) {
         return;
     }
     set_number(band, "wavelength", scene->wavelength[b], NULL);
@@ -59,8 +59,8 @@ static void describe_band(GDALRasterBandH band, const HcScene *scene, int32_t b)
         GDALSetRasterScale(band, scene->gain[b]);
         GDALSetRasterOffset(band, scene->offset[b]);
     }
-    if (scene->meaning == HC_SPECTRAL && scene->bad != NULL && scene->bad[b] != 0) {
-        GDALSetMetadataItem(band, "bbl", "0", NULL); /* as ENVI puts it: 0 = bad */
+    if (hc_scene_is_spectral(scene) && scene->bad != NULL) {
+        GDALSetMetadataItem(band, "bbl", scene->bad[b] ? "0" : "1", NULL); /* as ENVI puts it: 0 = bad */
     }
     describe_wavelength(band, scene, b);
 }

@@ -160,6 +160,24 @@ HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterO
     return status;
 }
 
+size_t hc_writer_memory(const char *path, const HcScene *scene, const HcWriterOptions *options) {
+    HcWritePlan plan;
+    double bytes = 0;
+    if (hc_write_plan(&plan, path, scene, options, NULL) == HC_OK) {
+        double line = (double)scene->samples * scene->bands * (double)hc_type_bytes(plan.type);
+        if (plan.way == HC_WRITE_ENVI) {
+            bytes = line * envi_rows(scene, &plan);
+        } else {
+            /* The stage (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
+            bytes = line * 256 > 16 * MIB ? line * 256 : 16 * MIB;
+            bytes = 2 * (bytes > 256 * MIB ? 64 * MIB : bytes);
+            bytes = bytes < 2 * line * (double)scene->lines ? bytes : 2 * line * (double)scene->lines;
+        }
+    }
+    hc_write_plan_clear(&plan);
+    return (size_t)bytes;
+}
+
 HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
                         const HcWriterOptions *options, HcError *err) {
     HcStatus status = HC_OK;
@@ -312,9 +330,11 @@ static HcStatus verify(HcWriter *writer, HcError *err) {
     hc_gdal_catch(&errors);
     GDALDatasetH dataset =
         GDALOpenEx(writer->partial, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
-    if (dataset == NULL || GDALGetRasterXSize(dataset) != writer->scene.samples ||
-        GDALGetRasterYSize(dataset) != writer->scene.lines ||
-        GDALGetRasterCount(dataset) < writer->scene.bands) {
+    /* netCDF and the like open as a list of parts. */
+    bool in_parts = dataset != NULL && GDALGetMetadata(dataset, "SUBDATASETS") != NULL;
+    if (dataset == NULL || (!in_parts && (GDALGetRasterXSize(dataset) != writer->scene.samples ||
+                                          GDALGetRasterYSize(dataset) != writer->scene.lines ||
+                                          GDALGetRasterCount(dataset) < writer->scene.bands))) {
         status = hc_fail(err, HC_E_IO, "%s: the file is not whole when read back%s%s", writer->plan.path,
                          errors.failed ? ": " : "", errors.text);
     }

@@ -99,8 +99,12 @@ static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t cou
     if (kind == NULL) {
         return unknown_stage(words[0], err);
     }
+    if (chain->count == 0 && kind->role != HC_ROLE_SOURCE) {
+        return hc_fail(err, HC_E_USAGE, "%s: a chain begins with read (hcube %s SCENE ... is the short form)",
+                       kind->name, kind->name);
+    }
     HC_TRY(add_stage(chain, kind, err));
-    HcOptionSet sets[2] = {{kind->options, chain->stages[chain->count - 1].params}};
+    HcOptionSet sets[2] = {{.table = kind->options, .params = chain->stages[chain->count - 1].params}};
     if (common != NULL) {
         sets[1] = *common;
     }
@@ -110,9 +114,6 @@ done:
 }
 
 static HcStatus check_order(const HcChain *chain, HcError *err) {
-    if (chain->stages[0].kind->role != HC_ROLE_SOURCE) {
-        return hc_fail(err, HC_E_USAGE, "%s: a chain begins with read", chain->stages[0].kind->name);
-    }
     for (int32_t s = 1; s < chain->count; s++) {
         if (chain->stages[s].kind->role == HC_ROLE_SOURCE) {
             return hc_fail(err, HC_E_USAGE, "%s: step %d: only the first step reads", chain->stages[s].kind->name,
@@ -154,6 +155,16 @@ done:
     return status;
 }
 
+/* A stage that only fits leaves nothing to write. */
+static bool has_word(const char *const *words, int32_t count, const char *word) {
+    for (int32_t w = 0; w < count; w++) {
+        if (strcmp(words[w], word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char *const *words, int32_t word_count,
                             const HcOptionSet *common, HcError *err) {
     HcStatus status = HC_OK;
@@ -165,7 +176,7 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
     if (kind->role == HC_ROLE_STAGE || kind->role == HC_ROLE_SINK) {
         HC_TRY(add_stage(chain, kind, err));
     }
-    if (kind->role != HC_ROLE_SINK) {
+    if (kind->role != HC_ROLE_SINK && !has_word(words, word_count, "--fit-only")) {
         HC_TRY(add_stage(chain, &hc_stage_write, err));
     }
     /* The common options first: --overwrite is then for every output, not for the first stage that knows the word. */
@@ -173,7 +184,10 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
         sets[set_count++] = *common;
     }
     for (int32_t s = 0; s < chain->count; s++) {
-        sets[set_count++] = (HcOptionSet){chain->stages[s].kind->options, chain->stages[s].params};
+        const HcStage *stage = &chain->stages[s];
+        sets[set_count++] = (HcOptionSet){.table = stage->kind->options,
+                                          .params = stage->params,
+                                          .named_only = stage->kind->role == HC_ROLE_STAGE};
     }
     HC_TRY(hc_options_parse(kind->name, sets, set_count, (const char *const *)chain->words, word_count, err));
 done:
@@ -252,7 +266,17 @@ HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *
     HcStatus status = HC_OK;
     HcText filled = {0};
     bool used[HC_LIST_MAX] = {false};
+    char quote = '\0'; /* the open one; a value between quotes is not quoted again */
     for (const char *c = text; *c != '\0'; c++) {
+        if (quote == '\0' && *c == '#' && (c == text || isspace((unsigned char)c[-1]))) {
+            c += strcspn(c, "\n");
+            c -= *c == '\0';
+            hc_text_add(&filled, "\n");
+            continue;
+        }
+        if (*c == '\'' || *c == '"') {
+            quote = quote == '\0' ? *c : quote == *c ? '\0' : quote;
+        }
         if ((*c == '{' || *c == '}') && c[1] == *c) {
             hc_text_add(&filled, "%c", *c++);
         } else if (*c == '{') {
@@ -265,7 +289,11 @@ HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *
                 HC_TRY(hc_fail(err, HC_E_USAGE, "%s: {%.*s} has no value (give --set %.*s=VALUE)", where,
                                (int)length, c + 1, (int)length, c + 1));
             }
-            hc_text_add(&filled, "%s", value);
+            if (quote == '\0') {
+                hc_word_print(value, &filled);
+            } else {
+                hc_text_add(&filled, "%s", value);
+            }
             c += length + 1;
         } else {
             hc_text_add(&filled, "%c", *c);

@@ -151,7 +151,9 @@ HcStatus hc_json_add_bands(cJSON *to, const HcScene *scene, HcError *err) {
         HC_TRY(hc_json_add_doubles(to, "offset", scene->offset, bands, err));
     }
     if (scene->has_nodata && isfinite(scene->nodata)) {
-        HC_TRY(add_item(to, "nodata", cJSON_CreateNumber(scene->nodata), err));
+        char number[40];
+        snprintf(number, sizeof number, "%.17g", scene->nodata);
+        HC_TRY(add_item(to, "nodata", cJSON_CreateRaw(number), err));
     }
 done:
     return status;

@@ -106,6 +106,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, int32_t lin
         if (stage->needs.consumes) {
             cost.outputs += (size_t)(info->slots + 2) * hc_rows_bytes(&stage->in, lines);
         }
+        cost.outputs += stage->needs.host_bytes;
     }
     return cost;
 }
@@ -194,6 +195,11 @@ HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *i
         lines = lines < step ? step : lines;
     }
     int64_t blocks = (scene->lines + lines - 1) / lines;
+    if (settings->block_lines == 0) {
+        /* As many blocks, of nearly the same size. */
+        lines = ((scene->lines + blocks - 1) / blocks + step - 1) / step * step;
+        blocks = (scene->lines + lines - 1) / lines;
+    }
     bool resident = cost.passes > 1 && !cost.mapped && (double)host_bytes(&cost, info, blocks) <= budget;
     int64_t raw_slots = resident || blocks < stream_slots ? blocks : stream_slots;
     *layout = (HcLayout){.block_lines = (int32_t)lines,

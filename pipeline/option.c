@@ -153,11 +153,33 @@ static bool is_option(const char *word) {
     return word[0] == '-' && word[1] != '\0' && strchr("0123456789.", word[1]) == NULL;
 }
 
+/* The positional options that have their value; more words than these are refused anyway. */
+typedef struct Taken {
+    const HcOption *option[16];
+    int32_t count;
+} Taken;
+
+static void take(Taken *taken, const HcOption *option) {
+    if (option->positional && taken->count < 16) {
+        taken->option[taken->count++] = option;
+    }
+}
+
+static bool is_taken(const Taken *taken, const HcOption *option) {
+    for (int32_t t = 0; t < taken->count; t++) {
+        if (taken->option[t] == option) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The next positional option of any set that has no value yet, or NULL. */
-static const HcOption *next_positional(const HcOptionSet *sets, int32_t set_count, int32_t taken, void **params) {
+static const HcOption *next_positional(const HcOptionSet *sets, int32_t set_count, const Taken *taken,
+                                       void **params) {
     for (int32_t s = 0; s < set_count; s++) {
-        for (const HcOption *option = sets[s].table; option->name != NULL; option++) {
-            if (option->positional && taken-- == 0) {
+        for (const HcOption *option = sets[s].table; option->name != NULL && !sets[s].named_only; option++) {
+            if (option->positional && !is_taken(taken, option)) {
                 *params = sets[s].params;
                 return option;
             }
@@ -202,19 +224,23 @@ static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count
     return option;
 }
 
+/* Whether the word after this option is its value. */
+static bool takes_next(const HcOptionSet *sets, int32_t set_count, const char *word) {
+    void *params = NULL;
+    const HcOption *option = option_of_word(sets, set_count, word, &params);
+    return option != NULL && option->kind != HC_OPTION_FLAG && strchr(word, '=') == NULL;
+}
+
 int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words, int32_t word_count) {
     int32_t w = 0;
     while (w < word_count && is_option(words[w])) {
-        void *params = NULL;
-        const HcOption *option = option_of_word(sets, set_count, words[w], &params);
-        bool takes_next = option != NULL && option->kind != HC_OPTION_FLAG && strchr(words[w], '=') == NULL;
-        w += takes_next ? 2 : 1;
+        w += takes_next(sets, set_count, words[w]) ? 2 : 1;
     }
     return w < word_count ? w : word_count;
 }
 
 static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t set_count, const char *const *words,
-                            int32_t word_count, int32_t *at, HcError *err) {
+                            int32_t word_count, int32_t *at, Taken *taken, HcError *err) {
     const char *word = words[*at];
     void *params = NULL;
     const HcOption *option = option_of_word(sets, set_count, word, &params);
@@ -233,25 +259,36 @@ static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t se
         }
         value = words[++*at];
     }
+    take(taken, option);
     return set_value(who, option, params, value, err);
 }
 
 HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count, const char *const *words,
                           int32_t word_count, HcError *err) {
     HcStatus status = HC_OK;
-    int32_t positional = 0;
+    Taken taken = {0};
+    /* First what is named: the other words then go to the options that are left, wherever they stand. */
     bool named = true; /* until a bare -- */
     for (int32_t w = 0; w < word_count; w++) {
         if (named && strcmp(words[w], "--") == 0) {
             named = false;
         } else if (named && is_option(words[w])) {
-            HC_TRY(parse_named(who, sets, set_count, words, word_count, &w, err));
+            HC_TRY(parse_named(who, sets, set_count, words, word_count, &w, &taken, err));
+        }
+    }
+    named = true;
+    for (int32_t w = 0; w < word_count; w++) {
+        if (named && strcmp(words[w], "--") == 0) {
+            named = false;
+        } else if (named && is_option(words[w])) {
+            w += takes_next(sets, set_count, words[w]);
         } else {
             void *params = NULL;
-            const HcOption *option = next_positional(sets, set_count, positional++, &params);
+            const HcOption *option = next_positional(sets, set_count, &taken, &params);
             if (option == NULL) {
                 return hc_fail(err, HC_E_USAGE, "%s: %s: one word too many (a step begins with !)", who, words[w]);
             }
+            take(&taken, option);
             HC_TRY(set_value(who, option, params, words[w], err));
         }
     }
@@ -272,7 +309,7 @@ static void help_left(const HcOption *option, HcText *left) {
         hc_text_add(left, option->required ? "%s" : "[%s]", option->value);
     }
     if (!option->positional || !option->required) {
-        hc_text_add(left, "%s--%s", option->positional ? " or " : "", option->name);
+        hc_text_add(left, "%s--%s", option->positional ? ", " : "", option->name);
         if (option->kind == HC_OPTION_CHOICE) {
             for (int32_t c = 0; option->choices[c] != NULL; c++) {
                 hc_text_add(left, "%s%s", c == 0 ? " " : "|", option->choices[c]);

@@ -45,13 +45,14 @@ typedef struct HcOption {
 typedef struct HcOptionSet {
     const HcOption *table;
     void *params;
+    bool named_only; /* its positional options are given by name here */
 } HcOptionSet;
 
 /* Fills the defaults. */
 void hc_options_reset(const HcOption *table, void *params);
 
 /* Reads words into the sets (reset before); the first set that knows a name takes it, positional words go to the
- * positional options of the first set, then the next. `who` starts the messages: "mnf: --componets: unknown option,
+ * positional options that were not given by name, of the first set, then the next. `who` starts the messages: "mnf: --componets: unknown option,
  * did you mean --components?". Checks ranges and what is required. */
 HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count, const char *const *words,
                           int32_t word_count, HcError *err) HC_MUST_CHECK;

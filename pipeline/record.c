@@ -153,7 +153,7 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
     }
     HC_TRY(make_record(chain, compute, settings, report, record, err));
     if (settings->record != NULL) {
-        HC_TRY(hc_json_write(settings->record, record, true, err));
+        HC_TRY(hc_json_write(settings->record, record, chain->overwrite, err));
         goto done;
     }
     for (int32_t s = 0; s < chain->count; s++) {

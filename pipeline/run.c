@@ -632,6 +632,9 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     pthread_mutex_init(&run.lock, NULL);
     pthread_cond_init(&run.changed, NULL);
     chain->settings = settings;
+    if (settings->record != NULL && strcmp(settings->record, "none") != 0 && !settle_only) {
+        HC_TRY(hc_file_check(settings->record, chain->overwrite, err));
+    }
     HC_TRY(hc_run_plan(chain, compute, settings, report, err));
     compute->ops->info(compute, &run.info);
     HC_TRY(hc_layout_make(&run.layout, chain, &run.info, settings, report, err));

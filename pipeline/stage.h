@@ -29,6 +29,7 @@ typedef struct HcNeeds {
     bool passes_through;   /* process is not called, the output is the input */
     bool has_output;       /* leaves a file or model behind, so that a chain may end with it */
     size_t bytes_fixed;    /* device memory, whatever the block size */
+    size_t host_bytes;     /* host memory beyond blocks (a writer's own) */
     size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
 } HcNeeds;
 

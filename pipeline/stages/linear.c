@@ -276,6 +276,10 @@ HcStatus hc_linear_finish(HcStage *stage, HcError *err) {
                              err);
 }
 
+const char *hc_linear_output(const HcStage *stage) {
+    return params_of(stage)->save_model;
+}
+
 HcStatus hc_linear_report(const HcStage *stage, cJSON *to, HcError *err) {
     HcStatus status = HC_OK;
     const HcLinear *linear = stage->state;

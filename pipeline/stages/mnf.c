@@ -1,4 +1,5 @@
 /* mnf: maximum noise fraction. */
+#include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/run.h"
 #include "pipeline/stages/cov.h"
@@ -64,6 +65,11 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
                 *err = (HcError){0};
                 return hc_fail(err, HC_E_USAGE, "mnf: --noise %s: unknown, did you mean %s?", params->noise, nearest);
             }
+            if (err != NULL && !hc_file_identity(params->noise, NULL, NULL)) {
+                *err = (HcError){0};
+                return hc_fail(err, HC_E_INPUT, "mnf: --noise %s: neither mean3x3, median3x3, shift or shift-diagonal, "
+                               "nor a statistics file that can be read", params->noise);
+            }
         }
         if (status == HC_OK && state->noise.noise[0] == '\0') {
             return hc_fail(err, HC_E_INPUT, "%s: statistics of a scene, not of its noise (cov --noise)",
@@ -81,7 +87,13 @@ done:
 static HcStatus plan(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const State *state = stage->state;
+    const Params *params = stage->params;
     bool fits = false;
+    if ((params->dark != NULL || params->noise_window != NULL) &&
+        (params->linear.model != NULL || params->linear.inverse)) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "mnf: --%s: nothing is fitted here",
+                       params->dark != NULL ? "dark" : "noise-window"));
+    }
     HC_TRY(hc_linear_plan(stage, "MNF", &fits, err));
     if (fits) {
         HC_TRY(plan_noise(stage, err));
@@ -222,6 +234,7 @@ const HcStageClass hc_stage_mnf = {
     .settle = settle,
     .process = hc_linear_process,
     .finish = hc_linear_finish,
+    .output = hc_linear_output,
     .report = hc_linear_report,
     .close = close_mnf,
 };

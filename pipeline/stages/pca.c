@@ -20,12 +20,18 @@ static const HcOption options[] = {
     {0}};
 
 static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
     bool fits = false;
-    HcStatus status = hc_linear_plan(stage, "PCA", &fits, err);
+    if (params->correlation && (params->linear.model != NULL || params->linear.inverse)) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "pca: --correlation: nothing is fitted here"));
+    }
+    HC_TRY(hc_linear_plan(stage, "PCA", &fits, err));
     if (fits) {
         stage->needs.observes = true;
         stage->needs.bytes_fixed += (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
     }
+done:
     return status;
 }
 
@@ -87,6 +93,7 @@ const HcStageClass hc_stage_pca = {
     .settle = settle,
     .process = hc_linear_process,
     .finish = hc_linear_finish,
+    .output = hc_linear_output,
     .report = hc_linear_report,
     .close = close_pca,
 };

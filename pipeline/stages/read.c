@@ -32,7 +32,7 @@ static const HcOption options[] = {
     {.name = "path", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "SCENE", .positional = true,
      .required = true, .help = "the scene: an ENVI header or data file, or anything that GDAL opens"},
     {.name = "mask", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, mask), .value = "FILE",
-     .help = "a raster on the same grid: pixels that are 0 there are left out"},
+     .help = "a raster on the same grid: pixels that are 0, nodata or NaN there are left out"},
     {.name = "all-bands", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, all_bands),
      .help = "read the bands that the header marks as bad (bbl) too"},
     {.name = "source-nodata", .kind = HC_OPTION_REAL, .offset = offsetof(Params, nodata), .value = "VALUE",

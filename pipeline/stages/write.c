@@ -29,17 +29,18 @@ static const HcOption options[] = {
     {.name = "output", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "OUTPUT",
      .positional = true, .required = true, .help = "the raster file to write"},
     {.name = "format", .letter = 'f', .kind = HC_OPTION_TEXT, .offset = offsetof(Params, format), .value = "DRIVER",
-     .help = "GDAL driver: ENVI, GTiff, COG, ...; else the extension decides (.tif GTiff, .img .dat .bsq ENVI)"},
+     .help = "GDAL driver: ENVI, GTiff, COG, ...; else the extension decides (.tif GTiff; .img .dat .bsq .bil .bip .hdr or none ENVI)"},
     {.name = "type", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, type), .choices = type_words,
      .standard = "float32", .help = "type of the stored values; integers are rounded and clamped"},
     {.name = "interleave", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, interleave), .value = "bsq|bil|bip",
-     .help = "order of the values in the file; bsq for ENVI, else the driver's own"},
+     .help = "order of the values in the file; for ENVI .bil and .bip decide, else bsq; else the driver's own"},
     {.name = "compress", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, compress), .choices = compress_words,
      .help = "compression of GeoTIFF and COG"},
     {.name = "co", .kind = HC_OPTION_LIST, .offset = offsetof(Params, creation), .value = "NAME=VALUE",
      .help = "a creation option of the driver; may be repeated"},
     {.name = "nodata", .kind = HC_OPTION_REAL, .offset = offsetof(Params, nodata), .value = "VALUE",
-     .help = "what masked pixels become; else the scene's nodata value where bands are still its bands, or NaN"},
+     .help = "what masked pixels become; else the scene's nodata value where bands are still its bands; else NaN, or for "
+             "integers the lowest value (0 where unsigned)"},
     {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, overwrite),
      .help = "replace an existing file"},
     {0}};
@@ -68,11 +69,14 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (!known) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "write: --interleave %s: must be bsq, bil or bip", params->interleave));
     }
+    HcWriterOptions how = writer_options(stage);
     if (((const State *)stage->state)->writer == NULL) {
-        HcWriterOptions how = writer_options(stage);
         HC_TRY(hc_writer_check(params->path, &stage->in, &how, err));
     }
-    stage->needs = (HcNeeds){.consumes = true, .passes_through = true, .has_output = true};
+    stage->needs = (HcNeeds){.consumes = true,
+                             .passes_through = true,
+                             .has_output = true,
+                             .host_bytes = hc_writer_memory(params->path, &stage->in, &how)};
 done:
     return status;
 }
