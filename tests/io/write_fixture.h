@@ -152,13 +152,21 @@ static inline HcStatus write_scene(const char *path, const HcScene *scene, const
 }
 
 /* What a value should be in the file, by the words of the contract. */
-static inline double expected_value(float value, HcType type) {
+static inline double expected_value(float value, HcType type, double nodata) {
     static const double low[] = {0, -128, 0, -32768, 0, -2147483648.0, 0, -0x1p63};
     static const double high[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0, 0x1p64, 0x1p63};
+    /* A valid value that would read as nodata gives way to its neighbour. */
+    if (type == HC_FLOAT32 && value == (float)nodata) {
+        return (double)nextafterf(value, nodata == 0 ? 1 : 0);
+    }
+    if (type == HC_FLOAT64 && (double)value == nodata) {
+        return nextafter(nodata, nodata == 0 ? 1 : 0);
+    }
     if (type == HC_FLOAT32 || type == HC_FLOAT64) {
         return (double)value;
     }
-    return fmin(fmax(rint((double)value), low[type]), high[type]);
+    double stored = fmin(fmax(rint((double)value), low[type]), high[type]);
+    return stored != nodata ? stored : nodata == high[type] ? nodata - 1 : nodata + 1;
 }
 
 static inline double read_value(GDALRasterBandH band, int64_t line, int64_t sample) {
@@ -201,7 +209,7 @@ static inline void check_values(const char *path, const HcScene *scene, HcType t
                              CE_None);
             for (int64_t s = 0; s < scene->samples; s++) {
                 bool empty = is_masked(l, s) || is_nan_value(l, s, b);
-                double wanted = empty ? nodata : expected_value(value_of(l, s, b), type);
+                double wanted = empty ? nodata : expected_value(value_of(l, s, b), type, nodata);
                 if (!(row[s] == wanted || (isnan(row[s]) && isnan(wanted)))) {
                     fail_msg("%s band %d line %d sample %d: %.17g instead of %.17g", path, (int)b, (int)l,
                              (int)s, row[s], wanted);

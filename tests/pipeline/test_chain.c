@@ -62,9 +62,11 @@ static void check_fill(const char *text, const char *expected) {
 
 static void placeholders_are_filled(void **state) {
     (void)state;
-    check_fill("{scene} {n} {empty}", "a b.hdr 5 ");
-    check_fill("x{n}y{n}{empty}{scene}", "x5y5a b.hdr");
-    check_fill("{{n}} {n} {empty} {scene}", "{n} 5  a b.hdr");
+    check_fill("{scene} {n} {empty}", "'a b.hdr' 5 ''");
+    check_fill("x{n}y{n}{empty}{scene}", "x5y5'''a b.hdr'");
+    check_fill("{{n}} {n} {empty} {scene}", "{n} 5 '' 'a b.hdr'");
+    check_fill("\"{scene} {n}{empty}\" '{scene}'", "\"a b.hdr 5\" 'a b.hdr'");
+    check_fill("{n} # {not} {a} value\n{scene}{empty} it#{n}", "5 \n'a b.hdr''' it#5");
     HcOptionList values = {.item = {"n=5"}, .count = 1};
     char *out = NULL;
     HcError err = {0};
