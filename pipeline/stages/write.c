@@ -8,8 +8,8 @@
 typedef struct Params {
     const char *path, *format, *interleave;
     int32_t type, compress;
+    const char *nodata; /* a text, since NaN may be asked for */
     HcOptionList creation;
-    double nodata;
     bool overwrite;
 } Params;
 
@@ -38,7 +38,7 @@ static const HcOption options[] = {
      .help = "compression of GeoTIFF and COG"},
     {.name = "co", .kind = HC_OPTION_LIST, .offset = offsetof(Params, creation), .value = "NAME=VALUE",
      .help = "a creation option of the driver; may be repeated"},
-    {.name = "nodata", .kind = HC_OPTION_REAL, .offset = offsetof(Params, nodata), .value = "VALUE",
+    {.name = "nodata", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, nodata), .value = "VALUE",
      .help = "what masked pixels become; else the scene's nodata value where bands are still its bands; else NaN, or for "
              "integers the lowest value (0 where unsigned)"},
     {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, overwrite),
@@ -47,14 +47,16 @@ static const HcOption options[] = {
 
 static HcWriterOptions writer_options(const HcStage *stage) {
     const Params *params = stage->params;
+    double nodata = 0;
+    bool has_nodata = params->nodata != NULL && hc_text_parse_double(params->nodata, &nodata);
     return (HcWriterOptions){.format = params->format,
                              .has_type = true,
                              .type = (HcType)params->type,
                              .interleave = params->interleave,
                              .compress = params->compress >= 0 ? compress_words[params->compress] : NULL,
                              .creation_options = params->creation.count > 0 ? params->creation.item : NULL,
-                             .has_nodata = !isnan(params->nodata),
-                             .nodata = params->nodata,
+                             .has_nodata = has_nodata,
+                             .nodata = nodata,
                              .overwrite = params->overwrite || stage->chain->overwrite};
 }
 
@@ -70,6 +72,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "write: --interleave %s: must be bsq, bil or bip", params->interleave));
     }
     HcWriterOptions how = writer_options(stage);
+    if (params->nodata != NULL && !how.has_nodata) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "write: --nodata %s: not a number (nan is one)", params->nodata));
+    }
     if (((const State *)stage->state)->writer == NULL) {
         HC_TRY(hc_writer_check(params->path, &stage->in, &how, err));
     }

@@ -1,0 +1,10 @@
+refuse 7 "--device gpu" mnf "$scene" out.img --device gpu
+refuse 7 "--device gpu:1" run --device gpu:1 read "$scene" ! write out.img
+refuse 5 "--memory" mnf "$scene" out.img --memory 1M
+header zeros 20 20 10
+head -c 8000 /dev/zero >zeros.img
+refuse 8 "pixel" mnf zeros.hdr out.img --source-nodata 0 --quiet
+refuse 8 "" pca zeros.hdr out.img --quiet
+refuse 8 "" mnf zeros.hdr out.img --singular stop --quiet
+refuse 2 "NoSuchDriver" write "$scene" out.jp2 --format NoSuchDriver
+only zeros.hdr zeros.img

@@ -1,0 +1,21 @@
+command -v gdalinfo >/dev/null || { echo "skipped: gdalinfo is not installed" && exit 77; }
+run 0 mnf "$scene" out.img --components 4
+run 0 mnf "$scene" out.tif --components 4
+run 0 mnf "$scene" out.cog.tif --format COG --components 4
+run 0 mnf "$scene" small.tif --components 4 --compress deflate
+for file in out.img out.tif out.cog.tif small.tif; do
+    text=$(gdalinfo -checksum "$file")
+    [[ $text == *"Size is 100, 100"* ]] || fail "$file: size"
+    [[ $text == *"UTM zone 33N"* || $text == *UTM_Zone_33N* ]] || fail "$file: place"
+    [[ $text == *"Origin = (331200.0"*"5563500.0"* ]] || fail "$file: origin"
+    [[ $text == *"MNF 1 (eigenvalue "* ]] || fail "$file: band names"
+    [[ $text == *"NoData Value=nan"* ]] || fail "$file: nodata"
+    [[ $(grep -c '^Band ' <<<"$text") == 4 ]] || fail "$file: bands"
+    sums=$(grep -o 'Checksum=.*' <<<"$text")
+    [[ -z ${first:-} || $sums == "$first" ]] || fail "$file: checksums differ: $sums, $first"
+    first=$sums
+done
+run 0 bands "$scene" spectral.img --wavelength 400-700
+text=$(gdalinfo spectral.img)
+[[ $text == *"NoData Value=0"* ]] || fail "nodata of a spectral output: $text"
+grep -qi 'wavelength' spectral.hdr

@@ -1,0 +1,23 @@
+run 0 --help
+[[ $out == *"hcube run"* ]]
+run 0 help
+run 0 -h
+run 0 --version
+run 0 version
+[[ $out == *GDAL* && $out == *OpenBLAS* ]]
+run 2
+run 0 stages
+for stage in $(awk '{print $1}' <<<"$out"); do
+    run 0 stages "$stage"
+    [[ $out == "$stage: "* ]]
+    run 0 "$stage" --help
+    [[ $out == "$stage: "* && $out == *--overwrite* ]]
+    run 0 "$stage" -h
+done
+for command in run plan info stages devices version; do
+    run 0 "$command" --help
+    [[ ${#out} -gt 20 && -z $err ]]
+done
+run 0 devices
+[[ $out == *cpu* && $out == *gpu* ]]
+only

@@ -1,0 +1,49 @@
+# Every stage as a command, and what it must leave.
+run 0 read "$scene" read.img
+run 0 write "$scene" write.img
+cmp read.img write.img
+run 0 run read "$scene" ! write run.img
+cmp read.img run.img
+run 0 bands "$scene" bands.img --keep 1-5
+[[ $(stat -c %s bands.img) == 200000 ]]
+run 0 filter "$scene" filter.img --kind median3x3
+[[ $(stat -c %s filter.img) == 2360000 ]]
+run 0 cov "$scene" cov.json --noise shift
+grep -q '"shift"' cov.json
+run 0 pca "$scene" pca.tif --components 3
+[[ -s pca.tif ]]
+run 0 mnf "$scene" mnf.img --components 3 --interleave bip
+[[ $(stat -c %s mnf.img) == 120000 ]]
+run 0 preview "$scene" preview.png
+[[ $(head -c 4 preview.png | tail -c 3) == PNG ]]
+run 0 info "$scene"
+[[ $out == *UTM* || $out == *64* ]]
+run 0 info --json "$scene"
+[[ $out == "{"* ]]
+# A record beside each output.
+for file in read.img write.img bands.img filter.img pca.tif mnf.img; do
+    [[ -s $file.hcube.json ]] || fail "$file has no record"
+done
+if command -v python3 >/dev/null; then
+    python3 - mnf.img.hcube.json <<'PYTHON'
+import json, sys
+record = json.load(open(sys.argv[1]))
+assert record["command"].startswith("hcube mnf"), record["command"]
+assert [step["stage"] for step in record["steps"]] == ["read", "mnf", "write"]
+values = record["steps"][1]["result"]["eigenvalues"]
+assert len(values) == 59 and values == sorted(values, reverse=True) and values[0] > 10
+assert record["pixels"]["all"] == 10000 and record["pixels"]["masked_nodata"] == 936
+assert record["device"]["backend"] == "cpu" and record["seconds"]["all"] > 0
+PYTHON
+fi
+run 0 mnf "$scene" silent.img --record none --quiet
+[[ -z $out && -z $err && ! -e silent.img.hcube.json ]]
+run 0 mnf "$scene" one.img --record here.json
+[[ -s here.json && ! -e one.img.hcube.json ]]
+# The same bytes for every number of threads.
+for threads in 1 2 3; do
+    run 0 mnf "$scene" threads.img --threads "$threads" --overwrite
+    cmp silent.img threads.img
+done
+run 0 mnf "$scene" progress.img --progress json
+[[ $err == *'"event":"progress"'* ]]

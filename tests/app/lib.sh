@@ -1,0 +1,57 @@
+# What the cases share. HCUBE is the program, SAMPLE the folder of the sample scene.
+set -Eeuo pipefail
+scene=$SAMPLE/scene.hdr
+
+show_last() {
+    for file in "$folder".out "$folder".err; do
+        [[ ! -s $file ]] || { echo "-- ${file##*.}" && head -n 20 "$file"; } >&2
+    done
+}
+
+fail() {
+    echo "failed: $*" >&2
+    show_last
+    exit 1
+}
+
+# run STATUS WORD...: hcube with these words ends with that exit code; what it prints is in $out and $err.
+run() {
+    local expected=$1 status=0
+    shift
+    "$HCUBE" "$@" >"$folder".out 2>"$folder".err </dev/null || status=$?
+    out=$(cat "$folder".out)
+    err=$(cat "$folder".err)
+    rm -f "$folder".out "$folder".err
+    if [[ $status != "$expected" ]]; then
+        fail "hcube $*: exit code $status instead of $expected${err:+: $err}"
+    fi
+}
+
+# refuse STATUS PART WORD...: hcube fails with that code and one line on standard error that holds PART.
+refuse() {
+    local status=$1 part=$2
+    shift 2
+    run "$status" "$@"
+    err=$(sed '/^note: /d' <<<"$err") # remarks on the scene may come before
+    [[ $err == "hcube: "*"$part"* ]] || fail "hcube $*: says '$err' and not '$part'"
+    [[ $err != *$'\n'* ]] || fail "hcube $*: says more than a line: $err"
+}
+
+# Entries of the folder, hidden ones too, in one line.
+entries() {
+    find . -mindepth 1 | LC_ALL=C sort | tr '\n' ' '
+}
+
+# Files that may be there and no others.
+only() {
+    local expected
+    expected=$(printf './%s\n' "$@" | LC_ALL=C sort | tr '\n' ' ')
+    [[ $# -gt 0 ]] || expected=
+    [[ $(entries) == "$expected" ]] || fail "found $(entries), expected $expected"
+}
+
+# header NAME SAMPLES LINES BANDS [TYPE [INTERLEAVE]]: an ENVI header.
+header() {
+    printf 'ENVI\nsamples = %d\nlines = %d\nbands = %d\nheader offset = 0\nfile type = ENVI Standard\ndata type = %d\ninterleave = %s\nbyte order = 0\n' \
+        "$2" "$3" "$4" "${5:-12}" "${6:-bil}" >"$1.hdr"
+}

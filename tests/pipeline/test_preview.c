@@ -1,0 +1,137 @@
+#include "tests/support/scene_files.h"
+
+#include <png.h>
+#include <stdlib.h>
+
+enum { LINES = 20, SAMPLES = 30, BANDS = 4 };
+
+typedef struct Picture {
+    int width, height;
+    uint8_t *pixel; /* [height][width][4] */
+} Picture;
+
+static Picture read_picture(const char *path) {
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_file(&image, path));
+    image.format = PNG_FORMAT_RGBA;
+    Picture picture = {(int)image.width, (int)image.height, malloc(PNG_IMAGE_SIZE(image))};
+    assert_true(png_image_finish_read(&image, NULL, picture.pixel, 0, NULL));
+    return picture;
+}
+
+static const uint8_t *pixel_of(const Picture *picture, int x, int y) {
+    return picture->pixel + 4 * ((size_t)y * (size_t)picture->width + (size_t)x);
+}
+
+/* A ramp along the lines in band 1, along the samples in band 2, the reverse of it in band 3. */
+static Cube write_ramps(const char *more) {
+    Cube cube = cube_new(LINES, SAMPLES, BANDS);
+    for (int32_t line = 0; line < LINES; line++) {
+        for (int32_t sample = 0; sample < SAMPLES; sample++) {
+            double *value = cube_pixel(&cube, line, sample);
+            value[0] = 100 + line;
+            value[1] = 100 + sample;
+            value[2] = 200 - sample;
+            value[3] = 7;
+        }
+    }
+    cube_write(&cube, "scene", HC_UINT16, "bil", more);
+    return cube;
+}
+
+static void chosen_bands_become_colours(void **state) {
+    (void)state;
+    Cube cube = write_ramps(NULL);
+    check_runs(NULL, "read scene.img ! preview a.png --bands 1,2,3 --percentiles 0,100");
+    Picture a = read_picture("a.png");
+    assert_int_equal(a.width, SAMPLES);
+    assert_int_equal(a.height, LINES);
+    for (int y = 0; y < LINES; y++) {
+        for (int x = 0; x < SAMPLES; x++) {
+            const uint8_t *pixel = pixel_of(&a, x, y);
+            check_near(pixel[0], 255.0 * y / (LINES - 1), 1);
+            check_near(pixel[1], 255.0 * x / (SAMPLES - 1), 1);
+            check_near(pixel[2], 255.0 - 255.0 * x / (SAMPLES - 1), 1);
+            assert_int_equal(pixel[3], 255);
+        }
+    }
+    free(a.pixel);
+    cube_free(&cube);
+}
+
+static void true_colour_goes_by_wavelength(void **state) {
+    (void)state;
+    Cube cube = write_ramps("wavelength units = Nanometers\nwavelength = {460, 550, 650, 900}\n");
+    check_runs(NULL, "read scene.img ! preview by_wavelength.png");
+    check_runs(NULL, "read scene.img ! preview by_number.png --bands 3,2,1");
+    check_runs(NULL, "read scene.img ! preview asked.png --wavelengths 640,555,470");
+    check_same_files("by_wavelength.png", "by_number.png");
+    check_same_files("by_wavelength.png", "asked.png");
+    cube_free(&cube);
+}
+
+static void masked_pixels_are_transparent(void **state) {
+    (void)state;
+    Cube cube = write_ramps(NULL);
+    cube_border(&cube, 0);
+    cube_write(&cube, "scene", HC_UINT16, "bil", "data ignore value = 0\n");
+    check_runs(NULL, "read scene.img ! preview a.png --bands 2 --colours grey");
+    Picture a = read_picture("a.png");
+    for (int y = 0; y < LINES; y++) {
+        for (int x = 0; x < SAMPLES; x++) {
+            bool valid = cube.valid[y * SAMPLES + x] != 0;
+            const uint8_t *pixel = pixel_of(&a, x, y);
+            assert_int_equal(pixel[3], valid ? 255 : 0);
+            assert_int_equal(pixel[0], pixel[1]);
+            assert_int_equal(pixel[0], pixel[2]);
+        }
+    }
+    free(a.pixel);
+    cube_free(&cube);
+}
+
+static void size_and_enlarging(void **state) {
+    (void)state;
+    Cube cube = write_ramps(NULL);
+    check_runs(NULL, "read scene.img ! preview small.png --size 16 --bands 1,2,3 ! preview large.png --enlarge 3 --gamma 2");
+    Picture small = read_picture("small.png");
+    Picture large = read_picture("large.png");
+    assert_int_equal(small.width, 15);
+    assert_int_equal(small.height, 10);
+    assert_int_equal(large.width, 3 * SAMPLES);
+    assert_int_equal(large.height, 3 * LINES);
+    assert_memory_equal(pixel_of(&large, 0, 0), pixel_of(&large, 2, 2), 4);
+    /* Gamma 2 turns the middle level into 255 sqrt(1/2). */
+    assert_in_range(pixel_of(&large, 45, 0)[1], 170, 192);
+    free(small.pixel);
+    free(large.pixel);
+    cube_free(&cube);
+}
+
+static void scree_plot_needs_eigenvalues(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 3, true);
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    check_runs(NULL, "read scene.img ! pca ! preview a.png --scree scree.png");
+    Picture scree = read_picture("scree.png");
+    assert_in_range(scree.width, 600, 1000);
+    free(scree.pixel);
+    check_run_fails(NULL, HC_E_USAGE, "no pca or mnf before", "read scene.img ! preview b.png --scree s.png");
+    check_run_fails(NULL, HC_E_USAGE, "--bands 5", "read scene.img ! preview b.png --bands 5");
+    check_run_fails(NULL, HC_E_USAGE, "--bands 1,2", "read scene.img ! preview b.png --bands 1,2");
+    check_run_fails(NULL, HC_E_USAGE, "--percentiles 98,2", "read scene.img ! preview b.png --percentiles 98,2");
+    check_run_fails(NULL, HC_E_USAGE, "no band within 50 nm", "read scene.img ! preview b.png --wavelengths 500");
+    assert_false(file_exists("b.png"));
+    cube_free(&cube);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chosen_bands_become_colours),
+        cmocka_unit_test(true_colour_goes_by_wavelength),
+        cmocka_unit_test(masked_pixels_are_transparent),
+        cmocka_unit_test(size_and_enlarging),
+        cmocka_unit_test(scree_plot_needs_eigenvalues),
+    };
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}

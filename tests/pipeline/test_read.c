@@ -1,0 +1,110 @@
+#include "tests/support/scene_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LINES = 12, SAMPLES = 8, BANDS = 3 };
+
+static HcRunReport report;
+static const RunHow reported = {.report = &report};
+
+/* Runs read with the options; returns how many pixels each reason left out, in `report`. */
+static void read_with(const char *options) {
+    report = (HcRunReport){0};
+    check_runs(&reported, "read scene.img %s ! write out.img", options);
+}
+
+static void nodata_by_any_or_all_bands(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 1, true);
+    for (int32_t b = 0; b < BANDS; b++) {
+        cube_pixel(&cube, 2, 3)[b] = 0;
+    }
+    cube_pixel(&cube, 4, 4)[1] = 0;
+    cube_write(&cube, "scene", HC_INT16, "bil", "data ignore value = 0\n");
+    read_with("");
+    assert_int_equal(report.masked[HC_MASK_NODATA], 2);
+    read_with("--nodata-rule all");
+    assert_int_equal(report.masked[HC_MASK_NODATA], 1);
+    read_with("--ignore-nodata");
+    assert_int_equal(report.masked[HC_MASK_NODATA], 0);
+    double other = cube_pixel(&cube, 0, 0)[2];
+    char options[64];
+    snprintf(options, sizeof options, "--source-nodata %g --nodata-rule any", other);
+    read_with(options);
+    assert_in_range(report.masked[HC_MASK_NODATA], 1, LINES * SAMPLES);
+    assert_int_equal(report.pixels, LINES * SAMPLES);
+    cube_free(&cube);
+}
+
+static void nan_and_user_masks(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 2, false);
+    cube_pixel(&cube, 1, 1)[2] = NAN;
+    cube_pixel(&cube, 7, 0)[0] = INFINITY;
+    cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
+    Cube mask = cube_new(LINES, SAMPLES, 1);
+    for (size_t i = 0; i < cube_pixels(&mask); i++) {
+        mask.value[i] = i >= SAMPLES; /* the first line is left out */
+    }
+    cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
+    read_with("--mask mask.hdr");
+    assert_int_equal(report.masked[HC_MASK_USER], SAMPLES);
+    assert_int_equal(report.masked[HC_MASK_NAN], 2);
+    Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
+    for (int32_t s = 0; s < SAMPLES; s++) {
+        assert_true(isnan(cube_pixel(&out, 0, s)[0]));
+    }
+    /* A pixel that is masked for one band is masked in all. */
+    assert_true(isnan(cube_pixel(&out, 1, 1)[0]));
+    check_near(cube_pixel(&out, 5, 5)[1], (float)cube_pixel(&cube, 5, 5)[1], 0);
+    cube_free(&out);
+    cube_free(&mask);
+    cube_free(&cube);
+}
+
+static void bad_bands_are_left_out(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 3, true);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", "bbl = {1, 0, 1}\n");
+    read_with("");
+    Cube out = cube_read_floats("out", LINES, SAMPLES, 2);
+    check_near(cube_pixel(&out, 3, 3)[1], cube_pixel(&cube, 3, 3)[2], 0);
+    cube_free(&out);
+    read_with("--all-bands");
+    out = cube_read_floats("out", LINES, SAMPLES, 3);
+    check_near(cube_pixel(&out, 3, 3)[1], cube_pixel(&cube, 3, 3)[1], 0);
+    cube_free(&out);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", "bbl = {0, 0, 0}\n");
+    check_run_fails(NULL, HC_E_INPUT, "marks all 3 bands as bad", "read scene.img ! write o.img");
+    cube_free(&cube);
+}
+
+/* Every way of reading gives the same file: mapped, copied, through GDAL, with few threads or blocks of any size. */
+static void every_way_is_the_same(void **state) {
+    (void)state;
+    static const char *const interleaves[] = {"bsq", "bil", "bip"};
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 4, true);
+    for (int i = 0; i < 3; i++) {
+        cube_write(&cube, "scene", HC_INT16, interleaves[i], "bbl = {1, 0, 1}\n");
+        check_runs(NULL, "read scene.img ! write a.img");
+        for (int32_t lines = 1; lines <= LINES; lines += 4) {
+            RunHow how = {.settings = {.block_lines = lines}};
+            check_runs(&how, "read scene.img ! write b.img");
+            check_same_files("a.img", "b.img");
+            check_runs(&how, "read scene.img --no-direct --read-threads 1 ! write b.img");
+            check_same_files("a.img", "b.img");
+        }
+    }
+    cube_free(&cube);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodata_by_any_or_all_bands),
+        cmocka_unit_test(nan_and_user_masks),
+        cmocka_unit_test(bad_bands_are_left_out),
+        cmocka_unit_test(every_way_is_the_same),
+    };
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}

@@ -1,0 +1,81 @@
+#include "io/reader.h"
+#include "tests/support/scene_files.h"
+
+#include <stdlib.h>
+
+enum { LINES = 10, SAMPLES = 14, BANDS = 5 };
+
+static const char header[] = "wavelength units = Nanometers\nwavelength = {400, 500, 600, 700, 800}\n"
+                             "band names = {a, b, c, d, e}\n"
+                             "map info = {UTM, 1, 1, 331200, 5563500, 30, 30, 33, North, WGS-84}\n";
+
+/* Every value, name, wavelength and the place of the scene, read back from what the step made. */
+static void check_copy(const Cube *cube, const char *path, const char *step) {
+    HcReader *reader = NULL;
+    HcError err = {0};
+    check_runs(NULL, "read scene.img ! write %s %s", path, step);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    assert_int_equal(scene->bands, BANDS);
+    for (int32_t b = 0; b < BANDS; b++) {
+        check_near(scene->wavelength[b], 400 + 100 * b, 1e-6);
+        assert_int_equal(scene->band_name[b][0], 'a' + b);
+    }
+    assert_true(scene->place.has_transform);
+    check_near(scene->place.transform[0], 331200, 1e-6);
+    check_near(scene->place.transform[5], -30, 1e-9);
+    assert_non_null(scene->place.crs);
+    hc_reader_close(reader);
+    check_runs(NULL, "read %s ! write again.img", path);
+    Cube out = cube_read_floats("again", LINES, SAMPLES, BANDS);
+    for (size_t i = 0; i < cube_pixels(cube) * BANDS; i++) {
+        check_near(out.value[i], cube->value[i], 0);
+    }
+    cube_free(&out);
+}
+
+static void copies_are_whole(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 8, true);
+    cube_write(&cube, "scene", HC_UINT16, "bil", header);
+    check_copy(&cube, "a.img", "");
+    check_copy(&cube, "b.img", "--interleave bip --type uint16");
+    check_copy(&cube, "c.bil", "--type int32");
+    check_copy(&cube, "d.tif", "");
+    check_copy(&cube, "e.tif", "--compress deflate --type uint16 --interleave bsq");
+    check_copy(&cube, "f.tif", "--format COG --type float64");
+    check_copy(&cube, "g.tif", "--co TILED=YES --co BLOCKXSIZE=32 --co BLOCKYSIZE=32");
+    cube_free(&cube);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 9, true);
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    check_run_fails(NULL, HC_E_USAGE, "--type float16", "read scene.img ! write o.img --type float16");
+    check_run_fails(NULL, HC_E_USAGE, "--interleave bsp", "read scene.img ! write o.img --interleave bsp");
+    check_run_fails(NULL, HC_E_IO, "nowhere", "read scene.img ! write nowhere/o.img");
+    check_run_fails(NULL, HC_E_USAGE, "OUTPUT is missing", "read scene.img ! write");
+    check_run_fails(NULL, HC_E_USAGE, "goes nowhere", "read scene.img ! write o.img ! pca");
+    RunHow keeps = {.keeps_outputs = true};
+    check_runs(NULL, "read scene.img ! write o.tif");
+    size_t bytes = 0;
+    char *before = file_bytes("o.tif", &bytes);
+    check_run_fails(&keeps, HC_E_USAGE, "o.tif", "read scene.img ! bands 1 ! write o.tif");
+    size_t bytes_after = 0;
+    char *after = file_bytes("o.tif", &bytes_after);
+    assert_int_equal(bytes, bytes_after);
+    assert_memory_equal(before, after, bytes);
+    assert_false(file_exists("o.img"));
+    free(before);
+    free(after);
+    cube_free(&cube);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_are_whole),
+        cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
