@@ -314,6 +314,7 @@ done:
 
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
     HcStatus status = HC_OK;
+    chain->claim_count = 0;
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];
         hc_scene_clear(&stage->in);
@@ -376,6 +377,27 @@ void hc_stage_note(HcStage *stage, const char *format, ...) {
     } else {
         free(note);
     }
+}
+
+static const char *without_dot(const char *path) {
+    while (strncmp(path, "./", 2) == 0) {
+        path += 2;
+    }
+    return path;
+}
+
+HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
+    HcChain *chain = stage->chain;
+    for (int32_t c = 0; c < chain->claim_count; c++) {
+        if (strcmp(without_dot(chain->claims[c]), without_dot(path)) == 0) {
+            return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name, path);
+        }
+    }
+    if (chain->claim_count == HC_CLAIMS_MAX) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d outputs", stage->kind->name, path, HC_CLAIMS_MAX);
+    }
+    chain->claims[chain->claim_count++] = path;
+    return HC_OK;
 }
 
 HcStage *hc_stage_before(const HcStage *stage, const char *name) {

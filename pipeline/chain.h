@@ -5,6 +5,7 @@
 #include "pipeline/stage.h"
 
 #define HC_NOTES_MAX 64
+#define HC_CLAIMS_MAX 128
 
 struct HcChain {
     HcStage *stages; /* [count], stable addresses */
@@ -13,6 +14,8 @@ struct HcChain {
     int32_t word_count;
     char *notes[HC_NOTES_MAX]; /* remarks for the user, in order, without repeats */
     int32_t note_count;
+    const char *claims[HC_CLAIMS_MAX]; /* files that planned stages will write, borrowed from their parameters */
+    int32_t claim_count;
     bool overwrite; /* outputs may replace existing files */
     const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
 };

@@ -81,7 +81,8 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
         *(int64_t *)at = whole;
         return outside(option, (double)whole) ? bad_range(who, option, word, err) : HC_OK;
     case HC_OPTION_REAL:
-        if (!hc_text_parse_double(word, &real)) {
+        /* NaN would mean "not given". */
+        if (!hc_text_parse_double(word, &real) || isnan(real)) {
             return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a number", who, option->name, word);
         }
         *(double *)at = real;

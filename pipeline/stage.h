@@ -92,6 +92,9 @@ const HcStageClass *hc_stage_find(const char *name);
 /* Remembers a remark for the user (one line); kept by the chain, shown by the program, written into the record. */
 void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 
+/* Says at plan time that the stage will write this file (borrowed); refuses one that the chain writes already. */
+HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
+
 /* The nearest earlier stage of that name in the chain, or NULL. */
 HcStage *hc_stage_before(const HcStage *stage, const char *name);
 

@@ -42,6 +42,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_TRY(hc_window_parse(params->window, &stage->in, &state->window, err));
     }
     if (!state->kept) {
+        HC_TRY(hc_stage_claim(stage, params->path, err));
         HC_TRY(hc_file_check(params->path, params->overwrite || stage->chain->overwrite, err));
     }
     size_t n = (size_t)stage->in.bands;

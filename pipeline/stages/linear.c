@@ -146,6 +146,7 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
         HC_TRY(load_model(stage, err));
     }
     if (params->save_model != NULL) {
+        HC_TRY(hc_stage_claim(stage, params->save_model, err));
         HC_TRY(hc_file_check(params->save_model, params->overwrite || stage->chain->overwrite, err));
     }
     *fits = !params->inverse && params->model == NULL && !stage->settled;

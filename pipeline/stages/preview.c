@@ -138,8 +138,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --percentiles %s: must be two numbers from 0 to 100, rising",
                        params->percentiles));
     }
+    HC_TRY(hc_stage_claim(stage, params->path, err));
     HC_TRY(hc_file_check(params->path, overwrites(stage), err));
     if (params->scree != NULL) {
+        HC_TRY(hc_stage_claim(stage, params->scree, err));
         HC_TRY(hc_file_check(params->scree, overwrites(stage), err));
         if (stage_with_eigenvalues(stage) == NULL) {
             HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --scree %s: there is no pca or mnf before this step",

@@ -75,6 +75,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (params->nodata != NULL && !how.has_nodata) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "write: --nodata %s: not a number (nan is one)", params->nodata));
     }
+    HC_TRY(hc_stage_claim(stage, params->path, err));
     if (((const State *)stage->state)->writer == NULL) {
         HC_TRY(hc_writer_check(params->path, &stage->in, &how, err));
     }

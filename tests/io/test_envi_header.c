@@ -156,7 +156,7 @@ static void gives_lists(void **state) {
 
 static void long_values_and_odd_bytes(void **state) {
     (void)state;
-    size_t names = 200000;
+    size_t names = 20000;
     char *text = malloc(16 * names + 200);
     char *at = text + sprintf(text, "ENVI\nfile type = ENVI Spectral Library\nspectra names = {\n");
     for (size_t i = 0; i < names; i++) {
@@ -172,7 +172,7 @@ static void long_values_and_odd_bytes(void **state) {
     assert_string_equal(hc_envi_text(&header, "last"), "1");
     assert_int_equal(hc_envi_texts(&header, "spectra names", &list, &count, NULL), HC_OK);
     assert_int_equal(count, names);
-    assert_string_equal(list[names - 1], "spectrum 199999");
+    assert_string_equal(list[names - 1], "spectrum 19999");
     hc_envi_free_texts(list, count);
     hc_envi_clear(&header);
     char *clean = hc_envi_clean("a\x1b[31m\xB5m \xC2\xB5\n\n\xC2\x85 z\xFF\xE2\x82");

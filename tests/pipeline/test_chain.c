@@ -67,6 +67,8 @@ static void placeholders_are_filled(void **state) {
     check_fill("{{n}} {n} {empty} {scene}", "{n} 5 '' 'a b.hdr'");
     check_fill("\"{scene} {n}{empty}\" '{scene}'", "\"a b.hdr 5\" 'a b.hdr'");
     check_fill("{n} # {not} {a} value\n{scene}{empty} it#{n}", "5 \n'a b.hdr''' it#5");
+    check_fill("'x {scene}' \"{n}\" {empty}", "'x a b.hdr' \"5\" ''"); /* quoted already */
+    check_fill("{scene} # not {this}\n{n}{empty}", "'a b.hdr' \n5''");
     HcOptionList values = {.item = {"n=5"}, .count = 1};
     char *out = NULL;
     HcError err = {0};
@@ -124,9 +126,11 @@ static void wrong_chains_are_named(void **state) {
         {"read a ! qqqqqqqqqq ! write b", "unknown stage"},
         {"mnf ! write b", "mnf: a chain begins with read"},
         {"read a ! read b ! write c", "read: step 2: only the first step reads"},
-        {"read a ! mnf --componets 3 ! write b", "mnf: --componets: unknown option, did you mean --components?"},
+        {"read a ! mnf --componets 3 ! write b",
+         "mnf: --componets: unknown option, did you mean --components?"},
         {"read a ! mnf --components 0 ! write b", "--components 0"},
         {"read a ! mnf --components 1e3 ! write b", "not a whole number"},
+        {"read a ! mnf --min-eigenvalue nan ! write b", "--min-eigenvalue nan: not a number"},
         {"read a ! mnf --singular maybe ! write b", "must be one of drop, stop"},
         {"read ! write b", "SCENE is missing"},
         {"read a ! write", "OUTPUT is missing"},
@@ -138,7 +142,8 @@ static void wrong_chains_are_named(void **state) {
         HcError err = {0};
         HcStatus status = parse(&chain, cases[i].text, &err);
         if (status != HC_E_USAGE || strstr(err.text, cases[i].part) == NULL || chain != NULL) {
-            fail_msg("\"%s\": status %d, \"%s\" (wanted \"%s\")", cases[i].text, (int)status, err.text, cases[i].part);
+            fail_msg("\"%s\": status %d, \"%s\" (wanted \"%s\")", cases[i].text, (int)status, err.text,
+                     cases[i].part);
         }
     }
 }
@@ -208,10 +213,10 @@ static void notes_are_kept_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_split_as_by_a_shell),     cmocka_unit_test(open_quotes_are_refused),
-        cmocka_unit_test(placeholders_are_filled),           cmocka_unit_test(chains_are_parsed),
-        cmocka_unit_test(wrong_chains_are_named),            cmocka_unit_test(common_options_hold_in_every_step),
-        cmocka_unit_test(stages_are_commands),               cmocka_unit_test(printing_can_be_typed_again),
+        cmocka_unit_test(words_are_split_as_by_a_shell), cmocka_unit_test(open_quotes_are_refused),
+        cmocka_unit_test(placeholders_are_filled),       cmocka_unit_test(chains_are_parsed),
+        cmocka_unit_test(wrong_chains_are_named),        cmocka_unit_test(common_options_hold_in_every_step),
+        cmocka_unit_test(stages_are_commands),           cmocka_unit_test(printing_can_be_typed_again),
         cmocka_unit_test(notes_are_kept_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

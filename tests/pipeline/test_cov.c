@@ -51,8 +51,8 @@ static double rounded_ratio(Wide top, Wide bottom) {
 }
 
 /* Sums of the rows of integers, and the covariance n Sxy - Sx Sy over n (n - 1) variance. */
-static int64_t wide_covariance(const double *rows, int64_t count, int64_t variance, int64_t scale, double *mean,
-                               double *covariance) {
+static int64_t wide_covariance(const double *rows, int64_t count, int64_t variance, int64_t scale,
+                               double *mean, double *covariance) {
     for (size_t b = 0; b < BANDS; b++) {
         for (size_t c = 0; c < BANDS; c++) {
             Wide sum_b = 0;
@@ -215,7 +215,7 @@ static void windows_are_scenes_of_their_own(void **state) {
 /* Every way to cut and compute the same scene leaves the same file. `first` is made here. */
 static void check_all_ways(const char *options) {
     static const char *const interleaves[] = {"bsq", "bil", "bip"};
-    static const int32_t block_lines[] = {0, 1, 4, 7, 12, 32, 60, 61, 1000};
+    static const int32_t block_lines[] = {0, 1, 7, 12, 60, 1000};
     check_runs(NULL, "read bsq.img ! cov first.json %s", options);
     for (int i = 0; i < 3; i++) {
         for (size_t k = 0; k < sizeof block_lines / sizeof *block_lines; k++) {
@@ -300,16 +300,21 @@ static void budgets_do_not_matter(void **state) {
     HcRunReport tight_report = {0};
     RunHow ample = {.threads = 2, .settings = {.memory = (uint64_t)2 << 30}, .report = &ample_report};
     RunHow tight = {.threads = 2, .settings = {.memory = (uint64_t)86 << 20}, .report = &tight_report};
-    check_runs(&ample, "read scene.img --no-direct ! cov a.json --noise mean3x3 ! mnf --save-model am.json ! write a.img");
+    check_runs(
+        &ample,
+        "read scene.img --no-direct ! cov a.json --noise mean3x3 ! mnf --save-model am.json ! write a.img");
     assert_true(ample_report.resident);
-    check_runs(&tight, "read scene.img --no-direct ! cov b.json --noise mean3x3 ! mnf --save-model bm.json ! write b.img");
+    check_runs(
+        &tight,
+        "read scene.img --no-direct ! cov b.json --noise mean3x3 ! mnf --save-model bm.json ! write b.img");
     assert_false(tight_report.resident);
     assert_true(tight_report.host_bytes <= (uint64_t)86 << 20);
     assert_true(tight_report.block_lines < ample_report.block_lines);
     check_same_files("a.json", "b.json");
     check_same_files("am.json", "bm.json");
     check_same_files("a.img", "b.img");
-    check_runs(&ample, "read scene.img ! cov c.json --noise mean3x3 ! mnf --save-model cm.json ! write c.img");
+    check_runs(&ample,
+               "read scene.img ! cov c.json --noise mean3x3 ! mnf --save-model cm.json ! write c.img");
     assert_true(ample_report.mapped); /* the file itself is what is looked at */
     check_same_files("a.json", "c.json");
     check_same_files("am.json", "cm.json");

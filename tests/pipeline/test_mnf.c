@@ -61,7 +61,8 @@ static void check_all_noises(const Cube *cube, HcType type, const char *more) {
     cube_write(cube, "scene", type, "bil", more);
     for (int kind = 0; kind < 4; kind++) {
         Expected e = expect(cube, (NoiseKind)kind, NULL);
-        check_runs(NULL, "read scene.img ! mnf --noise %s --save-model model.json ! write out.img", noise_words[kind]);
+        check_runs(NULL, "read scene.img ! mnf --noise %s --save-model model.json ! write out.img",
+                   noise_words[kind]);
         check_fit(cube, &e, "model.json", "out");
     }
 }
@@ -106,13 +107,18 @@ static void noise_window_is_a_rectangle(void **state) {
     cube_write(&cube, "scene", HC_UINT16, "bsq", "data ignore value = 0\n");
     for (int kind = 0; kind < 4; kind++) {
         Expected e = expect(&cube, (NoiseKind)kind, window);
-        check_runs(NULL, "read scene.img ! mnf --noise %s --noise-window 5,11,20,17 --save-model model.json ! write out.img",
+        check_runs(NULL,
+                   "read scene.img ! mnf --noise %s --noise-window 5,11,20,17 --save-model model.json ! "
+                   "write out.img",
                    noise_words[kind]);
         check_fit(&cube, &e, "model.json", "out");
     }
-    check_run_fails(NULL, HC_E_USAGE, "leaves the scene", "read scene.img ! mnf --noise-window 30,0,20,5 ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "whole pixels", "read scene.img ! mnf --noise-window 3,0,20 ! write bad.img");
-    check_run_fails(NULL, HC_E_NUMERIC, "pixels", "read scene.img ! mnf --noise-window 9,9,4,4 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "leaves the scene",
+                    "read scene.img ! mnf --noise-window 30,0,20,5 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "whole pixels",
+                    "read scene.img ! mnf --noise-window 3,0,20 ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "pixels",
+                    "read scene.img ! mnf --noise-window 9,9,4,4 ! write bad.img");
     assert_false(file_exists("bad.img"));
     cube_free(&cube);
 }
@@ -126,10 +132,12 @@ static void noise_comes_from_files(void **state) {
     check_runs(NULL, "read scene.img ! mnf --noise noise.json ! write by_file.img");
     check_same_files("direct.img", "by_file.img");
     check_runs(NULL, "read scene.img ! cov scene.json");
-    check_run_fails(NULL, HC_E_INPUT, "not of its noise", "read scene.img ! mnf --noise scene.json ! write bad.img");
+    check_run_fails(NULL, HC_E_INPUT, "not of its noise",
+                    "read scene.img ! mnf --noise scene.json ! write bad.img");
     check_run_fails(NULL, HC_E_INPUT, "made for 6 bands",
                     "read scene.img ! bands 1-5 ! mnf --noise noise.json ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "did you mean mean3x3", "read scene.img ! mnf --noise men3x3 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "did you mean mean3x3",
+                    "read scene.img ! mnf --noise men3x3 ! write bad.img");
     assert_false(file_exists("bad.img"));
     cube_free(&cube);
 }
@@ -184,7 +192,9 @@ static void inverse_returns_the_input(void **state) {
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 27, true);
     cube_border(&cube, 0);
     cube_write(&cube, "scene", HC_UINT16, "bip", "data ignore value = 0\n");
-    check_runs(NULL, "read scene.img ! mnf --save-model model.json ! write parts.img ! mnf --inverse ! write back.img");
+    check_runs(
+        NULL,
+        "read scene.img ! mnf --save-model model.json ! write parts.img ! mnf --inverse ! write back.img");
     check_runs(NULL, "read parts.img ! mnf --inverse --model model.json ! write again.img");
     Cube back = cube_read_floats("back", LINES, SAMPLES, BANDS);
     Cube again = cube_read_floats("again", LINES, SAMPLES, BANDS);
@@ -208,7 +218,8 @@ static void denoise_is_forward_drop_inverse(void **state) {
     Expected e = expect(&cube, NOISE_MEAN3X3, NULL);
     Cube parts = reference_project(&cube, e.mean, e.forward, KEPT);
     cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
-    check_runs(NULL, "read scene.img ! mnf --denoise --components 2 --save-model model.json ! write denoised.img");
+    check_runs(NULL,
+               "read scene.img ! mnf --denoise --components 2 --save-model model.json ! write denoised.img");
     check_runs(NULL, "read scene.img ! mnf --components 2 ! mnf --inverse ! write chained.img");
     check_runs(NULL, "read scene.img ! mnf --model model.json --components 2 --denoise ! write loaded.img");
     check_same_files("denoised.img", "chained.img");
@@ -263,7 +274,8 @@ static void saved_model_gives_the_same_bytes(void **state) {
     check_same_files("fitted.img", "loaded.img");
     check_same_files("model.json", "alone.json");
     check_same_files("same.img", "plain.img");
-    check_run_fails(NULL, HC_E_INPUT, "not of pca", "read scene.img ! pca --model model.json ! write bad.img");
+    check_run_fails(NULL, HC_E_INPUT, "not of pca",
+                    "read scene.img ! pca --model model.json ! write bad.img");
     cube_free(&cube);
 }
 
@@ -284,7 +296,9 @@ static void singular_bands_are_left_out_or_stop(void **state) {
     Expected e = expect(&few, NOISE_MEAN3X3, NULL);
     HcText notes = {0};
     RunHow how = {.notes = &notes};
-    check_runs(&how, "read scene.img ! mnf --save-model model.json ! write out.img ! mnf --inverse ! write back.img");
+    check_runs(
+        &how,
+        "read scene.img ! mnf --save-model model.json ! write out.img ! mnf --inverse ! write back.img");
     check_fit(&few, &e, "model.json", "out");
     assert_non_null(notes.data);
     assert_non_null(strstr(notes.data, "constant, takes no part: 1 band (3)"));
@@ -295,7 +309,8 @@ static void singular_bands_are_left_out_or_stop(void **state) {
         check_near(back.value[i], cube.value[i], 1e-6 * 30000);
     }
     cube_free(&back);
-    check_run_fails(NULL, HC_E_NUMERIC, "band 3 is constant", "read scene.img ! mnf --singular stop ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "band 3 is constant",
+                    "read scene.img ! mnf --singular stop ! write bad.img");
     check_run_fails(NULL, HC_E_NUMERIC, "band 4 is with noise that repeats",
                     "read scene.img ! bands --drop 3 ! mnf --singular stop ! write bad.img");
 
@@ -354,8 +369,8 @@ static void scenes_without_pixels_stop(void **state) {
 enum { SIDE = 100, ALL_BANDS = 64, GOOD = 59, MATERIALS = 6, SIGNALS = MATERIALS - 1 };
 
 typedef struct Truth {
-    Cube scene;      /* the good bands as stored */
-    double *signal;  /* [pixels][GOOD], without noise */
+    Cube scene;       /* the good bands as stored */
+    double *signal;   /* [pixels][GOOD], without noise */
     double *variance; /* [pixels][GOOD], of the noise */
 } Truth;
 
@@ -441,26 +456,28 @@ static bool has_neighbours(const Cube *cube, size_t i) {
 
 /* Noise-only eigenvalues are 1 but for sampling. How far from 1 may they lie?
  *
- * Let the noise be whitened by its true covariance, so that both sample covariances estimate the unit matrix in the
- * p = bands - signals directions without signal: S1 from n1 pixels x, S2 from n2 differences d = (9 x - sum of nine),
- * scaled by 72. The differences overlap. Their autocorrelation r(h) = (81 delta(h) - 18 box(h) + tri(h)) / 72 with
- * box = 1 for |h| <= 1 and tri = (3-|h1|)(3-|h2|) is 1, -12/72 (4 times), -14/72 (4), 3/72 (4), 2/72 (8), 1/72 (4), and
- * an entry of S2 has the variance of one made of n2 / sum r(h)^2 independent pixels:
- *     a = sum r^2 = 1 + (4*144 + 4*196 + 4*9 + 8*4 + 4*1) / 5184 = 1.2762.
+ * Let the noise be whitened by its true covariance, so that both sample covariances estimate the unit matrix
+ * in the p = bands - signals directions without signal: S1 from n1 pixels x, S2 from n2 differences d = (9 x
+ * - sum of nine), scaled by 72. The differences overlap. Their autocorrelation r(h) = (81 delta(h) - 18
+ * box(h) + tri(h)) / 72 with box = 1 for |h| <= 1 and tri = (3-|h1|)(3-|h2|) is 1, -12/72 (4 times), -14/72
+ * (4), 3/72 (4), 2/72 (8), 1/72 (4), and an entry of S2 has the variance of one made of n2 / sum r(h)^2
+ * independent pixels: a = sum r^2 = 1 + (4*144 + 4*196 + 4*9 + 8*4 + 4*1) / 5184 = 1.2762.
  *
- * (1) Were S1 and S2 independent, the eigenvalues of S1 in terms of S2 would lie between the edges of the spectrum of
- * an F matrix (Wachter 1980; Bai and Silverstein 2010, section 4.4), with y1 = p/n1 and y2 = a p/n2:
+ * (1) Were S1 and S2 independent, the eigenvalues of S1 in terms of S2 would lie between the edges of the
+ * spectrum of an F matrix (Wachter 1980; Bai and Silverstein 2010, section 4.4), with y1 = p/n1 and y2 = a
+ * p/n2:
  *     ((1 -+ sqrt(y1 + y2 - y1 y2)) / (1 - y2))^2.
  *
- * (2) They are made of the same noise. A pixel x and the differences around it have the covariances 8 (once) and -1 (8
- * times), so an entry of S1 and the same one of S2 have the covariance (64 + 8) / 72 / n1 = 1 / n1. To first order the
- * eigenvalues are 1 + those of S1 - S2, whose entries have the variance
- *     v = 1/n1 + a/n2 - 2/n1 = a/n2 - 1/n1,
- * a quarter of what (1) takes, and those eigenvalues fill Wigner's semicircle of radius 2 sqrt(p v).
+ * (2) They are made of the same noise. A pixel x and the differences around it have the covariances 8 (once)
+ * and -1 (8 times), so an entry of S1 and the same one of S2 have the covariance (64 + 8) / 72 / n1 = 1 / n1.
+ * To first order the eigenvalues are 1 + those of S1 - S2, whose entries have the variance v = 1/n1 + a/n2 -
+ * 2/n1 = a/n2 - 1/n1, a quarter of what (1) takes, and those eigenvalues fill Wigner's semicircle of radius 2
+ * sqrt(p v).
  *
- * The noise grows with the signal, so pixels count unequally: entries of a sum of pixels with variances w have the
- * variance of equal ones times k = E[w^2] / E[w]^2; the largest k of all bands is taken. And pixels at the border are in
- * S1 but not in S2: where their mean variance differs in some band, eigenvalues shift by at most that ratio. */
+ * The noise grows with the signal, so pixels count unequally: entries of a sum of pixels with variances w
+ * have the variance of equal ones times k = E[w^2] / E[w]^2; the largest k of all bands is taken. And pixels
+ * at the border are in S1 but not in S2: where their mean variance differs in some band, eigenvalues shift by
+ * at most that ratio. */
 static void noise_only_eigenvalues_are_one(void **state) {
     (void)state;
     char path[1024];
@@ -517,17 +534,20 @@ static void noise_only_eigenvalues_are_one(void **state) {
     for (int k = SIGNALS; k < GOOD; k++) {
         mean += model.eigenvalues[k] / p;
     }
-    printf("noise eigenvalues %.4f to %.4f, mean %.4f; F edges %.4f to %.4f; semicircle 1 -+ %.4f; shift %.4f to %.4f; "
+    printf("noise eigenvalues %.4f to %.4f, mean %.4f; F edges %.4f to %.4f; semicircle 1 -+ %.4f; shift "
+           "%.4f to %.4f; "
            "weakest signal %.4f\n",
-           smallest, largest, mean, low, high, radius, least_shift, most_shift, model.eigenvalues[SIGNALS - 1]);
+           smallest, largest, mean, low, high, radius, least_shift, most_shift,
+           model.eigenvalues[SIGNALS - 1]);
     assert_true(model.eigenvalues[SIGNALS - 1] > high);
     assert_true(smallest >= low && largest <= high);
-    /* The second order is of the size of the squared radius, and the outermost eigenvalue of a finite matrix strays
-     * by about p^(-2/3) of the radius. */
+    /* The second order is of the size of the squared radius, and the outermost eigenvalue of a finite matrix
+     * strays by about p^(-2/3) of the radius. */
     double slack = radius * radius + radius * pow(p, -2.0 / 3);
     assert_true(largest <= most_shift + radius + slack);
     assert_true(smallest >= least_shift - radius - slack);
-    /* They do spread that far: the bound is no wide net. k overestimates what the weighted mean of all bands does. */
+    /* They do spread that far: the bound is no wide net. k overestimates what the weighted mean of all bands
+     * does. */
     assert_true(largest - smallest >= 0.6 * 2 * radius);
     /* p eigenvalues of independent sampling errors: the mean is 1 within the shift and a few v^(1/2). */
     check_near(mean, 1, 0.01);
@@ -576,7 +596,8 @@ static double leaked_error(const Truth *truth) {
             }
             double difference = 9 * truth->signal[i * GOOD + b];
             for (size_t k = 0; k < 9; k++) {
-                difference -= truth->signal[((i / SIDE - 1 + k / 3) * SIDE + i % SIDE - 1 + k % 3) * GOOD + b];
+                difference -=
+                    truth->signal[((i / SIDE - 1 + k / 3) * SIDE + i % SIDE - 1 + k % 3) * GOOD + b];
             }
             spread[i] += 9 * difference;
             for (size_t k = 0; k < 9; k++) {
@@ -591,20 +612,21 @@ static double leaked_error(const Truth *truth) {
     return all;
 }
 
-/* Whitened noise has the same energy in every direction, and signal lies in 5 (6 materials, shares that add to 1).
- * Keeping those drops (bands - 5) of its `bands` parts and no signal: the error falls by bands / 5 = 11.8, provided that
- * the noise covariance is known. Directions that are a little off lose about p/n of a component each, in units of the
- * noise (below 1 percent); the mean spectrum adds bands/n, 0.7 percent. Noise covariances are measured here on a dark
- * image that holds nothing but noise like the scene's.
+/* Whitened noise has the same energy in every direction, and signal lies in 5 (6 materials, shares that add
+ * to 1). Keeping those drops (bands - 5) of its `bands` parts and no signal: the error falls by bands / 5
+ * = 11.8, provided that the noise covariance is known. Directions that are a little off lose about p/n of a
+ * component each, in units of the noise (below 1 percent); the mean spectrum adds bands/n, 0.7 percent. Noise
+ * covariances are measured here on a dark image that holds nothing but noise like the scene's.
  *
- * Differences of neighbours hold the edges of the scene too. Those lie in the 5 directions of the signal and leave them
- * as they are, but their chance correlations with the noise in the other p = bands - 5 directions mix that noise into the
- * signal. With nu the covariance of differences of signal and of unit noise, a signal direction of eigenvalue l gets
- * the noise of p others times var(nu) (l / (l - 1))^2 (first order, from the block form of the generalised problem).
- * nu is a sum over pixels of noise times the difference filter applied twice to the signal, divided by 72 n2, and its
- * variance over all signal directions is what leaked_error() adds up. (The covariance of signal and noise themselves is
- * taken off in that product; it is sqrt(l) smaller and shares its noise, so the truth is a little less.) That is the
- * larger part on this scene, whose signal is some 100 times its noise and full of edges. */
+ * Differences of neighbours hold the edges of the scene too. Those lie in the 5 directions of the signal and
+ * leave them as they are, but their chance correlations with the noise in the other p = bands - 5 directions
+ * mix that noise into the signal. With nu the covariance of differences of signal and of unit noise, a signal
+ * direction of eigenvalue l gets the noise of p others times var(nu) (l / (l - 1))^2 (first order, from the
+ * block form of the generalised problem). nu is a sum over pixels of noise times the difference filter
+ * applied twice to the signal, divided by 72 n2, and its variance over all signal directions is what
+ * leaked_error() adds up. (The covariance of signal and noise themselves is taken off in that product; it is
+ * sqrt(l) smaller and shares its noise, so the truth is a little less.) That is the larger part on this
+ * scene, whose signal is some 100 times its noise and full of edges. */
 static void denoising_gains_what_theory_gives(void **state) {
     (void)state;
     char path[1024];
@@ -626,7 +648,8 @@ static void denoising_gains_what_theory_gives(void **state) {
     cube_write(&dark, "dark", HC_FLOAT32, "bsq", NULL);
     sample_path(path, sizeof path, "scene.hdr");
     check_runs(NULL, "read %s ! mnf --denoise --components 5 --dark dark.img ! write known.img", path);
-    check_runs(NULL, "read %s ! mnf --denoise --components 5 --save-model model.json ! write measured.img", path);
+    check_runs(NULL, "read %s ! mnf --denoise --components 5 --save-model model.json ! write measured.img",
+               path);
     Cube known = cube_read_floats("known", SIDE, SIDE, GOOD);
     Cube measured = cube_read_floats("measured", SIDE, SIDE, GOOD);
     HcTransform model = load_model("model.json");
@@ -638,7 +661,8 @@ static void denoising_gains_what_theory_gives(void **state) {
     double leaked = (GOOD - SIGNALS) * leaked_error(&truth);
     double least = (SIGNALS + leaked * pow(strongest / (strongest - 1), 2)) / GOOD;
     double most = (SIGNALS + leaked * pow(weakest / (weakest - 1), 2)) / GOOD;
-    printf("error %.4f before; noise known: %.4f, %.2f times less (theory %.2f); measured: %.4f (theory %.4f to %.4f)\n",
+    printf("error %.4f before; noise known: %.4f, %.2f times less (theory %.2f); measured: %.4f (theory %.4f "
+           "to %.4f)\n",
            before, after, before / after, (double)GOOD / SIGNALS, after_measured, least, most);
     check_near(before, 1, 0.02);
     check_near(before / after, (double)GOOD / SIGNALS, 0.05 * GOOD / SIGNALS);

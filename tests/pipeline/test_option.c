@@ -18,20 +18,44 @@ typedef struct Params {
 static const char *const words_of_choice[] = {"red", "green", NULL};
 
 static const HcOption table[] = {
-    {.name = "first", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, first), .value = "FIRST", .positional = true,
-     .required = true, .help = "h"},
+    {.name = "first",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, first),
+     .value = "FIRST",
+     .positional = true,
+     .required = true,
+     .help = "h"},
     {.name = "flag", .letter = 'f', .kind = HC_OPTION_FLAG, .offset = offsetof(Params, flag), .help = "h"},
-    {.name = "whole", .letter = 'k', .kind = HC_OPTION_INT, .offset = offsetof(Params, whole), .value = "N",
-     .minimum = -10, .maximum = 10, .help = "h"},
-    {.name = "real", .kind = HC_OPTION_REAL, .offset = offsetof(Params, real), .value = "X", .standard = "0.5",
-     .minimum = 0, .maximum = 1, .help = "h"},
+    {.name = "whole",
+     .letter = 'k',
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, whole),
+     .value = "N",
+     .minimum = -10,
+     .maximum = 10,
+     .help = "h"},
+    {.name = "real",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, real),
+     .value = "X",
+     .standard = "0.5",
+     .minimum = 0,
+     .maximum = 1,
+     .help = "h"},
     {.name = "size", .kind = HC_OPTION_SIZE, .offset = offsetof(Params, size), .value = "SIZE", .help = "h"},
     {.name = "text", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, text), .value = "T", .help = "h"},
-    {.name = "choice", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, choice), .choices = words_of_choice,
+    {.name = "choice",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, choice),
+     .choices = words_of_choice,
      .help = "h"},
     {.name = "list", .kind = HC_OPTION_LIST, .offset = offsetof(Params, list), .value = "L", .help = "h"},
-    {.name = "second", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, second), .value = "SECOND",
-     .positional = true, .help = "h"},
+    {.name = "second",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, second),
+     .value = "SECOND",
+     .positional = true,
+     .help = "h"},
     {0}};
 
 enum { WORDS_MAX = 80 };
@@ -60,7 +84,8 @@ static void values_of_every_kind(void **state) {
     assert_true(!p.flag && p.whole == HC_INT_NOT_GIVEN && p.size == 0 && p.text == NULL && p.second == NULL);
     assert_true(p.choice == -1 && p.list.count == 0);
     check_same(p.real, 0.5);
-    check_ok(parse(&p, buffer, "a -f -k -3 --real=0.25 --size 1.5M --text --x --choice GREEN --list a --list=b c", &err),
+    check_ok(parse(&p, buffer,
+                   "a -f -k -3 --real=0.25 --size 1.5M --text --x --choice GREEN --list a --list=b c", &err),
              err);
     assert_true(p.flag && p.whole == -3 && p.size == 3 << 19 && p.choice == 1 && p.list.count == 2);
     check_same(p.real, 0.25);
@@ -110,8 +135,10 @@ static void mistakes_are_named(void **state) {
         char buffer[1024];
         HcError err = {0};
         HcStatus status = parse(&p, buffer, cases[i].line, &err);
-        if (status != HC_E_USAGE || strstr(err.text, cases[i].part) == NULL || strncmp(err.text, "test: ", 6) != 0) {
-            fail_msg("\"%s\": status %d, \"%s\" (wanted \"%s\")", cases[i].line, (int)status, err.text, cases[i].part);
+        if (status != HC_E_USAGE || strstr(err.text, cases[i].part) == NULL ||
+            strncmp(err.text, "test: ", 6) != 0) {
+            fail_msg("\"%s\": status %d, \"%s\" (wanted \"%s\")", cases[i].line, (int)status, err.text,
+                     cases[i].part);
         }
     }
 }
@@ -183,13 +210,18 @@ static void check_option(const HcStageClass *kind, const HcOption *option) {
     for (const char *c = option->name; *c != '\0'; c++) {
         wrong = islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '-' ? wrong : "name";
     }
-    wrong = option->offset > kind->params_size || size > kind->params_size - option->offset ? "offset" : wrong;
+    wrong =
+        option->offset > kind->params_size || size > kind->params_size - option->offset ? "offset" : wrong;
     wrong = option->help == NULL || strlen(option->help) < 5 ? "help" : wrong;
-    wrong = option->help != NULL && (strchr(option->help, '\n') != NULL || option->help[strlen(option->help) - 1] == '.')
+    wrong = option->help != NULL &&
+                    (strchr(option->help, '\n') != NULL || option->help[strlen(option->help) - 1] == '.')
                 ? "a sentence of help without its end"
                 : wrong;
-    wrong = takes_value && option->kind != HC_OPTION_CHOICE && option->value == NULL ? "how the value is shown" : wrong;
-    wrong = !takes_value && (option->value != NULL || option->standard != NULL) ? "a flag with a value" : wrong;
+    wrong = takes_value && option->kind != HC_OPTION_CHOICE && option->value == NULL
+                ? "how the value is shown"
+                : wrong;
+    wrong =
+        !takes_value && (option->value != NULL || option->standard != NULL) ? "a flag with a value" : wrong;
     wrong = (option->kind == HC_OPTION_CHOICE) != (option->choices != NULL) ? "choices" : wrong;
     wrong = option->minimum > option->maximum ? "range" : wrong;
     wrong = option->positional && option->value == NULL ? "value of a positional" : wrong;
@@ -197,7 +229,8 @@ static void check_option(const HcStageClass *kind, const HcOption *option) {
     for (const HcOption *other = kind->options; other < option; other++) {
         wrong = strcmp(other->name, option->name) == 0 ? "a name twice" : wrong;
         wrong = option->letter != 0 && other->letter == option->letter ? "a letter twice" : wrong;
-        bool apart = other->offset + field_size(other->kind) <= option->offset || option->offset + size <= other->offset;
+        bool apart = other->offset + field_size(other->kind) <= option->offset ||
+                     option->offset + size <= other->offset;
         wrong = apart ? wrong : "two options in one field";
         wrong = option->positional && option->required && other->positional && !other->required
                     ? "a required positional behind one that is not"
@@ -256,9 +289,9 @@ static void tables_of_all_stages_are_sane(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_every_kind),        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(lists_have_a_limit),          cmocka_unit_test(leading_options_are_counted),
-        cmocka_unit_test(numbers_of_a_list),           cmocka_unit_test(tables_of_all_stages_are_sane),
+        cmocka_unit_test(values_of_every_kind), cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(lists_have_a_limit),   cmocka_unit_test(leading_options_are_counted),
+        cmocka_unit_test(numbers_of_a_list),    cmocka_unit_test(tables_of_all_stages_are_sane),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

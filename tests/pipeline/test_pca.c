@@ -95,7 +95,8 @@ static void correlation_divides_by_deviations(void **state) {
     (void)reference_covariance(&cube, mean, covariance);
     for (int b = 0; b < BANDS; b++) {
         for (int c = 0; c < BANDS; c++) {
-            scaled[b * BANDS + c] = covariance[b * BANDS + c] / sqrt(covariance[b * BANDS + b] * covariance[c * BANDS + c]);
+            scaled[b * BANDS + c] =
+                covariance[b * BANDS + c] / sqrt(covariance[b * BANDS + b] * covariance[c * BANDS + c]);
         }
     }
     reference_pca(BANDS, scaled, values, forward);
@@ -127,7 +128,9 @@ static void inverse_returns_the_input(void **state) {
     (void)state;
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 5, true);
     cube_write(&cube, "scene", HC_UINT16, "bip", NULL);
-    check_runs(NULL, "read scene.img ! pca --save-model model.json ! write parts.img ! pca --inverse ! write back.img");
+    check_runs(
+        NULL,
+        "read scene.img ! pca --save-model model.json ! write parts.img ! pca --inverse ! write back.img");
     check_runs(NULL, "read parts.img ! pca --inverse --model model.json ! write again.img");
     Cube back = cube_read_floats("back", LINES, SAMPLES, BANDS);
     for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
@@ -150,7 +153,8 @@ static void denoise_is_forward_drop_inverse(void **state) {
     reference_pca(BANDS, covariance, values, forward);
     Cube parts = reference_project(&cube, mean, forward, KEPT);
     cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
-    check_runs(NULL, "read scene.img ! pca --denoise --components 3 --save-model model.json ! write denoised.img");
+    check_runs(NULL,
+               "read scene.img ! pca --denoise --components 3 --save-model model.json ! write denoised.img");
     check_runs(NULL, "read scene.img ! pca --components 3 ! pca --inverse ! write chained.img");
     check_runs(NULL, "read scene.img ! pca --model model.json --components 3 --denoise ! write loaded.img");
     check_same_files("denoised.img", "chained.img");
@@ -189,7 +193,8 @@ static void components_are_chosen(void **state) {
     Cube one = cube_read_floats("one", LINES, SAMPLES, 1);
     cube_free(&one);
     check_run_fails(NULL, HC_E_USAGE, "7 bands", "read scene.img ! pca --components 8 ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "give one of", "read scene.img ! pca --components 2 --keep-all ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "give one of",
+                    "read scene.img ! pca --components 2 --keep-all ! write bad.img");
     assert_false(file_exists("bad.img"));
     cube_free(&expected);
     cube_free(&cube);
@@ -206,8 +211,10 @@ static void saved_model_gives_the_same_bytes(void **state) {
     check_same_files("fitted.img", "loaded.img");
     check_same_files("model.json", "alone.json");
     check_run_fails(NULL, HC_E_USAGE, "--save-model", "read scene.img ! pca --fit-only");
-    check_run_fails(NULL, HC_E_INPUT, "not of mnf", "read scene.img ! mnf --model model.json ! write bad.img");
-    check_run_fails(NULL, HC_E_INPUT, "7 bands", "read scene.img ! bands 1-6 ! pca --model model.json ! write bad.img");
+    check_run_fails(NULL, HC_E_INPUT, "not of mnf",
+                    "read scene.img ! mnf --model model.json ! write bad.img");
+    check_run_fails(NULL, HC_E_INPUT, "7 bands",
+                    "read scene.img ! bands 1-6 ! pca --model model.json ! write bad.img");
     cube_free(&cube);
 }
 
@@ -216,8 +223,8 @@ static void broken_models_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *from, *to;
-    } breaks[] = {{"\"components\"", "\"componets\""},   {"\"mean\"", "\"meen\""},
-                  {"\"eigenvalues\"", "\"eigenvolues\""}, {"\"forward\"", "\"forword\""},
+    } breaks[] = {{"\"components\"", "\"componets\""},     {"\"mean\"", "\"meen\""},
+                  {"\"eigenvalues\"", "\"eigenvolues\""},  {"\"forward\"", "\"forword\""},
                   {"\"hcube_model\"", "\"hcube_muddle\""}, {"\"bands\"", "\"bends\""}};
     Cube cube = cube_smooth(20, 20, BANDS, 9, true);
     cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
@@ -231,14 +238,16 @@ static void broken_models_are_refused(void **state) {
         assert_non_null(file);
         fprintf(file, "%.*s%s%s", (int)(at - text), text, breaks[i].to, at + strlen(breaks[i].from));
         assert_int_equal(fclose(file), 0);
-        check_run_fails(NULL, HC_E_INPUT, "broken.json", "read scene.img ! pca --model broken.json ! write bad.img");
+        check_run_fails(NULL, HC_E_INPUT, "broken.json",
+                        "read scene.img ! pca --model broken.json ! write bad.img");
     }
     for (size_t length = 0; length < bytes; length += 1 + bytes / 50) {
         FILE *file = fopen("broken.json", "w");
         assert_non_null(file);
         fprintf(file, "%.*s", (int)length, text);
         assert_int_equal(fclose(file), 0);
-        check_run_fails(NULL, HC_E_INPUT, "broken.json", "read scene.img ! pca --model broken.json ! write bad.img");
+        check_run_fails(NULL, HC_E_INPUT, "broken.json",
+                        "read scene.img ! pca --model broken.json ! write bad.img");
     }
     check_run_fails(NULL, HC_E_INPUT, "none.json", "read scene.img ! pca --model none.json ! write bad.img");
     assert_false(file_exists("bad.img"));
@@ -250,11 +259,13 @@ static void degenerate_scenes_are_defined(void **state) {
     (void)state;
     Cube cube = cube_smooth(20, 20, BANDS, 10, true);
     for (size_t i = 0; i < cube_pixels(&cube); i++) {
-        cube.value[i * BANDS + 2] = 77;                          /* constant */
-        cube.value[i * BANDS + 5] = cube.value[i * BANDS + 4];   /* repeated */
+        cube.value[i * BANDS + 2] = 77;                        /* constant */
+        cube.value[i * BANDS + 5] = cube.value[i * BANDS + 4]; /* repeated */
     }
     cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
-    check_runs(NULL, "read scene.img ! pca --save-model model.json ! write parts.img ! pca --inverse ! write back.img");
+    check_runs(
+        NULL,
+        "read scene.img ! pca --save-model model.json ! write parts.img ! pca --inverse ! write back.img");
     HcTransform model = load_model("model.json", "pca");
     check_near(model.eigenvalues[BANDS - 1], 0, 1e-9 * model.eigenvalues[0]);
     check_near(model.eigenvalues[BANDS - 2], 0, 1e-9 * model.eigenvalues[0]);
@@ -303,11 +314,11 @@ static void one_band_is_a_scene(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(integers_agree_with_reference),   IN_FOLDER(floats_agree_with_reference),
-        IN_FOLDER(masked_pixels_take_no_part),      IN_FOLDER(correlation_divides_by_deviations),
-        IN_FOLDER(inverse_returns_the_input),       IN_FOLDER(denoise_is_forward_drop_inverse),
-        IN_FOLDER(components_are_chosen),           IN_FOLDER(saved_model_gives_the_same_bytes),
-        IN_FOLDER(broken_models_are_refused),       IN_FOLDER(degenerate_scenes_are_defined),
+        IN_FOLDER(integers_agree_with_reference), IN_FOLDER(floats_agree_with_reference),
+        IN_FOLDER(masked_pixels_take_no_part),    IN_FOLDER(correlation_divides_by_deviations),
+        IN_FOLDER(inverse_returns_the_input),     IN_FOLDER(denoise_is_forward_drop_inverse),
+        IN_FOLDER(components_are_chosen),         IN_FOLDER(saved_model_gives_the_same_bytes),
+        IN_FOLDER(broken_models_are_refused),     IN_FOLDER(degenerate_scenes_are_defined),
         IN_FOLDER(one_band_is_a_scene),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

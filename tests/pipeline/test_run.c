@@ -12,8 +12,9 @@ enum { LINES = 57, SAMPLES = 300, BANDS = 6 }; /* blocks are multiples of 4 line
 static void write_scenes(void) {
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 61, true);
     cube_border(&cube, 0);
-    const char *more = "data ignore value = 0\nwavelength units = nm\nwavelength = {450, 550, 650, 750, 850, 950}\n"
-                       "bbl = {1, 1, 1, 1, 0, 1}\n";
+    const char *more =
+        "data ignore value = 0\nwavelength units = nm\nwavelength = {450, 550, 650, 750, 850, 950}\n"
+        "bbl = {1, 1, 1, 1, 0, 1}\n";
     cube_write(&cube, "bil", HC_UINT16, "bil", more);
     cube_write(&cube, "bsq", HC_INT16, "bsq", more);
     cube_pixel(&cube, 20, 20)[1] = NAN;
@@ -44,7 +45,8 @@ static const char *const chains[] = {
     "read bip.img ! mnf --noise median3x3 --denoise --min-eigenvalue 3 ! write out.img",
     "read bil.img ! mnf --dark bsq.img ! write out.img",
     "read bil.img ! mnf --fit-only --save-model m.json ! preview p.png ! write out.img",
-    "read bil.img ! filter mean3x3 ! filter median3x3 ! mnf --noise shift ! pca ! preview p.png --scree q.png ! "
+    "read bil.img ! filter mean3x3 ! filter median3x3 ! mnf --noise shift ! pca ! preview p.png --scree "
+    "q.png ! "
     "write out.img",
     "read bil.img --no-direct ! write out2.img ! preview p.png ! mnf --components 2 ! write out.img",
 };
@@ -86,7 +88,8 @@ static void strict_backend_gives_the_same_bytes(void **state) {
         check_runs(NULL, "%s", chains[c]);
         keep_results();
         for (size_t k = 0; k < 3; k++) {
-            RunHow strict = {.ops = hc_strict_ops(), .threads = 2, .settings = {.block_lines = block_lines[k]}};
+            RunHow strict = {
+                .ops = hc_strict_ops(), .threads = 2, .settings = {.block_lines = block_lines[k]}};
             check_runs(&strict, "%s", chains[c]);
             check_results();
             RunHow cpu = {.threads = 3, .settings = {.block_lines = block_lines[k]}};
@@ -122,8 +125,9 @@ static void failing_operations_leave_nothing(void **state) {
             hc_strict_fail_at(n);
             HcStatus status = run_chain_text(&how, &err, "%s", chains[c]);
             if (status != HC_E_DEVICE || folder_entries() != before) {
-                fail_msg("%s: operation %lld of %lld failed: status %d, \"%s\", %d entries instead of %d", chains[c],
-                         (long long)n, (long long)operations, (int)status, err.text, folder_entries(), before);
+                fail_msg("%s: operation %lld of %lld failed: status %d, \"%s\", %d entries instead of %d",
+                         chains[c], (long long)n, (long long)operations, (int)status, err.text,
+                         folder_entries(), before);
             }
         }
         hc_strict_fail_at(0);
@@ -153,8 +157,10 @@ static void cancelling_leaves_nothing(void **state) {
     int before = folder_entries();
     for (int64_t blocks = 0; blocks < 25; blocks++) {
         Stopper stopper = {.left = blocks, .cancel = blocks == 0};
-        RunHow how = {.ops = blocks % 2 == 0 ? hc_strict_ops() : NULL,
-                      .settings = {.block_lines = 4, .cancel = &stopper.cancel, .progress = count_down, .user = &stopper}};
+        RunHow how = {
+            .ops = blocks % 2 == 0 ? hc_strict_ops() : NULL,
+            .settings = {
+                .block_lines = 4, .cancel = &stopper.cancel, .progress = count_down, .user = &stopper}};
         check_run_fails(&how, HC_E_CANCELLED, "interrupted", "%s", chains[11]);
         assert_int_equal(folder_entries(), before);
     }
@@ -193,8 +199,9 @@ static void budget_is_obeyed(void **state) {
     enum { HIGH = 2000, WIDE = 400, DEEP = 200 };
     FILE *file = fopen("large.hdr", "w");
     assert_non_null(file);
-    fprintf(file, "ENVI\nsamples = %d\nlines = %d\nbands = %d\ndata type = 12\ninterleave = bil\nbyte order = 0\n", WIDE,
-            HIGH, DEEP);
+    fprintf(file,
+            "ENVI\nsamples = %d\nlines = %d\nbands = %d\ndata type = 12\ninterleave = bil\nbyte order = 0\n",
+            WIDE, HIGH, DEEP);
     assert_int_equal(fclose(file), 0);
     file = fopen("large.img", "w");
     assert_non_null(file);
@@ -236,9 +243,11 @@ static void sinks_in_the_middle_take_copies(void **state) {
     keep_results();
     for (int32_t lines = 4; lines < 60; lines += 12) {
         for (int strict = 0; strict < 2; strict++) {
-            RunHow how = {.ops = strict ? hc_strict_ops() : NULL, .threads = 2, .settings = {.block_lines = lines}};
-            check_runs(&how, "read bil.img ! bands 1-3 ! write out.img ! filter mean3x3 ! preview p.png ! pca ! "
-                             "write out2.img");
+            RunHow how = {
+                .ops = strict ? hc_strict_ops() : NULL, .threads = 2, .settings = {.block_lines = lines}};
+            check_runs(&how,
+                       "read bil.img ! bands 1-3 ! write out.img ! filter mean3x3 ! preview p.png ! pca ! "
+                       "write out2.img");
             check_results();
         }
     }
@@ -247,11 +256,13 @@ static void sinks_in_the_middle_take_copies(void **state) {
 static void halos_of_chained_stages_add_up(void **state) {
     (void)state;
     write_scenes();
-    check_runs(NULL, "read bil.img ! filter mean3x3 ! filter median3x3 ! mnf --save-model m.json ! write out.img");
+    check_runs(NULL,
+               "read bil.img ! filter mean3x3 ! filter median3x3 ! mnf --save-model m.json ! write out.img");
     keep_results();
     for (int32_t lines = 4; lines <= 60; lines += lines < 12 ? 4 : 12) {
         for (int strict = 0; strict < 2; strict++) {
-            RunHow how = {.ops = strict ? hc_strict_ops() : NULL, .threads = 2, .settings = {.block_lines = lines}};
+            RunHow how = {
+                .ops = strict ? hc_strict_ops() : NULL, .threads = 2, .settings = {.block_lines = lines}};
             check_runs(&how, "read bil.img ! filter mean3x3 ! filter median3x3 ! mnf --save-model m.json ! "
                              "write out.img");
             check_results();

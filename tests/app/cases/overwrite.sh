@@ -22,3 +22,11 @@ run 0 run read "$scene" ! pca --fit-only --save-model m.json
 refuse 2 "m.json" run read "$scene" ! pca --fit-only --save-model m.json
 run 0 run --overwrite read "$scene" ! pca --fit-only --save-model m.json
 refuse 4 "nowhere" mnf "$scene" nowhere/out.img
+# One file for two outputs is refused before anything is computed, even with --overwrite.
+mkdir twice
+cd twice
+refuse 2 "writes this file already" run --overwrite read "$scene" ! write a.img ! mnf ! write a.img
+refuse 2 "writes this file already" run read "$scene" ! cov c.json ! cov ./c.json
+refuse 2 "writes this file already" mnf "$scene" out.img --save-model out.img
+refuse 2 "writes this file already" run read "$scene" ! mnf ! preview p.png --scree p.png
+only
