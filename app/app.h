@@ -34,7 +34,8 @@ HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError
 HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_version(int32_t word_count, const char *const *words, HcError *err);
 /* A stage as a command: read ! STAGE ! write. */
-HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
+                          HcError *err);
 
 /* Whether --help or -h is among the words (before a bare --). */
 bool hc_asks_for_help(int32_t word_count, const char *const *words);
@@ -53,10 +54,10 @@ HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) HC
 void hc_set_command_line(int argc, char **argv);
 const char *hc_command_line(void);
 
-/* Opens the backend that --device names (auto, cpu, gpu, gpu:N); closed by its own close. `reason` is filled with
- * why auto did not take a GPU, or is empty. */
-HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size, HcError *err)
-    HC_MUST_CHECK;
+/* Opens the backend that --device names (auto, cpu, gpu, gpu:N); closed by its own close. `reason` is filled
+ * with why auto did not take a GPU, or is empty. */
+HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size,
+                         HcError *err) HC_MUST_CHECK;
 
 /* Progress on standard error; user is an HcProgressShow. */
 typedef struct HcProgressShow {

@@ -26,7 +26,8 @@ static HcStatus parse_device(const char *text, bool *gpu, bool *automatic, int32
     return hc_fail(err, HC_E_USAGE, "--device %s: must be auto, cpu, gpu or gpu:N", text);
 }
 
-HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size, HcError *err) {
+HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size,
+                         HcError *err) {
     HcStatus status = HC_OK;
     bool gpu = false;
     bool automatic = false;

@@ -16,10 +16,17 @@ typedef struct InfoParams {
 } InfoParams;
 
 static const HcOption info_options[] = {
-    {.name = "path", .kind = HC_OPTION_TEXT, .offset = offsetof(InfoParams, path), .value = "SCENE",
-     .positional = true, .required = true, .help = "an ENVI header or data file, or anything that GDAL opens"},
+    {.name = "path",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(InfoParams, path),
+     .value = "SCENE",
+     .positional = true,
+     .required = true,
+     .help = "an ENVI header or data file, or anything that GDAL opens"},
     {.name = "json", .kind = HC_OPTION_FLAG, .offset = offsetof(InfoParams, json), .help = "as JSON"},
-    {.name = "bands", .kind = HC_OPTION_FLAG, .offset = offsetof(InfoParams, bands),
+    {.name = "bands",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(InfoParams, bands),
      .help = "list every band: number, centre, width, bad or not, name"},
     {0}};
 
@@ -41,8 +48,8 @@ static void print_place(const HcScene *scene) {
         if (t[2] == 0 && t[4] == 0) {
             printf("%-12s upper left %.10g, %.10g; pixel %.10g x %.10g\n", "place", t[0], t[3], t[1], t[5]);
         } else {
-            printf("%-12s upper left %.10g, %.10g; steps (%.10g, %.10g) a sample, (%.10g, %.10g) a line\n", "place",
-                   t[0], t[3], t[1], t[4], t[2], t[5]);
+            printf("%-12s upper left %.10g, %.10g; steps (%.10g, %.10g) a sample, (%.10g, %.10g) a line\n",
+                   "place", t[0], t[3], t[1], t[4], t[2], t[5]);
         }
     }
 }
@@ -75,7 +82,8 @@ static void print_bands(const HcScene *scene) {
         if (scene->fwhm != NULL) {
             snprintf(width, sizeof width, "%.2f", scene->fwhm[b]);
         }
-        printf("%6d %10s %8s %4s  %s\n", b + 1, centre, width, scene->bad != NULL && scene->bad[b] ? "bad" : "",
+        printf("%6d %10s %8s %4s  %s\n", b + 1, centre, width,
+               scene->bad != NULL && scene->bad[b] ? "bad" : "",
                scene->band_name != NULL && scene->band_name[b] != NULL ? scene->band_name[b] : "");
     }
 }
@@ -175,7 +183,8 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
     if (hc_asks_for_help(word_count, words)) {
         HcText text = {0};
         hc_options_help(info_options, &text);
-        printf("hcube info SCENE: what a scene file holds\n\nOptions\n%s", text.data != NULL ? text.data : "");
+        printf("hcube info SCENE: what a scene file holds\n\nOptions\n%s",
+               text.data != NULL ? text.data : "");
         hc_text_clear(&text);
         return HC_OK;
     }
@@ -204,8 +213,8 @@ HcStatus hc_command_version(int32_t word_count, const char *const *words, HcErro
     HcText text = {0};
     hc_io_libraries(&text);
     hc_cpu_libraries(&text);
-    printf("hcube %s\n%scJSON %s\ncompiler %s\n", hc_version(), text.data != NULL ? text.data : "", cJSON_Version(),
-           __VERSION__);
+    printf("hcube %s\n%scJSON %s\ncompiler %s\n", hc_version(), text.data != NULL ? text.data : "",
+           cJSON_Version(), __VERSION__);
     hc_text_clear(&text);
     return HC_OK;
 }

@@ -18,7 +18,8 @@ static void print_chain_help(const char *name) {
     printf("hcube %s [OPTION...] read SCENE ! STAGE [OPTION...] ! ... ! write OUTPUT\n"
            "hcube %s 'read SCENE ! ... ! write OUTPUT'\n"
            "hcube %s chain.hcube --set scene=SCENE\n\n"
-           "Steps are separated by ! (a leading one is allowed); hcube stages lists them. A chain file holds the same\n"
+           "Steps are separated by ! (a leading one is allowed); hcube stages lists them. A chain file holds "
+           "the same\n"
            "text over several lines, with # comments and {name} placeholders that --set name=value fills.\n",
            name, name, name);
     print_table("Options", hc_common_options);
@@ -58,7 +59,8 @@ static void print_scene(const HcScene *scene, bool with_type) {
     if (with_type) {
         printf("%s, ", hc_type_name(scene->type));
     }
-    printf("%lld lines x %lld samples x %d bands", (long long)scene->lines, (long long)scene->samples, scene->bands);
+    printf("%lld lines x %lld samples x %d bands", (long long)scene->lines, (long long)scene->samples,
+           scene->bands);
     if (scene->wavelength != NULL) {
         double low = scene->wavelength[0];
         double high = low;
@@ -80,15 +82,16 @@ static void print_plan(const HcChain *chain, const HcRunReport *report) {
             printf("; sees the whole scene first");
         }
         if (stage->needs.halo > 0) {
-            printf("; looks at %d line%s above and below", stage->needs.halo, stage->needs.halo == 1 ? "" : "s");
+            printf("; looks at %d line%s above and below", stage->needs.halo,
+                   stage->needs.halo == 1 ? "" : "s");
         }
         printf("\n");
     }
     printf("passes   %d (%s)\n", report->passes,
-           report->passes == 1   ? "the scene is read once"
-           : report->mapped      ? "the scene's file is mapped and looked at in each"
-           : report->resident    ? "the scene is read once and kept in memory"
-                                 : "the scene is read again for each pass");
+           report->passes == 1 ? "the scene is read once"
+           : report->mapped    ? "the scene's file is mapped and looked at in each"
+           : report->resident  ? "the scene is read once and kept in memory"
+                               : "the scene is read again for each pass");
     printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
     printf("memory   %s, of which %s for computing\n",
            hc_text_bytes(text[0], sizeof text[0], (double)report->host_bytes),
@@ -146,7 +149,8 @@ void hc_print_stage_help(const HcStageClass *kind) {
     }
 }
 
-HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words, HcError *err) {
+HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
+                          HcError *err) {
     HcStatus status = HC_OK;
     HcCommon common;
     HcChain *chain = NULL;

@@ -8,21 +8,48 @@
 #include <unistd.h>
 
 const HcOption hc_common_options[] = {
-    {.name = "device", .kind = HC_OPTION_TEXT, .offset = offsetof(HcCommon, device), .value = "auto|cpu|gpu|gpu:N",
-     .standard = "auto", .help = "what computes (see: hcube devices)"},
-    {.name = "threads", .kind = HC_OPTION_INT, .offset = offsetof(HcCommon, threads), .value = "COUNT", .minimum = 1,
-     .maximum = 4096, .help = "threads that compute; else one a processor"},
-    {.name = "memory", .kind = HC_OPTION_SIZE, .offset = offsetof(HcCommon, memory), .value = "SIZE",
+    {.name = "device",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(HcCommon, device),
+     .value = "auto|cpu|gpu|gpu:N",
+     .standard = "auto",
+     .help = "what computes (see: hcube devices)"},
+    {.name = "threads",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(HcCommon, threads),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 4096,
+     .help = "threads that compute; else one a processor"},
+    {.name = "memory",
+     .kind = HC_OPTION_SIZE,
+     .offset = offsetof(HcCommon, memory),
+     .value = "SIZE",
      .help = "most memory to use, like 400M or 4G; else 3/4 of what is free"},
-    {.name = "device-memory", .kind = HC_OPTION_SIZE, .offset = offsetof(HcCommon, device_memory), .value = "SIZE",
+    {.name = "device-memory",
+     .kind = HC_OPTION_SIZE,
+     .offset = offsetof(HcCommon, device_memory),
+     .value = "SIZE",
      .help = "most memory of a GPU to use; else what is free"},
-    {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(HcCommon, overwrite),
+    {.name = "overwrite",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(HcCommon, overwrite),
      .help = "outputs may replace existing files"},
-    {.name = "quiet", .letter = 'q', .kind = HC_OPTION_FLAG, .offset = offsetof(HcCommon, quiet),
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(HcCommon, quiet),
      .help = "print nothing but errors"},
-    {.name = "progress", .kind = HC_OPTION_CHOICE, .offset = offsetof(HcCommon, progress),
-     .choices = hc_progress_words, .standard = "auto", .help = "progress on standard error; a bar on terminals only"},
-    {.name = "record", .kind = HC_OPTION_TEXT, .offset = offsetof(HcCommon, record), .value = "FILE|none",
+    {.name = "progress",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(HcCommon, progress),
+     .choices = hc_progress_words,
+     .standard = "auto",
+     .help = "progress on standard error; a bar on terminals only"},
+    {.name = "record",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(HcCommon, record),
+     .value = "FILE|none",
      .help = "one record there, or none; else OUTPUT.hcube.json beside each output"},
     {0}};
 
@@ -57,7 +84,10 @@ typedef struct Leading {
 } Leading;
 
 static const HcOption leading_options[] = {
-    {.name = "set", .kind = HC_OPTION_LIST, .offset = offsetof(Leading, set), .value = "NAME=VALUE",
+    {.name = "set",
+     .kind = HC_OPTION_LIST,
+     .offset = offsetof(Leading, set),
+     .value = "NAME=VALUE",
      .help = "fills {NAME} in a chain file or quoted chain; may be repeated"},
     {0}};
 
@@ -69,7 +99,8 @@ static bool is_file(const char *path) {
 static HcStatus read_text(const char *word, char **text, const char **where, HcError *err) {
     HcStatus status = HC_OK;
     size_t bytes = 0;
-    bool looks_like_file = hc_text_ends_with(word, ".hcube") || (strpbrk(word, " !") == NULL && is_file(word));
+    bool looks_like_file =
+        hc_text_ends_with(word, ".hcube") || (strpbrk(word, " !") == NULL && is_file(word));
     if (looks_like_file) {
         HC_TRY(hc_file_read(word, 1 << 20, text, &bytes, err));
         *where = word;
@@ -93,18 +124,21 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
     int32_t split_count = 0;
     hc_options_reset(hc_common_options, common);
     hc_options_reset(leading_options, &leading);
-    HcOptionSet sets[2] = {{.table = hc_common_options, .params = common}, {.table = leading_options, .params = &leading}};
+    HcOptionSet sets[2] = {{.table = hc_common_options, .params = common},
+                           {.table = leading_options, .params = &leading}};
     int32_t first = hc_options_leading(sets, 2, words, word_count);
     HC_TRY(hc_options_parse(who, sets, 2, words, first, err));
     words += first;
     word_count -= first;
     if (word_count == 0) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "%s: no chain given (hcube %s read SCENE ! ... ! write OUTPUT)", who, who));
+        HC_TRY(hc_fail(err, HC_E_USAGE, "%s: no chain given (hcube %s read SCENE ! ... ! write OUTPUT)", who,
+                       who));
     }
     /* A file or a quoted chain may be followed by options, as steps may. */
     bool is_text = hc_stage_find(words[0]) == NULL && strcmp(words[0], "!") != 0 &&
                    (word_count == 1 || words[1][0] == '-');
-    if (is_text && (strpbrk(words[0], " !") != NULL || hc_text_ends_with(words[0], ".hcube") || is_file(words[0]))) {
+    if (is_text &&
+        (strpbrk(words[0], " !") != NULL || hc_text_ends_with(words[0], ".hcube") || is_file(words[0]))) {
         const char *where = NULL;
         HC_TRY(hc_options_parse(who, sets, 2, words + 1, word_count - 1, err));
         HC_TRY(read_text(words[0], &text, &where, err));
@@ -175,15 +209,16 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
         const HcStage *stage = &chain->stages[s];
         const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
         if (output != NULL && strcmp(stage->kind->name, "write") == 0) {
-            fprintf(stderr, "wrote %s (%lld lines x %lld samples x %d bands)\n", output, (long long)stage->in.lines,
-                    (long long)stage->in.samples, stage->in.bands);
+            fprintf(stderr, "wrote %s (%lld lines x %lld samples x %d bands)\n", output,
+                    (long long)stage->in.lines, (long long)stage->in.samples, stage->in.bands);
         } else if (output != NULL) {
             fprintf(stderr, "wrote %s\n", output);
         }
     }
-    fprintf(stderr, "done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s\n", report->seconds,
-            (double)report->raw_bytes / 1e6 / report->seconds, report->passes, report->passes == 1 ? "" : "es",
-            limit_of(report), hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
+    fprintf(stderr, "done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s\n",
+            report->seconds, (double)report->raw_bytes / 1e6 / report->seconds, report->passes,
+            report->passes == 1 ? "" : "es", limit_of(report),
+            hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
 }
 
 HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) {

@@ -39,8 +39,10 @@ static void print_help(void) {
     for (int i = 0; hc_stage_list[i] != NULL; i++) {
         printf("  %-28s  %s\n", hc_stage_list[i]->name, hc_stage_list[i]->summary);
     }
-    printf("\nhcube COMMAND --help and hcube STAGE --help say more. Exit codes: 0 done, 2 usage, 3 input, 4 reading or\n"
-           "writing, 5 memory, 6 not supported, 7 device, 8 the data do not determine a result, 130 interrupted.\n");
+    printf("\nhcube COMMAND --help and hcube STAGE --help say more. Exit codes: 0 done, 2 usage, 3 input, 4 "
+           "reading or\n"
+           "writing, 5 memory, 6 not supported, 7 device, 8 the data do not determine a result, 130 "
+           "interrupted.\n");
 }
 
 static HcStatus unknown_command(const char *word, HcError *err) {

@@ -61,8 +61,8 @@ void hc_progress_tell(const HcProgress *progress, void *user) {
     case PROGRESS_PLAIN: {
         int tenth = (int)(share * 10);
         if (tenth != show->last_tenth) {
-            fprintf(stderr, "%s: pass %d of %d, %d%%, %.0f MB/s, %.0f s left\n", progress->what, progress->pass,
-                    progress->passes, tenth * 10, rate / 1e6, left);
+            fprintf(stderr, "%s: pass %d of %d, %d%%, %.0f MB/s, %.0f s left\n", progress->what,
+                    progress->pass, progress->passes, tenth * 10, rate / 1e6, left);
             show->last_tenth = tenth;
         }
         break;

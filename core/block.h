@@ -15,8 +15,8 @@ typedef enum HcMemory {
     HC_MEMORY_DEVICE /* the memory that operations work on */
 } HcMemory;
 
-/* Owned memory of a backend; made by `alloc`, freed by `release` of its compute operations. Fresh device memory
- * holds anything. */
+/* Owned memory of a backend; made by `alloc`, freed by `release` of its compute operations. Fresh device
+ * memory holds anything. */
 typedef struct HcBuffer {
     void *data;
     size_t bytes;
@@ -24,8 +24,8 @@ typedef struct HcBuffer {
     void *handle; /* the backend's own */
 } HcBuffer;
 
-/* A view of whole lines of a scene, float32, pixel-major. Never owns memory. Rows are the interior lines and a halo
- * of context above and below; the halo is smaller only where the scene ends. */
+/* A view of whole lines of a scene, float32, pixel-major. Never owns memory. Rows are the interior lines and
+ * a halo of context above and below; the halo is smaller only where the scene ends. */
 typedef struct HcBlock {
     float *data;          /* [rows][samples][bands], the first halo row first */
     uint8_t *mask;        /* [rows][samples], 1 = valid, 0 = masked; a masked pixel holds 0 in every band */
@@ -53,15 +53,16 @@ static inline size_t hc_block_pixels(const HcBlock *block) {
     return (size_t)hc_block_rows(block) * (size_t)block->samples;
 }
 
-/* A view of bytes as they lie in a file: any type, byte order and interleave. Value (line, sample, band) starts at
- * data + line*stride_line + sample*stride_sample + band*stride_band [bytes], line and band counted in the view. */
+/* A view of bytes as they lie in a file: any type, byte order and interleave. Value (line, sample, band)
+ * starts at data + line*stride_line + sample*stride_sample + band*stride_band [bytes], line and band counted
+ * in the view. */
 typedef struct HcRaw {
     const void *data;
     HcType type;
-    bool swap;                 /* stored in the other byte order */
-    int64_t line0;             /* line of the scene in the first row */
-    int32_t lines;             /* rows, halo included */
-    int32_t samples, bands;    /* `bands`: those stored */
+    bool swap;              /* stored in the other byte order */
+    int64_t line0;          /* line of the scene in the first row */
+    int32_t lines;          /* rows, halo included */
+    int32_t samples, bands; /* `bands`: those stored */
     int64_t stride_line, stride_sample, stride_band;
     const uint8_t *user_mask; /* [lines][samples], 0 = leave out; same memory as data; NULL = none */
 } HcRaw;

@@ -1,11 +1,12 @@
-/* The compute contract: every arithmetic operation on blocks, as one table that each backend fills (cpu/, gpu/, and
- * the strict one of the tests).
+/* The compute contract: every arithmetic operation on blocks, as one table that each backend fills (cpu/,
+ * gpu/, and the strict one of the tests).
  *
- * Work is queued. An operation returns once its work is accepted; a failure of the device may show only at the next
- * wait() of that queue. Arguments that are structs are copied before the call returns; the memory that they point to
- * must stay until wait(). Pointers marked [device] lie in HC_MEMORY_DEVICE of this backend, all others on the host.
- * Outputs never overlap inputs. Rows are matched by their line of the scene, so that an output may have a smaller
- * halo than its input; every row of the output is written (data and mask), masked pixels as 0.
+ * Work is queued. An operation returns once its work is accepted; a failure of the device may show only at
+ * the next wait() of that queue. Arguments that are structs are copied before the call returns; the memory
+ * that they point to must stay until wait(). Pointers marked [device] lie in HC_MEMORY_DEVICE of this
+ * backend, all others on the host. Outputs never overlap inputs. Rows are matched by their line of the scene,
+ * so that an output may have a smaller halo than its input; every row of the output is written (data and
+ * mask), masked pixels as 0.
  *
  * Operations check their arguments (shapes, NULL) in every build and return HC_E_USAGE through `err`. */
 #ifndef HC_CORE_COMPUTE_H
@@ -39,7 +40,7 @@ typedef struct HcComputeConfig {
 } HcComputeConfig;
 
 typedef struct HcComputeInfo {
-    char name[128];        /* "Intel Xeon ..., 2 threads" */
+    char name[128]; /* "Intel Xeon ..., 2 threads" */
     int32_t threads;
     bool shared_memory;    /* device memory is host memory: nothing needs to be copied */
     int32_t slots;         /* blocks worth having in flight at once, each with its own queue */
@@ -52,10 +53,11 @@ typedef struct HcDecode {
     const int32_t *band_index; /* [device] [bands of the block], which stored band each comes from */
     bool has_nodata;
     double nodata;
-    /* A pixel is left out when any of its bands holds nodata, or only when all do; NaN and infinity in any band
-     * always leave it out. */
+    /* A pixel is left out when any of its bands holds nodata, or only when all do; NaN and infinity in any
+     * band always leave it out. */
     bool nodata_needs_all_bands;
-    int64_t *counts; /* [device] [HC_MASK_REASONS], grows by the interior pixels left out; NULL = not counted */
+    int64_t
+        *counts; /* [device] [HC_MASK_REASONS], grows by the interior pixels left out; NULL = not counted */
 } HcDecode;
 
 /* Why a pixel is masked; the first reason in this order counts. */
@@ -87,46 +89,53 @@ struct HcComputeOps {
     HcStatus (*wait)(HcQueue *queue, HcError *err);
 
     HcStatus (*upload)(HcQueue *queue, const void *from, void *to /* [device] */, size_t bytes, HcError *err);
-    HcStatus (*download)(HcQueue *queue, const void *from /* [device] */, void *to, size_t bytes, HcError *err);
+    HcStatus (*download)(HcQueue *queue, const void *from /* [device] */, void *to, size_t bytes,
+                         HcError *err);
     HcStatus (*zero)(HcQueue *queue, void *at /* [device] */, size_t bytes, HcError *err);
 
-    /* raw (data and user_mask [device]) -> out, every row of out. Integers beyond 2^24 are rounded to float32. */
-    HcStatus (*decode)(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out, HcError *err);
+    /* raw (data and user_mask [device]) -> out, every row of out. Integers beyond 2^24 are rounded to
+     * float32. */
+    HcStatus (*decode)(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                       HcError *err);
 
     /* out band k = in band index[k]; index [device] [out->bands]. */
-    HcStatus (*gather)(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out, HcError *err);
+    HcStatus (*gather)(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
+                       HcError *err);
 
-    /* 3x3 mean or median over the valid neighbours within the scene; masked pixels stay masked. The median of an even
-     * count is the mean of the middle two. Needs one row of halo more than out has. */
+    /* 3x3 mean or median over the valid neighbours within the scene; masked pixels stay masked. The median of
+     * an even count is the mean of the middle two. Needs one row of halo more than out has. */
     HcStatus (*filter)(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out, HcError *err);
 
-    /* The noise image: the difference in units of the scene (HC_DIFFERENCE_MEAN3X3 divided by 9). A pixel whose
-     * neighbourhood leaves the scene or holds a masked pixel is masked. */
-    HcStatus (*difference)(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out, HcError *err);
+    /* The noise image: the difference in units of the scene (HC_DIFFERENCE_MEAN3X3 divided by 9). A pixel
+     * whose neighbourhood leaves the scene or holds a masked pixel is masked. */
+    HcStatus (*difference)(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
+                           HcError *err);
 
-    /* y[k] = out_offset[k] + sum over b of (x[b] - in_offset[b]) * matrix[b][k], summed in float64 and rounded once.
-     * matrix [device] [in bands][out bands], offsets [device] [bands], NULL = 0. */
+    /* y[k] = out_offset[k] + sum over b of (x[b] - in_offset[b]) * matrix[b][k], summed in float64 and
+     * rounded once. matrix [device] [in bands][out bands], offsets [device] [bands], NULL = 0. */
     HcStatus (*project)(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
                         const double *out_offset, const HcBlock *out, HcError *err);
 
-    /* Growing sums over `bands` bands. integer_limit > 0 promises that every value summed is an integer of at most
-     * that magnitude (at most 2^20), and makes the sums exact; 0 makes them float64 in the fixed partition
-     * below. */
-    HcStatus (*sums_open)(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out, HcError *err);
+    /* Growing sums over `bands` bands. integer_limit > 0 promises that every value summed is an integer of at
+     * most that magnitude (at most 2^20), and makes the sums exact; 0 makes them float64 in the fixed
+     * partition below. */
+    HcStatus (*sums_open)(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
+                          HcError *err);
     void (*sums_close)(HcSums *sums);
 
-    /* Adds the valid interior pixels of a block, or their differences (as defined with HcDifference: integers stay
-     * integers), to the sums. window: only pixels inside, with their whole neighbourhood; NULL = the scene.
-     * Float sums are the same for every split of the scene into blocks, provided that blocks come in order and
-     * start at multiples of hc_sums_lines(samples). */
-    HcStatus (*gram)(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window, HcSums *sums,
-                     HcError *err);
+    /* Adds the valid interior pixels of a block, or their differences (as defined with HcDifference: integers
+     * stay integers), to the sums. window: only pixels inside, with their whole neighbourhood; NULL = the
+     * scene. Float sums are the same for every split of the scene into blocks, provided that blocks come in
+     * order and start at multiples of hc_sums_lines(samples). */
+    HcStatus (*gram)(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
+                     HcSums *sums, HcError *err);
 
     /* Waits for the queue and hands over a copy of the sums; out is made here and cleared by the caller. */
     HcStatus (*sums_fetch)(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
 
-    /* Eigenvalues (descending) and eigenvectors (row k belongs to value k, unit length, sign rule of hcube) of the
-     * symmetric matrix[n][n]. Host memory, float64, done on return; the same bits for every number of threads. */
+    /* Eigenvalues (descending) and eigenvectors (row k belongs to value k, unit length, sign rule of hcube)
+     * of the symmetric matrix[n][n]. Host memory, float64, done on return; the same bits for every number of
+     * threads. */
     HcStatus (*eigh)(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err);
 };
@@ -136,7 +145,8 @@ static inline int32_t hc_sums_lines(int64_t samples) {
     return samples >= 1024 ? 1 : (int32_t)((1023 + samples) / samples);
 }
 
-/* The sign rule: flips vector[n] so that its entry of largest magnitude is positive (the first wins a tie). */
+/* The sign rule: flips vector[n] so that its entry of largest magnitude is positive (the first wins a tie).
+ */
 void hc_sign_rule(double *vector, int32_t n);
 
 #ifdef __cplusplus

@@ -17,9 +17,10 @@ double hc_difference_variance(HcDifference difference) {
     case HC_DIFFERENCE_MEAN3X3:
         return 72; /* 8^2 + 8 * 1 */
     case HC_DIFFERENCE_MEDIAN3X3:
-        /* 1 + v - 2/9: the covariance of the median with each value is 1/9, that of the mean with it (the median
-         * less the mean is independent of the mean, by Basu's theorem). Covariances of weakly correlated
-         * bands come out up to 6 % small: medians of two bands are less correlated than their values. */
+        /* 1 + v - 2/9: the covariance of the median with each value is 1/9, that of the mean with it (the
+         * median less the mean is independent of the mean, by Basu's theorem). Covariances of weakly
+         * correlated bands come out up to 6 % small: medians of two bands are less correlated than their
+         * values. */
         return 1 + median9_variance - 2.0 / 9.0;
     case HC_DIFFERENCE_SHIFT:
     case HC_DIFFERENCE_SHIFT_DIAGONAL:
@@ -127,8 +128,8 @@ double hc_wide_ratio(HcWide numerator, HcWide denominator) {
     bool negative = numerator < 0;
     WideUnsigned remainder = negative ? -(WideUnsigned)numerator : (WideUnsigned)numerator;
     WideUnsigned divisor = (WideUnsigned)denominator;
-    /* Long division, one binary digit at a time, from the leading digit of the quotient on: 54 digits decide the
-     * rounding together with whether anything is left. */
+    /* Long division, one binary digit at a time, from the leading digit of the quotient on: 54 digits decide
+     * the rounding together with whether anything is left. */
     int exponent = leading_bit(remainder) - leading_bit(divisor);
     WideUnsigned high = divisor; /* divisor scaled so that remainder / high lies in [1/2, 2) */
     int shift = 0;               /* remainder is scaled by 2^shift where the divisor cannot be */
@@ -140,8 +141,8 @@ double hc_wide_ratio(HcWide numerator, HcWide denominator) {
     }
     if (remainder < high) {
         exponent--;
-        /* remainder < high <= 2^127: one more digit fits unless high has bit 127 set, where halving is exact enough
-         * only if its low bit is clear; denominators here stay far below that. */
+        /* remainder < high <= 2^127: one more digit fits unless high has bit 127 set, where halving is exact
+         * enough only if its low bit is clear; denominators here stay far below that. */
         remainder <<= 1;
     }
     uint64_t quotient = 0;

@@ -11,9 +11,10 @@ extern "C" {
 /* A 128-bit integer: exact sums of products of scene values. */
 __extension__ typedef __int128 HcWide;
 
-/* How noise is taken from a scene: a linear or median difference of neighbouring pixels whose whole neighbourhood is
- * valid. Values of a difference are kept as integers on integer scenes; `hc_difference_variance` says what white
- * noise of variance 1 gives. (Green et al. 1988; 3x3 mean: Zhou, Gao, Fang, section 3.) */
+/* How noise is taken from a scene: a linear or median difference of neighbouring pixels whose whole
+ * neighbourhood is valid. Values of a difference are kept as integers on integer scenes;
+ * `hc_difference_variance` says what white noise of variance 1 gives. (Green et al. 1988; 3x3 mean: Zhou,
+ * Gao, Fang, section 3.) */
 typedef enum HcDifference {
     HC_DIFFERENCE_NONE,           /* x itself */
     HC_DIFFERENCE_MEAN3X3,        /* 9 x - the sum of the 3x3 neighbourhood (x included) */
@@ -33,16 +34,16 @@ int64_t hc_difference_limit(HcDifference difference, int64_t limit);
 
 /* Sums of one scene, on the host. Two forms:
  * exact:  sum and product are wide integers, independent of every order of summation;
- * float:  mean and scatter (sum of (x-mean)(y-mean)) merged pairwise in a fixed order (Chan, Golub, LeVeque 1983).
- * Both triangles are filled. Zero-initialise; hc_moments_clear() is always safe. */
+ * float:  mean and scatter (sum of (x-mean)(y-mean)) merged pairwise in a fixed order (Chan, Golub, LeVeque
+ * 1983). Both triangles are filled. Zero-initialise; hc_moments_clear() is always safe. */
 typedef struct HcMoments {
     int32_t bands;
     bool exact;
-    int64_t count;    /* pixels */
-    HcWide *sum;      /* [bands] */
-    HcWide *product;  /* [bands][bands] */
-    double *mean;     /* [bands] */
-    double *scatter;  /* [bands][bands] */
+    int64_t count;   /* pixels */
+    HcWide *sum;     /* [bands] */
+    HcWide *product; /* [bands][bands] */
+    double *mean;    /* [bands] */
+    double *scatter; /* [bands][bands] */
 } HcMoments;
 
 HcStatus hc_moments_init(HcMoments *moments, int32_t bands, bool exact, HcError *err) HC_MUST_CHECK;
@@ -51,9 +52,10 @@ void hc_moments_clear(HcMoments *moments);
 /* Adds `from` to `to` (same bands and form). In the exact form the order does not matter. */
 void hc_moments_merge(HcMoments *to, const HcMoments *from);
 
-/* mean[bands] (may be NULL) and covariance[bands][bands] divided by `variance` (see hc_difference_variance), with
- * count - 1 in the denominator. In the exact form n*Sxy - Sx*Sy is formed in wide integers; an integer `variance`
- * is part of the one rounded division. Fails with HC_E_NUMERIC when count < 2. `what` names the pixels in it. */
+/* mean[bands] (may be NULL) and covariance[bands][bands] divided by `variance` (see hc_difference_variance),
+ * with count - 1 in the denominator. In the exact form n*Sxy - Sx*Sy is formed in wide integers; an integer
+ * `variance` is part of the one rounded division. Fails with HC_E_NUMERIC when count < 2. `what` names the
+ * pixels in it. */
 HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const char *what, double *mean,
                                double *covariance, HcError *err) HC_MUST_CHECK;
 

@@ -67,7 +67,8 @@ void hc_scene_clear(HcScene *scene) {
 }
 
 /* to[k] = from[index[k]]; NULL stays NULL. */
-static HcStatus pick(void *to, const void *from, size_t bytes, const int32_t *index, int32_t count, HcError *err) {
+static HcStatus pick(void *to, const void *from, size_t bytes, const int32_t *index, int32_t count,
+                     HcError *err) {
     void **slot = to;
     *slot = NULL;
     if (from == NULL) {
@@ -103,7 +104,8 @@ static HcStatus pick_names(char ***to, char *const *from, const int32_t *index, 
     return HC_OK;
 }
 
-static HcStatus pick_all(HcScene *to, const HcScene *from, const int32_t *index, int32_t count, HcError *err) {
+static HcStatus pick_all(HcScene *to, const HcScene *from, const int32_t *index, int32_t count,
+                         HcError *err) {
     HcStatus status = HC_OK;
     HC_TRY(pick(&to->wavelength, from->wavelength, sizeof(double), index, count, err));
     HC_TRY(pick(&to->fwhm, from->fwhm, sizeof(double), index, count, err));
@@ -140,7 +142,8 @@ done:
     return status;
 }
 
-static HcStatus copy_selected(HcScene *to, const HcScene *from, const int32_t *index, int32_t count, HcError *err) {
+static HcStatus copy_selected(HcScene *to, const HcScene *from, const int32_t *index, int32_t count,
+                              HcError *err) {
     HcStatus status = HC_OK;
     HC_TRY(copy_frame(to, from, err));
     to->bands = count;

@@ -51,16 +51,16 @@ typedef struct HcPlace {
 typedef struct HcScene {
     int64_t lines, samples; /* along track, across track [pixels] */
     int32_t bands;
-    HcType type;            /* of the stored values; blocks are float32 whatever it is */
+    HcType type; /* of the stored values; blocks are float32 whatever it is */
     HcMeaning meaning;
     /* Every value is an integer of at most this magnitude, so that sums can be exact; 0 = not known to be. */
     int64_t integer_limit;
-    double *wavelength; /* band centres [nm] */
-    double *fwhm;       /* full widths at half maximum [nm] */
-    uint8_t *bad;       /* 1 = the header marks the band as bad */
-    char **band_name;   /* elements may be NULL */
+    double *wavelength;   /* band centres [nm] */
+    double *fwhm;         /* full widths at half maximum [nm] */
+    uint8_t *bad;         /* 1 = the header marks the band as bad */
+    char **band_name;     /* elements may be NULL */
     int32_t *source_band; /* which band of the file each is (from 0), while they are bands of a file */
-    double *gain;       /* physical value = gain * stored + offset, both or neither */
+    double *gain;         /* physical value = gain * stored + offset, both or neither */
     double *offset;
     bool has_nodata;
     double nodata;
@@ -80,8 +80,8 @@ HcStatus hc_scene_copy(HcScene *to, const HcScene *from, HcError *err) HC_MUST_C
 /* Keeps the given bands in that order (indices from 0, `count` >= 1; all per-band arrays follow). */
 HcStatus hc_scene_select(HcScene *scene, const int32_t *index, int32_t count, HcError *err) HC_MUST_CHECK;
 
-/* Turns the scene into one of `bands` bands that are no longer spectral: per-band arrays are dropped, band names
- * are allocated empty. */
+/* Turns the scene into one of `bands` bands that are no longer spectral: per-band arrays are dropped, band
+ * names are allocated empty. */
 HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcError *err) HC_MUST_CHECK;
 
 /* Replaces one band's name by the formatted text. */

@@ -34,7 +34,8 @@ HcStatus hc_fail_at(HcError *err, HcStatus status, const char *file, int line, c
 }
 
 HcStatus hc_fail_memory_at(HcError *err, double bytes, const char *what, const char *file, int line) {
-    return hc_fail_at(err, HC_E_MEMORY, file, line, "out of memory: %.1f MiB for %s", bytes / 1048576.0, what);
+    return hc_fail_at(err, HC_E_MEMORY, file, line, "out of memory: %.1f MiB for %s", bytes / 1048576.0,
+                      what);
 }
 
 const char *hc_status_text(HcStatus status) {

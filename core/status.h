@@ -27,8 +27,9 @@ typedef enum HcStatus {
 #undef HC_AS_ENUM
 } HcStatus;
 
-/* The first failure. Lives on the caller's stack (one for each thread) and is passed down; later failures on the
- * way up do not overwrite it. `text` is one line without a newline that names the file and the wrong value. */
+/* The first failure. Lives on the caller's stack (one for each thread) and is passed down; later failures on
+ * the way up do not overwrite it. `text` is one line without a newline that names the file and the wrong
+ * value. */
 typedef struct HcError {
     HcStatus status;
     const char *file; /* source place, for debugging */
@@ -38,7 +39,7 @@ typedef struct HcError {
 
 #if defined(__GNUC__)
 #define HC_PRINTF(text_at, first_at) __attribute__((format(printf, text_at, first_at)))
-#define HC_MUST_CHECK __attribute__((warn_unused_result))
+#define HC_MUST_CHECK                __attribute__((warn_unused_result))
 #else
 #define HC_PRINTF(text_at, first_at)
 #define HC_MUST_CHECK

@@ -150,29 +150,37 @@ bool hc_text_parse_bytes(const char *text, uint64_t *bytes) {
     return true;
 }
 
-/* Levenshtein distance, in one row. */
+/* Insertions, deletions, replacements and exchanges of neighbours (optimal string alignment), in three rows.
+ */
 static size_t edit_distance(const char *a, const char *b) {
-    size_t row[64];
+    enum { MOST = 63 };
+    size_t rows[3][MOST + 1];
     size_t length = strlen(b);
-    if (length >= sizeof row / sizeof *row) {
+    if (length > MOST) {
         return length;
     }
     for (size_t j = 0; j <= length; j++) {
-        row[j] = j;
+        rows[0][j] = j;
     }
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
+    size_t i = 0;
+    while (a[i] != '\0') {
+        i++;
+        size_t *row = rows[i % 3];
+        const size_t *before = rows[(i + 2) % 3];
+        const size_t *before_that = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= length; j++) {
-            size_t above = row[j];
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            best = above + 1 < best ? above + 1 : best;
+            size_t best = before[j - 1] + (a[i - 1] != b[j - 1]);
+            best = before[j] + 1 < best ? before[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = above;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before_that[j - 2] + 1 < best) {
+                best = before_that[j - 2] + 1;
+            }
             row[j] = best;
         }
     }
-    return row[length];
+    return rows[i % 3][length];
 }
 
 const char *hc_text_nearest(const char *word, const char *const *names) {

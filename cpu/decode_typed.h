@@ -100,7 +100,8 @@ static void NAME(tiles)(const Job *job, const char *from, int32_t pixels, float 
         for (int32_t k = 0; k < count; k++) {
             const char *band = from + (int64_t)job->how->band_index[b + k] * raw->stride_band;
             if (raw->stride_sample == (int64_t)sizeof(TYPE)) {
-                /* Hundreds of bands are too many streams for the processor to foresee: ask for the next strip. */
+                /* Hundreds of bands are too many streams for the processor to foresee: ask for the next
+                 * strip. */
                 for (size_t at = 0; at < sizeof values; at += 64) {
                     __builtin_prefetch(band + sizeof values + at);
                 }

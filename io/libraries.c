@@ -1,5 +1,6 @@
 #include "io/libraries.h"
 
+#include <cpl_conv.h>
 #include <gdal.h>
 #include <ogr_srs_api.h>
 #include <png.h>
@@ -7,6 +8,12 @@
 void hc_io_libraries(HcText *text) {
     hc_text_add(text, "GDAL %s\n", GDALVersionInfo("RELEASE_NAME"));
     hc_text_add(text, "libpng %s\n", png_get_libpng_ver(NULL));
+}
+
+void hc_io_limit_cache(uint64_t bytes) {
+    if (CPLGetConfigOption("GDAL_CACHEMAX", NULL) == NULL) {
+        GDALSetCacheMax64((GIntBig)bytes);
+    }
 }
 
 char *hc_io_crs_name(const char *wkt) {

@@ -11,6 +11,9 @@ extern "C" {
 /* Adds "GDAL 3.6.2\nlibpng 1.6.39\n". */
 void hc_io_libraries(HcText *text);
 
+/* Most memory for GDAL's cache of blocks, unless the user has set GDAL_CACHEMAX. */
+void hc_io_limit_cache(uint64_t bytes);
+
 /* "WGS 84 / UTM zone 33N (EPSG:32633)" of a WKT, as a fresh string; NULL when it cannot be read. */
 char *hc_io_crs_name(const char *wkt);
 

@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Writes pixels[height][width][4] (red, green, blue, alpha; 8 bits) to `path` under a temporary name, then renames.
- * An existing file is replaced only with `overwrite`. */
+/* Writes pixels[height][width][4] (red, green, blue, alpha; 8 bits) to `path` under a temporary name, then
+ * renames. An existing file is replaced only with `overwrite`. */
 HcStatus hc_png_write(const char *path, int32_t width, int32_t height, const uint8_t *pixels, bool overwrite,
                       HcError *err) HC_MUST_CHECK;
 

@@ -101,8 +101,9 @@ static void *read_share(void *argument) {
         int64_t piece = at / share->piece_bytes, within = at % share->piece_bytes;
         int64_t bytes = share->piece_bytes - within;
         bytes = bytes < share->end - at ? bytes : share->end - at;
-        int64_t got = read_fully(share->reader->file, share->to + at, bytes,
-                                 hc_read_direct_offset(share->reader, share->line0, piece) + within, &share->error);
+        int64_t got =
+            read_fully(share->reader->file, share->to + at, bytes,
+                       hc_read_direct_offset(share->reader, share->line0, piece) + within, &share->error);
         if (got < bytes) {
             share->failed_at = at + got;
             break;

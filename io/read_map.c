@@ -1,5 +1,5 @@
-/* Mapped reading: a direct file as memory, without a copy. The pages are brought in before they are looked at, so that
- * a failure is an error of the read and not a signal. */
+/* Mapped reading: a direct file as memory, without a copy. The pages are brought in before they are looked
+ * at, so that a failure is an error of the read and not a signal. */
 #include "io/read_parts.h"
 
 #include <errno.h>
@@ -47,7 +47,8 @@ void hc_read_map_close(HcReader *reader) {
     }
 }
 
-/* Calls advise for the stretches of the file that hold these lines: one, or one for each band that is used. */
+/* Calls advise for the stretches of the file that hold these lines: one, or one for each band that is used.
+ */
 static int advise_lines(const HcReader *reader, int64_t line0, int64_t lines, int advice) {
     int64_t pieces = reader->whole_lines ? 1 : hc_read_used_count(reader);
     int64_t length = hc_read_direct_piece(reader, lines);
@@ -74,8 +75,8 @@ HcStatus hc_read_map_lines(HcReader *reader, int64_t line0, int32_t lines, HcRaw
         result = advise_lines(reader, line0, lines, MADV_POPULATE_READ);
     } while (result != 0 && errno == EINTR);
     if (result != 0) {
-        return hc_fail(err, HC_E_IO, "%s: reading lines %" PRId64 " to %" PRId64 " (from 0) failed: %s", reader->path,
-                       line0, line0 + lines - 1,
+        return hc_fail(err, HC_E_IO, "%s: reading lines %" PRId64 " to %" PRId64 " (from 0) failed: %s",
+                       reader->path, line0, line0 + lines - 1,
                        errno == EFAULT ? "the file ends before, or the disk fails" : strerror(errno));
     }
     return HC_OK;

@@ -144,6 +144,10 @@ const HcScene *hc_reader_scene(const HcReader *reader) {
     return &reader->scene;
 }
 
+bool hc_reader_through_gdal(const HcReader *reader) {
+    return !reader->direct;
+}
+
 const char *hc_reader_path(const HcReader *reader) {
     return reader->path;
 }

@@ -12,17 +12,17 @@ typedef struct HcReader HcReader;
 
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcReaderOptions {
-    int32_t threads;           /* for direct reading, 0 = up to 4 */
-    bool never_direct;         /* read through GDAL only */
-    const char *mask_path;     /* a raster on the same grid, 0 = leave the pixel out */
+    int32_t threads;             /* for direct reading, 0 = up to 4 */
+    bool never_direct;           /* read through GDAL only */
+    const char *mask_path;       /* a raster on the same grid, 0 = leave the pixel out */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
 } HcReaderOptions;
 
-/* Opens a scene: `path` is the .hdr, the data file, or anything that GDAL opens (/vsi..., a subdataset). Everything
- * that can be wrong with it (missing, truncated, contradictory, complex, no bands) fails here with HC_E_INPUT or
- * HC_E_UNSUPPORTED and one line, before memory for pixels is allocated. */
-HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options, HcError *err)
-    HC_MUST_CHECK;
+/* Opens a scene: `path` is the .hdr, the data file, or anything that GDAL opens (/vsi..., a subdataset).
+ * Everything that can be wrong with it (missing, truncated, contradictory, complex, no bands) fails here with
+ * HC_E_INPUT or HC_E_UNSUPPORTED and one line, before memory for pixels is allocated. */
+HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options,
+                        HcError *err) HC_MUST_CHECK;
 void hc_reader_close(HcReader *reader);
 
 /* All bands of the file; borrowed from the reader. integer_limit is set for 8- and 16-bit integers. */
@@ -31,35 +31,39 @@ const HcScene *hc_reader_scene(const HcReader *reader);
 /* The data file that was opened, and how it is read: "direct" or "GDAL GTiff"; borrowed. */
 const char *hc_reader_path(const HcReader *reader);
 const char *hc_reader_method(const HcReader *reader);
+/* Whether lines come through GDAL (and its cache of blocks). */
+bool hc_reader_through_gdal(const HcReader *reader);
 /* A remark for the user (a guessed unit, a header field that was left out), or NULL; borrowed. */
 const char *hc_reader_note(const HcReader *reader);
 
 /* Size [bytes] and time of last change [seconds since 1970] of the data file; 0 where not known. */
 void hc_reader_identity(const HcReader *reader, int64_t *size, int64_t *modified);
 
-/* Only these bands (file indices from 0, ascending) will be asked for: lets interleaves that can skip the others.
- * Must come before the first read. The bands of HcRaw are still all stored ones unless skipped: see
+/* Only these bands (file indices from 0, ascending) will be asked for: lets interleaves that can skip the
+ * others. Must come before the first read. The bands of HcRaw are still all stored ones unless skipped: see
  * hc_reader_stored_band. */
-HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count, HcError *err) HC_MUST_CHECK;
+HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count,
+                             HcError *err) HC_MUST_CHECK;
 
 /* Where a file band lies among the bands of the HcRaw that hc_reader_read gives. */
 int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band);
 
-/* Reads the file through a mapping from now on (before the first read): hc_reader_read then needs no memory and
- * gives views of the file itself, for backends whose device memory is host memory. False where that cannot be:
- * not read directly, with a mask raster, or on a system that cannot report a failure to read. */
+/* Reads the file through a mapping from now on (before the first read): hc_reader_read then needs no memory
+ * and gives views of the file itself, for backends whose device memory is host memory. False where that
+ * cannot be: not read directly, with a mask raster, or on a system that cannot report a failure to read. */
 bool hc_reader_map(HcReader *reader);
 
-/* These lines of a mapped file are not looked at for now: their pages no longer count as memory of the process.
- * They may be read again. */
+/* These lines of a mapped file are not looked at for now: their pages no longer count as memory of the
+ * process. They may be read again. */
 void hc_reader_release(HcReader *reader, int64_t line0, int32_t lines);
 
 /* Bytes that hc_reader_read needs for that many lines (mask included). */
 size_t hc_reader_bytes(const HcReader *reader, int64_t lines);
 
-/* Reads whole lines into `to` (NULL when mapped) and describes them; raw->data (and user_mask) point into `to`. One call at a time. */
-HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err)
-    HC_MUST_CHECK;
+/* Reads whole lines into `to` (NULL when mapped) and describes them; raw->data (and user_mask) point into
+ * `to`. One call at a time. */
+HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                        HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -44,7 +44,7 @@ static inline double nearest(double value) {
                                        : (T)nearest(value))
 
 /* The value of an integer type next to nodata: what a valid pixel gets that would read as nodata. */
-#define HC_BESIDE(HIGH, nodata) ((nodata) == (HIGH) ? (nodata) - 1 : (nodata) + 1)
+#define HC_BESIDE(HIGH, nodata) ((nodata) == (HIGH) ? (nodata)-1 : (nodata) + 1)
 
 /* One line: from[samples][bands] and its mask; to by strides. */
 #define HC_PUT(T, NAME, CONVERT, LOW, HIGH)                                                                  \
@@ -96,36 +96,31 @@ static void put_line(const HcStored *layout, const float *from, const uint8_t *m
     double nodata = layout->nodata;
     switch (layout->type) {
     case HC_UINT8:
-        put_uint8(layout, from, mask, line, (uint8_t)nodata,
-                  (uint8_t)HC_BESIDE(UINT8_MAX, (uint8_t)nodata));
+        put_uint8(layout, from, mask, line, (uint8_t)nodata, (uint8_t)HC_BESIDE(UINT8_MAX, (uint8_t)nodata));
         break;
     case HC_INT8:
-        put_int8(layout, from, mask, line, (int8_t)nodata,
-                  (int8_t)HC_BESIDE(INT8_MAX, (int8_t)nodata));
+        put_int8(layout, from, mask, line, (int8_t)nodata, (int8_t)HC_BESIDE(INT8_MAX, (int8_t)nodata));
         break;
     case HC_UINT16:
         put_uint16(layout, from, mask, line, (uint16_t)nodata,
-                  (uint16_t)HC_BESIDE(UINT16_MAX, (uint16_t)nodata));
+                   (uint16_t)HC_BESIDE(UINT16_MAX, (uint16_t)nodata));
         break;
     case HC_INT16:
-        put_int16(layout, from, mask, line, (int16_t)nodata,
-                  (int16_t)HC_BESIDE(INT16_MAX, (int16_t)nodata));
+        put_int16(layout, from, mask, line, (int16_t)nodata, (int16_t)HC_BESIDE(INT16_MAX, (int16_t)nodata));
         break;
     case HC_UINT32:
         put_uint32(layout, from, mask, line, (uint32_t)nodata,
-                  (uint32_t)HC_BESIDE(UINT32_MAX, (uint32_t)nodata));
+                   (uint32_t)HC_BESIDE(UINT32_MAX, (uint32_t)nodata));
         break;
     case HC_INT32:
-        put_int32(layout, from, mask, line, (int32_t)nodata,
-                  (int32_t)HC_BESIDE(INT32_MAX, (int32_t)nodata));
+        put_int32(layout, from, mask, line, (int32_t)nodata, (int32_t)HC_BESIDE(INT32_MAX, (int32_t)nodata));
         break;
     case HC_UINT64:
         put_uint64(layout, from, mask, line, (uint64_t)nodata,
-                  (uint64_t)HC_BESIDE(UINT64_MAX, (uint64_t)nodata));
+                   (uint64_t)HC_BESIDE(UINT64_MAX, (uint64_t)nodata));
         break;
     case HC_INT64:
-        put_int64(layout, from, mask, line, (int64_t)nodata,
-                  (int64_t)HC_BESIDE(INT64_MAX, (int64_t)nodata));
+        put_int64(layout, from, mask, line, (int64_t)nodata, (int64_t)HC_BESIDE(INT64_MAX, (int64_t)nodata));
         break;
     case HC_FLOAT32:
         put_float32(layout, from, mask, line, (float)nodata, nextafterf((float)nodata, nodata == 0 ? 1 : 0));

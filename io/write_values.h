@@ -26,7 +26,8 @@ int64_t hc_stored_stride_band(const HcStored *layout);
 size_t hc_stored_bytes(const HcStored *layout);
 
 /* Puts `lines` interior lines of the block, from its `first`, into the stage from `row` on. Integers are
- * rounded to the nearest (halves to even) and clamped; masked pixels and NaN become nodata, and a valid value that would read as nodata the one next to it. */
+ * rounded to the nearest (halves to even) and clamped; masked pixels and NaN become nodata, and a valid value
+ * that would read as nodata the one next to it. */
 void hc_stored_put(const HcStored *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
                    int32_t lines);
 

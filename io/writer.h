@@ -32,8 +32,8 @@ typedef struct HcWriterOptions {
 HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options,
                          HcError *err) HC_MUST_CHECK;
 
-/* Host memory that writing takes beyond the blocks [bytes]: lines that are collected, and GDAL's cache. For the planner,
- * after hc_writer_check. */
+/* Host memory that writing takes beyond the blocks [bytes]: lines that are collected, and GDAL's cache. For
+ * the planner, after hc_writer_check. */
 size_t hc_writer_memory(const char *path, const HcScene *scene, const HcWriterOptions *options);
 
 /* Creates the file under a temporary name beside `path` with everything that `scene` says (place, nodata,

@@ -116,15 +116,15 @@ done:
 static HcStatus check_order(const HcChain *chain, HcError *err) {
     for (int32_t s = 1; s < chain->count; s++) {
         if (chain->stages[s].kind->role == HC_ROLE_SOURCE) {
-            return hc_fail(err, HC_E_USAGE, "%s: step %d: only the first step reads", chain->stages[s].kind->name,
-                           s + 1);
+            return hc_fail(err, HC_E_USAGE, "%s: step %d: only the first step reads",
+                           chain->stages[s].kind->name, s + 1);
         }
     }
     return HC_OK;
 }
 
-HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_count, const HcOptionSet *common,
-                        HcError *err) {
+HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_count,
+                        const HcOptionSet *common, HcError *err) {
     HcStatus status = HC_OK;
     HcChain *chain = NULL;
     int32_t steps = 1;
@@ -139,7 +139,8 @@ HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_co
             continue;
         }
         if (w == from) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, w < word_count ? "step %d is empty" : "a step is missing after step %d",
+            HC_TRY(hc_fail(err, HC_E_USAGE,
+                           w < word_count ? "step %d is empty" : "a step is missing after step %d",
                            chain->count + (w < word_count)));
         }
         HC_TRY(parse_step(chain, own + from, w - from, common, err));
@@ -165,8 +166,8 @@ static bool has_word(const char *const *words, int32_t count, const char *word) 
     return false;
 }
 
-HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char *const *words, int32_t word_count,
-                            const HcOptionSet *common, HcError *err) {
+HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char *const *words,
+                            int32_t word_count, const HcOptionSet *common, HcError *err) {
     HcStatus status = HC_OK;
     HcChain *chain = NULL;
     HcOptionSet sets[4];
@@ -179,7 +180,8 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
     if (kind->role != HC_ROLE_SINK && !has_word(words, word_count, "--fit-only")) {
         HC_TRY(add_stage(chain, &hc_stage_write, err));
     }
-    /* The common options first: --overwrite is then for every output, not for the first stage that knows the word. */
+    /* The common options first: --overwrite is then for every output, not for the first stage that knows the
+     * word. */
     if (common != NULL) {
         sets[set_count++] = *common;
     }
@@ -262,7 +264,8 @@ static const char *value_of(const HcOptionList *values, const char *name, size_t
     return NULL;
 }
 
-HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out, HcError *err) {
+HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out,
+                       HcError *err) {
     HcStatus status = HC_OK;
     HcText filled = {0};
     bool used[HC_LIST_MAX] = {false};
@@ -390,11 +393,13 @@ HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
     HcChain *chain = stage->chain;
     for (int32_t c = 0; c < chain->claim_count; c++) {
         if (strcmp(without_dot(chain->claims[c]), without_dot(path)) == 0) {
-            return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name, path);
+            return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name,
+                           path);
         }
     }
     if (chain->claim_count == HC_CLAIMS_MAX) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d outputs", stage->kind->name, path, HC_CLAIMS_MAX);
+        return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d outputs", stage->kind->name, path,
+                       HC_CLAIMS_MAX);
     }
     chain->claims[chain->claim_count++] = path;
     return HC_OK;

@@ -4,7 +4,7 @@
 
 #include "pipeline/stage.h"
 
-#define HC_NOTES_MAX 64
+#define HC_NOTES_MAX  64
 #define HC_CLAIMS_MAX 128
 
 struct HcChain {
@@ -14,34 +14,35 @@ struct HcChain {
     int32_t word_count;
     char *notes[HC_NOTES_MAX]; /* remarks for the user, in order, without repeats */
     int32_t note_count;
-    const char *claims[HC_CLAIMS_MAX]; /* files that planned stages will write, borrowed from their parameters */
+    const char
+        *claims[HC_CLAIMS_MAX]; /* files that planned stages will write, borrowed from their parameters */
     int32_t claim_count;
-    bool overwrite; /* outputs may replace existing files */
+    bool overwrite;                       /* outputs may replace existing files */
     const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
 };
 
-/* The steps of `words`: NAME OPTION... ! NAME OPTION... (a leading ! is allowed). The options in `common` (may be
- * NULL) are accepted in every step. */
-HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_count, const HcOptionSet *common,
-                        HcError *err) HC_MUST_CHECK;
+/* The steps of `words`: NAME OPTION... ! NAME OPTION... (a leading ! is allowed). The options in `common`
+ * (may be NULL) are accepted in every step. */
+HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_count,
+                        const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
 
 /* read ! NAME ! write as one command, the options of all three together; a sink gets no write. */
-HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char *const *words, int32_t word_count,
-                            const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
+HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char *const *words,
+                            int32_t word_count, const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
 
 void hc_chain_free(HcChain *chain);
 
-/* Splits a text into words as a shell would (blanks, '...', "...", backslash; # starts a comment; line ends are
- * blanks). words is fresh and NULL-terminated, freed by hc_words_free. */
-HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count, HcError *err)
-    HC_MUST_CHECK;
+/* Splits a text into words as a shell would (blanks, '...', "...", backslash; # starts a comment; line ends
+ * are blanks). words is fresh and NULL-terminated, freed by hc_words_free. */
+HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count,
+                        HcError *err) HC_MUST_CHECK;
 void hc_words_free(char **words, int32_t count);
 
-/* Replaces {name} in text by the value of "name=value" in `values`; {{ and }} stand for braces. A value is one
- * word or part of one, blanks and all; comments are dropped. Every placeholder needs a value and every value a
- * placeholder. The result is fresh. */
-HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out, HcError *err)
-    HC_MUST_CHECK;
+/* Replaces {name} in text by the value of "name=value" in `values`; {{ and }} stand for braces. A value is
+ * one word or part of one, blanks and all; comments are dropped. Every placeholder needs a value and every
+ * value a placeholder. The result is fresh. */
+HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out,
+                       HcError *err) HC_MUST_CHECK;
 
 /* Plans every stage in order (again: keeps what is settled). */
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) HC_MUST_CHECK;

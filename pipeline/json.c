@@ -18,7 +18,8 @@ static HcStatus add_item(cJSON *to, const char *name, cJSON *item, HcError *err)
     return HC_OK;
 }
 
-/* The shortest text that reads back as the same double. cJSON's own is content with one unit in the last place. */
+/* The shortest text that reads back as the same double. cJSON's own is content with one unit in the last
+ * place. */
 static const char *exact_text(double value, char *text, size_t size) {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, size, "%.*g", digits, value);
@@ -36,7 +37,8 @@ HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, 
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; array != NULL && i < count; i++) {
         char text[32];
-        cJSON *item = cJSON_CreateRaw(isfinite(values[i]) ? exact_text(values[i], text, sizeof text) : "null");
+        cJSON *item =
+            cJSON_CreateRaw(isfinite(values[i]) ? exact_text(values[i], text, sizeof text) : "null");
         if (item == NULL || !cJSON_AddItemToArray(array, item)) {
             cJSON_Delete(item);
             cJSON_Delete(array);
@@ -53,8 +55,8 @@ HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, si
     return add_item(to, name, cJSON_CreateIntArray(values, (int)count), err);
 }
 
-HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values, size_t count, const char *where,
-                             HcError *err) {
+HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values, size_t count,
+                             const char *where, HcError *err) {
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, name);
     if (!cJSON_IsArray(array)) {
         return hc_fail(err, HC_E_INPUT, "%s: \"%s\" is missing", where, name);
@@ -63,7 +65,8 @@ HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, array) {
         if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) {
-            return hc_fail(err, HC_E_INPUT, "%s: \"%s\": element %zu is not a number", where, name, found + 1);
+            return hc_fail(err, HC_E_INPUT, "%s: \"%s\": element %zu is not a number", where, name,
+                           found + 1);
         }
         if (found < count) {
             values[found] = item->valuedouble;
@@ -71,13 +74,14 @@ HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values
         found++;
     }
     if (found != count) {
-        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" has %zu numbers, %zu are needed", where, name, found, count);
+        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" has %zu numbers, %zu are needed", where, name, found,
+                       count);
     }
     return HC_OK;
 }
 
-HcStatus hc_json_get_int(const cJSON *from, const char *name, int64_t minimum, int64_t maximum, int64_t *value,
-                         const char *where, HcError *err) {
+HcStatus hc_json_get_int(const cJSON *from, const char *name, int64_t minimum, int64_t maximum,
+                         int64_t *value, const char *where, HcError *err) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
     if (!cJSON_IsNumber(item)) {
         return hc_fail(err, HC_E_INPUT, "%s: \"%s\" is missing", where, name);
@@ -117,8 +121,8 @@ HcStatus hc_json_read(const char *path, cJSON **json, HcError *err) {
     if (*json == NULL) {
         const char *stop = cJSON_GetErrorPtr();
         size_t at = stop != NULL && stop >= text && stop <= text + bytes ? (size_t)(stop - text) : 0;
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not a JSON file (stops making sense at byte %zu of %zu)", path, at,
-                       bytes));
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not a JSON file (stops making sense at byte %zu of %zu)", path,
+                       at, bytes));
     }
 done:
     free(text);
@@ -131,7 +135,8 @@ static HcStatus add_names(cJSON *to, const HcScene *scene, HcError *err) {
     }
     cJSON *names = cJSON_CreateArray();
     for (int32_t b = 0; names != NULL && b < scene->bands; b++) {
-        cJSON_AddItemToArray(names, cJSON_CreateString(scene->band_name[b] != NULL ? scene->band_name[b] : ""));
+        cJSON_AddItemToArray(names,
+                             cJSON_CreateString(scene->band_name[b] != NULL ? scene->band_name[b] : ""));
     }
     return add_item(to, "band_names", names, err);
 }
@@ -159,8 +164,8 @@ done:
     return status;
 }
 
-static HcStatus get_optional(const cJSON *from, const char *name, double **values, int32_t bands, const char *where,
-                             HcError *err) {
+static HcStatus get_optional(const cJSON *from, const char *name, double **values, int32_t bands,
+                             const char *where, HcError *err) {
     if (cJSON_GetObjectItemCaseSensitive(from, name) == NULL) {
         return HC_OK;
     }

@@ -6,19 +6,19 @@
 
 #include <cjson/cJSON.h>
 
-/* Adds an array of `count` doubles (17 digits: they read back the same bits; NaN and infinity become null). NULL
- * values add nothing. */
-HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, size_t count, HcError *err)
-    HC_MUST_CHECK;
-HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, size_t count, HcError *err)
-    HC_MUST_CHECK;
+/* Adds an array of `count` doubles (17 digits: they read back the same bits; NaN and infinity become null).
+ * NULL values add nothing. */
+HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, size_t count,
+                             HcError *err) HC_MUST_CHECK;
+HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, size_t count,
+                          HcError *err) HC_MUST_CHECK;
 
 /* Reads an array of exactly `count` finite doubles; `where` names the file in messages. */
-HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values, size_t count, const char *where,
-                             HcError *err) HC_MUST_CHECK;
+HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values, size_t count,
+                             const char *where, HcError *err) HC_MUST_CHECK;
 /* A whole number between minimum and maximum. */
-HcStatus hc_json_get_int(const cJSON *from, const char *name, int64_t minimum, int64_t maximum, int64_t *value,
-                         const char *where, HcError *err) HC_MUST_CHECK;
+HcStatus hc_json_get_int(const cJSON *from, const char *name, int64_t minimum, int64_t maximum,
+                         int64_t *value, const char *where, HcError *err) HC_MUST_CHECK;
 /* A text, borrowed from the JSON; NULL where absent. */
 const char *hc_json_text(const cJSON *from, const char *name);
 

@@ -1,4 +1,5 @@
 #include "pipeline/layout.h"
+#include "io/libraries.h"
 #include "pipeline/stages/read.h"
 
 #include <stdio.h>
@@ -7,6 +8,11 @@
 
 /* Enough work for every thread and every copy, little enough to lie in caches and small memories. */
 static const size_t block_target = (size_t)24 << 20;
+
+/* GDAL's cache of blocks: a row of tiles should fit, or each tile is decompressed for every block of lines.
+ */
+static const uint64_t cache_most = (uint64_t)512 << 20;
+static const uint64_t cache_least = (uint64_t)16 << 20;
 
 /* Raw blocks read ahead when the scene is streamed. */
 static const int32_t stream_slots = 3;
@@ -82,12 +88,15 @@ static size_t raw_bytes(const HcReader *reader, int64_t lines, bool *mapped) {
     const HcScene *scene = hc_reader_scene(reader);
     size_t bytes = hc_reader_bytes(reader, lines);
     *mapped = bytes == 0;
-    return *mapped ? (size_t)lines * (size_t)scene->samples * (size_t)scene->bands * hc_type_bytes(scene->type) : bytes;
+    return *mapped
+               ? (size_t)lines * (size_t)scene->samples * (size_t)scene->bands * hc_type_bytes(scene->type)
+               : bytes;
 }
 
 static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, int32_t lines, int32_t raw_halo) {
     Cost cost = {0};
-    cost.raw_block = raw_bytes(hc_source_reader(&chain->stages[0]), lines + 2 * (int64_t)raw_halo, &cost.mapped);
+    cost.raw_block =
+        raw_bytes(hc_source_reader(&chain->stages[0]), lines + 2 * (int64_t)raw_halo, &cost.mapped);
     int32_t settled_before = 0;
     bool more = true;
     while (more) {
@@ -166,14 +175,23 @@ static HcStatus does_not_fit(const char *option, size_t least, double budget, Hc
                    hc_text_bytes(have, sizeof have, budget), hc_text_bytes(need, sizeof need, (double)least));
 }
 
-HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings,
-                        HcRunReport *report, HcError *err) {
+HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
+                        const HcRunSettings *settings, HcRunReport *report, HcError *err) {
     const HcScene *scene = &chain->stages[0].out;
     int32_t step = hc_sums_lines(scene->samples);
     int32_t halo = raw_halo_of(chain);
     double budget = settings->memory > 0 ? (double)settings->memory : 0.75 * available_memory();
-    double device_budget = settings->device_memory > 0 ? (double)settings->device_memory
-                                                       : (double)info->memory_free * 0.9;
+    double device_budget =
+        settings->device_memory > 0 ? (double)settings->device_memory : (double)info->memory_free * 0.9;
+    uint64_t cache = cache_least;
+    if (hc_reader_through_gdal(hc_source_reader(&chain->stages[0]))) {
+        double share = budget / 4;
+        cache = share > (double)cache_most    ? cache_most
+                : share > (double)cache_least ? (uint64_t)share
+                                              : cache_least;
+        budget -= (double)cache;
+    }
+    hc_io_limit_cache(cache);
     size_t line_bytes = hc_rows_bytes(scene, 1);
     int64_t wanted = settings->block_lines > 0 ? settings->block_lines : (int64_t)(block_target / line_bytes);
     wanted = wanted > scene->lines ? scene->lines : wanted;
@@ -182,7 +200,8 @@ HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *i
     for (;;) {
         cost = cost_of(chain, info, (int32_t)lines, halo);
         bool fits = (double)host_bytes(&cost, info, stream_slots) <= budget;
-        fits = fits && (info->shared_memory || device_budget <= 0 || (double)(cost.device + cost.fixed) <= device_budget);
+        fits = fits && (info->shared_memory || device_budget <= 0 ||
+                        (double)(cost.device + cost.fixed) <= device_budget);
         if (fits) {
             break;
         }

@@ -49,7 +49,8 @@ static HcStatus bad_range(const char *who, const HcOption *option, const char *w
                    option->minimum, option->maximum);
 }
 
-static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at, const char *word, HcError *err) {
+static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at, const char *word,
+                           HcError *err) {
     for (int32_t c = 0; option->choices[c] != NULL; c++) {
         if (hc_text_equal(option->choices[c], word)) {
             *at = c;
@@ -66,7 +67,8 @@ static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at,
     return status;
 }
 
-static HcStatus set_value(const char *who, const HcOption *option, void *params, const char *word, HcError *err) {
+static HcStatus set_value(const char *who, const HcOption *option, void *params, const char *word,
+                          HcError *err) {
     void *at = field(option, params);
     int64_t whole = 0;
     double real = 0;
@@ -89,7 +91,8 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
         return outside(option, real) ? bad_range(who, option, word, err) : HC_OK;
     case HC_OPTION_SIZE:
         if (!hc_text_parse_bytes(word, at) || *(uint64_t *)at == 0) {
-            return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a size (like 512M or 4G)", who, option->name, word);
+            return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a size (like 512M or 4G)", who, option->name,
+                           word);
         }
         return HC_OK;
     case HC_OPTION_TEXT:
@@ -209,8 +212,10 @@ static bool is_given(const HcOption *option, void *params) {
     return true;
 }
 
-/* The option that a word like --name, --name=value or -k means, of the first set that knows it; NULL when none. */
-static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count, const char *word, void **params) {
+/* The option that a word like --name, --name=value or -k means, of the first set that knows it; NULL when
+ * none. */
+static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count, const char *word,
+                                      void **params) {
     bool is_long = word[1] == '-';
     const char *name = word + (is_long ? 2 : 1);
     const HcOption *option = NULL;
@@ -232,7 +237,8 @@ static bool takes_next(const HcOptionSet *sets, int32_t set_count, const char *w
     return option != NULL && option->kind != HC_OPTION_FLAG && strchr(word, '=') == NULL;
 }
 
-int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words, int32_t word_count) {
+int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words,
+                           int32_t word_count) {
     int32_t w = 0;
     while (w < word_count && is_option(words[w])) {
         w += takes_next(sets, set_count, words[w]) ? 2 : 1;
@@ -240,8 +246,9 @@ int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const cha
     return w < word_count ? w : word_count;
 }
 
-static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t set_count, const char *const *words,
-                            int32_t word_count, int32_t *at, Taken *taken, HcError *err) {
+static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t set_count,
+                            const char *const *words, int32_t word_count, int32_t *at, Taken *taken,
+                            HcError *err) {
     const char *word = words[*at];
     void *params = NULL;
     const HcOption *option = option_of_word(sets, set_count, word, &params);
@@ -264,8 +271,8 @@ static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t se
     return set_value(who, option, params, value, err);
 }
 
-HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count, const char *const *words,
-                          int32_t word_count, HcError *err) {
+HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count,
+                          const char *const *words, int32_t word_count, HcError *err) {
     HcStatus status = HC_OK;
     Taken taken = {0};
     /* First what is named: the other words then go to the options that are left, wherever they stand. */
@@ -287,7 +294,8 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
             void *params = NULL;
             const HcOption *option = next_positional(sets, set_count, &taken, &params);
             if (option == NULL) {
-                return hc_fail(err, HC_E_USAGE, "%s: %s: one word too many (a step begins with !)", who, words[w]);
+                return hc_fail(err, HC_E_USAGE, "%s: %s: one word too many (a step begins with !)", who,
+                               words[w]);
             }
             take(&taken, option);
             HC_TRY(set_value(who, option, params, words[w], err));

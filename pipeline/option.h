@@ -1,4 +1,5 @@
-/* Options: one table for a stage or command makes its parser, its checks, its --help and its documentation. */
+/* Options: one table for a stage or command makes its parser, its checks, its --help and its documentation.
+ */
 #ifndef HC_PIPELINE_OPTION_H
 #define HC_PIPELINE_OPTION_H
 
@@ -20,7 +21,7 @@ typedef enum HcOptionKind {
 } HcOptionKind;
 
 #define HC_INT_NOT_GIVEN INT64_MIN
-#define HC_LIST_MAX 32
+#define HC_LIST_MAX      32
 
 typedef struct HcOptionList {
     const char *item[HC_LIST_MAX + 1]; /* NULL-terminated */
@@ -28,17 +29,17 @@ typedef struct HcOptionList {
 } HcOptionList;
 
 typedef struct HcOption {
-    const char *name;  /* "components": given as --components */
-    char letter;       /* 'k': also as -k; 0 = none */
+    const char *name; /* "components": given as --components */
+    char letter;      /* 'k': also as -k; 0 = none */
     HcOptionKind kind;
-    size_t offset;     /* of the field in the parameters */
-    const char *value; /* how help shows the value: "COUNT"; NULL for flags */
-    const char *standard; /* the default as text, or NULL */
-    double minimum, maximum; /* for INT and REAL; both 0 = any */
+    size_t offset;              /* of the field in the parameters */
+    const char *value;          /* how help shows the value: "COUNT"; NULL for flags */
+    const char *standard;       /* the default as text, or NULL */
+    double minimum, maximum;    /* for INT and REAL; both 0 = any */
     const char *const *choices; /* for CHOICE, NULL-terminated */
-    bool positional;   /* may be given without its name, in the order of the table */
+    bool positional;            /* may be given without its name, in the order of the table */
     bool required;
-    const char *help;  /* one sentence, with the unit */
+    const char *help; /* one sentence, with the unit */
 } HcOption;
 
 /* A table (ended by a NULL name) with the parameters it fills. */
@@ -51,14 +52,16 @@ typedef struct HcOptionSet {
 /* Fills the defaults. */
 void hc_options_reset(const HcOption *table, void *params);
 
-/* Reads words into the sets (reset before); the first set that knows a name takes it, positional words go to the
- * positional options that were not given by name, of the first set, then the next. `who` starts the messages: "mnf: --componets: unknown option,
- * did you mean --components?". Checks ranges and what is required. */
-HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count, const char *const *words,
-                          int32_t word_count, HcError *err) HC_MUST_CHECK;
+/* Reads words into the sets (reset before); the first set that knows a name takes it, positional words go to
+ * the positional options that were not given by name, of the first set, then the next. `who` starts the
+ * messages: "mnf: --componets: unknown option, did you mean --components?". Checks ranges and what is
+ * required. */
+HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count,
+                          const char *const *words, int32_t word_count, HcError *err) HC_MUST_CHECK;
 
 /* How many of the first words are options of these sets with their values, before the first other word. */
-int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words, int32_t word_count);
+int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words,
+                           int32_t word_count);
 
 /* The help of a table, one option a paragraph line. */
 void hc_options_help(const HcOption *table, HcText *text);

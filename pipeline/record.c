@@ -16,7 +16,8 @@ static bool add_option(const HcOption *option, const void *params, cJSON *to) {
         return *(const int64_t *)at == HC_INT_NOT_GIVEN ||
                cJSON_AddNumberToObject(to, option->name, (double)*(const int64_t *)at) != NULL;
     case HC_OPTION_REAL:
-        return isnan(*(const double *)at) || cJSON_AddNumberToObject(to, option->name, *(const double *)at) != NULL;
+        return isnan(*(const double *)at) ||
+               cJSON_AddNumberToObject(to, option->name, *(const double *)at) != NULL;
     case HC_OPTION_SIZE:
         return *(const uint64_t *)at == 0 ||
                cJSON_AddNumberToObject(to, option->name, (double)*(const uint64_t *)at) != NULL;

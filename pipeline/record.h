@@ -4,7 +4,8 @@
 
 #include "pipeline/run.h"
 
-/* Writes the record of a finished run beside each of its outputs (OUTPUT.hcube.json), or where the settings say. */
+/* Writes the record of a finished run beside each of its outputs (OUTPUT.hcube.json), or where the settings
+ * say. */
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
                              const HcRunReport *report, HcError *err) HC_MUST_CHECK;
 

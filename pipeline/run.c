@@ -47,18 +47,18 @@ typedef struct Run {
     HcPass pass;
     int32_t pass_number;
     double started;
-    RawSlot *raw; /* [layout.raw_slots] */
-    Slot *slots;  /* [layout.slots] */
+    RawSlot *raw;    /* [layout.raw_slots] */
+    Slot *slots;     /* [layout.slots] */
     Parcel *parcels; /* all of them, [parcel_count] */
     int32_t parcel_count;
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool stop;            /* some thread failed, or all is done */
-    HcError error;        /* the first failure of any thread */
-    int64_t blocks_read;  /* raw blocks that are there */
-    int64_t blocks_freed; /* raw blocks that are no longer needed */
-    Parcel *free_parcels; /* those of a sink are told apart by parcel->sink */
+    bool stop;                          /* some thread failed, or all is done */
+    HcError error;                      /* the first failure of any thread */
+    int64_t blocks_read;                /* raw blocks that are there */
+    int64_t blocks_freed;               /* raw blocks that are no longer needed */
+    Parcel *free_parcels;               /* those of a sink are told apart by parcel->sink */
     Parcel *first_parcel, *last_parcel; /* to be written, in order */
     bool all_computed;
 } Run;
@@ -108,7 +108,8 @@ static HcStatus read_block(Run *run, int64_t block, HcError *err) {
         hc_memory_release(run->compute, &slot->buffer);
         HC_TRY(run->compute->ops->alloc(run->compute, HC_MEMORY_HOST, bytes, &slot->buffer, err));
     }
-    HC_TRY(hc_reader_read(reader, block * run->layout.block_lines - above, rows, slot->buffer.data, &slot->raw, err));
+    HC_TRY(hc_reader_read(reader, block * run->layout.block_lines - above, rows, slot->buffer.data,
+                          &slot->raw, err));
 done:
     return status;
 }
@@ -323,7 +324,8 @@ static void tell_progress(const Run *run, int64_t lines_done) {
     double share = (double)lines_done / (double)scene->lines;
     HcProgress progress = {.pass = run->pass_number,
                            .passes = report->passes,
-                           .what = run->pass.stops ? run->chain->stages[run->pass.end - 1].kind->name : "writing",
+                           .what =
+                               run->pass.stops ? run->chain->stages[run->pass.end - 1].kind->name : "writing",
                            .lines_done = lines_done,
                            .lines = scene->lines,
                            .bytes_done = scene_bytes * (run->pass_number - 1 + share),
@@ -332,7 +334,8 @@ static void tell_progress(const Run *run, int64_t lines_done) {
     run->settings->progress(&progress, run->settings->user);
 }
 
-/* Waits for the block in flight, hands its parcels to the writer in the order of the steps, frees its raw block. */
+/* Waits for the block in flight, hands its parcels to the writer in the order of the steps, frees its raw
+ * block. */
 static HcStatus drain(Run *run, Slot *slot, HcError *err) {
     HcStatus status = HC_OK;
     if (slot->block < 0) {
@@ -422,11 +425,13 @@ static HcStatus open_slot(Run *run, Slot *slot, HcError *err) {
     size_t raw_offset = bytes + aligned(scratch);
     size_t raw_bytes = 0;
     if (!run->info.shared_memory) {
-        raw_bytes = hc_reader_bytes(hc_source_reader(&run->chain->stages[0]), lines + 2 * run->layout.raw_halo);
+        raw_bytes =
+            hc_reader_bytes(hc_source_reader(&run->chain->stages[0]), lines + 2 * run->layout.raw_halo);
     }
     slot->block = -1;
     HC_TRY(run->compute->ops->queue_open(run->compute, &slot->queue, err));
-    HC_TRY(run->compute->ops->alloc(run->compute, HC_MEMORY_DEVICE, raw_offset + raw_bytes, &slot->memory, err));
+    HC_TRY(
+        run->compute->ops->alloc(run->compute, HC_MEMORY_DEVICE, raw_offset + raw_bytes, &slot->memory, err));
     char *memory = slot->memory.data;
     for (int32_t s = 0; s < processed; s++) {
         slot->output[s] = memory + offset[s];
@@ -467,7 +472,8 @@ static HcStatus open_parcels(Run *run, HcError *err) {
             parcel->next = run->free_parcels;
             run->free_parcels = parcel;
             HC_TRY(run->compute->ops->alloc(run->compute, HC_MEMORY_HOST,
-                                            hc_rows_bytes(&stage->in, run->layout.block_lines), &parcel->buffer, err));
+                                            hc_rows_bytes(&stage->in, run->layout.block_lines),
+                                            &parcel->buffer, err));
         }
     }
 done:
@@ -625,8 +631,8 @@ static void fill_report(Run *run) {
     run->report->seconds = now() - run->started;
 }
 
-static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
-                          bool settle_only, HcError *err) {
+static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
+                          HcRunReport *report, bool settle_only, HcError *err) {
     HcStatus status = HC_OK;
     Run run = {.chain = chain, .compute = compute, .settings = settings, .report = report, .started = now()};
     pthread_mutex_init(&run.lock, NULL);

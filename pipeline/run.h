@@ -1,5 +1,5 @@
-/* Run: takes a chain through its passes: read next, compute now, write last, at the same time. Threads, queues,
- * buffers, progress, cancellation and timing live here and nowhere else. */
+/* Run: takes a chain through its passes: read next, compute now, write last, at the same time. Threads,
+ * queues, buffers, progress, cancellation and timing live here and nowhere else. */
 #ifndef HC_PIPELINE_RUN_H
 #define HC_PIPELINE_RUN_H
 
@@ -9,12 +9,12 @@
 
 /* How far a run is; handed to the callback after every block, on the computing thread. */
 typedef struct HcProgress {
-    int32_t pass, passes; /* from 1; passes is exact once known, never too low */
-    const char *what;     /* the stage that observes, or "writing" */
+    int32_t pass, passes;      /* from 1; passes is exact once known, never too low */
+    const char *what;          /* the stage that observes, or "writing" */
     int64_t lines_done, lines; /* of this pass */
-    double bytes_done;    /* of the scene, over all passes */
-    double bytes;         /* expected over all passes */
-    double seconds;       /* since the start */
+    double bytes_done;         /* of the scene, over all passes */
+    double bytes;              /* expected over all passes */
+    double seconds;            /* since the start */
 } HcProgress;
 
 typedef struct HcRunSettings {
@@ -25,7 +25,7 @@ typedef struct HcRunSettings {
     void (*progress)(const HcProgress *progress, void *user);
     void *user;
     const char *command; /* the command line for the records, or NULL: the chain's own text */
-    const char *record;  /* where the records go: NULL = beside each output, "none" = nowhere, else one file */
+    const char *record; /* where the records go: NULL = beside each output, "none" = nowhere, else one file */
 } HcRunSettings;
 
 /* What the planner decided; times are filled by the run. */
@@ -33,28 +33,30 @@ typedef struct HcRunReport {
     int32_t passes;
     int32_t block_lines, slots;
     int64_t blocks;
-    bool resident;            /* the raw scene is kept in host memory and read once */
-    bool mapped;              /* the file itself is the raw scene: nothing is copied */
-    uint64_t host_bytes;      /* planned host memory: raw, output buffers, and what the program itself takes */
-    uint64_t device_bytes;    /* planned device memory (part of the host's where memory is shared) */
-    uint64_t raw_bytes;       /* of the scene, bands that are read */
+    bool resident;         /* the raw scene is kept in host memory and read once */
+    bool mapped;           /* the file itself is the raw scene: nothing is copied */
+    uint64_t host_bytes;   /* planned host memory: raw, output buffers, and what the program itself takes */
+    uint64_t device_bytes; /* planned device memory (part of the host's where memory is shared) */
+    uint64_t raw_bytes;    /* of the scene, bands that are read */
     int64_t pixels, masked[HC_MASK_REASONS];
     double seconds, seconds_read, seconds_decode, seconds_wait_read, seconds_wait_write, seconds_write;
     double bytes_read;
-    uint64_t peak_memory;     /* peak resident memory of the process [bytes] */
+    uint64_t peak_memory; /* peak resident memory of the process [bytes] */
 } HcRunReport;
 
-/* Plans a chain for a backend without touching a pixel: shapes, passes, memory, blocks. Fails where the run would. */
+/* Plans a chain for a backend without touching a pixel: shapes, passes, memory, blocks. Fails where the run
+ * would. */
 HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                      HcError *err) HC_MUST_CHECK;
 
-/* Runs the chain; outputs have their names when it returns HC_OK, and none of them does otherwise (but those that
- * were complete before another failed to be named). */
-HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report, HcError *err)
-    HC_MUST_CHECK;
+/* Runs the chain; outputs have their names when it returns HC_OK, and none of them does otherwise (but those
+ * that were complete before another failed to be named). */
+HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
+                HcError *err) HC_MUST_CHECK;
 
 /* Only the passes that stages observe; no output is written. */
-HcStatus hc_run_settle(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcError *err) HC_MUST_CHECK;
+HcStatus hc_run_settle(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
+                       HcError *err) HC_MUST_CHECK;
 
 /* What a run needs at most before the scene: program, libraries, GDAL's caches [bytes]. */
 #define HC_PROGRAM_BYTES ((uint64_t)80 << 20)

@@ -1,9 +1,9 @@
-/* The stage contract: what one step of a chain is. A stage's file, its word on the command line, its test and its
- * page in docs/stages/ have the same name; docs/adding-a-stage.md says how to add one.
+/* The stage contract: what one step of a chain is. A stage's file, its word on the command line, its test and
+ * its page in docs/stages/ have the same name; docs/adding-a-stage.md says how to add one.
  *
- * Life of a stage: reset params -> parse -> plan (often, no pixels) -> open -> [observe each block, settle] ->
- * process each block -> finish -> close. Three structs: params (what the user asked), state (what was derived),
- * block (what is processed). */
+ * Life of a stage: reset params -> parse -> plan (often, no pixels) -> open -> [observe each block, settle]
+ * -> process each block -> finish -> close. Three structs: params (what the user asked), state (what was
+ * derived), block (what is processed). */
 #ifndef HC_PIPELINE_STAGE_H
 #define HC_PIPELINE_STAGE_H
 
@@ -23,13 +23,13 @@ typedef enum HcRole {
 
 /* What a stage needs, filled by plan and added up by the planner. */
 typedef struct HcNeeds {
-    int32_t halo;          /* lines of context on each side, in observe and process */
-    bool observes;         /* wants to see the whole scene first (and is not settled yet) */
-    bool consumes;         /* sink: wants host copies of the blocks */
-    bool passes_through;   /* process is not called, the output is the input */
-    bool has_output;       /* leaves a file or model behind, so that a chain may end with it */
-    size_t bytes_fixed;    /* device memory, whatever the block size */
-    size_t host_bytes;     /* host memory beyond blocks (a writer's own) */
+    int32_t halo;           /* lines of context on each side, in observe and process */
+    bool observes;          /* wants to see the whole scene first (and is not settled yet) */
+    bool consumes;          /* sink: wants host copies of the blocks */
+    bool passes_through;    /* process is not called, the output is the input */
+    bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
+    size_t bytes_fixed;     /* device memory, whatever the block size */
+    size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
     size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
 } HcNeeds;
 
@@ -43,11 +43,11 @@ typedef struct HcStageClass {
     size_t state_size;
 
     /* REQUIRED. From stage->params, the scene that comes in (stage->in) and, once settled, the state: fills
-     * stage->out (a zeroed scene) and stage->needs (zeroed). Touches no pixel; fails here on anything that cannot
-     * work. Called again after an earlier stage settled, since that may change shapes. */
+     * stage->out (a zeroed scene) and stage->needs (zeroed). Touches no pixel; fails here on anything that
+     * cannot work. Called again after an earlier stage settled, since that may change shapes. */
     HcStatus (*plan)(HcStage *stage, HcError *err);
-    /* OPTIONAL. Allocates all that the pass needs; called once, after the last plan before the first pass that
-     * this stage takes part in. */
+    /* OPTIONAL. Allocates all that the pass needs; called once, after the last plan before the first pass
+     * that this stage takes part in. */
     HcStatus (*open)(HcStage *stage, HcError *err);
     /* With needs.observes. A block of the scene, in order, halo included. */
     HcStatus (*observe)(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err);
@@ -71,15 +71,15 @@ typedef struct HcStageClass {
 
 struct HcStage {
     const HcStageClass *kind;
-    HcChain *chain;    /* the chain it is in */
-    int32_t place;     /* its place there, from 0 */
-    void *params;      /* kind->params_size bytes, filled by the option table */
-    void *state;       /* kind->state_size bytes, zero at first */
-    HcScene in, out;   /* as planned last */
+    HcChain *chain;  /* the chain it is in */
+    int32_t place;   /* its place there, from 0 */
+    void *params;    /* kind->params_size bytes, filled by the option table */
+    void *state;     /* kind->state_size bytes, zero at first */
+    HcScene in, out; /* as planned last */
     HcNeeds needs;
     HcCompute *compute; /* set before open */
     bool is_open;
-    bool settled;       /* settle has succeeded */
+    bool settled;              /* settle has succeeded */
     const double *eigenvalues; /* of a settled transform, borrowed from its state, or NULL */
     int32_t eigenvalue_count;
     double seconds_observe, seconds_settle, seconds_process, seconds_consume; /* measured by the runner */
@@ -89,10 +89,12 @@ struct HcStage {
 extern const HcStageClass *const hc_stage_list[];
 const HcStageClass *hc_stage_find(const char *name);
 
-/* Remembers a remark for the user (one line); kept by the chain, shown by the program, written into the record. */
+/* Remembers a remark for the user (one line); kept by the chain, shown by the program, written into the
+ * record. */
 void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 
-/* Says at plan time that the stage will write this file (borrowed); refuses one that the chain writes already. */
+/* Says at plan time that the stage will write this file (borrowed); refuses one that the chain writes
+ * already. */
 HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* The nearest earlier stage of that name in the chain, or NULL. */

@@ -44,7 +44,8 @@ HcStatus hc_statistics_make(HcStatistics *out, const HcScene *scene, const HcMom
     snprintf(out->noise, sizeof out->noise, "%s", noise);
     out->pixels = moments->count;
     HC_TRY(hc_moments_covariance(moments, hc_difference_variance(difference),
-                                 *noise != '\0' ? "the noise" : "the scene", out->mean, out->covariance, err));
+                                 *noise != '\0' ? "the noise" : "the scene", out->mean, out->covariance,
+                                 err));
     if (difference == HC_DIFFERENCE_MEAN3X3) {
         for (int32_t b = 0; b < scene->bands; b++) {
             out->mean[b] /= 9; /* sums are of 9x minus the neighbourhood */
@@ -92,16 +93,18 @@ done:
     return status;
 }
 
-HcStatus hc_statistics_check_bands(const HcScene *made, const HcScene *scene, const char *path, HcError *err) {
+HcStatus hc_statistics_check_bands(const HcScene *made, const HcScene *scene, const char *path,
+                                   HcError *err) {
     if (made->bands != scene->bands) {
-        return hc_fail(err, HC_E_INPUT, "%s: made for %d bands, the scene has %d", path, made->bands, scene->bands);
+        return hc_fail(err, HC_E_INPUT, "%s: made for %d bands, the scene has %d", path, made->bands,
+                       scene->bands);
     }
     for (int32_t b = 0; b < scene->bands && made->wavelength != NULL && scene->wavelength != NULL; b++) {
         /* Calibrations shift by a fraction of a band; another band is some nanometres away. */
         double distance = fabs(made->wavelength[b] - scene->wavelength[b]);
         if (!(distance <= 2.5)) {
-            return hc_fail(err, HC_E_INPUT, "%s: band %d was at %.2f nm, in the scene it is at %.2f nm", path, b + 1,
-                           made->wavelength[b], scene->wavelength[b]);
+            return hc_fail(err, HC_E_INPUT, "%s: band %d was at %.2f nm, in the scene it is at %.2f nm", path,
+                           b + 1, made->wavelength[b], scene->wavelength[b]);
         }
     }
     return HC_OK;

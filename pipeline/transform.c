@@ -106,9 +106,9 @@ done:
     return status;
 }
 
-/* Bands whose noise cannot be whitened: constant, without noise, or a combination of the bands before them. The last
- * are found by a Cholesky factorisation of the noise correlations that skips a band when nothing of its variance is
- * left. Writes the list of kept bands; returns how many. */
+/* Bands whose noise cannot be whitened: constant, without noise, or a combination of the bands before them.
+ * The last are found by a Cholesky factorisation of the noise correlations that skips a band when nothing of
+ * its variance is left. Writes the list of kept bands; returns how many. */
 static int32_t usable_bands(const double *covariance, const double *noise, size_t n, double *factor,
                             uint8_t *left_out, int32_t *kept) {
     /* Rounding leaves about n eps of an exact repetition; real noise leaves far more. */
@@ -146,8 +146,8 @@ static int32_t usable_bands(const double *covariance, const double *noise, size_
     return count;
 }
 
-/* whiten[m][m]: columns are the eigenvectors of the noise of the kept bands, divided by its standard deviations.
- * Works on noise correlations, so that bands of very different noise do not lose digits. */
+/* whiten[m][m]: columns are the eigenvectors of the noise of the kept bands, divided by its standard
+ * deviations. Works on noise correlations, so that bands of very different noise do not lose digits. */
 static HcStatus whitening(HcCompute *compute, const double *noise, size_t n, const int32_t *kept, size_t m,
                           double *whiten, double *scratch, double *values, HcError *err) {
     double *correlation = scratch;
@@ -213,7 +213,8 @@ HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const 
     snprintf(transform->method, sizeof transform->method, "mnf");
     m = (size_t)usable_bands(covariance, noise, n, target, transform->left_out, kept);
     if (m == 0) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "none of the %zu bands has both signal and noise: no noise fractions", n));
+        HC_TRY(hc_fail(err, HC_E_NUMERIC,
+                       "none of the %zu bands has both signal and noise: no noise fractions", n));
     }
     HC_TRY(allocate(transform, (int32_t)n, (int32_t)m, err));
     memcpy(transform->mean, mean, n * sizeof *mean);
@@ -235,7 +236,8 @@ HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const 
             transform->forward[(size_t)kept[i] * m + k] = loading[i];
         }
     }
-    /* forward' noise forward = 1, so the inverse is (noise forward)'; it also gives repeated bands their share. */
+    /* forward' noise forward = 1, so the inverse is (noise forward)'; it also gives repeated bands their
+     * share. */
     multiply(noise, transform->forward, whiten, n, n, m);
     transpose(whiten, transform->inverse, n, m);
 done:

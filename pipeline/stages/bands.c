@@ -17,15 +17,30 @@ typedef struct State {
 } State;
 
 static const HcOption options[] = {
-    {.name = "keep", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, keep), .value = "LIST", .positional = true,
+    {.name = "keep",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, keep),
+     .value = "LIST",
+     .positional = true,
      .help = "keep these bands, in this order: 1-20,35,40-30 (numbers from 1, as they come in)"},
-    {.name = "drop", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, drop), .value = "LIST",
+    {.name = "drop",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, drop),
+     .value = "LIST",
      .help = "leave these bands out"},
-    {.name = "wavelength", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, wavelength), .value = "RANGES",
+    {.name = "wavelength",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, wavelength),
+     .value = "RANGES",
      .help = "keep the bands whose centres lie in these ranges [nm]: 400-700,2000-2400"},
-    {.name = "drop-wavelength", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, drop_wavelength),
-     .value = "RANGES", .help = "leave out the bands whose centres lie in these ranges [nm]"},
-    {.name = "good", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, good),
+    {.name = "drop-wavelength",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, drop_wavelength),
+     .value = "RANGES",
+     .help = "leave out the bands whose centres lie in these ranges [nm]"},
+    {.name = "good",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, good),
      .help = "leave out the bands that the header marks as bad (after read --all-bands)"},
     {0}};
 
@@ -64,7 +79,8 @@ static HcStatus append(State *state, int32_t band, HcError *err) {
 }
 
 /* Appends the bands of a list of numbers, in the order of the list. */
-static HcStatus add_list(State *state, const char *list, const HcScene *scene, const char *option, HcError *err) {
+static HcStatus add_list(State *state, const char *list, const HcScene *scene, const char *option,
+                         HcError *err) {
     HcStatus status = HC_OK;
     const char *rest = list;
     while (*rest != '\0') {
@@ -72,10 +88,12 @@ static HcStatus add_list(State *state, const char *list, const HcScene *scene, c
         double high = 0;
         bool fine = next_range(&rest, &low, &high);
         if (fine && (low < 1 || high < 1 || low > scene->bands || high > scene->bands)) {
-            return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has bands 1 to %d", option, list, scene->bands);
+            return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has bands 1 to %d", option, list,
+                           scene->bands);
         }
         if (!fine || low != (double)(int32_t)low || high != (double)(int32_t)high) {
-            return hc_fail(err, HC_E_USAGE, "bands: --%s %s: not a list of band numbers like 1-20,35", option, list);
+            return hc_fail(err, HC_E_USAGE, "bands: --%s %s: not a list of band numbers like 1-20,35", option,
+                           list);
         }
         int32_t step = high >= low ? 1 : -1;
         for (int32_t b = (int32_t)low; b != (int32_t)high + step; b += step) {
@@ -97,7 +115,8 @@ static HcStatus mark_ranges(const char *ranges, const HcScene *scene, const char
         double low = 0;
         double high = 0;
         if (!next_range(&rest, &low, &high) || high < low) {
-            return hc_fail(err, HC_E_USAGE, "bands: --%s %s: not a list of ranges [nm] like 400-700,2000-2400", option,
+            return hc_fail(err, HC_E_USAGE,
+                           "bands: --%s %s: not a list of ranges [nm] like 400-700,2000-2400", option,
                            ranges);
         }
         for (int32_t b = 0; b < scene->bands; b++) {

@@ -19,13 +19,26 @@ typedef struct State {
 } State;
 
 static const HcOption options[] = {
-    {.name = "output", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "STATISTICS.json",
-     .positional = true, .required = true, .help = "the statistics file to write"},
-    {.name = "noise", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, noise), .choices = hc_noise_words,
+    {.name = "output",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, path),
+     .value = "STATISTICS.json",
+     .positional = true,
+     .required = true,
+     .help = "the statistics file to write"},
+    {.name = "noise",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, noise),
+     .choices = hc_noise_words,
      .help = "of the noise, taken as this difference of neighbours, instead of the scene"},
-    {.name = "window", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, window), .value = "X,Y,W,H",
+    {.name = "window",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, window),
+     .value = "X,Y,W,H",
      .help = "of this rectangle only [pixels, from 0]"},
-    {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, overwrite),
+    {.name = "overwrite",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, overwrite),
      .help = "replace an existing file"},
     {0}};
 
@@ -64,8 +77,8 @@ static HcStatus open_cov(HcStage *stage, HcError *err) {
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
-    return stage->compute->ops->gram(queue, in, kind_of(stage), params->window != NULL ? &state->window : NULL,
-                                     state->sums, err);
+    return stage->compute->ops->gram(queue, in, kind_of(stage),
+                                     params->window != NULL ? &state->window : NULL, state->sums, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -84,7 +97,8 @@ done:
 static HcStatus finish(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     const State *state = stage->state;
-    return hc_statistics_save(&state->statistics, params->path, params->overwrite || stage->chain->overwrite, err);
+    return hc_statistics_save(&state->statistics, params->path, params->overwrite || stage->chain->overwrite,
+                              err);
 }
 
 static const char *output(const HcStage *stage) {

@@ -8,10 +8,17 @@ typedef struct Params {
 } Params;
 
 static const HcOption options[] = {
-    {.name = "kind", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, kind), .value = "KIND",
-     .choices = hc_noise_words, .positional = true, .standard = "mean3x3",
+    {.name = "kind",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, kind),
+     .value = "KIND",
+     .choices = hc_noise_words,
+     .positional = true,
+     .standard = "mean3x3",
      .help = "mean3x3 or median3x3 of the neighbourhood; shift and shift-diagonal with --noise only"},
-    {.name = "noise", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, noise),
+    {.name = "noise",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, noise),
      .help = "the noise image: each pixel minus the filtered one (or its right, its lower right neighbour)"},
     {0}};
 
@@ -30,7 +37,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
     stage->needs.halo = params->noise ? hc_difference_halo(kind) : 1;
     if (params->noise) {
-        hc_stage_note(stage, "pixels at the border and beside masked ones have no noise value and are masked");
+        hc_stage_note(stage,
+                      "pixels at the border and beside masked ones have no noise value and are masked");
         stage->out.meaning = HC_NOISE;
         stage->out.has_nodata = false; /* any value may be noise: the mask alone says where there is none */
     }

@@ -16,15 +16,18 @@ static const HcLinearParams *params_of(const HcStage *stage) {
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcLinearParams *params = params_of(stage);
     const char *name = stage->kind->name;
-    int choices = (params->components != HC_INT_NOT_GIVEN) + !isnan(params->min_eigenvalue) + params->keep_all;
+    int choices =
+        (params->components != HC_INT_NOT_GIVEN) + !isnan(params->min_eigenvalue) + params->keep_all;
     if (choices > 1) {
-        return hc_fail(err, HC_E_USAGE, "%s: give one of --components, --min-eigenvalue and --keep-all", name);
+        return hc_fail(err, HC_E_USAGE, "%s: give one of --components, --min-eigenvalue and --keep-all",
+                       name);
     }
     if (params->inverse + params->denoise + params->fit_only > 1) {
         return hc_fail(err, HC_E_USAGE, "%s: give one of --inverse, --denoise and --fit-only", name);
     }
     if (params->save_model != NULL && (params->model != NULL || params->inverse)) {
-        return hc_fail(err, HC_E_USAGE, "%s: --save-model %s: nothing is fitted here", name, params->save_model);
+        return hc_fail(err, HC_E_USAGE, "%s: --save-model %s: nothing is fitted here", name,
+                       params->save_model);
     }
     if (params->fit_only && (params->save_model == NULL || params->model != NULL)) {
         return hc_fail(err, HC_E_USAGE, "%s: --fit-only needs --save-model (and no --model)", name);
@@ -100,7 +103,8 @@ static HcStatus plan_inverse(HcStage *stage, HcError *err) {
         HcStage *forward = hc_stage_before(stage, stage->kind->name);
         const HcLinearParams *other = forward != NULL ? params_of(forward) : NULL;
         if (other == NULL || other->inverse || other->denoise || other->fit_only) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --inverse needs --model, or a forward %s earlier in the chain",
+            HC_TRY(hc_fail(err, HC_E_USAGE,
+                           "%s: --inverse needs --model, or a forward %s earlier in the chain",
                            stage->kind->name, stage->kind->name));
         }
         bands = &forward->in;
@@ -154,12 +158,13 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
         HC_TRY(plan_inverse(stage, err));
         linear->used = stage->in.bands;
     } else {
-        if (!*fits && params->components != HC_INT_NOT_GIVEN && params->components > linear->transform.components) {
+        if (!*fits && params->components != HC_INT_NOT_GIVEN &&
+            params->components > linear->transform.components) {
             hc_stage_note(stage, "--components %lld: only %d can be had", (long long)params->components,
                           linear->transform.components);
         } else if (*fits && params->components != HC_INT_NOT_GIVEN && params->components > stage->in.bands) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --components %lld: the scene has %d bands", stage->kind->name,
-                           (long long)params->components, stage->in.bands));
+            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --components %lld: the scene has %d bands",
+                           stage->kind->name, (long long)params->components, stage->in.bands));
         }
         linear->used = chosen_components(stage);
         if (params->fit_only) {
@@ -205,7 +210,8 @@ void hc_linear_settled(HcStage *stage) {
     stage->eigenvalue_count = linear->transform.components;
     note_left_out(stage, &linear->transform, HC_BAND_CONSTANT, "constant, takes no part");
     note_left_out(stage, &linear->transform, HC_BAND_NOISELESS, "without any noise, takes no part");
-    note_left_out(stage, &linear->transform, HC_BAND_REPEATED, "noise repeats that of earlier bands, takes no part");
+    note_left_out(stage, &linear->transform, HC_BAND_REPEATED,
+                  "noise repeats that of earlier bands, takes no part");
 }
 
 /* The transform that process uses: its own, or that of the forward stage before it. */
@@ -218,8 +224,8 @@ static const HcTransform *transform_of(const HcStage *stage) {
     return &linear->transform;
 }
 
-/* The first `used` columns of forward, and the first rows of inverse, on the device. Called when the transform is
- * there: at the first process pass. */
+/* The first `used` columns of forward, and the first rows of inverse, on the device. Called when the
+ * transform is there: at the first process pass. */
 static HcStatus upload_matrices(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     HcLinear *linear = stage->state;
@@ -231,10 +237,12 @@ static HcStatus upload_matrices(HcStage *stage, HcError *err) {
         return hc_fail_memory(err, (double)(bands * used) * sizeof *narrow, "a transform");
     }
     for (size_t b = 0; b < bands; b++) {
-        memcpy(narrow + b * used, transform->forward + b * (size_t)transform->components, used * sizeof *narrow);
+        memcpy(narrow + b * used, transform->forward + b * (size_t)transform->components,
+               used * sizeof *narrow);
     }
     HC_TRY(hc_memory_upload(stage->compute, narrow, bands * used * sizeof *narrow, &linear->forward, err));
-    HC_TRY(hc_memory_upload(stage->compute, transform->inverse, used * bands * sizeof(double), &linear->inverse, err));
+    HC_TRY(hc_memory_upload(stage->compute, transform->inverse, used * bands * sizeof(double),
+                            &linear->inverse, err));
     HC_TRY(hc_memory_upload(stage->compute, transform->mean, bands * sizeof(double), &linear->mean, err));
 done:
     free(narrow);
@@ -245,8 +253,8 @@ HcStatus hc_linear_open(HcStage *stage, HcError *err) {
     return params_of(stage)->fit_only ? HC_OK : upload_matrices(stage, err);
 }
 
-HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
-                           HcError *err) {
+HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                           void *scratch, HcError *err) {
     HcStatus status = HC_OK;
     const HcLinearParams *params = params_of(stage);
     const HcLinear *linear = stage->state;
@@ -273,8 +281,8 @@ HcStatus hc_linear_finish(HcStage *stage, HcError *err) {
     if (params->save_model == NULL) {
         return HC_OK;
     }
-    return hc_transform_save(&linear->transform, params->save_model, params->overwrite || stage->chain->overwrite,
-                             err);
+    return hc_transform_save(&linear->transform, params->save_model,
+                             params->overwrite || stage->chain->overwrite, err);
 }
 
 const char *hc_linear_output(const HcStage *stage) {
@@ -292,12 +300,13 @@ HcStatus hc_linear_report(const HcStage *stage, cJSON *to, HcError *err) {
         cJSON_AddNumberToObject(to, "pixels", (double)transform->pixels) == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
-    if (*transform->noise != '\0' && (cJSON_AddStringToObject(to, "noise", transform->noise) == NULL ||
-                                      cJSON_AddNumberToObject(to, "noise_pixels",
-                                                              (double)transform->noise_pixels) == NULL)) {
+    if (*transform->noise != '\0' &&
+        (cJSON_AddStringToObject(to, "noise", transform->noise) == NULL ||
+         cJSON_AddNumberToObject(to, "noise_pixels", (double)transform->noise_pixels) == NULL)) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
-    HC_TRY(hc_json_add_doubles(to, "eigenvalues", transform->eigenvalues, (size_t)transform->components, err));
+    HC_TRY(
+        hc_json_add_doubles(to, "eigenvalues", transform->eigenvalues, (size_t)transform->components, err));
 done:
     return status;
 }

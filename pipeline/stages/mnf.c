@@ -19,7 +19,7 @@ typedef struct Params {
 } Params;
 
 typedef struct State {
-    HcLinear linear; /* first */
+    HcLinear linear;         /* first */
     HcDifference difference; /* NONE: the noise comes from a file */
     HcWindow window;
     HcStatistics noise; /* that of a file or dark image, once there */
@@ -30,15 +30,29 @@ static const char *const singular_words[] = {"drop", "stop", NULL};
 
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
-    {.name = "noise", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, noise), .value = "NOISE",
+    {.name = "noise",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, noise),
+     .value = "NOISE",
      .standard = "mean3x3",
-     .help = "how noise is taken: mean3x3, median3x3, shift, shift-diagonal, or a file that cov --noise made"},
-    {.name = "noise-window", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, noise_window), .value = "X,Y,W,H",
+     .help =
+         "how noise is taken: mean3x3, median3x3, shift, shift-diagonal, or a file that cov --noise made"},
+    {.name = "noise-window",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, noise_window),
+     .value = "X,Y,W,H",
      .help = "take noise from this (homogeneous) rectangle only [pixels, from 0]"},
-    {.name = "dark", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, dark), .value = "SCENE",
+    {.name = "dark",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, dark),
+     .value = "SCENE",
      .help = "noise is the covariance of this dark image with the same bands"},
-    {.name = "singular", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, singular), .choices = singular_words,
-     .standard = "drop", .help = "bands that are constant, without noise or repeated: leave them out, or stop"},
+    {.name = "singular",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, singular),
+     .choices = singular_words,
+     .standard = "drop",
+     .help = "bands that are constant, without noise or repeated: leave them out, or stop"},
     {0}};
 
 static HcStatus plan_noise(HcStage *stage, HcError *err) {
@@ -48,13 +62,15 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
     state->difference = params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(params->noise);
     if (params->noise_window != NULL) {
         if (state->difference == HC_DIFFERENCE_NONE) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "mnf: --noise-window %s: there is no neighbour difference to take there",
+            HC_TRY(hc_fail(err, HC_E_USAGE,
+                           "mnf: --noise-window %s: there is no neighbour difference to take there",
                            params->noise_window));
         }
         HC_TRY(hc_window_parse(params->noise_window, &stage->in, &state->window, err));
     }
     if (params->dark != NULL && stage->in.source_band == NULL) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "mnf: --dark %s: what comes in are no bands of a file", params->dark));
+        HC_TRY(
+            hc_fail(err, HC_E_USAGE, "mnf: --dark %s: what comes in are no bands of a file", params->dark));
     }
     if (state->difference == HC_DIFFERENCE_NONE && params->dark == NULL && state->noise.mean == NULL) {
         status = hc_statistics_load(&state->noise, params->noise, err);
@@ -63,12 +79,15 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
             const char *nearest = hc_text_nearest(params->noise, hc_noise_words);
             if (nearest != NULL && err != NULL) {
                 *err = (HcError){0};
-                return hc_fail(err, HC_E_USAGE, "mnf: --noise %s: unknown, did you mean %s?", params->noise, nearest);
+                return hc_fail(err, HC_E_USAGE, "mnf: --noise %s: unknown, did you mean %s?", params->noise,
+                               nearest);
             }
             if (err != NULL && !hc_file_identity(params->noise, NULL, NULL)) {
                 *err = (HcError){0};
-                return hc_fail(err, HC_E_INPUT, "mnf: --noise %s: neither mean3x3, median3x3, shift or shift-diagonal, "
-                               "nor a statistics file that can be read", params->noise);
+                return hc_fail(err, HC_E_INPUT,
+                               "mnf: --noise %s: neither mean3x3, median3x3, shift or shift-diagonal, "
+                               "nor a statistics file that can be read",
+                               params->noise);
             }
         }
         if (status == HC_OK && state->noise.noise[0] == '\0') {
@@ -168,8 +187,10 @@ static HcStatus check_singular(const HcStage *stage, HcError *err) {
     const HcTransform *transform = &state->linear.transform;
     for (int32_t b = 0; params->singular == 1 && b < transform->bands; b++) {
         if (transform->left_out[b] != HC_BAND_USED) {
-            return hc_fail(err, HC_E_NUMERIC, "mnf: the noise covariance is singular: band %d is %s (--singular drop "
-                           "leaves it out)", b + 1, why[transform->left_out[b]]);
+            return hc_fail(err, HC_E_NUMERIC,
+                           "mnf: the noise covariance is singular: band %d is %s (--singular drop "
+                           "leaves it out)",
+                           b + 1, why[transform->left_out[b]]);
         }
     }
     return HC_OK;
@@ -188,14 +209,16 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     if (state->difference != HC_DIFFERENCE_NONE) {
         hc_moments_clear(&moments);
         HC_TRY(ops->sums_fetch(queue, state->noise_sums, &moments, err));
-        HC_TRY(hc_statistics_make(&state->noise, &stage->in, &moments, state->difference, params->noise, err));
+        HC_TRY(
+            hc_statistics_make(&state->noise, &stage->in, &moments, state->difference, params->noise, err));
     }
     HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = statistics.pixels;
     transform->noise_pixels = state->noise.pixels;
     memcpy(transform->noise, state->noise.noise, sizeof transform->noise);
     if (state->noise.pixels <= stage->in.bands) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "mnf: %lld pixels show noise (%s), more than the %d bands are needed",
+        HC_TRY(hc_fail(err, HC_E_NUMERIC,
+                       "mnf: %lld pixels show noise (%s), more than the %d bands are needed",
                        (long long)state->noise.pixels, transform->noise, stage->in.bands));
     }
     HC_TRY(hc_transform_fit_mnf(transform, stage->compute, statistics.mean, statistics.covariance,

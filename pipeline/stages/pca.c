@@ -15,7 +15,9 @@ typedef struct State {
 
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
-    {.name = "correlation", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, correlation),
+    {.name = "correlation",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, correlation),
      .help = "of the correlation matrix: every band is first divided by its standard deviation"},
     {0}};
 

@@ -29,25 +29,68 @@ typedef struct State {
 static const char *const colour_words[] = {"viridis", "grey", NULL};
 
 static const HcOption options[] = {
-    {.name = "output", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "PICTURE.png",
-     .positional = true, .required = true, .help = "the PNG file to write"},
-    {.name = "bands", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, bands), .value = "R,G,B|N",
-     .help = "show these three bands, or one in colours (numbers from 1); else true colour or the first three"},
-    {.name = "wavelengths", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, wavelengths), .value = "R,G,B|N",
+    {.name = "output",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, path),
+     .value = "PICTURE.png",
+     .positional = true,
+     .required = true,
+     .help = "the PNG file to write"},
+    {.name = "bands",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, bands),
+     .value = "R,G,B|N",
+     .help =
+         "show these three bands, or one in colours (numbers from 1); else true colour or the first three"},
+    {.name = "wavelengths",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, wavelengths),
+     .value = "R,G,B|N",
      .help = "show the bands nearest to these wavelengths [nm]"},
-    {.name = "percentiles", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, percentiles), .value = "LOW,HIGH",
-     .standard = "2,98", .help = "these percentiles of the shown pixels become black and full colour"},
-    {.name = "gamma", .kind = HC_OPTION_REAL, .offset = offsetof(Params, gamma), .value = "VALUE", .minimum = 0.1,
-     .maximum = 10, .standard = "1", .help = "levels are raised to 1/VALUE after the stretch: above 1 brightens"},
-    {.name = "colours", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, colours), .choices = colour_words,
-     .standard = "viridis", .help = "colours of a single band"},
-    {.name = "size", .kind = HC_OPTION_INT, .offset = offsetof(Params, size), .value = "PIXELS", .minimum = 16,
-     .maximum = 16384, .standard = "1024", .help = "longest side of the picture; larger scenes are thinned out"},
-    {.name = "enlarge", .kind = HC_OPTION_INT, .offset = offsetof(Params, enlarge), .value = "TIMES", .minimum = 1,
-     .maximum = 64, .standard = "1", .help = "draw each shown pixel as a square of this many pixels"},
-    {.name = "scree", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, scree), .value = "PLOT.png",
+    {.name = "percentiles",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, percentiles),
+     .value = "LOW,HIGH",
+     .standard = "2,98",
+     .help = "these percentiles of the shown pixels become black and full colour"},
+    {.name = "gamma",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, gamma),
+     .value = "VALUE",
+     .minimum = 0.1,
+     .maximum = 10,
+     .standard = "1",
+     .help = "levels are raised to 1/VALUE after the stretch: above 1 brightens"},
+    {.name = "colours",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, colours),
+     .choices = colour_words,
+     .standard = "viridis",
+     .help = "colours of a single band"},
+    {.name = "size",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, size),
+     .value = "PIXELS",
+     .minimum = 16,
+     .maximum = 16384,
+     .standard = "1024",
+     .help = "longest side of the picture; larger scenes are thinned out"},
+    {.name = "enlarge",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, enlarge),
+     .value = "TIMES",
+     .minimum = 1,
+     .maximum = 64,
+     .standard = "1",
+     .help = "draw each shown pixel as a square of this many pixels"},
+    {.name = "scree",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, scree),
+     .value = "PLOT.png",
      .help = "plot the eigenvalues of the last pca or mnf before this step"},
-    {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, overwrite),
+    {.name = "overwrite",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, overwrite),
      .help = "replace existing files"},
     {0}};
 
@@ -66,7 +109,8 @@ static HcStatus bands_by_number(const HcStage *stage, State *state, HcError *err
         state->band[c] = whole ? (int32_t)number[c] - 1 : 0;
     }
     if (!whole) {
-        return hc_fail(err, HC_E_USAGE, "preview: --bands %s: must be one band number or three", params->bands);
+        return hc_fail(err, HC_E_USAGE, "preview: --bands %s: must be one band number or three",
+                       params->bands);
     }
     for (int32_t c = 0; c < state->band_count; c++) {
         if (state->band[c] < 0 || state->band[c] >= stage->in.bands) {
@@ -135,7 +179,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     if (hc_option_numbers(params->percentiles, state->percentile, 2) != 2 || !(state->percentile[0] >= 0) ||
         !(state->percentile[1] <= 100) || !(state->percentile[0] < state->percentile[1])) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --percentiles %s: must be two numbers from 0 to 100, rising",
+        HC_TRY(hc_fail(err, HC_E_USAGE,
+                       "preview: --percentiles %s: must be two numbers from 0 to 100, rising",
                        params->percentiles));
     }
     HC_TRY(hc_stage_claim(stage, params->path, err));
@@ -182,8 +227,8 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
             size_t to = (size_t)(line / state->step) * (size_t)state->width + (size_t)x;
             state->valid[to] = block->mask[from];
             for (int32_t c = 0; c < state->band_count; c++) {
-                state->plane[(size_t)c * pixels + to] = block->data[from * (size_t)block->bands +
-                                                                    (size_t)state->band[c]];
+                state->plane[(size_t)c * pixels + to] =
+                    block->data[from * (size_t)block->bands + (size_t)state->band[c]];
             }
         }
     }
@@ -197,8 +242,8 @@ static void fill_gamma(double gamma, uint8_t table[256]) {
     }
 }
 
-static void colour_of(const Params *params, const State *state, const uint8_t *level, size_t pixels, size_t at,
-                      const uint8_t gamma[256], uint8_t colour[4]) {
+static void colour_of(const Params *params, const State *state, const uint8_t *level, size_t pixels,
+                      size_t at, const uint8_t gamma[256], uint8_t colour[4]) {
     if (state->band_count == 3) {
         for (size_t c = 0; c < 3; c++) {
             colour[c] = gamma[level[c * pixels + at]];
@@ -222,8 +267,8 @@ static HcStatus draw_picture(const HcStage *stage, HcError *err) {
     if (level == NULL) {
         HC_TRY(hc_fail_memory(err, (double)pixels * state->band_count, "a preview"));
     }
-    HC_TRY(hc_image_init(&image, state->width * (int32_t)params->enlarge, state->height * (int32_t)params->enlarge,
-                         err));
+    HC_TRY(hc_image_init(&image, state->width * (int32_t)params->enlarge,
+                         state->height * (int32_t)params->enlarge, err));
     for (int32_t c = 0; c < state->band_count; c++) {
         HC_TRY(hc_image_stretch(state->plane + (size_t)c * pixels, state->valid, pixels, state->percentile[0],
                                 state->percentile[1], level + (size_t)c * pixels, err));
@@ -231,7 +276,8 @@ static HcStatus draw_picture(const HcStage *stage, HcError *err) {
     fill_gamma(params->gamma, gamma);
     for (int32_t y = 0; y < image.height; y++) {
         for (int32_t x = 0; x < image.width; x++) {
-            size_t from = (size_t)(y / params->enlarge) * (size_t)state->width + (size_t)(x / params->enlarge);
+            size_t from =
+                (size_t)(y / params->enlarge) * (size_t)state->width + (size_t)(x / params->enlarge);
             colour_of(params, state, level, pixels, from, gamma,
                       image.pixels + 4 * ((size_t)y * (size_t)image.width + (size_t)x));
         }
@@ -252,8 +298,9 @@ static HcStatus draw_scree(const HcStage *stage, HcError *err) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --scree %s: %s has no eigenvalues", params->scree,
                        from->kind->name));
     }
-    HC_TRY(hc_image_scree(&image, from->eigenvalues, from->eigenvalue_count,
-                          strcmp(from->kind->name, "mnf") == 0 ? "MNF eigenvalues (1 + SNR)" : "PCA eigenvalues", err));
+    HC_TRY(hc_image_scree(
+        &image, from->eigenvalues, from->eigenvalue_count,
+        strcmp(from->kind->name, "mnf") == 0 ? "MNF eigenvalues (1 + SNR)" : "PCA eigenvalues", err));
     HC_TRY(hc_png_write(params->scree, image.width, image.height, image.pixels, overwrites(stage), err));
 done:
     hc_image_clear(&image);

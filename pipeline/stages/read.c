@@ -29,24 +29,53 @@ static const char *const nodata_rules[] = {"any", "all", NULL};
 static const char *const units[] = {"nm", "um", NULL};
 
 static const HcOption options[] = {
-    {.name = "path", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "SCENE", .positional = true,
-     .required = true, .help = "the scene: an ENVI header or data file, or anything that GDAL opens"},
-    {.name = "mask", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, mask), .value = "FILE",
+    {.name = "path",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, path),
+     .value = "SCENE",
+     .positional = true,
+     .required = true,
+     .help = "the scene: an ENVI header or data file, or anything that GDAL opens"},
+    {.name = "mask",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, mask),
+     .value = "FILE",
      .help = "a raster on the same grid: pixels that are 0, nodata or NaN there are left out"},
-    {.name = "all-bands", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, all_bands),
+    {.name = "all-bands",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, all_bands),
      .help = "read the bands that the header marks as bad (bbl) too"},
-    {.name = "source-nodata", .kind = HC_OPTION_REAL, .offset = offsetof(Params, nodata), .value = "VALUE",
+    {.name = "source-nodata",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, nodata),
+     .value = "VALUE",
      .help = "the value that means no data, instead of the file's own"},
-    {.name = "ignore-nodata", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, ignore_nodata),
+    {.name = "ignore-nodata",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, ignore_nodata),
      .help = "take the file's nodata value as data"},
-    {.name = "nodata-rule", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, nodata_rule), .choices = nodata_rules,
-     .standard = "any", .help = "leave a pixel out when any band holds nodata, or only when all do"},
-    {.name = "wavelength-unit", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, unit), .choices = units,
+    {.name = "nodata-rule",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, nodata_rule),
+     .choices = nodata_rules,
+     .standard = "any",
+     .help = "leave a pixel out when any band holds nodata, or only when all do"},
+    {.name = "wavelength-unit",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, unit),
+     .choices = units,
      .help = "unit of the wavelengths, for headers that do not say"},
-    {.name = "no-direct", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, no_direct),
+    {.name = "no-direct",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, no_direct),
      .help = "read raw files through GDAL too"},
-    {.name = "read-threads", .kind = HC_OPTION_INT, .offset = offsetof(Params, threads), .value = "COUNT",
-     .minimum = 1, .maximum = 256, .help = "threads for reading raw files directly"},
+    {.name = "read-threads",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, threads),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 256,
+     .help = "threads for reading raw files directly"},
     {0}};
 
 static HcStatus open_reader(HcStage *stage, HcError *err) {
@@ -74,8 +103,9 @@ static HcStatus choose_bands(HcStage *stage, HcError *err) {
         }
     }
     if (state->band_count == 0) {
-        return hc_fail(err, HC_E_INPUT, "%s: the header marks all %d bands as bad (read them with --all-bands)",
-                       params->path, scene->bands);
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: the header marks all %d bands as bad (read them with --all-bands)", params->path,
+                       scene->bands);
     }
     if (state->band_count < scene->bands) {
         hc_stage_note(stage, "%d of %d bands are marked as bad and left out (--all-bands keeps them)",
@@ -142,7 +172,8 @@ static HcStatus open_source(HcStage *stage, HcError *err) {
     for (int32_t k = 0; k < state->band_count; k++) {
         stored[k] = hc_reader_stored_band(state->reader, state->bands[k]);
     }
-    HC_TRY(hc_memory_upload(stage->compute, stored, (size_t)state->band_count * sizeof *stored, &state->index, err));
+    HC_TRY(hc_memory_upload(stage->compute, stored, (size_t)state->band_count * sizeof *stored, &state->index,
+                            err));
     HC_TRY(hc_memory_zeros(stage->compute, HC_MASK_REASONS * sizeof(int64_t), &state->counts, err));
     state->decode = (HcDecode){.band_index = state->index.data,
                                .has_nodata = stage->out.has_nodata,

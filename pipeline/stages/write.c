@@ -26,22 +26,52 @@ static const char *const compress_words[] = {"none", "deflate", "zstd", "lzw", N
 static const char *const interleave_words[] = {"bsq", "bil", "bip", NULL};
 
 static const HcOption options[] = {
-    {.name = "output", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, path), .value = "OUTPUT",
-     .positional = true, .required = true, .help = "the raster file to write"},
-    {.name = "format", .letter = 'f', .kind = HC_OPTION_TEXT, .offset = offsetof(Params, format), .value = "DRIVER",
-     .help = "GDAL driver: ENVI, GTiff, COG, ...; else the extension decides (.tif GTiff; .img .dat .bsq .bil .bip .hdr or none ENVI)"},
-    {.name = "type", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, type), .choices = type_words,
-     .standard = "float32", .help = "type of the stored values; integers are rounded and clamped"},
-    {.name = "interleave", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, interleave), .value = "bsq|bil|bip",
-     .help = "order of the values in the file; for ENVI .bil and .bip decide, else bsq; else the driver's own"},
-    {.name = "compress", .kind = HC_OPTION_CHOICE, .offset = offsetof(Params, compress), .choices = compress_words,
+    {.name = "output",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, path),
+     .value = "OUTPUT",
+     .positional = true,
+     .required = true,
+     .help = "the raster file to write"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, format),
+     .value = "DRIVER",
+     .help = "GDAL driver: ENVI, GTiff, COG, ...; else the extension decides (.tif GTiff; .img .dat .bsq "
+             ".bil .bip .hdr or none ENVI)"},
+    {.name = "type",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, type),
+     .choices = type_words,
+     .standard = "float32",
+     .help = "type of the stored values; integers are rounded and clamped"},
+    {.name = "interleave",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, interleave),
+     .value = "bsq|bil|bip",
+     .help =
+         "order of the values in the file; for ENVI .bil and .bip decide, else bsq; else the driver's own"},
+    {.name = "compress",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, compress),
+     .choices = compress_words,
      .help = "compression of GeoTIFF and COG"},
-    {.name = "co", .kind = HC_OPTION_LIST, .offset = offsetof(Params, creation), .value = "NAME=VALUE",
+    {.name = "co",
+     .kind = HC_OPTION_LIST,
+     .offset = offsetof(Params, creation),
+     .value = "NAME=VALUE",
      .help = "a creation option of the driver; may be repeated"},
-    {.name = "nodata", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, nodata), .value = "VALUE",
-     .help = "what masked pixels become; else the scene's nodata value where bands are still its bands; else NaN, or for "
+    {.name = "nodata",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, nodata),
+     .value = "VALUE",
+     .help = "what masked pixels become; else the scene's nodata value where bands are still its bands; else "
+             "NaN, or for "
              "integers the lowest value (0 where unsigned)"},
-    {.name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, overwrite),
+    {.name = "overwrite",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, overwrite),
      .help = "replace an existing file"},
     {0}};
 
@@ -69,7 +99,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         known = hc_text_equal(interleave_words[i], params->interleave);
     }
     if (!known) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "write: --interleave %s: must be bsq, bil or bip", params->interleave));
+        HC_TRY(
+            hc_fail(err, HC_E_USAGE, "write: --interleave %s: must be bsq, bil or bip", params->interleave));
     }
     HcWriterOptions how = writer_options(stage);
     if (params->nodata != NULL && !how.has_nodata) {

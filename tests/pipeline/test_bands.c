@@ -25,7 +25,8 @@ static void check_choice(const char *options, int32_t count, const int32_t *want
     for (int32_t line = 0; line < LINES; line++) {
         for (int32_t sample = 0; sample < SAMPLES; sample++) {
             for (int32_t k = 0; k < count; k++) {
-                check_near(cube_pixel(&out, line, sample)[k], cube_pixel(&cube, line, sample)[wanted[k] - 1], 0);
+                check_near(cube_pixel(&out, line, sample)[k], cube_pixel(&cube, line, sample)[wanted[k] - 1],
+                           0);
             }
         }
     }
@@ -75,14 +76,18 @@ static void properties_follow(void **state) {
 static void wrong_choices_are_named(void **state) {
     (void)state;
     Cube cube = write_scene();
-    check_run_fails(NULL, HC_E_USAGE, "--keep 7: the scene has bands 1 to 6", "read scene.img --all-bands ! bands 7 ! write o.img");
+    check_run_fails(NULL, HC_E_USAGE, "--keep 7: the scene has bands 1 to 6",
+                    "read scene.img --all-bands ! bands 7 ! write o.img");
     check_run_fails(NULL, HC_E_USAGE, "--keep 0-2", "read scene.img ! bands 0-2 ! write o.img");
     check_run_fails(NULL, HC_E_USAGE, "--keep 1.5", "read scene.img ! bands 1.5 ! write o.img");
     check_run_fails(NULL, HC_E_USAGE, "--drop x", "read scene.img ! bands --drop x ! write o.img");
-    check_run_fails(NULL, HC_E_USAGE, "--wavelength 700-400", "read scene.img ! bands --wavelength 700-400 ! write o.img");
-    check_run_fails(NULL, HC_E_USAGE, "no band of the 5 is left", "read scene.img ! bands --wavelength 1-2 ! write o.img");
+    check_run_fails(NULL, HC_E_USAGE, "--wavelength 700-400",
+                    "read scene.img ! bands --wavelength 700-400 ! write o.img");
+    check_run_fails(NULL, HC_E_USAGE, "no band of the 5 is left",
+                    "read scene.img ! bands --wavelength 1-2 ! write o.img");
     cube_write(&cube, "plain", HC_UINT16, "bip", NULL);
-    check_run_fails(NULL, HC_E_USAGE, "the scene has no wavelengths", "read plain.img ! bands --wavelength 1-2 ! write o.img");
+    check_run_fails(NULL, HC_E_USAGE, "the scene has no wavelengths",
+                    "read plain.img ! bands --wavelength 1-2 ! write o.img");
     assert_false(file_exists("o.img"));
     cube_free(&cube);
 }

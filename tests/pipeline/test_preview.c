@@ -93,7 +93,8 @@ static void masked_pixels_are_transparent(void **state) {
 static void size_and_enlarging(void **state) {
     (void)state;
     Cube cube = write_ramps(NULL);
-    check_runs(NULL, "read scene.img ! preview small.png --size 16 --bands 1,2,3 ! preview large.png --enlarge 3 --gamma 2");
+    check_runs(NULL, "read scene.img ! preview small.png --size 16 --bands 1,2,3 ! preview large.png "
+                     "--enlarge 3 --gamma 2");
     Picture small = read_picture("small.png");
     Picture large = read_picture("large.png");
     assert_int_equal(small.width, 15);
@@ -119,18 +120,18 @@ static void scree_plot_needs_eigenvalues(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "no pca or mnf before", "read scene.img ! preview b.png --scree s.png");
     check_run_fails(NULL, HC_E_USAGE, "--bands 5", "read scene.img ! preview b.png --bands 5");
     check_run_fails(NULL, HC_E_USAGE, "--bands 1,2", "read scene.img ! preview b.png --bands 1,2");
-    check_run_fails(NULL, HC_E_USAGE, "--percentiles 98,2", "read scene.img ! preview b.png --percentiles 98,2");
-    check_run_fails(NULL, HC_E_USAGE, "no band within 50 nm", "read scene.img ! preview b.png --wavelengths 500");
+    check_run_fails(NULL, HC_E_USAGE, "--percentiles 98,2",
+                    "read scene.img ! preview b.png --percentiles 98,2");
+    check_run_fails(NULL, HC_E_USAGE, "no band within 50 nm",
+                    "read scene.img ! preview b.png --wavelengths 500");
     assert_false(file_exists("b.png"));
     cube_free(&cube);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chosen_bands_become_colours),
-        cmocka_unit_test(true_colour_goes_by_wavelength),
-        cmocka_unit_test(masked_pixels_are_transparent),
-        cmocka_unit_test(size_and_enlarging),
+        cmocka_unit_test(chosen_bands_become_colours),   cmocka_unit_test(true_colour_goes_by_wavelength),
+        cmocka_unit_test(masked_pixels_are_transparent), cmocka_unit_test(size_and_enlarging),
         cmocka_unit_test(scree_plot_needs_eigenvalues),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);

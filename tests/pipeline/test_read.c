@@ -80,7 +80,8 @@ static void bad_bands_are_left_out(void **state) {
     cube_free(&cube);
 }
 
-/* Every way of reading gives the same file: mapped, copied, through GDAL, with few threads or blocks of any size. */
+/* Every way of reading gives the same file: mapped, copied, through GDAL, with few threads or blocks of any
+ * size. */
 static void every_way_is_the_same(void **state) {
     (void)state;
     static const char *const interleaves[] = {"bsq", "bil", "bip"};
