@@ -78,7 +78,7 @@ size_t hc_pass_slot_bytes(const HcChain *chain, const HcPass *pass, const HcComp
 
 /* What the layout would take with blocks of that many lines. */
 typedef struct Cost {
-    size_t device, outputs, raw_block, fixed;
+    size_t device, host, raw_block, fixed; /* host: output blocks, and what writers and GDAL take */
     bool mapped;
     int32_t passes;
 } Cost;
@@ -113,9 +113,9 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, int32_t lin
         const HcStage *stage = &chain->stages[s];
         cost.fixed += stage->needs.bytes_fixed;
         if (stage->needs.consumes) {
-            cost.outputs += (size_t)(info->slots + 2) * hc_rows_bytes(&stage->in, lines);
+            cost.host += (size_t)(info->slots + 2) * hc_rows_bytes(&stage->in, lines);
         }
-        cost.outputs += stage->needs.host_bytes;
+        cost.host += stage->needs.host_bytes;
     }
     return cost;
 }
@@ -164,8 +164,16 @@ static double available_memory(void) {
 }
 
 static size_t host_bytes(const Cost *cost, const HcComputeInfo *info, int64_t raw_slots) {
-    return cost->raw_block * (size_t)raw_slots + cost->outputs +
+    return cost->raw_block * (size_t)raw_slots + cost->host +
            (info->shared_memory ? cost->device + cost->fixed : 0) + (size_t)HC_PROGRAM_BYTES;
+}
+
+/* Half of what the smallest blocks leave of the budget, where the scene comes through GDAL. */
+static uint64_t cache_for(const HcReader *reader, double spare) {
+    if (!hc_reader_through_gdal(reader) || spare / 2 < (double)cache_least) {
+        return cache_least;
+    }
+    return spare / 2 > (double)cache_most ? cache_most : (uint64_t)(spare / 2);
 }
 
 static HcStatus does_not_fit(const char *option, size_t least, double budget, HcError *err) {
@@ -175,54 +183,70 @@ static HcStatus does_not_fit(const char *option, size_t least, double budget, Hc
                    hc_text_bytes(have, sizeof have, budget), hc_text_bytes(need, sizeof need, (double)least));
 }
 
+/* What the choice of a layout goes by. */
+typedef struct Limits {
+    double host, device; /* bytes; device 0 = no limit */
+    int32_t step, halo;  /* blocks are multiples of step lines; halo of the raw blocks */
+    uint64_t cache;      /* GDAL's, 0 where nothing comes through it */
+} Limits;
+
+static Limits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
+    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    Limits limits = {.step = hc_sums_lines(chain->stages[0].out.samples), .halo = raw_halo_of(chain)};
+    limits.host = settings->memory > 0 ? (double)settings->memory : 0.75 * available_memory();
+    if (!info->shared_memory) {
+        limits.device =
+            settings->device_memory > 0 ? (double)settings->device_memory : 0.9 * (double)info->memory_free;
+    }
+    Cost least = cost_of(chain, info, limits.step, limits.halo);
+    uint64_t cache = cache_for(reader, limits.host - (double)host_bytes(&least, info, stream_slots));
+    hc_io_limit_cache(cache);
+    limits.cache = hc_reader_through_gdal(reader) ? cache : 0;
+    return limits;
+}
+
+/* Halves the lines of a block until all fits. */
+static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const Limits *limits,
+                          int64_t *lines, Cost *cost, HcError *err) {
+    for (;;) {
+        *cost = cost_of(chain, info, (int32_t)*lines, limits->halo);
+        cost->host += (size_t)limits->cache;
+        size_t host = host_bytes(cost, info, stream_slots);
+        size_t device = cost->device + cost->fixed;
+        bool host_fits = (double)host <= limits->host;
+        if (host_fits && (limits->device <= 0 || (double)device <= limits->device)) {
+            return HC_OK;
+        }
+        if (*lines == limits->step) {
+            return host_fits ? does_not_fit("--device-memory", device, limits->device, err)
+                             : does_not_fit("--memory", host, limits->host, err);
+        }
+        *lines = *lines / 2 / limits->step * limits->step;
+        *lines = *lines < limits->step ? limits->step : *lines;
+    }
+}
+
 HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
                         const HcRunSettings *settings, HcRunReport *report, HcError *err) {
+    HcStatus status = HC_OK;
     const HcScene *scene = &chain->stages[0].out;
-    int32_t step = hc_sums_lines(scene->samples);
-    int32_t halo = raw_halo_of(chain);
-    double budget = settings->memory > 0 ? (double)settings->memory : 0.75 * available_memory();
-    double device_budget =
-        settings->device_memory > 0 ? (double)settings->device_memory : (double)info->memory_free * 0.9;
-    uint64_t cache = cache_least;
-    if (hc_reader_through_gdal(hc_source_reader(&chain->stages[0]))) {
-        double share = budget / 4;
-        cache = share > (double)cache_most    ? cache_most
-                : share > (double)cache_least ? (uint64_t)share
-                                              : cache_least;
-        budget -= (double)cache;
-    }
-    hc_io_limit_cache(cache);
-    size_t line_bytes = hc_rows_bytes(scene, 1);
-    int64_t wanted = settings->block_lines > 0 ? settings->block_lines : (int64_t)(block_target / line_bytes);
-    wanted = wanted > scene->lines ? scene->lines : wanted;
-    int64_t lines = wanted < step ? step : wanted / step * step;
+    Limits limits = limits_of(chain, info, settings);
     Cost cost;
-    for (;;) {
-        cost = cost_of(chain, info, (int32_t)lines, halo);
-        bool fits = (double)host_bytes(&cost, info, stream_slots) <= budget;
-        fits = fits && (info->shared_memory || device_budget <= 0 ||
-                        (double)(cost.device + cost.fixed) <= device_budget);
-        if (fits) {
-            break;
-        }
-        if (lines == step) {
-            bool host = (double)host_bytes(&cost, info, stream_slots) > budget;
-            return host ? does_not_fit("--memory", host_bytes(&cost, info, stream_slots), budget, err)
-                        : does_not_fit("--device-memory", cost.device + cost.fixed, device_budget, err);
-        }
-        lines = lines / 2 / step * step;
-        lines = lines < step ? step : lines;
-    }
+    int64_t wanted =
+        settings->block_lines > 0 ? settings->block_lines : (int64_t)(block_target / hc_rows_bytes(scene, 1));
+    wanted = wanted > scene->lines ? scene->lines : wanted;
+    int64_t lines = wanted < limits.step ? limits.step : wanted / limits.step * limits.step;
+    HC_TRY(fit_lines(chain, info, &limits, &lines, &cost, err));
     int64_t blocks = (scene->lines + lines - 1) / lines;
     if (settings->block_lines == 0) {
         /* As many blocks, of nearly the same size. */
-        lines = ((scene->lines + blocks - 1) / blocks + step - 1) / step * step;
+        lines = ((scene->lines + blocks - 1) / blocks + limits.step - 1) / limits.step * limits.step;
         blocks = (scene->lines + lines - 1) / lines;
     }
-    bool resident = cost.passes > 1 && !cost.mapped && (double)host_bytes(&cost, info, blocks) <= budget;
+    bool resident = cost.passes > 1 && !cost.mapped && (double)host_bytes(&cost, info, blocks) <= limits.host;
     int64_t raw_slots = resident || blocks < stream_slots ? blocks : stream_slots;
     *layout = (HcLayout){.block_lines = (int32_t)lines,
-                         .raw_halo = halo,
+                         .raw_halo = limits.halo,
                          .blocks = blocks,
                          .slots = info->slots,
                          .raw_slots = (int32_t)raw_slots,
@@ -231,14 +255,15 @@ HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *i
     report->block_lines = layout->block_lines;
     report->blocks = blocks;
     report->slots = info->slots;
-    report->resident = layout->resident;
+    report->resident = resident;
+    report->mapped = cost.mapped;
     report->host_bytes = host_bytes(&cost, info, raw_slots);
     report->device_bytes = cost.device + cost.fixed;
-    report->mapped = cost.mapped;
     report->raw_bytes = (uint64_t)scene->lines * (uint64_t)scene->samples * (uint64_t)scene->bands *
                         hc_type_bytes(scene->type);
     report->pixels = scene->lines * scene->samples;
-    return HC_OK;
+done:
+    return status;
 }
 
 HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
