@@ -187,10 +187,10 @@ HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const 
         mean[b] = hc_wide_ratio(moments->sum[b], count);
     }
     for (size_t b = 0; b < n; b++) {
-        for (size_t c = 0; c < n; c++) {
+        for (size_t c = b; c < n; c++) {
             HcWide numerator = count * moments->product[b * n + c] - moments->sum[b] * moments->sum[c];
             double value = hc_wide_ratio(numerator, denominator);
-            covariance[b * n + c] = whole ? value : value / variance;
+            covariance[b * n + c] = covariance[c * n + b] = whole ? value : value / variance;
         }
     }
     return HC_OK;

@@ -334,6 +334,16 @@ static void tell_progress(const Run *run, int64_t lines_done) {
     run->settings->progress(&progress, run->settings->user);
 }
 
+/* Gives up the mapped pages of a block, but for the lines that the next one looks at; and those of the block before
+ * once more, since looking at a line brings its neighbours in again. */
+static void release_raw(const Run *run, int64_t block) {
+    int64_t line0 = block * run->layout.block_lines;
+    int64_t end = line0 + lines_of_block(run, block);
+    end -= end < run->chain->stages[0].out.lines ? run->layout.raw_halo : 0;
+    line0 = line0 > run->layout.block_lines ? line0 - run->layout.block_lines : 0;
+    hc_reader_release(hc_source_reader(&run->chain->stages[0]), line0, (int32_t)(end - line0));
+}
+
 /* Waits for the block in flight, hands its parcels to the writer in the order of the steps, frees its raw
  * block. */
 static HcStatus drain(Run *run, Slot *slot, HcError *err) {
@@ -364,8 +374,7 @@ static HcStatus drain(Run *run, Slot *slot, HcError *err) {
     run->blocks_freed = run->layout.resident ? 0 : slot->block + 1;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
-    hc_reader_release(hc_source_reader(&run->chain->stages[0]), slot->block * run->layout.block_lines,
-                      lines_of_block(run, slot->block));
+    release_raw(run, slot->block);
     tell_progress(run, slot->block * run->layout.block_lines + lines_of_block(run, slot->block));
     slot->block = -1;
 done:
