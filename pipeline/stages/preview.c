@@ -139,14 +139,15 @@ static HcStatus bands_by_wavelength(const HcStage *stage, State *state, HcError 
     return HC_OK;
 }
 
-/* True colour where there are wavelengths for it, else what the header says, else the first bands. */
+/* True colour where there are wavelengths for it, else what the header says, else the first components, or
+ * spectral bands spread over the range (the first ones are mostly noise). */
 static void usual_bands(const HcStage *stage, State *state) {
     static const double colour[3] = {650, 550, 460};
     const HcScene *scene = &stage->in;
     bool true_colour = scene->meaning == HC_SPECTRAL;
     state->band_count = scene->bands >= 3 ? 3 : 1;
     for (int32_t c = 0; c < 3; c++) {
-        state->band[c] = c;
+        state->band[c] = scene->meaning == HC_SPECTRAL && scene->bands >= 16 ? scene->bands >> (c + 1) : c;
         true_colour = true_colour && hc_scene_band_at(scene, colour[c], 40) >= 0;
     }
     for (int32_t c = 0; c < state->band_count; c++) {
