@@ -34,6 +34,10 @@ int32_t hc_difference_halo(HcDifference difference) {
 }
 
 int64_t hc_difference_limit(HcDifference difference, int64_t limit) {
+    /* Blocks are float32: beyond 2^24 a promise of integers would not be kept. */
+    if (limit <= 0 || limit > (int64_t)1 << 24) {
+        return 0;
+    }
     switch (difference) {
     case HC_DIFFERENCE_NONE:
         return limit;

@@ -29,7 +29,8 @@ double hc_difference_variance(HcDifference difference);
 /* Lines of context that a difference needs on each side: 0 or 1. */
 int32_t hc_difference_halo(HcDifference difference);
 
-/* Largest magnitude of a difference of integers of magnitude at most `limit`. */
+/* Largest magnitude of a difference of integers of magnitude at most `limit`; 0 (not known) stays 0, and is
+ * the answer beyond what float32 holds. */
 int64_t hc_difference_limit(HcDifference difference, int64_t limit);
 
 /* Sums of one scene, on the host. Two forms:

@@ -437,6 +437,13 @@ HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes
     return HC_OK;
 }
 
+bool hc_file_same(const char *a, const char *b) {
+    struct stat one;
+    struct stat other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 bool hc_file_identity(const char *path, int64_t *size, int64_t *modified) {
     struct stat info;
     if (stat(path, &info) != 0) {

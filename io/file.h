@@ -44,6 +44,9 @@ void hc_file_drop(const char *partial);
  * Takes a lock and allocates, so not for a signal handler. */
 void hc_file_remove_partials(void);
 
+/* Whether two paths lead to one existing file. */
+bool hc_file_same(const char *a, const char *b);
+
 /* Size [bytes] and time of last change [s since 1970]; false when there is no such file. NULL is fine
  * for what is not wanted. */
 bool hc_file_identity(const char *path, int64_t *size, int64_t *modified);

@@ -178,6 +178,16 @@ size_t hc_writer_memory(const char *path, const HcScene *scene, const HcWriterOp
     return (size_t)bytes;
 }
 
+char *hc_writer_header(const char *path, const HcScene *scene, const HcWriterOptions *options) {
+    HcWritePlan plan;
+    char *header = NULL;
+    if (hc_write_plan(&plan, path, scene, options, NULL) == HC_OK && plan.header != NULL) {
+        header = strdup(plan.header);
+    }
+    hc_write_plan_clear(&plan);
+    return header;
+}
+
 HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
                         const HcWriterOptions *options, HcError *err) {
     HcStatus status = HC_OK;

@@ -36,6 +36,9 @@ HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterO
  * the planner, after hc_writer_check. */
 size_t hc_writer_memory(const char *path, const HcScene *scene, const HcWriterOptions *options);
 
+/* The header that ENVI output has beside its data file (fresh memory), NULL for other formats. */
+char *hc_writer_header(const char *path, const HcScene *scene, const HcWriterOptions *options);
+
 /* Creates the file under a temporary name beside `path` with everything that `scene` says (place, nodata,
  * band names, wavelengths where bands are spectral). Integer outputs are rounded to nearest and clamped, NaN
  * is nodata. */

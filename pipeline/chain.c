@@ -1,4 +1,6 @@
 #include "pipeline/chain.h"
+#include "io/file.h"
+#include "pipeline/stages/read.h"
 #include "pipeline/stages/stages.h"
 
 #include <ctype.h>
@@ -212,7 +214,7 @@ HcStatus hc_words_split(const char *text, const char *where, char ***words, int3
     }
     const char *c = text;
     for (;;) {
-        c += strspn(c, " \t\r\n");
+        c += strspn(c, " \t\r\n\v\f");
         if (*c == '#') {
             c += strcspn(c, "\n");
             continue;
@@ -389,19 +391,44 @@ static const char *without_dot(const char *path) {
     return path;
 }
 
+/* One file by its name, or by what it is where both exist. */
+static bool same_file(const char *a, const char *b) {
+    return strcmp(without_dot(a), without_dot(b)) == 0 || hc_file_same(a, b);
+}
+
+bool hc_chain_claims(const HcChain *chain, const char *path) {
+    for (int32_t c = 0; c < chain->claim_count; c++) {
+        if (same_file(chain->claims[c], path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
     HcChain *chain = stage->chain;
-    for (int32_t c = 0; c < chain->claim_count; c++) {
-        if (strcmp(without_dot(chain->claims[c]), without_dot(path)) == 0) {
-            return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name,
-                           path);
-        }
+    if (hc_chain_claims(chain, path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name,
+                       path);
+    }
+    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    if (reader != NULL && same_file(hc_reader_path(reader), path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
+                       path);
     }
     if (chain->claim_count == HC_CLAIMS_MAX) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d outputs", stage->kind->name, path,
                        HC_CLAIMS_MAX);
     }
     chain->claims[chain->claim_count++] = path;
+    return HC_OK;
+}
+
+HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {
+    if (hc_chain_claims(stage->chain, path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: an earlier step writes this file, but only at the end",
+                       stage->kind->name, path);
+    }
     return HC_OK;
 }
 

@@ -44,6 +44,9 @@ void hc_words_free(char **words, int32_t count);
 HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out,
                        HcError *err) HC_MUST_CHECK;
 
+/* Whether a planned stage will write this file. */
+bool hc_chain_claims(const HcChain *chain, const char *path);
+
 /* Plans every stage in order (again: keeps what is settled). */
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) HC_MUST_CHECK;
 

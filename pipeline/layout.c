@@ -14,8 +14,10 @@ static const size_t block_target = (size_t)24 << 20;
 static const uint64_t cache_most = (uint64_t)512 << 20;
 static const uint64_t cache_least = (uint64_t)16 << 20;
 
-/* Raw blocks read ahead when the scene is streamed. */
-static const int32_t stream_slots = 3;
+/* Raw blocks that are kept when the scene is streamed: those in flight, and some that are read ahead. */
+static int32_t stream_slots(const HcComputeInfo *info) {
+    return info->slots + 2;
+}
 
 bool hc_pass_observes(const HcPass *pass, const HcStage *stage) {
     return stage->needs.observes && !stage->settled && stage->place < pass->end;
@@ -199,7 +201,7 @@ static Limits limits_of(const HcChain *chain, const HcComputeInfo *info, const H
             settings->device_memory > 0 ? (double)settings->device_memory : 0.9 * (double)info->memory_free;
     }
     Cost least = cost_of(chain, info, limits.step, limits.halo);
-    uint64_t cache = cache_for(reader, limits.host - (double)host_bytes(&least, info, stream_slots));
+    uint64_t cache = cache_for(reader, limits.host - (double)host_bytes(&least, info, stream_slots(info)));
     hc_io_limit_cache(cache);
     limits.cache = hc_reader_through_gdal(reader) ? cache : 0;
     return limits;
@@ -211,7 +213,7 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
     for (;;) {
         *cost = cost_of(chain, info, (int32_t)*lines, limits->halo);
         cost->host += (size_t)limits->cache;
-        size_t host = host_bytes(cost, info, stream_slots);
+        size_t host = host_bytes(cost, info, stream_slots(info));
         size_t device = cost->device + cost->fixed;
         bool host_fits = (double)host <= limits->host;
         if (host_fits && (limits->device <= 0 || (double)device <= limits->device)) {
@@ -244,7 +246,7 @@ HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *i
         blocks = (scene->lines + lines - 1) / lines;
     }
     bool resident = cost.passes > 1 && !cost.mapped && (double)host_bytes(&cost, info, blocks) <= limits.host;
-    int64_t raw_slots = resident || blocks < stream_slots ? blocks : stream_slots;
+    int64_t raw_slots = resident || blocks < stream_slots(info) ? blocks : stream_slots(info);
     *layout = (HcLayout){.block_lines = (int32_t)lines,
                          .raw_halo = limits.halo,
                          .blocks = blocks,

@@ -252,6 +252,9 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
         HC_TRY(hc_file_check(settings->record, chain->overwrite, err));
     }
     HC_TRY(hc_run_plan(chain, compute, settings, report, err));
+    if (settings->record != NULL && hc_chain_claims(chain, settings->record)) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "--record %s: the chain writes this file already", settings->record));
+    }
     compute->ops->info(compute, &flow.info);
     HC_TRY(hc_layout_make(&flow.layout, chain, &flow.info, settings, report, err));
     flow.raw = calloc((size_t)flow.layout.raw_slots, sizeof *flow.raw);

@@ -97,6 +97,9 @@ void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
  * already. */
 HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
+/* Says at plan time that the stage reads this file; refuses one that an earlier stage will only write. */
+HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
+
 /* The nearest earlier stage of that name in the chain, or NULL. */
 HcStage *hc_stage_before(const HcStage *stage, const char *name);
 

@@ -184,7 +184,10 @@ done:
 static HcStatus plan(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
-    if (state->index == NULL) {
+    if (state->device_index.data == NULL) { /* until it is open, an earlier fit may change what comes in */
+        free(state->index);
+        state->index = NULL;
+        state->count = 0;
         HC_TRY(choose(stage, err));
     }
     stage->needs.bytes_fixed = (size_t)state->count * sizeof *state->index;

@@ -32,6 +32,9 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (params->fit_only && (params->save_model == NULL || params->model != NULL)) {
         return hc_fail(err, HC_E_USAGE, "%s: --fit-only needs --save-model (and no --model)", name);
     }
+    if (params->fit_only && choices > 0) {
+        return hc_fail(err, HC_E_USAGE, "%s: --fit-only saves all components", name);
+    }
     if (params->inverse && choices > 0) {
         return hc_fail(err, HC_E_USAGE, "%s: --inverse uses all components that come in", name);
     }
@@ -123,6 +126,7 @@ static HcStatus load_model(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const HcLinearParams *params = params_of(stage);
     HcLinear *linear = stage->state;
+    HC_TRY(hc_stage_reads(stage, params->model, err));
     if (!has_transform(linear)) {
         HcTransform loaded = {0};
         status = hc_transform_load(&loaded, params->model, stage->kind->name, err);
@@ -157,6 +161,11 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
     if (params->inverse) {
         HC_TRY(plan_inverse(stage, err));
         linear->used = stage->in.bands;
+        const HcStage *forward = hc_stage_before(stage, stage->kind->name);
+        if (params->model == NULL && forward != NULL) {
+            stage->eigenvalues = forward->eigenvalues; /* its state outlives ours */
+            stage->eigenvalue_count = forward->eigenvalue_count;
+        }
     } else {
         if (!*fits && params->components != HC_INT_NOT_GIVEN &&
             params->components > linear->transform.components) {
@@ -206,6 +215,10 @@ static void note_left_out(HcStage *stage, const HcTransform *transform, HcLeftOu
 void hc_linear_settled(HcStage *stage) {
     HcLinear *linear = stage->state;
     linear->used = chosen_components(stage);
+    double least = params_of(stage)->min_eigenvalue;
+    if (!isnan(least) && linear->transform.eigenvalues[0] < least) {
+        hc_stage_note(stage, "no eigenvalue reaches %g: one component is kept", least);
+    }
     stage->eigenvalues = linear->transform.eigenvalues;
     stage->eigenvalue_count = linear->transform.components;
     note_left_out(stage, &linear->transform, HC_BAND_CONSTANT, "constant, takes no part");
@@ -293,11 +306,13 @@ HcStatus hc_linear_report(const HcStage *stage, cJSON *to, HcError *err) {
     HcStatus status = HC_OK;
     const HcLinear *linear = stage->state;
     const HcTransform *transform = &linear->transform;
+    if (cJSON_AddNumberToObject(to, "components", linear->used) == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
     if (!has_transform(linear)) {
         return HC_OK;
     }
-    if (cJSON_AddNumberToObject(to, "components", linear->used) == NULL ||
-        cJSON_AddNumberToObject(to, "pixels", (double)transform->pixels) == NULL) {
+    if (cJSON_AddNumberToObject(to, "pixels", (double)transform->pixels) == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
     if (*transform->noise != '\0' &&

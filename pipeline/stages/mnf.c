@@ -28,15 +28,18 @@ typedef struct State {
 
 static const char *const singular_words[] = {"drop", "stop", NULL};
 
+static const char *noise_word(const Params *params) {
+    return params->noise != NULL ? params->noise : "mean3x3";
+}
+
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
     {.name = "noise",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, noise),
      .value = "NOISE",
-     .standard = "mean3x3",
-     .help =
-         "how noise is taken: mean3x3, median3x3, shift, shift-diagonal, or a file that cov --noise made"},
+     .help = "how noise is taken: mean3x3, median3x3, shift, shift-diagonal, or a file that cov --noise made "
+             "[mean3x3]"},
     {.name = "noise-window",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, noise_window),
@@ -55,11 +58,29 @@ static const HcOption options[] = {
      .help = "bands that are constant, without noise or repeated: leave them out, or stop"},
     {0}};
 
+/* Whether the dark image is there and has the bands; no pixel is read. */
+static HcStatus check_dark(const HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    HcReader *reader = NULL;
+    HcReaderOptions how = {0};
+    HC_TRY(hc_reader_open(&reader, params->dark, &how, err));
+    for (int32_t b = 0; b < stage->in.bands; b++) {
+        if (stage->in.source_band[b] >= hc_reader_scene(reader)->bands) {
+            HC_TRY(hc_fail(err, HC_E_INPUT, "%s: band %d is needed, the dark image has %d", params->dark,
+                           stage->in.source_band[b] + 1, hc_reader_scene(reader)->bands));
+        }
+    }
+done:
+    hc_reader_close(reader);
+    return status;
+}
+
 static HcStatus plan_noise(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    state->difference = params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(params->noise);
+    state->difference = params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(noise_word(params));
     if (params->noise_window != NULL) {
         if (state->difference == HC_DIFFERENCE_NONE) {
             HC_TRY(hc_fail(err, HC_E_USAGE,
@@ -71,6 +92,12 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
     if (params->dark != NULL && stage->in.source_band == NULL) {
         HC_TRY(
             hc_fail(err, HC_E_USAGE, "mnf: --dark %s: what comes in are no bands of a file", params->dark));
+    }
+    if (state->difference == HC_DIFFERENCE_NONE && params->dark == NULL) {
+        HC_TRY(hc_stage_reads(stage, params->noise, err));
+    }
+    if (params->dark != NULL && state->noise.mean == NULL) {
+        HC_TRY(check_dark(stage, err));
     }
     if (state->difference == HC_DIFFERENCE_NONE && params->dark == NULL && state->noise.mean == NULL) {
         status = hc_statistics_load(&state->noise, params->noise, err);
@@ -97,7 +124,8 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
         HC_TRY(status);
     }
     if (state->noise.mean != NULL) {
-        HC_TRY(hc_statistics_check_bands(&state->noise.scene, &stage->in, params->noise, err));
+        const char *from = params->dark != NULL ? params->dark : noise_word(params);
+        HC_TRY(hc_statistics_check_bands(&state->noise.scene, &stage->in, from, err));
     }
 done:
     return status;
@@ -108,10 +136,15 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     const State *state = stage->state;
     const Params *params = stage->params;
     bool fits = false;
-    if ((params->dark != NULL || params->noise_window != NULL) &&
+    if (params->dark != NULL && params->noise != NULL) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "mnf: give one of --dark and --noise"));
+    }
+    if ((params->dark != NULL || params->noise_window != NULL || params->noise != NULL) &&
         (params->linear.model != NULL || params->linear.inverse)) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "mnf: --%s: nothing is fitted here",
-                       params->dark != NULL ? "dark" : "noise-window"));
+                       params->dark != NULL           ? "dark"
+                       : params->noise_window != NULL ? "noise-window"
+                                                      : "noise"));
     }
     HC_TRY(hc_linear_plan(stage, "MNF", &fits, err));
     if (fits) {
@@ -209,8 +242,8 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     if (state->difference != HC_DIFFERENCE_NONE) {
         hc_moments_clear(&moments);
         HC_TRY(ops->sums_fetch(queue, state->noise_sums, &moments, err));
-        HC_TRY(
-            hc_statistics_make(&state->noise, &stage->in, &moments, state->difference, params->noise, err));
+        HC_TRY(hc_statistics_make(&state->noise, &stage->in, &moments, state->difference, noise_word(params),
+                                  err));
     }
     HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = statistics.pixels;

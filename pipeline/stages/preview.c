@@ -26,6 +26,9 @@ typedef struct State {
     uint8_t *valid;              /* [height][width] */
 } State;
 
+/* Pixels of the largest picture. */
+static const size_t picture_limit = (size_t)1 << 28;
+
 static const char *const colour_words[] = {"viridis", "grey", NULL};
 
 static const HcOption options[] = {
@@ -171,6 +174,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    if (params->bands != NULL && params->wavelengths != NULL) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "preview: give one of --bands and --wavelengths"));
+    }
     if (params->bands != NULL) {
         HC_TRY(bands_by_number(stage, state, err));
     } else if (params->wavelengths != NULL) {
@@ -198,7 +204,19 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     state->step = (int32_t)((longest + params->size - 1) / params->size);
     state->width = (int32_t)((stage->in.samples + state->step - 1) / state->step);
     state->height = (int32_t)((stage->in.lines + state->step - 1) / state->step);
-    stage->needs = (HcNeeds){.consumes = true, .passes_through = true, .has_output = true};
+    size_t shown = (size_t)state->width * (size_t)state->height;
+    size_t drawn = shown * (size_t)(params->enlarge * params->enlarge);
+    if (drawn > picture_limit) {
+        HC_TRY(hc_fail(err, HC_E_USAGE,
+                       "preview: --enlarge %lld: a picture of %lld x %lld pixels is too large",
+                       (long long)params->enlarge, (long long)(state->width * params->enlarge),
+                       (long long)(state->height * params->enlarge)));
+    }
+    stage->needs = (HcNeeds){.consumes = true,
+                             .passes_through = true,
+                             .has_output = true,
+                             /* Planes, their levels, the copy that finds percentiles, and the canvas. */
+                             .host_bytes = shown * (5 * (size_t)state->band_count + 5) + 4 * drawn};
 done:
     return status;
 }

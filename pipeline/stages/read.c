@@ -141,6 +141,12 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (state->bands == NULL) {
         HC_TRY(choose_bands(stage, err));
     }
+    for (int32_t k = 0; k < state->band_count; k++) {
+        if (state->bands[k] >= hc_reader_scene(state->reader)->bands) {
+            HC_TRY(hc_fail(err, HC_E_INPUT, "%s: band %d is needed, the file has %d", params->path,
+                           state->bands[k] + 1, hc_reader_scene(state->reader)->bands));
+        }
+    }
     HC_TRY(hc_scene_copy(&stage->out, hc_reader_scene(state->reader), err));
     HC_TRY(hc_scene_select(&stage->out, state->bands, state->band_count, err));
     free(stage->out.source_band);
@@ -149,6 +155,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_TRY(hc_fail_memory(err, (double)state->band_count * sizeof *state->bands, "a list of bands"));
     }
     memcpy(stage->out.source_band, state->bands, (size_t)state->band_count * sizeof *state->bands);
+    if (params->ignore_nodata && !isnan(params->nodata)) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata"));
+    }
     if (params->ignore_nodata) {
         stage->out.has_nodata = false;
     } else if (!isnan(params->nodata)) {

@@ -4,6 +4,7 @@
 #include "pipeline/stages/stages.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct Params {
     const char *path, *format, *interleave;
@@ -15,6 +16,7 @@ typedef struct Params {
 
 typedef struct State {
     HcWriter *writer;
+    char *header; /* of ENVI output: claimed too */
 } State;
 
 static const char *const type_words[] = {
@@ -93,6 +95,7 @@ static HcWriterOptions writer_options(const HcStage *stage) {
 static HcStatus plan(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
+    State *state = stage->state;
     HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
     bool known = params->interleave == NULL;
     for (int i = 0; interleave_words[i] != NULL && !known; i++) {
@@ -107,8 +110,13 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "write: --nodata %s: not a number (nan is one)", params->nodata));
     }
     HC_TRY(hc_stage_claim(stage, params->path, err));
-    if (((const State *)stage->state)->writer == NULL) {
+    if (state->writer == NULL) {
         HC_TRY(hc_writer_check(params->path, &stage->in, &how, err));
+        free(state->header);
+        state->header = hc_writer_header(params->path, &stage->in, &how);
+    }
+    if (state->header != NULL) {
+        HC_TRY(hc_stage_claim(stage, state->header, err));
     }
     stage->needs = (HcNeeds){.consumes = true,
                              .passes_through = true,
@@ -158,7 +166,8 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
 static void close_write(HcStage *stage) {
     State *state = stage->state;
     hc_writer_close(state->writer);
-    state->writer = NULL;
+    free(state->header);
+    *state = (State){0};
 }
 
 const HcStageClass hc_stage_write = {
