@@ -49,6 +49,14 @@ static void turn(const Job *job, float tile[TILE][STRIP], int32_t pixels, int32_
     }
 }
 
+static inline int64_t nodata_int64(double value) {
+    return value >= 0x1p63 ? INT64_MAX : (int64_t)value;
+}
+
+static inline uint64_t nodata_uint64(double value) {
+    return value >= 0x1p64 ? UINT64_MAX : (uint64_t)value;
+}
+
 #define SWAP_1(bits) (bits)
 
 #define TYPE       uint8_t
@@ -98,6 +106,7 @@ static void turn(const Job *job, float tile[TILE][STRIP], int32_t pixels, int32_
 #define SWAP       __builtin_bswap64
 #define FLOATING   0
 #define NAME(word) uint64_##word
+#define NODATA     nodata_uint64
 #include "cpu/decode_typed.h"
 
 #define TYPE       int64_t
@@ -105,6 +114,7 @@ static void turn(const Job *job, float tile[TILE][STRIP], int32_t pixels, int32_
 #define SWAP       __builtin_bswap64
 #define FLOATING   0
 #define NAME(word) int64_##word
+#define NODATA     nodata_int64
 #include "cpu/decode_typed.h"
 
 #define TYPE       float
@@ -141,8 +151,12 @@ static bool can_hold(HcType type, double nodata) {
     case HC_UINT8:
     case HC_UINT16:
     case HC_UINT32:
-    case HC_UINT64:
         return nodata == floor(nodata) && nodata >= 0 && nodata < ldexp(1.0, 8 * (int)hc_type_bytes(type));
+    /* The largest 64-bit integers are no doubles: the power of two above stands for them. */
+    case HC_UINT64:
+        return nodata == floor(nodata) && nodata >= 0 && nodata <= 0x1p64;
+    case HC_INT64:
+        return nodata == floor(nodata) && fabs(nodata) <= 0x1p63;
     default:
         return nodata == floor(nodata) && fabs(nodata + 0.5) < ldexp(1.0, 8 * (int)hc_type_bytes(type) - 1);
     }

@@ -3,6 +3,10 @@
  *   SWAP  turns its bytes around    FLOATING  1 where it can hold NaN
  *   NAME(word)  a name of this type's own. */
 
+#ifndef NODATA
+#define NODATA(value) (value) /* how a nodata value that fits becomes one of the type */
+#endif
+
 HC_CLONES static void NAME(swap)(TYPE *restrict values, int32_t count) {
     for (int32_t i = 0; i < count; i++) {
         BITS bits;
@@ -23,7 +27,7 @@ static inline bool NAME(is)(TYPE value, TYPE nodata) {
 /* One band of a strip. */
 HC_CLONES static void NAME(note)(const TYPE *restrict values, int32_t count, const Job *job,
                                  Seen *restrict seen) {
-    TYPE nodata = job->has_nodata ? (TYPE)job->how->nodata : (TYPE)0;
+    TYPE nodata = job->has_nodata ? (TYPE)NODATA(job->how->nodata) : (TYPE)0;
     if (job->has_nodata && job->how->nodata_needs_all_bands) {
         for (int32_t s = 0; s < count; s++) {
             seen->nodata[s] &= (uint8_t)NAME(is)(values[s], nodata);
@@ -45,7 +49,7 @@ HC_CLONES static void NAME(note_pixel)(const TYPE *restrict values, int32_t coun
                                        uint8_t *restrict is_nodata, uint8_t *restrict bad) {
     int32_t hits = 0;
     if (job->has_nodata) {
-        TYPE nodata = (TYPE)job->how->nodata;
+        TYPE nodata = (TYPE)NODATA(job->how->nodata);
         for (int32_t b = 0; b < count; b++) {
             hits += NAME(is)(values[b], nodata);
         }
@@ -128,3 +132,4 @@ static void NAME(tiles)(const Job *job, const char *from, int32_t pixels, float 
 #undef SWAP
 #undef FLOATING
 #undef NAME
+#undef NODATA

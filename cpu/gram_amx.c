@@ -151,8 +151,12 @@ static void flush(HcPanels *panels, HcMoments *moments) {
 
 /* 2 x 2 tiles of sums grow by the products of 2 tiles of rows and 2 of columns, over `steps` steps. The four
  * kinds differ in which limbs have a sign. */
+/* The compiler does not know what memory the tile instructions read: what was stored has to be there. */
+#define IN_MEMORY() __asm__ volatile("" ::: "memory")
+
 #define KERNEL(NAME, MULTIPLY)                                                                               \
     HC_AMX static void NAME(const uint8_t *rows, const uint8_t *columns, int32_t steps, int32_t *sums) {     \
+        IN_MEMORY();                                                                                         \
         _tile_loadd(0, sums, 64);                                                                            \
         _tile_loadd(1, sums + 256, 64);                                                                      \
         _tile_loadd(2, sums + 512, 64);                                                                      \
@@ -222,6 +226,7 @@ HC_AMX static void multiply(HcPanels *panels, Class class, HcMoments *moments) {
     if (panels->summed + panel->steps * STEP > MOST_PIXELS) {
         flush(panels, moments);
     }
+    IN_MEMORY();
     _tile_loadconfig(&config);
     for (int column = 0; column < limbs; column++) {
         for (int row = 0; row <= column; row++) {

@@ -326,6 +326,8 @@ HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) {
     } else if (lstat(path, &info) == 0) {
         if (S_ISDIR(info.st_mode)) {
             status = hc_fail(err, HC_E_IO, "%s: is a directory", path);
+        } else if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
+            status = hc_fail(err, HC_E_IO, "%s: is a device or pipe, which a file cannot replace", path);
         } else if (!overwrite) {
             status = fail_exists(err, path);
         }

@@ -1,6 +1,7 @@
 /* Direct reading: the bytes of an uncompressed file by pread, several threads at once. */
 #include "io/read_parts.h"
 
+#include <cpl_string.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -160,6 +161,13 @@ int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines) {
     return (lines - 1) * reader->layout.line + line_bytes(reader);
 }
 
+int64_t hc_read_direct_end(const HcReader *reader) {
+    const HcRawLayout *layout = &reader->layout;
+    return layout->offset + (reader->scene.lines - 1) * layout->line +
+           (reader->scene.bands - 1) * layout->band + (reader->scene.samples - 1) * layout->pixel +
+           value_bytes(reader);
+}
+
 size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines) {
     if (lines <= 0) {
         return 0;
@@ -285,6 +293,25 @@ static bool suits(HcReader *reader) {
     return layout->pixel == bytes && line_bytes(reader) <= layout->line;
 }
 
+/* Whether the values lie in another file of the dataset than the one that was opened: that one is too short,
+ * another is not. */
+static bool lies_elsewhere(const HcReader *reader) {
+    bool other = false;
+    int64_t size = 0;
+    const HcRawLayout *layout = &reader->layout;
+    if (hc_read_is_file(layout->path, &size, NULL) &&
+        hc_read_check_size(layout->path, size, &reader->scene, layout, NULL) == HC_OK) {
+        return false;
+    }
+    char **files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
+    for (int f = 0; files != NULL && files[f] != NULL && !other; f++) {
+        other = hc_read_is_file(files[f], &size, NULL) &&
+                hc_read_check_size(files[f], size, &reader->scene, layout, NULL) == HC_OK;
+    }
+    CSLDestroy(files);
+    return other;
+}
+
 HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
@@ -292,6 +319,9 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
     int64_t size = 0;
     if (reader->layout.path == NULL) {
         return HC_OK;
+    }
+    if (reader->guessed && lies_elsewhere(reader)) {
+        return HC_OK; /* GDAL knows where */
     }
     if (hc_read_is_file(reader->layout.path, &size, NULL)) {
         HC_TRY(hc_read_check_size(reader->layout.path, size, &reader->scene, &reader->layout, err));

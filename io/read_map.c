@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_READ
@@ -24,15 +25,17 @@ bool hc_reader_map(HcReader *reader) {
     if (reader->map != NULL) {
         return true;
     }
-    if (!reader->direct || reader->started || reader->mask != NULL || reader->size <= 0) {
+    struct stat info;
+    if (!reader->direct || reader->started || reader->mask != NULL || fstat(reader->file, &info) != 0 ||
+        info.st_size < hc_read_direct_end(reader)) {
         return false;
     }
-    void *map = mmap(NULL, (size_t)reader->size, PROT_READ, MAP_SHARED, reader->file, 0);
+    void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, reader->file, 0);
     if (map == MAP_FAILED) {
         return false;
     }
     reader->map = map;
-    reader->map_bytes = (size_t)reader->size;
+    reader->map_bytes = (size_t)info.st_size;
     if (advise(reader, reader->layout.offset, 1, MADV_POPULATE_READ) != 0) {
         hc_read_map_close(reader);
         return false;

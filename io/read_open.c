@@ -56,6 +56,7 @@ static HcStatus adopt(HcReader *reader, GDALDatasetH dataset, const char *path, 
     if (!hc_raw_layout(dataset, &reader->layout)) {
         reader->layout = (HcRawLayout){0};
     } else if (reader->layout.path[0] == '\0') {
+        reader->guessed = true;
         HC_TRY(set_layout_path(reader, err));
     }
 done:
@@ -133,6 +134,11 @@ static GDALDatasetH open_virtual(const HcReader *reader, const char *path, const
     HcText xml = {0};
     GDALDatasetH dataset = NULL;
     const HcEnviShape *shape = &reader->shape;
+    /* Each raw band keeps a line of its stride: too much of many bands. Direct reading needs no GDAL. */
+    bool local = !shape->compressed && strncmp(path, "/vsi", 4) != 0;
+    if (local && (double)shape->bands * (double)layout->pixel * (double)shape->samples > 0x1p28) {
+        return NULL;
+    }
     char *source = CPLStrdup(CPLSPrintf("%s%s", shape->compressed ? "/vsigzip/" : "", path));
     char *escaped = CPLEscapeString(source, -1, CPLES_XML);
     hc_text_add(&xml, "<VRTDataset rasterXSize=\"%" PRId64 "\" rasterYSize=\"%" PRId64 "\">", shape->samples,

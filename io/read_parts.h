@@ -23,7 +23,8 @@ struct HcReader {
 
     /* Direct reading. */
     bool direct;
-    int file; /* -1 when closed */
+    bool guessed; /* GDAL gave a layout, but did not name the file that it is of */
+    int file;     /* -1 when closed */
     HcRawLayout layout;
     bool whole_lines; /* all bands of a line lie together (BIL, BIP); else each band on its own (BSQ) */
     int32_t threads;
@@ -88,6 +89,7 @@ HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, vo
                               HcError *err);
 /* Where a stretch of lines begins in the file (of piece `piece`: all bands, or one), and its bytes. */
 int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece);
+int64_t hc_read_direct_end(const HcReader *reader); /* the first byte behind the last value */
 int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines);
 /* The view of such lines but for where they lie, as if in one piece. */
 HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines);

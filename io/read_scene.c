@@ -425,6 +425,10 @@ done:
 
 static HcStatus take_place(HcReader *reader, GDALDatasetH dataset, HcError *err) {
     HcPlace *place = &reader->scene.place;
+    if (GDALGetGCPCount(dataset) > 0 || GDALGetMetadata(dataset, "RPC") != NULL ||
+        GDALGetMetadata(dataset, "GEOLOCATION") != NULL) {
+        hc_read_note(reader, "ground control points, RPC or geolocation arrays are not carried on");
+    }
     if (!place->has_transform) {
         place->has_transform = GDALGetGeoTransform(dataset, place->transform) == CE_None;
     }

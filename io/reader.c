@@ -96,7 +96,8 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     HC_TRY(hc_read_open(reader, path, err));
     HC_TRY(hc_read_scene(reader, err));
     HC_TRY(settle_method(reader, err));
-    hc_read_is_file(reader->path, &reader->size, &reader->modified);
+    /* Of the data, not of a label that names it. */
+    hc_read_is_file(reader->direct ? reader->layout.path : reader->path, &reader->size, &reader->modified);
     if (reader->options.mask_path != NULL) {
         HC_TRY(open_mask(reader, reader->options.mask_path, err));
     }

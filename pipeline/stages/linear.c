@@ -112,6 +112,10 @@ static HcStatus plan_inverse(HcStage *stage, HcError *err) {
         }
         bands = &forward->in;
     }
+    if (stage->in.wavelength != NULL) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: --inverse: bands with wavelengths come in, no components",
+                       stage->kind->name));
+    }
     int32_t most = has_transform(linear) ? linear->transform.components : bands->bands;
     if (stage->in.bands > most) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: --inverse: %d bands come in, the model has %d components",

@@ -190,6 +190,11 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                        "preview: --percentiles %s: must be two numbers from 0 to 100, rising",
                        params->percentiles));
     }
+    if (!hc_text_ends_with(params->path, ".png") ||
+        (params->scree != NULL && !hc_text_ends_with(params->scree, ".png"))) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "preview: %s: pictures are PNG files, the name must end in .png",
+                       hc_text_ends_with(params->path, ".png") ? params->scree : params->path));
+    }
     HC_TRY(hc_stage_claim(stage, params->path, err));
     HC_TRY(hc_file_check(params->path, overwrites(stage), err));
     if (params->scree != NULL) {
