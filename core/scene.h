@@ -64,6 +64,7 @@ typedef struct HcScene {
     double *offset;
     bool has_nodata;
     double nodata;
+    bool complete; /* no pixel can be masked: integers, no nodata, no mask */
     HcPlace place;
     bool has_default_bands;
     int32_t default_bands[3]; /* red, green, blue, from 0 */

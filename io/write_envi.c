@@ -204,8 +204,10 @@ static void add_frame(HcText *to, const HcScene *scene, const HcWritePlan *plan)
                 (long long)scene->lines, scene->bands);
     hc_text_add(to, "header offset = 0\nfile type = ENVI Standard\ndata type = %d\ninterleave = %s\n",
                 envi_code(plan->type), interleave_words[plan->interleave]);
-    hc_text_add(to, "byte order = %d\ndata ignore value = %s\n", little ? 0 : 1,
-                hc_write_number(number, plan->nodata));
+    hc_text_add(to, "byte order = %d\n", little ? 0 : 1);
+    if (!plan->no_nodata) {
+        hc_text_add(to, "data ignore value = %s\n", hc_write_number(number, plan->nodata));
+    }
     if (scene->has_default_bands) {
         hc_text_add(to, "default bands = {%d, %d, %d}\n", scene->default_bands[0] + 1,
                     scene->default_bands[1] + 1, scene->default_bands[2] + 1);

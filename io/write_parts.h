@@ -26,6 +26,7 @@ typedef struct HcWritePlan {
     HcType type;
     GDALDataType gdal_type;
     double nodata;
+    bool no_nodata;          /* nothing can be masked, and every value is data */
     HcInterleave interleave; /* ENVI */
     char **options;          /* creation options for the driver, as a GDAL string list */
 } HcWritePlan;

@@ -221,6 +221,8 @@ static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcW
     } else if (scene->has_nodata && scene->meaning == HC_SPECTRAL &&
                type_can_hold(plan->type, scene->nodata)) {
         plan->nodata = scene->nodata;
+    } else if (scene->complete && !is_float) {
+        plan->no_nodata = true;
     } else if (is_float) {
         plan->nodata = NAN;
     } else {

@@ -106,7 +106,7 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
     for (int32_t b = 0; b < scene->bands; b++) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, b + 1);
         describe_band(band, scene, b);
-        if (set_nodata(band, plan) != CE_None) {
+        if (!plan->no_nodata && set_nodata(band, plan) != CE_None) {
             char number[40];
             status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold the nodata value %s", path,
                              plan->format, hc_write_number(number, plan->nodata));

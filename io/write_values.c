@@ -44,7 +44,8 @@ static inline double nearest(double value) {
                                        : (T)nearest(value))
 
 /* The value of an integer type next to nodata: what a valid pixel gets that would read as nodata. */
-#define HC_BESIDE(HIGH, nodata) ((nodata) == (HIGH) ? (nodata)-1 : (nodata) + 1)
+#define HC_BESIDE(HIGH, nodata)                                                                              \
+    (layout->no_nodata ? (nodata) : (nodata) == (HIGH) ? (nodata)-1 : (nodata) + 1)
 
 /* One line: from[samples][bands] and its mask; to by strides. */
 #define HC_PUT(T, NAME, CONVERT, LOW, HIGH)                                                                  \

@@ -18,6 +18,7 @@ typedef struct HcStored {
     int64_t samples;
     int32_t bands, rows;
     double nodata;
+    bool no_nodata; /* every value is data: none gives way to nodata */
 } HcStored;
 
 int64_t hc_stored_stride_row(const HcStored *layout);

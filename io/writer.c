@@ -71,7 +71,8 @@ static HcStatus make_stage(HcWriter *writer, HcInterleave interleave, int32_t ro
                                 .samples = writer->scene.samples,
                                 .bands = writer->scene.bands,
                                 .rows = rows,
-                                .nodata = writer->plan.nodata};
+                                .nodata = writer->plan.nodata,
+                                .no_nodata = writer->plan.no_nodata};
     writer->stage = malloc(hc_stored_bytes(&writer->layout));
     if (writer->stage == NULL) {
         return hc_fail_memory(err, (double)hc_stored_bytes(&writer->layout), "lines to write");
@@ -425,7 +426,7 @@ const char *hc_writer_format(const HcWriter *writer) {
 }
 
 double hc_writer_nodata(const HcWriter *writer) {
-    return writer->plan.nodata;
+    return writer->plan.no_nodata ? NAN : writer->plan.nodata;
 }
 
 int64_t hc_writer_bytes(const HcWriter *writer) {

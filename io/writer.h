@@ -22,7 +22,8 @@ typedef struct HcWriterOptions {
     const char *const *creation_options; /* "NAME=VALUE", NULL-terminated, or NULL */
     bool has_nodata;
     double nodata; /* default: the scene's where the type can hold it and the bands still are the
-                      scene's, NaN for float types, the type's lowest (signed) or 0 (unsigned) otherwise */
+                      scene's, NaN for float types, the type's lowest (signed) or 0 (unsigned) otherwise;
+                               none for integers of a scene that says it is complete */
     bool overwrite;
 } HcWriterOptions;
 
@@ -58,7 +59,7 @@ void hc_writer_close(HcWriter *writer);
 /* The final path (for ENVI the data file), the format, and the value of masked pixels; texts are borrowed. */
 const char *hc_writer_path(const HcWriter *writer);
 const char *hc_writer_format(const HcWriter *writer);
-double hc_writer_nodata(const HcWriter *writer);
+double hc_writer_nodata(const HcWriter *writer); /* NaN: NaN, or none */
 /* Bytes of the data file on disk, after finish. */
 int64_t hc_writer_bytes(const HcWriter *writer);
 

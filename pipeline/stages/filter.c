@@ -40,6 +40,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         hc_stage_note(stage,
                       "pixels at the border and beside masked ones have no noise value and are masked");
         stage->out.meaning = HC_NOISE;
+        stage->out.complete = false;
         stage->out.has_nodata = false; /* any value may be noise: the mask alone says where there is none */
     }
     bool is_mean = kind == HC_DIFFERENCE_MEAN3X3 || (kind == HC_DIFFERENCE_MEDIAN3X3 && !params->noise);

@@ -164,6 +164,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         stage->out.has_nodata = true;
         stage->out.nodata = params->nodata;
     }
+    bool is_integer = stage->out.type != HC_FLOAT32 && stage->out.type != HC_FLOAT64;
+    stage->out.complete = is_integer && !stage->out.has_nodata && params->mask == NULL;
 done:
     return status;
 }

@@ -73,6 +73,20 @@ static void properties_follow(void **state) {
     cube_free(&cube);
 }
 
+/* A fit that keeps fewer components than was planned changes what comes in. */
+static void bands_after_a_fit(void **state) {
+    (void)state;
+    Cube cube = write_scene();
+    check_runs(NULL,
+               "read scene.img --all-bands ! pca --min-eigenvalue 1e5 ! bands --drop 2 ! write out.img");
+    HcReader *reader = NULL;
+    HcError err = {0};
+    check_ok(hc_reader_open(&reader, "out.img", NULL, &err), err);
+    assert_in_range(hc_reader_scene(reader)->bands, 1, BANDS - 2);
+    hc_reader_close(reader);
+    cube_free(&cube);
+}
+
 static void wrong_choices_are_named(void **state) {
     (void)state;
     Cube cube = write_scene();
@@ -94,9 +108,8 @@ static void wrong_choices_are_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bands_by_number),
-        cmocka_unit_test(bands_by_property),
-        cmocka_unit_test(properties_follow),
+        cmocka_unit_test(bands_by_number),         cmocka_unit_test(bands_by_property),
+        cmocka_unit_test(properties_follow),       cmocka_unit_test(bands_after_a_fit),
         cmocka_unit_test(wrong_choices_are_named),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);

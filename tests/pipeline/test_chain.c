@@ -24,7 +24,8 @@ static void check_split(const char *text, const char *expected) {
 static void words_are_split_as_by_a_shell(void **state) {
     (void)state;
     check_split("", "");
-    check_split("  \t\r\n ", "");
+    check_split("  \t\r\n \v\f", "");
+    check_split("a \v\f b\vc", "a|b|c");
     check_split("a  b\tc\nd", "a|b|c|d");
     check_split("a 'b c' \"d e\"", "a|b c|d e");
     check_split("a'b c'd", "ab cd");

@@ -37,6 +37,38 @@ static void nodata_by_any_or_all_bands(void **state) {
     cube_free(&cube);
 }
 
+/* The ends of 64-bit integers are no doubles, and nodata all the same. */
+static void nodata_at_the_ends_of_integers(void **state) {
+    (void)state;
+    static const struct {
+        int type;
+        uint64_t bits;
+        const char *text;
+    } ends[] = {{14, (uint64_t)INT64_MIN, "-9223372036854775808"},
+                {14, (uint64_t)INT64_MAX, "9223372036854775807"},
+                {15, UINT64_MAX, "18446744073709551615"}};
+    for (int e = 0; e < 3; e++) {
+        uint64_t value[40];
+        for (uint64_t i = 0; i < 40; i++) {
+            value[i] = i % 8 == 0 ? ends[e].bits : i;
+        }
+        FILE *file = fopen("ends.img", "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(value, sizeof value, 1, file), 1);
+        assert_int_equal(fclose(file), 0);
+        file = fopen("ends.hdr", "w");
+        assert_non_null(file);
+        fprintf(file,
+                "ENVI\nsamples = 8\nlines = 5\nbands = 1\ndata type = %d\ninterleave = bsq\nbyte order = 0\n"
+                "data ignore value = %s\n",
+                ends[e].type, ends[e].text);
+        assert_int_equal(fclose(file), 0);
+        report = (HcRunReport){0};
+        check_runs(&reported, "read ends.img ! write out.img");
+        assert_int_equal(report.masked[HC_MASK_NODATA], 5);
+    }
+}
+
 static void nan_and_user_masks(void **state) {
     (void)state;
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 2, false);
@@ -102,9 +134,8 @@ static void every_way_is_the_same(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodata_by_any_or_all_bands),
-        cmocka_unit_test(nan_and_user_masks),
-        cmocka_unit_test(bad_bands_are_left_out),
+        cmocka_unit_test(nodata_by_any_or_all_bands), cmocka_unit_test(nodata_at_the_ends_of_integers),
+        cmocka_unit_test(nan_and_user_masks),         cmocka_unit_test(bad_bands_are_left_out),
         cmocka_unit_test(every_way_is_the_same),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);

@@ -48,6 +48,54 @@ static void copies_are_whole(void **state) {
     cube_free(&cube);
 }
 
+/* A scene whose pixels cannot be masked is copied value by value: 0 is data, and no nodata is declared. */
+static void complete_scenes_have_no_nodata(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"whole.img", "whole.tif"};
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 10, true);
+    for (int32_t b = 0; b < BANDS; b++) {
+        cube_pixel(&cube, b, 3)[b] = 0;
+    }
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    for (int o = 0; o < 2; o++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        check_runs(NULL, "read scene.img ! write %s --type uint16", outputs[o]);
+        check_ok(hc_reader_open(&reader, outputs[o], NULL, &err), err);
+        assert_false(hc_reader_scene(reader)->has_nodata);
+        hc_reader_close(reader);
+        check_runs(NULL, "read %s ! write again.img", outputs[o]);
+        Cube out = cube_read_floats("again", LINES, SAMPLES, BANDS);
+        for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+            check_near(out.value[i], cube.value[i], 0);
+        }
+        cube_free(&out);
+    }
+    cube_free(&cube);
+}
+
+/* What a chain reads, it does not write over; what it writes twice, or needs before it is there, is refused.
+ */
+static void files_of_a_chain_do_not_meet(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 12, true);
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    check_run_fails(NULL, HC_E_USAGE, "pair.hdr: the chain writes",
+                    "read scene.img ! write pair.img ! write pair.dat");
+    check_run_fails(NULL, HC_E_USAGE, "reads its scene", "read scene.hdr ! write scene.img");
+    check_run_fails(
+        NULL, HC_E_USAGE, "an earlier step writes",
+        "read scene.img ! pca --save-model m.json ! pca --inverse --model m.json ! write later.img");
+    check_run_fails(NULL, HC_E_USAGE, "an earlier step writes",
+                    "read scene.img ! cov n.json --noise shift ! mnf --noise n.json ! write later.img");
+    RunHow how = {.settings = {.record = "r.img"}};
+    check_run_fails(&how, HC_E_USAGE, "--record r.img", "read scene.img ! write r.img");
+    assert_false(file_exists("pair.img"));
+    assert_false(file_exists("later.img"));
+    assert_false(file_exists("r.img"));
+    cube_free(&cube);
+}
+
 static void refusals(void **state) {
     (void)state;
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 9, true);
@@ -75,6 +123,8 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_are_whole),
+        cmocka_unit_test(complete_scenes_have_no_nodata),
+        cmocka_unit_test(files_of_a_chain_do_not_meet),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
