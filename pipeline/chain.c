@@ -266,6 +266,22 @@ static const char *value_of(const HcOptionList *values, const char *name, size_t
     return NULL;
 }
 
+/* A value as one word or a part of one, whatever it holds: within the open quote, or quoted where none is. */
+static void add_value(const char *value, char quote, HcText *text) {
+    if (quote == '\0') {
+        hc_word_print(value, text);
+        return;
+    }
+    for (; *value != '\0'; value++) {
+        if (quote == '\'' && *value == '\'') {
+            hc_text_add(text, "'\\''");
+        } else {
+            bool escaped = quote == '"' && (*value == '"' || *value == '\\');
+            hc_text_add(text, escaped ? "\\%c" : "%c", *value);
+        }
+    }
+}
+
 HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out,
                        HcError *err) {
     HcStatus status = HC_OK;
@@ -277,6 +293,11 @@ HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *
             c += strcspn(c, "\n");
             c -= *c == '\0';
             hc_text_add(&filled, "\n");
+            continue;
+        }
+        if (*c == '\\' && quote != '\'' && c[1] != '\0') {
+            hc_text_add(&filled, "%c%c", c[0], c[1]);
+            c++;
             continue;
         }
         if (*c == '\'' || *c == '"') {
@@ -294,11 +315,7 @@ HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *
                 HC_TRY(hc_fail(err, HC_E_USAGE, "%s: {%.*s} has no value (give --set %.*s=VALUE)", where,
                                (int)length, c + 1, (int)length, c + 1));
             }
-            if (quote == '\0') {
-                hc_word_print(value, &filled);
-            } else {
-                hc_text_add(&filled, "%s", value);
-            }
+            add_value(value, quote, &filled);
             c += length + 1;
         } else {
             hc_text_add(&filled, "%c", *c);

@@ -110,6 +110,14 @@ static HcStatus plan_inverse(HcStage *stage, HcError *err) {
                            "%s: --inverse needs --model, or a forward %s earlier in the chain",
                            stage->kind->name, stage->kind->name));
         }
+        for (int32_t s = forward->place + 1; s < stage->place; s++) {
+            const HcStageClass *between = stage->chain->stages[s].kind;
+            if (between->process == hc_linear_process || strcmp(between->name, "bands") == 0) {
+                HC_TRY(hc_fail(err, HC_E_USAGE,
+                               "%s: --inverse: %s in between makes other bands of the components",
+                               stage->kind->name, between->name));
+            }
+        }
         bands = &forward->in;
     }
     if (stage->in.wavelength != NULL) {

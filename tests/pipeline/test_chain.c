@@ -70,6 +70,12 @@ static void placeholders_are_filled(void **state) {
     check_fill("{n} # {not} {a} value\n{scene}{empty} it#{n}", "5 \n'a b.hdr''' it#5");
     check_fill("'x {scene}' \"{n}\" {empty}", "'x a b.hdr' \"5\" ''"); /* quoted already */
     check_fill("{scene} # not {this}\n{n}{empty}", "'a b.hdr' \n5''");
+    HcOptionList odd = {.item = {"x=a \"b' c\\"}, .count = 1};
+    HcError odd_err = {0};
+    char *filled = NULL;
+    check_ok(hc_words_fill("{x} '{x}' \"{x}\" it\\'s", "the test", &odd, &filled, &odd_err), odd_err);
+    check_split(filled, "a \"b' c\\|a \"b' c\\|a \"b' c\\|it's");
+    free(filled);
     HcOptionList values = {.item = {"n=5"}, .count = 1};
     char *out = NULL;
     HcError err = {0};
