@@ -240,6 +240,37 @@ static void fill_report(HcFlow *flow) {
     flow->report->seconds = hc_flow_now() - flow->started;
 }
 
+/* Refuses before the run what the records could not do after it. */
+static HcStatus check_records(const HcChain *chain, const HcRunSettings *settings, HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = NULL;
+    if (settings->record != NULL && strcmp(settings->record, "none") == 0) {
+        return HC_OK;
+    }
+    if (settings->record != NULL) {
+        HC_TRY(hc_file_check(settings->record, chain->overwrite, err));
+        if (hc_chain_claims(chain, settings->record)) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "--record %s: the chain writes this file already",
+                           settings->record));
+        }
+        goto done;
+    }
+    for (int32_t c = 0; c < chain->claim_count; c++) {
+        free(path);
+        if ((path = hc_text_format("%s.hcube.json", chain->claims[c])) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the record"));
+        }
+        HC_TRY(hc_file_check(path, true, err));
+        if (hc_chain_claims(chain, path)) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: the chain writes this file already, its record has no place",
+                           path));
+        }
+    }
+done:
+    free(path);
+    return status;
+}
+
 static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
                           HcRunReport *report, bool settle_only, HcError *err) {
     HcStatus status = HC_OK;
@@ -248,12 +279,9 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     pthread_mutex_init(&flow.lock, NULL);
     pthread_cond_init(&flow.changed, NULL);
     chain->settings = settings;
-    if (settings->record != NULL && strcmp(settings->record, "none") != 0 && !settle_only) {
-        HC_TRY(hc_file_check(settings->record, chain->overwrite, err));
-    }
     HC_TRY(hc_run_plan(chain, compute, settings, report, err));
-    if (settings->record != NULL && hc_chain_claims(chain, settings->record)) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "--record %s: the chain writes this file already", settings->record));
+    if (!settle_only) {
+        HC_TRY(check_records(chain, settings, err));
     }
     compute->ops->info(compute, &flow.info);
     HC_TRY(hc_layout_make(&flow.layout, chain, &flow.info, settings, report, err));

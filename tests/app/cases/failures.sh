@@ -8,3 +8,8 @@ refuse 8 "" pca zeros.hdr out.img --quiet
 refuse 8 "" mnf zeros.hdr out.img --singular stop --quiet
 refuse 2 "NoSuchDriver" write "$scene" out.jp2 --format NoSuchDriver
 only zeros.hdr zeros.img
+# A record whose name would be too long is noticed before anything is computed.
+mkdir long
+cd long
+refuse 4 "File name too long" write "$scene" "$(printf 'n%.0s' {1..244}).tif"
+only
