@@ -182,18 +182,9 @@ HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError
         return hc_fail(err, HC_E_USAGE, "stages: %s: one word too many", words[1]);
     }
     if (word_count == 1) {
-        const char *names[64];
-        size_t count = 0;
-        for (; hc_stage_list[count] != NULL && count < 63; count++) {
-            names[count] = hc_stage_list[count]->name;
-        }
-        names[count] = NULL;
         const HcStageClass *kind = hc_stage_find(words[0]);
-        const char *nearest = hc_text_nearest(words[0], names);
         if (kind == NULL) {
-            return hc_fail(err, HC_E_USAGE, "%s: unknown stage%s%s%s", words[0],
-                           nearest != NULL ? ", did you mean " : "", nearest != NULL ? nearest : "",
-                           nearest != NULL ? "?" : "");
+            return hc_stage_unknown(words[0], err);
         }
         hc_print_stage_help(kind);
         return HC_OK;

@@ -6,6 +6,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -153,40 +154,38 @@ done:
     return status;
 }
 
-HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options,
-                         HcError *err) {
+static double memory_of(const HcScene *scene, const HcWritePlan *plan) {
+    double line = (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
+    if (plan->way == HC_WRITE_ENVI) {
+        return line * envi_rows(scene, plan);
+    }
+    /* The stage (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
+    double bytes = line * 256 > 16 * MIB ? line * 256 : 16 * MIB;
+    bytes = 2 * (bytes > 256 * MIB ? 64 * MIB : bytes);
+    return fmin(bytes, 2 * line * (double)scene->lines);
+}
+
+HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterOptions *options,
+                         HcWriterNeeds *out, HcError *err) {
+    HcStatus status = HC_OK;
     HcWritePlan plan;
-    HcStatus status = hc_write_plan(&plan, path, scene, options, err);
+    *out = (HcWriterNeeds){0};
+    HC_TRY(hc_write_plan(&plan, path, scene, options, err));
+    out->memory = (size_t)memory_of(scene, &plan);
+    if (plan.header != NULL && (out->header = strdup(plan.header)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(plan.header), "a file name"));
+    }
+done:
     hc_write_plan_clear(&plan);
     return status;
 }
 
-size_t hc_writer_memory(const char *path, const HcScene *scene, const HcWriterOptions *options) {
-    HcWritePlan plan;
-    double bytes = 0;
-    if (hc_write_plan(&plan, path, scene, options, NULL) == HC_OK) {
-        double line = (double)scene->samples * scene->bands * (double)hc_type_bytes(plan.type);
-        if (plan.way == HC_WRITE_ENVI) {
-            bytes = line * envi_rows(scene, &plan);
-        } else {
-            /* The stage (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
-            bytes = line * 256 > 16 * MIB ? line * 256 : 16 * MIB;
-            bytes = 2 * (bytes > 256 * MIB ? 64 * MIB : bytes);
-            bytes = bytes < 2 * line * (double)scene->lines ? bytes : 2 * line * (double)scene->lines;
-        }
-    }
-    hc_write_plan_clear(&plan);
-    return (size_t)bytes;
-}
-
-char *hc_writer_header(const char *path, const HcScene *scene, const HcWriterOptions *options) {
-    HcWritePlan plan;
-    char *header = NULL;
-    if (hc_write_plan(&plan, path, scene, options, NULL) == HC_OK && plan.header != NULL) {
-        header = strdup(plan.header);
-    }
-    hc_write_plan_clear(&plan);
-    return header;
+HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options,
+                         HcError *err) {
+    HcWriterNeeds needs;
+    HcStatus status = hc_writer_needs(path, scene, options, &needs, err);
+    free(needs.header);
+    return status;
 }
 
 HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,

@@ -33,12 +33,15 @@ typedef struct HcWriterOptions {
 HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options,
                          HcError *err) HC_MUST_CHECK;
 
-/* Host memory that writing takes beyond the blocks [bytes]: lines that are collected, and GDAL's cache. For
- * the planner, after hc_writer_check. */
-size_t hc_writer_memory(const char *path, const HcScene *scene, const HcWriterOptions *options);
+/* What writing will take. */
+typedef struct HcWriterNeeds {
+    size_t memory; /* host memory beyond the blocks [bytes]: lines that are collected, and GDAL's cache */
+    char *header;  /* the header that ENVI output has beside its data file (fresh memory), or NULL */
+} HcWriterNeeds;
 
-/* The header that ENVI output has beside its data file (fresh memory), NULL for other formats. */
-char *hc_writer_header(const char *path, const HcScene *scene, const HcWriterOptions *options);
+/* hc_writer_check, and what there is to know for the planner. */
+HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterOptions *options,
+                         HcWriterNeeds *out, HcError *err) HC_MUST_CHECK;
 
 /* Creates the file under a temporary name beside `path` with everything that `scene` says (place, nodata,
  * band names, wavelengths where bands are spectral). Integer outputs are rounded to nearest and clamped, NaN

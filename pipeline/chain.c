@@ -80,26 +80,12 @@ static bool is_separator(const char *word) {
     return strcmp(word, "!") == 0;
 }
 
-static HcStatus unknown_stage(const char *word, HcError *err) {
-    const char *names[64];
-    size_t count = 0;
-    for (; hc_stage_list[count] != NULL && count < 63; count++) {
-        names[count] = hc_stage_list[count]->name;
-    }
-    names[count] = NULL;
-    const char *nearest = hc_text_nearest(word, names);
-    if (nearest != NULL) {
-        return hc_fail(err, HC_E_USAGE, "%s: unknown stage, did you mean %s?", word, nearest);
-    }
-    return hc_fail(err, HC_E_USAGE, "%s: unknown stage (hcube stages lists them)", word);
-}
-
 static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t count, const HcOptionSet *common,
                            HcError *err) {
     HcStatus status = HC_OK;
     const HcStageClass *kind = hc_stage_find(words[0]);
     if (kind == NULL) {
-        return unknown_stage(words[0], err);
+        return hc_stage_unknown(words[0], err);
     }
     if (chain->count == 0 && kind->role != HC_ROLE_SOURCE) {
         return hc_fail(err, HC_E_USAGE, "%s: a chain begins with read (hcube %s SCENE ... is the short form)",

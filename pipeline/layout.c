@@ -59,23 +59,27 @@ size_t hc_rows_bytes(const HcScene *scene, int64_t rows) {
     return (size_t)rows * (size_t)scene->samples * ((size_t)scene->bands * sizeof(float) + 1);
 }
 
-size_t hc_pass_slot_bytes(const HcChain *chain, const HcPass *pass, const HcComputeInfo *info, int32_t lines,
-                          int32_t raw_halo) {
-    size_t bytes = 0;
+static size_t aligned(size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+void hc_pass_slot(const HcChain *chain, const HcPass *pass, const HcComputeInfo *info, int32_t lines,
+                  int32_t raw_halo, HcSlotLayout *out) {
     size_t scratch = 0;
-    if (!info->shared_memory) {
-        bytes += hc_reader_bytes(hc_source_reader(&chain->stages[0]), lines + 2 * raw_halo);
-    }
+    *out = (HcSlotLayout){0};
     for (int32_t s = 0; s < pass->end - (pass->stops ? 1 : 0); s++) {
         const HcStage *stage = &chain->stages[s];
         int64_t rows = lines + 2 * (int64_t)pass->halo[s];
-        if (!stage->needs.passes_through) {
-            bytes += hc_rows_bytes(&stage->out, rows);
-        }
+        out->output[s] = out->scratch;
+        out->scratch += stage->needs.passes_through ? 0 : aligned(hc_rows_bytes(&stage->out, rows));
         size_t wanted = stage->needs.bytes_per_pixel * (size_t)rows * (size_t)stage->out.samples;
         scratch = wanted > scratch ? wanted : scratch;
     }
-    return bytes + scratch;
+    out->raw = out->scratch + aligned(scratch);
+    if (!info->shared_memory) {
+        out->raw_bytes = hc_reader_bytes(hc_source_reader(&chain->stages[0]), lines + 2 * raw_halo);
+    }
+    out->all = out->raw + out->raw_bytes;
 }
 
 /* What the layout would take with blocks of that many lines. */
@@ -104,8 +108,9 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, int32_t lin
     while (more) {
         HcPass pass;
         next_pass(chain, settled_before, &pass);
-        size_t slot = hc_pass_slot_bytes(chain, &pass, info, lines, raw_halo);
-        cost.device = slot > cost.device ? slot : cost.device;
+        HcSlotLayout slot;
+        hc_pass_slot(chain, &pass, info, lines, raw_halo, &slot);
+        cost.device = slot.all > cost.device ? slot.all : cost.device;
         cost.passes++;
         more = pass.stops;
         settled_before = pass.end;
@@ -228,8 +233,8 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
     }
 }
 
-HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
-                        const HcRunSettings *settings, HcRunReport *report, HcError *err) {
+static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
+                            const HcRunSettings *settings, HcRunReport *report, HcError *err) {
     HcStatus status = HC_OK;
     const HcScene *scene = &chain->stages[0].out;
     Limits limits = limits_of(chain, info, settings);
@@ -268,21 +273,26 @@ done:
     return status;
 }
 
-HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
-                     HcError *err) {
+HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,
+                       HcComputeInfo *info, HcRunReport *report, HcError *err) {
     HcStatus status = HC_OK;
-    HcLayout layout;
-    HcComputeInfo info;
     *report = (HcRunReport){0};
     if (chain->count > HC_STAGES_MAX) {
         return hc_fail(err, HC_E_USAGE, "a chain of %d steps: at most %d", chain->count, HC_STAGES_MAX);
     }
     HC_TRY(hc_chain_plan(chain, err));
-    compute->ops->info(compute, &info);
-    if (info.shared_memory) {
+    compute->ops->info(compute, info);
+    if (info->shared_memory) {
         (void)hc_reader_map(hc_source_reader(&chain->stages[0]));
     }
-    HC_TRY(hc_layout_make(&layout, chain, &info, settings, report, err));
+    HC_TRY(make_layout(layout, chain, info, settings, report, err));
 done:
     return status;
+}
+
+HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
+                     HcError *err) {
+    HcLayout layout;
+    HcComputeInfo info;
+    return hc_run_layout(chain, compute, settings, &layout, &info, report, err);
 }

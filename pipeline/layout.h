@@ -30,16 +30,22 @@ void hc_pass_next(const HcChain *chain, HcPass *pass);
 /* Whether a stage observes in this pass. */
 bool hc_pass_observes(const HcPass *pass, const HcStage *stage);
 
-/* Bytes of the device memory that one slot of a pass needs for blocks of that many lines: raw bytes where
- * they travel, the output of every stage, the largest scratch. */
-size_t hc_pass_slot_bytes(const HcChain *chain, const HcPass *pass, const HcComputeInfo *info, int32_t lines,
-                          int32_t raw_halo);
+/* How the device memory of one slot is cut: the output of every stage, the largest scratch, raw bytes where
+ * they travel [bytes from its beginning]. */
+typedef struct HcSlotLayout {
+    size_t output[HC_STAGES_MAX];
+    size_t scratch, raw, raw_bytes, all;
+} HcSlotLayout;
+
+/* The slots of a pass, for blocks of that many lines. */
+void hc_pass_slot(const HcChain *chain, const HcPass *pass, const HcComputeInfo *info, int32_t lines,
+                  int32_t raw_halo, HcSlotLayout *out);
 
 /* Bytes of a block with its mask. */
 size_t hc_rows_bytes(const HcScene *scene, int64_t rows);
 
-/* Chooses the layout for a planned chain, and fills the planned half of the report. */
-HcStatus hc_layout_make(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
-                        const HcRunSettings *settings, HcRunReport *report, HcError *err) HC_MUST_CHECK;
+/* Plans the chain for a backend, chooses the layout, and fills the planned half of the report. */
+HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,
+                       HcComputeInfo *info, HcRunReport *report, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -11,42 +11,22 @@
 
 /* ---- a pass ---- */
 
-static size_t aligned(size_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
-
 /* One piece of device memory a slot, cut into the outputs of the stages. */
 static HcStatus open_slot(HcFlow *flow, HcSlot *slot, HcError *err) {
     HcStatus status = HC_OK;
-    size_t offset[HC_STAGES_MAX + 2];
-    size_t bytes = 0;
-    size_t scratch = 0;
-    int32_t lines = flow->layout.block_lines;
-    int32_t processed = flow->pass.end - (flow->pass.stops ? 1 : 0);
-    for (int32_t s = 0; s < processed; s++) {
-        const HcStage *stage = &flow->chain->stages[s];
-        int64_t rows = lines + 2 * (int64_t)flow->pass.halo[s];
-        offset[s] = bytes;
-        bytes += stage->needs.passes_through ? 0 : aligned(hc_rows_bytes(&stage->out, rows));
-        size_t wanted = stage->needs.bytes_per_pixel * (size_t)rows * (size_t)stage->out.samples;
-        scratch = wanted > scratch ? wanted : scratch;
-    }
-    size_t raw_offset = bytes + aligned(scratch);
-    size_t raw_bytes = 0;
-    if (!flow->info.shared_memory) {
-        raw_bytes =
-            hc_reader_bytes(hc_source_reader(&flow->chain->stages[0]), lines + 2 * flow->layout.raw_halo);
-    }
+    const HcComputeOps *ops = flow->compute->ops;
+    HcSlotLayout cut;
+    hc_pass_slot(flow->chain, &flow->pass, &flow->info, flow->layout.block_lines, flow->layout.raw_halo,
+                 &cut);
     slot->block = -1;
-    HC_TRY(flow->compute->ops->queue_open(flow->compute, &slot->queue, err));
-    HC_TRY(flow->compute->ops->alloc(flow->compute, HC_MEMORY_DEVICE, raw_offset + raw_bytes, &slot->memory,
-                                     err));
+    HC_TRY(ops->queue_open(flow->compute, &slot->queue, err));
+    HC_TRY(ops->alloc(flow->compute, HC_MEMORY_DEVICE, cut.all, &slot->memory, err));
     char *memory = slot->memory.data;
-    for (int32_t s = 0; s < processed; s++) {
-        slot->output[s] = memory + offset[s];
+    for (int32_t s = 0; s < flow->pass.end; s++) {
+        slot->output[s] = memory + cut.output[s];
     }
-    slot->scratch = memory + bytes;
-    slot->raw_device = raw_bytes > 0 ? memory + raw_offset : NULL;
+    slot->scratch = memory + cut.scratch;
+    slot->raw_device = cut.raw_bytes > 0 ? memory + cut.raw : NULL;
 done:
     return status;
 }
@@ -279,12 +259,10 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     pthread_mutex_init(&flow.lock, NULL);
     pthread_cond_init(&flow.changed, NULL);
     chain->settings = settings;
-    HC_TRY(hc_run_plan(chain, compute, settings, report, err));
+    HC_TRY(hc_run_layout(chain, compute, settings, &flow.layout, &flow.info, report, err));
     if (!settle_only) {
         HC_TRY(check_records(chain, settings, err));
     }
-    compute->ops->info(compute, &flow.info);
-    HC_TRY(hc_layout_make(&flow.layout, chain, &flow.info, settings, report, err));
     flow.raw = calloc((size_t)flow.layout.raw_slots, sizeof *flow.raw);
     flow.slots = calloc((size_t)flow.layout.slots, sizeof *flow.slots);
     if (flow.raw == NULL || flow.slots == NULL) {

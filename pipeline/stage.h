@@ -89,6 +89,9 @@ struct HcStage {
 extern const HcStageClass *const hc_stage_list[];
 const HcStageClass *hc_stage_find(const char *name);
 
+/* Says that there is no such stage, and which one may be meant; returns HC_E_USAGE. */
+HcStatus hc_stage_unknown(const char *name, HcError *err);
+
 /* Remembers a remark for the user (one line); kept by the chain, shown by the program, written into the
  * record. */
 void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);

@@ -16,3 +16,17 @@ const HcStageClass *hc_stage_find(const char *name) {
     }
     return NULL;
 }
+
+HcStatus hc_stage_unknown(const char *name, HcError *err) {
+    const char *names[64];
+    size_t count = 0;
+    for (; hc_stage_list[count] != NULL && count < 63; count++) {
+        names[count] = hc_stage_list[count]->name;
+    }
+    names[count] = NULL;
+    const char *nearest = hc_text_nearest(name, names);
+    if (nearest != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: unknown stage, did you mean %s?", name, nearest);
+    }
+    return hc_fail(err, HC_E_USAGE, "%s: unknown stage (hcube stages lists them)", name);
+}

@@ -16,7 +16,7 @@ typedef struct Params {
 
 typedef struct State {
     HcWriter *writer;
-    char *header; /* of ENVI output: claimed too */
+    HcWriterNeeds needs; /* its header is claimed too */
 } State;
 
 static const char *const type_words[] = {
@@ -111,17 +111,14 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     HC_TRY(hc_stage_claim(stage, params->path, err));
     if (state->writer == NULL) {
-        HC_TRY(hc_writer_check(params->path, &stage->in, &how, err));
-        free(state->header);
-        state->header = hc_writer_header(params->path, &stage->in, &how);
+        free(state->needs.header);
+        HC_TRY(hc_writer_needs(params->path, &stage->in, &how, &state->needs, err));
     }
-    if (state->header != NULL) {
-        HC_TRY(hc_stage_claim(stage, state->header, err));
+    if (state->needs.header != NULL) {
+        HC_TRY(hc_stage_claim(stage, state->needs.header, err));
     }
-    stage->needs = (HcNeeds){.consumes = true,
-                             .passes_through = true,
-                             .has_output = true,
-                             .host_bytes = hc_writer_memory(params->path, &stage->in, &how)};
+    stage->needs = (HcNeeds){
+        .consumes = true, .passes_through = true, .has_output = true, .host_bytes = state->needs.memory};
 done:
     return status;
 }
@@ -166,7 +163,7 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
 static void close_write(HcStage *stage) {
     State *state = stage->state;
     hc_writer_close(state->writer);
-    free(state->header);
+    free(state->needs.header);
     *state = (State){0};
 }
 
