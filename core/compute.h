@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define HC_COMPUTE_ABI 1
+#define HC_COMPUTE_ABI 2
 
 /* Largest magnitude of an integer whose sums of products can be exact. */
 #define HC_SUMS_LIMIT ((int64_t)1 << 20)
@@ -37,15 +37,32 @@ typedef struct HcComputeConfig {
     int32_t threads; /* 0 = as many as there are processors */
     int32_t device;  /* number of the device, from 0 */
     uint64_t memory; /* most device memory to use [bytes], 0 = what is free */
+    /* The backend of the host, whose operations on host memory (eigh) a device backend hands on, so that
+     * their bits are the same on both. Devices need it, the host does not. */
+    const HcComputeOps *host;
 } HcComputeConfig;
 
+/* What a device can do at most, from its data sheet or its attributes; 0 = not known. A multiplication and an
+ * addition are two operations. */
+typedef struct HcRates {
+    double memory;  /* device memory [bytes/s], reads and writes together */
+    double float32; /* [operations/s] */
+    double float64;
+    double int8; /* matrix products of 8-bit integers */
+} HcRates;
+
 typedef struct HcComputeInfo {
-    char name[128]; /* "Intel Xeon ..., 2 threads" */
+    char name[128];  /* "Intel Xeon ..., 2 threads" */
+    char driver[64]; /* "CUDA 13.0, driver 13.0"; empty where there is none */
     int32_t threads;
     bool shared_memory;    /* device memory is host memory: nothing needs to be copied */
     int32_t slots;         /* blocks worth having in flight at once, each with its own queue */
+    size_t block_bytes;    /* of a float32 block worth its overhead */
     uint64_t memory_total; /* of the device [bytes], 0 = not known */
     uint64_t memory_free;
+    uint64_t reserve;  /* device memory that the backend takes for itself, beside buffers [bytes] */
+    int32_t clock_mhz; /* highest clock of the device, 0 = not known */
+    HcRates rates;
 } HcComputeInfo;
 
 /* How raw bytes become a block. */

@@ -2,7 +2,7 @@
 #ifndef HC_CPU_INTERNAL_H
 #define HC_CPU_INTERNAL_H
 
-#include "cpu/check.h"
+#include "core/check.h"
 #include "cpu/cpu.h"
 
 /* Compiles a leaf function for the vector units of newer processors too, chosen when the program starts. The

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Enough work for every thread and every copy, little enough to lie in caches and small memories. */
-static const size_t block_target = (size_t)24 << 20;
-
 /* GDAL's cache of blocks: a row of tiles should fit, or each tile is decompressed for every block of lines.
  */
 static const uint64_t cache_most = (uint64_t)512 << 20;
@@ -239,8 +236,8 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInf
     const HcScene *scene = &chain->stages[0].out;
     Limits limits = limits_of(chain, info, settings);
     Cost cost;
-    int64_t wanted =
-        settings->block_lines > 0 ? settings->block_lines : (int64_t)(block_target / hc_rows_bytes(scene, 1));
+    int64_t wanted = settings->block_lines > 0 ? settings->block_lines
+                                               : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));
     wanted = wanted > scene->lines ? scene->lines : wanted;
     int64_t lines = wanted < limits.step ? limits.step : wanted / limits.step * limits.step;
     HC_TRY(fit_lines(chain, info, &limits, &lines, &cost, err));

@@ -1,6 +1,6 @@
 #include "tests/support/strict.h"
 
-#include "cpu/check.h"
+#include "core/check.h"
 #include "cpu/cpu.h"
 
 #include <pthread.h>

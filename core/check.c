@@ -1,4 +1,4 @@
-#include "cpu/check.h"
+#include "core/check.h"
 
 static HcStatus check_queue(const HcQueue *queue, const char *what, HcError *err) {
     return queue != NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "%s: the queue is missing", what);
@@ -123,7 +123,7 @@ HcStatus hc_check_project(const HcQueue *queue, const HcBlock *in, const double 
 }
 
 HcStatus hc_check_sums(int32_t bands, int64_t integer_limit, HcError *err) {
-    const int64_t most = (int64_t)1 << 20;
+    const int64_t most = HC_SUMS_LIMIT;
     if (bands >= 1 && integer_limit >= 0 && integer_limit <= most) {
         return HC_OK;
     }

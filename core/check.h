@@ -1,6 +1,6 @@
 /* Argument checks of the operations: shapes and missing pointers, without looking at device memory. */
-#ifndef HC_CPU_CHECK_H
-#define HC_CPU_CHECK_H
+#ifndef HC_CORE_CHECK_H
+#define HC_CORE_CHECK_H
 
 #include "core/compute.h"
 

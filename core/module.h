@@ -1,0 +1,63 @@
+/* The GPU module: what the program finds in the shared library that it loads when it runs. The library brings
+ * its own copy of core/; only plain data and the functions of these tables cross the border. */
+#ifndef HC_CORE_MODULE_H
+#define HC_CORE_MODULE_H
+
+#include "core/compute.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HC_MODULE_FILE   "libhcube_gpu.so"
+#define HC_MODULE_SYMBOL "hc_gpu_module"
+
+/* A device as `hcube devices` lists it. */
+typedef struct HcDevice {
+    char name[128];
+    int32_t major, minor;  /* compute capability */
+    uint64_t memory_total; /* [bytes] */
+    uint64_t memory_free;
+} HcDevice;
+
+/* The same work by the vendor's libraries, for measuring (hcube bench); the program itself does not use them.
+ * Arrays lie in the memory of the backend, in its layout, and matrices are square and full. */
+typedef struct HcVendor HcVendor;
+typedef struct HcVendorOps {
+    /* Loads the libraries; says which in `name`. Fails with HC_E_UNSUPPORTED where they are not there. */
+    HcStatus (*open)(HcCompute *compute, HcVendor **out, char *name, size_t name_size, HcError *err);
+    void (*close)(HcVendor *vendor);
+    /* product[bands][bands] = x' x of x[pixels][bands] [device], one triangle; inexact. */
+    HcStatus (*syrk_float32)(HcVendor *vendor, HcQueue *queue, const float *x, int64_t pixels, int32_t bands,
+                             float *product, HcError *err);
+    /* product[bands][bands] += x' x, summed in float64 in chunks of `chunk` pixels (exact for integers while
+     * a chunk stays below 2^53). scratch[pixels][bands] [device] takes x in float64; its conversion counts.
+     */
+    HcStatus (*gram_float64)(HcVendor *vendor, HcQueue *queue, const float *x, int64_t pixels, int32_t bands,
+                             int64_t chunk, double *scratch, double *product, HcError *err);
+    /* y[pixels][components] = x[pixels][bands] matrix[bands][components], in float32. */
+    HcStatus (*gemm_float32)(HcVendor *vendor, HcQueue *queue, const float *x, int64_t pixels, int32_t bands,
+                             const float *matrix, int32_t components, float *y, HcError *err);
+    /* As eigh of the contract, without its order and signs: values ascending; matrix, values and vectors on
+     * the host. */
+    HcStatus (*eigh)(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
+                     double *vectors, HcError *err);
+} HcVendorOps;
+
+typedef struct HcModule {
+    uint32_t abi; /* HC_COMPUTE_ABI */
+    const char *version;
+    const HcComputeOps *ops;
+    const HcVendorOps *vendor;
+    /* Fills at most `capacity` devices; *count is how many there are (0 is not an error). Fails with
+     * HC_E_DEVICE and the reason when the driver is missing or too old. */
+    HcStatus (*devices)(HcDevice *out, int32_t capacity, int32_t *count, HcError *err);
+} HcModule;
+
+/* The one symbol of the library. */
+typedef const HcModule *HcModuleEntry(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
