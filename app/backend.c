@@ -6,15 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Why no GPU can be used, or NULL when one can. */
-static const char *why_no_gpu(void) {
-    return "this hcube was built without the GPU module";
+HcStatus hc_load_module(const HcModule **module, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t count = 0;
+    HC_TRY(hc_module_load(module, err));
+    HC_TRY((*module)->devices(NULL, 0, &count, err));
+    if (count == 0) {
+        HC_TRY(hc_fail(err, HC_E_DEVICE, "no GPU was found"));
+    }
+done:
+    return status;
 }
 
 static HcStatus parse_device(const char *text, bool *gpu, bool *automatic, int32_t *number, HcError *err) {
     int64_t parsed = 0;
     *automatic = hc_text_equal(text, "auto");
-    *gpu = strncmp(text, "gpu", 3) == 0;
+    *gpu = *automatic || strncmp(text, "gpu", 3) == 0;
     *number = 0;
     if (*automatic || hc_text_equal(text, "cpu") || hc_text_equal(text, "gpu")) {
         return HC_OK;
@@ -26,32 +33,106 @@ static HcStatus parse_device(const char *text, bool *gpu, bool *automatic, int32
     return hc_fail(err, HC_E_USAGE, "--device %s: must be auto, cpu, gpu or gpu:N", text);
 }
 
-HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size,
-                         HcError *err) {
+static void *open_gpu(void *argument) {
+    HcOpening *opening = argument;
+    const HcModule *module = NULL;
+    HcStatus status = HC_OK;
+    HC_TRY(hc_load_module(&module, &opening->error));
+    HC_TRY(module->ops->open(&opening->gpu, &opening->config, &opening->error));
+done:
+    return NULL;
+}
+
+HcStatus hc_backend_begin(const HcCommon *common, HcOpening *opening, HcError *err) {
     HcStatus status = HC_OK;
     bool gpu = false;
-    bool automatic = false;
-    HcComputeConfig config = {.memory = common->device_memory,
-                              .threads = common->threads > 0 ? (int32_t)common->threads : 0};
-    reason[0] = '\0';
-    HC_TRY(parse_device(common->device, &gpu, &automatic, &config.device, err));
+    *opening = (HcOpening){.device = common->device};
+    opening->config = (HcComputeConfig){.memory = common->device_memory,
+                                        .threads = common->threads > 0 ? (int32_t)common->threads : 0,
+                                        .host = hc_cpu_ops()};
+    HC_TRY(parse_device(common->device, &gpu, &opening->automatic, &opening->config.device, err));
+    opening->tried = gpu;
     if (gpu) {
-        HC_TRY(hc_fail(err, HC_E_DEVICE, "--device %s: %s", common->device, why_no_gpu()));
+        opening->running = pthread_create(&opening->thread, NULL, open_gpu, opening) == 0;
     }
-    if (automatic) {
-        snprintf(reason, reason_size, "%s", why_no_gpu());
-    }
-    HC_TRY(hc_cpu_ops()->open(out, &config, err));
 done:
     return status;
 }
 
-HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err) {
+HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_t reason_size, HcError *err) {
+    reason[0] = '\0';
+    if (opening->running) {
+        pthread_join(opening->thread, NULL);
+    } else if (opening->tried) {
+        open_gpu(opening);
+    }
+    opening->running = false;
+    *out = opening->gpu;
+    if (opening->gpu != NULL) {
+        return HC_OK;
+    }
+    if (opening->tried && !opening->automatic) {
+        return hc_fail(err, opening->error.status, "--device %s: %s", opening->device, opening->error.text);
+    }
+    if (opening->tried) {
+        snprintf(reason, reason_size, "%s", opening->error.text);
+    }
+    return hc_cpu_ops()->open(out, &opening->config, err);
+}
+
+HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    HcOpening opening;
+    HC_TRY(hc_backend_begin(common, &opening, err));
+    HC_TRY(hc_backend_end(&opening, out, reason, reason_size, err));
+done:
+    return status;
+}
+
+/* ---- devices ---- */
+
+static HcStatus print_cpu(HcError *err) {
     HcStatus status = HC_OK;
     HcCompute *compute = NULL;
     HcComputeInfo info;
     HcComputeConfig config = {0};
     char total[32];
+    HC_TRY(hc_cpu_ops()->open(&compute, &config, err));
+    compute->ops->info(compute, &info);
+    printf("cpu    %s", info.name);
+    if (info.memory_total > 0) {
+        printf(", %s", hc_text_bytes(total, sizeof total, (double)info.memory_total));
+    }
+    printf("\n");
+    compute->ops->close(compute);
+done:
+    return status;
+}
+
+static void print_gpus(void) {
+    enum { MOST = 64 };
+    HcDevice list[MOST];
+    const HcModule *module = NULL;
+    HcError error = {0};
+    int32_t count = 0;
+    char total[32];
+    if (hc_load_module(&module, &error) != HC_OK || module->devices(list, MOST, &count, &error) != HC_OK) {
+        printf("gpu    none: %s\n", error.text);
+        return;
+    }
+    for (int32_t d = 0; d < count && d < MOST; d++) {
+        char word[16] = "gpu";
+        if (count > 1) {
+            snprintf(word, sizeof word, "gpu:%d", d);
+        }
+        printf("%-6s %s, compute capability %d.%d, %s\n", word, list[d].name, list[d].major, list[d].minor,
+               hc_text_bytes(total, sizeof total, (double)list[d].memory_total));
+    }
+}
+
+HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
     if (hc_asks_for_help(word_count, words)) {
         printf("hcube devices: what hcube can compute on (--device NAME)\n");
         return HC_OK;
@@ -59,16 +140,8 @@ HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcErro
     if (word_count > 0) {
         return hc_fail(err, HC_E_USAGE, "devices: %s: takes no words", words[0]);
     }
-    HC_TRY(hc_cpu_ops()->open(&compute, &config, err));
-    compute->ops->info(compute, &info);
-    printf("cpu    %s", info.name);
-    if (info.memory_total > 0) {
-        printf(", %s", hc_text_bytes(total, sizeof total, (double)info.memory_total));
-    }
-    printf("\ngpu    none: %s\n", why_no_gpu());
+    HC_TRY(print_cpu(err));
+    print_gpus();
 done:
-    if (compute != NULL) {
-        compute->ops->close(compute);
-    }
     return status;
 }

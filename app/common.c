@@ -221,12 +221,17 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
             hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
 }
 
+static HcStatus first_of(HcStatus first, HcStatus second) {
+    return first != HC_OK ? first : second;
+}
+
 HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) {
     HcStatus status = HC_OK;
     HcCompute *compute = NULL;
     HcProgressShow show;
     HcRunReport report = {0};
     char reason[256];
+    HcOpening opening;
     HcRunSettings settings = {.memory = common->memory,
                               .device_memory = common->device_memory,
                               .cancel = &interrupted,
@@ -237,7 +242,9 @@ HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) {
     chain->overwrite = common->overwrite;
     hc_progress_start(&show, common->progress, common->quiet);
     catch_signals();
-    HC_TRY(hc_backend_open(common, &compute, reason, sizeof reason, err));
+    HC_TRY(hc_backend_begin(common, &opening, err));
+    status = hc_chain_plan(chain, err);
+    HC_TRY(first_of(status, hc_backend_end(&opening, &compute, reason, sizeof reason, err)));
     status = hc_run(chain, compute, &settings, &report, err);
     hc_progress_end(&show);
     if (!common->quiet) {

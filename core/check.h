@@ -4,6 +4,10 @@
 
 #include "core/compute.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 HcStatus hc_check_decode(const HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                          HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_gather(const HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
@@ -20,4 +24,7 @@ HcStatus hc_check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kin
 HcStatus hc_check_eigh(int32_t n, const double *matrix, const double *values, const double *vectors,
                        HcError *err) HC_MUST_CHECK;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

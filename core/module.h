@@ -17,7 +17,6 @@ typedef struct HcDevice {
     char name[128];
     int32_t major, minor;  /* compute capability */
     uint64_t memory_total; /* [bytes] */
-    uint64_t memory_free;
 } HcDevice;
 
 /* The same work by the vendor's libraries, for measuring (hcube bench); the program itself does not use them.
@@ -56,6 +55,11 @@ typedef struct HcModule {
 
 /* The one symbol of the library. */
 typedef const HcModule *HcModuleEntry(void);
+
+/* Loads the module, once a process: from the path in the environment variable HCUBE_GPU_MODULE, else from the
+ * folder of the program, else from ../lib/hcube beside it. It stays loaded. Fails with HC_E_DEVICE and the
+ * reason when it is not there or of another version. */
+HcStatus hc_module_load(const HcModule **out, HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus
 }

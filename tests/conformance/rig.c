@@ -1,12 +1,14 @@
 #include "tests/conformance/rig.h"
 
+#include "cpu/cpu.h"
+
 #include <stdlib.h>
 
 enum { SENTINEL = 64, SENTINEL_BYTE = 0xC3 };
 
 void rig_open(Rig *rig, int32_t threads) {
     *rig = (Rig){.ops = rig_ops};
-    HcComputeConfig config = {.threads = threads};
+    HcComputeConfig config = {.threads = threads, .host = hc_cpu_ops()};
     check_ok(rig->ops->open(&rig->compute, &config, &rig->err), rig->err);
     check_ok(rig->ops->queue_open(rig->compute, &rig->queue, &rig->err), rig->err);
 }

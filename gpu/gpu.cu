@@ -1,0 +1,334 @@
+/* The GPU backend: opening, queues, copies, and the table of its operations. */
+#include "gpu/internal.cuh"
+
+#include <new>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+HcStatus hc_gpu_check(cudaError_t result, const char *what, HcError *err) {
+    if (result == cudaSuccess) {
+        return HC_OK;
+    }
+    (void)cudaGetLastError();
+    HcStatus status = result == cudaErrorMemoryAllocation ? HC_E_MEMORY : HC_E_DEVICE;
+    return hc_fail(err, status, "the GPU failed while %s: %s (%s)", what, cudaGetErrorString(result),
+                   cudaGetErrorName(result));
+}
+
+HcStatus hc_gpu_use(const HcGpu *gpu, HcError *err) {
+    return hc_gpu_check(cudaSetDevice(gpu->device), "choosing the device", err);
+}
+
+extern const HcComputeOps hc_gpu_operations;
+
+/* ---- opening ---- */
+
+static int attribute(cudaDeviceAttr which, int device) {
+    int value = 0;
+    return cudaDeviceGetAttribute(&value, which, device) == cudaSuccess ? value : 0;
+}
+
+static void close_gpu(HcCompute *compute) {
+    HcGpu *gpu = (HcGpu *)compute;
+    if (gpu == NULL) {
+        return;
+    }
+    if (cudaSetDevice(gpu->device) == cudaSuccess) {
+        hc_gpu_trim(gpu);
+    }
+    if (gpu->host != NULL) {
+        gpu->host->close(gpu->host_compute);
+    }
+    delete gpu;
+}
+
+static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGpu *gpu = NULL;
+    int count = 0;
+    *out = NULL;
+    if (config->threads < 0 || config->threads > 4096) {
+        return hc_fail(err, HC_E_USAGE, "%d threads asked for: 0 (all) to 4096", config->threads);
+    }
+    HC_TRY(hc_gpu_check(cudaGetDeviceCount(&count), "looking for devices", err));
+    if (config->device < 0 || config->device >= count) {
+        HC_TRY(hc_fail(err, HC_E_DEVICE, "no GPU has the number %d: there %s %d", config->device,
+                       count == 1 ? "is" : "are", count));
+    }
+    if ((gpu = new (std::nothrow) HcGpu()) == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *gpu, "the GPU backend"));
+    }
+    gpu->base.ops = &hc_gpu_operations;
+    gpu->device = config->device;
+    gpu->memory = config->memory;
+    gpu->threads = config->threads > 0 ? config->threads : (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    gpu->major = attribute(cudaDevAttrComputeCapabilityMajor, gpu->device);
+    gpu->minor = attribute(cudaDevAttrComputeCapabilityMinor, gpu->device);
+    gpu->processors = attribute(cudaDevAttrMultiProcessorCount, gpu->device);
+    gpu->shared_memory = (size_t)attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu->device);
+    if (gpu->major * 10 + gpu->minor < 75) {
+        HC_TRY(hc_fail(err, HC_E_DEVICE, "GPU %d has compute capability %d.%d: hcube needs 7.5 or newer",
+                       gpu->device, gpu->major, gpu->minor));
+    }
+    if (config->host != NULL) {
+        HcComputeConfig host = {};
+        host.threads = config->threads;
+        HC_TRY(config->host->open(&gpu->host_compute, &host, err));
+        gpu->host = config->host;
+    }
+    HC_TRY(hc_gpu_use(gpu, err));
+    HC_TRY(hc_gpu_check(cudaFree(NULL), "starting", err));
+    *out = &gpu->base;
+done:
+    if (status != HC_OK) {
+        close_gpu(gpu != NULL ? &gpu->base : NULL);
+    }
+    return status;
+}
+
+/* Operations a cycle of one multiprocessor (CUDA programming guide, arithmetic throughput; tensor units for
+ * 8-bit integers). */
+static HcRates rates_of(const HcGpu *gpu, double hertz) {
+    int capability = gpu->major * 10 + gpu->minor;
+    double float32 = capability == 75 || capability == 80 ? 128 : 256;
+    double float64 = capability == 80 ? 64 : capability >= 90 ? 128 : 4;
+    double int8 = capability == 75 ? 2048 : capability == 80 ? 4096 : capability >= 90 ? 8192 : 2048;
+    double units = gpu->processors * hertz;
+    double bus = attribute(cudaDevAttrGlobalMemoryBusWidth, gpu->device) / 8.0;
+    double clock = attribute(cudaDevAttrMemoryClockRate, gpu->device) * 1e3;
+    return {.memory = 2 * clock * bus,
+            .float32 = float32 * units,
+            .float64 = float64 * units,
+            .int8 = int8 * units};
+}
+
+static void info(const HcCompute *compute, HcComputeInfo *out) {
+    const HcGpu *gpu = (const HcGpu *)compute;
+    cudaDeviceProp properties;
+    size_t free_bytes = 0;
+    size_t total = 0;
+    int driver = 0;
+    int runtime = 0;
+    *out = {};
+    out->threads = gpu->threads;
+    out->slots = 3;
+    out->block_bytes = (size_t)32 << 20;
+    out->reserve = HC_GPU_RESERVE;
+    (void)cudaSetDevice(gpu->device);
+    if (cudaGetDeviceProperties(&properties, gpu->device) == cudaSuccess) {
+        snprintf(out->name, sizeof out->name, "%.80s, compute capability %d.%d", properties.name, gpu->major,
+                 gpu->minor);
+    }
+    if (cudaMemGetInfo(&free_bytes, &total) == cudaSuccess) {
+        out->memory_total = total;
+        out->memory_free = free_bytes + hc_gpu_kept(gpu);
+        if (gpu->memory > 0 && gpu->memory < out->memory_free) {
+            out->memory_free = gpu->memory;
+        }
+    }
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    snprintf(out->driver, sizeof out->driver, "CUDA %d.%d, driver for CUDA %d.%d", runtime / 1000,
+             runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
+    double hertz = attribute(cudaDevAttrClockRate, gpu->device) * 1e3;
+    out->clock_mhz = (int32_t)(hertz / 1e6);
+    out->rates = rates_of(gpu, hertz);
+    (void)cudaGetLastError();
+}
+
+/* ---- queues ---- */
+
+static void queue_close(HcQueue *queue) {
+    if (queue == NULL) {
+        return;
+    }
+    (void)cudaSetDevice(queue->gpu->device);
+    if (queue->stream != NULL) {
+        (void)cudaStreamSynchronize(queue->stream);
+        (void)cudaStreamDestroy(queue->stream);
+    }
+    if (queue->event != NULL) {
+        (void)cudaEventDestroy(queue->event);
+    }
+    (void)cudaFreeHost(queue->fault);
+    (void)cudaGetLastError();
+    delete queue;
+}
+
+static HcStatus queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGpu *gpu = (HcGpu *)compute;
+    HcQueue *queue = NULL;
+    *out = NULL;
+    HC_TRY(hc_gpu_use(gpu, err));
+    if ((queue = new (std::nothrow) HcQueue()) == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *queue, "a queue"));
+    }
+    queue->gpu = gpu;
+    HC_TRY(hc_gpu_check(cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking), "opening a queue",
+                        err));
+    HC_TRY(hc_gpu_check(cudaEventCreateWithFlags(&queue->event, cudaEventDisableTiming), "opening a queue",
+                        err));
+    HC_TRY(hc_gpu_check(cudaHostAlloc((void **)&queue->fault, sizeof(HcFault), cudaHostAllocMapped),
+                        "opening a queue", err));
+    *queue->fault = {};
+    HC_TRY(hc_gpu_check(cudaHostGetDevicePointer((void **)&queue->fault_device, queue->fault, 0),
+                        "opening a queue", err));
+    *out = queue;
+done:
+    if (status != HC_OK) {
+        queue_close(queue);
+    }
+    return status;
+}
+
+static HcStatus follow(HcQueue *queue, HcQueue *after, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_TRY(hc_gpu_check(cudaEventRecord(after->event, after->stream), "ordering queues", err));
+    HC_TRY(hc_gpu_check(cudaStreamWaitEvent(queue->stream, after->event, 0), "ordering queues", err));
+done:
+    return status;
+}
+
+static HcStatus tell_fault(const HcFault *fault, HcError *err) {
+    HcStatus status = (HcStatus)fault->status;
+    switch (fault->operation) {
+    case HC_FAULT_PROMISE:
+        return hc_fail(err, status, "a value is not an integer of magnitude %lld or less, as was promised",
+                       (long long)fault->limit);
+    default:
+        return hc_fail(err, status, "%s: band %.0f asked for, the %s 0 to %lld",
+                       fault->operation == HC_FAULT_GATHER_BAND ? "gather" : "decode", fault->value,
+                       fault->operation == HC_FAULT_GATHER_BAND ? "block has" : "bytes hold",
+                       (long long)fault->limit - 1);
+    }
+}
+
+static HcStatus wait_for(HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    if (queue == NULL) {
+        return hc_fail(err, HC_E_USAGE, "wait: the queue is missing");
+    }
+    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_TRY(hc_gpu_check(cudaStreamSynchronize(queue->stream), "computing", err));
+    if (queue->fault->status != HC_OK) {
+        HcFault fault = *queue->fault;
+        *queue->fault = {};
+        HC_TRY(tell_fault(&fault, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus upload(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
+    HcStatus status = hc_gpu_use(queue->gpu, err);
+    return status != HC_OK
+               ? status
+               : hc_gpu_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, queue->stream),
+                              "copying to the device", err);
+}
+
+static HcStatus download(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
+    HcStatus status = hc_gpu_use(queue->gpu, err);
+    return status != HC_OK
+               ? status
+               : hc_gpu_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, queue->stream),
+                              "copying from the device", err);
+}
+
+static HcStatus zero(HcQueue *queue, void *at, size_t bytes, HcError *err) {
+    HcStatus status = hc_gpu_use(queue->gpu, err);
+    return status != HC_OK
+               ? status
+               : hc_gpu_check(cudaMemsetAsync(at, 0, bytes, queue->stream), "clearing memory", err);
+}
+
+/* On the host, by the host's routine: bits that do not depend on the device. */
+static HcStatus eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
+                     HcError *err) {
+    HcGpu *gpu = (HcGpu *)compute;
+    if (gpu->host == NULL) {
+        return hc_fail(err, HC_E_USAGE, "eigh: the GPU backend was opened without the host's operations");
+    }
+    return gpu->host->eigh(gpu->host_compute, n, matrix, values, vectors, err);
+}
+
+const HcComputeOps hc_gpu_operations = {
+    .abi = HC_COMPUTE_ABI,
+    .name = "gpu",
+    .open = open_gpu,
+    .close = close_gpu,
+    .info = info,
+    .alloc = hc_gpu_alloc,
+    .release = hc_gpu_release,
+    .queue_open = queue_open,
+    .queue_close = queue_close,
+    .follow = follow,
+    .wait = wait_for,
+    .upload = upload,
+    .download = download,
+    .zero = zero,
+    .decode = hc_gpu_decode,
+    .gather = hc_gpu_gather,
+    .filter = hc_gpu_filter,
+    .difference = hc_gpu_difference,
+    .project = hc_gpu_project,
+    .sums_open = hc_gpu_sums_open,
+    .sums_close = hc_gpu_sums_close,
+    .gram = hc_gpu_gram,
+    .sums_fetch = hc_gpu_sums_fetch,
+    .eigh = eigh,
+};
+
+/* ---- the module ---- */
+
+static HcStatus devices(HcDevice *out, int32_t capacity, int32_t *count, HcError *err) {
+    int found = 0;
+    *count = 0;
+    cudaError_t result = cudaGetDeviceCount(&found);
+    if (result == cudaErrorNoDevice) {
+        (void)cudaGetLastError();
+        return HC_OK;
+    }
+    if (result == cudaErrorInsufficientDriver) {
+        int driver = 0;
+        int runtime = 0;
+        (void)cudaGetLastError();
+        (void)cudaDriverGetVersion(&driver);
+        (void)cudaRuntimeGetVersion(&runtime);
+        if (driver == 0) {
+            return hc_fail(err, HC_E_DEVICE, "no NVIDIA driver was found");
+        }
+        return hc_fail(err, HC_E_DEVICE, "the NVIDIA driver is for CUDA %d.%d, the GPU module needs %d.%d",
+                       driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    }
+    HcStatus status = hc_gpu_check(result, "looking for devices", err);
+    if (status != HC_OK) {
+        return status;
+    }
+    for (int32_t d = 0; d < found && d < capacity; d++) {
+        cudaDeviceProp properties;
+        if ((status = hc_gpu_check(cudaGetDeviceProperties(&properties, d), "looking at a device", err)) !=
+            HC_OK) {
+            return status;
+        }
+        out[d] = {};
+        snprintf(out[d].name, sizeof out[d].name, "%.127s", properties.name);
+        out[d].major = properties.major;
+        out[d].minor = properties.minor;
+        out[d].memory_total = properties.totalGlobalMem;
+    }
+    *count = found;
+    return HC_OK;
+}
+
+extern "C" __attribute__((visibility("default"))) const HcModule *hc_gpu_module(void) {
+    static const HcModule module = {.abi = HC_COMPUTE_ABI,
+                                    .version = HC_VERSION,
+                                    .ops = &hc_gpu_operations,
+                                    .vendor = hc_gpu_vendor(),
+                                    .devices = devices};
+    return &module;
+}

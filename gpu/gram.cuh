@@ -1,0 +1,152 @@
+/* Sums of products: what the files gram*.cu share. */
+#ifndef HC_GPU_GRAM_CUH
+#define HC_GPU_GRAM_CUH
+
+#include "gpu/internal.cuh"
+
+/* Pixels that are summed, as kernels take them. */
+struct HcGramJob {
+    HcView in;
+    HcDifference kind;
+    int64_t first_row, rows;          /* interior */
+    int64_t top, bottom, left, right; /* of the window, in rows and samples of the view, ends excluded */
+};
+
+/* ---- exact sums (gram_limbs.cu) ----
+ *
+ * Values v = x - offset are written as l0 + 256 l1 + 65536 l2 with limbs of -128 to 127, their products are
+ * summed by the matrix units in 32-bit integers, these are added to 64-bit integers, and these to 128-bit
+ * ones before they could overflow. Values of most scenes need no l2: whether any does is found for each tile
+ * of pixels, and the products with it are left out where none does. */
+
+enum {
+    HC_LIMBS = 3,
+    HC_TILE_BANDS = 32,   /* of a tile of products */
+    HC_TILE_PIXELS = 128, /* of a tile of limbs */
+    HC_GROUP_TILES = 8,   /* of products, one a warp */
+    HC_GROUP_BLOCKS = 8   /* blocks of 32 bands that a group looks at, at most */
+};
+
+/* Tiles of products that one thread block sums: which of its blocks of bands each warp multiplies. */
+struct HcGramGroup {
+    int32_t tiles, blocks;
+    uint16_t block[HC_GROUP_BLOCKS]; /* numbers of 32 bands */
+    uint8_t row[HC_GROUP_TILES], column[HC_GROUP_TILES];
+};
+
+struct HcExact {
+    int32_t padded;       /* bands, to whole tiles */
+    int32_t groups;       /* of tiles */
+    HcGramGroup *group;   /* [device] [groups] */
+    int64_t panel_pixels; /* that the panel holds */
+    int8_t *panel;        /* [device] [tiles of pixels][limbs][padded][HC_TILE_PIXELS] */
+    uint32_t *need;       /* [device] [tiles of pixels], limbs that are used there */
+    int64_t *product;     /* [device] [padded][padded], lower tiles */
+    int64_t *sum;         /* [device] [padded] of v */
+    int64_t *count;       /* [device] */
+    uint64_t *low;        /* [device] [padded][padded], 128-bit sums: the low and the high half */
+    int64_t *high;
+    int64_t offset;
+    int64_t pixels; /* in `product`, at most */
+    int64_t most;   /* pixels that `product` can hold */
+};
+
+/* ---- float sums (gram_float.cu) ----
+ *
+ * Part p of the fixed partition belongs to stripe p mod stripes; the parts of a stripe are summed in the
+ * order of the scene about a provisional mean, so that the sums do not depend on the cut into blocks. */
+
+struct HcFloats {
+    int32_t padded; /* bands, to whole tiles of HC_FLOAT_TILE */
+    int32_t stripes;
+    double *center;  /* [device] [padded], the provisional mean */
+    int32_t *there;  /* [device] whether it is known */
+    double *scatter; /* [device] [stripes][padded][padded], lower tiles, about the center */
+    double *sum;     /* [device] [stripes][padded] of x - center */
+    int64_t *count;  /* [device] [stripes] */
+};
+
+enum { HC_FLOAT_TILE = 64 };
+
+struct HcSums {
+    HcGpu *gpu;
+    int32_t bands;
+    int64_t limit; /* 0 = the float form */
+    HcBuffer memory;
+    HcExact exact;
+    HcFloats floats;
+};
+
+/* Bytes of device memory, and its cut (memory NULL: only the bytes). */
+size_t hc_exact_layout(HcSums *sums, char *memory);
+size_t hc_floats_layout(HcSums *sums, char *memory);
+/* Fills what is not zero at first. */
+HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err);
+
+HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err);
+HcStatus hc_floats_gram(HcQueue *queue, const HcGramJob *job, int32_t part_lines, HcSums *sums, HcError *err);
+HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
+HcStatus hc_floats_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
+
+/* Takes the next `bytes` of a layout, aligned. */
+static inline char *hc_take(char *memory, size_t *at, size_t bytes) {
+    size_t start = *at;
+    *at += (bytes + 255) / 256 * 256;
+    return memory != NULL ? memory + start : NULL;
+}
+
+#ifdef __CUDACC__
+
+/* The value that is summed for a pixel (given by its place in the view) and band, where its neighbourhood is
+ * whole: exact in float32 for integers while it stays within 2^24. */
+__device__ static inline float hc_difference_float(const HcView &view, HcDifference kind, int64_t pixel,
+                                                   int32_t band) {
+    const int64_t n = view.bands;
+    const int64_t line = view.samples * n;
+    const float *x = view.data + pixel * n + band;
+    switch (kind) {
+    case HC_DIFFERENCE_MEAN3X3: {
+        float left = x[-line - n] + x[-n] + x[line - n];
+        float here = x[-line] + x[0] + x[line];
+        float right = x[-line + n] + x[n] + x[line + n];
+        return 9.0F * x[0] - (left + here + right);
+    }
+    case HC_DIFFERENCE_MEDIAN3X3:
+        return x[0] - hc_middle_of_nine(x[-line - n], x[-line], x[-line + n], x[-n], x[0], x[n], x[line - n],
+                                        x[line], x[line + n]);
+    case HC_DIFFERENCE_SHIFT:
+        return x[0] - x[n];
+    case HC_DIFFERENCE_SHIFT_DIAGONAL:
+        return x[0] - x[line + n];
+    default:
+        return x[0];
+    }
+}
+
+/* The same in float64, as gram of float scenes sums it. */
+__device__ static inline double hc_difference_double(const HcView &view, HcDifference kind, int64_t pixel,
+                                                     int32_t band) {
+    const int64_t n = view.bands;
+    const int64_t line = view.samples * n;
+    const float *x = view.data + pixel * n + band;
+    switch (kind) {
+    case HC_DIFFERENCE_MEAN3X3: {
+        double left = (double)x[-line - n] + (double)x[-n] + (double)x[line - n];
+        double here = (double)x[-line] + (double)x[0] + (double)x[line];
+        double right = (double)x[-line + n] + (double)x[n] + (double)x[line + n];
+        return 9.0 * (double)x[0] - (left + here + right);
+    }
+    case HC_DIFFERENCE_MEDIAN3X3:
+        return (double)x[0] - (double)hc_middle_of_nine(x[-line - n], x[-line], x[-line + n], x[-n], x[0],
+                                                        x[n], x[line - n], x[line], x[line + n]);
+    case HC_DIFFERENCE_SHIFT:
+        return (double)x[0] - (double)x[n];
+    case HC_DIFFERENCE_SHIFT_DIAGONAL:
+        return (double)x[0] - (double)x[line + n];
+    default:
+        return (double)x[0];
+    }
+}
+
+#endif
+#endif

@@ -1,0 +1,176 @@
+/* What the files of the GPU backend share. */
+#ifndef HC_GPU_INTERNAL_CUH
+#define HC_GPU_INTERNAL_CUH
+
+#include "core/check.h"
+#include "core/module.h"
+
+#include <cuda_runtime.h>
+#include <mutex>
+
+/* An error that a kernel found; lies in mapped host memory, one a queue. The first to write wins, roughly. */
+struct HcFault {
+    int32_t status; /* an HcStatus, HC_OK = none */
+    int32_t operation;
+    double value;
+    int64_t limit;
+};
+
+/* Which line a fault becomes. */
+enum { HC_FAULT_DECODE_BAND, HC_FAULT_GATHER_BAND, HC_FAULT_PROMISE };
+
+struct HcGpuPiece; /* memory that is given out or kept for later (memory.cu) */
+
+struct HcGpu {
+    HcCompute base; /* first: an HcCompute is one of these */
+    int device;
+    int32_t threads;
+    int major, minor;
+    int processors;       /* streaming multiprocessors */
+    size_t shared_memory; /* that a block can ask for [bytes] */
+    uint64_t memory;      /* most to use, 0 = no limit [bytes] */
+    const HcComputeOps *host;
+    HcCompute *host_compute;
+    mutable std::mutex lock; /* around the pieces */
+    HcGpuPiece *pieces;
+    uint64_t device_bytes; /* given out and kept */
+};
+
+struct HcQueue {
+    HcGpu *gpu;
+    cudaStream_t stream;
+    cudaEvent_t event;
+    HcFault *fault;        /* on the host */
+    HcFault *fault_device; /* the same memory, as kernels see it */
+};
+
+/* Device memory that is kept free for panels, sums and the driver [bytes]. */
+static const size_t HC_GPU_RESERVE = (size_t)96 << 20;
+
+/* Turns a result of the runtime into a status; `what` was being done. */
+HcStatus hc_gpu_check(cudaError_t result, const char *what, HcError *err);
+
+/* Makes the device of a backend that of this thread. */
+HcStatus hc_gpu_use(const HcGpu *gpu, HcError *err);
+
+/* After a launch: whether it was accepted. */
+static inline HcStatus hc_gpu_launched(const char *what, HcError *err) {
+    return hc_gpu_check(cudaGetLastError(), what, err);
+}
+
+HcStatus hc_gpu_alloc(HcCompute *compute, HcMemory where, size_t bytes, HcBuffer *out, HcError *err);
+void hc_gpu_release(HcCompute *compute, HcBuffer *buffer);
+/* Gives back all memory, at the end. */
+void hc_gpu_trim(HcGpu *gpu);
+/* Device memory that is kept for later [bytes]. */
+uint64_t hc_gpu_kept(const HcGpu *gpu);
+
+/* A block as kernels take it: by value, with its rows counted. */
+struct HcView {
+    float *data;
+    uint8_t *mask;
+    int64_t first_line; /* line of the scene in the first row */
+    int64_t rows;
+    int32_t samples, bands;
+};
+
+static inline HcView hc_view(const HcBlock *block) {
+    return {block->data,          block->mask,    hc_block_first_line(block),
+            hc_block_rows(block), block->samples, block->bands};
+}
+
+static inline int64_t hc_div_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+#ifdef __CUDACC__
+
+__device__ static inline void hc_raise(HcFault *fault, int32_t status, int32_t operation, double value,
+                                       int64_t limit) {
+    volatile HcFault *f = fault;
+    if (f->status == HC_OK) {
+        f->operation = operation;
+        f->value = value;
+        f->limit = limit;
+        __threadfence_system();
+        f->status = status;
+    }
+}
+
+/* Whether a pixel of the scene is in the view and valid. row and sample may lie outside. */
+__device__ static inline bool hc_valid(const HcView &view, int64_t row, int64_t sample) {
+    return row >= 0 && row < view.rows && sample >= 0 && sample < view.samples &&
+           view.mask[row * view.samples + sample] != 0;
+}
+
+/* Whether all that `kind` looks at around a pixel is valid, and within the window (rows and samples of the
+ * view, ends excluded). */
+__device__ static inline bool hc_difference_valid(const HcView &view, HcDifference kind, int64_t row,
+                                                  int64_t sample, int64_t top, int64_t bottom, int64_t left,
+                                                  int64_t right) {
+    int64_t up = 0;
+    int64_t down = 0;
+    int64_t before = 0;
+    int64_t behind = 0;
+    if (kind == HC_DIFFERENCE_MEAN3X3 || kind == HC_DIFFERENCE_MEDIAN3X3) {
+        up = down = before = behind = 1;
+    } else if (kind != HC_DIFFERENCE_NONE) {
+        behind = 1;
+        down = kind == HC_DIFFERENCE_SHIFT_DIAGONAL;
+    }
+    if (row - up < top || row + down >= bottom || sample - before < left || sample + behind >= right) {
+        return false;
+    }
+    if (up == 0) {
+        return hc_valid(view, row, sample) && hc_valid(view, row + down, sample + behind);
+    }
+    for (int64_t r = row - 1; r <= row + 1; r++) {
+        for (int64_t s = sample - 1; s <= sample + 1; s++) {
+            if (!hc_valid(view, r, s)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+__device__ static inline void hc_sort2(float &a, float &b) {
+    float low = fminf(a, b);
+    b = fmaxf(a, b);
+    a = low;
+}
+
+/* An exchange network for the fifth of nine values (after Devillard's and Smith's). */
+__device__ static inline float hc_middle_of_nine(float p0, float p1, float p2, float p3, float p4, float p5,
+                                                 float p6, float p7, float p8) {
+    hc_sort2(p1, p2), hc_sort2(p4, p5), hc_sort2(p7, p8);
+    hc_sort2(p0, p1), hc_sort2(p3, p4), hc_sort2(p6, p7);
+    hc_sort2(p1, p2), hc_sort2(p4, p5), hc_sort2(p7, p8);
+    hc_sort2(p0, p3), hc_sort2(p5, p8), hc_sort2(p4, p7);
+    hc_sort2(p3, p6), hc_sort2(p1, p4), hc_sort2(p2, p5);
+    hc_sort2(p4, p7), hc_sort2(p4, p2), hc_sort2(p6, p4), hc_sort2(p4, p2);
+    return p4;
+}
+
+#endif
+
+HcStatus hc_gpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                       HcError *err);
+HcStatus hc_gpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
+                       HcError *err);
+HcStatus hc_gpu_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out, HcError *err);
+HcStatus hc_gpu_difference(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
+                           HcError *err);
+HcStatus hc_gpu_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
+                        const double *out_offset, const HcBlock *out, HcError *err);
+HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
+                          HcError *err);
+void hc_gpu_sums_close(HcSums *sums);
+HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
+                     HcSums *sums, HcError *err);
+HcStatus hc_gpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
+
+/* vendor.cu */
+const HcVendorOps *hc_gpu_vendor(void);
+
+#endif

@@ -1,0 +1,284 @@
+/* The same work by cuBLAS and cuSOLVER, for measuring. They are loaded when asked for, so that the module
+ * does not depend on them. */
+#include "gpu/internal.cuh"
+
+#include <cublas_v2.h>
+#include <cusolverDn.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <new>
+#include <stdio.h>
+
+/* The functions that are used, by the names that their headers give them. */
+#define BLAS_LIST(X)                                                                                         \
+    X(cublasCreate_v2)                                                                                       \
+    X(cublasDestroy_v2)                                                                                      \
+    X(cublasSetStream_v2)                                                                                    \
+    X(cublasGetProperty)                                                                                     \
+    X(cublasSsyrk_v2)                                                                                        \
+    X(cublasSgemm_v2)                                                                                        \
+    X(cublasDgemm_v2)
+
+#define SOLVER_LIST(X)                                                                                       \
+    X(cusolverDnCreate)                                                                                      \
+    X(cusolverDnDestroy)                                                                                     \
+    X(cusolverDnSetStream)                                                                                   \
+    X(cusolverGetProperty)                                                                                   \
+    X(cusolverDnDsyevd_bufferSize)                                                                           \
+    X(cusolverDnDsyevd)
+
+struct HcVendor {
+    HcGpu *gpu;
+    cublasHandle_t blas;
+    cusolverDnHandle_t solver;
+    HcBuffer work; /* of eigh; grows */
+#define MEMBER(name) decltype(&::name) name;
+    BLAS_LIST(MEMBER)
+    SOLVER_LIST(MEMBER)
+#undef MEMBER
+};
+
+static HcStatus check_blas(cublasStatus_t result, const char *what, HcError *err) {
+    return result == CUBLAS_STATUS_SUCCESS
+               ? HC_OK
+               : hc_fail(err, result == CUBLAS_STATUS_ALLOC_FAILED ? HC_E_MEMORY : HC_E_DEVICE,
+                         "cuBLAS failed while %s (status %d)", what, (int)result);
+}
+
+static HcStatus check_solver(cusolverStatus_t result, const char *what, HcError *err) {
+    return result == CUSOLVER_STATUS_SUCCESS
+               ? HC_OK
+               : hc_fail(err, result == CUSOLVER_STATUS_ALLOC_FAILED ? HC_E_MEMORY : HC_E_DEVICE,
+                         "cuSOLVER failed while %s (status %d)", what, (int)result);
+}
+
+/* ---- loading ---- */
+
+/* Libraries stay loaded: they have told the runtime of their kernels. */
+static HcStatus load_library(const char *const *names, const char *title, void **out, HcError *err) {
+    const char *const *name = names;
+    for (; *name != NULL; name++) {
+        if ((*out = dlopen(*name, RTLD_NOW | RTLD_LOCAL)) != NULL) {
+            return HC_OK;
+        }
+    }
+    return hc_fail(err, HC_E_UNSUPPORTED, "%s was not found: neither %s nor another version can be loaded",
+                   title, names[0]);
+}
+
+static HcStatus load_functions(HcVendor *vendor, HcError *err) {
+    static const char *const blas_names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so", NULL};
+    static const char *const solver_names[] = {"libcusolver.so.12", "libcusolver.so.11", "libcusolver.so",
+                                               NULL};
+    HcStatus status = HC_OK;
+    void *blas = NULL;
+    void *solver = NULL;
+    HC_TRY(load_library(blas_names, "cuBLAS", &blas, err));
+    HC_TRY(load_library(solver_names, "cuSOLVER", &solver, err));
+#define LOAD(library, name)                                                                                  \
+    if ((vendor->name = (decltype(&::name))dlsym(library, #name)) == NULL) {                                 \
+        return hc_fail(err, HC_E_UNSUPPORTED, "the library that was found has no %s", #name);                \
+    }
+#define LOAD_BLAS(name)   LOAD(blas, name)
+#define LOAD_SOLVER(name) LOAD(solver, name)
+    BLAS_LIST(LOAD_BLAS)
+    SOLVER_LIST(LOAD_SOLVER)
+done:
+    return status;
+}
+
+static void name_versions(const HcVendor *vendor, char *name, size_t size) {
+    int blas[3] = {0, 0, 0};
+    int solver[3] = {0, 0, 0};
+    static const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+    for (int i = 0; i < 3; i++) {
+        (void)vendor->cublasGetProperty(parts[i], &blas[i]);
+        (void)vendor->cusolverGetProperty(parts[i], &solver[i]);
+    }
+    snprintf(name, size, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d", blas[0], blas[1], blas[2], solver[0],
+             solver[1], solver[2]);
+}
+
+static void close_vendor(HcVendor *vendor) {
+    if (vendor == NULL) {
+        return;
+    }
+    (void)cudaSetDevice(vendor->gpu->device);
+    if (vendor->solver != NULL) {
+        (void)vendor->cusolverDnDestroy(vendor->solver);
+    }
+    if (vendor->blas != NULL) {
+        (void)vendor->cublasDestroy_v2(vendor->blas);
+    }
+    hc_gpu_release(&vendor->gpu->base, &vendor->work);
+    delete vendor;
+}
+
+static HcStatus open_vendor(HcCompute *compute, HcVendor **out, char *name, size_t name_size, HcError *err) {
+    HcStatus status = HC_OK;
+    HcVendor *vendor = NULL;
+    *out = NULL;
+    if ((vendor = new (std::nothrow) HcVendor()) == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *vendor, "the vendor's libraries"));
+    }
+    vendor->gpu = (HcGpu *)compute;
+    HC_TRY(load_functions(vendor, err));
+    HC_TRY(hc_gpu_use(vendor->gpu, err));
+    HC_TRY(check_blas(vendor->cublasCreate_v2(&vendor->blas), "starting", err));
+    HC_TRY(check_solver(vendor->cusolverDnCreate(&vendor->solver), "starting", err));
+    name_versions(vendor, name, name_size);
+    *out = vendor;
+done:
+    if (status != HC_OK) {
+        close_vendor(vendor);
+    }
+    return status;
+}
+
+/* ---- products; a matrix of rows is the transposed one to these libraries ---- */
+
+static HcStatus prepare(HcVendor *vendor, HcQueue *queue, int64_t pixels, int32_t bands, HcError *err) {
+    if (pixels < 1 || pixels > INT_MAX || bands < 1) {
+        return hc_fail(err, HC_E_USAGE, "a product of %lld pixels of %d bands: 1 to %d pixels",
+                       (long long)pixels, bands, INT_MAX);
+    }
+    HcStatus status = hc_gpu_use(vendor->gpu, err);
+    return status != HC_OK
+               ? status
+               : check_blas(vendor->cublasSetStream_v2(vendor->blas, queue->stream), "choosing a queue", err);
+}
+
+static HcStatus syrk_float32(HcVendor *vendor, HcQueue *queue, const float *x, int64_t pixels, int32_t bands,
+                             float *product, HcError *err) {
+    const float one = 1;
+    const float zero = 0;
+    HcStatus status = prepare(vendor, queue, pixels, bands, err);
+    return status != HC_OK
+               ? status
+               : check_blas(vendor->cublasSsyrk_v2(vendor->blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, bands,
+                                                   (int)pixels, &one, x, bands, &zero, product, bands),
+                            "multiplying", err);
+}
+
+static __global__ void widen(const float *from, int64_t count, double *to) {
+    int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        to[i] = __ldg(from + i);
+    }
+}
+
+/* Adds the chunks in float64, so that integers are exact only while the whole sum stays below 2^53: enough to
+ * be measured against. */
+static HcStatus gram_float64(HcVendor *vendor, HcQueue *queue, const float *x, int64_t pixels, int32_t bands,
+                             int64_t chunk, double *scratch, double *product, HcError *err) {
+    const double one = 1;
+    HcStatus status = prepare(vendor, queue, pixels, bands, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    if (chunk < 1) {
+        return hc_fail(err, HC_E_USAGE, "a product in chunks of %lld pixels", (long long)chunk);
+    }
+    widen<<<8 * vendor->gpu->processors, 256, 0, queue->stream>>>(x, pixels * bands, scratch);
+    if ((status = hc_gpu_launched("converting", err)) != HC_OK) {
+        return status;
+    }
+    for (int64_t pixel = 0; pixel < pixels; pixel += chunk) {
+        int count = (int)(pixels - pixel < chunk ? pixels - pixel : chunk);
+        const double *from = scratch + pixel * bands;
+        status =
+            check_blas(vendor->cublasDgemm_v2(vendor->blas, CUBLAS_OP_N, CUBLAS_OP_T, bands, bands, count,
+                                              &one, from, bands, from, bands, &one, product, bands),
+                       "multiplying", err);
+        if (status != HC_OK) {
+            return status;
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus gemm_float32(HcVendor *vendor, HcQueue *queue, const float *x, int64_t pixels, int32_t bands,
+                             const float *matrix, int32_t components, float *y, HcError *err) {
+    const float one = 1;
+    const float zero = 0;
+    HcStatus status = prepare(vendor, queue, pixels, bands, err);
+    return status != HC_OK ? status
+                           : check_blas(vendor->cublasSgemm_v2(vendor->blas, CUBLAS_OP_N, CUBLAS_OP_N,
+                                                               components, (int)pixels, bands, &one, matrix,
+                                                               components, x, bands, &zero, y, components),
+                                        "multiplying", err);
+}
+
+/* ---- eigenvalues ---- */
+
+/* Parts of the one piece of device memory. */
+struct Eigh {
+    double *matrix, *values, *work; /* the eigenvectors replace the matrix, one after another */
+    int *info;
+    int work_size; /* [doubles] */
+};
+
+static HcStatus eigh_memory(HcVendor *vendor, int32_t n, Eigh *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_solver(vendor->cusolverDnDsyevd_bufferSize(vendor->solver, CUSOLVER_EIG_MODE_VECTOR,
+                                                            CUBLAS_FILL_MODE_LOWER, n, NULL, n, NULL,
+                                                            &out->work_size),
+                        "planning", err));
+    {
+        size_t square = (size_t)n * (size_t)n;
+        size_t doubles = square + (size_t)n + (size_t)out->work_size + 1;
+        if (vendor->work.bytes < doubles * sizeof(double)) {
+            hc_gpu_release(&vendor->gpu->base, &vendor->work);
+            HC_TRY(hc_gpu_alloc(&vendor->gpu->base, HC_MEMORY_DEVICE, doubles * sizeof(double), &vendor->work,
+                                err));
+        }
+        out->matrix = (double *)vendor->work.data;
+        out->values = out->matrix + square;
+        out->work = out->values + n;
+        out->info = (int *)(out->work + out->work_size);
+    }
+done:
+    return status;
+}
+
+static HcStatus eigh(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
+                     double *vectors, HcError *err) {
+    HcStatus status = HC_OK;
+    Eigh on = {};
+    int info = 0;
+    size_t column = (size_t)(n > 0 ? n : 0) * sizeof(double);
+    size_t square = column * (size_t)(n > 0 ? n : 0);
+    HC_TRY(hc_check_eigh(n, matrix, values, vectors, err));
+    HC_TRY(hc_gpu_use(vendor->gpu, err));
+    HC_TRY(check_solver(vendor->cusolverDnSetStream(vendor->solver, queue->stream), "choosing a queue", err));
+    HC_TRY(eigh_memory(vendor, n, &on, err));
+    HC_TRY(hc_gpu_check(cudaMemcpyAsync(on.matrix, matrix, square, cudaMemcpyHostToDevice, queue->stream),
+                        "copying to the device", err));
+    HC_TRY(check_solver(vendor->cusolverDnDsyevd(vendor->solver, CUSOLVER_EIG_MODE_VECTOR,
+                                                 CUBLAS_FILL_MODE_LOWER, n, on.matrix, n, on.values, on.work,
+                                                 on.work_size, on.info),
+                        "finding eigenvalues", err));
+    HC_TRY(hc_gpu_check(cudaMemcpyAsync(vectors, on.matrix, square, cudaMemcpyDeviceToHost, queue->stream),
+                        "copying from the device", err));
+    HC_TRY(hc_gpu_check(cudaMemcpyAsync(values, on.values, column, cudaMemcpyDeviceToHost, queue->stream),
+                        "copying from the device", err));
+    HC_TRY(hc_gpu_check(cudaMemcpyAsync(&info, on.info, sizeof info, cudaMemcpyDeviceToHost, queue->stream),
+                        "copying from the device", err));
+    HC_TRY(hc_gpu_check(cudaStreamSynchronize(queue->stream), "finding eigenvalues", err));
+    if (info != 0) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "cuSOLVER found no eigenvalues of a matrix of %d rows (info %d)", n,
+                       info));
+    }
+done:
+    return status;
+}
+
+const HcVendorOps *hc_gpu_vendor(void) {
+    static const HcVendorOps operations = {.open = open_vendor,
+                                           .close = close_vendor,
+                                           .syrk_float32 = syrk_float32,
+                                           .gram_float64 = gram_float64,
+                                           .gemm_float32 = gemm_float32,
+                                           .eigh = eigh};
+    return &operations;
+}
