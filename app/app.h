@@ -2,7 +2,10 @@
 #ifndef HC_APP_APP_H
 #define HC_APP_APP_H
 
+#include "core/module.h"
 #include "pipeline/run.h"
+
+#include <pthread.h>
 
 /* Options of every command that runs a chain. */
 typedef struct HcCommon {
@@ -32,6 +35,7 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_bench(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_version(int32_t word_count, const char *const *words, HcError *err);
 /* A stage as a command: read ! STAGE ! write. */
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
@@ -58,6 +62,24 @@ const char *hc_command_line(void);
  * with why auto did not take a GPU, or is empty. */
 HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size,
                          HcError *err) HC_MUST_CHECK;
+
+/* The same in two steps: starting a GPU takes a third of a second, in which the chain can be planned. */
+typedef struct HcOpening {
+    const char *device; /* borrowed: as it was asked for */
+    HcComputeConfig config;
+    bool automatic, tried, running;
+    pthread_t thread;
+    HcCompute *gpu;
+    HcError error; /* why there is no gpu */
+} HcOpening;
+
+HcStatus hc_backend_begin(const HcCommon *common, HcOpening *opening, HcError *err) HC_MUST_CHECK;
+/* Must follow every begin that succeeded. */
+HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_t reason_size,
+                        HcError *err) HC_MUST_CHECK;
+
+/* The GPU module, where there is a device as well; fails with HC_E_DEVICE and the reason. */
+HcStatus hc_load_module(const HcModule **module, HcError *err) HC_MUST_CHECK;
 
 /* Progress on standard error; user is an HcProgressShow. */
 typedef struct HcProgressShow {

@@ -72,7 +72,15 @@ static void print_scene(const HcScene *scene, bool with_type) {
     }
 }
 
-static void print_plan(const HcChain *chain, const HcRunReport *report) {
+static const char *how_often_read(const HcRunReport *report) {
+    return report->passes == 1       ? "the scene is read once"
+           : report->mapped          ? "the scene's file is mapped and looked at in each"
+           : report->device_resident ? "the scene is read once and kept on the device"
+           : report->resident        ? "the scene is read once and kept in memory"
+                                     : "the scene is read again for each pass";
+}
+
+static void print_plan(const HcChain *chain, const HcRunReport *report, bool shared_memory) {
     char text[3][32];
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
@@ -87,13 +95,9 @@ static void print_plan(const HcChain *chain, const HcRunReport *report) {
         }
         printf("\n");
     }
-    printf("passes   %d (%s)\n", report->passes,
-           report->passes == 1 ? "the scene is read once"
-           : report->mapped    ? "the scene's file is mapped and looked at in each"
-           : report->resident  ? "the scene is read once and kept in memory"
-                               : "the scene is read again for each pass");
+    printf("passes   %d (%s)\n", report->passes, how_often_read(report));
     printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
-    printf("memory   %s, of which %s for computing\n",
+    printf(shared_memory ? "memory   %s, of which %s for computing\n" : "memory   %s, and %s on the device\n",
            hc_text_bytes(text[0], sizeof text[0], (double)report->host_bytes),
            hc_text_bytes(text[1], sizeof text[1], (double)report->device_bytes));
     printf("scene    %s\n", hc_text_bytes(text[2], sizeof text[2], (double)report->raw_bytes));
@@ -108,6 +112,7 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     HcChain *chain = NULL;
     HcCompute *compute = NULL;
     HcRunReport report;
+    HcComputeInfo info;
     char reason[256];
     if (hc_asks_for_help(word_count, words)) {
         print_help_within("plan", word_count, words);
@@ -117,7 +122,8 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     HC_TRY(hc_backend_open(&common, &compute, reason, sizeof reason, err));
     HcRunSettings settings = {.memory = common.memory, .device_memory = common.device_memory};
     HC_TRY(hc_run_plan(chain, compute, &settings, &report, err));
-    print_plan(chain, &report);
+    compute->ops->info(compute, &info);
+    print_plan(chain, &report, info.shared_memory);
 done:
     hc_chain_free(chain);
     if (compute != NULL) {

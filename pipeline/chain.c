@@ -366,14 +366,8 @@ void hc_chain_print(const HcChain *chain, HcText *text) {
     }
 }
 
-void hc_stage_note(HcStage *stage, const char *format, ...) {
-    HcChain *chain = stage->chain;
-    va_list arguments;
-    va_start(arguments, format);
-    char *text = hc_text_vformat(format, arguments);
-    va_end(arguments);
-    char *note = text != NULL ? hc_text_format("%s: %s", stage->kind->name, text) : NULL;
-    free(text);
+/* Takes the note, unless it is there already. */
+static void keep_note(HcChain *chain, char *note) {
     for (int32_t n = 0; note != NULL && n < chain->note_count; n++) {
         if (strcmp(chain->notes[n], note) == 0) {
             free(note);
@@ -385,6 +379,22 @@ void hc_stage_note(HcStage *stage, const char *format, ...) {
     } else {
         free(note);
     }
+}
+
+void hc_stage_note(HcStage *stage, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    keep_note(stage->chain, text != NULL ? hc_text_format("%s: %s", stage->kind->name, text) : NULL);
+    free(text);
+}
+
+void hc_chain_note(HcChain *chain, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    keep_note(chain, hc_text_vformat(format, arguments));
+    va_end(arguments);
 }
 
 static const char *without_dot(const char *path) {

@@ -50,6 +50,9 @@ bool hc_chain_claims(const HcChain *chain, const char *path);
 /* Plans every stage in order (again: keeps what is settled). */
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) HC_MUST_CHECK;
 
+/* As hc_stage_note, for remarks on the run. */
+void hc_chain_note(HcChain *chain, const char *format, ...) HC_PRINTF(2, 3);
+
 /* The chain as one line that could be typed again. */
 void hc_chain_print(const HcChain *chain, HcText *text);
 

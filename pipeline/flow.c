@@ -45,8 +45,9 @@ static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
     size_t bytes = hc_reader_bytes(reader, rows);
     if (bytes > slot->buffer.bytes) {
         hc_memory_release(flow->compute, &slot->buffer);
-        HC_TRY(flow->compute->ops->alloc(flow->compute, HC_MEMORY_HOST, bytes, &slot->buffer, err));
+        HC_TRY(hc_flow_host_memory(flow, bytes, "a block of the scene", &slot->buffer, err));
     }
+    slot->bytes = bytes;
     HC_TRY(hc_reader_read(reader, block * flow->layout.block_lines - above, rows, slot->buffer.data,
                           &slot->raw, err));
 done:

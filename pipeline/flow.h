@@ -1,5 +1,5 @@
 /* Flow: what the three threads of a run share: raw blocks from the reader, blocks in flight, parcels to the
- * writer. Only run.c, flow.c and flow_compute.c look inside. */
+ * writer. Only run.c, flow.c, flow_memory.c and flow_compute.c look inside. */
 #ifndef HC_PIPELINE_FLOW_H
 #define HC_PIPELINE_FLOW_H
 
@@ -10,6 +10,7 @@
 /* Raw bytes of one block, as the reader left them. */
 typedef struct HcRawSlot {
     HcBuffer buffer;
+    size_t bytes; /* of the buffer that are in use */
     HcRaw raw;
 } HcRawSlot;
 
@@ -21,13 +22,13 @@ typedef struct HcParcel {
     struct HcParcel *next;
 } HcParcel;
 
-/* What one block in flight needs: a queue, and the output of every stage of the pass. */
+/* What one block in flight needs: the output of every stage of the pass, and a queue that takes them to the
+ * host. */
 typedef struct HcSlot {
-    HcQueue *queue;
-    HcBuffer memory;
+    HcQueue *queue;    /* downloads; done when the block is */
+    HcBuffer memory;   /* for the largest pass, a raw block first where they travel */
     int64_t block;     /* which one is in flight, -1 = none */
     HcParcel *parcels; /* filled once the queue is empty */
-    void *raw_device;  /* where memory is not shared */
     void *scratch;
     void *output[HC_STAGES_MAX];
 } HcSlot;
@@ -43,8 +44,13 @@ typedef struct HcFlow {
     HcPass pass;
     int32_t pass_number;
     double started;
-    HcRawSlot *raw;    /* [layout.raw_slots] */
-    HcSlot *slots;     /* [layout.slots] */
+    HcRawSlot *raw;   /* [layout.raw_slots] */
+    HcSlot *slots;    /* [info.slots], of which the layout may take fewer */
+    HcQueue *work;    /* decode and stages: one block after the other, since sums grow in order */
+    HcQueue *uploads; /* raw blocks on their way to the device, NULL where memory is shared */
+    HcDeviceRoom room;
+    HcBuffer kept;   /* the raw scene where it stays on the device, a block every room.raw_block bytes */
+    HcRaw *kept_raw; /* [layout.blocks] what lies there, data NULL until it does; NULL where nothing stays */
     HcParcel *parcels; /* all of them, [parcel_count] */
     int32_t parcel_count;
 
@@ -69,6 +75,24 @@ int32_t hc_flow_lines(const HcFlow *flow, int64_t block);
 
 /* How many lines of context there are above and below a block, at most `halo`. */
 void hc_flow_halo(const HcFlow *flow, int64_t block, int32_t halo, int32_t *above, int32_t *below);
+
+/* Queues and device memory for the whole run; where the device has less room than it said, a smaller layout
+ * and a note. Called when the first stages are open: they may have needed the device for themselves. */
+HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) HC_MUST_CHECK;
+
+/* Ends what hc_flow_take_memory began; safe after any failure. */
+void hc_flow_give_memory(HcFlow *flow);
+
+/* Cuts the memory of the slots for the pass, and takes host memory for what its sinks want. */
+HcStatus hc_flow_open_pass(HcFlow *flow, HcError *err) HC_MUST_CHECK;
+void hc_flow_close_pass(HcFlow *flow);
+
+/* Host memory, or one line that says what it was for. */
+HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuffer *out,
+                             HcError *err) HC_MUST_CHECK;
+
+/* Waits for all queues; reports the first failure. */
+HcStatus hc_flow_wait_queues(HcFlow *flow, HcError *err) HC_MUST_CHECK;
 
 /* Bodies of the reading and the writing thread; argument is the HcFlow. */
 void *hc_flow_read(void *argument);

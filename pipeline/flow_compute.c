@@ -14,21 +14,44 @@ static HcBlock output_block(const HcFlow *flow, const HcSlot *slot, int32_t plac
     return out;
 }
 
-static HcStatus decode_block(HcFlow *flow, HcSlot *slot, int64_t block, const HcBlock *out, HcError *err) {
+/* The raw bytes of a block where decode can work on them: still there from an earlier pass, or on their way.
+ */
+static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw *raw, HcError *err) {
     HcStatus status = HC_OK;
     const HcComputeOps *ops = flow->compute->ops;
-    const HcRawSlot *source = &flow->raw[block % flow->layout.raw_slots];
-    HcRaw raw = source->raw;
-    if (slot->raw_device != NULL) {
-        HC_TRY(ops->upload(slot->queue, source->buffer.data, slot->raw_device, source->buffer.bytes, err));
-        const char *host = source->buffer.data;
-        raw.data = (char *)slot->raw_device + ((const char *)raw.data - host);
-        if (raw.user_mask != NULL) {
-            raw.user_mask = (uint8_t *)slot->raw_device + ((const char *)raw.user_mask - host);
-        }
+    if (flow->kept_raw != NULL && flow->kept_raw[block].data != NULL) {
+        *raw = flow->kept_raw[block];
+        return HC_OK;
     }
+    const HcRawSlot *source = &flow->raw[block % flow->layout.raw_slots];
+    *raw = source->raw;
+    if (flow->uploads == NULL) {
+        return HC_OK;
+    }
+    /* The last block in this slot is done, and so is its decode: its bytes are free. */
+    char *to = flow->kept_raw != NULL ? (char *)flow->kept.data + (size_t)block * flow->room.raw_block
+                                      : slot->memory.data;
+    HC_TRY(ops->upload(flow->uploads, source->buffer.data, to, source->bytes, err));
+    HC_TRY(ops->follow(flow->work, flow->uploads, err));
+    const char *host = source->buffer.data;
+    raw->data = to + ((const char *)raw->data - host);
+    if (raw->user_mask != NULL) {
+        raw->user_mask = (uint8_t *)to + ((const char *)raw->user_mask - host);
+    }
+    if (flow->kept_raw != NULL) {
+        flow->kept_raw[block] = *raw;
+    }
+done:
+    return status;
+}
+
+static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, const HcBlock *out,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    HcRaw raw;
+    HC_TRY(bring_raw(flow, slot, block, &raw, err));
     double start = hc_flow_now();
-    HC_TRY(ops->decode(slot->queue, &raw, hc_source_decode(&flow->chain->stages[0]), out, err));
+    HC_TRY(flow->compute->ops->decode(flow->work, &raw, hc_source_decode(&flow->chain->stages[0]), out, err));
     flow->report->seconds_decode += hc_flow_now() - start;
 done:
     return status;
@@ -58,8 +81,15 @@ done:
     return status;
 }
 
+/* What the sinks of the pass get of one block. */
+typedef struct Sent {
+    int32_t count;
+    HcStage *sink[HC_STAGES_MAX];
+    HcBlock block[HC_STAGES_MAX];
+} Sent;
+
 /* Takes one block through the stages of the pass. */
-static HcStatus submit(HcFlow *flow, HcSlot *slot, int64_t block, HcError *err) {
+static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, Sent *sent, HcError *err) {
     HcStatus status = HC_OK;
     HcBlock current = output_block(flow, slot, 0, block);
     HC_TRY(decode_block(flow, slot, block, &current, err));
@@ -67,7 +97,7 @@ static HcStatus submit(HcFlow *flow, HcSlot *slot, int64_t block, HcError *err) 
         HcStage *stage = &flow->chain->stages[s];
         double start = hc_flow_now();
         if (hc_pass_observes(&flow->pass, stage)) {
-            HC_TRY(stage->kind->observe(stage, slot->queue, &current, err));
+            HC_TRY(stage->kind->observe(stage, flow->work, &current, err));
             stage->seconds_observe += hc_flow_now() - start;
             start = hc_flow_now();
         }
@@ -76,13 +106,27 @@ static HcStatus submit(HcFlow *flow, HcSlot *slot, int64_t block, HcError *err) 
         }
         if (!stage->needs.passes_through) {
             HcBlock out = output_block(flow, slot, s, block);
-            HC_TRY(stage->kind->process(stage, slot->queue, &current, &out, slot->scratch, err));
+            HC_TRY(stage->kind->process(stage, flow->work, &current, &out, slot->scratch, err));
             stage->seconds_process += hc_flow_now() - start;
             current = out;
         }
         if (stage->needs.consumes && !flow->pass.stops) {
-            HC_TRY(send_to_sink(flow, slot, stage, &current, err));
+            sent->sink[sent->count] = stage;
+            sent->block[sent->count++] = current;
         }
+    }
+done:
+    return status;
+}
+
+/* The copies to the host are behind the block's own work, but not in front of that of the next block. */
+static HcStatus submit(HcFlow *flow, HcSlot *slot, int64_t block, HcError *err) {
+    HcStatus status = HC_OK;
+    Sent sent = {0};
+    HC_TRY(compute_block(flow, slot, block, &sent, err));
+    HC_TRY(flow->compute->ops->follow(slot->queue, flow->work, err));
+    for (int32_t k = 0; k < sent.count; k++) {
+        HC_TRY(send_to_sink(flow, slot, sent.sink[k], &sent.block[k], err));
     }
 done:
     return status;
@@ -157,7 +201,6 @@ done:
 
 HcStatus hc_flow_compute(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
-    HcSlot *before = NULL;
     for (int64_t block = 0; block < flow->layout.blocks; block++) {
         HcSlot *slot = &flow->slots[block % flow->layout.slots];
         HC_TRY(drain(flow, slot, err));
@@ -169,12 +212,8 @@ HcStatus hc_flow_compute(HcFlow *flow, HcError *err) {
         if (!hc_flow_wait_raw(flow, block)) {
             HC_TRY(flow->error.status);
         }
-        if (before != NULL && before != slot) {
-            HC_TRY(flow->compute->ops->follow(slot->queue, before->queue, err));
-        }
         slot->block = block;
         HC_TRY(submit(flow, slot, block, err));
-        before = slot;
     }
     for (int64_t block = flow->layout.blocks; block < flow->layout.blocks + flow->layout.slots; block++) {
         HC_TRY(drain(flow, &flow->slots[block % flow->layout.slots], err));

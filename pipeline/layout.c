@@ -2,6 +2,7 @@
 #include "io/libraries.h"
 #include "pipeline/stages/read.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +61,7 @@ static size_t aligned(size_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
 
-void hc_pass_slot(const HcChain *chain, const HcPass *pass, const HcComputeInfo *info, int32_t lines,
-                  int32_t raw_halo, HcSlotLayout *out) {
+void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlotLayout *out) {
     size_t scratch = 0;
     *out = (HcSlotLayout){0};
     for (int32_t s = 0; s < pass->end - (pass->stops ? 1 : 0); s++) {
@@ -72,18 +72,18 @@ void hc_pass_slot(const HcChain *chain, const HcPass *pass, const HcComputeInfo 
         size_t wanted = stage->needs.bytes_per_pixel * (size_t)rows * (size_t)stage->out.samples;
         scratch = wanted > scratch ? wanted : scratch;
     }
-    out->raw = out->scratch + aligned(scratch);
-    if (!info->shared_memory) {
-        out->raw_bytes = hc_reader_bytes(hc_source_reader(&chain->stages[0]), lines + 2 * raw_halo);
-    }
-    out->all = out->raw + out->raw_bytes;
+    out->all = out->scratch + aligned(scratch);
 }
 
-/* What the layout would take with blocks of that many lines. */
+/* What the layout would take with blocks of that many lines [bytes]. */
 typedef struct Cost {
-    size_t device, host, raw_block, fixed; /* host: output blocks, and what writers and GDAL take */
+    size_t slot;       /* device memory of the largest pass in a slot */
+    size_t raw_device; /* a raw block there, 0 where memory is shared */
+    size_t raw_host;   /* a raw block in host memory */
+    size_t fixed;      /* device memory of the stages */
+    size_t host;       /* output blocks, and what writers and GDAL take */
     bool mapped;
-    int32_t passes;
+    int32_t passes, slots;
 } Cost;
 
 /* Bytes of raw lines: read into memory, or looked at in the mapped file (whose pages count as memory too). */
@@ -96,28 +96,32 @@ static size_t raw_bytes(const HcReader *reader, int64_t lines, bool *mapped) {
                : bytes;
 }
 
-static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, int32_t lines, int32_t raw_halo) {
+static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLimits *limits, int32_t lines) {
     Cost cost = {0};
-    cost.raw_block =
-        raw_bytes(hc_source_reader(&chain->stages[0]), lines + 2 * (int64_t)raw_halo, &cost.mapped);
+    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    int64_t raw_lines = lines + 2 * (int64_t)limits->halo;
+    cost.raw_host = raw_bytes(reader, raw_lines, &cost.mapped);
+    cost.raw_device = info->shared_memory ? 0 : aligned(hc_reader_bytes(reader, raw_lines));
+    int64_t blocks = (chain->stages[0].out.lines + lines - 1) / lines;
+    cost.slots = blocks < info->slots ? (int32_t)blocks : info->slots;
     int32_t settled_before = 0;
     bool more = true;
     while (more) {
         HcPass pass;
         next_pass(chain, settled_before, &pass);
         HcSlotLayout slot;
-        hc_pass_slot(chain, &pass, info, lines, raw_halo, &slot);
-        cost.device = slot.all > cost.device ? slot.all : cost.device;
+        hc_pass_slot(chain, &pass, lines, &slot);
+        cost.slot = slot.all > cost.slot ? slot.all : cost.slot;
         cost.passes++;
         more = pass.stops;
         settled_before = pass.end;
     }
-    cost.device *= (size_t)info->slots;
+    cost.host = (size_t)limits->cache;
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
         cost.fixed += stage->needs.bytes_fixed;
         if (stage->needs.consumes) {
-            cost.host += (size_t)(info->slots + 2) * hc_rows_bytes(&stage->in, lines);
+            cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->in, lines);
         }
         cost.host += stage->needs.host_bytes;
     }
@@ -167,9 +171,15 @@ static double available_memory(void) {
     return available;
 }
 
+/* kept: raw blocks that stay on the device, 0 = each travels with its slot. */
+static size_t device_bytes(const Cost *cost, int64_t kept) {
+    size_t slot = kept > 0 ? cost->slot : cost->slot + cost->raw_device;
+    return slot * (size_t)cost->slots + cost->raw_device * (size_t)kept + cost->fixed;
+}
+
 static size_t host_bytes(const Cost *cost, const HcComputeInfo *info, int64_t raw_slots) {
-    return cost->raw_block * (size_t)raw_slots + cost->host +
-           (info->shared_memory ? cost->device + cost->fixed : 0) + (size_t)HC_PROGRAM_BYTES;
+    return cost->raw_host * (size_t)raw_slots + cost->host +
+           (info->shared_memory ? device_bytes(cost, 0) : 0) + (size_t)HC_PROGRAM_BYTES;
 }
 
 /* Half of what the smallest blocks leave of the budget, where the scene comes through GDAL. */
@@ -180,94 +190,134 @@ static uint64_t cache_for(const HcReader *reader, double spare) {
     return spare / 2 > (double)cache_most ? cache_most : (uint64_t)(spare / 2);
 }
 
-static HcStatus does_not_fit(const char *option, size_t least, double budget, HcError *err) {
+static HcStatus does_not_fit(const char *what, double least, double budget, HcError *err) {
     char need[32];
     char have[32];
-    return hc_fail(err, HC_E_MEMORY, "%s %s is too little: this chain needs at least %s", option,
-                   hc_text_bytes(have, sizeof have, budget), hc_text_bytes(need, sizeof need, (double)least));
+    return hc_fail(err, HC_E_MEMORY, "%s %s is too little: this chain needs at least %s", what,
+                   hc_text_bytes(have, sizeof have, budget), hc_text_bytes(need, sizeof need, least));
 }
 
-/* What the choice of a layout goes by. */
-typedef struct Limits {
-    double host, device; /* bytes; device 0 = no limit */
-    int32_t step, halo;  /* blocks are multiples of step lines; halo of the raw blocks */
-    uint64_t cache;      /* GDAL's, 0 where nothing comes through it */
-} Limits;
-
-static Limits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
-    const HcReader *reader = hc_source_reader(&chain->stages[0]);
-    Limits limits = {.step = hc_sums_lines(chain->stages[0].out.samples), .halo = raw_halo_of(chain)};
-    limits.host = settings->memory > 0 ? (double)settings->memory : 0.75 * available_memory();
-    if (!info->shared_memory) {
-        limits.device =
-            settings->device_memory > 0 ? (double)settings->device_memory : 0.9 * (double)info->memory_free;
+/* Device memory for buffers, which may be less than nothing. */
+static double device_limit(const HcComputeInfo *info, const HcRunSettings *settings) {
+    bool unknown = settings->device_memory == 0 && info->memory_free == 0;
+    if (info->shared_memory || unknown) {
+        return INFINITY;
     }
-    Cost least = cost_of(chain, info, limits.step, limits.halo);
+    double all =
+        settings->device_memory > 0 ? (double)settings->device_memory : 0.9 * (double)info->memory_free;
+    return all - (double)info->reserve;
+}
+
+static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
+    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    HcLimits limits = {.step = hc_sums_lines(chain->stages[0].out.samples), .halo = raw_halo_of(chain)};
+    limits.host = settings->memory > 0 ? (double)settings->memory : 0.75 * available_memory();
+    limits.device = device_limit(info, settings);
+    Cost least = cost_of(chain, info, &limits, limits.step);
     uint64_t cache = cache_for(reader, limits.host - (double)host_bytes(&least, info, stream_slots(info)));
     hc_io_limit_cache(cache);
     limits.cache = hc_reader_through_gdal(reader) ? cache : 0;
     return limits;
 }
 
+static int64_t half_of(int64_t lines, int32_t step) {
+    int64_t half = lines / 2 / step * step;
+    return half < step ? step : half;
+}
+
 /* Halves the lines of a block until all fits. */
-static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const Limits *limits,
-                          int64_t *lines, Cost *cost, HcError *err) {
+static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings,
+                          const HcLimits *limits, int64_t *lines, HcError *err) {
     for (;;) {
-        *cost = cost_of(chain, info, (int32_t)*lines, limits->halo);
-        cost->host += (size_t)limits->cache;
-        size_t host = host_bytes(cost, info, stream_slots(info));
-        size_t device = cost->device + cost->fixed;
-        bool host_fits = (double)host <= limits->host;
-        if (host_fits && (limits->device <= 0 || (double)device <= limits->device)) {
+        Cost cost = cost_of(chain, info, limits, (int32_t)*lines);
+        double host = (double)host_bytes(&cost, info, stream_slots(info));
+        double device = (double)device_bytes(&cost, 0);
+        if (host <= limits->host && device <= limits->device) {
             return HC_OK;
         }
         if (*lines == limits->step) {
-            return host_fits ? does_not_fit("--device-memory", device, limits->device, err)
-                             : does_not_fit("--memory", host, limits->host, err);
+            double reserve = (double)info->reserve;
+            return host > limits->host ? does_not_fit("--memory", host, limits->host, err)
+                                       : does_not_fit(settings->device_memory > 0 ? "--device-memory"
+                                                                                  : "free device memory of",
+                                                      device + reserve, limits->device + reserve, err);
         }
-        *lines = *lines / 2 / limits->step * limits->step;
-        *lines = *lines < limits->step ? limits->step : *lines;
+        *lines = half_of(*lines, limits->step);
     }
+}
+
+/* Fills layout (which has its limits) and report for blocks of that many lines. */
+static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info, int64_t lines,
+                    bool may_keep, HcRunReport *report) {
+    const HcScene *scene = &chain->stages[0].out;
+    const HcLimits limits = layout->limits;
+    Cost cost = cost_of(chain, info, &limits, (int32_t)lines);
+    int64_t blocks = (scene->lines + lines - 1) / lines;
+    bool again = cost.passes > 1 && !cost.mapped;
+    bool on_device =
+        may_keep && again && !info->shared_memory && (double)device_bytes(&cost, blocks) <= limits.device;
+    bool resident = !on_device && again && (double)host_bytes(&cost, info, blocks) <= limits.host;
+    int64_t raw_slots = resident || blocks < stream_slots(info) ? blocks : stream_slots(info);
+    *layout = (HcLayout){.block_lines = (int32_t)lines,
+                         .raw_halo = limits.halo,
+                         .blocks = blocks,
+                         .slots = cost.slots,
+                         .raw_slots = (int32_t)raw_slots,
+                         .resident = resident,
+                         .device_resident = on_device,
+                         .limits = limits};
+    report->passes = cost.passes;
+    report->block_lines = layout->block_lines;
+    report->blocks = blocks;
+    report->slots = cost.slots;
+    report->resident = resident;
+    report->device_resident = on_device;
+    report->mapped = cost.mapped;
+    report->host_bytes = host_bytes(&cost, info, raw_slots);
+    report->device_bytes = device_bytes(&cost, on_device ? blocks : 0) + info->reserve;
+    report->raw_bytes = (uint64_t)scene->lines * (uint64_t)scene->samples * (uint64_t)scene->bands *
+                        hc_type_bytes(scene->type);
+    report->pixels = scene->lines * scene->samples;
 }
 
 static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
                             const HcRunSettings *settings, HcRunReport *report, HcError *err) {
     HcStatus status = HC_OK;
     const HcScene *scene = &chain->stages[0].out;
-    Limits limits = limits_of(chain, info, settings);
-    Cost cost;
+    HcLimits limits = limits_of(chain, info, settings);
     int64_t wanted = settings->block_lines > 0 ? settings->block_lines
                                                : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));
     wanted = wanted > scene->lines ? scene->lines : wanted;
     int64_t lines = wanted < limits.step ? limits.step : wanted / limits.step * limits.step;
-    HC_TRY(fit_lines(chain, info, &limits, &lines, &cost, err));
-    int64_t blocks = (scene->lines + lines - 1) / lines;
+    HC_TRY(fit_lines(chain, info, settings, &limits, &lines, err));
     if (settings->block_lines == 0) {
         /* As many blocks, of nearly the same size. */
+        int64_t blocks = (scene->lines + lines - 1) / lines;
         lines = ((scene->lines + blocks - 1) / blocks + limits.step - 1) / limits.step * limits.step;
-        blocks = (scene->lines + lines - 1) / lines;
     }
-    bool resident = cost.passes > 1 && !cost.mapped && (double)host_bytes(&cost, info, blocks) <= limits.host;
-    int64_t raw_slots = resident || blocks < stream_slots(info) ? blocks : stream_slots(info);
-    *layout = (HcLayout){.block_lines = (int32_t)lines,
-                         .raw_halo = limits.halo,
-                         .blocks = blocks,
-                         .slots = info->slots,
-                         .raw_slots = (int32_t)raw_slots,
-                         .resident = resident};
-    report->passes = cost.passes;
-    report->block_lines = layout->block_lines;
-    report->blocks = blocks;
-    report->slots = info->slots;
-    report->resident = resident;
-    report->mapped = cost.mapped;
-    report->host_bytes = host_bytes(&cost, info, raw_slots);
-    report->device_bytes = cost.device + cost.fixed;
-    report->raw_bytes = (uint64_t)scene->lines * (uint64_t)scene->samples * (uint64_t)scene->bands *
-                        hc_type_bytes(scene->type);
-    report->pixels = scene->lines * scene->samples;
+    layout->limits = limits;
+    lay_out(layout, chain, info, lines, true, report);
 done:
     return status;
+}
+
+bool hc_layout_shrink(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info,
+                      HcRunReport *report) {
+    int64_t lines = layout->block_lines;
+    if (!layout->device_resident && lines <= layout->limits.step) {
+        return false;
+    }
+    lines = layout->device_resident ? lines : half_of(lines, layout->limits.step);
+    lay_out(layout, chain, info, lines, false, report);
+    return true;
+}
+
+void hc_layout_room(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,
+                    HcDeviceRoom *out) {
+    Cost cost = cost_of(chain, info, &layout->limits, layout->block_lines);
+    out->raw_block = cost.raw_device;
+    out->slot = layout->device_resident ? cost.slot : cost.slot + cost.raw_device;
+    out->kept = layout->device_resident ? cost.raw_device * (size_t)layout->blocks : 0;
 }
 
 HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,

@@ -14,13 +14,22 @@ typedef struct HcPass {
     int32_t halo[HC_STAGES_MAX]; /* lines of context that each stage's output has */
 } HcPass;
 
+/* What the choice of a layout goes by. */
+typedef struct HcLimits {
+    double host, device; /* bytes for buffers; device: INFINITY where there is no limit of its own */
+    int32_t step, halo;  /* blocks are multiples of step lines; halo of the raw blocks */
+    uint64_t cache;      /* GDAL's, 0 where nothing comes through it */
+} HcLimits;
+
 typedef struct HcLayout {
     int32_t block_lines;
     int32_t raw_halo; /* lines of context of the raw blocks: enough for every pass */
     int64_t blocks;
-    int32_t slots;     /* blocks in flight */
-    int32_t raw_slots; /* raw blocks kept: all of them when resident */
-    bool resident;
+    int32_t slots;        /* blocks in flight */
+    int32_t raw_slots;    /* raw blocks in host memory: all of them when resident */
+    bool resident;        /* raw blocks stay in host memory */
+    bool device_resident; /* raw blocks stay in device memory: later passes neither read nor copy */
+    HcLimits limits;
 } HcLayout;
 
 /* The next pass of a planned chain: to the first stage that observes and changes what follows, or to the end.
@@ -30,16 +39,25 @@ void hc_pass_next(const HcChain *chain, HcPass *pass);
 /* Whether a stage observes in this pass. */
 bool hc_pass_observes(const HcPass *pass, const HcStage *stage);
 
-/* How the device memory of one slot is cut: the output of every stage, the largest scratch, raw bytes where
- * they travel [bytes from its beginning]. */
+/* How a pass cuts the device memory of one slot: the output of every stage, the largest scratch [bytes from
+ * its beginning]. */
 typedef struct HcSlotLayout {
     size_t output[HC_STAGES_MAX];
-    size_t scratch, raw, raw_bytes, all;
+    size_t scratch, all;
 } HcSlotLayout;
 
 /* The slots of a pass, for blocks of that many lines. */
-void hc_pass_slot(const HcChain *chain, const HcPass *pass, const HcComputeInfo *info, int32_t lines,
-                  int32_t raw_halo, HcSlotLayout *out);
+void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlotLayout *out);
+
+/* Device buffers of a whole run [bytes]. */
+typedef struct HcDeviceRoom {
+    size_t raw_block; /* one raw block, 0 where memory is shared */
+    size_t slot;      /* what the largest pass needs in a slot, and a raw block unless all of them stay */
+    size_t kept;      /* all raw blocks, 0 unless they stay on the device */
+} HcDeviceRoom;
+
+void hc_layout_room(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,
+                    HcDeviceRoom *out);
 
 /* Bytes of a block with its mask. */
 size_t hc_rows_bytes(const HcScene *scene, int64_t rows);
@@ -47,5 +65,10 @@ size_t hc_rows_bytes(const HcScene *scene, int64_t rows);
 /* Plans the chain for a backend, chooses the layout, and fills the planned half of the report. */
 HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,
                        HcComputeInfo *info, HcRunReport *report, HcError *err) HC_MUST_CHECK;
+
+/* The next smaller layout, for a device that has less room than it said: first the scene no longer stays
+ * there, then blocks are halved. False where there is none. */
+bool hc_layout_shrink(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info,
+                      HcRunReport *report) HC_MUST_CHECK;
 
 #endif

@@ -88,6 +88,7 @@ static void add_numbers(const HcRunReport *report, cJSON *record) {
     cJSON_AddNumberToObject(blocks, "lines", report->block_lines);
     cJSON_AddNumberToObject(blocks, "passes", report->passes);
     cJSON_AddBoolToObject(blocks, "resident", report->resident);
+    cJSON_AddBoolToObject(blocks, "device_resident", report->device_resident);
     cJSON_AddBoolToObject(blocks, "mapped", report->mapped);
     cJSON *memory = cJSON_AddObjectToObject(record, "memory_bytes");
     cJSON_AddNumberToObject(memory, "planned_host", (double)report->host_bytes);

@@ -1,7 +1,6 @@
 #include "pipeline/run.h"
 #include "io/file.h"
 #include "pipeline/flow.h"
-#include "pipeline/memory.h"
 #include "pipeline/record.h"
 #include "pipeline/stages/read.h"
 
@@ -10,73 +9,6 @@
 #include <sys/resource.h>
 
 /* ---- a pass ---- */
-
-/* One piece of device memory a slot, cut into the outputs of the stages. */
-static HcStatus open_slot(HcFlow *flow, HcSlot *slot, HcError *err) {
-    HcStatus status = HC_OK;
-    const HcComputeOps *ops = flow->compute->ops;
-    HcSlotLayout cut;
-    hc_pass_slot(flow->chain, &flow->pass, &flow->info, flow->layout.block_lines, flow->layout.raw_halo,
-                 &cut);
-    slot->block = -1;
-    HC_TRY(ops->queue_open(flow->compute, &slot->queue, err));
-    HC_TRY(ops->alloc(flow->compute, HC_MEMORY_DEVICE, cut.all, &slot->memory, err));
-    char *memory = slot->memory.data;
-    for (int32_t s = 0; s < flow->pass.end; s++) {
-        slot->output[s] = memory + cut.output[s];
-    }
-    slot->scratch = memory + cut.scratch;
-    slot->raw_device = cut.raw_bytes > 0 ? memory + cut.raw : NULL;
-done:
-    return status;
-}
-
-static void close_slots(HcFlow *flow) {
-    for (int32_t s = 0; flow->slots != NULL && s < flow->layout.slots; s++) {
-        flow->compute->ops->queue_close(flow->slots[s].queue);
-        hc_memory_release(flow->compute, &flow->slots[s].memory);
-        flow->slots[s] = (HcSlot){.block = -1};
-    }
-}
-
-static HcStatus open_parcels(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
-    int32_t each = flow->layout.slots + 2;
-    int32_t sinks = 0;
-    for (int32_t s = 0; s < flow->pass.end && !flow->pass.stops; s++) {
-        sinks += flow->chain->stages[s].needs.consumes;
-    }
-    if (sinks == 0) {
-        return HC_OK;
-    }
-    flow->parcels = calloc((size_t)(sinks * each), sizeof *flow->parcels);
-    if (flow->parcels == NULL) {
-        return hc_fail_memory(err, (double)(sinks * each) * sizeof *flow->parcels, "output blocks");
-    }
-    for (int32_t s = 0; s < flow->pass.end; s++) {
-        HcStage *stage = &flow->chain->stages[s];
-        for (int32_t k = 0; k < each && stage->needs.consumes; k++) {
-            HcParcel *parcel = &flow->parcels[flow->parcel_count++];
-            parcel->sink = stage;
-            parcel->next = flow->free_parcels;
-            flow->free_parcels = parcel;
-            HC_TRY(flow->compute->ops->alloc(flow->compute, HC_MEMORY_HOST,
-                                             hc_rows_bytes(&stage->in, flow->layout.block_lines),
-                                             &parcel->buffer, err));
-        }
-    }
-done:
-    return status;
-}
-
-static void close_parcels(HcFlow *flow) {
-    for (int32_t p = 0; p < flow->parcel_count; p++) {
-        hc_memory_release(flow->compute, &flow->parcels[p].buffer);
-    }
-    free(flow->parcels);
-    flow->parcels = flow->free_parcels = flow->first_parcel = flow->last_parcel = NULL;
-    flow->parcel_count = 0;
-}
 
 /* Opens the stages of the pass that are not open yet. */
 static HcStatus open_stages(HcFlow *flow, HcError *err) {
@@ -101,6 +33,14 @@ static HcStatus start(pthread_t *thread, void *(*body)(void *), HcFlow *flow, Hc
     return HC_OK;
 }
 
+/* Leaves no work behind, which would use memory that is given back after a failure; the first failure counts.
+ */
+static HcStatus end_work(HcFlow *flow, HcStatus status, HcError *err) {
+    HcError late = {0};
+    HcStatus ended = hc_flow_wait_queues(flow, &late);
+    return status != HC_OK || ended == HC_OK ? status : hc_fail(err, ended, "%s", late.text);
+}
+
 /* The three threads of a pass, until all blocks are through or one of them failed. */
 static HcStatus run_threads(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
@@ -120,6 +60,7 @@ static HcStatus run_threads(HcFlow *flow, HcError *err) {
     }
     HC_TRY(hc_flow_compute(flow, err));
 done:
+    status = end_work(flow, status, err);
     pthread_mutex_lock(&flow->lock);
     flow->all_computed = true;
     flow->stop = flow->stop || status != HC_OK;
@@ -142,29 +83,27 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
     flow->pass_number++;
     flow->all_computed = false;
     flow->blocks_freed = 0;
-    if (!flow->layout.resident) {
+    if (!flow->layout.resident && !flow->layout.device_resident) {
         flow->blocks_read = 0;
     }
     HC_TRY(open_stages(flow, err));
-    for (int32_t s = 0; s < flow->layout.slots; s++) {
-        HC_TRY(open_slot(flow, &flow->slots[s], err));
+    if (flow->slots == NULL) {
+        HC_TRY(hc_flow_take_memory(flow, err));
     }
-    HC_TRY(open_parcels(flow, err));
-    HC_TRY(hc_source_reset_counts(&flow->chain->stages[0], flow->slots[0].queue, err));
-    HC_TRY(flow->compute->ops->wait(flow->slots[0].queue, err));
+    HC_TRY(hc_flow_open_pass(flow, err));
+    HC_TRY(hc_source_reset_counts(&flow->chain->stages[0], flow->work, err));
     HC_TRY(run_threads(flow, err));
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (hc_pass_observes(&flow->pass, stage)) {
             double start_time = hc_flow_now();
-            HC_TRY(stage->kind->settle(stage, flow->slots[0].queue, err));
+            HC_TRY(stage->kind->settle(stage, flow->work, err));
             stage->seconds_settle += hc_flow_now() - start_time;
         }
     }
     HC_TRY(hc_source_counts(&flow->chain->stages[0], flow->report->masked, err));
 done:
-    close_slots(flow);
-    close_parcels(flow);
+    hc_flow_close_pass(flow);
     return status;
 }
 
@@ -263,11 +202,6 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     if (!settle_only) {
         HC_TRY(check_records(chain, settings, err));
     }
-    flow.raw = calloc((size_t)flow.layout.raw_slots, sizeof *flow.raw);
-    flow.slots = calloc((size_t)flow.layout.slots, sizeof *flow.slots);
-    if (flow.raw == NULL || flow.slots == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)flow.layout.raw_slots * sizeof *flow.raw, "blocks"));
-    }
     HC_TRY(run_passes(&flow, settle_only, err));
     if (!settle_only) {
         HC_TRY(finish_outputs(&flow, err));
@@ -276,11 +210,7 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     }
 done:
     fill_report(&flow);
-    for (int32_t r = 0; flow.raw != NULL && r < flow.layout.raw_slots; r++) {
-        hc_memory_release(compute, &flow.raw[r].buffer);
-    }
-    free(flow.raw);
-    free(flow.slots);
+    hc_flow_give_memory(&flow);
     pthread_cond_destroy(&flow.changed);
     pthread_mutex_destroy(&flow.lock);
     return status;

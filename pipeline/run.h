@@ -34,9 +34,11 @@ typedef struct HcRunReport {
     int32_t block_lines, slots;
     int64_t blocks;
     bool resident;         /* the raw scene is kept in host memory and read once */
+    bool device_resident;  /* the raw scene is kept in device memory and read once */
     bool mapped;           /* the file itself is the raw scene: nothing is copied */
     uint64_t host_bytes;   /* planned host memory: raw, output buffers, and what the program itself takes */
-    uint64_t device_bytes; /* planned device memory (part of the host's where memory is shared) */
+    uint64_t device_bytes; /* planned device memory, the backend's own included (part of the host's where
+                              memory is shared) */
     uint64_t raw_bytes;    /* of the scene, bands that are read */
     int64_t pixels, masked[HC_MASK_REASONS];
     double seconds, seconds_read, seconds_decode, seconds_wait_read, seconds_wait_write, seconds_write;

@@ -1,3 +1,4 @@
+#include "cpu/cpu.h"
 #include "pipeline/transform.h"
 #include "tests/support/reference.h"
 
@@ -364,6 +365,183 @@ static void scenes_without_pixels_stop(void **state) {
     cube_free(&board);
 }
 
+/* ---- the fit alone, of covariances that are made up ---- */
+
+/* matrix = H matrix H for the reflection H along a random vector. */
+static void reflect(int n, long double *matrix, uint64_t *seed) {
+    long double v[64];
+    long double length = 0;
+    for (int i = 0; i < n; i++) {
+        v[i] = random_normal(seed);
+        length += v[i] * v[i];
+    }
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < n; i++) {
+            int along = side == 0 ? n : 1; /* a column, then a row */
+            long double *line = matrix + i * (side == 0 ? 1 : n);
+            long double inner = 0;
+            for (int k = 0; k < n; k++) {
+                inner += v[k] * line[k * along];
+            }
+            for (int k = 0; k < n; k++) {
+                line[k * along] -= 2 * inner / length * v[k];
+            }
+        }
+    }
+}
+
+/* Noise whose eigenvalues run from 1 down to 1 / condition, in bands of very different units, and a scene
+ * with three signals beside it. */
+static void make_up(int n, double condition, double *covariance, double *noise, uint64_t *seed) {
+    long double whole[64 * 64] = {0};
+    double signal[3][64];
+    for (int i = 0; i < n; i++) {
+        whole[i * n + i] = powl(condition, n > 1 ? -(long double)i / (n - 1) : 0);
+        for (int k = 0; k < 3; k++) {
+            signal[k][i] = (3 - k) * random_normal(seed);
+        }
+    }
+    for (int k = 0; k < 4; k++) {
+        reflect(n, whole, seed);
+    }
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j <= i; j++) {
+            double unit = pow(10, i % 5) * pow(10, j % 5);
+            double both = (double)whole[i * n + j];
+            noise[i * n + j] = noise[j * n + i] = unit * both;
+            for (int k = 0; k < 3; k++) {
+                both += signal[k][i] * signal[k][j];
+            }
+            covariance[i * n + j] = covariance[j * n + i] = unit * both;
+        }
+    }
+}
+
+static HcTransform fit_alone(int n, const double *covariance, const double *noise) {
+    HcTransform fit = {0};
+    HcError err = {0};
+    HcCompute *compute = NULL;
+    HcComputeConfig config = {.threads = 1};
+    double mean[64] = {0};
+    check_ok(hc_cpu_ops()->open(&compute, &config, &err), err);
+    fit.scene.bands = n;
+    check_ok(hc_transform_fit_mnf(&fit, compute, mean, covariance, noise, &err), err);
+    hc_cpu_ops()->close(compute);
+    return fit;
+}
+
+/* forward' matrix forward, by its definition in long double. */
+static long double form(const HcTransform *fit, const double *matrix, int k, int l) {
+    int n = fit->bands;
+    int m = fit->components;
+    long double sum = 0;
+    for (int i = 0; i < n; i++) {
+        long double inner = 0;
+        for (int j = 0; j < n; j++) {
+            inner += (long double)matrix[i * n + j] * fit->forward[j * m + l];
+        }
+        sum += inner * fit->forward[i * m + k];
+    }
+    return sum;
+}
+
+/* What makes a transform the noise fractions, within what the condition of the noise leaves of float64. */
+static void check_definition(const HcTransform *fit, const double *covariance, const double *noise,
+                             double condition) {
+    int m = fit->components;
+    double rounding = 2 * (fit->bands + 8) * 0x1p-52;
+    for (int k = 0; k < m; k++) {
+        assert_true(k == 0 || fit->eigenvalues[k - 1] >= fit->eigenvalues[k]);
+        for (int l = 0; l < m; l++) {
+            long double product = 0;
+            for (int b = 0; b < fit->bands; b++) {
+                if (fit->left_out[b] == HC_BAND_USED) {
+                    product += (long double)fit->inverse[k * fit->bands + b] * fit->forward[b * m + l];
+                }
+            }
+            check_near((double)product, k == l, rounding * sqrt(condition));
+            check_near((double)form(fit, noise, k, l), k == l, rounding * condition);
+            check_near((double)form(fit, covariance, k, l), k == l ? fit->eigenvalues[k] : 0,
+                       rounding * condition * fit->eigenvalues[0]);
+        }
+    }
+}
+
+static void fits_hold_by_their_definition(void **state) {
+    (void)state;
+    static const int sizes[] = {1, 2, 7, 8, 9, 16, 31, 64};
+    static double covariance[64 * 64];
+    static double noise[64 * 64];
+    uint64_t seed = 77;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (double condition = 1; condition < 1e11; condition *= 1e5) {
+            int n = sizes[i];
+            make_up(n, condition, covariance, noise, &seed);
+            HcTransform fit = fit_alone(n, covariance, noise);
+            assert_int_equal(fit.components, n);
+            check_definition(&fit, covariance, noise, condition);
+            double values[64];
+            double forward[64 * 64];
+            reference_mnf(n, covariance, noise, values, forward);
+            for (int k = 0; k < n; k++) {
+                check_near(fit.eigenvalues[k], values[k], 4 * (n + 8) * 0x1p-52 * condition * values[0]);
+            }
+            hc_transform_clear(&fit);
+        }
+    }
+}
+
+/* Bands that take no part, at the edges of the tiles that a fit works in and within them. */
+static void fits_leave_bands_out_anywhere(void **state) {
+    (void)state;
+    enum { N = 43 };
+    static const int constant[] = {0, 15, 24};
+    static const int noiseless[] = {8, 17, 42};
+    static const int repeated[] = {7, 16, 21, 23, 30, 36}; /* each repeats the band 5 before it, doubled */
+    static double covariance[N * N];
+    static double noise[N * N];
+    uint64_t seed = 78;
+    make_up(N, 1e4, covariance, noise, &seed);
+    for (size_t i = 0; i < 6; i++) {
+        for (int c = 0; c < N; c++) {
+            for (int half = 0; half < 2; half++) {
+                double *matrix = half == 0 ? covariance : noise;
+                int b = repeated[i];
+                matrix[b * N + c] = 2 * matrix[(b - 5) * N + c];
+            }
+        }
+        for (int c = 0; c < N; c++) {
+            int b = repeated[i];
+            covariance[c * N + b] = 2 * covariance[c * N + b - 5];
+            noise[c * N + b] = 2 * noise[c * N + b - 5];
+        }
+    }
+    for (size_t i = 0; i < 3; i++) {
+        for (int c = 0; c < N; c++) {
+            noise[constant[i] * N + c] = noise[c * N + constant[i]] = 0;
+            noise[noiseless[i] * N + c] = noise[c * N + noiseless[i]] = 0;
+            covariance[constant[i] * N + c] = covariance[c * N + constant[i]] = 0;
+        }
+    }
+    HcTransform fit = fit_alone(N, covariance, noise);
+    assert_int_equal(fit.components, N - 12);
+    check_definition(&fit, covariance, noise, 1e6);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(fit.left_out[constant[i]], HC_BAND_CONSTANT);
+        assert_int_equal(fit.left_out[noiseless[i]], HC_BAND_NOISELESS);
+    }
+    for (size_t i = 0; i < 6; i++) {
+        int b = repeated[i];
+        assert_int_equal(fit.left_out[b], HC_BAND_REPEATED);
+        for (int k = 0; k < fit.components; k++) {
+            const double *row = fit.inverse + k * N;
+            check_same(fit.forward[b * fit.components + k], 0.0);
+            check_near(row[b], 2 * row[b - 5], 1e-9 * sqrt(noise[b * N + b]));
+        }
+    }
+    hc_transform_clear(&fit);
+}
+
 /* ---- the sample scene, whose truth is known ---- */
 
 enum { SIDE = 100, ALL_BANDS = 64, GOOD = 59, MATERIALS = 6, SIGNALS = MATERIALS - 1 };
@@ -691,6 +869,8 @@ int main(void) {
         IN_FOLDER(saved_model_gives_the_same_bytes),
         IN_FOLDER(singular_bands_are_left_out_or_stop),
         IN_FOLDER(scenes_without_pixels_stop),
+        cmocka_unit_test(fits_hold_by_their_definition),
+        cmocka_unit_test(fits_leave_bands_out_anywhere),
         IN_FOLDER(noise_only_eigenvalues_are_one),
         IN_FOLDER(denoising_gains_what_theory_gives),
     };

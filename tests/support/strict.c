@@ -14,10 +14,15 @@ static const uintptr_t device_base = (uintptr_t)1 << 60;
 
 enum { GUARD = 256, GUARD_BYTE = 0xA5, FRESH_BYTE = 0xFF };
 
+/* What the device says that it needs for itself [bytes]. */
+enum { RESERVE = 1 << 20 };
+
 static atomic_llong fail_at;
 static atomic_llong operations;
 static atomic_llong leaks;
 static atomic_llong overruns;
+static atomic_llong uploaded;
+static atomic_ullong device_memory; /* of each backend, 0 = no limit */
 
 /* One allocation: guard, memory, guard. */
 typedef struct Piece {
@@ -38,6 +43,7 @@ typedef struct Strict {
     HcQueue *queues; /* closed ones stay until the end: others may follow them */
     HcSums *sums;
     uintptr_t next_address;
+    uint64_t taken; /* device memory that is given out [bytes] */
 } Strict;
 
 typedef enum WorkKind {
@@ -120,6 +126,16 @@ static void free_piece(Piece *piece) {
     free(piece);
 }
 
+/* Counts device memory that is wanted; false where there is not that much. Under the lock. */
+static bool take_device(Strict *strict, size_t bytes) {
+    uint64_t limit = atomic_load(&device_memory);
+    if (limit > 0 && strict->taken + bytes > limit) {
+        return false;
+    }
+    strict->taken += bytes;
+    return true;
+}
+
 static HcStatus strict_alloc(HcCompute *compute, HcMemory where, size_t bytes, HcBuffer *out, HcError *err) {
     Strict *strict = strict_of(compute);
     *out = (HcBuffer){0};
@@ -138,6 +154,11 @@ static HcStatus strict_alloc(HcCompute *compute, HcMemory where, size_t bytes, H
     memset(real + GUARD + bytes, GUARD_BYTE, GUARD);
     *piece = (Piece){.real = real, .address = (uintptr_t)(real + GUARD), .bytes = bytes, .where = where};
     pthread_mutex_lock(&strict->lock);
+    if (where == HC_MEMORY_DEVICE && !take_device(strict, bytes)) {
+        pthread_mutex_unlock(&strict->lock);
+        free_piece(piece);
+        return hc_fail_memory(err, (double)bytes, "a strict device buffer");
+    }
     if (where == HC_MEMORY_DEVICE) {
         piece->address = strict->next_address;
         strict->next_address += (bytes + 65536) / 4096 * 4096;
@@ -159,6 +180,7 @@ static void strict_release(HcCompute *compute, HcBuffer *buffer) {
         if (*at == buffer->handle) {
             Piece *piece = *at;
             *at = piece->next;
+            strict->taken -= piece->where == HC_MEMORY_DEVICE ? piece->bytes : 0;
             free_piece(piece);
             break;
         }
@@ -260,6 +282,7 @@ static HcStatus do_copy(const Strict *strict, const Work *work, HcError *err) {
     }
     if (in) {
         memcpy(real, host, work->bytes);
+        atomic_fetch_add(&uploaded, (long long)work->bytes);
     } else {
         memcpy(work->to, real, work->bytes);
     }
@@ -640,7 +663,13 @@ static void strict_info(const HcCompute *compute, HcComputeInfo *out) {
     strict->cpu->ops->info(strict->cpu, out);
     snprintf(out->name, sizeof out->name, "strict test device, %d threads", out->threads);
     out->shared_memory = false;
-    out->slots = 2;
+    out->slots = 3;
+    out->reserve = RESERVE;
+    uint64_t limit = atomic_load(&device_memory);
+    if (limit > 0) {
+        out->memory_total = limit;
+        out->memory_free = strict->taken < limit ? limit - strict->taken : 0;
+    }
 }
 
 static const HcComputeOps strict_ops = {
@@ -681,6 +710,14 @@ void hc_strict_fail_at(int64_t n) {
 
 int64_t hc_strict_operations(void) {
     return atomic_load(&operations);
+}
+
+void hc_strict_memory(uint64_t bytes) {
+    atomic_store(&device_memory, bytes);
+}
+
+int64_t hc_strict_uploaded(void) {
+    return atomic_load(&uploaded);
 }
 
 int64_t hc_strict_leaks(void) {

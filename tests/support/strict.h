@@ -18,6 +18,13 @@ void hc_strict_fail_at(int64_t n);
 /* Operations accepted since the last hc_strict_fail_at(). */
 int64_t hc_strict_operations(void);
 
+/* Device memory that each strict backend has from now on [bytes]: more fails with HC_E_MEMORY; 0 = no limit.
+ */
+void hc_strict_memory(uint64_t bytes);
+
+/* Bytes uploaded since the program started, by work that is done. */
+int64_t hc_strict_uploaded(void);
+
 /* Buffers, queues and sums that were still open when their backend was closed, since the program started. */
 int64_t hc_strict_leaks(void);
 
