@@ -17,6 +17,7 @@ const HcCommand hc_commands[] = {
     {"info", hc_command_info, "SCENE", "what a scene file holds"},
     {"stages", hc_command_stages, "[NAME]", "the stages, or the options of one"},
     {"devices", hc_command_devices, "", "what hcube can compute on"},
+    {"bench", hc_command_bench, "", "how long each operation takes here"},
     {"version", hc_command_version, "", "versions of hcube and its libraries"},
     {NULL, NULL, NULL, NULL},
 };

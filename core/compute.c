@@ -3,14 +3,27 @@
 #include <math.h>
 
 void hc_sign_rule(double *vector, int32_t n) {
-    int32_t largest = 0;
-    for (int32_t b = 1; b < n; b++) {
-        if (fabs(vector[b]) > fabs(vector[largest])) {
-            largest = b;
+    enum { LANES = 8 }; /* largest magnitudes side by side, which need not wait for one another */
+    double largest[LANES] = {0};
+    int32_t b = 0;
+    for (; b + LANES <= n; b += LANES) {
+        for (int32_t k = 0; k < LANES; k++) {
+            double size = fabs(vector[b + k]);
+            largest[k] = size > largest[k] ? size : largest[k];
         }
     }
-    if (vector[largest] < 0) {
-        for (int32_t b = 0; b < n; b++) {
+    for (; b < n; b++) {
+        largest[0] = fmax(largest[0], fabs(vector[b]));
+    }
+    for (int32_t k = 1; k < LANES; k++) {
+        largest[0] = fmax(largest[0], largest[k]);
+    }
+    int32_t first = 0;
+    while (first < n && fabs(vector[first]) != largest[0]) {
+        first++;
+    }
+    if (first < n && vector[first] < 0) {
+        for (b = 0; b < n; b++) {
             vector[b] = -vector[b];
         }
     }

@@ -125,15 +125,12 @@ static int leading_bit(WideUnsigned value) {
     return high != 0 ? 127 - __builtin_clzll(high) : 63 - __builtin_clzll((uint64_t)value);
 }
 
-double hc_wide_ratio(HcWide numerator, HcWide denominator) {
-    if (numerator == 0) {
-        return 0;
-    }
+/* For any denominator: long division, one binary digit at a time, from the leading digit of the quotient on.
+ * 54 digits decide the rounding together with whether anything is left. */
+static double long_ratio(HcWide numerator, HcWide denominator) {
     bool negative = numerator < 0;
     WideUnsigned remainder = negative ? -(WideUnsigned)numerator : (WideUnsigned)numerator;
     WideUnsigned divisor = (WideUnsigned)denominator;
-    /* Long division, one binary digit at a time, from the leading digit of the quotient on: 54 digits decide
-     * the rounding together with whether anything is left. */
     int exponent = leading_bit(remainder) - leading_bit(divisor);
     WideUnsigned high = divisor; /* divisor scaled so that remainder / high lies in [1/2, 2) */
     int shift = 0;               /* remainder is scaled by 2^shift where the divisor cannot be */
@@ -167,6 +164,99 @@ double hc_wide_ratio(HcWide numerator, HcWide denominator) {
     return negative ? -value : value;
 }
 
+/* A denominator below 2^64, prepared for many divisions by it. */
+typedef struct Divisor {
+    HcWide value;
+    uint64_t scaled;     /* value 2^shift: its leading bit is set. 0: too large, divide digit by digit */
+    uint64_t reciprocal; /* floor((2^128 - 1) / scaled) - 2^64 */
+    int shift;
+} Divisor;
+
+static Divisor divisor_of(HcWide value) {
+    Divisor out = {.value = value};
+    if (value >> 64 == 0) {
+        out.shift = __builtin_clzll((uint64_t)value);
+        out.scaled = (uint64_t)value << out.shift;
+        out.reciprocal = (uint64_t)(~(WideUnsigned)0 / out.scaled);
+    }
+    return out;
+}
+
+/* value * 2^exponent for an exponent within +-1000: exact. */
+static double scaled_by(double value, int exponent) {
+    uint64_t bits = (uint64_t)(1023 + exponent) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return value * power;
+}
+
+/* The numerator is scaled to 127 bits, its quotient by a 64-bit divisor then has 63 or 64: more than enough
+ * for one rounding, together with whether anything is left. The quotient comes from the reciprocal (Moeller
+ * and Granlund 2011, algorithm 4). */
+static inline double ratio(HcWide numerator, const Divisor *by) {
+    if (numerator == 0) {
+        return 0;
+    }
+    if (by->scaled == 0) {
+        return long_ratio(numerator, by->value);
+    }
+    bool negative = numerator < 0;
+    WideUnsigned size = negative ? -(WideUnsigned)numerator : (WideUnsigned)numerator;
+    int shift = 126 - leading_bit(size);
+    size <<= shift;
+    uint64_t high = (uint64_t)(size >> 64); /* below 2^63, so below the divisor: the quotient fits */
+    uint64_t low = (uint64_t)size;
+    WideUnsigned guess = (WideUnsigned)by->reciprocal * high + size;
+    uint64_t quotient = (uint64_t)(guess >> 64) + 1;
+    uint64_t rest = low - quotient * by->scaled;
+    if (rest > (uint64_t)guess) {
+        quotient--;
+        rest += by->scaled;
+    }
+    if (rest >= by->scaled) {
+        quotient++;
+        rest -= by->scaled;
+    }
+    /* One bit less, for the sign; what falls off or is left lies far below the half that decides. */
+    int64_t odd = (int64_t)(quotient >> 1 | (quotient & 1) | (rest != 0));
+    return scaled_by((double)(negative ? -odd : odd), 1 + by->shift - shift);
+}
+
+double hc_wide_ratio(HcWide numerator, HcWide denominator) {
+    Divisor by = divisor_of(denominator);
+    return ratio(numerator, &by);
+}
+
+/* a * b, where both mostly are 64-bit integers. */
+static inline HcWide product_of(HcWide a, HcWide b) {
+    return a == (int64_t)a && b == (int64_t)b ? (HcWide)(int64_t)a * (int64_t)b : a * b;
+}
+
+/* n*Sxy - Sx*Sy over the denominator, of the upper triangle. */
+static void exact_covariance(const HcMoments *moments, const Divisor *by, double *covariance) {
+    size_t n = (size_t)moments->bands;
+    for (size_t b = 0; b < n; b++) {
+        const HcWide *products = moments->product + b * n;
+        for (size_t c = b; c < n; c++) {
+            HcWide numerator =
+                product_of(moments->count, products[c]) - product_of(moments->sum[b], moments->sum[c]);
+            covariance[b * n + c] = ratio(numerator, by);
+        }
+    }
+}
+
+/* The lower triangle from the upper one, a square at a time: a column of it is a cache line a value. */
+static void mirror(double *matrix, size_t n) {
+    enum { SIDE = 8 };
+    for (size_t top = 0; top < n; top += SIDE) {
+        for (size_t b = top; b < n; b++) {
+            for (size_t c = top; c < top + SIDE && c < b; c++) {
+                matrix[b * n + c] = matrix[c * n + b];
+            }
+        }
+    }
+}
+
 HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const char *what, double *mean,
                                double *covariance, HcError *err) {
     size_t n = (size_t)moments->bands;
@@ -186,16 +276,17 @@ HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const 
     }
     bool whole = variance == floor(variance);
     HcWide count = moments->count;
-    HcWide denominator = count * (count - 1) * (whole ? (HcWide)variance : 1);
+    Divisor pixels = divisor_of(count);
+    Divisor denominator = divisor_of(count * (count - 1) * (whole ? (HcWide)variance : 1));
     for (size_t b = 0; b < n && mean != NULL; b++) {
-        mean[b] = hc_wide_ratio(moments->sum[b], count);
+        mean[b] = ratio(moments->sum[b], &pixels);
     }
-    for (size_t b = 0; b < n; b++) {
+    exact_covariance(moments, &denominator, covariance);
+    for (size_t b = 0; b < n && !whole; b++) {
         for (size_t c = b; c < n; c++) {
-            HcWide numerator = count * moments->product[b * n + c] - moments->sum[b] * moments->sum[c];
-            double value = hc_wide_ratio(numerator, denominator);
-            covariance[b * n + c] = covariance[c * n + b] = whole ? value : value / variance;
+            covariance[b * n + c] /= variance;
         }
     }
+    mirror(covariance, n);
     return HC_OK;
 }

@@ -60,7 +60,7 @@ void hc_moments_merge(HcMoments *to, const HcMoments *from);
 HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const char *what, double *mean,
                                double *covariance, HcError *err) HC_MUST_CHECK;
 
-/* numerator / denominator (> 0), rounded once to the nearest double, ties to even. */
+/* numerator / denominator (> 0), rounded once to the nearest double, ties to even. Magnitudes below 2^127. */
 double hc_wide_ratio(HcWide numerator, HcWide denominator);
 
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 #define HC_CPU_CPU_H
 
 #include "core/compute.h"
+#include "core/module.h"
 #include "core/text.h"
 
 #ifdef __cplusplus
@@ -10,6 +11,9 @@ extern "C" {
 #endif
 
 const HcComputeOps *hc_cpu_ops(void);
+
+/* OpenBLAS and LAPACK with all threads, for measuring. */
+const HcVendorOps *hc_cpu_vendor(void);
 
 /* Adds "OpenBLAS 0.3.21 ...\nOpenMP 201511\n": what this room is built on. */
 void hc_cpu_libraries(HcText *text);

@@ -35,16 +35,17 @@ struct HcGramGroup {
 };
 
 struct HcExact {
-    int32_t padded;       /* bands, to whole tiles */
-    int32_t groups;       /* of tiles */
-    HcGramGroup *group;   /* [device] [groups] */
-    int64_t panel_pixels; /* that the panel holds */
-    int8_t *panel;        /* [device] [tiles of pixels][limbs][padded][HC_TILE_PIXELS] */
-    uint32_t *need;       /* [device] [tiles of pixels], limbs that are used there */
-    int64_t *product;     /* [device] [padded][padded], lower tiles */
-    int64_t *sum;         /* [device] [padded] of v */
-    int64_t *count;       /* [device] */
-    uint64_t *low;        /* [device] [padded][padded], 128-bit sums: the low and the high half */
+    int32_t padded;      /* bands, to whole tiles */
+    int32_t groups;      /* of tiles */
+    HcGramGroup *group;  /* [device] [groups] */
+    int64_t panel_tiles; /* of pixels, that the panel holds */
+    int8_t *panel;       /* [device] [64 pixels][32 bands][limb][band][pixel], as shared memory takes it */
+    uint8_t *third;      /* [device] [tiles of pixels][32 bands], whether there is a third limb */
+    int8_t *zeros;       /* [device] a third limb of zeros */
+    int64_t *product;    /* [device] [padded][padded], lower tiles */
+    int64_t *sum;        /* [device] [padded] of v */
+    int64_t *count;      /* [device] */
+    uint64_t *low;       /* [device] [padded][padded], 128-bit sums: the low and the high half */
     int64_t *high;
     int64_t offset;
     int64_t pixels; /* in `product`, at most */

@@ -7,16 +7,18 @@
 enum {
     TILE_WORDS = HC_TILE_PIXELS / 4, /* a word holds a limb of four pixels */
     SPLIT_THREADS = 256,
+    SPLIT_RUN = HC_TILE_PIXELS / (SPLIT_THREADS / 32), /* pixels of a lane */
     GROUP_THREADS = 32 * HC_GROUP_TILES,
     STEP_PIXELS = 64, /* that are multiplied between two barriers */
+    TILE_STEPS = HC_TILE_PIXELS / STEP_PIXELS,
     LIMB_BYTES = HC_TILE_BANDS * STEP_PIXELS,
-    WEIGHTS = 2 * HC_LIMBS - 1 /* l_a l_b weighs 256^(a + b) */
+    BLOCK_BYTES = HC_LIMBS * LIMB_BYTES, /* 32 bands and 64 pixels, as they lie in the panel */
+    PANEL_TILES = 256,                   /* -128 * -128 * 3 * 256 * 128 < 2^31 */
+    WEIGHTS = 2 * HC_LIMBS - 1           /* l_a l_b weighs 256^(a + b) */
 };
 
 /* Limbs of all bands that are kept at once [bytes]; they should stay in the cache of the device. */
-static const size_t panel_bytes = (size_t)16 << 20;
-/* -128 * -128 * 3 * 32768 < 2^31 */
-static const int64_t panel_most = 32768;
+static const size_t panel_bytes = (size_t)24 << 20;
 
 /* ---- layout ---- */
 
@@ -68,13 +70,13 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     exact->padded = (int32_t)hc_div_up(sums->bands, HC_TILE_BANDS) * HC_TILE_BANDS;
     exact->groups = (int32_t)make_groups(exact->padded / HC_TILE_BANDS).size();
     size_t n = (size_t)exact->padded;
-    int64_t pixels = (int64_t)(panel_bytes / (HC_LIMBS * n)) / HC_TILE_PIXELS * HC_TILE_PIXELS;
-    pixels = pixels > panel_most ? panel_most : pixels;
-    exact->panel_pixels = pixels < HC_TILE_PIXELS ? (int64_t)HC_TILE_PIXELS : pixels;
-    size_t tiles = (size_t)exact->panel_pixels / HC_TILE_PIXELS;
+    size_t tiles = panel_bytes / (HC_LIMBS * n * HC_TILE_PIXELS);
+    tiles = tiles < 1 ? 1 : tiles > PANEL_TILES ? (size_t)PANEL_TILES : tiles;
+    exact->panel_tiles = (int64_t)tiles;
     exact->group = (HcGramGroup *)hc_take(memory, &at, (size_t)exact->groups * sizeof(HcGramGroup));
     exact->panel = (int8_t *)hc_take(memory, &at, tiles * HC_LIMBS * n * HC_TILE_PIXELS);
-    exact->need = (uint32_t *)hc_take(memory, &at, tiles * sizeof(uint32_t));
+    exact->third = (uint8_t *)hc_take(memory, &at, tiles * (n / HC_TILE_BANDS));
+    exact->zeros = (int8_t *)hc_take(memory, &at, LIMB_BYTES);
     exact->product = (int64_t *)hc_take(memory, &at, n * n * sizeof(int64_t));
     exact->sum = (int64_t *)hc_take(memory, &at, n * sizeof(int64_t));
     exact->count = (int64_t *)hc_take(memory, &at, sizeof(int64_t));
@@ -100,62 +102,74 @@ done:
 
 /* ---- values to limbs ---- */
 
-/* The values of consecutive pixels of one band. The mean's columns of three are summed once for three
- * pixels; the sums are those of integers and exact. */
-template <HcDifference KIND> struct Walk {
-    const HcView &view;
-    const int32_t band;
-    const int64_t pixels;
-    float before = 0, here = 0, middle = 0;
-
-    __device__ Walk(const HcView &in, int32_t at_band, int64_t first)
-        : view(in), band(at_band), pixels(in.rows * in.samples) {
-        if (KIND == HC_DIFFERENCE_MEAN3X3) {
-            before = column(first - 1, &middle);
-            here = column(first, &middle);
+/* 9 x - the sum of the neighbourhood, for a run of pixels. The columns of three are summed once for three
+ * pixels: sums of integers, and exact. */
+__device__ static inline void mean_differences(const HcView &view, int64_t pixel, int32_t band,
+                                               float x[SPLIT_RUN]) {
+    const int64_t pixels = view.rows * view.samples;
+    const int64_t line = (int64_t)view.samples * view.bands;
+    const float *from = view.data + (pixel - 1) * view.bands + band;
+    float column[SPLIT_RUN + 2];
+    float center[SPLIT_RUN + 2];
+    if (pixel - 1 >= view.samples && pixel + SPLIT_RUN + view.samples < pixels) {
+#pragma unroll
+        for (int32_t p = 0; p < SPLIT_RUN + 2; p++) {
+            center[p] = from[p * view.bands];
+            column[p] = from[p * view.bands - line] + center[p] + from[p * view.bands + line];
+        }
+    } else {
+#pragma unroll
+        for (int32_t p = 0; p < SPLIT_RUN + 2; p++) {
+            const int64_t at = pixel - 1 + p;
+            const bool inside = at >= view.samples && at + view.samples < pixels;
+            center[p] = inside ? from[p * view.bands] : 0.0F;
+            column[p] = inside ? from[p * view.bands - line] + center[p] + from[p * view.bands + line] : 0.0F;
         }
     }
-
-    __device__ float column(int64_t pixel, float *center) const {
-        const int64_t line = view.samples;
-        if (pixel < line || pixel + line >= pixels) {
-            *center = 0; /* no pixel with a neighbourhood there */
-            return 0;
-        }
-        const float *x = view.data + pixel * view.bands + band;
-        *center = x[0];
-        return x[-line * view.bands] + x[0] + x[line * view.bands];
+#pragma unroll
+    for (int32_t p = 0; p < SPLIT_RUN; p++) {
+        x[p] = 9.0F * center[p + 1] - (column[p] + column[p + 1] + column[p + 2]);
     }
+}
 
-    /* Call for each pixel in turn; the result counts where the pixel is valid. */
-    __device__ float next(int64_t pixel, bool valid) {
-        if (KIND == HC_DIFFERENCE_MEAN3X3) {
-            float center = 0;
-            float behind = column(pixel + 1, &center);
-            float value = 9.0F * middle - (before + here + behind);
-            before = here;
-            here = behind;
-            middle = center;
-            return value;
-        }
-        return valid ? hc_difference_float(view, KIND, pixel, band) : 0.0F;
-    }
-};
-
-/* A tile of 128 pixels and 32 bands: a lane a band, a warp 16 pixels. */
+/* The values of a run of pixels of one band; those that are not valid may be anything. */
 template <HcDifference KIND>
-__global__ void __launch_bounds__(SPLIT_THREADS)
+__device__ static inline void values_of(const HcView &view, int64_t pixel, int32_t band, const uint8_t *valid,
+                                        float x[SPLIT_RUN]) {
+    if constexpr (KIND == HC_DIFFERENCE_MEAN3X3) {
+        mean_differences(view, pixel, band, x);
+    } else {
+#pragma unroll
+        for (int32_t p = 0; p < SPLIT_RUN; p++) {
+            x[p] = valid[p] != 0 ? hc_difference_float(view, KIND, pixel + p, band) : 0.0F;
+        }
+    }
+}
+
+/* The three limbs of a value in the bytes of a word: v + 128 (1 + 256 + 65536) has the bytes limb + 128. */
+__device__ static inline uint32_t limbs_of(int32_t value) {
+    return ((uint32_t)value + 0x808080U) ^ 0x808080U;
+}
+
+/* Where 16 bytes of a row of limbs lie: moved about so that eight rows are in all banks. */
+__device__ static inline int32_t swizzled(int32_t row, int32_t chunk) {
+    return row * STEP_PIXELS + ((chunk ^ ((row >> 1) & 3)) * 16);
+}
+
+/* Tile (x, y) of 128 pixels and 32 bands: a lane a band, a warp 16 pixels. */
+template <HcDifference KIND>
+__global__ void __launch_bounds__(SPLIT_THREADS, 4)
     split(HcGramJob job, int64_t first, int64_t limit, HcExact exact, HcFault *fault) {
     __shared__ uint32_t words[HC_LIMBS][HC_TILE_BANDS][TILE_WORDS + 1];
     __shared__ int32_t sums[SPLIT_THREADS / 32][32];
     __shared__ uint8_t valid[HC_TILE_PIXELS];
+    const float integer = 12582912.0F; /* 1.5 * 2^23: adding it leaves the integer in the low bits */
     const int64_t tile = blockIdx.x;
     const int64_t samples = job.in.samples;
     const int64_t pixel0 = first + tile * HC_TILE_PIXELS;
     const int32_t warp = threadIdx.x / 32;
     const int32_t lane = threadIdx.x % 32;
-    const int32_t band0 = blockIdx.y * HC_TILE_BANDS;
-    const int32_t band = band0 + lane;
+    const int32_t band = blockIdx.y * HC_TILE_BANDS + lane;
     bool ok = false;
     if (threadIdx.x < HC_TILE_PIXELS) {
         int64_t pixel = pixel0 + threadIdx.x;
@@ -169,54 +183,56 @@ __global__ void __launch_bounds__(SPLIT_THREADS)
         atomicAdd((unsigned long long *)exact.count, (unsigned long long)count);
     }
 
-    enum { RUN = HC_TILE_PIXELS / (SPLIT_THREADS / 32) };
-    const int32_t run0 = warp * RUN;
-    const int64_t place0 = job.first_row * samples + pixel0 + run0;
     int32_t sum = 0;
-    bool third = false;
+    uint32_t seen = 0;
     if (band < job.in.bands) {
-        Walk<KIND> walk(job.in, band, place0);
+        const uint8_t *used = valid + warp * SPLIT_RUN;
+        float x[SPLIT_RUN];
+        uint32_t limbs[SPLIT_RUN];
+        float wrong = 0;
+        bool is_wrong = false;
+        values_of<KIND>(job.in, job.first_row * samples + pixel0 + warp * SPLIT_RUN, band, used, x);
 #pragma unroll
-        for (int32_t word = 0; word < RUN / 4; word++) {
-            uint32_t packed[HC_LIMBS] = {0, 0, 0};
-#pragma unroll
-            for (int32_t k = 0; k < 4; k++) {
-                const int32_t p = word * 4 + k;
-                const bool used = valid[run0 + p] != 0;
-                const float x = walk.next(place0 + p, used);
-                int32_t v = 0;
-                if (used) {
-                    if (!(fabsf(x) <= (float)limit) || x != rintf(x)) {
-                        hc_raise(fault, HC_E_NUMERIC, HC_FAULT_PROMISE, (double)x, limit);
-                    } else {
-                        v = (int32_t)x - (int32_t)exact.offset;
-                    }
+        for (int32_t p = 0; p < SPLIT_RUN; p++) {
+            const float moved = x[p] + integer;
+            int32_t v = 0;
+            if (used[p] != 0) {
+                v = __float_as_int(moved) - __float_as_int(integer) - (int32_t)exact.offset;
+                if (!(fabsf(x[p]) <= (float)limit) || moved - integer != x[p]) {
+                    is_wrong = true;
+                    wrong = x[p];
                 }
-                sum += v;
-                int32_t low = (int8_t)(v & 0xFF);
-                v = (v - low) >> 8;
-                int32_t middle = (int8_t)(v & 0xFF);
-                v = (v - middle) >> 8;
-                third = third || v != 0;
-                packed[0] |= (uint32_t)(low & 0xFF) << (8 * k);
-                packed[1] |= (uint32_t)(middle & 0xFF) << (8 * k);
-                packed[2] |= (uint32_t)(v & 0xFF) << (8 * k);
             }
+            sum += v;
+            limbs[p] = limbs_of(v);
+            seen |= limbs[p];
+        }
+        if (is_wrong) {
+            hc_raise(fault, HC_E_NUMERIC, HC_FAULT_PROMISE, (double)wrong, limit);
+        }
 #pragma unroll
-            for (int32_t limb = 0; limb < HC_LIMBS; limb++) {
-                words[limb][lane][warp * (RUN / 4) + word] = packed[limb];
-            }
+        for (int32_t word = 0; word < SPLIT_RUN / 4; word++) {
+            /* bytes of four pixels: 0 1 of both pairs, then 2 */
+            const uint32_t *l = limbs + 4 * word;
+            uint32_t early = __byte_perm(l[0], l[1], 0x5140);
+            uint32_t late = __byte_perm(l[2], l[3], 0x5140);
+            const int32_t at = warp * (SPLIT_RUN / 4) + word;
+            words[0][lane][at] = __byte_perm(early, late, 0x5410);
+            words[1][lane][at] = __byte_perm(early, late, 0x7632);
+            words[2][lane][at] =
+                __byte_perm(__byte_perm(l[0], l[1], 0x0062), __byte_perm(l[2], l[3], 0x0062), 0x5410);
         }
     } else {
-        for (int32_t word = 0; word < RUN / 4; word++) {
+        for (int32_t word = 0; word < SPLIT_RUN / 4; word++) {
             for (int32_t limb = 0; limb < HC_LIMBS; limb++) {
-                words[limb][lane][warp * (RUN / 4) + word] = 0;
+                words[limb][lane][warp * (SPLIT_RUN / 4) + word] = 0;
             }
         }
     }
     sums[warp][lane] = sum;
-    if (__syncthreads_or(third) && threadIdx.x == 0) {
-        atomicMax(&exact.need[tile], HC_LIMBS);
+    const bool third = __syncthreads_or((seen & 0xFF0000U) != 0) != 0;
+    if (threadIdx.x == 0) {
+        exact.third[tile * gridDim.y + blockIdx.y] = third;
     }
     if (warp == 0) {
         int64_t total = 0;
@@ -227,12 +243,15 @@ __global__ void __launch_bounds__(SPLIT_THREADS)
             atomicAdd((unsigned long long *)&exact.sum[band], (unsigned long long)total);
         }
     }
-    uint32_t *to = (uint32_t *)exact.panel + tile * HC_LIMBS * exact.padded * TILE_WORDS;
-    for (int32_t i = threadIdx.x; i < HC_LIMBS * HC_TILE_BANDS * TILE_WORDS; i += SPLIT_THREADS) {
-        int32_t limb = i / (HC_TILE_BANDS * TILE_WORDS);
-        int32_t row = i / TILE_WORDS % HC_TILE_BANDS;
-        to[((int64_t)limb * exact.padded + band0 + row) * TILE_WORDS + i % TILE_WORDS] =
-            words[limb][row][i % TILE_WORDS];
+    /* The third limb is not written where it is 0 throughout: nobody reads it there. */
+    const int32_t limbs_used = third ? HC_LIMBS : HC_LIMBS - 1;
+    const int32_t row = threadIdx.x / 8;
+    const int32_t chunk = threadIdx.x % 8; /* of 16 bytes, over both steps */
+    for (int32_t limb = 0; limb < limbs_used; limb++) {
+        const uint32_t *from = &words[limb][row][chunk * 4];
+        int8_t *to = exact.panel + ((tile * TILE_STEPS + chunk / 4) * gridDim.y + blockIdx.y) * BLOCK_BYTES +
+                     limb * LIMB_BYTES + swizzled(row, chunk % 4);
+        *(uint4 *)to = make_uint4(from[0], from[1], from[2], from[3]);
     }
 }
 
@@ -285,11 +304,6 @@ __device__ static inline void multiply(int32_t sum[4], const uint32_t a[4], cons
 #endif
 }
 
-/* Where 16 bytes of a row of limbs lie in shared memory: moved about so that eight rows are in all banks. */
-__device__ static inline int32_t swizzled(int32_t row, int32_t chunk) {
-    return row * STEP_PIXELS + ((chunk ^ ((row >> 1) & 3)) * 16);
-}
-
 /* One step of a warp's tile: 64 pixels, LIMBS limbs. */
 template <int LIMBS>
 __device__ static inline void multiply_step(const int8_t *rows, const int8_t *columns, int32_t lane,
@@ -330,23 +344,49 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
     }
 }
 
+/* What a thread block knows of its part of the panel. */
+struct HcPart {
+    HcGramGroup group;
+    uint8_t third[PANEL_TILES][HC_GROUP_BLOCKS]; /* of tiles and blocks: whether there is a third limb */
+    uint8_t limbs[PANEL_TILES];                  /* that the tile needs */
+};
+
+__device__ static inline void look_at_part(const HcExact &exact, int64_t tile0, int64_t tiles, HcPart *part) {
+    const int64_t blocks = exact.padded / HC_TILE_BANDS;
+    if (threadIdx.x < sizeof(HcGramGroup) / 4) {
+        ((uint32_t *)&part->group)[threadIdx.x] = ((const uint32_t *)&exact.group[blockIdx.x])[threadIdx.x];
+    }
+    __syncthreads();
+    for (int32_t t = threadIdx.x; t < tiles; t += GROUP_THREADS) {
+        bool any = false;
+        for (int32_t slot = 0; slot < part->group.blocks; slot++) {
+            bool third = exact.third[(tile0 + t) * blocks + part->group.block[slot]] != 0;
+            part->third[t][slot] = third;
+            any = any || third;
+        }
+        part->limbs[t] = any ? HC_LIMBS : HC_LIMBS - 1;
+    }
+    __syncthreads();
+}
+
 /* Copies the limbs of one step of all blocks of a group: [block][limb][band][pixel]. */
-__device__ static inline void load_step(const HcGramGroup &group, const HcExact &exact, int64_t step,
-                                        int32_t limbs, int8_t *to) {
-    enum { CHUNKS = STEP_PIXELS / 16 };
-    const int64_t tile = step / (HC_TILE_PIXELS / STEP_PIXELS);
-    const int64_t inside = step % (HC_TILE_PIXELS / STEP_PIXELS) * STEP_PIXELS;
-    const int32_t all = group.blocks * limbs * HC_TILE_BANDS * CHUNKS;
-    for (int32_t i = threadIdx.x; i < all; i += GROUP_THREADS) {
-        int32_t chunk = i % CHUNKS;
-        int32_t row = i / CHUNKS % HC_TILE_BANDS;
-        int32_t rest = i / (CHUNKS * HC_TILE_BANDS);
-        int32_t limb = rest % limbs;
-        int32_t slot = rest / limbs;
-        int64_t band = (int64_t)group.block[slot] * HC_TILE_BANDS + row;
-        copy_16(to + (slot * HC_LIMBS + limb) * LIMB_BYTES + swizzled(row, chunk),
-                exact.panel + ((tile * HC_LIMBS + limb) * exact.padded + band) * HC_TILE_PIXELS + inside +
-                    chunk * 16);
+__device__ static inline void load_step(const HcExact &exact, const HcPart &part, int64_t step, int64_t tile0,
+                                        int8_t *to) {
+    const int64_t blocks = exact.padded / HC_TILE_BANDS;
+    const int32_t tile = (int32_t)(step / TILE_STEPS - tile0);
+    const int32_t at = threadIdx.x * 16;
+    const int8_t *from = exact.panel + step * blocks * BLOCK_BYTES + at;
+    const bool third = part.limbs[tile] == HC_LIMBS && at < LIMB_BYTES;
+#pragma unroll
+    for (int32_t slot = 0; slot < HC_GROUP_BLOCKS; slot++) {
+        if (slot < part.group.blocks) {
+            const int8_t *block = from + part.group.block[slot] * BLOCK_BYTES;
+            copy_16(to + slot * BLOCK_BYTES + at, block); /* 256 threads bring two limbs */
+            if (third) {
+                copy_16(to + slot * BLOCK_BYTES + 2 * LIMB_BYTES + at,
+                        part.third[tile][slot] != 0 ? block + 2 * LIMB_BYTES : exact.zeros + at);
+            }
+        }
     }
 }
 
@@ -355,34 +395,30 @@ template <int STAGES>
 __global__ void __launch_bounds__(GROUP_THREADS, 1)
     multiply_limbs(HcExact exact, int64_t tiles, int64_t tiles_each) {
     extern __shared__ __align__(128) int8_t shared[];
-    __shared__ HcGramGroup group;
+    __shared__ HcPart part;
     const int32_t warp = threadIdx.x / 32;
     const int32_t lane = threadIdx.x % 32;
-    const int32_t steps_of_tile = HC_TILE_PIXELS / STEP_PIXELS;
-    const int64_t step0 = blockIdx.y * tiles_each * steps_of_tile;
-    const int64_t end0 = (blockIdx.y + 1) * tiles_each * steps_of_tile;
-    const int64_t end = end0 < tiles * steps_of_tile ? end0 : tiles * steps_of_tile;
-    if (threadIdx.x < sizeof(HcGramGroup) / 4) {
-        ((uint32_t *)&group)[threadIdx.x] = ((const uint32_t *)&exact.group[blockIdx.x])[threadIdx.x];
-    }
-    __syncthreads();
-    const int32_t stage_bytes = group.blocks * HC_LIMBS * LIMB_BYTES;
-    auto limbs_of = [&](int64_t step) { return exact.need[step / steps_of_tile] > 2 ? 3 : 2; };
-    auto load = [&](int64_t step) {
-        if (step < end) {
-            load_step(group, exact, step, limbs_of(step), shared + step % STAGES * stage_bytes);
+    const int64_t tile0 = blockIdx.y * tiles_each;
+    const int64_t part_tiles = tiles - tile0 < tiles_each ? tiles - tile0 : tiles_each;
+    look_at_part(exact, tile0, part_tiles, &part);
+    const HcGramGroup &group = part.group;
+    const int32_t steps = (int32_t)part_tiles * TILE_STEPS;
+    const int32_t stage_bytes = group.blocks * BLOCK_BYTES;
+    auto load = [&](int32_t step) {
+        if (step < steps) {
+            load_step(exact, part, tile0 * TILE_STEPS + step, tile0, shared + step % STAGES * stage_bytes);
         }
         copies_end();
     };
     int32_t acc[WEIGHTS][2][4][4] = {};
 #pragma unroll
     for (int32_t s = 0; s < STAGES - 1; s++) {
-        load(step0 + s);
+        load(s);
     }
     const bool works = warp < group.tiles;
-    const int32_t row_at = works ? group.row[warp] * HC_LIMBS * LIMB_BYTES : 0;
-    const int32_t column_at = works ? group.column[warp] * HC_LIMBS * LIMB_BYTES : 0;
-    for (int64_t step = step0; step < end; step++) {
+    const int32_t row_at = works ? group.row[warp] * BLOCK_BYTES : 0;
+    const int32_t column_at = works ? group.column[warp] * BLOCK_BYTES : 0;
+    for (int32_t step = 0; step < steps; step++) {
         if (STAGES == 1) {
             __syncthreads();
             load(step);
@@ -393,10 +429,10 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
             load(step + STAGES - 1);
         }
         const int8_t *stage = shared + step % STAGES * stage_bytes;
-        if (works && limbs_of(step) == 3) {
-            multiply_step<3>(stage + row_at, stage + column_at, lane, acc);
+        if (works && part.limbs[step / TILE_STEPS] == HC_LIMBS) {
+            multiply_step<HC_LIMBS>(stage + row_at, stage + column_at, lane, acc);
         } else if (works) {
-            multiply_step<2>(stage + row_at, stage + column_at, lane, acc);
+            multiply_step<HC_LIMBS - 1>(stage + row_at, stage + column_at, lane, acc);
         }
     }
     if (!works) {
@@ -489,8 +525,8 @@ done:
 static HcStatus launch_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err) {
     int32_t blocks = exact->padded / HC_TILE_BANDS;
     blocks = blocks < HC_GROUP_BLOCKS ? blocks : HC_GROUP_BLOCKS;
-    size_t stage = (size_t)blocks * HC_LIMBS * LIMB_BYTES;
-    size_t spare = 1024; /* the kernel's own */
+    size_t stage = (size_t)blocks * BLOCK_BYTES;
+    size_t spare = sizeof(HcPart) + 1024; /* the kernel's own, and the system's */
     if (queue->gpu->major >= 8 && 3 * stage + spare <= queue->gpu->shared_memory) {
         return launch_stages<3>(queue, exact, tiles, stage, err);
     }
@@ -510,16 +546,17 @@ HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcErr
     HcStatus status = HC_OK;
     HcExact *exact = &sums->exact;
     int64_t pixels = job->rows * job->in.samples;
-    for (int64_t first = 0; first < pixels; first += exact->panel_pixels) {
-        int64_t count = pixels - first < exact->panel_pixels ? pixels - first : exact->panel_pixels;
-        int64_t tiles = hc_div_up(count, HC_TILE_PIXELS);
-        if (exact->pixels + count > exact->most) {
+    int64_t tiles = hc_div_up(pixels, HC_TILE_PIXELS);
+    int64_t panels = hc_div_up(tiles, exact->panel_tiles);
+    int64_t each = hc_div_up(tiles, panels); /* panels of the same size */
+    for (int64_t tile = 0; tile < tiles; tile += each) {
+        int64_t count = tiles - tile < each ? tiles - tile : each;
+        if (exact->pixels + count * HC_TILE_PIXELS > exact->most) {
             HC_TRY(fold(queue, sums, err));
         }
-        exact->pixels += count;
-        HC_TRY(sums->gpu->base.ops->zero(queue, exact->need, (size_t)tiles * sizeof *exact->need, err));
-        HC_TRY(launch_split(queue, job, first, tiles, sums, err));
-        HC_TRY(launch_products(queue, exact, tiles, err));
+        exact->pixels += count * HC_TILE_PIXELS;
+        HC_TRY(launch_split(queue, job, tile * HC_TILE_PIXELS, count, sums, err));
+        HC_TRY(launch_products(queue, exact, count, err));
     }
 done:
     return status;

@@ -135,8 +135,8 @@ __device__ static inline bool hc_difference_valid(const HcView &view, HcDifferen
 }
 
 __device__ static inline void hc_sort2(float &a, float &b) {
-    float low = fminf(a, b);
-    b = fmaxf(a, b);
+    float low = a < b ? a : b; /* as the CPU has it, for zeros of both signs */
+    b = a < b ? b : a;
     a = low;
 }
 

@@ -1,4 +1,5 @@
 #include "pipeline/transform.h"
+#include "pipeline/dense.h"
 #include "pipeline/json.h"
 
 #include <float.h>
@@ -39,27 +40,6 @@ static HcStatus allocate(HcTransform *transform, int32_t bands, int32_t componen
         return hc_fail_memory(err, (double)(2 * p * m) * sizeof(double), "a transform");
     }
     return HC_OK;
-}
-
-/* out[n][m] = a[n][k] b[k][m]; a row of out is a sum of rows of b, which compilers vectorise. */
-static void multiply(const double *a, const double *b, double *out, size_t n, size_t k, size_t m) {
-    memset(out, 0, n * m * sizeof *out);
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j < k; j++) {
-            double factor = a[i * k + j];
-            for (size_t c = 0; c < m; c++) {
-                out[i * m + c] += factor * b[j * m + c];
-            }
-        }
-    }
-}
-
-static void transpose(const double *a, double *out, size_t rows, size_t columns) {
-    for (size_t i = 0; i < rows; i++) {
-        for (size_t j = 0; j < columns; j++) {
-            out[j * rows + i] = a[i * columns + j];
-        }
-    }
 }
 
 HcStatus hc_transform_fit_pca(HcTransform *transform, HcCompute *compute, const double *mean,
@@ -106,91 +86,281 @@ done:
     return status;
 }
 
-/* Bands whose noise cannot be whitened: constant, without noise, or a combination of the bands before them.
- * The last are found by a Cholesky factorisation of the noise correlations that skips a band when nothing of
- * its variance is left. Writes the list of kept bands; returns how many. */
-static int32_t usable_bands(const double *covariance, const double *noise, size_t n, double *factor,
-                            uint8_t *left_out, int32_t *kept) {
+/* What a noise fraction fit works in. Matrices are padded to whole tiles (pipeline/dense.h). */
+typedef struct Fit {
+    const double *covariance, *noise; /* [bands][bands] */
+    size_t bands, kept, stride;
+    int32_t *band;      /* [kept] the bands that take part */
+    double *deviation;  /* [bands] of the noise, 0 where there is none to whiten */
+    double *scale;      /* [bands] 1 / deviation, or 0 */
+    double *reciprocal; /* [kept] of the diagonal of upper */
+    double *sign;       /* [kept] what the sign rule did to a component: 1 or -1 */
+    double *upper;      /* [kept][kept] U of the noise correlations U'U */
+    double *first, *second;
+} Fit;
+
+static void fit_clear(Fit *fit) {
+    free(fit->band);
+    free(fit->deviation);
+    free(fit->upper);
+    *fit = (Fit){0};
+}
+
+static HcStatus fit_init(Fit *fit, const double *covariance, const double *noise, size_t bands,
+                         HcError *err) {
+    size_t padded = hc_dense_padded(bands);
+    size_t stride = hc_dense_stride(bands);
+    *fit = (Fit){.covariance = covariance, .noise = noise, .bands = bands, .stride = stride};
+    fit->band = calloc(padded, sizeof *fit->band);
+    fit->deviation = new_doubles(4 * padded);
+    fit->upper = new_doubles(3 * padded * stride);
+    if (fit->band == NULL || fit->deviation == NULL || fit->upper == NULL) {
+        fit_clear(fit);
+        return hc_fail_memory(err, (double)(3 * padded * stride) * sizeof(double), "a noise fraction fit");
+    }
+    fit->scale = fit->deviation + padded;
+    fit->reciprocal = fit->scale + padded;
+    fit->sign = fit->reciprocal + padded;
+    fit->first = fit->upper + padded * stride;
+    fit->second = fit->first + padded * stride;
+    return HC_OK;
+}
+
+/* Which bands have signal and noise at all, and the standard deviations of their noise. */
+static void deviations(Fit *fit, uint8_t *left_out) {
+    for (size_t b = 0; b < fit->bands; b++) {
+        double variance = fit->noise[b * fit->bands + b];
+        left_out[b] = !(fit->covariance[b * fit->bands + b] > 0) ? HC_BAND_CONSTANT
+                      : !(variance > 0)                          ? HC_BAND_NOISELESS
+                                                                 : HC_BAND_USED;
+        if (left_out[b] == HC_BAND_USED) {
+            fit->deviation[b] = sqrt(variance);
+            fit->scale[b] = 1 / fit->deviation[b];
+        }
+    }
+}
+
+/* Rows from `top` on of the noise correlations, a tile high, less what the rows of U so far explain of them:
+ * columns from `top` on. */
+static void rest_of_rows(const Fit *fit, size_t top, double *rest) {
+    size_t n = fit->bands;
+    for (size_t r = 0; r < HC_TILE && top + r < n; r++) {
+        size_t b = top + r;
+        double *row = rest + r * fit->stride;
+        for (size_t c = top; c < n; c++) {
+            row[c] = fit->noise[b * n + c] * (fit->scale[b] * fit->scale[c]);
+        }
+        row[b] = 1;
+    }
+    for (size_t c = top; c < hc_dense_padded(n); c += HC_TILE) {
+        double tile[HC_TILE * HC_TILE];
+        hc_dense_get(tile, rest + c, fit->stride);
+        hc_dense_subtract(tile, fit->upper + top, 1, fit->stride, fit->upper + c, fit->stride, fit->kept);
+        hc_dense_put(tile, rest + c, fit->stride);
+    }
+}
+
+/* The Cholesky factor U of the noise correlations R = U'U, band by band; a band that the bands before it
+ * explain takes no part. Rows of U are those of kept bands, columns still those of all bands. */
+static void factorise(Fit *fit, uint8_t *left_out) {
+    size_t n = fit->bands;
     /* Rounding leaves about n eps of an exact repetition; real noise leaves far more. */
     double least = 16 * (double)n * DBL_EPSILON;
-    int32_t count = 0;
+    double *rest = fit->first;
     for (size_t b = 0; b < n; b++) {
-        left_out[b] = HC_BAND_USED;
-        if (!(covariance[b * n + b] > 0)) {
-            left_out[b] = HC_BAND_CONSTANT;
-        } else if (!(noise[b * n + b] > 0)) {
-            left_out[b] = HC_BAND_NOISELESS;
+        size_t top = b / HC_TILE * HC_TILE;
+        if (b == top) {
+            rest_of_rows(fit, top, rest);
+        }
+        double *row = rest + (b - top) * fit->stride;
+        if (left_out[b] == HC_BAND_USED && row[b] < least) {
+            left_out[b] = HC_BAND_REPEATED;
         }
         if (left_out[b] != HC_BAND_USED) {
             continue;
         }
-        double *row = factor + (size_t)count * n;
-        double rest = 1;
-        for (int32_t j = 0; j < count; j++) {
-            size_t other = (size_t)kept[j];
-            const double *row_j = factor + (size_t)j * n;
-            double value = noise[b * n + other] / sqrt(noise[b * n + b] * noise[other * n + other]);
-            for (int32_t i = 0; i < j; i++) {
-                value -= row[i] * row_j[i];
+        double pivot = sqrt(row[b]);
+        double *to = fit->upper + fit->kept * fit->stride;
+        for (size_t c = b; c < n; c++) {
+            to[c] = row[c] / pivot;
+        }
+        for (size_t below = b + 1; below < top + HC_TILE && below < n; below++) {
+            double *other = rest + (below - top) * fit->stride;
+            double factor = to[below];
+            for (size_t c = below; c < n; c++) {
+                other[c] -= factor * to[c];
             }
-            row[j] = value / row_j[j];
-            rest -= row[j] * row[j];
         }
-        if (rest < least) {
-            left_out[b] = HC_BAND_REPEATED;
-            continue;
-        }
-        row[count] = sqrt(rest);
-        kept[count++] = (int32_t)b;
+        fit->reciprocal[fit->kept] = 1 / to[b];
+        fit->band[fit->kept++] = (int32_t)b;
     }
-    return count;
 }
 
-/* whiten[m][m]: columns are the eigenvectors of the noise of the kept bands, divided by its standard
- * deviations. Works on noise correlations, so that bands of very different noise do not lose digits. */
-static HcStatus whitening(HcCompute *compute, const double *noise, size_t n, const int32_t *kept, size_t m,
-                          double *whiten, double *scratch, double *values, HcError *err) {
-    double *correlation = scratch;
-    double *vectors = scratch + m * m;
-    for (size_t i = 0; i < m; i++) {
+/* Leaves the columns of kept bands in U, and fills it up to whole tiles with the unit matrix. */
+static void close_ranks(Fit *fit) {
+    size_t m = fit->kept;
+    size_t padded = hc_dense_padded(m);
+    for (size_t i = 0; i < m && m < fit->bands; i++) {
+        double *row = fit->upper + i * fit->stride;
         for (size_t j = 0; j < m; j++) {
-            size_t a = (size_t)kept[i];
-            size_t b = (size_t)kept[j];
-            correlation[i * m + j] = noise[a * n + b] / sqrt(noise[a * n + a] * noise[b * n + b]);
+            row[j] = row[fit->band[j]];
+        }
+        memset(row + m, 0, (fit->stride - m) * sizeof *row);
+    }
+    for (size_t i = m; i < padded; i++) {
+        fit->upper[i * fit->stride + i] = fit->reciprocal[i] = 1;
+    }
+}
+
+/* first = Y = U'^-1 C with C the covariance in units of the noise deviations: its upper triangle, by tiles.
+ */
+static void half_whitened(const Fit *fit) {
+    size_t n = fit->bands;
+    size_t m = fit->kept;
+    size_t stride = fit->stride;
+    size_t padded = hc_dense_padded(m);
+    double tile[HC_TILE * HC_TILE];
+    memset(fit->first, 0, HC_TILE * stride * sizeof *fit->first); /* what factorise() used of it */
+    for (size_t i = 0; i < m; i++) {
+        const double *from = fit->covariance + (size_t)fit->band[i] * n;
+        double scale = fit->scale[fit->band[i]];
+        for (size_t j = i / HC_TILE * HC_TILE; j < m; j++) {
+            fit->first[i * stride + j] = from[fit->band[j]] * (scale * fit->scale[fit->band[j]]);
         }
     }
-    HcStatus status = compute->ops->eigh(compute, (int32_t)m, correlation, values, vectors, err);
+    for (size_t i = 0; i < padded; i += HC_TILE) {
+        for (size_t j = i; j < padded; j += HC_TILE) {
+            double *at = fit->first + i * stride + j;
+            hc_dense_get(tile, at, stride);
+            hc_dense_subtract(tile, fit->upper + i, 1, stride, fit->first + j, stride, i);
+            hc_dense_forward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
+            hc_dense_put(tile, at, stride);
+        }
+    }
+}
+
+/* second = S = U'^-1 Y', the whitened covariance, both triangles. Tiles of the lower triangle need those
+ * above them, which S has by symmetry, and of Y the upper triangle alone: n^3 operations with those of Y. */
+static void whitened(const Fit *fit) {
+    size_t stride = fit->stride;
+    size_t padded = hc_dense_padded(fit->kept);
+    double tile[HC_TILE * HC_TILE];
+    for (size_t i = 0; i < padded; i += HC_TILE) {
+        for (size_t j = 0; j <= i; j += HC_TILE) {
+            double *at = fit->second + i * stride + j;
+            hc_dense_get_turned(tile, fit->first + j * stride + i, stride);
+            hc_dense_subtract(tile, fit->upper + i, 1, stride, fit->second + j, stride, i);
+            hc_dense_forward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
+            if (i == j) { /* symmetric but for rounding */
+                for (size_t r = 0; r < HC_TILE; r++) {
+                    for (size_t c = 0; c < r; c++) {
+                        tile[c * HC_TILE + r] = tile[r * HC_TILE + c];
+                    }
+                }
+            }
+            hc_dense_put(tile, at, stride);
+            hc_dense_put_turned(tile, fit->second + j * stride + i, stride);
+        }
+    }
+}
+
+/* first = eigenvectors of S, a row each; second = the same, a column each, padded. */
+static HcStatus eigenvectors(const Fit *fit, HcCompute *compute, double *values, HcError *err) {
+    size_t m = fit->kept;
+    size_t stride = fit->stride;
+    size_t padded = hc_dense_padded(m);
+    for (size_t i = 1; i < m; i++) {
+        memmove(fit->second + i * m, fit->second + i * stride, m * sizeof *fit->second);
+    }
+    HcStatus status = compute->ops->eigh(compute, (int32_t)m, fit->second, values, fit->first, err);
     if (status != HC_OK) {
         return status;
     }
-    if (!(values[m - 1] > 0)) {
-        return hc_fail(err, HC_E_NUMERIC, "the noise covariance of %zu bands is not positive definite", m);
-    }
-    for (size_t i = 0; i < m; i++) {
-        double deviation = sqrt(noise[(size_t)kept[i] * n + (size_t)kept[i]]);
-        for (size_t k = 0; k < m; k++) {
-            whiten[i * m + k] = vectors[k * m + i] / (deviation * sqrt(values[k]));
+    memset(fit->second, 0, padded * stride * sizeof *fit->second);
+    for (size_t top = 0; top < m; top += HC_TILE) { /* columns of a tile share lines of the cache */
+        for (size_t i = 0; i < m; i++) {
+            for (size_t k = top; k < top + HC_TILE && k < m; k++) {
+                fit->second[i * stride + k] = fit->first[k * m + i];
+            }
         }
     }
     return HC_OK;
 }
 
-/* The whitened covariance of the kept bands, made symmetric: whiten' covariance whiten. */
-static void whitened(const double *covariance, size_t n, const int32_t *kept, size_t m, const double *whiten,
-                     double *out, double *scratch) {
-    double *part = scratch;
-    double *product = scratch + m * m;
-    for (size_t i = 0; i < m; i++) {
-        for (size_t j = 0; j < m; j++) {
-            part[i * m + j] = covariance[(size_t)kept[i] * n + (size_t)kept[j]];
+/* second = U^-1 V in place, forward = D^-1 of it. The sign rule holds for the loadings on the bands, not for
+ * those on the whitened axes. */
+static void forward_of(const Fit *fit, double *forward, double *sign) {
+    size_t m = fit->kept;
+    size_t stride = fit->stride;
+    size_t padded = hc_dense_padded(m);
+    double tile[HC_TILE * HC_TILE];
+    for (size_t i = padded; i > 0;) {
+        i -= HC_TILE;
+        size_t next = i + HC_TILE;
+        for (size_t k = 0; k < padded; k += HC_TILE) {
+            double *at = fit->second + i * stride + k;
+            hc_dense_get(tile, at, stride);
+            hc_dense_subtract(tile, fit->upper + i * stride + next, stride, 1,
+                              fit->second + next * stride + k, stride, padded - next);
+            hc_dense_backward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
+            hc_dense_put(tile, at, stride);
         }
     }
-    multiply(part, whiten, product, m, m, m);
-    transpose(whiten, part, m, m);
-    multiply(part, product, out, m, m, m);
+    double *largest = sign;
+    memset(largest, 0, m * sizeof *largest);
     for (size_t i = 0; i < m; i++) {
-        for (size_t j = 0; j < i; j++) {
-            out[i * m + j] = out[j * m + i] = 0.5 * (out[i * m + j] + out[j * m + i]);
+        size_t b = (size_t)fit->band[i];
+        for (size_t k = 0; k < m; k++) {
+            double loading = fit->second[i * stride + k] * fit->scale[b];
+            forward[b * m + k] = loading;
+            largest[k] = fabs(loading) > fabs(largest[k]) ? loading : largest[k];
+        }
+    }
+    for (size_t k = 0; k < m; k++) {
+        sign[k] = largest[k] < 0 ? -1 : 1;
+    }
+    for (size_t i = 0; i < m; i++) {
+        double *row = forward + (size_t)fit->band[i] * m;
+        for (size_t k = 0; k < m; k++) {
+            row[k] *= sign[k];
+        }
+    }
+}
+
+/* inverse = (N forward)', which undoes forward since forward' N forward = 1: V'U D for kept bands; the
+ * product as it stands gives bands that repeat others their share. */
+static void inverse_of(const Fit *fit, const double *forward, const double *sign, const uint8_t *left_out,
+                       double *inverse) {
+    size_t n = fit->bands;
+    size_t m = fit->kept;
+    for (size_t k = 0; k < m; k += HC_TILE) {
+        for (size_t i = 0; i < m; i += HC_TILE) {
+            /* The tile is the negative of the product. */
+            double tile[HC_TILE * HC_TILE] = {0};
+            size_t rows = i + HC_TILE < m ? i + HC_TILE : m;
+            hc_dense_subtract(tile, fit->first + k * m, m, 1, fit->upper + i, fit->stride, rows);
+            for (size_t r = 0; r < HC_TILE && k + r < m; r++) {
+                for (size_t c = 0; c < HC_TILE && i + c < m; c++) {
+                    size_t b = (size_t)fit->band[i + c];
+                    inverse[(k + r) * n + b] = -sign[k + r] * fit->deviation[b] * tile[r * HC_TILE + c];
+                }
+            }
+        }
+    }
+    double *share = fit->second; /* [m] */
+    for (size_t b = 0; b < n; b++) {
+        if (left_out[b] == HC_BAND_USED) {
+            continue;
+        }
+        memset(share, 0, m * sizeof *share);
+        for (size_t i = 0; i < m; i++) {
+            double factor = fit->noise[b * n + (size_t)fit->band[i]];
+            for (size_t k = 0; k < m; k++) {
+                share[k] += factor * forward[(size_t)fit->band[i] * m + k];
+            }
+        }
+        for (size_t k = 0; k < m; k++) {
+            inverse[k * n + b] = share[k];
         }
     }
 }
@@ -199,53 +369,29 @@ HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const 
                               const double *covariance, const double *noise, HcError *err) {
     HcStatus status = HC_OK;
     size_t n = (size_t)transform->scene.bands;
-    size_t m = 0;
-    int32_t *kept = calloc(n, sizeof *kept);
-    double *whiten = new_doubles(n * n);
-    double *target = new_doubles(n * n);
-    double *scratch = new_doubles(2 * n * n);
-    double *values = new_doubles(n);
+    Fit fit = {0};
+    HC_TRY(fit_init(&fit, covariance, noise, n, err));
     transform->left_out = calloc(n, 1);
-    if (kept == NULL || whiten == NULL || target == NULL || scratch == NULL || values == NULL ||
-        transform->left_out == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(4 * n * n) * sizeof(double), "a noise fraction fit"));
+    if (transform->left_out == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)n, "a noise fraction fit"));
     }
     snprintf(transform->method, sizeof transform->method, "mnf");
-    m = (size_t)usable_bands(covariance, noise, n, target, transform->left_out, kept);
-    if (m == 0) {
+    deviations(&fit, transform->left_out);
+    factorise(&fit, transform->left_out);
+    if (fit.kept == 0) {
         HC_TRY(hc_fail(err, HC_E_NUMERIC,
                        "none of the %zu bands has both signal and noise: no noise fractions", n));
     }
-    HC_TRY(allocate(transform, (int32_t)n, (int32_t)m, err));
+    close_ranks(&fit);
+    HC_TRY(allocate(transform, (int32_t)n, (int32_t)fit.kept, err));
     memcpy(transform->mean, mean, n * sizeof *mean);
-    HC_TRY(whitening(compute, noise, n, kept, m, whiten, scratch, values, err));
-    whitened(covariance, n, kept, m, whiten, target, scratch);
-    double *vectors = scratch;
-    HC_TRY(compute->ops->eigh(compute, (int32_t)m, target, transform->eigenvalues, vectors, err));
-    double *turned = scratch + m * m; /* vectors transposed: a component a column */
-    transpose(vectors, turned, m, m);
-    multiply(whiten, turned, target, m, m, m);
-    /* The sign rule holds for the loadings on the bands, not for those on the whitened axes. */
-    for (size_t k = 0; k < m; k++) {
-        double *loading = scratch;
-        for (size_t i = 0; i < m; i++) {
-            loading[i] = target[i * m + k];
-        }
-        hc_sign_rule(loading, (int32_t)m);
-        for (size_t i = 0; i < m; i++) {
-            transform->forward[(size_t)kept[i] * m + k] = loading[i];
-        }
-    }
-    /* forward' noise forward = 1, so the inverse is (noise forward)'; it also gives repeated bands their
-     * share. */
-    multiply(noise, transform->forward, whiten, n, n, m);
-    transpose(whiten, transform->inverse, n, m);
+    half_whitened(&fit);
+    whitened(&fit);
+    HC_TRY(eigenvectors(&fit, compute, transform->eigenvalues, err));
+    forward_of(&fit, transform->forward, fit.sign);
+    inverse_of(&fit, transform->forward, fit.sign, transform->left_out, transform->inverse);
 done:
-    free(kept);
-    free(whiten);
-    free(target);
-    free(scratch);
-    free(values);
+    fit_clear(&fit);
     return status;
 }
 

@@ -127,6 +127,52 @@ static void test_ratio_random(void **state) {
     }
 }
 
+/* Divisors about the width of a word, where the ways of dividing meet; numerators next to exact quotients, to
+ * midpoints and to powers of two. */
+static void test_ratio_edges(void **state) {
+    (void)state;
+    const HcWide word = (HcWide)1 << 64;
+    const HcWide divisors[] = {1,
+                               2,
+                               3,
+                               7,
+                               word / 2,
+                               word - 1,
+                               word / 2 - 1,
+                               word / 2 + 1,
+                               word,
+                               word + 1,
+                               word - 59,
+                               ((HcWide)1 << 40) - 1,
+                               5 * word,
+                               72 * 9,
+                               10000000019,
+                               (HcWide)99999 * 100000 * 72};
+    const HcWide most = (HcWide)1 << 126;
+    uint64_t seed = 11;
+    for (size_t i = 0; i < sizeof divisors / sizeof *divisors; i++) {
+        HcWide d = divisors[i];
+        for (int bits = 0; bits <= 120; bits++) {
+            HcWide power = (HcWide)1 << bits;
+            check_nearest(power, d);
+            check_nearest(-power - 1, d);
+            check_nearest(power > 1 ? power - 1 : 1, d);
+        }
+        for (int trial = 0; trial < 2000; trial++) {
+            /* 53 digits: a double; 54: a midpoint; 55: a quarter */
+            HcWide q = (HcWide)(next(&seed) >> (9 + trial % 3) | 1);
+            for (HcWide step = -1; step <= 1 && q < most / d; step++) {
+                check_nearest(q * d + step, d);
+                check_nearest(-q * d + step, d);
+            }
+        }
+        for (HcWide q = ((HcWide)1 << 54) - 1; q < most / d; q *= 2) { /* rounds up to a power of two */
+            check_nearest(q * d, d);
+            check_nearest(q * d - 1, d);
+        }
+    }
+}
+
 static void fill(HcMoments *moments, const double *pixels, int64_t count) {
     HcError err = {0};
     check_ok(hc_moments_init(moments, 2, false, &err), err);
@@ -214,6 +260,42 @@ static void test_covariance(void **state) {
     hc_moments_clear(&m);
 }
 
+/* Every entry is the one rounded division, in both triangles, for sums within 64 bits and beyond them. */
+static void test_covariance_of_many_bands(void **state) {
+    (void)state;
+    enum { N = 19 };
+    HcError err = {0};
+    uint64_t seed = 5;
+    double mean[N];
+    double covariance[N * N];
+    for (int round = 0; round < 12; round++) {
+        double variance = round % 3 == 0 ? 1 : round % 3 == 1 ? 72 : 0.94;
+        bool large = round % 2 == 1;
+        HcMoments m;
+        check_ok(hc_moments_init(&m, N, true, &err), err);
+        m.count = round < 6 ? 1000003 : 3000000019;
+        for (int b = 0; b < N; b++) {
+            m.sum[b] = random_wide(&seed, 60) * (b % 2 == 0 ? 1 : -1);
+            for (int c = 0; c <= b; c++) {
+                HcWide product = random_wide(&seed, large ? 90 : 62) * (c % 3 == 1 ? -1 : 1);
+                m.product[b * N + c] = m.product[c * N + b] = product;
+            }
+        }
+        check_ok(hc_moments_covariance(&m, variance, "a test", mean, covariance, &err), err);
+        HcWide count = m.count;
+        HcWide denominator = count * (count - 1) * (variance == 72 ? 72 : 1);
+        for (int b = 0; b < N; b++) {
+            check_same(mean[b], hc_wide_ratio(m.sum[b], count));
+            for (int c = 0; c < N; c++) {
+                HcWide numerator = count * m.product[b * N + c] - m.sum[b] * m.sum[c];
+                double value = hc_wide_ratio(numerator, denominator);
+                check_same(covariance[b * N + c], variance == 0.94 ? value / variance : value);
+            }
+        }
+        hc_moments_clear(&m);
+    }
+}
+
 static void test_differences(void **state) {
     (void)state;
     check_same(hc_difference_variance(HC_DIFFERENCE_MEAN3X3), 72.0);
@@ -252,6 +334,16 @@ static void test_sign_rule(void **state) {
     double tie[3] = {-2, 2, 1};
     hc_sign_rule(tie, 3);
     assert_true(tie[0] == 2 && tie[1] == -2);
+    double many[21];
+    for (int at = 0; at < 21; at++) {
+        for (int k = 0; k < 21; k++) {
+            many[k] = k == at || k == 20 - at ? (k < 11 ? -9 : 9) : 0.5 * k - 5;
+        }
+        many[20] = at == 0 ? 9 : many[20];
+        hc_sign_rule(many, 21);
+        int first = at < 20 - at ? at : 20 - at;
+        check_same(many[first], 9.0);
+    }
     assert_int_equal(hc_sums_lines(614), 2);
     assert_int_equal(hc_sums_lines(1024), 1);
     assert_int_equal(hc_sums_lines(1), 1024);
@@ -260,8 +352,9 @@ static void test_sign_rule(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ratio_exact),  cmocka_unit_test(test_ratio_halfway),
-        cmocka_unit_test(test_ratio_random), cmocka_unit_test(test_merge_float),
-        cmocka_unit_test(test_merge_exact),  cmocka_unit_test(test_covariance),
+        cmocka_unit_test(test_ratio_random), cmocka_unit_test(test_ratio_edges),
+        cmocka_unit_test(test_merge_float),  cmocka_unit_test(test_merge_exact),
+        cmocka_unit_test(test_covariance),   cmocka_unit_test(test_covariance_of_many_bands),
         cmocka_unit_test(test_differences),  cmocka_unit_test(test_sign_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

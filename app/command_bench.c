@@ -1,0 +1,472 @@
+/* bench: how long each operation takes, as a table and as JSON. */
+#include "app/app.h"
+#include "bench/bench.h"
+#include "core/version.h"
+#include "cpu/cpu.h"
+#include "pipeline/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct BenchParams {
+    const char *size, *only, *device, *json;
+    int64_t bits, components, repetitions, threads, seed;
+    bool serial, no_serial, overwrite;
+} BenchParams;
+
+static const HcOption bench_options[] = {
+    {.name = "size",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(BenchParams, size),
+     .value = "LINESxSAMPLESxBANDS",
+     .standard = "614x1087x224",
+     .help = "the scene: random uint16, BIL"},
+    {.name = "bits",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(BenchParams, bits),
+     .value = "COUNT",
+     .standard = "16",
+     .minimum = 2,
+     .maximum = 16,
+     .help = "values are below 2^COUNT"},
+    {.name = "seed",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(BenchParams, seed),
+     .value = "NUMBER",
+     .standard = "1",
+     .minimum = 0,
+     .maximum = 1e15,
+     .help = "of the random values"},
+    {.name = "components",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(BenchParams, components),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 65535,
+     .help = "components that are projected on; else 20, or all bands if they are fewer"},
+    {.name = "repetitions",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(BenchParams, repetitions),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "calls in each measurement; else as many as take some tenths of a second"},
+    {.name = "only",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(BenchParams, only),
+     .value = "NAME[,NAME]",
+     .help = "measure these operations; gram stands for all gram-..."},
+    {.name = "device",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(BenchParams, device),
+     .value = "auto|cpu|gpu|gpu:N",
+     .standard = "auto",
+     .help = "what to measure; auto: a GPU if there is one, and the CPU"},
+    {.name = "threads",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(BenchParams, threads),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 4096,
+     .help = "threads that compute; else one a processor"},
+    {.name = "serial",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(BenchParams, serial),
+     .help = "run the serial reference on the whole scene, not on lines that take 2 s"},
+    {.name = "no-serial",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(BenchParams, no_serial),
+     .help = "no serial reference; results are then not checked"},
+    {.name = "json",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(BenchParams, json),
+     .value = "FILE",
+     .help = "write the results there as JSON too; - for standard output, instead of the table"},
+    {.name = "overwrite",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(BenchParams, overwrite),
+     .help = "FILE may be replaced"},
+    {0}};
+
+/* ---- what was asked ---- */
+
+/* "LINESxSAMPLESxBANDS" */
+static HcStatus parse_size(const char *text, HcBenchSettings *settings, HcError *err) {
+    const int64_t most[3] = {1 << 20, 1 << 20, 4096};
+    int64_t size[3] = {0};
+    bool fine = true;
+    const char *at = text;
+    for (int i = 0; i < 3 && fine; i++) {
+        char part[16];
+        size_t length = strcspn(at, "xX");
+        fine = length > 0 && length < sizeof part && (at[length] == '\0') == (i == 2);
+        if (fine) {
+            snprintf(part, sizeof part, "%.*s", (int)length, at);
+            fine = hc_text_parse_int(part, &size[i]) && size[i] >= 1 && size[i] <= most[i];
+            at += length + 1;
+        }
+    }
+    if (!fine) {
+        return hc_fail(err, HC_E_USAGE,
+                       "bench: --size %s: must be LINESxSAMPLESxBANDS, such as 614x1087x224 (at most "
+                       "%lldx%lldx%lld)",
+                       text, (long long)most[0], (long long)most[1], (long long)most[2]);
+    }
+    settings->lines = size[0];
+    settings->samples = (int32_t)size[1];
+    settings->bands = (int32_t)size[2];
+    return HC_OK;
+}
+
+/* On a terminal, what is measured now; taken away before the table is printed. */
+static void tell(const char *by, const char *operation) {
+    fprintf(stderr, "\r\033[Kmeasuring %s: %s", by, operation);
+    fflush(stderr);
+}
+
+static void tell_end(void) {
+    if (isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\r\033[K");
+    }
+}
+
+static HcStatus make_settings(const BenchParams *params, HcBenchSettings *settings, HcError *err) {
+    HcStatus status = HC_OK;
+    *settings = (HcBenchSettings){.bits = (int32_t)params->bits,
+                                  .seed = (uint64_t)params->seed,
+                                  .only = params->only,
+                                  .tell = isatty(STDERR_FILENO) ? tell : NULL};
+    if (params->serial && params->no_serial) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "bench: --serial and --no-serial exclude each other"));
+    }
+    settings->serial = params->serial      ? HC_BENCH_SERIAL_WHOLE
+                       : params->no_serial ? HC_BENCH_SERIAL_NONE
+                                           : HC_BENCH_SERIAL_PART;
+    if (params->repetitions != HC_INT_NOT_GIVEN) {
+        settings->repetitions = (int32_t)params->repetitions;
+    }
+    HC_TRY(parse_size(params->size, settings, err));
+    settings->components = settings->bands < 20 ? settings->bands : 20;
+    if (params->components != HC_INT_NOT_GIVEN) {
+        settings->components = (int32_t)params->components;
+    }
+done:
+    return status;
+}
+
+/* ---- measuring ---- */
+
+static HcStatus measure(HcBench *bench, HcCompute *compute, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcVendorOps *vendor = hc_cpu_vendor();
+    if (compute->ops != hc_cpu_ops()) {
+        const HcModule *module = NULL;
+        HC_TRY(hc_load_module(&module, err));
+        vendor = module->vendor;
+    }
+    HC_TRY(hc_bench_serial(bench, compute, err));
+    HC_TRY(hc_bench_backend(bench, compute, vendor, err));
+done:
+    return status;
+}
+
+static HcStatus measure_device(HcBench *bench, const BenchParams *params, const char *device, bool *is_cpu,
+                               char *reason, size_t reason_size, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCommon common;
+    HcCompute *compute = NULL;
+    hc_options_reset(hc_common_options, &common);
+    common.device = device;
+    common.threads = params->threads;
+    HC_TRY(hc_backend_open(&common, &compute, reason, reason_size, err));
+    *is_cpu = compute->ops == hc_cpu_ops();
+    HC_TRY(measure(bench, compute, err));
+done:
+    if (compute != NULL) {
+        compute->ops->close(compute);
+    }
+    return status;
+}
+
+/* The device that was asked for; with auto the CPU besides. */
+static HcStatus measure_all(HcBench *bench, const BenchParams *params, char *reason, size_t reason_size,
+                            HcError *err) {
+    HcStatus status = HC_OK;
+    bool is_cpu = false;
+    char ignored[8];
+    HC_TRY(measure_device(bench, params, params->device, &is_cpu, reason, reason_size, err));
+    if (!is_cpu && hc_text_equal(params->device, "auto")) {
+        HC_TRY(measure_device(bench, params, "cpu", &is_cpu, ignored, sizeof ignored, err));
+    }
+done:
+    return status;
+}
+
+/* ---- the table ---- */
+
+static const char *time_text(char *text, size_t size, double seconds) {
+    const struct {
+        double least, unit;
+        const char *name;
+    } units[] = {{1, 1, "s"}, {1e-3, 1e-3, "ms"}, {0, 1e-6, "us"}};
+    int u = seconds >= units[0].least ? 0 : seconds >= units[1].least ? 1 : 2;
+    double value = seconds / units[u].unit;
+    snprintf(text, size, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[u].name);
+    return text;
+}
+
+/* Three digits or more, or "-" for 0 (not known). */
+static const char *number_text(char *text, size_t size, double value) {
+    if (!(value > 0)) {
+        snprintf(text, size, "-");
+    } else {
+        snprintf(text, size, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+    }
+    return text;
+}
+
+static const char *check_text(HcBenchCheck check) {
+    return check == HC_BENCH_SAME ? "same bits" : check == HC_BENCH_NEAR ? "within rounding" : "-";
+}
+
+static void print_ceiling(const char *name, double value, const char *unit) {
+    char text[24];
+    if (value > 0) {
+        printf(" %s %s %s", name, number_text(text, sizeof text, value / 1e9), unit);
+    }
+}
+
+static void print_device(const HcBenchDevice *device) {
+    const HcRates *ceiling = &device->ceiling;
+    printf("%-4s %s", device->by, device->info.name);
+    if (*device->info.driver != '\0') {
+        printf(", %s", device->info.driver);
+    }
+    if (device->info.clock_mhz > 0) {
+        printf(", up to %d MHz", device->info.clock_mhz);
+    }
+    printf("\n     ceilings%s:",
+           device->measured ? ", measured (a copy by all threads, the vendor's float64 product)" : "");
+    print_ceiling("memory", ceiling->memory, "GB/s;");
+    print_ceiling("float32", ceiling->float32, "Gop/s;");
+    print_ceiling("float64", ceiling->float64, "Gop/s;");
+    print_ceiling("int8", ceiling->int8, "Gop/s;");
+    printf(" others are not known\n     vendor: %s\n", device->vendor);
+}
+
+static void print_row(const HcBench *bench, const HcBenchRow *row, bool first) {
+    char time[24];
+    char floor[24] = "-";
+    char rates[2][24];
+    char ratios[2][24];
+    char lines[48] = "";
+    double spread = row->rounds > 1 ? 100 * (row->most - row->least) / row->seconds : 0;
+    if (row->floor > 0) {
+        time_text(floor, sizeof floor, row->floor);
+    }
+    if (row->lines != bench->settings.lines) {
+        snprintf(lines, sizeof lines, "scaled from %lld lines%s", (long long)row->lines,
+                 *row->how != '\0' ? "; " : "");
+    }
+    char check[48];
+    bool remarks = *lines != '\0' || *row->how != '\0';
+    snprintf(check, sizeof check, remarks ? "%-15s  " : "%s", check_text(row->check));
+    printf("%-18s  %-10s  %9s  %4.0f%%  %7s  %7s  %9s  %-7s  %7s  %8s  %s%s%s\n", first ? row->operation : "",
+           row->by, time_text(time, sizeof time, row->seconds), spread,
+           number_text(rates[0], sizeof rates[0], row->bytes / row->seconds / 1e9),
+           number_text(rates[1], sizeof rates[1], row->operations / row->seconds / 1e9), floor,
+           row->floor_of != NULL ? row->floor_of : "",
+           number_text(ratios[0], sizeof ratios[0], row->floor > 0 ? row->seconds / row->floor : 0),
+           number_text(ratios[1], sizeof ratios[1], hc_bench_times_serial(bench, row)), check, lines,
+           row->how);
+}
+
+static void print_table(const HcBench *bench, const char *reason) {
+    const HcBenchSettings *settings = &bench->settings;
+    printf("hcube %s bench: %lld lines x %d samples x %d bands of uint16 (BIL, %.0f MB), values below 2^%d, "
+           "seed %llu, %d components\n",
+           hc_version(), (long long)settings->lines, settings->samples, settings->bands,
+           2e-6 * (double)settings->lines * settings->samples * settings->bands, settings->bits,
+           (unsigned long long)settings->seed, settings->components);
+    for (int32_t d = 0; d < bench->device_count; d++) {
+        print_device(&bench->devices[d]);
+    }
+    if (*reason != '\0') {
+        printf("gpu  none: %s\n", reason);
+    }
+    printf("\n%-18s  %-10s  %9s  %5s  %7s  %7s  %9s  %-7s  %7s  %8s  %s\n", "operation", "by", "time",
+           "range", "GB/s", "Gop/s", "floor", "of", "x floor", "x faster", "checked");
+    for (int i = 0; hc_bench_operations[i] != NULL; i++) {
+        bool first = true;
+        for (int32_t r = 0; r < bench->row_count; r++) {
+            if (strcmp(bench->rows[r].operation, hc_bench_operations[i]) == 0) {
+                print_row(bench, &bench->rows[r], first);
+                first = false;
+            }
+        }
+    }
+    printf(
+        "\ntime      of the whole scene, median of the measurements; range: from the fastest to the slowest\n"
+        "GB/s      bytes that must move at least, over the time; Gop/s: multiplications and additions\n"
+        "floor     least time by the ceilings that are known, and which one it is\n"
+        "x faster  than the serial C reference on one core; checked: against it, on its lines\n");
+}
+
+/* ---- JSON ---- */
+
+/* null where the value does not apply. */
+static void add_number(cJSON *to, const char *name, double value) {
+    if (value > 0 && isfinite(value)) {
+        cJSON_AddNumberToObject(to, name, value);
+    } else {
+        cJSON_AddNullToObject(to, name);
+    }
+}
+
+static void add_device(cJSON *to, const HcBenchDevice *device) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "by", device->by);
+    cJSON_AddStringToObject(json, "name", device->info.name);
+    cJSON_AddStringToObject(json, "driver", device->info.driver);
+    cJSON_AddNumberToObject(json, "threads", device->info.threads);
+    add_number(json, "clock_mhz", device->info.clock_mhz);
+    cJSON_AddStringToObject(json, "vendor", device->vendor);
+    cJSON *ceilings = cJSON_AddObjectToObject(json, "ceilings");
+    cJSON_AddBoolToObject(ceilings, "measured", device->measured);
+    add_number(ceilings, "memory_bytes_per_second", device->ceiling.memory);
+    add_number(ceilings, "float32_operations_per_second", device->ceiling.float32);
+    add_number(ceilings, "float64_operations_per_second", device->ceiling.float64);
+    add_number(ceilings, "int8_operations_per_second", device->ceiling.int8);
+    cJSON_AddItemToArray(to, json);
+}
+
+static void add_row(cJSON *to, const HcBench *bench, const HcBenchRow *row) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "operation", row->operation);
+    cJSON_AddStringToObject(json, "by", row->by);
+    cJSON_AddStringToObject(json, "how", row->how);
+    cJSON_AddNumberToObject(json, "lines_measured", (double)row->lines);
+    cJSON_AddNumberToObject(json, "repetitions", row->repetitions);
+    cJSON_AddNumberToObject(json, "rounds", row->rounds);
+    cJSON_AddNumberToObject(json, "seconds", row->seconds);
+    cJSON_AddNumberToObject(json, "seconds_least", row->least);
+    cJSON_AddNumberToObject(json, "seconds_most", row->most);
+    add_number(json, "bytes", row->bytes);
+    add_number(json, "bytes_per_second", row->bytes / row->seconds);
+    add_number(json, "operations", row->operations);
+    add_number(json, "operations_per_second", row->operations / row->seconds);
+    add_number(json, "floor_seconds", row->floor);
+    if (row->floor_of != NULL) {
+        cJSON_AddStringToObject(json, "floor_of", row->floor_of);
+    }
+    add_number(json, "times_floor", row->floor > 0 ? row->seconds / row->floor : 0);
+    add_number(json, "times_faster_than_serial", hc_bench_times_serial(bench, row));
+    cJSON_AddStringToObject(json, "checked",
+                            row->check == HC_BENCH_SAME   ? "same bits"
+                            : row->check == HC_BENCH_NEAR ? "within rounding"
+                                                          : "no");
+    cJSON_AddItemToArray(to, json);
+}
+
+static cJSON *make_json(const HcBench *bench) {
+    const HcBenchSettings *settings = &bench->settings;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "hcube", hc_version());
+    cJSON_AddStringToObject(json, "command", hc_command_line());
+    cJSON_AddNumberToObject(json, "lines", (double)settings->lines);
+    cJSON_AddNumberToObject(json, "samples", settings->samples);
+    cJSON_AddNumberToObject(json, "bands", settings->bands);
+    cJSON_AddNumberToObject(json, "bits", settings->bits);
+    cJSON_AddNumberToObject(json, "seed", (double)settings->seed);
+    cJSON_AddNumberToObject(json, "components", settings->components);
+    cJSON *devices = cJSON_AddArrayToObject(json, "devices");
+    for (int32_t d = 0; d < bench->device_count; d++) {
+        add_device(devices, &bench->devices[d]);
+    }
+    cJSON *rows = cJSON_AddArrayToObject(json, "rows");
+    for (int32_t r = 0; r < bench->row_count; r++) {
+        add_row(rows, bench, &bench->rows[r]);
+    }
+    return json;
+}
+
+static HcStatus give_results(const HcBench *bench, const BenchParams *params, const char *reason,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    bool to_output = params->json != NULL && strcmp(params->json, "-") == 0;
+    char *text = NULL;
+    cJSON *json = make_json(bench);
+    if (!to_output) {
+        print_table(bench, reason);
+    }
+    if (to_output) {
+        text = cJSON_Print(json);
+        if (text == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the JSON"));
+        }
+        printf("%s\n", text);
+    } else if (params->json != NULL) {
+        HC_TRY(hc_json_write(params->json, json, params->overwrite, err));
+    }
+done:
+    cJSON_free(text);
+    cJSON_Delete(json);
+    return status;
+}
+
+/* Nobody wants to wait for results that then cannot be written. */
+static HcStatus check_json(const BenchParams *params, HcError *err) {
+    if (params->json != NULL && strcmp(params->json, "-") != 0 && !params->overwrite &&
+        access(params->json, F_OK) == 0) {
+        return hc_fail(err, HC_E_USAGE, "bench: --json %s: exists (--overwrite replaces it)", params->json);
+    }
+    return HC_OK;
+}
+
+static void print_help(void) {
+    HcText text = {0};
+    hc_options_help(bench_options, &text);
+    printf(
+        "hcube bench: how long each operation takes, and the maximum noise fraction of a scene in memory\n\n"
+        "Options\n%s\nOperations\n",
+        text.data != NULL ? text.data : "");
+    for (int i = 0; hc_bench_operations[i] != NULL; i++) {
+        printf("  %s\n", hc_bench_operations[i]);
+    }
+    hc_text_clear(&text);
+}
+
+HcStatus hc_command_bench(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    BenchParams params;
+    HcBenchSettings settings;
+    char reason[256] = "";
+    HcBench *bench = NULL;
+    if (hc_asks_for_help(word_count, words)) {
+        print_help();
+        return HC_OK;
+    }
+    hc_options_reset(bench_options, &params);
+    HcOptionSet set = {.table = bench_options, .params = &params};
+    HC_TRY(hc_options_parse("bench", &set, 1, words, word_count, err));
+    HC_TRY(make_settings(&params, &settings, err));
+    HC_TRY(check_json(&params, err));
+    bench = calloc(1, sizeof *bench);
+    if (bench == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *bench, "the results"));
+    }
+    HC_TRY(hc_bench_open(bench, &settings, err));
+    status = measure_all(bench, &params, reason, sizeof reason, err);
+    tell_end();
+    HC_TRY(status);
+    HC_TRY(give_results(bench, &params, reason, err));
+done:
+    if (bench != NULL) {
+        hc_bench_close(bench);
+    }
+    free(bench);
+    return status;
+}

@@ -1,0 +1,156 @@
+#include "bench/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const hc_bench_operations[] = {"upload",
+                                           "download",
+                                           "decode-bil",
+                                           "decode-bsq",
+                                           "decode-bip",
+                                           "decode-swapped",
+                                           "gather",
+                                           "filter-mean3x3",
+                                           "filter-median3x3",
+                                           "difference-mean3x3",
+                                           "gram-none",
+                                           "gram-mean3x3",
+                                           "gram-float",
+                                           "project",
+                                           "eigh",
+                                           "fit-mnf",
+                                           "chain-covariances",
+                                           "chain-mnf",
+                                           NULL};
+
+/* Whether word[length] is the operation, or its first part ("gram" for "gram-none"). */
+static bool selects(const char *word, size_t length, const char *operation) {
+    return strncmp(word, operation, length) == 0 && (operation[length] == '\0' || operation[length] == '-');
+}
+
+bool hc_bench_wants(const HcBench *bench, const char *operation) {
+    const char *word = bench->settings.only;
+    while (word != NULL) {
+        size_t length = strcspn(word, ",");
+        if (selects(word, length, operation)) {
+            return true;
+        }
+        if (word[length] == '\0') {
+            return false;
+        }
+        word += length + 1;
+    }
+    return true;
+}
+
+static HcStatus check_only(const char *only, HcError *err) {
+    for (const char *word = only; word != NULL;) {
+        size_t length = strcspn(word, ",");
+        bool known = false;
+        for (int i = 0; hc_bench_operations[i] != NULL; i++) {
+            known = known || selects(word, length, hc_bench_operations[i]);
+        }
+        if (!known || length == 0) {
+            return hc_fail(err, HC_E_USAGE,
+                           "--only %s: '%.*s' is no operation (hcube bench --help lists them)", only,
+                           (int)length, word);
+        }
+        word = word[length] == ',' ? word + length + 1 : NULL;
+    }
+    return HC_OK;
+}
+
+HcStatus hc_bench_open(HcBench *bench, const HcBenchSettings *settings, HcError *err) {
+    HcStatus status = HC_OK;
+    *bench = (HcBench){.settings = *settings};
+    if (settings->lines < 3 || settings->samples < 3 ||
+        (settings->lines - 2) * (int64_t)(settings->samples - 2) <= settings->bands) {
+        HC_TRY(hc_fail(err, HC_E_USAGE,
+                       "--size %lldx%dx%d: too few pixels for the noise covariance of %d bands",
+                       (long long)settings->lines, settings->samples, settings->bands, settings->bands));
+    }
+    if (settings->components < 1 || settings->components > settings->bands) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "--components %d: there are %d bands", settings->components,
+                       settings->bands));
+    }
+    HC_TRY(check_only(settings->only, err));
+done:
+    return status;
+}
+
+void hc_bench_close(HcBench *bench) {
+    hc_bench_witness_free(bench->witness);
+    bench->witness = NULL;
+}
+
+HcBenchRow *hc_bench_row(HcBench *bench, const char *operation, const char *by, int64_t lines) {
+    static HcBenchRow spare;
+    bool fits = bench->row_count < HC_BENCH_ROWS_MAX;
+    HcBenchRow *row = fits ? &bench->rows[bench->row_count++] : &spare;
+    *row = (HcBenchRow){.operation = operation, .lines = lines, .repetitions = 1, .rounds = 1};
+    snprintf(row->by, sizeof row->by, "%s", by);
+    if (bench->settings.tell != NULL) {
+        bench->settings.tell(by, operation);
+    }
+    return row;
+}
+
+void hc_bench_scale(const HcBench *bench, HcBenchRow *row) {
+    double factor = (double)bench->settings.lines / (double)row->lines;
+    row->seconds *= factor;
+    row->least *= factor;
+    row->most *= factor;
+    row->bytes *= factor;
+    row->operations *= factor;
+    row->floor *= factor;
+}
+
+double hc_bench_times_serial(const HcBench *bench, const HcBenchRow *row) {
+    for (int32_t r = 0; r < bench->row_count; r++) {
+        const HcBenchRow *other = &bench->rows[r];
+        if (other != row && strcmp(other->by, "serial") == 0 &&
+            strcmp(other->operation, row->operation) == 0) {
+            return other->seconds / row->seconds;
+        }
+    }
+    return 0;
+}
+
+/* The vendor's libraries where there are any; what they are, or why not, goes to the device. */
+static HcStatus open_vendor(HcBenchDevice *device, HcCompute *compute, const HcVendorOps *ops, HcVendor **out,
+                            HcError *err) {
+    HcError why = {0};
+    *out = NULL;
+    if (ops == NULL) {
+        snprintf(device->vendor, sizeof device->vendor, "none");
+        return HC_OK;
+    }
+    HcStatus status = ops->open(compute, out, device->vendor, sizeof device->vendor, &why);
+    if (status == HC_E_UNSUPPORTED) {
+        *out = NULL;
+        snprintf(device->vendor, sizeof device->vendor, "none: %.150s", why.text);
+        return HC_OK;
+    }
+    return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", why.text);
+}
+
+HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps *vendor_ops, HcError *err) {
+    HcStatus status = HC_OK;
+    HcRig rig = {0};
+    HcVendor *vendor = NULL;
+    HC_TRY(hc_rig_open(&rig, bench, compute, err));
+    HC_TRY(open_vendor(rig.device, compute, vendor_ops, &vendor, err));
+    HC_TRY(hc_rig_ceilings(&rig, vendor, vendor_ops, err));
+    HC_TRY(hc_rig_operations(&rig, err));
+    HC_TRY(hc_rig_chains(&rig, err));
+    if (vendor != NULL) {
+        HC_TRY(hc_rig_vendor(&rig, vendor, vendor_ops, err));
+    }
+done:
+    if (vendor != NULL) {
+        vendor_ops->close(vendor);
+    }
+    hc_rig_close(&rig);
+    return status;
+}

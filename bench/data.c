@@ -1,0 +1,53 @@
+/* Random data that are the same everywhere, and the clock. */
+#include "bench/internal.h"
+
+#include <time.h>
+
+/* The next of a series of well-mixed 64-bit words, by its place. (splitmix64) */
+static uint64_t word_at(uint64_t seed, uint64_t place) {
+    uint64_t z = seed + (place + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* In [-1, 1). */
+static double real_at(uint64_t seed, uint64_t place) {
+    return (double)(word_at(seed, place) >> 11) * 0x1p-52 - 1.0;
+}
+
+void hc_bench_random(const HcBenchSettings *settings, int64_t first, int64_t count, uint16_t *out) {
+    const uint64_t mask = (UINT64_C(1) << settings->bits) - 1;
+    for (int64_t i = 0; i < count; i += 4) {
+        uint64_t word = word_at(settings->seed, (uint64_t)(first + i) / 4);
+        for (int64_t k = i; k < i + 4 && k < count; k++) {
+            out[k] = (uint16_t)(word & mask);
+            word >>= 16;
+        }
+    }
+}
+
+void hc_bench_matrix(const HcBenchSettings *settings, double *matrix, double *mean) {
+    size_t values = (size_t)settings->bands * (size_t)settings->components;
+    for (size_t i = 0; i < values; i++) {
+        matrix[i] = real_at(settings->seed + 1, i);
+    }
+    for (size_t b = 0; b < (size_t)settings->bands; b++) {
+        mean[b] = (double)(1 << (settings->bits - 1)) + real_at(settings->seed + 2, b);
+    }
+}
+
+void hc_bench_symmetric(const HcBenchSettings *settings, double *matrix) {
+    size_t n = (size_t)settings->bands;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            matrix[i * n + j] = matrix[j * n + i] = real_at(settings->seed + 3, i * n + j);
+        }
+    }
+}
+
+double hc_bench_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

@@ -1,0 +1,102 @@
+/* What the files of bench/ share. */
+#ifndef HC_BENCH_INTERNAL_H
+#define HC_BENCH_INTERNAL_H
+
+#include "bench/bench.h"
+
+/* What the serial reference found on the first `lines` lines of the scene. */
+struct HcBenchWitness {
+    int64_t lines;
+    float *x;          /* [lines][samples][bands] */
+    HcMoments values;  /* of x */
+    HcMoments noise;   /* of its mean3x3 difference */
+    float *projected;  /* [lines][samples][components], by hc_bench_matrix */
+    float *components; /* [lines][samples][component_count], of the maximum noise fraction of these lines */
+    int32_t component_count;
+};
+
+enum { HC_RIG_ROUNDS = 5 };
+
+/* An open backend, with data in its memory. A part is the lines that single operations are measured on: the
+ * whole scene if it fits. */
+typedef struct HcRig {
+    HcBench *bench;
+    const HcBenchSettings *settings;
+    HcBenchDevice *device;
+    HcCompute *compute;
+    const HcComputeOps *ops;
+    HcQueue *queue;
+    int64_t part;   /* lines */
+    HcBuffer raw;   /* the scene, [lines][bands][samples] uint16 */
+    HcBuffer block; /* the part as a block, bands and mask */
+    HcBuffer out;   /* room for a second one */
+    HcBuffer small; /* matrix[bands][components], mean[bands] float64, index[2][bands] (in order, reversed) */
+    double *matrix, *mean; /* [device], in `small` */
+    int32_t *in_order, *reversed;
+} HcRig;
+
+/* One call of what is measured: queues its work. */
+typedef HcStatus HcRigBody(HcRig *rig, void *user, HcError *err);
+
+/* ---- bench.c ---- */
+
+bool hc_bench_wants(const HcBench *bench, const char *operation);
+/* A new row, named and empty, whose numbers are of `lines` lines so far. NULL is never returned. */
+HcBenchRow *hc_bench_row(HcBench *bench, const char *operation, const char *by, int64_t lines);
+/* Brings the numbers of a row from the lines that were measured to the scene. */
+void hc_bench_scale(const HcBench *bench, HcBenchRow *row);
+
+/* ---- data.c ---- */
+
+/* Values [first, first + count) of the scene, BIL; first is a multiple of 4. */
+void hc_bench_random(const HcBenchSettings *settings, int64_t first, int64_t count, uint16_t *out);
+/* matrix[bands][components] and mean[bands] for the rows that project. */
+void hc_bench_matrix(const HcBenchSettings *settings, double *matrix, double *mean);
+/* A symmetric matrix[bands][bands] with entries in [-1, 1). */
+void hc_bench_symmetric(const HcBenchSettings *settings, double *matrix);
+/* Seconds since some moment. */
+double hc_bench_now(void);
+
+/* ---- rig.c ---- */
+
+HcStatus hc_rig_open(HcRig *rig, HcBench *bench, HcCompute *compute, HcError *err) HC_MUST_CHECK;
+void hc_rig_close(HcRig *rig);
+/* After a failure: what is in flight ends before its memory goes. */
+void hc_rig_drain(HcRig *rig);
+
+/* A warm-up, then the rounds; fills the times of the row. */
+HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row, HcError *err) HC_MUST_CHECK;
+
+/* The block over the first lines of a buffer of blocks, as if the scene ended behind them. */
+HcBlock hc_rig_block(const HcRig *rig, const HcBuffer *buffer, int64_t lines, int32_t bands);
+/* The scene's bytes as a raw block of its first lines. */
+HcRaw hc_rig_raw(const HcRig *rig, int64_t lines);
+/* Fills the block of the first `lines` lines; done on return. */
+HcStatus hc_rig_decode(HcRig *rig, int64_t lines, HcError *err) HC_MUST_CHECK;
+
+/* The floor by the ceilings of the device: bytes through memory, products of 8-bit integers, operations in
+ * float64.
+ */
+void hc_rig_floor(const HcRig *rig, HcBenchRow *row, double bytes, double int8, double float64);
+/* Operations on 8-bit integers for exact sums of n(n+1)/2 products of integers of at most that magnitude. */
+double hc_rig_limb_operations(const HcRig *rig, HcDifference kind, int64_t lines);
+int64_t hc_rig_limit(HcDifference kind);
+
+/* Fetches values [device] and compares; fails with HC_E_DEVICE. tolerance 0 wants the same bits, else it is
+ * relative to the largest expected magnitude. */
+HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size_t count, double tolerance,
+                        HcBenchRow *row, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expected, HcBenchRow *row,
+                                HcError *err) HC_MUST_CHECK;
+
+/* ---- rows ---- */
+
+HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops,
+                         HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_operations(HcRig *rig, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_chains(HcRig *rig, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_vendor(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) HC_MUST_CHECK;
+
+void hc_bench_witness_free(HcBenchWitness *witness);
+
+#endif

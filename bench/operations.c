@@ -1,0 +1,274 @@
+/* Rows of single operations, on a part of the scene. */
+#include "bench/internal.h"
+#include "pipeline/transform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What an operation is called with. */
+typedef struct Call {
+    HcRaw raw;
+    HcDecode how;
+    HcBlock in, out;
+    const int32_t *index;
+    HcFilter filter;
+    HcDifference difference;
+    HcSums *sums;
+    HcBuffer host;
+    double *matrix, *values, *vectors; /* on the host, [bands][bands] and so on */
+} Call;
+
+static HcStatus call_upload(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return rig->ops->upload(rig->queue, call->host.data, rig->out.data, call->host.bytes, err);
+}
+
+static HcStatus call_download(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return rig->ops->download(rig->queue, rig->out.data, call->host.data, call->host.bytes, err);
+}
+
+static HcStatus call_decode(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return rig->ops->decode(rig->queue, &call->raw, &call->how, &call->out, err);
+}
+
+static HcStatus call_gather(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return rig->ops->gather(rig->queue, &call->in, call->index, &call->out, err);
+}
+
+static HcStatus call_filter(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return rig->ops->filter(rig->queue, &call->in, call->filter, &call->out, err);
+}
+
+static HcStatus call_difference(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return rig->ops->difference(rig->queue, &call->in, call->difference, &call->out, err);
+}
+
+static HcStatus call_gram(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return rig->ops->gram(rig->queue, &call->in, call->difference, NULL, call->sums, err);
+}
+
+static HcStatus call_project(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return rig->ops->project(rig->queue, &call->in, rig->matrix, rig->mean, NULL, &call->out, err);
+}
+
+static HcStatus call_eigh(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return rig->ops->eigh(rig->compute, rig->settings->bands, call->matrix, call->values, call->vectors, err);
+}
+
+/* Values in the part: of one band, of all. */
+static double part_pixels(const HcRig *rig) {
+    return (double)rig->part * rig->settings->samples;
+}
+
+static HcStatus copies(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    Call call = {0};
+    const char *names[] = {"upload", "download"};
+    HcRigBody *bodies[] = {call_upload, call_download};
+    if (rig->device->info.shared_memory) {
+        return HC_OK; /* nothing is copied there */
+    }
+    size_t bytes = (size_t)part_pixels(rig) * (size_t)rig->settings->bands * sizeof(uint16_t);
+    for (int i = 0; i < 2; i++) {
+        if (!hc_bench_wants(rig->bench, names[i])) {
+            continue;
+        }
+        if (call.host.data == NULL) {
+            HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, bytes, &call.host, err));
+            memset(call.host.data, 1, bytes);
+        }
+        HcBenchRow *row = hc_bench_row(rig->bench, names[i], rig->device->by, rig->part);
+        row->bytes = (double)bytes;
+        HC_TRY(hc_rig_measure(rig, bodies[i], &call, row, err));
+        hc_bench_scale(rig->bench, row);
+    }
+done:
+    rig->ops->release(rig->compute, &call.host);
+    return status;
+}
+
+/* Compares the decoded lines that the serial reference saw. */
+static HcStatus check_decoded(HcRig *rig, const HcBlock *out, HcBenchRow *row, HcError *err) {
+    const HcBenchWitness *witness = rig->bench->witness;
+    size_t values = witness != NULL ? (size_t)witness->lines * (size_t)out->samples * (size_t)out->bands : 0;
+    return witness != NULL ? hc_rig_compare(rig, out->data, witness->x, values, 0, row, err) : HC_OK;
+}
+
+/* The same random bytes, taken for another interleave or type: what they mean does not matter for the time.
+ */
+static HcStatus decodes(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *names[] = {"decode-bil", "decode-bsq", "decode-bip", "decode-swapped"};
+    int64_t samples = rig->settings->samples;
+    int64_t bands = rig->settings->bands;
+    HcRaw raw[4];
+    for (int i = 0; i < 4; i++) {
+        raw[i] = hc_rig_raw(rig, rig->part);
+    }
+    raw[1].stride_line = 2 * samples;
+    raw[1].stride_band = 2 * samples * rig->settings->lines;
+    raw[2].stride_sample = 2 * bands;
+    raw[2].stride_band = 2;
+    raw[3].type = HC_INT16;
+    raw[3].swap = true;
+    for (int i = 0; i < 4; i++) {
+        if (!hc_bench_wants(rig->bench, names[i])) {
+            continue;
+        }
+        Call call = {.raw = raw[i],
+                     .how = {.band_index = rig->in_order},
+                     .out = hc_rig_block(rig, &rig->out, rig->part, rig->settings->bands)};
+        HcBenchRow *row = hc_bench_row(rig->bench, names[i], rig->device->by, rig->part);
+        hc_rig_floor(rig, row, part_pixels(rig) * (6 * (double)bands + 1), 0, 0);
+        HC_TRY(hc_rig_measure(rig, call_decode, &call, row, err));
+        if (i == 0) {
+            HC_TRY(check_decoded(rig, &call.out, row, err));
+        }
+        hc_bench_scale(rig->bench, row);
+    }
+done:
+    return status;
+}
+
+/* Operations from one block to another of the same shape. */
+static HcStatus blocks(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    const struct {
+        const char *name;
+        HcRigBody *body;
+        HcFilter filter;
+    } kinds[] = {{"gather", call_gather, HC_FILTER_MEAN3X3},
+                 {"filter-mean3x3", call_filter, HC_FILTER_MEAN3X3},
+                 {"filter-median3x3", call_filter, HC_FILTER_MEDIAN3X3},
+                 {"difference-mean3x3", call_difference, HC_FILTER_MEAN3X3}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (!hc_bench_wants(rig->bench, kinds[i].name)) {
+            continue;
+        }
+        Call call = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands),
+                     .out = hc_rig_block(rig, &rig->out, rig->part, rig->settings->bands),
+                     .index = rig->reversed,
+                     .filter = kinds[i].filter,
+                     .difference = HC_DIFFERENCE_MEAN3X3};
+        HcBenchRow *row = hc_bench_row(rig->bench, kinds[i].name, rig->device->by, rig->part);
+        hc_rig_floor(rig, row, part_pixels(rig) * (8 * (double)rig->settings->bands + 2), 0, 0);
+        HC_TRY(hc_rig_measure(rig, kinds[i].body, &call, row, err));
+        hc_bench_scale(rig->bench, row);
+    }
+done:
+    return status;
+}
+
+/* Sums of the witness's lines alone, against the witness. */
+static HcStatus check_gram(HcRig *rig, HcDifference kind, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchWitness *witness = rig->bench->witness;
+    HcMoments moments = {0};
+    HcSums *sums = NULL;
+    if (witness == NULL) {
+        return HC_OK;
+    }
+    HcBlock block = hc_rig_block(rig, &rig->block, witness->lines, rig->settings->bands);
+    HC_TRY(hc_rig_decode(rig, witness->lines, err));
+    HC_TRY(rig->ops->sums_open(rig->compute, block.bands, hc_rig_limit(kind), &sums, err));
+    HC_TRY(rig->ops->gram(rig->queue, &block, kind, NULL, sums, err));
+    HC_TRY(rig->ops->sums_fetch(rig->queue, sums, &moments, err));
+    HC_TRY(hc_rig_compare_moments(&moments, kind == HC_DIFFERENCE_NONE ? &witness->values : &witness->noise,
+                                  row, err));
+    HC_TRY(hc_rig_decode(rig, rig->part, err));
+done:
+    rig->ops->sums_close(sums);
+    hc_moments_clear(&moments);
+    return status;
+}
+
+/* exact: by the promise of 16-bit integers, else in float64. */
+static HcStatus gram(HcRig *rig, const char *name, HcDifference kind, bool exact, HcError *err) {
+    HcStatus status = HC_OK;
+    double n = rig->settings->bands;
+    Call call = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands), .difference = kind};
+    if (!hc_bench_wants(rig->bench, name)) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, name, rig->device->by, rig->part);
+    row->operations = part_pixels(rig) * n * (n + 1);
+    hc_rig_floor(rig, row, part_pixels(rig) * (4 * n + 1),
+                 exact ? hc_rig_limb_operations(rig, kind, rig->part) : 0, exact ? 0 : row->operations);
+    HC_TRY(rig->ops->sums_open(rig->compute, call.in.bands, exact ? hc_rig_limit(kind) : 0, &call.sums, err));
+    HC_TRY(hc_rig_measure(rig, call_gram, &call, row, err));
+    if (exact) {
+        HC_TRY(check_gram(rig, kind, row, err));
+    }
+    hc_bench_scale(rig->bench, row);
+done:
+    rig->ops->sums_close(call.sums);
+    return status;
+}
+
+static HcStatus project(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchWitness *witness = rig->bench->witness;
+    double n = rig->settings->bands;
+    double m = rig->settings->components;
+    Call call = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands),
+                 .out = hc_rig_block(rig, &rig->out, rig->part, rig->settings->components)};
+    if (!hc_bench_wants(rig->bench, "project")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "project", rig->device->by, rig->part);
+    row->operations = part_pixels(rig) * 2 * n * m;
+    hc_rig_floor(rig, row, part_pixels(rig) * (4 * n + 4 * m + 2), 0, row->operations);
+    HC_TRY(hc_rig_measure(rig, call_project, &call, row, err));
+    if (witness != NULL) {
+        HC_TRY(hc_rig_compare(rig, call.out.data, witness->projected,
+                              (size_t)witness->lines * (size_t)call.out.samples * (size_t)call.out.bands,
+                              1e-6, row, err));
+    }
+    hc_bench_scale(rig->bench, row);
+done:
+    return status;
+}
+
+static HcStatus eigh(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)rig->settings->bands;
+    Call call = {0};
+    if (!hc_bench_wants(rig->bench, "eigh")) {
+        return HC_OK;
+    }
+    call.matrix = malloc((2 * n * n + n) * sizeof(double));
+    if (call.matrix == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "a matrix"));
+    }
+    call.vectors = call.matrix + n * n;
+    call.values = call.vectors + n * n;
+    hc_bench_symmetric(rig->settings, call.matrix);
+    HC_TRY(hc_rig_measure(rig, call_eigh, &call,
+                          hc_bench_row(rig->bench, "eigh", rig->device->by, rig->settings->lines), err));
+done:
+    free(call.matrix);
+    return status;
+}
+
+HcStatus hc_rig_operations(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(copies(rig, err));
+    HC_TRY(decodes(rig, err));
+    HC_TRY(hc_rig_decode(rig, rig->part, err));
+    HC_TRY(blocks(rig, err));
+    HC_TRY(gram(rig, "gram-none", HC_DIFFERENCE_NONE, true, err));
+    HC_TRY(gram(rig, "gram-mean3x3", HC_DIFFERENCE_MEAN3X3, true, err));
+    HC_TRY(gram(rig, "gram-float", HC_DIFFERENCE_NONE, false, err));
+    HC_TRY(project(rig, err));
+    HC_TRY(eigh(rig, err));
+done:
+    return status;
+}

@@ -1,0 +1,288 @@
+/* The rig: an open backend with the scene in its memory, the stopwatch, and the comparisons. */
+#include "bench/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Float pixels of a part, at most [bytes]: host memory is kept small, device memory takes a usual scene. */
+static const uint64_t part_on_host = (uint64_t)128 << 20;
+static const uint64_t part_on_device = (uint64_t)1 << 30;
+
+/* What all rounds of a row should take [s], and one call that is slow enough for fewer rounds. */
+static const double row_seconds = 0.4;
+static const double slow_call = 0.2;
+
+static size_t line_bytes(const HcBenchSettings *settings) {
+    return (size_t)settings->samples * ((size_t)settings->bands * sizeof(float) + 1);
+}
+
+/* At least what the serial reference saw, so that all of that can be compared. */
+static int64_t part_lines(const HcRig *rig) {
+    const HcComputeInfo *info = &rig->device->info;
+    const HcBenchWitness *witness = rig->bench->witness;
+    uint64_t bytes = info->shared_memory ? part_on_host : part_on_device;
+    if (!info->shared_memory && info->memory_free > 0 && info->memory_free / 8 < bytes) {
+        bytes = info->memory_free / 8;
+    }
+    int64_t lines = (int64_t)(bytes / line_bytes(rig->settings));
+    int64_t least = witness != NULL && witness->lines > 3 ? witness->lines : 3;
+    lines = lines < least ? least : lines;
+    return lines < rig->settings->lines ? lines : rig->settings->lines;
+}
+
+static HcStatus fill_raw(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    const int64_t values = rig->settings->lines * rig->settings->samples * rig->settings->bands;
+    const int64_t chunk = (int64_t)4 << 20;
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, (size_t)chunk * sizeof(uint16_t), &host, err));
+    for (int64_t first = 0; first < values; first += chunk) {
+        int64_t count = values - first < chunk ? values - first : chunk;
+        hc_bench_random(rig->settings, first, count, host.data);
+        HC_TRY(rig->ops->upload(rig->queue, host.data, (uint16_t *)rig->raw.data + first,
+                                (size_t)count * sizeof(uint16_t), err));
+        HC_TRY(rig->ops->wait(rig->queue, err));
+    }
+done:
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+/* Matrix, mean and the two orders of the bands. */
+static HcStatus fill_small(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)rig->settings->bands;
+    size_t weights = n * (size_t)rig->settings->components;
+    size_t bytes = (weights + n) * sizeof(double) + 2 * n * sizeof(int32_t);
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, bytes, &rig->small, err));
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, bytes, &host, err));
+    double *matrix = host.data;
+    int32_t *index = (int32_t *)(matrix + weights + n);
+    hc_bench_matrix(rig->settings, matrix, matrix + weights);
+    for (size_t b = 0; b < n; b++) {
+        index[b] = (int32_t)b;
+        index[n + b] = (int32_t)(n - 1 - b);
+    }
+    rig->matrix = rig->small.data;
+    rig->mean = rig->matrix + weights;
+    rig->in_order = (int32_t *)(rig->mean + n);
+    rig->reversed = rig->in_order + n;
+    HC_TRY(rig->ops->upload(rig->queue, host.data, rig->small.data, bytes, err));
+    HC_TRY(rig->ops->wait(rig->queue, err));
+done:
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+static HcStatus add_device(HcRig *rig, HcError *err) {
+    HcBench *bench = rig->bench;
+    if (bench->device_count == HC_BENCH_DEVICES_MAX) {
+        return hc_fail(err, HC_E_USAGE, "bench: more than %d backends", HC_BENCH_DEVICES_MAX);
+    }
+    rig->device = &bench->devices[bench->device_count++];
+    *rig->device = (HcBenchDevice){.by = rig->ops->name};
+    rig->ops->info(rig->compute, &rig->device->info);
+    return HC_OK;
+}
+
+HcStatus hc_rig_open(HcRig *rig, HcBench *bench, HcCompute *compute, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchSettings *settings = &bench->settings;
+    *rig = (HcRig){.bench = bench, .settings = settings, .compute = compute, .ops = compute->ops};
+    HC_TRY(add_device(rig, err));
+    HC_TRY(rig->ops->queue_open(compute, &rig->queue, err));
+    rig->part = part_lines(rig);
+    size_t pixels = (size_t)settings->lines * (size_t)settings->samples;
+    size_t block = (size_t)rig->part * line_bytes(settings);
+    HC_TRY(rig->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * (size_t)settings->bands * sizeof(uint16_t),
+                           &rig->raw, err));
+    HC_TRY(rig->ops->alloc(compute, HC_MEMORY_DEVICE, block, &rig->block, err));
+    HC_TRY(rig->ops->alloc(compute, HC_MEMORY_DEVICE, block, &rig->out, err));
+    HC_TRY(fill_raw(rig, err));
+    HC_TRY(fill_small(rig, err));
+done:
+    return status;
+}
+
+void hc_rig_close(HcRig *rig) {
+    if (rig->compute == NULL) {
+        return;
+    }
+    rig->ops->queue_close(rig->queue);
+    rig->ops->release(rig->compute, &rig->raw);
+    rig->ops->release(rig->compute, &rig->block);
+    rig->ops->release(rig->compute, &rig->out);
+    rig->ops->release(rig->compute, &rig->small);
+}
+
+void hc_rig_drain(HcRig *rig) {
+    HcError ignored = {0};
+    (void)rig->ops->wait(rig->queue, &ignored);
+}
+
+/* ---- time ---- */
+
+/* Seconds of one of `calls` calls, all queued before the wait. */
+static HcStatus time_calls(HcRig *rig, HcRigBody *body, void *user, int32_t calls, double *seconds,
+                           HcError *err) {
+    HcStatus status = HC_OK;
+    double start = hc_bench_now();
+    for (int32_t c = 0; c < calls; c++) {
+        HC_TRY(body(rig, user, err));
+    }
+    HC_TRY(rig->ops->wait(rig->queue, err));
+    *seconds = (hc_bench_now() - start) / calls;
+done:
+    return status;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    double once = 0;
+    double seconds[HC_RIG_ROUNDS];
+    HC_TRY(time_calls(rig, body, user, 1, &once, err));
+    HC_TRY(time_calls(rig, body, user, 1, &once, err));
+    row->rounds = once > slow_call ? 3 : HC_RIG_ROUNDS;
+    double calls = ceil(row_seconds / row->rounds / (once > 1e-7 ? once : 1e-7));
+    row->repetitions = rig->settings->repetitions;
+    if (row->repetitions == 0) {
+        row->repetitions = calls > 1000 ? 1000 : (int32_t)calls;
+    }
+    for (int32_t r = 0; r < row->rounds; r++) {
+        HC_TRY(time_calls(rig, body, user, row->repetitions, &seconds[r], err));
+    }
+    qsort(seconds, (size_t)row->rounds, sizeof *seconds, compare_doubles);
+    row->least = seconds[0];
+    row->seconds = seconds[row->rounds / 2];
+    row->most = seconds[row->rounds - 1];
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    return status;
+}
+
+/* ---- views ---- */
+
+HcBlock hc_rig_block(const HcRig *rig, const HcBuffer *buffer, int64_t lines, int32_t bands) {
+    HcBlock block = {
+        .data = buffer->data, .lines = (int32_t)lines, .samples = rig->settings->samples, .bands = bands};
+    block.mask = (uint8_t *)buffer->data + hc_block_values(&block) * sizeof(float);
+    return block;
+}
+
+HcRaw hc_rig_raw(const HcRig *rig, int64_t lines) {
+    int64_t samples = rig->settings->samples;
+    return (HcRaw){.data = rig->raw.data,
+                   .type = HC_UINT16,
+                   .lines = (int32_t)lines,
+                   .samples = rig->settings->samples,
+                   .bands = rig->settings->bands,
+                   .stride_line = 2 * samples * rig->settings->bands,
+                   .stride_sample = 2,
+                   .stride_band = 2 * samples};
+}
+
+HcStatus hc_rig_decode(HcRig *rig, int64_t lines, HcError *err) {
+    HcStatus status = HC_OK;
+    HcRaw raw = hc_rig_raw(rig, lines);
+    HcDecode how = {.band_index = rig->in_order};
+    HcBlock block = hc_rig_block(rig, &rig->block, lines, rig->settings->bands);
+    HC_TRY(rig->ops->decode(rig->queue, &raw, &how, &block, err));
+    HC_TRY(rig->ops->wait(rig->queue, err));
+done:
+    return status;
+}
+
+/* ---- floors ---- */
+
+static void raise_floor(HcBenchRow *row, double work, double rate, const char *name) {
+    if (rate > 0 && work / rate > row->floor) {
+        row->floor = work / rate;
+        row->floor_of = name;
+    }
+}
+
+void hc_rig_floor(const HcRig *rig, HcBenchRow *row, double bytes, double int8, double float64) {
+    const HcRates *ceiling = &rig->device->ceiling;
+    row->bytes = bytes;
+    row->floor = 0;
+    row->floor_of = NULL;
+    raise_floor(row, bytes, ceiling->memory, "memory");
+    raise_floor(row, int8, ceiling->int8, "int8");
+    raise_floor(row, float64, ceiling->float64, "float64");
+}
+
+int64_t hc_rig_limit(HcDifference kind) {
+    return hc_difference_limit(kind, UINT16_MAX);
+}
+
+double hc_rig_limb_operations(const HcRig *rig, HcDifference kind, int64_t lines) {
+    int bits = kind == HC_DIFFERENCE_NONE ? 0 : 1; /* differences have a sign */
+    for (int64_t limit = hc_rig_limit(kind); limit > 0; limit /= 2) {
+        bits++;
+    }
+    double limbs = (bits + 7) / 8;
+    double n = rig->settings->bands;
+    return (double)lines * rig->settings->samples * n * (n + 1) * limbs * limbs;
+}
+
+/* ---- comparisons ---- */
+
+static HcStatus differs(const HcBenchRow *row, HcError *err) {
+    return hc_fail(err, HC_E_DEVICE, "bench: %s by %s is wrong: it differs from the serial reference",
+                   row->operation, row->by);
+}
+
+/* Whether |value - expected| is within tolerance, and neither is NaN. */
+static bool all_near(const float *values, const float *expected, size_t count, double tolerance) {
+    double largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs((double)expected[i]));
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!(fabs((double)values[i] - (double)expected[i]) <= tolerance * largest)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size_t count, double tolerance,
+                        HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, count * sizeof(float), &host, err));
+    HC_TRY(rig->ops->download(rig->queue, at, host.data, count * sizeof(float), err));
+    HC_TRY(rig->ops->wait(rig->queue, err));
+    bool fine = tolerance > 0 ? all_near(host.data, expected, count, tolerance)
+                              : memcmp(host.data, expected, count * sizeof(float)) == 0;
+    if (!fine) {
+        HC_TRY(differs(row, err));
+    }
+    row->check = tolerance > 0 ? HC_BENCH_NEAR : HC_BENCH_SAME;
+done:
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+HcStatus hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expected, HcBenchRow *row,
+                                HcError *err) {
+    size_t n = (size_t)expected->bands;
+    if (!moments->exact || moments->bands != expected->bands || moments->count != expected->count ||
+        memcmp(moments->sum, expected->sum, n * sizeof(HcWide)) != 0 ||
+        memcmp(moments->product, expected->product, n * n * sizeof(HcWide)) != 0) {
+        return differs(row, err);
+    }
+    row->check = HC_BENCH_SAME;
+    return HC_OK;
+}

@@ -1,0 +1,137 @@
+#include "bench/serial.h"
+
+#include <stdlib.h>
+
+/* Pixels that are summed in float64 before the sums go to wide integers: 2^13 products of at most 2^40 stay
+ * below 2^53. */
+enum { CHUNK = 8192 };
+
+void hc_serial_decode(const uint16_t *raw, int64_t lines, int32_t samples, int32_t bands, float *x) {
+    for (int64_t line = 0; line < lines; line++) {
+        for (int64_t sample = 0; sample < samples; sample++) {
+            for (int64_t band = 0; band < bands; band++) {
+                *x++ = (float)raw[(line * bands + band) * samples + sample];
+            }
+        }
+    }
+}
+
+/* Sums of some pixels, not yet in the moments. */
+typedef struct Narrow {
+    int32_t bands;
+    int64_t count;
+    double *pixel;   /* [bands] */
+    double *sum;     /* [bands] */
+    double *product; /* [bands][bands], the upper triangle */
+} Narrow;
+
+static HcStatus narrow_open(Narrow *narrow, int32_t bands, HcError *err) {
+    size_t n = (size_t)bands;
+    *narrow = (Narrow){.bands = bands};
+    narrow->pixel = calloc(n * (n + 2), sizeof(double));
+    if (narrow->pixel == NULL) {
+        return hc_fail_memory(err, (double)(n * (n + 2) * sizeof(double)), "the serial sums");
+    }
+    narrow->sum = narrow->pixel + n;
+    narrow->product = narrow->sum + n;
+    return HC_OK;
+}
+
+static void narrow_close(Narrow *narrow) {
+    free(narrow->pixel);
+}
+
+static void drain(Narrow *narrow, HcMoments *moments) {
+    size_t n = (size_t)narrow->bands;
+    for (size_t i = 0; i < n; i++) {
+        moments->sum[i] += (HcWide)narrow->sum[i];
+        narrow->sum[i] = 0;
+        for (size_t j = i; j < n; j++) {
+            moments->product[i * n + j] += (HcWide)narrow->product[i * n + j];
+            moments->product[j * n + i] = moments->product[i * n + j];
+            narrow->product[i * n + j] = 0;
+        }
+    }
+    moments->count += narrow->count;
+    narrow->count = 0;
+}
+
+static void add_pixel(Narrow *narrow, const float *x, HcMoments *moments) {
+    size_t n = (size_t)narrow->bands;
+    double *pixel = narrow->pixel;
+    for (size_t i = 0; i < n; i++) {
+        pixel[i] = (double)x[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        double *row = narrow->product + i * n;
+        narrow->sum[i] += pixel[i];
+        for (size_t j = i; j < n; j++) {
+            row[j] += pixel[i] * pixel[j];
+        }
+    }
+    if (++narrow->count == CHUNK) {
+        drain(narrow, moments);
+    }
+}
+
+HcStatus hc_serial_gram(const float *x, int64_t pixels, int32_t bands, HcMoments *moments, HcError *err) {
+    HcStatus status = HC_OK;
+    Narrow narrow;
+    HC_TRY(narrow_open(&narrow, bands, err));
+    for (int64_t p = 0; p < pixels; p++) {
+        add_pixel(&narrow, x + p * bands, moments);
+    }
+    drain(&narrow, moments);
+    narrow_close(&narrow);
+done:
+    return status;
+}
+
+/* centre: the pixel in x[][samples][bands]. */
+static void difference(const float *centre, int32_t samples, int32_t bands, float *out) {
+    int64_t line = (int64_t)samples * bands;
+    for (int64_t b = 0; b < bands; b++) {
+        float sum = 0;
+        for (int64_t dy = -1; dy <= 1; dy++) {
+            for (int64_t dx = -1; dx <= 1; dx++) {
+                sum += centre[dy * line + dx * bands + b];
+            }
+        }
+        out[b] = 9 * centre[b] - sum;
+    }
+}
+
+HcStatus hc_serial_gram_mean3x3(const float *x, int64_t lines, int32_t samples, int32_t bands,
+                                HcMoments *moments, HcError *err) {
+    HcStatus status = HC_OK;
+    Narrow narrow = {0};
+    float *d = malloc((size_t)bands * sizeof *d);
+    if (d == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)bands * sizeof *d, "a difference"));
+    }
+    HC_TRY(narrow_open(&narrow, bands, err));
+    for (int64_t line = 1; line < lines - 1; line++) {
+        for (int64_t sample = 1; sample < samples - 1; sample++) {
+            difference(x + (line * samples + sample) * bands, samples, bands, d);
+            add_pixel(&narrow, d, moments);
+        }
+    }
+    drain(&narrow, moments);
+done:
+    narrow_close(&narrow);
+    free(d);
+    return status;
+}
+
+void hc_serial_project(const float *x, int64_t pixels, int32_t bands, const double *mean,
+                       const double *matrix, int32_t components, float *y) {
+    for (int64_t p = 0; p < pixels; p++) {
+        for (int64_t k = 0; k < components; k++) {
+            double sum = 0;
+            for (int64_t b = 0; b < bands; b++) {
+                sum += ((double)x[p * bands + b] - mean[b]) * matrix[b * components + k];
+            }
+            y[p * components + k] = (float)sum;
+        }
+    }
+}

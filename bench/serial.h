@@ -1,0 +1,27 @@
+/* Serial: the arithmetic of a maximum noise fraction in plain C on one core, as one would write it down
+ * first. What the backends are measured against, and what their results are compared with. Scenes are uint16,
+ * BIL; every pixel is valid. */
+#ifndef HC_BENCH_SERIAL_H
+#define HC_BENCH_SERIAL_H
+
+#include "core/moments.h"
+
+#include <stdint.h>
+
+/* raw[lines][bands][samples] -> x[lines][samples][bands] */
+void hc_serial_decode(const uint16_t *raw, int64_t lines, int32_t samples, int32_t bands, float *x);
+
+/* Adds x[pixels][bands], integers below 2^20 in magnitude, to exact moments. */
+HcStatus hc_serial_gram(const float *x, int64_t pixels, int32_t bands, HcMoments *moments,
+                        HcError *err) HC_MUST_CHECK;
+
+/* Adds 9 x - the sum of the 3x3 neighbourhood, at every pixel that has one, of x[lines][samples][bands] below
+ * 2^16 to exact moments. */
+HcStatus hc_serial_gram_mean3x3(const float *x, int64_t lines, int32_t samples, int32_t bands,
+                                HcMoments *moments, HcError *err) HC_MUST_CHECK;
+
+/* y[pixels][components] = (x - mean) matrix, with mean[bands] and matrix[bands][components], in float64. */
+void hc_serial_project(const float *x, int64_t pixels, int32_t bands, const double *mean,
+                       const double *matrix, int32_t components, float *y);
+
+#endif

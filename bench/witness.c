@@ -1,0 +1,222 @@
+/* The serial reference: its rows, and what it found, as a witness for the backends. */
+#include "bench/internal.h"
+#include "bench/serial.h"
+#include "pipeline/transform.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the reference may take where it runs on a part of the scene [s]. */
+static const double budget = 2.0;
+
+typedef struct Times {
+    double decode, values, noise, project, fit; /* [s] */
+} Times;
+
+void hc_bench_witness_free(HcBenchWitness *witness) {
+    if (witness == NULL) {
+        return;
+    }
+    free(witness->x);
+    free(witness->projected);
+    free(witness->components);
+    hc_moments_clear(&witness->values);
+    hc_moments_clear(&witness->noise);
+    free(witness);
+}
+
+static HcStatus make_room(HcBenchWitness *witness, const HcBenchSettings *settings, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t pixels = (size_t)witness->lines * (size_t)settings->samples;
+    size_t values = pixels * (size_t)settings->bands;
+    size_t projected = pixels * (size_t)settings->components;
+    witness->x = malloc(values * sizeof *witness->x);
+    witness->projected = malloc(projected * sizeof *witness->projected);
+    witness->components = malloc(projected * sizeof *witness->components);
+    if (witness->x == NULL || witness->projected == NULL || witness->components == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(values + 2 * projected) * sizeof(float), "the serial reference"));
+    }
+    /* The first touch of the memory is not what is measured. */
+    memset(witness->x, 1, values * sizeof *witness->x);
+    memset(witness->projected, 1, projected * sizeof *witness->projected);
+    memset(witness->components, 1, projected * sizeof *witness->components);
+    HC_TRY(hc_moments_init(&witness->values, settings->bands, true, err));
+    HC_TRY(hc_moments_init(&witness->noise, settings->bands, true, err));
+done:
+    return status;
+}
+
+/* Decodes, sums and projects the lines of the witness. */
+static HcStatus run_sums(HcBenchWitness *witness, const HcBenchSettings *settings, Times *times,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t pixels = witness->lines * settings->samples;
+    int64_t count = pixels * settings->bands;
+    size_t weights = (size_t)settings->bands * (size_t)settings->components;
+    uint16_t *raw = malloc((size_t)count * sizeof *raw);
+    double *matrix = malloc((weights + (size_t)settings->bands) * sizeof *matrix);
+    if (raw == NULL || matrix == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)count * sizeof *raw, "the serial reference"));
+    }
+    hc_bench_random(settings, 0, count, raw);
+    hc_bench_matrix(settings, matrix, matrix + weights);
+    double start = hc_bench_now();
+    hc_serial_decode(raw, witness->lines, settings->samples, settings->bands, witness->x);
+    double decoded = hc_bench_now();
+    HC_TRY(hc_serial_gram(witness->x, pixels, settings->bands, &witness->values, err));
+    double summed = hc_bench_now();
+    HC_TRY(hc_serial_gram_mean3x3(witness->x, witness->lines, settings->samples, settings->bands,
+                                  &witness->noise, err));
+    double differed = hc_bench_now();
+    hc_serial_project(witness->x, pixels, settings->bands, matrix + weights, matrix, settings->components,
+                      witness->projected);
+    *times = (Times){.decode = decoded - start,
+                     .values = summed - decoded,
+                     .noise = differed - summed,
+                     .project = hc_bench_now() - differed};
+done:
+    free(raw);
+    free(matrix);
+    return status;
+}
+
+/* The maximum noise fraction of the lines of the witness. */
+static HcStatus run_fit(HcBenchWitness *witness, const HcBenchSettings *settings, HcCompute *compute,
+                        Times *times, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)settings->bands;
+    HcTransform fit = {.scene = {.bands = settings->bands}};
+    double *mean = malloc((n + 2 * n * n + n * n) * sizeof *mean);
+    if (mean == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(3 * n * n) * sizeof *mean, "the serial reference"));
+    }
+    double *covariance = mean + n;
+    double *noise = covariance + n * n;
+    double *matrix = noise + n * n;
+    double start = 0;
+    for (int warm = 0; warm < 2; warm++) {
+        hc_transform_clear(&fit);
+        fit.scene.bands = settings->bands;
+        start = hc_bench_now();
+        HC_TRY(hc_moments_covariance(&witness->values, 1, "random", mean, covariance, err));
+        HC_TRY(hc_moments_covariance(&witness->noise, hc_difference_variance(HC_DIFFERENCE_MEAN3X3), "random",
+                                     NULL, noise, err));
+        HC_TRY(hc_transform_fit_mnf(&fit, compute, mean, covariance, noise, err));
+    }
+    times->fit = hc_bench_now() - start;
+    witness->component_count = fit.components < settings->components ? fit.components : settings->components;
+    for (size_t b = 0; b < n; b++) {
+        memcpy(matrix + b * (size_t)witness->component_count, fit.forward + b * (size_t)fit.components,
+               (size_t)witness->component_count * sizeof *matrix);
+    }
+    hc_serial_project(witness->x, witness->lines * settings->samples, settings->bands, mean, matrix,
+                      witness->component_count, witness->components);
+done:
+    free(mean);
+    hc_transform_clear(&fit);
+    return status;
+}
+
+/* A witness of the first `lines` lines. */
+static HcStatus make_witness(const HcBenchSettings *settings, int64_t lines, HcBenchWitness **out,
+                             Times *times, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBenchWitness *witness = calloc(1, sizeof *witness);
+    if (witness == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *witness, "the serial reference"));
+    }
+    witness->lines = lines;
+    HC_TRY(make_room(witness, settings, err));
+    HC_TRY(run_sums(witness, settings, times, err));
+    *out = witness;
+done:
+    if (status != HC_OK) {
+        hc_bench_witness_free(witness);
+    }
+    return status;
+}
+
+/* The fewest lines whose noise covariance has full rank, with some to spare. */
+static int64_t least_lines(const HcBenchSettings *settings) {
+    int64_t lines = 3 + (2 * (int64_t)settings->bands + settings->samples - 3) / (settings->samples - 2);
+    return lines < settings->lines ? lines : settings->lines;
+}
+
+/* As many lines as the budget allows, by the time that the fewest take. */
+static HcStatus choose_lines(const HcBenchSettings *settings, int64_t *lines, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBenchWitness *witness = NULL;
+    Times times = {0};
+    int64_t least = least_lines(settings);
+    *lines = settings->lines;
+    if (settings->serial != HC_BENCH_SERIAL_WHOLE) {
+        HC_TRY(make_witness(settings, least, &witness, &times, err));
+        double each = (times.decode + times.values + times.noise + times.project) / (double)least;
+        double fit = budget / (each > 0 ? each : 1e-9);
+        *lines = fit < (double)least ? least : fit < (double)settings->lines ? (int64_t)fit : settings->lines;
+    }
+done:
+    hc_bench_witness_free(witness);
+    return status;
+}
+
+/* bytes and operations are those of the witness's lines. */
+static HcBenchRow *add_row(HcBench *bench, const char *operation, double seconds, double bytes,
+                           double operations) {
+    HcBenchRow *row = hc_bench_row(bench, operation, "serial", bench->witness->lines);
+    row->seconds = row->least = row->most = seconds;
+    row->bytes = bytes;
+    row->operations = operations;
+    hc_bench_scale(bench, row);
+    return row;
+}
+
+static void add_rows(HcBench *bench, const Times *times) {
+    double n = bench->settings.bands;
+    double m = bench->settings.components;
+    double pixels = (double)bench->witness->lines * bench->settings.samples;
+    double gram = pixels * n * (n + 1);
+    if (hc_bench_wants(bench, "decode-bil")) {
+        add_row(bench, "decode-bil", times->decode, pixels * 6 * n, 0);
+    }
+    if (hc_bench_wants(bench, "gram-none")) {
+        add_row(bench, "gram-none", times->values, pixels * 4 * n, gram);
+    }
+    if (hc_bench_wants(bench, "gram-mean3x3")) {
+        add_row(bench, "gram-mean3x3", times->noise, pixels * 4 * n, gram);
+    }
+    if (hc_bench_wants(bench, "project")) {
+        add_row(bench, "project", times->project, pixels * 4 * (n + m), pixels * 2 * n * m);
+    }
+    if (hc_bench_wants(bench, "chain-covariances")) {
+        add_row(bench, "chain-covariances", times->decode + times->values + times->noise, pixels * 2 * n,
+                2 * gram);
+    }
+    if (hc_bench_wants(bench, "chain-mnf")) {
+        HcBenchRow *row =
+            add_row(bench, "chain-mnf", 2 * times->decode + times->values + times->noise + times->project,
+                    pixels * (4 * n + 4 * m), 2 * gram + pixels * 2 * n * m);
+        row->seconds += times->fit;
+        row->least = row->most = row->seconds;
+        snprintf(row->how, sizeof row->how, "eigenproblems by LAPACK");
+    }
+}
+
+HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
+    HcStatus status = HC_OK;
+    Times times = {0};
+    int64_t lines = 0;
+    if (bench->settings.serial == HC_BENCH_SERIAL_NONE || bench->witness != NULL) {
+        return HC_OK;
+    }
+    if (bench->settings.tell != NULL) {
+        bench->settings.tell("serial", "reference");
+    }
+    HC_TRY(choose_lines(&bench->settings, &lines, err));
+    HC_TRY(make_witness(&bench->settings, lines, &bench->witness, &times, err));
+    HC_TRY(run_fit(bench->witness, &bench->settings, compute, &times, err));
+    add_rows(bench, &times);
+done:
+    return status;
+}

@@ -1,0 +1,44 @@
+run 0 bench --size 20x30x8 --device cpu --json results.json --repetitions 1
+[[ $out == *chain-mnf* && $out == *"same bits"* && $out == *floor* && -z $err ]]
+only results.json
+refuse 2 "results.json" bench --size 20x30x8 --json results.json
+run 0 bench --size 20x30x8 --device cpu --json - --only chain --bits 12 --components 3 --repetitions 1
+[[ $out == "{"* && $out == *chain-mnf* && $out != *nan* && $out != *inf* ]]
+run 0 bench --size 20x30x8 --device cpu --only gram,eigh --no-serial --threads 1 --repetitions 2
+[[ $out == *gram-float* && $out != *"same bits"* && $out != *decode* ]]
+run 0 bench --size 20x30x8 --device cpu --serial --only gram --repetitions 1
+run 0 bench --help
+[[ $out == *chain-covariances* && $out == *--repetitions* ]]
+if command -v python3 >/dev/null; then
+    python3 - results.json <<'PYTHON'
+import json, math, sys
+result = json.load(open(sys.argv[1]))
+assert (result["lines"], result["samples"], result["bands"], result["components"]) == (20, 30, 8, 8)
+rows = {(row["operation"], row["by"]): row for row in result["rows"]}
+expected = """decode-bil decode-bsq decode-bip decode-swapped gather filter-mean3x3 filter-median3x3
+    difference-mean3x3 gram-none gram-mean3x3 gram-float project eigh fit-mnf chain-covariances chain-mnf""".split()
+for name in expected:
+    assert (name, "cpu") in rows, name
+for name in ("decode-bil", "gram-none", "gram-mean3x3", "project", "chain-covariances", "chain-mnf"):
+    assert (name, "serial") in rows and rows[name, "cpu"]["times_faster_than_serial"] > 0, name
+    assert rows[name, "cpu"]["checked"] != "no", name
+for name in ("gram-none", "project", "eigh"):
+    assert (name, "cpu vendor") in rows, name
+for row in result["rows"]:
+    for value in row.values():
+        assert not isinstance(value, float) or math.isfinite(value), row
+    assert 0 < row["seconds_least"] <= row["seconds"] <= row["seconds_most"], row
+device = result["devices"][0]
+assert device["by"] == "cpu" and device["ceilings"]["measured"] and device["ceilings"]["memory_bytes_per_second"] > 0
+PYTHON
+fi
+for size in 20x30 20x30x8x2 x30x8 20x30x0 20x-3x8 ten 4000000x1x1 20x30x8q; do
+    refuse 2 "--size $size" bench --size "$size"
+done
+refuse 2 "too few pixels" bench --size 4x4x8
+refuse 2 "'gramm' is no operation" bench --size 20x30x8 --only eigh,gramm
+refuse 2 "--bits" bench --bits 17
+refuse 2 "--components 9" bench --size 20x30x8 --components 9
+refuse 2 "exclude each other" bench --size 20x30x8 --serial --no-serial
+refuse 2 "--device" bench --size 20x30x8 --device tpu
+only results.json

@@ -1,0 +1,167 @@
+/* What is timed as the serial reference is right: by hand, and against the operations of the CPU backend. */
+#include "bench/serial.h"
+#include "cpu/cpu.h"
+#include "tests/support/check.h"
+
+#include <stdlib.h>
+
+enum { LINES = 9, SAMPLES = 11, BANDS = 7, COMPONENTS = 3, PIXELS = LINES * SAMPLES };
+
+static uint16_t raw[LINES * BANDS * SAMPLES];
+static float x[PIXELS * BANDS];
+
+static void fill(void **state) {
+    (void)state;
+    uint32_t seed = 7;
+    for (size_t i = 0; i < sizeof raw / sizeof raw[0]; i++) {
+        seed = seed * 1664525U + 1013904223U;
+        raw[i] = i % 5 == 0 ? UINT16_MAX : (uint16_t)(seed >> 16);
+    }
+    hc_serial_decode(raw, LINES, SAMPLES, BANDS, x);
+}
+
+static int setup(void **state) {
+    fill(state);
+    return 0;
+}
+
+/* Two pixels and a 3x3 scene, of one band, by hand. */
+static void test_by_hand(void **state) {
+    (void)state;
+    const uint16_t small[] = {1, 2, 3, 4, 50, 6, 7, 8, 9};
+    float pixels[9];
+    HcMoments moments = {0};
+    HcError err = {0};
+    hc_serial_decode(small, 3, 3, 1, pixels);
+    assert_true(pixels[4] > 49.5F && pixels[4] < 50.5F);
+    check_ok(hc_moments_init(&moments, 1, true, &err), err);
+    check_ok(hc_serial_gram(pixels, 2, 1, &moments, &err), err);
+    assert_int_equal(moments.count, 2);
+    assert_int_equal((int64_t)moments.sum[0], 3);
+    assert_int_equal((int64_t)moments.product[0], 5);
+    hc_moments_clear(&moments);
+    check_ok(hc_moments_init(&moments, 1, true, &err), err);
+    check_ok(hc_serial_gram_mean3x3(pixels, 3, 3, 1, &moments, &err), err);
+    assert_int_equal(moments.count, 1);
+    assert_int_equal((int64_t)moments.sum[0], 9 * 50 - 90);
+    assert_int_equal((int64_t)moments.product[0], 360 * 360);
+    hc_moments_clear(&moments);
+    const double mean = 1;
+    const double matrix[] = {2, -3};
+    float y[2];
+    hc_serial_project(pixels + 4, 1, 1, &mean, matrix, 2, y);
+    check_same(y[0], 98);
+    check_same(y[1], -147);
+}
+
+typedef struct Opened {
+    const HcComputeOps *ops;
+    HcCompute *compute;
+    HcQueue *queue;
+    float data[PIXELS * BANDS];
+    uint8_t mask[PIXELS];
+    HcBlock block;
+} Opened;
+
+/* The CPU backend with the decoded scene. */
+static Opened *open_cpu(void) {
+    static Opened opened;
+    static const int32_t index[BANDS] = {0, 1, 2, 3, 4, 5, 6};
+    HcComputeConfig config = {.threads = 2};
+    HcError err = {0};
+    opened = (Opened){.ops = hc_cpu_ops()};
+    check_ok(opened.ops->open(&opened.compute, &config, &err), err);
+    check_ok(opened.ops->queue_open(opened.compute, &opened.queue, &err), err);
+    opened.block = (HcBlock){
+        .data = opened.data, .mask = opened.mask, .lines = LINES, .samples = SAMPLES, .bands = BANDS};
+    HcRaw view = {.data = raw,
+                  .type = HC_UINT16,
+                  .lines = LINES,
+                  .samples = SAMPLES,
+                  .bands = BANDS,
+                  .stride_line = 2 * SAMPLES * BANDS,
+                  .stride_sample = 2,
+                  .stride_band = 2 * SAMPLES};
+    HcDecode how = {.band_index = index};
+    check_ok(opened.ops->decode(opened.queue, &view, &how, &opened.block, &err), err);
+    return &opened;
+}
+
+static void close_cpu(Opened *opened) {
+    opened->ops->queue_close(opened->queue);
+    opened->ops->close(opened->compute);
+}
+
+static void test_decode(void **state) {
+    (void)state;
+    Opened *opened = open_cpu();
+    assert_memory_equal(opened->data, x, sizeof x);
+    close_cpu(opened);
+}
+
+static void check_moments(const HcMoments *a, const HcMoments *b) {
+    assert_int_equal(a->count, b->count);
+    assert_memory_equal(a->sum, b->sum, BANDS * sizeof(HcWide));
+    assert_memory_equal(a->product, b->product, (size_t)BANDS * BANDS * sizeof(HcWide));
+}
+
+static void test_grams(void **state) {
+    (void)state;
+    const HcDifference kinds[] = {HC_DIFFERENCE_NONE, HC_DIFFERENCE_MEAN3X3};
+    Opened *opened = open_cpu();
+    HcError err = {0};
+    for (int i = 0; i < 2; i++) {
+        HcSums *sums = NULL;
+        HcMoments fast = {0};
+        HcMoments serial = {0};
+        check_ok(opened->ops->sums_open(opened->compute, BANDS, hc_difference_limit(kinds[i], UINT16_MAX),
+                                        &sums, &err),
+                 err);
+        check_ok(opened->ops->gram(opened->queue, &opened->block, kinds[i], NULL, sums, &err), err);
+        check_ok(opened->ops->sums_fetch(opened->queue, sums, &fast, &err), err);
+        check_ok(hc_moments_init(&serial, BANDS, true, &err), err);
+        check_ok(i == 0 ? hc_serial_gram(x, PIXELS, BANDS, &serial, &err)
+                        : hc_serial_gram_mean3x3(x, LINES, SAMPLES, BANDS, &serial, &err),
+                 err);
+        check_moments(&serial, &fast);
+        opened->ops->sums_close(sums);
+        hc_moments_clear(&fast);
+        hc_moments_clear(&serial);
+    }
+    close_cpu(opened);
+}
+
+static void test_project(void **state) {
+    (void)state;
+    Opened *opened = open_cpu();
+    HcError err = {0};
+    double mean[BANDS];
+    double matrix[BANDS * COMPONENTS];
+    static float serial[PIXELS * COMPONENTS];
+    static float fast[PIXELS * COMPONENTS];
+    static uint8_t mask[PIXELS];
+    for (int i = 0; i < BANDS * COMPONENTS; i++) {
+        matrix[i] = 1.0 / (i + 2) - 0.2;
+        mean[i % BANDS] = 30000 + i;
+    }
+    HcBlock out = opened->block;
+    out.data = fast;
+    out.mask = mask;
+    out.bands = COMPONENTS;
+    check_ok(opened->ops->project(opened->queue, &opened->block, matrix, mean, NULL, &out, &err), err);
+    hc_serial_project(x, PIXELS, BANDS, mean, matrix, COMPONENTS, serial);
+    for (int i = 0; i < PIXELS * COMPONENTS; i++) {
+        check_near(serial[i], fast[i], 1e-6 * 65536);
+    }
+    close_cpu(opened);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_grams),
+        cmocka_unit_test(test_project),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
