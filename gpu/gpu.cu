@@ -1,5 +1,5 @@
 /* The GPU backend: opening, queues, copies, and the table of its operations. */
-#include "gpu/internal.cuh"
+#include "gpu/gram.cuh"
 
 #include <new>
 #include <stdio.h>
@@ -22,6 +22,9 @@ HcStatus hc_gpu_use(const HcGpu *gpu, HcError *err) {
 
 extern const HcComputeOps hc_gpu_operations;
 
+/* Device memory for what sums hold beside their panels, and for queues [bytes]. */
+static const size_t other_reserve = (size_t)64 << 20;
+
 /* ---- opening ---- */
 
 static int attribute(cudaDeviceAttr which, int device) {
@@ -41,6 +44,18 @@ static void close_gpu(HcCompute *compute) {
         gpu->host->close(gpu->host_compute);
     }
     delete gpu;
+}
+
+/* Panels of exact sums: two at once (scene and noise), and no large share of a small device. */
+static size_t panel_bytes_for(const HcGpu *gpu) {
+    const size_t least = (size_t)8 << 20;
+    const size_t most = (size_t)96 << 20;
+    size_t free_bytes = 0;
+    size_t total = 0;
+    (void)cudaMemGetInfo(&free_bytes, &total);
+    size_t budget = gpu->memory > 0 && gpu->memory < free_bytes ? (size_t)gpu->memory : free_bytes;
+    size_t bytes = budget / 64;
+    return bytes < least ? least : bytes > most ? most : bytes;
 }
 
 static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError *err) {
@@ -79,6 +94,8 @@ static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError
     }
     HC_TRY(hc_gpu_use(gpu, err));
     HC_TRY(hc_gpu_check(cudaFree(NULL), "starting", err));
+    gpu->hopper = hc_hopper_can(gpu);
+    gpu->panel_bytes = panel_bytes_for(gpu);
     *out = &gpu->base;
 done:
     if (status != HC_OK) {
@@ -113,8 +130,8 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
     *out = {};
     out->threads = gpu->threads;
     out->slots = 3;
-    out->block_bytes = (size_t)32 << 20;
-    out->reserve = HC_GPU_RESERVE;
+    out->block_bytes = (size_t)28 << 20;
+    out->reserve = 2 * gpu->panel_bytes + other_reserve;
     (void)cudaSetDevice(gpu->device);
     if (cudaGetDeviceProperties(&properties, gpu->device) == cudaSuccess) {
         snprintf(out->name, sizeof out->name, "%.80s, compute capability %d.%d", properties.name, gpu->major,

@@ -17,14 +17,18 @@ struct HcGramJob {
  * Values v = x - offset are written as l0 + 256 l1 + 65536 l2 with limbs of -128 to 127, their products are
  * summed by the matrix units in 32-bit integers, these are added to 64-bit integers, and these to 128-bit
  * ones before they could overflow. Values of most scenes need no l2: whether any does is found for each tile
- * of pixels, and the products with it are left out where none does. */
+ * of pixels, and the products with it are left out where none does. Limbs are collected in a panel, and
+ * multiplied when it is full or the sums are fetched: few large products are faster than many small ones. */
 
 enum {
     HC_LIMBS = 3,
     HC_TILE_BANDS = 32,   /* of a tile of products */
     HC_TILE_PIXELS = 128, /* of a tile of limbs */
-    HC_GROUP_TILES = 8,   /* of products, one a warp */
-    HC_GROUP_BLOCKS = 8   /* blocks of 32 bands that a group looks at, at most */
+    HC_STEP_PIXELS = 64,  /* that are multiplied between two barriers */
+    HC_TILE_STEPS = HC_TILE_PIXELS / HC_STEP_PIXELS,
+    HC_PART_TILES = 256, /* of pixels, in a part: -128 * -128 * 3 * 256 * 128 < 2^31 */
+    HC_GROUP_TILES = 8,  /* of products, one a warp */
+    HC_GROUP_BLOCKS = 8  /* blocks of 32 bands that a group looks at, at most */
 };
 
 /* Tiles of products that one thread block sums: which of its blocks of bands each warp multiplies. */
@@ -39,10 +43,12 @@ struct HcExact {
     int32_t groups;      /* of tiles */
     HcGramGroup *group;  /* [device] [groups] */
     int64_t panel_tiles; /* of pixels, that the panel holds */
+    int64_t filled;      /* of them */
     int8_t *panel;       /* [device] [64 pixels][32 bands][limb][band][pixel], as shared memory takes it */
     uint8_t *third;      /* [device] [tiles of pixels][32 bands], whether there is a third limb */
     int8_t *zeros;       /* [device] a third limb of zeros */
-    int64_t *product;    /* [device] [padded][padded], lower tiles */
+    int32_t parts;       /* into which a panel is cut, each with sums of its own */
+    int64_t *product;    /* [device] [parts][padded][padded], lower tiles */
     int64_t *sum;        /* [device] [padded] of v */
     int64_t *count;      /* [device] */
     uint64_t *low;       /* [device] [padded][padded], 128-bit sums: the low and the high half */
@@ -84,6 +90,12 @@ size_t hc_floats_layout(HcSums *sums, char *memory);
 /* Fills what is not zero at first. */
 HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err);
 
+/* Where the device has Hopper's matrix units and the module the code for them (gram_hopper.cu). */
+bool hc_hopper_can(const HcGpu *gpu);
+/* Pairs of tiles of products, each a thread block's. */
+int32_t hc_hopper_groups(int32_t padded);
+HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err);
+
 HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err);
 HcStatus hc_floats_gram(HcQueue *queue, const HcGramJob *job, int32_t part_lines, HcSums *sums, HcError *err);
 HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
@@ -97,6 +109,28 @@ static inline char *hc_take(char *memory, size_t *at, size_t bytes) {
 }
 
 #ifdef __CUDACC__
+
+/* Adds to pairs of neighbours, the second of them in an odd column. Nobody else has this part: no atomics,
+ * which would queue up. */
+template <int PAIRS>
+__device__ static inline void hc_add_pairs(int64_t *const at[PAIRS], const longlong2 added[PAIRS]) {
+    longlong2 value[PAIRS];
+#pragma unroll
+    for (int k = 0; k < PAIRS; k++) {
+        value[k] = *(const longlong2 *)at[k];
+    }
+#pragma unroll
+    for (int k = 0; k < PAIRS; k++) {
+        value[k].x += added[k].x;
+        value[k].y += added[k].y;
+        *(longlong2 *)at[k] = value[k];
+    }
+}
+
+__device__ static inline int64_t *hc_product_at(const HcExact &exact, int64_t part, int64_t row,
+                                                int64_t column) {
+    return exact.product + (part * exact.padded + row) * exact.padded + column;
+}
 
 /* The value that is summed for a pixel (given by its place in the view) and band, where its neighbourhood is
  * whole: exact in float32 for integers while it stays within 2^24. */

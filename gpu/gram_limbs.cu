@@ -1,7 +1,6 @@
 /* Exact sums of products of integers: 8-bit limbs on the matrix units (gram.cuh says how). */
 #include "gpu/gram.cuh"
 
-#include <stdlib.h>
 #include <vector>
 
 enum {
@@ -9,16 +8,10 @@ enum {
     SPLIT_THREADS = 256,
     SPLIT_RUN = HC_TILE_PIXELS / (SPLIT_THREADS / 32), /* pixels of a lane */
     GROUP_THREADS = 32 * HC_GROUP_TILES,
-    STEP_PIXELS = 64, /* that are multiplied between two barriers */
-    TILE_STEPS = HC_TILE_PIXELS / STEP_PIXELS,
-    LIMB_BYTES = HC_TILE_BANDS * STEP_PIXELS,
+    LIMB_BYTES = HC_TILE_BANDS * HC_STEP_PIXELS,
     BLOCK_BYTES = HC_LIMBS * LIMB_BYTES, /* 32 bands and 64 pixels, as they lie in the panel */
-    PANEL_TILES = 256,                   /* -128 * -128 * 3 * 256 * 128 < 2^31 */
     WEIGHTS = 2 * HC_LIMBS - 1           /* l_a l_b weighs 256^(a + b) */
 };
-
-/* Limbs of all bands that are kept at once [bytes]; they should stay in the cache of the device. */
-static const size_t panel_bytes = (size_t)24 << 20;
 
 /* ---- layout ---- */
 
@@ -70,14 +63,18 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     exact->padded = (int32_t)hc_div_up(sums->bands, HC_TILE_BANDS) * HC_TILE_BANDS;
     exact->groups = (int32_t)make_groups(exact->padded / HC_TILE_BANDS).size();
     size_t n = (size_t)exact->padded;
-    size_t tiles = panel_bytes / (HC_LIMBS * n * HC_TILE_PIXELS);
-    tiles = tiles < 1 ? 1 : tiles > PANEL_TILES ? (size_t)PANEL_TILES : tiles;
-    exact->panel_tiles = (int64_t)tiles;
+    int32_t groups = sums->gpu->hopper ? hc_hopper_groups(exact->padded) : exact->groups;
+    exact->parts = sums->gpu->processors > groups ? sums->gpu->processors / groups : 1;
+    int64_t most_tiles = (int64_t)exact->parts * HC_PART_TILES;
+    exact->panel_tiles = (int64_t)(sums->gpu->panel_bytes / (HC_LIMBS * n * HC_TILE_PIXELS));
+    exact->panel_tiles = exact->panel_tiles < 1 ? 1 : exact->panel_tiles;
+    exact->panel_tiles = exact->panel_tiles > most_tiles ? most_tiles : exact->panel_tiles;
+    size_t tiles = (size_t)exact->panel_tiles;
     exact->group = (HcGramGroup *)hc_take(memory, &at, (size_t)exact->groups * sizeof(HcGramGroup));
     exact->panel = (int8_t *)hc_take(memory, &at, tiles * HC_LIMBS * n * HC_TILE_PIXELS);
     exact->third = (uint8_t *)hc_take(memory, &at, tiles * (n / HC_TILE_BANDS));
     exact->zeros = (int8_t *)hc_take(memory, &at, LIMB_BYTES);
-    exact->product = (int64_t *)hc_take(memory, &at, n * n * sizeof(int64_t));
+    exact->product = (int64_t *)hc_take(memory, &at, (size_t)exact->parts * n * n * sizeof(int64_t));
     exact->sum = (int64_t *)hc_take(memory, &at, n * sizeof(int64_t));
     exact->count = (int64_t *)hc_take(memory, &at, sizeof(int64_t));
     exact->low = (uint64_t *)hc_take(memory, &at, n * n * sizeof(uint64_t));
@@ -153,7 +150,7 @@ __device__ static inline uint32_t limbs_of(int32_t value) {
 
 /* Where 16 bytes of a row of limbs lie: moved about so that eight rows are in all banks. */
 __device__ static inline int32_t swizzled(int32_t row, int32_t chunk) {
-    return row * STEP_PIXELS + ((chunk ^ ((row >> 1) & 3)) * 16);
+    return row * HC_STEP_PIXELS + ((chunk ^ ((row >> 1) & 3)) * 16);
 }
 
 /* Tile (x, y) of 128 pixels and 32 bands: a lane a band, a warp 16 pixels. */
@@ -249,7 +246,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
     const int32_t chunk = threadIdx.x % 8; /* of 16 bytes, over both steps */
     for (int32_t limb = 0; limb < limbs_used; limb++) {
         const uint32_t *from = &words[limb][row][chunk * 4];
-        int8_t *to = exact.panel + ((tile * TILE_STEPS + chunk / 4) * gridDim.y + blockIdx.y) * BLOCK_BYTES +
+        int8_t *to = exact.panel +
+                     ((tile * HC_TILE_STEPS + chunk / 4) * gridDim.y + blockIdx.y) * BLOCK_BYTES +
                      limb * LIMB_BYTES + swizzled(row, chunk % 4);
         *(uint4 *)to = make_uint4(from[0], from[1], from[2], from[3]);
     }
@@ -311,7 +309,7 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
     const int32_t part = lane / 8;
     const int32_t in_part = lane % 8;
 #pragma unroll
-    for (int32_t half = 0; half < STEP_PIXELS / 32; half++) {
+    for (int32_t half = 0; half < HC_STEP_PIXELS / 32; half++) {
         uint32_t a[LIMBS][2][4];
 #pragma unroll
         for (int32_t limb = 0; limb < LIMBS; limb++) {
@@ -347,8 +345,8 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
 /* What a thread block knows of its part of the panel. */
 struct HcPart {
     HcGramGroup group;
-    uint8_t third[PANEL_TILES][HC_GROUP_BLOCKS]; /* of tiles and blocks: whether there is a third limb */
-    uint8_t limbs[PANEL_TILES];                  /* that the tile needs */
+    uint8_t third[HC_PART_TILES][HC_GROUP_BLOCKS]; /* of tiles and blocks: whether there is a third limb */
+    uint8_t limbs[HC_PART_TILES];                  /* that the tile needs */
 };
 
 __device__ static inline void look_at_part(const HcExact &exact, int64_t tile0, int64_t tiles, HcPart *part) {
@@ -373,7 +371,7 @@ __device__ static inline void look_at_part(const HcExact &exact, int64_t tile0, 
 __device__ static inline void load_step(const HcExact &exact, const HcPart &part, int64_t step, int64_t tile0,
                                         int8_t *to) {
     const int64_t blocks = exact.padded / HC_TILE_BANDS;
-    const int32_t tile = (int32_t)(step / TILE_STEPS - tile0);
+    const int32_t tile = (int32_t)(step / HC_TILE_STEPS - tile0);
     const int32_t at = threadIdx.x * 16;
     const int8_t *from = exact.panel + step * blocks * BLOCK_BYTES + at;
     const bool third = part.limbs[tile] == HC_LIMBS && at < LIMB_BYTES;
@@ -402,11 +400,11 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
     const int64_t part_tiles = tiles - tile0 < tiles_each ? tiles - tile0 : tiles_each;
     look_at_part(exact, tile0, part_tiles, &part);
     const HcGramGroup &group = part.group;
-    const int32_t steps = (int32_t)part_tiles * TILE_STEPS;
+    const int32_t steps = (int32_t)part_tiles * HC_TILE_STEPS;
     const int32_t stage_bytes = group.blocks * BLOCK_BYTES;
     auto load = [&](int32_t step) {
         if (step < steps) {
-            load_step(exact, part, tile0 * TILE_STEPS + step, tile0, shared + step % STAGES * stage_bytes);
+            load_step(exact, part, tile0 * HC_TILE_STEPS + step, tile0, shared + step % STAGES * stage_bytes);
         }
         copies_end();
     };
@@ -429,7 +427,7 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
             load(step + STAGES - 1);
         }
         const int8_t *stage = shared + step % STAGES * stage_bytes;
-        if (works && part.limbs[step / TILE_STEPS] == HC_LIMBS) {
+        if (works && part.limbs[step / HC_TILE_STEPS] == HC_LIMBS) {
             multiply_step<HC_LIMBS>(stage + row_at, stage + column_at, lane, acc);
         } else if (works) {
             multiply_step<HC_LIMBS - 1>(stage + row_at, stage + column_at, lane, acc);
@@ -444,18 +442,19 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
     for (int32_t m = 0; m < 2; m++) {
 #pragma unroll
         for (int32_t n = 0; n < 4; n++) {
+            int64_t *at[2];
+            longlong2 added[2];
 #pragma unroll
-            for (int32_t c = 0; c < 4; c++) {
-                int64_t value = 0;
+            for (int32_t half = 0; half < 2; half++) {
+                at[half] = hc_product_at(exact, blockIdx.y, row0 + m * 16 + half * 8, column0 + n * 8);
+                added[half] = make_longlong2(0, 0);
 #pragma unroll
                 for (int32_t w = WEIGHTS - 1; w >= 0; w--) {
-                    value = value * 256 + acc[w][m][n][c];
-                }
-                int64_t at = (row0 + m * 16 + c / 2 * 8) * exact.padded + column0 + n * 8 + c % 2;
-                if (value != 0) {
-                    atomicAdd((unsigned long long *)&exact.product[at], (unsigned long long)value);
+                    added[half].x = added[half].x * 256 + acc[w][m][n][half * 2];
+                    added[half].y = added[half].y * 256 + acc[w][m][n][half * 2 + 1];
                 }
             }
+            hc_add_pairs<2>(at, added);
         }
     }
 }
@@ -465,40 +464,48 @@ __global__ void widen(HcExact exact) {
     int64_t count = (int64_t)exact.padded * exact.padded;
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count;
          i += (int64_t)gridDim.x * blockDim.x) {
-        int64_t value = exact.product[i];
+        int64_t value = 0;
+        for (int32_t part = 0; part < exact.parts; part++) {
+            value += exact.product[part * count + i];
+            exact.product[part * count + i] = 0;
+        }
         uint64_t low = exact.low[i] + (uint64_t)value;
         exact.high[i] += (value < 0 ? -1 : 0) + (low < (uint64_t)value ? 1 : 0);
         exact.low[i] = low;
-        exact.product[i] = 0;
     }
 }
 
 /* ---- the operation ---- */
 
+/* Into the panel, behind what is there. */
 static HcStatus launch_split(HcQueue *queue, const HcGramJob *job, int64_t first, int64_t tiles, HcSums *sums,
                              HcError *err) {
-    dim3 grid((unsigned)tiles, (unsigned)(sums->exact.padded / HC_TILE_BANDS));
+    HcExact to = sums->exact;
+    int64_t blocks = to.padded / HC_TILE_BANDS;
+    dim3 grid((unsigned)tiles, (unsigned)blocks);
     HcFault *fault = queue->fault_device;
+    to.panel += to.filled * HC_TILE_STEPS * blocks * BLOCK_BYTES;
+    to.third += to.filled * blocks;
     switch (job->kind) {
     case HC_DIFFERENCE_NONE:
         split<HC_DIFFERENCE_NONE>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, sums->exact, fault);
+            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
         break;
     case HC_DIFFERENCE_MEAN3X3:
         split<HC_DIFFERENCE_MEAN3X3>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, sums->exact, fault);
+            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
         break;
     case HC_DIFFERENCE_MEDIAN3X3:
         split<HC_DIFFERENCE_MEDIAN3X3>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, sums->exact, fault);
+            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
         break;
     case HC_DIFFERENCE_SHIFT:
         split<HC_DIFFERENCE_SHIFT>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, sums->exact, fault);
+            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
         break;
     case HC_DIFFERENCE_SHIFT_DIAGONAL:
         split<HC_DIFFERENCE_SHIFT_DIAGONAL>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, sums->exact, fault);
+            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
         break;
     }
     return hc_gpu_launched("taking values apart", err);
@@ -508,9 +515,7 @@ template <int STAGES>
 static HcStatus launch_stages(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t stage,
                               HcError *err) {
     HcStatus status = HC_OK;
-    int64_t parts = queue->gpu->processors / exact->groups;
-    parts = parts < 1 ? 1 : parts > tiles ? tiles : parts;
-    int64_t each = hc_div_up(tiles, parts);
+    int64_t each = hc_div_up(tiles, exact->parts);
     dim3 grid((unsigned)exact->groups, (unsigned)hc_div_up(tiles, each));
     HC_TRY(
         hc_gpu_check(cudaFuncSetAttribute(multiply_limbs<STAGES>, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -522,7 +527,11 @@ done:
     return status;
 }
 
-static HcStatus launch_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err) {
+static HcStatus launch_products(HcQueue *queue, const HcExact *exact, HcError *err) {
+    int64_t tiles = exact->filled;
+    if (queue->gpu->hopper) {
+        return hc_hopper_products(queue, exact, tiles, err);
+    }
     int32_t blocks = exact->padded / HC_TILE_BANDS;
     blocks = blocks < HC_GROUP_BLOCKS ? blocks : HC_GROUP_BLOCKS;
     size_t stage = (size_t)blocks * BLOCK_BYTES;
@@ -536,27 +545,40 @@ static HcStatus launch_products(HcQueue *queue, const HcExact *exact, int64_t ti
     return launch_stages<1>(queue, exact, tiles, stage, err);
 }
 
-static HcStatus fold(HcQueue *queue, HcSums *sums, HcError *err) {
-    widen<<<256, 256, 0, queue->stream>>>(sums->exact);
-    sums->exact.pixels = 0;
-    return hc_gpu_launched("widening sums", err);
+/* Multiplies what is in the panel. */
+static HcStatus empty_panel(HcQueue *queue, HcExact *exact, HcError *err) {
+    HcStatus status = exact->filled > 0 ? launch_products(queue, exact, err) : HC_OK;
+    exact->filled = 0;
+    return status;
+}
+
+static HcStatus fold(HcQueue *queue, HcExact *exact, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(empty_panel(queue, exact, err));
+    widen<<<256, 256, 0, queue->stream>>>(*exact);
+    exact->pixels = 0;
+    HC_TRY(hc_gpu_launched("widening sums", err));
+done:
+    return status;
 }
 
 HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err) {
     HcStatus status = HC_OK;
     HcExact *exact = &sums->exact;
-    int64_t pixels = job->rows * job->in.samples;
-    int64_t tiles = hc_div_up(pixels, HC_TILE_PIXELS);
-    int64_t panels = hc_div_up(tiles, exact->panel_tiles);
-    int64_t each = hc_div_up(tiles, panels); /* panels of the same size */
-    for (int64_t tile = 0; tile < tiles; tile += each) {
-        int64_t count = tiles - tile < each ? tiles - tile : each;
-        if (exact->pixels + count * HC_TILE_PIXELS > exact->most) {
-            HC_TRY(fold(queue, sums, err));
+    int64_t tiles = hc_div_up(job->rows * job->in.samples, HC_TILE_PIXELS);
+    for (int64_t tile = 0; tile < tiles;) {
+        if (exact->filled == exact->panel_tiles) {
+            HC_TRY(empty_panel(queue, exact, err));
         }
-        exact->pixels += count * HC_TILE_PIXELS;
+        int64_t room = exact->panel_tiles - exact->filled;
+        int64_t count = tiles - tile < room ? tiles - tile : room;
+        if (exact->pixels + count * HC_TILE_PIXELS > exact->most) {
+            HC_TRY(fold(queue, exact, err));
+        }
         HC_TRY(launch_split(queue, job, tile * HC_TILE_PIXELS, count, sums, err));
-        HC_TRY(launch_products(queue, exact, count, err));
+        exact->pixels += count * HC_TILE_PIXELS;
+        exact->filled += count;
+        tile += count;
     }
 done:
     return status;
@@ -583,15 +605,18 @@ static void restore(const HcSums *sums, const uint64_t *low, const int64_t *high
 HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
     HcStatus status = HC_OK;
     const HcExact *exact = &sums->exact;
-    const HcComputeOps *ops = sums->gpu->base.ops;
+    HcCompute *compute = &sums->gpu->base;
+    const HcComputeOps *ops = compute->ops;
     size_t n = (size_t)exact->padded;
-    uint64_t *low = (uint64_t *)malloc(n * n * sizeof *low);
-    int64_t *high = (int64_t *)malloc(n * n * sizeof *high);
-    int64_t *sum = (int64_t *)malloc((n + 1) * sizeof *sum);
-    if (low == NULL || high == NULL || sum == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(2 * n * n) * sizeof *low, "sums of products"));
-    }
-    HC_TRY(fold(queue, sums, err));
+    HcBuffer pinned = {};
+    uint64_t *low = NULL;
+    int64_t *high = NULL;
+    int64_t *sum = NULL;
+    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_HOST, (2 * n * n + n + 1) * sizeof *low, &pinned, err));
+    low = (uint64_t *)pinned.data;
+    high = (int64_t *)(low + n * n);
+    sum = high + n * n;
+    HC_TRY(fold(queue, &sums->exact, err));
     HC_TRY(ops->download(queue, exact->low, low, n * n * sizeof *low, err));
     HC_TRY(ops->download(queue, exact->high, high, n * n * sizeof *high, err));
     HC_TRY(ops->download(queue, exact->sum, sum, n * sizeof *sum, err));
@@ -599,8 +624,6 @@ HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *e
     HC_TRY(ops->wait(queue, err));
     restore(sums, low, high, sum, sum[n], out);
 done:
-    free(low);
-    free(high);
-    free(sum);
+    hc_gpu_release(compute, &pinned);
     return status;
 }

@@ -28,6 +28,8 @@ struct HcGpu {
     int major, minor;
     int processors;       /* streaming multiprocessors */
     size_t shared_memory; /* that a block can ask for [bytes] */
+    bool hopper;          /* exact sums by gram_hopper.cu */
+    size_t panel_bytes;   /* of the limbs that are collected for exact sums */
     uint64_t memory;      /* most to use, 0 = no limit [bytes] */
     const HcComputeOps *host;
     HcCompute *host_compute;
@@ -43,9 +45,6 @@ struct HcQueue {
     HcFault *fault;        /* on the host */
     HcFault *fault_device; /* the same memory, as kernels see it */
 };
-
-/* Device memory that is kept free for panels, sums and the driver [bytes]. */
-static const size_t HC_GPU_RESERVE = (size_t)96 << 20;
 
 /* Turns a result of the runtime into a status; `what` was being done. */
 HcStatus hc_gpu_check(cudaError_t result, const char *what, HcError *err);

@@ -1,9 +1,9 @@
-/* One suite for every backend: `conformance cpu`, `conformance strict`, `conformance gpu`. Each case compares
- * with a plain reference written here. Exit code 77: there is no such backend. */
+/* One suite for every backend: `conformance cpu`, `conformance strict`, `conformance gpu`, or some of its
+ * tests: `conformance gpu 'test_gram*'`. Each case compares with a plain reference written here. Exit code
+ * 77: there is no such backend. */
 #include "tests/conformance/rig.h"
 
-#include "core/module.h"
-#include "cpu/cpu.h"
+#include "tests/support/backend.h"
 #include "tests/support/strict.h"
 
 #include <stdio.h>
@@ -15,28 +15,9 @@ static int nothing_left(void **state) {
     return hc_strict_leaks() == 0 && hc_strict_overruns() == 0 ? 0 : -1;
 }
 
-/* The backend of that name; NULL and the reason where there is none. */
-static const HcComputeOps *find(const char *name, HcError *err) {
-    const HcModule *module = NULL;
-    int32_t devices = 0;
-    if (strcmp(name, "cpu") == 0) {
-        return hc_cpu_ops();
-    }
-    if (strcmp(name, "strict") == 0) {
-        return hc_strict_ops();
-    }
-    if (strcmp(name, "gpu") != 0) {
-        hc_fail(err, HC_E_USAGE, "no backend has the name \"%s\"", name);
-    } else if (hc_module_load(&module, err) == HC_OK && module->devices(NULL, 0, &devices, err) == HC_OK &&
-               devices == 0) {
-        hc_fail(err, HC_E_DEVICE, "no GPU was found");
-    }
-    return devices > 0 ? module->ops : NULL;
-}
-
 int main(int count, char **words) {
     HcError error = {0};
-    rig_ops = find(count == 2 ? words[1] : "", &error);
+    rig_ops = backend_find(count >= 2 ? words[1] : "", &error);
     if (rig_ops == NULL) {
         printf("skipped: %s\n", error.text);
         return 77;
@@ -58,5 +39,6 @@ int main(int count, char **words) {
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_memory),
     };
+    cmocka_set_test_filter(count >= 3 ? words[2] : NULL);
     return cmocka_run_group_tests_name(rig_ops->name, tests, NULL, nothing_left);
 }
