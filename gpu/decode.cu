@@ -19,6 +19,7 @@ enum { SEEN_NODATA = 1, SEEN_OTHER = 2, SEEN_BAD = 4 };
 struct Job {
     const char *data;       /* of the output's first row */
     const char *low, *high; /* all bytes of the view lie in [low, high) */
+    uint64_t words;         /* places in it where a word of 4 bytes may begin */
     const uint8_t *user;    /* of the output's first row; NULL = none */
     const int32_t *index;   /* [out.bands] */
     unsigned long long *counts;
@@ -149,10 +150,11 @@ template <typename T> struct Held {
 
 /* Some byte of the word belongs to the view, others may lie outside. */
 __device__ inline uint32_t load_word(const char *at, const Job &job) {
-    if (at >= job.low && at + 4 <= job.high) {
+    if ((uint64_t)(at - job.low) < job.words) { /* what lies before low becomes a large number */
         return __ldg((const uint32_t *)at);
     }
     uint32_t word = 0;
+#pragma unroll 1
     for (int i = 0; i < 4; i++) {
         if (at + i >= job.low && at + i < job.high) {
             word |= (uint32_t)(uint8_t)at[i] << (8 * i);
@@ -228,9 +230,12 @@ __device__ inline void write(const Tile<T> &tile, int pixels, int count, float *
     int k = (int)threadIdx.x & ((1 << log_span) - 1);
     if (k < count) {
         const uint8_t *row = row_of(tile, k);
+        const int step = THREADS >> log_span;
+        int s = (int)threadIdx.x >> log_span;
+        float *at = to + (int64_t)s * job.out.bands + k;
 #pragma unroll 4
-        for (int s = (int)threadIdx.x >> log_span; s < pixels; s += THREADS >> log_span) {
-            to[(int64_t)s * job.out.bands + k] = (float)value_in<T, ALIGN>(row, s, job);
+        for (; s < pixels; s += step, at += (int64_t)step * job.out.bands) {
+            *at = (float)value_in<T, ALIGN>(row, s, job);
         }
     }
 }
@@ -288,7 +293,9 @@ template <typename T, int ALIGN> __global__ void __launch_bounds__(THREADS) by_t
     if (part == 0) {
         count_reasons(reason, row, job);
     }
-    __syncthreads();
+    if (!__syncthreads_or(reason != HC_MASK_REASONS)) {
+        return;
+    }
     for (int s = thread / WARP; s < pixels; s += WARPS) {
         if (left_out[s] != 0) {
             for (int64_t k = first + thread % WARP; k < end; k += WARP) {
@@ -463,6 +470,7 @@ void set_extent(Job *job, const HcRaw *raw) {
     job->low = (const char *)raw->data + min64(line, 0) + min64(sample, 0) + min64(band, 0);
     job->high = (const char *)raw->data - min64(-line, 0) - min64(-sample, 0) - min64(-band, 0) +
                 hc_type_bytes(raw->type);
+    job->words = job->high - job->low > 3 ? (uint64_t)(job->high - job->low - 3) : 0;
 }
 
 Job make_job(const HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out) {

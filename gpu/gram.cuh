@@ -26,6 +26,8 @@ enum {
     HC_TILE_PIXELS = 128, /* of a tile of limbs */
     HC_STEP_PIXELS = 64,  /* that are multiplied between two barriers */
     HC_TILE_STEPS = HC_TILE_PIXELS / HC_STEP_PIXELS,
+    HC_SIDE_LIMB_BYTES = 2 * HC_TILE_BANDS * HC_STEP_PIXELS, /* a limb of 64 bands and 64 pixels */
+    HC_SIDE_BYTES = HC_LIMBS * HC_SIDE_LIMB_BYTES,
     HC_PART_TILES = 256, /* of pixels, in a part: -128 * -128 * 3 * 256 * 128 < 2^31 */
     HC_GROUP_TILES = 8,  /* of products, one a warp */
     HC_GROUP_BLOCKS = 8  /* blocks of 32 bands that a group looks at, at most */
@@ -40,11 +42,12 @@ struct HcGramGroup {
 
 struct HcExact {
     int32_t padded;      /* bands, to whole tiles */
+    int32_t sides;       /* blocks of 64 bands; the last may be half empty, and is 0 there */
     int32_t groups;      /* of tiles */
     HcGramGroup *group;  /* [device] [groups] */
     int64_t panel_tiles; /* of pixels, that the panel holds */
     int64_t filled;      /* of them */
-    int8_t *panel;       /* [device] [64 pixels][32 bands][limb][band][pixel], as shared memory takes it */
+    int8_t *panel;       /* [device] [64 pixels][64 bands][limb][band][pixel], as shared memory takes it */
     uint8_t *third;      /* [device] [tiles of pixels][32 bands], whether there is a third limb */
     int8_t *zeros;       /* [device] a third limb of zeros */
     int32_t parts;       /* into which a panel is cut, each with sums of its own */
@@ -109,6 +112,25 @@ static inline char *hc_take(char *memory, size_t *at, size_t bytes) {
 }
 
 #ifdef __CUDACC__
+
+/* The first limb of 32 bands in a step of the panel; the next limbs are HC_SIDE_LIMB_BYTES further. */
+__device__ static inline int64_t hc_panel_at(const HcExact &exact, int64_t step, int32_t block) {
+    return (step * exact.sides + block / 2) * HC_SIDE_BYTES + block % 2 * (HC_SIDE_LIMB_BYTES / 2);
+}
+
+/* Where 16 bytes of a row of limbs lie: moved about so that eight rows are in all banks. */
+__device__ static inline int32_t hc_swizzled(int32_t row, int32_t chunk) {
+    return row * HC_STEP_PIXELS + ((chunk ^ ((row >> 1) & 3)) * 16);
+}
+
+/* Four 8 x 16 byte matrices; lanes 8 k to 8 k + 7 name the rows of the k-th. */
+__device__ static inline void hc_load_matrices(uint32_t out[4], const int8_t *row) {
+    uint32_t shared = (uint32_t)__cvta_generic_to_shared(row);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(shared)
+                 : "memory");
+}
 
 /* Adds to pairs of neighbours, the second of them in an odd column. Nobody else has this part: no atomics,
  * which would queue up. */

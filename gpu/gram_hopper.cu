@@ -1,12 +1,10 @@
-/* Products of limbs on Hopper's matrix units (wgmma), which take both factors from shared memory: the same
+/* Products of limbs on Hopper's matrix units (wgmma), which take factors from shared memory: the same
  * sums as multiply_limbs() of gram_limbs.cu. Needs code for compute capability 9.0a. */
 #include "gpu/gram.cuh"
 
 enum {
     SIDE = 64, /* bands of a tile of products */
-    STEP_BYTES = HC_LIMBS * SIDE * HC_STEP_PIXELS,
-    LIMB_BYTES = SIDE * HC_STEP_PIXELS, /* of 64 bands and 64 pixels */
-    HALF_BYTES = LIMB_BYTES / 2,        /* as the panel has them: 32 bands */
+    LIMB_BYTES = HC_SIDE_LIMB_BYTES,
     STAGES = 4,
     MOST_BLOCKS = 3, /* of 64 bands, that a thread block looks at */
     GROUPS = 2,      /* warp groups that multiply, a tile each */
@@ -98,26 +96,28 @@ __device__ static inline void copy_bulk(void *to, const void *from, uint32_t byt
         : "memory");
 }
 
-/* A matrix of rows of 64 bytes, their 16-byte parts moved about in groups of eight rows (gram_limbs.cu,
- * swizzled()): address, distance of the groups, the kind of moving. */
+/* A matrix of rows of 64 bytes, their 16-byte parts moved about in groups of eight rows (gram.cuh,
+ * hc_swizzled()): address, distance of the groups, the kind of moving. */
 __device__ static inline uint64_t matrix_at(const int8_t *shared) {
     const uint64_t groups = 8 * HC_STEP_PIXELS;
     return (uint64_t)((address_of(shared) & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | groups >> 4 << 32 |
            (uint64_t)2 << 62;
 }
 
-/* sum[64][64] += a[64][32] b[64][32]' in 8-bit integers, by four warps; finished after products_wait(). */
-__device__ static inline void multiply(int32_t sum[SUMS], uint64_t a, uint64_t b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
-                 "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-                 "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, 1;"
-                 : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3]), "+r"(sum[4]), "+r"(sum[5]),
-                   "+r"(sum[6]), "+r"(sum[7]), "+r"(sum[8]), "+r"(sum[9]), "+r"(sum[10]), "+r"(sum[11]),
-                   "+r"(sum[12]), "+r"(sum[13]), "+r"(sum[14]), "+r"(sum[15]), "+r"(sum[16]), "+r"(sum[17]),
-                   "+r"(sum[18]), "+r"(sum[19]), "+r"(sum[20]), "+r"(sum[21]), "+r"(sum[22]), "+r"(sum[23]),
-                   "+r"(sum[24]), "+r"(sum[25]), "+r"(sum[26]), "+r"(sum[27]), "+r"(sum[28]), "+r"(sum[29]),
-                   "+r"(sum[30]), "+r"(sum[31])
-                 : "l"(a), "l"(b));
+/* sum[64][64] += a[64][32] b[64][32]' in 8-bit integers, by four warps that hold 16 rows of a each; finished
+ * after products_wait(). */
+__device__ static inline void multiply(int32_t sum[SUMS], const uint32_t a[4], uint64_t b) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
+        "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+        "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, {%32,%33,%34,%35}, %36, 1;"
+        : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3]), "+r"(sum[4]), "+r"(sum[5]), "+r"(sum[6]),
+          "+r"(sum[7]), "+r"(sum[8]), "+r"(sum[9]), "+r"(sum[10]), "+r"(sum[11]), "+r"(sum[12]),
+          "+r"(sum[13]), "+r"(sum[14]), "+r"(sum[15]), "+r"(sum[16]), "+r"(sum[17]), "+r"(sum[18]),
+          "+r"(sum[19]), "+r"(sum[20]), "+r"(sum[21]), "+r"(sum[22]), "+r"(sum[23]), "+r"(sum[24]),
+          "+r"(sum[25]), "+r"(sum[26]), "+r"(sum[27]), "+r"(sum[28]), "+r"(sum[29]), "+r"(sum[30]),
+          "+r"(sum[31])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
 __device__ static inline void products_begin(int32_t acc[WEIGHTS][SUMS]) {
@@ -142,10 +142,23 @@ __device__ static inline void products_wait(int32_t acc[WEIGHTS][SUMS]) {
     }
 }
 
+/* The rows come from registers: two factors in shared memory would take its whole bandwidth. */
 template <int LIMBS>
-__device__ static inline void multiply_step(uint64_t rows, uint64_t columns, int32_t acc[WEIGHTS][SUMS]) {
-    const uint64_t limb = LIMB_BYTES >> 4;
-    const uint64_t half = 32 >> 4; /* 32 pixels further in the same rows */
+__device__ static inline void multiply_step(const int8_t *rows, const int8_t *columns,
+                                            int32_t acc[WEIGHTS][SUMS]) {
+    const uint64_t limb_at = LIMB_BYTES >> 4;
+    const uint64_t half_at = 32 >> 4; /* 32 pixels further in the same rows */
+    const uint64_t matrix = matrix_at(columns);
+    const int32_t lane = threadIdx.x % 32;
+    const int32_t row = threadIdx.x / 32 % 4 * 16 + lane % 16;
+    uint32_t a[HC_STEP_PIXELS / 32][LIMBS][4];
+#pragma unroll
+    for (int32_t k = 0; k < HC_STEP_PIXELS / 32; k++) {
+#pragma unroll
+        for (int32_t limb = 0; limb < LIMBS; limb++) {
+            hc_load_matrices(a[k][limb], rows + limb * LIMB_BYTES + hc_swizzled(row, k * 2 + lane / 16));
+        }
+    }
     products_begin(acc);
 #pragma unroll
     for (int32_t k = 0; k < HC_STEP_PIXELS / 32; k++) {
@@ -153,43 +166,33 @@ __device__ static inline void multiply_step(uint64_t rows, uint64_t columns, int
         for (int32_t first = 0; first < LIMBS; first++) {
 #pragma unroll
             for (int32_t second = 0; second < LIMBS; second++) {
-                multiply(acc[first + second], rows + first * limb + k * half,
-                         columns + second * limb + k * half);
+                multiply(acc[first + second], a[k][first], matrix + second * limb_at + k * half_at);
             }
         }
     }
     products_wait(acc);
 }
 
-/* One warp brings the limbs of a step, once its stage is free. */
+/* One thread brings the limbs of a step, once its stage is free. */
 __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step, Shared *known,
                                     int8_t *stages) {
-    const int32_t lane = threadIdx.x % 32;
-    const int64_t blocks = exact.padded / HC_TILE_BANDS;
-    const Tiles &tiles = known->tiles;
     const int32_t stage = step % STAGES;
-    const int32_t tile = step / HC_TILE_STEPS;
-    const int32_t limbs = known->limbs[tile];
-    const int32_t pieces = tiles.blocks * limbs * 2;
+    const uint8_t *third = known->third[step / HC_TILE_STEPS];
+    const bool all_limbs = known->limbs[step / HC_TILE_STEPS] == HC_LIMBS;
+    const uint32_t bytes = all_limbs ? HC_SIDE_BYTES : 2 * LIMB_BYTES;
+    uint64_t *full = &known->full[stage];
     barrier_wait(&known->empty[stage], step / STAGES % 2 ^ 1);
-    if (lane == 0) {
-        barrier_expect(&known->full[stage], (uint32_t)(pieces * HALF_BYTES));
+    barrier_expect(full, (uint32_t)known->tiles.blocks * bytes);
+    for (int32_t place = 0; place < known->tiles.blocks; place++) {
+        const int8_t *from = exact.panel + hc_panel_at(exact, step0 + step, known->tiles.block[place] * 2);
+        int8_t *to = stages + (stage * MOST_BLOCKS + place) * HC_SIDE_BYTES;
+        const bool whole = third[2 * place] != 0 && third[2 * place + 1] != 0;
+        copy_bulk(to, from, whole ? bytes : 2 * LIMB_BYTES, full);
+        for (int32_t half = 0; half < 2 && all_limbs && !whole; half++) {
+            const int32_t at = 2 * LIMB_BYTES + half * (LIMB_BYTES / 2);
+            copy_bulk(to + at, third[2 * place + half] != 0 ? from + at : exact.zeros, LIMB_BYTES / 2, full);
+        }
     }
-    __syncwarp();
-    for (int32_t i = lane; i < pieces; i += 32) {
-        const int32_t half = i % 2;
-        const int32_t limb = i / 2 % limbs;
-        const int32_t place = i / 2 / limbs;
-        const int64_t block = tiles.block[place] * 2 + half;
-        const bool there =
-            block < blocks && (limb < HC_LIMBS - 1 || known->third[tile][place * 2 + half] != 0);
-        const int8_t *from =
-            exact.panel + ((step0 + step) * blocks + block) * (HC_LIMBS * HALF_BYTES) + limb * HALF_BYTES;
-        int8_t *to = stages + stage * MOST_BLOCKS * STEP_BYTES + place * STEP_BYTES + limb * LIMB_BYTES +
-                     half * HALF_BYTES;
-        copy_bulk(to, there ? from : exact.zeros, HALF_BYTES, &known->full[stage]);
-    }
-    __syncwarp();
 }
 
 __device__ static inline void add_tile(const HcExact &exact, const Tiles &tiles, int32_t which,
@@ -221,9 +224,8 @@ __device__ static inline void add_tile(const HcExact &exact, const Tiles &tiles,
 
 __device__ static inline void look_around(const HcExact &exact, int64_t tile0, int32_t count, Shared *known) {
     const int32_t blocks = exact.padded / HC_TILE_BANDS;
-    const int32_t sides = (blocks + 1) / 2;
     if (threadIdx.x == 0) {
-        known->tiles = tiles_of((int32_t)blockIdx.x, sides * (sides + 1) / 2);
+        known->tiles = tiles_of((int32_t)blockIdx.x, exact.sides * (exact.sides + 1) / 2);
         for (int32_t s = 0; s < STAGES; s++) {
             barrier_open(&known->full[s], 1);
             barrier_open(&known->empty[s], THREADS / 32);
@@ -235,8 +237,9 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
         bool any = false;
         for (int32_t half = 0; half < 2 * known->tiles.blocks; half++) {
             const int32_t block = known->tiles.block[half / 2] * 2 + half % 2;
-            const bool third = block < blocks && exact.third[(tile0 + t) * blocks + block] != 0;
-            known->third[t][half] = third;
+            const bool there = block < blocks; /* elsewhere the panel is 0 */
+            const bool third = there && exact.third[(tile0 + t) * blocks + block] != 0;
+            known->third[t][half] = third || !there;
             any = any || third;
         }
         known->limbs[t] = any ? HC_LIMBS : HC_LIMBS - 1;
@@ -257,7 +260,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int32_t steps = count * HC_TILE_STEPS;
     look_around(exact, tile0, count, &known);
     const int32_t which = threadIdx.x / 128;
-    const bool brings = threadIdx.x < 32;
+    const bool brings = threadIdx.x == 0;
     const bool works = which < known.tiles.count;
     for (int32_t step = 0; brings && step < STAGES && step < steps; step++) {
         bring(exact, tile0 * HC_TILE_STEPS, step, &known, stages);
@@ -269,11 +272,12 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (brings && step > 0 && next < steps) {
             bring(exact, tile0 * HC_TILE_STEPS, next, &known, stages);
         }
-        const int8_t *at = stages + stage * MOST_BLOCKS * STEP_BYTES;
+        __syncwarp();
+        const int8_t *at = stages + stage * MOST_BLOCKS * HC_SIDE_BYTES;
         barrier_wait(&known.full[stage], step / STAGES % 2);
         if (works) {
-            const uint64_t rows = matrix_at(at + known.tiles.row[which] * STEP_BYTES);
-            const uint64_t columns = matrix_at(at + known.tiles.column[which] * STEP_BYTES);
+            const int8_t *rows = at + known.tiles.row[which] * HC_SIDE_BYTES;
+            const int8_t *columns = at + known.tiles.column[which] * HC_SIDE_BYTES;
             if (known.limbs[step / HC_TILE_STEPS] == HC_LIMBS) {
                 multiply_step<HC_LIMBS>(rows, columns, acc);
             } else {
@@ -304,7 +308,7 @@ int32_t hc_hopper_groups(int32_t padded) {
 
 HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err) {
     HcStatus status = HC_OK;
-    const size_t shared = (size_t)STAGES * MOST_BLOCKS * STEP_BYTES;
+    const size_t shared = (size_t)STAGES * MOST_BLOCKS * HC_SIDE_BYTES;
     int64_t each = hc_div_up(tiles, exact->parts);
     dim3 grid((unsigned)hc_hopper_groups(exact->padded), (unsigned)hc_div_up(tiles, each));
     HC_TRY(hc_gpu_check(

@@ -62,16 +62,19 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     size_t at = 0;
     exact->padded = (int32_t)hc_div_up(sums->bands, HC_TILE_BANDS) * HC_TILE_BANDS;
     exact->groups = (int32_t)make_groups(exact->padded / HC_TILE_BANDS).size();
+    exact->sides = (exact->padded / HC_TILE_BANDS + 1) / 2;
     size_t n = (size_t)exact->padded;
     int32_t groups = sums->gpu->hopper ? hc_hopper_groups(exact->padded) : exact->groups;
     exact->parts = sums->gpu->processors > groups ? sums->gpu->processors / groups : 1;
     int64_t most_tiles = (int64_t)exact->parts * HC_PART_TILES;
-    exact->panel_tiles = (int64_t)(sums->gpu->panel_bytes / (HC_LIMBS * n * HC_TILE_PIXELS));
+    exact->panel_tiles =
+        (int64_t)(sums->gpu->panel_bytes / ((size_t)exact->sides * HC_SIDE_BYTES * HC_TILE_STEPS));
     exact->panel_tiles = exact->panel_tiles < 1 ? 1 : exact->panel_tiles;
     exact->panel_tiles = exact->panel_tiles > most_tiles ? most_tiles : exact->panel_tiles;
     size_t tiles = (size_t)exact->panel_tiles;
     exact->group = (HcGramGroup *)hc_take(memory, &at, (size_t)exact->groups * sizeof(HcGramGroup));
-    exact->panel = (int8_t *)hc_take(memory, &at, tiles * HC_LIMBS * n * HC_TILE_PIXELS);
+    exact->panel =
+        (int8_t *)hc_take(memory, &at, tiles * HC_TILE_STEPS * (size_t)exact->sides * HC_SIDE_BYTES);
     exact->third = (uint8_t *)hc_take(memory, &at, tiles * (n / HC_TILE_BANDS));
     exact->zeros = (int8_t *)hc_take(memory, &at, LIMB_BYTES);
     exact->product = (int64_t *)hc_take(memory, &at, (size_t)exact->parts * n * n * sizeof(int64_t));
@@ -146,11 +149,6 @@ __device__ static inline void values_of(const HcView &view, int64_t pixel, int32
 /* The three limbs of a value in the bytes of a word: v + 128 (1 + 256 + 65536) has the bytes limb + 128. */
 __device__ static inline uint32_t limbs_of(int32_t value) {
     return ((uint32_t)value + 0x808080U) ^ 0x808080U;
-}
-
-/* Where 16 bytes of a row of limbs lie: moved about so that eight rows are in all banks. */
-__device__ static inline int32_t swizzled(int32_t row, int32_t chunk) {
-    return row * HC_STEP_PIXELS + ((chunk ^ ((row >> 1) & 3)) * 16);
 }
 
 /* Tile (x, y) of 128 pixels and 32 bands: a lane a band, a warp 16 pixels. */
@@ -246,9 +244,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
     const int32_t chunk = threadIdx.x % 8; /* of 16 bytes, over both steps */
     for (int32_t limb = 0; limb < limbs_used; limb++) {
         const uint32_t *from = &words[limb][row][chunk * 4];
-        int8_t *to = exact.panel +
-                     ((tile * HC_TILE_STEPS + chunk / 4) * gridDim.y + blockIdx.y) * BLOCK_BYTES +
-                     limb * LIMB_BYTES + swizzled(row, chunk % 4);
+        int8_t *to = exact.panel + hc_panel_at(exact, tile * HC_TILE_STEPS + chunk / 4, (int32_t)blockIdx.y) +
+                     limb * HC_SIDE_LIMB_BYTES + hc_swizzled(row, chunk % 4);
         *(uint4 *)to = make_uint4(from[0], from[1], from[2], from[3]);
     }
 }
@@ -275,15 +272,6 @@ template <int PENDING> __device__ static inline void copies_wait() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 #endif
-}
-
-/* Four 8 x 16 byte matrices; lanes 8 k to 8 k + 7 name the rows of the k-th. */
-__device__ static inline void load_matrices(uint32_t out[4], const int8_t *row) {
-    uint32_t shared = (uint32_t)__cvta_generic_to_shared(row);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
-                 : "r"(shared)
-                 : "memory");
 }
 
 /* sum[16][8] += a[16][32] b[8][32]' in 8-bit integers. */
@@ -315,8 +303,9 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
         for (int32_t limb = 0; limb < LIMBS; limb++) {
 #pragma unroll
             for (int32_t m = 0; m < 2; m++) {
-                load_matrices(a[limb][m], rows + limb * LIMB_BYTES +
-                                              swizzled(m * 16 + part % 2 * 8 + in_part, half * 2 + part / 2));
+                hc_load_matrices(a[limb][m],
+                                 rows + limb * LIMB_BYTES +
+                                     hc_swizzled(m * 16 + part % 2 * 8 + in_part, half * 2 + part / 2));
             }
         }
 #pragma unroll
@@ -324,8 +313,9 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
             uint32_t b[LIMBS][4];
 #pragma unroll
             for (int32_t limb = 0; limb < LIMBS; limb++) {
-                load_matrices(b[limb], columns + limb * LIMB_BYTES +
-                                           swizzled(n * 16 + part / 2 * 8 + in_part, half * 2 + part % 2));
+                hc_load_matrices(b[limb],
+                                 columns + limb * LIMB_BYTES +
+                                     hc_swizzled(n * 16 + part / 2 * 8 + in_part, half * 2 + part % 2));
             }
 #pragma unroll
             for (int32_t first = 0; first < LIMBS; first++) {
@@ -370,19 +360,18 @@ __device__ static inline void look_at_part(const HcExact &exact, int64_t tile0, 
 /* Copies the limbs of one step of all blocks of a group: [block][limb][band][pixel]. */
 __device__ static inline void load_step(const HcExact &exact, const HcPart &part, int64_t step, int64_t tile0,
                                         int8_t *to) {
-    const int64_t blocks = exact.padded / HC_TILE_BANDS;
     const int32_t tile = (int32_t)(step / HC_TILE_STEPS - tile0);
-    const int32_t at = threadIdx.x * 16;
-    const int8_t *from = exact.panel + step * blocks * BLOCK_BYTES + at;
+    const int32_t at = threadIdx.x * 16; /* 256 threads bring two limbs */
+    const int32_t from = at / LIMB_BYTES * HC_SIDE_LIMB_BYTES + at % LIMB_BYTES;
     const bool third = part.limbs[tile] == HC_LIMBS && at < LIMB_BYTES;
 #pragma unroll
     for (int32_t slot = 0; slot < HC_GROUP_BLOCKS; slot++) {
         if (slot < part.group.blocks) {
-            const int8_t *block = from + part.group.block[slot] * BLOCK_BYTES;
-            copy_16(to + slot * BLOCK_BYTES + at, block); /* 256 threads bring two limbs */
+            const int8_t *block = exact.panel + hc_panel_at(exact, step, part.group.block[slot]);
+            copy_16(to + slot * BLOCK_BYTES + at, block + from);
             if (third) {
                 copy_16(to + slot * BLOCK_BYTES + 2 * LIMB_BYTES + at,
-                        part.third[tile][slot] != 0 ? block + 2 * LIMB_BYTES : exact.zeros + at);
+                        part.third[tile][slot] != 0 ? block + 2 * HC_SIDE_LIMB_BYTES + at : exact.zeros + at);
             }
         }
     }
@@ -484,7 +473,7 @@ static HcStatus launch_split(HcQueue *queue, const HcGramJob *job, int64_t first
     int64_t blocks = to.padded / HC_TILE_BANDS;
     dim3 grid((unsigned)tiles, (unsigned)blocks);
     HcFault *fault = queue->fault_device;
-    to.panel += to.filled * HC_TILE_STEPS * blocks * BLOCK_BYTES;
+    to.panel += to.filled * HC_TILE_STEPS * to.sides * HC_SIDE_BYTES;
     to.third += to.filled * blocks;
     switch (job->kind) {
     case HC_DIFFERENCE_NONE:
