@@ -3,6 +3,7 @@
 #include "core/version.h"
 #include "io/file.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,10 @@ int main(int argc, char **argv) {
     HcError error = {0};
     HcStatus status = HC_OK;
     hc_set_command_line(argc, argv);
+    /* Matrices and lists that come and go stay with the program: fresh pages cost more than what is done with
+     * them. */
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
     /* A write past the file size limit shall fail with an error, not end the process. */
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGBUS, on_bus_error);

@@ -228,7 +228,7 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
         known->tiles = tiles_of((int32_t)blockIdx.x, exact.sides * (exact.sides + 1) / 2);
         for (int32_t s = 0; s < STAGES; s++) {
             barrier_open(&known->full[s], 1);
-            barrier_open(&known->empty[s], THREADS / 32);
+            barrier_open(&known->empty[s], THREADS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -284,9 +284,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                 multiply_step<HC_LIMBS - 1>(rows, columns, acc);
             }
         }
-        if (threadIdx.x % 32 == 0) {
-            barrier_arrive(&known.empty[stage]);
-        }
+        barrier_arrive(&known.empty[stage]);
     }
     if (works) {
         add_tile(exact, known.tiles, which, acc);
