@@ -1,5 +1,6 @@
 #include "tests/conformance/rig.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 static double *decompose(const double *matrix, int32_t n, int32_t threads, double *vectors) {
@@ -52,8 +53,9 @@ static void check_all(const double *matrix, int32_t n) {
     double *values = decompose(matrix, n, 1, vectors);
     check_order_and_sign(values, vectors, n);
     check_decomposition(matrix, values, vectors, n);
-    for (int32_t threads = 2; threads <= 7; threads += 5) {
-        double *more = decompose(matrix, n, threads, again);
+    static const int32_t threads[] = {2, 3, 7, 16};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        double *more = decompose(matrix, n, threads[i], again);
         assert_memory_equal(more, values, (size_t)n * sizeof(double));
         assert_memory_equal(again, vectors, bytes);
         free(more);
@@ -89,7 +91,7 @@ static void check_closed_form(int32_t n, double scale) {
 void test_eigh(void **state) {
     (void)state;
     uint64_t seed = 9;
-    static const int32_t sizes[] = {1, 2, 3, 17, 64, 130, 225};
+    static const int32_t sizes[] = {1, 2, 3, 17, 25, 26, 31, 32, 33, 64, 65, 130, 224, 225};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t n = (size_t)sizes[i];
         double *matrix = malloc(n * n * sizeof *matrix);
@@ -112,6 +114,126 @@ void test_eigh(void **state) {
         check_closed_form(sizes[i], 1e-200);
         free(matrix);
     }
+}
+
+static void set(double *matrix, size_t n, size_t a, size_t b, double value) {
+    matrix[a * n + b] = matrix[b * n + a] = value;
+}
+
+/* A multiple of the unit matrix and a few directions: all other eigenvalues are equal, or nearly so (spread).
+ */
+static void fill_clustered(double *matrix, size_t n, int directions, double spread, uint64_t *seed) {
+    double *rows = malloc((size_t)directions * n * sizeof *rows);
+    assert_non_null(rows);
+    for (size_t k = 0; k < (size_t)directions * n; k++) {
+        rows[k] = rig_normal(seed);
+    }
+    for (size_t a = 0; a < n; a++) {
+        for (size_t b = 0; b <= a; b++) {
+            double sum = (a == b) + spread * rig_normal(seed);
+            for (size_t d = 0; d < (size_t)directions; d++) {
+                sum += rows[d * n + a] * rows[d * n + b];
+            }
+            set(matrix, n, a, b, sum);
+        }
+    }
+    free(rows);
+}
+
+/* Blocks of `rows` rows that nothing couples, each smaller than the one before by a factor of `step`. */
+static void fill_blocks(double *matrix, size_t n, size_t rows, double step, uint64_t *seed) {
+    memset(matrix, 0, n * n * sizeof *matrix);
+    for (size_t a = 0; a < n; a++) {
+        for (size_t b = a / rows * rows; b <= a; b++) {
+            set(matrix, n, a, b, rig_normal(seed) * pow(step, (double)(a / rows)));
+        }
+    }
+}
+
+/* Wilkinson's matrices, whose eigenvalues come in pairs that nearly coincide, glued to one another. */
+static void fill_wilkinson(double *matrix, size_t n, size_t rows, double glue) {
+    memset(matrix, 0, n * n * sizeof *matrix);
+    for (size_t a = 0; a < n; a++) {
+        set(matrix, n, a, a, fabs((double)(a % rows) - (double)(rows - 1) / 2));
+        if (a + 1 < n) {
+            set(matrix, n, a, a + 1, (a + 1) % rows == 0 ? glue : 1);
+        }
+    }
+}
+
+/* What divide and conquer finds hard: eigenvalues that coincide, parts that do not couple, scales that
+ * differ. */
+void test_eigh_clusters(void **state) {
+    (void)state;
+    uint64_t seed = 77;
+    static const int32_t sizes[] = {2, 26, 33, 64, 65, 150, 224};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t n = (size_t)sizes[i];
+        double *matrix = malloc(n * n * sizeof *matrix);
+        assert_non_null(matrix);
+        static const double spreads[] = {0, 1e-15, 1e-3};
+        for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++) {
+            fill_clustered(matrix, n, n < 5 ? 1 : 5, spreads[k], &seed);
+            check_all(matrix, sizes[i]);
+        }
+        for (size_t a = 0; a < n; a++) { /* rank one */
+            for (size_t b = 0; b < n; b++) {
+                matrix[a * n + b] = (double)(a + 1) * (double)(b + 1);
+            }
+        }
+        check_all(matrix, sizes[i]);
+        static const double steps[] = {1, 1e-9, 1e-60};
+        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+            fill_blocks(matrix, n, 29, steps[k], &seed);
+            check_all(matrix, sizes[i]);
+        }
+        fill_wilkinson(matrix, n, 21, 1e-14);
+        check_all(matrix, sizes[i]);
+        fill_wilkinson(matrix, n, n, 1);
+        check_all(matrix, sizes[i]);
+        free(matrix);
+    }
+}
+
+typedef struct Elsewhere {
+    Rig rig;
+    const double *matrix;
+    double *values, *vectors;
+    HcStatus status;
+} Elsewhere;
+
+static void *decompose_elsewhere(void *argument) {
+    Elsewhere *e = argument;
+    e->status = e->rig.ops->eigh(e->rig.compute, 425, e->matrix, e->values, e->vectors, &e->rig.err);
+    return NULL;
+}
+
+/* A scene of many bands, from the thread that opened the backend and from another one. */
+void test_eigh_large(void **state) {
+    (void)state;
+    uint64_t seed = 5;
+    size_t n = 425;
+    size_t bytes = n * n * sizeof(double);
+    double *matrix = malloc(bytes);
+    double *vectors = malloc(bytes);
+    Elsewhere e = {.matrix = matrix, .values = malloc(n * sizeof(double)), .vectors = malloc(bytes)};
+    pthread_t thread;
+    assert_true(matrix != NULL && vectors != NULL && e.values != NULL && e.vectors != NULL);
+    fill_clustered(matrix, n, 20, 1e-2, &seed);
+    check_all(matrix, (int32_t)n);
+    double *values = decompose(matrix, (int32_t)n, 1, vectors);
+    rig_open(&e.rig, 1);
+    assert_int_equal(pthread_create(&thread, NULL, decompose_elsewhere, &e), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    check_ok(e.status, e.rig.err);
+    rig_close(&e.rig);
+    assert_memory_equal(values, e.values, n * sizeof *values);
+    assert_memory_equal(vectors, e.vectors, bytes);
+    free(values);
+    free(vectors);
+    free(e.values);
+    free(e.vectors);
+    free(matrix);
 }
 
 void test_eigh_refuses(void **state) {

@@ -35,6 +35,8 @@ int main(int count, char **words) {
         cmocka_unit_test(test_gram_float),
         cmocka_unit_test(test_covariance),
         cmocka_unit_test(test_eigh),
+        cmocka_unit_test(test_eigh_clusters),
+        cmocka_unit_test(test_eigh_large),
         cmocka_unit_test(test_eigh_refuses),
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_memory),

@@ -75,6 +75,8 @@ void test_gram_broken_promise(void **state);
 void test_gram_float(void **state);
 void test_covariance(void **state);
 void test_eigh(void **state);
+void test_eigh_clusters(void **state);
+void test_eigh_large(void **state);
 void test_eigh_refuses(void **state);
 void test_usage(void **state);
 void test_memory(void **state);
