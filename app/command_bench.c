@@ -308,10 +308,14 @@ static void print_table(const HcBench *bench, const char *reason) {
             }
         }
     }
+    if (*bench->note != '\0') {
+        printf("%s\n", bench->note);
+    }
     printf(
         "\ntime      of the whole scene, median of the measurements; range: from the fastest to the slowest\n"
         "GB/s      bytes that must move at least, over the time; Gop/s: multiplications and additions\n"
-        "floor     least time by the ceilings that are known, and which one it is\n"
+        "floor     least time by the ceilings that are known, and which one it is; for scenes the larger of\n"
+        "          reading the file by all threads and uploading its bytes (where that row was measured)\n"
         "x faster  than the serial C reference on one core; checked: against it, on its lines\n");
 }
 
@@ -386,6 +390,9 @@ static cJSON *make_json(const HcBench *bench) {
     for (int32_t d = 0; d < bench->device_count; d++) {
         add_device(devices, &bench->devices[d]);
     }
+    if (*bench->note != '\0') {
+        cJSON_AddStringToObject(json, "note", bench->note);
+    }
     cJSON *rows = cJSON_AddArrayToObject(json, "rows");
     for (int32_t r = 0; r < bench->row_count; r++) {
         add_row(rows, bench, &bench->rows[r]);
@@ -429,10 +436,11 @@ static HcStatus check_json(const BenchParams *params, HcError *err) {
 static void print_help(void) {
     HcText text = {0};
     hc_options_help(bench_options, &text);
-    printf(
-        "hcube bench: how long each operation takes, and the maximum noise fraction of a scene in memory\n\n"
-        "Options\n%s\nOperations\n",
-        text.data != NULL ? text.data : "");
+    printf("hcube bench: how long each operation takes, and the maximum noise fraction of a scene, in memory "
+           "and\n"
+           "from file to file (in TMPDIR, else /tmp)\n\n"
+           "Options\n%s\nOperations\n",
+           text.data != NULL ? text.data : "");
     for (int i = 0; hc_bench_operations[i] != NULL; i++) {
         printf("  %s\n", hc_bench_operations[i]);
     }

@@ -83,7 +83,7 @@ static HcStatus dispatch(int argc, char **argv, HcError *err) {
 
 /* A mapped scene file that shrinks, or a disk that fails, after its pages were checked. */
 static void on_bus_error(int number) {
-    static const char text[] = "hcube: the scene file changed or could not be read while it was in use\n";
+    static const char text[] = "hcube: a scene file changed, or a disk failed, while it was in use\n";
     (void)number;
     (void)!write(STDERR_FILENO, text, sizeof text - 1);
     _exit(HC_E_IO);

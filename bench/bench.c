@@ -22,6 +22,8 @@ const char *const hc_bench_operations[] = {"upload",
                                            "fit-mnf",
                                            "chain-covariances",
                                            "chain-mnf",
+                                           "scene-first",
+                                           "scene",
                                            NULL};
 
 /* Whether word[length] is the operation, or its first part ("gram" for "gram-none"). */
@@ -144,6 +146,7 @@ HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps 
     HC_TRY(hc_rig_ceilings(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_operations(&rig, err));
     HC_TRY(hc_rig_chains(&rig, err));
+    HC_TRY(hc_rig_scene(&rig, err));
     if (vendor != NULL) {
         HC_TRY(hc_rig_vendor(&rig, vendor, vendor_ops, err));
     }

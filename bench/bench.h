@@ -1,5 +1,6 @@
 /* Bench: how long each operation of the compute contract takes, and the whole chain of a maximum noise
- * fraction, through the operation table alone, so that every backend is measured by the same code. Results
+ * fraction, through the operation table alone, so that every backend is measured by the same code; and that
+ * chain from file to file, as the pipeline runs it. Results
  * are plain rows; they are compared with the serial reference while they are measured. */
 #ifndef HC_BENCH_BENCH_H
 #define HC_BENCH_BENCH_H
@@ -47,7 +48,8 @@ typedef struct HcBenchRow {
     double bytes;                /* that must be read and written at least; 0 = does not apply */
     double operations;           /* multiplications and additions; 0 = does not apply */
     double floor;                /* least time by the ceilings of the device [s], 0 = not known */
-    const char *floor_of;        /* which ceiling that is: "memory", "int8", "float64"; NULL */
+    const char *floor_of;        /* which ceiling that is: "memory", "int8", "float64"; for
+                                    scenes what was measured: "reading", "upload"; NULL */
     HcBenchCheck check;
 } HcBenchRow;
 
@@ -70,6 +72,7 @@ typedef struct HcBench {
     int32_t row_count;
     HcBenchDevice devices[HC_BENCH_DEVICES_MAX];
     int32_t device_count;
+    char note[192];          /* why rows are missing, or empty */
     HcBenchWitness *witness; /* what the serial reference found, NULL without one */
 } HcBench;
 

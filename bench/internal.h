@@ -67,6 +67,9 @@ void hc_rig_drain(HcRig *rig);
 /* A warm-up, then the rounds; fills the times of the row. */
 HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row, HcError *err) HC_MUST_CHECK;
 
+/* Least, median and most of the row's rounds, which are put in order. */
+void hc_bench_take_times(HcBenchRow *row, double *seconds);
+
 /* The block over the first lines of a buffer of blocks, as if the scene ended behind them. */
 HcBlock hc_rig_block(const HcRig *rig, const HcBuffer *buffer, int64_t lines, int32_t bands);
 /* The scene's bytes as a raw block of its first lines. */
@@ -86,6 +89,9 @@ int64_t hc_rig_limit(HcDifference kind);
  * relative to the largest expected magnitude. */
 HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size_t count, double tolerance,
                         HcBenchRow *row, HcError *err) HC_MUST_CHECK;
+/* The same for values that the host has. */
+HcStatus hc_rig_compare_host(const float *values, const float *expected, size_t count, double tolerance,
+                             HcBenchRow *row, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expected, HcBenchRow *row,
                                 HcError *err) HC_MUST_CHECK;
 
@@ -95,6 +101,7 @@ HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor
                          HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_operations(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_chains(HcRig *rig, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_scene(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_vendor(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) HC_MUST_CHECK;
 
 void hc_bench_witness_free(HcBenchWitness *witness);

@@ -145,6 +145,13 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+void hc_bench_take_times(HcBenchRow *row, double *seconds) {
+    qsort(seconds, (size_t)row->rounds, sizeof *seconds, compare_doubles);
+    row->least = seconds[0];
+    row->seconds = seconds[row->rounds / 2];
+    row->most = seconds[row->rounds - 1];
+}
+
 HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row, HcError *err) {
     HcStatus status = HC_OK;
     double once = 0;
@@ -160,10 +167,7 @@ HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row
     for (int32_t r = 0; r < row->rounds; r++) {
         HC_TRY(time_calls(rig, body, user, row->repetitions, &seconds[r], err));
     }
-    qsort(seconds, (size_t)row->rounds, sizeof *seconds, compare_doubles);
-    row->least = seconds[0];
-    row->seconds = seconds[row->rounds / 2];
-    row->most = seconds[row->rounds - 1];
+    hc_bench_take_times(row, seconds);
 done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
@@ -257,6 +261,17 @@ static bool all_near(const float *values, const float *expected, size_t count, d
     return true;
 }
 
+HcStatus hc_rig_compare_host(const float *values, const float *expected, size_t count, double tolerance,
+                             HcBenchRow *row, HcError *err) {
+    bool fine = tolerance > 0 ? all_near(values, expected, count, tolerance)
+                              : memcmp(values, expected, count * sizeof(float)) == 0;
+    if (!fine) {
+        return differs(row, err);
+    }
+    row->check = tolerance > 0 ? HC_BENCH_NEAR : HC_BENCH_SAME;
+    return HC_OK;
+}
+
 HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size_t count, double tolerance,
                         HcBenchRow *row, HcError *err) {
     HcStatus status = HC_OK;
@@ -264,12 +279,7 @@ HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size
     HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, count * sizeof(float), &host, err));
     HC_TRY(rig->ops->download(rig->queue, at, host.data, count * sizeof(float), err));
     HC_TRY(rig->ops->wait(rig->queue, err));
-    bool fine = tolerance > 0 ? all_near(host.data, expected, count, tolerance)
-                              : memcmp(host.data, expected, count * sizeof(float)) == 0;
-    if (!fine) {
-        HC_TRY(differs(row, err));
-    }
-    row->check = tolerance > 0 ? HC_BENCH_NEAR : HC_BENCH_SAME;
+    HC_TRY(hc_rig_compare_host(host.data, expected, count, tolerance, row, err));
 done:
     rig->ops->release(rig->compute, &host);
     return status;

@@ -47,10 +47,12 @@ static HcStatus load(const HcModule **out, HcError *err) {
     HcModuleEntry *entry = NULL;
     *(void **)&entry = dlsym(library, HC_MODULE_SYMBOL);
     const HcModule *module = entry != NULL ? entry() : NULL;
-    if (module == NULL || module->abi != HC_COMPUTE_ABI || !hc_text_equal(module->version, hc_version())) {
+    if (module == NULL) {
+        return hc_fail(err, HC_E_DEVICE, "%s: not a GPU module of hcube", path);
+    }
+    if (module->abi != HC_COMPUTE_ABI || !hc_text_equal(module->version, hc_version())) {
         return hc_fail(err, HC_E_DEVICE, "%s: the GPU module of hcube %s (interface %u), this is %s (%d)",
-                       path, module != NULL ? module->version : "?", module != NULL ? module->abi : 0,
-                       hc_version(), HC_COMPUTE_ABI);
+                       path, module->version, module->abi, hc_version(), HC_COMPUTE_ABI);
     }
     *out = module;
     return HC_OK;

@@ -37,6 +37,11 @@ bool hc_text_parse_bytes(const char *text, uint64_t *bytes);
 bool hc_text_parse_double(const char *text, double *value);
 bool hc_text_parse_int(const char *text, int64_t *value);
 
+/* The shortest text that reads back as the same double, in any locale ("0.1", "1e-07", "nan", "-inf"); buffer
+ * is returned. */
+#define HC_TEXT_DOUBLE 32 /* bytes of the buffer */
+const char *hc_text_double(char *buffer, double value);
+
 /* Of the names (NULL-terminated), the one nearest to `word` by edit distance, or NULL when none is near. */
 const char *hc_text_nearest(const char *word, const char *const *names);
 

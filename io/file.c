@@ -339,7 +339,7 @@ HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) {
 }
 
 /* Writes all and closes, also on failure; returns 0 or an errno. */
-static int write_all(int file, const char *data, size_t bytes) {
+static int write_all(int file, const char *data, size_t bytes, bool flush) {
     int number = 0;
     while (bytes > 0 && number == 0) {
         ssize_t wrote = write(file, data, bytes);
@@ -350,7 +350,7 @@ static int write_all(int file, const char *data, size_t bytes) {
             number = errno;
         }
     }
-    if (number == 0 && fsync(file) != 0 && errno != EINVAL) {
+    if (number == 0 && flush && fsync(file) != 0 && errno != EINVAL) {
         number = errno;
     }
     if (close(file) != 0 && number == 0) {
@@ -370,25 +370,37 @@ static void sync_directory(const char *path) {
     free(directory);
 }
 
-HcStatus hc_file_write(const char *path, const void *data, size_t bytes, bool overwrite, HcError *err) {
+static HcStatus write_file(const char *path, const void *data, size_t bytes, bool overwrite, bool flush,
+                           HcError *err) {
     HcStatus status = HC_OK;
     char *partial = NULL;
     HC_TRY(hc_file_check(path, overwrite, err));
     HC_TRY(hc_file_partial(path, &partial, err));
     int file = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    int number = file < 0 ? errno : write_all(file, data, bytes);
+    int number = file < 0 ? errno : write_all(file, data, bytes, flush);
     if (number != 0) {
         status = fail_errno(err, HC_E_IO, path, number);
         goto done;
     }
     HC_TRY(hc_file_keep(partial, path, overwrite, err));
-    sync_directory(path);
+    if (flush) {
+        sync_directory(path);
+    }
 done:
     if (status != HC_OK) {
         hc_file_drop(partial);
     }
     free(partial);
     return status;
+}
+
+HcStatus hc_file_write(const char *path, const void *data, size_t bytes, bool overwrite, HcError *err) {
+    return write_file(path, data, bytes, overwrite, true, err);
+}
+
+HcStatus hc_file_write_unflushed(const char *path, const void *data, size_t bytes, bool overwrite,
+                                 HcError *err) {
+    return write_file(path, data, bytes, overwrite, false, err);
 }
 
 static HcStatus read_all(int file, const char *path, size_t limit, char **data, size_t *bytes, HcError *err) {

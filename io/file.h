@@ -17,6 +17,10 @@ extern "C" {
 HcStatus hc_file_write(const char *path, const void *data, size_t bytes, bool overwrite,
                        HcError *err) HC_MUST_CHECK;
 
+/* The same without fsync: for what describes a cube, which is not flushed either. */
+HcStatus hc_file_write_unflushed(const char *path, const void *data, size_t bytes, bool overwrite,
+                                 HcError *err) HC_MUST_CHECK;
+
 /* Reads a whole file into fresh memory, terminated by a 0 that `bytes` does not count. Refuses more than
  * `limit`. */
 HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;

@@ -11,10 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_THREADS 16
-/* Below this a second thread costs more than it gives. */
-#define BYTES_PER_THREAD ((int64_t)2 << 20)
-#define CHECK_BYTES      ((int64_t)16 << 20)
+/* Bytes that GDAL may pass over for each of the lines that both ways of reading are compared on, and bands.
+ */
+#define CHECK_BYTES   ((int64_t)2 << 20)
+#define WITNESS_BANDS 16
+/* What a thread brings at a time: much more than a system call costs, and little enough that all threads end
+ * at nearly the same time. */
+#define SHARE_LEAST ((int64_t)128 << 10)
+#define SHARE_MOST  ((int64_t)1 << 20)
+#define SHARES_EACH 4
 
 static int64_t value_bytes(const HcReader *reader) {
     return (int64_t)hc_type_bytes(reader->scene.type);
@@ -78,16 +83,16 @@ static int64_t read_fully(int file, char *to, int64_t bytes, int64_t at, int *er
     return done;
 }
 
-/* A request is `pieces` stretches of the file of equal length that go one behind the other into `to`: one of
- * whole lines, or one for each band. A share is the part of those bytes that one thread brings. */
-typedef struct Share {
+/* A request is some stretches of the file of equal length that go one behind the other into `to`: one of
+ * whole lines, or one for each band. It is brought in shares, by any thread each. */
+typedef struct Request {
     const HcReader *reader;
     char *to;
-    int64_t line0, piece_bytes;
-    int64_t begin, end; /* bytes of the request */
-    int64_t failed_at;  /* byte of the request, -1 = none */
+    int64_t line0, piece_bytes, share_bytes, total;
+    pthread_mutex_t lock; /* of the failure */
+    int64_t failed_at;    /* the first byte of the request that did not come, -1 = none */
     int error;
-} Share;
+} Request;
 
 int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece) {
     const HcRawLayout *layout = &reader->layout;
@@ -95,66 +100,64 @@ int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t pie
     return layout->offset + line0 * layout->line + band * layout->band;
 }
 
-static void *read_share(void *argument) {
-    Share *share = argument;
-    share->failed_at = -1;
-    for (int64_t at = share->begin; at < share->end;) {
-        int64_t piece = at / share->piece_bytes, within = at % share->piece_bytes;
-        int64_t bytes = share->piece_bytes - within;
-        bytes = bytes < share->end - at ? bytes : share->end - at;
-        int64_t got =
-            read_fully(share->reader->file, share->to + at, bytes,
-                       hc_read_direct_offset(share->reader, share->line0, piece) + within, &share->error);
+static void keep_failure(Request *request, int64_t at, int error) {
+    pthread_mutex_lock(&request->lock);
+    if (request->failed_at < 0 || at < request->failed_at) {
+        request->failed_at = at;
+        request->error = error;
+    }
+    pthread_mutex_unlock(&request->lock);
+}
+
+static void read_share(void *user, int64_t number) {
+    Request *request = user;
+    int64_t end = (number + 1) * request->share_bytes;
+    end = end < request->total ? end : request->total;
+    for (int64_t at = number * request->share_bytes; at < end;) {
+        int64_t piece = at / request->piece_bytes, within = at % request->piece_bytes;
+        int64_t bytes = request->piece_bytes - within;
+        int error = 0;
+        bytes = bytes < end - at ? bytes : end - at;
+        int64_t offset = hc_read_direct_offset(request->reader, request->line0, piece) + within;
+        int64_t got = read_fully(request->reader->file, request->to + at, bytes, offset, &error);
         if (got < bytes) {
-            share->failed_at = at + got;
-            break;
+            keep_failure(request, at + got, error);
+            return;
         }
         at += bytes;
     }
-    return NULL;
 }
 
-static HcStatus fail_share(const Share *share, HcError *err) {
-    const HcReader *reader = share->reader;
-    int64_t line = share->line0 + share->failed_at % share->piece_bytes / reader->layout.line;
-    return share->error != 0
+static HcStatus fail_request(const Request *request, HcError *err) {
+    const HcReader *reader = request->reader;
+    int64_t line = request->line0 + request->failed_at % request->piece_bytes / reader->layout.line;
+    return request->error != 0
                ? hc_fail(err, HC_E_IO, "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path, line,
-                         strerror(share->error))
+                         strerror(request->error))
                : hc_fail(err, HC_E_IO, "%s: the file ends in line %" PRId64 " (from 0) of %" PRId64,
                          reader->path, line, reader->scene.lines);
 }
 
-static HcStatus read_request(const HcReader *reader, char *to, int64_t line0, int64_t piece_bytes,
-                             int64_t total, HcError *err) {
-    Share share[MAX_THREADS];
-    pthread_t thread[MAX_THREADS];
-    bool running[MAX_THREADS] = {false};
-    HcStatus status = HC_OK;
-    int64_t count = total / BYTES_PER_THREAD;
-    count = count < reader->threads ? count : reader->threads;
-    count = count > 1 ? count : 1;
-    for (int64_t t = 0; t < count; t++) {
-        share[t] = (Share){.reader = reader, .to = to, .line0 = line0, .piece_bytes = piece_bytes};
-        share[t].begin = total / count * t;
-        share[t].end = t + 1 < count ? total / count * (t + 1) : total;
-        running[t] = t > 0 && pthread_create(&thread[t], NULL, read_share, &share[t]) == 0;
+static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t piece_bytes, int64_t total,
+                             HcError *err) {
+    Request request = {.reader = reader,
+                       .to = to,
+                       .line0 = line0,
+                       .piece_bytes = piece_bytes,
+                       .share_bytes = total / ((int64_t)reader->threads * SHARES_EACH),
+                       .total = total,
+                       .lock = PTHREAD_MUTEX_INITIALIZER,
+                       .failed_at = -1};
+    request.share_bytes = request.share_bytes < SHARE_LEAST  ? SHARE_LEAST
+                          : request.share_bytes > SHARE_MOST ? SHARE_MOST
+                                                             : request.share_bytes;
+    int64_t shares = (total + request.share_bytes - 1) / request.share_bytes;
+    if (shares > 1 && reader->workers == NULL) {
+        reader->workers = hc_workers_open(reader->threads);
     }
-    for (int64_t t = 0; t < count; t++) {
-        if (!running[t]) {
-            read_share(&share[t]); /* the first, and any that got no thread */
-        }
-    }
-    for (int64_t t = 0; t < count; t++) {
-        if (running[t]) {
-            pthread_join(thread[t], NULL);
-        }
-    }
-    for (int64_t t = 0; t < count && status == HC_OK; t++) {
-        if (share[t].failed_at >= 0) {
-            status = fail_share(&share[t], err);
-        }
-    }
-    return status;
+    hc_workers_run(reader->workers, shares, read_share, &request);
+    pthread_mutex_destroy(&request.lock);
+    return request.failed_at < 0 ? HC_OK : fail_request(&request, err);
 }
 
 int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines) {
@@ -211,21 +214,50 @@ static void swap_values(char *data, int64_t count, int64_t bytes) {
     }
 }
 
-/* Whether a stretch of one line is the same for GDAL, in all bands; room holds it twice and as it lies in the
- * file. */
-static bool same_stretch(const HcReader *reader, int64_t line, int64_t sample0, int64_t samples, char *room) {
+/* What is read both ways: some bands of a stretch of a line, from the first to the last band. The distance of
+ * the bands is the same for all, so that more of them would tell little, and GDAL takes its time for each. */
+typedef struct Sample {
+    int32_t bands;
+    int number[WITNESS_BANDS]; /* from 1 */
+    int64_t samples;
+    char *room; /* what GDAL reads of them, and one band: as it is read here, and as it lies in the file */
+} Sample;
+
+static HcStatus open_sample(const HcReader *reader, Sample *sample, HcError *err) {
+    const HcScene *scene = &reader->scene;
+    int64_t bytes = value_bytes(reader);
+    int32_t all = scene->bands;
+    *sample = (Sample){.bands = all < WITNESS_BANDS ? all : WITNESS_BANDS, .samples = scene->samples};
+    for (int32_t k = 0; k < sample->bands; k++) {
+        sample->number[k] = sample->bands == 1 ? 1 : (int)((int64_t)k * (all - 1) / (sample->bands - 1)) + 1;
+    }
+    /* GDAL may pass over the whole line once for each band. */
+    if (sample->samples > 96 && sample->samples * bytes * all > CHECK_BYTES / sample->bands) {
+        sample->samples = 32;
+    }
+    int64_t stored = sample->samples * (reader->layout.pixel > bytes ? reader->layout.pixel : bytes);
+    int64_t room = (sample->bands + 1) * sample->samples * bytes + stored;
+    sample->room = malloc((size_t)room);
+    return sample->room != NULL ? HC_OK : hc_fail_memory(err, (double)room, "a line");
+}
+
+static bool same_stretch(const HcReader *reader, const Sample *sample, int64_t line, int64_t sample0) {
     const HcRawLayout *layout = &reader->layout;
+    int64_t samples = sample->samples;
     int64_t bytes = value_bytes(reader), row = samples * bytes;
     int64_t stored = (samples - 1) * layout->pixel + bytes;
-    char *ours = room + reader->scene.bands * row, *lying = ours + row;
+    char *ours = sample->room + sample->bands * row, *lying = ours + row;
     int error = 0;
-    if (GDALDatasetRasterIOEx(reader->dataset, GF_Read, (int)sample0, (int)line, (int)samples, 1, room,
-                              (int)samples, 1, hc_read_gdal_code(reader->scene.type), reader->scene.bands,
-                              NULL, bytes, row, row, NULL) != CE_None) {
+    int numbers[WITNESS_BANDS];
+    memcpy(numbers, sample->number, sizeof numbers); /* GDAL wants them writable */
+    if (GDALDatasetRasterIOEx(reader->dataset, GF_Read, (int)sample0, (int)line, (int)samples, 1,
+                              sample->room, (int)samples, 1, hc_read_gdal_code(reader->scene.type),
+                              sample->bands, numbers, bytes, row, row, NULL) != CE_None) {
         return false;
     }
-    for (int32_t b = 0; b < reader->scene.bands; b++) {
-        int64_t at = layout->offset + line * layout->line + b * layout->band + sample0 * layout->pixel;
+    for (int32_t k = 0; k < sample->bands; k++) {
+        int64_t band = sample->number[k] - 1;
+        int64_t at = layout->offset + line * layout->line + band * layout->band + sample0 * layout->pixel;
         if (read_fully(reader->file, lying, stored, at, &error) != stored) {
             return false;
         }
@@ -235,7 +267,7 @@ static bool same_stretch(const HcReader *reader, int64_t line, int64_t sample0, 
         if (layout->big_endian != host_is_big()) {
             swap_values(ours, samples, bytes);
         }
-        if (memcmp(ours, room + b * row, (size_t)row) != 0) {
+        if (memcmp(ours, sample->room + k * row, (size_t)row) != 0) {
             return false;
         }
     }
@@ -245,30 +277,23 @@ static bool same_stretch(const HcReader *reader, int64_t line, int64_t sample0, 
 /* The first, middle and last line: whole, or where GDAL's reading of them would take long, their ends and
  * middle. */
 static HcStatus check_lines(const HcReader *reader, bool *same, HcError *err) {
+    HcStatus status = HC_OK;
     const HcScene *scene = &reader->scene;
-    int64_t bytes = value_bytes(reader);
-    int64_t samples = scene->samples;
-    /* GDAL may pass over the whole line once for each band. */
-    if (samples > 96 && samples * bytes * scene->bands > CHECK_BYTES / scene->bands) {
-        samples = 32;
-    }
-    int64_t stored = samples * (reader->layout.pixel > bytes ? reader->layout.pixel : bytes);
-    char *room = malloc((size_t)((scene->bands + 1) * samples * bytes + stored));
-    if (room == NULL) {
-        return hc_fail_memory(err, (double)(scene->bands + 1) * (double)(samples * bytes), "a line");
-    }
+    Sample sample;
+    HC_TRY(open_sample(reader, &sample, err));
     int64_t lines[3] = {0, scene->lines / 2, scene->lines - 1};
-    int64_t starts[3] = {0, (scene->samples - samples) / 2, scene->samples - samples};
+    int64_t starts[3] = {0, (scene->samples - sample.samples) / 2, scene->samples - sample.samples};
     *same = true;
     for (int l = 0; l < 3 && *same; l++) {
         for (int s = 0; s < 3 && *same; s++) {
             if ((l == 0 || lines[l] > lines[l - 1]) && (s == 0 || starts[s] > starts[s - 1])) {
-                *same = same_stretch(reader, lines[l], starts[s], samples, room);
+                *same = same_stretch(reader, &sample, lines[l], starts[s]);
             }
         }
     }
-    free(room);
-    return HC_OK;
+done:
+    free(sample.room);
+    return status;
 }
 
 /* Whether the layout is one that a block can describe, and all of it lies forward in the file. */

@@ -165,14 +165,15 @@ static GDALDatasetH open_virtual(const HcReader *reader, const char *path, const
     return dataset;
 }
 
-/* The ENVI data file at `path`, read as the header says. */
-static HcStatus open_raw(HcReader *reader, const char *path, HcError *err) {
+/* The ENVI data file at `path`, read as the header says. `opened` is the dataset that GDAL's ENVI driver
+ * makes of it, where it was opened already (it is taken over), or NULL. */
+static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages = {0};
     HcRawLayout layout = {0};
     const HcEnviShape *shape = &reader->shape;
     int64_t end = 0, size = 0;
-    GDALDatasetH dataset = NULL;
+    GDALDatasetH dataset = opened;
     if (!fill_layout(shape, &layout, &end)) {
         status = hc_fail(err, HC_E_INPUT,
                          "%s: %" PRId32 " bands x %" PRId64 " lines x %" PRId64 " samples of %s is absurd",
@@ -183,17 +184,21 @@ static HcStatus open_raw(HcReader *reader, const char *path, HcError *err) {
     HC_TRY(set_path(reader, path, err));
     if (!shape->compressed && hc_read_is_file(path, &size, NULL) && size < end) {
         /* The header may lie over a file of another format. */
+        GDALClose(dataset);
         dataset = hc_read_gdal_open(path, NULL, &messages);
         if (dataset != NULL &&
             !hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI")) {
             return adopt_under_header(reader, dataset, path, err);
         }
         GDALClose(dataset);
+        dataset = NULL;
         HcScene scene = {
             .lines = shape->lines, .samples = shape->samples, .bands = shape->bands, .type = shape->type};
         HC_TRY(hc_read_check_size(path, size, &scene, &layout, err));
     }
-    dataset = hc_read_gdal_open(path, "ENVI", &messages);
+    if (dataset == NULL) {
+        dataset = hc_read_gdal_open(path, "ENVI", &messages);
+    }
     if (dataset != NULL && !agrees(dataset, shape, &layout)) {
         GDALClose(dataset);
         dataset = NULL;
@@ -202,14 +207,16 @@ static HcStatus open_raw(HcReader *reader, const char *path, HcError *err) {
         dataset = open_virtual(reader, path, &layout, &messages);
     }
     reader->dataset = dataset;
+    dataset = NULL;
     if (!shape->compressed) {
         reader->layout = layout;
         HC_TRY(set_layout_path(reader, err));
     }
-    if (dataset == NULL && (shape->compressed || strncmp(path, "/vsi", 4) == 0)) {
+    if (reader->dataset == NULL && (shape->compressed || strncmp(path, "/vsi", 4) == 0)) {
         status = hc_gdal_fail(err, HC_E_INPUT, path, &messages);
     }
 done:
+    GDALClose(dataset);
     return status;
 }
 
@@ -236,17 +243,18 @@ static bool is_tiff(const HcEnviHeader *header) {
     return type != NULL && strcasestr(type, "tiff") != NULL;
 }
 
-/* The data file at `path`, whatever it is, under the loaded header. */
-static HcStatus open_described(HcReader *reader, const char *path, HcError *err) {
+/* The data file at `path`, whatever it is, under the loaded header; `opened` as for open_raw. */
+static HcStatus open_described(HcReader *reader, const char *path, GDALDatasetH opened, HcError *err) {
     if (is_tiff(&reader->header)) {
         HcGdalErrors messages;
+        GDALClose(opened);
         GDALDatasetH dataset = hc_read_gdal_open(path, NULL, &messages);
         if (dataset == NULL) {
             return hc_gdal_fail(err, HC_E_INPUT, path, &messages);
         }
         return adopt_under_header(reader, dataset, path, err);
     }
-    return open_raw(reader, path, err);
+    return open_raw(reader, path, opened, err);
 }
 
 static HcStatus fail_no_data(const char *header_path, const char *why, HcError *err) {
@@ -286,7 +294,7 @@ static HcStatus open_envi_header(HcReader *reader, const char *header_path, HcEr
     HC_TRY(check_header(reader, err));
     sure = hc_read_find_sure(header_path);
     if (sure != NULL) {
-        HC_TRY(open_described(reader, sure[0], err));
+        HC_TRY(open_described(reader, sure[0], NULL, err));
         goto done;
     }
     other = hc_read_find_other(header_path);
@@ -294,8 +302,7 @@ static HcStatus open_envi_header(HcReader *reader, const char *header_path, HcEr
     if (dataset == NULL) {
         status = fail_no_data(header_path, why.text, err);
     } else if (hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI")) {
-        GDALClose(dataset);
-        status = open_raw(reader, path, err);
+        status = open_raw(reader, path, dataset, err);
     } else {
         status = adopt_under_header(reader, dataset, path, err);
     }
@@ -363,10 +370,13 @@ static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) 
         header_path = hc_read_find_header(path);
     }
     if (header_path != NULL && (envi || dataset == NULL)) {
-        GDALClose(dataset);
-        HC_TRY(hc_envi_load(&reader->header, header_path, err));
-        HC_TRY(check_header(reader, err));
-        status = open_described(reader, path, err);
+        status = hc_envi_load(&reader->header, header_path, err);
+        status = status == HC_OK ? check_header(reader, err) : status;
+        if (status != HC_OK) {
+            GDALClose(dataset);
+            goto done;
+        }
+        status = open_described(reader, path, dataset, err);
         goto done;
     }
     if (header_path != NULL) {

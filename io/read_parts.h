@@ -7,6 +7,7 @@
 #include "io/gdal_errors.h"
 #include "io/raw_layout.h"
 #include "io/reader.h"
+#include "io/workers.h"
 
 #include <gdal.h>
 
@@ -28,7 +29,8 @@ struct HcReader {
     HcRawLayout layout;
     bool whole_lines; /* all bands of a line lie together (BIL, BIP); else each band on its own (BSQ) */
     int32_t threads;
-    char *map; /* the whole file, when it is read through a mapping; else NULL */
+    HcWorkers *workers; /* for direct reading, from the first large read on */
+    char *map;          /* the whole file, when it is read through a mapping; else NULL */
     size_t map_bytes;
 
     /* Reading through GDAL. */

@@ -6,17 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_THREADS 4
-#define MOST_THREADS    16
-#define MASK_ROOM       ((size_t)1 << 20)
-
-static int32_t choose_threads(int32_t wanted) {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    if (wanted <= 0) {
-        wanted = processors < DEFAULT_THREADS ? (int32_t)processors : DEFAULT_THREADS;
-    }
-    return wanted < 1 ? 1 : wanted > MOST_THREADS ? MOST_THREADS : wanted;
-}
+#define MASK_ROOM ((size_t)1 << 20)
 
 static HcStatus check_options(const HcReaderOptions *options, HcError *err) {
     const char *unit = options->wavelength_unit;
@@ -91,7 +81,7 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     }
     reader->file = -1;
     reader->options = options != NULL ? *options : defaults;
-    reader->threads = choose_threads(reader->options.threads);
+    reader->threads = hc_workers_count(reader->options.threads);
     HC_TRY(check_options(&reader->options, err));
     HC_TRY(hc_read_open(reader, path, err));
     HC_TRY(hc_read_scene(reader, err));
@@ -125,6 +115,7 @@ void hc_reader_close(HcReader *reader) {
         GDALClose(reader->dataset);
         hc_gdal_release();
     }
+    hc_workers_close(reader->workers);
     hc_read_map_close(reader);
     if (reader->file >= 0) {
         close(reader->file);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,22 +99,20 @@ static bool is_nowhere(const HcPlace *place) {
 }
 
 /* The header of a one-pixel scene that GDAL writes into memory has the map fields; they do not depend on the
- * size. */
-HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) {
+ * size. *text NULL and no failure: memory ran out. */
+static HcStatus ask_gdal(const char *path, const HcPlace *place, char **text, HcError *err) {
     HcStatus status = HC_OK;
     char name[64], header_name[64];
     HcGdalErrors errors;
     HcText fields = {0};
-    HcPlace place = scene->place;
-    place.has_transform = !is_nowhere(&scene->place);
     snprintf(name, sizeof name, "/vsimem/hcube-place-%p.img", (const void *)&fields);
     snprintf(header_name, sizeof header_name, "/vsimem/hcube-place-%p.hdr", (const void *)&fields);
     hc_gdal_catch(&errors);
-    write_probe(name, &place);
+    write_probe(name, place);
     vsi_l_offset bytes = 0;
     const char *data = (const char *)VSIGetMemFileBuffer(header_name, &bytes, FALSE);
     char *header = data != NULL ? hc_text_format("%.*s", (int)bytes, data) : NULL;
-    if (header != NULL && reads_back(name, &place)) {
+    if (header != NULL && reads_back(name, place)) {
         copy_field(&fields, header, "map info");
         copy_field(&fields, header, "projection info");
         copy_field(&fields, header, "coordinate system string");
@@ -124,11 +123,62 @@ HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text
     }
     free(header);
     *text = hc_text_take(&fields);
+    GDALDeleteDataset(GDALGetDriverByName("ENVI"), name);
+    hc_gdal_release();
+    return status;
+}
+
+/* GDAL takes milliseconds for its answer, and is asked for the same place whenever a chain is planned. */
+static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER;
+static HcPlace last_place; /* its crs is owned */
+static char *last_text;
+
+static bool same_place(const HcPlace *a, const HcPlace *b) {
+    bool same_crs = a->crs == NULL || b->crs == NULL ? a->crs == b->crs : strcmp(a->crs, b->crs) == 0;
+    return same_crs && a->has_transform == b->has_transform &&
+           (!a->has_transform || memcmp(a->transform, b->transform, sizeof a->transform) == 0);
+}
+
+/* A copy of the last answer, NULL if that was for another place. */
+static char *recall(const HcPlace *place) {
+    pthread_mutex_lock(&last_lock);
+    char *text = last_text != NULL && same_place(place, &last_place) ? strdup(last_text) : NULL;
+    pthread_mutex_unlock(&last_lock);
+    return text;
+}
+
+static void remember(const HcPlace *place, const char *text) {
+    char *crs = place->crs != NULL ? strdup(place->crs) : NULL;
+    char *copy = strdup(text);
+    pthread_mutex_lock(&last_lock);
+    free(last_place.crs);
+    free(last_text);
+    last_place = *place;
+    last_place.crs = crs;
+    last_text = copy;
+    if (place->crs != NULL && crs == NULL) {
+        free(last_text);
+        last_text = NULL;
+    }
+    pthread_mutex_unlock(&last_lock);
+}
+
+HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPlace place = scene->place;
+    place.has_transform = !is_nowhere(&scene->place);
+    if (!place.has_transform && place.crs == NULL) {
+        *text = strdup("");
+    } else if ((*text = recall(&place)) == NULL) {
+        HC_TRY(ask_gdal(path, &place, text, err));
+        if (*text != NULL) {
+            remember(&place, *text);
+        }
+    }
     if (*text == NULL) {
         status = hc_fail_memory(err, 0, "the ENVI header");
     }
-    GDALDeleteDataset(GDALGetDriverByName("ENVI"), name);
-    hc_gdal_release();
+done:
     return status;
 }
 
@@ -230,7 +280,7 @@ char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan) {
 /* ---- the data ---- */
 
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
-                              HcError *err) {
+                              bool *reserved, HcError *err) {
     double needed =
         (double)scene->lines * (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
     if (needed >= 9e18) {
@@ -238,14 +288,15 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
                        needed);
     }
     int64_t bytes = scene->lines * scene->samples * scene->bands * (int64_t)hc_type_bytes(plan->type);
-    *file = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    *file = open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (*file < 0) {
         return hc_fail(err, HC_E_IO, "%s: %s", plan->path, strerror(errno));
     }
     int number = ftruncate(*file, bytes) == 0 ? 0 : errno;
     /* The system's own call: the C library's would write to every block of a file system that cannot reserve.
      */
-    if (number == 0 && fallocate(*file, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
+    *reserved = number == 0 && fallocate(*file, 0, 0, bytes) == 0;
+    if (number == 0 && !*reserved && errno != EOPNOTSUPP && errno != ENOSYS) {
         number = errno;
     }
     if (number != 0) {

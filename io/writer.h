@@ -25,6 +25,7 @@ typedef struct HcWriterOptions {
                       scene's, NaN for float types, the type's lowest (signed) or 0 (unsigned) otherwise;
                                none for integers of a scene that says it is complete */
     bool overwrite;
+    int32_t threads; /* for ENVI, 0 = one a processor, up to 16 */
 } HcWriterOptions;
 
 /* What open would refuse, without creating anything: unknown format, a directory that is missing or not

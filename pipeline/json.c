@@ -3,7 +3,6 @@
 #include "io/file.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,34 +17,26 @@ static HcStatus add_item(cJSON *to, const char *name, cJSON *item, HcError *err)
     return HC_OK;
 }
 
-/* The shortest text that reads back as the same double. cJSON's own is content with one unit in the last
- * place. */
-static const char *exact_text(double value, char *text, size_t size) {
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, size, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) {
-            break;
-        }
-    }
-    return text;
-}
-
+/* One text for the whole array: an item for each number would take as long as the numbers. cJSON's own
+ * numbers are content with one unit in the last place. */
 HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, size_t count, HcError *err) {
     if (values == NULL) {
         return HC_OK;
     }
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; array != NULL && i < count; i++) {
-        char text[32];
-        cJSON *item =
-            cJSON_CreateRaw(isfinite(values[i]) ? exact_text(values[i], text, sizeof text) : "null");
-        if (item == NULL || !cJSON_AddItemToArray(array, item)) {
-            cJSON_Delete(item);
-            cJSON_Delete(array);
-            array = NULL;
-        }
+    char *text = malloc(count * (HC_TEXT_DOUBLE + 2) + 3);
+    if (text == NULL) {
+        return hc_fail_memory(err, (double)count * (HC_TEXT_DOUBLE + 2), name);
     }
-    return add_item(to, name, array, err);
+    char *end = stpcpy(text, "[");
+    for (size_t i = 0; i < count; i++) {
+        char number[HC_TEXT_DOUBLE];
+        end = stpcpy(end, i > 0 ? ", " : "");
+        end = stpcpy(end, isfinite(values[i]) ? hc_text_double(number, values[i]) : "null");
+    }
+    stpcpy(end, "]");
+    HcStatus status = add_item(to, name, cJSON_CreateRaw(text), err);
+    free(text);
+    return status;
 }
 
 HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, size_t count, HcError *err) {
@@ -99,16 +90,25 @@ const char *hc_json_text(const cJSON *from, const char *name) {
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, name));
 }
 
-HcStatus hc_json_write(const char *path, const cJSON *json, bool overwrite, HcError *err) {
+static HcStatus write_json(const char *path, const cJSON *json, bool overwrite, bool flush, HcError *err) {
     char *text = cJSON_Print(json);
     if (text == NULL) {
         return hc_fail_memory(err, 0, path);
     }
     size_t length = strlen(text);
     text[length] = '\n'; /* in the place of the final 0, which the file does not want */
-    HcStatus status = hc_file_write(path, text, length + 1, overwrite, err);
+    HcStatus status = flush ? hc_file_write(path, text, length + 1, overwrite, err)
+                            : hc_file_write_unflushed(path, text, length + 1, overwrite, err);
     cJSON_free(text);
     return status;
+}
+
+HcStatus hc_json_write(const char *path, const cJSON *json, bool overwrite, HcError *err) {
+    return write_json(path, json, overwrite, true, err);
+}
+
+HcStatus hc_json_write_unflushed(const char *path, const cJSON *json, bool overwrite, HcError *err) {
+    return write_json(path, json, overwrite, false, err);
 }
 
 HcStatus hc_json_read(const char *path, cJSON **json, HcError *err) {
@@ -156,9 +156,8 @@ HcStatus hc_json_add_bands(cJSON *to, const HcScene *scene, HcError *err) {
         HC_TRY(hc_json_add_doubles(to, "offset", scene->offset, bands, err));
     }
     if (scene->has_nodata && isfinite(scene->nodata)) {
-        char number[40];
-        snprintf(number, sizeof number, "%.17g", scene->nodata);
-        HC_TRY(add_item(to, "nodata", cJSON_CreateRaw(number), err));
+        char number[HC_TEXT_DOUBLE];
+        HC_TRY(add_item(to, "nodata", cJSON_CreateRaw(hc_text_double(number, scene->nodata)), err));
     }
 done:
     return status;

@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-/* Adds an array of `count` doubles (17 digits: they read back the same bits; NaN and infinity become null).
+/* Adds an array of `count` doubles, as raw text (they read back the same bits; NaN and infinity become null).
  * NULL values add nothing. */
 HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, size_t count,
                              HcError *err) HC_MUST_CHECK;
@@ -22,8 +22,10 @@ HcStatus hc_json_get_int(const cJSON *from, const char *name, int64_t minimum, i
 /* A text, borrowed from the JSON; NULL where absent. */
 const char *hc_json_text(const cJSON *from, const char *name);
 
-/* Writes and reads whole files. */
+/* Writes and reads whole files. A file that is flushed survives a power failure, and takes its time. */
 HcStatus hc_json_write(const char *path, const cJSON *json, bool overwrite, HcError *err) HC_MUST_CHECK;
+HcStatus hc_json_write_unflushed(const char *path, const cJSON *json, bool overwrite,
+                                 HcError *err) HC_MUST_CHECK;
 HcStatus hc_json_read(const char *path, cJSON **json, HcError *err) HC_MUST_CHECK;
 
 /* The properties of the bands of a scene: count, wavelengths, fwhm, names, places in their file, nodata. */

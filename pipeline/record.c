@@ -155,7 +155,7 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
     }
     HC_TRY(make_record(chain, compute, settings, report, record, err));
     if (settings->record != NULL) {
-        HC_TRY(hc_json_write(settings->record, record, chain->overwrite, err));
+        HC_TRY(hc_json_write_unflushed(settings->record, record, chain->overwrite, err));
         goto done;
     }
     for (int32_t s = 0; s < chain->count; s++) {
@@ -169,7 +169,7 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
             HC_TRY(hc_fail_memory(err, 0, "the record"));
         }
         /* The output is ours (it was new, or to be overwritten), and so is its record. */
-        HC_TRY(hc_json_write(path, record, true, err));
+        HC_TRY(hc_json_write_unflushed(path, record, true, err));
         free(path);
         path = NULL;
     }

@@ -75,7 +75,7 @@ static const HcOption options[] = {
      .value = "COUNT",
      .minimum = 1,
      .maximum = 256,
-     .help = "threads for reading raw files directly"},
+     .help = "threads for reading raw files directly; else one a processor, at most 16"},
     {0}};
 
 static HcStatus open_reader(HcStage *stage, HcError *err) {

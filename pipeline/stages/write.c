@@ -12,6 +12,7 @@ typedef struct Params {
     const char *nodata; /* a text, since NaN may be asked for */
     HcOptionList creation;
     bool overwrite;
+    int64_t threads;
 } Params;
 
 typedef struct State {
@@ -75,6 +76,13 @@ static const HcOption options[] = {
      .kind = HC_OPTION_FLAG,
      .offset = offsetof(Params, overwrite),
      .help = "replace an existing file"},
+    {.name = "write-threads",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, threads),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 256,
+     .help = "threads for writing ENVI files; else one a processor, at most 16"},
     {0}};
 
 static HcWriterOptions writer_options(const HcStage *stage) {
@@ -89,7 +97,8 @@ static HcWriterOptions writer_options(const HcStage *stage) {
                              .creation_options = params->creation.count > 0 ? params->creation.item : NULL,
                              .has_nodata = has_nodata,
                              .nodata = nodata,
-                             .overwrite = params->overwrite || stage->chain->overwrite};
+                             .overwrite = params->overwrite || stage->chain->overwrite,
+                             .threads = params->threads > 0 ? (int32_t)params->threads : 0};
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {

@@ -86,6 +86,45 @@ static void test_numbers(void **state) {
     setlocale(LC_ALL, "C");
 }
 
+static void check_text(double value) {
+    char text[HC_TEXT_DOUBLE];
+    double back = 0;
+    assert_ptr_equal(hc_text_double(text, value), text);
+    assert_true(strlen(text) < 25 && strchr(text, ',') == NULL);
+    assert_true(hc_text_parse_double(text, &back));
+    check_same(back, value);
+}
+
+/* Doubles of all magnitudes read back as they were; few digits where few do. */
+static void test_doubles(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } known[] = {{0, "0"},
+                 {-0.0, "-0"},
+                 {0.1, "0.1"},
+                 {-9999, "-9999"},
+                 {1.0 / 3, "0.3333333333333333"},
+                 {1e300, "1e+300"},
+                 {5e-324, "5e-324"},
+                 {NAN, "nan"},
+                 {-INFINITY, "-inf"}};
+    uint64_t bits = 1;
+    char text[HC_TEXT_DOUBLE];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        assert_string_equal(hc_text_double(text, known[i].value), known[i].text);
+    }
+    for (int i = 0; i < 100000; i++) {
+        double value;
+        bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        memcpy(&value, &bits, sizeof value);
+        if (isfinite(value)) {
+            check_text(value);
+        }
+    }
+}
+
 static void test_nearest(void **state) {
     (void)state;
     static const char *const names[] = {"read", "write", "preview", "components", "mnf", NULL};
@@ -129,8 +168,9 @@ static void test_error(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growing), cmocka_unit_test(test_bytes),     cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_nearest), cmocka_unit_test(test_comparing), cmocka_unit_test(test_error),
+        cmocka_unit_test(test_growing), cmocka_unit_test(test_bytes),   cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_doubles), cmocka_unit_test(test_nearest), cmocka_unit_test(test_comparing),
+        cmocka_unit_test(test_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

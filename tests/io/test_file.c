@@ -20,6 +20,8 @@ static void write_and_read(void **state) {
     check_fails(hc_file_write(path, "x", 1, false, &err), HC_E_USAGE, err);
     check_ok(hc_file_write(path, "x", 1, true, &err), err);
     assert_true(file_is(path, "x"));
+    check_fails(hc_file_write_unflushed(path, "y", 1, false, &err), HC_E_USAGE, err);
+    check_ok(hc_file_write_unflushed(path, "y", 1, true, &err), err);
     check_ok(hc_file_write(path, "", 0, true, &err), err);
     check_ok(hc_file_read(path, 0, &data, NULL, &err), err);
     assert_string_equal(data, "");

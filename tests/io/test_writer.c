@@ -10,9 +10,12 @@ static void envi_types_and_interleaves(void **state) {
     HcScene scene = plain_scene(37, 29, 5);
     HcError err = {0};
     for (int t = 0; t < HC_TYPE_COUNT; t++) {
-        for (int i = 0; i < 3; i++) {
-            HcWriterOptions options = {
-                .has_type = true, .type = (HcType)t, .interleave = interleaves[i], .overwrite = true};
+        for (int i = 0; i < 9; i++) {
+            HcWriterOptions options = {.has_type = true,
+                                       .type = (HcType)t,
+                                       .interleave = interleaves[i % 3],
+                                       .overwrite = true,
+                                       .threads = 1 + i / 3 * 4};
             bool wide = t == HC_INT64 || t == HC_UINT64; /* by the version of GDAL */
             if (t == HC_INT8 ||
                 (wide && hc_writer_check(in_folder("a.img"), &scene, &options, NULL) != HC_OK)) {
@@ -24,6 +27,18 @@ static void envi_types_and_interleaves(void **state) {
         }
     }
     assert_int_equal(folder_entries(folder), 2);
+}
+
+/* More than is mapped at a time, and lines that end in the middle of pages. */
+static void envi_by_threads(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(1087, 614, 5);
+    HcError err = {0};
+    for (int i = 0; i < 3; i++) {
+        HcWriterOptions options = {.interleave = interleaves[i], .overwrite = true, .threads = 8 + 4 * i};
+        check_ok(write_scene(in_folder("a.img"), &scene, &options, &err), err);
+        check_values(in_folder("a.img"), &scene, HC_FLOAT32);
+    }
 }
 
 static void tiff_types(void **state) {
@@ -328,6 +343,7 @@ static void interleave_by_ending(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         in_own_folder(envi_types_and_interleaves),
+        in_own_folder(envi_by_threads),
         in_own_folder(tiff_types),
         in_own_folder(tiff_many_tiles),
         in_own_folder(envi_large),
