@@ -32,12 +32,15 @@ static int attribute(cudaDeviceAttr which, int device) {
     return cudaDeviceGetAttribute(&value, which, device) == cudaSuccess ? value : 0;
 }
 
+static void free_queues(HcGpu *gpu);
+
 static void close_gpu(HcCompute *compute) {
     HcGpu *gpu = (HcGpu *)compute;
     if (gpu == NULL) {
         return;
     }
     if (cudaSetDevice(gpu->device) == cudaSuccess) {
+        free_queues(gpu);
         hc_gpu_trim(gpu);
     }
     if (gpu->host != NULL) {
@@ -156,13 +159,8 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
 
 /* ---- queues ---- */
 
-static void queue_close(HcQueue *queue) {
-    if (queue == NULL) {
-        return;
-    }
-    (void)cudaSetDevice(queue->gpu->device);
+static void free_queue(HcQueue *queue) {
     if (queue->stream != NULL) {
-        (void)cudaStreamSynchronize(queue->stream);
         (void)cudaStreamDestroy(queue->stream);
     }
     if (queue->event != NULL) {
@@ -173,14 +171,44 @@ static void queue_close(HcQueue *queue) {
     delete queue;
 }
 
-static HcStatus queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
+static void free_queues(HcGpu *gpu) {
+    while (gpu->queues != NULL) {
+        HcQueue *next = gpu->queues->next;
+        free_queue(gpu->queues);
+        gpu->queues = next;
+    }
+}
+
+/* Empty queues are kept: making one takes longer than a small copy. */
+static void queue_close(HcQueue *queue) {
+    if (queue == NULL) {
+        return;
+    }
+    HcGpu *gpu = queue->gpu;
+    if (cudaSetDevice(gpu->device) != cudaSuccess || cudaStreamSynchronize(queue->stream) != cudaSuccess) {
+        free_queue(queue);
+        return;
+    }
+    *queue->fault = {};
+    std::lock_guard<std::mutex> held(gpu->lock);
+    queue->next = gpu->queues;
+    gpu->queues = queue;
+}
+
+static HcQueue *take_kept_queue(HcGpu *gpu) {
+    std::lock_guard<std::mutex> held(gpu->lock);
+    HcQueue *queue = gpu->queues;
+    if (queue != NULL) {
+        gpu->queues = queue->next;
+    }
+    return queue;
+}
+
+static HcStatus new_queue(HcGpu *gpu, HcQueue **out, HcError *err) {
     HcStatus status = HC_OK;
-    HcGpu *gpu = (HcGpu *)compute;
-    HcQueue *queue = NULL;
-    *out = NULL;
-    HC_TRY(hc_gpu_use(gpu, err));
-    if ((queue = new (std::nothrow) HcQueue()) == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof *queue, "a queue"));
+    HcQueue *queue = new (std::nothrow) HcQueue();
+    if (queue == NULL) {
+        return hc_fail_memory(err, sizeof *queue, "a queue");
     }
     queue->gpu = gpu;
     HC_TRY(hc_gpu_check(cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking), "opening a queue",
@@ -195,8 +223,20 @@ static HcStatus queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
     *out = queue;
 done:
     if (status != HC_OK) {
-        queue_close(queue);
+        free_queue(queue);
     }
+    return status;
+}
+
+static HcStatus queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGpu *gpu = (HcGpu *)compute;
+    *out = NULL;
+    HC_TRY(hc_gpu_use(gpu, err));
+    if ((*out = take_kept_queue(gpu)) == NULL) {
+        HC_TRY(new_queue(gpu, out, err));
+    }
+done:
     return status;
 }
 

@@ -33,12 +33,14 @@ struct HcGpu {
     uint64_t memory;      /* most to use, 0 = no limit [bytes] */
     const HcComputeOps *host;
     HcCompute *host_compute;
-    mutable std::mutex lock; /* around the pieces */
+    mutable std::mutex lock; /* around the pieces and queues */
     HcGpuPiece *pieces;
+    HcQueue *queues;       /* kept for later */
     uint64_t device_bytes; /* given out and kept */
 };
 
 struct HcQueue {
+    HcQueue *next; /* of those that are kept */
     HcGpu *gpu;
     cudaStream_t stream;
     cudaEvent_t event;

@@ -1,4 +1,5 @@
-# What the cases share. HCUBE is the program, SAMPLE the folder of the sample scene.
+# What the cases share. HCUBE is the program, SAMPLE the folder of the sample scene, MODULES that of the modules that
+# stand in for a GPU. Cases hold with and without a GPU: what is said of the CPU is asked of --device cpu.
 set -Eeuo pipefail
 scene=$SAMPLE/scene.hdr
 

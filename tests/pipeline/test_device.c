@@ -27,25 +27,17 @@ static const char *const plain = "read bil.img ! mnf --components 3 --save-model
 static const char *const masked =
     "read bil.img --mask mask.img ! mnf --components 3 --save-model m.json ! pca ! write out.img";
 
-static const char *const results[] = {"out.img", "m.json"};
+static const char *const results[] = {"out.img", "m.json", NULL};
 
 /* Runs the chain on the CPU and keeps its results as the truth. */
 static void keep_truth(const char *chain) {
     check_runs(NULL, "%s", chain);
-    for (int r = 0; r < 2; r++) {
-        char kept[64];
-        snprintf(kept, sizeof kept, "kept.%s", results[r]);
-        assert_int_equal(rename(results[r], kept), 0);
-    }
+    files_keep(results);
+    assert_true(file_exists("kept.out.img") && file_exists("kept.m.json"));
 }
 
 static void check_truth(void) {
-    for (int r = 0; r < 2; r++) {
-        char kept[64];
-        snprintf(kept, sizeof kept, "kept.%s", results[r]);
-        check_same_files(results[r], kept);
-        file_remove(results[r]);
-    }
+    check_kept(results);
 }
 
 static void check_clean(void) {
@@ -77,14 +69,6 @@ static uint64_t planned(const char *chain, int32_t lines, bool kept) {
         assert_int_equal(report.block_lines, lines);
     }
     return report.device_bytes;
-}
-
-static bool file_holds(const char *path, const char *part) {
-    size_t bytes = 0;
-    char *text = file_bytes(path, &bytes);
-    bool holds = strstr(text, part) != NULL;
-    free(text);
-    return holds;
 }
 
 static void results_do_not_depend_on_where_the_scene_lies(void **state) {

@@ -53,32 +53,7 @@ static const char *const chains[] = {
 
 enum { CHAINS = sizeof chains / sizeof *chains };
 
-static const char *const results[] = {"out.img", "out2.img", "s.json", "m.json", "p.png", "q.png"};
-
-enum { RESULTS = sizeof results / sizeof *results };
-
-static void keep_results(void) {
-    for (int r = 0; r < RESULTS; r++) {
-        char kept[64];
-        snprintf(kept, sizeof kept, "kept.%s", results[r]);
-        file_remove(kept);
-        if (file_exists(results[r])) {
-            assert_int_equal(rename(results[r], kept), 0);
-        }
-    }
-}
-
-static void check_results(void) {
-    for (int r = 0; r < RESULTS; r++) {
-        char kept[64];
-        snprintf(kept, sizeof kept, "kept.%s", results[r]);
-        assert_int_equal(file_exists(results[r]), file_exists(kept));
-        if (file_exists(kept)) {
-            check_same_files(results[r], kept);
-            file_remove(results[r]);
-        }
-    }
-}
+static const char *const results[] = {"out.img", "out2.img", "s.json", "m.json", "p.png", "q.png", NULL};
 
 static void strict_backend_gives_the_same_bytes(void **state) {
     (void)state;
@@ -86,15 +61,15 @@ static void strict_backend_gives_the_same_bytes(void **state) {
     write_scenes();
     for (int c = 0; c < CHAINS; c++) {
         check_runs(NULL, "%s", chains[c]);
-        keep_results();
+        files_keep(results);
         for (size_t k = 0; k < 3; k++) {
             RunHow strict = {
                 .ops = hc_strict_ops(), .threads = 2, .settings = {.block_lines = block_lines[k]}};
             check_runs(&strict, "%s", chains[c]);
-            check_results();
+            check_kept(results);
             RunHow cpu = {.threads = 3, .settings = {.block_lines = block_lines[k]}};
             check_runs(&cpu, "%s", chains[c]);
-            check_results();
+            check_kept(results);
         }
     }
     assert_int_equal(hc_strict_leaks(), 0);
@@ -111,8 +86,8 @@ static void failing_operations_leave_nothing(void **state) {
         check_runs(&how, "%s", chains[c]);
         int64_t operations = hc_strict_operations();
         assert_true(operations > 5);
-        keep_results();
-        for (int r = 0; r < RESULTS; r++) {
+        files_keep(results);
+        for (int r = 0; results[r] != NULL; r++) {
             char kept[64];
             snprintf(kept, sizeof kept, "kept.%s", results[r]);
             file_remove(kept);
@@ -174,8 +149,8 @@ static void existing_outputs_stay(void **state) {
     check_runs(NULL, "read bil.img ! bands 1 ! write out.img");
     check_runs(NULL, "read bil.img ! pca --fit-only --save-model m.json");
     check_runs(NULL, "read bil.img ! preview p.png ! cov s.json");
-    keep_results();
-    for (int r = 0; r < RESULTS; r++) {
+    files_keep(results);
+    for (int r = 0; results[r] != NULL; r++) {
         char kept[64];
         snprintf(kept, sizeof kept, "kept.%s", results[r]);
         if (file_exists(kept)) {
@@ -190,7 +165,7 @@ static void existing_outputs_stay(void **state) {
     check_run_fails(&how, HC_E_USAGE, "s.json", "read bil.img ! write new.img ! cov s.json");
     assert_int_equal(folder_entries(), before);
     assert_true(file_exists("s.json"));
-    check_results();
+    check_kept(results);
 }
 
 static void budget_is_obeyed(void **state) {
@@ -237,7 +212,7 @@ static void sinks_in_the_middle_take_copies(void **state) {
     check_runs(NULL, "read bil.img ! bands 1-3 ! write out.img");
     check_runs(NULL, "read bil.img ! bands 1-3 ! filter mean3x3 ! preview p.png");
     check_runs(NULL, "read bil.img ! bands 1-3 ! filter mean3x3 ! pca ! write out2.img");
-    keep_results();
+    files_keep(results);
     for (int32_t lines = 4; lines < 60; lines += 12) {
         for (int strict = 0; strict < 2; strict++) {
             RunHow how = {
@@ -245,7 +220,7 @@ static void sinks_in_the_middle_take_copies(void **state) {
             check_runs(&how,
                        "read bil.img ! bands 1-3 ! write out.img ! filter mean3x3 ! preview p.png ! pca ! "
                        "write out2.img");
-            check_results();
+            check_kept(results);
         }
     }
 }
@@ -255,14 +230,14 @@ static void halos_of_chained_stages_add_up(void **state) {
     write_scenes();
     check_runs(NULL,
                "read bil.img ! filter mean3x3 ! filter median3x3 ! mnf --save-model m.json ! write out.img");
-    keep_results();
+    files_keep(results);
     for (int32_t lines = 4; lines <= 60; lines += lines < 12 ? 4 : 12) {
         for (int strict = 0; strict < 2; strict++) {
             RunHow how = {
                 .ops = strict ? hc_strict_ops() : NULL, .threads = 2, .settings = {.block_lines = lines}};
             check_runs(&how, "read bil.img ! filter mean3x3 ! filter median3x3 ! mnf --save-model m.json ! "
                              "write out.img");
-            check_results();
+            check_kept(results);
         }
     }
     /* The same by way of files. */

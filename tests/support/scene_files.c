@@ -102,39 +102,36 @@ void cube_border(Cube *cube, double value) {
 }
 
 static size_t put_value(HcType type, double value, unsigned char *to) {
-    uint8_t u8 = 0;
-    uint16_t u16 = 0;
-    int16_t i16 = 0;
-    int32_t i32 = 0;
-    float f32 = 0;
+#define PUT(kind)                                                                                            \
+    do {                                                                                                     \
+        kind put = (kind)value;                                                                              \
+        memcpy(to, &put, sizeof put);                                                                        \
+        return sizeof put;                                                                                   \
+    } while (0)
     switch (type) {
     case HC_UINT8:
-        u8 = (uint8_t)value;
-        memcpy(to, &u8, sizeof u8);
-        return sizeof u8;
+        PUT(uint8_t);
     case HC_UINT16:
-        u16 = (uint16_t)value;
-        memcpy(to, &u16, sizeof u16);
-        return sizeof u16;
+        PUT(uint16_t);
     case HC_INT16:
-        i16 = (int16_t)value;
-        memcpy(to, &i16, sizeof i16);
-        return sizeof i16;
+        PUT(int16_t);
+    case HC_UINT32:
+        PUT(uint32_t);
     case HC_INT32:
-        i32 = (int32_t)value;
-        memcpy(to, &i32, sizeof i32);
-        return sizeof i32;
+        PUT(int32_t);
+    case HC_UINT64:
+        PUT(uint64_t);
+    case HC_INT64:
+        PUT(int64_t);
     case HC_FLOAT32:
-        f32 = (float)value;
-        memcpy(to, &f32, sizeof f32);
-        return sizeof f32;
+        PUT(float);
     case HC_FLOAT64:
-        memcpy(to, &value, sizeof value);
-        return sizeof value;
+        PUT(double);
     default:
         fail_msg("scenes of type %s are not made here", hc_type_name(type));
         return 0;
     }
+#undef PUT
 }
 
 static int envi_type(HcType type) {
@@ -151,20 +148,36 @@ static int envi_type(HcType type) {
         return 5;
     case HC_UINT16:
         return 12;
+    case HC_UINT32:
+        return 13;
+    case HC_INT64:
+        return 14;
+    case HC_UINT64:
+        return 15;
     default:
         return 0;
     }
 }
 
-void cube_write(const Cube *cube, const char *name, HcType type, const char *interleave, const char *more) {
+static void reverse(unsigned char *bytes, size_t width) {
+    for (size_t i = 0; i < width / 2; i++) {
+        unsigned char byte = bytes[i];
+        bytes[i] = bytes[width - 1 - i];
+        bytes[width - 1 - i] = byte;
+    }
+}
+
+static void write_cube(const Cube *cube, const char *name, HcType type, const char *interleave, bool swapped,
+                       const char *more) {
     char path[256];
     snprintf(path, sizeof path, "%s.hdr", name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file,
             "ENVI\nsamples = %d\nlines = %d\nbands = %d\nheader offset = 0\nfile type = ENVI Standard\n"
-            "data type = %d\ninterleave = %s\nbyte order = 0\n%s",
-            cube->samples, cube->lines, cube->bands, envi_type(type), interleave, more != NULL ? more : "");
+            "data type = %d\ninterleave = %s\nbyte order = %d\n%s",
+            cube->samples, cube->lines, cube->bands, envi_type(type), interleave, swapped,
+            more != NULL ? more : "");
     assert_int_equal(fclose(file), 0);
 
     size_t lines = (size_t)cube->lines;
@@ -179,6 +192,9 @@ void cube_write(const Cube *cube, const char *name, HcType type, const char *int
                             : strcmp(interleave, "bil") == 0 ? (l * bands + b) * samples + s
                                                              : (b * lines + l) * samples + s;
                 put_value(type, cube->value[(l * samples + s) * bands + b], bytes + at * width);
+                if (swapped) {
+                    reverse(bytes + at * width, width);
+                }
             }
         }
     }
@@ -188,6 +204,15 @@ void cube_write(const Cube *cube, const char *name, HcType type, const char *int
     assert_int_equal(fwrite(bytes, width, lines * samples * bands, file), lines * samples * bands);
     assert_int_equal(fclose(file), 0);
     free(bytes);
+}
+
+void cube_write(const Cube *cube, const char *name, HcType type, const char *interleave, const char *more) {
+    write_cube(cube, name, type, interleave, false, more);
+}
+
+void cube_write_swapped(const Cube *cube, const char *name, HcType type, const char *interleave,
+                        const char *more) {
+    write_cube(cube, name, type, interleave, true, more);
 }
 
 Cube cube_read_floats(const char *name, int32_t lines, int32_t samples, int32_t bands) {
@@ -295,6 +320,71 @@ void check_same_files(const char *a, const char *b) {
     }
 }
 
+bool file_holds(const char *path, const char *part) {
+    size_t bytes = 0;
+    char *text = file_bytes(path, &bytes);
+    bool holds = strstr(text, part) != NULL;
+    free(text);
+    return holds;
+}
+
+void files_keep(const char *const *names) {
+    for (; *names != NULL; names++) {
+        char kept[128];
+        snprintf(kept, sizeof kept, "kept.%s", *names);
+        file_remove(kept);
+        if (file_exists(*names)) {
+            assert_int_equal(rename(*names, kept), 0);
+        }
+    }
+}
+
+void check_kept(const char *const *names) {
+    for (; *names != NULL; names++) {
+        char kept[128];
+        snprintf(kept, sizeof kept, "kept.%s", *names);
+        if (file_exists(*names) != file_exists(kept)) {
+            fail_msg("%s is %s", *names, file_exists(kept) ? "not there" : "there");
+        }
+        if (file_exists(kept)) {
+            check_same_files(*names, kept);
+            file_remove(*names);
+        }
+    }
+}
+
+void check_near_components(const char *name, const char *kept, int32_t lines, int32_t samples, int32_t count,
+                           double tolerance) {
+    Cube got = cube_read_floats(name, lines, samples, count);
+    Cube expected = cube_read_floats(kept, lines, samples, count);
+    size_t pixels = cube_pixels(&got);
+    size_t m = (size_t)count;
+    for (size_t k = 0; k < m; k++) {
+        double sum = 0;
+        double squares = 0;
+        size_t valid = 0;
+        for (size_t i = 0; i < pixels; i++) {
+            double x = expected.value[i * m + k];
+            valid += isnan(x) ? 0 : 1;
+            sum += isnan(x) ? 0 : x;
+            squares += isnan(x) ? 0 : x * x;
+        }
+        double n = (double)valid;
+        double deviation = sqrt(squares / n - sum / n * (sum / n));
+        assert_true(valid > 0 && deviation > 0); /* not NaN */
+        for (size_t i = 0; i < pixels; i++) {
+            double y = got.value[i * m + k];
+            double x = expected.value[i * m + k];
+            if (isnan(x) ? !isnan(y) : !(fabs(y - x) <= tolerance * deviation)) {
+                fail_msg("%s: component %zu of pixel %zu is %.9g, expected %.9g, standard deviation %.3g",
+                         name, k + 1, i, y, x, deviation);
+            }
+        }
+    }
+    cube_free(&got);
+    cube_free(&expected);
+}
+
 /* ---- runs ---- */
 
 HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...) {
@@ -307,7 +397,10 @@ HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...
     int32_t count = 0;
     how = how != NULL ? how : &plain;
     const HcComputeOps *ops = how->ops != NULL ? how->ops : hc_cpu_ops();
-    HcComputeConfig config = {.threads = how->threads > 0 ? how->threads : 1};
+    HcComputeConfig config = {.threads = how->threads > 0 ? how->threads : 1,
+                              .device = how->device,
+                              .memory = how->memory_of_device,
+                              .host = hc_cpu_ops()};
     HcRunSettings settings = how->settings;
     settings.record = settings.record != NULL ? settings.record : "none";
     va_list arguments;

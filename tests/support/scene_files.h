@@ -39,6 +39,10 @@ double random_normal(uint64_t *state);
  * lines, or NULL. */
 void cube_write(const Cube *cube, const char *name, HcType type, const char *interleave, const char *more);
 
+/* The same with the byte order of the other kind of machine. */
+void cube_write_swapped(const Cube *cube, const char *name, HcType type, const char *interleave,
+                        const char *more);
+
 /* The values of NAME.img: float32 in band-sequential order, as the write stage makes it for ENVI. */
 Cube cube_read_floats(const char *name, int32_t lines, int32_t samples, int32_t bands);
 
@@ -56,12 +60,26 @@ void file_remove(const char *path);
 char *file_bytes(const char *path, size_t *bytes);
 /* Fails the test where two files differ, or hold nothing. */
 void check_same_files(const char *a, const char *b);
+/* Whether a file holds that text. */
+bool file_holds(const char *path, const char *part);
+
+/* Renames those of the files (a list that ends with NULL) that are there to kept.NAME. */
+void files_keep(const char *const *names);
+/* Fails the test unless just those files are there that were kept, with the same bytes; removes them. */
+void check_kept(const char *const *names);
+
+/* Fails the test unless NAME.img has the components of KEPT.img, both as cube_read_floats() takes them,
+ * within `tolerance` of the standard deviation of each, and NaN at the same pixels in every band. */
+void check_near_components(const char *name, const char *kept, int32_t lines, int32_t samples, int32_t count,
+                           double tolerance);
 
 /* How a chain is run; zero is the cpu backend with one thread, no records, outputs replaced. */
 typedef struct RunHow {
     const HcComputeOps *ops;
     int32_t threads;
-    bool keeps_outputs; /* an existing output is an error */
+    int32_t device;            /* its number */
+    uint64_t memory_of_device; /* that the backend has; settings.device_memory is what is planned with */
+    bool keeps_outputs;        /* an existing output is an error */
     HcRunSettings settings;
     HcRunReport *report; /* filled, or NULL */
     HcText *notes;       /* filled, or NULL */

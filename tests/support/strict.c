@@ -43,7 +43,8 @@ typedef struct Strict {
     HcQueue *queues; /* closed ones stay until the end: others may follow them */
     HcSums *sums;
     uintptr_t next_address;
-    uint64_t taken; /* device memory that is given out [bytes] */
+    uint64_t memory; /* as it was opened with, 0 = no limit [bytes] */
+    uint64_t taken;  /* device memory that is given out [bytes] */
 } Strict;
 
 typedef enum WorkKind {
@@ -126,9 +127,15 @@ static void free_piece(Piece *piece) {
     free(piece);
 }
 
+/* What it was opened with, or what the test set, whichever is less; 0 = no limit. */
+static uint64_t memory_limit(const Strict *strict) {
+    uint64_t set = atomic_load(&device_memory);
+    return set == 0 || (strict->memory > 0 && strict->memory < set) ? strict->memory : set;
+}
+
 /* Counts device memory that is wanted; false where there is not that much. Under the lock. */
 static bool take_device(Strict *strict, size_t bytes) {
-    uint64_t limit = atomic_load(&device_memory);
+    uint64_t limit = memory_limit(strict);
     if (limit > 0 && strict->taken + bytes > limit) {
         return false;
     }
@@ -648,6 +655,7 @@ static HcStatus strict_open(HcCompute **out, const HcComputeConfig *config, HcEr
     pthread_mutex_init(&strict->lock, NULL);
     strict->base.ops = hc_strict_ops();
     strict->next_address = device_base;
+    strict->memory = config->memory;
     HC_TRY(hc_cpu_ops()->open(&strict->cpu, config, err));
     HC_TRY(strict->cpu->ops->queue_open(strict->cpu, &strict->cpu_queue, err));
     *out = &strict->base;
@@ -665,7 +673,7 @@ static void strict_info(const HcCompute *compute, HcComputeInfo *out) {
     out->shared_memory = false;
     out->slots = 3;
     out->reserve = RESERVE;
-    uint64_t limit = atomic_load(&device_memory);
+    uint64_t limit = memory_limit(strict);
     if (limit > 0) {
         out->memory_total = limit;
         out->memory_free = strict->taken < limit ? limit - strict->taken : 0;

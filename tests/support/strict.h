@@ -18,8 +18,8 @@ void hc_strict_fail_at(int64_t n);
 /* Operations accepted since the last hc_strict_fail_at(). */
 int64_t hc_strict_operations(void);
 
-/* Device memory that each strict backend has from now on [bytes]: more fails with HC_E_MEMORY; 0 = no limit.
- */
+/* Device memory that each strict backend has from now on, at most [bytes]: more fails with HC_E_MEMORY; 0 =
+ * no limit. The memory that a backend is opened with limits it too. */
 void hc_strict_memory(uint64_t bytes);
 
 /* Bytes uploaded since the program started, by work that is done. */

@@ -1,6 +1,4 @@
-refuse 7 "--device gpu" mnf "$scene" out.img --device gpu
-refuse 7 "--device gpu:1" run --device gpu:1 read "$scene" ! write out.img
-refuse 5 "--memory" mnf "$scene" out.img --memory 1M
+refuse 5 "--memory" mnf "$scene" out.img --device cpu --memory 1M
 header zeros 20 20 10
 head -c 8000 /dev/zero >zeros.img
 refuse 8 "pixel" mnf zeros.hdr out.img --source-nodata 0 --quiet

@@ -12,7 +12,7 @@ run 0 cov "$scene" cov.json --noise shift
 grep -q '"shift"' cov.json
 run 0 pca "$scene" pca.tif --components 3
 [[ -s pca.tif ]]
-run 0 mnf "$scene" mnf.img --components 3 --interleave bip
+run 0 mnf "$scene" mnf.img --components 3 --interleave bip --device cpu
 [[ $(stat -c %s mnf.img) == 120000 ]]
 run 0 preview "$scene" preview.png
 [[ $(head -c 4 preview.png | tail -c 3) == PNG ]]
