@@ -134,7 +134,9 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
     out->threads = gpu->threads;
     out->slots = 3;
     out->block_bytes = (size_t)28 << 20;
-    out->reserve = 2 * gpu->panel_bytes + other_reserve;
+    uint64_t reserve = 2 * gpu->panel_bytes + other_reserve;
+    uint64_t taken = gpu->sums_bytes;
+    out->reserve = taken < reserve ? reserve - taken : 0;
     (void)cudaSetDevice(gpu->device);
     if (cudaGetDeviceProperties(&properties, gpu->device) == cudaSuccess) {
         snprintf(out->name, sizeof out->name, "%.80s, compute capability %d.%d", properties.name, gpu->major,

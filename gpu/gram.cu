@@ -25,6 +25,7 @@ HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
     sums->limit = integer_limit;
     HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, layout(sums, NULL), &sums->memory, err));
     (void)layout(sums, (char *)sums->memory.data);
+    sums->gpu->sums_bytes += sums->memory.bytes;
     HC_TRY(compute->ops->queue_open(compute, &queue, err));
     HC_TRY(compute->ops->zero(queue, sums->memory.data, sums->memory.bytes, err));
     if (integer_limit > 0) {
@@ -44,6 +45,7 @@ done:
 
 void hc_gpu_sums_close(HcSums *sums) {
     if (sums != NULL) {
+        sums->gpu->sums_bytes -= sums->memory.bytes;
         hc_gpu_release(&sums->gpu->base, &sums->memory);
         delete sums;
     }

@@ -6,6 +6,7 @@
 #include "core/module.h"
 
 #include <cuda_runtime.h>
+#include <atomic>
 #include <mutex>
 
 /* An error that a kernel found; lies in mapped host memory, one a queue. The first to write wins, roughly. */
@@ -35,8 +36,9 @@ struct HcGpu {
     HcCompute *host_compute;
     mutable std::mutex lock; /* around the pieces and queues */
     HcGpuPiece *pieces;
-    HcQueue *queues;       /* kept for later */
-    uint64_t device_bytes; /* given out and kept */
+    HcQueue *queues;                  /* kept for later */
+    uint64_t device_bytes;            /* given out and kept */
+    std::atomic<uint64_t> sums_bytes; /* that sums hold */
 };
 
 struct HcQueue {

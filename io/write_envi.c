@@ -280,7 +280,7 @@ char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan) {
 /* ---- the data ---- */
 
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
-                              bool *reserved, HcError *err) {
+                              HcError *err) {
     double needed =
         (double)scene->lines * (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
     if (needed >= 9e18) {
@@ -295,8 +295,7 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
     int number = ftruncate(*file, bytes) == 0 ? 0 : errno;
     /* The system's own call: the C library's would write to every block of a file system that cannot reserve.
      */
-    *reserved = number == 0 && fallocate(*file, 0, 0, bytes) == 0;
-    if (number == 0 && !*reserved && errno != EOPNOTSUPP && errno != ENOSYS) {
+    if (number == 0 && fallocate(*file, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
         number = errno;
     }
     if (number != 0) {

@@ -51,24 +51,11 @@ const char *hc_write_number(char buffer[40], double value);
 HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) HC_MUST_CHECK;
 /* The text of the header; fresh memory, NULL when that ran out. */
 char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);
-/* Creates the file at its full size, so that a full disk fails before the work and not after it; *reserved is
- * whether the file system has put that room aside. */
+/* Creates the file at its full size, so that a full disk fails before the work and not after it. */
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
-                              bool *reserved, HcError *err) HC_MUST_CHECK;
+                              HcError *err) HC_MUST_CHECK;
 /* Writes the first `rows` rows of a stage as the scene's lines from line0. */
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
-
-/* write_map.c: the data of an ENVI file, whose room is reserved, through a mapping. */
-#define HC_WRITE_MAP_BYTES ((int64_t)8 << 20) /* that count as memory of the process at most, or one line */
-typedef struct HcWriteMap HcWriteMap;
-/* Whether it is worth while with that many threads (0 = one a processor). */
-bool hc_write_map_wanted(const HcScene *scene, int32_t threads);
-/* NULL where it is not, or cannot be; a kernel before Linux 5.14 shows at the first lines only. */
-HcWriteMap *hc_write_map_open(int file, const HcScene *scene, const HcWritePlan *plan, int32_t threads);
-/* The interior lines of a block. False where pages of the file could not be had: writing the lines in another
- * way will tell why. */
-bool hc_write_map_lines(HcWriteMap *map, HcWorkers *workers, const HcBlock *block);
-void hc_write_map_close(HcWriteMap *map);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define MIB 1048576.0
 
-/* Memory: the stage, that is for ENVI 2 to 32 MiB (or pages of the file, HC_WRITE_MAP_BYTES), for other
+/* Memory: the stage, that is for ENVI 8 to 32 MiB, for other
  * formats 16 MiB or one row of tiles if that is more (at most 256 MiB); GDAL's cache holds as much again for
  * a moment. */
 struct HcWriter {
@@ -25,7 +25,6 @@ struct HcWriter {
     char *partial;      /* of the data */
     char *source;       /* the temporary GeoTIFF that is copied, or NULL */
     int file;           /* ENVI, -1 when closed */
-    HcWriteMap *map;    /* of it, NULL = through the stage */
     HcWorkers *workers; /* ENVI, from the first lines on */
     GDALDatasetH dataset;
     bool flush_rows; /* the stage holds whole tiles: GDAL need not keep them */
@@ -47,7 +46,7 @@ static int32_t at_most_lines(double rows, const HcScene *scene) {
 static int32_t envi_rows(const HcScene *scene, const HcWritePlan *plan) {
     double segment = (double)scene->samples * (double)hc_type_bytes(plan->type);
     double line = segment * scene->bands;
-    double rows = 2 * MIB / line;
+    double rows = 8 * MIB / line;
     if (plan->interleave == HC_BSQ && rows * segment < 65536) {
         rows = 65536 / segment;
         rows = rows * line > 32 * MIB ? 32 * MIB / line : rows;
@@ -106,18 +105,13 @@ static HcStatus open_envi(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     char *header = hc_write_envi_header(&writer->scene, &writer->plan);
     char *header_path = beside_partial(writer, CPLGetFilename(writer->plan.header));
-    bool reserved = false;
     if (header == NULL || header_path == NULL) {
         status = hc_fail_memory(err, 0, "the ENVI header");
         goto done;
     }
-    HC_TRY(
-        hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, &reserved, err));
+    HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, err));
     HC_TRY(write_text(writer, header_path, header, err));
     HC_TRY(make_stage(writer, writer->plan.interleave, envi_rows(&writer->scene, &writer->plan), err));
-    if (reserved) {
-        writer->map = hc_write_map_open(writer->file, &writer->scene, &writer->plan, writer->threads);
-    }
 done:
     free(header);
     free(header_path);
@@ -163,11 +157,10 @@ done:
     return status;
 }
 
-static double memory_of(const HcScene *scene, const HcWritePlan *plan, int32_t threads) {
+static double memory_of(const HcScene *scene, const HcWritePlan *plan) {
     double line = (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
     if (plan->way == HC_WRITE_ENVI) {
-        double mapped = fmin((double)HC_WRITE_MAP_BYTES, line * (double)scene->lines);
-        return fmax(line * envi_rows(scene, plan), hc_write_map_wanted(scene, threads) ? mapped : 0);
+        return line * envi_rows(scene, plan);
     }
     /* The stage (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
     double bytes = line * 256 > 16 * MIB ? line * 256 : 16 * MIB;
@@ -181,7 +174,7 @@ HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterO
     HcWritePlan plan;
     *out = (HcWriterNeeds){0};
     HC_TRY(hc_write_plan(&plan, path, scene, options, err));
-    out->memory = (size_t)memory_of(scene, &plan, options != NULL ? options->threads : 0);
+    out->memory = (size_t)memory_of(scene, &plan);
     if (plan.header != NULL && (out->header = strdup(plan.header)) == NULL) {
         HC_TRY(hc_fail_memory(err, (double)strlen(plan.header), "a file name"));
     }
@@ -275,21 +268,6 @@ static void stage_line(void *user, int64_t item) {
                   staging->first + line, 1);
 }
 
-/* Whether the block is in the file. Lines that the mapping cannot take, and all after them, go through the
- * stage. */
-static bool write_mapped(HcWriter *writer, const HcBlock *block) {
-    if (writer->map == NULL) {
-        return false;
-    }
-    if (!hc_write_map_lines(writer->map, writer->workers, block)) {
-        hc_write_map_close(writer->map);
-        writer->map = NULL;
-        return false;
-    }
-    writer->written += block->lines;
-    return true;
-}
-
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
     HcStatus status = HC_OK;
     const HcScene *scene = &writer->scene;
@@ -305,9 +283,6 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
     }
     if (writer->plan.way == HC_WRITE_ENVI && writer->workers == NULL) {
         writer->workers = hc_workers_open(hc_workers_count(writer->threads));
-    }
-    if (write_mapped(writer, block)) {
-        return HC_OK;
     }
     for (int32_t line = 0; line < block->lines;) {
         int32_t room = writer->layout.rows - writer->staged;
@@ -330,8 +305,6 @@ static HcStatus close_envi(HcWriter *writer, HcError *err) {
     /* No fsync: it would make every run wait for the disk, and a power failure is no reason to trust a cube.
      */
     int file = writer->file;
-    hc_write_map_close(writer->map);
-    writer->map = NULL;
     writer->file = -1;
     if (close(file) != 0) {
         return hc_fail(err, HC_E_IO, "%s: %s", writer->plan.path, strerror(errno));
@@ -440,7 +413,6 @@ done:
 /* Closing an unfinished dataset may write, and fail: nobody needs to know. */
 static void discard(HcWriter *writer) {
     HcGdalErrors errors;
-    hc_write_map_close(writer->map);
     if (writer->file >= 0) {
         close(writer->file);
     }

@@ -36,6 +36,20 @@ static void release_device(HcFlow *flow) {
     }
 }
 
+/* Whether the backend's own memory, which it may take as late as in the last pass, is there too. */
+static HcStatus try_reserve(const HcFlow *flow, HcError *err) {
+    const HcComputeOps *ops = flow->compute->ops;
+    HcComputeInfo now;
+    HcBuffer reserve = {0};
+    ops->info(flow->compute, &now);
+    if (now.reserve == 0) {
+        return HC_OK;
+    }
+    HcStatus status = ops->alloc(flow->compute, HC_MEMORY_DEVICE, now.reserve, &reserve, err);
+    ops->release(flow->compute, &reserve);
+    return status;
+}
+
 static HcStatus alloc_device(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
     const HcComputeOps *ops = flow->compute->ops;
@@ -46,6 +60,7 @@ static HcStatus alloc_device(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->layout.slots; s++) {
         HC_TRY(ops->alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.slot, &flow->slots[s].memory, err));
     }
+    HC_TRY(try_reserve(flow, err));
 done:
     return status;
 }

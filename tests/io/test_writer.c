@@ -29,7 +29,7 @@ static void envi_types_and_interleaves(void **state) {
     assert_int_equal(folder_entries(folder), 2);
 }
 
-/* More than is mapped at a time, and lines that end in the middle of pages. */
+/* Several stages full. */
 static void envi_by_threads(void **state) {
     (void)state;
     HcScene scene = plain_scene(1087, 614, 5);

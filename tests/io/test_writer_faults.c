@@ -17,7 +17,7 @@ static const struct {
     {"ENVI", "a.img", HC_FLOAT32, NULL, 1},     {"GTiff", "a.tif", HC_FLOAT32, NULL, 0},
     {"GTiff", "b.tif", HC_INT16, "deflate", 0}, {"COG", "c.tif", HC_FLOAT32, NULL, 0},
     {"PNG", "d.png", HC_UINT8, NULL, 0},        {"HFA", "e.img", HC_FLOAT32, NULL, 0},
-    {"ENVI", "a.img", HC_FLOAT32, NULL, 8}, /* through a mapping */
+    {"ENVI", "a.img", HC_FLOAT32, NULL, 8}, /* by several threads */
 };
 #define WAYS (sizeof ways / sizeof *ways)
 
@@ -239,37 +239,6 @@ static void directory_in_the_way(void **state) {
     rmdir(in_folder("a.tif"));
 }
 
-/* ---- pages of a mapping ---- */
-
-/* The file that is being written, in the one directory of the folder. */
-static const char *partial_file(const char *name) {
-    static char path[700];
-    DIR *handle = opendir(folder);
-    assert_non_null(handle);
-    for (struct dirent *entry = readdir(handle); entry != NULL; entry = readdir(handle)) {
-        if (strstr(entry->d_name, ".partial") != NULL) {
-            snprintf(path, sizeof path, "%s/%.255s/%s", folder, entry->d_name, name);
-        }
-    }
-    closedir(handle);
-    return path;
-}
-
-/* Pages that cannot be had are no signal: the lines are written in the other way. */
-static void no_pages(void **state) {
-    (void)state;
-    HcScene scene = plain_scene(300, 290, 3);
-    HcError err = {0};
-    HcWriterOptions options = {.threads = 8};
-    HcWriter *writer = NULL;
-    check_ok(hc_writer_open(&writer, in_folder("a.img"), &scene, &options, &err), err);
-    assert_int_equal(truncate(partial_file("a.img"), 0), 0);
-    check_ok(write_lines(writer, &scene, 0, scene.lines, &err), err);
-    check_ok(hc_writer_finish(writer, &err), err);
-    hc_writer_close(writer);
-    check_values(in_folder("a.img"), &scene, HC_FLOAT32);
-}
-
 /* ---- full disks ---- */
 
 /* Files may not grow beyond so many bytes: the same as a full disk to a writer, and needs no rights. */
@@ -357,7 +326,6 @@ int main(void) {
         in_own_folder(header_of_another_file),
         in_own_folder(refusals),
         in_own_folder(directory_in_the_way),
-        in_own_folder(no_pages),
         in_own_folder(file_size_limit),
         in_own_folder(full_disk),
     };

@@ -180,7 +180,6 @@ static void later_passes_copy_nothing(void **state) {
 static void planned_memory_is_enough(void **state) {
     (void)state;
     write_scene();
-    uint64_t reserve = reserve_of_strict();
     keep_truth(masked);
     for (int32_t lines = STEP; lines <= 16; lines *= 2) {
         for (int kept = 0; kept < 2; kept++) {
@@ -191,7 +190,7 @@ static void planned_memory_is_enough(void **state) {
                           .settings = {.block_lines = lines, .device_memory = room},
                           .report = &report,
                           .notes = &notes};
-            hc_strict_memory(room - reserve);
+            hc_strict_memory(room);
             check_runs(&how, "%s", masked);
             hc_strict_memory(0);
             assert_int_equal(report.device_resident, kept);
@@ -206,9 +205,10 @@ static void planned_memory_is_enough(void **state) {
 /* Runs with ever less device memory than the plan for blocks of that many lines needs; counts the runs that
  * took the planned blocks without keeping the scene there, and those that took smaller ones. */
 static void shrink_device(int32_t lines, int *unkept, int *smaller) {
-    uint64_t room = planned(masked, lines, true) - reserve_of_strict();
+    uint64_t room = planned(masked, lines, true);
+    uint64_t reserve = reserve_of_strict();
     HcStatus status = HC_OK;
-    for (int32_t last_lines = lines; status == HC_OK; room -= room / 32) {
+    for (int32_t last_lines = lines; status == HC_OK; room -= (room - reserve) / 32) {
         HcText notes = {0};
         HcError err = {0};
         HcRunReport report = {0};
