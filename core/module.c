@@ -28,7 +28,8 @@ static bool beside_program(const char *rest, char *path, size_t size) {
 static bool find(char *path, size_t size) {
     const char *given = getenv("HCUBE_GPU_MODULE");
     if (given != NULL && *given != '\0') {
-        return (size_t)snprintf(path, size, "%s", given) < size;
+        snprintf(path, size, "%s", given); /* what does not fit is no path either */
+        return true;
     }
     return beside_program(HC_MODULE_FILE, path, size) ||
            beside_program("../lib/hcube/" HC_MODULE_FILE, path, size);

@@ -49,7 +49,7 @@ static void close_gpu(HcCompute *compute) {
     delete gpu;
 }
 
-/* Panels of exact sums: two at once (scene and noise), and no large share of a small device. */
+/* Panels of exact sums: mostly two at once (scene and noise), and no large share of a small device. */
 static size_t panel_bytes_for(const HcGpu *gpu) {
     const size_t least = (size_t)8 << 20;
     const size_t most = (size_t)96 << 20;
@@ -97,6 +97,7 @@ static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError
     }
     HC_TRY(hc_gpu_use(gpu, err));
     HC_TRY(hc_gpu_check(cudaFree(NULL), "starting", err));
+    HC_TRY(hc_gpu_check(hc_exact_kernels(), "looking for its kernels", err));
     gpu->hopper = hc_hopper_can(gpu);
     gpu->panel_bytes = panel_bytes_for(gpu);
     *out = &gpu->base;
@@ -107,20 +108,27 @@ done:
     return status;
 }
 
-/* Operations a cycle of one multiprocessor (CUDA programming guide, arithmetic throughput; tensor units for
- * 8-bit integers). */
+/* Operations a cycle of one multiprocessor (CUDA programming guide, arithmetic throughput; matrix units for
+ * 8-bit integers, and for float64 where there are any). Newer devices are not known. */
+static const struct {
+    int capability;
+    double float32, float64, int8;
+} cycle_rates[] = {{75, 128, 4, 2048}, {80, 128, 128, 4096}, {86, 256, 4, 2048},
+                   {87, 256, 4, 4096}, {89, 256, 4, 2048},   {90, 256, 256, 8192}};
+
 static HcRates rates_of(const HcGpu *gpu, double hertz) {
-    int capability = gpu->major * 10 + gpu->minor;
-    double float32 = capability == 75 || capability == 80 ? 128 : 256;
-    double float64 = capability == 80 ? 64 : capability >= 90 ? 128 : 4;
-    double int8 = capability == 75 ? 2048 : capability == 80 ? 4096 : capability >= 90 ? 8192 : 2048;
-    double units = gpu->processors * hertz;
+    HcRates rates = {};
     double bus = attribute(cudaDevAttrGlobalMemoryBusWidth, gpu->device) / 8.0;
-    double clock = attribute(cudaDevAttrMemoryClockRate, gpu->device) * 1e3;
-    return {.memory = 2 * clock * bus,
-            .float32 = float32 * units,
-            .float64 = float64 * units,
-            .int8 = int8 * units};
+    rates.memory = 2 * attribute(cudaDevAttrMemoryClockRate, gpu->device) * 1e3 * bus;
+    for (const auto &known : cycle_rates) {
+        if (known.capability == gpu->major * 10 + gpu->minor) {
+            double units = gpu->processors * hertz;
+            rates.float32 = known.float32 * units;
+            rates.float64 = known.float64 * units;
+            rates.int8 = known.int8 * units;
+        }
+    }
+    return rates;
 }
 
 static void info(const HcCompute *compute, HcComputeInfo *out) {
@@ -242,8 +250,15 @@ done:
     return status;
 }
 
+static HcStatus missing(const char *what, HcError *err) {
+    return hc_fail(err, HC_E_USAGE, "%s: the queue or the memory is missing", what);
+}
+
 static HcStatus follow(HcQueue *queue, HcQueue *after, HcError *err) {
     HcStatus status = HC_OK;
+    if (queue == NULL || after == NULL) {
+        return missing("follow", err);
+    }
     HC_TRY(hc_gpu_use(queue->gpu, err));
     HC_TRY(hc_gpu_check(cudaEventRecord(after->event, after->stream), "ordering queues", err));
     HC_TRY(hc_gpu_check(cudaStreamWaitEvent(queue->stream, after->event, 0), "ordering queues", err));
@@ -255,8 +270,9 @@ static HcStatus tell_fault(const HcFault *fault, HcError *err) {
     HcStatus status = (HcStatus)fault->status;
     switch (fault->operation) {
     case HC_FAULT_PROMISE:
-        return hc_fail(err, status, "a value is not an integer of magnitude %lld or less, as was promised",
-                       (long long)fault->limit);
+        return hc_fail(err, status,
+                       "the value %.9g is not an integer of magnitude %lld or less, as was promised",
+                       fault->value, (long long)fault->limit);
     default:
         return hc_fail(err, status, "%s: band %.0f asked for, the %s 0 to %lld",
                        fault->operation == HC_FAULT_GATHER_BAND ? "gather" : "decode", fault->value,
@@ -282,6 +298,9 @@ done:
 }
 
 static HcStatus upload(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
+    if (queue == NULL || from == NULL || to == NULL) {
+        return missing("upload", err);
+    }
     HcStatus status = hc_gpu_use(queue->gpu, err);
     return status != HC_OK
                ? status
@@ -290,6 +309,9 @@ static HcStatus upload(HcQueue *queue, const void *from, void *to, size_t bytes,
 }
 
 static HcStatus download(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
+    if (queue == NULL || from == NULL || to == NULL) {
+        return missing("download", err);
+    }
     HcStatus status = hc_gpu_use(queue->gpu, err);
     return status != HC_OK
                ? status
@@ -298,6 +320,9 @@ static HcStatus download(HcQueue *queue, const void *from, void *to, size_t byte
 }
 
 static HcStatus zero(HcQueue *queue, void *at, size_t bytes, HcError *err) {
+    if (queue == NULL || at == NULL) {
+        return missing("zero", err);
+    }
     HcStatus status = hc_gpu_use(queue->gpu, err);
     return status != HC_OK
                ? status

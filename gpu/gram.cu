@@ -67,6 +67,11 @@ HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
         return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
     }
     HC_TRY(hc_check_gram(queue, in, kind, sums->bands, err));
+    if (sums->limit == 0 && sums->started && sums->kind != kind) {
+        return hc_fail(err, HC_E_USAGE, "gram: float sums of two kinds of differences");
+    }
+    sums->kind = kind;
+    sums->started = true;
     job = {hc_view(in), kind, in->above, in->lines, 0, hc_block_rows(in), 0, in->samples};
     if (window != NULL) {
         job.top = larger(0, window->line0 - job.in.first_line);

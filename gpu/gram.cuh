@@ -73,6 +73,7 @@ struct HcFloats {
     int32_t *there;  /* [device] whether it is known */
     double *scatter; /* [device] [stripes][padded][padded], lower tiles, about the center */
     double *sum;     /* [device] [stripes][padded] of x - center */
+    double *total;   /* [device] [padded + 1][padded] of all stripes: products, then sums */
     int64_t *count;  /* [device] [stripes] */
 };
 
@@ -81,7 +82,9 @@ enum { HC_FLOAT_TILE = 64 };
 struct HcSums {
     HcGpu *gpu;
     int32_t bands;
-    int64_t limit; /* 0 = the float form */
+    int64_t limit;     /* 0 = the float form */
+    HcDifference kind; /* of the float form, once `started` */
+    bool started;
     HcBuffer memory;
     HcExact exact;
     HcFloats floats;
@@ -92,6 +95,9 @@ size_t hc_exact_layout(HcSums *sums, char *memory);
 size_t hc_floats_layout(HcSums *sums, char *memory);
 /* Fills what is not zero at first. */
 HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err);
+
+/* Whether the module holds code for the device of this thread. */
+cudaError_t hc_exact_kernels(void);
 
 /* Where the device has Hopper's matrix units and the module the code for them (gram_hopper.cu). */
 bool hc_hopper_can(const HcGpu *gpu);

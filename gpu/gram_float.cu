@@ -29,6 +29,7 @@ size_t hc_floats_layout(HcSums *sums, char *memory) {
     floats->there = (int32_t *)hc_take(memory, &at, sizeof(int32_t));
     floats->scatter = (double *)hc_take(memory, &at, stripes * n * n * sizeof(double));
     floats->sum = (double *)hc_take(memory, &at, stripes * n * sizeof(double));
+    floats->total = (double *)hc_take(memory, &at, (n + 1) * n * sizeof(double));
     floats->count = (int64_t *)hc_take(memory, &at, stripes * sizeof(int64_t));
     return at;
 }
@@ -193,33 +194,33 @@ done:
 
 /* ---- fetching ---- */
 
-/* Stripes are added in their order; then the sums about the center become those about the mean. */
-static void merge(const HcSums *sums, const double *center, const double *scatter, const double *sum,
-                  const int64_t *count, HcMoments *out) {
+/* Stripes are added in their order. */
+__global__ void add_stripes(HcFloats floats) {
+    const int64_t n = floats.padded;
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n + 1) * n;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const double *from = i < n * n ? floats.scatter + i : floats.sum + (i - n * n);
+        const int64_t step = i < n * n ? n * n : n;
+        double total = 0;
+        for (int32_t s = 0; s < floats.stripes; s++) {
+            total += from[s * step];
+        }
+        floats.total[i] = total;
+    }
+}
+
+/* Sums about the center become those about the mean. */
+static void center_on_mean(const HcSums *sums, const double *center, const double *total, HcMoments *out) {
     size_t n = (size_t)sums->bands;
     size_t padded = (size_t)sums->floats.padded;
-    int32_t stripes = sums->floats.stripes;
-    for (int32_t s = 0; s < stripes; s++) {
-        out->count += count[s];
-        for (size_t i = 0; i < n; i++) {
-            out->mean[i] += sum[(size_t)s * padded + i];
-            for (size_t j = 0; j <= i; j++) {
-                out->scatter[i * n + j] += scatter[((size_t)s * padded + i) * padded + j];
-            }
-        }
-    }
-    if (out->count == 0) {
-        return;
-    }
+    const double *sum = total + padded * padded;
     double pixels = (double)out->count;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++) {
-            double value = out->scatter[i * n + j] - out->mean[i] * (out->mean[j] / pixels);
+            double value = total[i * padded + j] - sum[i] * (sum[j] / pixels);
             out->scatter[i * n + j] = out->scatter[j * n + i] = value;
         }
-    }
-    for (size_t i = 0; i < n; i++) {
-        out->mean[i] = center[i] + out->mean[i] / pixels;
+        out->mean[i] = center[i] + sum[i] / pixels;
     }
 }
 
@@ -229,21 +230,26 @@ HcStatus hc_floats_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *
     const HcComputeOps *ops = sums->gpu->base.ops;
     size_t n = (size_t)floats->padded;
     size_t stripes = (size_t)floats->stripes;
-    double *center = (double *)malloc((n + stripes * n + stripes * n * n) * sizeof *center);
-    double *sum = center + n;
-    double *scatter = sum + stripes * n;
+    double *total = (double *)malloc((n + 2) * n * sizeof *total);
+    double *center = total + (n + 1) * n;
     int64_t *count = (int64_t *)malloc(stripes * sizeof *count);
-    if (center == NULL || count == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(stripes * n * n) * sizeof *center, "sums of products"));
+    if (total == NULL || count == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)((n + 2) * n) * sizeof *total, "sums of products"));
     }
+    add_stripes<<<256, 256, 0, queue->stream>>>(*floats);
+    HC_TRY(hc_gpu_launched("adding sums", err));
     HC_TRY(ops->download(queue, floats->center, center, n * sizeof *center, err));
-    HC_TRY(ops->download(queue, floats->sum, sum, stripes * n * sizeof *sum, err));
-    HC_TRY(ops->download(queue, floats->scatter, scatter, stripes * n * n * sizeof *scatter, err));
+    HC_TRY(ops->download(queue, floats->total, total, (n + 1) * n * sizeof *total, err));
     HC_TRY(ops->download(queue, floats->count, count, stripes * sizeof *count, err));
     HC_TRY(ops->wait(queue, err));
-    merge(sums, center, scatter, sum, count, out);
+    for (size_t s = 0; s < stripes; s++) {
+        out->count += count[s];
+    }
+    if (out->count > 0) {
+        center_on_mean(sums, center, total, out);
+    }
 done:
-    free(center);
+    free(total);
     free(count);
     return status;
 }

@@ -296,7 +296,11 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 bool hc_hopper_can(const HcGpu *gpu) {
     int can = 0;
-    return gpu->major == 9 && cudaMemcpyFromSymbol(&can, hc_has_wgmma, sizeof can) == cudaSuccess && can != 0;
+    if (gpu->major != 9 || cudaMemcpyFromSymbol(&can, hc_has_wgmma, sizeof can) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    return can != 0;
 }
 
 int32_t hc_hopper_groups(int32_t padded) {

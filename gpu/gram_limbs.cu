@@ -500,6 +500,11 @@ static HcStatus launch_split(HcQueue *queue, const HcGramJob *job, int64_t first
     return hc_gpu_launched("taking values apart", err);
 }
 
+cudaError_t hc_exact_kernels(void) {
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, widen);
+}
+
 template <int STAGES>
 static HcStatus launch_stages(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t stage,
                               HcError *err) {
@@ -524,7 +529,7 @@ static HcStatus launch_products(HcQueue *queue, const HcExact *exact, HcError *e
     int32_t blocks = exact->padded / HC_TILE_BANDS;
     blocks = blocks < HC_GROUP_BLOCKS ? blocks : HC_GROUP_BLOCKS;
     size_t stage = (size_t)blocks * BLOCK_BYTES;
-    size_t spare = sizeof(HcPart) + 1024; /* the kernel's own, and the system's */
+    size_t spare = (sizeof(HcPart) + 127) / 128 * 128; /* the kernel's own */
     if (queue->gpu->major >= 8 && 3 * stage + spare <= queue->gpu->shared_memory) {
         return launch_stages<3>(queue, exact, tiles, stage, err);
     }

@@ -84,6 +84,9 @@ HcStatus hc_gpu_alloc(HcCompute *compute, HcMemory where, size_t bytes, HcBuffer
     if (status != HC_OK) {
         return status;
     }
+    if (bytes > SIZE_MAX / 2) {
+        return hc_fail_memory(err, (double)bytes, "a buffer on the GPU");
+    }
     size_t wanted = bytes > 0 ? (bytes + 255) / 256 * 256 : 256;
     std::lock_guard<std::mutex> held(gpu->lock);
     HcGpuPiece *piece = take_kept(gpu, where, wanted);
@@ -117,6 +120,9 @@ HcStatus hc_gpu_alloc(HcCompute *compute, HcMemory where, size_t bytes, HcBuffer
 
 void hc_gpu_release(HcCompute *compute, HcBuffer *buffer) {
     HcGpu *gpu = (HcGpu *)compute;
+    if (buffer == NULL) {
+        return;
+    }
     HcGpuPiece *piece = (HcGpuPiece *)buffer->handle;
     if (piece != NULL) {
         std::lock_guard<std::mutex> held(gpu->lock);

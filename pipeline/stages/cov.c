@@ -87,6 +87,8 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     State *state = stage->state;
     HcMoments moments = {0};
     HC_TRY(stage->compute->ops->sums_fetch(queue, state->sums, &moments, err));
+    stage->compute->ops->sums_close(state->sums); /* a later pass may need its memory */
+    state->sums = NULL;
     HC_TRY(hc_statistics_make(&state->statistics, &stage->in, &moments, kind_of(stage),
                               params->noise >= 0 ? hc_noise_words[params->noise] : "", err));
 done:

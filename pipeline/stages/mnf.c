@@ -229,6 +229,14 @@ static HcStatus check_singular(const HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
+/* As soon as they are fetched: a later pass may need their memory. */
+static void close_sums(HcStage *stage) {
+    State *state = stage->state;
+    stage->compute->ops->sums_close(state->sums);
+    stage->compute->ops->sums_close(state->noise_sums);
+    state->sums = state->noise_sums = NULL;
+}
+
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
@@ -245,6 +253,7 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
         HC_TRY(hc_statistics_make(&state->noise, &stage->in, &moments, state->difference, noise_word(params),
                                   err));
     }
+    close_sums(stage);
     HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = statistics.pixels;
     transform->noise_pixels = state->noise.pixels;
@@ -268,8 +277,7 @@ done:
 static void close_mnf(HcStage *stage) {
     State *state = stage->state;
     if (stage->compute != NULL) {
-        stage->compute->ops->sums_close(state->sums);
-        stage->compute->ops->sums_close(state->noise_sums);
+        close_sums(stage);
     }
     hc_statistics_clear(&state->noise);
     hc_linear_close(stage);

@@ -59,6 +59,8 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcMoments moments = {0};
     HcStatistics statistics = {0};
     HC_TRY(stage->compute->ops->sums_fetch(queue, state->sums, &moments, err));
+    stage->compute->ops->sums_close(state->sums); /* a later pass may need its memory */
+    state->sums = NULL;
     HC_TRY(hc_statistics_make(&statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
     HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = statistics.pixels;
