@@ -124,7 +124,8 @@ HcStatus hc_check_project(const HcQueue *queue, const HcBlock *in, const double 
 
 HcStatus hc_check_sums(int32_t bands, int64_t integer_limit, HcError *err) {
     const int64_t most = HC_SUMS_LIMIT;
-    if (bands >= 1 && integer_limit >= 0 && integer_limit <= most) {
+    const int32_t most_bands = 1 << 20;
+    if (bands >= 1 && bands <= most_bands && integer_limit >= 0 && integer_limit <= most) {
         return HC_OK;
     }
     return hc_fail(err, HC_E_USAGE, "sums: %d bands of integers up to %lld (at most %lld)", bands,
@@ -142,6 +143,60 @@ HcStatus hc_check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kin
     }
     if (hc_difference_halo(kind) > 0 && in->line0 > 0 && in->above < 1) {
         return hc_fail(err, HC_E_USAGE, "gram: line %lld needs a line of halo above", (long long)in->line0);
+    }
+done:
+    return status;
+}
+
+HcStatus hc_check_training(const float *spectra, int64_t count, int32_t bands, HcMetric metric,
+                           HcError *err) {
+    if (spectra == NULL || count < 1 || count >= (1 << 24) || bands < 1) {
+        return hc_fail(err, HC_E_USAGE, "knn: %lld training spectra of %d bands%s", (long long)count, bands,
+                       spectra == NULL ? " without memory" : "");
+    }
+    if (metric != HC_METRIC_EUCLIDEAN && metric != HC_METRIC_ANGLE) {
+        return hc_fail(err, HC_E_USAGE, "knn: no metric has the number %d", (int)metric);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_check_knn(const HcQueue *queue, const HcBlock *in, int64_t training_count, int32_t training_bands,
+                      int32_t k, const int32_t *index, const double *distance, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_queue(queue, "knn", err));
+    HC_TRY(check_block(in, "knn", "input", err));
+    if (in->bands != training_bands) {
+        return hc_fail(err, HC_E_USAGE, "knn: %d bands in, training spectra of %d", in->bands,
+                       training_bands);
+    }
+    if (k < 1 || k > HC_KNN_MOST || k > training_count) {
+        return hc_fail(err, HC_E_USAGE, "knn: %d neighbours of %lld training spectra: 1 to %d", k,
+                       (long long)training_count, HC_KNN_MOST);
+    }
+    if (index == NULL || distance == NULL) {
+        return hc_fail(err, HC_E_USAGE, "knn: the place for the neighbours is missing");
+    }
+done:
+    return status;
+}
+
+HcStatus hc_check_vote(const HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
+                       const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_queue(queue, "vote", err));
+    HC_TRY(check_block(in, "vote", "input", err));
+    HC_TRY(check_block(out, "vote", "output", err));
+    if (index == NULL || distance == NULL || label == NULL || rule == NULL) {
+        return hc_fail(err, HC_E_USAGE, "vote: the neighbours, their labels or the rule is missing");
+    }
+    if (rule->k < 1 || rule->k > HC_KNN_MOST || rule->classes < 1 || !(rule->reject >= 0)) {
+        return hc_fail(err, HC_E_USAGE, "vote: %d neighbours, %d classes, rejection beyond %g", rule->k,
+                       rule->classes, rule->reject);
+    }
+    if (in->samples != out->samples || in->line0 != out->line0 || in->lines != out->lines ||
+        out->above != 0 || out->below != 0 || out->bands != hc_vote_bands(rule)) {
+        return hc_fail(err, HC_E_USAGE, "vote: %d lines, %d samples in; %d lines, %d samples, %d bands out",
+                       in->lines, in->samples, out->lines, out->samples, out->bands);
     }
 done:
     return status;

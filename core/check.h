@@ -21,6 +21,13 @@ HcStatus hc_check_project(const HcQueue *queue, const HcBlock *in, const double 
 HcStatus hc_check_sums(int32_t bands, int64_t integer_limit, HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kind, int32_t sums_bands,
                        HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_training(const float *spectra, int64_t count, int32_t bands, HcMetric metric,
+                           HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_knn(const HcQueue *queue, const HcBlock *in, int64_t training_count, int32_t training_bands,
+                      int32_t k, const int32_t *index, const double *distance, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_vote(const HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
+                       const int32_t *label, const HcVoteRule *rule, const HcBlock *out,
+                       HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_eigh(int32_t n, const double *matrix, const double *values, const double *vectors,
                        HcError *err) HC_MUST_CHECK;
 

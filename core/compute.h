@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define HC_COMPUTE_ABI 2
+#define HC_COMPUTE_ABI 3
 
 /* Largest magnitude of an integer whose sums of products can be exact. */
 #define HC_SUMS_LIMIT ((int64_t)1 << 20)
@@ -60,7 +60,7 @@ typedef struct HcComputeInfo {
     size_t block_bytes;    /* of a float32 block worth its overhead */
     uint64_t memory_total; /* of the device [bytes], 0 = not known */
     uint64_t memory_free;
-    uint64_t reserve;  /* device memory that the backend takes for itself, beside buffers [bytes] */
+    uint64_t reserve;  /* device memory that the backend may still take for itself, beside buffers [bytes] */
     int32_t clock_mhz; /* highest clock of the device, 0 = not known */
     HcRates rates;
 } HcComputeInfo;
@@ -86,6 +86,34 @@ typedef enum HcFilter { HC_FILTER_MEAN3X3, HC_FILTER_MEDIAN3X3 } HcFilter;
 typedef struct HcWindow {
     int64_t sample0, line0, samples, lines;
 } HcWindow;
+
+/* How spectra are compared. */
+typedef enum HcMetric {
+    HC_METRIC_EUCLIDEAN, /* sum of (x - t)^2 */
+    HC_METRIC_ANGLE      /* minus the cosine, - sum of x t / (|x| |t|); 0 where a spectrum is 0 throughout */
+} HcMetric;
+
+/* Training spectra in device memory; opaque. */
+typedef struct HcTraining HcTraining;
+
+#define HC_KNN_MOST 128 /* neighbours of a pixel */
+
+typedef enum HcVote { HC_VOTE_MAJORITY, HC_VOTE_DISTANCE } HcVote;
+
+/* What neighbours become. Distances below are those that users know: Euclidean, or an angle [radians]. */
+typedef struct HcVoteRule {
+    HcVote vote; /* MAJORITY: most votes, ties to the smaller sum of distances, then to the lower class;
+                  * DISTANCE: largest sum of 1 / distance (where some are 0, of those only, by their count),
+                  * ties to the lower class. Sums are formed in float64, nearest first */
+    HcMetric metric;
+    int32_t k;
+    int32_t classes; /* labels are 1 .. classes */
+    double reject;   /* a pixel whose nearest neighbour is farther is of class 0; INFINITY = none is */
+    /* Which bands follow the first, the class, in this order. */
+    bool confidence; /* the winner's share of the votes, or of the weights; 0 for class 0 */
+    bool nearest;    /* distance to the nearest neighbour */
+    bool neighbours; /* k bands: numbers of the neighbours, from 0, nearest first */
+} HcVoteRule;
 
 struct HcComputeOps {
     uint32_t abi;     /* HC_COMPUTE_ABI; a mismatch is refused */
@@ -143,12 +171,31 @@ struct HcComputeOps {
     /* Adds the valid interior pixels of a block, or their differences (as defined with HcDifference: integers
      * stay integers), to the sums. window: only pixels inside, with their whole neighbourhood; NULL = the
      * scene. Float sums are the same for every split of the scene into blocks, provided that blocks come in
-     * order and start at multiples of hc_sums_lines(samples). */
+     * order and start at multiples of hc_sums_lines(samples); they are of one kind. */
     HcStatus (*gram)(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                      HcSums *sums, HcError *err);
 
     /* Waits for the queue and hands over a copy of the sums; out is made here and cleared by the caller. */
     HcStatus (*sums_fetch)(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
+
+    /* Keeps spectra[count][bands] [host], finite, count < 2^24; they are copied. */
+    HcStatus (*training_open)(HcCompute *compute, const float *spectra, int64_t count, int32_t bands,
+                              HcMetric metric, HcTraining **out, HcError *err);
+    void (*training_close)(HcTraining *training);
+
+    /* The k (1 to HC_KNN_MOST, at most the count) nearest training spectra of every interior pixel, nearest
+     * first, ties to the lower number: index and distance [device] [lines][samples][k], distance as HcMetric
+     * has it. Exactly those, and exactly the distances, that float64 arithmetic gives which adds in the order
+     * of the bands and rounds every operation (norms are square roots of such sums). A masked pixel has index
+     * -1 and distance infinity. A fast product may choose candidates where a bound proves that it loses none.
+     */
+    HcStatus (*knn)(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k, int32_t *index,
+                    double *distance, HcError *err);
+
+    /* Neighbours of the interior pixels of `in`, as knn left them, -> classes: interior rows of out, one band
+     * and those that the rule asks for; label [device] [count]. out has no halo. */
+    HcStatus (*vote)(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
+                     const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err);
 
     /* Eigenvalues (descending) and eigenvectors (row k belongs to value k, unit length, sign rule of hcube)
      * of the symmetric matrix[n][n]. Host memory, float64, done on return; the same bits for every number of
@@ -156,6 +203,11 @@ struct HcComputeOps {
     HcStatus (*eigh)(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err);
 };
+
+/* Bands of the output of vote. */
+static inline int32_t hc_vote_bands(const HcVoteRule *rule) {
+    return 1 + (rule->confidence ? 1 : 0) + (rule->nearest ? 1 : 0) + (rule->neighbours ? rule->k : 0);
+}
 
 /* Lines in one part of the fixed partition for float sums: depends on the samples of the scene alone. */
 static inline int32_t hc_sums_lines(int64_t samples) {

@@ -60,6 +60,7 @@ void hc_scene_clear(HcScene *scene) {
         return;
     }
     clear_band_arrays(scene);
+    hc_classes_clear(&scene->classes);
     free(scene->place.crs);
     free(scene->description);
     free(scene->wavelength_note);
@@ -135,6 +136,8 @@ static HcStatus copy_frame(HcScene *to, const HcScene *from, HcError *err) {
     to->source_band = NULL;
     to->band_name = NULL;
     to->place.crs = to->description = to->wavelength_note = NULL;
+    to->classes = (HcClasses){0};
+    HC_TRY(hc_classes_copy(&to->classes, &from->classes, err));
     HC_TRY(copy_text(&to->place.crs, from->place.crs, err));
     HC_TRY(copy_text(&to->description, from->description, err));
     HC_TRY(copy_text(&to->wavelength_note, from->wavelength_note, err));
@@ -148,6 +151,10 @@ static HcStatus copy_selected(HcScene *to, const HcScene *from, const int32_t *i
     HC_TRY(copy_frame(to, from, err));
     to->bands = count;
     HC_TRY(pick_all(to, from, index, count, err));
+    if (to->meaning == HC_CLASS_MAP && index[0] != 0) {
+        hc_classes_clear(&to->classes);
+        to->meaning = HC_OTHER;
+    }
     /* A default colour whose band is gone means that there are no default colours. */
     for (int c = 0; c < 3 && to->has_default_bands; c++) {
         int32_t k = 0;
@@ -199,6 +206,7 @@ HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcErr
         return hc_fail_memory(err, (double)sizeof *names * bands, "band names");
     }
     clear_band_arrays(scene);
+    hc_classes_clear(&scene->classes);
     free(scene->wavelength_note);
     scene->wavelength_note = NULL;
     scene->band_name = names;
@@ -224,6 +232,10 @@ HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const ch
     free(scene->band_name[band]);
     scene->band_name[band] = name;
     return HC_OK;
+}
+
+bool hc_scene_is_class_map(const HcScene *scene) {
+    return scene->meaning == HC_CLASS_MAP && scene->classes.count > 0;
 }
 
 bool hc_scene_is_spectral(const HcScene *scene) {

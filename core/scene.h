@@ -36,8 +36,17 @@ size_t hc_type_bytes(HcType type);
 /* The type of that name; false if there is none. */
 bool hc_type_parse(const char *name, HcType *type);
 
-/* What the bands of a scene are: only spectral bands have wavelengths. */
-typedef enum HcMeaning { HC_SPECTRAL, HC_NOISE, HC_COMPONENT, HC_OTHER } HcMeaning;
+/* What the bands of a scene are: only spectral bands have wavelengths; the first band of a class map holds
+ * classes. */
+typedef enum HcMeaning { HC_SPECTRAL, HC_NOISE, HC_COMPONENT, HC_OTHER, HC_CLASS_MAP } HcMeaning;
+
+/* Names and colours of the classes that a band holds as numbers. Zero-initialise, then hc_classes_clear() is
+ * always safe. */
+typedef struct HcClasses {
+    int32_t count;        /* class 0, "Unclassified", included; 0 = none are known */
+    char **name;          /* [count], none NULL */
+    uint8_t (*colour)[3]; /* [count] red, green, blue */
+} HcClasses;
 
 /* Place on Earth, carried through untouched. */
 typedef struct HcPlace {
@@ -68,6 +77,7 @@ typedef struct HcScene {
     HcPlace place;
     bool has_default_bands;
     int32_t default_bands[3]; /* red, green, blue, from 0 */
+    HcClasses classes;        /* of a class map */
     char *description;
     char *wavelength_note; /* how the unit was found where the header was silent, or NULL */
 } HcScene;
@@ -78,16 +88,34 @@ void hc_scene_clear(HcScene *scene);
 /* Deep copy; `to` must be zero or cleared. On failure `to` is cleared. */
 HcStatus hc_scene_copy(HcScene *to, const HcScene *from, HcError *err) HC_MUST_CHECK;
 
-/* Keeps the given bands in that order (indices from 0, `count` >= 1; all per-band arrays follow). */
+/* Keeps the given bands in that order (indices from 0, `count` >= 1; all per-band arrays follow). A class map
+ * whose first band is no longer the first is none any more. */
 HcStatus hc_scene_select(HcScene *scene, const int32_t *index, int32_t count, HcError *err) HC_MUST_CHECK;
 
-/* Turns the scene into one of `bands` bands that are no longer spectral: per-band arrays are dropped, band
- * names are allocated empty. */
+/* Turns the scene into one of `bands` bands that are no longer spectral: per-band arrays and classes are
+ * dropped, band names are allocated empty. */
 HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcError *err) HC_MUST_CHECK;
 
 /* Replaces one band's name by the formatted text. */
 HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const char *format, ...) HC_MUST_CHECK
     HC_PRINTF(4, 5);
+
+/* `count` (>= 1) classes: "Unclassified" (black), "Class 1", ... in the standard colours. `classes` must be
+ * zero or cleared. */
+HcStatus hc_classes_make(HcClasses *classes, int32_t count, HcError *err) HC_MUST_CHECK;
+/* Replaces the name of one of them by a copy of the text. */
+HcStatus hc_classes_name(HcClasses *classes, int32_t number, const char *name, HcError *err) HC_MUST_CHECK;
+/* Deep copy; `to` must be zero or cleared. On failure `to` is cleared. */
+HcStatus hc_classes_copy(HcClasses *to, const HcClasses *from, HcError *err) HC_MUST_CHECK;
+void hc_classes_clear(HcClasses *classes);
+/* The colour that class `number` gets where nothing says which. */
+void hc_classes_standard_colour(int32_t number, uint8_t rgb[3]);
+
+/* Whether class 0 is that of the pixels of no class, by its name. */
+bool hc_classes_has_unclassified(const HcClasses *classes);
+
+/* Whether the first band holds classes whose names are known. */
+bool hc_scene_is_class_map(const HcScene *scene);
 
 /* Whether each band still belongs to a wavelength: a spectral scene, or its noise. */
 bool hc_scene_is_spectral(const HcScene *scene);

@@ -176,6 +176,10 @@ static const HcComputeOps cpu_ops = {
     .sums_close = hc_cpu_sums_close,
     .gram = hc_cpu_gram,
     .sums_fetch = hc_cpu_sums_fetch,
+    .training_open = hc_cpu_training_open,
+    .training_close = hc_cpu_training_close,
+    .knn = hc_cpu_knn,
+    .vote = hc_cpu_vote,
     .eigh = hc_cpu_eigh,
 };
 

@@ -92,6 +92,13 @@ void hc_cpu_sums_close(HcSums *sums);
 HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                      HcSums *sums, HcError *err);
 HcStatus hc_cpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
+HcStatus hc_cpu_training_open(HcCompute *compute, const float *spectra, int64_t count, int32_t bands,
+                              HcMetric metric, HcTraining **out, HcError *err);
+void hc_cpu_training_close(HcTraining *training);
+HcStatus hc_cpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k, int32_t *index,
+                    double *distance, HcError *err);
+HcStatus hc_cpu_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
+                     const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err);
 HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err);
 

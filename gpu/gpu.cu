@@ -363,6 +363,10 @@ const HcComputeOps hc_gpu_operations = {
     .sums_close = hc_gpu_sums_close,
     .gram = hc_gpu_gram,
     .sums_fetch = hc_gpu_sums_fetch,
+    .training_open = hc_gpu_training_open,
+    .training_close = hc_gpu_training_close,
+    .knn = hc_gpu_knn,
+    .vote = hc_gpu_vote,
     .eigh = eigh,
 };
 

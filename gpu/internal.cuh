@@ -176,6 +176,14 @@ HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
                      HcSums *sums, HcError *err);
 HcStatus hc_gpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
 
+HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t count, int32_t bands,
+                              HcMetric metric, HcTraining **out, HcError *err);
+void hc_gpu_training_close(HcTraining *training);
+HcStatus hc_gpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k, int32_t *index,
+                    double *distance, HcError *err);
+HcStatus hc_gpu_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
+                     const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err);
+
 /* vendor.cu */
 const HcVendorOps *hc_gpu_vendor(void);
 

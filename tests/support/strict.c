@@ -42,6 +42,7 @@ typedef struct Strict {
     Piece *pieces;
     HcQueue *queues; /* closed ones stay until the end: others may follow them */
     HcSums *sums;
+    HcTraining *trainings;
     uintptr_t next_address;
     uint64_t memory; /* as it was opened with, 0 = no limit [bytes] */
     uint64_t taken;  /* device memory that is given out [bytes] */
@@ -57,6 +58,8 @@ typedef enum WorkKind {
     DIFFERENCE,
     PROJECT,
     GRAM,
+    KNN,
+    VOTE,
     FOLLOW
 } WorkKind;
 
@@ -77,6 +80,11 @@ typedef struct Work {
     bool has_window;
     HcWindow window;
     HcSums *sums;
+    const HcTraining *training;
+    int32_t k;
+    int32_t *neighbour; /* written by KNN, read by VOTE */
+    double *distance;
+    HcVoteRule rule;
     HcQueue *after;
     uint64_t ticket;
 } Work;
@@ -94,6 +102,14 @@ struct HcSums {
     HcSums *next;
     Strict *strict;
     HcSums *real; /* NULL when closed */
+    int32_t bands;
+};
+
+struct HcTraining {
+    HcTraining *next;
+    Strict *strict;
+    HcTraining *real; /* NULL when closed */
+    int64_t count;
     int32_t bands;
 };
 
@@ -309,15 +325,58 @@ done:
     return status;
 }
 
+/* The neighbours of the interior pixels. */
+static HcStatus translate_neighbours(const Strict *strict, Work *work, const char *what, HcError *err) {
+    HcStatus status = HC_OK;
+    void *real = NULL;
+    size_t count = (size_t)work->in.lines * (size_t)work->in.samples * (size_t)work->k;
+    HC_TRY(translate(strict, work->neighbour, 0, count * sizeof *work->neighbour, what, &real, err));
+    work->neighbour = real;
+    HC_TRY(translate(strict, work->distance, 0, count * sizeof *work->distance, what, &real, err));
+    work->distance = real;
+done:
+    return status;
+}
+
+static HcStatus do_knn(const Strict *strict, Work *work, HcError *err) {
+    HcStatus status = HC_OK;
+    if (work->training->real == NULL) {
+        return hc_fail(err, HC_E_DEVICE, "knn: the training spectra were closed before their work was done");
+    }
+    HC_TRY(translate_neighbours(strict, work, "knn", err));
+    HC_TRY(strict->cpu->ops->knn(strict->cpu_queue, &work->in, work->training->real, work->k, work->neighbour,
+                                 work->distance, err));
+done:
+    return status;
+}
+
+/* There must be a label for every neighbour. */
+static HcStatus do_vote(const Strict *strict, Work *work, HcError *err) {
+    HcStatus status = HC_OK;
+    void *real = NULL;
+    int32_t last = 0;
+    HC_TRY(translate_neighbours(strict, work, "vote", err));
+    int64_t count = (int64_t)work->in.lines * work->in.samples * work->k;
+    for (int64_t i = 0; i < count; i++) {
+        last = work->neighbour[i] > last ? work->neighbour[i] : last;
+    }
+    HC_TRY(translate(strict, work->index, 0, ((size_t)last + 1) * sizeof *work->index, "vote, the labels",
+                     &real, err));
+    HC_TRY(strict->cpu->ops->vote(strict->cpu_queue, &work->in, work->neighbour, work->distance, real,
+                                  &work->rule, &work->out, err));
+done:
+    return status;
+}
+
 static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
     HcStatus status = HC_OK;
     const HcComputeOps *ops = strict->cpu->ops;
     HcQueue *queue = strict->cpu_queue;
     void *real = NULL;
-    if (work->kind >= GATHER && work->kind <= GRAM) {
+    if (work->kind >= GATHER && work->kind <= VOTE) {
         HC_TRY(translate_block(strict, &work->in, "the input block", err));
     }
-    if (work->kind >= DECODE && work->kind < GRAM) {
+    if ((work->kind >= DECODE && work->kind < GRAM) || work->kind == VOTE) {
         HC_TRY(translate_block(strict, &work->out, "the output block", err));
     }
     switch (work->kind) {
@@ -347,6 +406,10 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
         }
         return ops->gram(queue, &work->in, (HcDifference)work->variant,
                          work->has_window ? &work->window : NULL, work->sums->real, err);
+    case KNN:
+        return do_knn(strict, work, err);
+    case VOTE:
+        return do_vote(strict, work, err);
     case FOLLOW:
         break;
     }
@@ -573,6 +636,73 @@ static HcStatus strict_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, 
     return status;
 }
 
+static HcStatus strict_training_open(HcCompute *compute, const float *spectra, int64_t count, int32_t bands,
+                                     HcMetric metric, HcTraining **out, HcError *err) {
+    Strict *strict = strict_of(compute);
+    *out = NULL;
+    HcTraining *training = calloc(1, sizeof *training);
+    if (training == NULL) {
+        return hc_fail_memory(err, sizeof *training, "strict training spectra");
+    }
+    HcStatus status =
+        strict->cpu->ops->training_open(strict->cpu, spectra, count, bands, metric, &training->real, err);
+    if (status != HC_OK) {
+        free(training);
+        return status;
+    }
+    training->strict = strict;
+    training->count = count;
+    training->bands = bands;
+    pthread_mutex_lock(&strict->lock);
+    training->next = strict->trainings;
+    strict->trainings = training;
+    pthread_mutex_unlock(&strict->lock);
+    *out = training;
+    return HC_OK;
+}
+
+static void strict_training_close(HcTraining *training) {
+    if (training == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&training->strict->lock);
+    training->strict->cpu->ops->training_close(training->real);
+    training->real = NULL;
+    pthread_mutex_unlock(&training->strict->lock);
+}
+
+static HcStatus strict_knn(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k,
+                           int32_t *index, double *distance, HcError *err) {
+    if (training == NULL) {
+        return hc_fail(err, HC_E_USAGE, "knn: the training spectra are missing");
+    }
+    HcStatus status = hc_check_knn(queue, in, training->count, training->bands, k, index, distance, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {
+        .kind = KNN, .in = *in, .training = training, .k = k, .neighbour = index, .distance = distance};
+    return accept(queue, &work, err);
+}
+
+/* The neighbours are only read. */
+static HcStatus strict_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
+                            const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err) {
+    HcStatus status = hc_check_vote(queue, in, index, distance, label, rule, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = VOTE,
+                 .in = *in,
+                 .k = rule->k,
+                 .neighbour = (int32_t *)(uintptr_t)index,
+                 .distance = (double *)(uintptr_t)distance,
+                 .index = label,
+                 .rule = *rule,
+                 .out = *out};
+    return accept(queue, &work, err);
+}
+
 static HcStatus strict_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values,
                             double *vectors, HcError *err) {
     HcCompute *cpu = strict_of(compute)->cpu;
@@ -623,6 +753,12 @@ static void close_all(Strict *strict) {
         atomic_fetch_add(&leaks, sums->real != NULL ? 1 : 0);
         strict->cpu->ops->sums_close(sums->real);
         free(sums);
+    }
+    for (HcTraining *training = strict->trainings, *next; training != NULL; training = next) {
+        next = training->next;
+        atomic_fetch_add(&leaks, training->real != NULL ? 1 : 0);
+        strict->cpu->ops->training_close(training->real);
+        free(training);
     }
     for (Piece *piece = strict->pieces, *next; piece != NULL; piece = next) {
         next = piece->next;
@@ -704,6 +840,10 @@ static const HcComputeOps strict_ops = {
     .sums_close = strict_sums_close,
     .gram = strict_gram,
     .sums_fetch = strict_sums_fetch,
+    .training_open = strict_training_open,
+    .training_close = strict_training_close,
+    .knn = strict_knn,
+    .vote = strict_vote,
     .eigh = strict_eigh,
 };
 

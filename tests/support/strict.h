@@ -25,7 +25,8 @@ void hc_strict_memory(uint64_t bytes);
 /* Bytes uploaded since the program started, by work that is done. */
 int64_t hc_strict_uploaded(void);
 
-/* Buffers, queues and sums that were still open when their backend was closed, since the program started. */
+/* Buffers, queues, sums and training spectra that were still open when their backend was closed, since the
+ * program started. */
 int64_t hc_strict_leaks(void);
 
 /* Buffers that were written beyond their ends, since the program started. */

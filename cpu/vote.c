@@ -1,0 +1,111 @@
+/* Neighbours -> a class. */
+#include "cpu/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What one class has got. */
+typedef struct Party {
+    int32_t label;
+    int32_t votes;
+    double sum; /* of distances (MAJORITY) or weights (DISTANCE) */
+} Party;
+
+/* In units that users know. */
+static double user_distance(HcMetric metric, double distance) {
+    double cosine = -distance > 1 ? 1 : -distance < -1 ? -1 : -distance;
+    return metric == HC_METRIC_EUCLIDEAN ? sqrt(distance) : acos(cosine);
+}
+
+static Party *find_party(Party *party, int32_t *parties, int32_t label) {
+    for (int32_t p = 0; p < *parties; p++) {
+        if (party[p].label == label) {
+            return &party[p];
+        }
+    }
+    party[*parties] = (Party){.label = label};
+    return &party[(*parties)++];
+}
+
+static bool majority_better(const Party *a, const Party *b) {
+    if (a->votes != b->votes) {
+        return a->votes > b->votes;
+    }
+    return a->sum != b->sum ? a->sum < b->sum : a->label < b->label;
+}
+
+static bool weight_better(const Party *a, const Party *b) {
+    return a->sum != b->sum ? a->sum > b->sum : a->label < b->label;
+}
+
+/* The class that wins and its share. distance[k] as users know them, nearest first. */
+static int32_t decide(const HcVoteRule *rule, const int32_t *index, const double *distance,
+                      const int32_t *label, double *share) {
+    Party party[HC_KNN_MOST];
+    int32_t parties = 0;
+    double total = 0;
+    bool weighted = rule->vote == HC_VOTE_DISTANCE;
+    bool same = weighted && distance[0] == 0; /* the first is the nearest */
+    for (int32_t i = 0; i < rule->k && !(same && distance[i] != 0); i++) {
+        Party *one = find_party(party, &parties, label[index[i]]);
+        double weight = same ? 1 : weighted ? 1 / distance[i] : distance[i];
+        one->votes++;
+        one->sum += weight;
+        total += weighted ? weight : 1;
+    }
+    const Party *best = &party[0];
+    for (int32_t p = 1; p < parties; p++) {
+        if (weighted ? weight_better(&party[p], best) : majority_better(&party[p], best)) {
+            best = &party[p];
+        }
+    }
+    *share = (weighted ? best->sum : best->votes) / total;
+    return best->label;
+}
+
+static void vote_pixel(const HcVoteRule *rule, const int32_t *index, const double *distance,
+                       const int32_t *label, float *out) {
+    double user[HC_KNN_MOST] = {0};
+    double share = 0;
+    for (int32_t i = 0; i < rule->k; i++) {
+        user[i] = user_distance(rule->metric, distance[i]);
+    }
+    bool rejected = user[0] > rule->reject;
+    int32_t class = rejected ? 0 : decide(rule, index, user, label, &share);
+    *out++ = (float)class;
+    if (rule->confidence) {
+        *out++ = (float)share;
+    }
+    if (rule->nearest) {
+        *out++ = (float)user[0];
+    }
+    for (int32_t i = 0; rule->neighbours && i < rule->k; i++) {
+        *out++ = (float)index[i];
+    }
+}
+
+HcStatus hc_cpu_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
+                     const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err) {
+    HcStatus status = hc_check_vote(queue, in, index, distance, label, rule, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    int64_t samples = out->samples;
+    int64_t bands = out->bands;
+    int64_t k = rule->k;
+#pragma omp parallel for num_threads(queue->cpu->threads) schedule(static)
+    for (int64_t row = 0; row < out->lines; row++) {
+        const uint8_t *valid = hc_cpu_mask_line(in, out->line0 + row);
+        memcpy(out->mask + row * samples, valid, (size_t)samples);
+        for (int64_t s = 0; s < samples; s++) {
+            int64_t pixel = row * samples + s;
+            float *to = out->data + pixel * bands;
+            if (valid[s] != 0) {
+                vote_pixel(rule, index + pixel * k, distance + pixel * k, label, to);
+            } else {
+                memset(to, 0, (size_t)bands * sizeof *to);
+            }
+        }
+    }
+    return HC_OK;
+}
