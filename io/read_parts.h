@@ -72,6 +72,18 @@ HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err);
 /* read_scene.c: the scene of an opened dataset. */
 HcStatus hc_read_scene(HcReader *reader, HcError *err);
 
+/* A text as one clean line; empty becomes NULL. */
+HcStatus hc_read_set_text(char **to, const char *text, HcError *err) HC_MUST_CHECK;
+/* A list of a header whose flaws are remarks, not failures: NULL when it is missing, broken or of another
+ * length than `want` (0 = any). */
+double *hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *key, int32_t want,
+                     int32_t *count);
+
+/* read_class_map.c: names and colours of classes, where the scene has none yet: from the fields of a header,
+ * and from what GDAL knows of the first band. */
+HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcError *err) HC_MUST_CHECK;
+HcStatus hc_read_gdal_classes(HcReader *reader, HcError *err) HC_MUST_CHECK;
+
 /* read_spectral.c: wavelengths and fwhm as found, any count and unit (NULL = not said). Fills what the scene
  * lacks. */
 typedef struct HcReadSpectral {

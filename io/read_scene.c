@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static HcStatus set_text(char **to, const char *text, HcError *err) {
+HcStatus hc_read_set_text(char **to, const char *text, HcError *err) {
     char *clean = hc_envi_clean(text);
     if (clean == NULL) {
         return hc_fail_memory(err, (double)strlen(text), "a text of the scene");
@@ -49,10 +49,8 @@ static int64_t integer_limit(HcType type) {
     }
 }
 
-/* A list of a header whose flaws are remarks, not failures: NULL when it is missing, broken or of another
- * length than `want` (0 = any). */
-static double *get_list(HcReader *reader, const HcEnviHeader *header, const char *key, int32_t want,
-                        int32_t *count) {
+double *hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *key, int32_t want,
+                     int32_t *count) {
     HcError local = {0};
     double *values = NULL;
     *count = 0;
@@ -69,8 +67,8 @@ static double *get_list(HcReader *reader, const HcEnviHeader *header, const char
 
 static HcStatus envi_spectral(HcReader *reader, const HcEnviHeader *header, HcError *err) {
     HcReadSpectral found = {.unit = hc_envi_text(header, "wavelength units")};
-    found.wavelength = get_list(reader, header, "wavelength", 0, &found.wavelength_count);
-    found.fwhm = get_list(reader, header, "fwhm", 0, &found.fwhm_count);
+    found.wavelength = hc_read_list(reader, header, "wavelength", 0, &found.wavelength_count);
+    found.fwhm = hc_read_list(reader, header, "fwhm", 0, &found.fwhm_count);
     HcStatus status = hc_read_spectral(reader, &found, err);
     free(found.wavelength);
     free(found.fwhm);
@@ -80,7 +78,7 @@ static HcStatus envi_spectral(HcReader *reader, const HcEnviHeader *header, HcEr
 static HcStatus envi_bad_bands(HcReader *reader, const HcEnviHeader *header, HcError *err) {
     HcScene *scene = &reader->scene;
     int32_t count = 0;
-    double *values = scene->bad == NULL ? get_list(reader, header, "bbl", scene->bands, &count) : NULL;
+    double *values = scene->bad == NULL ? hc_read_list(reader, header, "bbl", scene->bands, &count) : NULL;
     HcStatus status = HC_OK;
     if (count > 0) {
         scene->bad = calloc((size_t)count, 1);
@@ -112,7 +110,7 @@ static HcStatus envi_names(HcReader *reader, const HcEnviHeader *header, HcError
             goto done;
         }
         for (int32_t b = 0; b < count; b++) {
-            HC_TRY(set_text(&scene->band_name[b], names[b], err));
+            HC_TRY(hc_read_set_text(&scene->band_name[b], names[b], err));
         }
     }
 done:
@@ -123,7 +121,7 @@ done:
 static void envi_default_bands(HcReader *reader, const HcEnviHeader *header) {
     HcScene *scene = &reader->scene;
     int32_t count = 0;
-    double *values = get_list(reader, header, "default bands", 0, &count);
+    double *values = hc_read_list(reader, header, "default bands", 0, &count);
     bool good = count == 3;
     for (int32_t c = 0; c < 3 && good; c++) {
         good = values[c] >= 1 && values[c] <= scene->bands && values[c] == floor(values[c]);
@@ -174,8 +172,8 @@ static HcStatus envi_gains(HcReader *reader, const HcEnviHeader *header, HcError
     double factor = 1;
     bool scaled = false;
     HcError local = {0};
-    double *gain = get_list(reader, header, "data gain values", bands, &gains);
-    double *offset = get_list(reader, header, "data offset values", bands, &offsets);
+    double *gain = hc_read_list(reader, header, "data gain values", bands, &gains);
+    double *offset = hc_read_list(reader, header, "data offset values", bands, &offsets);
     if (gains == 0 && offsets == 0 &&
         hc_envi_number(header, "reflectance scale factor", &factor, &scaled, &local) != HC_OK) {
         hc_read_note(reader, "reflectance scale factor left out: %s", local.text);
@@ -210,12 +208,9 @@ static HcStatus fill_from_envi(HcReader *reader, const HcEnviHeader *header, HcE
     }
     const char *description = hc_envi_text(header, "description");
     if (scene->description == NULL && description != NULL) {
-        HC_TRY(set_text(&scene->description, description, err));
+        HC_TRY(hc_read_set_text(&scene->description, description, err));
     }
-    const char *kind = hc_envi_text(header, "file type");
-    if (kind != NULL && strcasestr(kind, "classification") != NULL) {
-        scene->meaning = HC_OTHER;
-    }
+    HC_TRY(hc_read_envi_classes(reader, header, err));
 done:
     return status;
 }
@@ -298,6 +293,9 @@ static HcStatus dataset_fields(HcReader *reader, HcError *err) {
                                        "data_offset_values",
                                        "reflectance_scale_factor",
                                        "data_ignore_value",
+                                       "classes",
+                                       "class_names",
+                                       "class_lookup",
                                        NULL};
     HcStatus status = HC_OK;
     HcError local = {0};
@@ -335,7 +333,7 @@ static HcStatus bands_names(HcReader *reader, HcError *err) {
             (scene->band_name = calloc((size_t)scene->bands, sizeof *scene->band_name)) == NULL) {
             return hc_fail_memory(err, (double)scene->bands * sizeof(char *), "band names");
         }
-        HC_TRY(set_text(&scene->band_name[b], name, err));
+        HC_TRY(hc_read_set_text(&scene->band_name[b], name, err));
     }
 done:
     return status;
@@ -413,8 +411,9 @@ static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
     }
     const char *description = GDALGetMetadataItem(reader->dataset, "TIFFTAG_IMAGEDESCRIPTION", NULL);
     if (scene->description == NULL && description != NULL) {
-        HC_TRY(set_text(&scene->description, description, err));
+        HC_TRY(hc_read_set_text(&scene->description, description, err));
     }
+    HC_TRY(hc_read_gdal_classes(reader, err));
     HC_TRY(dataset_fields(reader, err));
     if (!scene->has_default_bands) {
         bands_colours(reader);

@@ -185,7 +185,7 @@ done:
 /* ---- the header ---- */
 
 /* Braces and commas have a meaning in the header, line ends too. */
-static void add_name(HcText *to, const char *name, bool in_list) {
+void hc_write_envi_name(HcText *to, const char *name, bool in_list) {
     for (; *name != '\0'; name++) {
         char c = *name == '{'                ? '('
                  : *name == '}'              ? ')'
@@ -214,7 +214,7 @@ static void add_band_names(HcText *to, const HcScene *scene) {
     hc_text_add(to, "band names = {\n");
     for (int32_t b = 0; b < scene->bands; b++) {
         if (scene->band_name[b] != NULL) {
-            add_name(to, scene->band_name[b], true);
+            hc_write_envi_name(to, scene->band_name[b], true);
         } else {
             hc_text_add(to, "Band %d", b + 1);
         }
@@ -249,10 +249,11 @@ static void add_frame(HcText *to, const HcScene *scene, const HcWritePlan *plan)
     const uint16_t probe = 1;
     bool little = *(const uint8_t *)&probe == 1;
     hc_text_add(to, "ENVI\ndescription = {");
-    add_name(to, scene->description != NULL ? scene->description : "written by hcube", false);
+    hc_write_envi_name(to, scene->description != NULL ? scene->description : "written by hcube", false);
     hc_text_add(to, "}\nsamples = %lld\nlines = %lld\nbands = %d\n", (long long)scene->samples,
                 (long long)scene->lines, scene->bands);
-    hc_text_add(to, "header offset = 0\nfile type = ENVI Standard\ndata type = %d\ninterleave = %s\n",
+    hc_text_add(to, "header offset = 0\nfile type = ENVI %s\ndata type = %d\ninterleave = %s\n",
+                hc_write_one_class_band(scene, plan->type) ? "Classification" : "Standard",
                 envi_code(plan->type), interleave_words[plan->interleave]);
     hc_text_add(to, "byte order = %d\n", little ? 0 : 1);
     if (!plan->no_nodata) {
@@ -269,6 +270,7 @@ char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan) {
     add_frame(&text, scene, plan);
     hc_text_add(&text, "%s", plan->place);
     add_band_names(&text, scene);
+    hc_write_envi_classes(&text, scene);
     add_spectral(&text, scene);
     if (scene->gain != NULL && scene->offset != NULL) {
         add_numbers(&text, "data gain values", scene->gain, scene->bands);

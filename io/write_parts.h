@@ -2,6 +2,7 @@
 #ifndef HC_IO_WRITE_PARTS_H
 #define HC_IO_WRITE_PARTS_H
 
+#include "core/text.h"
 #include "io/gdal_errors.h"
 #include "io/workers.h"
 #include "io/write_values.h"
@@ -28,6 +29,7 @@ typedef struct HcWritePlan {
     GDALDataType gdal_type;
     double nodata;
     bool no_nodata;          /* nothing can be masked, and every value is data */
+    bool shares_nodata;      /* valid pixels may hold it too: class 0 of a class map */
     HcInterleave interleave; /* ENVI */
     char **options;          /* creation options for the driver, as a GDAL string list */
 } HcWritePlan;
@@ -46,11 +48,22 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
 /* "0.25", "nan": the fewest digits that give the same double, in any locale. */
 const char *hc_write_number(char buffer[40], double value);
 
+/* write_classes.c */
+/* Whether such a file is a classification in the sense of ENVI and GIS: one band of integers. */
+bool hc_write_one_class_band(const HcScene *scene, HcType type);
+HcType hc_write_class_type(const HcScene *scene);
+/* Names and colours, of a class map alone: into the header, and into a dataset, whose GeoTIFF then has an
+ * .aux.xml beside it. */
+void hc_write_envi_classes(HcText *to, const HcScene *scene);
+void hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan);
+
 /* write_envi.c: the map fields of the header (fresh memory, also on failure), in GDAL's words;
  * HC_E_UNSUPPORTED for a grid that they cannot describe. */
 HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) HC_MUST_CHECK;
 /* The text of the header; fresh memory, NULL when that ran out. */
 char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);
+/* Appends a name; what would end it or the list that it stands in becomes something alike. */
+void hc_write_envi_name(HcText *to, const char *name, bool in_list);
 /* Creates the file at its full size, so that a full disk fails before the work and not after it. */
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
                               HcError *err) HC_MUST_CHECK;

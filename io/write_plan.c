@@ -167,9 +167,12 @@ static bool holds_type(const HcWritePlan *plan) {
     return found;
 }
 
-static HcStatus choose_type(HcWritePlan *plan, const HcWriterOptions *options, HcError *err) {
+static HcStatus choose_type(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                            HcError *err) {
     HcText known = {0};
-    plan->type = options->has_type ? options->type : HC_FLOAT32;
+    plan->type = options->has_type              ? options->type
+                 : hc_scene_is_class_map(scene) ? hc_write_class_type(scene)
+                                                : HC_FLOAT32;
     plan->gdal_type = hc_write_gdal_type(plan->type);
     if (holds_type(plan)) {
         return HC_OK;
@@ -208,6 +211,24 @@ static bool type_can_hold(HcType type, double value) {
     return value >= low && value < end && value == floor(value);
 }
 
+/* Numbers of classes are neither clamped nor moved aside as other values are. */
+static HcStatus check_classes(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    char number[40];
+    int32_t last = scene->classes.count - 1;
+    if (!hc_scene_is_class_map(scene)) {
+        return HC_OK;
+    }
+    if (!type_can_hold(plan->type, last)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s cannot hold the classes 0 to %d", plan->path,
+                       hc_type_name(plan->type), last);
+    }
+    if (!plan->no_nodata && plan->nodata >= 1 && plan->nodata <= last) {
+        return hc_fail(err, HC_E_USAGE, "%s: nodata %s is the number of a class (%s)", plan->path,
+                       hc_write_number(number, plan->nodata), scene->classes.name[(int32_t)plan->nodata]);
+    }
+    return HC_OK;
+}
+
 static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
                               HcError *err) {
     char number[40];
@@ -218,6 +239,8 @@ static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcW
             return hc_fail(err, HC_E_USAGE, "%s: nodata %s is no value of %s", plan->path,
                            hc_write_number(number, plan->nodata), hc_type_name(plan->type));
         }
+    } else if (!is_float && hc_scene_is_class_map(scene) && hc_classes_has_unclassified(&scene->classes)) {
+        plan->nodata = 0;
     } else if (scene->has_nodata && scene->meaning == HC_SPECTRAL &&
                type_can_hold(plan->type, scene->nodata)) {
         plan->nodata = scene->nodata;
@@ -232,6 +255,7 @@ static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcW
     if (plan->type == HC_FLOAT32) {
         plan->nodata = (float)plan->nodata; /* as it will stand in the file */
     }
+    plan->shares_nodata = hc_scene_is_class_map(scene) && plan->nodata == 0;
     return HC_OK;
 }
 
@@ -442,6 +466,15 @@ done:
     return status;
 }
 
+/* GDAL keeps the names of classes beside most files. */
+static HcStatus check_sidecar(const HcWritePlan *plan, bool overwrite, HcError *err) {
+    char *sidecar = hc_text_format("%s.aux.xml", plan->path);
+    HcStatus status = sidecar != NULL ? hc_file_check(sidecar, overwrite, err)
+                                      : hc_fail_memory(err, (double)strlen(plan->path), "a file name");
+    free(sidecar);
+    return status;
+}
+
 /* A driver that only copies would say what it cannot hold at the very end: ask it with a few pixels first. */
 static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
     HcStatus status = HC_OK;
@@ -494,10 +527,14 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     HC_TRY(choose_driver(plan, path, options->format, err));
     HC_TRY(choose_names(plan, path, err));
     HC_TRY(check_shape(plan->path, scene, err));
-    HC_TRY(choose_type(plan, options, err));
+    HC_TRY(choose_type(plan, scene, options, err));
     HC_TRY(choose_nodata(plan, scene, options, err));
+    HC_TRY(check_classes(plan, scene, err));
     HC_TRY(choose_options(plan, scene, options, err));
     HC_TRY(hc_file_check(plan->path, options->overwrite, err));
+    if (plan->way != HC_WRITE_ENVI && hc_write_one_class_band(scene, plan->type)) {
+        HC_TRY(check_sidecar(plan, options->overwrite, err));
+    }
     if (plan->way == HC_WRITE_ENVI) {
         HC_TRY(hc_write_envi_place(plan->path, scene, &plan->place, err));
         HC_TRY(check_header(plan, options->overwrite, err));

@@ -103,6 +103,7 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
                             NULL);
     }
     describe_colours(dataset, scene);
+    hc_write_describe_classes(dataset, scene, plan);
     for (int32_t b = 0; b < scene->bands; b++) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, b + 1);
         describe_band(band, scene, b);

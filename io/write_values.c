@@ -124,10 +124,12 @@ static void put_line(const HcStored *layout, const float *from, const uint8_t *m
         put_int64(layout, from, mask, line, (int64_t)nodata, (int64_t)HC_BESIDE(INT64_MAX, (int64_t)nodata));
         break;
     case HC_FLOAT32:
-        put_float32(layout, from, mask, line, (float)nodata, nextafterf((float)nodata, nodata == 0 ? 1 : 0));
+        put_float32(layout, from, mask, line, (float)nodata,
+                    layout->no_nodata ? (float)nodata : nextafterf((float)nodata, nodata == 0 ? 1 : 0));
         break;
     case HC_FLOAT64:
-        put_float64(layout, from, mask, line, nodata, nextafter(nodata, nodata == 0 ? 1 : 0));
+        put_float64(layout, from, mask, line, nodata,
+                    layout->no_nodata ? nodata : nextafter(nodata, nodata == 0 ? 1 : 0));
         break;
     case HC_TYPE_COUNT:
         break;

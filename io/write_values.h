@@ -18,7 +18,7 @@ typedef struct HcStored {
     int64_t samples;
     int32_t bands, rows;
     double nodata;
-    bool no_nodata; /* every value is data: none gives way to nodata */
+    bool no_nodata; /* no value gives way to nodata: every one is data, or nodata is a value too */
 } HcStored;
 
 int64_t hc_stored_stride_row(const HcStored *layout);

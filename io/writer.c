@@ -76,7 +76,7 @@ static HcStatus make_stage(HcWriter *writer, HcInterleave interleave, int32_t ro
                                 .bands = writer->scene.bands,
                                 .rows = rows,
                                 .nodata = writer->plan.nodata,
-                                .no_nodata = writer->plan.no_nodata};
+                                .no_nodata = writer->plan.no_nodata || writer->plan.shares_nodata};
     writer->stage = malloc(hc_stored_bytes(&writer->layout));
     if (writer->stage == NULL) {
         return hc_fail_memory(err, (double)hc_stored_bytes(&writer->layout), "lines to write");
@@ -446,6 +446,10 @@ const char *hc_writer_path(const HcWriter *writer) {
 
 const char *hc_writer_format(const HcWriter *writer) {
     return writer->plan.format;
+}
+
+HcType hc_writer_type(const HcWriter *writer) {
+    return writer->plan.type;
 }
 
 double hc_writer_nodata(const HcWriter *writer) {

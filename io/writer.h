@@ -15,7 +15,8 @@ typedef struct HcWriterOptions {
     const char *format; /* GDAL driver name (ENVI, GTiff, COG, ...), NULL = by the extension (.tif, .img,
                            .dat, .bsq, .bil, .bip, .hdr, no extension: ENVI) */
     bool has_type;
-    HcType type;            /* of the stored values; default float32 */
+    HcType type;            /* of the stored values; default float32, and for a class map of one band the
+                               smallest unsigned integer that holds its classes */
     const char *interleave; /* "bsq", "bil", "bip", NULL = for ENVI by the extension, else bsq; the driver's
                                own otherwise */
     const char *compress;   /* "none", "deflate", "zstd", "lzw", NULL = the driver's default */
@@ -23,7 +24,8 @@ typedef struct HcWriterOptions {
     bool has_nodata;
     double nodata; /* default: the scene's where the type can hold it and the bands still are the
                       scene's, NaN for float types, the type's lowest (signed) or 0 (unsigned) otherwise;
-                               none for integers of a scene that says it is complete */
+                               none for integers of a scene that says it is complete. Integers of a class
+                               map with a class "Unclassified": 0, which stays 0 where it is valid too */
     bool overwrite;
     int32_t threads; /* for ENVI, 0 = one a processor, up to 16 */
 } HcWriterOptions;
@@ -60,9 +62,11 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) HC_MUST_CHECK;
 /* Frees the writer; a file that was not finished is removed. NULL is fine. */
 void hc_writer_close(HcWriter *writer);
 
-/* The final path (for ENVI the data file), the format, and the value of masked pixels; texts are borrowed. */
+/* The final path (for ENVI the data file), the format, the type of the stored values, and the value of masked
+ * pixels; texts are borrowed. */
 const char *hc_writer_path(const HcWriter *writer);
 const char *hc_writer_format(const HcWriter *writer);
+HcType hc_writer_type(const HcWriter *writer);
 double hc_writer_nodata(const HcWriter *writer); /* NaN: NaN, or none */
 /* Bytes of the data file on disk, after finish. */
 int64_t hc_writer_bytes(const HcWriter *writer);

@@ -2,7 +2,7 @@
 #ifndef HC_PIPELINE_IMAGE_H
 #define HC_PIPELINE_IMAGE_H
 
-#include "core/status.h"
+#include "core/scene.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -68,6 +68,22 @@ void hc_image_legend(HcImage *image, int32_t x, int32_t y, int32_t scale, const 
                      int32_t count);
 void hc_image_legend_size(int32_t scale, const HcLegendEntry *entries, int32_t count, int32_t *width,
                           int32_t *height);
+
+typedef enum HcLegendPlace { HC_LEGEND_NONE, HC_LEGEND_RIGHT, HC_LEGEND_BELOW } HcLegendPlace;
+
+/* Classes to be drawn: value and valid [height][width], each pixel a square of `enlarge`. */
+typedef struct HcClassPlane {
+    const float *value;
+    const uint8_t *valid;
+    int32_t width, height, enlarge;
+    const HcClasses *classes;
+} HcClassPlane;
+
+/* A fresh canvas with the map in the colours of its classes in the upper left corner, and the names of those
+ * that occur beside it. Pixels that are not valid or of class "Unclassified" are transparent; values of no
+ * class are grey. */
+HcStatus hc_image_classes(HcImage *image, const HcClassPlane *plane, HcLegendPlace place,
+                          HcError *err) HC_MUST_CHECK;
 
 /* A bar of the colour map (viridis or grey) with its label above and the limits and their middle below,
  * within (x, y, width, hc_image_bar_height(scale)). */

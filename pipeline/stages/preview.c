@@ -11,7 +11,7 @@
 
 typedef struct Params {
     const char *path, *bands, *wavelengths, *percentiles, *scree;
-    int32_t colours;
+    int32_t colours, legend;
     int64_t size, enlarge;
     double gamma;
     bool overwrite;
@@ -21,6 +21,8 @@ typedef struct State {
     int32_t band[3]; /* red, green, blue; or one */
     int32_t band_count;
     double percentile[2];
+    bool classes; /* the band holds classes: their colours */
+    HcLegendPlace legend;
     int32_t width, height, step; /* every step-th pixel is shown */
     float *plane;                /* [band_count][height][width] */
     uint8_t *valid;              /* [height][width] */
@@ -28,8 +30,11 @@ typedef struct State {
 
 /* Pixels of the largest picture. */
 static const size_t picture_limit = (size_t)1 << 28;
+/* About what a legend adds to the canvas. */
+static const size_t legend_bytes = (size_t)16 << 20;
 
 static const char *const colour_words[] = {"viridis", "grey", NULL};
+static const char *const legend_words[] = {"none", "right", "below", NULL}; /* as HcLegendPlace */
 
 static const HcOption options[] = {
     {.name = "output",
@@ -70,6 +75,11 @@ static const HcOption options[] = {
      .choices = colour_words,
      .standard = "viridis",
      .help = "colours of a single band"},
+    {.name = "legend",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, legend),
+     .choices = legend_words,
+     .help = "where the names of the classes of a class map stand; else right"},
     {.name = "size",
      .kind = HC_OPTION_INT,
      .offset = offsetof(Params, size),
@@ -148,7 +158,7 @@ static void usual_bands(const HcStage *stage, State *state) {
     static const double colour[3] = {650, 550, 460};
     const HcScene *scene = &stage->in;
     bool true_colour = scene->meaning == HC_SPECTRAL;
-    state->band_count = scene->bands >= 3 ? 3 : 1;
+    state->band_count = scene->bands >= 3 && !hc_scene_is_class_map(scene) ? 3 : 1;
     for (int32_t c = 0; c < 3; c++) {
         state->band[c] = scene->meaning == HC_SPECTRAL && scene->bands >= 16 ? scene->bands >> (c + 1) : c;
         true_colour = true_colour && hc_scene_band_at(scene, colour[c], 40) >= 0;
@@ -156,10 +166,21 @@ static void usual_bands(const HcStage *stage, State *state) {
     for (int32_t c = 0; c < state->band_count; c++) {
         if (true_colour) {
             state->band[c] = hc_scene_band_at(scene, colour[c], 40);
-        } else if (scene->has_default_bands) {
+        } else if (scene->has_default_bands && !hc_scene_is_class_map(scene)) {
             state->band[c] = scene->default_bands[c];
         }
     }
+}
+
+static HcStatus plan_classes(const HcStage *stage, State *state, HcError *err) {
+    const Params *params = stage->params;
+    state->classes = hc_scene_is_class_map(&stage->in) && state->band_count == 1 && state->band[0] == 0;
+    if (!state->classes && params->legend > HC_LEGEND_NONE) {
+        return hc_fail(err, HC_E_USAGE, "preview: --legend %s: only the classes of a class map have a legend",
+                       legend_words[params->legend]);
+    }
+    state->legend = params->legend >= 0 ? (HcLegendPlace)params->legend : HC_LEGEND_RIGHT;
+    return HC_OK;
 }
 
 /* The stage before this one whose eigenvalues there are to plot, or NULL. */
@@ -184,6 +205,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     } else {
         usual_bands(stage, state);
     }
+    HC_TRY(plan_classes(stage, state, err));
     if (hc_option_numbers(params->percentiles, state->percentile, 2) != 2 || !(state->percentile[0] >= 0) ||
         !(state->percentile[1] <= 100) || !(state->percentile[0] < state->percentile[1])) {
         HC_TRY(hc_fail(err, HC_E_USAGE,
@@ -221,7 +243,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                              .passes_through = true,
                              .has_output = true,
                              /* Planes, their levels, the copy that finds percentiles, and the canvas. */
-                             .host_bytes = shown * (5 * (size_t)state->band_count + 5) + 4 * drawn};
+                             .host_bytes = shown * (5 * (size_t)state->band_count + 5) + 4 * drawn +
+                                           (state->classes ? legend_bytes : 0)};
 done:
     return status;
 }
@@ -280,6 +303,24 @@ static void colour_of(const Params *params, const State *state, const uint8_t *l
     colour[3] = state->valid[at] ? 255 : 0;
 }
 
+static HcStatus draw_classes(const HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    const State *state = stage->state;
+    HcImage image = {0};
+    HcClassPlane plane = {.value = state->plane,
+                          .valid = state->valid,
+                          .width = state->width,
+                          .height = state->height,
+                          .enlarge = (int32_t)params->enlarge,
+                          .classes = &stage->in.classes};
+    HC_TRY(hc_image_classes(&image, &plane, state->legend, err));
+    HC_TRY(hc_png_write(params->path, image.width, image.height, image.pixels, overwrites(stage), err));
+done:
+    hc_image_clear(&image);
+    return status;
+}
+
 static HcStatus draw_picture(const HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
@@ -334,7 +375,7 @@ done:
 static HcStatus finish(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
-    HC_TRY(draw_picture(stage, err));
+    HC_TRY(((const State *)stage->state)->classes ? draw_classes(stage, err) : draw_picture(stage, err));
     if (params->scree != NULL) {
         HC_TRY(draw_scree(stage, err));
     }
@@ -367,7 +408,8 @@ static void close_preview(HcStage *stage) {
 
 const HcStageClass hc_stage_preview = {
     .name = "preview",
-    .summary = "a PNG picture: true colour, chosen bands or one band in colours; a scree plot of eigenvalues",
+    .summary = "a PNG picture: true colour, chosen bands, one band in colours or classes; a scree plot of "
+               "eigenvalues",
     .role = HC_ROLE_SINK,
     .options = options,
     .params_size = sizeof(Params),

@@ -47,8 +47,9 @@ static const HcOption options[] = {
      .kind = HC_OPTION_CHOICE,
      .offset = offsetof(Params, type),
      .choices = type_words,
-     .standard = "float32",
-     .help = "type of the stored values; integers are rounded and clamped"},
+     .help =
+         "type of the stored values; integers are rounded and clamped; else float32, and for class maps of "
+         "one band uint8 (uint16 beyond 255 classes)"},
     {.name = "interleave",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, interleave),
@@ -90,8 +91,8 @@ static HcWriterOptions writer_options(const HcStage *stage) {
     double nodata = 0;
     bool has_nodata = params->nodata != NULL && hc_text_parse_double(params->nodata, &nodata);
     return (HcWriterOptions){.format = params->format,
-                             .has_type = true,
-                             .type = (HcType)params->type,
+                             .has_type = params->type >= 0,
+                             .type = (HcType)(params->type >= 0 ? params->type : 0),
                              .interleave = params->interleave,
                              .compress = params->compress >= 0 ? compress_words[params->compress] : NULL,
                              .creation_options = params->creation.count > 0 ? params->creation.item : NULL,
@@ -162,6 +163,7 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
     double nodata = hc_writer_nodata(state->writer);
     if (cJSON_AddStringToObject(to, "file", hc_writer_path(state->writer)) == NULL ||
         cJSON_AddStringToObject(to, "format", hc_writer_format(state->writer)) == NULL ||
+        cJSON_AddStringToObject(to, "type", hc_type_name(hc_writer_type(state->writer))) == NULL ||
         (isnan(nodata) ? cJSON_AddStringToObject(to, "nodata", "nan")
                        : cJSON_AddNumberToObject(to, "nodata", nodata)) == NULL) {
         return hc_fail_memory(err, 0, "the record");

@@ -128,11 +128,128 @@ static void scree_plot_needs_eigenvalues(void **state) {
     cube_free(&cube);
 }
 
+/* Class (line + sample) % classes; class 0 is written as nodata where the header says so. */
+static Cube write_classes(int32_t classes, const char *more) {
+    Cube cube = cube_new(LINES, SAMPLES, 1);
+    for (int32_t line = 0; line < LINES; line++) {
+        for (int32_t sample = 0; sample < SAMPLES; sample++) {
+            cube_pixel(&cube, line, sample)[0] = (line + sample) % classes;
+        }
+    }
+    cube_write(&cube, "classes", HC_UINT16, "bsq", more);
+    return cube;
+}
+
+static bool has_colour(const Picture *picture, int x0, int y0, const uint8_t rgb[3]) {
+    for (int y = y0; y < picture->height; y++) {
+        for (int x = x0; x < picture->width; x++) {
+            if (memcmp(pixel_of(picture, x, y), rgb, 3) == 0 && pixel_of(picture, x, y)[3] == 255) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static const char four_classes[] = "file type = ENVI Classification\nclasses = 5\n"
+                                   "class names = {Unclassified, one, two, three, never}\n"
+                                   "class lookup = {0,0,0, 250,10,20, 30,240,50, 60,70,230, 9,99,199}\n";
+static const uint8_t four_colours[5][3] = {
+    {0, 0, 0}, {250, 10, 20}, {30, 240, 50}, {60, 70, 230}, {9, 99, 199}};
+
+static void check_class_pixels(const Picture *picture, int32_t enlarge) {
+    for (int y = 0; y < LINES * enlarge; y++) {
+        for (int x = 0; x < SAMPLES * enlarge; x++) {
+            int number = (y / enlarge + x / enlarge) % 4;
+            const uint8_t *pixel = pixel_of(picture, x, y);
+            assert_int_equal(pixel[3], number != 0 ? 255 : 0);
+            assert_memory_equal(pixel, four_colours[number], 3);
+        }
+    }
+}
+
+static void classes_have_their_colours(void **state) {
+    (void)state;
+    Cube cube = write_classes(4, four_classes);
+    check_runs(NULL, "read classes.img ! preview right.png ! preview below.png --legend below --enlarge 2 ! "
+                     "preview none.png --legend none --bands 1");
+    Picture right = read_picture("right.png"), below = read_picture("below.png"),
+            none = read_picture("none.png");
+    check_class_pixels(&right, 1);
+    check_class_pixels(&below, 2);
+    check_class_pixels(&none, 1);
+    assert_true(none.width == SAMPLES && none.height == LINES);
+    assert_true(right.width > SAMPLES && right.height >= LINES);
+    assert_true(below.width >= 2 * SAMPLES && below.height > 2 * LINES);
+    for (int c = 1; c < 5; c++) { /* the last one does not occur */
+        assert_int_equal(has_colour(&right, SAMPLES, 0, four_colours[c]), c < 4);
+        assert_int_equal(has_colour(&below, 0, 2 * LINES, four_colours[c]), c < 4);
+    }
+    assert_int_equal(pixel_of(&right, right.width - 1, right.height - 1)[3], 255);
+    free(right.pixel);
+    free(below.pixel);
+    free(none.pixel);
+    cube_free(&cube);
+}
+
+/* Every n-th pixel: no colour that no class has. */
+static void classes_are_thinned_out(void **state) {
+    (void)state;
+    Cube cube = write_classes(4, four_classes);
+    check_runs(NULL, "read classes.img ! preview small.png --size 16 --legend none");
+    Picture small = read_picture("small.png");
+    assert_int_equal(small.width, 15);
+    for (int y = 0; y < small.height; y++) {
+        for (int x = 0; x < small.width; x++) {
+            assert_memory_equal(pixel_of(&small, x, y), four_colours[2 * (x + y) % 4], 3);
+        }
+    }
+    free(small.pixel);
+    cube_free(&cube);
+}
+
+/* A picture of which the legend takes several columns, some classes, and an end. */
+static void many_classes(void **state) {
+    (void)state;
+    Cube cube = write_classes(49, "file type = ENVI Classification\nclasses = 400\n");
+    check_runs(NULL, "read classes.img ! preview few.png");
+    cube_free(&cube);
+    cube = cube_new(LINES, SAMPLES, 1);
+    for (int32_t i = 0; i < LINES * SAMPLES; i++) {
+        cube.value[i] = i; /* 400 and above are no class */
+    }
+    cube_write(&cube, "classes", HC_UINT16, "bsq", "file type = ENVI Classification\nclasses = 400\n");
+    check_runs(NULL, "read classes.img ! preview many.png ! preview thin.png --legend below");
+    Picture few = read_picture("few.png"), many = read_picture("many.png"), thin = read_picture("thin.png");
+    assert_true(few.width < many.width && few.height < many.height && many.width < 1000);
+    assert_true(thin.height > many.height);
+    static const uint8_t grey[3] = {128, 128, 128};
+    assert_memory_equal(pixel_of(&many, SAMPLES - 1, LINES - 1), grey, 3);
+    free(few.pixel);
+    free(many.pixel);
+    free(thin.pixel);
+    cube_free(&cube);
+}
+
+static void only_classes_have_a_legend(void **state) {
+    (void)state;
+    Cube cube = write_ramps(NULL);
+    check_run_fails(NULL, HC_E_USAGE, "--legend below", "read scene.img ! preview b.png --legend below");
+    check_runs(NULL, "read scene.img ! preview b.png --legend none");
+    cube_free(&cube);
+    cube = write_classes(4, four_classes);
+    check_run_fails(NULL, HC_E_USAGE, "--legend right",
+                    "read classes.img ! filter median3x3 ! preview c.png --legend right");
+    cube_free(&cube);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chosen_bands_become_colours),   cmocka_unit_test(true_colour_goes_by_wavelength),
         cmocka_unit_test(masked_pixels_are_transparent), cmocka_unit_test(size_and_enlarging),
-        cmocka_unit_test(scree_plot_needs_eigenvalues),
+        cmocka_unit_test(scree_plot_needs_eigenvalues),  cmocka_unit_test(classes_have_their_colours),
+        cmocka_unit_test(classes_are_thinned_out),       cmocka_unit_test(many_classes),
+        cmocka_unit_test(only_classes_have_a_legend),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

@@ -74,6 +74,37 @@ static void complete_scenes_have_no_nodata(void **state) {
     cube_free(&cube);
 }
 
+/* Class maps go through a chain with their names; bands that no longer begin with the classes do not. */
+static void class_maps_stay_class_maps(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    Cube cube = cube_new(LINES, SAMPLES, 2);
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        cube.value[2 * i] = (double)(i % 3);
+        cube.value[2 * i + 1] = 0.5;
+    }
+    cube_write(&cube, "map", HC_FLOAT32, "bsq",
+               "band names = {class, confidence}\nclasses = 3\nclass names = {Unclassified, a, b}\n"
+               "class lookup = {0, 0, 0, 1, 2, 3, 4, 5, 6}\n");
+    check_runs(NULL, "read map.img ! write both.tif ! bands 1 ! write one.tif ! write one.img");
+    check_runs(NULL, "read both.tif ! bands 2,1 ! write none.img");
+    static const char *const names[] = {"both.tif", "one.tif", "one.img", "none.img"};
+    for (int i = 0; i < 4; i++) {
+        check_ok(hc_reader_open(&reader, names[i], NULL, &err), err);
+        const HcScene *scene = hc_reader_scene(reader);
+        assert_int_equal(hc_scene_is_class_map(scene), i < 3);
+        assert_int_equal(scene->type, i == 1 || i == 2 ? HC_UINT8 : HC_FLOAT32);
+        if (i < 3) {
+            assert_string_equal(scene->classes.name[2], "b");
+            assert_int_equal(scene->classes.colour[2][1], 5);
+        }
+        hc_reader_close(reader);
+    }
+    check_run_fails(NULL, HC_E_USAGE, "is the number of a class", "read one.tif ! write two.tif --nodata 2");
+    cube_free(&cube);
+}
+
 /* What a chain reads, it does not write over; what it writes twice, or needs before it is there, is refused.
  */
 static void files_of_a_chain_do_not_meet(void **state) {
@@ -124,6 +155,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_are_whole),
         cmocka_unit_test(complete_scenes_have_no_nodata),
+        cmocka_unit_test(class_maps_stay_class_maps),
         cmocka_unit_test(files_of_a_chain_do_not_meet),
         cmocka_unit_test(refusals),
     };

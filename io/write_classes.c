@@ -1,0 +1,102 @@
+/* Class maps on their way out: the type that holds them, and their names and colours in the words of each
+ * format. */
+#include "core/text.h"
+#include "io/write_parts.h"
+
+#include <cpl_string.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool hc_write_one_class_band(const HcScene *scene, HcType type) {
+    return hc_scene_is_class_map(scene) && scene->bands == 1 && type != HC_FLOAT32 && type != HC_FLOAT64;
+}
+
+HcType hc_write_class_type(const HcScene *scene) {
+    int32_t count = scene->classes.count;
+    return scene->bands > 1 ? HC_FLOAT32 : count <= 256 ? HC_UINT8 : count <= 65536 ? HC_UINT16 : HC_UINT32;
+}
+
+/* An empty name would be none in a list. */
+static void add_class_name(HcText *to, const HcClasses *classes, int32_t c) {
+    if (classes->name[c][0] != '\0') {
+        hc_write_envi_name(to, classes->name[c], true);
+    } else {
+        hc_text_add(to, "Class %d", c);
+    }
+}
+
+static void add_names(HcText *to, const HcClasses *classes) {
+    for (int32_t c = 0; c < classes->count; c++) {
+        add_class_name(to, classes, c);
+        hc_text_add(to, "%s", c + 1 == classes->count ? "}" : ",\n");
+    }
+}
+
+static void add_colours(HcText *to, const HcClasses *classes) {
+    for (int32_t c = 0; c < classes->count; c++) {
+        const uint8_t *rgb = classes->colour[c];
+        hc_text_add(to, "%d, %d, %d%s", rgb[0], rgb[1], rgb[2], c + 1 == classes->count ? "}" : ",\n");
+    }
+}
+
+void hc_write_envi_classes(HcText *to, const HcScene *scene) {
+    if (hc_scene_is_class_map(scene)) {
+        hc_text_add(to, "classes = %d\nclass lookup = {\n", scene->classes.count);
+        add_colours(to, &scene->classes);
+        hc_text_add(to, "\nclass names = {\n");
+        add_names(to, &scene->classes);
+        hc_text_add(to, "\n");
+    }
+}
+
+static void set_colour_table(GDALRasterBandH band, const HcClasses *classes, HcType type) {
+    int32_t most = type == HC_UINT8 ? 256 : 65536;
+    GDALColorTableH table = GDALCreateColorTable(GPI_RGB);
+    for (int32_t c = 0; c < classes->count && c < most; c++) {
+        const uint8_t *rgb = classes->colour[c];
+        GDALColorEntry entry = {rgb[0], rgb[1], rgb[2], 255};
+        GDALSetColorEntry(table, c, &entry);
+    }
+    GDALSetRasterColorTable(band, table);
+    GDALDestroyColorTable(table);
+}
+
+static void set_categories(GDALRasterBandH band, const HcClasses *classes) {
+    char **names = CPLCalloc((size_t)classes->count + 1, sizeof *names);
+    for (int32_t c = 0; c < classes->count; c++) {
+        char *clean = hc_text_format("%s", classes->name[c]);
+        for (char *at = clean; at != NULL && *at != '\0'; at++) {
+            *at = (unsigned char)*at < 32 ? ' ' : *at;
+        }
+        names[c] = CPLStrdup(clean != NULL ? clean : "");
+        free(clean);
+    }
+    GDALSetRasterCategoryNames(band, names);
+    CSLDestroy(names);
+}
+
+/* The fields of an ENVI header as metadata: they stay within a GeoTIFF when its .aux.xml, where GDAL keeps
+ * the categories, is lost, and they are all that bands of float32 can have. */
+void hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan) {
+    HcText names = {0}, colours = {0};
+    if (!hc_scene_is_class_map(scene)) {
+        return;
+    }
+    hc_text_add(&names, "{");
+    add_names(&names, &scene->classes);
+    hc_text_add(&colours, "{");
+    add_colours(&colours, &scene->classes);
+    if (!names.failed && !colours.failed) {
+        GDALSetMetadataItem(dataset, "class_names", names.data, NULL);
+        GDALSetMetadataItem(dataset, "class_lookup", colours.data, NULL);
+    }
+    hc_text_clear(&names);
+    hc_text_clear(&colours);
+    if (hc_write_one_class_band(scene, plan->type)) {
+        GDALRasterBandH band = GDALGetRasterBand(dataset, 1);
+        if (plan->type == HC_UINT8 || plan->type == HC_UINT16) {
+            set_colour_table(band, &scene->classes, plan->type);
+        }
+        set_categories(band, &scene->classes);
+    }
+}

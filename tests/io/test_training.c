@@ -1,0 +1,830 @@
+/* Training data of every kind against pixels that are found here: by crossing numbers for polygons, by hand
+ * for the rest. */
+#include "io/training.h"
+#include "write_fixture.h"
+
+#include <cpl_string.h>
+#include <inttypes.h>
+#include <ogr_api.h>
+#include <ogr_srs_api.h>
+
+/* ---- scenes ---- */
+
+static HcScene bare_scene(int64_t lines, int64_t samples) {
+    return (HcScene){.lines = lines, .samples = samples, .bands = 3};
+}
+
+static char *wkt_of(int epsg) {
+    char *wkt = NULL;
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    assert_int_equal(OSRImportFromEPSG(crs, epsg), OGRERR_NONE);
+    assert_int_equal(OSRExportToWkt(crs, &wkt), OGRERR_NONE);
+    OSRDestroySpatialReference(crs);
+    return wkt;
+}
+
+/* UTM zone 11, pixels of 20 m, turned by a little. The text is freed by hc_scene_clear. */
+static HcScene utm_scene(int64_t lines, int64_t samples) {
+    HcScene scene = bare_scene(lines, samples);
+    char *wkt = wkt_of(32611);
+    scene.place =
+        (HcPlace){.has_transform = true, .transform = {560000, 20, 1, 4150000, 0.5, -20}, .crs = strdup(wkt)};
+    CPLFree(wkt);
+    return scene;
+}
+
+/* ---- vector files ---- */
+
+typedef struct Feature {
+    const char *wkt;   /* in pixel coordinates, NULL = no geometry */
+    const char *value; /* NULL = not set */
+} Feature;
+
+typedef struct Source {
+    const char *driver, *name;
+    int epsg; /* 0 = none; the corners go through the transform of the scene and its CRS */
+    const char *field;
+    OGRFieldType type;
+    const char *second; /* another text field, or NULL */
+} Source;
+
+static void through_transform(OGRGeometryH geometry, const double *t) {
+    for (int i = 0; i < OGR_G_GetGeometryCount(geometry); i++) {
+        through_transform(OGR_G_GetGeometryRef(geometry, i), t);
+    }
+    for (int i = 0; i < (OGR_G_GetGeometryCount(geometry) > 0 ? 0 : OGR_G_GetPointCount(geometry)); i++) {
+        double s = OGR_G_GetX(geometry, i), l = OGR_G_GetY(geometry, i);
+        OGR_G_SetPoint_2D(geometry, i, t[0] + t[1] * s + t[2] * l, t[3] + t[4] * s + t[5] * l);
+    }
+}
+
+static OGRGeometryH geometry_of(const char *wkt) {
+    OGRGeometryH geometry = NULL;
+    char *copy = strdup(wkt), *rest = copy;
+    assert_int_equal(OGR_G_CreateFromWkt(&rest, NULL, &geometry), OGRERR_NONE);
+    free(copy);
+    return geometry;
+}
+
+static OGRSpatialReferenceH crs_of(int epsg) {
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    assert_int_equal(OSRImportFromEPSG(crs, epsg), OGRERR_NONE);
+    OSRSetAxisMappingStrategy(crs, OAMS_TRADITIONAL_GIS_ORDER);
+    return crs;
+}
+
+/* From pixels to the coordinates of the source. */
+static OGRGeometryH placed(const char *wkt, const HcScene *scene, int epsg) {
+    OGRGeometryH geometry = geometry_of(wkt);
+    if (scene->place.has_transform) {
+        through_transform(geometry, scene->place.transform);
+    }
+    if (epsg != 0 && epsg != 32611) {
+        OGRSpatialReferenceH from = crs_of(32611), to = crs_of(epsg);
+        OGRCoordinateTransformationH way = OCTNewCoordinateTransformation(from, to);
+        assert_int_equal(OGR_G_Transform(geometry, way), OGRERR_NONE);
+        OCTDestroyCoordinateTransformation(way);
+        OSRDestroySpatialReference(from);
+        OSRDestroySpatialReference(to);
+    }
+    return geometry;
+}
+
+static void add_layer(GDALDatasetH dataset, const char *name, const Source *source, const Feature *features,
+                      int count, const HcScene *scene) {
+    OGRSpatialReferenceH crs = source->epsg != 0 ? crs_of(source->epsg) : NULL;
+    OGRwkbGeometryType type = wkbUnknown;
+    if (strcmp(source->driver, "ESRI Shapefile") == 0) {
+        type = strncmp(features[0].wkt, "POINT", 5) == 0 ? wkbPoint : wkbPolygon;
+    }
+    OGRLayerH layer = GDALDatasetCreateLayer(dataset, name, crs, type, NULL);
+    assert_non_null(layer);
+    const char *names[2] = {source->field, source->second};
+    for (int f = 0; f < 2; f++) {
+        if (names[f] != NULL) {
+            OGRFieldDefnH field = OGR_Fld_Create(names[f], f == 0 ? source->type : OFTString);
+            assert_int_equal(OGR_L_CreateField(layer, field, TRUE), OGRERR_NONE);
+            OGR_Fld_Destroy(field);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
+        if (features[i].value != NULL && source->field != NULL) {
+            OGR_F_SetFieldString(feature, OGR_F_GetFieldIndex(feature, source->field), features[i].value);
+        }
+        if (features[i].wkt != NULL) {
+            OGR_F_SetGeometryDirectly(feature, placed(features[i].wkt, scene, source->epsg));
+        }
+        assert_int_equal(OGR_L_CreateFeature(layer, feature), OGRERR_NONE);
+        OGR_F_Destroy(feature);
+    }
+    if (crs != NULL) {
+        OSRDestroySpatialReference(crs);
+    }
+}
+
+static GDALDatasetH create(const Source *source) {
+    const char *path = in_folder(source->name);
+    GDALDriverH driver = GDALGetDriverByName(source->driver);
+    assert_non_null(driver);
+    VSIUnlink(path);
+    GDALDatasetH dataset = GDALCreate(driver, path, 0, 0, 0, GDT_Unknown, NULL);
+    assert_non_null(dataset);
+    return dataset;
+}
+
+static const char *write_vector(const Source *source, const Feature *features, int count,
+                                const HcScene *scene) {
+    GDALDatasetH dataset = create(source);
+    add_layer(dataset, "areas", source, features, count, scene);
+    GDALClose(dataset);
+    return in_folder(source->name);
+}
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+/* ---- expectations ---- */
+
+/* Whether a point lies inside the rings of a polygon (or multipolygon), by crossing numbers. */
+static bool inside(OGRGeometryH geometry, double x, double y) {
+    bool in = false;
+    int rings = OGR_G_GetGeometryCount(geometry);
+    for (int i = 0; i < rings; i++) {
+        in ^= inside(OGR_G_GetGeometryRef(geometry, i), x, y);
+    }
+    for (int i = 0; rings == 0 && i + 1 < OGR_G_GetPointCount(geometry); i++) {
+        double x1 = OGR_G_GetX(geometry, i), y1 = OGR_G_GetY(geometry, i);
+        double x2 = OGR_G_GetX(geometry, i + 1), y2 = OGR_G_GetY(geometry, i + 1);
+        if ((y1 > y) != (y2 > y) && x < x1 + (y - y1) / (y2 - y1) * (x2 - x1)) {
+            in = !in;
+        }
+    }
+    return in;
+}
+
+/* The label of each pixel by the rule: -1 = contested. labels[i] is that of features[i], 0 = left out. */
+static int *expect(const Feature *features, const int *labels, int count, const HcScene *scene) {
+    int *map = calloc((size_t)(scene->lines * scene->samples), sizeof *map);
+    for (int f = 0; f < count; f++) {
+        if (labels[f] == 0) {
+            continue;
+        }
+        OGRGeometryH geometry = geometry_of(features[f].wkt);
+        for (int64_t l = 0; l < scene->lines; l++) {
+            for (int64_t s = 0; s < scene->samples; s++) {
+                int *at = &map[l * scene->samples + s];
+                if (inside(geometry, (double)s + 0.5, (double)l + 0.5)) {
+                    *at = *at == 0 || *at == labels[f] ? labels[f] : -1;
+                }
+            }
+        }
+        OGR_G_DestroyGeometry(geometry);
+    }
+    return map;
+}
+
+static void check_map(const HcLabelled *got, const int *map, const HcScene *scene) {
+    int64_t at = 0, contested = 0;
+    int64_t pixels[64] = {0};
+    for (int64_t i = 0; i < scene->lines * scene->samples; i++) {
+        contested += map[i] < 0;
+        if (map[i] <= 0) {
+            continue;
+        }
+        assert_true(at < got->count);
+        if (got->line[at] != i / scene->samples || got->sample[at] != i % scene->samples ||
+            got->label[at] != map[i]) {
+            fail_msg("pixel %" PRId64 " is line %d, sample %d, label %d instead of %" PRId64 ", %" PRId64
+                     ", %d",
+                     at, got->line[at], got->sample[at], got->label[at], i / scene->samples,
+                     i % scene->samples, map[i]);
+        }
+        pixels[map[i]]++;
+        at++;
+    }
+    assert_int_equal(got->count, at);
+    assert_int_equal(got->contested, contested);
+    for (int c = 0; c < got->classes.count; c++) {
+        assert_int_equal(got->pixels[c], pixels[c]);
+    }
+    assert_string_equal(got->classes.name[0], "Unclassified");
+    assert_memory_equal(got->classes.colour[0], "\0\0\0", 3);
+}
+
+static void check_names(const HcLabelled *got, const char *const *names, int count) {
+    assert_int_equal(got->classes.count, count + 1);
+    for (int c = 0; c < count; c++) {
+        assert_string_equal(got->classes.name[c + 1], names[c]);
+    }
+}
+
+static HcLabelled read_good(const char *path, const char *field, const char *layer, const HcScene *scene) {
+    HcLabelled got = {0};
+    HcError err = {0};
+    check_ok(hc_labelled_read(path, field, layer, scene, &got, &err), err);
+    return got;
+}
+
+/* Refused with that status, in one line that names the file and holds all the parts (apart by '|'). */
+static void check_refused(const char *path, const char *field, const char *layer, const HcScene *scene,
+                          HcStatus want, const char *parts) {
+    HcLabelled got = {0};
+    HcError err = {0};
+    HcStatus status = hc_labelled_read(path, field, layer, scene, &got, &err);
+    char **list = CSLTokenizeString2(parts, "|", 0);
+    if (status != want || strchr(err.text, '\n') != NULL || strstr(err.text, CPLGetBasename(path)) == NULL) {
+        fail_msg("%s: status %d instead of %d: '%s'", path, (int)status, (int)want, err.text);
+    }
+    for (int i = 0; i < CSLCount(list); i++) {
+        if (strstr(err.text, list[i]) == NULL) {
+            fail_msg("'%s' lacks '%s'", err.text, list[i]);
+        }
+    }
+    CSLDestroy(list);
+    assert_null(got.sample);
+    assert_null(got.classes.name);
+}
+
+/* ---- polygons ---- */
+
+#define HOLED    "POLYGON((2.2 1.3,20.7 3.1,17.4 15.8,4.1 13.6,2.2 1.3),(7.3 5.1,12.2 5.7,10.9 10.4,7.3 5.1))"
+#define TRIANGLE "POLYGON((14.2 2.7,31.3 9.2,12.4 19.6,14.2 2.7))"
+#define TWO      "MULTIPOLYGON(((-5 16.2,6.3 17.1,3.2 40,-5 16.2)),((26.1 1.2,38.7 -4.5,33.4 8.8,26.1 1.2)))"
+#define SQUARE   "POLYGON((22 12,26 12,26 18,22 18,22 12))"
+
+static const Feature shapes[] = {
+    {HOLED, "soil"}, {TRIANGLE, "Wasser"}, {TWO, "soil"}, {SQUARE, "\xC3\x84pfel"}};
+static const int shape_labels[] = {2, 1, 2, 3};
+static const char *const shape_names[] = {"Wasser", "soil", "\xC3\x84pfel"};
+
+static void polygons_in(const Source *source, const HcScene *scene) {
+    int *map = expect(shapes, shape_labels, COUNT(shapes), scene);
+    HcLabelled got = read_good(write_vector(source, shapes, COUNT(shapes), scene), NULL, NULL, scene);
+    check_names(&got, shape_names, 3);
+    check_map(&got, map, scene);
+    assert_true(got.contested > 10);
+    assert_string_equal(got.field, source->field);
+    char *note = hc_labelled_note(&got);
+    char want[80];
+    snprintf(want, sizeof want, "left out: %" PRId64 " pixels that two classes claim", got.contested);
+    assert_string_equal(note, want);
+    free(note);
+    for (int c = 1; c < 4; c++) {
+        uint8_t colour[3];
+        hc_classes_standard_colour(c, colour);
+        assert_memory_equal(got.classes.colour[c], colour, 3);
+    }
+    hc_labelled_clear(&got);
+    free(map);
+}
+
+static void polygons(void **state) {
+    (void)state;
+    HcScene bare = bare_scene(23, 34), utm = utm_scene(23, 34), local = bare_scene(23, 34);
+    local.place = (HcPlace){.has_transform = true, .transform = {100, 0.5, 0, 900, 0, -0.25}};
+    HcScene *without[] = {&bare, &local};
+    for (int i = 0; i < 2; i++) {
+        polygons_in(&(Source){"ESRI Shapefile", "plain.shp", 0, "cover", OFTString, NULL}, without[i]);
+        polygons_in(&(Source){"GPKG", "plain.gpkg", 0, "cover", OFTString, NULL}, without[i]);
+    }
+    static const int codes[] = {32611, 4326, 3857, 32610};
+    for (int i = 0; i < COUNT(codes); i++) {
+        polygons_in(&(Source){"GPKG", "placed.gpkg", codes[i], "cover", OFTString, NULL}, &utm);
+    }
+    polygons_in(&(Source){"ESRI Shapefile", "placed.shp", 4326, "cover", OFTString, NULL}, &utm);
+    polygons_in(&(Source){"GeoJSON", "placed.geojson", 4326, "cover", OFTString, NULL}, &utm);
+    hc_scene_clear(&utm);
+}
+
+/* Numbers sort as numbers, whatever the type of the field. */
+static void numbers(void **state) {
+    static const Feature some[] = {{HOLED, "10"}, {TRIANGLE, "2"}, {SQUARE, "-3"}, {TWO, "10"}};
+    static const int labels[] = {3, 2, 1, 3};
+    static const char *const names[] = {"-3", "2", "10"};
+    static const OGRFieldType types[] = {OFTInteger, OFTInteger64, OFTReal};
+    HcScene scene = bare_scene(23, 34);
+    (void)state;
+    int *map = expect(some, labels, COUNT(some), &scene);
+    for (int t = 0; t < COUNT(types); t++) {
+        Source source = {"GPKG", "numbers.gpkg", 0, "Code", types[t], NULL};
+        const char *path = write_vector(&source, some, COUNT(some), &scene);
+        HcLabelled got = read_good(path, "code", "areas", &scene);
+        check_names(&got, names, 3);
+        check_map(&got, map, &scene);
+        assert_string_equal(got.field, "Code");
+        hc_labelled_clear(&got);
+    }
+    free(map);
+    static const Feature halves[] = {{HOLED, "10"}, {TRIANGLE, "2.5"}};
+    Source source = {"GPKG", "halves.gpkg", 0, "code", OFTReal, NULL};
+    check_refused(write_vector(&source, halves, 2, &scene), "code", NULL, &scene, HC_E_INPUT,
+                  "feature 2|2.5|'code'");
+}
+
+/* y from 0 down to -lines, as QGIS shows a scene without a place. */
+static void upwards(void **state) {
+    static const Feature up[] = {{"POLYGON((2 -1,9 -1,9 -4,2 -4,2 -1))", "a"}, {"POINT(0.5 -19.5)", "b"}};
+    HcScene scene = bare_scene(20, 10);
+    (void)state;
+    Source source = {"GPKG", "upwards.gpkg", 0, "cover", OFTString, NULL};
+    HcLabelled got = read_good(write_vector(&source, up, 2, &scene), NULL, NULL, &scene);
+    assert_int_equal(got.count, 22);
+    assert_int_equal(got.line[0], 1);
+    assert_int_equal(got.sample[0], 2);
+    assert_int_equal(got.line[21], 19);
+    assert_int_equal(got.sample[21], 0);
+    hc_labelled_clear(&got);
+}
+
+/* Scenes larger than a strip: shapes go on across the seams. */
+static void strips(void **state) {
+    enum { WIDTH = 12000, HEIGHT = 4000 };
+    static const Feature tall[] = {{"POLYGON((10.2 -9,40.7 -9,95.3 4100,33.1 4100,10.2 -9))", "a"},
+                                   {"POLYGON((60.1 1380.3,11980.9 1391.7,12010 1401.2,60.1 1380.3))", "b"}};
+    HcScene scene = bare_scene(HEIGHT, WIDTH);
+    (void)state;
+    Source source = {"GPKG", "tall.gpkg", 0, "cover", OFTString, NULL};
+    HcLabelled got = read_good(write_vector(&source, tall, 2, &scene), NULL, NULL, &scene);
+    int64_t at = 0, contested = 0;
+    OGRGeometryH a = geometry_of(tall[0].wkt), b = geometry_of(tall[1].wkt);
+    for (int l = 0; l < HEIGHT; l++) {
+        int end = l >= 1379 && l <= 1402 ? WIDTH : 120;
+        for (int s = 0; s < end; s++) {
+            bool in_a = inside(a, s + 0.5, l + 0.5), in_b = inside(b, s + 0.5, l + 0.5);
+            contested += in_a && in_b;
+            if (in_a == in_b) {
+                continue;
+            }
+            assert_true(at < got.count && got.line[at] == l && got.sample[at] == s);
+            assert_int_equal(got.label[at], in_a ? 1 : 2);
+            at++;
+        }
+    }
+    assert_int_equal(at, got.count);
+    assert_int_equal(contested, got.contested);
+    assert_true(at > 100000);
+    OGR_G_DestroyGeometry(a);
+    OGR_G_DestroyGeometry(b);
+    hc_labelled_clear(&got);
+}
+
+/* ---- points ---- */
+
+static void points(void **state) {
+    static const Feature some[] = {{"POINT(3.0 4.0)", "b"},
+                                   {"POINT(3.99 4.99)", "b"},
+                                   {"MULTIPOINT(0 0,9.999 5.999,4 4,10 3,3 6,-0.001 2)", "a"},
+                                   {"POINT(7.5 2.5)", "a"},
+                                   {"POINT(7.1 2.9)", "b"},
+                                   {"POINT(-4 2)", "b"},
+                                   {"POLYGON((5 0,8 0,8 1,5 1,5 0))", "c"},
+                                   {"POINT Z (6.5 0.5 99)", "a"},
+                                   {"GEOMETRYCOLLECTION(POINT(1 5),POLYGON((0 4,2 4,2 5,0 5,0 4)))", "d"}};
+    static const int want[][3] = {{0, 0, 1}, {0, 5, 3}, {0, 7, 3}, {4, 0, 4}, {4, 1, 4},
+                                  {4, 3, 2}, {4, 4, 1}, {5, 1, 4}, {5, 9, 1}};
+    HcScene bare = bare_scene(6, 10), utm = utm_scene(6, 10);
+    (void)state;
+    Source source = {"GPKG", "points.gpkg", 0, "cover", OFTString, NULL};
+    HcLabelled got = read_good(write_vector(&source, some, COUNT(some), &bare), NULL, NULL, &bare);
+    assert_int_equal(got.count, COUNT(want));
+    for (int i = 0; i < COUNT(want); i++) {
+        assert_int_equal(got.line[i], want[i][0]);
+        assert_int_equal(got.sample[i], want[i][1]);
+        assert_int_equal(got.label[i], want[i][2]);
+    }
+    assert_int_equal(got.contested, 2);
+    assert_int_equal(got.outside_features, 1);
+    hc_labelled_clear(&got);
+    /* Away from the borders of pixels, through another CRS. */
+    static const Feature middles[] = {{"POINT(3.5 4.5)", "x"}, {"MULTIPOINT(0.3 0.3,9.6 5.7)", "y"}};
+    Source placed_source = {"GeoJSON", "points.geojson", 4326, "cover", OFTString, NULL};
+    got = read_good(write_vector(&placed_source, middles, 2, &utm), NULL, NULL, &utm);
+    assert_int_equal(got.count, 3);
+    assert_int_equal(got.label[1], 1);
+    assert_int_equal(got.line[1] * 10 + got.sample[1], 43);
+    assert_int_equal(got.line[2] * 10 + got.sample[2], 59);
+    hc_labelled_clear(&got);
+    hc_scene_clear(&utm);
+}
+
+/* ---- features that are left out ---- */
+
+static void left_out(void **state) {
+    static const Feature some[] = {{SQUARE, "a"},
+                                   {NULL, "a"},
+                                   {"POLYGON EMPTY", "a"},
+                                   {TRIANGLE, NULL},
+                                   {TRIANGLE, "  "},
+                                   {"POLYGON((1 1,5 1,1 5,5 5,1 1))", "b"},             /* crosses itself */
+                                   {"POLYGON((1.6 8.6,1.9 8.6,1.9 8.9,1.6 8.6))", "c"}, /* holds no centre */
+                                   {"POLYGON((3 9,9 9,3 9))", "b"},                     /* no area */
+                                   {"POLYGON((100 1,105 1,105 5,100 1))", " b\n"}};
+    HcScene scene = bare_scene(23, 34);
+    (void)state;
+    Source source = {"GPKG", "some.gpkg", 0, "cover", OFTString, NULL};
+    HcLabelled got = read_good(write_vector(&source, some, COUNT(some), &scene), NULL, NULL, &scene);
+    static const char *const names[] = {"a", "b"};
+    check_names(&got, names, 2);
+    assert_int_equal(got.empty_features, 3);
+    assert_int_equal(got.unnamed_features, 2);
+    assert_int_equal(got.outside_features, 2);
+    assert_int_equal(got.mended_features, 1);
+    assert_int_equal(got.lost_classes, 1);
+    assert_string_equal(got.lost_class, "c");
+    assert_int_equal(got.pixels[1], 24);
+    assert_int_equal(got.pixels[2], 4 + 4);
+    char *note = hc_labelled_note(&got);
+    assert_string_equal(note,
+                        "left out: 3 features without a geometry or area, 2 features without a class, 2 "
+                        "features in which no pixel's centre lies, 1 class that keeps no pixel ('c'); 1 "
+                        "polygon crosses itself");
+    free(note);
+    hc_labelled_clear(&got);
+    HcLabelled nothing = {0};
+    assert_null(hc_labelled_note(&nothing));
+}
+
+/* Parts of a multipolygon that overlap belong to it nevertheless; so do two features of one class. */
+static void unions(void **state) {
+    static const Feature some[] = {{"MULTIPOLYGON(((1 1,6 1,6 6,1 6,1 1)),((4 4,9 4,9 9,4 9,4 4)))", "a"},
+                                   {"POLYGON((8 8,11 8,11 11,8 11,8 8))", "a"},
+                                   {"CURVEPOLYGON(CIRCULARSTRING(20 10,24 14,28 10,24 6,20 10))", "b"}};
+    HcScene scene = bare_scene(23, 34);
+    (void)state;
+    Source source = {"GPKG", "unions.gpkg", 0, "cover", OFTString, NULL};
+    HcLabelled got = read_good(write_vector(&source, some, 3, &scene), NULL, NULL, &scene);
+    assert_int_equal(got.pixels[1], 25 + 25 - 4 + 9 - 1);
+    int64_t disc = 0;
+    for (int l = 0; l < 23; l++) {
+        for (int s = 0; s < 34; s++) {
+            disc += hypot(s + 0.5 - 24, l + 0.5 - 10) < 4;
+        }
+    }
+    assert_int_equal(got.pixels[2], disc);
+    assert_int_equal(got.contested, 0);
+    hc_labelled_clear(&got);
+}
+
+/* ---- what is refused ---- */
+
+static void fields(void **state) {
+    static const Feature two[] = {{HOLED, "1"}, {TWO, "2"}};
+    HcScene scene = bare_scene(23, 34);
+    (void)state;
+    Source source = {"GPKG", "fields.gpkg", 0, "crop", OFTString, "farmer"};
+    const char *path = write_vector(&source, two, 2, &scene);
+    check_refused(path, NULL, NULL, &scene, HC_E_USAGE, "choose one|'crop' (text), 'farmer' (text)");
+    check_refused(path, "corp", NULL, &scene, HC_E_USAGE, "'corp'|'crop' (text), 'farmer' (text)");
+    check_refused(path, "farmer", NULL, &scene, HC_E_INPUT, "2 without 'farmer'");
+    HcLabelled got = read_good(path, "crop", NULL, &scene);
+    assert_int_equal(got.classes.count, 3);
+    hc_labelled_clear(&got);
+    /* A number of the feature is not taken for its class, unless the user says so. */
+    source = (Source){"GPKG", "ids.gpkg", 0, "id", OFTInteger, "crop"};
+    path = write_vector(&source, two, 2, &scene);
+    check_refused(path, NULL, NULL, &scene, HC_E_INPUT, "2 without 'crop'");
+    got = read_good(path, "id", NULL, &scene);
+    assert_int_equal(got.classes.count, 3);
+    hc_labelled_clear(&got);
+    source = (Source){"GPKG", "none.gpkg", 0, NULL, OFTInteger, NULL};
+    check_refused(write_vector(&source, two, 2, &scene), NULL, NULL, &scene, HC_E_USAGE, "fields: none");
+    source = (Source){"GPKG", "date.gpkg", 0, "when", OFTDate, NULL};
+    static const Feature dates[] = {{HOLED, "2020/01/02"}};
+    path = write_vector(&source, dates, 1, &scene);
+    check_refused(path, "when", NULL, &scene, HC_E_USAGE, "'when'|'when' (Date)");
+}
+
+static void layers(void **state) {
+    static const Feature first[] = {{HOLED, "a"}, {TWO, "b"}}, second[] = {{SQUARE, "c"}, {TWO, "d"}};
+    HcScene scene = bare_scene(23, 34);
+    (void)state;
+    Source source = {"GPKG", "layers.gpkg", 0, "cover", OFTString, NULL};
+    GDALDatasetH dataset = create(&source);
+    add_layer(dataset, "first", &source, first, 2, &scene);
+    add_layer(dataset, "second", &source, second, 2, &scene);
+    OGRLayerH table = GDALDatasetCreateLayer(dataset, "styles", NULL, wkbNone, NULL);
+    assert_non_null(table);
+    GDALClose(dataset);
+    const char *path = in_folder("layers.gpkg");
+    check_refused(path, NULL, NULL, &scene, HC_E_USAGE, "several layers|'first', 'second'");
+    check_refused(path, NULL, "third", &scene, HC_E_USAGE, "'third'|'first', 'second'");
+    check_refused(path, NULL, "styles", &scene, HC_E_USAGE, "'styles'|'first', 'second'");
+    HcLabelled got = read_good(path, NULL, "second", &scene);
+    static const char *const names[] = {"c", "d"};
+    check_names(&got, names, 2);
+    hc_labelled_clear(&got);
+    /* A table beside one layer does not count. */
+    source.name = "styled.gpkg";
+    dataset = create(&source);
+    assert_non_null(GDALDatasetCreateLayer(dataset, "styles", NULL, wkbNone, NULL));
+    add_layer(dataset, "first", &source, first, 2, &scene);
+    GDALClose(dataset);
+    got = read_good(in_folder("styled.gpkg"), NULL, NULL, &scene);
+    hc_labelled_clear(&got);
+    source.name = "table.gpkg";
+    dataset = create(&source);
+    assert_non_null(GDALDatasetCreateLayer(dataset, "styles", NULL, wkbNone, NULL));
+    GDALClose(dataset);
+    check_refused(in_folder("table.gpkg"), NULL, NULL, &scene, HC_E_INPUT, "no layer with geometries");
+}
+
+static void systems(void **state) {
+    static const Feature two[] = {{HOLED, "a"}, {TWO, "b"}};
+    HcScene bare = bare_scene(23, 34), utm = utm_scene(23, 34), local = utm_scene(23, 34);
+    free(local.place.crs);
+    local.place.crs = NULL;
+    (void)state;
+    Source source = {"GPKG", "place.gpkg", 4326, "cover", OFTString, NULL};
+    const char *path = write_vector(&source, two, 2, &utm);
+    check_refused(path, NULL, NULL, &bare, HC_E_INPUT, "WGS 84 (EPSG:4326)|no place on Earth");
+    check_refused(path, NULL, NULL, &local, HC_E_INPUT, "WGS 84 (EPSG:4326)|the scene has none");
+    source = (Source){"ESRI Shapefile", "pixels.shp", 0, "cover", OFTString, NULL};
+    path = write_vector(&source, two, 2, &bare);
+    check_refused(path, NULL, NULL, &utm, HC_E_INPUT, "has no CRS|UTM zone 11N");
+    /* GeoJSON always has a CRS. */
+    source = (Source){"GeoJSON", "pixels.geojson", 0, "cover", OFTString, NULL};
+    path = write_vector(&source, two, 2, &bare);
+    check_refused(path, NULL, NULL, &bare, HC_E_INPUT, "EPSG:4326|GeoJSON");
+    /* A scene with a CRS but no transform has no place either. */
+    utm.place.has_transform = false;
+    HcLabelled got = read_good(in_folder("pixels.shp"), NULL, NULL, &utm);
+    hc_labelled_clear(&got);
+    utm.place.has_transform = true;
+    free(utm.place.crs);
+    utm.place.crs = strdup("rubbish");
+    check_refused(in_folder("place.gpkg"), NULL, NULL, &utm, HC_E_INPUT, "CRS of the scene|rubbish");
+    hc_scene_clear(&utm);
+    hc_scene_clear(&local);
+}
+
+static void wrong_vectors(void **state) {
+    HcScene scene = bare_scene(23, 34), utm = utm_scene(23, 34);
+    (void)state;
+    Source source = {"GPKG", "wrong.gpkg", 0, "cover", OFTString, NULL};
+    static const Feature away[] = {{"POLYGON((100 5,110.5 5,100 9,100 5))", "a"}, {"POINT(90 -7)", "b"}};
+    check_refused(write_vector(&source, away, 2, &scene), NULL, NULL, &scene, HC_E_INPUT,
+                  "x 90 to 110.5 and y -7 to 9|x 0 to 34 and y 0 to 23");
+    static const Feature one[] = {{HOLED, "only"}, {TWO, "only"}};
+    check_refused(write_vector(&source, one, 2, &scene), NULL, NULL, &scene, HC_E_INPUT,
+                  "only one class, 'only'|'cover'");
+    static const Feature lost[] = {{HOLED, "only"}, {"POINT(-1 3)", "other"}};
+    check_refused(write_vector(&source, lost, 2, &scene), NULL, NULL, &scene, HC_E_INPUT,
+                  "only one class, 'only'|'other'");
+    static const Feature same[] = {{SQUARE, "a"}, {SQUARE, "b"}};
+    check_refused(write_vector(&source, same, 2, &scene), NULL, NULL, &scene, HC_E_INPUT,
+                  "labels no pixel|two classes claim 24 pixels");
+    static const Feature line[] = {{HOLED, "a"}, {"LINESTRING(1 1,5 5)", "b"}};
+    check_refused(write_vector(&source, line, 2, &scene), NULL, NULL, &scene, HC_E_UNSUPPORTED,
+                  "feature 2|LINESTRING");
+    static const Feature empty[] = {{NULL, "a"}};
+    check_refused(write_vector(&source, empty, 1, &scene), NULL, NULL, &scene, HC_E_INPUT,
+                  "1 without geometry");
+    check_refused(write_vector(&source, NULL, 0, &scene), NULL, NULL, &scene, HC_E_INPUT,
+                  "no feature with a class");
+    static const Feature vast[] = {{"POLYGON((-3e9 0,3e9 0,0 3e9,-3e9 0))", "a"}};
+    check_refused(write_vector(&source, vast, 1, &scene), NULL, NULL, &scene, HC_E_INPUT, "feature 1|1e9");
+    static const Feature endless[] = {{"POLYGON((1e400 0,3 0,0 3,1e400 0))", "a"}};
+    CPLPushErrorHandler(CPLQuietErrorHandler); /* GeoPackage stumbles over the extent */
+    const char *path = write_vector(&source, endless, 1, &scene);
+    CPLPopErrorHandler();
+    check_refused(path, NULL, NULL, &scene, HC_E_INPUT, "feature 1|not a number");
+    /* In degrees as they are written, not as pixels: beyond what UTM can hold. */
+    put_file(in_folder("poles.geojson"),
+             "{\"type\":\"FeatureCollection\",\"features\":[{\"type\":\"Feature\",\"properties\":{\"c\":1},"
+             "\"geometry\":{\"type\":\"Point\",\"coordinates\":[10, 200]}}]}");
+    check_refused(in_folder("poles.geojson"), NULL, NULL, &utm, HC_E_INPUT, "beyond the CRS");
+    put_file(in_folder("broken.geojson"), "{\"type\":\"FeatureCollection\",\"features\":[{\"type\":\"Feat");
+    check_refused(in_folder("broken.geojson"), NULL, NULL, &utm, HC_E_INPUT, "broken.geojson: ");
+    put_file(in_folder("text.txt"), "neither\n");
+    check_refused(in_folder("text.txt"), NULL, NULL, &utm, HC_E_INPUT, "text.txt");
+    check_refused(in_folder("missing.gpkg"), NULL, NULL, &utm, HC_E_INPUT, "missing.gpkg");
+    hc_scene_clear(&utm);
+}
+
+/* ---- class rasters ---- */
+
+enum { LINES = 4, SAMPLES = 6 };
+
+static const int values[LINES][SAMPLES] = {
+    {0, 7, 7, 0, 2, 2}, {0, 7, 9, 9, 2, 0}, {40, 40, 9, 0, 0, 0}, {0, 0, 0, 0, 0, 3}};
+static const int dense[LINES * SAMPLES] = {0, 3, 3, 0, 1, 1, 0, 3, 4, 4, 1, 0,
+                                           5, 5, 4, 0, 0, 0, 0, 0, 0, 0, 0, 2};
+
+static GDALDatasetH create_raster(const char *name, int bands, GDALDataType type) {
+    GDALDatasetH raster =
+        GDALCreate(GDALGetDriverByName("GTiff"), in_folder(name), SAMPLES, LINES, bands, type, NULL);
+    assert_non_null(raster);
+    for (int b = 1; b <= bands; b++) {
+        assert_int_equal(GDALRasterIO(GDALGetRasterBand(raster, b), GF_Write, 0, 0, SAMPLES, LINES,
+                                      (void *)(uintptr_t)values, SAMPLES, LINES, GDT_Int32, 0, 0),
+                         CE_None);
+    }
+    return raster;
+}
+
+static void check_raster(const char *path, const HcScene *scene, const char *const *names) {
+    HcLabelled got = read_good(path, NULL, NULL, scene);
+    check_names(&got, names, 5);
+    check_map(&got, dense, scene);
+    assert_null(got.field);
+    hc_labelled_clear(&got);
+}
+
+static void rasters(void **state) {
+    static const char *const numbered[] = {"Class 2", "Class 3", "Class 7", "Class 9", "Class 40"};
+    static const GDALDataType types[] = {GDT_Byte,   GDT_Int16, GDT_UInt16, GDT_Int32,
+                                         GDT_UInt32, GDT_Int64, GDT_UInt64};
+    HcScene scene = bare_scene(LINES, SAMPLES);
+    (void)state;
+    for (int t = 0; t < COUNT(types); t++) {
+        GDALClose(create_raster("plain.tif", 1, types[t]));
+        check_raster(in_folder("plain.tif"), &scene, numbered);
+    }
+    /* nodata is not a class */
+    GDALDatasetH raster = create_raster("nodata.tif", 1, GDT_Byte);
+    assert_int_equal(GDALSetRasterNoDataValue(GDALGetRasterBand(raster, 1), 40), CE_None);
+    GDALClose(raster);
+    HcLabelled got = read_good(in_folder("nodata.tif"), NULL, NULL, &scene);
+    check_names(&got, numbered, 4);
+    assert_int_equal(got.count, 10);
+    hc_labelled_clear(&got);
+}
+
+static void named_rasters(void **state) {
+    HcScene scene = bare_scene(LINES, SAMPLES);
+    (void)state;
+    /* Categories and a colour table, not for all. */
+    char **names = NULL;
+    static const char *const some[] = {"nothing", "", "two", "three", "", "", "", "seven"};
+    for (int i = 0; i < COUNT(some); i++) {
+        names = CSLAddString(names, some[i]);
+    }
+    GDALDatasetH raster = create_raster("named.tif", 1, GDT_Byte);
+    GDALColorTableH table = GDALCreateColorTable(GPI_RGB);
+    const GDALColorEntry orange = {255, 128, 1, 255};
+    GDALSetColorEntry(table, 7, &orange);
+    GDALSetRasterColorTable(GDALGetRasterBand(raster, 1), table);
+    GDALSetRasterCategoryNames(GDALGetRasterBand(raster, 1), names);
+    GDALClose(raster);
+    GDALDestroyColorTable(table);
+    CSLDestroy(names);
+    static const char *const want[] = {"two", "three", "seven", "Class 9", "Class 40"};
+    check_raster(in_folder("named.tif"), &scene, want);
+    HcLabelled got = read_good(in_folder("named.tif"), NULL, NULL, &scene);
+    uint8_t second[3];
+    hc_classes_standard_colour(2, second);
+    assert_memory_equal(got.classes.colour[2], second, 3);
+    assert_memory_equal(got.classes.colour[3], "\xFF\x80\x01", 3);
+    hc_labelled_clear(&got);
+    /* An attribute table: rows in any order. */
+    raster = create_raster("table.tif", 1, GDT_UInt16);
+    GDALRasterAttributeTableH rows = GDALCreateRasterAttributeTable();
+    static const struct {
+        const char *name;
+        GDALRATFieldType type;
+        GDALRATFieldUsage usage;
+    } columns[] = {{"Value", GFT_Integer, GFU_MinMax},
+                   {"Name", GFT_String, GFU_Name},
+                   {"Red", GFT_Integer, GFU_Red},
+                   {"Green", GFT_Integer, GFU_Green},
+                   {"Blue", GFT_Integer, GFU_Blue}};
+    for (int c = 0; c < COUNT(columns); c++) {
+        GDALRATCreateColumn(rows, columns[c].name, columns[c].type, columns[c].usage);
+    }
+    GDALRATSetRowCount(rows, 2);
+    GDALRATSetValueAsInt(rows, 0, 0, 40);
+    GDALRATSetValueAsString(rows, 0, 1, "forty");
+    GDALRATSetValueAsInt(rows, 0, 3, 200);
+    GDALRATSetValueAsInt(rows, 1, 0, 9);
+    GDALRATSetValueAsString(rows, 1, 1, " nine ");
+    GDALSetDefaultRAT(GDALGetRasterBand(raster, 1), rows);
+    GDALDestroyRasterAttributeTable(rows);
+    GDALClose(raster);
+    static const char *const listed[] = {"Class 2", "Class 3", "Class 7", "nine", "forty"};
+    check_raster(in_folder("table.tif"), &scene, listed);
+    got = read_good(in_folder("table.tif"), NULL, NULL, &scene);
+    assert_memory_equal(got.classes.colour[5], "\x00\xC8\x00", 3);
+    hc_labelled_clear(&got);
+}
+
+/* NAME.img and NAME.hdr, uint8 (1), uint16 of the other byte order (12) or int64 (14), which GDAL 3.6 does
+ * not read. */
+static void write_classification(const char *name, int type) {
+    char path[700], bytes[LINES * SAMPLES * 8] = {0};
+    int size = type == 14 ? 8 : type == 12 ? 2 : 1;
+    for (int i = 0; i < LINES * SAMPLES; i++) {
+        bytes[i * size + (type == 12)] = (char)values[i / SAMPLES][i % SAMPLES];
+    }
+    snprintf(path, sizeof path, "%s.img", in_folder(name));
+    FILE *file = fopen(path, "wb");
+    assert_int_equal(fwrite(bytes, 1, (size_t)(LINES * SAMPLES * size), file), LINES * SAMPLES * size);
+    fclose(file);
+    char *header = NULL;
+    assert_true(
+        asprintf(&header,
+                 "ENVI\nsamples = 6\nlines = 4\nbands = 1\nheader offset = 0\n"
+                 "file type = ENVI Classification\ndata type = %d\ninterleave = bsq\nbyte order = %d\n"
+                 "classes = 8\nclass names = {Unclassified, one, deep water, Soil,\n four, 5, 6, Seven}\n"
+                 "class lookup = {0, 0, 0, 1, 1, 1, 0, 0, 255, 100, 80, 60, 4, 4, 4, 5, 5, 5, 6, 6, 6,\n"
+                 " 7, 77, 177}\n",
+                 type, type == 12) > 0);
+    snprintf(path, sizeof path, "%s.hdr", in_folder(name));
+    put_file(path, header);
+    free(header);
+}
+
+static void envi_classifications(void **state) {
+    static const char *const want[] = {"deep water", "Soil", "Seven", "Class 9", "Class 40"};
+    static const int types[] = {1, 14, 12};
+    static const char *const names[] = {"small.hdr", "small.img", "wide.hdr",
+                                        "wide.img",  "big.hdr",   "big.img"};
+    HcScene scene = bare_scene(LINES, SAMPLES);
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        write_classification(i < 2 ? "small" : i < 4 ? "wide" : "big", types[i / 2]);
+        check_raster(in_folder(names[i]), &scene, want);
+        HcLabelled got = read_good(in_folder(names[i]), NULL, NULL, &scene);
+        assert_memory_equal(got.classes.colour[1], "\x00\x00\xFF", 3);
+        assert_memory_equal(got.classes.colour[3], "\x07\x4D\xB1", 3);
+        hc_labelled_clear(&got);
+    }
+    /* A shapefile of the same name beside the header is a shapefile. */
+    static const Feature two[] = {{"POLYGON((0 0,2 0,2 2,0 2,0 0))", "a"},
+                                  {"POLYGON((3 0,5 0,5 2,3 2,3 0))", "b"}};
+    Source source = {"ESRI Shapefile", "small.shp", 0, "cover", OFTString, NULL};
+    HcLabelled got = read_good(write_vector(&source, two, 2, &scene), NULL, NULL, &scene);
+    assert_int_equal(got.count, 8);
+    hc_labelled_clear(&got);
+}
+
+static void wrong_rasters(void **state) {
+    HcScene scene = bare_scene(LINES, SAMPLES), longer = bare_scene(LINES + 1, SAMPLES),
+            utm = utm_scene(LINES, SAMPLES);
+    (void)state;
+    GDALClose(create_raster("good.tif", 1, GDT_Byte));
+    check_refused(in_folder("good.tif"), NULL, NULL, &longer, HC_E_INPUT, "4 lines x 6 samples|5 x 6");
+    check_refused(in_folder("good.tif"), "cover", NULL, &scene, HC_E_USAGE, "field 'cover'");
+    check_refused(in_folder("good.tif"), NULL, "areas", &scene, HC_E_USAGE, "layer 'areas'");
+    GDALClose(create_raster("bands.tif", 2, GDT_Byte));
+    check_refused(in_folder("bands.tif"), NULL, NULL, &scene, HC_E_UNSUPPORTED, "2 bands");
+    GDALClose(create_raster("float.tif", 1, GDT_Float32));
+    check_refused(in_folder("float.tif"), NULL, NULL, &scene, HC_E_UNSUPPORTED, "float32");
+    GDALDatasetH raster = create_raster("negative.tif", 1, GDT_Int16);
+    const int negative = -9999;
+    assert_int_equal(GDALRasterIO(GDALGetRasterBand(raster, 1), GF_Write, 4, 3, 1, 1,
+                                  (void *)(uintptr_t)&negative, 1, 1, GDT_Int32, 0, 0),
+                     CE_None);
+    GDALClose(raster);
+    check_refused(in_folder("negative.tif"), NULL, NULL, &scene, HC_E_INPUT, "-9999|line 3, sample 4");
+    raster = create_raster("large.tif", 1, GDT_UInt64);
+    const uint64_t large = UINT64_MAX - 1;
+    assert_int_equal(GDALRasterIO(GDALGetRasterBand(raster, 1), GF_Write, 4, 3, 1, 1,
+                                  (void *)(uintptr_t)&large, 1, 1, GDT_UInt64, 0, 0),
+                     CE_None);
+    GDALClose(raster);
+    check_refused(in_folder("large.tif"), NULL, NULL, &scene, HC_E_INPUT, "18446744073709551614");
+    /* Zeros and one class. */
+    raster =
+        GDALCreate(GDALGetDriverByName("GTiff"), in_folder("one.tif"), SAMPLES, LINES, 1, GDT_Byte, NULL);
+    GDALFillRaster(GDALGetRasterBand(raster, 1), 5, 0);
+    GDALClose(raster);
+    check_refused(in_folder("one.tif"), NULL, NULL, &scene, HC_E_INPUT, "only one class, 'Class 5'");
+    raster =
+        GDALCreate(GDALGetDriverByName("GTiff"), in_folder("zero.tif"), SAMPLES, LINES, 1, GDT_Byte, NULL);
+    GDALClose(raster);
+    check_refused(in_folder("zero.tif"), NULL, NULL, &scene, HC_E_INPUT, "labels no pixel");
+    /* The place: a thousandth of a pixel is 20 mm. */
+    static const struct {
+        double by;
+        bool good;
+    } shifts[] = {{0, true}, {0.015, true}, {-0.015, true}, {0.03, false}, {20, false}};
+    for (int i = 0; i < COUNT(shifts); i++) {
+        raster = create_raster("placed.tif", 1, GDT_Byte);
+        double transform[6];
+        memcpy(transform, utm.place.transform, sizeof transform);
+        transform[0] += shifts[i].by;
+        assert_int_equal(GDALSetGeoTransform(raster, transform), CE_None);
+        GDALClose(raster);
+        if (shifts[i].good) {
+            HcLabelled got = read_good(in_folder("placed.tif"), NULL, NULL, &utm);
+            hc_labelled_clear(&got);
+        } else {
+            check_refused(in_folder("placed.tif"), NULL, NULL, &utm, HC_E_INPUT, "pixels apart");
+        }
+    }
+    hc_scene_clear(&utm);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(polygons),      cmocka_unit_test(numbers),
+        cmocka_unit_test(upwards),       cmocka_unit_test(strips),
+        cmocka_unit_test(points),        cmocka_unit_test(left_out),
+        cmocka_unit_test(unions),        cmocka_unit_test(fields),
+        cmocka_unit_test(layers),        cmocka_unit_test(systems),
+        cmocka_unit_test(wrong_vectors), cmocka_unit_test(rasters),
+        cmocka_unit_test(named_rasters), cmocka_unit_test(envi_classifications),
+        cmocka_unit_test(wrong_rasters),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
