@@ -27,7 +27,7 @@ static const HcOption info_options[] = {
     {.name = "bands",
      .kind = HC_OPTION_FLAG,
      .offset = offsetof(InfoParams, bands),
-     .help = "list every band: number, centre, width, bad or not, name"},
+     .help = "list every band: number, centre, width, bad or not, name; and every class"},
     {0}};
 
 static int32_t count_bad(const HcScene *scene) {
@@ -71,6 +71,19 @@ static void print_wavelengths(const HcScene *scene) {
            scene->fwhm != NULL ? ", widths given" : "");
 }
 
+/* The first ones, or all. */
+static void print_classes(const HcClasses *classes, bool all) {
+    int32_t shown = all || classes->count <= 32 ? classes->count : 32;
+    printf("%-12s 0 to %d\n", "classes", classes->count - 1);
+    for (int32_t c = 0; c < shown; c++) {
+        const uint8_t *rgb = classes->colour[c];
+        printf("%12d #%02x%02x%02x %s\n", c, rgb[0], rgb[1], rgb[2], classes->name[c]);
+    }
+    if (shown < classes->count) {
+        printf("%12s %d more (--bands lists all)\n", "...", classes->count - shown);
+    }
+}
+
 static void print_bands(const HcScene *scene) {
     printf("\n%6s %10s %8s %4s  %s\n", "band", "centre/nm", "fwhm/nm", "bad", "name");
     for (int32_t b = 0; b < scene->bands; b++) {
@@ -110,6 +123,9 @@ static void print_info(const HcReader *reader, bool bands) {
         printf("%-12s %d, %d, %d (red, green, blue)\n", "colours", scene->default_bands[0] + 1,
                scene->default_bands[1] + 1, scene->default_bands[2] + 1);
     }
+    if (hc_scene_is_class_map(scene)) {
+        print_classes(&scene->classes, bands);
+    }
     if (scene->description != NULL) {
         printf("%-12s %s\n", "description", scene->description);
     }
@@ -118,6 +134,18 @@ static void print_info(const HcReader *reader, bool bands) {
     }
     if (bands) {
         print_bands(scene);
+    }
+}
+
+static void add_classes(cJSON *json, const HcClasses *classes) {
+    cJSON *list = cJSON_AddArrayToObject(json, "classes_from_0");
+    for (int32_t c = 0; c < classes->count; c++) {
+        const uint8_t *rgb = classes->colour[c];
+        const int colour[3] = {rgb[0], rgb[1], rgb[2]};
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", classes->name[c]);
+        cJSON_AddItemToObject(item, "colour", cJSON_CreateIntArray(colour, 3));
+        cJSON_AddItemToArray(list, item);
     }
 }
 
@@ -157,6 +185,9 @@ static HcStatus print_info_json(const HcReader *reader, HcError *err) {
             colours[c] = scene->default_bands[c] + 1;
         }
         HC_TRY(hc_json_add_ints(json, "default_bands_from_1", colours, 3, err));
+    }
+    if (hc_scene_is_class_map(scene)) {
+        add_classes(json, &scene->classes);
     }
     if (scene->description != NULL) {
         cJSON_AddStringToObject(json, "description", scene->description);

@@ -322,7 +322,7 @@ done:
 
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
     HcStatus status = HC_OK;
-    chain->claim_count = 0;
+    chain->claim_count = chain->read_count = 0;
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];
         hc_scene_clear(&stage->in);
@@ -409,13 +409,17 @@ static bool same_file(const char *a, const char *b) {
     return strcmp(without_dot(a), without_dot(b)) == 0 || hc_file_same(a, b);
 }
 
-bool hc_chain_claims(const HcChain *chain, const char *path) {
-    for (int32_t c = 0; c < chain->claim_count; c++) {
-        if (same_file(chain->claims[c], path)) {
+static bool is_among(const char *const *paths, int32_t count, const char *path) {
+    for (int32_t p = 0; p < count; p++) {
+        if (same_file(paths[p], path)) {
             return true;
         }
     }
     return false;
+}
+
+bool hc_chain_claims(const HcChain *chain, const char *path) {
+    return is_among(chain->claims, chain->claim_count, path);
 }
 
 HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
@@ -428,6 +432,9 @@ HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
     if (reader != NULL && same_file(hc_reader_path(reader), path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
                        path);
+    }
+    if (is_among(chain->reads, chain->read_count, path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads this file", stage->kind->name, path);
     }
     if (chain->claim_count == HC_CLAIMS_MAX) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d outputs", stage->kind->name, path,
@@ -442,6 +449,11 @@ HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: an earlier step writes this file, but only at the end",
                        stage->kind->name, path);
     }
+    if (stage->chain->read_count == HC_CLAIMS_MAX) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d files to read", stage->kind->name, path,
+                       HC_CLAIMS_MAX);
+    }
+    stage->chain->reads[stage->chain->read_count++] = path;
     return HC_OK;
 }
 

@@ -17,6 +17,8 @@ struct HcChain {
     const char
         *claims[HC_CLAIMS_MAX]; /* files that planned stages will write, borrowed from their parameters */
     int32_t claim_count;
+    const char *reads[HC_CLAIMS_MAX]; /* files beside the scene that planned stages read, borrowed likewise */
+    int32_t read_count;
     bool overwrite;                       /* outputs may replace existing files */
     const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
 };

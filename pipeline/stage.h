@@ -97,10 +97,11 @@ HcStatus hc_stage_unknown(const char *name, HcError *err);
 void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 
 /* Says at plan time that the stage will write this file (borrowed); refuses one that the chain writes
- * already. */
+ * already, or reads. */
 HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
-/* Says at plan time that the stage reads this file; refuses one that an earlier stage will only write. */
+/* Says at plan time that the stage reads this file (borrowed); refuses one that an earlier stage will only
+ * write. */
 HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* The nearest earlier stage of that name in the chain, or NULL. */

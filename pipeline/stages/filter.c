@@ -35,6 +35,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                        hc_noise_words[params->kind]));
     }
     HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    if (stage->in.meaning == HC_CLASS_MAP) {
+        stage->out.meaning = HC_OTHER; /* numbers of classes do not survive arithmetic */
+    }
     stage->needs.halo = params->noise ? hc_difference_halo(kind) : 1;
     if (params->noise) {
         hc_stage_note(stage,

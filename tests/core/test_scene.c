@@ -110,6 +110,69 @@ static void test_reband(void **state) {
     hc_scene_clear(&scene);
 }
 
+/* Three classes in a scene of two bands. */
+static HcScene class_map(void) {
+    HcScene scene = {.lines = 3, .samples = 4, .bands = 2, .meaning = HC_CLASS_MAP};
+    HcError err = {0};
+    check_ok(hc_classes_make(&scene.classes, 3, &err), err);
+    check_ok(hc_classes_name(&scene.classes, 2, "Water", &err), err);
+    scene.classes.colour[2][2] = 201;
+    return scene;
+}
+
+static void test_classes(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcClasses classes = {0};
+    hc_classes_clear(NULL);
+    hc_classes_clear(&classes);
+    assert_false(hc_classes_has_unclassified(&classes));
+    check_fails(hc_classes_make(&classes, 0, &err), HC_E_USAGE, err);
+    check_ok(hc_classes_make(&classes, 300, &err), err);
+    assert_true(hc_classes_has_unclassified(&classes));
+    assert_string_equal(classes.name[0], "Unclassified");
+    assert_string_equal(classes.name[299], "Class 299");
+    for (int32_t a = 0; a < 40; a++) { /* told apart by their colours */
+        for (int32_t b = 0; b < a; b++) {
+            assert_memory_not_equal(classes.colour[a], classes.colour[b], 3);
+        }
+    }
+    check_fails(hc_classes_name(&classes, 300, "x", &err), HC_E_USAGE, err);
+    check_fails(hc_classes_name(&classes, -1, "x", &err), HC_E_USAGE, err);
+    check_ok(hc_classes_name(&classes, 0, "Sea", &err), err);
+    assert_false(hc_classes_has_unclassified(&classes));
+    HcClasses copy;
+    check_ok(hc_classes_copy(&copy, &classes, &err), err);
+    hc_classes_clear(&classes);
+    assert_int_equal(copy.count, 300);
+    assert_string_equal(copy.name[0], "Sea");
+    hc_classes_clear(&copy);
+    check_ok(hc_classes_copy(&copy, &classes, &err), err);
+    assert_true(copy.count == 0 && copy.name == NULL);
+}
+
+static void test_class_maps(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcScene scene = class_map(), copy = {0};
+    static const int32_t first[] = {0, 1}, second[] = {1, 0};
+    assert_true(hc_scene_is_class_map(&scene));
+    check_ok(hc_scene_copy(&copy, &scene, &err), err);
+    hc_scene_clear(&scene);
+    assert_false(hc_scene_is_class_map(&scene));
+    check_ok(hc_scene_select(&copy, first, 1, &err), err);
+    assert_true(hc_scene_is_class_map(&copy));
+    assert_string_equal(copy.classes.name[2], "Water");
+    assert_int_equal(copy.classes.colour[2][2], 201);
+    check_ok(hc_scene_reband(&copy, 2, HC_COMPONENT, &err), err);
+    assert_int_equal(copy.classes.count, 0);
+    hc_scene_clear(&copy);
+    scene = class_map();
+    check_ok(hc_scene_select(&scene, second, 2, &err), err);
+    assert_true(scene.meaning == HC_OTHER && scene.classes.count == 0);
+    hc_scene_clear(&scene);
+}
+
 static void test_band_at(void **state) {
     (void)state;
     HcScene scene = full_scene();
@@ -138,8 +201,9 @@ static void test_types(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),    cmocka_unit_test(test_select), cmocka_unit_test(test_reband),
-        cmocka_unit_test(test_band_at), cmocka_unit_test(test_types),
+        cmocka_unit_test(test_copy),       cmocka_unit_test(test_select), cmocka_unit_test(test_reband),
+        cmocka_unit_test(test_band_at),    cmocka_unit_test(test_types),  cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_class_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

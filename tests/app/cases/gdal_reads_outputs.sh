@@ -19,3 +19,17 @@ run 0 bands "$scene" spectral.img --wavelength 400-700
 text=$(gdalinfo spectral.img)
 [[ $text == *"NoData Value=0"* ]] || fail "nodata of a spectral output: $text"
 grep -qi 'wavelength' spectral.hdr
+for file in class.img class.tif class.cog.tif; do
+    format=()
+    [[ $file == *.cog.tif ]] && format=(--format COG)
+    run 0 write "${scene%/*}/class.img" "$file" "${format[@]}"
+    text=$(gdalinfo "$file")
+    [[ $text == *"Type=Byte, ColorInterp=Palette"* ]] || fail "$file: type and palette of classes: $text"
+    [[ $text == *"1: Green vegetation"*"5: Water"* ]] || fail "$file: names of classes: $text"
+    [[ $text == *"1: 46,139,66,255"* ]] || fail "$file: colours of classes: $text"
+    [[ $text == *"NoData Value=0"* ]] || fail "$file: nodata of classes: $text"
+    run 0 info "$file"
+    [[ $out == *"5 #2c68be Water"* ]] || fail "$file: classes of info: $out"
+    run 0 info "$file" --json
+    [[ $out == *'"Water"'*'[44, 104, 190]'* ]] || fail "$file: classes of info: $out"
+done

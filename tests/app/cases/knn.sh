@@ -1,0 +1,64 @@
+# Classes from the training polygons of the sample scene, held against its truth.
+polygons=(--training "$SAMPLE/training.gpkg" --layer training --field class_name)
+run 0 run read "$scene" ! mnf --components 10 ! knn "${polygons[@]}" -k 5 --device cpu \
+    --validation "$SAMPLE/training.gpkg" --validation-layer validation \
+    --report accuracy.json --report accuracy.txt ! write crops.tif
+[[ $err == *"knn: overall accuracy "*", kappa "*" validation pixels"* ]]
+only accuracy.json accuracy.json.hcube.json accuracy.txt crops.tif crops.tif.hcube.json \
+    $([[ ! -e crops.tif.aux.xml ]] || echo crops.tif.aux.xml)
+grep -q '^kappa  *[01]\.' accuracy.txt
+grep -q 'Kaolinite soil' accuracy.txt
+run 0 info crops.tif
+[[ $out == *class* ]]
+# The true classes as validation data: their classes go by name, and training pixels are left out.
+run 0 run read "$scene" ! mnf --components 10 ! knn "${polygons[@]}" --validation "$SAMPLE/class.hdr" --report truth.json
+[[ $err == *"validation pixels are training pixels too"* ]]
+if command -v python3 >/dev/null; then
+    python3 - <<'PYTHON'
+import json
+
+for name, least, pixels in (("accuracy.json", 0.99, 300), ("truth.json", 0.95, 5000)):
+    report = json.load(open(name))
+    n = len(report["classes"])
+    rows = [report["confusion_matrix"][r * (n + 1) : (r + 1) * (n + 1)] for r in range(n)]
+    all_pixels = sum(map(sum, rows))
+    right = sum(rows[c][c + 1] for c in range(n))
+    chance = sum(sum(rows[c]) * sum(row[c + 1] for row in rows) for c in range(n)) / all_pixels**2
+    assert n == 6 and all_pixels == report["validation_pixels"] > pixels, report
+    assert abs(right / all_pixels - report["overall_accuracy"]) < 1e-15
+    assert abs((right / all_pixels - chance) / (1 - chance) - report["kappa"]) < 1e-14
+    assert report["overall_accuracy"] > least, report["overall_accuracy"]
+record = json.load(open("crops.tif.hcube.json"))
+result = record["steps"][2]["result"]
+assert [c["name"] for c in result["classes"]][:2] == ["Asphalt", "Dry vegetation"], result
+assert result["training_pixels"] == 379 and result["kappa"] > 0.99, result
+PYTHON
+fi
+# As a command, with every band; and the same bytes for every number of threads.
+for threads in 1 2 3; do
+    run 0 knn "$scene" "map$threads.img" "${polygons[@]}" --confidence --distance --neighbours -k 3 --metric angle \
+        --vote distance --scale unit-variance --threads "$threads" --device cpu
+    cmp map1.img "map$threads.img"
+done
+[[ $(stat -c %s map1.img) == 240000 ]]
+grep -q 'neighbour 3' map1.hdr
+# A split is the same again.
+run 0 run read "$scene" ! knn --training "$SAMPLE/class.hdr" --split 0.1 --seed 5 --report split.json
+run 0 run read "$scene" ! knn --training "$SAMPLE/class.hdr" --split 0.1 --seed 5 --report again.json
+cmp split.json again.json
+# Plans read no pixel, but know the classes.
+run 0 plan read "$scene" ! knn "${polygons[@]}" ! write plan.img
+mkdir refused
+cd refused
+refuse 2 "class_id" knn "$scene" bad.img --training "$SAMPLE/training.gpkg" --layer training
+refuse 2 "validation" knn "$scene" bad.img --training "$SAMPLE/training.gpkg" --field class_name
+refuse 2 "no field 'nothing'" knn "$scene" bad.img --training "$SAMPLE/training.gpkg" --layer training --field nothing
+refuse 3 "nowhere.gpkg" knn "$scene" bad.img --training nowhere.gpkg
+refuse 2 "--training" knn "$scene" bad.img
+refuse 8 "chosen by --split" run read "$scene" ! knn --training "$SAMPLE/class.hdr" --k 100 --split 0.0001 ! write bad.img
+cp "$SAMPLE/training.gpkg" mine.gpkg
+before=$(cksum mine.gpkg)
+refuse 2 "the chain reads this file" run read "$scene" --overwrite ! knn --training mine.gpkg --layer training \
+    --field class_name ! write mine.gpkg
+[[ $(cksum mine.gpkg) == "$before" ]]
+only mine.gpkg
