@@ -798,7 +798,10 @@ size_t layout(HcTraining *training, char *memory) {
     size_t padded = (size_t)training->tiles * TILE;
     size_t row = (size_t)training->steps * ROW_BYTES;
     size_t each = row + sizeof(float) + 2 * sizeof(int32_t) + MOST * sizeof(Candidate);
+    /* Whole waves of thread blocks, two on a multiprocessor. */
+    int64_t wave = 2 * (int64_t)training->gpu->processors * QUERIES;
     int64_t room = (int64_t)(3 * training->gpu->panel_bytes / 2 / each) / QUERIES * QUERIES;
+    room = room > wave ? wave : room;
     training->room = room < QUERIES ? (int64_t)QUERIES : room;
     size_t pixels = (size_t)training->room;
     training->spectra = (float *)take(memory, &at, count * (size_t)training->bands * sizeof(float));
