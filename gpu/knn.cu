@@ -521,11 +521,15 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
         __syncthreads();
         collect(training, query0, tile, row0, column0, acc, &shared);
         __syncthreads();
-        const bool early = (tile & (tile + 1)) == 0; /* 1, 2, 4, 8 ... tiles: thresholds that bite soon */
-        for (int32_t row = warp * (QUERIES / WARPS); row < (warp + 1) * (QUERIES / WARPS); row++) {
-            if (early || shared.found[row] > KEPT || tile + 1 == training.tiles) {
-                prune(training, query0, row, k, &shared);
-            }
+        /* After 1, 2, 4, 8 ... tiles, for thresholds that bite soon, and where a list may overflow. */
+        const bool all = (tile & (tile + 1)) == 0 || tile + 1 == training.tiles;
+        const int32_t lane = threadIdx.x % 32;
+        const int32_t first_row = warp * (QUERIES / WARPS);
+        uint32_t due = __ballot_sync(0xFFFFFFFFU,
+                                     lane < QUERIES / WARPS &&
+                                         (all || shared.found[first_row + lane % (QUERIES / WARPS)] > KEPT));
+        for (; due != 0; due &= due - 1) {
+            prune(training, query0, first_row + __ffs((int)due) - 1, k, &shared);
         }
         __syncthreads();
     }

@@ -49,6 +49,12 @@ static HcStatus bad_range(const char *who, const HcOption *option, const char *w
                    option->minimum, option->maximum);
 }
 
+static void list_choices(const HcOption *option, const char *between, HcText *to) {
+    for (int32_t c = 0; option->choices[c] != NULL; c++) {
+        hc_text_add(to, "%s%s", c == 0 ? "" : between, option->choices[c]);
+    }
+}
+
 static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at, const char *word,
                            HcError *err) {
     for (int32_t c = 0; option->choices[c] != NULL; c++) {
@@ -58,9 +64,7 @@ static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at,
         }
     }
     HcText known = {0};
-    for (int32_t c = 0; option->choices[c] != NULL; c++) {
-        hc_text_add(&known, "%s%s", c == 0 ? "" : ", ", option->choices[c]);
-    }
+    list_choices(option, ", ", &known);
     HcStatus status = hc_fail(err, HC_E_USAGE, "%s: --%s %s: must be one of %s", who, option->name, word,
                               known.data != NULL ? known.data : "?");
     hc_text_clear(&known);
@@ -246,6 +250,19 @@ int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const cha
     return w < word_count ? w : word_count;
 }
 
+static HcStatus needs_value(const char *who, const HcOption *option, HcError *err) {
+    HcText values = {0};
+    if (option->kind == HC_OPTION_CHOICE) {
+        list_choices(option, " | ", &values);
+    } else {
+        hc_text_add(&values, "%s", option->value);
+    }
+    HcStatus status = hc_fail(err, HC_E_USAGE, "%s: --%s needs a value (%s)", who, option->name,
+                              values.data != NULL ? values.data : "");
+    hc_text_clear(&values);
+    return status;
+}
+
 static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t set_count,
                             const char *const *words, int32_t word_count, int32_t *at, Taken *taken,
                             HcError *err) {
@@ -263,7 +280,7 @@ static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t se
         }
     } else if (value == NULL) {
         if (*at + 1 >= word_count) {
-            return hc_fail(err, HC_E_USAGE, "%s: --%s needs a value (%s)", who, option->name, option->value);
+            return needs_value(who, option, err);
         }
         value = words[++*at];
     }
@@ -320,9 +337,8 @@ static void help_left(const HcOption *option, HcText *left) {
     if (!option->positional || !option->required) {
         hc_text_add(left, "%s--%s", option->positional ? ", " : "", option->name);
         if (option->kind == HC_OPTION_CHOICE) {
-            for (int32_t c = 0; option->choices[c] != NULL; c++) {
-                hc_text_add(left, "%s%s", c == 0 ? " " : "|", option->choices[c]);
-            }
+            hc_text_add(left, " ");
+            list_choices(option, "|", left);
         } else if (option->value != NULL) {
             hc_text_add(left, " %s", option->value);
         }

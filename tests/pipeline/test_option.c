@@ -113,6 +113,7 @@ static void mistakes_are_named(void **state) {
         {"a --xyzzyxyzzy", "unknown option"},
         {"a -x", "unknown option"},
         {"a --whole", "--whole needs a value (N)"},
+        {"a --choice", "--choice needs a value (red | green)"},
         {"a --whole 3.5", "--whole 3.5: not a whole number"},
         {"a --whole 3x", "not a whole number"},
         {"a --whole 99999999999999999999", "not a whole number"},
