@@ -13,7 +13,7 @@
 
 typedef struct BenchParams {
     const char *size, *only, *device, *json;
-    int64_t bits, components, repetitions, threads, seed;
+    int64_t bits, components, training, neighbours, repetitions, threads, seed;
     bool serial, no_serial, overwrite;
 } BenchParams;
 
@@ -47,6 +47,23 @@ static const HcOption bench_options[] = {
      .minimum = 1,
      .maximum = 65535,
      .help = "components that are projected on; else 20, or all bands if they are fewer"},
+    {.name = "training",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(BenchParams, training),
+     .value = "COUNT",
+     .standard = "5000",
+     .minimum = 1,
+     .maximum = (1 << 24) - 1,
+     .help = "training spectra of knn and vote: random float32"},
+    {.name = "neighbours",
+     .letter = 'k',
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(BenchParams, neighbours),
+     .value = "COUNT",
+     .standard = "10",
+     .minimum = 1,
+     .maximum = HC_KNN_MOST,
+     .help = "nearest training spectra of knn and vote"},
     {.name = "repetitions",
      .kind = HC_OPTION_INT,
      .offset = offsetof(BenchParams, repetitions),
@@ -137,6 +154,8 @@ static HcStatus make_settings(const BenchParams *params, HcBenchSettings *settin
     HcStatus status = HC_OK;
     *settings = (HcBenchSettings){.bits = (int32_t)params->bits,
                                   .seed = (uint64_t)params->seed,
+                                  .training = params->training,
+                                  .neighbours = (int32_t)params->neighbours,
                                   .only = params->only,
                                   .tell = isatty(STDERR_FILENO) ? tell : NULL};
     if (params->serial && params->no_serial) {
@@ -249,7 +268,7 @@ static void print_device(const HcBenchDevice *device) {
         printf(", up to %d MHz", device->info.clock_mhz);
     }
     printf("\n     ceilings%s:",
-           device->measured ? ", measured (a copy by all threads, the vendor's float64 product)" : "");
+           device->measured ? ", measured (a copy by all threads, the vendor's products)" : "");
     print_ceiling("memory", ceiling->memory, "GB/s;");
     print_ceiling("float32", ceiling->float32, "Gop/s;");
     print_ceiling("float64", ceiling->float64, "Gop/s;");
@@ -268,8 +287,8 @@ static void print_row(const HcBench *bench, const HcBenchRow *row, bool first) {
         time_text(floor, sizeof floor, row->floor);
     }
     if (row->lines != bench->settings.lines) {
-        snprintf(lines, sizeof lines, "scaled from %lld lines%s", (long long)row->lines,
-                 *row->how != '\0' ? "; " : "");
+        snprintf(lines, sizeof lines, "scaled from %lld line%s%s", (long long)row->lines,
+                 row->lines == 1 ? "" : "s", *row->how != '\0' ? "; " : "");
     }
     char check[48];
     bool remarks = *lines != '\0' || *row->how != '\0';
@@ -287,10 +306,11 @@ static void print_row(const HcBench *bench, const HcBenchRow *row, bool first) {
 static void print_table(const HcBench *bench, const char *reason) {
     const HcBenchSettings *settings = &bench->settings;
     printf("hcube %s bench: %lld lines x %d samples x %d bands of uint16 (BIL, %.0f MB), values below 2^%d, "
-           "seed %llu, %d components\n",
+           "seed %llu, %d components, %lld training spectra, %d neighbours\n",
            hc_version(), (long long)settings->lines, settings->samples, settings->bands,
            2e-6 * (double)settings->lines * settings->samples * settings->bands, settings->bits,
-           (unsigned long long)settings->seed, settings->components);
+           (unsigned long long)settings->seed, settings->components, (long long)settings->training,
+           settings->neighbours);
     for (int32_t d = 0; d < bench->device_count; d++) {
         print_device(&bench->devices[d]);
     }
@@ -386,6 +406,8 @@ static cJSON *make_json(const HcBench *bench) {
     cJSON_AddNumberToObject(json, "bits", settings->bits);
     cJSON_AddNumberToObject(json, "seed", (double)settings->seed);
     cJSON_AddNumberToObject(json, "components", settings->components);
+    cJSON_AddNumberToObject(json, "training", (double)settings->training);
+    cJSON_AddNumberToObject(json, "neighbours", settings->neighbours);
     cJSON *devices = cJSON_AddArrayToObject(json, "devices");
     for (int32_t d = 0; d < bench->device_count; d++) {
         add_device(devices, &bench->devices[d]);

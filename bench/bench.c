@@ -18,6 +18,9 @@ const char *const hc_bench_operations[] = {"upload",
                                            "gram-mean3x3",
                                            "gram-float",
                                            "project",
+                                           "knn",
+                                           "knn-angle",
+                                           "vote",
                                            "eigh",
                                            "fit-mnf",
                                            "chain-covariances",
@@ -75,6 +78,15 @@ HcStatus hc_bench_open(HcBench *bench, const HcBenchSettings *settings, HcError 
     if (settings->components < 1 || settings->components > settings->bands) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "--components %d: there are %d bands", settings->components,
                        settings->bands));
+    }
+    if (settings->training < 1 || settings->training >= (int64_t)1 << 24) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "--training %lld: must be 1 to %lld spectra",
+                       (long long)settings->training, (long long)((int64_t)1 << 24) - 1));
+    }
+    if (settings->neighbours < 1 || settings->neighbours > HC_KNN_MOST ||
+        settings->neighbours > settings->training) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "--neighbours %d: must be 1 to %d, and at most --training (%lld)",
+                       settings->neighbours, HC_KNN_MOST, (long long)settings->training));
     }
     HC_TRY(check_only(settings->only, err));
 done:
@@ -145,6 +157,7 @@ HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps 
     HC_TRY(open_vendor(rig.device, compute, vendor_ops, &vendor, err));
     HC_TRY(hc_rig_ceilings(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_operations(&rig, err));
+    HC_TRY(hc_rig_neighbours(&rig, err));
     HC_TRY(hc_rig_chains(&rig, err));
     HC_TRY(hc_rig_scene(&rig, err));
     if (vendor != NULL) {

@@ -21,6 +21,8 @@ typedef struct HcBenchSettings {
     int32_t bits; /* values are below 2^bits */
     uint64_t seed;
     int32_t components;
+    int64_t training;    /* spectra among which neighbours are looked for */
+    int32_t neighbours;  /* of a pixel */
     int32_t repetitions; /* calls in one measurement; 0 = as many as take some tenths of a second */
     size_t block_bytes;  /* of a float32 block of the chains; 0 = what the backend finds worth its overhead */
     HcBenchSerial serial;
@@ -48,7 +50,7 @@ typedef struct HcBenchRow {
     double bytes;                /* that must be read and written at least; 0 = does not apply */
     double operations;           /* multiplications and additions; 0 = does not apply */
     double floor;                /* least time by the ceilings of the device [s], 0 = not known */
-    const char *floor_of;        /* which ceiling that is: "memory", "int8", "float64"; for
+    const char *floor_of;        /* which ceiling that is: "memory", "int8", "float32", "float64"; for
                                     scenes what was measured: "reading", "upload"; NULL */
     HcBenchCheck check;
 } HcBenchRow;

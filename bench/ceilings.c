@@ -96,12 +96,23 @@ static HcStatus call_gram(HcRig *rig, void *user, HcError *err) {
                                    gram->rows, gram->scratch.data, gram->product.data, err);
 }
 
-/* Operations in a second of the vendor's float64 product of a large matrix with itself; the values of the
- * part are taken for the matrix. */
-static HcStatus measure_float64(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) {
+static HcStatus call_product(HcRig *rig, void *user, HcError *err) {
+    Gram *gram = user;
+    return gram->ops->gemm_float32(gram->vendor, rig->queue, rig->block.data, gram->rows, gram->columns,
+                                   rig->block.data, gram->columns, gram->scratch.data, err);
+}
+
+static double rate(double operations, const HcBenchRow *row) {
+    return operations / (row->least > 0 ? row->least : 1e-9);
+}
+
+/* Operations in a second of the vendor's products of a large matrix: in float64 with itself, in float32 with
+ * another. The values of the part are taken for the matrices. */
+static HcStatus measure_products(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) {
     HcStatus status = HC_OK;
     int64_t pixels = rig->part * rig->settings->samples;
     HcBenchRow row = {0};
+    HcBenchRow other = {0};
     Gram gram = {.vendor = vendor, .ops = ops, .rows = pixels, .columns = rig->settings->bands};
     if (pixels * rig->settings->bands >= (int64_t)WIDE * WIDE) {
         gram.rows = gram.columns = WIDE;
@@ -112,8 +123,9 @@ static HcStatus measure_float64(HcRig *rig, HcVendor *vendor, const HcVendorOps 
     HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, n * n * sizeof(double), &gram.product, err));
     HC_TRY(rig->ops->zero(rig->queue, gram.product.data, n * n * sizeof(double), err));
     HC_TRY(hc_rig_measure(rig, call_gram, &gram, &row, err));
-    rig->device->ceiling.float64 =
-        (double)gram.rows * (double)n * (double)(n + 1) / (row.least > 0 ? row.least : 1e-9);
+    rig->device->ceiling.float64 = rate((double)gram.rows * (double)n * (double)(n + 1), &row);
+    HC_TRY(hc_rig_measure(rig, call_product, &gram, &other, err));
+    rig->device->ceiling.float32 = rate((double)gram.rows * (double)n * (double)n * 2, &other);
 done:
     rig->ops->release(rig->compute, &gram.scratch);
     rig->ops->release(rig->compute, &gram.product);
@@ -134,7 +146,7 @@ HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor
     HC_TRY(hc_rig_decode(rig, rig->part, err)); /* touches the memory */
     HC_TRY(measure_memory(rig, err));
     if (vendor != NULL) {
-        HC_TRY(measure_float64(rig, vendor, vendor_ops, err));
+        HC_TRY(measure_products(rig, vendor, vendor_ops, err));
     }
 done:
     return status;

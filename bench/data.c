@@ -46,6 +46,14 @@ void hc_bench_symmetric(const HcBenchSettings *settings, double *matrix) {
     }
 }
 
+void hc_bench_training(const HcBenchSettings *settings, float *spectra) {
+    size_t values = (size_t)settings->training * (size_t)settings->bands;
+    double half = (double)(1 << (settings->bits - 1));
+    for (size_t i = 0; i < values; i++) {
+        spectra[i] = (float)(half + half * real_at(settings->seed + 4, i));
+    }
+}
+
 double hc_bench_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -4,6 +4,13 @@
 
 #include "bench/bench.h"
 
+/* The nearest training spectra of the first pixels. */
+typedef struct HcBenchNearest {
+    int64_t pixels;   /* 0 = not looked for */
+    int32_t *index;   /* [pixels][neighbours] */
+    double *distance; /* [pixels][neighbours] */
+} HcBenchNearest;
+
 /* What the serial reference found on the first `lines` lines of the scene. */
 struct HcBenchWitness {
     int64_t lines;
@@ -13,6 +20,7 @@ struct HcBenchWitness {
     float *projected;  /* [lines][samples][components], by hc_bench_matrix */
     float *components; /* [lines][samples][component_count], of the maximum noise fraction of these lines */
     int32_t component_count;
+    HcBenchNearest nearest[2]; /* by HcMetric */
 };
 
 enum { HC_RIG_ROUNDS = 5 };
@@ -54,6 +62,8 @@ void hc_bench_random(const HcBenchSettings *settings, int64_t first, int64_t cou
 void hc_bench_matrix(const HcBenchSettings *settings, double *matrix, double *mean);
 /* A symmetric matrix[bands][bands] with entries in [-1, 1). */
 void hc_bench_symmetric(const HcBenchSettings *settings, double *matrix);
+/* Training spectra[training][bands]: reals below 2^bits. */
+void hc_bench_training(const HcBenchSettings *settings, float *spectra);
 /* Seconds since some moment. */
 double hc_bench_now(void);
 
@@ -64,6 +74,9 @@ void hc_rig_close(HcRig *rig);
 /* After a failure: what is in flight ends before its memory goes. */
 void hc_rig_drain(HcRig *rig);
 
+/* Seconds of one of `calls` calls, all queued before the wait. */
+HcStatus hc_rig_time(HcRig *rig, HcRigBody *body, void *user, int32_t calls, double *seconds,
+                     HcError *err) HC_MUST_CHECK;
 /* A warm-up, then the rounds; fills the times of the row. */
 HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row, HcError *err) HC_MUST_CHECK;
 
@@ -81,6 +94,8 @@ HcStatus hc_rig_decode(HcRig *rig, int64_t lines, HcError *err) HC_MUST_CHECK;
  * float64.
  */
 void hc_rig_floor(const HcRig *rig, HcBenchRow *row, double bytes, double int8, double float64);
+/* Raises it to that of operations in float32. */
+void hc_rig_floor_float32(const HcRig *rig, HcBenchRow *row, double float32);
 /* Operations on 8-bit integers for exact sums of n(n+1)/2 products of integers of at most that magnitude. */
 double hc_rig_limb_operations(const HcRig *rig, HcDifference kind, int64_t lines);
 int64_t hc_rig_limit(HcDifference kind);
@@ -89,7 +104,10 @@ int64_t hc_rig_limit(HcDifference kind);
  * relative to the largest expected magnitude. */
 HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size_t count, double tolerance,
                         HcBenchRow *row, HcError *err) HC_MUST_CHECK;
-/* The same for values that the host has. */
+/* Fetches bytes [device] and wants the same ones. */
+HcStatus hc_rig_compare_bytes(HcRig *rig, const void *at, const void *expected, size_t bytes, HcBenchRow *row,
+                              HcError *err) HC_MUST_CHECK;
+/* The same as hc_rig_compare for values that the host has. */
 HcStatus hc_rig_compare_host(const float *values, const float *expected, size_t count, double tolerance,
                              HcBenchRow *row, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expected, HcBenchRow *row,
@@ -100,6 +118,7 @@ HcStatus hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expec
 HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops,
                          HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_operations(HcRig *rig, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_neighbours(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_chains(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_scene(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_vendor(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) HC_MUST_CHECK;

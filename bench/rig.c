@@ -125,9 +125,7 @@ void hc_rig_drain(HcRig *rig) {
 
 /* ---- time ---- */
 
-/* Seconds of one of `calls` calls, all queued before the wait. */
-static HcStatus time_calls(HcRig *rig, HcRigBody *body, void *user, int32_t calls, double *seconds,
-                           HcError *err) {
+HcStatus hc_rig_time(HcRig *rig, HcRigBody *body, void *user, int32_t calls, double *seconds, HcError *err) {
     HcStatus status = HC_OK;
     double start = hc_bench_now();
     for (int32_t c = 0; c < calls; c++) {
@@ -156,8 +154,8 @@ HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row
     HcStatus status = HC_OK;
     double once = 0;
     double seconds[HC_RIG_ROUNDS];
-    HC_TRY(time_calls(rig, body, user, 1, &once, err));
-    HC_TRY(time_calls(rig, body, user, 1, &once, err));
+    HC_TRY(hc_rig_time(rig, body, user, 1, &once, err));
+    HC_TRY(hc_rig_time(rig, body, user, 1, &once, err));
     row->rounds = once > slow_call ? 3 : HC_RIG_ROUNDS;
     double calls = ceil(row_seconds / row->rounds / (once > 1e-7 ? once : 1e-7));
     row->repetitions = rig->settings->repetitions;
@@ -165,7 +163,7 @@ HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row
         row->repetitions = calls > 1000 ? 1000 : (int32_t)calls;
     }
     for (int32_t r = 0; r < row->rounds; r++) {
-        HC_TRY(time_calls(rig, body, user, row->repetitions, &seconds[r], err));
+        HC_TRY(hc_rig_time(rig, body, user, row->repetitions, &seconds[r], err));
     }
     hc_bench_take_times(row, seconds);
 done:
@@ -226,6 +224,10 @@ void hc_rig_floor(const HcRig *rig, HcBenchRow *row, double bytes, double int8, 
     raise_floor(row, float64, ceiling->float64, "float64");
 }
 
+void hc_rig_floor_float32(const HcRig *rig, HcBenchRow *row, double float32) {
+    raise_floor(row, float32, rig->device->ceiling.float32, "float32");
+}
+
 int64_t hc_rig_limit(HcDifference kind) {
     return hc_difference_limit(kind, UINT16_MAX);
 }
@@ -280,6 +282,22 @@ HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size
     HC_TRY(rig->ops->download(rig->queue, at, host.data, count * sizeof(float), err));
     HC_TRY(rig->ops->wait(rig->queue, err));
     HC_TRY(hc_rig_compare_host(host.data, expected, count, tolerance, row, err));
+done:
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+HcStatus hc_rig_compare_bytes(HcRig *rig, const void *at, const void *expected, size_t bytes, HcBenchRow *row,
+                              HcError *err) {
+    HcStatus status = HC_OK;
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, bytes, &host, err));
+    HC_TRY(rig->ops->download(rig->queue, at, host.data, bytes, err));
+    HC_TRY(rig->ops->wait(rig->queue, err));
+    if (memcmp(host.data, expected, bytes) != 0) {
+        HC_TRY(differs(row, err));
+    }
+    row->check = HC_BENCH_SAME;
 done:
     rig->ops->release(rig->compute, &host);
     return status;

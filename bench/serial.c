@@ -1,5 +1,6 @@
 #include "bench/serial.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Pixels that are summed in float64 before the sums go to wide integers: 2^13 products of at most 2^40 stay
@@ -134,4 +135,63 @@ void hc_serial_project(const float *x, int64_t pixels, int32_t bands, const doub
             y[p * components + k] = (float)sum;
         }
     }
+}
+
+static double product(const float *a, const float *b, int32_t bands) {
+    double sum = 0;
+    for (int64_t i = 0; i < bands; i++) {
+        sum += (double)a[i] * (double)b[i];
+    }
+    return sum;
+}
+
+static double square_apart(const float *a, const float *b, int32_t bands) {
+    double sum = 0;
+    for (int64_t i = 0; i < bands; i++) {
+        double apart = (double)a[i] - (double)b[i];
+        sum += apart * apart;
+    }
+    return sum;
+}
+
+/* Puts number j among the `found` nearest so far, of at most k; what came first stays before its equals. */
+static void keep(int32_t *index, double *distance, int32_t found, int32_t k, int32_t j, double apart) {
+    int32_t at = found;
+    if (found == k && apart >= distance[k - 1]) {
+        return;
+    }
+    at -= found == k ? 1 : 0;
+    for (; at > 0 && distance[at - 1] > apart; at--) {
+        distance[at] = distance[at - 1];
+        index[at] = index[at - 1];
+    }
+    distance[at] = apart;
+    index[at] = j;
+}
+
+HcStatus hc_serial_knn(const float *x, int64_t pixels, int32_t bands, const float *spectra, int64_t count,
+                       HcMetric metric, int32_t k, int32_t *index, double *distance, HcError *err) {
+    double *norm = malloc((size_t)count * sizeof *norm);
+    if (norm == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *norm, "the lengths of training spectra");
+    }
+    for (int64_t j = 0; j < count; j++) {
+        const float *t = spectra + j * bands;
+        norm[j] = metric == HC_METRIC_ANGLE ? sqrt(product(t, t, bands)) : 1;
+    }
+    for (int64_t p = 0; p < pixels; p++, x += bands, index += k, distance += k) {
+        double length = metric == HC_METRIC_ANGLE ? sqrt(product(x, x, bands)) : 1;
+        for (int64_t j = 0; j < count; j++) {
+            const float *t = spectra + j * bands;
+            double apart = 0;
+            if (metric == HC_METRIC_EUCLIDEAN) {
+                apart = square_apart(x, t, bands);
+            } else if (length > 0 && norm[j] > 0) {
+                apart = -product(x, t, bands) / (length * norm[j]);
+            }
+            keep(index, distance, j < k ? (int32_t)j : k, k, (int32_t)j, apart);
+        }
+    }
+    free(norm);
+    return HC_OK;
 }

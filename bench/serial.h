@@ -4,6 +4,7 @@
 #ifndef HC_BENCH_SERIAL_H
 #define HC_BENCH_SERIAL_H
 
+#include "core/compute.h"
 #include "core/moments.h"
 
 #include <stdint.h>
@@ -23,5 +24,11 @@ HcStatus hc_serial_gram_mean3x3(const float *x, int64_t lines, int32_t samples, 
 /* y[pixels][components] = (x - mean) matrix, with mean[bands] and matrix[bands][components], in float64. */
 void hc_serial_project(const float *x, int64_t pixels, int32_t bands, const double *mean,
                        const double *matrix, int32_t components, float *y);
+
+/* The k (at most the count) nearest of spectra[count][bands] of every pixel of x[pixels][bands], as the
+ * compute contract has them: index and distance[pixels][k]. */
+HcStatus hc_serial_knn(const float *x, int64_t pixels, int32_t bands, const float *spectra, int64_t count,
+                       HcMetric metric, int32_t k, int32_t *index, double *distance,
+                       HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -10,6 +10,9 @@
 /* What the reference may take where it runs on a part of the scene [s]. */
 static const double budget = 2.0;
 
+/* And what looking for neighbours may, by one metric. */
+static const double knn_budget = 1.0;
+
 typedef struct Times {
     double decode, values, noise, project, fit; /* [s] */
 } Times;
@@ -21,6 +24,10 @@ void hc_bench_witness_free(HcBenchWitness *witness) {
     free(witness->x);
     free(witness->projected);
     free(witness->components);
+    for (int m = 0; m < 2; m++) {
+        free(witness->nearest[m].index);
+        free(witness->nearest[m].distance);
+    }
     hc_moments_clear(&witness->values);
     hc_moments_clear(&witness->noise);
     free(witness);
@@ -161,15 +168,21 @@ done:
     return status;
 }
 
-/* bytes and operations are those of the witness's lines. */
-static HcBenchRow *add_row(HcBench *bench, const char *operation, double seconds, double bytes,
-                           double operations) {
-    HcBenchRow *row = hc_bench_row(bench, operation, "serial", bench->witness->lines);
+/* bytes and operations are those of the lines. */
+static HcBenchRow *add_row_of(HcBench *bench, const char *operation, int64_t lines, double seconds,
+                              double bytes, double operations) {
+    HcBenchRow *row = hc_bench_row(bench, operation, "serial", lines);
     row->seconds = row->least = row->most = seconds;
     row->bytes = bytes;
     row->operations = operations;
     hc_bench_scale(bench, row);
     return row;
+}
+
+/* bytes and operations are those of the witness's lines. */
+static HcBenchRow *add_row(HcBench *bench, const char *operation, double seconds, double bytes,
+                           double operations) {
+    return add_row_of(bench, operation, bench->witness->lines, seconds, bytes, operations);
 }
 
 static void add_rows(HcBench *bench, const Times *times) {
@@ -203,6 +216,86 @@ static void add_rows(HcBench *bench, const Times *times) {
     }
 }
 
+/* Pixels whose neighbours are looked for: what the budget allows, by the time that the first few take; whole
+ * lines where it allows one. */
+static HcStatus choose_pixels(const HcBench *bench, const float *spectra, HcMetric metric,
+                              const HcBenchNearest *nearest, int64_t *pixels, HcError *err) {
+    enum { FEW = 8 };
+    HcStatus status = HC_OK;
+    const HcBenchSettings *settings = &bench->settings;
+    int64_t samples = settings->samples;
+    *pixels = bench->witness->lines * samples;
+    if (settings->serial != HC_BENCH_SERIAL_WHOLE) {
+        int64_t few = *pixels < FEW ? *pixels : FEW;
+        double start = hc_bench_now();
+        HC_TRY(hc_serial_knn(bench->witness->x, few, settings->bands, spectra, settings->training, metric,
+                             settings->neighbours, nearest->index, nearest->distance, err));
+        double each = (hc_bench_now() - start) / (double)few;
+        double fit = knn_budget / (each > 0 ? each : 1e-9);
+        if (fit < (double)*pixels) {
+            *pixels = fit < (double)few ? few : (int64_t)fit;
+            *pixels -= *pixels > samples ? *pixels % samples : 0;
+        }
+    }
+done:
+    return status;
+}
+
+static HcStatus neighbours_row(HcBench *bench, const float *spectra, const char *operation, HcMetric metric,
+                               HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchSettings *settings = &bench->settings;
+    HcBenchNearest *nearest = &bench->witness->nearest[metric];
+    int64_t samples = settings->samples;
+    int64_t pixels = 0;
+    if (!hc_bench_wants(bench, operation)) {
+        return HC_OK;
+    }
+    size_t room = (size_t)bench->witness->lines * (size_t)samples * (size_t)settings->neighbours;
+    nearest->index = malloc(room * sizeof *nearest->index);
+    nearest->distance = malloc(room * sizeof *nearest->distance);
+    if (nearest->index == NULL || nearest->distance == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)room * 12, "the serial reference"));
+    }
+    HC_TRY(choose_pixels(bench, spectra, metric, nearest, &pixels, err));
+    double start = hc_bench_now();
+    HC_TRY(hc_serial_knn(bench->witness->x, pixels, settings->bands, spectra, settings->training, metric,
+                         settings->neighbours, nearest->index, nearest->distance, err));
+    double seconds = hc_bench_now() - start;
+    nearest->pixels = pixels;
+    int64_t lines = pixels < samples ? 1 : pixels / samples;
+    double all = (double)lines * (double)samples;
+    double bands = settings->bands;
+    double spectrum_count = (double)settings->training;
+    HcBenchRow *row = add_row_of(bench, operation, lines, seconds * all / (double)pixels,
+                                 all * (4 * bands + 12 * settings->neighbours) + 4 * spectrum_count * bands,
+                                 all * 2 * spectrum_count * bands);
+    if (pixels < samples) {
+        snprintf(row->how, sizeof row->how, "%lld pixels of it", (long long)pixels);
+    }
+done:
+    return status;
+}
+
+static HcStatus run_neighbours(HcBench *bench, HcError *err) {
+    HcStatus status = HC_OK;
+    float *spectra = NULL;
+    if (!hc_bench_wants(bench, "knn") && !hc_bench_wants(bench, "knn-angle")) {
+        return HC_OK;
+    }
+    size_t values = (size_t)bench->settings.training * (size_t)bench->settings.bands;
+    spectra = malloc(values * sizeof *spectra);
+    if (spectra == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)values * sizeof *spectra, "training spectra"));
+    }
+    hc_bench_training(&bench->settings, spectra);
+    HC_TRY(neighbours_row(bench, spectra, "knn", HC_METRIC_EUCLIDEAN, err));
+    HC_TRY(neighbours_row(bench, spectra, "knn-angle", HC_METRIC_ANGLE, err));
+done:
+    free(spectra);
+    return status;
+}
+
 HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
     HcStatus status = HC_OK;
     Times times = {0};
@@ -217,6 +310,7 @@ HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
     HC_TRY(make_witness(&bench->settings, lines, &bench->witness, &times, err));
     HC_TRY(run_fit(bench->witness, &bench->settings, compute, &times, err));
     add_rows(bench, &times);
+    HC_TRY(run_neighbours(bench, err));
 done:
     return status;
 }

@@ -31,6 +31,8 @@ static HcBenchSettings small_settings(void) {
                              .bits = 16,
                              .seed = 3,
                              .components = 4,
+                             .training = 50,
+                             .neighbours = 3,
                              .repetitions = 2,
                              .block_bytes = (size_t)5 * 17 * (6 * sizeof(float) + 1)};
 }
@@ -70,7 +72,8 @@ static void check_row(const HcBenchRow *row) {
 
 /* Every operation by `by`, but for those that are left out. */
 static void check_rows(const HcBench *bench, const char *by, bool copies) {
-    const char *const same[] = {"decode-bil", "gram-none", "gram-mean3x3", "chain-covariances"};
+    const char *const same[] = {"decode-bil",        "gram-none", "gram-mean3x3",
+                                "chain-covariances", "knn",       "knn-angle"};
     const char *const near[] = {"project", "chain-mnf", "scene-first", "scene"};
     for (int32_t r = 0; r < bench->row_count; r++) {
         check_row(&bench->rows[r]);
@@ -81,8 +84,9 @@ static void check_rows(const HcBench *bench, const char *by, bool copies) {
             fail_msg("%s by %s: %s", hc_bench_operations[i], by, copy ? "copies" : "missing");
         }
     }
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         assert_int_equal(find(bench, same[i], by)->check, HC_BENCH_SAME);
+        assert_true(hc_bench_times_serial(bench, find(bench, same[i], by)) > 0);
     }
     for (int i = 0; i < 4; i++) {
         assert_int_equal(find(bench, near[i], by)->check, HC_BENCH_NEAR);
@@ -103,6 +107,7 @@ static void test_cpu(void **state) {
     assert_non_null(find(bench, "project", "cpu vendor"));
     assert_non_null(find(bench, "chain-mnf", "serial"));
     assert_true(bench->devices[0].measured && bench->devices[0].ceiling.memory > 0);
+    assert_true(bench->devices[0].ceiling.float32 > 0 && find(bench, "knn", "cpu")->floor > 0);
     hc_bench_close(bench);
     free(bench);
 }
@@ -177,15 +182,47 @@ static void test_only(void **state) {
     settings = small_settings();
     settings.components = 7;
     check_fails(hc_bench_open(bench, &settings, &err), HC_E_USAGE, err);
+    settings = small_settings();
+    settings.neighbours = 51;
+    check_fails(hc_bench_open(bench, &settings, &err), HC_E_USAGE, err);
+    settings.neighbours = 0;
+    check_fails(hc_bench_open(bench, &settings, &err), HC_E_USAGE, err);
+    settings = small_settings();
+    settings.training = 1 << 24;
+    check_fails(hc_bench_open(bench, &settings, &err), HC_E_USAGE, err);
+    free(bench);
+}
+
+/* More work than one call is meant for: fewer lines are measured, and those of the reference still checked.
+ */
+static void test_part(void **state) {
+    (void)state;
+    HcBench *bench = calloc(1, sizeof *bench);
+    HcBenchSettings settings = small_settings();
+    HcError err = {0};
+    assert_non_null(bench);
+    settings.samples = 3000;
+    settings.bands = 40;
+    settings.training = 20000;
+    settings.neighbours = 128;
+    settings.repetitions = 1;
+    settings.only = "knn,vote";
+    check_ok(run(bench, &settings, hc_cpu_ops(), NULL, &err), err);
+    assert_int_equal(bench->row_count, 5);
+    const HcBenchRow *row = find(bench, "knn", "cpu");
+    const HcBenchRow *serial = find(bench, "knn", "serial");
+    assert_int_equal(row->check, HC_BENCH_SAME);
+    assert_true(row->lines >= serial->lines);
+    check_near(row->operations, 23.0 * 3000 * 2 * 40 * 20000, 1e-3);
+    check_near(serial->operations, row->operations, 1e-3);
+    hc_bench_close(bench);
     free(bench);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cpu),
-        cmocka_unit_test(test_strict),
-        cmocka_unit_test(test_failing_device),
-        cmocka_unit_test(test_only),
+        cmocka_unit_test(test_cpu),  cmocka_unit_test(test_strict), cmocka_unit_test(test_failing_device),
+        cmocka_unit_test(test_only), cmocka_unit_test(test_part),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

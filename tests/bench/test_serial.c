@@ -156,12 +156,65 @@ static void test_project(void **state) {
     close_cpu(opened);
 }
 
+/* One band, equals to the lower number; angles of two bands. */
+static void test_knn_by_hand(void **state) {
+    (void)state;
+    const float pixels[] = {5, 0};
+    const float spectra[] = {9, 4, 6, 5, 4};
+    int32_t index[8];
+    double distance[8];
+    HcError err = {0};
+    check_ok(hc_serial_knn(pixels, 2, 1, spectra, 5, HC_METRIC_EUCLIDEAN, 4, index, distance, &err), err);
+    const int32_t nearest[] = {3, 1, 2, 4, 1, 4, 3, 2};
+    const double apart[] = {0, 1, 1, 1, 16, 16, 25, 36};
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(index[i], nearest[i]);
+        check_same(distance[i], apart[i]);
+    }
+    const float directions[] = {0, 0, 0, 2, 4, 3};
+    const float pixel[] = {3, 4};
+    check_ok(hc_serial_knn(pixel, 1, 2, directions, 3, HC_METRIC_ANGLE, 3, index, distance, &err), err);
+    const int32_t order[] = {2, 1, 0};
+    const double cosine[] = {-24.0 / 25, -8.0 / 10, 0};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(index[i], order[i]);
+        check_same(distance[i], cosine[i]);
+    }
+}
+
+static void test_knn(void **state) {
+    (void)state;
+    enum { SPECTRA = 60, K = 9 };
+    Opened *opened = open_cpu();
+    HcError err = {0};
+    float spectra[SPECTRA * BANDS];
+    static int32_t index[2][PIXELS * K];
+    static double distance[2][PIXELS * K];
+    for (int i = 0; i < SPECTRA * BANDS; i++) {
+        spectra[i] = i % 4 == 0 ? x[i] : x[i] * 0.7F + 0.1F;
+    }
+    for (int metric = 0; metric < 2; metric++) {
+        HcTraining *training = NULL;
+        check_ok(opened->ops->training_open(opened->compute, spectra, SPECTRA, BANDS, (HcMetric)metric,
+                                            &training, &err),
+                 err);
+        check_ok(opened->ops->knn(opened->queue, &opened->block, training, K, index[0], distance[0], &err),
+                 err);
+        check_ok(opened->ops->wait(opened->queue, &err), err);
+        check_ok(hc_serial_knn(x, PIXELS, BANDS, spectra, SPECTRA, (HcMetric)metric, K, index[1], distance[1],
+                               &err),
+                 err);
+        assert_memory_equal(index[0], index[1], sizeof index[0]);
+        assert_memory_equal(distance[0], distance[1], sizeof distance[0]);
+        opened->ops->training_close(training);
+    }
+    close_cpu(opened);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_decode),
-        cmocka_unit_test(test_grams),
-        cmocka_unit_test(test_project),
+        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_decode),      cmocka_unit_test(test_grams),
+        cmocka_unit_test(test_project), cmocka_unit_test(test_knn_by_hand), cmocka_unit_test(test_knn),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -7,6 +7,10 @@ run 0 bench --size 20x30x8 --device cpu --json - --only chain --bits 12 --compon
 run 0 bench --size 20x30x8 --device cpu --only gram,eigh --no-serial --threads 1 --repetitions 2
 [[ $out == *gram-float* && $out != *"same bits"* && $out != *decode* ]]
 run 0 bench --size 20x30x8 --device cpu --serial --only gram --repetitions 1
+run 0 bench --size 20x30x8 --device cpu --only knn,vote --training 40 -k 3 --repetitions 1
+[[ $out == *"40 training spectra, 3 neighbours"* && $out == *knn-angle* && $out == *vote* && $out == *"same bits"* ]]
+run 0 bench --size 20x30x8 --device cpu --only vote --training 40 --neighbours 3 --repetitions 1 --no-serial
+[[ $out != *knn* ]]
 run 0 bench --help
 [[ $out == *chain-covariances* && $out == *--repetitions* ]]
 if command -v python3 >/dev/null; then
@@ -16,12 +20,16 @@ result = json.load(open(sys.argv[1]))
 assert (result["lines"], result["samples"], result["bands"], result["components"]) == (20, 30, 8, 8)
 rows = {(row["operation"], row["by"]): row for row in result["rows"]}
 expected = """decode-bil decode-bsq decode-bip decode-swapped gather filter-mean3x3 filter-median3x3
-    difference-mean3x3 gram-none gram-mean3x3 gram-float project eigh fit-mnf chain-covariances chain-mnf""".split()
+    difference-mean3x3 gram-none gram-mean3x3 gram-float project knn knn-angle vote eigh fit-mnf chain-covariances chain-mnf""".split()
 for name in expected:
     assert (name, "cpu") in rows, name
-for name in ("decode-bil", "gram-none", "gram-mean3x3", "project", "chain-covariances", "chain-mnf"):
+for name in ("decode-bil", "gram-none", "gram-mean3x3", "project", "knn", "knn-angle", "chain-covariances", "chain-mnf"):
     assert (name, "serial") in rows and rows[name, "cpu"]["times_faster_than_serial"] > 0, name
     assert rows[name, "cpu"]["checked"] != "no", name
+for name in ("knn", "knn-angle"):
+    assert rows[name, "cpu"]["checked"] == "same bits", name
+    assert rows[name, "cpu"]["operations"] == 2 * 20 * 30 * 8 * 5000, name
+assert (result["training"], result["neighbours"]) == (5000, 10)
 for name in ("gram-none", "project", "eigh"):
     assert (name, "cpu vendor") in rows, name
 for row in result["rows"]:
@@ -39,6 +47,9 @@ refuse 2 "too few pixels" bench --size 4x4x8
 refuse 2 "'gramm' is no operation" bench --size 20x30x8 --only eigh,gramm
 refuse 2 "--bits" bench --bits 17
 refuse 2 "--components 9" bench --size 20x30x8 --components 9
+refuse 2 "--neighbours 10" bench --size 20x30x8 --training 9
+refuse 2 "--neighbours" bench --size 20x30x8 -k 129
+refuse 2 "--training" bench --size 20x30x8 --training 0
 refuse 2 "exclude each other" bench --size 20x30x8 --serial --no-serial
 refuse 2 "--device" bench --size 20x30x8 --device tpu
 only results.json

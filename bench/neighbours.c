@@ -1,0 +1,254 @@
+/* Rows of nearest training spectra and of votes. */
+#include "bench/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One call is as long as this [s], or takes all lines: fewer lines are measured where it takes longer. */
+static const double long_call = 0.2;
+
+static const size_t neighbour_bytes = sizeof(double) + sizeof(int32_t);
+
+/* What an operation is called with. */
+typedef struct Search {
+    HcBlock in, out;
+    HcTraining *training;
+    HcBuffer room;    /* neighbours of the pixels of `in` */
+    double *distance; /* [device], in `room` */
+    int32_t *index;   /* [device], in `room` */
+    HcBuffer label;
+    HcVoteRule rule;
+} Search;
+
+static HcStatus call_knn(HcRig *rig, void *user, HcError *err) {
+    Search *search = user;
+    return rig->ops->knn(rig->queue, &search->in, search->training, rig->settings->neighbours, search->index,
+                         search->distance, err);
+}
+
+static HcStatus call_vote(HcRig *rig, void *user, HcError *err) {
+    Search *search = user;
+    return rig->ops->vote(rig->queue, &search->in, search->index, search->distance, search->label.data,
+                          &search->rule, &search->out, err);
+}
+
+static const HcBenchNearest *expected(const HcRig *rig, HcMetric metric) {
+    const HcBenchWitness *witness = rig->bench->witness;
+    return witness != NULL && witness->nearest[metric].pixels > 0 ? &witness->nearest[metric] : NULL;
+}
+
+static size_t line_neighbours(const HcRig *rig) {
+    return (size_t)rig->settings->samples * (size_t)rig->settings->neighbours;
+}
+
+/* Those whose neighbours the serial reference knows, at least one. */
+static int64_t least_lines(const HcRig *rig, HcMetric metric) {
+    const HcBenchNearest *nearest = expected(rig, metric);
+    int64_t samples = rig->settings->samples;
+    return nearest != NULL ? (nearest->pixels + samples - 1) / samples : 1;
+}
+
+/* As many lines of the part as have neighbours that take no more memory than its pixels. */
+static int64_t most_lines(const HcRig *rig, int64_t least) {
+    int64_t lines = (int64_t)(rig->block.bytes / (line_neighbours(rig) * neighbour_bytes));
+    lines = lines > least ? lines : least;
+    return lines < rig->part ? lines : rig->part;
+}
+
+/* The first lines of the part, as they lie in its block. */
+static HcBlock first_lines(const HcRig *rig, int64_t lines) {
+    HcBlock block = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands);
+    block.lines = (int32_t)lines;
+    return block;
+}
+
+static HcStatus open_room(HcRig *rig, Search *search, int64_t lines, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t count = (size_t)lines * line_neighbours(rig);
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * neighbour_bytes, &search->room, err));
+    search->distance = search->room.data;
+    search->index = (int32_t *)(search->distance + count);
+done:
+    return status;
+}
+
+static void close_search(HcRig *rig, Search *search, HcStatus status) {
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->training_close(search->training);
+    rig->ops->release(rig->compute, &search->room);
+    rig->ops->release(rig->compute, &search->label);
+}
+
+static HcStatus open_training(HcRig *rig, HcMetric metric, HcTraining **out, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchSettings *settings = rig->settings;
+    size_t values = (size_t)settings->training * (size_t)settings->bands;
+    float *spectra = malloc(values * sizeof *spectra);
+    if (spectra == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)values * sizeof *spectra, "training spectra"));
+    }
+    hc_bench_training(settings, spectra);
+    HC_TRY(rig->ops->training_open(rig->compute, spectra, settings->training, settings->bands, metric, out,
+                                   err));
+done:
+    free(spectra);
+    return status;
+}
+
+/* Lines from `least` to `most` that make a call long enough to be measured, and not much longer. */
+static HcStatus choose_lines(HcRig *rig, Search *search, int64_t least, int64_t most, int64_t *lines,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    double seconds = 0;
+    *lines = least;
+    search->in = first_lines(rig, least);
+    HC_TRY(hc_rig_time(rig, call_knn, search, 1, &seconds, err));
+    HC_TRY(hc_rig_time(rig, call_knn, search, 1, &seconds, err));
+    while (*lines < most && seconds < long_call) {
+        *lines = 2 * *lines < most ? 2 * *lines : most;
+        search->in = first_lines(rig, *lines);
+        HC_TRY(hc_rig_time(rig, call_knn, search, 1, &seconds, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus check_neighbours(HcRig *rig, const Search *search, HcMetric metric, HcBenchRow *row,
+                                 HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchNearest *nearest = expected(rig, metric);
+    if (nearest != NULL) {
+        size_t count = (size_t)nearest->pixels * (size_t)rig->settings->neighbours;
+        HC_TRY(hc_rig_compare_bytes(rig, search->index, nearest->index, count * sizeof *nearest->index, row,
+                                    err));
+        HC_TRY(hc_rig_compare_bytes(rig, search->distance, nearest->distance,
+                                    count * sizeof *nearest->distance, row, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus knn(HcRig *rig, const char *name, HcMetric metric, HcError *err) {
+    HcStatus status = HC_OK;
+    Search search = {0};
+    int64_t least = least_lines(rig, metric);
+    int64_t most = most_lines(rig, least);
+    double n = rig->settings->bands;
+    double spectra = (double)rig->settings->training;
+    if (!hc_bench_wants(rig->bench, name)) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, name, rig->device->by, rig->part);
+    HC_TRY(open_training(rig, metric, &search.training, err));
+    HC_TRY(open_room(rig, &search, most, err));
+    HC_TRY(choose_lines(rig, &search, least, most, &row->lines, err));
+    double pixels = (double)row->lines * rig->settings->samples;
+    row->operations = pixels * 2 * n * spectra;
+    hc_rig_floor(rig, row,
+                 pixels * (4 * n + 1 + (double)neighbour_bytes * rig->settings->neighbours) + 4 * n * spectra,
+                 0, 0);
+    hc_rig_floor_float32(rig, row, row->operations);
+    if (!rig->device->info.shared_memory && row->floor_of != NULL && strcmp(row->floor_of, "float32") == 0) {
+        snprintf(row->how, sizeof row->how, "floor without matrix units");
+    }
+    HC_TRY(hc_rig_measure(rig, call_knn, &search, row, err));
+    HC_TRY(check_neighbours(rig, &search, metric, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    close_search(rig, &search, status);
+    return status;
+}
+
+/* Neighbours in the order of their distances, whose numbers are spread; every line has the same. */
+static HcStatus fill_neighbours(HcRig *rig, Search *search, int64_t lines, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t count = line_neighbours(rig);
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, count * neighbour_bytes, &host, err));
+    double *distance = host.data;
+    int32_t *index = (int32_t *)(distance + count);
+    for (size_t i = 0; i < count; i++) {
+        distance[i] = 1 + (double)(i % (size_t)rig->settings->neighbours);
+        index[i] = (int32_t)(i * 2654435761U % (uint64_t)rig->settings->training);
+    }
+    for (size_t line = 0; line < (size_t)lines; line++) {
+        HC_TRY(rig->ops->upload(rig->queue, distance, search->distance + line * count,
+                                count * sizeof *distance, err));
+        HC_TRY(rig->ops->upload(rig->queue, index, search->index + line * count, count * sizeof *index, err));
+    }
+    HC_TRY(rig->ops->wait(rig->queue, err));
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+/* The classes 1 to `classes` in turn. */
+static HcStatus fill_labels(HcRig *rig, Search *search, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t count = (size_t)rig->settings->training;
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * sizeof(int32_t), &search->label, err));
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, count * sizeof(int32_t), &host, err));
+    int32_t *label = host.data;
+    for (size_t j = 0; j < count; j++) {
+        label[j] = 1 + (int32_t)(j % (size_t)search->rule.classes);
+    }
+    HC_TRY(rig->ops->upload(rig->queue, label, search->label.data, count * sizeof *label, err));
+    HC_TRY(rig->ops->wait(rig->queue, err));
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+/* The majority of neighbours of 16 classes. */
+static HcStatus vote(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    Search search = {.rule = {.vote = HC_VOTE_MAJORITY,
+                              .metric = HC_METRIC_EUCLIDEAN,
+                              .k = rig->settings->neighbours,
+                              .classes = 16,
+                              .reject = INFINITY}};
+    int64_t lines = most_lines(rig, 1);
+    if (!hc_bench_wants(rig->bench, "vote")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "vote", rig->device->by, lines);
+    search.in = first_lines(rig, lines);
+    search.out = hc_rig_block(rig, &rig->out, lines, hc_vote_bands(&search.rule));
+    HC_TRY(open_room(rig, &search, lines, err));
+    HC_TRY(fill_neighbours(rig, &search, lines, err));
+    HC_TRY(fill_labels(rig, &search, err));
+    hc_rig_floor(rig, row,
+                 (double)lines * rig->settings->samples *
+                     ((double)neighbour_bytes * rig->settings->neighbours + 1 + 5),
+                 0, 0);
+    HC_TRY(hc_rig_measure(rig, call_vote, &search, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    close_search(rig, &search, status);
+    return status;
+}
+
+HcStatus hc_rig_neighbours(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    if (!hc_bench_wants(rig->bench, "knn") && !hc_bench_wants(rig->bench, "knn-angle") &&
+        !hc_bench_wants(rig->bench, "vote")) {
+        return HC_OK;
+    }
+    HC_TRY(hc_rig_decode(rig, rig->part, err));
+    HC_TRY(knn(rig, "knn", HC_METRIC_EUCLIDEAN, err));
+    HC_TRY(knn(rig, "knn-angle", HC_METRIC_ANGLE, err));
+    HC_TRY(vote(rig, err));
+done:
+    return status;
+}
