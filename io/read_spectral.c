@@ -1,5 +1,6 @@
 /* Wavelengths: in nanometres whatever the file says, or none and a remark why. */
 #include "io/read_parts.h"
+#include "io/wavelength.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,53 +18,6 @@ void hc_read_note(HcReader *reader, const char *format, ...) {
     }
     free(clean);
     free(text);
-}
-
-typedef enum UnitKind { UNIT_SILENT, UNIT_LENGTH, UNIT_OTHER } UnitKind;
-
-/* What a word says, and the nanometres in one of that unit. */
-static UnitKind parse_unit(const char *word, double *nanometres) {
-    static const struct {
-        const char *word;
-        double nanometres;
-    } units[] = {
-        {"nanometers", 1},
-        {"nanometer", 1},
-        {"nanometres", 1},
-        {"nanometre", 1},
-        {"nm", 1},
-        {"micrometers", 1e3},
-        {"micrometer", 1e3},
-        {"micrometres", 1e3},
-        {"micrometre", 1e3},
-        {"microns", 1e3},
-        {"micron", 1e3},
-        {"um", 1e3},
-        {"\xC2\xB5m", 1e3},
-        {"\xCE\xBCm", 1e3},
-        {"\xB5m", 1e3},
-        {"millimeters", 1e6},
-        {"millimetres", 1e6},
-        {"mm", 1e6},
-        {"centimeters", 1e7},
-        {"centimetres", 1e7},
-        {"cm", 1e7},
-        {"meters", 1e9},
-        {"metres", 1e9},
-        {"m", 1e9},
-        {"angstroms", 0.1},
-        {"angstrom", 0.1},
-    };
-    if (word == NULL || word[0] == '\0' || hc_text_equal(word, "unknown") || hc_text_equal(word, "none")) {
-        return UNIT_SILENT;
-    }
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (hc_text_equal(word, units[i].word)) {
-            *nanometres = units[i].nanometres;
-            return UNIT_LENGTH;
-        }
-    }
-    return UNIT_OTHER;
 }
 
 /* The value that speaks for a list: its largest. */
@@ -107,26 +61,26 @@ static HcStatus note_unit(HcReader *reader, const char *text, HcError *err) {
 /* The factor to nanometres, 0 when the values are no wavelengths. */
 static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, double *factor, HcError *err) {
     HcStatus status = HC_OK;
-    UnitKind kind = parse_unit(found->unit, factor);
-    if (kind == UNIT_OTHER) {
+    HcUnitKind kind = hc_wavelength_unit(found->unit, factor);
+    if (kind == HC_UNIT_OTHER) {
         hc_read_note(reader, "wavelengths are left out: their unit is '%.60s'", found->unit);
         *factor = 0;
         goto done;
     }
     double top = largest(found->wavelength, found->wavelength_count);
-    if (kind == UNIT_LENGTH) {
+    if (kind == HC_UNIT_LENGTH) {
         if (*factor == 1 && found->wavelength_count > 0 && top < 100) {
             hc_read_note(reader, "wavelengths up to %g nm look like micrometres", top);
         }
         goto done;
     }
     if (reader->options.wavelength_unit != NULL) {
-        (void)parse_unit(reader->options.wavelength_unit, factor);
+        (void)hc_wavelength_unit(reader->options.wavelength_unit, factor);
         HC_TRY(note_unit(reader, *factor == 1 ? "unit nm as asked for" : "unit um as asked for", err));
     } else if (found->wavelength_count > 0) {
-        *factor = top < 100 ? 1e3 : 1;
-        const char *text = top < 100 ? "the unit of the wavelengths is not given, um is assumed"
-                                     : "the unit of the wavelengths is not given, nm is assumed";
+        *factor = hc_wavelength_guess(top);
+        const char *text = *factor == 1e3 ? "the unit of the wavelengths is not given, um is assumed"
+                                          : "the unit of the wavelengths is not given, nm is assumed";
         HC_TRY(note_unit(reader, text, err));
         hc_read_note(reader, "%s", text);
     } else {

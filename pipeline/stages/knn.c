@@ -1,8 +1,9 @@
-/* knn: classes by the nearest training spectra of the scene itself. */
+/* knn: classes by the nearest training spectra, of the scene itself or from a spectral library. */
 #include "io/file.h"
 #include "pipeline/accuracy.h"
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
+#include "pipeline/library_fit.h"
 #include "pipeline/memory.h"
 #include "pipeline/spectra.h"
 #include "pipeline/stages/stages.h"
@@ -26,12 +27,15 @@ typedef struct Params {
 
 typedef struct State {
     HcSpectra training, validation;
+    bool from_library; /* then `training` has classes but no pixels */
+    HcSamples library; /* its spectra, as compared */
+    double median;     /* of them */
     HcTraining *model; /* once settled */
     HcBuffer label;    /* [device] of the model's spectra */
     HcBuffer matrix;   /* [device] [bands][bands] diagonal, with --scale */
     HcBuffer mean;     /* [device] [bands] */
-    int64_t used;      /* training pixels in the model */
-    int64_t *from;     /* [used] which pixel of `training` each is */
+    int64_t used;      /* training spectra in the model */
+    int64_t *from;     /* [used] which pixel of `training` each is; NULL with a library */
     int64_t *trained;  /* [classes + 1] of them, by number */
     HcAccuracy accuracy;
 } State;
@@ -55,7 +59,7 @@ static const HcOption options[] = {
      .offset = offsetof(Params, training),
      .value = "FILE",
      .required = true,
-     .help = "labelled pixels of this scene: polygons, points or a class raster on its grid"},
+     .help = "labelled pixels of this scene (polygons, points or a class raster), or a spectral library"},
     {.name = "field",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, field),
@@ -159,6 +163,17 @@ static bool splits(const HcStage *stage) {
 
 static bool validates(const HcStage *stage) {
     return params_of(stage)->validation != NULL || splits(stage);
+}
+
+/* Training pixels, or spectra of a library. */
+static int64_t training_count(const HcStage *stage) {
+    const State *state = stage->state;
+    return state->from_library ? state->library.count : state->training.pixels.count;
+}
+
+/* What training data are made of. */
+static const char *training_word(const HcStage *stage) {
+    return ((const State *)stage->state)->from_library ? "spectra" : "pixels";
 }
 
 static bool overwrites(const HcStage *stage) {
@@ -296,12 +311,82 @@ done:
     return status;
 }
 
+static HcStatus refuse_options(const HcStage *stage, HcError *err) {
+    const Params *params = params_of(stage);
+    if (params->field != NULL || params->layer != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: is a spectral library, there is no %s '%s' to choose",
+                       params->training, params->field != NULL ? "field" : "layer",
+                       params->field != NULL ? params->field : params->layer);
+    }
+    if (splits(stage)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "knn: --split: %s is a spectral library, whose spectra are no sample of the scene",
+                       params->training);
+    }
+    return HC_OK;
+}
+
+/* Integers are at least 1 apart: reflectances from 0 to 1 are none of them. */
+static void note_integers(HcStage *stage) {
+    const State *state = stage->state;
+    bool integers = stage->in.type != HC_FLOAT32 && stage->in.type != HC_FLOAT64;
+    if (params_of(stage)->metric == HC_METRIC_EUCLIDEAN && integers && state->median <= 1) {
+        hc_stage_note(stage,
+                      "%s: its values (median %.3g) look like another unit than the integers of the scene, "
+                      "which decides Euclidean distances (--metric angle does not mind)",
+                      params_of(stage)->training, state->median);
+    }
+}
+
+static void note_scale(HcStage *stage, const HcSamples *validation) {
+    const State *state = stage->state;
+    double ratio = hc_samples_median(validation) / state->median;
+    if (params_of(stage)->metric == HC_METRIC_EUCLIDEAN && (ratio > 50 || ratio < 1.0 / 50)) {
+        hc_stage_note(
+            stage,
+            "%s: the values of the scene are %.3g times as large, which decides Euclidean distances "
+            "(--metric angle does not mind)",
+            params_of(stage)->training, ratio);
+    }
+}
+
+static HcStatus read_library(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *path = params_of(stage)->training;
+    State *state = stage->state;
+    HcLibrary library = {0};
+    int32_t *pick = NULL;
+    HC_TRY(refuse_options(stage, err));
+    HC_TRY(hc_library_read(&library, path, err));
+    HC_TRY(hc_library_fit(&library, path, stage, &pick, err));
+    HC_TRY(hc_library_samples(&library, pick, stage->in.bands, &state->library,
+                              &state->training.pixels.classes, err));
+    if (state->library.count < library.count) {
+        hc_stage_note(stage, "%s: left out: %lld of %d spectra, which lack values in the bands used", path,
+                      (long long)library.count - state->library.count, library.count);
+    }
+    state->from_library = true;
+    state->median = hc_samples_median(&state->library);
+    note_integers(stage);
+done:
+    free(pick);
+    hc_library_clear(&library);
+    if (status != HC_OK) {
+        hc_samples_clear(&state->library);
+        hc_classes_clear(&state->training.pixels.classes);
+    }
+    return status;
+}
+
 static HcStatus read_labels(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     State *state = stage->state;
     HcLabelled *training = &state->training.pixels;
-    if (training->count == 0) {
+    if (!state->from_library && training->count == 0 && hc_library_recognise(params->training)) {
+        HC_TRY(read_library(stage, err));
+    }
+    if (!state->from_library && training->count == 0) {
         HC_TRY(hc_labelled_read(params->training, params->field, params->layer, &stage->in, training, err));
         note_left_out(stage, params->training, training);
     }
@@ -317,15 +402,14 @@ done:
 /* What can be said before a pixel is seen: masks and a split leave fewer. */
 static HcStatus check_labels(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
-    const State *state = stage->state;
-    long long count = (long long)state->training.pixels.count;
+    long long count = (long long)training_count(stage);
     if (params->k > count) {
-        return hc_fail(err, HC_E_USAGE, "knn: -k %lld: %s has %lld training pixels", (long long)params->k,
-                       params->training, count);
+        return hc_fail(err, HC_E_USAGE, "knn: -k %lld: %s has %lld training %s", (long long)params->k,
+                       params->training, count, training_word(stage));
     }
     if (!splits(stage) && count >= training_limit) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %lld training pixels: at most %lld", params->training,
-                       count, (long long)training_limit - 1);
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %lld training %s: at most %lld", params->training, count,
+                       training_word(stage), (long long)training_limit - 1);
     }
     if (validates(stage) && class_count(stage) > VALIDATED_CLASSES) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d classes: accuracy is measured for at most %d",
@@ -376,13 +460,13 @@ static void plan_needs(HcStage *stage) {
     const State *state = stage->state;
     size_t bands = (size_t)stage->in.bands;
     double share = splits(stage) ? params_of(stage)->split : 1;
-    size_t count = (size_t)(share * (double)state->training.pixels.count) + (size_t)class_count(stage);
+    size_t count = (size_t)(share * (double)training_count(stage)) + (size_t)class_count(stage);
     size_t matrix = params_of(stage)->scale != 0 ? (bands + 1) * bands * sizeof(double) : 0;
     /* The model may keep its spectra in two forms, and their norms. */
     size_t model = count * (2 * bands * sizeof(float) + sizeof(double) + sizeof(int32_t));
     size_t gathered = hc_spectra_bytes(&state->training, stage->in.bands) +
                       hc_spectra_bytes(&state->validation, stage->in.bands);
-    stage->needs = (HcNeeds){.observes = !stage->settled,
+    stage->needs = (HcNeeds){.observes = !stage->settled && !(state->from_library && !validates(stage)),
                              .passes_through = only_reports(stage),
                              .has_output = params_of(stage)->report.count > 0,
                              .bytes_fixed = model + matrix + (stage->settled ? 0 : validation_bytes(stage)),
@@ -409,25 +493,12 @@ done:
 
 /* ---- observe ---- */
 
-static HcStatus open_knn(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    State *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
-    if (ops->knn == NULL || ops->vote == NULL || ops->training_open == NULL) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "knn: not on this backend (%s): give --device cpu", ops->name);
-    }
-    HC_TRY(hc_spectra_open(&state->training, stage->compute, stage->in.bands, err));
-    if (state->validation.pixels.count > 0) {
-        HC_TRY(hc_spectra_open(&state->validation, stage->compute, stage->in.bands, err));
-    }
-done:
-    return status;
-}
-
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     HcStatus status = HC_OK;
     const State *state = stage->state;
-    HC_TRY(hc_spectra_gather(&state->training, stage->compute->ops, queue, in, err));
+    if (!state->from_library) {
+        HC_TRY(hc_spectra_gather(&state->training, stage->compute->ops, queue, in, err));
+    }
     if (state->validation.pixels.count > 0) {
         HC_TRY(hc_spectra_gather(&state->validation, stage->compute->ops, queue, in, err));
     }
@@ -533,9 +604,10 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
         }
     }
     if (there < 2) {
-        return hc_fail(err, HC_E_NUMERIC, "knn: %s: %s%s%s valid training pixels, two classes are needed",
+        return hc_fail(err, HC_E_NUMERIC, "knn: %s: %s%s%s valid training %s, two classes are needed",
                        params->training, there == 1 ? "only class \"" : "no class",
-                       there == 1 ? classes->name[last] : "", there == 1 ? "\" has" : " has");
+                       there == 1 ? classes->name[last] : "", there == 1 ? "\" has" : " has",
+                       training_word(stage));
     }
     if (training->count < params->k) {
         return hc_fail(err, HC_E_NUMERIC, "knn: -k %lld: only %lld training pixels are valid%s",
@@ -562,8 +634,30 @@ static HcStatus make_model(HcStage *stage, HcSamples *training, HcError *err) {
     HC_TRY(hc_memory_upload(stage->compute, training->label, (size_t)training->count * sizeof(int32_t),
                             &state->label, err));
     state->used = training->count;
-    state->from = training->from;
-    training->from = NULL;
+    if (!state->from_library) {
+        state->from = training->from;
+        training->from = NULL;
+    }
+done:
+    return status;
+}
+
+/* Spectra of a library are a model at once; those of the scene are collected first. */
+static HcStatus open_knn(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    const HcComputeOps *ops = stage->compute->ops;
+    if (ops->knn == NULL || ops->vote == NULL || ops->training_open == NULL) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "knn: not on this backend (%s): give --device cpu", ops->name);
+    }
+    if (state->from_library) {
+        HC_TRY(make_model(stage, &state->library, err));
+    } else {
+        HC_TRY(hc_spectra_open(&state->training, stage->compute, stage->in.bands, err));
+    }
+    if (state->validation.pixels.count > 0) {
+        HC_TRY(hc_spectra_open(&state->validation, stage->compute, stage->in.bands, err));
+    }
 done:
     return status;
 }
@@ -663,6 +757,25 @@ static void note_masked(HcStage *stage, const char *what, int64_t masked, int64_
     }
 }
 
+static HcStatus take_validation(HcStage *stage, HcSamples *validation, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    note_masked(stage, "validation", hc_spectra_check(&state->validation), state->validation.pixels.count);
+    if (!state->from_library) {
+        int64_t both = hc_spectra_without(&state->validation, &state->training);
+        if (both > 0) {
+            hc_stage_note(stage, "%lld validation pixels are training pixels too and left out",
+                          (long long)both);
+        }
+    }
+    HC_TRY(hc_samples_take(validation, &state->validation, NULL, 1, err));
+    if (state->from_library && validation->count > 0) {
+        note_scale(stage, validation);
+    }
+done:
+    return status;
+}
+
 /* Which pixels train, and which ones validate. */
 static HcStatus take_samples(HcStage *stage, HcSamples *training, HcSamples *validation, HcError *err) {
     HcStatus status = HC_OK;
@@ -680,14 +793,7 @@ static HcStatus take_samples(HcStage *stage, HcSamples *training, HcSamples *val
     }
     HC_TRY(hc_samples_take(training, &state->training, trains, 1, err));
     if (params->validation != NULL) {
-        note_masked(stage, "validation", hc_spectra_check(&state->validation),
-                    state->validation.pixels.count);
-        int64_t both = hc_spectra_without(&state->validation, &state->training);
-        if (both > 0) {
-            hc_stage_note(stage, "%lld validation pixels are training pixels too and left out",
-                          (long long)both);
-        }
-        HC_TRY(hc_samples_take(validation, &state->validation, NULL, 1, err));
+        HC_TRY(take_validation(stage, validation, err));
     }
 done:
     free(trains);
@@ -700,10 +806,16 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcSamples training = {0};
     HcSamples validation = {0};
     HC_TRY(stage->compute->ops->wait(queue, err));
-    HC_TRY(take_samples(stage, &training, &validation, err));
+    if (state->from_library) {
+        HC_TRY(take_validation(stage, &validation, err));
+    } else {
+        HC_TRY(take_samples(stage, &training, &validation, err));
+    }
     hc_spectra_release(&state->training, stage->compute);
     hc_spectra_release(&state->validation, stage->compute);
-    HC_TRY(make_model(stage, &training, err));
+    if (!state->from_library) {
+        HC_TRY(make_model(stage, &training, err));
+    }
     if (validates(stage)) {
         HC_TRY(measure(stage, queue, &validation, err));
     }
@@ -714,6 +826,24 @@ done:
 }
 
 /* ---- reports ---- */
+
+/* Which spectra of the library the training spectra are. */
+static HcStatus add_spectra(const State *state, cJSON *to, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t count = (size_t)state->used;
+    int32_t *used = malloc(count * sizeof *used);
+    if (used == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *used, "a report");
+    }
+    for (size_t i = 0; i < count; i++) {
+        used[i] = (int32_t)state->library.from[i];
+    }
+    HC_TRY(hc_json_add_ints(to, "training_spectrum_from_0", used, count, err));
+    HC_TRY(hc_json_add_ints(to, "training_class", state->library.label, count, err));
+done:
+    free(used);
+    return status;
+}
 
 /* Where the training spectra lie, so that the numbers of neighbours can be looked up. */
 static HcStatus add_places(const HcStage *stage, cJSON *to, HcError *err) {
@@ -757,7 +887,7 @@ static HcStatus write_json(const HcStage *stage, const char *path, HcError *err)
     }
     HC_TRY(hc_accuracy_json(&state->accuracy, &state->training.pixels.classes, state->trained, report, err));
     if (params->neighbours) {
-        HC_TRY(add_places(stage, report, err));
+        HC_TRY(state->from_library ? add_spectra(state, report, err) : add_places(stage, report, err));
     }
     HC_TRY(hc_json_write(path, report, overwrites(stage), err));
 done:
@@ -846,6 +976,7 @@ static void close_knn(HcStage *stage) {
     hc_memory_release(stage->compute, &state->mean);
     hc_spectra_clear(&state->training, stage->compute);
     hc_spectra_clear(&state->validation, stage->compute);
+    hc_samples_clear(&state->library);
     hc_accuracy_clear(&state->accuracy);
     free(state->from);
     free(state->trained);

@@ -1,0 +1,351 @@
+/* Spectral libraries: ENVI files, and what all forms have in common. */
+#include "io/library.h"
+
+#include "core/text.h"
+#include "io/envi_header.h"
+#include "io/gdal_errors.h"
+#include "io/library_parts.h"
+#include "io/wavelength.h"
+
+#include <cpl_conv.h>
+#include <cpl_vsi.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The largest libraries have some hundred thousand spectra. */
+#define LIBRARY_LIMIT ((int64_t)4 << 30)
+
+/* ---- what all forms have in common ---- */
+
+HcStatus hc_library_load(const char *path, char **data, size_t *bytes, HcError *err) {
+    HcGdalErrors messages;
+    VSIStatBufL info;
+    GByte *found = NULL;
+    vsi_l_offset size = 0;
+    hc_gdal_catch(&messages);
+    bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
+    bool read = is_file && VSIIngestFile(NULL, path, &found, &size, LIBRARY_LIMIT) != 0;
+    hc_gdal_release();
+    if (!is_file) {
+        return hc_fail(err, HC_E_INPUT, "%s: there is no such file", path);
+    }
+    if (!read) {
+        return hc_gdal_fail(err, HC_E_IO, path, &messages);
+    }
+    *data = (char *)found; /* by VSIMalloc, which is malloc */
+    *bytes = (size_t)size;
+    return HC_OK;
+}
+
+HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) {
+    double bytes = (double)count * (double)bands * sizeof(float);
+    library->count = (int32_t)count;
+    library->bands = (int32_t)bands;
+    library->name = calloc((size_t)count, sizeof *library->name);
+    library->value = bytes < 1e15 ? malloc((size_t)count * (size_t)bands * sizeof(float)) : NULL;
+    if (library->name == NULL || library->value == NULL) {
+        return hc_fail_memory(err, bytes, "a spectral library");
+    }
+    return HC_OK;
+}
+
+HcStatus hc_library_name(HcLibrary *library, int32_t spectrum, const char *name, HcError *err) {
+    char *clean = name != NULL ? hc_envi_clean(name) : NULL;
+    if (clean == NULL || clean[0] == '\0') {
+        free(clean);
+        clean = hc_text_format("Spectrum %" PRId32, spectrum + 1);
+    }
+    library->name[spectrum] = clean;
+    return clean != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a spectrum");
+}
+
+float hc_library_value(double value) {
+    return fabs(value) < 1e30 ? (float)value : NAN;
+}
+
+/* Whether wavelengths or widths are ones. */
+static bool all_positive(const double *values, int32_t count) {
+    for (int32_t b = 0; b < count; b++) {
+        if (!(values[b] > 0) || !isfinite(values[b])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void use_unit(double **values, int32_t count, double factor) {
+    if (*values != NULL && (factor <= 0 || !all_positive(*values, count))) {
+        free(*values);
+        *values = NULL;
+    }
+    for (int32_t b = 0; b < count && *values != NULL; b++) {
+        (*values)[b] *= factor;
+    }
+}
+
+void hc_library_units(HcLibrary *library, const char *unit) {
+    double factor = 0;
+    double largest = 0;
+    HcUnitKind kind = hc_wavelength_unit(unit, &factor);
+    for (int32_t b = 0; b < library->bands && library->wavelength != NULL; b++) {
+        largest = fmax(largest, library->wavelength[b]);
+    }
+    if (kind == HC_UNIT_SILENT && largest > 0) {
+        factor = hc_wavelength_guess(largest);
+    }
+    use_unit(&library->wavelength, library->bands, kind == HC_UNIT_OTHER ? 0 : factor);
+    use_unit(&library->fwhm, library->bands, kind == HC_UNIT_OTHER ? 0 : factor);
+}
+
+void hc_library_clear(HcLibrary *library) {
+    for (int32_t i = 0; i < library->count && library->name != NULL; i++) {
+        free(library->name[i]);
+    }
+    free(library->name);
+    free(library->value);
+    free(library->wavelength);
+    free(library->fwhm);
+    *library = (HcLibrary){0};
+}
+
+/* ---- ENVI files ---- */
+
+static bool is_file(const char *path) {
+    VSIStatBufL info;
+    return VSIStatExL(path, &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
+           !VSI_ISDIR(info.st_mode);
+}
+
+static bool is_header(const char *path) {
+    char first[512];
+    VSILFILE *file = is_file(path) ? VSIFOpenL(path, "rb") : NULL;
+    size_t got = file != NULL ? VSIFReadL(first, 1, sizeof first, file) : 0;
+    if (file != NULL) {
+        VSIFCloseL(file);
+    }
+    return hc_envi_recognise(first, got);
+}
+
+/* The first of path, but for its ending, with these endings that `fits`; fresh, or NULL. */
+static char *find_beside(const char *path, const char *const *endings, bool (*fits)(const char *)) {
+    const char *name = CPLGetFilename(path);
+    const char *dot = strrchr(name, '.');
+    int stem = (int)(dot != NULL && dot > name ? dot - path : (ptrdiff_t)strlen(path));
+    for (; *endings != NULL; endings++) {
+        char *candidate = hc_text_format("%.*s%s", stem, path, *endings);
+        if (candidate != NULL && strcmp(candidate, path) != 0 && fits(candidate)) {
+            return candidate;
+        }
+        free(candidate);
+    }
+    return NULL;
+}
+
+/* Header and data file of a library, whichever is given; fresh. A header is NULL when there is none, or
+ * memory ran out; data as well. */
+static void find_files(const char *path, char **header, char **data) {
+    static const char *const data_endings[] = {"",     ".sli", ".SLI", ".lib", ".slb",
+                                               ".dat", ".img", ".bin", NULL};
+    static const char *const header_endings[] = {".hdr", ".HDR", NULL};
+    *header = *data = NULL;
+    if (is_header(path)) {
+        *header = strdup(path);
+        *data = find_beside(path, data_endings, is_file);
+        return;
+    }
+    char *behind = hc_text_format("%s.hdr", path);
+    if (behind != NULL && is_header(behind)) {
+        *header = behind;
+    } else {
+        free(behind);
+        *header = find_beside(path, header_endings, is_header);
+    }
+    *data = is_file(path) ? strdup(path) : NULL;
+}
+
+typedef union Word {
+    uint8_t byte[8];
+    uint8_t u8;
+    int8_t i8;
+    uint16_t u16;
+    int16_t i16;
+    uint32_t u32;
+    int32_t i32;
+    uint64_t u64;
+    int64_t i64;
+    float f32;
+    double f64;
+} Word;
+
+static double decode(const char *from, HcType type, bool swap) {
+    Word word;
+    size_t bytes = hc_type_bytes(type);
+    for (size_t i = 0; i < bytes; i++) {
+        word.byte[swap ? bytes - 1 - i : i] = (uint8_t)from[i];
+    }
+    switch (type) {
+    case HC_UINT8:
+        return word.u8;
+    case HC_INT8:
+        return word.i8;
+    case HC_UINT16:
+        return word.u16;
+    case HC_INT16:
+        return word.i16;
+    case HC_UINT32:
+        return word.u32;
+    case HC_INT32:
+        return word.i32;
+    case HC_UINT64:
+        return (double)word.u64;
+    case HC_INT64:
+        return (double)word.i64;
+    case HC_FLOAT32:
+        return word.f32;
+    default:
+        return word.f64;
+    }
+}
+
+static HcStatus get_values(HcLibrary *out, const HcEnviHeader *header, const HcEnviShape *shape,
+                           const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    char *data = NULL;
+    size_t bytes = 0;
+    double ignored = NAN;
+    bool found = false;
+    HC_TRY(hc_envi_number(header, "data ignore value", &ignored, &found, err));
+    HC_TRY(hc_library_load(path, &data, &bytes, err));
+    size_t each = hc_type_bytes(shape->type);
+    size_t values = (size_t)shape->lines * (size_t)shape->samples;
+    double needed = (double)shape->offset + (double)values * (double)each;
+    if ((double)bytes < needed) {
+        HC_TRY(hc_fail(err, HC_E_INPUT,
+                       "%s: %" PRId64 " spectra of %" PRId64 " bands need %.0f bytes, the file holds %zu",
+                       path, shape->lines, shape->samples, needed, bytes));
+    }
+    HC_TRY(hc_library_make(out, shape->lines, shape->samples, err));
+    bool big_here = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    const char *at = data + shape->offset;
+    for (size_t i = 0; i < values; i++, at += each) {
+        double value = decode(at, shape->type, shape->big_endian != big_here);
+        bool missing = value == ignored || (float)value == (float)ignored;
+        out->value[i] = missing ? NAN : hc_library_value(value);
+    }
+done:
+    free(data);
+    return status;
+}
+
+static HcStatus get_names(HcLibrary *out, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    char **names = NULL;
+    int32_t count = 0;
+    HC_TRY(hc_envi_texts(header, "spectra names", &names, &count, err));
+    if (count > 0 && count != out->count) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %" PRId32 " spectra names for %" PRId32 " spectra%s",
+                       header->path, count, out->count,
+                       count > out->count ? " (a name cannot hold a comma)" : ""));
+    }
+    for (int32_t i = 0; i < out->count; i++) {
+        HC_TRY(hc_library_name(out, i, count > 0 ? names[i] : NULL, err));
+    }
+done:
+    hc_envi_free_texts(names, count);
+    return status;
+}
+
+static HcStatus get_list(double **to, const HcLibrary *library, const HcEnviHeader *header, const char *key,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t count = 0;
+    HC_TRY(hc_envi_numbers(header, key, to, &count, err));
+    if (count > 0 && count != library->bands) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId32 " values for %" PRId32 " bands", header->path,
+                       key, count, library->bands));
+    }
+done:
+    return status;
+}
+
+static HcStatus check_shape(const HcEnviHeader *header, const HcEnviShape *shape, HcError *err) {
+    if (shape->bands != 1) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: bands = %" PRId32 ", a spectral library has 1 (samples are bands)", header->path,
+                       shape->bands);
+    }
+    if (shape->complex_values || shape->compressed) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: spectral libraries of %s values are not read",
+                       header->path, shape->compressed ? "compressed" : "complex");
+    }
+    return HC_OK;
+}
+
+static HcStatus read_envi(HcLibrary *out, const char *path, const char *header_path, const char *data_path,
+                          HcError *err) {
+    HcStatus status = HC_OK;
+    HcEnviHeader header = {0};
+    HcEnviShape shape;
+    if (header_path == NULL) {
+        return hc_fail(err, HC_E_INPUT,
+                       is_file(path) ? "%s: there is no ENVI header beside it" : "%s: there is no such file",
+                       path);
+    }
+    HC_TRY(hc_envi_load(&header, header_path, err));
+    if (!hc_envi_is_library(&header)) {
+        const char *type = hc_envi_text(&header, "file type");
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not a spectral library (file type = %.60s)", header_path,
+                       type != NULL ? type : ""));
+    }
+    if (data_path == NULL) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: no data file beside it", header_path));
+    }
+    HC_TRY(hc_envi_shape(&header, &shape, err));
+    HC_TRY(check_shape(&header, &shape, err));
+    HC_TRY(get_values(out, &header, &shape, data_path, err));
+    HC_TRY(get_names(out, &header, err));
+    HC_TRY(get_list(&out->wavelength, out, &header, "wavelength", err));
+    HC_TRY(get_list(&out->fwhm, out, &header, "fwhm", err));
+    hc_library_units(out, hc_envi_text(&header, "wavelength units"));
+done:
+    hc_envi_clear(&header);
+    return status;
+}
+
+/* ---- any file ---- */
+
+bool hc_library_recognise(const char *path) {
+    char *header_path = NULL;
+    char *data_path = NULL;
+    HcEnviHeader header = {0};
+    if (hc_library_is_csv(path) || hc_text_ends_with(path, ".sli")) {
+        return true;
+    }
+    find_files(path, &header_path, &data_path);
+    bool is = header_path != NULL && hc_envi_load(&header, header_path, NULL) == HC_OK &&
+              hc_envi_is_library(&header);
+    hc_envi_clear(&header);
+    free(header_path);
+    free(data_path);
+    return is;
+}
+
+HcStatus hc_library_read(HcLibrary *out, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    char *header_path = NULL;
+    char *data_path = NULL;
+    if (hc_text_ends_with(path, ".csv")) {
+        status = hc_library_read_csv(out, path, err);
+    } else {
+        find_files(path, &header_path, &data_path);
+        status = read_envi(out, path, header_path, data_path, err);
+    }
+    if (status != HC_OK) {
+        hc_library_clear(out);
+    }
+    free(header_path);
+    free(data_path);
+    return status;
+}

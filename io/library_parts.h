@@ -1,0 +1,25 @@
+/* What the files that read spectral libraries share; nobody else includes this. */
+#ifndef HC_IO_LIBRARY_PARTS_H
+#define HC_IO_LIBRARY_PARTS_H
+
+#include "io/library.h"
+
+#include <stddef.h>
+
+/* library.c */
+/* A whole file in fresh memory, terminated; HC_E_INPUT when it is not there. */
+HcStatus hc_library_load(const char *path, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;
+/* Room for spectra: values and names (NULL each). */
+HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) HC_MUST_CHECK;
+/* The name of a spectrum as one clean line; NULL or empty: by its number. */
+HcStatus hc_library_name(HcLibrary *library, int32_t spectrum, const char *name, HcError *err) HC_MUST_CHECK;
+/* A value as it is stored, or NaN for one that is missing. */
+float hc_library_value(double value);
+/* Turns wavelengths (and fwhm) into nanometres, and drops those that are none. */
+void hc_library_units(HcLibrary *library, const char *unit);
+
+/* library_csv.c */
+bool hc_library_is_csv(const char *path);
+HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) HC_MUST_CHECK;
+
+#endif

@@ -1,0 +1,342 @@
+/* Spectral libraries: every form read, and every flaw refused with one clear line. */
+#include "io/library.h"
+#include "write_fixture.h"
+
+#include <math.h>
+
+static HcLibrary read_library(const char *name) {
+    HcLibrary library = {0};
+    HcError err = {0};
+    check_ok(hc_library_read(&library, in_folder(name), &err), err);
+    assert_true(hc_library_recognise(in_folder(name)));
+    return library;
+}
+
+/* Fails with one line that names the file and holds `part`. */
+static void check_refused(const char *name, HcStatus status, const char *part) {
+    HcLibrary library = {0};
+    HcError err = {0};
+    HcStatus found = hc_library_read(&library, in_folder(name), &err);
+    if (found != status || strstr(err.text, part) == NULL || strchr(err.text, '\n') != NULL ||
+        strstr(err.text, folder) == NULL) {
+        fail_msg("%s: status %d, \"%s\" (wanted: \"%s\")", name, (int)found, err.text, part);
+    }
+    assert_null(library.value);
+    assert_null(library.name);
+    assert_int_equal(library.count, 0);
+}
+
+static void put_bytes(const char *name, const void *data, size_t bytes) {
+    FILE *file = fopen(in_folder(name), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, bytes, file), bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+#define HEADER(type)                                                                                         \
+    "ENVI\nsamples = 3\nlines = 2\nbands = 1\nfile type = ENVI Spectral Library\ndata type = " type "\n"
+
+static void check_spectra(const HcLibrary *library, int32_t count, int32_t bands, const double *value) {
+    assert_int_equal(library->count, count);
+    assert_int_equal(library->bands, bands);
+    for (int32_t i = 0; i < count * bands; i++) {
+        if (isnan(value[i])) {
+            assert_true(isnan(library->value[i]));
+        } else {
+            check_near(library->value[i], (float)value[i], 0);
+        }
+    }
+}
+
+static void check_wavelengths(const double *found, int32_t bands, const double *wanted) {
+    assert_non_null(found);
+    for (int32_t b = 0; b < bands; b++) {
+        check_near(found[b], wanted[b], 1e-9);
+    }
+}
+
+static const double six[] = {1, 2, 3, 4, 5, 6};
+static const double nanometres[] = {400, 500, 650};
+
+/* ---- ENVI ---- */
+
+static void envi_libraries_are_read(void **state) {
+    (void)state;
+    const double values[] = {0.5, -1.23e34, 1, NAN, 2, -9};
+    put_bytes("a.sli", values, sizeof values);
+    put_file(in_folder("a.hdr"), HEADER("5") "byte order = 0\nspectra names = {\n Oak ,\n Red  clay}\n"
+                                             "wavelength units = Micrometers\nwavelength = {0.4, 0.5, 0.65}\n"
+                                             "fwhm = {0.01, 0.02, 0.03}\ndata ignore value = -9\n"
+                                             "reflectance scale factor = 10000\n");
+    const char *const names[] = {"a.sli", "a.hdr"};
+    for (int n = 0; n < 2; n++) {
+        HcLibrary library = read_library(names[n]);
+        check_spectra(&library, 2, 3, (const double[]){0.5, NAN, 1, NAN, 2, NAN});
+        assert_string_equal(library.name[0], "Oak");
+        assert_string_equal(library.name[1], "Red clay");
+        check_wavelengths(library.wavelength, 3, nanometres);
+        check_wavelengths(library.fwhm, 3, (const double[]){10, 20, 30});
+        hc_library_clear(&library);
+        hc_library_clear(&library);
+    }
+}
+
+static void every_type_and_order_is_read(void **state) {
+    (void)state;
+    const uint8_t u8[] = {1, 2, 3, 4, 5, 6};
+    const int16_t i16[] = {1, 2, 3, 4, 5, 6};
+    const int32_t i32[] = {1, 2, 3, 4, 5, 6};
+    const float f32[] = {1, 2, 3, 4, 5, 6};
+    const uint16_t u16[] = {1, 2, 3, 4, 5, 6};
+    const uint32_t u32[] = {1, 2, 3, 4, 5, 6};
+    const int64_t i64[] = {1, 2, 3, 4, 5, 6};
+    const struct {
+        const char *code;
+        const void *data;
+        size_t bytes;
+    } types[] = {{"1", u8, 1},   {"2", i16, 2},  {"3", i32, 4},  {"4", f32, 4}, {"5", six, 8},
+                 {"12", u16, 2}, {"13", u32, 4}, {"14", i64, 8}, {"15", i64, 8}};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        for (int order = 0; order < 2; order++) {
+            char data[7 + 48] = "offset";
+            char header[400];
+            for (size_t i = 0; i < 6; i++) {
+                for (size_t b = 0; b < types[t].bytes; b++) {
+                    size_t to = order == 1 ? types[t].bytes - 1 - b : b;
+                    data[7 + i * types[t].bytes + to] = ((const char *)types[t].data)[i * types[t].bytes + b];
+                }
+            }
+            put_bytes("typed", data, 7 + 6 * types[t].bytes);
+            snprintf(header, sizeof header, HEADER("%s") "byte order = %d\nheader offset = 7\n",
+                     types[t].code, order);
+            put_file(in_folder("typed.hdr"), header);
+            HcLibrary library = read_library("typed");
+            check_spectra(&library, 2, 3, six);
+            assert_string_equal(library.name[1], "Spectrum 2");
+            assert_null(library.wavelength);
+            assert_null(library.fwhm);
+            hc_library_clear(&library);
+        }
+    }
+}
+
+static void units_are_found_or_left_out(void **state) {
+    (void)state;
+    const struct {
+        const char *lines;
+        bool there;
+    } cases[] = {
+        {"wavelength = {0.4, 0.5, 0.65}\n", true},
+        {"wavelength = {400, 500, 650}\n", true},
+        {"wavelength units = nm\nwavelength = {400, 500, 650}\n", true},
+        {"wavelength units = Unknown\nwavelength = {0.4, 0.5, 0.65}\n", true},
+        {"wavelength units = Wavenumber\nwavelength = {400, 500, 650}\n", false},
+        {"wavelength = {0, 500, 650}\n", false},
+        {"fwhm = {1, 2, 3}\n", false},
+    };
+    put_bytes("b.sli", six, sizeof six);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char header[400];
+        snprintf(header, sizeof header, HEADER("5") "%s", cases[c].lines);
+        put_file(in_folder("b.hdr"), header);
+        HcLibrary library = read_library("b.sli");
+        if (cases[c].there) {
+            check_wavelengths(library.wavelength, 3, nanometres);
+        } else {
+            assert_null(library.wavelength);
+        }
+        assert_null(library.fwhm);
+        hc_library_clear(&library);
+    }
+}
+
+static void flaws_of_envi_libraries_are_refused(void **state) {
+    (void)state;
+    const struct {
+        const char *header;
+        HcStatus status;
+        const char *part;
+    } cases[] = {
+        {"ENVI\nsamples = 3\nlines = 2\nbands = 1\ndata type = 5\nfile type = ENVI Standard\n", HC_E_INPUT,
+         "not a spectral library (file type = ENVI Standard)"},
+        {"ENVI\nsamples = 3\nlines = 0\nbands = 1\nfile type = ENVI Spectral Library\ndata type = 5\n",
+         HC_E_INPUT, "lines = 0"},
+        {"ENVI\nsamples = 3\nlines = 2\nbands = 2\nfile type = ENVI Spectral Library\ndata type = 5\n",
+         HC_E_INPUT, "bands = 2"},
+        {"ENVI\nsamples = 3\nlines = 3\nbands = 1\nfile type = ENVI Spectral Library\ndata type = 5\n",
+         HC_E_INPUT, "3 spectra of 3 bands need 72 bytes, the file holds 48"},
+        {"ENVI\nsamples = 2000000000\nlines = 2000000000\nbands = 1\nfile type = ENVI Spectral Library\n"
+         "data type = 5\n",
+         HC_E_INPUT, "the file holds 48"},
+        {HEADER("99"), HC_E_INPUT, "data type = 99"},
+        {HEADER("6"), HC_E_UNSUPPORTED, "complex"},
+        {HEADER("5") "file compression = 1\n", HC_E_UNSUPPORTED, "compressed"},
+        {HEADER("5") "header offset = 1\n", HC_E_INPUT, "need 49 bytes"},
+        {HEADER("5") "spectra names = {a, b, c}\n", HC_E_INPUT, "3 spectra names for 2 spectra"},
+        {HEADER("5") "wavelength = {1, 2}\n", HC_E_INPUT, "wavelength has 2 values for 3 bands"},
+        {HEADER("5") "wavelength = {1, 2, x}\n", HC_E_INPUT, "x"},
+        {HEADER("5") "fwhm = {1, 2, 3, 4}\n", HC_E_INPUT, "fwhm has 4 values for 3 bands"},
+    };
+    put_bytes("c.sli", six, sizeof six);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        put_file(in_folder("c.hdr"), cases[c].header);
+        check_refused("c.sli", cases[c].status, cases[c].part);
+        check_refused("c.hdr", cases[c].status, cases[c].part);
+    }
+    put_file(in_folder("alone.hdr"), HEADER("5"));
+    check_refused("alone.hdr", HC_E_INPUT, "no data file beside it");
+    check_refused("alone.sli", HC_E_INPUT, "no data file beside it");
+    check_refused("nowhere.sli", HC_E_INPUT, "there is no such file");
+    put_bytes("bare.sli", six, sizeof six);
+    check_refused("bare.sli", HC_E_INPUT, "no ENVI header beside it");
+    put_file(in_folder("c.hdr"), "ENVI\nfile type = ENVI Standard\n");
+    assert_false(hc_library_recognise(in_folder("c.hdr")));
+    assert_false(hc_library_recognise(in_folder("nowhere.img")));
+    assert_false(hc_library_recognise(folder));
+}
+
+/* ---- CSV ---- */
+
+static void csv_libraries_are_read(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "wavelength_nm,Oak,Red clay\n400,1,4\n500,2,5\n650,3,6\n",
+        "Wavelength [um],Oak,Red clay\r\n0.4,1,4\r\n0.5,2,5\r\n\r\n0.65,3,6",
+        "\xEF\xBB\xBFWavelength;\"Oak\"; \"Red clay\" \n 0.4; 1; 4\n0.5;2;5\n0.65;3;6\n",
+        "wl\tOak\tRed clay\n400\t1\t4\n500\t2\t5\n650\t3\t6\n",
+        "name,400,500,650\nOak,1,2,3\nRed clay,4,5,6\n",
+        "micrometers,0.4,0.5,0.65\n\"Oak\",1,2,3\n\"Red clay\",4,5,6\n",
+        ",400,500,650\nOak,1,2,3\nRed clay,4,5,6\n",
+    };
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        put_file(in_folder("a.csv"), texts[t]);
+        HcLibrary library = read_library("a.csv");
+        check_spectra(&library, 2, 3, six);
+        assert_string_equal(library.name[0], "Oak");
+        assert_string_equal(library.name[1], "Red clay");
+        check_wavelengths(library.wavelength, 3, nanometres);
+        assert_null(library.fwhm);
+        hc_library_clear(&library);
+    }
+}
+
+static void csv_cells_may_be_odd(void **state) {
+    (void)state;
+    put_file(in_folder("b.csv"), "band,\"a, \"\"b\"\"\",,7\n1,nan,-1.23e34,1\n2,,inf,2\n3,5,NA,3\n");
+    HcLibrary library = read_library("b.csv");
+    check_spectra(&library, 3, 3, (const double[]){NAN, NAN, 5, NAN, NAN, NAN, 1, 2, 3});
+    assert_string_equal(library.name[0], "a, \"b\"");
+    assert_string_equal(library.name[1], "Spectrum 2");
+    assert_string_equal(library.name[2], "7");
+    assert_null(library.wavelength);
+    hc_library_clear(&library);
+    /* Where all are numbers, the lines are bands; one band and one spectrum are enough. */
+    put_file(in_folder("b.csv"), "500,7\n400,1\n");
+    library = read_library("b.csv");
+    check_spectra(&library, 1, 1, six);
+    assert_string_equal(library.name[0], "7");
+    check_wavelengths(library.wavelength, 1, nanometres);
+    hc_library_clear(&library);
+}
+
+static void flaws_of_csv_libraries_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *part;
+    } cases[] = {
+        {"", "no spectra"},
+        {"\n\n", "no spectra"},
+        {"wavelength_nm,Oak\n", "no spectra"},
+        {"wavelength_nm\n400\n500\n", "no spectra"},
+        {"wavelength_nm,Oak,Elm\n400,1,2\n\n500,1\n", "line 4 has 2 values, the first line 3"},
+        {"wavelength_nm,Oak\n400,1,2\n", "line 2 has 3 values, the first line 2"},
+        {"wavelength_nm,Oak,Elm\n400,1,2\n500,1,bright\n", "'bright' in line 3 is not a number"},
+        {"wavelength_nm,Oak\nblue,1\n", "'blue' in line 2 is not a number"},
+        {"name,400,500\nOak,1,2\nElm,1,2x\n", "'2x' in line 3 is not a number"},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        put_file(in_folder("c.csv"), cases[c].text);
+        check_refused("c.csv", HC_E_INPUT, cases[c].part);
+    }
+    put_file(in_folder("c.csv"), "wavelength_nm,Oak\n400,\"1\n"); /* a quote that stays open */
+    HcLibrary library = read_library("c.csv");
+    hc_library_clear(&library);
+    put_bytes("zero.csv", "band,Oak\n1,2\0\n2,3\n", 19);
+    check_refused("zero.csv", HC_E_INPUT, "not text");
+    check_refused("nowhere.csv", HC_E_INPUT, "there is no such file");
+    put_file(in_folder("points.csv"), "WKT,class\n\"POINT (1 2)\",Oak\n");
+    assert_false(hc_library_recognise(in_folder("points.csv")));
+}
+
+/* ---- real ones ---- */
+
+static HcLibrary read_real(const char *data, const char *name) {
+    char path[600];
+    HcLibrary library = {0};
+    HcError err = {0};
+    snprintf(path, sizeof path, "%s/%s", data, name);
+    check_ok(hc_library_read(&library, path, &err), err);
+    return library;
+}
+
+static void real_libraries_are_the_same_as_csv(void **state) {
+    (void)state;
+    static const struct {
+        const char *envi, *csv;
+        int32_t count, bands;
+        bool wavelengths;
+    } pairs[] = {
+        {"dc1/dc1_library.sli", "dc1/dc1_library.csv", 240, 224, true},
+        {"jasper-ridge/jasper_endmembers.hdr", "jasper-ridge/jasper_endmembers.csv", 4, 198, true},
+        {"jasper-ridge/jasper_image_library.sli", "jasper-ridge/jasper_image_library.csv", 529, 198, false},
+    };
+    const char *data = getenv("HCUBE_DATA");
+    if (data == NULL) {
+        skip();
+    }
+    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
+        HcLibrary envi = read_real(data, pairs[p].envi);
+        HcLibrary csv = read_real(data, pairs[p].csv);
+        assert_int_equal(envi.count, pairs[p].count);
+        assert_int_equal(envi.bands, pairs[p].bands);
+        assert_int_equal(csv.count, envi.count);
+        assert_int_equal(csv.bands, envi.bands);
+        for (int32_t i = 0; i < envi.count; i++) {
+            assert_string_equal(envi.name[i], csv.name[i]);
+        }
+        for (int64_t i = 0; i < (int64_t)envi.count * envi.bands; i++) {
+            check_near(csv.value[i], envi.value[i], 1e-8 * fabs((double)envi.value[i]));
+        }
+        assert_true((envi.wavelength != NULL) == pairs[p].wavelengths);
+        assert_true((csv.wavelength != NULL) == pairs[p].wavelengths);
+        for (int32_t b = 0; b < envi.bands && pairs[p].wavelengths; b++) {
+            check_near(csv.wavelength[b], envi.wavelength[b], 1e-6);
+        }
+        hc_library_clear(&envi);
+        hc_library_clear(&csv);
+    }
+    HcLibrary usgs = read_real(data, "usgs-library/s06av95a_envi.sli");
+    int64_t missing = 0;
+    for (int64_t i = 0; i < (int64_t)usgs.count * usgs.bands; i++) {
+        missing += isnan(usgs.value[i]);
+    }
+    assert_int_equal(usgs.count, 1365);
+    assert_int_equal(missing, 50067);
+    hc_library_clear(&usgs);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(envi_libraries_are_read),
+        IN_FOLDER(every_type_and_order_is_read),
+        IN_FOLDER(units_are_found_or_left_out),
+        IN_FOLDER(flaws_of_envi_libraries_are_refused),
+        IN_FOLDER(csv_libraries_are_read),
+        IN_FOLDER(csv_cells_may_be_odd),
+        IN_FOLDER(flaws_of_csv_libraries_are_refused),
+        cmocka_unit_test(real_libraries_are_the_same_as_csv),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
