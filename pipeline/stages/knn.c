@@ -871,17 +871,31 @@ done:
     return status;
 }
 
+/* What a reader needs to do the same again. */
+static bool add_settings(const HcStage *stage, cJSON *report) {
+    const Params *params = params_of(stage);
+    bool fine = cJSON_AddNumberToObject(report, "k", (double)params->k) != NULL &&
+                cJSON_AddStringToObject(report, "metric", metric_words[params->metric]) != NULL &&
+                cJSON_AddStringToObject(report, "vote", vote_words[params->vote]) != NULL &&
+                cJSON_AddStringToObject(report, "scale", scale_words[params->scale]) != NULL &&
+                cJSON_AddStringToObject(report, "training", params->training) != NULL;
+    if (!isnan(params->reject)) {
+        fine = fine && cJSON_AddNumberToObject(report, "reject", params->reject) != NULL;
+    }
+    if (params->validation != NULL) {
+        return fine && cJSON_AddStringToObject(report, "validation", params->validation) != NULL;
+    }
+    return fine && cJSON_AddNumberToObject(report, "split", params->split) != NULL &&
+           cJSON_AddNumberToObject(report, "seed", (double)params->seed) != NULL;
+}
+
 static HcStatus write_json(const HcStage *stage, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     const State *state = stage->state;
     cJSON *report = cJSON_CreateObject();
     if (cJSON_AddNumberToObject(report, "hcube_accuracy", 1) == NULL ||
-        cJSON_AddStringToObject(report, "stage", stage->kind->name) == NULL ||
-        cJSON_AddNumberToObject(report, "k", (double)params->k) == NULL ||
-        cJSON_AddStringToObject(report, "metric", metric_words[params->metric]) == NULL ||
-        cJSON_AddStringToObject(report, "vote", vote_words[params->vote]) == NULL ||
-        cJSON_AddStringToObject(report, "scale", scale_words[params->scale]) == NULL ||
+        cJSON_AddStringToObject(report, "stage", stage->kind->name) == NULL || !add_settings(stage, report) ||
         cJSON_AddNumberToObject(report, "training_pixels", (double)state->used) == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "a report"));
     }
@@ -900,9 +914,19 @@ static HcStatus write_text(const HcStage *stage, const char *path, HcError *err)
     const Params *params = params_of(stage);
     const State *state = stage->state;
     HcText text = {0};
-    hc_text_add(&text, "knn, %lld nearest of %lld training spectra, %s, %s vote, scale %s\n\n",
-                (long long)params->k, (long long)state->used, metric_words[params->metric],
+    char number[HC_TEXT_DOUBLE];
+    hc_text_add(&text, "knn, %lld nearest of %lld training spectra of %s, %s, %s vote, scale %s",
+                (long long)params->k, (long long)state->used, params->training, metric_words[params->metric],
                 vote_words[params->vote], scale_words[params->scale]);
+    if (!isnan(params->reject)) {
+        hc_text_add(&text, ", rejected beyond %s", hc_text_double(number, params->reject));
+    }
+    if (params->validation != NULL) {
+        hc_text_add(&text, "\nvalidated with %s\n\n", params->validation);
+    } else {
+        hc_text_add(&text, "\nsplit %s, seed %lld\n\n", hc_text_double(number, params->split),
+                    (long long)params->seed);
+    }
     hc_accuracy_text(&state->accuracy, &state->training.pixels.classes, state->trained, &text);
     if (text.failed) {
         HC_TRY(hc_fail_memory(err, 0, "a report"));

@@ -22,6 +22,8 @@ for name, least, pixels in (("accuracy.json", 0.99, 300), ("truth.json", 0.95, 5
     n = len(report["classes"])
     rows = [report["confusion_matrix"][r * (n + 1) : (r + 1) * (n + 1)] for r in range(n)]
     all_pixels = sum(map(sum, rows))
+    assert report["training"].endswith(".gpkg") or "class" in report["training"], report
+    assert ("split" in report) != ("validation" in report) and ("seed" in report) == ("split" in report), report
     right = sum(rows[c][c + 1] for c in range(n))
     chance = sum(sum(rows[c]) * sum(row[c + 1] for row in rows) for c in range(n)) / all_pixels**2
     assert n == 6 and all_pixels == report["validation_pixels"] > pixels, report
