@@ -110,13 +110,6 @@ HcStatus hc_floats_gram(HcQueue *queue, const HcGramJob *job, int32_t part_lines
 HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
 HcStatus hc_floats_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
 
-/* Takes the next `bytes` of a layout, aligned. */
-static inline char *hc_take(char *memory, size_t *at, size_t bytes) {
-    size_t start = *at;
-    *at += (bytes + 255) / 256 * 256;
-    return memory != NULL ? memory + start : NULL;
-}
-
 #ifdef __CUDACC__
 
 /* The first limb of 32 bands in a step of the panel; the next limbs are HC_SIDE_LIMB_BYTES further. */
@@ -127,15 +120,6 @@ __device__ static inline int64_t hc_panel_at(const HcExact &exact, int64_t step,
 /* Where 16 bytes of a row of limbs lie: moved about so that eight rows are in all banks. */
 __device__ static inline int32_t hc_swizzled(int32_t row, int32_t chunk) {
     return row * HC_STEP_PIXELS + ((chunk ^ ((row >> 1) & 3)) * 16);
-}
-
-/* Four 8 x 16 byte matrices; lanes 8 k to 8 k + 7 name the rows of the k-th. */
-__device__ static inline void hc_load_matrices(uint32_t out[4], const int8_t *row) {
-    uint32_t shared = (uint32_t)__cvta_generic_to_shared(row);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
-                 : "r"(shared)
-                 : "memory");
 }
 
 /* Adds to pairs of neighbours, the second of them in an odd column. Nobody else has this part: no atomics,

@@ -1,6 +1,7 @@
 /* Products of limbs on Hopper's matrix units (wgmma), which take factors from shared memory: the same
  * sums as multiply_limbs() of gram_limbs.cu. Needs code for compute capability 9.0a. */
 #include "gpu/gram.cuh"
+#include "gpu/shared.cuh"
 
 enum {
     SIDE = 64, /* bands of a tile of products */

@@ -1,5 +1,6 @@
 /* Exact sums of products of integers: 8-bit limbs on the matrix units (gram.cuh says how). */
 #include "gpu/gram.cuh"
+#include "gpu/shared.cuh"
 
 #include <vector>
 
@@ -252,28 +253,6 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
 
 /* ---- products of limbs ---- */
 
-__device__ static inline void copy_16(void *to, const void *from) {
-#if __CUDA_ARCH__ >= 800
-    uint32_t shared = (uint32_t)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from));
-#else
-    *(uint4 *)to = *(const uint4 *)from;
-#endif
-}
-
-__device__ static inline void copies_end() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::);
-#endif
-}
-
-/* Until all copies but those of the newest PENDING ends are there. */
-template <int PENDING> __device__ static inline void copies_wait() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
-}
-
 /* sum[16][8] += a[16][32] b[8][32]' in 8-bit integers. */
 __device__ static inline void multiply(int32_t sum[4], const uint32_t a[4], const uint32_t b[2]) {
 #if __CUDA_ARCH__ >= 800
@@ -368,10 +347,11 @@ __device__ static inline void load_step(const HcExact &exact, const HcPart &part
     for (int32_t slot = 0; slot < HC_GROUP_BLOCKS; slot++) {
         if (slot < part.group.blocks) {
             const int8_t *block = exact.panel + hc_panel_at(exact, step, part.group.block[slot]);
-            copy_16(to + slot * BLOCK_BYTES + at, block + from);
+            hc_copy_16(to + slot * BLOCK_BYTES + at, block + from);
             if (third) {
-                copy_16(to + slot * BLOCK_BYTES + 2 * LIMB_BYTES + at,
-                        part.third[tile][slot] != 0 ? block + 2 * HC_SIDE_LIMB_BYTES + at : exact.zeros + at);
+                hc_copy_16(to + slot * BLOCK_BYTES + 2 * LIMB_BYTES + at,
+                           part.third[tile][slot] != 0 ? block + 2 * HC_SIDE_LIMB_BYTES + at
+                                                       : exact.zeros + at);
             }
         }
     }
@@ -395,7 +375,7 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
         if (step < steps) {
             load_step(exact, part, tile0 * HC_TILE_STEPS + step, tile0, shared + step % STAGES * stage_bytes);
         }
-        copies_end();
+        hc_copies_end();
     };
     int32_t acc[WEIGHTS][2][4][4] = {};
 #pragma unroll
@@ -410,7 +390,7 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
             __syncthreads();
             load(step);
         }
-        copies_wait<STAGES == 1 ? 0 : STAGES - 2>();
+        hc_copies_wait<STAGES == 1 ? 0 : STAGES - 2>();
         __syncthreads();
         if (STAGES > 1) {
             load(step + STAGES - 1);

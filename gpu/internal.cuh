@@ -86,6 +86,13 @@ static inline int64_t hc_div_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
+/* Takes the next `bytes` of a layout, aligned. */
+static inline char *hc_take(char *memory, size_t *at, size_t bytes) {
+    size_t start = *at;
+    *at += (bytes + 255) / 256 * 256;
+    return memory != NULL ? memory + start : NULL;
+}
+
 #ifdef __CUDACC__
 
 __device__ static inline void hc_raise(HcFault *fault, int32_t status, int32_t operation, double value,

@@ -8,6 +8,7 @@
  * distances that are never written, with a running list of the best: the paper, section 3.) For angles, x and
  * t are spectra of unit length: |x - t|^2 = 2 - 2 cosine. */
 #include "gpu/internal.cuh"
+#include "gpu/shared.cuh"
 
 #include <cuda_fp16.h>
 #include <float.h>
@@ -200,35 +201,6 @@ __global__ void move_pixels(HcTraining training, Run run) {
 
 /* ---- candidates ---- */
 
-__device__ inline void copy_16(void *to, const void *from) {
-#if __CUDA_ARCH__ >= 800
-    uint32_t shared = (uint32_t)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from));
-#else
-    *(uint4 *)to = *(const uint4 *)from;
-#endif
-}
-
-__device__ inline void copies_end() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::);
-#endif
-}
-
-template <int PENDING> __device__ inline void copies_wait() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
-}
-
-__device__ inline void load_matrices(uint32_t out[4], const char *row) {
-    uint32_t shared = (uint32_t)__cvta_generic_to_shared(row);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
-                 : "r"(shared)
-                 : "memory");
-}
-
 /* sum[16][8] += a[16][16] b[8][16]'. */
 __device__ inline void multiply(float sum[4], const uint32_t a[4], const uint32_t *b) {
 #if __CUDA_ARCH__ >= 800
@@ -271,11 +243,11 @@ struct Copies {
         const char *t = training + tile * TILE * row_bytes + step * ROW_BYTES;
 #pragma unroll
         for (int32_t i = 0; i < QUERIES / 32; i++) {
-            copy_16(stage + to + i * 32 * ROW_BYTES, q + i * 32 * row_bytes);
+            hc_copy_16(stage + to + i * 32 * ROW_BYTES, q + i * 32 * row_bytes);
         }
 #pragma unroll
         for (int32_t i = 0; i < TILE / 32; i++) {
-            copy_16(stage + to + (QUERIES + i * 32) * ROW_BYTES, t + i * 32 * row_bytes);
+            hc_copy_16(stage + to + (QUERIES + i * 32) * ROW_BYTES, t + i * 32 * row_bytes);
         }
     }
 };
@@ -292,12 +264,13 @@ __device__ inline void multiply_step(const char *stage, int32_t row0, int32_t co
             const int32_t chunk = part * 4 + k * 2;
 #pragma unroll
             for (int32_t m = 0; m < 4; m++) {
-                load_matrices(a[part][m], stage + place(row0 + m * 16 + lane % 16, chunk + lane / 16));
+                hc_load_matrices(a[part][m], stage + place(row0 + m * 16 + lane % 16, chunk + lane / 16));
             }
 #pragma unroll
             for (int32_t n = 0; n < 2; n++) {
-                load_matrices(b[part][n], stage + place(QUERIES + column0 + n * 16 + lane / 16 * 8 + lane % 8,
-                                                        chunk + lane / 8 % 2));
+                hc_load_matrices(b[part][n],
+                                 stage + place(QUERIES + column0 + n * 16 + lane / 16 * 8 + lane % 8,
+                                               chunk + lane / 8 % 2));
             }
         }
         /* high high, high low, low high: each sum waits for the last, so the others come in between */
@@ -493,7 +466,7 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
                 next_tile++;
             }
         }
-        copies_end();
+        hc_copies_end();
     };
     int32_t stage = 0;
 #pragma unroll
@@ -507,7 +480,7 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
                 __syncthreads();
                 load();
             }
-            copies_wait<STAGES == 1 ? 0 : STAGES - 2>();
+            hc_copies_wait<STAGES == 1 ? 0 : STAGES - 2>();
             __syncthreads();
             if (STAGES > 1) {
                 load();
@@ -790,12 +763,6 @@ __global__ void __launch_bounds__(THREADS) choose_from_all(HcTraining training, 
 
 /* ---- host ---- */
 
-char *take(char *memory, size_t *at, size_t bytes) {
-    size_t start = *at;
-    *at += (bytes + 255) / 256 * 256;
-    return memory != NULL ? memory + start : NULL;
-}
-
 size_t layout(HcTraining *training, char *memory) {
     size_t at = 0;
     size_t count = (size_t)training->count;
@@ -808,17 +775,17 @@ size_t layout(HcTraining *training, char *memory) {
     room = room > wave ? wave : room;
     training->room = room < QUERIES ? (int64_t)QUERIES : room;
     size_t pixels = (size_t)training->room;
-    training->spectra = (float *)take(memory, &at, count * (size_t)training->bands * sizeof(float));
-    training->centre = (double *)take(memory, &at, (size_t)training->bands * sizeof(double));
-    training->norm = (double *)take(memory, &at, count * sizeof(double));
-    training->halves = (__half *)take(memory, &at, padded * row);
-    training->half_square = (float *)take(memory, &at, padded * sizeof(float));
-    training->moved = (__half *)take(memory, &at, pixels * row);
-    training->slack = (float *)take(memory, &at, pixels * sizeof(float));
-    training->found = (int32_t *)take(memory, &at, pixels * sizeof(int32_t));
-    training->left = (int32_t *)take(memory, &at, pixels * sizeof(int32_t));
-    training->left_count = (int32_t *)take(memory, &at, sizeof(int32_t));
-    training->candidates = (Candidate *)take(memory, &at, pixels * MOST * sizeof(Candidate));
+    training->spectra = (float *)hc_take(memory, &at, count * (size_t)training->bands * sizeof(float));
+    training->centre = (double *)hc_take(memory, &at, (size_t)training->bands * sizeof(double));
+    training->norm = (double *)hc_take(memory, &at, count * sizeof(double));
+    training->halves = (__half *)hc_take(memory, &at, padded * row);
+    training->half_square = (float *)hc_take(memory, &at, padded * sizeof(float));
+    training->moved = (__half *)hc_take(memory, &at, pixels * row);
+    training->slack = (float *)hc_take(memory, &at, pixels * sizeof(float));
+    training->found = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
+    training->left = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
+    training->left_count = (int32_t *)hc_take(memory, &at, sizeof(int32_t));
+    training->candidates = (Candidate *)hc_take(memory, &at, pixels * MOST * sizeof(Candidate));
     return at;
 }
 

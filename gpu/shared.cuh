@@ -1,0 +1,39 @@
+/* Copies into shared memory that run beside the computing, and what the matrix units read there. */
+#ifndef HC_GPU_SHARED_CUH
+#define HC_GPU_SHARED_CUH
+
+#include <stdint.h>
+
+/* 16 bytes of global memory; on devices before compute capability 8.0 at once. */
+__device__ static inline void hc_copy_16(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+    uint32_t shared = (uint32_t)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from));
+#else
+    *(uint4 *)to = *(const uint4 *)from;
+#endif
+}
+
+__device__ static inline void hc_copies_end() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::);
+#endif
+}
+
+/* Until all copies but those of the newest PENDING ends are there. */
+template <int PENDING> __device__ static inline void hc_copies_wait() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+}
+
+/* Four 8 x 16 byte matrices; lanes 8 k to 8 k + 7 name the rows of the k-th. */
+__device__ static inline void hc_load_matrices(uint32_t out[4], const void *row) {
+    uint32_t shared = (uint32_t)__cvta_generic_to_shared(row);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(shared)
+                 : "memory");
+}
+
+#endif
