@@ -5,6 +5,7 @@
 #include "io/envi_header.h"
 #include "io/gdal_errors.h"
 #include "io/library_parts.h"
+#include "io/read_parts.h"
 #include "io/wavelength.h"
 
 #include <cpl_conv.h>
@@ -165,50 +166,6 @@ static void find_files(const char *path, char **header, char **data) {
     *data = is_file(path) ? strdup(path) : NULL;
 }
 
-typedef union Word {
-    uint8_t byte[8];
-    uint8_t u8;
-    int8_t i8;
-    uint16_t u16;
-    int16_t i16;
-    uint32_t u32;
-    int32_t i32;
-    uint64_t u64;
-    int64_t i64;
-    float f32;
-    double f64;
-} Word;
-
-static double decode(const char *from, HcType type, bool swap) {
-    Word word;
-    size_t bytes = hc_type_bytes(type);
-    for (size_t i = 0; i < bytes; i++) {
-        word.byte[swap ? bytes - 1 - i : i] = (uint8_t)from[i];
-    }
-    switch (type) {
-    case HC_UINT8:
-        return word.u8;
-    case HC_INT8:
-        return word.i8;
-    case HC_UINT16:
-        return word.u16;
-    case HC_INT16:
-        return word.i16;
-    case HC_UINT32:
-        return word.u32;
-    case HC_INT32:
-        return word.i32;
-    case HC_UINT64:
-        return (double)word.u64;
-    case HC_INT64:
-        return (double)word.i64;
-    case HC_FLOAT32:
-        return word.f32;
-    default:
-        return word.f64;
-    }
-}
-
 static HcStatus get_values(HcLibrary *out, const HcEnviHeader *header, const HcEnviShape *shape,
                            const char *path, HcError *err) {
     HcStatus status = HC_OK;
@@ -230,7 +187,7 @@ static HcStatus get_values(HcLibrary *out, const HcEnviHeader *header, const HcE
     bool big_here = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
     const char *at = data + shape->offset;
     for (size_t i = 0; i < values; i++, at += each) {
-        double value = decode(at, shape->type, shape->big_endian != big_here);
+        double value = hc_read_value(at, shape->type, shape->big_endian != big_here);
         bool missing = value == ignored || (float)value == (float)ignored;
         out->value[i] = missing ? NAN : hc_library_value(value);
     }

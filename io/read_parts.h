@@ -120,4 +120,7 @@ static inline int32_t hc_read_used_count(const HcReader *reader) {
     return reader->used != NULL ? reader->used_count : reader->scene.bands;
 }
 
+/* One stored value; `swap`: in the other byte order. */
+double hc_read_value(const char *at, HcType type, bool swap);
+
 #endif

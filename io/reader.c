@@ -212,7 +212,7 @@ size_t hc_reader_bytes(const HcReader *reader, int64_t lines) {
     return reader->mask != NULL ? bytes + (size_t)lines * (size_t)reader->scene.samples : bytes;
 }
 
-static double load(const char *at, HcType type, bool swap) {
+double hc_read_value(const char *at, HcType type, bool swap) {
     union {
         char byte[8];
         uint8_t u8;
@@ -259,7 +259,7 @@ static void to_mask(const HcRaw *raw, const HcScene *scene, uint8_t *to) {
     for (int32_t line = 0; line < raw->lines; line++) {
         const char *at = (const char *)raw->data + line * raw->stride_line;
         for (int32_t s = 0; s < raw->samples; s++, at += raw->stride_sample) {
-            double value = load(at, raw->type, raw->swap);
+            double value = hc_read_value(at, raw->type, raw->swap);
             *to++ = !(value == 0 || isnan(value) || (scene->has_nodata && value == scene->nodata));
         }
     }
