@@ -11,7 +11,8 @@
 static pthread_once_t blas_once = PTHREAD_ONCE_INIT;
 
 /* Parallel loops are ours: every BLAS and LAPACK call stays on its own thread, so that its bits cannot depend
- * on the number of threads. */
+ * on the number of threads. (OpenBLAS built with OpenMP keeps this for the thread that says so; eigh, which a
+ * device's backend calls from another one, says it again.) */
 static void set_up_blas(void) {
     openblas_set_num_threads(1);
 }

@@ -132,3 +132,9 @@ HcStatus hc_window_parse(const char *text, const HcScene *scene, HcWindow *windo
     }
     return HC_OK;
 }
+
+HcStatus hc_statistics_of_values(const HcScene *scene, const char *stage, HcError *err) {
+    return !hc_scene_is_class_map(scene)
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "%s: the scene is a class map, whose numbers are no values", stage);
+}

@@ -42,4 +42,7 @@ int64_t hc_sums_limit(const HcScene *scene, HcDifference difference);
 HcStatus hc_window_parse(const char *text, const HcScene *scene, HcWindow *window,
                          HcError *err) HC_MUST_CHECK;
 
+/* Refuses a class map for a stage that computes with values: class numbers are none. */
+HcStatus hc_statistics_of_values(const HcScene *scene, const char *stage, HcError *err) HC_MUST_CHECK;
+
 #endif

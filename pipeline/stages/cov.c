@@ -50,6 +50,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
+    HC_TRY(hc_statistics_of_values(&stage->in, "cov", err));
     HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
     if (params->window != NULL) {
         HC_TRY(hc_window_parse(params->window, &stage->in, &state->window, err));

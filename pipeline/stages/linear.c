@@ -162,6 +162,7 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
     const HcLinearParams *params = params_of(stage);
     HcLinear *linear = stage->state;
     HC_TRY(check_params(stage, err));
+    HC_TRY(hc_statistics_of_values(&stage->in, stage->kind->name, err));
     if (params->model != NULL) {
         HC_TRY(load_model(stage, err));
     }

@@ -57,6 +57,9 @@ refuse 2 "validation" knn "$scene" bad.img --training "$SAMPLE/training.gpkg" --
 refuse 2 "no field 'nothing'" knn "$scene" bad.img --training "$SAMPLE/training.gpkg" --layer training --field nothing
 refuse 3 "nowhere.gpkg" knn "$scene" bad.img --training nowhere.gpkg
 refuse 2 "--training" knn "$scene" bad.img
+refuse 2 "pca: the scene is a class map" pca "$SAMPLE/class.hdr" bad.img
+refuse 2 "mnf: the scene is a class map" run read "$scene" ! knn "${polygons[@]}" ! mnf ! write bad.img
+refuse 2 "cov: the scene is a class map" run read "$SAMPLE/class.hdr" ! cov bad.json
 refuse 8 "chosen by --split" run read "$scene" ! knn --training "$SAMPLE/class.hdr" --k 100 --split 0.0001 ! write bad.img
 cp "$SAMPLE/training.gpkg" mine.gpkg
 before=$(cksum mine.gpkg)
