@@ -8,6 +8,14 @@
 extern "C" {
 #endif
 
+static inline int64_t hc_min64(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static inline int64_t hc_max64(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
 /* Where memory lies. On the CPU backend both are plain memory; on a device a host pointer is worthless to an
  * operation, and a device pointer is worthless to the host. */
 typedef enum HcMemory {

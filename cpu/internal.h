@@ -24,14 +24,6 @@ struct HcQueue {
     HcCpu *cpu; /* work is done at once: a queue holds nothing */
 };
 
-static inline int64_t hc_min64(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static inline int64_t hc_max64(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 /* The values and the mask of one line of the scene; NULL where the block does not have it. */
 static inline const float *hc_cpu_line(const HcBlock *block, int64_t line) {
     int64_t row = line - hc_block_first_line(block);

@@ -459,16 +459,12 @@ void set_order(Job *job, const HcRaw *raw) {
     }
 }
 
-int64_t min64(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 void set_extent(Job *job, const HcRaw *raw) {
     int64_t line = (raw->lines - 1) * raw->stride_line;
     int64_t sample = (raw->samples - 1) * raw->stride_sample;
     int64_t band = (raw->bands - 1) * raw->stride_band;
-    job->low = (const char *)raw->data + min64(line, 0) + min64(sample, 0) + min64(band, 0);
-    job->high = (const char *)raw->data - min64(-line, 0) - min64(-sample, 0) - min64(-band, 0) +
+    job->low = (const char *)raw->data + hc_min64(line, 0) + hc_min64(sample, 0) + hc_min64(band, 0);
+    job->high = (const char *)raw->data - hc_min64(-line, 0) - hc_min64(-sample, 0) - hc_min64(-band, 0) +
                 hc_type_bytes(raw->type);
     job->words = job->high - job->low > 3 ? (uint64_t)(job->high - job->low - 3) : 0;
 }

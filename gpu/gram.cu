@@ -51,14 +51,6 @@ void hc_gpu_sums_close(HcSums *sums) {
     }
 }
 
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                      HcSums *sums, HcError *err) {
     HcStatus status = HC_OK;
@@ -74,10 +66,10 @@ HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
     sums->started = true;
     job = {hc_view(in), kind, in->above, in->lines, 0, hc_block_rows(in), 0, in->samples};
     if (window != NULL) {
-        job.top = larger(0, window->line0 - job.in.first_line);
-        job.bottom = smaller(job.bottom, window->line0 + window->lines - job.in.first_line);
-        job.left = larger(0, window->sample0);
-        job.right = smaller(job.right, window->sample0 + window->samples);
+        job.top = hc_max64(0, window->line0 - job.in.first_line);
+        job.bottom = hc_min64(job.bottom, window->line0 + window->lines - job.in.first_line);
+        job.left = hc_max64(0, window->sample0);
+        job.right = hc_min64(job.right, window->sample0 + window->samples);
     }
     HC_TRY(hc_gpu_use(queue->gpu, err));
     HC_TRY(sums->limit > 0 ? hc_exact_gram(queue, &job, sums, err)

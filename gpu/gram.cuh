@@ -145,53 +145,30 @@ __device__ static inline int64_t *hc_product_at(const HcExact &exact, int64_t pa
 }
 
 /* The value that is summed for a pixel (given by its place in the view) and band, where its neighbourhood is
- * whole: exact in float32 for integers while it stays within 2^24. */
-__device__ static inline float hc_difference_float(const HcView &view, HcDifference kind, int64_t pixel,
-                                                   int32_t band) {
+ * whole. In float it is exact for integers while it stays within 2^24; in double it is what float scenes sum.
+ */
+template <typename T>
+__device__ static inline T hc_difference_of(const HcView &view, HcDifference kind, int64_t pixel,
+                                            int32_t band) {
     const int64_t n = view.bands;
     const int64_t line = view.samples * n;
     const float *x = view.data + pixel * n + band;
     switch (kind) {
     case HC_DIFFERENCE_MEAN3X3: {
-        float left = x[-line - n] + x[-n] + x[line - n];
-        float here = x[-line] + x[0] + x[line];
-        float right = x[-line + n] + x[n] + x[line + n];
-        return 9.0F * x[0] - (left + here + right);
+        T left = (T)x[-line - n] + (T)x[-n] + (T)x[line - n];
+        T here = (T)x[-line] + (T)x[0] + (T)x[line];
+        T right = (T)x[-line + n] + (T)x[n] + (T)x[line + n];
+        return (T)9 * (T)x[0] - (left + here + right);
     }
     case HC_DIFFERENCE_MEDIAN3X3:
-        return x[0] - hc_middle_of_nine(x[-line - n], x[-line], x[-line + n], x[-n], x[0], x[n], x[line - n],
-                                        x[line], x[line + n]);
+        return (T)x[0] - (T)hc_middle_of_nine(x[-line - n], x[-line], x[-line + n], x[-n], x[0], x[n],
+                                              x[line - n], x[line], x[line + n]);
     case HC_DIFFERENCE_SHIFT:
-        return x[0] - x[n];
+        return (T)x[0] - (T)x[n];
     case HC_DIFFERENCE_SHIFT_DIAGONAL:
-        return x[0] - x[line + n];
+        return (T)x[0] - (T)x[line + n];
     default:
-        return x[0];
-    }
-}
-
-/* The same in float64, as gram of float scenes sums it. */
-__device__ static inline double hc_difference_double(const HcView &view, HcDifference kind, int64_t pixel,
-                                                     int32_t band) {
-    const int64_t n = view.bands;
-    const int64_t line = view.samples * n;
-    const float *x = view.data + pixel * n + band;
-    switch (kind) {
-    case HC_DIFFERENCE_MEAN3X3: {
-        double left = (double)x[-line - n] + (double)x[-n] + (double)x[line - n];
-        double here = (double)x[-line] + (double)x[0] + (double)x[line];
-        double right = (double)x[-line + n] + (double)x[n] + (double)x[line + n];
-        return 9.0 * (double)x[0] - (left + here + right);
-    }
-    case HC_DIFFERENCE_MEDIAN3X3:
-        return (double)x[0] - (double)hc_middle_of_nine(x[-line - n], x[-line], x[-line + n], x[-n], x[0],
-                                                        x[n], x[line - n], x[line], x[line + n]);
-    case HC_DIFFERENCE_SHIFT:
-        return (double)x[0] - (double)x[n];
-    case HC_DIFFERENCE_SHIFT_DIAGONAL:
-        return (double)x[0] - (double)x[line + n];
-    default:
-        return (double)x[0];
+        return (T)x[0];
     }
 }
 

@@ -130,8 +130,8 @@ __global__ void __launch_bounds__(THREADS)
                 const int32_t band = (which == 0 ? row_tile : column_tile) * TILE + b;
                 double value = 0;
                 if (valid[p] != 0 && band < job.in.bands) {
-                    value =
-                        hc_difference_double(job.in, job.kind, place0 + p0 + p, band) - floats.center[band];
+                    value = hc_difference_of<double>(job.in, job.kind, place0 + p0 + p, band) -
+                            floats.center[band];
                 }
                 (which == 0 ? rows_of : columns_of)[p][b] = value;
             }
