@@ -13,7 +13,7 @@
 
 typedef struct BenchParams {
     const char *size, *only, *device, *json;
-    int64_t bits, components, training, neighbours, repetitions, threads, seed;
+    int64_t bits, components, training, neighbours, matrices, repetitions, threads, seed;
     bool serial, no_serial, overwrite;
 } BenchParams;
 
@@ -64,6 +64,14 @@ static const HcOption bench_options[] = {
      .minimum = 1,
      .maximum = HC_KNN_MOST,
      .help = "nearest training spectra of knn and vote"},
+    {.name = "matrices",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(BenchParams, matrices),
+     .value = "COUNT",
+     .standard = "10000",
+     .minimum = 1,
+     .maximum = HC_BENCH_MATRICES_MAX,
+     .help = "random matrices in a batch of svd-..."},
     {.name = "repetitions",
      .kind = HC_OPTION_INT,
      .offset = offsetof(BenchParams, repetitions),
@@ -96,7 +104,7 @@ static const HcOption bench_options[] = {
     {.name = "no-serial",
      .kind = HC_OPTION_FLAG,
      .offset = offsetof(BenchParams, no_serial),
-     .help = "no serial reference; results are then not checked"},
+     .help = "no serial reference; but for svd-... and patches, results are then not checked"},
     {.name = "json",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(BenchParams, json),
@@ -156,6 +164,7 @@ static HcStatus make_settings(const BenchParams *params, HcBenchSettings *settin
                                   .seed = (uint64_t)params->seed,
                                   .training = params->training,
                                   .neighbours = (int32_t)params->neighbours,
+                                  .matrices = params->matrices,
                                   .only = params->only,
                                   .tell = isatty(STDERR_FILENO) ? tell : NULL};
     if (params->serial && params->no_serial) {
@@ -276,41 +285,51 @@ static void print_device(const HcBenchDevice *device) {
     printf(" others are not known\n     vendor: %s\n", device->vendor);
 }
 
+/* How much was measured, where that is not the scene. */
+static void amount_text(char *text, size_t size, const HcBench *bench, const HcBenchRow *row) {
+    *text = '\0';
+    if (row->batch > 0 && row->matrices != row->batch) {
+        snprintf(text, size, "%lld matrices, scaled from %lld", (long long)row->batch,
+                 (long long)row->matrices);
+    } else if (row->batch > 0) {
+        snprintf(text, size, "%lld matrices", (long long)row->batch);
+    } else if (row->lines != bench->settings.lines) {
+        snprintf(text, size, "scaled from %lld line%s", (long long)row->lines, row->lines == 1 ? "" : "s");
+    }
+}
+
 static void print_row(const HcBench *bench, const HcBenchRow *row, bool first) {
     char time[24];
     char floor[24] = "-";
     char rates[2][24];
     char ratios[2][24];
-    char lines[48] = "";
+    char amount[64];
     double spread = row->rounds > 1 ? 100 * (row->most - row->least) / row->seconds : 0;
     if (row->floor > 0) {
         time_text(floor, sizeof floor, row->floor);
     }
-    if (row->lines != bench->settings.lines) {
-        snprintf(lines, sizeof lines, "scaled from %lld line%s%s", (long long)row->lines,
-                 row->lines == 1 ? "" : "s", *row->how != '\0' ? "; " : "");
-    }
+    amount_text(amount, sizeof amount, bench, row);
     char check[48];
-    bool remarks = *lines != '\0' || *row->how != '\0';
+    bool remarks = *amount != '\0' || *row->how != '\0';
     snprintf(check, sizeof check, remarks ? "%-15s  " : "%s", check_text(row->check));
-    printf("%-18s  %-10s  %9s  %4.0f%%  %7s  %7s  %9s  %-7s  %7s  %8s  %s%s%s\n", first ? row->operation : "",
-           row->by, time_text(time, sizeof time, row->seconds), spread,
+    printf("%-18s  %-10s  %9s  %4.0f%%  %7s  %7s  %9s  %-7s  %7s  %8s  %s%s%s%s\n",
+           first ? row->operation : "", row->by, time_text(time, sizeof time, row->seconds), spread,
            number_text(rates[0], sizeof rates[0], row->bytes / row->seconds / 1e9),
            number_text(rates[1], sizeof rates[1], row->operations / row->seconds / 1e9), floor,
            row->floor_of != NULL ? row->floor_of : "",
            number_text(ratios[0], sizeof ratios[0], row->floor > 0 ? row->seconds / row->floor : 0),
-           number_text(ratios[1], sizeof ratios[1], hc_bench_times_serial(bench, row)), check, lines,
-           row->how);
+           number_text(ratios[1], sizeof ratios[1], hc_bench_times_serial(bench, row)), check, amount,
+           *amount != '\0' && *row->how != '\0' ? "; " : "", row->how);
 }
 
 static void print_table(const HcBench *bench, const char *reason) {
     const HcBenchSettings *settings = &bench->settings;
     printf("hcube %s bench: %lld lines x %d samples x %d bands of uint16 (BIL, %.0f MB), values below 2^%d, "
-           "seed %llu, %d components, %lld training spectra, %d neighbours\n",
+           "seed %llu, %d components, %lld training spectra, %d neighbours, batches of %lld matrices\n",
            hc_version(), (long long)settings->lines, settings->samples, settings->bands,
            2e-6 * (double)settings->lines * settings->samples * settings->bands, settings->bits,
            (unsigned long long)settings->seed, settings->components, (long long)settings->training,
-           settings->neighbours);
+           settings->neighbours, (long long)settings->matrices);
     for (int32_t d = 0; d < bench->device_count; d++) {
         print_device(&bench->devices[d]);
     }
@@ -332,11 +351,11 @@ static void print_table(const HcBench *bench, const char *reason) {
         printf("%s\n", bench->note);
     }
     printf(
-        "\ntime      of the whole scene, median of the measurements; range: from the fastest to the slowest\n"
+        "\ntime      of the whole scene or batch, median of the measurements; range: fastest to slowest\n"
         "GB/s      bytes that must move at least, over the time; Gop/s: multiplications and additions\n"
         "floor     least time by the ceilings that are known, and which one it is; for scenes the larger of\n"
         "          reading the file by all threads and uploading its bytes (where that row was measured)\n"
-        "x faster  than the serial C reference on one core; checked: against it, on its lines\n");
+        "x faster  than the serial C reference on one core; checked: against it, or in float64\n");
 }
 
 /* ---- JSON ---- */
@@ -372,7 +391,9 @@ static void add_row(cJSON *to, const HcBench *bench, const HcBenchRow *row) {
     cJSON_AddStringToObject(json, "operation", row->operation);
     cJSON_AddStringToObject(json, "by", row->by);
     cJSON_AddStringToObject(json, "how", row->how);
-    cJSON_AddNumberToObject(json, "lines_measured", (double)row->lines);
+    add_number(json, "lines_measured", row->batch > 0 ? 0 : (double)row->lines);
+    add_number(json, "matrices", (double)row->batch);
+    add_number(json, "matrices_measured", (double)row->matrices);
     cJSON_AddNumberToObject(json, "repetitions", row->repetitions);
     cJSON_AddNumberToObject(json, "rounds", row->rounds);
     cJSON_AddNumberToObject(json, "seconds", row->seconds);
@@ -408,6 +429,7 @@ static cJSON *make_json(const HcBench *bench) {
     cJSON_AddNumberToObject(json, "components", settings->components);
     cJSON_AddNumberToObject(json, "training", (double)settings->training);
     cJSON_AddNumberToObject(json, "neighbours", settings->neighbours);
+    cJSON_AddNumberToObject(json, "matrices", (double)settings->matrices);
     cJSON *devices = cJSON_AddArrayToObject(json, "devices");
     for (int32_t d = 0; d < bench->device_count; d++) {
         add_device(devices, &bench->devices[d]);

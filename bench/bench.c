@@ -22,6 +22,15 @@ const char *const hc_bench_operations[] = {"upload",
                                            "knn-angle",
                                            "vote",
                                            "eigh",
+                                           "eigh-graded",
+                                           "svd-16",
+                                           "svd-32",
+                                           "svd-64",
+                                           "svd-16-complex",
+                                           "svd-32-complex",
+                                           "svd-64-complex",
+                                           "svd-16-complex-128",
+                                           "patches",
                                            "fit-mnf",
                                            "chain-covariances",
                                            "chain-mnf",
@@ -88,6 +97,10 @@ HcStatus hc_bench_open(HcBench *bench, const HcBenchSettings *settings, HcError 
         HC_TRY(hc_fail(err, HC_E_USAGE, "--neighbours %d: must be 1 to %d, and at most --training (%lld)",
                        settings->neighbours, HC_KNN_MOST, (long long)settings->training));
     }
+    if (settings->matrices < 1 || settings->matrices > HC_BENCH_MATRICES_MAX) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "--matrices %lld: must be 1 to %d", (long long)settings->matrices,
+                       HC_BENCH_MATRICES_MAX));
+    }
     HC_TRY(check_only(settings->only, err));
 done:
     return status;
@@ -111,7 +124,8 @@ HcBenchRow *hc_bench_row(HcBench *bench, const char *operation, const char *by, 
 }
 
 void hc_bench_scale(const HcBench *bench, HcBenchRow *row) {
-    double factor = (double)bench->settings.lines / (double)row->lines;
+    double factor = row->batch > 0 ? (double)row->batch / (double)row->matrices
+                                   : (double)bench->settings.lines / (double)row->lines;
     row->seconds *= factor;
     row->least *= factor;
     row->most *= factor;
@@ -158,6 +172,7 @@ HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps 
     HC_TRY(hc_rig_ceilings(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_operations(&rig, err));
     HC_TRY(hc_rig_neighbours(&rig, err));
+    HC_TRY(hc_rig_decompositions(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_chains(&rig, err));
     HC_TRY(hc_rig_scene(&rig, err));
     if (vendor != NULL) {

@@ -23,6 +23,7 @@ typedef struct HcBenchSettings {
     int32_t components;
     int64_t training;    /* spectra among which neighbours are looked for */
     int32_t neighbours;  /* of a pixel */
+    int64_t matrices;    /* in a batch of singular value decompositions */
     int32_t repetitions; /* calls in one measurement; 0 = as many as take some tenths of a second */
     size_t block_bytes;  /* of a float32 block of the chains; 0 = what the backend finds worth its overhead */
     HcBenchSerial serial;
@@ -34,16 +35,18 @@ typedef struct HcBenchSettings {
 typedef enum HcBenchCheck {
     HC_BENCH_UNCHECKED,
     HC_BENCH_SAME, /* the bits of the serial reference, on the lines that it saw */
-    HC_BENCH_NEAR  /* its values but for rounding */
+    HC_BENCH_NEAR  /* its values, or what float64 says of the result, but for rounding */
 } HcBenchCheck;
 
-/* One measurement. Times, bytes and operations are those of the whole scene, also where fewer lines were
- * measured. */
+/* One measurement. Times, bytes and operations are those of the whole scene or batch, also where fewer lines
+ * or matrices were measured. */
 typedef struct HcBenchRow {
     const char *operation;       /* "gram-none": one of hc_bench_operations */
     char by[24];                 /* "serial", "cpu", "gpu", "cpu vendor", "gpu vendor" */
     char how[64];                /* what else to know, or empty */
-    int64_t lines;               /* measured in one call */
+    int64_t lines;               /* measured in one call; all where the row is not of the scene */
+    int64_t matrices;            /* measured in one call; 0 = the row is not of a batch */
+    int64_t batch;               /* all of them */
     int32_t repetitions;         /* calls that were queued before each wait */
     int32_t rounds;              /* waits */
     double seconds, least, most; /* one call: median, least and most of the rounds */
@@ -64,7 +67,7 @@ typedef struct HcBenchDevice {
     char vendor[160]; /* the vendor's libraries, or why there are none */
 } HcBenchDevice;
 
-enum { HC_BENCH_ROWS_MAX = 128, HC_BENCH_DEVICES_MAX = 4 };
+enum { HC_BENCH_ROWS_MAX = 192, HC_BENCH_DEVICES_MAX = 4, HC_BENCH_MATRICES_MAX = 1000000 };
 
 typedef struct HcBenchWitness HcBenchWitness;
 
@@ -89,7 +92,7 @@ void hc_bench_close(HcBench *bench);
 HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) HC_MUST_CHECK;
 
 /* All rows of an open backend, and of the vendor's libraries (NULL = none) in its memory. Fails with
- * HC_E_DEVICE when a result is not that of the serial reference. */
+ * HC_E_DEVICE when a result is not that of the serial reference, or no decomposition. */
 HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps *vendor,
                           HcError *err) HC_MUST_CHECK;
 

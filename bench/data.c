@@ -1,6 +1,7 @@
 /* Random data that are the same everywhere, and the clock. */
 #include "bench/internal.h"
 
+#include <math.h>
 #include <time.h>
 
 /* The next of a series of well-mixed 64-bit words, by its place. (splitmix64) */
@@ -43,6 +44,35 @@ void hc_bench_symmetric(const HcBenchSettings *settings, double *matrix) {
         for (size_t j = 0; j <= i; j++) {
             matrix[i * n + j] = matrix[j * n + i] = real_at(settings->seed + 3, i * n + j);
         }
+    }
+}
+
+/* From 0 to 20, evenly, for the rows of a matrix in no order: multiples of a prime above n are a permutation.
+ */
+static int grade(int64_t row, int64_t n) {
+    return n > 1 ? (int)(row * 7919 % n * 20 / (n - 1)) : 0;
+}
+
+void hc_bench_graded(const HcBenchSettings *settings, double *matrix) {
+    int64_t n = settings->bands;
+    double most = 0.25 * sqrt(3 / (double)n); /* eigenvalues of A are then about 0.5 to 1.5 */
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j <= i; j++) {
+            double entry = i == j ? 1 : most * real_at(settings->seed + 5, (uint64_t)(i * n + j));
+            matrix[i * n + j] = matrix[j * n + i] = ldexp(entry, -grade(i, n) - grade(j, n));
+        }
+    }
+}
+
+void hc_bench_normal(const HcBenchSettings *settings, int64_t first, int64_t count, float *out) {
+    enum { WORDS = 3, PIECES = 4 * WORDS }; /* a sum of twelve uniform numbers: no library's logarithm */
+    for (int64_t i = 0; i < count; i++) {
+        int32_t sum = 0;
+        for (uint64_t w = 0; w < WORDS; w++) {
+            uint64_t word = word_at(settings->seed + 6, (uint64_t)(first + i) * WORDS + w);
+            sum += (int32_t)((word & 0xffff) + (word >> 16 & 0xffff) + (word >> 32 & 0xffff) + (word >> 48));
+        }
+        out[i] = (float)(sum - PIECES * UINT16_MAX / 2) / (UINT16_MAX + 1);
     }
 }
 

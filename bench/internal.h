@@ -21,6 +21,7 @@ struct HcBenchWitness {
     float *components; /* [lines][samples][component_count], of the maximum noise fraction of these lines */
     int32_t component_count;
     HcBenchNearest nearest[2]; /* by HcMetric */
+    double *eigenvalues;       /* [bands] of hc_bench_graded, descending; NULL = not looked for */
 };
 
 enum { HC_RIG_ROUNDS = 5 };
@@ -51,7 +52,7 @@ typedef HcStatus HcRigBody(HcRig *rig, void *user, HcError *err);
 bool hc_bench_wants(const HcBench *bench, const char *operation);
 /* A new row, named and empty, whose numbers are of `lines` lines so far. NULL is never returned. */
 HcBenchRow *hc_bench_row(HcBench *bench, const char *operation, const char *by, int64_t lines);
-/* Brings the numbers of a row from the lines that were measured to the scene. */
+/* Brings the numbers of a row from the lines or matrices that were measured to the scene or batch. */
 void hc_bench_scale(const HcBench *bench, HcBenchRow *row);
 
 /* ---- data.c ---- */
@@ -62,6 +63,11 @@ void hc_bench_random(const HcBenchSettings *settings, int64_t first, int64_t cou
 void hc_bench_matrix(const HcBenchSettings *settings, double *matrix, double *mean);
 /* A symmetric matrix[bands][bands] with entries in [-1, 1). */
 void hc_bench_symmetric(const HcBenchSettings *settings, double *matrix);
+/* A positive definite matrix[bands][bands] = D A D, with ones on the diagonal of A, which is well
+ * conditioned, and powers of two from 1 to 2^-20 in D, in no order. */
+void hc_bench_graded(const HcBenchSettings *settings, double *matrix);
+/* Values [first, first + count) of a series of random normal numbers, of variance 1; none is beyond 6. */
+void hc_bench_normal(const HcBenchSettings *settings, int64_t first, int64_t count, float *out);
 /* Training spectra[training][bands]: reals below 2^bits. */
 void hc_bench_training(const HcBenchSettings *settings, float *spectra);
 /* Seconds since some moment. */
@@ -73,6 +79,8 @@ HcStatus hc_rig_open(HcRig *rig, HcBench *bench, HcCompute *compute, HcError *er
 void hc_rig_close(HcRig *rig);
 /* After a failure: what is in flight ends before its memory goes. */
 void hc_rig_drain(HcRig *rig);
+/* Device memory that the input of one row may take [bytes]. */
+uint64_t hc_rig_part_bytes(const HcRig *rig);
 
 /* Seconds of one of `calls` calls, all queued before the wait. */
 HcStatus hc_rig_time(HcRig *rig, HcRigBody *body, void *user, int32_t calls, double *seconds,
@@ -87,8 +95,9 @@ void hc_bench_take_times(HcBenchRow *row, double *seconds);
 HcBlock hc_rig_block(const HcRig *rig, const HcBuffer *buffer, int64_t lines, int32_t bands);
 /* The scene's bytes as a raw block of its first lines. */
 HcRaw hc_rig_raw(const HcRig *rig, int64_t lines);
-/* Fills the block of the first `lines` lines; done on return. */
+/* Fills the block of the first `lines` lines, or of their first bands alone; done on return. */
 HcStatus hc_rig_decode(HcRig *rig, int64_t lines, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_decode_bands(HcRig *rig, int64_t lines, int32_t bands, HcError *err) HC_MUST_CHECK;
 
 /* The floor by the ceilings of the device: bytes through memory, products of 8-bit integers, operations in
  * float64.
@@ -119,9 +128,13 @@ HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor
                          HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_operations(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_neighbours(HcRig *rig, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_decompositions(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops,
+                               HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_chains(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_scene(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_vendor(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) HC_MUST_CHECK;
+/* A new row of the vendor of this device. */
+HcBenchRow *hc_bench_vendor_row(const HcRig *rig, const char *operation, int64_t lines);
 
 void hc_bench_witness_free(HcBenchWitness *witness);
 

@@ -18,15 +18,19 @@ static size_t line_bytes(const HcBenchSettings *settings) {
     return (size_t)settings->samples * ((size_t)settings->bands * sizeof(float) + 1);
 }
 
-/* At least what the serial reference saw, so that all of that can be compared. */
-static int64_t part_lines(const HcRig *rig) {
+uint64_t hc_rig_part_bytes(const HcRig *rig) {
     const HcComputeInfo *info = &rig->device->info;
-    const HcBenchWitness *witness = rig->bench->witness;
     uint64_t bytes = info->shared_memory ? part_on_host : part_on_device;
     if (!info->shared_memory && info->memory_free > 0 && info->memory_free / 8 < bytes) {
         bytes = info->memory_free / 8;
     }
-    int64_t lines = (int64_t)(bytes / line_bytes(rig->settings));
+    return bytes;
+}
+
+/* At least what the serial reference saw, so that all of that can be compared. */
+static int64_t part_lines(const HcRig *rig) {
+    const HcBenchWitness *witness = rig->bench->witness;
+    int64_t lines = (int64_t)(hc_rig_part_bytes(rig) / line_bytes(rig->settings));
     int64_t least = witness != NULL && witness->lines > 3 ? witness->lines : 3;
     lines = lines < least ? least : lines;
     return lines < rig->settings->lines ? lines : rig->settings->lines;
@@ -195,10 +199,14 @@ HcRaw hc_rig_raw(const HcRig *rig, int64_t lines) {
 }
 
 HcStatus hc_rig_decode(HcRig *rig, int64_t lines, HcError *err) {
+    return hc_rig_decode_bands(rig, lines, rig->settings->bands, err);
+}
+
+HcStatus hc_rig_decode_bands(HcRig *rig, int64_t lines, int32_t bands, HcError *err) {
     HcStatus status = HC_OK;
     HcRaw raw = hc_rig_raw(rig, lines);
     HcDecode how = {.band_index = rig->in_order};
-    HcBlock block = hc_rig_block(rig, &rig->block, lines, rig->settings->bands);
+    HcBlock block = hc_rig_block(rig, &rig->block, lines, bands);
     HC_TRY(rig->ops->decode(rig->queue, &raw, &how, &block, err));
     HC_TRY(rig->ops->wait(rig->queue, err));
 done:

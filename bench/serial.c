@@ -195,3 +195,110 @@ HcStatus hc_serial_knn(const float *x, int64_t pixels, int32_t bands, const floa
     free(norm);
     return HC_OK;
 }
+
+/* Rows of the largest diagonal entries first. */
+static void sort_rows(const double *matrix, size_t n, size_t *order) {
+    for (size_t i = 0; i < n; i++) {
+        size_t at = i;
+        for (; at > 0 && matrix[order[at - 1] * (n + 1)] < matrix[i * (n + 1)]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = i;
+    }
+}
+
+/* columns[n][n]: column k of the lower triangular factor of the matrix in that order. */
+static bool factorise(const double *matrix, size_t n, const size_t *order, double *columns) {
+    for (size_t k = 0; k < n; k++) {
+        double *column = columns + k * n;
+        for (size_t i = k; i < n; i++) {
+            column[i] = matrix[order[i] * n + order[k]];
+        }
+        for (size_t j = 0; j < k; j++) {
+            const double *earlier = columns + j * n;
+            for (size_t i = k; i < n; i++) {
+                column[i] -= earlier[i] * earlier[k];
+            }
+        }
+        if (!(column[k] > 0)) {
+            return false;
+        }
+        double root = sqrt(column[k]);
+        for (size_t i = k; i < n; i++) {
+            column[i] /= root;
+        }
+    }
+    return true;
+}
+
+static double dot(const double *a, const double *b, size_t n) {
+    double sum[4] = {0};
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        for (size_t k = 0; k < 4; k++) {
+            sum[k] += a[i + k] * b[i + k];
+        }
+    }
+    for (; i < n; i++) {
+        sum[0] += a[i] * b[i];
+    }
+    return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
+/* Turns two columns until they are orthogonal; false where they are already, to rounding. */
+static bool rotate(double *a, double *b, size_t n) {
+    double aa = dot(a, a, n);
+    double bb = dot(b, b, n);
+    double ab = dot(a, b, n);
+    if (fabs(ab) <= (double)n * 0x1p-53 * sqrt(aa) * sqrt(bb)) {
+        return false;
+    }
+    double zeta = (bb - aa) / (2 * ab);
+    double t = copysign(1 / (fabs(zeta) + sqrt(1 + zeta * zeta)), zeta);
+    double c = 1 / sqrt(1 + t * t);
+    double s = c * t;
+    for (size_t i = 0; i < n; i++) {
+        double turned = c * a[i] - s * b[i];
+        b[i] = s * a[i] + c * b[i];
+        a[i] = turned;
+    }
+    return true;
+}
+
+static int compare_descending(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+HcStatus hc_serial_eigenvalues(const double *matrix, int32_t n, double *values, HcError *err) {
+    enum { SWEEPS = 60 };
+    HcStatus status = HC_OK;
+    size_t rows = (size_t)n;
+    size_t *order = malloc(rows * sizeof *order);
+    double *columns = calloc(rows * rows, sizeof *columns);
+    if (order == NULL || columns == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(rows * rows) * sizeof *columns, "a matrix"));
+    }
+    sort_rows(matrix, rows, order);
+    if (!factorise(matrix, rows, order, columns)) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "a matrix of %d rows is not positive definite", n));
+    }
+    bool turned = true;
+    for (int sweep = 0; sweep < SWEEPS && turned; sweep++) {
+        turned = false;
+        for (size_t a = 0; a < rows; a++) {
+            for (size_t b = a + 1; b < rows; b++) {
+                turned = rotate(columns + a * rows, columns + b * rows, rows) || turned;
+            }
+        }
+    }
+    for (size_t k = 0; k < rows; k++) {
+        values[k] = dot(columns + k * rows, columns + k * rows, rows);
+    }
+    qsort(values, rows, sizeof *values, compare_descending);
+done:
+    free(order);
+    free(columns);
+    return status;
+}

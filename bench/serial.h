@@ -21,6 +21,11 @@ HcStatus hc_serial_gram(const float *x, int64_t pixels, int32_t bands, HcMoments
 HcStatus hc_serial_gram_mean3x3(const float *x, int64_t lines, int32_t samples, int32_t bands,
                                 HcMoments *moments, HcError *err) HC_MUST_CHECK;
 
+/* Eigenvalues, descending, of the symmetric positive definite matrix[n][n], each right relative to itself as
+ * far as the entries determine it: one-sided Jacobi rotations of the Cholesky factor (Demmel and Veselic
+ * 1992), in float64. Fails with HC_E_NUMERIC where the matrix is not positive definite. */
+HcStatus hc_serial_eigenvalues(const double *matrix, int32_t n, double *values, HcError *err) HC_MUST_CHECK;
+
 /* y[pixels][components] = (x - mean) matrix, with mean[bands] and matrix[bands][components], in float64. */
 void hc_serial_project(const float *x, int64_t pixels, int32_t bands, const double *mean,
                        const double *matrix, int32_t components, float *y);

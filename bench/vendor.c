@@ -45,10 +45,14 @@ static HcStatus call_eigh(HcRig *rig, void *user, HcError *err) {
                            call->vectors, err);
 }
 
-static HcBenchRow *new_row(HcRig *rig, const char *operation, const char *how, int64_t lines) {
+HcBenchRow *hc_bench_vendor_row(const HcRig *rig, const char *operation, int64_t lines) {
     char by[sizeof((HcBenchRow *)NULL)->by];
     snprintf(by, sizeof by, "%.12s vendor", rig->device->by);
-    HcBenchRow *row = hc_bench_row(rig->bench, operation, by, lines);
+    return hc_bench_row(rig->bench, operation, by, lines);
+}
+
+static HcBenchRow *new_row(HcRig *rig, const char *operation, const char *how, int64_t lines) {
+    HcBenchRow *row = hc_bench_vendor_row(rig, operation, lines);
     snprintf(row->how, sizeof row->how, "%s", how);
     return row;
 }

@@ -13,6 +13,9 @@ static const double budget = 2.0;
 /* And what looking for neighbours may, by one metric. */
 static const double knn_budget = 1.0;
 
+/* Rows of the largest matrix whose eigenvalues are looked for: some seconds. */
+enum { GRADED_MOST = 1024 };
+
 typedef struct Times {
     double decode, values, noise, project, fit; /* [s] */
 } Times;
@@ -28,6 +31,7 @@ void hc_bench_witness_free(HcBenchWitness *witness) {
         free(witness->nearest[m].index);
         free(witness->nearest[m].distance);
     }
+    free(witness->eigenvalues);
     hc_moments_clear(&witness->values);
     hc_moments_clear(&witness->noise);
     free(witness);
@@ -296,6 +300,30 @@ done:
     return status;
 }
 
+/* The eigenvalues of the graded matrix. */
+static HcStatus run_graded(HcBench *bench, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchSettings *settings = &bench->settings;
+    size_t n = (size_t)settings->bands;
+    double *matrix = NULL;
+    if (!hc_bench_wants(bench, "eigh-graded") || settings->bands > GRADED_MOST) {
+        return HC_OK;
+    }
+    matrix = malloc(n * n * sizeof *matrix);
+    bench->witness->eigenvalues = malloc(n * sizeof *bench->witness->eigenvalues);
+    if (matrix == NULL || bench->witness->eigenvalues == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(n * n) * sizeof *matrix, "a matrix"));
+    }
+    hc_bench_graded(settings, matrix);
+    double start = hc_bench_now();
+    HC_TRY(hc_serial_eigenvalues(matrix, settings->bands, bench->witness->eigenvalues, err));
+    HcBenchRow *row = add_row_of(bench, "eigh-graded", settings->lines, hc_bench_now() - start, 0, 0);
+    snprintf(row->how, sizeof row->how, "Jacobi on the Cholesky factor, values alone");
+done:
+    free(matrix);
+    return status;
+}
+
 HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
     HcStatus status = HC_OK;
     Times times = {0};
@@ -311,6 +339,7 @@ HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
     HC_TRY(run_fit(bench->witness, &bench->settings, compute, &times, err));
     add_rows(bench, &times);
     HC_TRY(run_neighbours(bench, err));
+    HC_TRY(run_graded(bench, err));
 done:
     return status;
 }

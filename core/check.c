@@ -1,5 +1,7 @@
 #include "core/check.h"
 
+#include <math.h>
+
 static HcStatus check_queue(const HcQueue *queue, const char *what, HcError *err) {
     return queue != NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "%s: the queue is missing", what);
 }
@@ -197,6 +199,74 @@ HcStatus hc_check_vote(const HcQueue *queue, const HcBlock *in, const int32_t *i
         out->above != 0 || out->below != 0 || out->bands != hc_vote_bands(rule)) {
         return hc_fail(err, HC_E_USAGE, "vote: %d lines, %d samples in; %d lines, %d samples, %d bands out",
                        in->lines, in->samples, out->lines, out->samples, out->bands);
+    }
+done:
+    return status;
+}
+
+HcStatus hc_check_svd(HcElement element, int32_t rows, int32_t columns, int64_t most, HcError *err) {
+    if ((int)element < 0 || element >= HC_ELEMENT_COUNT) {
+        return hc_fail(err, HC_E_USAGE, "svd: no element has the number %d", (int)element);
+    }
+    if (rows < 1 || rows > HC_SVD_MOST || columns < 1 || columns > HC_SVD_MOST || most < 1) {
+        return hc_fail(err, HC_E_USAGE, "svd: %d x %d matrices, %lld at once: 1 to %d rows and columns", rows,
+                       columns, (long long)most, HC_SVD_MOST);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_check_svd_batch(const HcQueue *queue, const HcSvd *svd, const HcSvdBatch *batch, bool vectors,
+                            HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_queue(queue, "svd", err));
+    if (svd == NULL || batch == NULL || batch->matrices == NULL || batch->values == NULL) {
+        return hc_fail(err, HC_E_USAGE, "svd: the matrices or the place for their values is missing");
+    }
+    if (batch->count < 1) {
+        return hc_fail(err, HC_E_USAGE, "svd: %lld matrices", (long long)batch->count);
+    }
+    if (!vectors && (batch->left != NULL || batch->right != NULL)) {
+        return hc_fail(err, HC_E_USAGE, "svd: vectors are wanted, but it was opened without them");
+    }
+done:
+    return status;
+}
+
+HcStatus hc_check_patch_rule(const HcPatchRule *rule, HcError *err) {
+    if (rule == NULL || rule->lines < 1 || rule->samples < 1 || rule->bands < 1 ||
+        rule->bands > HC_SVD_MOST) {
+        return hc_fail(err, HC_E_USAGE, "patches: of a scene of %lld lines, %d samples, %d bands",
+                       rule != NULL ? (long long)rule->lines : 0, rule != NULL ? rule->samples : 0,
+                       rule != NULL ? rule->bands : 0);
+    }
+    if (rule->size < 1 || rule->size > HC_PATCH_SIZE_MOST || rule->step < 1 || rule->step > rule->size) {
+        return hc_fail(err, HC_E_USAGE, "patches: size %d (1 to %d), one every %d pixels", rule->size,
+                       HC_PATCH_SIZE_MOST, rule->step);
+    }
+    if ((int)rule->keep < 0 || rule->keep > HC_PATCH_COUNT || rule->count < 0 || rule->values < 0 ||
+        !(rule->noise >= 0 && rule->noise < (double)INFINITY)) {
+        return hc_fail(err, HC_E_USAGE, "patches: rule %d, %d kept, %d values, noise %g", (int)rule->keep,
+                       rule->count, rule->values, rule->noise);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_check_patches(const HcQueue *queue, const HcBlock *in, const HcPatches *patches,
+                          const HcPatchRule *rule, const HcBlock *out, HcError *err) {
+    HcStatus status = HC_OK;
+    if (patches == NULL) {
+        return hc_fail(err, HC_E_USAGE, "patches: the rule is missing");
+    }
+    HC_TRY(check_pair(queue, in, out, rule->size - 1, "patches", err));
+    int64_t end = hc_min64(out->line0 + out->lines + rule->size - 1, rule->lines);
+    HC_TRY(check_lines(out->line0, end, hc_block_first_line(in), hc_block_first_line(in) + hc_block_rows(in),
+                       "patches", err));
+    if (in->samples != rule->samples || in->bands != rule->bands || out->bands != hc_patch_bands(rule) ||
+        out->above != 0 || out->below != 0 || out->line0 + out->lines > rule->lines) {
+        return hc_fail(err, HC_E_USAGE,
+                       "patches: %d samples and %d bands in, %d bands and %lld lines from %lld out",
+                       in->samples, in->bands, out->bands, (long long)hc_block_rows(out),
+                       (long long)hc_block_first_line(out));
     }
 done:
     return status;

@@ -28,6 +28,13 @@ HcStatus hc_check_knn(const HcQueue *queue, const HcBlock *in, int64_t training_
 HcStatus hc_check_vote(const HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
                        const int32_t *label, const HcVoteRule *rule, const HcBlock *out,
                        HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_svd(HcElement element, int32_t rows, int32_t columns, int64_t most,
+                      HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_svd_batch(const HcQueue *queue, const HcSvd *svd, const HcSvdBatch *batch, bool vectors,
+                            HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_patch_rule(const HcPatchRule *rule, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_patches(const HcQueue *queue, const HcBlock *in, const HcPatches *patches,
+                          const HcPatchRule *rule, const HcBlock *out, HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_eigh(int32_t n, const double *matrix, const double *values, const double *vectors,
                        HcError *err) HC_MUST_CHECK;
 

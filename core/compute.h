@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define HC_COMPUTE_ABI 3
+#define HC_COMPUTE_ABI 4
 
 /* Largest magnitude of an integer whose sums of products can be exact. */
 #define HC_SUMS_LIMIT ((int64_t)1 << 20)
@@ -115,6 +115,73 @@ typedef struct HcVoteRule {
     bool neighbours; /* k bands: numbers of the neighbours, from 0, nearest first */
 } HcVoteRule;
 
+/* What a matrix is made of. */
+typedef enum HcElement {
+    HC_ELEMENT_FLOAT32,
+    HC_ELEMENT_FLOAT64,
+    HC_ELEMENT_COMPLEX_FLOAT32, /* two float32: real part, imaginary part */
+    HC_ELEMENT_COMPLEX_FLOAT64,
+    HC_ELEMENT_COUNT
+} HcElement;
+
+static inline size_t hc_element_bytes(HcElement element) {
+    return element == HC_ELEMENT_FLOAT32 ? 4 : element == HC_ELEMENT_COMPLEX_FLOAT64 ? 16 : 8;
+}
+
+/* Decompositions of matrices of one shape, with the memory that they work in; opaque. */
+typedef struct HcSvd HcSvd;
+
+/* How a decomposition ended. */
+typedef enum HcSvdEnd {
+    HC_SVD_CONVERGED,
+    HC_SVD_UNFINISHED, /* after HC_SVD_SWEEPS: results are as good as they got */
+    HC_SVD_NOT_FINITE  /* the matrix holds NaN or infinity: all results are NaN */
+} HcSvdEnd;
+
+#define HC_SVD_MOST   4096 /* rows or columns of a matrix, at most */
+#define HC_SVD_SWEEPS 40   /* at most */
+
+/* Matrices of one shape and what becomes of them; k = min(rows, columns). All [device]; NULL = not wanted. */
+typedef struct HcSvdBatch {
+    int64_t count;
+    const void *matrices; /* [count][rows][columns]; REQUIRED */
+    void *values;         /* [count][k] singular values, descending: float32 or float64; REQUIRED */
+    void *left;           /* [count][k][rows] */
+    void *right;          /* [count][k][columns] */
+    int32_t *sweeps;      /* [count] passes over all pairs of columns; 0 where another way was taken */
+    uint8_t *end;         /* [count] HcSvdEnd */
+} HcSvdBatch;
+
+#define HC_PATCH_SIZE_MOST 64 /* lines and samples of a patch */
+
+/* Patches of a scene as matrices [pixels][bands]; opaque. */
+typedef struct HcPatches HcPatches;
+
+/* Which singular values of a patch count as signal. With n = the larger and m = the smaller of (its valid
+ * pixels, bands), b = m / n and noise of standard deviation d in every band: */
+typedef enum HcPatchKeep {
+    HC_PATCH_OPTIMAL, /* above d sqrt(n) sqrt(2 (b + 1) + 8 b / (b + 1 + sqrt(b^2 + 14 b + 1))): least mean
+                       * square error of cutting (Gavish and Donoho 2014, equation 11) */
+    HC_PATCH_EDGE,    /* above d (sqrt(n) + sqrt(m)): beyond all noise (Marchenko and Pastur 1967) */
+    HC_PATCH_SHRINK,  /* those above the edge, made smaller: y = s / (d sqrt(n)) becomes
+                       * sqrt((y^2 - b - 1)^2 - 4 b) / y: least mean square error of all rules (Gavish and
+                       * Donoho 2017, equation 1.9) */
+    HC_PATCH_COUNT    /* the `count` largest */
+} HcPatchKeep;
+
+typedef struct HcPatchRule {
+    int64_t lines;   /* of the scene */
+    int32_t samples; /* of the scene */
+    int32_t bands;
+    int32_t size; /* lines and samples of a patch; where the scene has fewer, those of the scene */
+    int32_t step; /* patches begin at multiples of it, and so that the last one ends with the scene */
+    HcPatchKeep keep;
+    int32_t count; /* HC_PATCH_COUNT */
+    double noise;  /* d; 0 = of each patch, from the median of its singular values (Gavish and Donoho 2014) */
+    bool describe; /* out: dimension (how many count as signal) and the `values` largest singular values */
+    int32_t values; /* instead of the denoised bands */
+} HcPatchRule;
+
 struct HcComputeOps {
     uint32_t abi;     /* HC_COMPUTE_ABI; a mismatch is refused */
     const char *name; /* "cpu", "strict", "gpu" */
@@ -197,9 +264,39 @@ struct HcComputeOps {
     HcStatus (*vote)(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
                      const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err);
 
+    /* Keeps what decompositions of rows x columns matrices (1 to HC_SVD_MOST each) need; `most` matrices are
+     * worked on at once, so that memory does not depend on the batch. vectors: left or right will be wanted.
+     * One queue at a time may use it. */
+    HcStatus (*svd_open)(HcCompute *compute, HcElement element, int32_t rows, int32_t columns, int64_t most,
+                         bool vectors, HcSvd **out, HcError *err);
+    void (*svd_close)(HcSvd *svd);
+
+    /* Singular value decompositions, matrix = sum over k of values[k] left[k] right[k]^H, by one-sided Jacobi
+     * rotations (Li, Yan, Hou: batched small SVD; Brent and Luk 1985): left and right have orthonormal rows
+     * also where singular values are 0, and every result is within small multiples of the rounding unit of
+     * `element` times the root of the longer side. Signs (phases) are free: left[k] and right[k] may be
+     * turned together. Magnitudes may be anything finite; what is below 2^-90 (float32) or 2^-300 (float64)
+     * of a matrix's largest entry may come out as 0. A matrix has the same bits wherever it lies in the
+     * batch. */
+    HcStatus (*svd_batched)(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err);
+
+    /* Keeps what patches of such a scene need. */
+    HcStatus (*patches_open)(HcCompute *compute, const HcPatchRule *rule, HcPatches **out, HcError *err);
+    void (*patches_close)(HcPatches *patches);
+
+    /* Every interior pixel of out becomes the mean, over the patches that hold it, of what the patch says of
+     * it: its spectrum in the sum of the singular values that count as signal (float32, orthogonalised as
+     * svd_batched does), or with rule.describe the dimension and the singular values of the patch. Masked
+     * pixels are zero rows of a patch, and stay masked. Patches lie where the scene's grid has them, so `in`
+     * has size - 1 rows of halo more than out has, or ends with the scene; out has no halo. A pixel has the
+     * same bits however the scene is cut into blocks. */
+    HcStatus (*patches)(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
+                        HcError *err);
+
     /* Eigenvalues (descending) and eigenvectors (row k belongs to value k, unit length, sign rule of hcube)
      * of the symmetric matrix[n][n]. Host memory, float64, done on return; the same bits for every number of
-     * threads. */
+     * threads. Small eigenvalues of a positive definite matrix are right relative to themselves as far as
+     * its entries determine them (docs/numerics.md). */
     HcStatus (*eigh)(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err);
 };
@@ -207,6 +304,11 @@ struct HcComputeOps {
 /* Bands of the output of vote. */
 static inline int32_t hc_vote_bands(const HcVoteRule *rule) {
     return 1 + (rule->confidence ? 1 : 0) + (rule->nearest ? 1 : 0) + (rule->neighbours ? rule->k : 0);
+}
+
+/* Bands of the output of patches. */
+static inline int32_t hc_patch_bands(const HcPatchRule *rule) {
+    return rule->describe ? 1 + rule->values : rule->bands;
 }
 
 /* Lines in one part of the fixed partition for float sums: depends on the samples of the scene alone. */

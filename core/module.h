@@ -22,6 +22,13 @@ typedef struct HcDevice {
 /* The same work by the vendor's libraries, for measuring (hcube bench); the program itself does not use them.
  * Arrays lie in the memory of the backend, in its layout, and matrices are square and full. */
 typedef struct HcVendor HcVendor;
+
+/* One of the ways in which a library decomposes a batch. */
+typedef struct HcVendorWay {
+    const char *name; /* of the routine */
+    bool approximate; /* its authors promise no more */
+} HcVendorWay;
+
 typedef struct HcVendorOps {
     /* Loads the libraries; says which in `name`. Fails with HC_E_UNSUPPORTED where they are not there. */
     HcStatus (*open)(HcCompute *compute, HcVendor **out, char *name, size_t name_size, HcError *err);
@@ -41,6 +48,16 @@ typedef struct HcVendorOps {
      * the host. */
     HcStatus (*eigh)(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
                      double *vectors, HcError *err);
+    /* The same of a positive definite matrix by one-sided Jacobi rotations of its Cholesky factor, which keep
+     * small values right relative to themselves; values descending. NULL = the vendor has none. */
+    HcStatus (*eigh_jacobi)(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
+                            double *vectors, HcError *err);
+    /* The ways number 0, 1, ... to decompose n x n matrices, float32 or complex float32; NULL = no more. */
+    const HcVendorWay *(*svd_way)(HcElement element, int32_t n, int32_t number);
+    /* As svd_batched of the contract, of n x n matrices that are taken as stored by columns, with left and
+     * right. The libraries overwrite matrices: a copy is made for them, and counts. */
+    HcStatus (*svd)(HcVendor *vendor, HcQueue *queue, int32_t way, HcElement element, int32_t n,
+                    const HcSvdBatch *batch, HcError *err);
 } HcVendorOps;
 
 typedef struct HcModule {

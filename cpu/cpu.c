@@ -181,6 +181,12 @@ static const HcComputeOps cpu_ops = {
     .training_close = hc_cpu_training_close,
     .knn = hc_cpu_knn,
     .vote = hc_cpu_vote,
+    .svd_open = hc_cpu_svd_open,
+    .svd_close = hc_cpu_svd_close,
+    .svd_batched = hc_cpu_svd_batched,
+    .patches_open = hc_cpu_patches_open,
+    .patches_close = hc_cpu_patches_close,
+    .patches = hc_cpu_patches,
     .eigh = hc_cpu_eigh,
 };
 

@@ -1,6 +1,7 @@
 /* Eigenvalues and eigenvectors of a symmetric matrix: tridiagonal form (LAPACK's dsytrd), divide and conquer
  * (eigh_merge.c), and back to the matrix (as dormtr does). The second and third step are cut into pieces by n
- * alone, each computed by one thread, so that the bits are the same for every number of threads. */
+ * alone, each computed by one thread, so that the bits are the same for every number of threads. Small
+ * eigenvalues of positive definite matrices are then found again (eigh_small.c). */
 #include "cpu/eigh.h"
 
 #include <cblas.h>
@@ -15,8 +16,8 @@
  * (50 to 500 bands) 8 at once is fastest, not the 32 that it would choose. */
 enum { REDUCED_AT_ONCE = 8 };
 
-/* Reflectors that are applied at once; rows from which on threads are worth waking. */
-enum { REFLECTORS = 16, ROWS_FOR_THREADS = 96 };
+/* Reflectors that are applied at once. */
+enum { REFLECTORS = 16 };
 
 /* The power of two that brings a matrix out of the range where squares would overflow or vanish: mostly 0.
  * HC_E_NUMERIC where an entry is not finite. */
@@ -172,12 +173,7 @@ static void vectors_back(void *works, int32_t piece) {
 static void solve(Work *work, int threads) {
     int32_t n = work->tridiagonal.n;
     int32_t width = hc_cpu_eigh_width(n);
-    if (n < ROWS_FOR_THREADS) {
-        threads = 1;
-    } else if (threads > HC_EIGH_PARTS) {
-        threads = HC_EIGH_PARTS;
-    }
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(hc_cpu_eigh_threads(n, threads))
     {
         hc_cpu_tridiagonal_solve(&work->tridiagonal);
         hc_cpu_share(&work->gathering, (n - 1 + REFLECTORS - 1) / REFLECTORS, gather_reflectors, work);
@@ -185,20 +181,15 @@ static void solve(Work *work, int threads) {
     }
 }
 
-HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
-                     HcError *err) {
+HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+                           HcError *err) {
     HcStatus status = HC_OK;
     Work work = {0};
     HcTridiagonal *t = &work.tridiagonal;
     int exponent = 0;
-    int threads_before = omp_get_max_threads();
-    HC_TRY(hc_check_eigh(n, matrix, values, vectors, err));
     HC_TRY(find_scale(n, matrix, &exponent, err));
     HC_TRY(open_work(n, &work, err));
     work.vectors = vectors;
-    /* OpenBLAS takes as many threads as OpenMP would give the calling one, which may be another than that
-     * which set up the backend. */
-    omp_set_num_threads(1);
     size_t count = work.n * work.n;
     memcpy(work.matrix, matrix, count * sizeof *matrix);
     for (size_t k = 0; k < count && exponent != 0; k++) {
@@ -209,7 +200,7 @@ HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double
     if (failed == 0) {
         exponent += scale_tridiagonal(t);
         HC_TRY(hc_cpu_tridiagonal_open(t, err));
-        solve(&work, ((const HcCpu *)compute)->threads);
+        solve(&work, threads);
         failed = t->failed;
     }
     if (failed != 0) {
@@ -220,7 +211,22 @@ HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double
         values[k] = ldexp(t->diagonal[t->order[work.n - 1 - k] - 1], exponent);
     }
 done:
-    omp_set_num_threads(threads_before);
     close_work(&work);
+    return status;
+}
+
+HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
+                     HcError *err) {
+    HcStatus status = HC_OK;
+    int threads = ((const HcCpu *)compute)->threads;
+    int threads_before = omp_get_max_threads();
+    HC_TRY(hc_check_eigh(n, matrix, values, vectors, err));
+    /* OpenBLAS takes as many threads as OpenMP would give the calling one, which may be another than that
+     * which set up the backend. */
+    omp_set_num_threads(1);
+    HC_TRY(hc_cpu_eigh_plain(threads, n, matrix, values, vectors, err));
+    HC_TRY(hc_cpu_eigh_small(threads, n, matrix, values, vectors, err));
+done:
+    omp_set_num_threads(threads_before);
     return status;
 }

@@ -4,6 +4,16 @@
 
 #include "cpu/internal.h"
 
+/* As the operation eigh, with eigenvalues that are right relative to the largest one. BLAS must be kept to
+ * one thread by the caller. */
+HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+                           HcError *err);
+
+/* Where the matrix is positive definite, makes small eigenvalues of what hc_cpu_eigh_plain found right
+ * relative to themselves, and their eigenvectors with them. */
+HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+                           HcError *err);
+
 /* A step of work that the threads of a parallel region share, zero at first. A thread that was put aside
  * without a piece in hand holds nobody up: the others go on once the pieces are done, not once all threads
  * are here. */
@@ -42,6 +52,11 @@ enum { HC_EIGH_PARTS = 8 };
 static inline int32_t hc_cpu_eigh_width(int32_t n) {
     int32_t width = ((n + HC_EIGH_PARTS - 1) / HC_EIGH_PARTS + 7) / 8 * 8;
     return width < 32 ? 32 : width;
+}
+
+/* Threads worth waking for an n x n matrix, of those there are. */
+static inline int hc_cpu_eigh_threads(int32_t n, int threads) {
+    return n < 80 ? 1 : threads < HC_EIGH_PARTS ? threads : HC_EIGH_PARTS;
 }
 
 #endif

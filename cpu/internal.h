@@ -91,6 +91,14 @@ HcStatus hc_cpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *trainin
                     double *distance, HcError *err);
 HcStatus hc_cpu_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
                      const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err);
+HcStatus hc_cpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, int32_t columns, int64_t most,
+                         bool vectors, HcSvd **out, HcError *err);
+void hc_cpu_svd_close(HcSvd *svd);
+HcStatus hc_cpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err);
+HcStatus hc_cpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatches **out, HcError *err);
+void hc_cpu_patches_close(HcPatches *patches);
+HcStatus hc_cpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
+                        HcError *err);
 HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err);
 

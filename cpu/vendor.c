@@ -3,12 +3,15 @@
 
 #include <cblas.h>
 #include <lapacke.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct HcVendor {
     int threads;
+    char *room; /* that threads decompose in; grows */
+    size_t room_bytes;
 };
 
 /* BLAS may use the threads of the backend within a call, and has one of its own otherwise. */
@@ -32,6 +35,9 @@ static HcStatus open_vendor(HcCompute *compute, HcVendor **out, char *name, size
 }
 
 static void close_vendor(HcVendor *vendor) {
+    if (vendor != NULL) {
+        free(vendor->room);
+    }
     free(vendor);
 }
 
@@ -99,6 +105,147 @@ static HcStatus eigh(HcVendor *vendor, HcQueue *queue, int32_t n, const double *
                                  "no eigenvalues of a matrix of %d rows (LAPACK dsyevd: %d)", n, (int)failed);
 }
 
+/* The factor R of matrix = R' R is [entries that are about 1] [a diagonal], which is what dgejsv keeps. */
+static HcStatus eigh_jacobi(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
+                            double *vectors, HcError *err) {
+    (void)queue;
+    HcStatus status = HC_OK;
+    size_t rows = (size_t)n;
+    double scale[7];
+    lapack_int counts[3];
+    double *factor = calloc(rows * rows, sizeof *factor);
+    if (factor == NULL) {
+        return hc_fail_memory(err, (double)(rows * rows) * sizeof *factor, "a matrix");
+    }
+    for (size_t column = 0; column < rows; column++) {
+        memcpy(factor + column * rows, matrix + column * rows, (column + 1) * sizeof *factor);
+    }
+    enter(vendor);
+    lapack_int failed = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', n, factor, n);
+    if (failed == 0) {
+        failed = LAPACKE_dgejsv(LAPACK_COL_MAJOR, 'C', 'N', 'V', 'R', 'N', 'N', n, n, factor, n, values, NULL,
+                                n, vectors, n, scale, counts);
+    }
+    leave();
+    if (failed != 0) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "no eigenvalues of a matrix of %d rows (LAPACK dpotrf, dgejsv: %d)",
+                       n, (int)failed));
+    }
+    for (size_t k = 0; k < rows; k++) {
+        double value = scale[1] / scale[0] * values[k];
+        values[k] = value * value;
+    }
+done:
+    free(factor);
+    return status;
+}
+
+/* ---- singular value decompositions ---- */
+
+static const HcVendorWay *svd_way(HcElement element, int32_t n, int32_t number) {
+    static const HcVendorWay ways[] = {{"sgesdd", false}, {"cgesdd", false}};
+    (void)n;
+    return number == 0 ? &ways[element == HC_ELEMENT_COMPLEX_FLOAT32] : NULL;
+}
+
+/* What a thread works in: a matrix, a piece for LAPACK's values and one each for its real and whole numbers.
+ */
+typedef struct SvdRoom {
+    HcElement element;
+    lapack_int n;
+    lapack_int values; /* of the piece */
+    size_t square;     /* bytes of a matrix */
+    size_t reals_at, integers_at, bytes;
+} SvdRoom;
+
+static lapack_int gesdd(const SvdRoom *room, char *at, float *singular, void *left, void *right) {
+    void *matrix = at;
+    void *work = at + room->square;
+    float *reals = (float *)(at + room->reals_at);
+    lapack_int *integers = (lapack_int *)(at + room->integers_at);
+    lapack_int n = room->n;
+    lapack_int values = room->values;
+    return room->element == HC_ELEMENT_COMPLEX_FLOAT32
+               ? LAPACKE_cgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, matrix, n, singular, left, n, right, n,
+                                     work, values, reals, integers)
+               : LAPACKE_sgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, matrix, n, singular, left, n, right, n,
+                                     work, values, integers);
+}
+
+static HcStatus plan_svd(HcElement element, int32_t n, SvdRoom *room, HcError *err) {
+    size_t rows = (size_t)n;
+    float asked[2] = {0};
+    *room = (SvdRoom){.element = element, .n = n, .square = rows * rows * hc_element_bytes(element)};
+    lapack_int failed = element == HC_ELEMENT_COMPLEX_FLOAT32
+                            ? LAPACKE_cgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, NULL, n, NULL, NULL, n, NULL,
+                                                  n, (void *)asked, -1, NULL, NULL)
+                            : LAPACKE_sgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, NULL, n, NULL, NULL, n, NULL,
+                                                  n, asked, -1, NULL);
+    if (failed != 0) {
+        return hc_fail(err, HC_E_NUMERIC, "no memory is planned for matrices of %d rows (LAPACK gesdd: %d)",
+                       n, (int)failed);
+    }
+    room->values = (lapack_int)asked[0];
+    room->reals_at = room->square + (size_t)room->values * hc_element_bytes(element);
+    room->integers_at = room->reals_at + (7 * rows * rows + 7 * rows) * sizeof(float);
+    room->bytes = (room->integers_at + 8 * rows * sizeof(lapack_int) + 255) / 256 * 256;
+    return HC_OK;
+}
+
+static HcStatus make_room(HcVendor *vendor, size_t bytes, HcError *err) {
+    if (vendor->room_bytes < bytes) {
+        free(vendor->room);
+        vendor->room = malloc(bytes);
+        vendor->room_bytes = vendor->room != NULL ? bytes : 0;
+    }
+    return vendor->room != NULL ? HC_OK : hc_fail_memory(err, (double)bytes, "decompositions");
+}
+
+/* LAPACK leaves right^H by columns: its conjugate, transposed in place. */
+static void turn_right(const SvdRoom *room, float *right) {
+    size_t n = (size_t)room->n;
+    size_t parts = room->element == HC_ELEMENT_COMPLEX_FLOAT32 ? 2 : 1;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            for (size_t part = 0; part < parts; part++) {
+                float kept = right[(i * n + j) * parts + part];
+                right[(i * n + j) * parts + part] = right[(j * n + i) * parts + part];
+                right[(j * n + i) * parts + part] = kept;
+            }
+        }
+    }
+    for (size_t i = 1; parts == 2 && i < 2 * n * n; i += 2) {
+        right[i] = -right[i];
+    }
+}
+
+/* A matrix after the other in every thread, each by one thread. */
+static HcStatus svd(HcVendor *vendor, HcQueue *queue, int32_t way, HcElement element, int32_t n,
+                    const HcSvdBatch *batch, HcError *err) {
+    (void)queue;
+    (void)way;
+    HcStatus status = HC_OK;
+    SvdRoom room;
+    int failures = 0;
+    HC_TRY(plan_svd(element, n, &room, err));
+    HC_TRY(make_room(vendor, (size_t)vendor->threads * room.bytes, err));
+#pragma omp parallel for num_threads(vendor->threads) schedule(dynamic, 8) reduction(+ : failures)
+    for (int64_t m = 0; m < batch->count; m++) {
+        char *at = vendor->room + (size_t)omp_get_thread_num() * room.bytes;
+        size_t place = (size_t)m * room.square;
+        char *right = (char *)batch->right + place;
+        memcpy(at, (const char *)batch->matrices + place, room.square);
+        failures += gesdd(&room, at, (float *)batch->values + m * n, (char *)batch->left + place, right) != 0;
+        turn_right(&room, (float *)right);
+    }
+    if (failures > 0) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "no singular values of %d matrices of %d rows (LAPACK gesdd)",
+                       failures, n));
+    }
+done:
+    return status;
+}
+
 static const HcVendorOps vendor_ops = {
     .open = open_vendor,
     .close = close_vendor,
@@ -106,6 +253,9 @@ static const HcVendorOps vendor_ops = {
     .gram_float64 = gram_float64,
     .gemm_float32 = gemm_float32,
     .eigh = eigh,
+    .eigh_jacobi = eigh_jacobi,
+    .svd_way = svd_way,
+    .svd = svd,
 };
 
 const HcVendorOps *hc_cpu_vendor(void) {

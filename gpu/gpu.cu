@@ -367,6 +367,12 @@ const HcComputeOps hc_gpu_operations = {
     .training_close = hc_gpu_training_close,
     .knn = hc_gpu_knn,
     .vote = hc_gpu_vote,
+    .svd_open = hc_gpu_svd_open,
+    .svd_close = hc_gpu_svd_close,
+    .svd_batched = hc_gpu_svd_batched,
+    .patches_open = hc_gpu_patches_open,
+    .patches_close = hc_gpu_patches_close,
+    .patches = hc_gpu_patches,
     .eigh = eigh,
 };
 

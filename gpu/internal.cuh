@@ -191,6 +191,15 @@ HcStatus hc_gpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *trainin
 HcStatus hc_gpu_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
                      const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err);
 
+HcStatus hc_gpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, int32_t columns, int64_t most,
+                         bool vectors, HcSvd **out, HcError *err);
+void hc_gpu_svd_close(HcSvd *svd);
+HcStatus hc_gpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err);
+HcStatus hc_gpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatches **out, HcError *err);
+void hc_gpu_patches_close(HcPatches *patches);
+HcStatus hc_gpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
+                        HcError *err);
+
 /* vendor.cu */
 const HcVendorOps *hc_gpu_vendor(void);
 

@@ -5,6 +5,7 @@
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 #include <dlfcn.h>
+#include <float.h>
 #include <limits.h>
 #include <new>
 #include <stdio.h>
@@ -25,13 +26,29 @@
     X(cusolverDnSetStream)                                                                                   \
     X(cusolverGetProperty)                                                                                   \
     X(cusolverDnDsyevd_bufferSize)                                                                           \
-    X(cusolverDnDsyevd)
+    X(cusolverDnDsyevd)                                                                                      \
+    X(cusolverDnCreateGesvdjInfo)                                                                            \
+    X(cusolverDnDestroyGesvdjInfo)                                                                           \
+    X(cusolverDnXgesvdjSetTolerance)                                                                         \
+    X(cusolverDnSgesvdjBatched_bufferSize)                                                                   \
+    X(cusolverDnSgesvdjBatched)                                                                              \
+    X(cusolverDnCgesvdjBatched_bufferSize)                                                                   \
+    X(cusolverDnCgesvdjBatched)                                                                              \
+    X(cusolverDnSgesvdj_bufferSize)                                                                          \
+    X(cusolverDnSgesvdj)                                                                                     \
+    X(cusolverDnCgesvdj_bufferSize)                                                                          \
+    X(cusolverDnCgesvdj)                                                                                     \
+    X(cusolverDnSgesvdaStridedBatched_bufferSize)                                                            \
+    X(cusolverDnSgesvdaStridedBatched)                                                                       \
+    X(cusolverDnCgesvdaStridedBatched_bufferSize)                                                            \
+    X(cusolverDnCgesvdaStridedBatched)
 
 struct HcVendor {
     HcGpu *gpu;
     cublasHandle_t blas;
     cusolverDnHandle_t solver;
-    HcBuffer work; /* of eigh; grows */
+    gesvdjInfo_t jacobi; /* how exact its rotations are */
+    HcBuffer work;       /* of eigh and svd; grows */
 #define MEMBER(name) decltype(&::name) name;
     BLAS_LIST(MEMBER)
     SOLVER_LIST(MEMBER)
@@ -104,6 +121,9 @@ static void close_vendor(HcVendor *vendor) {
         return;
     }
     (void)cudaSetDevice(vendor->gpu->device);
+    if (vendor->jacobi != NULL) {
+        (void)vendor->cusolverDnDestroyGesvdjInfo(vendor->jacobi);
+    }
     if (vendor->solver != NULL) {
         (void)vendor->cusolverDnDestroy(vendor->solver);
     }
@@ -126,6 +146,8 @@ static HcStatus open_vendor(HcCompute *compute, HcVendor **out, char *name, size
     HC_TRY(hc_gpu_use(vendor->gpu, err));
     HC_TRY(check_blas(vendor->cublasCreate_v2(&vendor->blas), "starting", err));
     HC_TRY(check_solver(vendor->cusolverDnCreate(&vendor->solver), "starting", err));
+    HC_TRY(check_solver(vendor->cusolverDnCreateGesvdjInfo(&vendor->jacobi), "starting", err));
+    HC_TRY(check_solver(vendor->cusolverDnXgesvdjSetTolerance(vendor->jacobi, FLT_EPSILON), "starting", err));
     name_versions(vendor, name, name_size);
     *out = vendor;
 done:
@@ -211,6 +233,14 @@ static HcStatus gemm_float32(HcVendor *vendor, HcQueue *queue, const float *x, i
 
 /* ---- eigenvalues ---- */
 
+static HcStatus grow(HcVendor *vendor, size_t bytes, HcError *err) {
+    if (vendor->work.bytes >= bytes) {
+        return HC_OK;
+    }
+    hc_gpu_release(&vendor->gpu->base, &vendor->work);
+    return hc_gpu_alloc(&vendor->gpu->base, HC_MEMORY_DEVICE, bytes, &vendor->work, err);
+}
+
 /* Parts of the one piece of device memory. */
 struct Eigh {
     double *matrix, *values, *work; /* the eigenvectors replace the matrix, one after another */
@@ -227,11 +257,7 @@ static HcStatus eigh_memory(HcVendor *vendor, int32_t n, Eigh *out, HcError *err
     {
         size_t square = (size_t)n * (size_t)n;
         size_t doubles = square + (size_t)n + (size_t)out->work_size + 1;
-        if (vendor->work.bytes < doubles * sizeof(double)) {
-            hc_gpu_release(&vendor->gpu->base, &vendor->work);
-            HC_TRY(hc_gpu_alloc(&vendor->gpu->base, HC_MEMORY_DEVICE, doubles * sizeof(double), &vendor->work,
-                                err));
-        }
+        HC_TRY(grow(vendor, doubles * sizeof(double), err));
         out->matrix = (double *)vendor->work.data;
         out->values = out->matrix + square;
         out->work = out->values + n;
@@ -273,12 +299,169 @@ done:
     return status;
 }
 
+/* ---- singular value decompositions ---- */
+
+enum { GESVDJ_BATCHED, GESVDJ, GESVDA }; /* routines */
+
+/* gesvdjBatched stops at 32 rows. */
+static const HcVendorWay *svd_way(HcElement element, int32_t n, int32_t number) {
+    static const HcVendorWay ways[] = {
+        {"gesvdjBatched", false}, {"gesvdj one by one", false}, {"gesvdaStridedBatched", true}};
+    (void)element;
+    if (n <= 32) {
+        return number == 0 ? &ways[GESVDJ_BATCHED] : NULL;
+    }
+    return number < 2 ? &ways[GESVDJ + number] : NULL;
+}
+
+/* The functions for an element. */
+template <typename T> struct Routines;
+
+template <> struct Routines<float> {
+    static constexpr auto batched_size = &HcVendor::cusolverDnSgesvdjBatched_bufferSize;
+    static constexpr auto batched = &HcVendor::cusolverDnSgesvdjBatched;
+    static constexpr auto single_size = &HcVendor::cusolverDnSgesvdj_bufferSize;
+    static constexpr auto single = &HcVendor::cusolverDnSgesvdj;
+    static constexpr auto strided_size = &HcVendor::cusolverDnSgesvdaStridedBatched_bufferSize;
+    static constexpr auto strided = &HcVendor::cusolverDnSgesvdaStridedBatched;
+};
+
+template <> struct Routines<cuComplex> {
+    static constexpr auto batched_size = &HcVendor::cusolverDnCgesvdjBatched_bufferSize;
+    static constexpr auto batched = &HcVendor::cusolverDnCgesvdjBatched;
+    static constexpr auto single_size = &HcVendor::cusolverDnCgesvdj_bufferSize;
+    static constexpr auto single = &HcVendor::cusolverDnCgesvdj;
+    static constexpr auto strided_size = &HcVendor::cusolverDnCgesvdaStridedBatched_bufferSize;
+    static constexpr auto strided = &HcVendor::cusolverDnCgesvdaStridedBatched;
+};
+
+/* A batch, and the parts of the one piece of device memory. */
+template <typename T> struct Svd {
+    int way, n, count;
+    long long square; /* entries of a matrix */
+    const T *given;   /* the batch's, like the next three */
+    float *values;
+    T *left, *right;
+    T *matrices; /* a copy, which is overwritten */
+    T *work;
+    int work_size; /* [entries] */
+    int *info;     /* of each matrix */
+};
+
+/* It refuses missing arrays, though it does not look into them. */
+template <typename T> static cusolverStatus_t svd_work_size(HcVendor *vendor, Svd<T> *on) {
+    const cusolverEigMode_t mode = CUSOLVER_EIG_MODE_VECTOR;
+    int n = on->n;
+    if (on->way == GESVDJ_BATCHED) {
+        return (vendor->*Routines<T>::batched_size)(vendor->solver, mode, n, n, on->given, n, on->values,
+                                                    on->left, n, on->right, n, &on->work_size, vendor->jacobi,
+                                                    on->count);
+    }
+    if (on->way == GESVDJ) {
+        return (vendor->*Routines<T>::single_size)(vendor->solver, mode, 1, n, n, on->given, n, on->values,
+                                                   on->left, n, on->right, n, &on->work_size, vendor->jacobi);
+    }
+    return (vendor->*Routines<T>::strided_size)(vendor->solver, mode, n, n, n, on->given, n, on->square,
+                                                on->values, n, on->left, n, on->square, on->right, n,
+                                                on->square, &on->work_size, on->count);
+}
+
+template <typename T> static HcStatus svd_memory(HcVendor *vendor, Svd<T> *on, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_solver(svd_work_size(vendor, on),
+                        on->way == GESVDJ_BATCHED ? "planning gesvdjBatched"
+                        : on->way == GESVDJ       ? "planning gesvdj"
+                                                  : "planning gesvdaStridedBatched",
+                        err));
+    {
+        size_t entries = (size_t)on->count * (size_t)on->square;
+        size_t work = (size_t)on->work_size;
+        HC_TRY(grow(vendor, (entries + work) * sizeof(T) + (size_t)on->count * sizeof(int), err));
+        on->matrices = (T *)vendor->work.data;
+        on->work = on->matrices + entries;
+        on->info = (int *)(on->work + work);
+    }
+done:
+    return status;
+}
+
+template <typename T> static cusolverStatus_t svd_one_by_one(HcVendor *vendor, const Svd<T> *on) {
+    cusolverStatus_t result = CUSOLVER_STATUS_SUCCESS;
+    int n = on->n;
+    for (int m = 0; m < on->count && result == CUSOLVER_STATUS_SUCCESS; m++) {
+        long long at = m * on->square;
+        result = (vendor->*Routines<T>::single)(vendor->solver, CUSOLVER_EIG_MODE_VECTOR, 1, n, n,
+                                                on->matrices + at, n, on->values + (size_t)m * n,
+                                                on->left + at, n, on->right + at, n, on->work, on->work_size,
+                                                on->info + m, vendor->jacobi);
+    }
+    return result;
+}
+
+template <typename T> static cusolverStatus_t svd_call(HcVendor *vendor, const Svd<T> *on) {
+    const cusolverEigMode_t mode = CUSOLVER_EIG_MODE_VECTOR;
+    int n = on->n;
+    if (on->way == GESVDJ) {
+        return svd_one_by_one(vendor, on);
+    }
+    if (on->way == GESVDJ_BATCHED) {
+        return (vendor->*Routines<T>::batched)(vendor->solver, mode, n, n, on->matrices, n, on->values,
+                                               on->left, n, on->right, n, on->work, on->work_size, on->info,
+                                               vendor->jacobi, on->count);
+    }
+    return (vendor->*Routines<T>::strided)(vendor->solver, mode, n, n, n, on->matrices, n, on->square,
+                                           on->values, n, on->left, n, on->square, on->right, n, on->square,
+                                           on->work, on->work_size, on->info, NULL, on->count);
+}
+
+template <typename T>
+static HcStatus decompose(HcVendor *vendor, HcQueue *queue, int way, int32_t n, const HcSvdBatch *batch,
+                          HcError *err) {
+    HcStatus status = HC_OK;
+    Svd<T> on = {};
+    on.way = way;
+    on.n = n;
+    on.count = (int)batch->count;
+    on.square = (long long)n * n;
+    on.given = (const T *)batch->matrices;
+    on.values = (float *)batch->values;
+    on.left = (T *)batch->left;
+    on.right = (T *)batch->right;
+    HC_TRY(svd_memory(vendor, &on, err));
+    HC_TRY(hc_gpu_check(cudaMemcpyAsync(on.matrices, batch->matrices,
+                                        (size_t)batch->count * (size_t)on.square * sizeof(T),
+                                        cudaMemcpyDeviceToDevice, queue->stream),
+                        "copying on the device", err));
+    HC_TRY(check_solver(svd_call(vendor, &on), "finding singular values", err));
+done:
+    return status;
+}
+
+static HcStatus svd(HcVendor *vendor, HcQueue *queue, int32_t way, HcElement element, int32_t n,
+                    const HcSvdBatch *batch, HcError *err) {
+    HcStatus status = HC_OK;
+    int routine = n <= 32 ? GESVDJ_BATCHED : way == 0 ? GESVDJ : GESVDA;
+    if (batch->count < 1 || batch->count > INT_MAX || svd_way(element, n, way) == NULL) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "%lld decompositions in one call, by way %d", (long long)batch->count,
+                       way));
+    }
+    HC_TRY(hc_gpu_use(vendor->gpu, err));
+    HC_TRY(check_solver(vendor->cusolverDnSetStream(vendor->solver, queue->stream), "choosing a queue", err));
+    HC_TRY(element == HC_ELEMENT_COMPLEX_FLOAT32 ? decompose<cuComplex>(vendor, queue, routine, n, batch, err)
+                                                 : decompose<float>(vendor, queue, routine, n, batch, err));
+done:
+    return status;
+}
+
 const HcVendorOps *hc_gpu_vendor(void) {
     static const HcVendorOps operations = {.open = open_vendor,
                                            .close = close_vendor,
                                            .syrk_float32 = syrk_float32,
                                            .gram_float64 = gram_float64,
                                            .gemm_float32 = gemm_float32,
-                                           .eigh = eigh};
+                                           .eigh = eigh,
+                                           .eigh_jacobi = NULL,
+                                           .svd_way = svd_way,
+                                           .svd = svd};
     return &operations;
 }

@@ -10,6 +10,7 @@ extern const HcStageClass hc_stage_filter;
 extern const HcStageClass hc_stage_cov;
 extern const HcStageClass hc_stage_pca;
 extern const HcStageClass hc_stage_mnf;
+extern const HcStageClass hc_stage_svd;
 extern const HcStageClass hc_stage_knn;
 extern const HcStageClass hc_stage_write;
 extern const HcStageClass hc_stage_preview;

@@ -33,6 +33,7 @@ static HcBenchSettings small_settings(void) {
                              .components = 4,
                              .training = 50,
                              .neighbours = 3,
+                             .matrices = 5,
                              .repetitions = 2,
                              .block_bytes = (size_t)5 * 17 * (6 * sizeof(float) + 1)};
 }
@@ -74,7 +75,10 @@ static void check_row(const HcBenchRow *row) {
 static void check_rows(const HcBench *bench, const char *by, bool copies) {
     const char *const same[] = {"decode-bil",        "gram-none", "gram-mean3x3",
                                 "chain-covariances", "knn",       "knn-angle"};
-    const char *const near[] = {"project", "chain-mnf", "scene-first", "scene"};
+    const char *const near[] = {"project",        "chain-mnf",      "eigh-graded",    "scene-first",
+                                "scene",          "svd-16",         "svd-32",         "svd-64",
+                                "svd-16-complex", "svd-32-complex", "svd-64-complex", "svd-16-complex-128",
+                                "patches"};
     for (int32_t r = 0; r < bench->row_count; r++) {
         check_row(&bench->rows[r]);
     }
@@ -84,13 +88,15 @@ static void check_rows(const HcBench *bench, const char *by, bool copies) {
             fail_msg("%s by %s: %s", hc_bench_operations[i], by, copy ? "copies" : "missing");
         }
     }
+    assert_int_equal(find(bench, "svd-64", by)->matrices, 5);
+    assert_int_equal(find(bench, "svd-16-complex-128", by)->matrices, 128);
     for (int i = 0; i < 6; i++) {
         assert_int_equal(find(bench, same[i], by)->check, HC_BENCH_SAME);
         assert_true(hc_bench_times_serial(bench, find(bench, same[i], by)) > 0);
     }
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 13; i++) {
         assert_int_equal(find(bench, near[i], by)->check, HC_BENCH_NEAR);
-        assert_true(i >= 2 || hc_bench_times_serial(bench, find(bench, near[i], by)) > 0);
+        assert_true(i >= 3 || hc_bench_times_serial(bench, find(bench, near[i], by)) > 0);
     }
 }
 
@@ -105,6 +111,11 @@ static void test_cpu(void **state) {
     assert_int_equal(find(bench, "gram-none", "cpu vendor")->check, HC_BENCH_SAME);
     assert_non_null(find(bench, "eigh", "cpu vendor"));
     assert_non_null(find(bench, "project", "cpu vendor"));
+    assert_int_equal(find(bench, "svd-32", "cpu vendor")->check, HC_BENCH_NEAR);
+    assert_int_equal(find(bench, "svd-64-complex", "cpu vendor")->check, HC_BENCH_NEAR);
+    const HcBenchRow *norm_wise = find(bench, "eigh-graded", "cpu vendor");
+    assert_true(norm_wise->check == HC_BENCH_NEAR && strstr(norm_wise->how, "dsyevd, eigenvalues") != NULL);
+    assert_true(norm_wise[1].check == HC_BENCH_NEAR && strstr(norm_wise[1].how, "dgejsv") != NULL);
     assert_non_null(find(bench, "chain-mnf", "serial"));
     assert_true(bench->devices[0].measured && bench->devices[0].ceiling.memory > 0);
     assert_true(bench->devices[0].ceiling.float32 > 0 && find(bench, "knn", "cpu")->floor > 0);
@@ -137,16 +148,29 @@ static void test_failing_device(void **state) {
     int64_t leaks = hc_strict_leaks();
     assert_non_null(bench);
     settings.repetitions = 1;
+    settings.only =
+        "upload,download,decode,gather,filter,difference,gram,project,knn,vote,eigh,svd-32,patches,"
+        "fit,chain,scene"; /* all of svd would take long, by the same code */
     hc_strict_fail_at(0);
     check_ok(run(bench, &settings, hc_strict_ops(), NULL, &err), err);
     int64_t operations = hc_strict_operations();
     hc_bench_close(bench);
     assert_true(operations > 100);
-    for (int64_t n = 1; n < operations; n += 7) {
+    int64_t runs = 0;
+    int64_t failures = 0;
+    for (int64_t n = 1; n < operations; n += 11) {
         hc_strict_fail_at(n);
-        check_fails(run(bench, &settings, hc_strict_ops(), NULL, &err), HC_E_DEVICE, err);
+        HcStatus status = run(bench, &settings, hc_strict_ops(), NULL, &err);
+        runs++;
+        if (hc_strict_operations() >= n) {
+            failures++;
+            check_fails(status, HC_E_DEVICE, err);
+        } else { /* a busy machine: slow calls are measured in fewer rounds */
+            check_ok(status, err);
+        }
         hc_bench_close(bench);
     }
+    assert_true(10 * failures >= 9 * runs);
     hc_strict_fail_at(0);
     assert_int_equal(hc_strict_leaks(), leaks);
     free(bench);
@@ -161,8 +185,9 @@ static void test_only(void **state) {
     settings.only = "eigh,decode";
     settings.serial = HC_BENCH_SERIAL_NONE;
     check_ok(run(bench, &settings, hc_cpu_ops(), NULL, &err), err);
-    assert_int_equal(bench->row_count, 5);
+    assert_int_equal(bench->row_count, 6);
     assert_int_equal(find(bench, "decode-bil", "cpu")->check, HC_BENCH_UNCHECKED);
+    assert_int_equal(find(bench, "eigh-graded", "cpu")->check, HC_BENCH_UNCHECKED);
     hc_bench_close(bench);
     settings.only = "scene";
     check_ok(run(bench, &settings, hc_cpu_ops(), NULL, &err), err);
@@ -186,6 +211,11 @@ static void test_only(void **state) {
     settings.neighbours = 51;
     check_fails(hc_bench_open(bench, &settings, &err), HC_E_USAGE, err);
     settings.neighbours = 0;
+    check_fails(hc_bench_open(bench, &settings, &err), HC_E_USAGE, err);
+    settings = small_settings();
+    settings.matrices = 0;
+    check_fails(hc_bench_open(bench, &settings, &err), HC_E_USAGE, err);
+    settings.matrices = HC_BENCH_MATRICES_MAX + 1;
     check_fails(hc_bench_open(bench, &settings, &err), HC_E_USAGE, err);
     settings = small_settings();
     settings.training = 1 << 24;
@@ -219,10 +249,218 @@ static void test_part(void **state) {
     free(bench);
 }
 
+/* More matrices than one call is meant for: the numbers are still those of the whole batch. */
+static void test_batch(void **state) {
+    (void)state;
+    HcBench *bench = calloc(1, sizeof *bench);
+    HcBenchSettings settings = small_settings();
+    HcError err = {0};
+    assert_non_null(bench);
+    settings.matrices = HC_BENCH_MATRICES_MAX;
+    settings.repetitions = 1;
+    settings.only = "svd-64-complex";
+    check_ok(run(bench, &settings, hc_cpu_ops(), NULL, &err), err);
+    assert_int_equal(bench->row_count, 1);
+    assert_int_equal(bench->rows[0].batch, HC_BENCH_MATRICES_MAX);
+    assert_true(bench->rows[0].matrices < HC_BENCH_MATRICES_MAX);
+    check_near(bench->rows[0].bytes, 1e6 * (3 * 64 * 64 * 8 + 64 * 4), 1);
+    hc_bench_close(bench);
+    free(bench);
+}
+
+/* ---- wrong results ---- */
+
+/* What is wrong with the results of the backend below. */
+typedef enum Fault {
+    NONE,
+    LEFT_TOO_LONG,
+    RIGHT_TOO_LONG,
+    RIGHT_SWAPPED,
+    VALUE_OFF,
+    OUT_OF_ORDER, /* while all else is right */
+    VALUE_NAN,
+    RIGHT_NAN,
+    NOTHING_DONE, /* by the second way of the vendor */
+    EIGENVALUE_OFF,
+    EIGENVALUE_NAN,
+    PIXEL_OFF,
+    PIXEL_NAN
+} Fault;
+
+static Fault fault;
+static HcElement opened; /* of the decompositions that were opened last */
+static HcComputeOps faulty_ops;
+static HcVendorOps faulty_vendor_ops;
+
+static void swap(float *a, float *b, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float kept = a[i];
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+
+/* Spoils the last of the matrices where they are of reals. */
+static void spoil(const HcSvdBatch *batch, HcElement element) {
+    enum { N = 16 };
+    if (element != HC_ELEMENT_FLOAT32) {
+        return;
+    }
+    float *left = (float *)batch->left + (batch->count - 1) * N * N;
+    float *right = (float *)batch->right + (batch->count - 1) * N * N;
+    float *values = (float *)batch->values + (batch->count - 1) * N;
+    if (fault == LEFT_TOO_LONG || fault == RIGHT_TOO_LONG) { /* which the product does not tell */
+        values[N - 1] /= 2;
+        for (size_t i = N * N - N; i < N * N; i++) {
+            (fault == LEFT_TOO_LONG ? left : right)[i] *= 2;
+        }
+    } else if (fault == RIGHT_SWAPPED) {
+        swap(right, right + N, N);
+    } else if (fault == VALUE_OFF) {
+        values[0] *= 1.001F;
+    } else if (fault == OUT_OF_ORDER) {
+        swap(values, values + 1, 1);
+        swap(left, left + N, N);
+        swap(right, right + N, N);
+    } else if (fault == VALUE_NAN) {
+        values[N - 1] = NAN;
+    } else if (fault == RIGHT_NAN) {
+        right[N * N - 1] = NAN;
+    }
+}
+
+static HcStatus faulty_svd_open(HcCompute *compute, HcElement element, int32_t rows, int32_t columns,
+                                int64_t most, bool vectors, HcSvd **out, HcError *err) {
+    opened = element;
+    return hc_cpu_ops()->svd_open(compute, element, rows, columns, most, vectors, out, err);
+}
+
+static HcStatus faulty_svd(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
+    HcStatus status = hc_cpu_ops()->svd_batched(queue, svd, batch, err);
+    spoil(batch, opened);
+    return status;
+}
+
+static HcStatus faulty_vendor_svd(HcVendor *vendor, HcQueue *queue, int32_t way, HcElement element, int32_t n,
+                                  const HcSvdBatch *batch, HcError *err) {
+    if (way > 0) {
+        return HC_OK;
+    }
+    HcStatus status = hc_cpu_vendor()->svd(vendor, queue, way, element, n, batch, err);
+    spoil(batch, element);
+    return status;
+}
+
+static const HcVendorWay *two_ways(HcElement element, int32_t n, int32_t number) {
+    return number < 2 ? hc_cpu_vendor()->svd_way(element, n, 0) : NULL;
+}
+
+static const HcVendorWay *approximate_way(HcElement element, int32_t n, int32_t number) {
+    static const HcVendorWay way = {"somehow", true};
+    return hc_cpu_vendor()->svd_way(element, n, number) != NULL ? &way : NULL;
+}
+
+static HcStatus faulty_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values,
+                            double *vectors, HcError *err) {
+    HcStatus status = hc_cpu_ops()->eigh(compute, n, matrix, values, vectors, err);
+    values[n - 1] *= fault == EIGENVALUE_OFF ? 1 + 1e-5 : fault == EIGENVALUE_NAN ? (double)NAN : 1;
+    return status;
+}
+
+static HcStatus faulty_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
+                               HcError *err) {
+    HcStatus status = hc_cpu_ops()->patches(queue, in, patches, out, err);
+    out->data[hc_block_values(out) - 1] += fault == PIXEL_OFF ? 2 : fault == PIXEL_NAN ? NAN : 0;
+    return status;
+}
+
+static HcStatus open_faulty(HcCompute **out, const HcComputeConfig *config, HcError *err) {
+    HcStatus status = hc_cpu_ops()->open(out, config, err);
+    if (status == HC_OK) {
+        (*out)->ops = &faulty_ops;
+    }
+    return status;
+}
+
+/* Measures some operations, with the fault in those of the vendor, or of the backend. */
+static HcStatus run_faulty(HcBench *bench, Fault which, const char *only, bool vendor, HcError *err) {
+    HcBenchSettings settings = small_settings();
+    settings.only = only;
+    settings.repetitions = 1;
+    settings.matrices = 40; /* not all are looked at, but the last is */
+    fault = which;
+    faulty_ops = *hc_cpu_ops();
+    faulty_ops.open = open_faulty;
+    faulty_ops.svd_open = faulty_svd_open;
+    faulty_ops.svd_batched = vendor ? faulty_ops.svd_batched : faulty_svd;
+    faulty_ops.eigh = faulty_eigh;
+    faulty_ops.patches = faulty_patches;
+    faulty_vendor_ops = *hc_cpu_vendor();
+    faulty_vendor_ops.svd = vendor ? faulty_vendor_svd : faulty_vendor_ops.svd;
+    faulty_vendor_ops.svd_way = which == NOTHING_DONE ? two_ways : faulty_vendor_ops.svd_way;
+    HcStatus status = run(bench, &settings, &faulty_ops, &faulty_vendor_ops, err);
+    hc_bench_close(bench);
+    return status;
+}
+
+/* A result that is not right ends the bench, whoever found it. */
+static void test_wrong_results(void **state) {
+    (void)state;
+    HcBench *bench = calloc(1, sizeof *bench);
+    HcError err = {0};
+    assert_non_null(bench);
+    check_ok(run_faulty(bench, NONE, "svd-16,eigh-graded,patches", false, &err), err);
+    for (int which = LEFT_TOO_LONG; which <= RIGHT_NAN; which++) {
+        check_fails(run_faulty(bench, (Fault)which, "svd-16", false, &err), HC_E_DEVICE, err);
+        check_fails(run_faulty(bench, (Fault)which, "svd-16", true, &err), HC_E_DEVICE, err);
+    }
+    check_fails(run_faulty(bench, NOTHING_DONE, "svd-16", true, &err), HC_E_DEVICE, err);
+    for (int which = EIGENVALUE_OFF; which <= EIGENVALUE_NAN; which++) {
+        check_fails(run_faulty(bench, (Fault)which, "eigh-graded", false, &err), HC_E_DEVICE, err);
+    }
+    for (int which = PIXEL_OFF; which <= PIXEL_NAN; which++) {
+        check_fails(run_faulty(bench, (Fault)which, "patches", false, &err), HC_E_DEVICE, err);
+    }
+    free(bench);
+}
+
+/* What is said to be approximate is measured, and how far off it is. */
+static void test_approximate(void **state) {
+    (void)state;
+    HcBench *bench = calloc(1, sizeof *bench);
+    HcBenchSettings settings = small_settings();
+    HcError err = {0};
+    assert_non_null(bench);
+    settings.only = "svd-16";
+    settings.repetitions = 1;
+    fault = NONE;
+    faulty_vendor_ops = *hc_cpu_vendor();
+    faulty_vendor_ops.svd_way = approximate_way;
+    check_ok(run(bench, &settings, hc_cpu_ops(), &faulty_vendor_ops, &err), err);
+    const HcBenchRow *row = find(bench, "svd-16", "cpu vendor");
+    assert_int_equal(row->check, HC_BENCH_UNCHECKED);
+    const char *off = strstr(row->how, "somehow (approximate), off by ");
+    assert_non_null(off);
+    assert_true(strtod(strstr(off, "by ") + 3, NULL) < 1e-5);
+    hc_bench_close(bench);
+    fault = RIGHT_NAN;
+    faulty_vendor_ops.svd = faulty_vendor_svd;
+    check_ok(run(bench, &settings, hc_cpu_ops(), &faulty_vendor_ops, &err), err);
+    assert_non_null(strstr(find(bench, "svd-16", "cpu vendor")->how, "off by nan"));
+    hc_bench_close(bench);
+    free(bench);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cpu),  cmocka_unit_test(test_strict), cmocka_unit_test(test_failing_device),
-        cmocka_unit_test(test_only), cmocka_unit_test(test_part),
+        cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_strict),
+        cmocka_unit_test(test_failing_device),
+        cmocka_unit_test(test_only),
+        cmocka_unit_test(test_part),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_approximate),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

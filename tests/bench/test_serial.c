@@ -211,10 +211,66 @@ static void test_knn(void **state) {
     close_cpu(opened);
 }
 
+static void check_relative(double value, double expected) {
+    check_near(value, expected, 4e-15 * expected);
+}
+
+/* Values that a method which is right in relation to the largest alone would lose. */
+static void test_eigenvalues(void **state) {
+    (void)state;
+    const double small[] = {2, 1, 1, 2};
+    const double graded[] = {1e-20, 5e-11, 5e-11, 1};
+    const double three[] = {9e-30, 0, 0, 0, 2e20, 1e20, 0, 1e20, 2e20};
+    const double indefinite[] = {1, 2, 2, 1};
+    double values[3];
+    HcError err = {0};
+    check_ok(hc_serial_eigenvalues(small, 2, values, &err), err);
+    check_relative(values[0], 3);
+    check_relative(values[1], 1);
+    check_ok(hc_serial_eigenvalues(graded, 2, values, &err), err);
+    check_relative(values[0], 1);
+    check_relative(values[1], 0.75e-20); /* the determinant */
+    check_ok(hc_serial_eigenvalues(three, 3, values, &err), err);
+    check_relative(values[0], 3e20);
+    check_relative(values[1], 1e20);
+    check_relative(values[2], 9e-30);
+    check_ok(hc_serial_eigenvalues(three, 1, values, &err), err);
+    check_relative(values[0], 9e-30);
+    check_fails(hc_serial_eigenvalues(indefinite, 2, values, &err), HC_E_NUMERIC, err);
+}
+
+/* The sums of the eigenvalues and of their squares are those of the entries. */
+static void test_eigenvalues_larger(void **state) {
+    (void)state;
+    enum { N = 45 };
+    static double matrix[N * N];
+    double values[N];
+    double expected[2] = {0};
+    double sums[2] = {0};
+    HcError err = {0};
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < N; j++) {
+            matrix[i * N + j] = (i == j ? 3.0 : 0.0) + 1.0 / (1 + abs(i - j) + (i + j) % 7);
+            expected[1] += matrix[i * N + j] * matrix[i * N + j];
+        }
+        expected[0] += matrix[i * N + i];
+    }
+    check_ok(hc_serial_eigenvalues(matrix, N, values, &err), err);
+    for (int k = 0; k < N; k++) {
+        assert_true(values[k] > 0 && (k == 0 || values[k - 1] >= values[k]));
+        sums[0] += values[k];
+        sums[1] += values[k] * values[k];
+    }
+    check_near(sums[0], expected[0], 1e-13 * expected[0]);
+    check_near(sums[1], expected[1], 1e-13 * expected[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_decode),      cmocka_unit_test(test_grams),
-        cmocka_unit_test(test_project), cmocka_unit_test(test_knn_by_hand), cmocka_unit_test(test_knn),
+        cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_grams),       cmocka_unit_test(test_project),
+        cmocka_unit_test(test_knn_by_hand), cmocka_unit_test(test_knn),
+        cmocka_unit_test(test_eigenvalues), cmocka_unit_test(test_eigenvalues_larger),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -1,5 +1,6 @@
 #include "tests/conformance/rig.h"
 
+#include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -193,6 +194,267 @@ void test_eigh_clusters(void **state) {
         check_all(matrix, sizes[i]);
         free(matrix);
     }
+}
+
+/* Takes the part of column `to` along column `from` out of the columns of a factor, and turns both so that
+ * they are orthogonal (one-sided Jacobi); false if they were. */
+static bool rotate(long double *from, long double *to, size_t n) {
+    long double from2 = 0;
+    long double to2 = 0;
+    long double inner = 0;
+    for (size_t i = 0; i < n; i++) {
+        from2 += from[i] * from[i];
+        to2 += to[i] * to[i];
+        inner += from[i] * to[i];
+    }
+    if (fabsl(inner) <= (long double)n * LDBL_EPSILON * sqrtl(from2) * sqrtl(to2)) {
+        return false;
+    }
+    long double half = (to2 - from2) / (2 * inner);
+    long double tangent = (half >= 0 ? 1 : -1) / (fabsl(half) + sqrtl(1 + half * half));
+    long double cosine = 1 / sqrtl(1 + tangent * tangent);
+    for (size_t i = 0; i < n; i++) {
+        long double old = from[i];
+        from[i] = cosine * (old - tangent * to[i]);
+        to[i] = cosine * (tangent * old + to[i]);
+    }
+    return true;
+}
+
+/* factor[k] = column k of L with L L' = matrix, largest pivots first; what is left of rest[n][n] is 0. A
+ * pivot of 0 ends it: the columns from there on are 0. */
+static void factorise(long double *rest, size_t n, long double *factor) {
+    memset(factor, 0, n * n * sizeof *factor);
+    for (size_t k = 0; k < n; k++) {
+        size_t pivot = 0;
+        for (size_t i = 1; i < n; i++) {
+            pivot = rest[i * n + i] > rest[pivot * n + pivot] ? i : pivot;
+        }
+        long double root = sqrtl(rest[pivot * n + pivot]);
+        for (size_t i = 0; i < n && root > 0; i++) {
+            factor[k * n + i] = rest[pivot * n + i] / root;
+        }
+        for (size_t i = 0; i < n; i++) {
+            for (size_t j = 0; j < n && factor[k * n + i] != 0; j++) {
+                rest[i * n + j] -= factor[k * n + i] * factor[k * n + j];
+            }
+        }
+        for (size_t i = 0; i < n; i++) { /* exactly, as it would be without rounding */
+            rest[pivot * n + i] = rest[i * n + pivot] = 0;
+        }
+    }
+}
+
+static int descending(const void *a, const void *b) {
+    long double x = *(const long double *)a;
+    long double y = *(const long double *)b;
+    return (x < y) - (x > y);
+}
+
+/* The eigenvalues of a positive semidefinite matrix, descending, each right relative to itself: Cholesky,
+ * then Jacobi on its factor (Demmel and Veselic 1992), in long double. The caller frees. */
+static long double *exact_values(const double *matrix, size_t n) {
+    long double *rest = malloc(n * n * sizeof *rest);
+    long double *factor = malloc(n * n * sizeof *factor);
+    long double *values = calloc(n, sizeof *values);
+    assert_true(rest != NULL && factor != NULL && values != NULL);
+    for (size_t i = 0; i < n * n; i++) {
+        rest[i] = (long double)matrix[i];
+    }
+    factorise(rest, n, factor);
+    bool turned = true;
+    for (int sweep = 0; turned; sweep++) {
+        assert_true(sweep < 40);
+        turned = false;
+        for (size_t a = 0; a < n; a++) {
+            for (size_t b = a + 1; b < n; b++) {
+                turned |= rotate(factor + a * n, factor + b * n, n);
+            }
+        }
+    }
+    for (size_t k = 0; k < n; k++) {
+        for (size_t i = 0; i < n; i++) {
+            values[k] += factor[k * n + i] * factor[k * n + i];
+        }
+    }
+    qsort(values, n, sizeof *values, descending);
+    free(rest);
+    free(factor);
+    return values;
+}
+
+/* scale[i] c_ij scale[j] with the well-conditioned covariance c of 3 n + 3 random vectors. */
+static void fill_graded(double *matrix, size_t n, const double *scale, uint64_t *seed) {
+    size_t count = 3 * n + 3;
+    double *rows = malloc(n * count * sizeof *rows);
+    assert_non_null(rows);
+    for (size_t k = 0; k < n * count; k++) {
+        rows[k] = rig_normal(seed);
+    }
+    for (size_t a = 0; a < n; a++) {
+        for (size_t b = 0; b <= a; b++) {
+            double sum = 0;
+            for (size_t k = 0; k < count; k++) {
+                sum += rows[a * count + k] * rows[b * count + k];
+            }
+            set(matrix, n, a, b, sum / (double)count * scale[a] * scale[b]);
+        }
+    }
+    free(rows);
+}
+
+typedef enum Grades { GRADES_DOWN, GRADES_UP, GRADES_MIXED, GRADES_STEPS, GRADES_COUNT } Grades;
+
+/* Scales for which a matrix has about that condition. The middle one of the steps gives eigenvalues near the
+ * first limit below which they are found again. */
+static void fill_scale(double *scale, size_t n, double condition, Grades grades, uint64_t *seed) {
+    for (size_t i = 0; i < n; i++) {
+        double part = n == 1 ? 0 : (double)i / (double)(n - 1);
+        part = grades == GRADES_UP ? 1 - part : part;
+        scale[i] = pow(condition, -part / 2);
+        if (grades == GRADES_STEPS) {
+            scale[i] = i % 3 == 0 ? 1 : i % 3 == 1 ? 0x1p-12 : pow(condition, -0.5);
+        }
+    }
+    for (size_t i = n - 1; grades == GRADES_MIXED && i > 0; i--) {
+        size_t other = (size_t)rig_between(seed, 0, (int64_t)i);
+        double old = scale[i];
+        scale[i] = scale[other];
+        scale[other] = old;
+    }
+}
+
+/* Every eigenvalue is right relative to itself, and is the variance v'A v of its vector. Where a condition is
+ * beyond 2^48, so are the vectors: v'A w is 0 relative to the root of their eigenvalues. */
+static void check_relative(const double *matrix, int32_t n, bool beyond) {
+    size_t rows = (size_t)n;
+    double tolerance = 0x1p-25; /* 3e-8: 16 units of e / 2^-24, e = 2^-53 */
+    double *vectors = malloc(rows * rows * sizeof *vectors);
+    long double *image = malloc(rows * sizeof *image);
+    assert_true(vectors != NULL && image != NULL);
+    double *values = decompose(matrix, n, 2, vectors);
+    long double *exact = exact_values(matrix, rows);
+    for (size_t k = 0; k < rows; k++) {
+        check_near((double)((long double)values[k] / exact[k]), 1, tolerance);
+        for (size_t i = 0; i < rows; i++) {
+            image[i] = 0;
+            for (size_t j = 0; j < rows; j++) {
+                image[i] += (long double)matrix[i * rows + j] * (long double)vectors[k * rows + j];
+            }
+        }
+        for (size_t other = 0; other < rows; other++) {
+            long double inner = 0;
+            for (size_t i = 0; i < rows; i++) {
+                inner += image[i] * (long double)vectors[other * rows + i];
+            }
+            if (beyond || other == k) {
+                check_near((double)(inner / sqrtl(exact[k] * exact[other])), other == k, 4 * tolerance);
+            }
+        }
+    }
+    free(values);
+    free(exact);
+    free(vectors);
+    free(image);
+}
+
+/* One large eigenvalue, all others where those begin that are found again: some of these come out larger than
+ * some that are not. */
+static void check_limit(int32_t n, uint64_t *seed) {
+    size_t rows = (size_t)n;
+    double limit = 0x1p-24 / (1 - 0x1p-24);
+    double *matrix = malloc(rows * rows * sizeof *matrix);
+    double *direction = malloc(rows * sizeof *direction);
+    double length = 0;
+    assert_true(matrix != NULL && direction != NULL);
+    for (size_t a = 0; a < rows; a++) {
+        direction[a] = rig_normal(seed);
+        length += direction[a] * direction[a];
+    }
+    for (size_t a = 0; a < rows; a++) {
+        for (size_t b = 0; b <= a; b++) {
+            set(matrix, rows, a, b, direction[a] * direction[b] / length + (a == b ? limit : 0));
+        }
+    }
+    check_all(matrix, n);
+    free(matrix);
+    free(direction);
+}
+
+/* Graded matrices. What is right relative to the largest eigenvalue alone will not do: the smallest ones of
+ * LAPACK's dsyevd are off by 7e-6 to 2e-4 for a condition of 1e12 and 224 rows, and by 100 % from 1e16 on. */
+void test_eigh_graded(void **state) {
+    (void)state;
+    uint64_t seed = 3;
+    static const int32_t sizes[] = {1, 2, 5, 30, 64, 224};
+    static const double conditions[] = {1e8, 1e12, 1e16, 1e20, 1e28};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t n = (size_t)sizes[i];
+        double *matrix = malloc(n * n * sizeof *matrix);
+        double *scale = malloc(n * sizeof *scale);
+        assert_true(matrix != NULL && scale != NULL);
+        for (size_t c = 0; c < sizeof conditions / sizeof *conditions; c++) {
+            for (Grades grades = 0; grades < GRADES_COUNT; grades++) {
+                if (n > 64 && (grades != GRADES_MIXED || c == 0)) { /* they take long */
+                    continue;
+                }
+                fill_scale(scale, n, conditions[c], grades, &seed);
+                fill_graded(matrix, n, scale, &seed);
+                check_all(matrix, sizes[i]);
+                check_relative(matrix, sizes[i], conditions[c] > 0x1p48);
+            }
+        }
+        free(matrix);
+        free(scale);
+        check_limit(sizes[i], &seed);
+    }
+}
+
+/* Graded matrices that are semidefinite or indefinite: right relative to the largest eigenvalue, as any
+ * other; where rows are 0, also the small ones. */
+void test_eigh_graded_singular(void **state) {
+    (void)state;
+    enum { N = 66, ZEROS = 2 };
+    uint64_t seed = 4;
+    double *matrix = malloc((size_t)N * N * sizeof *matrix);
+    double *vectors = malloc((size_t)N * N * sizeof *vectors);
+    double scale[N];
+    assert_true(matrix != NULL && vectors != NULL);
+    fill_scale(scale, N, 1e16, GRADES_MIXED, &seed);
+    scale[0] = scale[N / 2] = 0;
+    fill_graded(matrix, N, scale, &seed);
+    check_all(matrix, N);
+    long double *exact = exact_values(matrix, N);
+    double *values = decompose(matrix, N, 2, vectors);
+    for (int k = 0; k < N; k++) {
+        if (k < N - ZEROS) {
+            check_near((double)((long double)values[k] / exact[k]), 1, 0x1p-25);
+        } else {
+            check_near(values[k], 0, 1e-20 * values[0]);
+        }
+    }
+    set(matrix, N, 0, 1, 1e-6); /* beside a diagonal entry of 0: one eigenvalue is negative */
+    check_all(matrix, N);
+    fill_scale(scale, N, 1e12, GRADES_MIXED, &seed);
+    fill_graded(matrix, N, scale, &seed);
+    for (size_t a = 0; a < N; a++) { /* a row comes twice */
+        set(matrix, N, 7, a, matrix[3 * N + a]);
+    }
+    set(matrix, N, 7, 7, matrix[3 * N + 3]);
+    check_all(matrix, N);
+    fill_graded(matrix, N, scale, &seed);
+    for (size_t a = 0; a < N; a++) { /* signs change from row to row */
+        set(matrix, N, a, a, a % 2 == 0 ? matrix[a * N + a] : -matrix[a * N + a]);
+    }
+    check_all(matrix, N);
+    for (size_t k = 0; k < (size_t)N * N; k++) {
+        matrix[k] = -matrix[k];
+    }
+    check_all(matrix, N);
+    free(exact);
+    free(values);
+    free(matrix);
+    free(vectors);
 }
 
 typedef struct Elsewhere {

@@ -1,8 +1,8 @@
 #include "cpu/cpu.h"
 #include "pipeline/transform.h"
 #include "tests/support/reference.h"
+#include "tests/support/truth.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -544,83 +544,6 @@ static void fits_leave_bands_out_anywhere(void **state) {
 
 /* ---- the sample scene, whose truth is known ---- */
 
-enum { SIDE = 100, ALL_BANDS = 64, GOOD = 59, MATERIALS = 6, SIGNALS = MATERIALS - 1 };
-
-typedef struct Truth {
-    Cube scene;       /* the good bands as stored */
-    double *signal;   /* [pixels][GOOD], without noise */
-    double *variance; /* [pixels][GOOD], of the noise */
-} Truth;
-
-static const char *sample_path(char *buffer, size_t size, const char *name) {
-    snprintf(buffer, size, "%s/%s", getenv("HCUBE_SAMPLE_DATA"), name);
-    return buffer;
-}
-
-static bool is_bad(int band) {
-    return band == 30 || band == 31 || (band >= 44 && band <= 46);
-}
-
-static Truth load_truth(void) {
-    char path[1024];
-    size_t bytes = 0;
-    Truth truth = {.scene = cube_new(SIDE, SIDE, GOOD)};
-    char *scene = file_bytes(sample_path(path, sizeof path, "scene.img"), &bytes);
-    assert_int_equal(bytes, SIDE * SIDE * ALL_BANDS * 2);
-    char *abundance = file_bytes(sample_path(path, sizeof path, "abundance.img"), &bytes);
-    assert_int_equal(bytes, SIDE * SIDE * MATERIALS * 4);
-    char *endmembers = file_bytes(sample_path(path, sizeof path, "endmembers.sli"), &bytes);
-    assert_int_equal(bytes, ALL_BANDS * MATERIALS * 4);
-    char *text = file_bytes(sample_path(path, sizeof path, "truth.json"), &bytes);
-    cJSON *json = cJSON_Parse(text);
-    const cJSON *per_band = cJSON_GetObjectItem(json, "per_band");
-    const cJSON *floors = cJSON_GetObjectItem(per_band, "noise_floor");
-    const cJSON *slopes = cJSON_GetObjectItem(per_band, "noise_slope");
-    assert_int_equal(cJSON_GetArraySize(floors), ALL_BANDS);
-    size_t pixels = cube_pixels(&truth.scene);
-    truth.signal = calloc(pixels * GOOD, sizeof(double));
-    truth.variance = calloc(pixels * GOOD, sizeof(double));
-    assert_true(truth.signal != NULL && truth.variance != NULL);
-    size_t good = 0;
-    for (int b = 0; b < ALL_BANDS; b++) {
-        if (is_bad(b)) {
-            continue;
-        }
-        double floor_sigma = cJSON_GetArrayItem(floors, b)->valuedouble;
-        double slope = cJSON_GetArrayItem(slopes, b)->valuedouble;
-        for (size_t i = 0; i < pixels; i++) {
-            uint16_t stored = 0;
-            memcpy(&stored, scene + 2 * ((i / SIDE * ALL_BANDS + (size_t)b) * SIDE + i % SIDE), 2);
-            double signal = 0;
-            for (size_t k = 0; k < MATERIALS; k++) {
-                float part = 0;
-                float spectrum = 0;
-                memcpy(&part, abundance + 4 * (k * pixels + i), 4);
-                memcpy(&spectrum, endmembers + 4 * (k * ALL_BANDS + (size_t)b), 4);
-                signal += 10000 * (double)part * (double)spectrum;
-            }
-            truth.scene.value[i * GOOD + good] = stored;
-            truth.scene.valid[i] = truth.scene.valid[i] && stored != 0;
-            truth.signal[i * GOOD + good] = signal;
-            truth.variance[i * GOOD + good] = floor_sigma * floor_sigma + slope * signal + 1.0 / 12;
-        }
-        good++;
-    }
-    assert_int_equal(good, GOOD);
-    cJSON_Delete(json);
-    free(text);
-    free(endmembers);
-    free(abundance);
-    free(scene);
-    return truth;
-}
-
-static void free_truth(Truth *truth) {
-    cube_free(&truth->scene);
-    free(truth->signal);
-    free(truth->variance);
-}
-
 /* Whether all nine pixels around one are there. */
 static bool has_neighbours(const Cube *cube, size_t i) {
     size_t line = i / SIDE;
@@ -659,7 +582,7 @@ static bool has_neighbours(const Cube *cube, size_t i) {
 static void noise_only_eigenvalues_are_one(void **state) {
     (void)state;
     char path[1024];
-    Truth truth = load_truth();
+    Truth truth = truth_load();
     double n1 = 0;
     double n2 = 0;
     double inequality = 0;
@@ -730,27 +653,7 @@ static void noise_only_eigenvalues_are_one(void **state) {
     /* p eigenvalues of independent sampling errors: the mean is 1 within the shift and a few v^(1/2). */
     check_near(mean, 1, 0.01);
     hc_transform_clear(&model);
-    free_truth(&truth);
-}
-
-/* Mean square error, each band in units of its noise. */
-static double error_of(const Truth *truth, const double *values) {
-    double all = 0;
-    double count = 0;
-    for (size_t b = 0; b < GOOD; b++) {
-        double error = 0;
-        double variance = 0;
-        for (size_t i = 0; i < SIDE * SIDE; i++) {
-            if (truth->scene.valid[i]) {
-                double d = values[i * GOOD + b] - truth->signal[i * GOOD + b];
-                error += d * d;
-                variance += truth->variance[i * GOOD + b];
-                count++;
-            }
-        }
-        all += error / variance;
-    }
-    return count > 0 ? all / GOOD : NAN;
+    truth_free(&truth);
 }
 
 /* Part of the noise covariance's sampling error that edges in the scene cause, see below. */
@@ -808,22 +711,8 @@ static double leaked_error(const Truth *truth) {
 static void denoising_gains_what_theory_gives(void **state) {
     (void)state;
     char path[1024];
-    uint64_t seed = 77;
-    Truth truth = load_truth();
-    Cube dark = cube_new(SIDE, SIDE, ALL_BANDS);
-    for (size_t i = 0; i < SIDE * SIDE; i++) {
-        size_t good = 0;
-        for (int b = 0; b < ALL_BANDS; b++) {
-            double variance = is_bad(b) ? 1 : truth.variance[i * GOOD + good];
-            dark.value[i * ALL_BANDS + (size_t)b] = sqrt(variance) * random_normal(&seed);
-            good += !is_bad(b);
-        }
-        /* Pixels without signal have less noise than any of the scene. */
-        for (size_t b = 0; b < ALL_BANDS && !truth.scene.valid[i]; b++) {
-            dark.value[i * ALL_BANDS + b] = NAN;
-        }
-    }
-    cube_write(&dark, "dark", HC_FLOAT32, "bsq", NULL);
+    Truth truth = truth_load();
+    truth_write_dark(&truth, "dark");
     sample_path(path, sizeof path, "scene.hdr");
     check_runs(NULL, "read %s ! mnf --denoise --components 5 --dark dark.img ! write known.img", path);
     check_runs(NULL, "read %s ! mnf --denoise --components 5 --save-model model.json ! write measured.img",
@@ -831,9 +720,9 @@ static void denoising_gains_what_theory_gives(void **state) {
     Cube known = cube_read_floats("known", SIDE, SIDE, GOOD);
     Cube measured = cube_read_floats("measured", SIDE, SIDE, GOOD);
     HcTransform model = load_model("model.json");
-    double before = error_of(&truth, truth.scene.value);
-    double after = error_of(&truth, known.value);
-    double after_measured = error_of(&truth, measured.value);
+    double before = truth_error(&truth, truth.scene.value);
+    double after = truth_error(&truth, known.value);
+    double after_measured = truth_error(&truth, measured.value);
     double weakest = model.eigenvalues[SIGNALS - 1];
     double strongest = model.eigenvalues[0];
     double leaked = (GOOD - SIGNALS) * leaked_error(&truth);
@@ -849,8 +738,7 @@ static void denoising_gains_what_theory_gives(void **state) {
     hc_transform_clear(&model);
     cube_free(&measured);
     cube_free(&known);
-    cube_free(&dark);
-    free_truth(&truth);
+    truth_free(&truth);
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)

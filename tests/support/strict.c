@@ -43,6 +43,8 @@ typedef struct Strict {
     HcQueue *queues; /* closed ones stay until the end: others may follow them */
     HcSums *sums;
     HcTraining *trainings;
+    HcSvd *svds;
+    HcPatches *patches;
     uintptr_t next_address;
     uint64_t memory; /* as it was opened with, 0 = no limit [bytes] */
     uint64_t taken;  /* device memory that is given out [bytes] */
@@ -60,6 +62,8 @@ typedef enum WorkKind {
     GRAM,
     KNN,
     VOTE,
+    PATCHES,
+    SVD,
     FOLLOW
 } WorkKind;
 
@@ -85,6 +89,9 @@ typedef struct Work {
     int32_t *neighbour; /* written by KNN, read by VOTE */
     double *distance;
     HcVoteRule rule;
+    const HcSvd *svd;
+    HcSvdBatch batch;
+    const HcPatches *patches;
     HcQueue *after;
     uint64_t ticket;
 } Work;
@@ -111,6 +118,22 @@ struct HcTraining {
     HcTraining *real; /* NULL when closed */
     int64_t count;
     int32_t bands;
+};
+
+struct HcSvd {
+    HcSvd *next;
+    Strict *strict;
+    HcSvd *real; /* NULL when closed */
+    HcElement element;
+    int32_t rows, columns;
+    bool vectors;
+};
+
+struct HcPatches {
+    HcPatches *next;
+    Strict *strict;
+    HcPatches *real; /* NULL when closed */
+    HcPatchRule rule;
 };
 
 static Strict *strict_of(HcCompute *compute) {
@@ -368,15 +391,58 @@ done:
     return status;
 }
 
+/* NULL stays NULL. */
+static HcStatus translate_result(const Strict *strict, void **result, size_t bytes, HcError *err) {
+    return *result == NULL ? HC_OK : translate(strict, *result, 0, bytes, "svd, a result", result, err);
+}
+
+static HcStatus do_svd(const Strict *strict, Work *work, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcSvd *svd = work->svd;
+    HcSvdBatch *batch = &work->batch;
+    if (svd->real == NULL) {
+        return hc_fail(err, HC_E_DEVICE, "svd: it was closed before its work was done");
+    }
+    size_t element = hc_element_bytes(svd->element);
+    size_t rows = (size_t)svd->rows;
+    size_t columns = (size_t)svd->columns;
+    size_t count = (size_t)batch->count;
+    size_t vectors = count * (rows < columns ? rows : columns);
+    size_t real = svd->element == HC_ELEMENT_FLOAT32 || svd->element == HC_ELEMENT_COMPLEX_FLOAT32 ? 4 : 8;
+    void *matrices = NULL;
+    void *sweeps = batch->sweeps;
+    void *end = batch->end;
+    HC_TRY(translate(strict, batch->matrices, 0, count * rows * columns * element, "svd, the matrices",
+                     &matrices, err));
+    HC_TRY(translate_result(strict, &batch->values, vectors * real, err));
+    HC_TRY(translate_result(strict, &batch->left, vectors * rows * element, err));
+    HC_TRY(translate_result(strict, &batch->right, vectors * columns * element, err));
+    HC_TRY(translate_result(strict, &sweeps, count * sizeof *batch->sweeps, err));
+    HC_TRY(translate_result(strict, &end, count * sizeof *batch->end, err));
+    batch->matrices = matrices;
+    batch->sweeps = sweeps;
+    batch->end = end;
+    HC_TRY(strict->cpu->ops->svd_batched(strict->cpu_queue, svd->real, batch, err));
+done:
+    return status;
+}
+
+static HcStatus do_patches(const Strict *strict, const Work *work, HcError *err) {
+    if (work->patches->real == NULL) {
+        return hc_fail(err, HC_E_DEVICE, "patches: they were closed before their work was done");
+    }
+    return strict->cpu->ops->patches(strict->cpu_queue, &work->in, work->patches->real, &work->out, err);
+}
+
 static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
     HcStatus status = HC_OK;
     const HcComputeOps *ops = strict->cpu->ops;
     HcQueue *queue = strict->cpu_queue;
     void *real = NULL;
-    if (work->kind >= GATHER && work->kind <= VOTE) {
+    if (work->kind >= GATHER && work->kind <= PATCHES) {
         HC_TRY(translate_block(strict, &work->in, "the input block", err));
     }
-    if ((work->kind >= DECODE && work->kind < GRAM) || work->kind == VOTE) {
+    if ((work->kind >= DECODE && work->kind < GRAM) || work->kind == VOTE || work->kind == PATCHES) {
         HC_TRY(translate_block(strict, &work->out, "the output block", err));
     }
     switch (work->kind) {
@@ -410,6 +476,10 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
         return do_knn(strict, work, err);
     case VOTE:
         return do_vote(strict, work, err);
+    case PATCHES:
+        return do_patches(strict, work, err);
+    case SVD:
+        return do_svd(strict, work, err);
     case FOLLOW:
         break;
     }
@@ -703,6 +773,95 @@ static HcStatus strict_vote(HcQueue *queue, const HcBlock *in, const int32_t *in
     return accept(queue, &work, err);
 }
 
+static HcStatus strict_svd_open(HcCompute *compute, HcElement element, int32_t rows, int32_t columns,
+                                int64_t most, bool vectors, HcSvd **out, HcError *err) {
+    Strict *strict = strict_of(compute);
+    *out = NULL;
+    HcSvd *svd = calloc(1, sizeof *svd);
+    if (svd == NULL) {
+        return hc_fail_memory(err, sizeof *svd, "strict decompositions");
+    }
+    HcStatus status =
+        strict->cpu->ops->svd_open(strict->cpu, element, rows, columns, most, vectors, &svd->real, err);
+    if (status != HC_OK) {
+        free(svd);
+        return status;
+    }
+    svd->strict = strict;
+    svd->element = element;
+    svd->rows = rows;
+    svd->columns = columns;
+    svd->vectors = vectors;
+    pthread_mutex_lock(&strict->lock);
+    svd->next = strict->svds;
+    strict->svds = svd;
+    pthread_mutex_unlock(&strict->lock);
+    *out = svd;
+    return HC_OK;
+}
+
+static void strict_svd_close(HcSvd *svd) {
+    if (svd == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&svd->strict->lock);
+    svd->strict->cpu->ops->svd_close(svd->real);
+    svd->real = NULL;
+    pthread_mutex_unlock(&svd->strict->lock);
+}
+
+static HcStatus strict_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
+    HcStatus status = hc_check_svd_batch(queue, svd, batch, svd != NULL && svd->vectors, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = SVD, .svd = svd, .batch = *batch};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatches **out,
+                                    HcError *err) {
+    Strict *strict = strict_of(compute);
+    *out = NULL;
+    HcPatches *patches = calloc(1, sizeof *patches);
+    if (patches == NULL) {
+        return hc_fail_memory(err, sizeof *patches, "strict patches");
+    }
+    HcStatus status = strict->cpu->ops->patches_open(strict->cpu, rule, &patches->real, err);
+    if (status != HC_OK) {
+        free(patches);
+        return status;
+    }
+    patches->strict = strict;
+    patches->rule = *rule;
+    pthread_mutex_lock(&strict->lock);
+    patches->next = strict->patches;
+    strict->patches = patches;
+    pthread_mutex_unlock(&strict->lock);
+    *out = patches;
+    return HC_OK;
+}
+
+static void strict_patches_close(HcPatches *patches) {
+    if (patches == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&patches->strict->lock);
+    patches->strict->cpu->ops->patches_close(patches->real);
+    patches->real = NULL;
+    pthread_mutex_unlock(&patches->strict->lock);
+}
+
+static HcStatus strict_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
+                               HcError *err) {
+    HcStatus status = hc_check_patches(queue, in, patches, patches != NULL ? &patches->rule : NULL, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = PATCHES, .in = *in, .patches = patches, .out = *out};
+    return accept(queue, &work, err);
+}
+
 static HcStatus strict_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values,
                             double *vectors, HcError *err) {
     HcCompute *cpu = strict_of(compute)->cpu;
@@ -759,6 +918,20 @@ static void close_all(Strict *strict) {
         atomic_fetch_add(&leaks, training->real != NULL ? 1 : 0);
         strict->cpu->ops->training_close(training->real);
         free(training);
+    }
+    for (HcSvd *svd = strict->svds, *next; svd != NULL; svd = next) {
+        next = svd->next;
+        atomic_fetch_add(&leaks, svd->real != NULL ? 1 : 0);
+        strict->cpu->ops->svd_close(svd->real);
+        free(svd);
+    }
+    for (HcPatches *patches = strict->patches, *next; patches != NULL; patches = next) {
+        next = patches->next;
+        if (patches->real != NULL) {
+            atomic_fetch_add(&leaks, 1);
+            strict->cpu->ops->patches_close(patches->real);
+        }
+        free(patches);
     }
     for (Piece *piece = strict->pieces, *next; piece != NULL; piece = next) {
         next = piece->next;
@@ -844,6 +1017,12 @@ static const HcComputeOps strict_ops = {
     .training_close = strict_training_close,
     .knn = strict_knn,
     .vote = strict_vote,
+    .svd_open = strict_svd_open,
+    .svd_close = strict_svd_close,
+    .svd_batched = strict_svd_batched,
+    .patches_open = strict_patches_open,
+    .patches_close = strict_patches_close,
+    .patches = strict_patches,
     .eigh = strict_eigh,
 };
 

@@ -1,4 +1,4 @@
-run 0 bench --size 20x30x8 --device cpu --json results.json --repetitions 1
+run 0 bench --size 20x30x8 --device cpu --json results.json --repetitions 1 --matrices 20
 [[ $out == *chain-mnf* && $out == *"same bits"* && $out == *floor* && -z $err ]]
 only results.json
 refuse 2 "results.json" bench --size 20x30x8 --json results.json
@@ -11,6 +11,9 @@ run 0 bench --size 20x30x8 --device cpu --only knn,vote --training 40 -k 3 --rep
 [[ $out == *"40 training spectra, 3 neighbours"* && $out == *knn-angle* && $out == *vote* && $out == *"same bits"* ]]
 run 0 bench --size 20x30x8 --device cpu --only vote --training 40 --neighbours 3 --repetitions 1 --no-serial
 [[ $out != *knn* ]]
+run 0 bench --size 20x30x8 --device cpu --only svd-16,eigh-graded --matrices 3 --repetitions 1 --no-serial
+[[ $out == *"batches of 3 matrices"* && $out == *"within rounding"*"3 matrices; off by"* && $out == *"128 matrices; cgesdd, off by"* ]]
+[[ $out == *dgejsv* && $out != *svd-32* && $out != *"scaled from"* ]]
 run 0 bench --help
 [[ $out == *chain-covariances* && $out == *--repetitions* ]]
 if command -v python3 >/dev/null; then
@@ -20,16 +23,27 @@ result = json.load(open(sys.argv[1]))
 assert (result["lines"], result["samples"], result["bands"], result["components"]) == (20, 30, 8, 8)
 rows = {(row["operation"], row["by"]): row for row in result["rows"]}
 expected = """decode-bil decode-bsq decode-bip decode-swapped gather filter-mean3x3 filter-median3x3
-    difference-mean3x3 gram-none gram-mean3x3 gram-float project knn knn-angle vote eigh fit-mnf chain-covariances chain-mnf""".split()
+    difference-mean3x3 gram-none gram-mean3x3 gram-float project knn knn-angle vote eigh eigh-graded svd-16 svd-32 svd-64
+    svd-16-complex svd-32-complex svd-64-complex svd-16-complex-128 patches fit-mnf chain-covariances chain-mnf""".split()
 for name in expected:
     assert (name, "cpu") in rows, name
-for name in ("decode-bil", "gram-none", "gram-mean3x3", "project", "knn", "knn-angle", "chain-covariances", "chain-mnf"):
+for name in ("decode-bil", "gram-none", "gram-mean3x3", "project", "knn", "knn-angle", "eigh-graded", "chain-covariances",
+             "chain-mnf"):
     assert (name, "serial") in rows and rows[name, "cpu"]["times_faster_than_serial"] > 0, name
     assert rows[name, "cpu"]["checked"] != "no", name
 for name in ("knn", "knn-angle"):
     assert rows[name, "cpu"]["checked"] == "same bits", name
     assert rows[name, "cpu"]["operations"] == 2 * 20 * 30 * 8 * 5000, name
-assert (result["training"], result["neighbours"]) == (5000, 10)
+assert (result["training"], result["neighbours"], result["matrices"]) == (5000, 10, 20)
+for name, matrices, entry in (("svd-32", 20, 4), ("svd-64-complex", 20, 8), ("svd-16-complex-128", 128, 8)):
+    n = int(name.split("-")[1])
+    for by in ("cpu", "cpu vendor"):
+        row = rows[name, by]
+        assert row["checked"] == "within rounding" and "off by " in row["how"], row
+        assert row["matrices"] == matrices and row["lines_measured"] is None, row
+        assert 0 < row["matrices_measured"] <= matrices and row["bytes"] == matrices * (3 * n * n * entry + 4 * n), row
+assert rows["patches", "cpu"]["checked"] == "within rounding" and rows["patches", "cpu"]["matrices"] is None
+assert rows["patches", "cpu"]["bytes"] == 20 * 30 * (8 * 8 + 2)
 for name in ("gram-none", "project", "eigh"):
     assert (name, "cpu vendor") in rows, name
 for row in result["rows"]:
@@ -50,6 +64,8 @@ refuse 2 "--components 9" bench --size 20x30x8 --components 9
 refuse 2 "--neighbours 10" bench --size 20x30x8 --training 9
 refuse 2 "--neighbours" bench --size 20x30x8 -k 129
 refuse 2 "--training" bench --size 20x30x8 --training 0
+refuse 2 "--matrices" bench --size 20x30x8 --matrices 0
+refuse 2 "--matrices" bench --size 20x30x8 --matrices 1000001
 refuse 2 "exclude each other" bench --size 20x30x8 --serial --no-serial
 refuse 2 "--device" bench --size 20x30x8 --device tpu
 only results.json

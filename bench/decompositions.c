@@ -1,0 +1,522 @@
+/* Rows of decompositions: batches of small singular value decompositions, patches of the scene, and the
+ * eigenvalues of a graded matrix, each with the vendor's libraries beside it. But for patches they do not
+ * depend on the scene. */
+#include "bench/internal.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One call is as long as this [s], or takes the whole batch or scene: less is measured where it takes longer.
+ */
+static const double long_call = 0.2;
+
+enum {
+    FEW_MATRICES = 64, /* that the first call takes */
+    FEW_LINES = 64,
+    SAMPLES = 16, /* matrices of a batch that are checked */
+    PATCH_SIZE = 8,
+    PATCH_STEP = 4
+};
+
+/* How far a decomposition in float32 may be from one, over the root of its rows: some rounding units. */
+static const double svd_tolerance = 5e-6;
+
+/* How far eigenvalues may be from those of the reference: relative to the largest where that is all that a
+ * method gives, and relative to themselves by eigh of the contract. */
+static const double normwise_tolerance = 1e-12;
+static const double relative_tolerance = 1e-6;
+
+/* ---- singular value decompositions ---- */
+
+typedef struct Kind {
+    const char *name;
+    HcElement element;
+    int32_t n;     /* rows and columns */
+    int64_t count; /* of matrices, 0 = those of the settings */
+} Kind;
+
+static const Kind kinds[] = {
+    {"svd-16", HC_ELEMENT_FLOAT32, 16, 0},
+    {"svd-32", HC_ELEMENT_FLOAT32, 32, 0},
+    {"svd-64", HC_ELEMENT_FLOAT32, 64, 0},
+    {"svd-16-complex", HC_ELEMENT_COMPLEX_FLOAT32, 16, 0},
+    {"svd-32-complex", HC_ELEMENT_COMPLEX_FLOAT32, 32, 0},
+    {"svd-64-complex", HC_ELEMENT_COMPLEX_FLOAT32, 64, 0},
+    {"svd-16-complex-128", HC_ELEMENT_COMPLEX_FLOAT32, 16, 128},
+};
+
+/* What a batch is decomposed with. */
+typedef struct Svd {
+    const Kind *kind;
+    HcSvd *own; /* of the backend, or else: */
+    HcVendor *vendor;
+    const HcVendorOps *vendor_ops;
+    int32_t way;
+    HcSvdBatch batch;
+    void *matrices; /* [device], in `room` */
+    int64_t filled; /* so many of them are there */
+    int64_t most;   /* that `room` has place for */
+    HcBuffer room;
+} Svd;
+
+static HcStatus call_svd(HcRig *rig, void *user, HcError *err) {
+    Svd *svd = user;
+    return rig->ops->svd_batched(rig->queue, svd->own, &svd->batch, err);
+}
+
+static HcStatus call_vendor_svd(HcRig *rig, void *user, HcError *err) {
+    Svd *svd = user;
+    return svd->vendor_ops->svd(svd->vendor, rig->queue, svd->way, svd->kind->element, svd->kind->n,
+                                &svd->batch, err);
+}
+
+static size_t square_bytes(const Kind *kind) {
+    return (size_t)kind->n * (size_t)kind->n * hc_element_bytes(kind->element);
+}
+
+static int64_t batch_count(const HcRig *rig, const Kind *kind) {
+    return kind->count > 0 ? kind->count : rig->settings->matrices;
+}
+
+/* Makes a batch of `count` random matrices, a piece at a time; those that are there stay. */
+static HcStatus fill(HcRig *rig, Svd *svd, int64_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    const int64_t piece = (int64_t)1 << 20;
+    int64_t values = (int64_t)(square_bytes(svd->kind) / sizeof(float));
+    int64_t end = count * values;
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, (size_t)piece * sizeof(float), &host, err));
+    for (int64_t first = svd->filled * values; first < end; first += piece) {
+        int64_t some = end - first < piece ? end - first : piece;
+        hc_bench_normal(rig->settings, first, some, host.data);
+        HC_TRY(rig->ops->upload(rig->queue, host.data, (float *)svd->matrices + first,
+                                (size_t)some * sizeof(float), err));
+        HC_TRY(rig->ops->wait(rig->queue, err));
+    }
+    svd->filled = count > svd->filled ? count : svd->filled;
+    svd->batch.count = count;
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+/* Room for matrices, left, right and values, one behind the other. */
+static HcStatus open_batch(HcRig *rig, const Kind *kind, Svd *svd, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t square = square_bytes(kind);
+    int64_t fits = (int64_t)(hc_rig_part_bytes(rig) / square);
+    int64_t count = batch_count(rig, kind);
+    svd->kind = kind;
+    svd->most = fits < count ? fits : count;
+    size_t all = (size_t)svd->most * square;
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
+                           3 * all + (size_t)svd->most * (size_t)kind->n * sizeof(float), &svd->room, err));
+    char *at = svd->room.data;
+    svd->matrices = at;
+    svd->batch =
+        (HcSvdBatch){.matrices = at, .left = at + all, .right = at + 2 * all, .values = at + 3 * all};
+done:
+    return status;
+}
+
+/* As many of the matrices as make a call long enough to be measured, and not much longer. */
+static HcStatus choose_count(HcRig *rig, HcRigBody *body, Svd *svd, HcError *err) {
+    HcStatus status = HC_OK;
+    double seconds = 0;
+    HC_TRY(fill(rig, svd, svd->most < FEW_MATRICES ? svd->most : FEW_MATRICES, err));
+    HC_TRY(hc_rig_time(rig, body, svd, 1, &seconds, err));
+    HC_TRY(hc_rig_time(rig, body, svd, 1, &seconds, err));
+    while (svd->batch.count < svd->most && seconds < long_call) {
+        HC_TRY(fill(rig, svd, 2 * svd->batch.count < svd->most ? 2 * svd->batch.count : svd->most, err));
+        HC_TRY(hc_rig_time(rig, body, svd, 1, &seconds, err));
+    }
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    return status;
+}
+
+/* A matrix of a batch and what became of it, on the host. */
+typedef struct Sample {
+    int32_t n;
+    size_t parts;    /* of an entry: 2 = real and imaginary */
+    bool by_columns; /* the matrix is stored by columns */
+    const float *matrix, *left, *right, *values;
+} Sample;
+
+static double complex entry(const Sample *sample, const float *at, int32_t row, int32_t column) {
+    size_t i = ((size_t)row * (size_t)sample->n + (size_t)column) * sample->parts;
+    return (double)at[i] + (sample->parts == 2 ? (double)at[i + 1] : 0) * I;
+}
+
+static double square(double complex z) {
+    return creal(z) * creal(z) + cimag(z) * cimag(z);
+}
+
+/* |matrix - sum over k of values[k] left[k] right[k]^H|^2 / |matrix|^2, Frobenius */
+static double residual(const Sample *sample) {
+    double difference = 0;
+    double norm = 0;
+    for (int32_t i = 0; i < sample->n; i++) {
+        for (int32_t j = 0; j < sample->n; j++) {
+            double complex expected = sample->by_columns ? entry(sample, sample->matrix, j, i)
+                                                         : entry(sample, sample->matrix, i, j);
+            double complex sum = 0;
+            for (int32_t k = 0; k < sample->n; k++) {
+                sum += (double)sample->values[k] * entry(sample, sample->left, k, i) *
+                       conj(entry(sample, sample->right, k, j));
+            }
+            difference += square(expected - sum);
+            norm += square(expected);
+        }
+    }
+    return difference / norm;
+}
+
+/* |vectors vectors^H - 1|^2 / n, Frobenius */
+static double skew(const Sample *sample, const float *vectors) {
+    double sum = 0;
+    for (int32_t k = 0; k < sample->n; k++) {
+        for (int32_t l = 0; l < sample->n; l++) {
+            double complex product = 0;
+            for (int32_t i = 0; i < sample->n; i++) {
+                product += entry(sample, vectors, k, i) * conj(entry(sample, vectors, l, i));
+            }
+            sum += square(product - (k == l ? 1 : 0));
+        }
+    }
+    return sum / sample->n;
+}
+
+/* How far a sample is from a singular value decomposition, which bounds the errors of its values (Weyl) too;
+ * NaN where anything is, infinity where the values are out of order. */
+static double distance(const Sample *sample) {
+    for (int32_t k = 0; k < sample->n; k++) {
+        if (!(sample->values[k] >= (k + 1 < sample->n ? sample->values[k + 1] : 0))) {
+            return (double)INFINITY;
+        }
+    }
+    return sqrt(residual(sample) + skew(sample, sample->left) + skew(sample, sample->right));
+}
+
+/* Fetches a matrix of the batch and what became of it. */
+static HcStatus fetch(HcRig *rig, const Svd *svd, int64_t number, Sample *sample, const HcBuffer *host,
+                      HcError *err) {
+    HcStatus status = HC_OK;
+    size_t square_size = square_bytes(svd->kind);
+    size_t values_size = (size_t)svd->kind->n * sizeof(float);
+    const void *from[] = {svd->batch.matrices, svd->batch.left, svd->batch.right, svd->batch.values};
+    const float **to[] = {&sample->matrix, &sample->left, &sample->right, &sample->values};
+    for (size_t i = 0; i < 4; i++) {
+        size_t bytes = i < 3 ? square_size : values_size;
+        char *at = (char *)host->data + i * square_size;
+        HC_TRY(
+            rig->ops->download(rig->queue, (const char *)from[i] + (size_t)number * bytes, at, bytes, err));
+        *to[i] = (const float *)at;
+    }
+    HC_TRY(rig->ops->wait(rig->queue, err));
+done:
+    return status;
+}
+
+/* Looks at some of the matrices from the first to the last; `off` is the largest distance, NaN where any is.
+ * It must be small, unless the results are approximate. */
+static HcStatus sample_batch(HcRig *rig, const Svd *svd, bool approximate, const HcBenchRow *row, double *off,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    Sample sample = {.n = svd->kind->n,
+                     .parts = hc_element_bytes(svd->kind->element) / sizeof(float),
+                     .by_columns = svd->own == NULL};
+    int64_t last = svd->batch.count - 1;
+    int64_t samples = last + 1 < SAMPLES ? last + 1 : SAMPLES;
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST,
+                           3 * square_bytes(svd->kind) + (size_t)sample.n * sizeof(float), &host, err));
+    *off = 0;
+    for (int64_t s = 0; s < samples; s++) {
+        int64_t number = samples > 1 ? s * last / (samples - 1) : 0;
+        HC_TRY(fetch(rig, svd, number, &sample, &host, err));
+        double apart = distance(&sample);
+        if (!approximate && !(apart <= svd_tolerance * sqrt((double)sample.n))) {
+            HC_TRY(hc_fail(err, HC_E_DEVICE, "bench: %s by %s is wrong: matrix %lld is off by %.2g",
+                           row->operation, row->by, (long long)number, apart));
+        }
+        *off = isnan(apart) || apart > *off ? apart : *off;
+    }
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+/* The row of what has been chosen in `svd`; way: the vendor's, NULL = the backend's own. */
+static HcStatus svd_row(HcRig *rig, Svd *svd, const HcVendorWay *way, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    bool approximate = way != NULL && way->approximate;
+    HcRigBody *body = way != NULL ? call_vendor_svd : call_svd;
+    double off = 0;
+    HC_TRY(choose_count(rig, body, svd, err));
+    /* The results of another row are not taken for those of this one. */
+    HC_TRY(
+        rig->ops->zero(rig->queue, svd->batch.left, (size_t)svd->batch.count * square_bytes(svd->kind), err));
+    row->matrices = svd->batch.count;
+    row->batch = batch_count(rig, svd->kind);
+    double each = 3 * (double)square_bytes(svd->kind) + (double)svd->kind->n * sizeof(float);
+    hc_rig_floor(rig, row, (double)row->matrices * each, 0, 0);
+    HC_TRY(hc_rig_measure(rig, body, svd, row, err));
+    HC_TRY(sample_batch(rig, svd, approximate, row, &off, err));
+    row->check = approximate ? HC_BENCH_UNCHECKED : HC_BENCH_NEAR;
+    snprintf(row->how, sizeof row->how, "%s%s%soff by %.1e", way != NULL ? way->name : "",
+             approximate ? " (approximate)" : "", way != NULL ? ", " : "", off);
+    hc_bench_scale(rig->bench, row);
+done:
+    return status;
+}
+
+static HcStatus own_svd(HcRig *rig, Svd *svd, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBenchRow *row = hc_bench_row(rig->bench, svd->kind->name, rig->device->by, rig->settings->lines);
+    HC_TRY(rig->ops->svd_open(rig->compute, svd->kind->element, svd->kind->n, svd->kind->n, svd->most, true,
+                              &svd->own, err));
+    HC_TRY(svd_row(rig, svd, NULL, row, err));
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->svd_close(svd->own);
+    svd->own = NULL;
+    return status;
+}
+
+static HcStatus vendor_svds(HcRig *rig, Svd *svd, HcError *err) {
+    HcStatus status = HC_OK;
+    const Kind *kind = svd->kind;
+    const HcVendorWay *way = NULL;
+    for (svd->way = 0; (way = svd->vendor_ops->svd_way(kind->element, kind->n, svd->way)) != NULL;
+         svd->way++) {
+        HC_TRY(svd_row(rig, svd, way, hc_bench_vendor_row(rig, kind->name, rig->settings->lines), err));
+    }
+done:
+    return status;
+}
+
+static HcStatus svds(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
+    HcStatus status = HC_OK;
+    Svd svd = {0};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        if (!hc_bench_wants(rig->bench, kinds[k].name)) {
+            continue;
+        }
+        svd = (Svd){.vendor = vendor, .vendor_ops = vendor_ops};
+        HC_TRY(open_batch(rig, &kinds[k], &svd, err));
+        HC_TRY(own_svd(rig, &svd, err));
+        if (vendor != NULL) {
+            HC_TRY(vendor_svds(rig, &svd, err));
+        }
+        rig->ops->release(rig->compute, &svd.room);
+    }
+done:
+    rig->ops->release(rig->compute, &svd.room);
+    return status;
+}
+
+/* ---- patches ---- */
+
+typedef struct Patches {
+    HcPatches *patches;
+    HcBlock in, out;
+} Patches;
+
+static HcStatus call_patches(HcRig *rig, void *user, HcError *err) {
+    Patches *patches = user;
+    return rig->ops->patches(rig->queue, &patches->in, patches->patches, &patches->out, err);
+}
+
+/* Patches of the first lines, as if the scene ended behind them, of as many bands as there are components. */
+static HcStatus open_patches(HcRig *rig, int64_t lines, HcPatchKeep keep, Patches *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPatchRule rule = {.lines = lines,
+                        .samples = rig->settings->samples,
+                        .bands = rig->settings->components,
+                        .size = PATCH_SIZE,
+                        .step = PATCH_STEP,
+                        .keep = keep,
+                        .count = PATCH_SIZE * PATCH_SIZE};
+    rig->ops->patches_close(out->patches);
+    out->patches = NULL;
+    out->in = hc_rig_block(rig, &rig->block, lines, rule.bands);
+    out->out = hc_rig_block(rig, &rig->out, lines, rule.bands);
+    HC_TRY(hc_rig_decode_bands(rig, lines, rule.bands, err));
+    HC_TRY(rig->ops->patches_open(rig->compute, &rule, &out->patches, err));
+done:
+    return status;
+}
+
+/* Lines that make a call long enough to be measured, and not much longer. */
+static HcStatus choose_lines(HcRig *rig, Patches *patches, int64_t *lines, HcError *err) {
+    HcStatus status = HC_OK;
+    double seconds = 0;
+    *lines = rig->part < FEW_LINES ? rig->part : FEW_LINES;
+    HC_TRY(open_patches(rig, *lines, HC_PATCH_OPTIMAL, patches, err));
+    HC_TRY(hc_rig_time(rig, call_patches, patches, 1, &seconds, err));
+    HC_TRY(hc_rig_time(rig, call_patches, patches, 1, &seconds, err));
+    while (*lines < rig->part && seconds < long_call) {
+        *lines = 2 * *lines < rig->part ? 2 * *lines : rig->part;
+        HC_TRY(open_patches(rig, *lines, HC_PATCH_OPTIMAL, patches, err));
+        HC_TRY(hc_rig_time(rig, call_patches, patches, 1, &seconds, err));
+    }
+done:
+    return status;
+}
+
+/* Where all singular values are kept, the scene comes out again. */
+static HcStatus check_patches(HcRig *rig, Patches *patches, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t values = (size_t)row->lines * (size_t)rig->settings->samples * (size_t)rig->settings->components;
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, values * sizeof(float), &host, err));
+    HC_TRY(open_patches(rig, row->lines, HC_PATCH_COUNT, patches, err));
+    HC_TRY(call_patches(rig, patches, err));
+    HC_TRY(rig->ops->download(rig->queue, patches->in.data, host.data, values * sizeof(float), err));
+    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_rig_compare(rig, patches->out.data, host.data, values, 1e-5, row, err));
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+static HcStatus patches(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    Patches patches = {0};
+    if (!hc_bench_wants(rig->bench, "patches")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "patches", rig->device->by, rig->part);
+    HC_TRY(choose_lines(rig, &patches, &row->lines, err));
+    hc_rig_floor(rig, row,
+                 (double)row->lines * rig->settings->samples * (8.0 * rig->settings->components + 2), 0, 0);
+    HC_TRY(hc_rig_measure(rig, call_patches, &patches, row, err));
+    HC_TRY(check_patches(rig, &patches, row, err));
+    snprintf(row->how, sizeof row->how, "size %d, step %d, %d bands", PATCH_SIZE, PATCH_STEP,
+             rig->settings->components);
+    hc_bench_scale(rig->bench, row);
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->patches_close(patches.patches);
+    return status;
+}
+
+/* ---- the eigenvalues of a graded matrix ---- */
+
+typedef HcStatus VendorEigh(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
+                            double *vectors, HcError *err);
+
+typedef struct Graded {
+    double *matrix, *vectors, *values; /* [bands][bands], [bands] */
+    HcVendor *vendor;
+    VendorEigh *solve;
+} Graded;
+
+static HcStatus call_eigh(HcRig *rig, void *user, HcError *err) {
+    Graded *graded = user;
+    return rig->ops->eigh(rig->compute, rig->settings->bands, graded->matrix, graded->values, graded->vectors,
+                          err);
+}
+
+static HcStatus call_vendor_eigh(HcRig *rig, void *user, HcError *err) {
+    Graded *graded = user;
+    return graded->solve(graded->vendor, rig->queue, rig->settings->bands, graded->matrix, graded->values,
+                         graded->vectors, err);
+}
+
+/* Compares with the reference, and says how far the eigenvalues are off relative to themselves. */
+static HcStatus check_graded(const HcRig *rig, const Graded *graded, bool relative, const char *method,
+                             HcBenchRow *row, HcError *err) {
+    const HcBenchWitness *witness = rig->bench->witness;
+    int32_t n = rig->settings->bands;
+    bool ascending = graded->values[0] < graded->values[n - 1];
+    double off = 0;
+    snprintf(row->how, sizeof row->how, "%s", method);
+    if (witness == NULL || witness->eigenvalues == NULL) {
+        return HC_OK;
+    }
+    for (int32_t k = 0; k < n; k++) {
+        double expected = witness->eigenvalues[k];
+        double difference = fabs(graded->values[ascending ? n - 1 - k : k] - expected);
+        double tolerance =
+            relative ? relative_tolerance * expected : normwise_tolerance * witness->eigenvalues[0];
+        if (!(difference <= tolerance)) {
+            return hc_fail(err, HC_E_DEVICE,
+                           "bench: %s by %s is wrong: eigenvalue %d is off by %.2g of itself", row->operation,
+                           row->by, k + 1, difference / expected);
+        }
+        off = fmax(off, difference / expected);
+    }
+    snprintf(row->how, sizeof row->how, "%s%seigenvalues off by up to %.1e", method,
+             *method != '\0' ? ", " : "", off);
+    row->check = HC_BENCH_NEAR;
+    return HC_OK;
+}
+
+static HcStatus vendor_graded(HcRig *rig, Graded *graded, VendorEigh *solve, bool relative,
+                              const char *method, HcError *err) {
+    HcStatus status = HC_OK;
+    if (solve == NULL) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_vendor_row(rig, "eigh-graded", rig->settings->lines);
+    graded->solve = solve;
+    HC_TRY(hc_rig_measure(rig, call_vendor_eigh, graded, row, err));
+    HC_TRY(check_graded(rig, graded, relative, method, row, err));
+done:
+    return status;
+}
+
+static HcStatus eigh_graded(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)rig->settings->bands;
+    Graded graded = {.vendor = vendor};
+    if (!hc_bench_wants(rig->bench, "eigh-graded")) {
+        return HC_OK;
+    }
+    graded.matrix = malloc((2 * n * n + n) * sizeof(double));
+    if (graded.matrix == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "a matrix"));
+    }
+    graded.vectors = graded.matrix + n * n;
+    graded.values = graded.vectors + n * n;
+    hc_bench_graded(rig->settings, graded.matrix);
+    HcBenchRow *row = hc_bench_row(rig->bench, "eigh-graded", rig->device->by, rig->settings->lines);
+    HC_TRY(hc_rig_measure(rig, call_eigh, &graded, row, err));
+    HC_TRY(check_graded(rig, &graded, true, "", row, err));
+    if (vendor != NULL) {
+        HC_TRY(vendor_graded(rig, &graded, vendor_ops->eigh, false, "dsyevd", err));
+        HC_TRY(vendor_graded(rig, &graded, vendor_ops->eigh_jacobi, true, "dgejsv", err));
+    }
+done:
+    free(graded.matrix);
+    return status;
+}
+
+HcStatus hc_rig_decompositions(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(eigh_graded(rig, vendor, vendor_ops, err));
+    HC_TRY(svds(rig, vendor, vendor_ops, err));
+    HC_TRY(patches(rig, err));
+done:
+    return status;
+}

@@ -1,0 +1,280 @@
+/* Patches of a scene as matrices: gathered, decomposed, weighted and averaged, some thousand at a time. */
+#include "gpu/internal.cuh"
+
+#include "core/patch.h"
+
+#include <new>
+#include <stdlib.h>
+
+enum { THREADS = 128, WARPS = THREADS / 32 };
+
+static const char doing[] = "decomposing patches";
+
+/* What kernels need to know of the patches. */
+struct Frame {
+    HcPatchRule rule;
+    HcPatchSide down, across; /* patches along lines and samples; they count row after row */
+    int32_t pixels;           /* of a patch */
+    int32_t values;           /* singular values of a patch */
+};
+
+struct HcPatches {
+    HcGpu *gpu;
+    Frame frame;
+    HcSvd *svd;
+    int64_t most; /* patches at once */
+    HcBuffer memory;
+    float *matrices;      /* [most][pixels][bands] */
+    float *singular;      /* [most][values] */
+    float *left;          /* [most][values][pixels], NULL when describing */
+    float *right;         /* [most][values][bands], NULL when describing */
+    float *kept;          /* [most][values], behind those that count as signal 0 */
+    int32_t *dimension;   /* [most] */
+    int32_t *valid;       /* [most] pixels */
+    HcPatchLevel *levels; /* [pixels + 1] */
+};
+
+/* Patch `patch` of the chunk that starts with `first`: where it begins. */
+__device__ static inline void find_patch(const Frame &frame, int64_t patch, int64_t &line, int64_t &sample) {
+    line = hc_patch_start(frame.down, patch / frame.across.count);
+    sample = hc_patch_start(frame.across, patch % frame.across.count);
+}
+
+/* A block a patch: its matrix, masked pixels as 0, and how many are not. */
+__global__ static void gather_patches(Frame frame, HcView in, int64_t first, float *matrices,
+                                      int32_t *valid) {
+    __shared__ int32_t count;
+    int64_t line, sample;
+    find_patch(frame, first + blockIdx.x, line, sample);
+    if (threadIdx.x == 0) {
+        count = 0;
+    }
+    __syncthreads();
+    int32_t width = frame.across.size;
+    float *out = matrices + (int64_t)blockIdx.x * frame.pixels * in.bands;
+    int32_t valid_here = 0;
+    for (int32_t pixel = (int32_t)threadIdx.x / 32; pixel < frame.pixels; pixel += WARPS) {
+        int64_t at = (line + pixel / width - in.first_line) * in.samples + sample + pixel % width;
+        bool is_valid = in.mask[at] != 0;
+        valid_here += is_valid;
+        for (int32_t band = (int32_t)threadIdx.x % 32; band < in.bands; band += 32) {
+            out[(int64_t)pixel * in.bands + band] = is_valid ? in.data[at * in.bands + band] : 0.0F;
+        }
+    }
+    if (threadIdx.x % 32 == 0 && valid_here > 0) {
+        atomicAdd(&count, valid_here);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        valid[blockIdx.x] = count;
+    }
+}
+
+/* A thread a patch: which of its singular values count as signal. */
+__global__ static void weigh_patches(Frame frame, int64_t count, const HcPatchLevel *levels,
+                                     const int32_t *valid, const float *singular, float *kept,
+                                     int32_t *dimension) {
+    int64_t patch = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (patch >= count) {
+        return;
+    }
+    const float *values = singular + patch * frame.values;
+    const HcPatchLevel level = levels[valid[patch]];
+    double noise = hc_patch_noise(&frame.rule, &level, values);
+    int32_t found = 0;
+    for (int32_t k = 0; k < frame.values; k++) {
+        float value = (float)hc_patch_kept(&frame.rule, &level, noise, k, (double)values[k]);
+        kept[patch * frame.values + k] = value;
+        found = value != 0 ? k + 1 : found; /* NaN is told, not dropped */
+    }
+    dimension[patch] = found;
+}
+
+/* What the patches of a chunk say of pixels. */
+struct Chunk {
+    int64_t first, count; /* patches */
+    int64_t line0;        /* of the first row of pixels below */
+    const float *singular, *left, *right, *kept;
+    const int32_t *dimension;
+};
+
+/* What a patch says of one band of a pixel (its number in the patch). */
+__device__ static inline float say(const Frame &frame, const Chunk &chunk, int64_t patch, int32_t pixel,
+                                   int32_t band) {
+    int32_t dimension = chunk.dimension[patch];
+    if (frame.rule.describe) {
+        return band == 0              ? (float)dimension
+               : band <= frame.values ? chunk.singular[patch * frame.values + band - 1]
+                                      : 0.0F;
+    }
+    const float *left = chunk.left + patch * frame.values * frame.pixels + pixel;
+    const float *right = chunk.right + patch * frame.values * frame.rule.bands + band;
+    const float *kept = chunk.kept + patch * frame.values;
+    float sum = 0;
+    for (int32_t k = 0; k < dimension; k++) {
+        sum = fmaf(kept[k] * left[(int64_t)k * frame.pixels], right[(int64_t)k * frame.rule.bands], sum);
+    }
+    return sum;
+}
+
+/* A warp a pixel, lanes over bands; grid: samples, lines. The first patch of a pixel begins its sum, the last
+ * one ends it. */
+__global__ static void add_patches(Frame frame, HcView in, HcView out, Chunk chunk) {
+    int64_t sample = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    int64_t line = chunk.line0 + blockIdx.y;
+    if (sample >= out.samples) {
+        return;
+    }
+    int64_t top = hc_patch_first(frame.down, line);
+    int64_t bottom = hc_patch_last(frame.down, line);
+    int64_t before = hc_patch_first(frame.across, sample);
+    int64_t behind = hc_patch_last(frame.across, sample);
+    int64_t first = top * frame.across.count + before;
+    int64_t last = bottom * frame.across.count + behind;
+    int64_t at = (line - out.first_line) * out.samples + sample;
+    bool begins = first >= chunk.first && first < chunk.first + chunk.count;
+    bool ends = last >= chunk.first && last < chunk.first + chunk.count;
+    if (last < chunk.first || first >= chunk.first + chunk.count) {
+        return;
+    }
+    bool is_valid = in.mask[(line - in.first_line) * in.samples + sample] != 0;
+    if (begins && threadIdx.x % 32 == 0) {
+        out.mask[at] = is_valid;
+    }
+    float patches = (float)((bottom - top + 1) * (behind - before + 1));
+    for (int32_t band = (int32_t)threadIdx.x % 32; band < out.bands; band += 32) {
+        float sum = begins || !is_valid ? 0.0F : out.data[at * out.bands + band];
+        for (int64_t row = top; is_valid && row <= bottom; row++) {
+            int64_t line_in = line - hc_patch_start(frame.down, row);
+            for (int64_t column = before; column <= behind; column++) {
+                int64_t patch = row * frame.across.count + column - chunk.first;
+                if (patch < 0 || patch >= chunk.count) {
+                    continue;
+                }
+                int64_t sample_in = sample - hc_patch_start(frame.across, column);
+                sum += say(frame, chunk, patch, (int32_t)(line_in * frame.across.size + sample_in), band);
+            }
+        }
+        out.data[at * out.bands + band] = ends ? sum / patches : sum;
+    }
+}
+
+/* The memory, cut; or only its size. */
+static size_t lay_out(HcPatches *patches, char *base) {
+    size_t at = 0;
+    size_t most = (size_t)patches->most;
+    size_t values = (size_t)patches->frame.values;
+    size_t pixels = (size_t)patches->frame.pixels;
+    size_t bands = (size_t)patches->frame.rule.bands;
+    bool describes = patches->frame.rule.describe;
+    patches->matrices = (float *)hc_take(base, &at, most * pixels * bands * sizeof(float));
+    patches->singular = (float *)hc_take(base, &at, most * values * sizeof(float));
+    patches->kept = (float *)hc_take(base, &at, most * values * sizeof(float));
+    patches->dimension = (int32_t *)hc_take(base, &at, most * sizeof(int32_t));
+    patches->valid = (int32_t *)hc_take(base, &at, most * sizeof(int32_t));
+    patches->levels = (HcPatchLevel *)hc_take(base, &at, (pixels + 1) * sizeof(HcPatchLevel));
+    patches->left = describes ? NULL : (float *)hc_take(base, &at, most * values * pixels * sizeof(float));
+    patches->right = describes ? NULL : (float *)hc_take(base, &at, most * values * bands * sizeof(float));
+    return at;
+}
+
+static HcStatus put_levels(HcPatches *patches, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t pixels = patches->frame.pixels;
+    size_t bytes = (size_t)(pixels + 1) * sizeof(HcPatchLevel);
+    HcPatchLevel *levels = (HcPatchLevel *)malloc(bytes);
+    if (levels == NULL) {
+        return hc_fail_memory(err, (double)bytes, "patches");
+    }
+    hc_patch_levels(&patches->frame.rule, pixels, levels);
+    status = hc_gpu_check(cudaMemcpy(patches->levels, levels, bytes, cudaMemcpyHostToDevice), doing, err);
+    free(levels);
+    return status;
+}
+
+HcStatus hc_gpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatches **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPatches *patches = NULL;
+    Frame *frame = NULL;
+    *out = NULL;
+    HC_TRY(hc_check_patch_rule(rule, err));
+    patches = new (std::nothrow) HcPatches();
+    if (patches == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *patches, "patches"));
+    }
+    frame = &patches->frame;
+    patches->gpu = (HcGpu *)compute;
+    frame->rule = *rule;
+    frame->down = hc_patch_side(rule->lines, rule->size, rule->step);
+    frame->across = hc_patch_side(rule->samples, rule->size, rule->step);
+    frame->pixels = frame->down.size * frame->across.size;
+    frame->values = frame->pixels < rule->bands ? frame->pixels : rule->bands;
+    patches->most = hc_patch_most(rule);
+    HC_TRY(hc_gpu_use(patches->gpu, err));
+    HC_TRY(hc_gpu_svd_open(compute, HC_ELEMENT_FLOAT32, frame->pixels, rule->bands, patches->most,
+                           !rule->describe, &patches->svd, err));
+    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, lay_out(patches, NULL), &patches->memory, err));
+    (void)lay_out(patches, (char *)patches->memory.data);
+    HC_TRY(put_levels(patches, err));
+    *out = patches;
+    patches = NULL;
+done:
+    hc_gpu_patches_close(patches);
+    return status;
+}
+
+void hc_gpu_patches_close(HcPatches *patches) {
+    if (patches != NULL) {
+        hc_gpu_svd_close(patches->svd);
+        hc_gpu_release(&patches->gpu->base, &patches->memory);
+        delete patches;
+    }
+}
+
+/* Some patches, and the lines of the output that they hold. */
+static HcStatus run_chunk(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
+                          int64_t first, int64_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    const Frame &frame = patches->frame;
+    HcSvdBatch batch = {.count = count,
+                        .matrices = patches->matrices,
+                        .values = patches->singular,
+                        .left = patches->left,
+                        .right = patches->right,
+                        .sweeps = NULL,
+                        .end = NULL};
+    int64_t row = first / frame.across.count;
+    int64_t last_row = (first + count - 1) / frame.across.count;
+    int64_t line0 = hc_max64(out->line0, hc_patch_start(frame.down, row));
+    int64_t end = hc_min64(out->line0 + out->lines, hc_patch_start(frame.down, last_row) + frame.down.size);
+    Chunk chunk = {first,         count,          line0,         patches->singular,
+                   patches->left, patches->right, patches->kept, patches->dimension};
+    dim3 grid((unsigned)hc_div_up(out->samples, WARPS), (unsigned)(end - line0));
+    gather_patches<<<(unsigned)count, THREADS, 0, queue->stream>>>(frame, hc_view(in), first,
+                                                                   patches->matrices, patches->valid);
+    HC_TRY(hc_gpu_launched(doing, err));
+    HC_TRY(hc_gpu_svd_batched(queue, patches->svd, &batch, err));
+    weigh_patches<<<(unsigned)hc_div_up(count, THREADS), THREADS, 0, queue->stream>>>(
+        frame, count, patches->levels, patches->valid, patches->singular, patches->kept, patches->dimension);
+    HC_TRY(hc_gpu_launched(doing, err));
+    add_patches<<<grid, THREADS, 0, queue->stream>>>(frame, hc_view(in), hc_view(out), chunk);
+    HC_TRY(hc_gpu_launched(doing, err));
+done:
+    return status;
+}
+
+HcStatus hc_gpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
+                        HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t first = 0;
+    int64_t end = 0;
+    HC_TRY(hc_check_patches(queue, in, patches, patches != NULL ? &patches->frame.rule : NULL, out, err));
+    HC_TRY(hc_gpu_use(queue->gpu, err));
+    first = hc_patch_first(patches->frame.down, out->line0) * patches->frame.across.count;
+    end = (hc_patch_last(patches->frame.down, out->line0 + out->lines - 1) + 1) * patches->frame.across.count;
+    for (; first < end; first += patches->most) {
+        HC_TRY(run_chunk(queue, in, patches, out, first, hc_min64(patches->most, end - first), err));
+    }
+done:
+    return status;
+}

@@ -1,0 +1,288 @@
+/* svd: singular values of the patches of a scene: denoising, and local dimension. */
+#include "core/patch.h"
+#include "pipeline/stages/linear.h"
+#include "pipeline/stages/stages.h"
+#include "pipeline/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Params {
+    int64_t window, step;
+    bool tiled;
+    const char *keep, *noise;
+    int32_t output;
+    int64_t values;
+} Params;
+
+typedef struct State {
+    HcPatches *patches;
+} State;
+
+enum { OUTPUT_DENOISED, OUTPUT_DIMENSION };
+
+/* The median of fewer singular values is easily one of signal. */
+enum { NOISE_VALUES = 10 };
+
+static const char *const output_words[] = {"denoised", "dimension", NULL};
+
+/* As HcPatchKeep has them, but for COUNT. */
+static const char *const keep_words[] = {"optimal", "edge", "shrink", NULL};
+
+static const HcOption options[] = {
+    {.name = "window",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, window),
+     .value = "SIZE",
+     .minimum = 1,
+     .maximum = HC_PATCH_SIZE_MOST,
+     .standard = "8",
+     .help = "lines and samples of a patch [pixels]"},
+    {.name = "step",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, step),
+     .value = "STEP",
+     .minimum = 1,
+     .maximum = HC_PATCH_SIZE_MOST,
+     .help = "a patch begins every so many lines and samples, at most the window [pixels] [half the window]"},
+    {.name = "tiled",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, tiled),
+     .help = "patches side by side: the step is the window"},
+    {.name = "keep",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, keep),
+     .value = "optimal|edge|shrink|COUNT",
+     .help = "which singular values are signal: above the optimal limit, above the edge of noise, those made "
+             "smaller by what noise added, or this many [shrink; for the dimension optimal]"},
+    {.name = "noise",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, noise),
+     .value = "SIGMA|estimate",
+     .help = "standard deviation of the noise in every band [units of what comes in], or estimated in each "
+             "patch [1, as mnf leaves it]"},
+    {.name = "output",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, output),
+     .choices = output_words,
+     .standard = "denoised",
+     .help = "the bands without the noise, or how many singular values are signal"},
+    {.name = "values",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, values),
+     .value = "COUNT",
+     .minimum = 0,
+     .maximum = HC_SVD_MOST,
+     .standard = "0",
+     .help = "with --output dimension: add bands with so many of the largest singular values"},
+    {0}};
+
+static const Params *params_of(const HcStage *stage) {
+    return stage->params;
+}
+
+/* ---- plan ---- */
+
+static HcStatus parse_keep(const char *text, HcPatchRule *rule, HcError *err) {
+    double count = 0;
+    for (int32_t k = 0; keep_words[k] != NULL; k++) {
+        if (strcmp(text, keep_words[k]) == 0) {
+            rule->keep = (HcPatchKeep)k;
+            return HC_OK;
+        }
+    }
+    rule->keep = HC_PATCH_COUNT;
+    if (hc_option_numbers(text, &count, 1) != 1) {
+        const char *nearest = hc_text_nearest(text, keep_words);
+        return nearest != NULL
+                   ? hc_fail(err, HC_E_USAGE, "svd: --keep %s: unknown, did you mean %s?", text, nearest)
+                   : hc_fail(err, HC_E_USAGE, "svd: --keep %s: optimal, edge, shrink or a number", text);
+    }
+    if (count < 1 || count > HC_SVD_MOST || count != floor(count)) {
+        return hc_fail(err, HC_E_USAGE, "svd: --keep %s: a whole number from 1 to %d", text, HC_SVD_MOST);
+    }
+    rule->count = (int32_t)count;
+    return HC_OK;
+}
+
+static HcStatus parse_noise(const char *text, HcPatchRule *rule, HcError *err) {
+    if (strcmp(text, "estimate") == 0) {
+        rule->noise = 0;
+        return HC_OK;
+    }
+    if (hc_option_numbers(text, &rule->noise, 1) != 1 || !(rule->noise > 0 && isfinite(rule->noise))) {
+        return hc_fail(err, HC_E_USAGE, "svd: --noise %s: estimate, or a number above 0", text);
+    }
+    return HC_OK;
+}
+
+static HcStatus check_params(const HcStage *stage, HcError *err) {
+    const Params *params = params_of(stage);
+    if (params->tiled && params->step != HC_INT_NOT_GIVEN) {
+        return hc_fail(err, HC_E_USAGE, "svd: give one of --step and --tiled");
+    }
+    if (params->step != HC_INT_NOT_GIVEN && params->step > params->window) {
+        return hc_fail(err, HC_E_USAGE, "svd: --step %lld: more than the window of %lld leaves pixels out",
+                       (long long)params->step, (long long)params->window);
+    }
+    if (params->values > 0 && params->output != OUTPUT_DIMENSION) {
+        return hc_fail(err, HC_E_USAGE, "svd: --values %lld: goes with --output dimension",
+                       (long long)params->values);
+    }
+    if (stage->in.bands > HC_SVD_MOST) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "svd: the scene has %d bands, at most %d", stage->in.bands,
+                       HC_SVD_MOST);
+    }
+    return HC_OK;
+}
+
+/* Singular values of a patch. */
+static int32_t most_values(const HcPatchRule *rule) {
+    int32_t pixels = hc_patch_pixels(rule);
+    return pixels < rule->bands ? pixels : rule->bands;
+}
+
+static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = params_of(stage);
+    int64_t half = params->window > 1 ? params->window / 2 : 1;
+    *rule = (HcPatchRule){.lines = stage->in.lines,
+                          .samples = (int32_t)stage->in.samples,
+                          .bands = stage->in.bands,
+                          .size = (int32_t)params->window,
+                          .step = (int32_t)(params->tiled                      ? params->window
+                                            : params->step != HC_INT_NOT_GIVEN ? params->step
+                                                                               : half),
+                          .describe = params->output == OUTPUT_DIMENSION};
+    /* The edge of noise counts a value of noise now and then, which shrinking makes next to nothing. */
+    const char *standard = rule->describe ? "optimal" : "shrink";
+    HC_TRY(parse_keep(params->keep != NULL ? params->keep : standard, rule, err));
+    if (rule->keep == HC_PATCH_COUNT && params->noise != NULL) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "svd: --noise %s: --keep %s does not look at the noise",
+                       params->noise, params->keep));
+    }
+    HC_TRY(parse_noise(params->noise != NULL ? params->noise : "1", rule, err));
+    rule->values = params->values < most_values(rule) ? (int32_t)params->values : most_values(rule);
+done:
+    return status;
+}
+
+/* Whether the noise of the bands is what mnf makes it; their names say so, in a file too. */
+static bool has_unit_noise(const HcScene *scene) {
+    const char *name = scene->band_name != NULL ? scene->band_name[0] : NULL;
+    return name != NULL && strncmp(name, "MNF ", 4) == 0;
+}
+
+/* Edges that mnf took for noise make signal small against it. Known once mnf is fitted. */
+static void note_edges(HcStage *stage) {
+    const HcStage *before = hc_stage_before(stage, "mnf");
+    const HcLinear *mnf = before != NULL ? before->state : NULL;
+    if (mnf != NULL && has_unit_noise(&stage->in) &&
+        hc_noise_of_word(mnf->transform.noise) != HC_DIFFERENCE_NONE) {
+        hc_stage_note(
+            stage,
+            "mnf took its noise from differences of neighbours (%s): if they hold edges of the scene, "
+            "weak signal is lost here (mnf --dark, or svd --noise estimate without mnf, keep it)",
+            mnf->transform.noise);
+    }
+}
+
+static void note_choices(HcStage *stage, const HcPatchRule *rule) {
+    const Params *params = params_of(stage);
+    if (rule->keep != HC_PATCH_COUNT && params->noise == NULL && !has_unit_noise(&stage->in)) {
+        hc_stage_note(stage, "noise of standard deviation 1 is assumed in every band, as mnf leaves it, but "
+                             "no components of mnf come in (--noise says otherwise)");
+    }
+    if (rule->noise == 0 && most_values(rule) < NOISE_VALUES) {
+        hc_stage_note(stage,
+                      "the noise is estimated from a median of %d singular values: more than half of "
+                      "them must be noise",
+                      most_values(rule));
+    }
+    if (params->output == OUTPUT_DENOISED) {
+        note_edges(stage);
+    }
+    if (params->values > rule->values) {
+        hc_stage_note(stage, "--values %lld: a patch has only %d singular values", (long long)params->values,
+                      rule->values);
+    }
+}
+
+static HcStatus plan_out(HcStage *stage, const HcPatchRule *rule, HcError *err) {
+    HcStatus status = HC_OK;
+    HcScene *out = &stage->out;
+    HC_TRY(hc_scene_copy(out, &stage->in, err));
+    out->integer_limit = 0;
+    if (rule->describe) {
+        HC_TRY(hc_scene_reband(out, hc_patch_bands(rule), HC_OTHER, err));
+        out->has_nodata = false; /* any value may be a dimension: the mask alone says where there is none */
+        HC_TRY(hc_scene_name_band(out, 0, err, "dimension"));
+    }
+    for (int32_t k = 1; rule->describe && k <= rule->values; k++) {
+        HC_TRY(hc_scene_name_band(out, k, err, "singular value %d", k));
+    }
+done:
+    return status;
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPatchRule rule;
+    HC_TRY(check_params(stage, err));
+    HC_TRY(hc_statistics_of_values(&stage->in, "svd", err));
+    HC_TRY(rule_of(stage, &rule, err));
+    note_choices(stage, &rule);
+    HC_TRY(plan_out(stage, &rule, err));
+    stage->needs.halo = rule.size - 1;
+    /* The patches that are worked on, and as much again to work in. */
+    stage->needs.bytes_fixed = 2 * (size_t)hc_patch_most(&rule) * hc_patch_bytes(&rule);
+done:
+    return status;
+}
+
+/* ---- the run ---- */
+
+static HcStatus open_svd(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HcPatchRule rule;
+    HC_TRY(rule_of(stage, &rule, err));
+    HC_TRY(stage->compute->ops->patches_open(stage->compute, &rule, &state->patches, err));
+done:
+    return status;
+}
+
+static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                        HcError *err) {
+    (void)scratch;
+    const State *state = stage->state;
+    /* All rows alike: what comes behind may want a halo. */
+    HcBlock rows = *out;
+    rows.line0 = hc_block_first_line(out);
+    rows.lines = (int32_t)hc_block_rows(out);
+    rows.above = rows.below = 0;
+    return stage->compute->ops->patches(queue, in, state->patches, &rows, err);
+}
+
+static void close_svd(HcStage *stage) {
+    State *state = stage->state;
+    if (stage->compute != NULL) {
+        stage->compute->ops->patches_close(state->patches);
+    }
+    *state = (State){0};
+}
+
+const HcStageClass hc_stage_svd = {
+    .name = "svd",
+    .summary = "singular values of overlapping patches: denoising, local dimension",
+    .cite = "Gavish, Donoho 2014, 2017; Li, Yan, Hou: batched singular value decompositions of small patches",
+    .role = HC_ROLE_STAGE,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_svd,
+    .process = process,
+    .close = close_svd,
+};

@@ -1,0 +1,35 @@
+# Patches: denoised between a transform and its inverse, and described.
+run 0 run read "$scene" ! mnf --keep-all ! svd --window 8 ! mnf --inverse ! write clean.img --device cpu
+[[ $(stat -c %s clean.img) == 2360000 ]]
+grep -q 'wavelength units' clean.hdr
+grep -q 'data ignore value' clean.hdr
+only clean.hdr clean.img clean.img.hcube.json
+# The same bytes for every number of threads and size of blocks.
+for threads in 1 2 3; do
+    run 0 run read "$scene" ! mnf --keep-all ! svd --window 8 ! mnf --inverse ! write threads.img --device cpu \
+        --threads "$threads" --memory 150M --overwrite
+    cmp clean.img threads.img
+done
+# As a command, on what a file holds; the note says what is assumed.
+run 0 mnf "$scene" parts.tif --components 12
+run 0 svd parts.tif clean.tif --step 6
+[[ $err != *"is assumed"* ]]
+run 0 svd "$scene" assumed.img
+[[ $err == *"svd: noise of standard deviation 1 is assumed in every band"* ]]
+run 0 svd "$scene" estimated.img --noise estimate --keep optimal --tiled
+[[ $err != *"is assumed"* ]]
+run 0 svd "$scene" local.tif --noise estimate --output dimension --values 3
+run 0 info local.tif --bands
+[[ $out == *"dimension"* && $out == *"singular value 3"* ]]
+run 0 plan read "$scene" ! mnf ! svd ! mnf --inverse ! write plan.img
+[[ $out == *"3. svd"*"looks at 7 lines above and below"* ]]
+run 0 svd --help
+[[ $out == *"--keep optimal|edge|shrink|COUNT"* ]]
+mkdir refused
+cd refused
+refuse 2 "more than the window of 4" svd "$scene" bad.img --window 4 --step 5
+refuse 2 "did you mean shrink" svd "$scene" bad.img --keep shrunk
+refuse 2 "--noise 0: estimate, or a number above 0" svd "$scene" bad.img --noise 0
+refuse 2 "svd: the scene is a class map" svd "$SAMPLE/class.hdr" bad.img
+refuse 2 "svd in between makes other bands" run read "$scene" ! mnf ! svd --output dimension ! mnf --inverse ! write bad.img
+only
