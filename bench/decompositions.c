@@ -54,7 +54,6 @@ typedef struct Svd {
     HcSvd *own; /* of the backend, or else: */
     HcVendor *vendor;
     const HcVendorOps *vendor_ops;
-    int32_t way;
     HcSvdBatch batch;
     void *matrices; /* [device], in `room` */
     int64_t filled; /* so many of them are there */
@@ -69,8 +68,7 @@ static HcStatus call_svd(HcRig *rig, void *user, HcError *err) {
 
 static HcStatus call_vendor_svd(HcRig *rig, void *user, HcError *err) {
     Svd *svd = user;
-    return svd->vendor_ops->svd(svd->vendor, rig->queue, svd->way, svd->kind->element, svd->kind->n,
-                                &svd->batch, err);
+    return svd->vendor_ops->svd(svd->vendor, rig->queue, svd->kind->element, svd->kind->n, &svd->batch, err);
 }
 
 static size_t square_bytes(const Kind *kind) {
@@ -226,10 +224,10 @@ done:
     return status;
 }
 
-/* Looks at some of the matrices from the first to the last; `off` is the largest distance, NaN where any is.
- * It must be small, unless the results are approximate. */
-static HcStatus sample_batch(HcRig *rig, const Svd *svd, bool approximate, const HcBenchRow *row, double *off,
-                             HcError *err) {
+/* Looks at some of the matrices from the first to the last; `off` is the largest distance, which must be
+ * small.
+ */
+static HcStatus sample_batch(HcRig *rig, const Svd *svd, const HcBenchRow *row, double *off, HcError *err) {
     HcStatus status = HC_OK;
     Sample sample = {.n = svd->kind->n,
                      .parts = hc_element_bytes(svd->kind->element) / sizeof(float),
@@ -244,11 +242,11 @@ static HcStatus sample_batch(HcRig *rig, const Svd *svd, bool approximate, const
         int64_t number = samples > 1 ? s * last / (samples - 1) : 0;
         HC_TRY(fetch(rig, svd, number, &sample, &host, err));
         double apart = distance(&sample);
-        if (!approximate && !(apart <= svd_tolerance * sqrt((double)sample.n))) {
+        if (!(apart <= svd_tolerance * sqrt((double)sample.n))) {
             HC_TRY(hc_fail(err, HC_E_DEVICE, "bench: %s by %s is wrong: matrix %lld is off by %.2g",
                            row->operation, row->by, (long long)number, apart));
         }
-        *off = isnan(apart) || apart > *off ? apart : *off;
+        *off = apart > *off ? apart : *off;
     }
 done:
     if (status != HC_OK) {
@@ -258,11 +256,10 @@ done:
     return status;
 }
 
-/* The row of what has been chosen in `svd`; way: the vendor's, NULL = the backend's own. */
-static HcStatus svd_row(HcRig *rig, Svd *svd, const HcVendorWay *way, HcBenchRow *row, HcError *err) {
+/* The row of what has been chosen in `svd`; name: of the vendor's routine, NULL = the backend's own. */
+static HcStatus svd_row(HcRig *rig, Svd *svd, const char *name, HcBenchRow *row, HcError *err) {
     HcStatus status = HC_OK;
-    bool approximate = way != NULL && way->approximate;
-    HcRigBody *body = way != NULL ? call_vendor_svd : call_svd;
+    HcRigBody *body = name != NULL ? call_vendor_svd : call_svd;
     double off = 0;
     HC_TRY(choose_count(rig, body, svd, err));
     /* The results of another row are not taken for those of this one. */
@@ -273,10 +270,10 @@ static HcStatus svd_row(HcRig *rig, Svd *svd, const HcVendorWay *way, HcBenchRow
     double each = 3 * (double)square_bytes(svd->kind) + (double)svd->kind->n * sizeof(float);
     hc_rig_floor(rig, row, (double)row->matrices * each, 0, 0);
     HC_TRY(hc_rig_measure(rig, body, svd, row, err));
-    HC_TRY(sample_batch(rig, svd, approximate, row, &off, err));
-    row->check = approximate ? HC_BENCH_UNCHECKED : HC_BENCH_NEAR;
-    snprintf(row->how, sizeof row->how, "%s%s%soff by %.1e", way != NULL ? way->name : "",
-             approximate ? " (approximate)" : "", way != NULL ? ", " : "", off);
+    HC_TRY(sample_batch(rig, svd, row, &off, err));
+    row->check = HC_BENCH_NEAR;
+    snprintf(row->how, sizeof row->how, "%s%soff by %.1e", name != NULL ? name : "", name != NULL ? ", " : "",
+             off);
     hc_bench_scale(rig->bench, row);
 done:
     return status;
@@ -297,16 +294,10 @@ done:
     return status;
 }
 
-static HcStatus vendor_svds(HcRig *rig, Svd *svd, HcError *err) {
-    HcStatus status = HC_OK;
+static HcStatus vendor_svd(HcRig *rig, Svd *svd, HcError *err) {
     const Kind *kind = svd->kind;
-    const HcVendorWay *way = NULL;
-    for (svd->way = 0; (way = svd->vendor_ops->svd_way(kind->element, kind->n, svd->way)) != NULL;
-         svd->way++) {
-        HC_TRY(svd_row(rig, svd, way, hc_bench_vendor_row(rig, kind->name, rig->settings->lines), err));
-    }
-done:
-    return status;
+    return svd_row(rig, svd, svd->vendor_ops->svd_name(kind->element, kind->n),
+                   hc_bench_vendor_row(rig, kind->name, rig->settings->lines), err);
 }
 
 static HcStatus svds(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
@@ -320,7 +311,7 @@ static HcStatus svds(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops
         HC_TRY(open_batch(rig, &kinds[k], &svd, err));
         HC_TRY(own_svd(rig, &svd, err));
         if (vendor != NULL) {
-            HC_TRY(vendor_svds(rig, &svd, err));
+            HC_TRY(vendor_svd(rig, &svd, err));
         }
         rig->ops->release(rig->compute, &svd.room);
     }

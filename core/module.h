@@ -23,12 +23,6 @@ typedef struct HcDevice {
  * Arrays lie in the memory of the backend, in its layout, and matrices are square and full. */
 typedef struct HcVendor HcVendor;
 
-/* One of the ways in which a library decomposes a batch. */
-typedef struct HcVendorWay {
-    const char *name; /* of the routine */
-    bool approximate; /* its authors promise no more */
-} HcVendorWay;
-
 typedef struct HcVendorOps {
     /* Loads the libraries; says which in `name`. Fails with HC_E_UNSUPPORTED where they are not there. */
     HcStatus (*open)(HcCompute *compute, HcVendor **out, char *name, size_t name_size, HcError *err);
@@ -52,12 +46,12 @@ typedef struct HcVendorOps {
      * small values right relative to themselves; values descending. NULL = the vendor has none. */
     HcStatus (*eigh_jacobi)(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
                             double *vectors, HcError *err);
-    /* The ways number 0, 1, ... to decompose n x n matrices, float32 or complex float32; NULL = no more. */
-    const HcVendorWay *(*svd_way)(HcElement element, int32_t n, int32_t number);
+    /* The routine that decomposes n x n matrices, float32 or complex float32. */
+    const char *(*svd_name)(HcElement element, int32_t n);
     /* As svd_batched of the contract, of n x n matrices that are taken as stored by columns, with left and
      * right. The libraries overwrite matrices: a copy is made for them, and counts. */
-    HcStatus (*svd)(HcVendor *vendor, HcQueue *queue, int32_t way, HcElement element, int32_t n,
-                    const HcSvdBatch *batch, HcError *err);
+    HcStatus (*svd)(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t n, const HcSvdBatch *batch,
+                    HcError *err);
 } HcVendorOps;
 
 typedef struct HcModule {

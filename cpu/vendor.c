@@ -142,10 +142,9 @@ done:
 
 /* ---- singular value decompositions ---- */
 
-static const HcVendorWay *svd_way(HcElement element, int32_t n, int32_t number) {
-    static const HcVendorWay ways[] = {{"sgesdd", false}, {"cgesdd", false}};
+static const char *svd_name(HcElement element, int32_t n) {
     (void)n;
-    return number == 0 ? &ways[element == HC_ELEMENT_COMPLEX_FLOAT32] : NULL;
+    return element == HC_ELEMENT_COMPLEX_FLOAT32 ? "cgesdd" : "sgesdd";
 }
 
 /* What a thread works in: a matrix, a piece for LAPACK's values and one each for its real and whole numbers.
@@ -220,10 +219,9 @@ static void turn_right(const SvdRoom *room, float *right) {
 }
 
 /* A matrix after the other in every thread, each by one thread. */
-static HcStatus svd(HcVendor *vendor, HcQueue *queue, int32_t way, HcElement element, int32_t n,
-                    const HcSvdBatch *batch, HcError *err) {
+static HcStatus svd(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t n, const HcSvdBatch *batch,
+                    HcError *err) {
     (void)queue;
-    (void)way;
     HcStatus status = HC_OK;
     SvdRoom room;
     int failures = 0;
@@ -254,7 +252,7 @@ static const HcVendorOps vendor_ops = {
     .gemm_float32 = gemm_float32,
     .eigh = eigh,
     .eigh_jacobi = eigh_jacobi,
-    .svd_way = svd_way,
+    .svd_name = svd_name,
     .svd = svd,
 };
 

@@ -58,15 +58,6 @@ __device__ static inline double hc_rough_recip(double x) {
     return 1.0 / x;
 }
 
-/* 1 / x for x of 1 to 2, within a rounding. */
-__device__ static inline float hc_recip(float x) {
-    float r = __fdividef(1.0F, x);
-    return fmaf(r, fmaf(-x, r, 1.0F), r);
-}
-__device__ static inline double hc_recip(double x) {
-    return 1.0 / x;
-}
-
 __device__ static inline float hc_not_a_number(float) {
     return nanf("");
 }
@@ -252,49 +243,48 @@ template <typename T, bool COMPLEX> struct HcPair {
         T recip_right = hc_rough_recip_root(right);
         /* The cosine between the columns; unlike products, it neither overflows nor vanishes. */
         T cosine = real * recip_left * recip_right;
-        T phase = cosine < 0 ? T(-1) : T(1);
-        T phase_im = 0;
+        T cosine_im = 0;
+        T square = cosine * cosine;
         if constexpr (COMPLEX) {
-            T other = imaginary * recip_left * recip_right;
-            T square = fma(cosine, cosine, other * other);
-            T recip = hc_rough_recip_root(square);
-            phase = cosine * recip;
-            phase_im = other * recip;
-            cosine = square * recip;
+            cosine_im = imaginary * recip_left * recip_right;
+            square = fma(cosine_im, cosine_im, square);
         }
-        cosine = fabs(cosine);
-        turns = meets && !frozen && left >= Scale::tiny() && right >= Scale::tiny() && cosine > tolerance;
+        turns = meets && !frozen && left >= Scale::tiny() && right >= Scale::tiny() &&
+                square > tolerance * tolerance;
         /* Where columns were all but parallel, what is known of their norms may be nothing: the next sweep
          * knows. */
-        bool rotates = turns && cosine < T(1.5);
-        /* With z = cot 2a: tan a = 1 / (|z| + sqrt(1 + z^2)), and 1 / cos^2 a = 2 tan a sqrt(1 + z^2). */
-        T slope = (right - left) * fmin(recip_left, recip_right) * fmax(recip_left, recip_right) *
-                  (T(0.5) * hc_rough_recip(cosine));
-        T steep = fabs(slope);
-        bool flat = steep > Scale::large(); /* where its square might overflow, and 1 is nothing beside it */
-        T square = fma(steep, steep, T(1));
-        T hypotenuse = flat ? steep : square * hc_rough_recip_root(square);
-        T tangent = hc_rough_recip(steep + hypotenuse);
-        T secant_squared = 2 * tangent * hypotenuse;
-        T half = tangent * hc_rough_recip(1 + secant_squared * hc_rough_recip_root(secant_squared));
-        T product = cosine * (left * recip_left) * (right * recip_right);
-        half = slope < 0 ? -half : half;
-        tangent = slope < 0 ? -tangent : tangent;
+        bool rotates = turns && square < T(2);
+        /* With d = cot 2a |cosine|: 1 / sqrt(d^2 + cosine^2) gives cos 2a, and that the angle a. */
+        T d = T(0.5) * (right - left) * fmin(recip_left, recip_right) * fmax(recip_left, recip_right);
+        T steep = fabs(d);
+        T recip = steep > Scale::large() ? hc_rough_recip(steep) /* where squares might overflow */
+                                         : hc_rough_recip_root(fma(steep, steep, square));
+        T squared_cosine = fma(T(0.5), steep * recip, T(0.5));
+        T secant = hc_rough_recip_root(squared_cosine);
+        T more = fma(squared_cosine, secant, T(1)); /* 1 + cos a */
+        T scale = T(0.5) * recip * secant;
+        scale = d < 0 ? -scale : scale;
         if (rotates) {
-            left = fma(-tangent, product, left);
-            right = fma(tangent, product, right);
+            T change = scale * square * secant * (left * recip_left) * (right * recip_right);
+            left -= change;
+            right += change;
         }
-        out.half = rotates ? half * phase : T(0);
-        T squared_half = out.half * out.half;
+        T recip_more = hc_rough_recip(more);
+        T whole = cosine * scale;
+        T half = whole * recip_more;
+        T stretch = fma(half, half, T(1));
         if constexpr (COMPLEX) {
-            out.half_im = rotates ? half * phase_im : T(0);
-            squared_half = fma(out.half_im, out.half_im, squared_half);
+            T whole_im = cosine_im * scale;
+            T half_im = whole_im * recip_more;
+            stretch = fma(half_im, half_im, stretch);
+            whole_im = fma(fma(-whole_im, stretch, 2 * half_im), T(0.5) * more, whole_im);
+            out.half_im = rotates ? half_im : T(0);
+            out.whole_im = rotates ? whole_im : T(0);
         }
-        T factor = 2 * hc_recip(1 + squared_half);
-        out.whole = factor * out.half;
-        if constexpr (COMPLEX) {
-            out.whole_im = factor * out.half_im;
-        }
+        /* The sine must fit the tangent to the last digit: lengths would drift. */
+        whole = fma(fma(-whole, stretch, 2 * half), T(0.5) * more, whole);
+        out.half = rotates ? half : T(0);
+        out.whole = rotates ? whole : T(0);
         if (meets) {
             T other = left;
             left = right;

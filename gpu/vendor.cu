@@ -37,11 +37,7 @@
     X(cusolverDnSgesvdj_bufferSize)                                                                          \
     X(cusolverDnSgesvdj)                                                                                     \
     X(cusolverDnCgesvdj_bufferSize)                                                                          \
-    X(cusolverDnCgesvdj)                                                                                     \
-    X(cusolverDnSgesvdaStridedBatched_bufferSize)                                                            \
-    X(cusolverDnSgesvdaStridedBatched)                                                                       \
-    X(cusolverDnCgesvdaStridedBatched_bufferSize)                                                            \
-    X(cusolverDnCgesvdaStridedBatched)
+    X(cusolverDnCgesvdj)
 
 struct HcVendor {
     HcGpu *gpu;
@@ -301,17 +297,11 @@ done:
 
 /* ---- singular value decompositions ---- */
 
-enum { GESVDJ_BATCHED, GESVDJ, GESVDA }; /* routines */
+enum { BATCHED_ROWS = 32 }; /* at which gesvdjBatched stops */
 
-/* gesvdjBatched stops at 32 rows. */
-static const HcVendorWay *svd_way(HcElement element, int32_t n, int32_t number) {
-    static const HcVendorWay ways[] = {
-        {"gesvdjBatched", false}, {"gesvdj one by one", false}, {"gesvdaStridedBatched", true}};
+static const char *svd_name(HcElement element, int32_t n) {
     (void)element;
-    if (n <= 32) {
-        return number == 0 ? &ways[GESVDJ_BATCHED] : NULL;
-    }
-    return number < 2 ? &ways[GESVDJ + number] : NULL;
+    return n <= BATCHED_ROWS ? "gesvdjBatched" : "gesvdj one by one";
 }
 
 /* The functions for an element. */
@@ -322,8 +312,6 @@ template <> struct Routines<float> {
     static constexpr auto batched = &HcVendor::cusolverDnSgesvdjBatched;
     static constexpr auto single_size = &HcVendor::cusolverDnSgesvdj_bufferSize;
     static constexpr auto single = &HcVendor::cusolverDnSgesvdj;
-    static constexpr auto strided_size = &HcVendor::cusolverDnSgesvdaStridedBatched_bufferSize;
-    static constexpr auto strided = &HcVendor::cusolverDnSgesvdaStridedBatched;
 };
 
 template <> struct Routines<cuComplex> {
@@ -331,13 +319,11 @@ template <> struct Routines<cuComplex> {
     static constexpr auto batched = &HcVendor::cusolverDnCgesvdjBatched;
     static constexpr auto single_size = &HcVendor::cusolverDnCgesvdj_bufferSize;
     static constexpr auto single = &HcVendor::cusolverDnCgesvdj;
-    static constexpr auto strided_size = &HcVendor::cusolverDnCgesvdaStridedBatched_bufferSize;
-    static constexpr auto strided = &HcVendor::cusolverDnCgesvdaStridedBatched;
 };
 
 /* A batch, and the parts of the one piece of device memory. */
 template <typename T> struct Svd {
-    int way, n, count;
+    int n, count;
     long long square; /* entries of a matrix */
     const T *given;   /* the batch's, like the next three */
     float *values;
@@ -352,27 +338,18 @@ template <typename T> struct Svd {
 template <typename T> static cusolverStatus_t svd_work_size(HcVendor *vendor, Svd<T> *on) {
     const cusolverEigMode_t mode = CUSOLVER_EIG_MODE_VECTOR;
     int n = on->n;
-    if (on->way == GESVDJ_BATCHED) {
+    if (on->n <= BATCHED_ROWS) {
         return (vendor->*Routines<T>::batched_size)(vendor->solver, mode, n, n, on->given, n, on->values,
                                                     on->left, n, on->right, n, &on->work_size, vendor->jacobi,
                                                     on->count);
     }
-    if (on->way == GESVDJ) {
-        return (vendor->*Routines<T>::single_size)(vendor->solver, mode, 1, n, n, on->given, n, on->values,
-                                                   on->left, n, on->right, n, &on->work_size, vendor->jacobi);
-    }
-    return (vendor->*Routines<T>::strided_size)(vendor->solver, mode, n, n, n, on->given, n, on->square,
-                                                on->values, n, on->left, n, on->square, on->right, n,
-                                                on->square, &on->work_size, on->count);
+    return (vendor->*Routines<T>::single_size)(vendor->solver, mode, 1, n, n, on->given, n, on->values,
+                                               on->left, n, on->right, n, &on->work_size, vendor->jacobi);
 }
 
 template <typename T> static HcStatus svd_memory(HcVendor *vendor, Svd<T> *on, HcError *err) {
     HcStatus status = HC_OK;
-    HC_TRY(check_solver(svd_work_size(vendor, on),
-                        on->way == GESVDJ_BATCHED ? "planning gesvdjBatched"
-                        : on->way == GESVDJ       ? "planning gesvdj"
-                                                  : "planning gesvdaStridedBatched",
-                        err));
+    HC_TRY(check_solver(svd_work_size(vendor, on), "planning", err));
     {
         size_t entries = (size_t)on->count * (size_t)on->square;
         size_t work = (size_t)on->work_size;
@@ -401,25 +378,19 @@ template <typename T> static cusolverStatus_t svd_one_by_one(HcVendor *vendor, c
 template <typename T> static cusolverStatus_t svd_call(HcVendor *vendor, const Svd<T> *on) {
     const cusolverEigMode_t mode = CUSOLVER_EIG_MODE_VECTOR;
     int n = on->n;
-    if (on->way == GESVDJ) {
+    if (on->n > BATCHED_ROWS) {
         return svd_one_by_one(vendor, on);
     }
-    if (on->way == GESVDJ_BATCHED) {
-        return (vendor->*Routines<T>::batched)(vendor->solver, mode, n, n, on->matrices, n, on->values,
-                                               on->left, n, on->right, n, on->work, on->work_size, on->info,
-                                               vendor->jacobi, on->count);
-    }
-    return (vendor->*Routines<T>::strided)(vendor->solver, mode, n, n, n, on->matrices, n, on->square,
-                                           on->values, n, on->left, n, on->square, on->right, n, on->square,
-                                           on->work, on->work_size, on->info, NULL, on->count);
+    return (vendor->*Routines<T>::batched)(vendor->solver, mode, n, n, on->matrices, n, on->values, on->left,
+                                           n, on->right, n, on->work, on->work_size, on->info, vendor->jacobi,
+                                           on->count);
 }
 
 template <typename T>
-static HcStatus decompose(HcVendor *vendor, HcQueue *queue, int way, int32_t n, const HcSvdBatch *batch,
+static HcStatus decompose(HcVendor *vendor, HcQueue *queue, int32_t n, const HcSvdBatch *batch,
                           HcError *err) {
     HcStatus status = HC_OK;
     Svd<T> on = {};
-    on.way = way;
     on.n = n;
     on.count = (int)batch->count;
     on.square = (long long)n * n;
@@ -437,18 +408,16 @@ done:
     return status;
 }
 
-static HcStatus svd(HcVendor *vendor, HcQueue *queue, int32_t way, HcElement element, int32_t n,
-                    const HcSvdBatch *batch, HcError *err) {
+static HcStatus svd(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t n, const HcSvdBatch *batch,
+                    HcError *err) {
     HcStatus status = HC_OK;
-    int routine = n <= 32 ? GESVDJ_BATCHED : way == 0 ? GESVDJ : GESVDA;
-    if (batch->count < 1 || batch->count > INT_MAX || svd_way(element, n, way) == NULL) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "%lld decompositions in one call, by way %d", (long long)batch->count,
-                       way));
+    if (batch->count < 1 || batch->count > INT_MAX) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "%lld decompositions in one call", (long long)batch->count));
     }
     HC_TRY(hc_gpu_use(vendor->gpu, err));
     HC_TRY(check_solver(vendor->cusolverDnSetStream(vendor->solver, queue->stream), "choosing a queue", err));
-    HC_TRY(element == HC_ELEMENT_COMPLEX_FLOAT32 ? decompose<cuComplex>(vendor, queue, routine, n, batch, err)
-                                                 : decompose<float>(vendor, queue, routine, n, batch, err));
+    HC_TRY(element == HC_ELEMENT_COMPLEX_FLOAT32 ? decompose<cuComplex>(vendor, queue, n, batch, err)
+                                                 : decompose<float>(vendor, queue, n, batch, err));
 done:
     return status;
 }
@@ -461,7 +430,7 @@ const HcVendorOps *hc_gpu_vendor(void) {
                                            .gemm_float32 = gemm_float32,
                                            .eigh = eigh,
                                            .eigh_jacobi = NULL,
-                                           .svd_way = svd_way,
+                                           .svd_name = svd_name,
                                            .svd = svd};
     return &operations;
 }

@@ -280,7 +280,7 @@ typedef enum Fault {
     OUT_OF_ORDER, /* while all else is right */
     VALUE_NAN,
     RIGHT_NAN,
-    NOTHING_DONE, /* by the second way of the vendor */
+    NOTHING_DONE, /* by the vendor */
     EIGENVALUE_OFF,
     EIGENVALUE_NAN,
     PIXEL_OFF,
@@ -341,23 +341,14 @@ static HcStatus faulty_svd(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, 
     return status;
 }
 
-static HcStatus faulty_vendor_svd(HcVendor *vendor, HcQueue *queue, int32_t way, HcElement element, int32_t n,
+static HcStatus faulty_vendor_svd(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t n,
                                   const HcSvdBatch *batch, HcError *err) {
-    if (way > 0) {
+    if (fault == NOTHING_DONE) {
         return HC_OK;
     }
-    HcStatus status = hc_cpu_vendor()->svd(vendor, queue, way, element, n, batch, err);
+    HcStatus status = hc_cpu_vendor()->svd(vendor, queue, element, n, batch, err);
     spoil(batch, element);
     return status;
-}
-
-static const HcVendorWay *two_ways(HcElement element, int32_t n, int32_t number) {
-    return number < 2 ? hc_cpu_vendor()->svd_way(element, n, 0) : NULL;
-}
-
-static const HcVendorWay *approximate_way(HcElement element, int32_t n, int32_t number) {
-    static const HcVendorWay way = {"somehow", true};
-    return hc_cpu_vendor()->svd_way(element, n, number) != NULL ? &way : NULL;
 }
 
 static HcStatus faulty_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values,
@@ -397,7 +388,6 @@ static HcStatus run_faulty(HcBench *bench, Fault which, const char *only, bool v
     faulty_ops.patches = faulty_patches;
     faulty_vendor_ops = *hc_cpu_vendor();
     faulty_vendor_ops.svd = vendor ? faulty_vendor_svd : faulty_vendor_ops.svd;
-    faulty_vendor_ops.svd_way = which == NOTHING_DONE ? two_ways : faulty_vendor_ops.svd_way;
     HcStatus status = run(bench, &settings, &faulty_ops, &faulty_vendor_ops, err);
     hc_bench_close(bench);
     return status;
@@ -424,33 +414,6 @@ static void test_wrong_results(void **state) {
     free(bench);
 }
 
-/* What is said to be approximate is measured, and how far off it is. */
-static void test_approximate(void **state) {
-    (void)state;
-    HcBench *bench = calloc(1, sizeof *bench);
-    HcBenchSettings settings = small_settings();
-    HcError err = {0};
-    assert_non_null(bench);
-    settings.only = "svd-16";
-    settings.repetitions = 1;
-    fault = NONE;
-    faulty_vendor_ops = *hc_cpu_vendor();
-    faulty_vendor_ops.svd_way = approximate_way;
-    check_ok(run(bench, &settings, hc_cpu_ops(), &faulty_vendor_ops, &err), err);
-    const HcBenchRow *row = find(bench, "svd-16", "cpu vendor");
-    assert_int_equal(row->check, HC_BENCH_UNCHECKED);
-    const char *off = strstr(row->how, "somehow (approximate), off by ");
-    assert_non_null(off);
-    assert_true(strtod(strstr(off, "by ") + 3, NULL) < 1e-5);
-    hc_bench_close(bench);
-    fault = RIGHT_NAN;
-    faulty_vendor_ops.svd = faulty_vendor_svd;
-    check_ok(run(bench, &settings, hc_cpu_ops(), &faulty_vendor_ops, &err), err);
-    assert_non_null(strstr(find(bench, "svd-16", "cpu vendor")->how, "off by nan"));
-    hc_bench_close(bench);
-    free(bench);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cpu),
@@ -460,7 +423,6 @@ int main(void) {
         cmocka_unit_test(test_part),
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_wrong_results),
-        cmocka_unit_test(test_approximate),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
