@@ -181,41 +181,8 @@ static void solve(Work *work, int threads) {
     }
 }
 
-/* What can begin at once. */
-typedef struct Start {
-    Work *work;
-    const double *given;
-    HcFactor *factor;
-    lapack_int failed;
-} Start;
-
-static void start_piece(void *starts, int32_t piece) {
-    Start *start = starts;
-    Work *work = start->work;
-    HcTridiagonal *t = &work->tridiagonal;
-    if (piece == 1) {
-        hc_cpu_factorise(t->n, start->given, start->factor);
-        return;
-    }
-    start->failed = LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'L', t->n, work->matrix, t->n, t->diagonal,
-                                        t->beside, work->reflectors, work->images, t->n * REDUCED_AT_ONCE);
-}
-
-/* The tridiagonal matrix, and where it costs no time the factor of the given one. */
-static lapack_int reduce(Work *work, int threads, const double *matrix, HcFactor *factor) {
-    Start start = {.work = work, .given = matrix, .factor = factor};
-    HcShare pieces = {0};
-    if (factor == NULL || hc_cpu_eigh_threads(work->tridiagonal.n, threads) == 1) {
-        start_piece(&start, 0);
-        return start.failed;
-    }
-#pragma omp parallel num_threads(2)
-    hc_cpu_share(&pieces, 2, start_piece, &start);
-    return start.failed;
-}
-
 HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double *values, double *vectors,
-                           HcFactor *factor, HcError *err) {
+                           HcError *err) {
     HcStatus status = HC_OK;
     Work work = {0};
     HcTridiagonal *t = &work.tridiagonal;
@@ -228,7 +195,8 @@ HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double 
     for (size_t k = 0; k < count && exponent != 0; k++) {
         work.matrix[k] = ldexp(work.matrix[k], -exponent);
     }
-    lapack_int failed = reduce(&work, threads, matrix, factor);
+    lapack_int failed = LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'L', n, work.matrix, n, t->diagonal, t->beside,
+                                            work.reflectors, work.images, n * REDUCED_AT_ONCE);
     if (failed == 0) {
         exponent += scale_tridiagonal(t);
         HC_TRY(hc_cpu_tridiagonal_open(t, err));
@@ -250,17 +218,15 @@ done:
 HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err) {
     HcStatus status = HC_OK;
-    HcFactor factor = {0};
     int threads = ((const HcCpu *)compute)->threads;
     int threads_before = omp_get_max_threads();
     HC_TRY(hc_check_eigh(n, matrix, values, vectors, err));
     /* OpenBLAS takes as many threads as OpenMP would give the calling one, which may be another than that
      * which set up the backend. */
     omp_set_num_threads(1);
-    HC_TRY(hc_cpu_eigh_plain(threads, n, matrix, values, vectors, &factor, err));
-    HC_TRY(hc_cpu_eigh_small(threads, n, matrix, values, vectors, &factor, err));
+    HC_TRY(hc_cpu_eigh_plain(threads, n, matrix, values, vectors, err));
+    HC_TRY(hc_cpu_eigh_small(threads, n, matrix, values, vectors, err));
 done:
-    free(factor.lower);
     omp_set_num_threads(threads_before);
     return status;
 }

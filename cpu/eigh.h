@@ -4,27 +4,15 @@
 
 #include "cpu/internal.h"
 
-/* A matrix as L L', zero at first; `lower` belongs to the caller, who frees it. */
-typedef struct HcFactor {
-    double *lower; /* [n][n] L, NULL where memory ran out */
-    bool tried;
-    bool positive; /* there is an L but for rounding */
-} HcFactor;
-
-/* Cholesky's factor. A row that is 0 throughout, as of a constant band, is left out: its row of L is 0, too.
- */
-void hc_cpu_factorise(int32_t n, const double *matrix, HcFactor *factor);
-
 /* As the operation eigh, with eigenvalues that are right relative to the largest one. BLAS must be kept to
- * one thread by the caller. The first half of the work has one thread only: where there are more, another one
- * finds the factor meanwhile (NULL = not wanted). */
+ * one thread by the caller. */
 HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double *values, double *vectors,
-                           HcFactor *factor, HcError *err);
+                           HcError *err);
 
 /* Where the matrix is positive definite, makes small eigenvalues of what hc_cpu_eigh_plain found right
  * relative to themselves, and their eigenvectors with them. */
 HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double *values, double *vectors,
-                           HcFactor *factor, HcError *err);
+                           HcError *err);
 
 /* A step of work that the threads of a parallel region share, zero at first. A thread that was put aside
  * without a piece in hand holds nobody up: the others go on once the pieces are done, not once all threads

@@ -31,7 +31,7 @@ enum { LEVELS = 4 };
 /* What is found again: the eigenvalues from `first` on. All matrices are column-major. */
 typedef struct Small {
     size_t n, first, count; /* first + count = n */
-    const double *factor;   /* [n][n] L */
+    double *factor;         /* [n][n] L */
     double *values;         /* [n] */
     double *vectors;        /* [n][n] R, then S */
     double *images;         /* [count][n] B; x [count][first] while R and S are turned apart */
@@ -147,7 +147,7 @@ static HcStatus find_again(Small *small, int threads, HcError *err) {
     share(threads, small->count, image_piece, small);
     share(threads, small->count, inner_piece, small);
     HC_TRY(hc_cpu_eigh_plain(threads, (int32_t)small->count, small->inner, small->values + small->first,
-                             small->turns, NULL, err));
+                             small->turns, err));
     share(threads, small->count, turned_piece, small);
     memcpy(vectors, small->turned, small->count * small->n * sizeof *vectors);
 done:
@@ -179,28 +179,28 @@ static void sort(Small *small) {
     }
 }
 
-void hc_cpu_factorise(int32_t rows, const double *matrix, HcFactor *factor) {
-    size_t n = (size_t)rows;
-    double *lower = malloc(n * n * sizeof *lower);
-    factor->tried = true;
-    factor->lower = lower;
-    if (lower == NULL) {
-        return;
-    }
-    memcpy(lower, matrix, n * n * sizeof *matrix);
+/* L of the matrix; false where rounding leaves nothing positive. A row that is 0 throughout, as of a constant
+ * band, is left out: its row of L is 0, too. */
+static bool factorise(Small *small, const double *matrix) {
+    size_t n = small->n;
+    double *factor = small->factor;
+    memcpy(factor, matrix, n * n * sizeof *matrix);
     for (size_t k = 0; k < n; k++) {
-        if (cblas_dasum(rows, matrix + k * n, 1) == 0) {
-            lower[k * n + k] = 1;
+        if (cblas_dasum((int)n, matrix + k * n, 1) == 0) {
+            factor[k * n + k] = 1;
         }
     }
-    factor->positive = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', rows, lower, rows) == 0;
-    for (size_t k = 0; k < n * n; k += n + 1) {
-        lower[k] = matrix[k] == 0 ? 0 : lower[k];
+    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (lapack_int)n, factor, (lapack_int)n) != 0) {
+        return false;
     }
+    for (size_t k = 0; k < n * n; k += n + 1) {
+        factor[k] = matrix[k] == 0 ? 0 : factor[k];
+    }
+    return true;
 }
 
 HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double *values, double *vectors,
-                           HcFactor *factor, HcError *err) {
+                           HcError *err) {
     HcStatus status = HC_OK;
     size_t rows = (size_t)n;
     Small small = {.n = rows, .values = values, .vectors = vectors};
@@ -208,19 +208,15 @@ HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double 
         return HC_OK;
     }
     threads = hc_cpu_eigh_threads(n, threads);
-    size_t size = 2 * small.count * (rows + small.count);
-    small.images = malloc(size * sizeof *small.images);
-    if (!factor->tried) {
-        hc_cpu_factorise(n, matrix, factor);
+    size_t size = rows * rows + 2 * small.count * (rows + small.count);
+    if ((small.factor = malloc(size * sizeof *small.factor)) == NULL) {
+        return hc_fail_memory(err, (double)size * sizeof(double), "small eigenvalues");
     }
-    small.factor = factor->lower;
-    if (small.images == NULL || small.factor == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(size + rows * rows) * sizeof(double), "small eigenvalues"));
-    }
+    small.images = small.factor + rows * rows;
     small.turned = small.images + small.count * rows;
     small.inner = small.turned + small.count * rows;
     small.turns = small.inner + small.count * small.count;
-    if (factor->positive) {
+    if (factorise(&small, matrix)) {
         bool more = true;
         for (int level = 0; level < LEVELS && more; level++) {
             HC_TRY(find_again(&small, threads, err));
@@ -230,6 +226,6 @@ HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double 
         sort(&small);
     }
 done:
-    free(small.images);
+    free(small.factor);
     return status;
 }

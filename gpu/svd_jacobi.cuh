@@ -616,15 +616,17 @@ template <typename T, bool COMPLEX, int PAIRS> struct HcApartShared {
     int more;
 };
 
-/* The sum over both warps of the matrix, in their order. */
+/* Sums over both warps of the matrix, in their order, for all threads of the block. */
 template <int WARPS, typename T>
-__device__ static inline T hc_sum_of_warps(T (&parts)[2][32], int warp, int lane, T own) {
-    if constexpr (WARPS == 1) {
-        return own;
-    } else {
-        parts[warp][lane] = own;
-        asm volatile("bar.sync 1, 64;" ::: "memory"); /* those of the matrix alone */
-        return parts[0][lane] + parts[1][lane];
+__device__ static inline void hc_sum_of_warps(T (&parts)[2][2][32], int warp, int lane, T &a, T &b) {
+    if constexpr (WARPS == 2) {
+        if (warp < WARPS) {
+            parts[0][warp][lane] = a;
+            parts[1][warp][lane] = b;
+        }
+        __syncthreads();
+        a = parts[0][0][lane] + parts[0][1][lane];
+        b = parts[1][0][lane] + parts[1][1][lane];
     }
 }
 
@@ -633,26 +635,27 @@ __device__ static inline void hc_apart_round(const HcSvdJob<T> &job, HcRow<T, CO
                                              int warp, int lane, int round, HcPair<T, COMPLEX> &pair,
                                              bool &turned, HcApartShared<T, COMPLEX, PAIRS> &shared) {
     constexpr int WARPS = HcApart<T, COMPLEX, SIDE, ROWS>::warps;
+    T real = 0;
+    T imaginary = 0;
     if (warp < WARPS) {
-        T real, imaginary;
-        int number = lane % PAIRS;
         hc_pair_product<ODD, T, COMPLEX, SIDE, PAIRS, 32, ROWS>(row, lane, real, imaginary);
-        if (WARPS == 2 && COMPLEX) {
-            shared.parts[ODD][1][warp][lane] = imaginary;
-        }
-        real = hc_sum_of_warps<WARPS>(shared.parts[ODD][0], warp, lane, real);
-        if (WARPS == 2 && COMPLEX) {
-            imaginary = shared.parts[ODD][1][0][lane] + shared.parts[ODD][1][1][lane];
-        }
+    }
+    hc_sum_of_warps<WARPS>(shared.parts[ODD], warp, lane, real, imaginary);
+    if (warp < WARPS) {
+        int number = lane % PAIRS;
         HcTurn<T, COMPLEX> turn = pair.find(real, imaginary, job.tolerance, number < SIDE / 2 - ODD, false);
         turned = turned || pair.turns;
         int any = __any_sync(~0U, pair.turns);
         if (warp == 0 && lane < PAIRS) {
+            int64_t at = (int64_t)blockIdx.x * job.sweeps_most * SIDE + 2 * round + ODD;
             shared.turns[ODD][lane] = turn;
-            shared.changes[ODD] = any;
             if (job.record.turns != NULL) {
-                int64_t at = (int64_t)blockIdx.x * job.sweeps_most * SIDE + 2 * round + ODD;
                 ((HcTurn<T, COMPLEX> *)job.record.turns)[at * PAIRS + lane] = turn;
+            }
+            if (lane == 0) {
+                shared.changes[ODD] = any;
+            }
+            if (lane == 0 && job.record.turns != NULL) {
                 job.record.changes[at] = (uint8_t)any;
             }
         }
@@ -716,7 +719,7 @@ __global__ void __launch_bounds__(HcApart<T, COMPLEX, SIDE, ROWS>::threads) hc_s
         }
     }
 
-    HcPair<T, COMPLEX> pair;
+    HcPair<T, COMPLEX> pair = {};
     bool more = true;
     int sweeps = 0;
     T first = 0;
@@ -724,9 +727,8 @@ __global__ void __launch_bounds__(HcApart<T, COMPLEX, SIDE, ROWS>::threads) hc_s
         bool turned = false;
         if (is_matrix) {
             hc_square_norms<T, COMPLEX, SIDE, PAIRS, 32, ROWS>(row, lane, pair.left, pair.right);
-            pair.left = hc_sum_of_warps<WARPS>(shared.squares[0], warp, lane, pair.left);
-            pair.right = hc_sum_of_warps<WARPS>(shared.squares[1], warp, lane, pair.right);
         }
+        hc_sum_of_warps<WARPS>(shared.squares, warp, lane, pair.left, pair.right);
         for (int round = sweeps * SIDE / 2; round < (sweeps + 1) * SIDE / 2; round++) {
             hc_apart_round<0>(job, row, warp, lane, round, pair, turned, shared);
             if (is_matrix) {
@@ -750,9 +752,8 @@ __global__ void __launch_bounds__(HcApart<T, COMPLEX, SIDE, ROWS>::threads) hc_s
 
     if (is_matrix) {
         hc_square_norms<T, COMPLEX, SIDE, PAIRS, 32, ROWS>(row, lane, pair.left, pair.right);
-        pair.left = hc_sum_of_warps<WARPS>(shared.squares[0], warp, lane, pair.left);
-        pair.right = hc_sum_of_warps<WARPS>(shared.squares[1], warp, lane, pair.right);
     }
+    hc_sum_of_warps<WARPS>(shared.squares, warp, lane, pair.left, pair.right);
     hc_order_columns<true>(job, matrix, (int)threadIdx.x, exponent, finite, sweeps % 2 != 0, pair, columns);
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
