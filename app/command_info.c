@@ -3,6 +3,7 @@
 #include "core/version.h"
 #include "cpu/cpu.h"
 #include "io/libraries.h"
+#include "io/library.h"
 #include "io/reader.h"
 #include "pipeline/json.h"
 
@@ -22,12 +23,12 @@ static const HcOption info_options[] = {
      .value = "SCENE",
      .positional = true,
      .required = true,
-     .help = "an ENVI header or data file, or anything that GDAL opens"},
+     .help = "an ENVI header or data file, anything that GDAL opens, or a spectral library (ENVI, CSV)"},
     {.name = "json", .kind = HC_OPTION_FLAG, .offset = offsetof(InfoParams, json), .help = "as JSON"},
     {.name = "bands",
      .kind = HC_OPTION_FLAG,
      .offset = offsetof(InfoParams, bands),
-     .help = "list every band: number, centre, width, bad or not, name; and every class"},
+     .help = "list every band: number, centre, width, bad or not, name; and every class or spectrum"},
     {0}};
 
 static int32_t count_bad(const HcScene *scene) {
@@ -214,7 +215,7 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
     if (hc_asks_for_help(word_count, words)) {
         HcText text = {0};
         hc_options_help(info_options, &text);
-        printf("hcube info SCENE: what a scene file holds\n\nOptions\n%s",
+        printf("hcube info SCENE: what a scene file or a spectral library holds\n\nOptions\n%s",
                text.data != NULL ? text.data : "");
         hc_text_clear(&text);
         return HC_OK;
@@ -222,6 +223,9 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
     hc_options_reset(info_options, &params);
     HcOptionSet set = {.table = info_options, .params = &params};
     HC_TRY(hc_options_parse("info", &set, 1, words, word_count, err));
+    if (hc_library_recognise(params.path)) {
+        return hc_info_library(params.path, params.json, params.bands, err);
+    }
     HC_TRY(hc_reader_open(&reader, params.path, &how, err));
     if (params.json) {
         HC_TRY(print_info_json(reader, err));

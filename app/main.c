@@ -15,7 +15,7 @@ const HcCommand hc_commands[] = {
     {"run", hc_command_run, "STEP ! STEP ! ...", "run a chain of stages over a scene"},
     {"plan", hc_command_plan, "STEP ! STEP ! ...", "say what run would do, and touch no pixel"},
     {"Look", NULL, NULL, NULL},
-    {"info", hc_command_info, "SCENE", "what a scene file holds"},
+    {"info", hc_command_info, "SCENE", "what a scene file or a spectral library holds"},
     {"stages", hc_command_stages, "[NAME]", "the stages, or the options of one"},
     {"devices", hc_command_devices, "", "what hcube can compute on"},
     {"bench", hc_command_bench, "", "how long each operation takes here"},

@@ -108,6 +108,7 @@ void hc_library_clear(HcLibrary *library) {
     free(library->value);
     free(library->wavelength);
     free(library->fwhm);
+    free(library->bad);
     *library = (HcLibrary){0};
 }
 
@@ -227,6 +228,38 @@ done:
     return status;
 }
 
+/* Bad bands, by a list of 0 and 1 as scenes have it: their values are no values. */
+static HcStatus drop_bad_bands(HcLibrary *out, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    double *good = NULL;
+    HC_TRY(get_list(&good, out, header, "bbl", err));
+    if (good == NULL) {
+        return HC_OK;
+    }
+    out->bad = calloc((size_t)out->bands, 1);
+    if (out->bad == NULL) {
+        HC_TRY(hc_fail_memory(err, out->bands, "the list of bad bands"));
+    }
+    for (int32_t b = 0; b < out->bands; b++) {
+        out->bad[b] = !(good[b] != 0); /* NaN is bad too */
+        for (int32_t i = 0; i < out->count && out->bad[b]; i++) {
+            out->value[(size_t)i * (size_t)out->bands + (size_t)b] = NAN;
+        }
+    }
+done:
+    free(good);
+    return status;
+}
+
+/* A factor that is none counts as not given. */
+static HcStatus get_scale(HcLibrary *out, const HcEnviHeader *header, HcError *err) {
+    bool found = false;
+    double scale = 0;
+    HcStatus status = hc_envi_number(header, "reflectance scale factor", &scale, &found, err);
+    out->scale = found && scale > 0 && isfinite(scale) ? scale : 0;
+    return status;
+}
+
 static HcStatus check_shape(const HcEnviHeader *header, const HcEnviShape *shape, HcError *err) {
     if (shape->bands != 1) {
         return hc_fail(err, HC_E_INPUT,
@@ -265,6 +298,8 @@ static HcStatus read_envi(HcLibrary *out, const char *path, const char *header_p
     HC_TRY(get_names(out, &header, err));
     HC_TRY(get_list(&out->wavelength, out, &header, "wavelength", err));
     HC_TRY(get_list(&out->fwhm, out, &header, "fwhm", err));
+    HC_TRY(drop_bad_bands(out, &header, err));
+    HC_TRY(get_scale(out, &header, err));
     hc_library_units(out, hc_envi_text(&header, "wavelength units"));
 done:
     hc_envi_clear(&header);

@@ -4,6 +4,7 @@
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
 #include "pipeline/library_fit.h"
+#include "pipeline/library_unit.h"
 #include "pipeline/memory.h"
 #include "pipeline/spectra.h"
 #include "pipeline/stages/stages.h"
@@ -29,7 +30,9 @@ typedef struct State {
     HcSpectra training, validation;
     bool from_library; /* then `training` has classes but no pixels */
     HcSamples library; /* its spectra, as compared */
-    double median;     /* of them */
+    HcLibraryFigures figures;
+    HcValueUnit unit;  /* of the library */
+    bool unit_noted;   /* that the scene has another one */
     HcTraining *model; /* once settled */
     HcBuffer label;    /* [device] of the model's spectra */
     HcBuffer matrix;   /* [device] [bands][bands] diagonal, with --scale */
@@ -326,27 +329,31 @@ static HcStatus refuse_options(const HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
+/* Says when the scene has another unit; value[count] are some of its values, or NULL. */
+static void note_unit(HcStage *stage, const float *value, size_t count) {
+    State *state = stage->state;
+    HcValueUnit scene = hc_scene_unit(&stage->in, value, count);
+    bool matters = params_of(stage)->metric == HC_METRIC_EUCLIDEAN && !state->unit_noted;
+    char *note = matters ? hc_unit_note(params_of(stage)->training, &state->unit, &scene) : NULL;
+    if (note != NULL) {
+        hc_stage_note(stage, "%s; this decides Euclidean distances (--metric angle does not mind)", note);
+        state->unit_noted = true;
+    }
+    free(note);
+}
+
 /* Integers are at least 1 apart: reflectances from 0 to 1 are none of them. */
 static void note_integers(HcStage *stage) {
-    const State *state = stage->state;
+    State *state = stage->state;
     bool integers = stage->in.type != HC_FLOAT32 && stage->in.type != HC_FLOAT64;
-    if (params_of(stage)->metric == HC_METRIC_EUCLIDEAN && integers && state->median <= 1) {
+    double median = hc_values_quantile(state->library.value,
+                                       (size_t)state->library.count * (size_t)state->library.bands, 0.5);
+    if (params_of(stage)->metric == HC_METRIC_EUCLIDEAN && !state->unit_noted && integers && median <= 1) {
         hc_stage_note(stage,
                       "%s: its values (median %.3g) look like another unit than the integers of the scene, "
                       "which decides Euclidean distances (--metric angle does not mind)",
-                      params_of(stage)->training, state->median);
-    }
-}
-
-static void note_scale(HcStage *stage, const HcSamples *validation) {
-    const State *state = stage->state;
-    double ratio = hc_samples_median(validation) / state->median;
-    if (params_of(stage)->metric == HC_METRIC_EUCLIDEAN && (ratio > 50 || ratio < 1.0 / 50)) {
-        hc_stage_note(
-            stage,
-            "%s: the values of the scene are %.3g times as large, which decides Euclidean distances "
-            "(--metric angle does not mind)",
-            params_of(stage)->training, ratio);
+                      params_of(stage)->training, median);
+        state->unit_noted = true;
     }
 }
 
@@ -355,21 +362,21 @@ static HcStatus read_library(HcStage *stage, HcError *err) {
     const char *path = params_of(stage)->training;
     State *state = stage->state;
     HcLibrary library = {0};
-    int32_t *pick = NULL;
+    HcLibraryFit fit = {0};
     HC_TRY(refuse_options(stage, err));
     HC_TRY(hc_library_read(&library, path, err));
-    HC_TRY(hc_library_fit(&library, path, stage, &pick, err));
-    HC_TRY(hc_library_samples(&library, pick, stage->in.bands, &state->library,
-                              &state->training.pixels.classes, err));
-    if (state->library.count < library.count) {
-        hc_stage_note(stage, "%s: left out: %lld of %d spectra, which lack values in the bands used", path,
-                      (long long)library.count - state->library.count, library.count);
+    HC_TRY(hc_library_fit(&library, path, stage, &fit, err));
+    HC_TRY(hc_library_samples(&fit, &state->library, &state->training.pixels.classes, err));
+    if (fit.note != NULL) {
+        hc_stage_note(stage, "%s", fit.note);
     }
     state->from_library = true;
-    state->median = hc_samples_median(&state->library);
+    state->figures = fit.figures;
+    state->unit = hc_library_unit(&fit, &library);
+    note_unit(stage, NULL, 0);
     note_integers(stage);
 done:
-    free(pick);
+    hc_library_fit_clear(&fit);
     hc_library_clear(&library);
     if (status != HC_OK) {
         hc_samples_clear(&state->library);
@@ -770,7 +777,7 @@ static HcStatus take_validation(HcStage *stage, HcSamples *validation, HcError *
     }
     HC_TRY(hc_samples_take(validation, &state->validation, NULL, 1, err));
     if (state->from_library && validation->count > 0) {
-        note_scale(stage, validation);
+        note_unit(stage, validation->value, (size_t)validation->count * (size_t)validation->bands);
     }
 done:
     return status;
@@ -976,6 +983,9 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
     }
     if (cJSON_AddNumberToObject(to, "training_pixels", (double)state->used) == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    if (state->from_library) {
+        HC_TRY(hc_library_figures_json(&state->figures, to, err));
     }
     HC_TRY(report_classes(state, to, err));
     const HcAccuracy *accuracy = &state->accuracy;

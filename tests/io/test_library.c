@@ -150,6 +150,24 @@ static void units_are_found_or_left_out(void **state) {
     }
 }
 
+static void bad_bands_are_missing(void **state) {
+    (void)state;
+    put_bytes("bad.sli", six, sizeof six);
+    put_file(in_folder("bad.hdr"), HEADER("5") "bbl = {1, 0, 1}\nreflectance scale factor = 100\n");
+    HcLibrary library = read_library("bad.sli");
+    check_spectra(&library, 2, 3, (const double[]){1, NAN, 3, 4, NAN, 6});
+    assert_non_null(library.bad);
+    assert_memory_equal(library.bad, ((const uint8_t[]){0, 1, 0}), 3);
+    check_near(library.scale, 100, 0);
+    hc_library_clear(&library);
+    put_file(in_folder("bad.hdr"), HEADER("5") "reflectance scale factor = 0\n");
+    library = read_library("bad.sli");
+    check_spectra(&library, 2, 3, six);
+    assert_null(library.bad);
+    check_near(library.scale, 0, 0);
+    hc_library_clear(&library);
+}
+
 static void flaws_of_envi_libraries_are_refused(void **state) {
     (void)state;
     const struct {
@@ -175,6 +193,8 @@ static void flaws_of_envi_libraries_are_refused(void **state) {
         {HEADER("5") "spectra names = {a, b, c}\n", HC_E_INPUT, "3 spectra names for 2 spectra"},
         {HEADER("5") "wavelength = {1, 2}\n", HC_E_INPUT, "wavelength has 2 values for 3 bands"},
         {HEADER("5") "wavelength = {1, 2, x}\n", HC_E_INPUT, "x"},
+        {HEADER("5") "bbl = {1, 1}\n", HC_E_INPUT, "bbl has 2 values for 3 bands"},
+        {HEADER("5") "reflectance scale factor = much\n", HC_E_INPUT, "much"},
         {HEADER("5") "fwhm = {1, 2, 3, 4}\n", HC_E_INPUT, "fwhm has 4 values for 3 bands"},
     };
     put_bytes("c.sli", six, sizeof six);
@@ -332,6 +352,7 @@ int main(void) {
         IN_FOLDER(envi_libraries_are_read),
         IN_FOLDER(every_type_and_order_is_read),
         IN_FOLDER(units_are_found_or_left_out),
+        IN_FOLDER(bad_bands_are_missing),
         IN_FOLDER(flaws_of_envi_libraries_are_refused),
         IN_FOLDER(csv_libraries_are_read),
         IN_FOLDER(csv_cells_may_be_odd),

@@ -655,6 +655,44 @@ static void libraries_follow_the_bands(void **state) {
     cube_free(&scene);
 }
 
+/* A library on other bands is the same as one that was brought to the bands of the scene beforehand. */
+static void libraries_are_resampled(void **state) {
+    (void)state;
+    enum { FINE = 40 };
+    const How how = {.k = 3, .reject = INFINITY};
+    Cube scene = make_lit_scene("fwhm = {5, 5, 5, 5, 5, 5}\n");
+    Trained trained = make_library(&scene, "library.csv", NULL, BANDS, 1, 0);
+    FILE *file = fopen("fine.csv", "w");
+    assert_non_null(file);
+    fputs("name", file);
+    for (int k = 0; k < FINE; k++) {
+        fprintf(file, ",%g", 387 + 2.0 * k);
+    }
+    /* Flat spectra, as bright as the first band of those of the library. */
+    for (int i = 0; i < trained.count; i++) {
+        static const char *const names[CLASSES] = {"Oats", "Corn", "Barley"};
+        fprintf(file, "\n%s", names[trained.class[i] - 1]);
+        for (int k = 0; k < FINE; k++) {
+            fprintf(file, ",%.9g", trained.value[i * BANDS]);
+        }
+        for (int b = 1; b < BANDS; b++) {
+            trained.value[i * BANDS + b] = trained.value[i * BANDS];
+        }
+    }
+    assert_int_equal(fclose(file), 0);
+    HcText notes = {0};
+    RunHow noting = {.notes = &notes};
+    check_runs(&noting, "read lit.img ! knn --training fine.csv -k 3 " BANDS_OUT);
+    assert_non_null(strstr(notes.data, "fine.csv: 11 spectra on 40 bands are resampled to 6 bands"));
+    check_map("out", &scene, &trained, &how);
+    RunHow recording = {.settings = {.record = "record.json"}};
+    check_runs(&recording, "read lit.img ! knn --training fine.csv -k 3 " BANDS_OUT);
+    assert_true(file_holds("record.json", "\"resampled\""));
+    hc_text_clear(&notes);
+    free_trained(&trained);
+    cube_free(&scene);
+}
+
 static void libraries_are_validated(void **state) {
     (void)state;
     Cube scene = make_lit_scene("");
@@ -688,12 +726,12 @@ static void libraries_are_validated(void **state) {
     HcText notes = {0};
     RunHow noting = {.notes = &notes};
     check_runs(&noting, "read lit.img ! knn --training small.csv --validation truth.img --report a.json");
-    assert_non_null(strstr(notes.data, "times as large"));
+    assert_non_null(strstr(notes.data, "are to be multiplied by 10000 to be in the unit of the scene"));
     hc_text_clear(&notes);
     check_runs(&noting,
                "read lit.img ! knn --training small.csv --metric angle --validation truth.img --report "
                "b.json");
-    assert_null(strstr(notes.data, "times as large"));
+    assert_null(strstr(notes.data, "multiplied"));
     hc_text_clear(&notes);
     cube_write(&scene, "counts", HC_UINT16, "bsq", "data ignore value = 0\n");
     check_runs(&noting, "read counts.img ! knn --training small.csv ! write out.img");
@@ -717,9 +755,9 @@ static void libraries_that_do_not_fit_stop(void **state) {
         HcStatus status;
         const char *part;
     } cases[] = {
-        {"knn --training short.csv", HC_E_INPUT, "has 4 bands, 6 come in (the file has 6)"},
-        {"knn --training moved.csv", HC_E_INPUT,
-         "band 1 is at 405.1 nm, band 1 that comes in at 400 nm: more than half a band apart"},
+        {"knn --training short.csv", HC_E_INPUT, "none of its spectra has values at 440-450 nm"},
+        {"knn --training four.csv", HC_E_INPUT, "has 4 bands, 6 come in (the file has 6)"},
+        {"knn --training moved.csv", HC_E_INPUT, "moved.csv: none of its spectra has values at 400 nm"},
         {"pca --components 3 ! knn --training library.csv", HC_E_USAGE, "components come in"},
         {"mnf --components 3 ! knn --training library.csv", HC_E_USAGE, "components come in"},
         {"knn --training library.csv --split 0.5", HC_E_USAGE, "--split"},
@@ -729,16 +767,20 @@ static void libraries_that_do_not_fit_stop(void **state) {
         {"knn --training nowhere.csv", HC_E_INPUT, "nowhere.csv: there is no such file"},
         {"knn --training nowhere.sli", HC_E_INPUT, "nowhere.sli: there is no such file"},
         {"knn --training one.csv -k 1", HC_E_NUMERIC, "only class \"Oats\" has valid training spectra"},
-        {"knn --training none.csv -k 1", HC_E_USAGE, "has 0 training spectra"},
+        {"knn --training none.csv -k 1", HC_E_INPUT, "none of its spectra has values at 420 nm"},
     };
     FILE *one = fopen("one.csv", "w");
     FILE *none = fopen("none.csv", "w");
+    FILE *four = fopen("four.csv", "w");
     assert_non_null(one);
     assert_non_null(none);
+    assert_non_null(four);
     fputs("band,Oats,Oats\n1,1,2\n2,1,2\n3,1,2\n4,1,2\n5,1,2\n6,1,2\n", one);
     fputs("band,Oats,Corn\n1,1,2\n2,1,2\n3,,\n4,1,2\n5,1,2\n6,1,2\n", none);
     assert_int_equal(fclose(one), 0);
+    fputs("band,Oats,Corn\n1,1,2\n2,1,2\n3,1,2\n4,1,2\n", four);
     assert_int_equal(fclose(none), 0);
+    assert_int_equal(fclose(four), 0);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         check_run_fails(NULL, cases[c].status, cases[c].part, "read lit.img ! %s ! write bad.img",
                         cases[c].chain);
@@ -934,6 +976,7 @@ int main(void) {
         IN_FOLDER(the_first_choice_is_known),
         IN_FOLDER(libraries_equal_brute_force),
         IN_FOLDER(libraries_follow_the_bands),
+        IN_FOLDER(libraries_are_resampled),
         IN_FOLDER(libraries_are_validated),
         IN_FOLDER(libraries_that_do_not_fit_stop),
         IN_FOLDER(bands_and_classes_have_names),

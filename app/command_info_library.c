@@ -1,0 +1,188 @@
+/* info of a spectral library. */
+#include "app/app.h"
+#include "pipeline/json.h"
+#include "pipeline/library_unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What is counted over all values. */
+typedef struct Counts {
+    int64_t missing;   /* values */
+    int32_t lacking;   /* spectra with missing values */
+    int32_t bad;       /* bands */
+    double low, high;  /* of the values; NaN = there is none */
+    double usual_high; /* 99 % of |values| are at most as large */
+} Counts;
+
+static HcStatus count_values(const HcLibrary *library, Counts *counts, HcError *err) {
+    size_t bands = (size_t)library->bands;
+    size_t known = 0;
+    float *value = malloc((size_t)library->count * bands * sizeof *value);
+    if (value == NULL) {
+        return hc_fail_memory(err, (double)library->count * (double)bands * sizeof *value, "a library");
+    }
+    *counts = (Counts){.low = NAN, .high = NAN};
+    for (int32_t i = 0; i < library->count; i++) {
+        int64_t before = counts->missing;
+        for (size_t b = 0; b < bands; b++) {
+            float here = library->value[(size_t)i * bands + b];
+            if (isfinite(here)) {
+                value[known++] = here;
+                counts->low = fmin(counts->low, here);
+                counts->high = fmax(counts->high, here);
+            } else {
+                counts->missing++;
+            }
+        }
+        counts->lacking += counts->missing > before;
+    }
+    for (size_t b = 0; b < bands; b++) {
+        counts->bad += library->bad != NULL && library->bad[b];
+    }
+    counts->usual_high = hc_values_quantile(value, known, 0.99);
+    free(value);
+    return HC_OK;
+}
+
+/* The smallest and the largest of values; returns whether they rise. */
+static bool find_range(const double *value, int32_t count, double *low, double *high) {
+    bool rising = true;
+    *low = *high = value[0];
+    for (int32_t b = 1; b < count; b++) {
+        rising = rising && value[b] > value[b - 1];
+        *low = fmin(*low, value[b]);
+        *high = fmax(*high, value[b]);
+    }
+    return rising;
+}
+
+static void print_ranges(const HcLibrary *library) {
+    double low = 0;
+    double high = 0;
+    if (library->wavelength == NULL) {
+        printf("%-12s none\n", "wavelengths");
+    } else {
+        bool rising = find_range(library->wavelength, library->bands, &low, &high);
+        printf("%-12s %.2f to %.2f nm%s\n", "wavelengths", low, high, rising ? "" : ", not in rising order");
+    }
+    if (library->fwhm == NULL) {
+        printf("%-12s none\n", "widths");
+    } else {
+        find_range(library->fwhm, library->bands, &low, &high);
+        printf("%-12s %.2f to %.2f nm\n", "widths", low, high);
+    }
+}
+
+/* The first ones, or all. */
+static void print_names(const HcLibrary *library, bool all) {
+    int32_t shown = all || library->count <= 32 ? library->count : 32;
+    printf("%-12s 1 to %d\n", "spectra", library->count);
+    for (int32_t i = 0; i < shown; i++) {
+        printf("%12d %s\n", i + 1, library->name[i]);
+    }
+    if (shown < library->count) {
+        printf("%12s %d more (--bands lists all)\n", "...", library->count - shown);
+    }
+}
+
+static void print_bands(const HcLibrary *library) {
+    printf("\n%6s %10s %8s %4s %8s\n", "band", "centre/nm", "fwhm/nm", "bad", "missing");
+    for (int32_t b = 0; b < library->bands; b++) {
+        char centre[32] = "-";
+        char width[32] = "-";
+        int32_t missing = 0;
+        for (int32_t i = 0; i < library->count; i++) {
+            missing += !isfinite(library->value[(size_t)i * (size_t)library->bands + (size_t)b]);
+        }
+        if (library->wavelength != NULL) {
+            snprintf(centre, sizeof centre, "%.2f", library->wavelength[b]);
+        }
+        if (library->fwhm != NULL) {
+            snprintf(width, sizeof width, "%.2f", library->fwhm[b]);
+        }
+        printf("%6d %10s %8s %4s %8d\n", b + 1, centre, width,
+               library->bad != NULL && library->bad[b] ? "bad" : "", missing);
+    }
+}
+
+static void print_library(const HcLibrary *library, const char *path, const Counts *counts, bool all) {
+    printf("%-12s %s (spectral library)\n", "file", path);
+    printf("%-12s %d spectra x %d bands\n", "size", library->count, library->bands);
+    print_ranges(library);
+    printf("%-12s %d of %d\n", "bad bands", counts->bad, library->bands);
+    printf("%-12s %lld of %lld values, in %d of %d spectra\n", "missing", (long long)counts->missing,
+           (long long)library->count * library->bands, counts->lacking, library->count);
+    if (isnan(counts->low)) {
+        printf("%-12s none\n", "values");
+    } else {
+        printf("%-12s %.6g to %.6g, 99 %% up to %.6g\n", "values", counts->low, counts->high,
+               counts->usual_high);
+    }
+    if (library->scale > 0) {
+        printf("%-12s %.6g is reflectance 1 (not applied)\n", "scale", library->scale);
+    }
+    print_names(library, all);
+    if (all) {
+        print_bands(library);
+    }
+}
+
+static HcStatus add_bad_bands(cJSON *json, const HcLibrary *library, HcError *err) {
+    cJSON *bad = library->bad != NULL ? cJSON_AddArrayToObject(json, "bad_bands_from_1") : NULL;
+    for (int32_t b = 0; library->bad != NULL && b < library->bands; b++) {
+        if (library->bad[b] && !cJSON_AddItemToArray(bad, cJSON_CreateNumber(b + 1))) {
+            return hc_fail_memory(err, 0, "the JSON");
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus print_library_json(const HcLibrary *library, const char *path, const Counts *counts,
+                                   HcError *err) {
+    HcStatus status = HC_OK;
+    char *text = NULL;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "file", path);
+    cJSON_AddStringToObject(json, "method", "spectral library");
+    cJSON_AddNumberToObject(json, "spectra", library->count);
+    cJSON_AddNumberToObject(json, "bands", library->bands);
+    HC_TRY(hc_json_add_doubles(json, "wavelength_nm", library->wavelength, (size_t)library->bands, err));
+    HC_TRY(hc_json_add_doubles(json, "fwhm_nm", library->fwhm, (size_t)library->bands, err));
+    HC_TRY(add_bad_bands(json, library, err));
+    cJSON_AddNumberToObject(json, "missing_values", (double)counts->missing);
+    cJSON_AddNumberToObject(json, "spectra_with_missing_values", counts->lacking);
+    const double range[2] = {counts->low, counts->high};
+    HC_TRY(hc_json_add_doubles(json, "value_range", range, 2, err));
+    if (library->scale > 0) {
+        cJSON_AddNumberToObject(json, "reflectance_scale_factor", library->scale);
+    }
+    cJSON_AddItemToObject(json, "names",
+                          cJSON_CreateStringArray((const char *const *)library->name, library->count));
+    text = cJSON_Print(json);
+    if (text == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the JSON"));
+    }
+    printf("%s\n", text);
+done:
+    cJSON_free(text);
+    cJSON_Delete(json);
+    return status;
+}
+
+HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) {
+    HcStatus status = HC_OK;
+    HcLibrary library = {0};
+    Counts counts = {0};
+    HC_TRY(hc_library_read(&library, path, err));
+    HC_TRY(count_values(&library, &counts, err));
+    if (json) {
+        HC_TRY(print_library_json(&library, path, &counts, err));
+    } else {
+        print_library(&library, path, &counts, all);
+    }
+done:
+    hc_library_clear(&library);
+    return status;
+}
