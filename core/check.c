@@ -272,6 +272,48 @@ done:
     return status;
 }
 
+HcStatus hc_check_unmix_rule(const HcUnmixRule *rule, HcError *err) {
+    if (rule == NULL || rule->spectrum == NULL || rule->spectra < 1 ||
+        rule->spectra > HC_UNMIX_SPECTRA_MOST || rule->bands < 1) {
+        return hc_fail(err, HC_E_USAGE, "unmix: %d spectra of %d bands: 1 to %d spectra",
+                       rule != NULL ? rule->spectra : 0, rule != NULL ? rule->bands : 0,
+                       HC_UNMIX_SPECTRA_MOST);
+    }
+    if (!(rule->lambda >= 0 && rule->lambda < (double)INFINITY) || !(rule->gap > 0) || rule->iterations < 1 ||
+        rule->top < 0 || rule->top > rule->spectra || (int)rule->solver < 0 || rule->solver > HC_UNMIX_ALM ||
+        !(rule->threshold >= 0)) {
+        return hc_fail(err, HC_E_USAGE, "unmix: lambda %g, gap %g, %d iterations, the %d largest, solver %d",
+                       rule->lambda, rule->gap, rule->iterations, rule->top, (int)rule->solver);
+    }
+    for (int64_t i = 0; i < (int64_t)rule->spectra * rule->bands; i++) {
+        if (!isfinite(rule->spectrum[i])) {
+            return hc_fail(err, HC_E_USAGE, "unmix: spectrum %d holds %g in band %d", (int)(i / rule->bands),
+                           (double)rule->spectrum[i], (int)(i % rule->bands));
+        }
+    }
+    for (int32_t b = 0; rule->weight != NULL && b < rule->bands; b++) {
+        if (!(rule->weight[b] >= 0 && isfinite(rule->weight[b]))) {
+            return hc_fail(err, HC_E_USAGE, "unmix: the weight of band %d is %g", b, rule->weight[b]);
+        }
+    }
+    return HC_OK;
+}
+
+HcStatus hc_check_unmix(const HcQueue *queue, const HcBlock *in, const HcUnmixing *unmixing,
+                        const HcUnmixRule *rule, const HcBlock *out, HcError *err) {
+    HcStatus status = HC_OK;
+    if (unmixing == NULL) {
+        return hc_fail(err, HC_E_USAGE, "unmix: the library is missing");
+    }
+    HC_TRY(check_pair(queue, in, out, 0, "unmix", err));
+    if (in->bands != rule->bands || out->bands != hc_unmix_bands(rule)) {
+        return hc_fail(err, HC_E_USAGE, "unmix: %d bands in, %d out, for %d spectra of %d bands", in->bands,
+                       out->bands, rule->spectra, rule->bands);
+    }
+done:
+    return status;
+}
+
 HcStatus hc_check_eigh(int32_t n, const double *matrix, const double *values, const double *vectors,
                        HcError *err) {
     return n >= 1 && matrix != NULL && values != NULL && vectors != NULL

@@ -35,6 +35,9 @@ HcStatus hc_check_svd_batch(const HcQueue *queue, const HcSvd *svd, const HcSvdB
 HcStatus hc_check_patch_rule(const HcPatchRule *rule, HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_patches(const HcQueue *queue, const HcBlock *in, const HcPatches *patches,
                           const HcPatchRule *rule, const HcBlock *out, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_unmix_rule(const HcUnmixRule *rule, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_unmix(const HcQueue *queue, const HcBlock *in, const HcUnmixing *unmixing,
+                        const HcUnmixRule *rule, const HcBlock *out, HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_eigh(int32_t n, const double *matrix, const double *values, const double *vectors,
                        HcError *err) HC_MUST_CHECK;
 

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define HC_COMPUTE_ABI 4
+#define HC_COMPUTE_ABI 5
 
 /* Largest magnitude of an integer whose sums of products can be exact. */
 #define HC_SUMS_LIMIT ((int64_t)1 << 20)
@@ -182,6 +182,55 @@ typedef struct HcPatchRule {
     int32_t values; /* instead of the denoised bands */
 } HcPatchRule;
 
+/* How abundances are found. All reach the same optimum. */
+typedef enum HcUnmixSolver {
+    HC_UNMIX_ACTIVE, /* active sets: exact but for rounding (Bro and de Jong 1997) */
+    HC_UNMIX_FISTA,  /* fast proximal gradients (Beck and Teboulle 2009; Gao and Li) */
+    HC_UNMIX_ALM     /* augmented Lagrangian (Bioucas-Dias and Figueiredo 2010; Gao and Li) */
+} HcUnmixSolver;
+
+/* How a pixel ended. */
+typedef enum HcUnmixEnd {
+    HC_UNMIX_OPTIMAL,   /* the relative duality gap is at most rule.gap */
+    HC_UNMIX_UNFINISHED /* the limit of iterations came first */
+} HcUnmixEnd;
+
+#define HC_UNMIX_SPECTRA_MOST 4096
+
+/* What is counted of the pixels that were unmixed; then follow, for each spectrum, the pixels whose abundance
+ * is not 0, and then their sums in units of HC_UNMIX_COUNT_UNIT (values beyond 2^16 count as 2^16). All are
+ * integers, so that their order does not matter. */
+typedef enum HcUnmixCount {
+    HC_UNMIX_COUNT_PIXELS,
+    HC_UNMIX_COUNT_UNFINISHED,
+    HC_UNMIX_COUNT_GAP, /* the bits of the largest relative duality gap, a double: they order as it does */
+    HC_UNMIX_COUNTS
+} HcUnmixCount;
+
+#define HC_UNMIX_COUNT_UNIT 0x1p-20
+
+/* Every pixel y of a block: min over x >= 0 of
+ *     F(x) = 1/2 sum over b of weight[b] (y[b] - sum over k of x[k] spectra[k][b])^2 + lambda sum over k of
+ * x[k] */
+typedef struct HcUnmixRule {
+    int32_t spectra, bands;
+    const float *spectrum; /* [host] [spectra][bands], finite; copied */
+    const double *weight;  /* [host] [bands], >= 0; copied; NULL = 1 */
+    double lambda;         /* >= 0 */
+    bool sum_to_one;       /* and sum over k of x[k] = 1, where lambda changes nothing */
+    HcUnmixSolver solver;
+    double gap; /* that is asked for: (F(x) - lower bound) / F(x), or / 2^-34 y'W y where that is larger; with
+                 * sum_to_one F is without its constant lambda */
+    int32_t iterations; /* at most, of a pixel */
+    int32_t top; /* 0 = all abundances; else so many of the largest: numbers from 0 (-1 = no more), values */
+    double threshold; /* >= 0; abundances below it, once they are rounded, become 0 */
+    bool rmse, told_iterations, told_gap, told_end; /* bands that follow, in this order */
+    int64_t *counts; /* [device] [hc_unmix_counts], grows by the valid interior pixels; NULL = not counted */
+} HcUnmixRule;
+
+/* A library to unmix with, in device memory; opaque. */
+typedef struct HcUnmixing HcUnmixing;
+
 struct HcComputeOps {
     uint32_t abi;     /* HC_COMPUTE_ABI; a mismatch is refused */
     const char *name; /* "cpu", "strict", "gpu" */
@@ -293,6 +342,19 @@ struct HcComputeOps {
     HcStatus (*patches)(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
                         HcError *err);
 
+    /* Keeps a library and what is derived from it. One queue at a time may use it. */
+    HcStatus (*unmix_open)(HcCompute *compute, const HcUnmixRule *rule, HcUnmixing **out, HcError *err);
+    void (*unmix_close)(HcUnmixing *unmixing);
+
+    /* Abundances, every row of out, of hc_unmix_bands bands: abundances in the order of the spectra (or `top`
+     * numbers, then `top` values), the root of the mean squared residual over the bands [units of the
+     * spectra], iterations, the relative duality gap, HcUnmixEnd. Solved in float64, from an empty set of
+     * spectra or that of the pixel to the left, and rounded once; residual and gap are those of the values
+     * before rounding and threshold. A masked pixel is 0 throughout. The same bits however the scene is cut
+     * into blocks. */
+    HcStatus (*unmix)(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
+                      HcError *err);
+
     /* Eigenvalues (descending) and eigenvectors (row k belongs to value k, unit length, sign rule of hcube)
      * of the symmetric matrix[n][n]. Host memory, float64, done on return; the same bits for every number of
      * threads. Small eigenvalues of a positive definite matrix are right relative to themselves as far as
@@ -304,6 +366,17 @@ struct HcComputeOps {
 /* Bands of the output of vote. */
 static inline int32_t hc_vote_bands(const HcVoteRule *rule) {
     return 1 + (rule->confidence ? 1 : 0) + (rule->nearest ? 1 : 0) + (rule->neighbours ? rule->k : 0);
+}
+
+/* Bands of the output of unmix. */
+static inline int32_t hc_unmix_bands(const HcUnmixRule *rule) {
+    return (rule->top > 0 ? 2 * rule->top : rule->spectra) + (rule->rmse ? 1 : 0) +
+           (rule->told_iterations ? 1 : 0) + (rule->told_gap ? 1 : 0) + (rule->told_end ? 1 : 0);
+}
+
+/* Numbers that rule.counts has room for. */
+static inline size_t hc_unmix_counts(const HcUnmixRule *rule) {
+    return HC_UNMIX_COUNTS + 2 * (size_t)rule->spectra;
 }
 
 /* Bands of the output of patches. */

@@ -187,6 +187,9 @@ static const HcComputeOps cpu_ops = {
     .patches_open = hc_cpu_patches_open,
     .patches_close = hc_cpu_patches_close,
     .patches = hc_cpu_patches,
+    .unmix_open = hc_cpu_unmix_open,
+    .unmix_close = hc_cpu_unmix_close,
+    .unmix = hc_cpu_unmix,
     .eigh = hc_cpu_eigh,
 };
 

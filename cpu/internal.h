@@ -99,6 +99,10 @@ HcStatus hc_cpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatc
 void hc_cpu_patches_close(HcPatches *patches);
 HcStatus hc_cpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
                         HcError *err);
+HcStatus hc_cpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixing **out, HcError *err);
+void hc_cpu_unmix_close(HcUnmixing *unmixing);
+HcStatus hc_cpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
+                      HcError *err);
 HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err);
 

@@ -373,6 +373,9 @@ const HcComputeOps hc_gpu_operations = {
     .patches_open = hc_gpu_patches_open,
     .patches_close = hc_gpu_patches_close,
     .patches = hc_gpu_patches,
+    .unmix_open = hc_gpu_unmix_open,
+    .unmix_close = hc_gpu_unmix_close,
+    .unmix = hc_gpu_unmix,
     .eigh = eigh,
 };
 

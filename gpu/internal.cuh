@@ -200,6 +200,11 @@ void hc_gpu_patches_close(HcPatches *patches);
 HcStatus hc_gpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
                         HcError *err);
 
+HcStatus hc_gpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixing **out, HcError *err);
+void hc_gpu_unmix_close(HcUnmixing *unmixing);
+HcStatus hc_gpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
+                      HcError *err);
+
 /* vendor.cu */
 const HcVendorOps *hc_gpu_vendor(void);
 

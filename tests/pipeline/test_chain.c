@@ -2,6 +2,7 @@
 #include "pipeline/stages/stages.h"
 #include "tests/support/check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Splits and joins again with | between the words. */
@@ -175,14 +176,21 @@ static void common_options_hold_in_every_step(void **state) {
 
 static void stages_are_commands(void **state) {
     (void)state;
-    const char *const words[] = {"scene.hdr", "out.tif", "--training", "fields.gpkg"};
     for (int i = 0; hc_stage_list[i] != NULL; i++) {
         const HcStageClass *kind = hc_stage_list[i];
         /* bands and filter have a positional option of their own, named here. */
         HcChain *chain = NULL;
         HcError err = {0};
-        bool trains = strcmp(kind->name, "knn") == 0;
-        check_ok(hc_chain_for_stage(&chain, kind, words, trains ? 4 : 2, NULL, &err), err);
+        char name[64];
+        const char *const words[] = {"scene.hdr", "out.tif", name, "file"};
+        int32_t count = 2;
+        for (const HcOption *option = kind->options; option->name != NULL; option++) {
+            if (option->required && !option->positional) {
+                snprintf(name, sizeof name, "--%s", option->name);
+                count = 4;
+            }
+        }
+        check_ok(hc_chain_for_stage(&chain, kind, words, count, NULL, &err), err);
         assert_int_equal(chain->count, kind->role == HC_ROLE_STAGE ? 3 : 2);
         assert_ptr_equal(chain->stages[0].kind, &hc_stage_read);
         assert_ptr_equal(chain->stages[1].kind, kind->role == HC_ROLE_SOURCE ? &hc_stage_write : kind);

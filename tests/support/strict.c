@@ -45,6 +45,7 @@ typedef struct Strict {
     HcTraining *trainings;
     HcSvd *svds;
     HcPatches *patches;
+    HcUnmixing *unmixings;
     uintptr_t next_address;
     uint64_t memory; /* as it was opened with, 0 = no limit [bytes] */
     uint64_t taken;  /* device memory that is given out [bytes] */
@@ -63,6 +64,7 @@ typedef enum WorkKind {
     KNN,
     VOTE,
     PATCHES,
+    UNMIX,
     SVD,
     FOLLOW
 } WorkKind;
@@ -92,6 +94,7 @@ typedef struct Work {
     const HcSvd *svd;
     HcSvdBatch batch;
     const HcPatches *patches;
+    const HcUnmixing *unmixing;
     HcQueue *after;
     uint64_t ticket;
 } Work;
@@ -134,6 +137,14 @@ struct HcPatches {
     Strict *strict;
     HcPatches *real; /* NULL when closed */
     HcPatchRule rule;
+};
+
+struct HcUnmixing {
+    HcUnmixing *next;
+    Strict *strict;
+    HcUnmixing *real; /* NULL when closed */
+    HcUnmixRule rule;
+    void *counts; /* where rule.counts really is */
 };
 
 static Strict *strict_of(HcCompute *compute) {
@@ -434,15 +445,36 @@ static HcStatus do_patches(const Strict *strict, const Work *work, HcError *err)
     return strict->cpu->ops->patches(strict->cpu_queue, &work->in, work->patches->real, &work->out, err);
 }
 
+/* Where the counts of a rule really are; NULL stays. */
+static HcStatus translate_counts(const Strict *strict, const HcUnmixRule *rule, void **real, HcError *err) {
+    *real = NULL;
+    return rule->counts == NULL ? HC_OK
+                                : translate(strict, rule->counts, 0, hc_unmix_counts(rule) * sizeof(int64_t),
+                                            "unmix, the counts", real, err);
+}
+
+static HcStatus do_unmix(const Strict *strict, const Work *work, HcError *err) {
+    if (work->unmixing->real == NULL) {
+        return hc_fail(err, HC_E_DEVICE, "unmix: the library was closed before its work was done");
+    }
+    void *counts = NULL;
+    HcStatus status = translate_counts(strict, &work->unmixing->rule, &counts, err);
+    if (status != HC_OK || counts != work->unmixing->counts) {
+        return status != HC_OK ? status : hc_fail(err, HC_E_DEVICE, "unmix: the counts were moved");
+    }
+    return strict->cpu->ops->unmix(strict->cpu_queue, &work->in, work->unmixing->real, &work->out, err);
+}
+
 static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
     HcStatus status = HC_OK;
     const HcComputeOps *ops = strict->cpu->ops;
     HcQueue *queue = strict->cpu_queue;
     void *real = NULL;
-    if (work->kind >= GATHER && work->kind <= PATCHES) {
+    if (work->kind >= GATHER && work->kind <= UNMIX) {
         HC_TRY(translate_block(strict, &work->in, "the input block", err));
     }
-    if ((work->kind >= DECODE && work->kind < GRAM) || work->kind == VOTE || work->kind == PATCHES) {
+    if ((work->kind >= DECODE && work->kind < GRAM) || work->kind == VOTE || work->kind == PATCHES ||
+        work->kind == UNMIX) {
         HC_TRY(translate_block(strict, &work->out, "the output block", err));
     }
     switch (work->kind) {
@@ -478,6 +510,8 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
         return do_vote(strict, work, err);
     case PATCHES:
         return do_patches(strict, work, err);
+    case UNMIX:
+        return do_unmix(strict, work, err);
     case SVD:
         return do_svd(strict, work, err);
     case FOLLOW:
@@ -862,6 +896,63 @@ static HcStatus strict_patches(HcQueue *queue, const HcBlock *in, HcPatches *pat
     return accept(queue, &work, err);
 }
 
+static HcStatus strict_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixing **out,
+                                  HcError *err) {
+    HcStatus status = HC_OK;
+    Strict *strict = strict_of(compute);
+    void *counts = NULL;
+    HcUnmixRule real = {0};
+    *out = NULL;
+    HC_TRY(hc_check_unmix_rule(rule, err));
+    HcUnmixing *unmixing = calloc(1, sizeof *unmixing);
+    if (unmixing == NULL) {
+        return hc_fail_memory(err, sizeof *unmixing, "strict unmixing");
+    }
+    pthread_mutex_lock(&strict->lock);
+    status = translate_counts(strict, rule, &counts, err);
+    pthread_mutex_unlock(&strict->lock);
+    real = *rule;
+    real.counts = counts;
+    if (status == HC_OK) {
+        status = strict->cpu->ops->unmix_open(strict->cpu, &real, &unmixing->real, err);
+    }
+    if (status != HC_OK) {
+        free(unmixing);
+        return status;
+    }
+    unmixing->strict = strict;
+    unmixing->rule = *rule;
+    unmixing->counts = counts;
+    pthread_mutex_lock(&strict->lock);
+    unmixing->next = strict->unmixings;
+    strict->unmixings = unmixing;
+    pthread_mutex_unlock(&strict->lock);
+    *out = unmixing;
+done:
+    return status;
+}
+
+static void strict_unmix_close(HcUnmixing *unmixing) {
+    if (unmixing == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&unmixing->strict->lock);
+    unmixing->strict->cpu->ops->unmix_close(unmixing->real);
+    unmixing->real = NULL;
+    pthread_mutex_unlock(&unmixing->strict->lock);
+}
+
+static HcStatus strict_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
+                             HcError *err) {
+    HcStatus status =
+        hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->rule : NULL, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = UNMIX, .in = *in, .unmixing = unmixing, .out = *out};
+    return accept(queue, &work, err);
+}
+
 static HcStatus strict_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values,
                             double *vectors, HcError *err) {
     HcCompute *cpu = strict_of(compute)->cpu;
@@ -932,6 +1023,14 @@ static void close_all(Strict *strict) {
             strict->cpu->ops->patches_close(patches->real);
         }
         free(patches);
+    }
+    for (HcUnmixing *unmixing = strict->unmixings, *next; unmixing != NULL; unmixing = next) {
+        next = unmixing->next;
+        if (unmixing->real != NULL) {
+            atomic_fetch_add(&leaks, 1);
+            strict->cpu->ops->unmix_close(unmixing->real);
+        }
+        free(unmixing);
     }
     for (Piece *piece = strict->pieces, *next; piece != NULL; piece = next) {
         next = piece->next;
@@ -1023,6 +1122,9 @@ static const HcComputeOps strict_ops = {
     .patches_open = strict_patches_open,
     .patches_close = strict_patches_close,
     .patches = strict_patches,
+    .unmix_open = strict_unmix_open,
+    .unmix_close = strict_unmix_close,
+    .unmix = strict_unmix,
     .eigh = strict_eigh,
 };
 

@@ -1,0 +1,489 @@
+/* unmix: how much of each spectrum of a library is in a pixel: sparse, not negative. */
+#include "pipeline/stages/unmix.h"
+#include "pipeline/chain.h"
+#include "pipeline/library_unit.h"
+#include "pipeline/memory.h"
+#include "pipeline/stages/stages.h"
+#include "pipeline/weights.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Params {
+    const char *library;
+    double lambda;
+    bool sum_to_one;
+    const char *scale, *weights;
+    int32_t solver;
+    double gap;
+    int64_t iterations, top;
+    double threshold;
+    const char *add;
+} Params;
+
+/* Bands behind the abundances. */
+typedef struct Added {
+    bool rmse, iterations, gap, end;
+} Added;
+
+typedef struct State {
+    HcLibraryFit library; /* once read, in its own unit */
+    HcValueUnit unit;     /* of the library */
+    double factor;        /* brings it to the unit of the scene; NaN = not known yet */
+    double *weight;       /* [bands], or NULL */
+    Added added;
+    HcSpectra some;   /* pixels whose values tell the unit of the scene */
+    HcBuffer counts;  /* [device] as HcUnmixCount has them */
+    HcUnmixing *open; /* once the factor is known */
+    HcUnmixTally tally;
+} State;
+
+/* Pixels that tell the unit of the scene, about. */
+enum { UNIT_PIXELS = 4096 };
+
+static const double standard_lambda = 1e-3;
+
+static const char *const solver_words[] = {"active", "fista", "alm", NULL}; /* as HcUnmixSolver */
+static const char *const scale_words[] = {"auto", "none", NULL};
+static const char *const added_words[] = {"rmse", "iterations", "gap", "end", NULL};
+
+static const HcOption options[] = {
+    {.name = "library",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, library),
+     .value = "FILE",
+     .required = true,
+     .help = "the spectral library: ENVI (.sli, .hdr) or CSV"},
+    {.name = "lambda",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, lambda),
+     .value = "VALUE",
+     .minimum = 0,
+     .maximum = 1e30,
+     .help = "the price of abundance: larger is sparser [squared units of the library] [0.001]"},
+    {.name = "sum-to-one",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, sum_to_one),
+     .help = "the abundances of a pixel sum to 1, instead of having a price"},
+    {.name = "scale",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, scale),
+     .value = "FACTOR|auto|none",
+     .standard = "auto",
+     .help = "multiply the library by this, to bring it to the unit of the scene; auto: by what headers and "
+             "values say"},
+    {.name = "weights",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, weights),
+     .value = "FILE",
+     .help =
+         "bands count by 1 / variance of their noise: a file that cov --noise made, or a list of standard "
+         "deviations, one a band"},
+    {.name = "solver",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, solver),
+     .choices = solver_words,
+     .standard = "active",
+     .help = "how the optimum is found: active sets, fast proximal gradients, augmented Lagrangian"},
+    {.name = "gap",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, gap),
+     .value = "VALUE",
+     .minimum = 1e-12,
+     .maximum = 1,
+     .standard = "1e-4",
+     .help = "a pixel is done when it is proven to be this near to its optimum [share of the objective]"},
+    {.name = "iterations",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, iterations),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 1000000000,
+     .standard = "1000",
+     .help = "steps of the solver in a pixel, at most"},
+    {.name = "top",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, top),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = HC_UNMIX_SPECTRA_MOST,
+     .help = "only so many of the largest abundances: bands with the numbers of their spectra, from 0 (-1: "
+             "none), then with the abundances"},
+    {.name = "threshold",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, threshold),
+     .value = "VALUE",
+     .minimum = 0,
+     .maximum = 1e30,
+     .standard = "0",
+     .help = "abundances below this become 0"},
+    {.name = "add",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, add),
+     .value = "BAND[,BAND]",
+     .help = "add bands, of rmse [units of what comes in], iterations, gap, end (0: done, 1: unfinished)"},
+    {0}};
+
+static const Params *params_of(const HcStage *stage) {
+    return stage->params;
+}
+
+/* ---- plan ---- */
+
+static HcStatus parse_added(const char *text, Added *added, HcError *err) {
+    bool *const field[] = {&added->rmse, &added->iterations, &added->gap, &added->end};
+    *added = (Added){0};
+    while (text != NULL && *text != '\0') {
+        char word[16] = {0};
+        size_t length = strcspn(text, ",");
+        int32_t w = 0;
+        memcpy(word, text, length < sizeof word ? length : sizeof word - 1);
+        while (added_words[w] != NULL && strcmp(added_words[w], word) != 0) {
+            w++;
+        }
+        if (added_words[w] == NULL) {
+            const char *nearest = hc_text_nearest(word, added_words);
+            return nearest != NULL
+                       ? hc_fail(err, HC_E_USAGE, "unmix: --add %s: unknown, did you mean %s?", word, nearest)
+                       : hc_fail(err, HC_E_USAGE, "unmix: --add %s: rmse, iterations, gap or end", word);
+        }
+        *field[w] = true;
+        text += length + (text[length] == ',');
+    }
+    return HC_OK;
+}
+
+static HcStatus parse_scale(const char *text, State *state, HcError *err) {
+    double factor = 1;
+    if (hc_text_equal(text, "auto")) {
+        return HC_OK;
+    }
+    if (!hc_text_equal(text, "none") &&
+        (!hc_text_parse_double(text, &factor) || !(factor > 0 && isfinite(factor)))) {
+        const char *nearest = hc_text_nearest(text, scale_words);
+        return nearest != NULL
+                   ? hc_fail(err, HC_E_USAGE, "unmix: --scale %s: unknown, did you mean %s?", text, nearest)
+                   : hc_fail(err, HC_E_USAGE, "unmix: --scale %s: auto, none, or a number above 0", text);
+    }
+    state->factor = factor;
+    return HC_OK;
+}
+
+static HcStatus check_params(const HcStage *stage, HcError *err) {
+    const Params *params = params_of(stage);
+    char number[HC_TEXT_DOUBLE];
+    if (params->sum_to_one && !isnan(params->lambda)) {
+        return hc_fail(err, HC_E_USAGE, "unmix: --lambda %s: changes nothing with --sum-to-one",
+                       hc_text_double(number, params->lambda));
+    }
+    if (stage->in.meaning == HC_CLASS_MAP) {
+        return hc_fail(err, HC_E_USAGE, "unmix: the scene is a class map, whose numbers are no values");
+    }
+    return HC_OK;
+}
+
+static HcStatus check_library(const HcStage *stage, HcError *err) {
+    const Params *params = params_of(stage);
+    int32_t count = ((const State *)stage->state)->library.count;
+    if (count > HC_UNMIX_SPECTRA_MOST) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d spectra: at most %d", params->library, count,
+                       HC_UNMIX_SPECTRA_MOST);
+    }
+    if (params->top != HC_INT_NOT_GIVEN && params->top > count) {
+        return hc_fail(err, HC_E_USAGE, "unmix: --top %lld: %s has %d spectra to use", (long long)params->top,
+                       params->library, count);
+    }
+    return HC_OK;
+}
+
+/* The factor of --scale auto from what is known: the headers, and values of the scene (NULL: none yet). */
+static void find_factor(HcStage *stage, const float *value, size_t count) {
+    State *state = stage->state;
+    HcValueUnit scene = hc_scene_unit(&stage->in, value, count);
+    char *note = hc_unit_note(params_of(stage)->library, &state->unit, &scene);
+    if (note != NULL) {
+        hc_stage_note(stage, "%s; they are (--scale none leaves them)", note);
+    }
+    free(note);
+    state->factor = hc_unit_factor(&state->unit, &scene);
+}
+
+static HcStatus read_library(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = params_of(stage);
+    State *state = stage->state;
+    HcLibrary library = {0};
+    HC_TRY(hc_library_read(&library, params->library, err));
+    HC_TRY(hc_library_fit(&library, params->library, stage, &state->library, err));
+    if (state->library.note != NULL) {
+        hc_stage_note(stage, "%s", state->library.note);
+    }
+    state->unit = hc_library_unit(&state->library, &library);
+    state->factor = NAN;
+    HC_TRY(parse_scale(params->scale, state, err));
+    if (isnan(state->factor)) {
+        find_factor(stage, NULL, 0);
+    }
+done:
+    hc_library_clear(&library);
+    if (status != HC_OK) {
+        hc_library_fit_clear(&state->library);
+    }
+    return status;
+}
+
+/* Points into the state: valid while that is. Spectra and lambda are still in the unit of the library. */
+static HcUnmixRule rule_of(const HcStage *stage) {
+    const Params *params = params_of(stage);
+    const State *state = stage->state;
+    return (HcUnmixRule){.spectra = state->library.count,
+                         .bands = state->library.bands,
+                         .spectrum = state->library.value,
+                         .weight = state->weight,
+                         .lambda = params->sum_to_one      ? 0
+                                   : isnan(params->lambda) ? standard_lambda
+                                                           : params->lambda,
+                         .sum_to_one = params->sum_to_one,
+                         .solver = (HcUnmixSolver)params->solver,
+                         .gap = params->gap,
+                         .iterations = (int32_t)params->iterations,
+                         .top = params->top != HC_INT_NOT_GIVEN ? (int32_t)params->top : 0,
+                         .threshold = params->threshold,
+                         .rmse = state->added.rmse,
+                         .told_iterations = state->added.iterations,
+                         .told_gap = state->added.gap,
+                         .told_end = state->added.end,
+                         .counts = state->counts.data};
+}
+
+static HcStatus name_bands(HcScene *out, const HcUnmixRule *rule, const HcLibraryFit *library, HcError *err) {
+    HcStatus status = HC_OK;
+    const bool told[] = {rule->rmse, rule->told_iterations, rule->told_gap, rule->told_end};
+    int32_t band = 0;
+    for (int32_t k = 0; rule->top == 0 && k < rule->spectra; k++) {
+        HC_TRY(hc_scene_name_band(out, band++, err, "%s", library->name[k]));
+    }
+    for (int32_t k = 1; k <= rule->top; k++) {
+        HC_TRY(hc_scene_name_band(out, band++, err, "spectrum %d", k));
+    }
+    for (int32_t k = 1; k <= rule->top; k++) {
+        HC_TRY(hc_scene_name_band(out, band++, err, "abundance %d", k));
+    }
+    for (int32_t w = 0; added_words[w] != NULL; w++) {
+        if (told[w]) {
+            HC_TRY(hc_scene_name_band(out, band++, err, "%s", added_words[w]));
+        }
+    }
+done:
+    return status;
+}
+
+static bool finds_factor(const HcStage *stage) {
+    return isnan(((const State *)stage->state)->factor);
+}
+
+static void plan_needs(HcStage *stage, const HcUnmixRule *rule) {
+    size_t spectra = (size_t)rule->spectra;
+    size_t bands = (size_t)rule->bands;
+    /* The library, its products with itself, and as much again to make something of them. */
+    size_t library = 2 * spectra * (spectra + bands) * sizeof(double);
+    stage->needs = (HcNeeds){.observes = finds_factor(stage),
+                             .bytes_fixed = library + hc_unmix_counts(rule) * sizeof(int64_t),
+                             .host_bytes = finds_factor(stage) ? 2 * UNIT_PIXELS * bands * sizeof(float) : 0};
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = params_of(stage);
+    State *state = stage->state;
+    HcScene *out = &stage->out;
+    HC_TRY(check_params(stage, err));
+    HC_TRY(parse_added(params->add, &state->added, err));
+    HC_TRY(hc_stage_reads(stage, params->library, err));
+    if (state->library.count == 0) {
+        HC_TRY(read_library(stage, err));
+    }
+    HC_TRY(check_library(stage, err));
+    if (params->weights != NULL) {
+        HC_TRY(hc_stage_reads(stage, params->weights, err));
+    }
+    if (params->weights != NULL && state->weight == NULL) {
+        HC_TRY(hc_weights_read(params->weights, stage, &state->weight, err));
+    }
+    HcUnmixRule rule = rule_of(stage);
+    HC_TRY(hc_scene_copy(out, &stage->in, err));
+    HC_TRY(hc_scene_reband(out, hc_unmix_bands(&rule), HC_OTHER, err));
+    out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
+    HC_TRY(name_bands(out, &rule, &state->library, err));
+    plan_needs(stage, &rule);
+done:
+    return status;
+}
+
+/* ---- the unit of the scene ---- */
+
+/* Pixels evenly taken from the whole scene. */
+static HcStatus choose_pixels(const HcScene *scene, HcLabelled *pixels, HcError *err) {
+    int64_t all = scene->lines * scene->samples;
+    int64_t step = all / UNIT_PIXELS + 1;
+    size_t count = (size_t)((all + step - 1) / step);
+    pixels->count = (int64_t)count;
+    pixels->sample = malloc(count * sizeof *pixels->sample);
+    pixels->line = malloc(count * sizeof *pixels->line);
+    pixels->label = calloc(count, sizeof *pixels->label);
+    if (pixels->sample == NULL || pixels->line == NULL || pixels->label == NULL) {
+        return hc_fail_memory(err, (double)count * 3 * sizeof *pixels->line, "some pixels of the scene");
+    }
+    for (size_t i = 0; i < count; i++) {
+        pixels->line[i] = (int32_t)((int64_t)i * step / scene->samples);
+        pixels->sample[i] = (int32_t)((int64_t)i * step % scene->samples);
+    }
+    return HC_OK;
+}
+
+/* Brings the library to the unit of the scene: abundances stay, and lambda goes with the square. */
+static HcStatus start(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HcUnmixRule rule = rule_of(stage);
+    size_t values = (size_t)rule.spectra * (size_t)rule.bands;
+    size_t bytes = hc_unmix_counts(&rule) * sizeof(int64_t);
+    float *scaled = malloc(values * sizeof *scaled);
+    if (scaled == NULL) {
+        return hc_fail_memory(err, (double)values * sizeof *scaled, "a library");
+    }
+    for (size_t i = 0; i < values; i++) {
+        scaled[i] = (float)((double)rule.spectrum[i] * state->factor);
+    }
+    HC_TRY(hc_memory_zeros(stage->compute, bytes, &state->counts, err));
+    rule.spectrum = scaled;
+    rule.lambda *= state->factor * state->factor;
+    rule.counts = state->counts.data;
+    HC_TRY(stage->compute->ops->unmix_open(stage->compute, &rule, &state->open, err));
+done:
+    free(scaled);
+    return status;
+}
+
+static HcStatus open_unmix(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    const HcComputeOps *ops = stage->compute->ops;
+    if (ops->unmix == NULL || ops->unmix_open == NULL) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "unmix: not on this backend (%s): give --device cpu",
+                       ops->name);
+    }
+    if (!finds_factor(stage)) {
+        return start(stage, err);
+    }
+    HC_TRY(choose_pixels(&stage->in, &state->some.pixels, err));
+    HC_TRY(hc_spectra_open(&state->some, stage->compute, stage->in.bands, err));
+done:
+    return status;
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    const State *state = stage->state;
+    return hc_spectra_gather(&state->some, stage->compute->ops, queue, in, err);
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HcSamples samples = {0};
+    HC_TRY(stage->compute->ops->wait(queue, err));
+    (void)hc_spectra_check(&state->some);
+    HC_TRY(hc_samples_take(&samples, &state->some, NULL, 1, err));
+    hc_spectra_clear(&state->some, stage->compute);
+    find_factor(stage, samples.value, (size_t)samples.count * (size_t)samples.bands);
+    if (isnan(state->factor)) {
+        state->factor = 1; /* nothing but masked pixels or zeros */
+    }
+    HC_TRY(start(stage, err));
+done:
+    hc_samples_clear(&samples);
+    return status;
+}
+
+/* ---- the run ---- */
+
+static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                        HcError *err) {
+    (void)scratch;
+    HcStatus status = HC_OK;
+    const State *state = stage->state;
+    const HcComputeOps *ops = stage->compute->ops;
+    if (out->line0 == 0) { /* a pass begins: the scene is counted once */
+        HC_TRY(ops->zero(queue, state->counts.data, state->counts.bytes, err));
+    }
+    HC_TRY(ops->unmix(queue, in, state->open, out, err));
+done:
+    return status;
+}
+
+static HcStatus finish(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = params_of(stage);
+    State *state = stage->state;
+    HcUnmixRule rule = rule_of(stage);
+    size_t bytes = hc_unmix_counts(&rule) * sizeof(int64_t);
+    int64_t *counts = malloc(bytes);
+    if (counts == NULL) {
+        return hc_fail_memory(err, (double)bytes, "the summary of the abundances");
+    }
+    HC_TRY(hc_memory_download(stage->compute, &state->counts, counts, bytes, err));
+    HC_TRY(hc_unmix_tally_make(&state->tally, counts, rule.spectra, err));
+    hc_unmix_tally_note(stage, &state->tally, &state->library, params->gap, rule.top > 0);
+done:
+    free(counts);
+    return status;
+}
+
+static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+    HcStatus status = HC_OK;
+    const State *state = stage->state;
+    HcUnmixRule rule = rule_of(stage);
+    if (state->tally.mean == NULL) {
+        return HC_OK;
+    }
+    if (cJSON_AddNumberToObject(to, "lambda", rule.lambda) == NULL ||
+        cJSON_AddNumberToObject(to, "library_factor", state->factor) == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    HC_TRY(hc_library_figures_json(&state->library.figures, to, err));
+    HC_TRY(hc_unmix_tally_json(&state->tally, &state->library, to, err));
+done:
+    return status;
+}
+
+static void close_unmix(HcStage *stage) {
+    State *state = stage->state;
+    if (stage->compute != NULL && state->open != NULL) {
+        stage->compute->ops->unmix_close(state->open);
+    }
+    hc_memory_release(stage->compute, &state->counts);
+    hc_spectra_clear(&state->some, stage->compute);
+    hc_library_fit_clear(&state->library);
+    hc_unmix_tally_clear(&state->tally);
+    free(state->weight);
+    *state = (State){0};
+}
+
+const HcStageClass hc_stage_unmix = {
+    .name = "unmix",
+    .summary = "abundances of the spectra of a library: sparse, not negative, to a proven gap",
+    .cite = "Iordache, Bioucas-Dias, Plaza: Sparse unmixing of hyperspectral data, IEEE TGRS 49(6), 2011",
+    .role = HC_ROLE_STAGE,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_unmix,
+    .observe = observe,
+    .settle = settle,
+    .process = process,
+    .finish = finish,
+    .report = report,
+    .close = close_unmix,
+};

@@ -1,0 +1,53 @@
+# Abundances of the spectra of a library, which are brought to the bands and the unit of the scene.
+library=$SAMPLE/library.sli
+run 0 run read "$scene" ! unmix --library "$library" --lambda 1e-3 ! write abundances.tif --device cpu
+[[ $err == *"library.sli: 60 spectra on 221 bands are resampled to 59 bands"* ]] || fail "bands: $err"
+[[ $err == *"multiplied by 10000"*"they are (--scale none leaves them)"* ]] || fail "unit: $err"
+[[ $err == *"unmix: largest mean abundances: Green vegetation (band 3) 0."* ]] || fail "summary: $err"
+run 0 info abundances.tif --bands
+[[ $out == *"     3 "*"Green vegetation"* && $out == *"    60 "* ]] || fail "names: $out"
+if command -v python3 >/dev/null; then
+    python3 - <<'PYTHON'
+import json
+
+result = json.load(open("abundances.tif.hcube.json"))["steps"][1]["result"]
+assert result["bands"] == 60 and result["library"]["used_spectra"] == 60, result
+assert result["lambda"] == 0.001 and abs(result["library_factor"] - 10000) < 1e-6, result
+assert result["pixels"] == 9064 and result["unfinished_pixels"] == 0, result
+assert 0 <= result["largest_gap"] <= 1e-4, result
+spectra = result["spectra"]
+assert len(spectra) == 60 and spectra[2]["name"] == "Green vegetation", spectra
+assert spectra[2]["mean_abundance"] == max(s["mean_abundance"] for s in spectra) > 0.2, spectra
+assert 1000 < spectra[2]["pixels"] <= 9064, spectra
+PYTHON
+fi
+# The same bytes for every number of threads and size of blocks; the strongest ones in a picture.
+for threads in 1 2 3; do
+    run 0 run read "$scene" ! unmix --library "$library" --top 3 --threshold 0.05 --add rmse,gap,end \
+        ! preview "top$threads.png" --bands 4 ! write "top$threads.img" --device cpu --threads "$threads" --memory 150M
+    cmp top1.img "top$threads.img"
+    cmp top1.png "top$threads.png"
+done
+[[ $(stat -c %s top1.img) == 360000 ]] || fail "top: not 9 bands"
+grep -q 'spectrum 3' top1.hdr || fail "no band for the third spectrum"
+# As a command; weights from noise; plans read no pixel.
+run 0 run read "$scene" ! cov noise.json --noise shift
+run 0 unmix "$scene" shares.tif --library "$SAMPLE/endmembers.csv" --sum-to-one --weights noise.json
+run 0 plan read "$scene" ! unmix --library "$library" ! write plan.img
+[[ $out == *"2. unmix    100 lines x 100 samples x 60 bands"*"passes   1"* ]] || fail "plan: $out"
+run 0 unmix --help
+[[ $out == *"--scale FACTOR|auto|none"* ]] || fail "help: $out"
+mkdir refused
+cd refused
+refuse 2 "--library" unmix "$scene" bad.img
+refuse 3 "nowhere.sli: there is no such file" unmix "$scene" bad.img --library nowhere.sli
+refuse 3 "class.hdr: not a spectral library" unmix "$scene" bad.img --library "$SAMPLE/class.hdr"
+printf 'nm,a,b\n400,0.1,0.2\n500,0.2,0.3\n600,0.3,0.3\n' >short.csv
+refuse 3 "short.csv: none of its spectra has values at" unmix "$scene" bad.img --library short.csv
+refuse 2 "--lambda -1: must be at least 0" unmix "$scene" bad.img --library "$library" --lambda -1
+refuse 2 "--lambda nan: not a number" unmix "$scene" bad.img --library "$library" --lambda nan
+refuse 2 "--top 0" unmix "$scene" bad.img --library "$library" --top 0
+refuse 2 "--top 61: $library has 60 spectra to use" unmix "$scene" bad.img --library "$library" --top 61
+refuse 2 "unmix: the scene is a class map" unmix "$SAMPLE/class.hdr" bad.img --library "$library"
+refuse 2 "components come in" run read "$scene" ! pca ! unmix --library "$library" ! write bad.img
+only short.csv

@@ -1,0 +1,724 @@
+#include "pipeline/json.h"
+#include "tests/support/scene_files.h"
+#include "tests/support/strict.h"
+#include "tests/support/truth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Blocks begin at multiples of 10 lines, as their samples have it. */
+enum { LINES = 27, SAMPLES = 103, BANDS = 14, SPECTRA = 5 };
+
+/* ---- a library and a scene of its mixtures ---- */
+
+static const char *const names[SPECTRA] = {"Alunite", "Calcite, coarse", "Kaolinite", "Grass", "Asphalt"};
+
+static double library_value(int spectrum, int band) {
+    double centre = 1.5 + 2.7 * spectrum;
+    double width = 1.5 + 0.4 * spectrum;
+    return (double)(float)(0.15 + 0.05 * spectrum +
+                           0.5 * exp(-(band - centre) * (band - centre) / (2 * width * width)));
+}
+
+/* NAME: the library, one spectrum a line; the values times `factor`. */
+static void write_library(const char *name, double factor) {
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fprintf(file, "name");
+    for (int b = 0; b < BANDS; b++) {
+        fprintf(file, ",%d", 500 + 20 * b);
+    }
+    for (int k = 0; k < SPECTRA; k++) {
+        fprintf(file, "\n\"%s\"", names[k]);
+        for (int b = 0; b < BANDS; b++) {
+            fprintf(file, ",%.9g", library_value(k, b) * factor);
+        }
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+/* NAME: mixtures of up to three spectra with noise, times `factor`; a masked border, a NaN, and a pixel that
+ * is darker than 0. `more` are header lines. */
+static Cube write_scene(const char *name, double factor, const char *more) {
+    uint64_t seed = 17;
+    char header[512] = "data ignore value = -9999\nwavelength units = nm\nwavelength = {";
+    Cube cube = cube_new(LINES, SAMPLES, BANDS);
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        double *pixel = cube.value + i * BANDS;
+        double share[SPECTRA] = {0};
+        for (int n = 0; n < 3; n++) {
+            share[(int)(SPECTRA * random_uniform(&seed))] += 0.5 * random_uniform(&seed);
+        }
+        for (int b = 0; b < BANDS; b++) {
+            pixel[b] = 0.01 * random_normal(&seed);
+            for (int k = 0; k < SPECTRA; k++) {
+                pixel[b] += share[k] * library_value(k, b);
+            }
+            pixel[b] = (double)(float)(pixel[b] * factor);
+        }
+    }
+    cube_border(&cube, -9999);
+    cube_pixel(&cube, 11, 8)[3] = NAN;
+    cube.valid[11 * SAMPLES + 8] = 0;
+    for (int b = 0; b < BANDS; b++) {
+        cube_pixel(&cube, 12, 9)[b] = (double)(float)(-0.01 * factor);
+        snprintf(header + strlen(header), sizeof header - strlen(header), "%s%d", b > 0 ? ", " : "",
+                 500 + 20 * b);
+    }
+    snprintf(header + strlen(header), sizeof header - strlen(header), "}\n%s", more);
+    cube_write(&cube, name, HC_FLOAT32, "bil", header);
+    return cube;
+}
+
+/* ---- plain reference ---- */
+
+typedef struct How {
+    double lambda;
+    bool sums; /* to one */
+    double weight[BANDS];
+} How;
+
+static const How plain = {.lambda = 1e-3, .weight = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
+
+/* Coordinate descent from x = 0, or where abundances sum to one from x = 1 / SPECTRA by pairs of them. */
+static void descend(const How *how, const double gram[SPECTRA][SPECTRA], double *gradient, double *x) {
+    double moved = 1;
+    for (int sweep = 0; sweep < 20000 && moved > 1e-13; sweep++) {
+        moved = 0;
+        for (int k = 0; k < SPECTRA; k++) {
+            for (int l = how->sums ? 0 : k; l < (how->sums ? k : k + 1); l++) {
+                double slope = how->sums ? gradient[k] - gradient[l] : gradient[k];
+                double bend = how->sums ? gram[k][k] + gram[l][l] - 2 * gram[k][l] : gram[k][k];
+                double step = fmax(-slope / bend, -x[k]);
+                step = how->sums ? fmin(step, x[l]) : step;
+                x[k] += step;
+                moved = fmax(moved, fabs(step));
+                x[l] -= how->sums ? step : 0;
+                for (int m = 0; m < SPECTRA; m++) {
+                    gradient[m] += step * (gram[m][k] - (how->sums ? gram[m][l] : 0));
+                }
+            }
+        }
+    }
+}
+
+/* Abundances x of pixel y; returns the root mean square of the residual. */
+static double solve(const How *how, const double *y, double x[SPECTRA]) {
+    double gram[SPECTRA][SPECTRA] = {{0}};
+    double gradient[SPECTRA];
+    double squares = 0;
+    for (int k = 0; k < SPECTRA; k++) {
+        x[k] = how->sums ? 1.0 / SPECTRA : 0;
+    }
+    for (int k = 0; k < SPECTRA; k++) {
+        gradient[k] = how->lambda;
+        for (int b = 0; b < BANDS; b++) {
+            gradient[k] -= how->weight[b] * library_value(k, b) * y[b];
+            for (int l = 0; l < SPECTRA; l++) {
+                gram[k][l] += how->weight[b] * library_value(k, b) * library_value(l, b);
+            }
+        }
+        for (int l = 0; l < SPECTRA; l++) {
+            gradient[k] += gram[k][l] * x[l];
+        }
+    }
+    descend(how, gram, gradient, x);
+    for (int b = 0; b < BANDS; b++) {
+        double rest = y[b];
+        for (int k = 0; k < SPECTRA; k++) {
+            rest -= x[k] * library_value(k, b);
+        }
+        squares += rest * rest;
+    }
+    return sqrt(squares / BANDS);
+}
+
+/* NAME.img holds abundances and, with `added`, rmse, iterations, gap and end. The scene is `factor` times the
+ * unit of the library. */
+static void check_map(const char *name, const Cube *scene, const How *how, double factor, double tolerance,
+                      bool added) {
+    Cube found = cube_read_floats(name, LINES, SAMPLES, SPECTRA + (added ? 4 : 0));
+    int zeros = 0;
+    int others = 0;
+    for (size_t i = 0; i < cube_pixels(scene); i++) {
+        const double *pixel = found.value + i * (size_t)found.bands;
+        double y[BANDS];
+        double x[SPECTRA];
+        for (int b = 0; b < found.bands && !scene->valid[i]; b++) {
+            assert_true(isnan(pixel[b]));
+        }
+        if (!scene->valid[i]) {
+            continue;
+        }
+        for (int b = 0; b < BANDS; b++) {
+            y[b] = scene->value[i * BANDS + (size_t)b] / factor;
+        }
+        double rmse = solve(how, y, x);
+        for (int k = 0; k < SPECTRA; k++) {
+            check_near(pixel[k], x[k], tolerance);
+            zeros += x[k] == 0;
+            others += x[k] > 0;
+        }
+        if (added) {
+            check_near(pixel[SPECTRA] / factor, rmse, tolerance);
+            assert_true(pixel[SPECTRA + 1] >= 0 && pixel[SPECTRA + 1] <= 100000);
+            assert_true(pixel[SPECTRA + 2] >= 0 && pixel[SPECTRA + 2] <= 1e-4);
+            check_near(pixel[SPECTRA + 3], 0, 0);
+        }
+    }
+    assert_true(zeros > 50 && others > 50);
+    cube_free(&found);
+}
+
+#define ALL_BANDS "--add rmse,iterations,gap,end ! write out.img"
+
+/* ---- against the definition ---- */
+
+static void write_text(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void abundances_are_the_optimum(void **state) {
+    (void)state;
+    static const struct {
+        const char *options;
+        double lambda;
+        bool sums, weighted;
+        double tolerance;
+    } cases[] = {{"", 1e-3, false, false, 2e-6},
+                 {"--lambda 0", 0, false, false, 2e-6},
+                 {"--lambda 0.05", 0.05, false, false, 2e-6},
+                 {"--lambda 0.05 --weights noise.txt", 0.05, false, true, 2e-6},
+                 {"--sum-to-one", 0, true, false, 2e-6},
+                 {"--sum-to-one --weights noise.txt", 0, true, true, 2e-6},
+                 {"--solver fista --gap 1e-6 --iterations 100000", 1e-3, false, false, 3e-4},
+                 {"--solver alm --gap 1e-6 --iterations 100000", 1e-3, false, false, 3e-4}};
+    Cube scene = write_scene("scene", 1, "");
+    write_library("library.csv", 1);
+    How weighted = plain;
+    char list[512] = "";
+    double sum = 0;
+    for (int b = 0; b < BANDS; b++) {
+        double deviation = 0.5 + 0.25 * (b * b % 7);
+        weighted.weight[b] = 1 / (deviation * deviation);
+        sum += weighted.weight[b] / BANDS;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%g%s", deviation, b % 3 ? ", " : "\n");
+    }
+    for (int b = 0; b < BANDS; b++) {
+        weighted.weight[b] /= sum;
+    }
+    write_text("noise.txt", list);
+    check_runs(NULL, "read scene.img ! unmix --library library.csv --scale none " ALL_BANDS);
+    Cube first = cube_read_floats("out", LINES, SAMPLES, SPECTRA + 4);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        How how = cases[c].weighted ? weighted : plain;
+        how.lambda = cases[c].lambda;
+        how.sums = cases[c].sums;
+        check_runs(NULL, "read scene.img ! unmix --library library.csv --scale none %s " ALL_BANDS,
+                   cases[c].options);
+        check_map("out", &scene, &how, 1, cases[c].tolerance, true);
+    }
+    static const char *const added[] = {"rmse", "iterations", "gap", "end"};
+    for (int a = 0; a < 4; a++) {
+        char names_behind[64];
+        snprintf(names_behind, sizeof names_behind, "Asphalt,\n%s}", added[a]);
+        check_runs(NULL, "read scene.img ! unmix --library library.csv --scale none --add %s ! write one.img",
+                   added[a]);
+        assert_true(file_holds("one.hdr", names_behind));
+        Cube one = cube_read_floats("one", LINES, SAMPLES, SPECTRA + 1);
+        check_near(one.value[(3 * SAMPLES + 8) * (SPECTRA + 1) + SPECTRA],
+                   first.value[(3 * SAMPLES + 8) * (SPECTRA + 4) + SPECTRA + (size_t)a], 0);
+        cube_free(&one);
+    }
+    cube_free(&first);
+    assert_true(file_holds("out.hdr", "Alunite"));
+    assert_true(file_holds("out.hdr", "Asphalt,\nrmse,\niterations,\ngap,\nend}"));
+    assert_false(file_holds("out.hdr", "wavelength"));
+    cube_free(&scene);
+}
+
+/* The noise of a statistics file weighs as its standard deviations in a list do. */
+static void statistics_are_weights(void **state) {
+    (void)state;
+    Cube scene = write_scene("scene", 1, "");
+    write_library("library.csv", 1);
+    check_runs(NULL, "read scene.img ! cov noise.json --noise shift");
+    check_runs(NULL, "read scene.img ! cov scene.json");
+    cJSON *json = NULL;
+    HcError err = {0};
+    double covariance[BANDS * BANDS];
+    char list[512] = "";
+    check_ok(hc_json_read("noise.json", &json, &err), err);
+    check_ok(hc_json_get_doubles(json, "covariance", covariance, BANDS * BANDS, "noise.json", &err), err);
+    cJSON_Delete(json);
+    for (int b = 0; b < BANDS; b++) {
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%.17g\n",
+                 7 * sqrt(covariance[b * BANDS + b]));
+    }
+    write_text("noise.txt", list);
+    check_runs(NULL, "read scene.img ! unmix --library library.csv --weights noise.json ! write a.img");
+    check_runs(NULL, "read scene.img ! unmix --library library.csv --weights noise.txt ! write b.img");
+    check_runs(NULL, "read scene.img ! unmix --library library.csv ! write c.img");
+    Cube a = cube_read_floats("a", LINES, SAMPLES, SPECTRA);
+    Cube b = cube_read_floats("b", LINES, SAMPLES, SPECTRA);
+    Cube c = cube_read_floats("c", LINES, SAMPLES, SPECTRA);
+    double apart = 0;
+    for (size_t i = 0; i < cube_pixels(&a) * SPECTRA; i++) {
+        if (scene.valid[i / SPECTRA]) {
+            check_near(a.value[i], b.value[i], 1e-6);
+            apart = fmax(apart, fabs(a.value[i] - c.value[i]));
+        }
+    }
+    assert_true(apart > 1e-3);
+    /* A list for the bands of the file serves what is left of them. */
+    check_runs(NULL, "read scene.img ! bands 1-4,7-14 ! unmix --library library.csv --weights noise.txt ! "
+                     "write some.img");
+    FILE *file = fopen("some.txt", "w");
+    assert_non_null(file);
+    for (int k = 0; k < BANDS; k++) {
+        if (k < 4 || k > 5) {
+            fprintf(file, "%.17g;", sqrt(covariance[k * BANDS + k]));
+        }
+    }
+    assert_int_equal(fclose(file), 0);
+    check_runs(NULL, "read scene.img ! bands 1-4,7-14 ! unmix --library library.csv --weights some.txt ! "
+                     "write own.img");
+    Cube some = cube_read_floats("some", LINES, SAMPLES, SPECTRA);
+    Cube own = cube_read_floats("own", LINES, SAMPLES, SPECTRA);
+    for (size_t i = 0; i < cube_pixels(&a) * SPECTRA; i++) {
+        if (scene.valid[i / SPECTRA]) {
+            check_near(some.value[i], own.value[i], 1e-6);
+        }
+    }
+    cube_free(&own);
+    cube_free(&some);
+    cube_free(&c);
+    cube_free(&b);
+    cube_free(&a);
+    cube_free(&scene);
+}
+
+/* ---- scale ---- */
+
+static void libraries_come_to_the_unit_of_the_scene(void **state) {
+    (void)state;
+    static const struct {
+        const char *scene, *library, *options, *note;
+        double factor; /* scene over library */
+        int passes;
+    } cases[] = {{"large.img", "library.csv", "", "multiplied by 10000", 1e4, 2},
+                 {"header.img", "library.csv", "", "multiplied by 10000", 1e4, 1},
+                 {"large.img", "library.csv", "--scale 10000", NULL, 1e4, 1},
+                 {"scene.img", "percent.csv", "", "multiplied by 0.01", 1e-2, 2},
+                 {"scene.img", "library.csv", "", NULL, 1, 2}};
+    Cube scene = write_scene("scene", 1, "");
+    Cube large = write_scene("large", 1e4, "");
+    Cube header = write_scene("header", 1e4, "reflectance scale factor = 10000\n");
+    write_library("library.csv", 1);
+    write_library("percent.csv", 100);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        HcText notes = {0};
+        HcRunReport report = {0};
+        RunHow run = {.notes = &notes, .report = &report};
+        /* Lambda is in squared units of the library. */
+        double unit = cases[c].factor == 1e-2 ? 1e4 : 1;
+        const Cube *from = cases[c].factor == 1e4 ? &large : &scene;
+        check_runs(&run, "read %s ! unmix --library %s --lambda %.17g %s " ALL_BANDS, cases[c].scene,
+                   cases[c].library, 0.02 * unit, cases[c].options);
+        How how = plain;
+        how.lambda = 0.02;
+        check_map("out", from, &how, cases[c].factor == 1e4 ? 1e4 : 1, 3e-6, true);
+        assert_int_equal(report.passes, cases[c].passes);
+        assert_true(cases[c].note == NULL ? notes.data == NULL || strstr(notes.data, "multiplied") == NULL
+                                          : strstr(notes.data, cases[c].note) != NULL);
+        hc_text_clear(&notes);
+    }
+    /* Abundances of spectra that are not brought to the scene are as many times as large. */
+    check_runs(NULL, "read large.img ! unmix --library library.csv --lambda 0 --scale none ! write out.img");
+    check_runs(NULL, "read large.img ! unmix --library library.csv --lambda 0 --scale 1e4 ! write unit.img");
+    Cube out = cube_read_floats("out", LINES, SAMPLES, SPECTRA);
+    Cube unit = cube_read_floats("unit", LINES, SAMPLES, SPECTRA);
+    for (size_t i = 0; i < cube_pixels(&scene) * SPECTRA; i++) {
+        if (scene.valid[i / SPECTRA]) {
+            check_near(out.value[i] / 1e4, unit.value[i], 2e-6);
+        }
+    }
+    cube_free(&unit);
+    cube_free(&out);
+    cube_free(&header);
+    cube_free(&large);
+    cube_free(&scene);
+}
+
+/* ---- the sample scene, whose truth is known ---- */
+
+/* Root mean square error of the abundances of the materials, which are these bands of the output. */
+static double error_of(const char *library, const char *options, const int band[MATERIALS], int32_t bands) {
+    char scene[1024];
+    char spectra[1024];
+    char abundance[1024];
+    double squares = 0;
+    double count = 0;
+    check_runs(NULL, "read %s ! unmix --library %s %s ! write out.img",
+               sample_path(scene, sizeof scene, "scene.hdr"), sample_path(spectra, sizeof spectra, library),
+               options);
+    Cube truth =
+        cube_read_floats(sample_path(abundance, sizeof abundance, "abundance"), SIDE, SIDE, MATERIALS);
+    Cube out = cube_read_floats("out", SIDE, SIDE, bands);
+    for (size_t i = 0; i < cube_pixels(&truth); i++) {
+        for (size_t m = 0; m < MATERIALS && truth.value[i * MATERIALS] >= 0; m++) {
+            double found = out.value[i * (size_t)bands + (size_t)band[m]];
+            squares += pow(found - truth.value[i * MATERIALS + m], 2);
+            count++;
+        }
+    }
+    printf("sample scene, %s %s: RMSE %.4f\n", library, options, sqrt(squares / count));
+    cube_free(&out);
+    cube_free(&truth);
+    return sqrt(squares / count);
+}
+
+static void materials_of_the_sample_scene(void **state) {
+    (void)state;
+    static const int own[MATERIALS] = {0, 1, 2, 3, 4, 5};
+    static const int of_library[MATERIALS] = {2, 11, 19, 21, 48, 53};
+    check_near(error_of("endmembers.sli", "--sum-to-one", own, MATERIALS), 0.0060, 0.0002);
+    check_near(error_of("endmembers.sli", "--lambda 0", own, MATERIALS), 0.0104, 0.0002);
+    check_near(error_of("endmembers.sli", "--lambda 0.0001", own, MATERIALS), 0.0084, 0.0002);
+    /* Resampled, and much goes to spectra that are alike. */
+    check_near(error_of("library.sli", "--sum-to-one", of_library, 60), 0.115, 0.002);
+    check_near(error_of("library.sli", "--lambda 0", of_library, 60), 0.132, 0.002);
+}
+
+/* ---- what becomes of the abundances ---- */
+
+static void the_largest_are_kept(void **state) {
+    (void)state;
+    static const double thresholds[] = {0, 0.2};
+    Cube scene = write_scene("scene", 1, "");
+    write_library("library.csv", 1);
+    check_runs(NULL, "read scene.img ! unmix --library library.csv --add rmse ! write all.img");
+    Cube all = cube_read_floats("all", LINES, SAMPLES, SPECTRA + 1);
+    for (size_t t = 0; t < sizeof thresholds / sizeof *thresholds; t++) {
+        double threshold = thresholds[t];
+        int missing = 0;
+        int cut = 0;
+        check_runs(NULL,
+                   "read scene.img ! unmix --library library.csv --top 3 --threshold %g --add rmse ! "
+                   "write top.img",
+                   threshold);
+        check_runs(NULL,
+                   "read scene.img ! unmix --library library.csv --threshold %g --add rmse ! write cut.img",
+                   threshold);
+        Cube top = cube_read_floats("top", LINES, SAMPLES, 7);
+        Cube above = cube_read_floats("cut", LINES, SAMPLES, SPECTRA + 1);
+        for (size_t i = 0; i < cube_pixels(&scene); i++) {
+            const double *x = all.value + i * (SPECTRA + 1);
+            const double *kept = above.value + i * (SPECTRA + 1);
+            const double *pixel = top.value + i * 7;
+            double left[SPECTRA];
+            if (!scene.valid[i]) {
+                assert_true(isnan(pixel[0]) && isnan(pixel[6]));
+                continue;
+            }
+            for (int k = 0; k < SPECTRA; k++) {
+                left[k] = x[k] >= threshold ? x[k] : 0;
+                check_near(kept[k], left[k], 0);
+                cut += left[k] != x[k];
+            }
+            for (int n = 0; n < 3; n++) {
+                int largest = 0;
+                for (int k = 1; k < SPECTRA; k++) {
+                    largest = left[k] > left[largest] ? k : largest;
+                }
+                check_near(pixel[n], left[largest] > 0 ? largest : -1, 0);
+                check_near(pixel[3 + n], left[largest], 0);
+                missing += !(left[largest] > 0);
+                left[largest] = 0;
+            }
+            check_near(pixel[6], x[SPECTRA], 0);
+            check_near(kept[SPECTRA], x[SPECTRA], 0);
+        }
+        assert_true(missing > 0 && (cut > 0) == (threshold > 0));
+        cube_free(&above);
+        cube_free(&top);
+    }
+    assert_true(file_holds("top.hdr", "{\nspectrum 1,\nspectrum 2,\nspectrum 3,\nabundance 1,"));
+    cube_free(&all);
+    cube_free(&scene);
+}
+
+/* ---- the record ---- */
+
+static double number_of(const cJSON *from, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+/* The result of the second step of record.json; *json is to be deleted. */
+static const cJSON *read_result(cJSON **json) {
+    HcError err = {0};
+    check_ok(hc_json_read("record.json", json, &err), err);
+    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(*json, "steps");
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(steps, 1), "result");
+}
+
+/* Checks the record against the abundances of NAME.img. */
+static void check_record(const char *name, const Cube *scene) {
+    cJSON *json = NULL;
+    const cJSON *result = read_result(&json);
+    const cJSON *spectra = cJSON_GetObjectItemCaseSensitive(result, "spectra");
+    Cube found = cube_read_floats(name, LINES, SAMPLES, SPECTRA);
+    assert_int_equal(cJSON_GetArraySize(spectra), SPECTRA);
+    for (int k = 0; k < SPECTRA; k++) {
+        const cJSON *item = cJSON_GetArrayItem(spectra, k);
+        int pixels = 0;
+        int present = 0;
+        double sum = 0;
+        for (size_t i = 0; i < cube_pixels(scene); i++) {
+            if (scene->valid[i]) {
+                pixels++;
+                present += found.value[i * SPECTRA + (size_t)k] > 0;
+                sum += found.value[i * SPECTRA + (size_t)k];
+            }
+        }
+        check_near(number_of(result, "pixels"), pixels, 0);
+        check_near(number_of(item, "pixels"), present, 0);
+        check_near(number_of(item, "mean_abundance"), sum / pixels, 1e-6);
+        check_near(number_of(item, "library_spectrum_from_0"), k, 0);
+        assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name")), names[k]);
+    }
+    check_near(number_of(result, "unfinished_pixels"), 0, 0);
+    assert_true(number_of(result, "largest_gap") >= 0 && number_of(result, "largest_gap") <= 1e-4);
+    check_near(number_of(result, "library_factor"), 1, 0);
+    cJSON_Delete(json);
+    cube_free(&found);
+}
+
+static void records_sum_up(void **state) {
+    (void)state;
+    /* Halos and further passes count no pixel twice. */
+    static const char *const ends[] = {"", "! filter", "! pca --components 2", "! filter ! pca ! filter"};
+    Cube scene = write_scene("scene", 1, "");
+    write_library("library.csv", 1);
+    for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
+        for (int strict = 0; strict < 2; strict++) {
+            HcText notes = {0};
+            RunHow how = {.ops = strict ? hc_strict_ops() : NULL,
+                          .notes = &notes,
+                          .settings = {.block_lines = strict ? 10 : 0, .record = "record.json"}};
+            check_runs(&how,
+                       "read scene.img ! unmix --library library.csv --threshold 0.03 ! write some.img %s ! "
+                       "write out.img",
+                       ends[e]);
+            check_record("some", &scene);
+            assert_non_null(strstr(notes.data, "unmix: largest mean abundances: "));
+            assert_null(strstr(notes.data, "ended before the gap"));
+            hc_text_clear(&notes);
+        }
+    }
+    assert_int_equal(hc_strict_leaks(), 0);
+    assert_int_equal(hc_strict_overruns(), 0);
+
+    /* One step is not enough, and that is said. */
+    HcText notes = {0};
+    RunHow how = {.notes = &notes, .settings = {.record = "record.json"}};
+    check_runs(&how, "read scene.img ! unmix --library library.csv --solver fista --iterations 1 " ALL_BANDS);
+    Cube out = cube_read_floats("out", LINES, SAMPLES, SPECTRA + 4);
+    int unfinished = 0;
+    double worst = 0;
+    for (size_t i = 0; i < cube_pixels(&scene); i++) {
+        const double *pixel = out.value + i * (SPECTRA + 4);
+        if (scene.valid[i]) {
+            assert_true(pixel[SPECTRA + 3] == (pixel[SPECTRA + 2] > 1e-4));
+            unfinished += pixel[SPECTRA + 3] == 1;
+            worst = fmax(worst, pixel[SPECTRA + 2]);
+        }
+    }
+    cJSON *json = NULL;
+    const cJSON *result = read_result(&json);
+    assert_true(unfinished > 0);
+    check_near(number_of(result, "unfinished_pixels"), unfinished, 0);
+    check_near(number_of(result, "largest_gap"), worst, 1e-6 * worst);
+    assert_non_null(strstr(notes.data, "pixels ended before the gap of 0.0001 was reached"));
+    cJSON_Delete(json);
+    hc_text_clear(&notes);
+    cube_free(&out);
+    cube_free(&scene);
+}
+
+/* ---- the same bytes ---- */
+
+static void blocks_threads_and_devices_agree(void **state) {
+    (void)state;
+    static const char *const chains[] = {
+        "unmix --library library.csv --add rmse,gap ! filter median3x3 ! write out.img",
+        "unmix --library library.csv --sum-to-one --top 2 --threshold 0.1 ! write out.img",
+        "unmix --library library.csv --scale 1 --add iterations ! pca ! write out.img"};
+    static const char *const results[] = {"out.img", NULL};
+    Cube scene = write_scene("scene", 1, "");
+    write_library("library.csv", 1);
+    for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
+        RunHow usual = {.settings = {.block_lines = 30}};
+        check_runs(&usual, "read scene.img ! %s", chains[c]);
+        files_keep(results);
+        for (int32_t lines = 0; lines <= 20; lines += 10) {
+            for (int32_t threads = 1; threads <= 3; threads++) {
+                RunHow how = {.ops = threads == 2 ? hc_strict_ops() : NULL,
+                              .threads = threads,
+                              .settings = {.block_lines = lines}};
+                check_runs(&how, "read scene.img ! %s", chains[c]);
+                check_same_files("out.img", "kept.out.img");
+            }
+        }
+        check_kept(results);
+    }
+    /* A later stage sees what a file would hold. */
+    check_runs(NULL, "read scene.img ! unmix --library library.csv ! write one.img");
+    check_runs(NULL, "read one.img ! filter median3x3 ! write two.img");
+    check_runs(NULL, "read scene.img ! unmix --library library.csv ! filter median3x3 ! write both.img");
+    check_same_files("two.img", "both.img");
+    assert_int_equal(hc_strict_leaks(), 0);
+    assert_int_equal(hc_strict_overruns(), 0);
+    cube_free(&scene);
+}
+
+static void masked_scenes_stay_masked(void **state) {
+    (void)state;
+    Cube cube = cube_new(4, 5, BANDS);
+    cube_write(&cube, "empty", HC_FLOAT32, "bsq", "data ignore value = 0\n");
+    write_library("library.csv", 1);
+    HcText notes = {0};
+    RunHow how = {.notes = &notes, .settings = {.record = "record.json"}};
+    check_runs(&how, "read empty.img ! unmix --library library.csv ! write out.img");
+    Cube out = cube_read_floats("out", 4, 5, SPECTRA);
+    for (size_t i = 0; i < cube_pixels(&cube) * SPECTRA; i++) {
+        assert_true(isnan(out.value[i]));
+    }
+    cJSON *json = NULL;
+    check_near(number_of(read_result(&json), "pixels"), 0, 0);
+    cJSON_Delete(json);
+    hc_text_clear(&notes);
+    cube_free(&out);
+    cube_free(&cube);
+}
+
+static void failures_leave_nothing(void **state) {
+    (void)state;
+    static const char *const chains[] = {
+        "read scene.img ! unmix --library library.csv ! write out.img",
+        "read scene.img ! unmix --library library.csv --scale none ! write out.img"};
+    Cube scene = write_scene("scene", 1, "");
+    write_library("library.csv", 1);
+    RunHow how = {.ops = hc_strict_ops(), .settings = {.block_lines = 10}};
+    for (int c = 0; c < 2; c++) {
+        hc_strict_fail_at(0);
+        check_runs(&how, "%s", chains[c]);
+        int64_t operations = hc_strict_operations();
+        file_remove("out.img");
+        file_remove("out.hdr");
+        int before = folder_entries();
+        for (int64_t n = 1; n <= operations; n++) {
+            hc_strict_fail_at(n);
+            check_run_fails(&how, HC_E_DEVICE, "", "%s", chains[c]);
+            assert_int_equal(folder_entries(), before);
+        }
+    }
+    hc_strict_fail_at(0);
+    assert_int_equal(hc_strict_leaks(), 0);
+    cube_free(&scene);
+}
+
+/* ---- what cannot work ---- */
+
+static void wrong_options_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *chain;
+        HcStatus status;
+        const char *part;
+    } cases[] = {
+        {"unmix", HC_E_USAGE, "--library"},
+        {"unmix --library nowhere.csv", HC_E_INPUT, "nowhere.csv: there is no such file"},
+        {"unmix --library scene.img", HC_E_INPUT, "scene.hdr: not a spectral library"},
+        {"unmix --library noise.txt", HC_E_INPUT, "noise.txt"},
+        {"unmix --library far.csv", HC_E_INPUT, "far.csv: "},
+        {"unmix --library short.csv", HC_E_INPUT, "short.csv: "},
+        {"unmix --library holes.csv", HC_E_INPUT, "holes.csv: "},
+        {"unmix --library library.csv --lambda -1", HC_E_USAGE, "--lambda -1: must be at least 0"},
+        {"unmix --library library.csv --lambda nan", HC_E_USAGE, "--lambda nan: not a number"},
+        {"unmix --library library.csv --lambda inf", HC_E_USAGE, "--lambda inf"},
+        {"unmix --library library.csv --lambda 0.1 --sum-to-one", HC_E_USAGE, "changes nothing"},
+        {"unmix --library library.csv --top 0", HC_E_USAGE, "--top 0"},
+        {"unmix --library library.csv --top 6", HC_E_USAGE, "--top 6: library.csv has 5 spectra"},
+        {"unmix --library library.csv --threshold -0.1", HC_E_USAGE, "--threshold -0.1"},
+        {"unmix --library library.csv --gap 0", HC_E_USAGE, "--gap 0"},
+        {"unmix --library library.csv --iterations 0", HC_E_USAGE, "--iterations 0"},
+        {"unmix --library library.csv --solver simplex", HC_E_USAGE, "--solver simplex: must be one of"},
+        {"unmix --library library.csv --add rmsd", HC_E_USAGE, "--add rmsd: unknown, did you mean rmse?"},
+        {"unmix --library library.csv --add rmse,bands", HC_E_USAGE, "--add bands: rmse, iterations"},
+        {"unmix --library library.csv --scale 0", HC_E_USAGE, "--scale 0: auto, none, or a number"},
+        {"unmix --library library.csv --scale nan", HC_E_USAGE, "--scale nan"},
+        {"unmix --library library.csv --scale atuo", HC_E_USAGE, "did you mean auto?"},
+        {"unmix --library library.csv --weights nowhere.txt", HC_E_INPUT, "nowhere.txt"},
+        {"unmix --library library.csv --weights three.txt", HC_E_INPUT, "three.txt: has 3 numbers, 14 bands"},
+        {"unmix --library library.csv --weights words.txt", HC_E_INPUT, "words.txt: 'loud' is not a number"},
+        {"unmix --library library.csv --weights below.txt", HC_E_INPUT, "below.txt: the noise of band 4"},
+        {"unmix --library library.csv --weights zero.txt", HC_E_INPUT, "zero.txt: the noise of band 3"},
+        {"unmix --library library.csv --weights scene.json", HC_E_INPUT, "not of its noise"},
+        {"pca ! unmix --library library.csv", HC_E_USAGE, "components come in"},
+        {"unmix --library library.csv --top 2 ! unmix --library library.csv", HC_E_USAGE, "no spectra"}};
+    Cube scene = write_scene("scene", 1, "");
+    write_library("library.csv", 1);
+    write_text("far.csv", "nm,a,b\n2000,0.1,0.2\n2100,0.1,0.3\n2200,0.2,0.3\n");
+    write_text("short.csv", "band,a,b\n1,0.1,0.2\n2,0.1,0.3\n3,0.2,0.3\n");
+    char holes[512] = "band,a\n";
+    for (int b = 1; b <= BANDS; b++) {
+        snprintf(holes + strlen(holes), sizeof holes - strlen(holes), b == 5 ? "%d,\n" : "%d,0.1\n", b);
+    }
+    write_text("holes.csv", holes);
+    write_text("three.txt", "1 2 3\n");
+    write_text("words.txt", "1 2 loud\n");
+    write_text("below.txt", "1 1 1 -1 1 1 1 1 1 1 1 1 1 1\n");
+    write_text("zero.txt", "1 1 0 1 1 1 1 1 1 1 1 1 1 1\n");
+    write_text("noise.txt", "1 1 1\n");
+    check_runs(NULL, "read scene.img ! cov scene.json");
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        check_run_fails(NULL, cases[c].status, cases[c].part, "read scene.img ! %s ! write bad.img",
+                        cases[c].chain);
+    }
+    /* A scene without wavelengths takes a library of as many bands, and no other. */
+    cube_write(&scene, "dumb", HC_FLOAT32, "bsq", "data ignore value = -9999\n");
+    check_runs(NULL, "read dumb.img ! unmix --library library.csv ! write out.img");
+    check_run_fails(NULL, HC_E_INPUT, "far.csv: ", "read dumb.img ! unmix --library far.csv ! write bad.img");
+    Cube classes = cube_new(LINES, SAMPLES, 1);
+    classes.value[40] = 1;
+    cube_write(&classes, "classes", HC_UINT8, "bsq",
+               "classes = 2\nclass names = {Unclassified, Oats}\nclass lookup = {0, 0, 0, 9, 9, 9}\n");
+    check_run_fails(NULL, HC_E_USAGE, "unmix: the scene is a class map",
+                    "read classes.img ! unmix --library library.csv ! write bad.img");
+    assert_false(file_exists("bad.img"));
+    cube_free(&classes);
+    cube_free(&scene);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(abundances_are_the_optimum),
+        IN_FOLDER(statistics_are_weights),
+        IN_FOLDER(libraries_come_to_the_unit_of_the_scene),
+        IN_FOLDER(materials_of_the_sample_scene),
+        IN_FOLDER(the_largest_are_kept),
+        IN_FOLDER(records_sum_up),
+        IN_FOLDER(blocks_threads_and_devices_agree),
+        IN_FOLDER(masked_scenes_stay_masked),
+        IN_FOLDER(failures_leave_nothing),
+        IN_FOLDER(wrong_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
