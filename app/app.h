@@ -35,6 +35,10 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);
 /* The same of a spectral library; `all` lists every name and band. */
 HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) HC_MUST_CHECK;
+/* The smallest and the largest of values [count], count > 0; returns whether they rise. */
+bool hc_info_range(const double *value, int32_t count, double *low, double *high);
+/* A band's value for a table, "-" where there are none (NULL). */
+void hc_info_number(const double *value, int32_t band, char *out, size_t size);
 HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_bench(int32_t word_count, const char *const *words, HcError *err);

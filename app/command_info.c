@@ -7,6 +7,7 @@
 #include "io/reader.h"
 #include "pipeline/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,19 +56,32 @@ static void print_place(const HcScene *scene) {
     }
 }
 
+bool hc_info_range(const double *value, int32_t count, double *low, double *high) {
+    bool rising = true;
+    *low = *high = value[0];
+    for (int32_t b = 1; b < count; b++) {
+        rising = rising && value[b] > value[b - 1];
+        *low = fmin(*low, value[b]);
+        *high = fmax(*high, value[b]);
+    }
+    return rising;
+}
+
+void hc_info_number(const double *value, int32_t band, char *out, size_t size) {
+    if (value != NULL) {
+        snprintf(out, size, "%.2f", value[band]);
+    } else {
+        snprintf(out, size, "-");
+    }
+}
+
 static void print_wavelengths(const HcScene *scene) {
+    double low, high;
     if (scene->wavelength == NULL) {
         printf("%-12s none\n", "wavelengths");
         return;
     }
-    double low = scene->wavelength[0];
-    double high = low;
-    bool rising = true;
-    for (int32_t b = 1; b < scene->bands; b++) {
-        rising = rising && scene->wavelength[b] > scene->wavelength[b - 1];
-        low = scene->wavelength[b] < low ? scene->wavelength[b] : low;
-        high = scene->wavelength[b] > high ? scene->wavelength[b] : high;
-    }
+    bool rising = hc_info_range(scene->wavelength, scene->bands, &low, &high);
     printf("%-12s %.2f to %.2f nm%s%s\n", "wavelengths", low, high, rising ? "" : ", not in rising order",
            scene->fwhm != NULL ? ", widths given" : "");
 }
@@ -88,14 +102,10 @@ static void print_classes(const HcClasses *classes, bool all) {
 static void print_bands(const HcScene *scene) {
     printf("\n%6s %10s %8s %4s  %s\n", "band", "centre/nm", "fwhm/nm", "bad", "name");
     for (int32_t b = 0; b < scene->bands; b++) {
-        char centre[32] = "-";
-        char width[32] = "-";
-        if (scene->wavelength != NULL) {
-            snprintf(centre, sizeof centre, "%.2f", scene->wavelength[b]);
-        }
-        if (scene->fwhm != NULL) {
-            snprintf(width, sizeof width, "%.2f", scene->fwhm[b]);
-        }
+        char centre[32];
+        char width[32];
+        hc_info_number(scene->wavelength, b, centre, sizeof centre);
+        hc_info_number(scene->fwhm, b, width, sizeof width);
         printf("%6d %10s %8s %4s  %s\n", b + 1, centre, width,
                scene->bad != NULL && scene->bad[b] ? "bad" : "",
                scene->band_name != NULL && scene->band_name[b] != NULL ? scene->band_name[b] : "");

@@ -46,31 +46,19 @@ static HcStatus count_values(const HcLibrary *library, Counts *counts, HcError *
     return HC_OK;
 }
 
-/* The smallest and the largest of values; returns whether they rise. */
-static bool find_range(const double *value, int32_t count, double *low, double *high) {
-    bool rising = true;
-    *low = *high = value[0];
-    for (int32_t b = 1; b < count; b++) {
-        rising = rising && value[b] > value[b - 1];
-        *low = fmin(*low, value[b]);
-        *high = fmax(*high, value[b]);
-    }
-    return rising;
-}
-
 static void print_ranges(const HcLibrary *library) {
     double low = 0;
     double high = 0;
     if (library->wavelength == NULL) {
         printf("%-12s none\n", "wavelengths");
     } else {
-        bool rising = find_range(library->wavelength, library->bands, &low, &high);
+        bool rising = hc_info_range(library->wavelength, library->bands, &low, &high);
         printf("%-12s %.2f to %.2f nm%s\n", "wavelengths", low, high, rising ? "" : ", not in rising order");
     }
     if (library->fwhm == NULL) {
         printf("%-12s none\n", "widths");
     } else {
-        find_range(library->fwhm, library->bands, &low, &high);
+        hc_info_range(library->fwhm, library->bands, &low, &high);
         printf("%-12s %.2f to %.2f nm\n", "widths", low, high);
     }
 }
@@ -90,18 +78,14 @@ static void print_names(const HcLibrary *library, bool all) {
 static void print_bands(const HcLibrary *library) {
     printf("\n%6s %10s %8s %4s %8s\n", "band", "centre/nm", "fwhm/nm", "bad", "missing");
     for (int32_t b = 0; b < library->bands; b++) {
-        char centre[32] = "-";
-        char width[32] = "-";
+        char centre[32];
+        char width[32];
         int32_t missing = 0;
         for (int32_t i = 0; i < library->count; i++) {
             missing += !isfinite(library->value[(size_t)i * (size_t)library->bands + (size_t)b]);
         }
-        if (library->wavelength != NULL) {
-            snprintf(centre, sizeof centre, "%.2f", library->wavelength[b]);
-        }
-        if (library->fwhm != NULL) {
-            snprintf(width, sizeof width, "%.2f", library->fwhm[b]);
-        }
+        hc_info_number(library->wavelength, b, centre, sizeof centre);
+        hc_info_number(library->fwhm, b, width, sizeof width);
         printf("%6d %10s %8s %4s %8d\n", b + 1, centre, width,
                library->bad != NULL && library->bad[b] ? "bad" : "", missing);
     }
