@@ -8,6 +8,14 @@
 
 /* ---- elements ---- */
 
+template <typename T> __device__ static inline T hc_sum_of_warp(T sum) {
+#pragma unroll
+    for (int mask = 16; mask > 0; mask /= 2) {
+        sum += __shfl_xor_sync(~0U, sum, mask);
+    }
+    return sum;
+}
+
 template <typename T, bool COMPLEX> struct HcElementOf;
 template <typename T> struct HcElementOf<T, false> {
     T re;
@@ -32,12 +40,7 @@ template <typename T> struct HcElementOf<T, false> {
     }
     /* The sum over a warp. */
     __device__ HcElementOf over_warp() const {
-        T sum = re;
-#pragma unroll
-        for (int mask = 16; mask > 0; mask /= 2) {
-            sum += __shfl_xor_sync(~0U, sum, mask);
-        }
-        return {sum};
+        return {hc_sum_of_warp(re)};
     }
 };
 template <typename T> struct alignas(2 * sizeof(T)) HcElementOf<T, true> {
@@ -61,24 +64,9 @@ template <typename T> struct alignas(2 * sizeof(T)) HcElementOf<T, true> {
         return {fma(a.re, b.re, fma(-a.im, b.im, re)), fma(a.re, b.im, fma(a.im, b.re, im))};
     }
     __device__ HcElementOf over_warp() const {
-        T x = re;
-        T y = im;
-#pragma unroll
-        for (int mask = 16; mask > 0; mask /= 2) {
-            x += __shfl_xor_sync(~0U, x, mask);
-            y += __shfl_xor_sync(~0U, y, mask);
-        }
-        return {x, y};
+        return {hc_sum_of_warp(re), hc_sum_of_warp(im)};
     }
 };
-
-template <typename T> __device__ static inline T hc_sum_of_warp(T sum) {
-#pragma unroll
-    for (int mask = 16; mask > 0; mask /= 2) {
-        sum += __shfl_xor_sync(~0U, sum, mask);
-    }
-    return sum;
-}
 
 /* ---- preparing ---- */
 

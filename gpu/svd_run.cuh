@@ -157,7 +157,7 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         return hc_gpu_launched(hc_svd_doing, err);
     }
 
-    /* In shared memory where at least two blocks find room in that of a processor. */
+    /* In shared memory where it fits into that of a block. */
     HcStatus run_qr(HcSvdQr<T, COMPLEX> qr, HcError *err) const {
         HcStatus status = HC_OK;
         size_t bytes = (size_t)svd->m * (size_t)qr.columns * sizeof(Element);
