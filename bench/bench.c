@@ -31,6 +31,10 @@ const char *const hc_bench_operations[] = {"upload",
                                            "svd-64-complex",
                                            "svd-16-complex-128",
                                            "patches",
+                                           "unmix-240",
+                                           "unmix-498",
+                                           "unmix-240-fista",
+                                           "unmix-240-alm",
                                            "fit-mnf",
                                            "chain-covariances",
                                            "chain-mnf",
@@ -173,6 +177,7 @@ HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps 
     HC_TRY(hc_rig_operations(&rig, err));
     HC_TRY(hc_rig_neighbours(&rig, err));
     HC_TRY(hc_rig_decompositions(&rig, vendor, vendor_ops, err));
+    HC_TRY(hc_rig_unmixing(&rig, err));
     HC_TRY(hc_rig_chains(&rig, err));
     HC_TRY(hc_rig_scene(&rig, err));
     if (vendor != NULL) {

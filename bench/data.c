@@ -84,6 +84,50 @@ void hc_bench_training(const HcBenchSettings *settings, float *spectra) {
     }
 }
 
+/* A slope and four absorption features of any width. */
+void hc_bench_library(const HcBenchSettings *settings, int32_t spectra, float *library) {
+    enum { FEATURES = 4, NUMBERS = 1 + 3 * FEATURES };
+    for (int32_t k = 0; k < spectra; k++) {
+        uint64_t place = (uint64_t)k * NUMBERS;
+        double slope = real_at(settings->seed + 7, place);
+        for (int32_t b = 0; b < settings->bands; b++) {
+            double at = 2 * (b + 0.5) / settings->bands - 1;
+            double value = 1 + 0.4 * slope * at;
+            for (uint64_t f = place + 1; f < place + NUMBERS; f += 3) {
+                double depth = 0.1 + 0.1 * real_at(settings->seed + 7, f);
+                double width = 0.1 + 0.08 * real_at(settings->seed + 7, f + 1);
+                double off = (at - real_at(settings->seed + 7, f + 2)) / width;
+                value -= depth * exp(-off * off);
+            }
+            library[(int64_t)k * settings->bands + b] = (float)(0.5 * value);
+        }
+    }
+}
+
+void hc_bench_mixtures(const HcBenchSettings *settings, const float *library, int32_t spectra, int64_t count,
+                       float *pixels) {
+    enum { MEMBERS = 4, ALIKE = 5 }; /* neighbours have the same members */
+    int64_t bands = settings->bands;
+    for (int64_t p = 0; p < count; p++) {
+        const float *member[MEMBERS];
+        double share[MEMBERS];
+        double sum = 0;
+        for (int i = 0; i < MEMBERS; i++) {
+            uint64_t word = word_at(settings->seed + 8, (uint64_t)(p / ALIKE * MEMBERS + i));
+            member[i] = library + (int64_t)(word % (uint64_t)spectra) * bands;
+            share[i] = 1.01 + real_at(settings->seed + 9, (uint64_t)(p * MEMBERS + i));
+            sum += share[i];
+        }
+        for (int64_t b = 0; b < bands; b++) {
+            double value = 0.005 * real_at(settings->seed + 10, (uint64_t)(p * bands + b));
+            for (int i = 0; i < MEMBERS; i++) {
+                value += share[i] / sum * (double)member[i][b];
+            }
+            pixels[p * bands + b] = (float)value;
+        }
+    }
+}
+
 double hc_bench_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

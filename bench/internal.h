@@ -70,6 +70,11 @@ void hc_bench_graded(const HcBenchSettings *settings, double *matrix);
 void hc_bench_normal(const HcBenchSettings *settings, int64_t first, int64_t count, float *out);
 /* Training spectra[training][bands]: reals below 2^bits. */
 void hc_bench_training(const HcBenchSettings *settings, float *spectra);
+/* Smooth reflectances library[spectra][bands], much alike as those of minerals are. */
+void hc_bench_library(const HcBenchSettings *settings, int32_t spectra, float *library);
+/* pixels[count][bands]: four members of the library each, and noise of 0.003. */
+void hc_bench_mixtures(const HcBenchSettings *settings, const float *library, int32_t spectra, int64_t count,
+                       float *pixels);
 /* Seconds since some moment. */
 double hc_bench_now(void);
 
@@ -130,6 +135,7 @@ HcStatus hc_rig_operations(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_neighbours(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_decompositions(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops,
                                HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_unmixing(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_chains(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_scene(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_vendor(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) HC_MUST_CHECK;

@@ -1,5 +1,6 @@
 /* One matrix product for every pixel: out = offset + (x - offset) * matrix, in float64, rounded once. Every
  * value is summed over the bands in one order, wherever its pixel lies. */
+#include "gpu/double_product.cuh"
 #include "gpu/internal.cuh"
 
 namespace {
@@ -32,27 +33,10 @@ __device__ inline void multiply(double c[4], const double a[4], const double b[2
         : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
 }
 #else
-/* 8 x 8 += 8 x 4 times 4 x 8. */
-__device__ inline void multiply_part(double &c0, double &c1, double a, double b) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-        : "+d"(c0), "+d"(c1)
-        : "d"(a), "d"(b));
-#else
-    int lane = (int)threadIdx.x % WARP;
-    int column = lane % 4 * 2;
-    for (int k = 0; k < 4; k++) {
-        double x = __shfl_sync(0xFFFFFFFFU, a, lane / 4 * 4 + k);
-        c0 = fma(x, __shfl_sync(0xFFFFFFFFU, b, column * 4 + k), c0);
-        c1 = fma(x, __shfl_sync(0xFFFFFFFFU, b, column * 4 + 4 + k), c1);
-    }
-#endif
-}
-
 __device__ inline void multiply(double c[4], const double a[4], const double b[2]) {
     for (int half = 0; half < 2; half++) {
-        multiply_part(c[0], c[1], a[2 * half], b[half]);
-        multiply_part(c[2], c[3], a[2 * half + 1], b[half]);
+        hc_multiply_8x8x4(c[0], c[1], a[2 * half], b[half]);
+        hc_multiply_8x8x4(c[2], c[3], a[2 * half + 1], b[half]);
     }
 }
 #endif

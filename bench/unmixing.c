@@ -1,0 +1,185 @@
+/* Rows of sparse unmixing: mixtures of a library of spectra that are much alike, on the pixels of a scene. */
+#include "bench/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One call is as long as this [s], or takes all lines: fewer lines are measured where it takes longer. */
+static const double long_call = 0.2;
+
+enum {
+    LINES = 8, /* that differ; the others repeat them */
+    TOP = 16   /* abundances that are written */
+};
+
+typedef struct Kind {
+    const char *name;
+    int32_t spectra;
+    HcUnmixSolver solver;
+    int32_t iterations;
+} Kind;
+
+static const Kind kinds[] = {
+    {"unmix-240", 240, HC_UNMIX_ACTIVE, 1000},
+    {"unmix-498", 498, HC_UNMIX_ACTIVE, 1000},
+    {"unmix-240-fista", 240, HC_UNMIX_FISTA, 100},
+    {"unmix-240-alm", 240, HC_UNMIX_ALM, 100},
+};
+
+typedef struct Unmix {
+    HcUnmixRule rule;
+    HcUnmixing *open;
+    HcBlock in, out;
+    HcBuffer pixels, abundances, counts;
+    float *library; /* [spectra][bands] */
+    float *mixed;   /* [LINES][samples][bands] */
+} Unmix;
+
+static HcStatus call_unmix(HcRig *rig, void *user, HcError *err) {
+    Unmix *unmix = user;
+    return rig->ops->unmix(rig->queue, &unmix->in, unmix->open, &unmix->out, err);
+}
+
+static HcStatus fill(HcRig *rig, Unmix *unmix, int64_t lines, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t samples = rig->settings->samples;
+    int64_t line = samples * rig->settings->bands;
+    uint8_t *mask = malloc((size_t)(lines * samples));
+    if (mask == NULL) {
+        return hc_fail_memory(err, (double)(lines * samples), "a mask");
+    }
+    memset(mask, 1, (size_t)(lines * samples));
+    HC_TRY(rig->ops->upload(rig->queue, mask, unmix->in.mask, (size_t)(lines * samples), err));
+    for (int64_t first = 0; first < lines; first += LINES) {
+        int64_t some = lines - first < LINES ? lines - first : LINES;
+        HC_TRY(rig->ops->upload(rig->queue, unmix->mixed, unmix->in.data + first * line,
+                                (size_t)(some * line) * sizeof(float), err));
+    }
+    HC_TRY(rig->ops->wait(rig->queue, err));
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    free(mask);
+    return status;
+}
+
+static HcStatus open_unmix(HcRig *rig, const Kind *kind, int64_t most, Unmix *unmix, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchSettings *settings = rig->settings;
+    size_t bands = (size_t)settings->bands;
+    size_t samples = (size_t)settings->samples;
+    size_t pixels = (size_t)most * samples;
+    unmix->library = malloc((size_t)kind->spectra * bands * sizeof(float));
+    unmix->mixed = malloc(LINES * samples * bands * sizeof(float));
+    if (unmix->library == NULL || unmix->mixed == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(LINES * samples * bands) * sizeof(float), "mixtures"));
+    }
+    hc_bench_library(settings, kind->spectra, unmix->library);
+    hc_bench_mixtures(settings, unmix->library, kind->spectra, LINES * (int64_t)samples, unmix->mixed);
+    unmix->rule = (HcUnmixRule){.spectra = kind->spectra,
+                                .bands = settings->bands,
+                                .spectrum = unmix->library,
+                                .lambda = 1e-3,
+                                .solver = kind->solver,
+                                .gap = 1e-4,
+                                .iterations = kind->iterations,
+                                .top = TOP};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, pixels * (bands * sizeof(float) + 1),
+                           &unmix->pixels, err));
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
+                           pixels * ((size_t)hc_unmix_bands(&unmix->rule) * sizeof(float) + 1),
+                           &unmix->abundances, err));
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, hc_unmix_counts(&unmix->rule) * sizeof(int64_t),
+                           &unmix->counts, err));
+    HC_TRY(rig->ops->zero(rig->queue, unmix->counts.data, unmix->counts.bytes, err));
+    unmix->rule.counts = unmix->counts.data;
+    HC_TRY(rig->ops->unmix_open(rig->compute, &unmix->rule, &unmix->open, err));
+    unmix->in = hc_rig_block(rig, &unmix->pixels, most, settings->bands);
+    unmix->out = hc_rig_block(rig, &unmix->abundances, most, hc_unmix_bands(&unmix->rule));
+    HC_TRY(fill(rig, unmix, most, err));
+done:
+    return status;
+}
+
+static void close_unmix(HcRig *rig, Unmix *unmix, HcStatus status) {
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->unmix_close(unmix->open);
+    rig->ops->release(rig->compute, &unmix->pixels);
+    rig->ops->release(rig->compute, &unmix->abundances);
+    rig->ops->release(rig->compute, &unmix->counts);
+    free(unmix->library);
+    free(unmix->mixed);
+}
+
+static void take_lines(Unmix *unmix, int64_t lines) {
+    unmix->in.lines = unmix->out.lines = (int32_t)lines;
+}
+
+/* Lines that make a call long enough to be measured, and not much longer. */
+static HcStatus choose_lines(HcRig *rig, Unmix *unmix, int64_t most, int64_t *lines, HcError *err) {
+    HcStatus status = HC_OK;
+    double seconds = 0;
+    *lines = 1;
+    take_lines(unmix, 1);
+    HC_TRY(hc_rig_time(rig, call_unmix, unmix, 1, &seconds, err));
+    HC_TRY(hc_rig_time(rig, call_unmix, unmix, 1, &seconds, err));
+    while (*lines < most && seconds < long_call) {
+        *lines = 2 * *lines < most ? 2 * *lines : most;
+        take_lines(unmix, *lines);
+        HC_TRY(hc_rig_time(rig, call_unmix, unmix, 1, &seconds, err));
+    }
+done:
+    return status;
+}
+
+/* What all pixels are proven to be within; those of active sets must all have ended. */
+static HcStatus check_gaps(HcRig *rig, const Unmix *unmix, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t counts[HC_UNMIX_COUNTS];
+    double gap = 0;
+    HC_TRY(rig->ops->download(rig->queue, unmix->counts.data, counts, sizeof counts, err));
+    HC_TRY(rig->ops->wait(rig->queue, err));
+    memcpy(&gap, &counts[HC_UNMIX_COUNT_GAP], sizeof gap);
+    double unfinished = (double)counts[HC_UNMIX_COUNT_UNFINISHED] / (double)counts[HC_UNMIX_COUNT_PIXELS];
+    if (unmix->rule.solver == HC_UNMIX_ACTIVE && !(gap <= unmix->rule.gap)) {
+        HC_TRY(hc_fail(err, HC_E_DEVICE, "%s: a pixel ended with a gap of %g", row->operation, gap));
+    }
+    row->check = HC_BENCH_NEAR;
+    snprintf(row->how, sizeof row->how, "gap at most %.1e, %.1f %% unfinished", gap, 100 * unfinished);
+done:
+    return status;
+}
+
+static HcStatus unmix(HcRig *rig, const Kind *kind, HcError *err) {
+    HcStatus status = HC_OK;
+    Unmix unmix = {0};
+    double n = rig->settings->bands;
+    if (!hc_bench_wants(rig->bench, kind->name)) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, kind->name, rig->device->by, rig->part);
+    HC_TRY(open_unmix(rig, kind, rig->part, &unmix, err));
+    HC_TRY(choose_lines(rig, &unmix, rig->part, &row->lines, err));
+    double pixels = (double)row->lines * rig->settings->samples;
+    /* Products with the library before and behind the search are the least that certified abundances take. */
+    hc_rig_floor(rig, row, pixels * (4 * n + 1 + 8.0 * TOP + 1), 0, pixels * 4 * n * kind->spectra);
+    HC_TRY(hc_rig_measure(rig, call_unmix, &unmix, row, err));
+    HC_TRY(check_gaps(rig, &unmix, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    close_unmix(rig, &unmix, status);
+    return status;
+}
+
+HcStatus hc_rig_unmixing(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        HC_TRY(unmix(rig, &kinds[i], err));
+    }
+done:
+    return status;
+}
