@@ -127,9 +127,8 @@ __device__ static void hc_unmix_multiply(const HcUnmixPanel *panel, const double
     __syncthreads();
 }
 
-/* Residuals, slopes and relative duality gaps of the open pixels, whose spectra are line[sample]; those whose
- * gap is as asked for are no longer open. All threads of the block (unmix.cu). */
-__device__ void hc_unmix_certify(const HcUnmixLibrary &library, const float *line, HcUnmixPanel *panel,
-                                 const HcUnmixRoom &room);
+/* Fills library, whose rule is there, with what its solver needs; `memory`, which it then points to, is made
+ * here and released by the caller, on failure too. */
+HcStatus hc_unmix_derive(HcGpu *gpu, HcUnmixLibrary *library, HcBuffer *memory, HcError *err);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef HC_GPU_UNMIX_ACTIVE_CUH
 #define HC_GPU_UNMIX_ACTIVE_CUH
 
-#include "gpu/unmix.cuh"
+#include "gpu/unmix_certify.cuh"
 
 /* A pivot of the factor is at least so much of the diagonal. */
 #define HC_ACTIVE_LEAST_PIVOT 0x1p-43
@@ -477,8 +477,9 @@ __device__ static void active_start_from(HcActive &set, const double *abundance,
     }
 }
 
-__device__ static void hc_unmix_active(const HcUnmixLibrary &library, const float *line, HcUnmixPanel *panel,
-                                       const HcUnmixRoom &room, HcActiveShared *shared) {
+__device__ static inline void hc_unmix_active(const HcUnmixLibrary &library, const float *line,
+                                              HcUnmixPanel *panel, const HcUnmixRoom &room,
+                                              HcActiveShared *shared) {
     int64_t spectra = library.rule.spectra;
     int32_t limit = library.rule.iterations;
     int warp = hc_warp();

@@ -2,7 +2,7 @@
 #ifndef HC_GPU_UNMIX_ALM_CUH
 #define HC_GPU_UNMIX_ALM_CUH
 
-#include "gpu/unmix.cuh"
+#include "gpu/unmix_certify.cuh"
 
 /* Gaps and penalties are looked at once in so many steps. */
 #define HC_ALM_STEPS 20
@@ -121,8 +121,8 @@ __device__ static void alm_hand_over(const HcUnmixLibrary &library, const double
     }
 }
 
-__device__ static void hc_unmix_alm(const HcUnmixLibrary &library, const float *line, HcUnmixPanel *panel,
-                                    const HcUnmixRoom &room) {
+__device__ static inline void hc_unmix_alm(const HcUnmixLibrary &library, const float *line,
+                                           HcUnmixPanel *panel, const HcUnmixRoom &room) {
     int64_t n = library.rule.spectra;
     HcAlm alm;
     alm.here = room.scratch;

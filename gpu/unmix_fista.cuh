@@ -2,7 +2,7 @@
 #ifndef HC_GPU_UNMIX_FISTA_CUH
 #define HC_GPU_UNMIX_FISTA_CUH
 
-#include "gpu/unmix.cuh"
+#include "gpu/unmix_certify.cuh"
 
 /* Gaps are looked at once in so many steps. */
 #define HC_FISTA_STEPS 20
@@ -69,8 +69,8 @@ __device__ static void fista_move(const HcUnmixLibrary &library, const double *_
     }
 }
 
-__device__ static void hc_unmix_fista(const HcUnmixLibrary &library, const float *line, HcUnmixPanel *panel,
-                                      const HcUnmixRoom &room) {
+__device__ static inline void hc_unmix_fista(const HcUnmixLibrary &library, const float *line,
+                                             HcUnmixPanel *panel, const HcUnmixRoom &room) {
     int64_t n = library.rule.spectra;
     double *ahead = room.scratch;
     double *step = ahead + HC_UNMIX_PANEL * n;
