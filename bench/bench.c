@@ -35,6 +35,21 @@ const char *const hc_bench_operations[] = {"upload",
                                            "unmix-498",
                                            "unmix-240-fista",
                                            "unmix-240-alm",
+                                           "gemv-1024x65536",
+                                           "gemv-65536x1024",
+                                           "gemv-1023x65537",
+                                           "gemv-4095x4097",
+                                           "gemv-16x4194304",
+                                           "gemv-4194304x16",
+                                           "gemv_t-1024x65536",
+                                           "gemv_t-65536x1024",
+                                           "gemv_t-1023x65537",
+                                           "gemv_t-4095x4097",
+                                           "gemv_t-16x4194304",
+                                           "gemv_t-4194304x16",
+                                           "fista-1024x65536",
+                                           "fista-1024x262144",
+                                           "alm-1024x65536",
                                            "fit-mnf",
                                            "chain-covariances",
                                            "chain-mnf",
@@ -178,6 +193,7 @@ HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps 
     HC_TRY(hc_rig_neighbours(&rig, err));
     HC_TRY(hc_rig_decompositions(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_unmixing(&rig, err));
+    HC_TRY(hc_rig_l1(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_chains(&rig, err));
     HC_TRY(hc_rig_scene(&rig, err));
     if (vendor != NULL) {

@@ -26,6 +26,7 @@ typedef struct HcBenchSettings {
     int64_t matrices;    /* in a batch of singular value decompositions */
     int32_t repetitions; /* calls in one measurement; 0 = as many as take some tenths of a second */
     size_t block_bytes;  /* of a float32 block of the chains; 0 = what the backend finds worth its overhead */
+    size_t dense_bytes;  /* of one matrix of gemv, fista, alm, simplex, at most; 0 = what suits the device */
     HcBenchSerial serial;
     const char *only; /* operations to measure, "gram,eigh"; NULL = all */
     void (*tell)(const char *by,

@@ -76,6 +76,10 @@ void hc_bench_normal(const HcBenchSettings *settings, int64_t first, int64_t cou
     }
 }
 
+float hc_bench_dense(const HcBenchSettings *settings, int64_t place) {
+    return (float)real_at(settings->seed + 11, (uint64_t)place);
+}
+
 void hc_bench_training(const HcBenchSettings *settings, float *spectra) {
     size_t values = (size_t)settings->training * (size_t)settings->bands;
     double half = (double)(1 << (settings->bits - 1));

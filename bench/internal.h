@@ -68,6 +68,8 @@ void hc_bench_symmetric(const HcBenchSettings *settings, double *matrix);
 void hc_bench_graded(const HcBenchSettings *settings, double *matrix);
 /* Values [first, first + count) of a series of random normal numbers, of variance 1; none is beyond 6. */
 void hc_bench_normal(const HcBenchSettings *settings, int64_t first, int64_t count, float *out);
+/* The value at `place` of a series of random numbers, even in [-1, 1). */
+float hc_bench_dense(const HcBenchSettings *settings, int64_t place);
 /* Training spectra[training][bands]: reals below 2^bits. */
 void hc_bench_training(const HcBenchSettings *settings, float *spectra);
 /* Smooth reflectances library[spectra][bands], much alike as those of minerals are. */
@@ -90,6 +92,10 @@ uint64_t hc_rig_part_bytes(const HcRig *rig);
 /* Seconds of one of `calls` calls, all queued before the wait. */
 HcStatus hc_rig_time(HcRig *rig, HcRigBody *body, void *user, int32_t calls, double *seconds,
                      HcError *err) HC_MUST_CHECK;
+/* Lines of blocks from 1 to rig->part that make a call long enough to be measured, and not much longer; the
+ * body works on `in` and `out`, which then have so many. */
+HcStatus hc_rig_choose_lines(HcRig *rig, HcRigBody *body, void *user, HcBlock *in, HcBlock *out,
+                             int64_t *lines, HcError *err) HC_MUST_CHECK;
 /* A warm-up, then the rounds; fills the times of the row. */
 HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row, HcError *err) HC_MUST_CHECK;
 
@@ -103,6 +109,11 @@ HcRaw hc_rig_raw(const HcRig *rig, int64_t lines);
 /* Fills the block of the first `lines` lines, or of their first bands alone; done on return. */
 HcStatus hc_rig_decode(HcRig *rig, int64_t lines, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_decode_bands(HcRig *rig, int64_t lines, int32_t bands, HcError *err) HC_MUST_CHECK;
+
+/* Fills all lines of a block with those of pixels[period][samples][bands], again and again; done on return.
+ */
+HcStatus hc_rig_repeat(HcRig *rig, const float *pixels, int64_t period, const HcBlock *to,
+                       HcError *err) HC_MUST_CHECK;
 
 /* The floor by the ceilings of the device: bytes through memory, products of 8-bit integers, operations in
  * float64.
@@ -136,6 +147,11 @@ HcStatus hc_rig_neighbours(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_decompositions(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops,
                                HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_unmixing(HcRig *rig, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_l1(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) HC_MUST_CHECK;
+HcStatus hc_bench_serial_l1(HcBench *bench, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_abundances(HcRig *rig, HcError *err) HC_MUST_CHECK;
+HcStatus hc_bench_serial_abundances(HcBench *bench, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_programs(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_chains(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_scene(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_vendor(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) HC_MUST_CHECK;

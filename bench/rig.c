@@ -14,6 +14,9 @@ static const uint64_t part_on_device = (uint64_t)1 << 30;
 static const double row_seconds = 0.4;
 static const double slow_call = 0.2;
 
+/* One call of rows whose lines are chosen is as long as this [s], or takes all lines. */
+static const double long_call = 0.2;
+
 static size_t line_bytes(const HcBenchSettings *settings) {
     return (size_t)settings->samples * ((size_t)settings->bands * sizeof(float) + 1);
 }
@@ -141,6 +144,22 @@ done:
     return status;
 }
 
+HcStatus hc_rig_choose_lines(HcRig *rig, HcRigBody *body, void *user, HcBlock *in, HcBlock *out,
+                             int64_t *lines, HcError *err) {
+    HcStatus status = HC_OK;
+    double seconds = 0;
+    *lines = in->lines = out->lines = 1;
+    HC_TRY(hc_rig_time(rig, body, user, 1, &seconds, err));
+    HC_TRY(hc_rig_time(rig, body, user, 1, &seconds, err));
+    while (*lines < rig->part && seconds < long_call) {
+        *lines = 2 * *lines < rig->part ? 2 * *lines : rig->part;
+        in->lines = out->lines = (int32_t)*lines;
+        HC_TRY(hc_rig_time(rig, body, user, 1, &seconds, err));
+    }
+done:
+    return status;
+}
+
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a;
     double y = *(const double *)b;
@@ -210,6 +229,30 @@ HcStatus hc_rig_decode_bands(HcRig *rig, int64_t lines, int32_t bands, HcError *
     HC_TRY(rig->ops->decode(rig->queue, &raw, &how, &block, err));
     HC_TRY(rig->ops->wait(rig->queue, err));
 done:
+    return status;
+}
+
+HcStatus hc_rig_repeat(HcRig *rig, const float *pixels, int64_t period, const HcBlock *to, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t line = (int64_t)to->samples * to->bands;
+    size_t count = (size_t)to->lines * (size_t)to->samples;
+    uint8_t *mask = malloc(count);
+    if (mask == NULL) {
+        return hc_fail_memory(err, (double)count, "a mask");
+    }
+    memset(mask, 1, count);
+    HC_TRY(rig->ops->upload(rig->queue, mask, to->mask, count, err));
+    for (int64_t first = 0; first < to->lines; first += period) {
+        int64_t some = to->lines - first < period ? to->lines - first : period;
+        HC_TRY(rig->ops->upload(rig->queue, pixels, to->data + first * line,
+                                (size_t)(some * line) * sizeof(float), err));
+    }
+    HC_TRY(rig->ops->wait(rig->queue, err));
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    free(mask);
     return status;
 }
 

@@ -7,18 +7,12 @@
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=bench/measure.sh
+. "$root/bench/measure.sh"
 hcube=$root/build/release/app/hcube
 size=614x1087x224
 runs=5
 extra=()
-
-fail() {
-    echo "bench/run.sh: $*" >&2
-    exit 2
-}
-
-# A decimal point in every locale.
-export LC_ALL=C
 
 while (($#)); do
     case $1 in
@@ -48,71 +42,39 @@ while (($#)); do
         ;;
     esac
 done
-[[ $size =~ ^([1-9][0-9]*)x([1-9][0-9]*)x([1-9][0-9]*)$ ]] || fail "--size must be SAMPLESxLINESxBANDS, not '$size'"
-samples=${BASH_REMATCH[1]} lines=${BASH_REMATCH[2]} bands=${BASH_REMATCH[3]}
-[[ $runs =~ ^[1-9][0-9]*$ ]] || fail "--runs must be a positive number, not '$runs'"
-[[ -x $hcube && ! -d $hcube ]] || fail "$hcube: no such program; build it or name another as the first argument"
+check_arguments
 
 temporary=${TMPDIR:-/tmp}
 work=$(mktemp -d "$temporary/hcube-bench.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT
 
-# ---- the scene: made under another name, so that one that has its name is whole ----
+# ---- the scene ----
 
 scene=$temporary/hcube-bench-$size.img
-header=${scene%.img}.hdr
-expected=$((samples * lines * bands * 2))
-if [[ ! -f $header || ! -f $scene || $(stat -c %s "$scene") -ne $expected ]]; then
-    maker=$root/build/release/bench/make_bench_scene
-    if [[ ! -x $maker ]]; then
-        maker=$work/make_bench_scene
-        "${CC:-cc}" -std=c17 -O3 -D_POSIX_C_SOURCE=200809L -D_FILE_OFFSET_BITS=64 -ffp-contract=off \
-            "$root/bench/make_bench_scene.c" -o "$maker" -lm
-    fi
-    partial=$work/scene.img
-    "$maker" "$partial" "$lines" "$samples" "$bands"
-    mv -- "${partial%.img}.hdr" "$header"
-    mv -- "$partial" "$scene"
+if ! has_scene "$scene"; then
+    find_maker "$root/build/release/bench/make_bench_scene"
+    make_scene "$scene" "$work/scene.img"
 fi
 
 # ---- measuring ----
 
-# Runs a command and sets `seconds` and `resident` (MiB, or "unknown"). Its output goes to a log.
-measure() {
-    local start end status=0
-    local timer=()
-    if [[ -x /usr/bin/time ]]; then
-        timer=(/usr/bin/time -v -o "$work/time.txt")
-    fi
-    start=${EPOCHREALTIME/./}
-    "${timer[@]}" "$@" >"$work/log.txt" 2>&1 || status=$?
-    end=${EPOCHREALTIME/./}
-    if ((status)); then
-        cat "$work/log.txt" >&2
-        fail "'$*' ended with status $status"
-    fi
-    seconds=$(awk -v us=$((end - start)) 'BEGIN { printf "%.3f", us / 1e6 }')
-    resident=unknown
-    if ((${#timer[@]})); then
-        resident=$(awk -F': ' '/Maximum resident set size/ { printf "%.0f", $2 / 1024 }' "$work/time.txt")
-    fi
-}
+if [[ -x /usr/bin/time ]]; then
+    timer=(/usr/bin/time -v -o "$work/time.txt")
+fi
 
-# Prints minimum, median and maximum of its arguments.
-spread() {
-    printf '%s\n' "$@" | sort -g | awk '
-        { value[NR] = $1 }
-        END {
-            middle = NR % 2 ? value[(NR + 1) / 2] : (value[NR / 2] + value[NR / 2 + 1]) / 2
-            if (value[1] == "unknown") printf "%10s %10s %10s", "unknown", "unknown", "unknown"
-            else printf "%10.*f %10.*f %10.*f", digits, value[1], digits, middle, digits, value[NR]
-        }' digits="$digits"
+# Prints the resident memory of the command that was measured last [MiB].
+resident() {
+    if ((${#timer[@]})); then
+        awk -F': ' '/Maximum resident set size/ { printf "%.0f", $2 / 1024 }' "$work/time.txt"
+    else
+        echo unknown
+    fi
 }
 
 row() {
     local name=$1 unit=$2 digits=$3
     shift 3
-    printf '%-34s %s  %s\n' "$name" "$(spread "$@")" "$unit"
+    printf '%-34s %s  %s\n' "$name" "$(spread 10 "$digits" "$@")" "$unit"
 }
 
 # Runs a command several times and sets the arrays `times` and `memory`.
@@ -122,7 +84,7 @@ repeat() {
     for ((i = 0; i < runs; i++)); do
         measure "$@"
         times+=("$seconds")
-        memory+=("$resident")
+        memory+=("$(resident)")
     done
 }
 
@@ -133,11 +95,9 @@ cat -- "$scene" >/dev/null # warms the cache
 measure "${command[@]}"    # and the program and its libraries
 output_bytes=$(stat -c %s "$output" 2>/dev/null || echo 0)
 
-model=$(lscpu 2>/dev/null | sed -n 's/^Model name: *//p' | head -n 1 || true)
-echo "machine   ${model:-unknown processor}, $(nproc) cores, $(uname -sr)"
-echo "date      $(date -u +%Y-%m-%dT%H:%M:%SZ)"
-echo "program   $("$hcube" version 2>/dev/null | head -n 1 || true)"
-echo "scene     $samples samples x $lines lines x $bands bands, uint16 BIL, $((expected / 1000000)) MB"
+echo "machine   $(machine)"
+print_program
+echo "scene     $samples samples x $lines lines x $bands bands, uint16 BIL, $((scene_bytes / 1000000)) MB"
 echo "command   hcube mnf SCENE OUT --components 20 --noise mean3x3 --overwrite${extra[*]:+ ${extra[*]}}"
 echo "output    $((output_bytes / 1000000)) MB, $runs runs, warm cache"
 echo

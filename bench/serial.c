@@ -302,3 +302,233 @@ done:
     free(columns);
     return status;
 }
+
+/* ---- l1 problems ---- */
+
+static void multiply(const float *a, int64_t rows, int64_t columns, const float *x, float *y) {
+    for (int64_t r = 0; r < rows; r++) {
+        double sum = 0;
+        for (int64_t j = 0; j < columns; j++) {
+            sum += (double)a[r * columns + j] * (double)x[j];
+        }
+        y[r] = (float)sum;
+    }
+}
+
+static void multiply_turned(const float *a, int64_t rows, int64_t columns, const float *x, float *y) {
+    for (int64_t j = 0; j < columns; j++) {
+        y[j] = 0;
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t j = 0; j < columns; j++) {
+            y[j] += x[r] * a[r * columns + j];
+        }
+    }
+}
+
+HcStatus hc_serial_fista(const float *a, int64_t rows, int64_t columns, const float *b, double lambda,
+                         double square, int32_t iterations, float *x, HcError *err) {
+    double threshold = lambda / square;
+    double time = 1;
+    float *ahead = malloc((size_t)(2 * columns + rows) * sizeof *ahead);
+    if (ahead == NULL) {
+        return hc_fail_memory(err, (double)columns * 8, "the serial reference");
+    }
+    float *slope = ahead + columns;
+    float *residual = slope + columns;
+    for (int64_t j = 0; j < columns; j++) {
+        ahead[j] = x[j];
+    }
+    for (int32_t i = 0; i < iterations; i++) {
+        double next_time = (1 + sqrt(1 + 4 * time * time)) / 2;
+        multiply(a, rows, columns, ahead, residual);
+        for (int64_t r = 0; r < rows; r++) {
+            residual[r] = b[r] - residual[r];
+        }
+        multiply_turned(a, rows, columns, residual, slope);
+        for (int64_t j = 0; j < columns; j++) {
+            double at = (double)ahead[j] + (double)slope[j] / square;
+            double next = copysign(fmax(fabs(at) - threshold, 0), at);
+            ahead[j] = (float)(next + (time - 1) / next_time * (next - (double)x[j]));
+            x[j] = (float)next;
+        }
+        time = next_time;
+    }
+    free(ahead);
+    return HC_OK;
+}
+
+HcStatus hc_serial_alm(const float *a, int64_t rows, int64_t columns, const float *b, double square,
+                       int32_t outer, int32_t inner, float *x, HcError *err) {
+    HcStatus status = HC_OK;
+    double top = 0;
+    float *multiplier = calloc((size_t)(2 * rows), sizeof *multiplier);
+    if (multiplier == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)rows * 8, "the serial reference"));
+    }
+    float *target = multiplier + rows;
+    multiply_turned(a, rows, columns, b, x);
+    for (int64_t j = 0; j < columns; j++) {
+        top = fmax(top, fabs((double)x[j]));
+        x[j] = 0;
+    }
+    double penalty = 10 / top;
+    for (int32_t i = 0; i < outer && top > 0; i++) {
+        for (int64_t r = 0; r < rows; r++) {
+            target[r] = b[r] + (float)((double)multiplier[r] / penalty);
+        }
+        HC_TRY(hc_serial_fista(a, rows, columns, target, 1 / penalty, square, inner, x, err));
+        multiply(a, rows, columns, x, target);
+        for (int64_t r = 0; r < rows; r++) {
+            multiplier[r] += (float)(penalty * ((double)b[r] - (double)target[r]));
+        }
+        penalty *= 2;
+    }
+done:
+    free(multiplier);
+    return status;
+}
+
+/* ---- absolute deviations ---- */
+
+/* max sum over the bands of (v - 1) y + t, where sum over the bands of v E_k + t <= sum of E_k for every
+ * endmember and 0 <= v <= 2. Columns: bands, t and -t where all x sum to one, slacks, right sides. The last
+ * row is what the objective gains of each. A variable that is at its upper end has been replaced by what it
+ * lacks of it, so that all variables outside of the basis are 0. */
+typedef struct Tableau {
+    int32_t rows, columns; /* without those of gains and right sides */
+    double *entry;         /* [rows + 1][columns + 1] */
+    double *upper;         /* [columns] */
+    int32_t *basic;        /* [rows] */
+} Tableau;
+
+static double *entry_at(const Tableau *tableau, int32_t row, int32_t column) {
+    return tableau->entry + (int64_t)row * (tableau->columns + 1) + column;
+}
+
+static void fill_tableau(Tableau *tableau, const float *spectrum, int32_t bands, bool sum_to_one,
+                         const float *pixel) {
+    int32_t slack = tableau->columns - tableau->rows;
+    for (int32_t j = 0; j < tableau->columns; j++) {
+        tableau->upper[j] = j < bands ? 2 : INFINITY;
+    }
+    for (int32_t k = 0; k < tableau->rows; k++) {
+        for (int32_t b = 0; b < bands; b++) {
+            double value = (double)spectrum[(int64_t)k * bands + b];
+            *entry_at(tableau, k, b) = value;
+            *entry_at(tableau, k, tableau->columns) += value;
+        }
+        if (sum_to_one) {
+            *entry_at(tableau, k, bands) = 1;
+            *entry_at(tableau, k, bands + 1) = -1;
+        }
+        *entry_at(tableau, k, slack + k) = 1;
+        tableau->basic[k] = slack + k;
+    }
+    for (int32_t b = 0; b < bands; b++) {
+        *entry_at(tableau, tableau->rows, b) = (double)pixel[b];
+        *entry_at(tableau, tableau->rows, tableau->columns) += (double)pixel[b];
+    }
+    if (sum_to_one) {
+        *entry_at(tableau, tableau->rows, bands) = 1;
+        *entry_at(tableau, tableau->rows, bands + 1) = -1;
+    }
+}
+
+/* The row that holds the entering column back first, and how far it comes; -1 = its own upper end does.
+ * at_upper: the variable of that row comes to its upper end. */
+static int32_t find_row(const Tableau *tableau, int32_t column, double *reach, bool *at_upper) {
+    int32_t found = -1;
+    *reach = tableau->upper[column];
+    for (int32_t i = 0; i < tableau->rows; i++) {
+        double pivot = *entry_at(tableau, i, column);
+        double value = *entry_at(tableau, i, tableau->columns);
+        double room = pivot > 0 ? value : value - tableau->upper[tableau->basic[i]];
+        if (fabs(pivot) > 1e-10 && room / pivot < *reach) {
+            found = i;
+            *reach = room / pivot;
+            *at_upper = pivot < 0;
+        }
+    }
+    return found;
+}
+
+/* A variable outside of the basis goes to its upper end. */
+static void flip_column(const Tableau *tableau, int32_t column) {
+    for (int32_t i = 0; i <= tableau->rows; i++) {
+        double *entry = entry_at(tableau, i, column);
+        *entry_at(tableau, i, tableau->columns) -= *entry * tableau->upper[column];
+        *entry = -*entry;
+    }
+}
+
+/* The variable of a row is replaced by what it lacks of its upper end. */
+static void flip_row(const Tableau *tableau, int32_t row) {
+    int32_t basic = tableau->basic[row];
+    *entry_at(tableau, row, tableau->columns) -= tableau->upper[basic];
+    for (int32_t j = 0; j <= tableau->columns; j++) {
+        *entry_at(tableau, row, j) *= j == basic ? 1 : -1;
+    }
+}
+
+static void pivot_on(const Tableau *tableau, int32_t row, int32_t column) {
+    double pivot = *entry_at(tableau, row, column);
+    for (int32_t j = 0; j <= tableau->columns; j++) {
+        *entry_at(tableau, row, j) /= pivot;
+    }
+    for (int32_t i = 0; i <= tableau->rows; i++) {
+        double factor = *entry_at(tableau, i, column);
+        for (int32_t j = 0; i != row && j <= tableau->columns; j++) {
+            *entry_at(tableau, i, j) -= factor * *entry_at(tableau, row, j);
+        }
+    }
+    tableau->basic[row] = column;
+}
+
+/* Whether no variable gains more within so many pivots. */
+static bool maximise(const Tableau *tableau, int32_t limit) {
+    for (int32_t pivots = 0; pivots < limit; pivots++) {
+        int32_t column = 0;
+        double reach = 0;
+        bool at_upper = false;
+        for (int32_t j = 1; j < tableau->columns; j++) {
+            bool more = *entry_at(tableau, tableau->rows, j) > *entry_at(tableau, tableau->rows, column);
+            column = more ? j : column;
+        }
+        if (*entry_at(tableau, tableau->rows, column) <= 1e-11) {
+            return true;
+        }
+        int32_t row = find_row(tableau, column, &reach, &at_upper);
+        if (row < 0) {
+            flip_column(tableau, column);
+            continue;
+        }
+        if (at_upper) {
+            flip_row(tableau, row);
+        }
+        pivot_on(tableau, row, column);
+    }
+    return false;
+}
+
+HcStatus hc_serial_deviation(const float *spectrum, int32_t endmembers, int32_t bands, bool sum_to_one,
+                             const float *pixel, double *least, HcError *err) {
+    HcStatus status = HC_OK;
+    Tableau tableau = {.rows = endmembers, .columns = bands + (sum_to_one ? 2 : 0) + endmembers};
+    size_t entries = (size_t)(tableau.rows + 1) * (size_t)(tableau.columns + 1);
+    tableau.entry = calloc(entries + (size_t)tableau.columns, sizeof *tableau.entry);
+    tableau.basic = calloc((size_t)tableau.rows, sizeof *tableau.basic);
+    if (tableau.entry == NULL || tableau.basic == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)entries * sizeof *tableau.entry, "the serial reference"));
+    }
+    tableau.upper = tableau.entry + entries;
+    fill_tableau(&tableau, spectrum, bands, sum_to_one, pixel);
+    if (!maximise(&tableau, 100 * tableau.columns)) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "the serial simplex of %d rows does not end", tableau.rows));
+    }
+    *least = -*entry_at(&tableau, tableau.rows, tableau.columns);
+done:
+    free(tableau.entry);
+    free(tableau.basic);
+    return status;
+}

@@ -36,4 +36,20 @@ HcStatus hc_serial_knn(const float *x, int64_t pixels, int32_t bands, const floa
                        HcMetric metric, int32_t k, int32_t *index, double *distance,
                        HcError *err) HC_MUST_CHECK;
 
+/* `iterations` steps of fast proximal gradients (Beck and Teboulle 2009) for 1/2 |A x - b|^2 + lambda |x|_1,
+ * from x[columns] on; square is at least the largest eigenvalue of A'A, A = a[rows][columns]. */
+HcStatus hc_serial_fista(const float *a, int64_t rows, int64_t columns, const float *b, double lambda,
+                         double square, int32_t iterations, float *x, HcError *err) HC_MUST_CHECK;
+
+/* |x|_1 least where A x = b: `outer` steps of an augmented Lagrangian from x = 0, whose penalty starts at 10
+ * over the largest entry of A'b and doubles, with `inner` steps as above in each. */
+HcStatus hc_serial_alm(const float *a, int64_t rows, int64_t columns, const float *b, double square,
+                       int32_t outer, int32_t inner, float *x, HcError *err) HC_MUST_CHECK;
+
+/* *least = min over x >= 0 of the sum over the bands of |pixel - sum over k of x[k] spectrum[k]|, where the
+ * x[k] sum to one if asked for; no spectrum[endmembers][bands] has a negative sum. The simplex tableau of the
+ * bounded dual (Dantzig 1955), in float64. Fails with HC_E_NUMERIC where it does not come to an end. */
+HcStatus hc_serial_deviation(const float *spectrum, int32_t endmembers, int32_t bands, bool sum_to_one,
+                             const float *pixel, double *least, HcError *err) HC_MUST_CHECK;
+
 #endif

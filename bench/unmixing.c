@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One call is as long as this [s], or takes all lines: fewer lines are measured where it takes longer. */
-static const double long_call = 0.2;
-
 enum {
     LINES = 8, /* that differ; the others repeat them */
     TOP = 16   /* abundances that are written */
@@ -39,30 +36,6 @@ typedef struct Unmix {
 static HcStatus call_unmix(HcRig *rig, void *user, HcError *err) {
     Unmix *unmix = user;
     return rig->ops->unmix(rig->queue, &unmix->in, unmix->open, &unmix->out, err);
-}
-
-static HcStatus fill(HcRig *rig, Unmix *unmix, int64_t lines, HcError *err) {
-    HcStatus status = HC_OK;
-    int64_t samples = rig->settings->samples;
-    int64_t line = samples * rig->settings->bands;
-    uint8_t *mask = malloc((size_t)(lines * samples));
-    if (mask == NULL) {
-        return hc_fail_memory(err, (double)(lines * samples), "a mask");
-    }
-    memset(mask, 1, (size_t)(lines * samples));
-    HC_TRY(rig->ops->upload(rig->queue, mask, unmix->in.mask, (size_t)(lines * samples), err));
-    for (int64_t first = 0; first < lines; first += LINES) {
-        int64_t some = lines - first < LINES ? lines - first : LINES;
-        HC_TRY(rig->ops->upload(rig->queue, unmix->mixed, unmix->in.data + first * line,
-                                (size_t)(some * line) * sizeof(float), err));
-    }
-    HC_TRY(rig->ops->wait(rig->queue, err));
-done:
-    if (status != HC_OK) {
-        hc_rig_drain(rig);
-    }
-    free(mask);
-    return status;
 }
 
 static HcStatus open_unmix(HcRig *rig, const Kind *kind, int64_t most, Unmix *unmix, HcError *err) {
@@ -98,7 +71,7 @@ static HcStatus open_unmix(HcRig *rig, const Kind *kind, int64_t most, Unmix *un
     HC_TRY(rig->ops->unmix_open(rig->compute, &unmix->rule, &unmix->open, err));
     unmix->in = hc_rig_block(rig, &unmix->pixels, most, settings->bands);
     unmix->out = hc_rig_block(rig, &unmix->abundances, most, hc_unmix_bands(&unmix->rule));
-    HC_TRY(fill(rig, unmix, most, err));
+    HC_TRY(hc_rig_repeat(rig, unmix->mixed, LINES, &unmix->in, err));
 done:
     return status;
 }
@@ -113,27 +86,6 @@ static void close_unmix(HcRig *rig, Unmix *unmix, HcStatus status) {
     rig->ops->release(rig->compute, &unmix->counts);
     free(unmix->library);
     free(unmix->mixed);
-}
-
-static void take_lines(Unmix *unmix, int64_t lines) {
-    unmix->in.lines = unmix->out.lines = (int32_t)lines;
-}
-
-/* Lines that make a call long enough to be measured, and not much longer. */
-static HcStatus choose_lines(HcRig *rig, Unmix *unmix, int64_t most, int64_t *lines, HcError *err) {
-    HcStatus status = HC_OK;
-    double seconds = 0;
-    *lines = 1;
-    take_lines(unmix, 1);
-    HC_TRY(hc_rig_time(rig, call_unmix, unmix, 1, &seconds, err));
-    HC_TRY(hc_rig_time(rig, call_unmix, unmix, 1, &seconds, err));
-    while (*lines < most && seconds < long_call) {
-        *lines = 2 * *lines < most ? 2 * *lines : most;
-        take_lines(unmix, *lines);
-        HC_TRY(hc_rig_time(rig, call_unmix, unmix, 1, &seconds, err));
-    }
-done:
-    return status;
 }
 
 /* What all pixels are proven to be within; those of active sets must all have ended. */
@@ -163,7 +115,7 @@ static HcStatus unmix(HcRig *rig, const Kind *kind, HcError *err) {
     }
     HcBenchRow *row = hc_bench_row(rig->bench, kind->name, rig->device->by, rig->part);
     HC_TRY(open_unmix(rig, kind, rig->part, &unmix, err));
-    HC_TRY(choose_lines(rig, &unmix, rig->part, &row->lines, err));
+    HC_TRY(hc_rig_choose_lines(rig, call_unmix, &unmix, &unmix.in, &unmix.out, &row->lines, err));
     double pixels = (double)row->lines * rig->settings->samples;
     /* Products with the library before and behind the search are the least that certified abundances take. */
     hc_rig_floor(rig, row, pixels * (4 * n + 1 + 8.0 * TOP + 1), 0, pixels * 4 * n * kind->spectra);

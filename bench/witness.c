@@ -340,6 +340,7 @@ HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
     add_rows(bench, &times);
     HC_TRY(run_neighbours(bench, err));
     HC_TRY(run_graded(bench, err));
+    HC_TRY(hc_bench_serial_l1(bench, err));
 done:
     return status;
 }

@@ -1,6 +1,7 @@
 #include "core/check.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static HcStatus check_queue(const HcQueue *queue, const char *what, HcError *err) {
     return queue != NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "%s: the queue is missing", what);
@@ -310,6 +311,210 @@ HcStatus hc_check_unmix(const HcQueue *queue, const HcBlock *in, const HcUnmixin
         return hc_fail(err, HC_E_USAGE, "unmix: %d bands in, %d out, for %d spectra of %d bands", in->bands,
                        out->bands, rule->spectra, rule->bands);
     }
+done:
+    return status;
+}
+
+HcStatus hc_check_matrix(const HcMatrix *matrix, const char *what, HcError *err) {
+    if (matrix == NULL || matrix->data == NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: the matrix or its memory is missing", what);
+    }
+    if (matrix->rows < 1 || matrix->rows > HC_MATRIX_SIDE_MOST || matrix->columns < 1 ||
+        matrix->columns > HC_MATRIX_SIDE_MOST) {
+        return hc_fail(err, HC_E_USAGE, "%s: a matrix of %lld rows and %lld columns: 1 to %lld of each", what,
+                       (long long)matrix->rows, (long long)matrix->columns, (long long)HC_MATRIX_SIDE_MOST);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_check_gemv(const HcQueue *queue, const HcMatrix *matrix, const float *x, const float *y,
+                       const char *what, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_queue(queue, what, err));
+    HC_TRY(hc_check_matrix(matrix, what, err));
+    if (x == NULL || y == NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: the vector or the place for the product is missing", what);
+    }
+done:
+    return status;
+}
+
+/* What fista and alm have in common. */
+static HcStatus check_l1(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
+                         const float *x, const HcL1Told *told, const char *what, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_queue(queue, what, err));
+    if (l1 == NULL || rule == NULL || b == NULL || x == NULL || told == NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: the matrix, the rule, the right side or a result is missing",
+                       what);
+    }
+    if (rule->iterations < 1 || !(rule->tolerance >= 0 && rule->tolerance < (double)INFINITY)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %d iterations, tolerance %g", what, rule->iterations,
+                       rule->tolerance);
+    }
+done:
+    return status;
+}
+
+HcStatus hc_check_fista(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
+                        const float *x, const HcL1Told *told, HcError *err) {
+    HcStatus status = check_l1(queue, l1, rule, b, x, told, "fista", err);
+    if (status == HC_OK && !(rule->lambda > 0 && rule->lambda < (double)INFINITY)) {
+        status = hc_fail(err, HC_E_USAGE, "fista: lambda is %g, it must be above 0", rule->lambda);
+    }
+    return status;
+}
+
+HcStatus hc_check_alm(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
+                      const float *x, const HcL1Told *told, HcError *err) {
+    HcStatus status = check_l1(queue, l1, rule, b, x, told, "alm", err);
+    if (status == HC_OK && rule->outer < 1) {
+        status = hc_fail(err, HC_E_USAGE, "alm: %d outer steps", rule->outer);
+    }
+    return status;
+}
+
+HcStatus hc_check_abundance_rule(const HcAbundanceRule *rule, HcError *err) {
+    if (rule == NULL || rule->spectrum == NULL || rule->endmembers < 1 ||
+        rule->endmembers > HC_ABUNDANCE_ENDMEMBERS_MOST || rule->bands < 1 ||
+        rule->bands > HC_ABUNDANCE_BANDS_MOST) {
+        return hc_fail(err, HC_E_USAGE,
+                       "simplex_batched: %d endmembers of %d bands: 1 to %d endmembers of 1 to %d bands",
+                       rule != NULL ? rule->endmembers : 0, rule != NULL ? rule->bands : 0,
+                       HC_ABUNDANCE_ENDMEMBERS_MOST, HC_ABUNDANCE_BANDS_MOST);
+    }
+    if ((int)rule->sum < 0 || rule->sum > HC_SUM_AT_MOST_ONE || rule->pivots < 0) {
+        return hc_fail(err, HC_E_USAGE, "simplex_batched: sum %d, %d pivots", (int)rule->sum, rule->pivots);
+    }
+    for (int64_t i = 0; i < (int64_t)rule->endmembers * rule->bands; i++) {
+        if (!isfinite(rule->spectrum[i])) {
+            return hc_fail(err, HC_E_USAGE, "simplex_batched: endmember %d holds %g in band %d",
+                           (int)(i / rule->bands), (double)rule->spectrum[i], (int)(i % rule->bands));
+        }
+    }
+    for (int32_t b = 0; rule->weight != NULL && b < rule->bands; b++) {
+        if (!(rule->weight[b] >= 0 && isfinite(rule->weight[b]))) {
+            return hc_fail(err, HC_E_USAGE, "simplex_batched: the weight of band %d is %g", b,
+                           rule->weight[b]);
+        }
+    }
+    return HC_OK;
+}
+
+HcStatus hc_check_simplex_batched(const HcQueue *queue, const HcBlock *in, const HcAbundances *abundances,
+                                  const HcAbundanceRule *rule, const HcBlock *out, HcError *err) {
+    HcStatus status = HC_OK;
+    if (abundances == NULL) {
+        return hc_fail(err, HC_E_USAGE, "simplex_batched: the endmembers are missing");
+    }
+    HC_TRY(check_pair(queue, in, out, 0, "simplex_batched", err));
+    if (in->bands != rule->bands || out->bands != hc_abundance_bands(rule)) {
+        return hc_fail(err, HC_E_USAGE, "simplex_batched: %d bands in, %d out, for %d endmembers of %d bands",
+                       in->bands, out->bands, rule->endmembers, rule->bands);
+    }
+done:
+    return status;
+}
+
+/* Bounds [count] of columns or rows, each NULL = its default, which holds. */
+static HcStatus check_bounds(const double *lower, const double *upper, int64_t count, double usual_lower,
+                             const char *which, HcError *err) {
+    for (int64_t k = 0; k < count; k++) {
+        double least = lower != NULL ? lower[k] : usual_lower;
+        double most = upper != NULL ? upper[k] : (double)INFINITY;
+        if (!(least <= most && least < (double)INFINITY && most > -(double)INFINITY)) {
+            return hc_fail(err, HC_E_USAGE, "simplex: %s %lld is bounded by %g and %g", which, (long long)k,
+                           least, most);
+        }
+    }
+    return HC_OK;
+}
+
+/* Entries of the columns: in rows that there are, each once. seen[rows] is 0 throughout. */
+static HcStatus check_entries(const HcLinearProgram *program, int64_t *seen, HcError *err) {
+    for (int64_t j = 0; j < program->columns; j++) {
+        if (program->start[j + 1] < program->start[j]) {
+            return hc_fail(err, HC_E_USAGE, "simplex: column %lld begins at entry %lld and ends at %lld",
+                           (long long)j, (long long)program->start[j], (long long)program->start[j + 1]);
+        }
+        for (int64_t e = program->start[j]; e < program->start[j + 1]; e++) {
+            int32_t i = program->row[e];
+            if (i < 0 || i >= program->rows || seen[i] == j + 1) {
+                return hc_fail(err, HC_E_USAGE, "simplex: column %lld has an entry in row %d of %lld%s",
+                               (long long)j, i, (long long)program->rows,
+                               i < 0 || i >= program->rows ? "" : " twice");
+            }
+            seen[i] = j + 1;
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus check_columns(const HcLinearProgram *program, HcError *err) {
+    HcStatus status = HC_OK;
+    if (program->start == NULL) {
+        return HC_OK;
+    }
+    if (program->start[0] != 0 || (program->start[program->columns] > 0 && program->row == NULL)) {
+        return hc_fail(err, HC_E_USAGE, "simplex: the first column begins at entry %lld, or rows are missing",
+                       (long long)program->start[0]);
+    }
+    int64_t *seen = calloc((size_t)program->rows + 1, sizeof *seen);
+    if (seen == NULL) {
+        return hc_fail_memory(err, (double)program->rows * 8, "the rows of a linear program");
+    }
+    status = check_entries(program, seen, err);
+    free(seen);
+    return status;
+}
+
+static HcStatus check_numbers(const HcLinearProgram *program, HcError *err) {
+    int64_t j = 0;
+    int64_t entries =
+        program->start != NULL ? program->start[program->columns] : program->columns * program->rows;
+    for (int64_t e = 0; e < entries; e++) {
+        if (!isfinite(program->value[e])) {
+            for (j = 0; program->start != NULL && program->start[j + 1] <= e; j++) {
+            }
+            j = program->start != NULL ? j : e / program->rows;
+            return hc_fail(err, HC_E_USAGE, "simplex: row %lld of column %lld holds %g",
+                           program->start != NULL ? (long long)program->row[e]
+                                                  : (long long)(e % program->rows),
+                           (long long)j, program->value[e]);
+        }
+    }
+    for (j = 0; j < program->columns; j++) {
+        if (!isfinite(program->cost[j])) {
+            return hc_fail(err, HC_E_USAGE, "simplex: the cost of column %lld is %g", (long long)j,
+                           program->cost[j]);
+        }
+    }
+    return HC_OK;
+}
+
+HcStatus hc_check_simplex(const HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
+                          const HcLpSolution *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(check_queue(queue, "simplex", err));
+    if (program == NULL || rule == NULL || out == NULL || program->cost == NULL || out->x == NULL ||
+        (program->rows > 0 && (program->value == NULL || out->price == NULL))) {
+        return hc_fail(err, HC_E_USAGE,
+                       "simplex: the program, the rule or the solution is missing or not whole");
+    }
+    if (program->rows < 0 || program->columns < 1 || program->rows > INT32_MAX / 2 ||
+        program->columns > INT32_MAX / 2) {
+        return hc_fail(err, HC_E_USAGE, "simplex: %lld rows, %lld columns: at most %d of each",
+                       (long long)program->rows, (long long)program->columns, INT32_MAX / 2);
+    }
+    if (rule->pivots < 0 || !(rule->tolerance >= 0 && rule->tolerance < 1)) {
+        return hc_fail(err, HC_E_USAGE, "simplex: %lld pivots, tolerance %g", (long long)rule->pivots,
+                       rule->tolerance);
+    }
+    HC_TRY(check_columns(program, err));
+    HC_TRY(check_numbers(program, err));
+    HC_TRY(check_bounds(program->lower, program->upper, program->columns, 0, "column", err));
+    HC_TRY(
+        check_bounds(program->row_lower, program->row_upper, program->rows, -(double)INFINITY, "row", err));
 done:
     return status;
 }

@@ -38,6 +38,21 @@ HcStatus hc_check_patches(const HcQueue *queue, const HcBlock *in, const HcPatch
 HcStatus hc_check_unmix_rule(const HcUnmixRule *rule, HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_unmix(const HcQueue *queue, const HcBlock *in, const HcUnmixing *unmixing,
                         const HcUnmixRule *rule, const HcBlock *out, HcError *err) HC_MUST_CHECK;
+/* what: the operation, "gemv" or "gemv_t"; of a matrix alone "l1" too. */
+HcStatus hc_check_matrix(const HcMatrix *matrix, const char *what, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_gemv(const HcQueue *queue, const HcMatrix *matrix, const float *x, const float *y,
+                       const char *what, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_fista(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
+                        const float *x, const HcL1Told *told, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_alm(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
+                      const float *x, const HcL1Told *told, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_abundance_rule(const HcAbundanceRule *rule, HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_simplex_batched(const HcQueue *queue, const HcBlock *in, const HcAbundances *abundances,
+                                  const HcAbundanceRule *rule, const HcBlock *out,
+                                  HcError *err) HC_MUST_CHECK;
+/* Contradictory bounds of one variable or row are refused: no combination of rows would prove them. */
+HcStatus hc_check_simplex(const HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
+                          const HcLpSolution *out, HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_eigh(int32_t n, const double *matrix, const double *values, const double *vectors,
                        HcError *err) HC_MUST_CHECK;
 

@@ -14,12 +14,13 @@
 
 #include "core/block.h"
 #include "core/moments.h"
+#include "core/program.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define HC_COMPUTE_ABI 5
+#define HC_COMPUTE_ABI 6
 
 /* Largest magnitude of an integer whose sums of products can be exact. */
 #define HC_SUMS_LIMIT ((int64_t)1 << 20)
@@ -73,6 +74,10 @@ typedef struct HcDecode {
     /* A pixel is left out when any of its bands holds nodata, or only when all do; NaN and infinity in any
      * band always leave it out. */
     bool nodata_needs_all_bands;
+    /* Bands that hold nodata, NaN or infinity become NaN and only pixels without any other band are left out
+     * (as HC_MASK_NODATA where one of them holds nodata), for operations that take NaN as a missing value.
+     * The rules above do not count then. */
+    bool keep_missing;
     int64_t
         *counts; /* [device] [HC_MASK_REASONS], grows by the interior pixels left out; NULL = not counted */
 } HcDecode;
@@ -231,6 +236,81 @@ typedef struct HcUnmixRule {
 /* A library to unmix with, in device memory; opaque. */
 typedef struct HcUnmixing HcUnmixing;
 
+#define HC_MATRIX_SIDE_MOST INT32_MAX
+
+/* A dense matrix of 1 to HC_MATRIX_SIDE_MOST rows and columns; data is aligned as a float is, no more. */
+typedef struct HcMatrix {
+    const float *data; /* [device] [rows][columns] */
+    int64_t rows, columns;
+} HcMatrix;
+
+/* One matrix to solve l1 problems with, what is known of it and the memory that they need; opaque. */
+typedef struct HcL1 HcL1;
+
+/* How a solution x of A x = b is looked for whose entries are mostly 0. */
+typedef struct HcL1Rule {
+    double lambda;      /* fista: of 1/2 |A x - b|^2 + lambda |x|_1, > 0. alm: no meaning */
+    bool positive;      /* entries of x are not negative */
+    int32_t iterations; /* at most: steps of fista, inner steps of each outer one of alm */
+    int32_t outer;      /* at most: outer steps of alm. fista: no meaning */
+    double tolerance;   /* >= 0. fista ends at this relative duality gap, alm at this |A x - b| / |b|; 0 =
+                         * after all iterations */
+} HcL1Rule;
+
+typedef enum HcL1End {
+    HC_L1_REACHED,   /* the tolerance */
+    HC_L1_UNFINISHED /* the limit of iterations came first */
+} HcL1End;
+
+/* What a solution is like; computed in float64 from its float32 entries. */
+typedef struct HcL1Told {
+    HcL1End end;
+    int32_t iterations; /* of fista, or all inner ones of alm */
+    int32_t outer;      /* of alm */
+    int64_t nonzeros;
+    double objective; /* fista: 1/2 |A x - b|^2 + lambda |x|_1. alm: |x|_1 */
+    double gap;       /* fista: relative duality gap. alm: (|x|_1 - b'u) / |x|_1 at the multipliers u, brought
+                       * to |A'u| <= 1 */
+    double residual;  /* |A x - b| / |b|, 0 where b is 0 */
+} HcL1Told;
+
+/* What abundances of least absolute deviation may sum to. */
+typedef enum HcAbundanceSum { HC_SUM_FREE, HC_SUM_ONE, HC_SUM_AT_MOST_ONE } HcAbundanceSum;
+
+#define HC_ABUNDANCE_ENDMEMBERS_MOST 64
+#define HC_ABUNDANCE_BANDS_MOST      512
+
+/* What is counted of the pixels whose abundances were found; then follow, for each endmember, the pixels
+ * whose abundance is not 0, and then their sums in units of HC_UNMIX_COUNT_UNIT, as with unmix. */
+typedef enum HcAbundanceCount {
+    HC_ABUNDANCE_COUNT_PIXELS,
+    HC_ABUNDANCE_COUNT_UNFINISHED, /* not HC_LP_OPTIMAL */
+    HC_ABUNDANCE_COUNT_PIVOTS,
+    HC_ABUNDANCE_COUNT_ERROR, /* the bits of the largest error (told_error), a double */
+    HC_ABUNDANCE_COUNTS
+} HcAbundanceCount;
+
+/* Every pixel y of a block: min over x >= 0 of
+ *     sum over b of weight[b] |y[b] - sum over k of x[k] spectrum[k][b]|
+ * over the bands in which y is finite. */
+typedef struct HcAbundanceRule {
+    int32_t endmembers, bands;
+    const float *spectrum; /* [host] [endmembers][bands], finite; copied */
+    const double *weight;  /* [host] [bands], >= 0; copied; NULL = 1 */
+    HcAbundanceSum sum;
+    int32_t pivots; /* at most, of a pixel; 0 = as many as it should ever take */
+    /* Bands that follow the abundances, in this order: mean over the bands used of |y - x'spectrum| (no
+     * weights) [units of the spectra]; HcLpEnd; pivots; the primal and the dual objective; the error: the
+     * largest of the relative violations of the primal's and the dual's constraints and of the relative gap,
+     * computed from scratch. */
+    bool told_residual, told_end, told_pivots, told_objectives, told_error;
+    int64_t
+        *counts; /* [device] [hc_abundance_counts], grows by the valid interior pixels; NULL = not counted */
+} HcAbundanceRule;
+
+/* Endmembers whose abundances are looked for, in device memory; opaque. */
+typedef struct HcAbundances HcAbundances;
+
 struct HcComputeOps {
     uint32_t abi;     /* HC_COMPUTE_ABI; a mismatch is refused */
     const char *name; /* "cpu", "strict", "gpu" */
@@ -355,6 +435,51 @@ struct HcComputeOps {
     HcStatus (*unmix)(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
                       HcError *err);
 
+    /* y = A x, and y = A'x: products summed in float32 or wider, in an order that the shape decides, on a GPU
+     * also the device and the alignment of the matrix (Gao and Li: adaptive kernels for any shape). x and y
+     * [device]. */
+    HcStatus (*gemv)(HcQueue *queue, const HcMatrix *matrix, const float *x /* [columns] */,
+                     float *y /* [rows] */, HcError *err);
+    HcStatus (*gemv_t)(HcQueue *queue, const HcMatrix *matrix, const float *x /* [rows] */,
+                       float *y /* [columns] */, HcError *err);
+
+    /* Keeps what problems with this matrix need and finds its largest singular value, by Lanczos steps from a
+     * fixed vector; matrix.data must be there already, and stay until l1_close. Fails with HC_E_NUMERIC where
+     * it holds NaN or infinity. One queue at a time may use it. */
+    HcStatus (*l1_open)(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, HcError *err);
+    void (*l1_close)(HcL1 *l1);
+
+    /* min over x of 1/2 |A x - b|^2 + lambda |x|_1 by fast proximal gradients (Beck and Teboulle 2009; Gao
+     * and Li), from x = 0; a step that shows the largest singular value to be larger than was found is taken
+     * back. b [device] [rows], x [device] [columns]; told [host], there after wait(). Where b holds NaN or
+     * infinity, x is 0, the end HC_L1_UNFINISHED and objective, gap and residual are NaN. The same bits
+     * whatever was solved before. */
+    HcStatus (*fista)(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
+                      HcL1Told *told, HcError *err);
+
+    /* min over x of |x|_1 where A x = b by augmented Lagrangians: outer steps move the multipliers and raise
+     * the penalty, inner ones are those of fista (Gao and Li). As fista otherwise. */
+    HcStatus (*alm)(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
+                    HcError *err);
+
+    /* One linear program, all of it and its solution on the host (core/program.h), in float64, done on
+     * return: a revised simplex whose inverse of the basis is kept as those of its columns that are no unit
+     * vectors (Bai, Ouyang, He and Jiang). */
+    HcStatus (*simplex)(HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
+                        HcLpSolution *out, HcError *err);
+
+    /* Keeps endmembers and what is derived from them. One queue at a time may use it. */
+    HcStatus (*abundances_open)(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
+                                HcError *err);
+    void (*abundances_close)(HcAbundances *abundances);
+
+    /* Abundances of least absolute deviation, every row of out, of hc_abundance_bands bands: a linear program
+     * a pixel, by its bounded dual. Solved in float64 and rounded once. A masked pixel is 0 throughout; so is
+     * one without a finite band, which comes out masked and is not counted. The same bits however the scene
+     * is cut into blocks. */
+    HcStatus (*simplex_batched)(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
+                                const HcBlock *out, HcError *err);
+
     /* Eigenvalues (descending) and eigenvectors (row k belongs to value k, unit length, sign rule of hcube)
      * of the symmetric matrix[n][n]. Host memory, float64, done on return; the same bits for every number of
      * threads. Small eigenvalues of a positive definite matrix are right relative to themselves as far as
@@ -377,6 +502,17 @@ static inline int32_t hc_unmix_bands(const HcUnmixRule *rule) {
 /* Numbers that rule.counts has room for. */
 static inline size_t hc_unmix_counts(const HcUnmixRule *rule) {
     return HC_UNMIX_COUNTS + 2 * (size_t)rule->spectra;
+}
+
+/* Bands of the output of simplex_batched. */
+static inline int32_t hc_abundance_bands(const HcAbundanceRule *rule) {
+    return rule->endmembers + (rule->told_residual ? 1 : 0) + (rule->told_end ? 1 : 0) +
+           (rule->told_pivots ? 1 : 0) + (rule->told_objectives ? 2 : 0) + (rule->told_error ? 1 : 0);
+}
+
+/* Numbers that rule.counts of it has room for. */
+static inline size_t hc_abundance_counts(const HcAbundanceRule *rule) {
+    return HC_ABUNDANCE_COUNTS + 2 * (size_t)rule->endmembers;
 }
 
 /* Bands of the output of patches. */

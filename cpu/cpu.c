@@ -190,6 +190,12 @@ static const HcComputeOps cpu_ops = {
     .unmix_open = hc_cpu_unmix_open,
     .unmix_close = hc_cpu_unmix_close,
     .unmix = hc_cpu_unmix,
+    .gemv = hc_cpu_gemv,
+    .gemv_t = hc_cpu_gemv_t,
+    .l1_open = hc_cpu_l1_open,
+    .l1_close = hc_cpu_l1_close,
+    .fista = hc_cpu_fista,
+    .alm = hc_cpu_alm,
     .eigh = hc_cpu_eigh,
 };
 

@@ -14,6 +14,7 @@ enum { STRIP = HC_CPU_RUN, TILE = 16 };
 typedef struct Seen {
     uint8_t nodata[STRIP]; /* in any band, or in all, as asked */
     uint8_t bad[STRIP];    /* NaN or infinity, or too large for float32 */
+    uint8_t found[STRIP];  /* a value in any band; where missing ones are kept */
 } Seen;
 
 typedef struct Job Job;
@@ -24,6 +25,7 @@ struct Job {
     const HcDecode *how;
     const HcBlock *out;
     bool has_nodata; /* asked for, and the type of the file can hold it */
+    bool keeps;      /* missing values, and the file can hold some */
     int64_t strips;  /* in a line */
     bool by_words;   /* the processor turns 16 x 16 words in registers */
     DecodeStrip *strip;
@@ -169,7 +171,8 @@ static void mask_strip(const Job *job, const uint8_t *user, const Seen *seen, in
     for (int32_t s = 0; s < pixels; s++) {
         bool by_user = user != NULL && user[s] == 0;
         bool by_nodata = job->has_nodata && seen->nodata[s] != 0;
-        mask[s] = !by_user && !by_nodata && seen->bad[s] == 0;
+        bool spared = job->keeps && seen->found[s] != 0;
+        mask[s] = !by_user && (spared || (!by_nodata && seen->bad[s] == 0));
         if (mask[s] == 0) {
             counts[by_user ? HC_MASK_USER : by_nodata ? HC_MASK_NODATA : HC_MASK_NAN]++;
             memset(to + s * bands, 0, (size_t)bands * sizeof *to);
@@ -192,8 +195,10 @@ static void decode_unit(const Job *job, int64_t unit, int64_t counts[HC_MASK_REA
     int64_t ignored[HC_MASK_REASONS];
     bool interior = row >= out->above && row < (int64_t)out->above + out->lines;
     Seen seen;
-    memset(seen.nodata, job->has_nodata && job->how->nodata_needs_all_bands, sizeof seen.nodata);
+    bool needs_all = job->how->nodata_needs_all_bands && !job->keeps;
+    memset(seen.nodata, job->has_nodata && needs_all, sizeof seen.nodata);
     memset(seen.bad, 0, sizeof seen.bad);
+    memset(seen.found, 0, sizeof seen.found);
     job->strip(job, from, pixels, to, &seen);
     mask_strip(job, user, &seen, pixels, to, mask, interior ? counts : ignored);
 }
@@ -224,6 +229,8 @@ HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, co
     HC_TRY(check_index(raw, how, out, err));
     Job job = {.raw = raw, .how = how, .out = out};
     job.has_nodata = how->has_nodata && can_hold(raw->type, how->nodata);
+    bool floating = raw->type == HC_FLOAT32 || raw->type == HC_FLOAT64;
+    job.keeps = how->keep_missing && (job.has_nodata || floating);
 #ifdef HC_HAS_TRANSPOSE16
     job.by_words = hc_can_transpose16();
 #endif

@@ -72,6 +72,22 @@ HC_CLONES static void NAME(widen)(const TYPE *restrict values, int32_t count, fl
     }
 }
 
+/* Values that are widened already: missing ones become NaN. is_nodata, bad and found are those of the pixel
+ * of value i at [i * step]. */
+HC_CLONES static void NAME(keep)(const TYPE *restrict values, int32_t count, const Job *job, int32_t step,
+                                 uint8_t *restrict is_nodata, uint8_t *restrict bad, uint8_t *restrict found,
+                                 float *restrict to) {
+    TYPE nodata = job->has_nodata ? (TYPE)NODATA(job->how->nodata) : (TYPE)0;
+    for (int32_t i = 0; i < count; i++) {
+        bool lacks = job->has_nodata && NAME(is)(values[i], nodata);
+        bool wrong = is_bad(to[i]);
+        is_nodata[i * step] |= (uint8_t)lacks;
+        bad[i * step] |= (uint8_t)wrong;
+        found[i * step] |= (uint8_t)(!lacks && !wrong);
+        to[i] = lacks || wrong ? NAN : to[i];
+    }
+}
+
 /* A strip of a line, where each pixel's bands lie one after another (BIP). */
 static void NAME(pixels)(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen) {
     enum { CHUNK = 256 };
@@ -85,10 +101,12 @@ static void NAME(pixels)(const Job *job, const char *from, int32_t pixels, float
             if (job->raw->swap) {
                 NAME(swap)(values, count);
             }
-            if (job->has_nodata || FLOATING) {
+            NAME(widen)(values, count, to + b);
+            if (job->keeps) {
+                NAME(keep)(values, count, job, 0, seen->nodata + s, seen->bad + s, seen->found + s, to + b);
+            } else if (job->has_nodata || FLOATING) {
                 NAME(note_pixel)(values, count, job, seen->nodata + s, seen->bad + s);
             }
-            NAME(widen)(values, count, to + b);
         }
     }
 }
@@ -118,10 +136,12 @@ static void NAME(tiles)(const Job *job, const char *from, int32_t pixels, float 
             if (raw->swap) {
                 NAME(swap)(values, pixels);
             }
-            if (job->has_nodata || FLOATING) {
+            NAME(widen)(values, pixels, tile[k]);
+            if (job->keeps) {
+                NAME(keep)(values, pixels, job, 1, seen->nodata, seen->bad, seen->found, tile[k]);
+            } else if (job->has_nodata || FLOATING) {
                 NAME(note)(values, pixels, job, seen);
             }
-            NAME(widen)(values, pixels, tile[k]);
         }
         turn(job, tile, pixels, count, to + b);
     }

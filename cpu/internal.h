@@ -103,6 +103,21 @@ HcStatus hc_cpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixi
 void hc_cpu_unmix_close(HcUnmixing *unmixing);
 HcStatus hc_cpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
                       HcError *err);
+HcStatus hc_cpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err);
+HcStatus hc_cpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err);
+HcStatus hc_cpu_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, HcError *err);
+void hc_cpu_l1_close(HcL1 *l1);
+HcStatus hc_cpu_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
+                      HcL1Told *told, HcError *err);
+HcStatus hc_cpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
+                    HcError *err);
+HcStatus hc_cpu_abundances_open(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
+                                HcError *err);
+void hc_cpu_abundances_close(HcAbundances *abundances);
+HcStatus hc_cpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
+                                const HcBlock *out, HcError *err);
+HcStatus hc_cpu_simplex(HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
+                        HcLpSolution *out, HcError *err);
 HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err);
 

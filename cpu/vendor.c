@@ -3,6 +3,7 @@
 
 #include <cblas.h>
 #include <lapacke.h>
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,6 +245,54 @@ done:
     return status;
 }
 
+/* ---- one dense matrix ---- */
+
+static HcStatus gemv(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, bool transposed,
+                     const float *x, float *y, HcError *err) {
+    (void)queue;
+    (void)err;
+    enter(vendor);
+    cblas_sgemv(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, (int)matrix->rows,
+                (int)matrix->columns, 1.0F, matrix->data, (int)matrix->columns, x, 1, 0.0F, y, 1);
+    leave();
+    return HC_OK;
+}
+
+/* x moves on to where the slopes lead from `ahead`, and `ahead` beyond it. */
+static void threshold_and_lead(const float *slope, float scale, float threshold, float momentum,
+                               int64_t count, float *ahead, float *x) {
+    for (int64_t j = 0; j < count; j++) {
+        float at = ahead[j] + slope[j] * scale;
+        float next = at > threshold ? at - threshold : at < -threshold ? at + threshold : 0;
+        ahead[j] = next + momentum * (next - x[j]);
+        x[j] = next;
+    }
+}
+
+static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b, double lambda,
+                      double square, int32_t iterations, float *room, float *x, HcError *err) {
+    HcStatus status = HC_OK;
+    float *residual = room;
+    float *slope = residual + matrix->rows;
+    float *ahead = slope + matrix->columns;
+    double time = 1;
+    memset(x, 0, (size_t)matrix->columns * sizeof *x);
+    memset(ahead, 0, (size_t)matrix->columns * sizeof *ahead);
+    for (int32_t i = 0; i < iterations; i++) {
+        double next_time = (1 + sqrt(1 + 4 * time * time)) / 2;
+        HC_TRY(gemv(vendor, queue, matrix, false, ahead, residual, err));
+        for (int64_t r = 0; r < matrix->rows; r++) {
+            residual[r] = b[r] - residual[r];
+        }
+        HC_TRY(gemv(vendor, queue, matrix, true, residual, slope, err));
+        threshold_and_lead(slope, (float)(1 / square), (float)(lambda / square),
+                           (float)((time - 1) / next_time), matrix->columns, ahead, x);
+        time = next_time;
+    }
+done:
+    return status;
+}
+
 static const HcVendorOps vendor_ops = {
     .open = open_vendor,
     .close = close_vendor,
@@ -254,6 +303,8 @@ static const HcVendorOps vendor_ops = {
     .eigh_jacobi = eigh_jacobi,
     .svd_name = svd_name,
     .svd = svd,
+    .gemv = gemv,
+    .fista = fista,
 };
 
 const HcVendorOps *hc_cpu_vendor(void) {

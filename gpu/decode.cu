@@ -14,7 +14,7 @@ enum { TILE_BANDS = 64 }; /* bands that are turned at once, where samples lie on
 enum { WARP_PIXELS = 4 }; /* pixels that a warp takes, where they do not */
 
 /* What was seen in the bands of a pixel. */
-enum { SEEN_NODATA = 1, SEEN_OTHER = 2, SEEN_BAD = 4 };
+enum { SEEN_NODATA = 1, SEEN_OTHER = 2, SEEN_BAD = 4, SEEN_VALUE = 8 };
 
 struct Job {
     const char *data;       /* of the output's first row */
@@ -36,6 +36,7 @@ struct Job {
     uint64_t nodata; /* the bits of a value of the type */
     bool has_nodata; /* asked for, and the type of the file can hold it */
     bool needs_all;  /* nodata in all bands, not just in one */
+    bool keeps;      /* missing values, and the file can hold some */
     bool look;       /* values decide about the mask */
 };
 
@@ -88,13 +89,21 @@ template <typename T> __device__ inline uint32_t look_at(T value, const Job &job
         is_nodata = is_nodata || (value != value && nodata != nodata);
         is_bad = !(fabsf((float)value) <= FLT_MAX);
     }
-    return (is_nodata ? SEEN_NODATA : SEEN_OTHER) | (is_bad ? SEEN_BAD : 0);
+    bool is_missing = is_bad || (is_nodata && job.has_nodata);
+    return (is_nodata ? SEEN_NODATA : SEEN_OTHER) | (is_bad ? SEEN_BAD : 0) | (is_missing ? 0 : SEEN_VALUE);
+}
+
+/* What the block holds of it. */
+template <typename T> __device__ inline float widen(T value, const Job &job) {
+    return job.keeps && (look_at(value, job) & SEEN_VALUE) == 0 ? NAN : (float)value;
 }
 
 /* Why a pixel is left out; HC_MASK_REASONS = it is not. */
 __device__ inline int reason_of(uint32_t seen, bool by_user, const Job &job) {
     bool by_nodata = job.has_nodata && (job.needs_all ? (seen & SEEN_OTHER) == 0 : (seen & SEEN_NODATA) != 0);
+    bool is_spared = job.keeps && (seen & SEEN_VALUE) != 0;
     return by_user                  ? HC_MASK_USER
+           : is_spared              ? HC_MASK_REASONS
            : by_nodata              ? HC_MASK_NODATA
            : (seen & SEEN_BAD) != 0 ? HC_MASK_NAN
                                     : HC_MASK_REASONS;
@@ -235,7 +244,7 @@ __device__ inline void write(const Tile<T> &tile, int pixels, int count, float *
         float *at = to + (int64_t)s * job.out.bands + k;
 #pragma unroll 4
         for (; s < pixels; s += step, at += (int64_t)step * job.out.bands) {
-            *at = (float)value_in<T, ALIGN>(row, s, job);
+            *at = widen(value_in<T, ALIGN>(row, s, job), job);
         }
     }
 }
@@ -309,7 +318,7 @@ template <typename T, int ALIGN> __global__ void __launch_bounds__(THREADS) by_t
 
 __device__ inline uint32_t any_of_warp(uint32_t seen) {
     uint32_t all = 0;
-    for (uint32_t bit = SEEN_NODATA; bit <= SEEN_BAD; bit *= 2) {
+    for (uint32_t bit = SEEN_NODATA; bit <= SEEN_VALUE; bit *= 2) {
         all |= __any_sync(0xFFFFFFFFU, (seen & bit) != 0) ? bit : 0;
     }
     return all;
@@ -343,7 +352,7 @@ template <typename T, int ALIGN> __global__ void __launch_bounds__(THREADS) by_p
         for (int p = 0; p < WARP_PIXELS; p++) {
             if (p < pixels) {
                 seen[p] |= job.look ? look_at(value[p], job) : 0;
-                to[p * bands + k] = (float)value[p];
+                to[p * bands + k] = widen(value[p], job);
             }
         }
     }
@@ -486,8 +495,9 @@ Job make_job(const HcQueue *queue, const HcRaw *raw, const HcDecode *how, const 
     job.stored = raw->bands;
     job.has_nodata = how->has_nodata && can_hold(raw->type, how->nodata);
     job.nodata = job.has_nodata ? bits_of(raw->type, how->nodata) : 0;
-    job.needs_all = how->nodata_needs_all_bands;
     job.look = job.has_nodata || is_floating(raw->type);
+    job.keeps = how->keep_missing && job.look;
+    job.needs_all = how->nodata_needs_all_bands && !job.keeps;
     set_order(&job, raw);
     set_extent(&job, raw);
     return job;

@@ -170,6 +170,7 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
 /* ---- queues ---- */
 
 static void free_queue(HcQueue *queue) {
+    hc_gpu_release(&queue->gpu->base, &queue->room);
     if (queue->stream != NULL) {
         (void)cudaStreamDestroy(queue->stream);
     }
@@ -200,6 +201,7 @@ static void queue_close(HcQueue *queue) {
         return;
     }
     *queue->fault = {};
+    hc_gpu_release(&gpu->base, &queue->room);
     std::lock_guard<std::mutex> held(gpu->lock);
     queue->next = gpu->queues;
     gpu->queues = queue;
@@ -247,6 +249,24 @@ static HcStatus queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
         HC_TRY(new_queue(gpu, out, err));
     }
 done:
+    return status;
+}
+
+HcStatus hc_gpu_room(HcQueue *queue, size_t bytes, HcError *err) {
+    static const char growing[] = "making room for a product";
+    HcStatus status = HC_OK;
+    HcBuffer larger = {};
+    if (queue->room.bytes >= bytes) {
+        return HC_OK;
+    }
+    HC_TRY(hc_gpu_alloc(&queue->gpu->base, HC_MEMORY_DEVICE, bytes, &larger, err));
+    HC_TRY(hc_gpu_check(cudaMemsetAsync(larger.data, 0, bytes, queue->stream), growing, err));
+    HC_TRY(hc_gpu_check(cudaStreamSynchronize(queue->stream), growing, err));
+    hc_gpu_release(&queue->gpu->base, &queue->room);
+    queue->room = larger;
+    larger = {};
+done:
+    hc_gpu_release(&queue->gpu->base, &larger);
     return status;
 }
 
@@ -376,6 +396,16 @@ const HcComputeOps hc_gpu_operations = {
     .unmix_open = hc_gpu_unmix_open,
     .unmix_close = hc_gpu_unmix_close,
     .unmix = hc_gpu_unmix,
+    .gemv = hc_gpu_gemv,
+    .gemv_t = hc_gpu_gemv_t,
+    .l1_open = hc_gpu_l1_open,
+    .l1_close = hc_gpu_l1_close,
+    .fista = hc_gpu_fista,
+    .alm = hc_gpu_alm,
+    .simplex = hc_gpu_simplex,
+    .abundances_open = hc_gpu_abundances_open,
+    .abundances_close = hc_gpu_abundances_close,
+    .simplex_batched = hc_gpu_simplex_batched,
     .eigh = eigh,
 };
 

@@ -48,6 +48,7 @@ struct HcQueue {
     cudaEvent_t event;
     HcFault *fault;        /* on the host */
     HcFault *fault_device; /* the same memory, as kernels see it */
+    HcBuffer room;         /* [device] that operations without memory of their own work in; grows */
 };
 
 /* Turns a result of the runtime into a status; `what` was being done. */
@@ -55,6 +56,10 @@ HcStatus hc_gpu_check(cudaError_t result, const char *what, HcError *err);
 
 /* Makes the device of a backend that of this thread. */
 HcStatus hc_gpu_use(const HcGpu *gpu, HcError *err);
+
+/* Gives queue->room so many bytes, when the work before is done if it has to grow; then it is 0 throughout.
+ */
+HcStatus hc_gpu_room(HcQueue *queue, size_t bytes, HcError *err);
 
 /* After a launch: whether it was accepted. */
 static inline HcStatus hc_gpu_launched(const char *what, HcError *err) {
@@ -204,6 +209,23 @@ HcStatus hc_gpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixi
 void hc_gpu_unmix_close(HcUnmixing *unmixing);
 HcStatus hc_gpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
                       HcError *err);
+
+HcStatus hc_gpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err);
+HcStatus hc_gpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err);
+HcStatus hc_gpu_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, HcError *err);
+void hc_gpu_l1_close(HcL1 *l1);
+HcStatus hc_gpu_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
+                      HcL1Told *told, HcError *err);
+HcStatus hc_gpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
+                    HcError *err);
+
+HcStatus hc_gpu_abundances_open(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
+                                HcError *err);
+void hc_gpu_abundances_close(HcAbundances *abundances);
+HcStatus hc_gpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
+                                const HcBlock *out, HcError *err);
+HcStatus hc_gpu_simplex(HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
+                        HcLpSolution *out, HcError *err);
 
 /* vendor.cu */
 const HcVendorOps *hc_gpu_vendor(void);

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <float.h>
 #include <limits.h>
+#include <math.h>
 #include <new>
 #include <stdio.h>
 
@@ -18,6 +19,7 @@
     X(cublasGetProperty)                                                                                     \
     X(cublasSsyrk_v2)                                                                                        \
     X(cublasSgemm_v2)                                                                                        \
+    X(cublasSgemv_v2)                                                                                        \
     X(cublasDgemm_v2)
 
 #define SOLVER_LIST(X)                                                                                       \
@@ -227,6 +229,90 @@ static HcStatus gemm_float32(HcVendor *vendor, HcQueue *queue, const float *x, i
                                         "multiplying", err);
 }
 
+/* A matrix of rows is the transposed one to cuBLAS. */
+static HcStatus gemv(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, bool transposed,
+                     const float *x, float *y, HcError *err) {
+    const float one = 1;
+    const float zero = 0;
+    HcStatus status = HC_OK;
+    int rows = (int)matrix->rows;
+    int columns = (int)matrix->columns;
+    HC_TRY(hc_check_gemv(queue, matrix, x, y, transposed ? "gemv_t" : "gemv", err));
+    HC_TRY(hc_gpu_use(vendor->gpu, err));
+    HC_TRY(check_blas(vendor->cublasSetStream_v2(vendor->blas, queue->stream), "choosing a queue", err));
+    HC_TRY(check_blas(vendor->cublasSgemv_v2(vendor->blas, transposed ? CUBLAS_OP_N : CUBLAS_OP_T, columns,
+                                             rows, &one, matrix->data, columns, x, 1, &zero, y, 1),
+                      "multiplying", err));
+done:
+    return status;
+}
+
+/* ---- fast proximal gradients ---- */
+
+/* The vectors of fista; room is cut into them. */
+struct Fista {
+    int64_t rows, columns;
+    const float *b;
+    float scale, threshold;
+    float *product; /* [rows] A y */
+    float *weight;  /* [rows] b - A y */
+    float *ahead;   /* [columns] y */
+    float *slopes;  /* [columns] */
+    float *before;  /* [columns] x of the step before */
+    float *x;       /* [columns] */
+};
+
+static __global__ void weigh(Fista fista) {
+    int64_t r = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < fista.rows) {
+        fista.weight[r] = fista.b[r] - fista.product[r];
+    }
+}
+
+static __global__ void advance(Fista fista, float momentum) {
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (j < fista.columns) {
+        float value = fista.ahead[j] + fista.slopes[j] * fista.scale;
+        float x = copysignf(fmaxf(fabsf(value) - fista.threshold, 0.0F), value);
+        fista.ahead[j] = x + momentum * (x - fista.before[j]);
+        fista.before[j] = fista.x[j] = x;
+    }
+}
+
+static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b, double lambda,
+                      double square, int32_t iterations, float *room, float *x, HcError *err) {
+    enum { THREADS = 256 };
+    HcStatus status = HC_OK;
+    size_t columns = (size_t)matrix->columns;
+    Fista on = {.rows = matrix->rows,
+                .columns = matrix->columns,
+                .b = b,
+                .scale = (float)(1 / square),
+                .threshold = (float)(lambda / square),
+                .product = room,
+                .weight = room + matrix->rows,
+                .ahead = room + 2 * matrix->rows,
+                .slopes = room + 2 * matrix->rows + columns,
+                .before = room + 2 * matrix->rows + 2 * columns,
+                .x = x};
+    double time = 1;
+    HC_TRY(hc_gpu_use(vendor->gpu, err));
+    HC_TRY(hc_gpu_check(cudaMemsetAsync(on.ahead, 0, 3 * columns * sizeof(float), queue->stream),
+                        "clearing memory", err));
+    for (int32_t step = 0; step < iterations; step++) {
+        double before = time;
+        time = (1 + sqrt(1 + 4 * before * before)) / 2;
+        HC_TRY(gemv(vendor, queue, matrix, false, on.ahead, on.product, err));
+        weigh<<<(unsigned)hc_div_up(on.rows, THREADS), THREADS, 0, queue->stream>>>(on);
+        HC_TRY(gemv(vendor, queue, matrix, true, on.weight, on.slopes, err));
+        advance<<<(unsigned)hc_div_up(on.columns, THREADS), THREADS, 0, queue->stream>>>(
+            on, (float)((before - 1) / time));
+        HC_TRY(hc_gpu_launched("moving a vector", err));
+    }
+done:
+    return status;
+}
+
 /* ---- eigenvalues ---- */
 
 static HcStatus grow(HcVendor *vendor, size_t bytes, HcError *err) {
@@ -431,6 +517,8 @@ const HcVendorOps *hc_gpu_vendor(void) {
                                            .eigh = eigh,
                                            .eigh_jacobi = NULL,
                                            .svd_name = svd_name,
-                                           .svd = svd};
+                                           .svd = svd,
+                                           .gemv = gemv,
+                                           .fista = fista};
     return &operations;
 }

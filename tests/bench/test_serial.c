@@ -265,12 +265,32 @@ static void test_eigenvalues_larger(void **state) {
     check_near(sums[1], expected[1], 1e-13 * expected[1]);
 }
 
+/* Where A is a diagonal, entries are those of A'b brought closer to 0; and b is met exactly. */
+static void test_l1(void **state) {
+    (void)state;
+    const float a[] = {2, 0, 0, 0, 1, 0, 0, 0, 4};
+    const float b[] = {3, -1, 0.125F};
+    const double fista[] = {(6 - 1.0) / 4, 0, 0};
+    const double alm[] = {1.5, -1, 0.03125};
+    float found[3] = {0};
+    HcError err = {0};
+    check_ok(hc_serial_fista(a, 3, 3, b, 1, 16, 2000, found, &err), err);
+    for (int i = 0; i < 3; i++) {
+        check_near(found[i], fista[i], 1e-5);
+    }
+    check_ok(hc_serial_alm(a, 3, 3, b, 16, 20, 500, found, &err), err);
+    for (int i = 0; i < 3; i++) {
+        check_near(found[i], alm[i], 1e-5);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_decode),
         cmocka_unit_test(test_grams),       cmocka_unit_test(test_project),
         cmocka_unit_test(test_knn_by_hand), cmocka_unit_test(test_knn),
         cmocka_unit_test(test_eigenvalues), cmocka_unit_test(test_eigenvalues_larger),
+        cmocka_unit_test(test_l1),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

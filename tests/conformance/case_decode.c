@@ -5,6 +5,9 @@
 
 typedef enum Layout { BSQ, BIL, BIP, LAYOUTS } Layout;
 
+/* For each type and layout; then as many in which missing values are kept. */
+enum { ROUNDS = 12 };
+
 /* Bytes of a made-up file, with gaps between everything. */
 typedef struct File {
     HcRaw raw;            /* host pointers */
@@ -125,9 +128,10 @@ static File file_new(HcType type, Layout layout, int32_t lines, int32_t samples,
 typedef struct Expected {
     int32_t bands;
     const int32_t *index;
-    bool has_nodata, all;
+    bool has_nodata, all, keeps;
     double nodata;
     const uint8_t *user;
+    int64_t partly; /* pixels that are kept and lack a band */
 } Expected;
 
 static bool is_nodata(const File *file, const Expected *how, long double value) {
@@ -143,23 +147,36 @@ static bool is_nodata(const File *file, const Expected *how, long double value) 
 /* Why the pixel is left out; HC_MASK_REASONS = it is not. */
 static HcMaskReason reason_of(const File *file, const Expected *how, int64_t line, int64_t sample) {
     int32_t hits = 0;
+    int32_t lacking = 0;
     bool bad = false;
     for (int32_t k = 0; k < how->bands; k++) {
         float converted;
         long double value = read_value(file, line, sample, how->index[k], &converted);
         hits += is_nodata(file, how, value);
         bad = bad || !isfinite(converted);
+        lacking += is_nodata(file, how, value) || !isfinite(converted);
     }
     if (how->user != NULL && how->user[line * file->raw.samples + sample] == 0) {
         return HC_MASK_USER;
     }
-    if (how->all ? hits == how->bands : hits > 0) {
+    if (how->keeps && lacking < how->bands) {
+        return HC_MASK_REASONS;
+    }
+    if (how->all && !how->keeps ? hits == how->bands : hits > 0) {
         return HC_MASK_NODATA;
     }
     return bad ? HC_MASK_NAN : HC_MASK_REASONS;
 }
 
-static void compare(const File *file, const Expected *how, const HcBlock *block, const Cube *got,
+/* What the block is to hold of a valid pixel's band. */
+static float kept_value(const File *file, const Expected *how, int64_t line, int64_t sample, int32_t band) {
+    float converted;
+    long double value = read_value(file, line, sample, how->index[band], &converted);
+    bool lacks = is_nodata(file, how, value) || !isfinite(converted);
+    return how->keeps && lacks ? NAN : converted;
+}
+
+static void compare(const File *file, Expected *how, const HcBlock *block, const Cube *got,
                     const int64_t counts[HC_MASK_REASONS], const int64_t counts0[HC_MASK_REASONS]) {
     int64_t expected[HC_MASK_REASONS] = {0};
     for (int64_t row = 0; row < got->lines; row++) {
@@ -171,13 +188,18 @@ static void compare(const File *file, const Expected *how, const HcBlock *block,
             if (reason != HC_MASK_REASONS && interior) {
                 expected[reason]++;
             }
+            bool lacks = false;
             for (int32_t k = 0; k < how->bands; k++) {
-                float value = 0;
-                if (reason == HC_MASK_REASONS) {
-                    (void)read_value(file, line, s, how->index[k], &value);
+                float value = reason == HC_MASK_REASONS ? kept_value(file, how, line, s, k) : 0;
+                float held = cube_at(got, row, s, k);
+                if (isnan(value)) { /* whichever bits */
+                    assert_true(isnan(held));
+                } else {
+                    check_same(held, value);
                 }
-                check_same(cube_at(got, row, s, k), value);
+                lacks = lacks || isnan(value);
             }
+            how->partly += lacks;
         }
     }
     for (int r = 0; r < HC_MASK_REASONS; r++) {
@@ -186,7 +208,7 @@ static void compare(const File *file, const Expected *how, const HcBlock *block,
 }
 
 /* Decodes lines [2, lines) or so of the file and compares every value. */
-static void decode_file(Rig *rig, File *file, const Expected *how, bool halo) {
+static void decode_file(Rig *rig, File *file, Expected *how, bool halo) {
     const HcRaw *host = &file->raw;
     file->raw.line0 = 10;
     Cube shape = {.lines = 10 + host->lines, .samples = host->samples, .bands = how->bands};
@@ -202,6 +224,7 @@ static void decode_file(Rig *rig, File *file, const Expected *how, bool halo) {
                        .has_nodata = how->has_nodata,
                        .nodata = how->nodata,
                        .nodata_needs_all_bands = how->all,
+                       .keep_missing = how->keeps,
                        .counts = rig_put(rig, counts0, sizeof counts0)};
     check_ok(rig->ops->decode(rig->queue, &raw, &decode, &out, &rig->err), rig->err);
     raw = (HcRaw){0}; /* structs are copied */
@@ -226,8 +249,9 @@ static int32_t choose_bands(int32_t *index, int32_t stored, uint64_t *seed) {
     return bands;
 }
 
-static void decode_case(Rig *rig, HcType type, Layout layout, const int32_t shape[3], int gap, int round,
-                        uint64_t *seed) {
+/* Returns how many pixels were kept that lack a band. */
+static int64_t decode_case(Rig *rig, HcType type, Layout layout, const int32_t shape[3], int gap, int round,
+                           uint64_t *seed) {
     static const double nodata[] = {7, 7, -9999, 0.5, NAN, -1e301};
     int32_t index[512];
     File file = file_new(type, layout, shape[0], shape[1], shape[2], gap, seed);
@@ -249,10 +273,12 @@ static void decode_case(Rig *rig, HcType type, Layout layout, const int32_t shap
     how.has_nodata = round % 3 != 0;
     how.all = round % 2 != 0;
     how.nodata = nodata[rig_random(seed) % 6];
+    how.keeps = round >= ROUNDS;
     how.user = round % 5 == 0 ? user : NULL;
     decode_file(rig, &file, &how, round % 2 == 0);
     free(user);
     free(file.bytes);
+    return how.partly;
 }
 
 void test_decode(void **state) {
@@ -261,16 +287,21 @@ void test_decode(void **state) {
                                         {4, 70, 33}, {3, 16, 16}, {6, 131, 18}, {3, 64, 64}};
     uint64_t seed = 1;
     for (int32_t threads = 1; threads <= 3; threads++) {
+        int64_t partly[HC_TYPE_COUNT] = {0};
         Rig rig;
         rig_open(&rig, threads);
         for (int type = 0; type < HC_TYPE_COUNT; type++) {
             for (int layout = 0; layout < LAYOUTS; layout++) {
-                for (int round = 0; round < 12; round++) {
+                for (int round = 0; round < 2 * ROUNDS; round++) {
                     static const int gaps[] = {0, 0, 1, 3, 5};
-                    decode_case(&rig, (HcType)type, (Layout)layout, shapes[rig_random(&seed) % 8],
-                                gaps[rig_random(&seed) % 5], round, &seed);
+                    int64_t kept =
+                        decode_case(&rig, (HcType)type, (Layout)layout, shapes[rig_random(&seed) % 8],
+                                    gaps[rig_random(&seed) % 5], round, &seed);
+                    assert_true(kept == 0 || round >= ROUNDS);
+                    partly[type] += kept;
                 }
             }
+            assert_true(partly[type] > 0);
         }
         rig_close(&rig);
     }

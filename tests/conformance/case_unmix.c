@@ -27,32 +27,13 @@ typedef struct Size {
     int32_t spectra, bands, lines, samples;
 } Size;
 
-static double share(uint64_t *seed) {
-    return (double)(rig_random(seed) >> 11) * 0x1p-53;
-}
-
-static void fill_smooth(float *spectrum, int32_t bands, double texture, uint64_t *seed) {
-    double slope = share(seed) - 0.5;
-    double place[2] = {share(seed), share(seed)};
-    double depth[2] = {0.5 * share(seed), 0.5 * share(seed)};
-    for (int32_t b = 0; b < bands; b++) {
-        double at = (b + 0.5) / bands;
-        double value = 1 + slope * at + texture * rig_normal(seed);
-        for (int i = 0; i < 2; i++) {
-            double off = (at - place[i]) / 0.15;
-            value -= depth[i] * exp(-off * off);
-        }
-        spectrum[b] = (float)(0.5 * value);
-    }
-}
-
 static void fill_library(Problem *problem, uint64_t *seed) {
     Look look = problem->look;
     int32_t spectra = problem->rule.spectra;
     int32_t bands = problem->rule.bands;
     for (int32_t k = 0; k < spectra; k++) {
         float *spectrum = problem->spectrum + (int64_t)k * bands;
-        fill_smooth(spectrum, bands, problem->look == ALIKE ? 0 : 0.05, seed);
+        rig_fill_spectrum(spectrum, bands, problem->look == ALIKE ? 0 : 0.05, seed);
         for (int32_t b = 0; b < bands; b++) {
             if (look == NORMAL) {
                 spectrum[b] = (float)rig_normal(seed);
@@ -72,7 +53,7 @@ static void mix(Problem *problem, double noise, uint64_t *seed) {
     int64_t pixels = (int64_t)cube->lines * cube->samples;
     int64_t member[3] = {0};
     for (int64_t p = 0; p < pixels; p++) {
-        double part[3] = {share(seed), share(seed), share(seed)};
+        double part[3] = {rig_uniform(seed), rig_uniform(seed), rig_uniform(seed)};
         double sum = part[0] + part[1] + part[2];
         for (int i = 0; i < 3 && p % 5 == 0; i++) {
             member[i] = rig_between(seed, 0, problem->rule.spectra - 1);
@@ -429,7 +410,7 @@ void test_unmix(void **state) {
                 Problem problem = problem_new(look, sizes[i], way == 0 ? 0.1 : 1e-3, 0.02, &seed);
                 cube_mask(&problem.cube, way == 0 ? MASK_NONE : MASK_SOME, &seed);
                 for (int32_t b = 0; way == 1 && b < sizes[i].bands; b++) {
-                    problem.weight[b] = 3 * share(&seed);
+                    problem.weight[b] = 3 * rig_uniform(&seed);
                 }
                 problem.rule.weight = way == 1 ? problem.weight : NULL;
                 Cube got = run_problem(&problem, 2);
@@ -787,11 +768,7 @@ void test_unmix_bits(void **state) {
                 int32_t lines = 7 - line < cuts[i] ? 7 - line : cuts[i];
                 int32_t halo = i % 2;
                 Cube part = run_block(&rig, &problem, unmixing, line, lines, halo);
-                int64_t first = line < halo ? 0 : line - halo;
-                size_t row = (size_t)whole.samples * (size_t)whole.bands;
-                assert_memory_equal(part.data, whole.data + (size_t)first * row,
-                                    (size_t)part.lines * row * sizeof(float));
-                assert_memory_equal(part.mask, whole.mask + first * 130, (size_t)part.lines * 130);
+                rig_check_rows(&part, &whole, line, halo);
                 cube_free(&part);
                 rig_empty(&rig);
             }

@@ -78,10 +78,14 @@ int64_t rig_between(uint64_t *seed, int64_t low, int64_t high) {
     return low + (int64_t)(rig_random(seed) % (uint64_t)(high - low + 1));
 }
 
+double rig_uniform(uint64_t *seed) {
+    return (double)(rig_random(seed) >> 11) * 0x1p-53;
+}
+
 double rig_normal(uint64_t *seed) {
     double sum = -6;
     for (int i = 0; i < 12; i++) {
-        sum += (double)(rig_random(seed) >> 11) * 0x1p-53;
+        sum += rig_uniform(seed);
     }
     return sum;
 }
@@ -155,4 +159,28 @@ Cube rig_get_block(Rig *rig, const HcBlock *block) {
     rig_get(rig, block->data, cube.data, hc_block_values(block) * sizeof(float));
     rig_get(rig, block->mask, cube.mask, hc_block_pixels(block));
     return cube;
+}
+
+void rig_check_rows(const Cube *rows, const Cube *whole, int64_t line0, int32_t halo) {
+    int64_t first = line0 < halo ? 0 : line0 - halo;
+    size_t pixels = (size_t)rows->lines * (size_t)rows->samples;
+    assert_true(rows->samples == whole->samples && rows->bands == whole->bands);
+    assert_memory_equal(rows->data, whole->data + first * whole->samples * whole->bands,
+                        pixels * (size_t)rows->bands * sizeof(float));
+    assert_memory_equal(rows->mask, whole->mask + first * whole->samples, pixels);
+}
+
+void rig_fill_spectrum(float *spectrum, int32_t bands, double texture, uint64_t *seed) {
+    double slope = rig_uniform(seed) - 0.5;
+    double place[2] = {rig_uniform(seed), rig_uniform(seed)};
+    double depth[2] = {0.5 * rig_uniform(seed), 0.5 * rig_uniform(seed)};
+    for (int32_t b = 0; b < bands; b++) {
+        double at = (b + 0.5) / bands;
+        double value = 1 + slope * at + texture * rig_normal(seed);
+        for (int i = 0; i < 2; i++) {
+            double off = (at - place[i]) / 0.15;
+            value -= depth[i] * exp(-off * off);
+        }
+        spectrum[b] = (float)(0.5 * value);
+    }
 }

@@ -35,6 +35,8 @@ void rig_get(Rig *rig, const void *from, void *to, size_t bytes);
 uint64_t rig_random(uint64_t *seed);
 int64_t rig_between(uint64_t *seed, int64_t low, int64_t high);
 double rig_normal(uint64_t *seed);
+/* In [0, 1). */
+double rig_uniform(uint64_t *seed);
 
 /* A whole scene on the host. */
 typedef struct Cube {
@@ -61,6 +63,13 @@ HcBlock rig_put_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, 
 HcBlock rig_room_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo, int32_t bands);
 /* Fetches the rows of a block into host memory made here. */
 Cube rig_get_block(Rig *rig, const HcBlock *block);
+
+/* Fails the test unless the rows of a block over the lines from line0 on, with up to `halo` more on each
+ * side, are those of the whole scene, to the last bit. */
+void rig_check_rows(const Cube *rows, const Cube *whole, int64_t line0, int32_t halo);
+
+/* A reflectance: a slope, two features and noise with that deviation. */
+void rig_fill_spectrum(float *spectrum, int32_t bands, double texture, uint64_t *seed);
 
 /* The cases. */
 void test_decode(void **state);
@@ -98,6 +107,24 @@ void test_unmix_ties(void **state);
 void test_unmix_counts(void **state);
 void test_unmix_bits(void **state);
 void test_unmix_refuses(void **state);
+void test_gemv(void **state);
+void test_gemv_t(void **state);
+void test_gemv_bits(void **state);
+void test_gemv_not_finite(void **state);
+void test_gemv_refuses(void **state);
+void test_fista(void **state);
+void test_fista_optimum(void **state);
+void test_fista_gap(void **state);
+void test_fista_recovers(void **state);
+void test_fista_paper(void **state);
+void test_fista_special(void **state);
+void test_l1_not_finite(void **state);
+void test_alm(void **state);
+void test_alm_grows(void **state);
+void test_alm_infeasible(void **state);
+void test_alm_special(void **state);
+void test_l1_bits(void **state);
+void test_l1_refuses(void **state);
 void test_svd(void **state);
 void test_svd_large(void **state);
 void test_svd_bits(void **state);

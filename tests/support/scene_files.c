@@ -288,6 +288,13 @@ void file_remove(const char *path) {
     (void)!remove(path);
 }
 
+void file_write(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
 char *file_bytes(const char *path, size_t *bytes) {
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
@@ -326,6 +333,11 @@ bool file_holds(const char *path, const char *part) {
     bool holds = strstr(text, part) != NULL;
     free(text);
     return holds;
+}
+
+double number_of(const cJSON *from, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
 void files_keep(const char *const *names) {

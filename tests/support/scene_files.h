@@ -56,12 +56,17 @@ int folder_entries(void);
 bool file_exists(const char *path);
 /* Removes a file if it is there. */
 void file_remove(const char *path);
+/* A file that holds that text. */
+void file_write(const char *path, const char *text);
 /* A whole file, to be freed. */
 char *file_bytes(const char *path, size_t *bytes);
 /* Fails the test where two files differ, or hold nothing. */
 void check_same_files(const char *a, const char *b);
 /* Whether a file holds that text. */
 bool file_holds(const char *path, const char *part);
+
+/* The number of that name in a JSON object; NaN where there is none. */
+double number_of(const cJSON *from, const char *name);
 
 /* Renames those of the files (a list that ends with NULL) that are there to kept.NAME. */
 void files_keep(const char *const *names);

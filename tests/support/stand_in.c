@@ -13,6 +13,7 @@ enum { ABI = HC_COMPUTE_ABI };
 #endif
 
 static HcComputeOps ops;
+static int32_t opened; /* the device that this process opened last */
 
 static int32_t device_count(void) {
     const char *text = getenv("HCUBE_STAND_IN");
@@ -30,8 +31,14 @@ static HcStatus open_device(HcCompute **out, const HcComputeConfig *config, HcEr
     HcStatus status = hc_strict_ops()->open(out, config, err);
     if (status == HC_OK) {
         (*out)->ops = &ops;
+        opened = config->device;
     }
     return status;
+}
+
+static void tell_device(const HcCompute *compute, HcComputeInfo *out) {
+    hc_strict_ops()->info(compute, out);
+    snprintf(out->name, sizeof out->name, "stand-in %d", opened);
 }
 
 static HcStatus devices(HcDevice *out, int32_t capacity, int32_t *count, HcError *err) {
@@ -51,6 +58,7 @@ const HcModule *hc_gpu_module(void) {
     ops = *hc_strict_ops();
     ops.name = "gpu";
     ops.open = open_device;
+    ops.info = tell_device;
     module =
         (HcModule){.abi = (uint32_t)ABI, .version = HC_STAND_IN_VERSION, .ops = &ops, .devices = devices};
     return &module;

@@ -46,6 +46,8 @@ typedef struct Strict {
     HcSvd *svds;
     HcPatches *patches;
     HcUnmixing *unmixings;
+    HcAbundances *abundances;
+    HcL1 *l1s;
     uintptr_t next_address;
     uint64_t memory; /* as it was opened with, 0 = no limit [bytes] */
     uint64_t taken;  /* device memory that is given out [bytes] */
@@ -65,7 +67,12 @@ typedef enum WorkKind {
     VOTE,
     PATCHES,
     UNMIX,
+    SIMPLEX_BATCHED,
     SVD,
+    GEMV,
+    GEMV_T,
+    FISTA,
+    ALM,
     FOLLOW
 } WorkKind;
 
@@ -95,6 +102,13 @@ typedef struct Work {
     HcSvdBatch batch;
     const HcPatches *patches;
     const HcUnmixing *unmixing;
+    const HcAbundances *abundances;
+    HcMatrix dense;
+    const float *vector; /* the one of products, the right side of l1 problems */
+    float *result;
+    const HcL1 *l1;
+    HcL1Rule l1_rule;
+    HcL1Told *told;
     HcQueue *after;
     uint64_t ticket;
 } Work;
@@ -145,6 +159,22 @@ struct HcUnmixing {
     HcUnmixing *real; /* NULL when closed */
     HcUnmixRule rule;
     void *counts; /* where rule.counts really is */
+};
+
+struct HcAbundances {
+    HcAbundances *next;
+    Strict *strict;
+    HcAbundances *real; /* NULL when closed */
+    HcAbundanceRule rule;
+    void *counts; /* where rule.counts really is */
+};
+
+struct HcL1 {
+    HcL1 *next;
+    Strict *strict;
+    HcL1 *real; /* NULL when closed */
+    HcMatrix matrix;
+    void *data; /* where the matrix really is */
 };
 
 static Strict *strict_of(HcCompute *compute) {
@@ -465,16 +495,93 @@ static HcStatus do_unmix(const Strict *strict, const Work *work, HcError *err) {
     return strict->cpu->ops->unmix(strict->cpu_queue, &work->in, work->unmixing->real, &work->out, err);
 }
 
+static HcStatus translate_abundance_counts(const Strict *strict, const HcAbundanceRule *rule, void **real,
+                                           HcError *err) {
+    *real = NULL;
+    return rule->counts == NULL
+               ? HC_OK
+               : translate(strict, rule->counts, 0, hc_abundance_counts(rule) * sizeof(int64_t),
+                           "simplex_batched, the counts", real, err);
+}
+
+static HcStatus do_simplex_batched(const Strict *strict, const Work *work, HcError *err) {
+    const HcAbundances *abundances = work->abundances;
+    if (abundances->real == NULL) {
+        return hc_fail(err, HC_E_DEVICE,
+                       "simplex_batched: the endmembers were closed before their work was done");
+    }
+    void *counts = NULL;
+    HcStatus status = translate_abundance_counts(strict, &abundances->rule, &counts, err);
+    if (status != HC_OK || counts != abundances->counts) {
+        return status != HC_OK ? status : hc_fail(err, HC_E_DEVICE, "simplex_batched: the counts were moved");
+    }
+    return strict->cpu->ops->simplex_batched(strict->cpu_queue, &work->in, abundances->real, &work->out, err);
+}
+
+static HcStatus translate_matrix(const Strict *strict, const HcMatrix *matrix, void **real, HcError *err) {
+    return translate(strict, matrix->data, 0,
+                     (size_t)matrix->rows * (size_t)matrix->columns * sizeof *matrix->data, "the matrix",
+                     real, err);
+}
+
+/* Where the vector that work reads and its result really are. */
+static HcStatus translate_vectors(const Strict *strict, const Work *work, int64_t in, int64_t out,
+                                  void **vector, void **result, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(translate(strict, work->vector, 0, (size_t)in * sizeof(float), "the vector", vector, err));
+    HC_TRY(translate(strict, work->result, 0, (size_t)out * sizeof(float), "the result", result, err));
+done:
+    return status;
+}
+
+static HcStatus do_gemv(const Strict *strict, const Work *work, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = strict->cpu->ops;
+    HcMatrix matrix = work->dense;
+    void *data = NULL;
+    void *x = NULL;
+    void *y = NULL;
+    bool turned = work->kind == GEMV_T;
+    HC_TRY(translate_matrix(strict, &matrix, &data, err));
+    HC_TRY(translate_vectors(strict, work, turned ? matrix.rows : matrix.columns,
+                             turned ? matrix.columns : matrix.rows, &x, &y, err));
+    matrix.data = data;
+    HC_TRY((turned ? ops->gemv_t : ops->gemv)(strict->cpu_queue, &matrix, x, y, err));
+done:
+    return status;
+}
+
+static HcStatus do_l1(const Strict *strict, const Work *work, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = strict->cpu->ops;
+    const HcL1 *l1 = work->l1;
+    void *data = NULL;
+    void *b = NULL;
+    void *x = NULL;
+    if (l1->real == NULL) {
+        return hc_fail(err, HC_E_DEVICE, "l1: it was closed before its work was done");
+    }
+    HC_TRY(translate_matrix(strict, &l1->matrix, &data, err));
+    if (data != l1->data) {
+        return hc_fail(err, HC_E_DEVICE, "l1: the matrix was moved");
+    }
+    HC_TRY(translate_vectors(strict, work, l1->matrix.rows, l1->matrix.columns, &b, &x, err));
+    HC_TRY((work->kind == FISTA ? ops->fista : ops->alm)(strict->cpu_queue, l1->real, &work->l1_rule, b, x,
+                                                         work->told, err));
+done:
+    return status;
+}
+
 static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
     HcStatus status = HC_OK;
     const HcComputeOps *ops = strict->cpu->ops;
     HcQueue *queue = strict->cpu_queue;
     void *real = NULL;
-    if (work->kind >= GATHER && work->kind <= UNMIX) {
+    if (work->kind >= GATHER && work->kind <= SIMPLEX_BATCHED) {
         HC_TRY(translate_block(strict, &work->in, "the input block", err));
     }
     if ((work->kind >= DECODE && work->kind < GRAM) || work->kind == VOTE || work->kind == PATCHES ||
-        work->kind == UNMIX) {
+        work->kind == UNMIX || work->kind == SIMPLEX_BATCHED) {
         HC_TRY(translate_block(strict, &work->out, "the output block", err));
     }
     switch (work->kind) {
@@ -512,8 +619,16 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
         return do_patches(strict, work, err);
     case UNMIX:
         return do_unmix(strict, work, err);
+    case SIMPLEX_BATCHED:
+        return do_simplex_batched(strict, work, err);
     case SVD:
         return do_svd(strict, work, err);
+    case GEMV:
+    case GEMV_T:
+        return do_gemv(strict, work, err);
+    case FISTA:
+    case ALM:
+        return do_l1(strict, work, err);
     case FOLLOW:
         break;
     }
@@ -953,6 +1068,155 @@ static HcStatus strict_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmi
     return accept(queue, &work, err);
 }
 
+static HcStatus strict_abundances_open(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
+                                       HcError *err) {
+    HcStatus status = HC_OK;
+    Strict *strict = strict_of(compute);
+    void *counts = NULL;
+    HcAbundanceRule real = {0};
+    *out = NULL;
+    HC_TRY(hc_check_abundance_rule(rule, err));
+    HcAbundances *abundances = calloc(1, sizeof *abundances);
+    if (abundances == NULL) {
+        return hc_fail_memory(err, sizeof *abundances, "strict abundances");
+    }
+    pthread_mutex_lock(&strict->lock);
+    status = translate_abundance_counts(strict, rule, &counts, err);
+    pthread_mutex_unlock(&strict->lock);
+    real = *rule;
+    real.counts = counts;
+    if (status == HC_OK) {
+        status = strict->cpu->ops->abundances_open(strict->cpu, &real, &abundances->real, err);
+    }
+    if (status != HC_OK) {
+        free(abundances);
+        return status;
+    }
+    abundances->strict = strict;
+    abundances->rule = *rule;
+    abundances->counts = counts;
+    pthread_mutex_lock(&strict->lock);
+    abundances->next = strict->abundances;
+    strict->abundances = abundances;
+    pthread_mutex_unlock(&strict->lock);
+    *out = abundances;
+done:
+    return status;
+}
+
+static void strict_abundances_close(HcAbundances *abundances) {
+    if (abundances == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&abundances->strict->lock);
+    abundances->strict->cpu->ops->abundances_close(abundances->real);
+    abundances->real = NULL;
+    pthread_mutex_unlock(&abundances->strict->lock);
+}
+
+static HcStatus strict_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
+                                       const HcBlock *out, HcError *err) {
+    HcStatus status = hc_check_simplex_batched(queue, in, abundances,
+                                               abundances != NULL ? &abundances->rule : NULL, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = SIMPLEX_BATCHED, .in = *in, .abundances = abundances, .out = *out};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
+    HcStatus status = hc_check_gemv(queue, matrix, x, y, "gemv", err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = GEMV, .dense = *matrix, .vector = x, .result = y};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y,
+                              HcError *err) {
+    HcStatus status = hc_check_gemv(queue, matrix, x, y, "gemv_t", err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = GEMV_T, .dense = *matrix, .vector = x, .result = y};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, HcError *err) {
+    HcStatus status = HC_OK;
+    Strict *strict = strict_of(compute);
+    void *data = NULL;
+    *out = NULL;
+    HC_TRY(hc_check_matrix(matrix, "l1", err));
+    HcL1 *l1 = calloc(1, sizeof *l1);
+    if (l1 == NULL) {
+        return hc_fail_memory(err, sizeof *l1, "a strict l1 problem");
+    }
+    pthread_mutex_lock(&strict->lock);
+    status = translate_matrix(strict, matrix, &data, err);
+    pthread_mutex_unlock(&strict->lock);
+    if (status == HC_OK) {
+        HcMatrix real = {data, matrix->rows, matrix->columns};
+        status = strict->cpu->ops->l1_open(strict->cpu, &real, &l1->real, err);
+    }
+    if (status != HC_OK) {
+        free(l1);
+        return status;
+    }
+    l1->strict = strict;
+    l1->matrix = *matrix;
+    l1->data = data;
+    pthread_mutex_lock(&strict->lock);
+    l1->next = strict->l1s;
+    strict->l1s = l1;
+    pthread_mutex_unlock(&strict->lock);
+    *out = l1;
+done:
+    return status;
+}
+
+static void strict_l1_close(HcL1 *l1) {
+    if (l1 == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&l1->strict->lock);
+    l1->strict->cpu->ops->l1_close(l1->real);
+    l1->real = NULL;
+    pthread_mutex_unlock(&l1->strict->lock);
+}
+
+static HcStatus strict_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
+                             HcL1Told *told, HcError *err) {
+    HcStatus status = hc_check_fista(queue, l1, rule, b, x, told, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = FISTA, .l1 = l1, .l1_rule = *rule, .vector = b, .result = x, .told = told};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
+                           HcL1Told *told, HcError *err) {
+    HcStatus status = hc_check_alm(queue, l1, rule, b, x, told, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = ALM, .l1 = l1, .l1_rule = *rule, .vector = b, .result = x, .told = told};
+    return accept(queue, &work, err);
+}
+
+/* Host memory, like eigh. */
+static HcStatus strict_simplex(HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
+                               HcLpSolution *out, HcError *err) {
+    HcStatus status = hc_check_simplex(queue, program, rule, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    return queue->strict->cpu->ops->simplex(queue->strict->cpu_queue, program, rule, out, err);
+}
+
 static HcStatus strict_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values,
                             double *vectors, HcError *err) {
     HcCompute *cpu = strict_of(compute)->cpu;
@@ -1031,6 +1295,22 @@ static void close_all(Strict *strict) {
             strict->cpu->ops->unmix_close(unmixing->real);
         }
         free(unmixing);
+    }
+    for (HcAbundances *abundances = strict->abundances, *next; abundances != NULL; abundances = next) {
+        next = abundances->next;
+        if (abundances->real != NULL) {
+            atomic_fetch_add(&leaks, 1);
+            strict->cpu->ops->abundances_close(abundances->real);
+        }
+        free(abundances);
+    }
+    for (HcL1 *l1 = strict->l1s, *next; l1 != NULL; l1 = next) {
+        next = l1->next;
+        if (l1->real != NULL) {
+            atomic_fetch_add(&leaks, 1);
+            strict->cpu->ops->l1_close(l1->real);
+        }
+        free(l1);
     }
     for (Piece *piece = strict->pieces, *next; piece != NULL; piece = next) {
         next = piece->next;
@@ -1125,6 +1405,16 @@ static const HcComputeOps strict_ops = {
     .unmix_open = strict_unmix_open,
     .unmix_close = strict_unmix_close,
     .unmix = strict_unmix,
+    .abundances_open = strict_abundances_open,
+    .abundances_close = strict_abundances_close,
+    .simplex_batched = strict_simplex_batched,
+    .gemv = strict_gemv,
+    .gemv_t = strict_gemv_t,
+    .l1_open = strict_l1_open,
+    .l1_close = strict_l1_close,
+    .fista = strict_fista,
+    .alm = strict_alm,
+    .simplex = strict_simplex,
     .eigh = strict_eigh,
 };
 

@@ -1,0 +1,532 @@
+/* Rows of one dense matrix: its products with vectors, and l1 problems with it (Gao and Li). They do not
+ * depend on the scene. Where a matrix is cut to what is measured, the numbers are brought to the whole. */
+#include "bench/internal.h"
+#include "bench/serial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a matrix takes where nothing is asked for [bytes]: memory of hosts is kept small. */
+static const size_t most_on_host = (size_t)128 << 20;
+static const size_t most_on_device = (size_t)1 << 30;
+static const size_t most_serial = (size_t)32 << 20;
+
+enum {
+    LEAST_ROWS = 16,  /* that a matrix is cut to before its columns are */
+    OUTPUTS = 16,     /* entries of a product that are checked */
+    STEPS = 50,       /* of fista, and in each outer step of alm */
+    OUTER = 10,       /* steps of alm */
+    MORE = 10,        /* times the steps, once, for comparison */
+    SERIAL_STEPS = 3, /* of the serial reference */
+    SHARE = 64,       /* one of so many columns is in b = A x0, but for SOLUTION */
+    SOLUTION = 1024
+};
+
+/* Products in float32 in any order, relative to the sum of magnitudes; what is told, relative to itself. */
+static const double product_tolerance = 0x1p-21;
+static const double told_tolerance = 1e-6;
+
+/* lambda relative to the one from which on x is 0; a call that is not repeated [s]. */
+static const double lambda_share = 0.1;
+static const double long_call = 1.0;
+
+/* Places of the random numbers: those of a matrix begin at 0. */
+static const int64_t vector_place = (int64_t)1 << 40;
+
+typedef struct Kind {
+    const char *name;
+    int64_t rows, columns;
+    bool turned; /* of a product: A'x */
+    bool alm;    /* of an l1 problem */
+} Kind;
+
+static const Kind products[] = {
+    {"gemv-1024x65536", 1024, 65536, false, false},  {"gemv-65536x1024", 65536, 1024, false, false},
+    {"gemv-1023x65537", 1023, 65537, false, false},  {"gemv-4095x4097", 4095, 4097, false, false},
+    {"gemv-16x4194304", 16, 4194304, false, false},  {"gemv-4194304x16", 4194304, 16, false, false},
+    {"gemv_t-1024x65536", 1024, 65536, true, false}, {"gemv_t-65536x1024", 65536, 1024, true, false},
+    {"gemv_t-1023x65537", 1023, 65537, true, false}, {"gemv_t-4095x4097", 4095, 4097, true, false},
+    {"gemv_t-16x4194304", 16, 4194304, true, false}, {"gemv_t-4194304x16", 4194304, 16, true, false},
+};
+
+static const Kind problems[] = {
+    {"fista-1024x65536", 1024, 65536, false, false},
+    {"fista-1024x262144", 1024, 262144, false, false},
+    {"alm-1024x65536", 1024, 65536, false, true},
+};
+
+enum { PRODUCTS = sizeof products / sizeof products[0], PROBLEMS = sizeof problems / sizeof problems[0] };
+
+/* What an operation is called with. */
+typedef struct Dense {
+    HcVendor *vendor;
+    const HcVendorOps *vendor_ops;
+    bool by_vendor;
+    const Kind *kind;
+    HcBuffer values;  /* of all matrices, one behind the other in the order of the numbers */
+    HcBuffer vectors; /* those below */
+    HcMatrix matrix;
+    float *in, *out;
+    HcL1 *l1;
+    HcL1Rule rule;
+    HcL1Told told;
+    double square; /* at least the largest eigenvalue of A'A */
+    float *room;   /* the vendor's, [2 rows + 3 columns] */
+} Dense;
+
+/* ---- data ---- */
+
+/* A matrix of that kind, cut to so many bytes: rows first. */
+static HcMatrix cut(const Kind *kind, size_t bytes) {
+    int64_t most = (int64_t)(bytes / sizeof(float));
+    int64_t rows = kind->rows;
+    int64_t columns = kind->columns;
+    if (rows > most / columns) {
+        rows = most / columns > LEAST_ROWS ? most / columns : hc_min64(rows, LEAST_ROWS);
+    }
+    columns = hc_min64(columns, most / rows > 1 ? most / rows : 1);
+    return (HcMatrix){.rows = rows, .columns = columns};
+}
+
+/* Of the matrices of products, or of l1 problems, which read them again and again. */
+static size_t most_bytes(const HcRig *rig, bool is_problem) {
+    const HcComputeInfo *info = &rig->device->info;
+    size_t bytes = info->shared_memory ? most_on_host / (is_problem ? 2 : 1) : most_on_device;
+    if (rig->settings->dense_bytes > 0) {
+        bytes = rig->settings->dense_bytes;
+    }
+    return info->memory_free > 0 && info->memory_free / 4 < bytes ? (size_t)info->memory_free / 4 : bytes;
+}
+
+static double values_of(const HcMatrix *matrix) {
+    return (double)matrix->rows * (double)matrix->columns;
+}
+
+/* Random numbers at `first` and behind, to device memory, a piece at a time; done on return. */
+static HcStatus put_random(HcRig *rig, int64_t first, int64_t count, float *to, HcError *err) {
+    HcStatus status = HC_OK;
+    const int64_t piece = (int64_t)1 << 20;
+    HcBuffer host = {0};
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, (size_t)piece * sizeof(float), &host, err));
+    for (int64_t at = 0; at < count; at += piece) {
+        int64_t some = hc_min64(piece, count - at);
+        for (int64_t i = 0; i < some; i++) {
+            ((float *)host.data)[i] = hc_bench_dense(rig->settings, first + at + i);
+        }
+        HC_TRY(rig->ops->upload(rig->queue, host.data, to + at, (size_t)some * sizeof(float), err));
+        HC_TRY(rig->ops->wait(rig->queue, err));
+    }
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->release(rig->compute, &host);
+    return status;
+}
+
+static HcStatus fetch(HcRig *rig, const float *at, int64_t count, float **out, HcError *err) {
+    HcStatus status = HC_OK;
+    *out = malloc((size_t)count * sizeof **out);
+    if (*out == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)count * sizeof **out, "a vector"));
+    }
+    HC_TRY(rig->ops->download(rig->queue, at, *out, (size_t)count * sizeof **out, err));
+    HC_TRY(rig->ops->wait(rig->queue, err));
+done:
+    return status;
+}
+
+/* Chooses the kind: its matrix, and `count` floats for vectors. */
+static HcStatus choose(HcRig *rig, Dense *dense, const Kind *kind, bool is_problem, HcError *err) {
+    HcStatus status = HC_OK;
+    rig->ops->release(rig->compute, &dense->vectors);
+    dense->kind = kind;
+    dense->matrix = cut(kind, most_bytes(rig, is_problem));
+    dense->matrix.data = dense->values.data;
+    size_t floats = 3 * (size_t)dense->matrix.rows + 4 * (size_t)dense->matrix.columns;
+    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, floats * sizeof(float), &dense->vectors, err));
+    dense->in = dense->vectors.data;
+    dense->out = dense->in + (kind->turned ? dense->matrix.rows : dense->matrix.columns);
+    dense->room = dense->in + dense->matrix.rows + dense->matrix.columns;
+done:
+    return status;
+}
+
+/* Brings the numbers of a row from the cut matrix to the whole one, and says so behind `how`. */
+static void scale(const Kind *kind, const HcMatrix *matrix, double factor, const char *how, HcBenchRow *row) {
+    HcMatrix whole = {.rows = kind->rows, .columns = kind->columns};
+    bool is_cut = matrix->rows < kind->rows || matrix->columns < kind->columns;
+    factor *= values_of(&whole) / values_of(matrix);
+    row->seconds *= factor;
+    row->least *= factor;
+    row->most *= factor;
+    row->bytes *= factor;
+    row->operations *= factor;
+    row->floor *= factor;
+    snprintf(row->how, sizeof row->how, "%s", how);
+    if (is_cut) {
+        size_t length = strlen(row->how);
+        snprintf(row->how + length, sizeof row->how - length, "%sfrom %lldx%lld", length > 0 ? ", " : "",
+                 (long long)matrix->rows, (long long)matrix->columns);
+    }
+}
+
+static HcStatus wrong(const HcBenchRow *row, const char *what, double value, HcError *err) {
+    return hc_fail(err, HC_E_DEVICE, "bench: %s by %s is wrong: %s %.9g", row->operation, row->by, what,
+                   value);
+}
+
+/* ---- products ---- */
+
+static HcStatus call_product(HcRig *rig, void *user, HcError *err) {
+    Dense *dense = user;
+    bool turned = dense->kind->turned;
+    if (dense->by_vendor) {
+        return dense->vendor_ops->gemv(dense->vendor, rig->queue, &dense->matrix, turned, dense->in,
+                                       dense->out, err);
+    }
+    return (turned ? rig->ops->gemv_t : rig->ops->gemv)(rig->queue, &dense->matrix, dense->in, dense->out,
+                                                        err);
+}
+
+/* Some entries from the first to the last, against float64. */
+static HcStatus check_product(HcRig *rig, const Dense *dense, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    bool turned = dense->kind->turned;
+    int64_t columns = dense->matrix.columns;
+    int64_t in = turned ? dense->matrix.rows : columns;
+    int64_t out = turned ? columns : dense->matrix.rows;
+    int64_t samples = hc_min64(out, OUTPUTS);
+    float *y = NULL;
+    HC_TRY(fetch(rig, dense->out, out, &y, err));
+    for (int64_t s = 0; s < samples; s++) {
+        int64_t i = samples > 1 ? s * (out - 1) / (samples - 1) : 0;
+        double sum = 0;
+        double size = 0;
+        for (int64_t k = 0; k < in; k++) {
+            int64_t place = turned ? k * columns + i : i * columns + k;
+            double term = (double)hc_bench_dense(rig->settings, place) *
+                          (double)hc_bench_dense(rig->settings, vector_place + k);
+            sum += term;
+            size += fabs(term);
+        }
+        if (!(fabs((double)y[i] - sum) <= product_tolerance * size)) {
+            HC_TRY(wrong(row, "an entry is", (double)y[i], err));
+        }
+    }
+    row->check = HC_BENCH_NEAR;
+done:
+    free(y);
+    return status;
+}
+
+static HcStatus product_row(HcRig *rig, Dense *dense, HcBenchRow *row, const char *how, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcMatrix *matrix = &dense->matrix;
+    int64_t out = dense->kind->turned ? matrix->columns : matrix->rows;
+    double values = values_of(matrix);
+    /* The results of another row are not taken for those of this one. */
+    HC_TRY(rig->ops->zero(rig->queue, dense->out, (size_t)out * sizeof(float), err));
+    hc_rig_floor(rig, row, 4 * (values + (double)matrix->rows + (double)matrix->columns), 0, 0);
+    row->operations = 2 * values;
+    HC_TRY(hc_rig_measure(rig, call_product, dense, row, err));
+    HC_TRY(check_product(rig, dense, row, err));
+    scale(dense->kind, matrix, 1, how, row);
+done:
+    return status;
+}
+
+static HcStatus product(HcRig *rig, Dense *dense, const Kind *kind, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(choose(rig, dense, kind, false, err));
+    HC_TRY(put_random(rig, vector_place, kind->turned ? dense->matrix.rows : dense->matrix.columns, dense->in,
+                      err));
+    dense->by_vendor = false;
+    HC_TRY(product_row(rig, dense,
+                       hc_bench_row(rig->bench, kind->name, rig->device->by, rig->settings->lines), "", err));
+    if (dense->vendor != NULL) {
+        dense->by_vendor = true;
+        HC_TRY(product_row(rig, dense, hc_bench_vendor_row(rig, kind->name, rig->settings->lines), "sgemv",
+                           err));
+    }
+done:
+    return status;
+}
+
+/* ---- l1 problems ---- */
+
+static HcStatus call_problem(HcRig *rig, void *user, HcError *err) {
+    Dense *dense = user;
+    if (dense->by_vendor) {
+        return dense->vendor_ops->fista(dense->vendor, rig->queue, &dense->matrix, dense->out,
+                                        dense->rule.lambda, dense->square, dense->rule.iterations,
+                                        dense->room, dense->in, err);
+    }
+    return (dense->kind->alm ? rig->ops->alm : rig->ops->fista)(rig->queue, dense->l1, &dense->rule,
+                                                                dense->out, dense->in, &dense->told, err);
+}
+
+/* x0, of whose entries few are not 0. */
+static void make_solution(const HcBenchSettings *settings, int64_t columns, float *x) {
+    int64_t count = hc_min64((columns - 1) / SHARE + 1, SOLUTION);
+    memset(x, 0, (size_t)columns * sizeof *x);
+    for (int64_t k = 0; k < count; k++) {
+        x[k * (columns / count) + k % (columns / count)] = hc_bench_dense(settings, vector_place + k);
+    }
+}
+
+static double largest(const float *values, int64_t count) {
+    double top = 0;
+    for (int64_t i = 0; i < count; i++) {
+        top = fmax(top, fabs((double)values[i]));
+    }
+    return top;
+}
+
+/* b = A x0 into dense->out, and lambda of A'b. Entries of A are even in [-1, 1), so that their variance is
+ * 1/3, and no singular value is much beyond (root of rows + root of columns) of that. */
+static HcStatus make_problem(HcRig *rig, Dense *dense, HcError *err) {
+    HcStatus status = HC_OK;
+    double rows = (double)dense->matrix.rows;
+    double columns = (double)dense->matrix.columns;
+    float *slopes = NULL;
+    float *x = malloc((size_t)dense->matrix.columns * sizeof *x);
+    if (x == NULL) {
+        HC_TRY(hc_fail_memory(err, columns * sizeof *x, "a vector"));
+    }
+    make_solution(rig->settings, dense->matrix.columns, x);
+    HC_TRY(rig->ops->upload(rig->queue, x, dense->in, (size_t)dense->matrix.columns * sizeof *x, err));
+    HC_TRY(rig->ops->gemv(rig->queue, &dense->matrix, dense->in, dense->out, err));
+    HC_TRY(rig->ops->gemv_t(rig->queue, &dense->matrix, dense->out, dense->room, err));
+    HC_TRY(fetch(rig, dense->room, dense->matrix.columns, &slopes, err));
+    dense->rule = (HcL1Rule){
+        .lambda = lambda_share * largest(slopes, dense->matrix.columns), .iterations = STEPS, .outer = OUTER};
+    dense->square = 1.1 * (sqrt(rows) + sqrt(columns)) * (sqrt(rows) + sqrt(columns)) / 3;
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    free(slopes);
+    free(x);
+    return status;
+}
+
+/* 1/2 |A x - b|^2 + lambda |x|_1 of what came out, or |x|_1 of alm, and 1/2 |b|^2; in float64. */
+static HcStatus evaluate(HcRig *rig, const Dense *dense, double *objective, double *nothing, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcMatrix *matrix = &dense->matrix;
+    float *x = NULL;
+    float *b = NULL;
+    double norm = 0;
+    double square = 0;
+    HC_TRY(fetch(rig, dense->in, matrix->columns, &x, err));
+    HC_TRY(fetch(rig, dense->out, matrix->rows, &b, err));
+    *nothing = 0;
+    for (int64_t r = 0; r < matrix->rows; r++) {
+        double sum = -(double)b[r];
+        for (int64_t j = 0; j < matrix->columns; j++) {
+            if (x[j] != 0) {
+                sum += (double)hc_bench_dense(rig->settings, r * matrix->columns + j) * (double)x[j];
+            }
+        }
+        square += sum * sum;
+        *nothing += (double)b[r] * (double)b[r] / 2;
+    }
+    for (int64_t j = 0; j < matrix->columns; j++) {
+        norm += fabs((double)x[j]);
+    }
+    *objective = dense->kind->alm ? norm : square / 2 + dense->rule.lambda * norm;
+done:
+    free(x);
+    free(b);
+    return status;
+}
+
+/* What was told is true; how: what the objective is worth. */
+static HcStatus check_problem(HcRig *rig, Dense *dense, HcBenchRow *row, char *how, size_t size,
+                              HcError *err) {
+    HcStatus status = HC_OK;
+    double objective = 0;
+    double nothing = 0;
+    HcL1Told told = dense->told;
+    HC_TRY(evaluate(rig, dense, &objective, &nothing, err));
+    if (!(fabs(told.objective - objective) <= told_tolerance * objective)) {
+        HC_TRY(wrong(row, "the objective is told as", told.objective, err));
+    }
+    row->check = HC_BENCH_NEAR;
+    if (dense->kind->alm) {
+        snprintf(how, size, "residual %.1e, gap %.1e", told.residual, told.gap);
+        return HC_OK;
+    }
+    dense->rule.iterations = MORE * STEPS;
+    HC_TRY(call_problem(rig, dense, err));
+    HC_TRY(rig->ops->wait(rig->queue, err));
+    dense->rule.iterations = STEPS;
+    double above = (objective - dense->told.objective) / objective;
+    if (!(above <= told.gap + told_tolerance)) {
+        HC_TRY(wrong(row, "the gap is told as", told.gap, err));
+    }
+    snprintf(how, size, "%.1e above %d steps", above, MORE * STEPS);
+    dense->told = told;
+done:
+    return status;
+}
+
+/* A call that takes long is not repeated. */
+static HcStatus measure_problem(HcRig *rig, Dense *dense, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    double once = 0;
+    HC_TRY(hc_rig_time(rig, call_problem, dense, 1, &once, err));
+    if (once < long_call) {
+        return hc_rig_measure(rig, call_problem, dense, row, err);
+    }
+    row->rounds = 1;
+    HC_TRY(hc_rig_time(rig, call_problem, dense, 1, &once, err));
+    hc_bench_take_times(row, &once);
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    return status;
+}
+
+static HcStatus own_problem(HcRig *rig, Dense *dense, HcError *err) {
+    HcStatus status = HC_OK;
+    char how[48];
+    HcBenchRow *row = hc_bench_row(rig->bench, dense->kind->name, rig->device->by, rig->settings->lines);
+    double passes = STEPS * (dense->kind->alm ? OUTER : 1);
+    dense->by_vendor = false;
+    HC_TRY(rig->ops->l1_open(rig->compute, &dense->matrix, &dense->l1, err));
+    hc_rig_floor(rig, row, passes * 4 * values_of(&dense->matrix), 0, 0);
+    HC_TRY(measure_problem(rig, dense, row, err));
+    HC_TRY(check_problem(rig, dense, row, how, sizeof how, err));
+    scale(dense->kind, &dense->matrix, 1, how, row);
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->l1_close(dense->l1);
+    dense->l1 = NULL;
+    return status;
+}
+
+/* Its objective lies between what the gap of the row before proves and that of x = 0. */
+static HcStatus vendor_problem(HcRig *rig, Dense *dense, HcError *err) {
+    HcStatus status = HC_OK;
+    double objective = 0;
+    double nothing = 0;
+    double least = dense->told.objective * (1 - dense->told.gap);
+    HcBenchRow *row = hc_bench_vendor_row(rig, dense->kind->name, rig->settings->lines);
+    dense->by_vendor = true;
+    hc_rig_floor(rig, row, 2 * STEPS * 4 * values_of(&dense->matrix), 0, 0);
+    HC_TRY(measure_problem(rig, dense, row, err));
+    HC_TRY(evaluate(rig, dense, &objective, &nothing, err));
+    if (!(objective >= least * (1 - told_tolerance) && objective < nothing)) {
+        HC_TRY(wrong(row, "the objective is", objective, err));
+    }
+    row->check = HC_BENCH_NEAR;
+    scale(dense->kind, &dense->matrix, 1, "sgemv", row);
+done:
+    return status;
+}
+
+static HcStatus problem(HcRig *rig, Dense *dense, const Kind *kind, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(choose(rig, dense, kind, true, err));
+    HC_TRY(make_problem(rig, dense, err));
+    HC_TRY(own_problem(rig, dense, err));
+    if (dense->vendor != NULL && dense->vendor_ops->fista != NULL && !kind->alm) {
+        HC_TRY(vendor_problem(rig, dense, err));
+    }
+done:
+    return status;
+}
+
+/* ---- all rows ---- */
+
+/* Values of the largest of some matrices that are wanted, or `least`. */
+static int64_t most_values(const HcRig *rig, const Kind *kinds, size_t count, bool are_problems,
+                           int64_t least) {
+    for (size_t k = 0; k < count; k++) {
+        HcMatrix matrix = cut(&kinds[k], most_bytes(rig, are_problems));
+        int64_t values = matrix.rows * matrix.columns;
+        least = hc_bench_wants(rig->bench, kinds[k].name) && values > least ? values : least;
+    }
+    return least;
+}
+
+HcStatus hc_rig_l1(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
+    HcStatus status = HC_OK;
+    Dense dense = {.vendor = vendor, .vendor_ops = vendor_ops};
+    int64_t values = most_values(rig, products, PRODUCTS, false, 0);
+    values = most_values(rig, problems, PROBLEMS, true, values);
+    if (values == 0) {
+        return HC_OK;
+    }
+    HC_TRY(
+        rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, (size_t)values * sizeof(float), &dense.values, err));
+    HC_TRY(put_random(rig, 0, values, dense.values.data, err));
+    for (size_t k = 0; k < PRODUCTS; k++) {
+        if (hc_bench_wants(rig->bench, products[k].name)) {
+            HC_TRY(product(rig, &dense, &products[k], err));
+        }
+    }
+    for (size_t k = 0; k < PROBLEMS; k++) {
+        if (hc_bench_wants(rig->bench, problems[k].name)) {
+            HC_TRY(problem(rig, &dense, &problems[k], err));
+        }
+    }
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    rig->ops->release(rig->compute, &dense.values);
+    rig->ops->release(rig->compute, &dense.vectors);
+    return status;
+}
+
+/* ---- the serial reference ---- */
+
+static HcStatus serial_row(HcBench *bench, const Kind *kind, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t most = bench->settings.dense_bytes;
+    HcMatrix matrix = cut(kind, most > 0 && most < most_serial ? most : most_serial);
+    int64_t values = matrix.rows * matrix.columns;
+    double side = sqrt((double)matrix.rows) + sqrt((double)matrix.columns);
+    float *a = malloc((size_t)(values + matrix.rows + matrix.columns) * sizeof *a);
+    if (a == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)values * sizeof *a, "the serial reference"));
+    }
+    float *x = a + values;
+    float *b = x + matrix.columns;
+    for (int64_t i = 0; i < values + matrix.columns + matrix.rows; i++) {
+        a[i] = hc_bench_dense(&bench->settings, i);
+    }
+    HcBenchRow *row = hc_bench_row(bench, kind->name, "serial", bench->settings.lines);
+    double start = hc_bench_now();
+    if (kind->alm) {
+        HC_TRY(hc_serial_alm(a, matrix.rows, matrix.columns, b, side * side / 3, 1, SERIAL_STEPS, x, err));
+    } else {
+        HC_TRY(hc_serial_fista(a, matrix.rows, matrix.columns, b, 1, side * side / 3, SERIAL_STEPS, x, err));
+    }
+    row->seconds = row->least = row->most = hc_bench_now() - start;
+    char how[32];
+    snprintf(how, sizeof how, "%d steps", SERIAL_STEPS);
+    scale(kind, &matrix, (double)STEPS * (kind->alm ? OUTER : 1) / SERIAL_STEPS, how, row);
+done:
+    free(a);
+    return status;
+}
+
+HcStatus hc_bench_serial_l1(HcBench *bench, HcError *err) {
+    HcStatus status = HC_OK;
+    for (size_t k = 0; k < PROBLEMS; k++) {
+        if (hc_bench_wants(bench, problems[k].name)) {
+            HC_TRY(serial_row(bench, &problems[k], err));
+        }
+    }
+done:
+    return status;
+}
