@@ -50,6 +50,13 @@ const char *const hc_bench_operations[] = {"upload",
                                            "fista-1024x65536",
                                            "fista-1024x262144",
                                            "alm-1024x65536",
+                                           "simplex_batched-12",
+                                           "simplex_batched-one",
+                                           "simplex_batched-64",
+                                           "simplex-1000",
+                                           "simplex-1000-zeros",
+                                           "simplex-2000",
+                                           "simplex-2000-zeros",
                                            "fit-mnf",
                                            "chain-covariances",
                                            "chain-mnf",
@@ -194,6 +201,8 @@ HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps 
     HC_TRY(hc_rig_decompositions(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_unmixing(&rig, err));
     HC_TRY(hc_rig_l1(&rig, vendor, vendor_ops, err));
+    HC_TRY(hc_rig_abundances(&rig, err));
+    HC_TRY(hc_rig_programs(&rig, err));
     HC_TRY(hc_rig_chains(&rig, err));
     HC_TRY(hc_rig_scene(&rig, err));
     if (vendor != NULL) {

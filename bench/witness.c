@@ -341,6 +341,7 @@ HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
     HC_TRY(run_neighbours(bench, err));
     HC_TRY(run_graded(bench, err));
     HC_TRY(hc_bench_serial_l1(bench, err));
+    HC_TRY(hc_bench_serial_abundances(bench, err));
 done:
     return status;
 }

@@ -196,6 +196,10 @@ static const HcComputeOps cpu_ops = {
     .l1_close = hc_cpu_l1_close,
     .fista = hc_cpu_fista,
     .alm = hc_cpu_alm,
+    .abundances_open = hc_cpu_abundances_open,
+    .abundances_close = hc_cpu_abundances_close,
+    .simplex_batched = hc_cpu_simplex_batched,
+    .simplex = hc_cpu_simplex,
     .eigh = hc_cpu_eigh,
 };
 

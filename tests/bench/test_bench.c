@@ -35,6 +35,7 @@ static HcBenchSettings small_settings(void) {
                              .neighbours = 3,
                              .matrices = 5,
                              .repetitions = 2,
+                             .dense_bytes = (size_t)64 << 10,
                              .block_bytes = (size_t)5 * 17 * (6 * sizeof(float) + 1)};
 }
 
@@ -71,6 +72,38 @@ static void check_row(const HcBenchRow *row) {
     }
 }
 
+/* Products with a matrix and l1 problems: checked, and brought from what was measured to the whole matrix. */
+static void check_dense_rows(const HcBench *bench, const char *by) {
+    int rows = 0;
+    for (int i = 0; hc_bench_operations[i] != NULL; i++) {
+        const char *name = hc_bench_operations[i];
+        bool problem = strncmp(name, "fista", 5) == 0 || strncmp(name, "alm", 3) == 0;
+        if (!problem && strncmp(name, "gemv", 4) != 0) {
+            continue;
+        }
+        const HcBenchRow *row = find(bench, name, by);
+        assert_int_equal(row->check, HC_BENCH_NEAR);
+        assert_true((hc_bench_times_serial(bench, row) > 0) == problem);
+        assert_non_null(strstr(row->how, "from "));
+        rows++;
+    }
+    assert_int_equal(rows, 15);
+    const HcBenchRow *cut = find(bench, "gemv_t-1023x65537", by); /* to 16 rows of 1024 columns */
+    assert_true(cut != NULL && strstr(cut->how, "from 16x1024") != NULL);
+    check_near(cut->operations, 2.0 * 1023 * 65537, 1);
+}
+
+/* Abundances: compared with the serial reference, which has a row too, and all proved. */
+static void check_abundance_rows(const HcBench *bench, const char *by) {
+    const char *const names[] = {"simplex_batched-12", "simplex_batched-one", "simplex_batched-64"};
+    for (int i = 0; i < 3; i++) {
+        const HcBenchRow *row = find(bench, names[i], by);
+        assert_int_equal(row->check, HC_BENCH_NEAR);
+        assert_true(hc_bench_times_serial(bench, row) > 0);
+        assert_non_null(strstr(row->how, " pixels/s, "));
+    }
+}
+
 /* Every operation by `by`, but for those that are left out. */
 static void check_rows(const HcBench *bench, const char *by, bool copies) {
     const char *const same[] = {"decode-bil",        "gram-none", "gram-mean3x3",
@@ -98,6 +131,8 @@ static void check_rows(const HcBench *bench, const char *by, bool copies) {
         assert_int_equal(find(bench, near[i], by)->check, HC_BENCH_NEAR);
         assert_true(i >= 3 || hc_bench_times_serial(bench, find(bench, near[i], by)) > 0);
     }
+    check_dense_rows(bench, by);
+    check_abundance_rows(bench, by);
 }
 
 static void test_cpu(void **state) {
@@ -116,6 +151,9 @@ static void test_cpu(void **state) {
     const HcBenchRow *norm_wise = find(bench, "eigh-graded", "cpu vendor");
     assert_true(norm_wise->check == HC_BENCH_NEAR && strstr(norm_wise->how, "dsyevd, eigenvalues") != NULL);
     assert_true(norm_wise[1].check == HC_BENCH_NEAR && strstr(norm_wise[1].how, "dgejsv") != NULL);
+    assert_int_equal(find(bench, "gemv-4194304x16", "cpu vendor")->check, HC_BENCH_NEAR);
+    assert_int_equal(find(bench, "gemv_t-16x4194304", "cpu vendor")->check, HC_BENCH_NEAR);
+    assert_int_equal(find(bench, "fista-1024x65536", "cpu vendor")->check, HC_BENCH_NEAR);
     assert_non_null(find(bench, "chain-mnf", "serial"));
     assert_true(bench->devices[0].measured && bench->devices[0].ceiling.memory > 0);
     assert_true(bench->devices[0].ceiling.float32 > 0 && find(bench, "knn", "cpu")->floor > 0);
@@ -150,7 +188,8 @@ static void test_failing_device(void **state) {
     settings.repetitions = 1;
     settings.only =
         "upload,download,decode,gather,filter,difference,gram,project,knn,vote,eigh,svd-32,patches,"
-        "fit,chain,scene"; /* all of svd would take long, by the same code */
+        "gemv-1023x65537,fista-1024x65536,simplex_batched-12,fit,chain,scene"; /* all of svd would take long,
+                                                                                  by the same code */
     hc_strict_fail_at(0);
     check_ok(run(bench, &settings, hc_strict_ops(), NULL, &err), err);
     int64_t operations = hc_strict_operations();
@@ -284,11 +323,23 @@ typedef enum Fault {
     EIGENVALUE_OFF,
     EIGENVALUE_NAN,
     PIXEL_OFF,
-    PIXEL_NAN
+    PIXEL_NAN,
+    PRODUCT_OFF,
+    PRODUCT_NAN,
+    SOLUTION_OFF,
+    OBJECTIVE_NAN,
+    GAP_TOO_SMALL,
+    ABUNDANCE_OFF,
+    ABUNDANCE_NAN,
+    SUM_OFF,
+    NOT_PROVED,
+    ERROR_LARGE,
+    ERROR_NAN
 } Fault;
 
 static Fault fault;
 static HcElement opened; /* of the decompositions that were opened last */
+static int64_t *abundance_counts;
 static HcComputeOps faulty_ops;
 static HcVendorOps faulty_vendor_ops;
 
@@ -365,6 +416,71 @@ static HcStatus faulty_patches(HcQueue *queue, const HcBlock *in, HcPatches *pat
     return status;
 }
 
+static void spoil_product(float *y, int64_t count) {
+    y[count - 1] += fault == PRODUCT_OFF ? 0.01F : fault == PRODUCT_NAN ? NAN : 0;
+}
+
+static HcStatus faulty_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
+    HcStatus status = hc_cpu_ops()->gemv(queue, matrix, x, y, err);
+    spoil_product(y, matrix->rows);
+    return status;
+}
+
+static HcStatus faulty_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y,
+                              HcError *err) {
+    HcStatus status = hc_cpu_ops()->gemv_t(queue, matrix, x, y, err);
+    spoil_product(y, matrix->columns);
+    return status;
+}
+
+static HcStatus faulty_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
+                             HcL1Told *told, HcError *err) {
+    HcStatus status = hc_cpu_ops()->fista(queue, l1, rule, b, x, told, err);
+    x[0] += fault == SOLUTION_OFF ? 1 : 0;
+    told->objective = fault == OBJECTIVE_NAN ? (double)NAN : told->objective;
+    told->gap = fault == GAP_TOO_SMALL ? 0 : told->gap;
+    return status;
+}
+
+static HcStatus faulty_vendor_gemv(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, bool transposed,
+                                   const float *x, float *y, HcError *err) {
+    return fault == NOTHING_DONE ? HC_OK
+                                 : hc_cpu_vendor()->gemv(vendor, queue, matrix, transposed, x, y, err);
+}
+
+static HcStatus faulty_vendor_fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b,
+                                    double lambda, double square, int32_t iterations, float *room, float *x,
+                                    HcError *err) {
+    HcStatus status =
+        hc_cpu_vendor()->fista(vendor, queue, matrix, b, lambda, square, iterations, room, x, err);
+    x[0] += fault == SOLUTION_OFF ? 1e6F : 0;
+    return status;
+}
+
+static HcStatus faulty_abundances_open(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
+                                       HcError *err) {
+    abundance_counts = rule->counts;
+    return hc_cpu_ops()->abundances_open(compute, rule, out, err);
+}
+
+/* The first pixel, or what is told of all. */
+static HcStatus faulty_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
+                                       const HcBlock *out, HcError *err) {
+    HcStatus status = hc_cpu_ops()->simplex_batched(queue, in, abundances, out, err);
+    double error = fault == ERROR_NAN ? (double)NAN : 1e-8;
+    float *most = out->data; /* of the abundances of the pixel */
+    for (int32_t k = 1; k < out->bands; k++) {
+        most = out->data[k] > *most ? out->data + k : most;
+    }
+    *most += fault == ABUNDANCE_OFF ? 0.01F : fault == ABUNDANCE_NAN ? NAN : fault == SUM_OFF ? 2e-6F : 0;
+    if (fault == NOT_PROVED) {
+        abundance_counts[HC_ABUNDANCE_COUNT_UNFINISHED]++;
+    } else if (fault == ERROR_NAN || fault == ERROR_LARGE) {
+        memcpy(&abundance_counts[HC_ABUNDANCE_COUNT_ERROR], &error, sizeof error);
+    }
+    return status;
+}
+
 static HcStatus open_faulty(HcCompute **out, const HcComputeConfig *config, HcError *err) {
     HcStatus status = hc_cpu_ops()->open(out, config, err);
     if (status == HC_OK) {
@@ -386,8 +502,15 @@ static HcStatus run_faulty(HcBench *bench, Fault which, const char *only, bool v
     faulty_ops.svd_batched = vendor ? faulty_ops.svd_batched : faulty_svd;
     faulty_ops.eigh = faulty_eigh;
     faulty_ops.patches = faulty_patches;
+    faulty_ops.gemv = vendor ? faulty_ops.gemv : faulty_gemv;
+    faulty_ops.gemv_t = vendor ? faulty_ops.gemv_t : faulty_gemv_t;
+    faulty_ops.fista = vendor ? faulty_ops.fista : faulty_fista;
+    faulty_ops.abundances_open = faulty_abundances_open;
+    faulty_ops.simplex_batched = faulty_simplex_batched;
     faulty_vendor_ops = *hc_cpu_vendor();
     faulty_vendor_ops.svd = vendor ? faulty_vendor_svd : faulty_vendor_ops.svd;
+    faulty_vendor_ops.gemv = vendor ? faulty_vendor_gemv : faulty_vendor_ops.gemv;
+    faulty_vendor_ops.fista = vendor ? faulty_vendor_fista : faulty_vendor_ops.fista;
     HcStatus status = run(bench, &settings, &faulty_ops, &faulty_vendor_ops, err);
     hc_bench_close(bench);
     return status;
@@ -399,7 +522,9 @@ static void test_wrong_results(void **state) {
     HcBench *bench = calloc(1, sizeof *bench);
     HcError err = {0};
     assert_non_null(bench);
-    check_ok(run_faulty(bench, NONE, "svd-16,eigh-graded,patches", false, &err), err);
+    check_ok(
+        run_faulty(bench, NONE, "svd-16,eigh-graded,patches,gemv,fista,simplex_batched-one", false, &err),
+        err);
     for (int which = LEFT_TOO_LONG; which <= RIGHT_NAN; which++) {
         check_fails(run_faulty(bench, (Fault)which, "svd-16", false, &err), HC_E_DEVICE, err);
         check_fails(run_faulty(bench, (Fault)which, "svd-16", true, &err), HC_E_DEVICE, err);
@@ -410,6 +535,18 @@ static void test_wrong_results(void **state) {
     }
     for (int which = PIXEL_OFF; which <= PIXEL_NAN; which++) {
         check_fails(run_faulty(bench, (Fault)which, "patches", false, &err), HC_E_DEVICE, err);
+    }
+    for (int which = PRODUCT_OFF; which <= PRODUCT_NAN; which++) {
+        check_fails(run_faulty(bench, (Fault)which, "gemv-65536x1024", false, &err), HC_E_DEVICE, err);
+        check_fails(run_faulty(bench, (Fault)which, "gemv_t-65536x1024", false, &err), HC_E_DEVICE, err);
+    }
+    check_fails(run_faulty(bench, NOTHING_DONE, "gemv-65536x1024", true, &err), HC_E_DEVICE, err);
+    for (int which = SOLUTION_OFF; which <= GAP_TOO_SMALL; which++) {
+        check_fails(run_faulty(bench, (Fault)which, "fista-1024x65536", false, &err), HC_E_DEVICE, err);
+    }
+    check_fails(run_faulty(bench, SOLUTION_OFF, "fista-1024x65536", true, &err), HC_E_DEVICE, err);
+    for (int which = ABUNDANCE_OFF; which <= ERROR_NAN; which++) {
+        check_fails(run_faulty(bench, (Fault)which, "simplex_batched-one", false, &err), HC_E_DEVICE, err);
     }
     free(bench);
 }
