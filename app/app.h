@@ -32,6 +32,7 @@ extern const HcCommand hc_commands[];
 
 HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_solve(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);
 /* The same of a spectral library; `all` lists every name and band. */
 HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) HC_MUST_CHECK;

@@ -15,6 +15,7 @@ const HcCommand hc_commands[] = {
     {"run", hc_command_run, "STEP ! STEP ! ...", "run a chain of stages over a scene"},
     {"plan", hc_command_plan, "STEP ! STEP ! ...", "say what run would do, and touch no pixel"},
     {"Look", NULL, NULL, NULL},
+    {"solve", hc_command_solve, "l1|lp ...", "one sparse solution or linear program from files"},
     {"info", hc_command_info, "SCENE", "what a scene file or a spectral library holds"},
     {"stages", hc_command_stages, "[NAME]", "the stages, or the options of one"},
     {"devices", hc_command_devices, "", "what hcube can compute on"},

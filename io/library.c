@@ -3,8 +3,8 @@
 
 #include "core/text.h"
 #include "io/envi_header.h"
-#include "io/gdal_errors.h"
 #include "io/library_parts.h"
+#include "io/load.h"
 #include "io/read_parts.h"
 #include "io/wavelength.h"
 
@@ -15,30 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest libraries have some hundred thousand spectra. */
-#define LIBRARY_LIMIT ((int64_t)4 << 30)
-
 /* ---- what all forms have in common ---- */
-
-HcStatus hc_library_load(const char *path, char **data, size_t *bytes, HcError *err) {
-    HcGdalErrors messages;
-    VSIStatBufL info;
-    GByte *found = NULL;
-    vsi_l_offset size = 0;
-    hc_gdal_catch(&messages);
-    bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
-    bool read = is_file && VSIIngestFile(NULL, path, &found, &size, LIBRARY_LIMIT) != 0;
-    hc_gdal_release();
-    if (!is_file) {
-        return hc_fail(err, HC_E_INPUT, "%s: there is no such file", path);
-    }
-    if (!read) {
-        return hc_gdal_fail(err, HC_E_IO, path, &messages);
-    }
-    *data = (char *)found; /* by VSIMalloc, which is malloc */
-    *bytes = (size_t)size;
-    return HC_OK;
-}
 
 HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) {
     double bytes = (double)count * (double)bands * sizeof(float);
@@ -175,7 +152,7 @@ static HcStatus get_values(HcLibrary *out, const HcEnviHeader *header, const HcE
     double ignored = NAN;
     bool found = false;
     HC_TRY(hc_envi_number(header, "data ignore value", &ignored, &found, err));
-    HC_TRY(hc_library_load(path, &data, &bytes, err));
+    HC_TRY(hc_load_file(path, &data, &bytes, err));
     size_t each = hc_type_bytes(shape->type);
     size_t values = (size_t)shape->lines * (size_t)shape->samples;
     double needed = (double)shape->offset + (double)values * (double)each;

@@ -1,6 +1,7 @@
 /* Spectral libraries as CSV: a table of cells, and which way round it lies. */
 #include "core/text.h"
 #include "io/library_parts.h"
+#include "io/load.h"
 #include "io/wavelength.h"
 
 #include <cpl_vsi.h>
@@ -107,7 +108,7 @@ static HcStatus read_table(Table *table, HcError *err) {
     size_t bytes = 0;
     char separator = 0;
     int32_t number = 1;
-    HC_TRY(hc_library_load(table->path, &table->data, &bytes, err));
+    HC_TRY(hc_load_file(table->path, &table->data, &bytes, err));
     if (strlen(table->data) != bytes) {
         HC_TRY(
             hc_fail(err, HC_E_INPUT, "%s: not text in UTF-8 or the like (it holds bytes of 0)", table->path));

@@ -7,8 +7,6 @@
 #include <stddef.h>
 
 /* library.c */
-/* A whole file in fresh memory, terminated; HC_E_INPUT when it is not there. */
-HcStatus hc_library_load(const char *path, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;
 /* Room for spectra: values and names (NULL each). */
 HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) HC_MUST_CHECK;
 /* The name of a spectrum as one clean line; NULL or empty: by its number. */

@@ -1,0 +1,176 @@
+/* solve: one problem from files, without a scene. */
+#include "app/solve.h"
+#include "io/file.h"
+#include "pipeline/json.h"
+#include "pipeline/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const HcSolveProblem *const problems[] = {&hc_solve_l1, &hc_solve_lp, NULL};
+
+static const HcOption record_option = {
+    .name = "record",
+    .kind = HC_OPTION_TEXT,
+    .offset = offsetof(HcCommon, record),
+    .value = "FILE|none",
+    .help = "the record there, or none; else OUTPUT.hcube.json beside the output"};
+
+const HcOption *hc_solve_options(void) {
+    static const char *const left_out[] = {"memory", "progress", "record", NULL};
+    static HcOption all[16];
+    size_t count = hc_common_options_but(left_out, all);
+    all[count] = record_option;
+    all[count + 1] = (HcOption){0};
+    return all;
+}
+
+double hc_solve_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- help ---- */
+
+static void print_table(const char *heading, const HcOption *table) {
+    HcText text = {0};
+    hc_options_help(table, &text);
+    printf("\n%s\n%s", heading, text.data != NULL ? text.data : "");
+    hc_text_clear(&text);
+}
+
+bool hc_solve_help(const HcSolveProblem *problem, const HcOption *table, int32_t word_count,
+                   const char *const *words) {
+    if (!hc_asks_for_help(word_count, words)) {
+        return false;
+    }
+    printf("hcube solve %s %s: %s\n", problem->name, problem->usage, problem->summary);
+    print_table("Options", table);
+    print_table("Options of every problem", hc_solve_options());
+    return true;
+}
+
+static void print_help(void) {
+    printf("hcube solve PROBLEM ...: one problem from files, without a scene\n\n");
+    for (int p = 0; problems[p] != NULL; p++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s %s", problems[p]->name, problems[p]->usage);
+        printf("  %-28s  %s\n", left, problems[p]->summary);
+    }
+    printf("\nhcube solve PROBLEM --help says more.\n");
+}
+
+/* ---- reports ---- */
+
+void hc_solve_tell(const HcCommon *common, const char *what, const char *format, ...) {
+    va_list arguments;
+    if (common->quiet) {
+        return;
+    }
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    printf("%-12s %s\n", what, text != NULL ? text : "");
+    free(text);
+}
+
+void hc_solve_note(const HcCommon *common, const char *note) {
+    if (!common->quiet && note != NULL && *note != '\0') {
+        fprintf(stderr, "note: %s\n", note);
+    }
+}
+
+static bool wants_record(const HcCommon *common, const char *output) {
+    return common->record != NULL ? strcmp(common->record, "none") != 0 : output != NULL;
+}
+
+/* Where the record goes; fresh memory. */
+static char *record_path(const HcCommon *common, const char *output) {
+    return common->record != NULL ? strdup(common->record) : hc_text_format("%s.hcube.json", output);
+}
+
+HcStatus hc_solve_check_record(const HcCommon *common, const char *output, const char *const *others,
+                               HcError *err) {
+    HcStatus status = HC_OK;
+    if (!wants_record(common, output)) {
+        return HC_OK;
+    }
+    char *path = record_path(common, output);
+    if (path == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    /* That of an output goes with it: where the output may be written, so may its record. */
+    HC_TRY(hc_file_check(path, common->overwrite || common->record == NULL, err));
+    for (; *others != NULL; others++) {
+        if (strcmp(path, *others) == 0 || hc_file_same(path, *others)) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: is the place of the record, and used for something else",
+                           path));
+        }
+    }
+done:
+    free(path);
+    return status;
+}
+
+static cJSON *make_record(const HcCompute *compute, const HcSolveProblem *problem, cJSON *result,
+                          const HcSolveSeconds *seconds, const char *note) {
+    cJSON *record = cJSON_CreateObject();
+    hc_record_begin(compute, hc_command_line(), record);
+    cJSON_AddStringToObject(record, "problem", problem->name);
+    cJSON *times = cJSON_AddObjectToObject(record, "seconds");
+    cJSON_AddNumberToObject(times, "all", seconds->all);
+    cJSON_AddNumberToObject(times, "reading", seconds->reading);
+    cJSON_AddNumberToObject(times, "solving", seconds->solving);
+    cJSON *notes = cJSON_AddArrayToObject(record, "notes");
+    if (note != NULL && *note != '\0') {
+        cJSON_AddItemToArray(notes, cJSON_CreateString(note));
+    }
+    cJSON_AddItemToObject(record, "result", result);
+    return record;
+}
+
+HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
+                               const HcSolveProblem *problem, const char *output, cJSON *result,
+                               const HcSolveSeconds *seconds, const char *note, HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = NULL;
+    cJSON *record = make_record(compute, problem, result, seconds, note);
+    if (!wants_record(common, output)) {
+        goto done;
+    }
+    path = record_path(common, output);
+    if (record == NULL || path == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    HC_TRY(hc_json_write_unflushed(path, record, common->overwrite || common->record == NULL, err));
+done:
+    cJSON_Delete(record);
+    free(path);
+    return status;
+}
+
+/* ---- the command ---- */
+
+HcStatus hc_command_solve(int32_t word_count, const char *const *words, HcError *err) {
+    const char *names[sizeof problems / sizeof *problems] = {NULL};
+    if (word_count == 0) {
+        return hc_fail(err, HC_E_USAGE, "solve: no problem given (hcube solve --help lists them)");
+    }
+    for (int p = 0; problems[p] != NULL; p++) {
+        if (strcmp(words[0], problems[p]->name) == 0) {
+            return problems[p]->body(word_count - 1, words + 1, err);
+        }
+        names[p] = problems[p]->name;
+    }
+    if (hc_asks_for_help(word_count, words)) {
+        print_help();
+        return HC_OK;
+    }
+    const char *nearest = hc_text_nearest(words[0], names);
+    return hc_fail(err, HC_E_USAGE, "solve: %s: unknown problem%s%s%s", words[0],
+                   nearest != NULL ? ", did you mean " : " (hcube solve --help lists them)",
+                   nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+}

@@ -1,0 +1,387 @@
+/* solve l1: a solution of A x = b whose entries are mostly 0. */
+#include "app/solve.h"
+#include "io/matrix.h"
+#include "pipeline/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FISTA, ALM };
+
+static const char *const solver_words[] = {"fista", "alm", NULL};
+
+typedef struct Params {
+    const char *matrix, *right, *output;
+    double lambda, lambda_relative, tolerance;
+    int64_t iterations, outer;
+    int32_t solver;
+    bool positive;
+} Params;
+
+static const HcOption options[] = {
+    {.name = "matrix",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, matrix),
+     .value = "A",
+     .positional = true,
+     .required = true,
+     .help = "the matrix: .npy, or a raster of one band (lines are rows, samples columns)"},
+    {.name = "right",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, right),
+     .value = "B",
+     .positional = true,
+     .required = true,
+     .help = "the right side: a vector with one value a row of A"},
+    {.name = "output",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, output),
+     .value = "X",
+     .positional = true,
+     .required = true,
+     .help = "the solution: .npy, or a raster of one column, by the extension"},
+    {.name = "solver",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, solver),
+     .choices = solver_words,
+     .standard = "fista",
+     .help = "fista: least 1/2 |A x - b|^2 + lambda |x|_1; alm: least |x|_1 where A x = b"},
+    {.name = "lambda",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, lambda),
+     .value = "LAMBDA",
+     .help = "of fista, above 0"},
+    {.name = "lambda-relative",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, lambda_relative),
+     .value = "FACTOR",
+     .help = "lambda as a part of the largest |A'b|, from which on x is 0; else 0.1"},
+    {.name = "positive",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, positive),
+     .help = "no entry of x is negative"},
+    {.name = "tolerance",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, tolerance),
+     .value = "FACTOR",
+     .standard = "1e-4",
+     .minimum = 0,
+     .maximum = 1,
+     .help = "fista ends at this relative duality gap, alm at this |A x - b| / |b|; 0: after all iterations"},
+    {.name = "iterations",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, iterations),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 1e9,
+     .help = "at most: steps of fista, or inner steps of each outer one of alm; else 10000, for alm 1000"},
+    {.name = "outer",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, outer),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 1e6,
+     .help = "outer steps of alm, at most; else 50"},
+    {0}};
+
+/* A problem, from its files to its solution. */
+typedef struct Problem {
+    HcCommon common;
+    Params params;
+    HcMatrixFile *matrix, *right;
+    int64_t rows, columns;
+    HcCompute *compute;
+    HcQueue *queue;
+    HcBuffer matrix_buffer, right_buffer, x_buffer; /* on the device */
+    HcL1 *l1;
+    float *x; /* [columns] on the host */
+    HcL1Rule rule;
+    HcL1Told told;
+    HcSolveSeconds seconds;
+    char reason[256]; /* why there is no GPU */
+} Problem;
+
+/* ---- what was asked ---- */
+
+static HcStatus check_options(const Params *params, HcError *err) {
+    bool alm = params->solver == ALM;
+    if (alm && (!isnan(params->lambda) || !isnan(params->lambda_relative))) {
+        return hc_fail(err, HC_E_USAGE, "solve l1: --lambda and --lambda-relative are for --solver fista");
+    }
+    if (!alm && params->outer != HC_INT_NOT_GIVEN) {
+        return hc_fail(err, HC_E_USAGE, "solve l1: --outer is for --solver alm");
+    }
+    if (!isnan(params->lambda) && !isnan(params->lambda_relative)) {
+        return hc_fail(err, HC_E_USAGE, "solve l1: --lambda or --lambda-relative, not both");
+    }
+    if (params->lambda <= 0 || params->lambda_relative <= 0) {
+        return hc_fail(err, HC_E_USAGE, "solve l1: --lambda%s %g: must be above 0",
+                       params->lambda <= 0 ? "" : "-relative",
+                       params->lambda <= 0 ? params->lambda : params->lambda_relative);
+    }
+    return HC_OK;
+}
+
+static HcL1Rule make_rule(const Params *params) {
+    bool alm = params->solver == ALM;
+    int64_t iterations = params->iterations;
+    return (HcL1Rule){
+        .positive = params->positive,
+        .lambda = isnan(params->lambda) ? 0 : params->lambda,
+        .iterations = (int32_t)(iterations != HC_INT_NOT_GIVEN ? iterations
+                                : alm                          ? 1000
+                                                               : 10000),
+        .outer = (int32_t)(params->outer != HC_INT_NOT_GIVEN ? params->outer : 50),
+        .tolerance = params->tolerance,
+    };
+}
+
+static HcStatus open_files(Problem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = &problem->params;
+    HC_TRY(hc_matrix_open(&problem->matrix, params->matrix, err));
+    HC_TRY(hc_matrix_open(&problem->right, params->right, err));
+    problem->rows = hc_matrix_rows(problem->matrix);
+    problem->columns = hc_matrix_columns(problem->matrix);
+    int64_t rows = hc_matrix_rows(problem->right);
+    int64_t columns = hc_matrix_columns(problem->right);
+    if (hc_min64(rows, columns) != 1 || hc_max64(rows, columns) != problem->rows) {
+        HC_TRY(hc_fail(err, HC_E_INPUT,
+                       "%s: %" PRId64 " x %" PRId64 " values; %s with its %" PRId64
+                       " rows needs a vector of as many",
+                       params->right, rows, columns, params->matrix, problem->rows));
+    }
+    const HcMatrixFile *const inputs[] = {problem->matrix, problem->right};
+    HC_TRY(hc_matrix_check(params->output, problem->columns, 1, problem->common.overwrite, inputs, 2, err));
+    const char *const files[] = {params->matrix, params->right, params->output, NULL};
+    HC_TRY(hc_solve_check_record(&problem->common, params->output, files, err));
+done:
+    return status;
+}
+
+/* ---- solving ---- */
+
+static HcStatus make_buffer(Problem *problem, int64_t count, HcBuffer *buffer, HcError *err) {
+    return problem->compute->ops->alloc(problem->compute, HC_MEMORY_DEVICE, (size_t)count * sizeof(float),
+                                        buffer, err);
+}
+
+/* The values of a file into device memory; where that is the host's, without a copy. */
+static HcStatus load(Problem *problem, HcMatrixFile *file, const HcBuffer *to, HcError *err) {
+    HcStatus status = HC_OK;
+    HcComputeInfo info;
+    const HcComputeOps *ops = problem->compute->ops;
+    size_t bytes = (size_t)(hc_matrix_rows(file) * hc_matrix_columns(file)) * sizeof(float);
+    ops->info(problem->compute, &info);
+    if (info.shared_memory) {
+        return hc_matrix_read(file, to->data, err);
+    }
+    float *values = malloc(bytes);
+    if (values == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)bytes, "a matrix"));
+    }
+    HC_TRY(hc_matrix_read(file, values, err));
+    HC_TRY(ops->upload(problem->queue, values, to->data, bytes, err));
+    HC_TRY(ops->wait(problem->queue, err));
+done:
+    free(values);
+    return status;
+}
+
+static HcStatus load_all(Problem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(
+        hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
+    HC_TRY(problem->compute->ops->queue_open(problem->compute, &problem->queue, err));
+    HC_TRY(make_buffer(problem, problem->rows * problem->columns, &problem->matrix_buffer, err));
+    HC_TRY(make_buffer(problem, problem->rows, &problem->right_buffer, err));
+    HC_TRY(make_buffer(problem, problem->columns, &problem->x_buffer, err));
+    problem->x = malloc((size_t)problem->columns * sizeof *problem->x);
+    if (problem->x == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)problem->columns * sizeof *problem->x, "the solution"));
+    }
+    double started = hc_solve_now();
+    HC_TRY(load(problem, problem->matrix, &problem->matrix_buffer, err));
+    HC_TRY(load(problem, problem->right, &problem->right_buffer, err));
+    problem->seconds.reading = hc_solve_now() - started;
+done:
+    return status;
+}
+
+static HcStatus fetch(Problem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = problem->compute->ops;
+    HC_TRY(ops->download(problem->queue, problem->x_buffer.data, problem->x,
+                         (size_t)problem->columns * sizeof *problem->x, err));
+    HC_TRY(ops->wait(problem->queue, err));
+done:
+    return status;
+}
+
+/* lambda as a part of the largest |A'b|, which the place of x has room for. */
+static HcStatus choose_lambda(Problem *problem, const HcMatrix *matrix, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = &problem->params;
+    double largest = 0;
+    double factor = isnan(params->lambda_relative) ? 0.1 : params->lambda_relative;
+    HC_TRY(problem->compute->ops->gemv_t(problem->queue, matrix, problem->right_buffer.data,
+                                         problem->x_buffer.data, err));
+    HC_TRY(fetch(problem, err));
+    for (int64_t c = 0; c < problem->columns; c++) {
+        largest = fmax(largest, fabs((double)problem->x[c]));
+    }
+    problem->rule.lambda = factor * largest;
+    if (!(problem->rule.lambda > 0)) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "%s: A'b is 0, so that it determines no lambda (--lambda does)",
+                       params->right));
+    }
+done:
+    return status;
+}
+
+static HcStatus solve(Problem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = problem->compute->ops;
+    const HcMatrix matrix = {problem->matrix_buffer.data, problem->rows, problem->columns};
+    const float *right = problem->right_buffer.data;
+    float *x = problem->x_buffer.data;
+    double started = hc_solve_now();
+    problem->rule = make_rule(&problem->params);
+    if (problem->params.solver == FISTA && isnan(problem->params.lambda)) {
+        HC_TRY(choose_lambda(problem, &matrix, err));
+    }
+    HC_TRY(ops->l1_open(problem->compute, &matrix, &problem->l1, err));
+    if (problem->params.solver == FISTA) {
+        HC_TRY(ops->fista(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
+    } else {
+        HC_TRY(ops->alm(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
+    }
+    HC_TRY(fetch(problem, err));
+    problem->seconds.solving = hc_solve_now() - started;
+done:
+    return status;
+}
+
+/* ---- what came out ---- */
+
+static void print_result(const Problem *problem) {
+    const HcCommon *common = &problem->common;
+    const HcL1Told *told = &problem->told;
+    bool alm = problem->params.solver == ALM;
+    hc_solve_tell(common, "problem", "%" PRId64 " rows x %" PRId64 " columns", problem->rows,
+                  problem->columns);
+    if (!alm) {
+        hc_solve_tell(common, "lambda", "%.6g", problem->rule.lambda);
+    }
+    hc_solve_tell(common, "status", "%s", told->end == HC_L1_REACHED ? "converged" : "unfinished");
+    hc_solve_tell(common, "objective", "%.10g (%s)", told->objective,
+                  alm ? "|x|_1" : "1/2 |A x - b|^2 + lambda |x|_1");
+    hc_solve_tell(common, "gap", "%.3g of the objective", told->gap);
+    hc_solve_tell(common, "residual", "%.3g of |b|", told->residual);
+    hc_solve_tell(common, "non-zeros", "%" PRId64 " of %" PRId64, told->nonzeros, problem->columns);
+    if (alm) {
+        hc_solve_tell(common, "iterations", "%d in %d outer steps", told->iterations, told->outer);
+    } else {
+        hc_solve_tell(common, "iterations", "%d", told->iterations);
+    }
+    hc_solve_tell(common, "time", "%.3f s, and %.3f s for reading", problem->seconds.solving,
+                  problem->seconds.reading);
+}
+
+static cJSON *make_result(const Problem *problem) {
+    const HcL1Told *told = &problem->told;
+    bool alm = problem->params.solver == ALM;
+    cJSON *result = cJSON_CreateObject();
+    cJSON_AddStringToObject(result, "matrix", problem->params.matrix);
+    cJSON_AddStringToObject(result, "right", problem->params.right);
+    cJSON_AddNumberToObject(result, "rows", (double)problem->rows);
+    cJSON_AddNumberToObject(result, "columns", (double)problem->columns);
+    cJSON_AddStringToObject(result, "solver", solver_words[problem->params.solver]);
+    if (!alm) {
+        cJSON_AddNumberToObject(result, "lambda", problem->rule.lambda);
+    }
+    cJSON_AddBoolToObject(result, "positive", problem->rule.positive);
+    cJSON_AddNumberToObject(result, "tolerance", problem->rule.tolerance);
+    cJSON_AddStringToObject(result, "status", told->end == HC_L1_REACHED ? "converged" : "unfinished");
+    cJSON_AddNumberToObject(result, "objective", told->objective);
+    cJSON_AddNumberToObject(result, "relative_gap", told->gap);
+    cJSON_AddNumberToObject(result, "relative_residual", told->residual);
+    cJSON_AddNumberToObject(result, "nonzeros", (double)told->nonzeros);
+    cJSON_AddNumberToObject(result, "iterations", told->iterations);
+    if (alm) {
+        cJSON_AddNumberToObject(result, "outer", told->outer);
+    }
+    return result;
+}
+
+static HcStatus give_result(Problem *problem, double started, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcCommon *common = &problem->common;
+    const char *output = problem->params.output;
+    char note[400] = "";
+    if (problem->told.end != HC_L1_REACHED) {
+        snprintf(note, sizeof note,
+                 "%s: the limit of iterations came before the tolerance (--iterations, %s)", output,
+                 problem->params.solver == ALM ? "--outer, --tolerance" : "--tolerance");
+    }
+    HC_TRY(hc_matrix_write(output, problem->x, problem->columns, 1, common->overwrite, err));
+    problem->seconds.all = hc_solve_now() - started;
+    HC_TRY(hc_solve_write_record(common, problem->compute, &hc_solve_l1, output, make_result(problem),
+                                 &problem->seconds, note, err));
+    print_result(problem);
+    hc_solve_tell(common, "wrote", "%s", output);
+    hc_solve_note(common, note);
+done:
+    return status;
+}
+
+static void close_problem(Problem *problem) {
+    hc_matrix_close(problem->matrix);
+    hc_matrix_close(problem->right);
+    free(problem->x);
+    if (problem->compute == NULL) {
+        return;
+    }
+    const HcComputeOps *ops = problem->compute->ops;
+    ops->l1_close(problem->l1);
+    ops->queue_close(problem->queue);
+    ops->release(problem->compute, &problem->matrix_buffer);
+    ops->release(problem->compute, &problem->right_buffer);
+    ops->release(problem->compute, &problem->x_buffer);
+    ops->close(problem->compute);
+}
+
+static HcStatus run(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    Problem problem = {0};
+    double started = hc_solve_now();
+    if (hc_solve_help(&hc_solve_l1, options, word_count, words)) {
+        return HC_OK;
+    }
+    hc_options_reset(options, &problem.params);
+    hc_options_reset(hc_solve_options(), &problem.common);
+    const HcOptionSet sets[2] = {{.table = options, .params = &problem.params},
+                                 {.table = hc_solve_options(), .params = &problem.common}};
+    HC_TRY(hc_options_parse("solve l1", sets, 2, words, word_count, err));
+    HC_TRY(check_options(&problem.params, err));
+    HC_TRY(open_files(&problem, err));
+    HC_TRY(load_all(&problem, err));
+    if (problem.reason[0] != '\0' && !problem.common.quiet) {
+        fprintf(stderr, "note: computing on the CPU (%s)\n", problem.reason);
+    }
+    HC_TRY(solve(&problem, err));
+    HC_TRY(give_result(&problem, started, err));
+done:
+    close_problem(&problem);
+    return status;
+}
+
+const HcSolveProblem hc_solve_l1 = {
+    .name = "l1",
+    .usage = "A B X [OPTION...]",
+    .summary = "x of A x = b whose entries are mostly 0",
+    .body = run,
+};

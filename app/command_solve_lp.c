@@ -1,0 +1,392 @@
+/* solve lp: one linear program. */
+#include "app/solve.h"
+#include "io/file.h"
+#include "io/program.h"
+#include "pipeline/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What --verify accepts of each figure of the proof. */
+#define PROVED 1e-6
+
+typedef struct Params {
+    const char *model, *output, *prices, *certificate;
+    int64_t pivots;
+    double tolerance;
+    bool verify;
+} Params;
+
+static const HcOption options[] = {
+    {.name = "model",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, model),
+     .value = "MODEL",
+     .positional = true,
+     .required = true,
+     .help = "the program: MPS, fixed or free, also as .mps.gz"},
+    {.name = "output",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, output),
+     .value = "X.csv",
+     .positional = true,
+     .help = "write the optimal solution there: name,value of every column"},
+    {.name = "prices",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, prices),
+     .value = "FILE.csv",
+     .help = "write the dual prices there: name,price of every row"},
+    {.name = "certificate",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, certificate),
+     .value = "FILE.csv",
+     .help = "of a program without an optimum, write there what proves it"},
+    {.name = "verify",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, verify),
+     .help = "prove the result from the program alone, and fail where that fails"},
+    {.name = "pivots",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(Params, pivots),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 1e15,
+     .help = "pivots at most; else as many as it should ever take"},
+    {.name = "tolerance",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, tolerance),
+     .value = "FACTOR",
+     .minimum = 1e-15,
+     .maximum = 1e-2,
+     .help = "by how much constraints may be violated, once scaled; else 1e-9"},
+    {0}};
+
+static const char *const end_words[] = {
+    [HC_LP_OPTIMAL] = "optimal",
+    [HC_LP_INFEASIBLE] = "infeasible",
+    [HC_LP_UNBOUNDED] = "unbounded",
+    [HC_LP_UNFINISHED] = "unfinished",
+};
+
+/* A program, from its file to its solution. */
+typedef struct Problem {
+    HcCommon common;
+    Params params;
+    HcProgramFile file;
+    HcCompute *compute;
+    HcQueue *queue;
+    double *arrays; /* x, ray, price */
+    HcLpSolution solution;
+    HcLpProof proof;
+    HcSolveSeconds seconds;
+    char reason[256]; /* why there is no GPU */
+} Problem;
+
+/* ---- before ---- */
+
+/* Outputs are new or may be replaced, and none is another file of the command. */
+static HcStatus check_outputs(const Problem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = &problem->params;
+    const char *const paths[] = {params->model, params->output, params->prices, params->certificate};
+    const char *files[5] = {NULL}; /* those that there are */
+    int count = 0;
+    for (int p = 0; p < 4; p++) {
+        for (int f = 0; f < count && paths[p] != NULL; f++) {
+            if (strcmp(paths[p], files[f]) == 0 || hc_file_same(paths[p], files[f])) {
+                HC_TRY(hc_fail(err, HC_E_USAGE, "solve lp: %s: is used twice", paths[p]));
+            }
+        }
+        if (paths[p] != NULL) {
+            HC_TRY(p > 0 ? hc_file_check(paths[p], problem->common.overwrite, err) : HC_OK);
+            files[count++] = paths[p];
+        }
+    }
+    HC_TRY(hc_solve_check_record(&problem->common, params->output, files, err));
+done:
+    return status;
+}
+
+static HcStatus load(Problem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    double started = hc_solve_now();
+    HC_TRY(hc_program_read(&problem->file, problem->params.model, err));
+    problem->seconds.reading = hc_solve_now() - started;
+    size_t rows = (size_t)problem->file.program.rows;
+    size_t columns = (size_t)problem->file.program.columns;
+    problem->arrays = calloc(2 * columns + rows, sizeof *problem->arrays);
+    if (problem->arrays == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(2 * columns + rows) * sizeof *problem->arrays, "the solution"));
+    }
+    problem->solution = (HcLpSolution){
+        .x = problem->arrays, .ray = problem->arrays + columns, .price = problem->arrays + 2 * columns};
+done:
+    return status;
+}
+
+static HcStatus solve(Problem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = &problem->params;
+    const HcSimplexRule rule = {.pivots = params->pivots != HC_INT_NOT_GIVEN ? params->pivots : 0,
+                                .tolerance = isnan(params->tolerance) ? 0 : params->tolerance};
+    HC_TRY(
+        hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
+    HC_TRY(problem->compute->ops->queue_open(problem->compute, &problem->queue, err));
+    double started = hc_solve_now();
+    HC_TRY(problem->compute->ops->simplex(problem->queue, &problem->file.program, &rule, &problem->solution,
+                                          err));
+    problem->seconds.solving = hc_solve_now() - started;
+done:
+    return status;
+}
+
+/* ---- what came out ---- */
+
+static double objective_of(const Problem *problem) {
+    return problem->solution.objective + problem->file.constant;
+}
+
+static int64_t count_nonzeros(const double *values, int64_t count) {
+    int64_t nonzeros = 0;
+    for (int64_t i = 0; i < count; i++) {
+        nonzeros += values[i] != 0;
+    }
+    return nonzeros;
+}
+
+static void print_status(const Problem *problem) {
+    const HcCommon *common = &problem->common;
+    const HcLinearProgram *program = &problem->file.program;
+    const HcLpSolution *solution = &problem->solution;
+    switch (solution->end) {
+    case HC_LP_INFEASIBLE:
+        hc_solve_tell(common, "status",
+                      "infeasible: %" PRId64 " of the rows, with the bounds, contradict each other",
+                      count_nonzeros(solution->price, program->rows));
+        break;
+    case HC_LP_UNBOUNDED:
+        hc_solve_tell(common, "status",
+                      "unbounded: %" PRId64 " of the columns improve the objective for ever",
+                      count_nonzeros(solution->ray, program->columns));
+        break;
+    default:
+        hc_solve_tell(common, "status", "%s", end_words[solution->end]);
+        hc_solve_tell(common, "objective", "%.12g (%s %s)", objective_of(problem),
+                      program->maximise ? "max" : "min", problem->file.objective);
+    }
+}
+
+static void print_result(const Problem *problem) {
+    const HcCommon *common = &problem->common;
+    const HcLinearProgram *program = &problem->file.program;
+    const HcLpSolution *solution = &problem->solution;
+    hc_solve_tell(common, "problem", "%s%s%" PRId64 " rows x %" PRId64 " columns, %" PRId64 " entries",
+                  problem->file.name, *problem->file.name != '\0' ? ": " : "", program->rows,
+                  program->columns, program->start[program->columns]);
+    print_status(problem);
+    hc_solve_tell(common, "pivots", "%" PRId64 " (%" PRId64 " of phase one)", solution->pivots,
+                  solution->phase_one);
+    if (problem->params.verify) {
+        hc_solve_tell(common, "proof", "primal %.3g, dual %.3g, gap %.3g", problem->proof.primal,
+                      problem->proof.dual, problem->proof.gap);
+    }
+    hc_solve_tell(common, "time", "%.3f s, and %.3f s for reading", problem->seconds.solving,
+                  problem->seconds.reading);
+}
+
+/* A number where it is one. */
+static void add_number(cJSON *to, const char *name, double value) {
+    if (isfinite(value)) {
+        cJSON_AddNumberToObject(to, name, value);
+    } else {
+        cJSON_AddNullToObject(to, name);
+    }
+}
+
+static cJSON *make_result(const Problem *problem) {
+    const HcLinearProgram *program = &problem->file.program;
+    const HcLpSolution *solution = &problem->solution;
+    cJSON *result = cJSON_CreateObject();
+    cJSON_AddStringToObject(result, "model", problem->params.model);
+    cJSON_AddStringToObject(result, "name", problem->file.name);
+    cJSON_AddNumberToObject(result, "rows", (double)program->rows);
+    cJSON_AddNumberToObject(result, "columns", (double)program->columns);
+    cJSON_AddNumberToObject(result, "entries", (double)program->start[program->columns]);
+    cJSON_AddStringToObject(result, "sense", program->maximise ? "max" : "min");
+    cJSON_AddStringToObject(result, "status", end_words[solution->end]);
+    if (solution->end == HC_LP_OPTIMAL) {
+        add_number(result, "objective", objective_of(problem));
+        add_number(result, "dual_objective", solution->dual_objective + problem->file.constant);
+    }
+    cJSON_AddNumberToObject(result, "pivots", (double)solution->pivots);
+    cJSON_AddNumberToObject(result, "phase_one_pivots", (double)solution->phase_one);
+    cJSON_AddNumberToObject(result, "refactored", (double)solution->refactored);
+    cJSON_AddNumberToObject(result, "most_columns_kept", (double)solution->columns_kept);
+    if (problem->params.verify) {
+        cJSON *proof = cJSON_AddObjectToObject(result, "proof");
+        add_number(proof, "primal", problem->proof.primal);
+        add_number(proof, "dual", problem->proof.dual);
+        add_number(proof, "gap", problem->proof.gap);
+    }
+    return result;
+}
+
+/* ---- files ---- */
+
+/* A name as a cell: in quotes where it holds what would end it. */
+static void add_name(HcText *text, const char *name) {
+    if (strpbrk(name, ",\"\r\n") == NULL) {
+        hc_text_add(text, "%s", name);
+        return;
+    }
+    hc_text_add(text, "\"");
+    for (; *name != '\0'; name++) {
+        hc_text_add(text, *name == '"' ? "\"\"" : "%c", *name);
+    }
+    hc_text_add(text, "\"");
+}
+
+/* Names with one or two numbers (second may be NULL); -0 is 0 there. */
+static HcStatus write_table(const Problem *problem, const char *path, const char *heading, char *const *name,
+                            const double *first, const double *second, int64_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    HcText text = {0};
+    char number[HC_TEXT_DOUBLE];
+    hc_text_add(&text, "%s\n", heading);
+    for (int64_t i = 0; i < count; i++) {
+        add_name(&text, name[i]);
+        hc_text_add(&text, ",%s", hc_text_double(number, first[i] + 0));
+        if (second != NULL) {
+            hc_text_add(&text, ",%s", hc_text_double(number, second[i] + 0));
+        }
+        hc_text_add(&text, "\n");
+    }
+    if (text.failed) {
+        HC_TRY(hc_fail_memory(err, (double)text.length, path));
+    }
+    HC_TRY(hc_file_write(path, text.data, text.length, problem->common.overwrite, err));
+    hc_solve_tell(&problem->common, "wrote", "%s", path);
+done:
+    hc_text_clear(&text);
+    return status;
+}
+
+static HcStatus write_solution(const Problem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = &problem->params;
+    const HcProgramFile *file = &problem->file;
+    const HcLpSolution *solution = &problem->solution;
+    if (params->output != NULL) {
+        HC_TRY(write_table(problem, params->output, "name,value", file->column_name, solution->x, NULL,
+                           file->program.columns, err));
+    }
+    if (params->prices != NULL) {
+        HC_TRY(write_table(problem, params->prices, "name,price", file->row_name, solution->price, NULL,
+                           file->program.rows, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus write_certificate(const Problem *problem, HcError *err) {
+    const char *path = problem->params.certificate;
+    const HcProgramFile *file = &problem->file;
+    const HcLpSolution *solution = &problem->solution;
+    if (path == NULL || (solution->end != HC_LP_INFEASIBLE && solution->end != HC_LP_UNBOUNDED)) {
+        return HC_OK;
+    }
+    return solution->end == HC_LP_INFEASIBLE
+               ? write_table(problem, path, "name,multiplier", file->row_name, solution->price, NULL,
+                             file->program.rows, err)
+               : write_table(problem, path, "name,value,ray", file->column_name, solution->x, solution->ray,
+                             file->program.columns, err);
+}
+
+/* What was asked for and is not there is a failure; that there is no optimum alone is a result. */
+static HcStatus judge(const Problem *problem, HcError *err) {
+    const Params *params = &problem->params;
+    HcLpEnd end = problem->solution.end;
+    const char *wanted = params->output != NULL ? params->output : params->prices;
+    if (end == HC_LP_UNFINISHED) {
+        return hc_fail(err, HC_E_NUMERIC, "%s: no optimum within %" PRId64 " pivots (--pivots)",
+                       params->model, problem->solution.pivots);
+    }
+    if (end != HC_LP_OPTIMAL && wanted != NULL) {
+        return hc_fail(err, HC_E_NUMERIC, "%s: the program is %s, %s is not written", params->model,
+                       end_words[end], wanted);
+    }
+    return HC_OK;
+}
+
+static HcStatus prove(Problem *problem, HcError *err) {
+    const HcLpProof *proof = &problem->proof;
+    bool fine = proof->primal <= PROVED && proof->dual <= PROVED && proof->gap <= PROVED;
+    if (problem->params.verify && problem->solution.end != HC_LP_UNFINISHED && !fine) {
+        return hc_fail(
+            err, HC_E_NUMERIC, "%s: the result (%s) is not proved: primal %.3g, dual %.3g, gap %.3g",
+            problem->params.model, end_words[problem->solution.end], proof->primal, proof->dual, proof->gap);
+    }
+    return HC_OK;
+}
+
+static HcStatus give_result(Problem *problem, double started, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *output = problem->solution.end == HC_LP_OPTIMAL ? problem->params.output : NULL;
+    if (problem->params.verify) {
+        problem->proof = hc_program_prove(&problem->file.program, &problem->solution);
+    }
+    print_result(problem);
+    HC_TRY(prove(problem, err));
+    HC_TRY(problem->solution.end == HC_LP_OPTIMAL ? write_solution(problem, err)
+                                                  : write_certificate(problem, err));
+    problem->seconds.all = hc_solve_now() - started;
+    HC_TRY(hc_solve_write_record(&problem->common, problem->compute, &hc_solve_lp, output,
+                                 make_result(problem), &problem->seconds, problem->file.note.data, err));
+    HC_TRY(judge(problem, err));
+done:
+    return status;
+}
+
+static void close_problem(Problem *problem) {
+    if (problem->compute != NULL) {
+        problem->compute->ops->queue_close(problem->queue);
+        problem->compute->ops->close(problem->compute);
+    }
+    hc_program_clear(&problem->file);
+    free(problem->arrays);
+}
+
+static HcStatus run(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    Problem problem = {0};
+    double started = hc_solve_now();
+    if (hc_solve_help(&hc_solve_lp, options, word_count, words)) {
+        return HC_OK;
+    }
+    hc_options_reset(options, &problem.params);
+    hc_options_reset(hc_solve_options(), &problem.common);
+    const HcOptionSet sets[2] = {{.table = options, .params = &problem.params},
+                                 {.table = hc_solve_options(), .params = &problem.common}};
+    HC_TRY(hc_options_parse("solve lp", sets, 2, words, word_count, err));
+    HC_TRY(check_outputs(&problem, err));
+    HC_TRY(load(&problem, err));
+    hc_solve_note(&problem.common, problem.file.note.data);
+    HC_TRY(solve(&problem, err));
+    if (problem.reason[0] != '\0' && !problem.common.quiet) {
+        fprintf(stderr, "note: computing on the CPU (%s)\n", problem.reason);
+    }
+    HC_TRY(give_result(&problem, started, err));
+done:
+    close_problem(&problem);
+    return status;
+}
+
+const HcSolveProblem hc_solve_lp = {
+    .name = "lp",
+    .usage = "MODEL [X.csv] [OPTION...]",
+    .summary = "the optimum of a linear program (MPS)",
+    .body = run,
+};

@@ -1,0 +1,46 @@
+/* App: what the problems of `hcube solve` share. */
+#ifndef HC_APP_SOLVE_H
+#define HC_APP_SOLVE_H
+
+#include "app/app.h"
+
+/* Options of every problem; they fill an HcCommon, of which the rest is not used. */
+const HcOption *hc_solve_options(void);
+
+/* A problem: words are those behind its name. */
+typedef struct HcSolveProblem {
+    const char *name, *usage, *summary;
+    HcStatus (*body)(int32_t word_count, const char *const *words, HcError *err);
+} HcSolveProblem;
+
+extern const HcSolveProblem hc_solve_l1, hc_solve_lp;
+
+/* Seconds since some moment. */
+double hc_solve_now(void);
+
+/* Whether --help was asked for; it is printed then, with the options of the problem and of all. */
+bool hc_solve_help(const HcSolveProblem *problem, const HcOption *table, int32_t word_count,
+                   const char *const *words);
+
+/* Refuses a record that could not be written, or that would replace one of the `others` (the files of the
+ * problem, NULL-terminated): that of `output` (NULL = there is none) by the options. */
+HcStatus hc_solve_check_record(const HcCommon *common, const char *output, const char *const *others,
+                               HcError *err) HC_MUST_CHECK;
+
+/* What a record says beside the result. */
+typedef struct HcSolveSeconds {
+    double all, reading, solving;
+} HcSolveSeconds;
+
+/* Writes the record of a problem where the options want it; nothing for NULL without --record. `result`
+ * becomes part of it, or is freed. */
+HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
+                               const HcSolveProblem *problem, const char *output, cJSON *result,
+                               const HcSolveSeconds *seconds, const char *note, HcError *err) HC_MUST_CHECK;
+
+/* A line of the report: what, and a formatted text. */
+void hc_solve_tell(const HcCommon *common, const char *what, const char *format, ...) HC_PRINTF(3, 4);
+/* A remark on standard error, unless it is empty. */
+void hc_solve_note(const HcCommon *common, const char *note);
+
+#endif

@@ -1,0 +1,30 @@
+#include "io/load.h"
+
+#include "io/gdal_errors.h"
+
+#include <cpl_vsi.h>
+#include <stdint.h>
+
+/* The largest spectral libraries have some hundred thousand spectra, the largest linear programs some ten
+ * million entries. */
+#define LIMIT ((int64_t)4 << 30)
+
+HcStatus hc_load_file(const char *path, char **data, size_t *bytes, HcError *err) {
+    HcGdalErrors messages;
+    VSIStatBufL info;
+    GByte *found = NULL;
+    vsi_l_offset size = 0;
+    hc_gdal_catch(&messages);
+    bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
+    bool read = is_file && VSIIngestFile(NULL, path, &found, &size, LIMIT) != 0;
+    hc_gdal_release();
+    if (!is_file) {
+        return hc_fail(err, HC_E_INPUT, "%s: there is no such file", path);
+    }
+    if (!read) {
+        return hc_gdal_fail(err, HC_E_IO, path, &messages);
+    }
+    *data = (char *)found; /* by VSIMalloc, which is malloc */
+    *bytes = (size_t)size;
+    return HC_OK;
+}

@@ -1,0 +1,20 @@
+/* Whole files from wherever GDAL reads (/vsigzip/, /vsizip/ and the like). */
+#ifndef HC_IO_LOAD_H
+#define HC_IO_LOAD_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A file of at most 4 GiB in fresh memory, terminated by a 0 that `bytes` does not count; HC_E_INPUT when it
+ * is not there. */
+HcStatus hc_load_file(const char *path, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
