@@ -19,6 +19,13 @@ typedef struct HcCommon {
 
 extern const HcOption hc_common_options[];
 
+/* Copies those that are not left out (a list of names that ends with NULL); returns how many. */
+size_t hc_common_options_but(const char *const *left_out, HcOption *options);
+
+/* The processes that share the command, NULL where a launcher started none or one. */
+HcRanks *hc_app_ranks(void);
+void hc_set_app_ranks(HcRanks *ranks);
+
 /* A command: words are those behind its name. Returns the exit status; a failure is in err. */
 typedef HcStatus (*HcCommandBody)(int32_t word_count, const char *const *words, HcError *err);
 
@@ -58,6 +65,14 @@ void hc_print_stage_help(const HcStageClass *kind);
 HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
                        HcChain **chain, HcError *err) HC_MUST_CHECK;
 
+/* Whether the words begin with a chain in one word, quoted or as the name of a file, and its text (fresh
+ * memory); `where` names it in messages. */
+bool hc_is_chain_text(int32_t word_count, const char *const *words);
+HcStatus hc_read_chain_text(const char *word, char **text, const char **where, HcError *err) HC_MUST_CHECK;
+
+/* From now on Ctrl-C and its like set this flag, and only the second one ends the program at once. */
+const volatile sig_atomic_t *hc_catch_signals(void);
+
 /* Runs a parsed chain by the common options: device, progress, notes, summary. */
 HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) HC_MUST_CHECK;
 
@@ -74,7 +89,8 @@ HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, 
 typedef struct HcOpening {
     const char *device; /* borrowed: as it was asked for */
     HcComputeConfig config;
-    bool automatic, tried, running;
+    bool automatic, numbered, tried, running; /* numbered: gpu:N */
+    int32_t local_number;                     /* of this rank on its host: GPUs are taken in turn */
     pthread_t thread;
     HcCompute *gpu;
     HcError error; /* why there is no gpu */

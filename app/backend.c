@@ -2,9 +2,11 @@
 #include "app/app.h"
 #include "cpu/cpu.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 HcStatus hc_load_module(const HcModule **module, HcError *err) {
     HcStatus status = HC_OK;
@@ -18,19 +20,32 @@ done:
     return status;
 }
 
-static HcStatus parse_device(const char *text, bool *gpu, bool *automatic, int32_t *number, HcError *err) {
+static HcStatus parse_device(const char *text, HcOpening *opening, HcError *err) {
     int64_t parsed = 0;
-    *automatic = hc_text_equal(text, "auto");
-    *gpu = *automatic || strncmp(text, "gpu", 3) == 0;
-    *number = 0;
-    if (*automatic || hc_text_equal(text, "cpu") || hc_text_equal(text, "gpu")) {
+    opening->automatic = hc_text_equal(text, "auto");
+    opening->tried = opening->automatic || strncmp(text, "gpu", 3) == 0;
+    if (opening->automatic || hc_text_equal(text, "cpu") || hc_text_equal(text, "gpu")) {
         return HC_OK;
     }
-    if (*gpu && text[3] == ':' && hc_text_parse_int(text + 4, &parsed) && parsed >= 0 && parsed < 1024) {
-        *number = (int32_t)parsed;
+    if (opening->tried && text[3] == ':' && hc_text_parse_int(text + 4, &parsed) && parsed >= 0 &&
+        parsed < 1024) {
+        opening->config.device = (int32_t)parsed;
+        opening->numbered = true;
         return HC_OK;
     }
     return hc_fail(err, HC_E_USAGE, "--device %s: must be auto, cpu, gpu or gpu:N", text);
+}
+
+/* Ranks of one host take its GPUs in turn. */
+static HcStatus choose_gpu(const HcModule *module, HcOpening *opening) {
+    HcStatus status = HC_OK;
+    int32_t count = 0;
+    if (!opening->numbered && opening->local_number > 0) {
+        HC_TRY(module->devices(NULL, 0, &count, &opening->error));
+        opening->config.device = opening->local_number % count;
+    }
+done:
+    return status;
 }
 
 static void *open_gpu(void *argument) {
@@ -38,21 +53,32 @@ static void *open_gpu(void *argument) {
     const HcModule *module = NULL;
     HcStatus status = HC_OK;
     HC_TRY(hc_load_module(&module, &opening->error));
+    HC_TRY(choose_gpu(module, opening));
     HC_TRY(module->ops->open(&opening->gpu, &opening->config, &opening->error));
 done:
     return NULL;
 }
 
+/* Ranks of one host share its processors: as the launcher has bound them, else evenly. 0 = all of them. */
+static int32_t threads_of(const HcCommon *common) {
+    int32_t ranks = hc_ranks_local_count(hc_app_ranks());
+    cpu_set_t set;
+    if (common->threads > 0 || ranks == 1) {
+        return common->threads > 0 ? (int32_t)common->threads : 0;
+    }
+    int64_t all = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;
+    int64_t threads = bound < all ? bound : all / ranks;
+    return threads > 1 ? (int32_t)threads : 1;
+}
+
 HcStatus hc_backend_begin(const HcCommon *common, HcOpening *opening, HcError *err) {
     HcStatus status = HC_OK;
-    bool gpu = false;
-    *opening = (HcOpening){.device = common->device};
-    opening->config = (HcComputeConfig){.memory = common->device_memory,
-                                        .threads = common->threads > 0 ? (int32_t)common->threads : 0,
-                                        .host = hc_cpu_ops()};
-    HC_TRY(parse_device(common->device, &gpu, &opening->automatic, &opening->config.device, err));
-    opening->tried = gpu;
-    if (gpu) {
+    *opening = (HcOpening){.device = common->device, .local_number = hc_ranks_local_number(hc_app_ranks())};
+    opening->config = (HcComputeConfig){
+        .memory = common->device_memory, .threads = threads_of(common), .host = hc_cpu_ops()};
+    HC_TRY(parse_device(common->device, opening, err));
+    if (opening->tried) {
         opening->running = pthread_create(&opening->thread, NULL, open_gpu, opening) == 0;
     }
 done:

@@ -13,7 +13,7 @@
 
 typedef struct BenchParams {
     const char *size, *only, *device, *json;
-    int64_t bits, components, training, neighbours, matrices, repetitions, threads, seed;
+    int64_t bits, components, training, neighbours, matrices, dense, repetitions, threads, seed;
     bool serial, no_serial, overwrite;
 } BenchParams;
 
@@ -72,6 +72,14 @@ static const HcOption bench_options[] = {
      .minimum = 1,
      .maximum = HC_BENCH_MATRICES_MAX,
      .help = "random matrices in a batch of svd-..."},
+    {.name = "dense",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(BenchParams, dense),
+     .value = "MIB",
+     .minimum = 1,
+     .maximum = 1 << 20,
+     .help = "cut the matrices of gemv-..., fista-..., alm-... and simplex-... to that; else to 1024, on the "
+             "CPU to 128"},
     {.name = "repetitions",
      .kind = HC_OPTION_INT,
      .offset = offsetof(BenchParams, repetitions),
@@ -173,6 +181,9 @@ static HcStatus make_settings(const BenchParams *params, HcBenchSettings *settin
     settings->serial = params->serial      ? HC_BENCH_SERIAL_WHOLE
                        : params->no_serial ? HC_BENCH_SERIAL_NONE
                                            : HC_BENCH_SERIAL_PART;
+    if (params->dense != HC_INT_NOT_GIVEN) {
+        settings->dense_bytes = (size_t)params->dense << 20;
+    }
     if (params->repetitions != HC_INT_NOT_GIVEN) {
         settings->repetitions = (int32_t)params->repetitions;
     }
@@ -312,7 +323,7 @@ static void print_row(const HcBench *bench, const HcBenchRow *row, bool first) {
     char check[48];
     bool remarks = *amount != '\0' || *row->how != '\0';
     snprintf(check, sizeof check, remarks ? "%-15s  " : "%s", check_text(row->check));
-    printf("%-18s  %-10s  %9s  %4.0f%%  %7s  %7s  %9s  %-7s  %7s  %8s  %s%s%s%s\n",
+    printf("%-19s  %-10s  %9s  %4.0f%%  %7s  %7s  %9s  %-7s  %7s  %8s  %s%s%s%s\n",
            first ? row->operation : "", row->by, time_text(time, sizeof time, row->seconds), spread,
            number_text(rates[0], sizeof rates[0], row->bytes / row->seconds / 1e9),
            number_text(rates[1], sizeof rates[1], row->operations / row->seconds / 1e9), floor,
@@ -336,7 +347,7 @@ static void print_table(const HcBench *bench, const char *reason) {
     if (*reason != '\0') {
         printf("gpu  none: %s\n", reason);
     }
-    printf("\n%-18s  %-10s  %9s  %5s  %7s  %7s  %9s  %-7s  %7s  %8s  %s\n", "operation", "by", "time",
+    printf("\n%-19s  %-10s  %9s  %5s  %7s  %7s  %9s  %-7s  %7s  %8s  %s\n", "operation", "by", "time",
            "range", "GB/s", "Gop/s", "floor", "of", "x floor", "x faster", "checked");
     for (int i = 0; hc_bench_operations[i] != NULL; i++) {
         bool first = true;

@@ -258,8 +258,8 @@ HcStatus hc_command_version(int32_t word_count, const char *const *words, HcErro
     HcText text = {0};
     hc_io_libraries(&text);
     hc_cpu_libraries(&text);
-    printf("hcube %s\n%scJSON %s\ncompiler %s\n", hc_version(), text.data != NULL ? text.data : "",
-           cJSON_Version(), __VERSION__);
+    printf("hcube %s\n%scJSON %s\nMPI %s\ncompiler %s\n", hc_version(), text.data != NULL ? text.data : "",
+           cJSON_Version(), hc_ranks_library(), __VERSION__);
     hc_text_clear(&text);
     return HC_OK;
 }

@@ -53,7 +53,30 @@ const HcOption hc_common_options[] = {
      .help = "one record there, or none; else OUTPUT.hcube.json beside each output"},
     {0}};
 
+size_t hc_common_options_but(const char *const *left_out, HcOption *options) {
+    size_t count = 0;
+    for (const HcOption *option = hc_common_options; option->name != NULL; option++) {
+        const char *const *out = left_out;
+        while (*out != NULL && strcmp(*out, option->name) != 0) {
+            out++;
+        }
+        if (*out == NULL) {
+            options[count++] = *option;
+        }
+    }
+    return count;
+}
+
 static char *command_line;
+static HcRanks *app_ranks;
+
+HcRanks *hc_app_ranks(void) {
+    return app_ranks;
+}
+
+void hc_set_app_ranks(HcRanks *ranks) {
+    app_ranks = ranks;
+}
 
 void hc_set_command_line(int argc, char **argv) {
     HcText text = {0};
@@ -95,8 +118,7 @@ static bool is_file(const char *path) {
     return access(path, F_OK) == 0;
 }
 
-/* One word: a file, or a quoted chain. */
-static HcStatus read_text(const char *word, char **text, const char **where, HcError *err) {
+HcStatus hc_read_chain_text(const char *word, char **text, const char **where, HcError *err) {
     HcStatus status = HC_OK;
     size_t bytes = 0;
     bool looks_like_file =
@@ -112,6 +134,13 @@ static HcStatus read_text(const char *word, char **text, const char **where, HcE
     }
 done:
     return status;
+}
+
+bool hc_is_chain_text(int32_t word_count, const char *const *words) {
+    bool alone = hc_stage_find(words[0]) == NULL && strcmp(words[0], "!") != 0 &&
+                 (word_count == 1 || words[1][0] == '-');
+    return alone &&
+           (strpbrk(words[0], " !") != NULL || hc_text_ends_with(words[0], ".hcube") || is_file(words[0]));
 }
 
 HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
@@ -135,13 +164,10 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
                        who));
     }
     /* A file or a quoted chain may be followed by options, as steps may. */
-    bool is_text = hc_stage_find(words[0]) == NULL && strcmp(words[0], "!") != 0 &&
-                   (word_count == 1 || words[1][0] == '-');
-    if (is_text &&
-        (strpbrk(words[0], " !") != NULL || hc_text_ends_with(words[0], ".hcube") || is_file(words[0]))) {
+    if (hc_is_chain_text(word_count, words)) {
         const char *where = NULL;
         HC_TRY(hc_options_parse(who, sets, 2, words + 1, word_count - 1, err));
-        HC_TRY(read_text(words[0], &text, &where, err));
+        HC_TRY(hc_read_chain_text(words[0], &text, &where, err));
         HC_TRY(hc_words_fill(text, where, &leading.set, &filled, err));
         HC_TRY(hc_words_split(filled, where, &split, &split_count, err));
         HC_TRY(hc_chain_parse(chain, (const char *const *)split, split_count, &sets[0], err));
@@ -160,7 +186,7 @@ done:
     return status;
 }
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted; /* the signal */
 
 static void on_signal(int number) {
     interrupted = number;
@@ -168,11 +194,12 @@ static void on_signal(int number) {
     signal(number, SIG_DFL);
 }
 
-static void catch_signals(void) {
+const volatile sig_atomic_t *hc_catch_signals(void) {
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+    return &interrupted;
 }
 
 static void print_notes(const HcChain *chain, const char *reason) {
@@ -234,24 +261,25 @@ HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) {
     HcOpening opening;
     HcRunSettings settings = {.memory = common->memory,
                               .device_memory = common->device_memory,
-                              .cancel = &interrupted,
+                              .cancel = hc_catch_signals(),
                               .progress = hc_progress_tell,
                               .user = &show,
+                              .ranks = hc_app_ranks(),
                               .command = hc_command_line(),
                               .record = common->record};
     chain->overwrite = common->overwrite;
-    hc_progress_start(&show, common->progress, common->quiet);
-    catch_signals();
+    bool quiet = common->quiet || hc_ranks_number(settings.ranks) > 0;
+    hc_progress_start(&show, common->progress, quiet);
     HC_TRY(hc_backend_begin(common, &opening, err));
     status = hc_chain_plan(chain, err);
     HC_TRY(first_of(status, hc_backend_end(&opening, &compute, reason, sizeof reason, err)));
     status = hc_run(chain, compute, &settings, &report, err);
     hc_progress_end(&show);
-    if (!common->quiet) {
+    if (!quiet) {
         print_notes(chain, reason);
     }
     HC_TRY(status);
-    if (!common->quiet) {
+    if (!quiet) {
         print_summary(chain, &report);
     }
 done:

@@ -14,8 +14,8 @@ const HcCommand hc_commands[] = {
     {"Process", NULL, NULL, NULL},
     {"run", hc_command_run, "STEP ! STEP ! ...", "run a chain of stages over a scene"},
     {"plan", hc_command_plan, "STEP ! STEP ! ...", "say what run would do, and touch no pixel"},
-    {"Look", NULL, NULL, NULL},
     {"solve", hc_command_solve, "l1|lp ...", "one sparse solution or linear program from files"},
+    {"Look", NULL, NULL, NULL},
     {"info", hc_command_info, "SCENE", "what a scene file or a spectral library holds"},
     {"stages", hc_command_stages, "[NAME]", "the stages, or the options of one"},
     {"devices", hc_command_devices, "", "what hcube can compute on"},
@@ -44,8 +44,8 @@ static void print_help(void) {
     }
     printf("\nhcube COMMAND --help and hcube STAGE --help say more. Exit codes: 0 done, 2 usage, 3 input, 4 "
            "reading or\n"
-           "writing, 5 memory, 6 not supported, 7 device, 8 the data do not determine a result, 130 "
-           "interrupted.\n");
+           "writing, 5 memory, 6 not supported, 7 device, 8 the data do not determine a result, 9 scenes "
+           "of a batch failed, 130 interrupted.\n");
 }
 
 static HcStatus unknown_command(const char *word, HcError *err) {
@@ -72,6 +72,11 @@ static HcStatus dispatch(int argc, char **argv, HcError *err) {
     const char *const *words = (const char *const *)argv + 2;
     for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
         if (command->body != NULL && strcmp(command->name, name) == 0) {
+            /* What is no work to share is done by the first rank alone. */
+            bool shared = command->body == hc_command_run;
+            if (!shared && hc_ranks_number(hc_app_ranks()) > 0) {
+                return HC_OK;
+            }
             return command->body(argc - 2, words, err);
         }
     }
@@ -94,9 +99,20 @@ static int exit_code(HcStatus status) {
     return (int)status;
 }
 
+/* Runs the command on this rank, and learns whether it went well on all. */
+static HcStatus run_command(int argc, char **argv, HcRanks **ranks, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_ranks_open(ranks, hc_command_line(), err));
+    hc_set_app_ranks(*ranks);
+    status = hc_ranks_agree(*ranks, dispatch(argc, argv, err), err);
+done:
+    return status;
+}
+
 int main(int argc, char **argv) {
     HcError error = {0};
     HcStatus status = HC_OK;
+    HcRanks *ranks = NULL;
     hc_set_command_line(argc, argv);
     /* Matrices and lists that come and go stay with the program: fresh pages cost more than what is done with
      * them. */
@@ -111,16 +127,16 @@ int main(int argc, char **argv) {
     } else if (strcmp(argv[1], "help") == 0 && argc > 2) {
         char help[] = "--help";
         char *words[] = {argv[0], argv[2], help, NULL};
-        status = dispatch(3, words, &error);
+        status = run_command(3, words, &ranks, &error);
     } else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help();
     } else if (strcmp(argv[1], "--version") == 0) {
         printf("hcube %s\n", hc_version());
     } else {
-        status = dispatch(argc, argv, &error);
+        status = run_command(argc, argv, &ranks, &error);
     }
     hc_file_remove_partials();
-    if (error.status != HC_OK) {
+    if (error.status != HC_OK && hc_ranks_speaks()) {
         fprintf(stderr, "hcube: %s\n", error.text);
         if (getenv("HCUBE_DEBUG") != NULL) {
             fprintf(stderr, "hcube: (%s, %s:%d)\n", hc_status_text(error.status), error.file, error.line);
@@ -131,5 +147,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "hcube: standard output could not be written\n");
         status = HC_E_IO;
     }
+    /* Last, since all wait here for each other: the launcher ends the others when one has gone with a
+     * failure. */
+    hc_ranks_close(ranks);
     return exit_code(status);
 }

@@ -17,6 +17,7 @@ static pthread_mutex_t partials_lock = PTHREAD_MUTEX_INITIALIZER;
 static char **partials;
 static size_t partial_count, partial_capacity;
 static unsigned long partial_serial;
+static bool flush_all;
 
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -246,21 +247,83 @@ static HcStatus list_others(const char *directory, const char *but, char ***name
     return status;
 }
 
-static HcStatus move_named(const char *name, const char *from, const char *to, bool overwrite, HcError *err) {
+/* So that the new name survives a power failure too; file systems that cannot are left alone. */
+static void sync_directory(const char *path) {
+    char *directory = directory_of(path);
+    int handle = directory != NULL ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (handle >= 0) {
+        (void)fsync(handle);
+        close(handle);
+    }
+    free(directory);
+}
+
+/* The content of one file to the disk. */
+static HcStatus sync_file(const char *path, HcError *err) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int number = file < 0 || (fsync(file) != 0 && errno != EINVAL) ? errno : 0;
+    if (file >= 0) {
+        close(file);
+    }
+    return number == 0 ? HC_OK : fail_errno(err, HC_E_IO, path, number);
+}
+
+/* The files of a partial, and those beside it in `from`. */
+static HcStatus sync_partial(const char *partial, const char *from, char **names, size_t count,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = NULL;
+    HC_TRY(sync_file(partial, err));
+    for (size_t n = 0; n < count; n++) {
+        free(path);
+        if ((path = hc_text_format("%s/%s", from, names[n])) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "a file name"));
+        }
+        HC_TRY(sync_file(path, err));
+    }
+done:
+    free(path);
+    return status;
+}
+
+/* Gives a file beside a partial its name. By a second link where there are links: as long as the partial
+ * itself has no name, what was placed can then be told from other files when this process is dead. */
+static HcStatus place(const char *name, const char *from, const char *to, bool overwrite, HcError *err) {
+    HcStatus status = HC_OK;
     char *source = hc_text_format("%s/%s", from, name);
     char *target = hc_text_format("%s/%s", to, name);
-    HcStatus status = source == NULL || target == NULL
-                          ? hc_fail_memory(err, (double)strlen(name), "a file name")
-                          : move(source, target, overwrite, err);
+    if (source == NULL || target == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(name), "a file name"));
+    }
+    if (overwrite) {
+        unlink(target);
+    }
+    if (link(source, target) != 0) {
+        HC_TRY(move(source, target, overwrite, err));
+    }
+done:
     free(source);
     free(target);
     return status;
 }
 
+/* What was placed lies beside the partial alone again. */
+static void take_back(const char *name, const char *from, const char *to) {
+    char *source = hc_text_format("%s/%s", from, name);
+    char *target = hc_text_format("%s/%s", to, name);
+    if (source != NULL && target != NULL && hc_file_same(source, target)) {
+        unlink(target);
+    } else if (source != NULL && target != NULL && !exists(source)) {
+        (void)!rename(target, source);
+    }
+    free(source);
+    free(target);
+}
+
 HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcError *err) {
     HcStatus status = HC_OK;
     char **names = NULL;
-    size_t count = 0, moved = 0;
+    size_t count = 0, placed = 0;
     char *from = directory_of(partial);
     char *to = directory_of(path);
     if (from == NULL || to == NULL) {
@@ -268,6 +331,9 @@ HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcE
         goto done;
     }
     HC_TRY(list_others(from, base_name(partial), &names, &count, err));
+    if (flush_all) {
+        HC_TRY(sync_partial(partial, from, names, count, err));
+    }
     if (!overwrite && exists(path)) {
         status = fail_exists(err, path);
         goto done;
@@ -281,16 +347,19 @@ HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcE
     if (overwrite) {
         remove_old_sidecars(path);
     }
-    for (; moved < count; moved++) {
-        HC_TRY(move_named(names[moved], from, to, overwrite, err));
+    for (; placed < count; placed++) {
+        HC_TRY(place(names[placed], from, to, overwrite, err));
     }
     HC_TRY(move(partial, path, overwrite, err));
-    rmdir(from);
+    if (flush_all) {
+        sync_directory(path);
+    }
+    remove_tree(from);
     forget(partial);
 done:
     for (size_t i = 0; i < count; i++) {
-        if (status != HC_OK && i < moved) {
-            (void)move_named(names[i], to, from, true, NULL); /* back to where a drop removes it */
+        if (status != HC_OK && i < placed) {
+            take_back(names[i], from, to); /* to where a drop removes it */
         }
         free(names[i]);
     }
@@ -298,6 +367,58 @@ done:
     free(from);
     free(to);
     return status;
+}
+
+void hc_file_flush_all(bool flush) {
+    flush_all = flush;
+}
+
+/* Sidecars in the folder whose file is only in the leftover: placed before it, or those of an old one that
+ * was about to be replaced. */
+static void remove_ownerless(const char *folder, const char *leftover, const char *file) {
+    char **names = NULL;
+    size_t count = 0;
+    char *named = hc_text_format("%s/%s", folder, file);
+    char *partial = hc_text_format("%s/%s", leftover, file);
+    if (named != NULL && partial != NULL && exists(partial) && !exists(named)) {
+        (void)!list_others(leftover, file, &names, &count, NULL);
+    }
+    for (size_t n = 0; n < count; n++) {
+        char *sidecar = hc_text_format("%s/%s", folder, names[n]);
+        if (sidecar != NULL) {
+            unlink(sidecar);
+        }
+        free(sidecar);
+        free(names[n]);
+    }
+    free(names);
+    free(named);
+    free(partial);
+}
+
+void hc_file_remove_leftovers(const char *path) {
+    char *folder = directory_of(path);
+    char *begin = hc_text_format(".%.180s.", base_name(path));
+    DIR *handle = folder != NULL && begin != NULL ? opendir(folder) : NULL;
+    for (struct dirent *entry = NULL; handle != NULL && (entry = readdir(handle)) != NULL;) {
+        const char *name = entry->d_name;
+        size_t length = strlen(begin);
+        /* Between them only PID-N: the name of another file may begin with this one. */
+        if (strncmp(name, begin, length) == 0 &&
+            strcmp(name + length + strspn(name + length, "0123456789-"), ".partial") == 0) {
+            char *leftover = hc_text_format("%s/%s", folder, name);
+            if (leftover != NULL) {
+                remove_ownerless(folder, leftover, base_name(path));
+                remove_tree(leftover);
+            }
+            free(leftover);
+        }
+    }
+    if (handle != NULL) {
+        closedir(handle);
+    }
+    free(begin);
+    free(folder);
 }
 
 /* ---- whole files ---- */
@@ -357,17 +478,6 @@ static int write_all(int file, const char *data, size_t bytes, bool flush) {
         number = errno;
     }
     return number;
-}
-
-/* So that the new name survives a power failure too; file systems that cannot are left alone. */
-static void sync_directory(const char *path) {
-    char *directory = directory_of(path);
-    int handle = directory != NULL ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (handle >= 0) {
-        (void)fsync(handle);
-        close(handle);
-    }
-    free(directory);
 }
 
 static HcStatus write_file(const char *path, const void *data, size_t bytes, bool overwrite, bool flush,

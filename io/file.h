@@ -38,8 +38,18 @@ HcStatus hc_file_partial(const char *path, char **partial, HcError *err) HC_MUST
 /* Moves all that lies beside partial to the directory of `path`, partial itself to `path` and last, and
  * forgets it. With `overwrite` an existing `path` and its sidecars (.aux.xml, .ovr, .msk) are replaced;
  * without it nothing is ever replaced (HC_E_USAGE). Of a failure nothing new remains but the partial. Nothing
- * is flushed to the disk here. */
+ * is flushed to the disk here unless hc_file_flush_all says so. */
 HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
+
+/* From now on hc_file_keep flushes every file to the disk before it gets its name, and the new name too: what
+ * has its name is then whole after a power failure as well. For archives; a single run does not wait for the
+ * disk. */
+void hc_file_flush_all(bool flush);
+
+/* Removes partials of `path` that other processes have left, dead ones as the caller knows; and where `path`
+ * itself is missing the sidecars that belong to such a partial, or belonged to what it was about to replace.
+ */
+void hc_file_remove_leftovers(const char *path);
 
 /* Removes partial with all that lies beside it, and forgets it. NULL is fine. */
 void hc_file_drop(const char *partial);

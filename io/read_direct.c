@@ -1,4 +1,5 @@
-/* Direct reading: the bytes of an uncompressed file by pread, several threads at once. */
+/* Direct reading: the bytes of an uncompressed file by pread, several threads at once; of a /vsi file by
+ * GDAL's file functions, one thread. (GDAL's raw drivers take what a server did not give for zeros.) */
 #include "io/read_parts.h"
 
 #include <cpl_string.h>
@@ -62,11 +63,8 @@ HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene
                    size, hc_text_bytes(missing, sizeof missing, (double)(end + layout->offset - size)));
 }
 
-/* Reads exactly `bytes`; returns how many came before the file ended or failed (*error = errno, 0 at its
- * end). */
-static int64_t read_fully(int file, char *to, int64_t bytes, int64_t at, int *error) {
+static int64_t read_local(int file, char *to, int64_t bytes, int64_t at, int *error) {
     int64_t done = 0;
-    *error = 0;
     while (done < bytes) {
         /* Linux moves at most 2 GiB in one call. */
         int64_t step = bytes - done < INT32_MAX / 2 ? bytes - done : INT32_MAX / 2;
@@ -81,6 +79,24 @@ static int64_t read_fully(int file, char *to, int64_t bytes, int64_t at, int *er
         done += got;
     }
     return done;
+}
+
+/* The size of the file was looked at before: what does not come now is a failure, and not its end. */
+static int64_t read_remote(VSILFILE *file, char *to, int64_t bytes, int64_t at, int *error) {
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    size_t got = VSIFSeekL(file, (vsi_l_offset)at, SEEK_SET) == 0 ? VSIFReadL(to, 1, (size_t)bytes, file) : 0;
+    hc_gdal_release();
+    *error = got < (size_t)bytes ? EIO : 0;
+    return (int64_t)got;
+}
+
+/* Reads exactly `bytes`; returns how many came before the file ended or failed (*error = errno, 0 at its
+ * end). */
+static int64_t read_fully(const HcReader *reader, char *to, int64_t bytes, int64_t at, int *error) {
+    *error = 0;
+    return reader->remote != NULL ? read_remote(reader->remote, to, bytes, at, error)
+                                  : read_local(reader->file, to, bytes, at, error);
 }
 
 /* A request is some stretches of the file of equal length that go one behind the other into `to`: one of
@@ -119,7 +135,7 @@ static void read_share(void *user, int64_t number) {
         int error = 0;
         bytes = bytes < end - at ? bytes : end - at;
         int64_t offset = hc_read_direct_offset(request->reader, request->line0, piece) + within;
-        int64_t got = read_fully(request->reader->file, request->to + at, bytes, offset, &error);
+        int64_t got = read_fully(request->reader, request->to + at, bytes, offset, &error);
         if (got < bytes) {
             keep_failure(request, at + got, error);
             return;
@@ -258,7 +274,7 @@ static bool same_stretch(const HcReader *reader, const Sample *sample, int64_t l
     for (int32_t k = 0; k < sample->bands; k++) {
         int64_t band = sample->number[k] - 1;
         int64_t at = layout->offset + line * layout->line + band * layout->band + sample0 * layout->pixel;
-        if (read_fully(reader->file, lying, stored, at, &error) != stored) {
+        if (read_fully(reader, lying, stored, at, &error) != stored) {
             return false;
         }
         for (int64_t s = 0; s < samples; s++) {
@@ -296,12 +312,31 @@ done:
     return status;
 }
 
+static bool is_remote(const char *path) {
+    return strncmp(path, "/vsi", 4) == 0;
+}
+
+/* Opens the file; false when it does not open. */
+static bool open_file(HcReader *reader) {
+    const char *path = reader->layout.path;
+    if (!is_remote(path)) {
+        reader->file = open(path, O_RDONLY | O_CLOEXEC);
+        return reader->file >= 0;
+    }
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    reader->remote = VSIFOpenL(path, "rb");
+    hc_gdal_release();
+    reader->threads = 1; /* it has one position */
+    return reader->remote != NULL;
+}
+
 /* Whether the layout is one that a block can describe, and all of it lies forward in the file. */
 static bool suits(HcReader *reader) {
     const HcRawLayout *layout = &reader->layout;
     const HcScene *scene = &reader->scene;
     int64_t bytes = value_bytes(reader);
-    if (layout->path == NULL || strncmp(layout->path, "/vsi", 4) == 0 ||
+    if (layout->path == NULL || (is_remote(layout->path) && reader->guessed) ||
         (int64_t)GDALGetDataTypeSizeBytes((GDALDataType)layout->gdal_type) != bytes) {
         return false;
     }
@@ -354,11 +389,11 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
     if ((reader->options.never_direct && reader->dataset != NULL) || !suits(reader)) {
         goto done;
     }
-    reader->file = open(reader->layout.path, O_RDONLY | O_CLOEXEC);
-    if (reader->file < 0) {
+    if (!open_file(reader)) {
         goto done; /* then GDAL has its say */
     }
-    if (reader->dataset != NULL) {
+    /* Of a remote file GDAL would read three lines more, band by band, and zeros where that fails. */
+    if (reader->dataset != NULL && reader->remote == NULL) {
         hc_gdal_catch(&messages);
         status = check_lines(reader, &same, err);
         hc_gdal_release();
@@ -371,7 +406,9 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
         goto done;
     }
     reader->direct = true;
-    (void)posix_fadvise(reader->file, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (reader->remote == NULL) {
+        (void)posix_fadvise(reader->file, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
 done:
     return status;
 }

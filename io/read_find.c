@@ -68,8 +68,7 @@ char **hc_read_find_sure(const char *header_path) {
     return list;
 }
 
-/* Files that programs put beside a raster and that are none. */
-static bool is_companion(const char *name) {
+bool hc_read_is_companion(const char *name) {
     static const char *const endings[] = {".hdr", ".sta", ".enp", ".xml", ".json", ".txt",
                                           ".prj", ".ovr", ".csv", ".log", ".sli",  NULL};
     for (int i = 0; endings[i] != NULL; i++) {
@@ -94,7 +93,8 @@ char **hc_read_find_other(const char *header_path) {
         qsort(names, (size_t)CSLCount(names), sizeof *names, compare_names);
     }
     for (int i = 0; names != NULL && names[i] != NULL; i++) {
-        if (strncmp(names[i], stem, length) != 0 || names[i][length] != '.' || is_companion(names[i])) {
+        if (strncmp(names[i], stem, length) != 0 || names[i][length] != '.' ||
+            hc_read_is_companion(names[i])) {
             continue;
         }
         char *path = CPLStrdup(CPLFormFilename(folder, names[i], NULL));

@@ -99,7 +99,8 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
                               raw->stride_sample, raw->stride_line, raw->stride_band, NULL);
     hc_gdal_release();
     free(numbers);
-    if (result != CE_None) {
+    /* Of raw files GDAL takes what a server does not give for zeros, and says so only in passing. */
+    if (result != CE_None || messages.failed) {
         return hc_fail(err, HC_E_IO, "%s: reading lines %" PRId64 " to %" PRId64 " failed: %s", reader->path,
                        line0, line0 + lines - 1, messages.failed ? messages.text : "no reason given");
     }

@@ -9,6 +9,7 @@
 #include "io/reader.h"
 #include "io/workers.h"
 
+#include <cpl_vsi.h>
 #include <gdal.h>
 
 struct HcReader {
@@ -24,8 +25,9 @@ struct HcReader {
 
     /* Direct reading. */
     bool direct;
-    bool guessed; /* GDAL gave a layout, but did not name the file that it is of */
-    int file;     /* -1 when closed */
+    bool guessed;     /* GDAL gave a layout, but did not name the file that it is of */
+    int file;         /* -1 when closed */
+    VSILFILE *remote; /* instead of it, of a /vsi file */
     HcRawLayout layout;
     bool whole_lines; /* all bands of a line lie together (BIL, BIP); else each band on its own (BSQ) */
     int32_t threads;
@@ -41,6 +43,8 @@ struct HcReader {
     int32_t *used; /* file bands that are read, NULL = all */
     int32_t used_count;
     int32_t *stored; /* [bands] place among those read, -1 = not read; NULL = all */
+
+    char **files; /* that GDAL says the scene is made of; GDAL string list, may be NULL */
 
     HcReader *mask;
     void *mask_room; /* lines of the mask in its own type */
@@ -65,6 +69,8 @@ char **hc_read_find_other(const char *header_path);
 char *hc_read_find_header(const char *data_path);
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
 bool hc_read_is_envi(const char *path);
+/* Whether programs put a file of this name beside a raster, which it is not itself. */
+bool hc_read_is_companion(const char *name);
 
 /* read_open.c: dataset, path, layout (path NULL when there is none) and the ENVI header. */
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err);

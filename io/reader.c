@@ -1,5 +1,6 @@
 #include "io/read_parts.h"
 
+#include <cpl_string.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -85,6 +86,7 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     HC_TRY(check_options(&reader->options, err));
     HC_TRY(hc_read_open(reader, path, err));
     HC_TRY(hc_read_scene(reader, err));
+    reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
     HC_TRY(settle_method(reader, err));
     /* Of the data, not of a label that names it. */
     hc_read_is_file(reader->direct ? reader->layout.path : reader->path, &reader->size, &reader->modified);
@@ -120,9 +122,13 @@ void hc_reader_close(HcReader *reader) {
     if (reader->file >= 0) {
         close(reader->file);
     }
+    if (reader->remote != NULL) {
+        VSIFCloseL(reader->remote);
+    }
     hc_scene_clear(&reader->scene);
     hc_envi_clear(&reader->header);
     hc_text_clear(&reader->note);
+    CSLDestroy(reader->files);
     free(reader->mask_room);
     free(reader->used);
     free(reader->stored);
@@ -297,6 +303,21 @@ HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to
         uint8_t *mask = (uint8_t *)to + data_bytes(reader, lines);
         HC_TRY(read_mask(reader, line0, lines, mask, err));
         raw->user_mask = mask;
+    }
+done:
+    return status;
+}
+
+HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int f = 0; reader->files != NULL && reader->files[f] != NULL; f++) {
+        if (!hc_paths_has(out, reader->files[f])) {
+            HC_TRY(hc_paths_add(out, reader->files[f], err));
+        }
+    }
+    HC_TRY(hc_scene_files(reader->path, out, err));
+    if (reader->mask != NULL) {
+        HC_TRY(hc_reader_files(reader->mask, out, err));
     }
 done:
     return status;

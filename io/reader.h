@@ -3,6 +3,7 @@
 #define HC_IO_READER_H
 
 #include "core/block.h"
+#include "io/scene_files.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,10 @@ const char *hc_reader_note(const HcReader *reader);
 
 /* Size [bytes] and time of last change [seconds since 1970] of the data file; 0 where not known. */
 void hc_reader_identity(const HcReader *reader, int64_t *size, int64_t *modified);
+
+/* The files that the scene and its mask are made of, as far as names and GDAL tell; adds to `out` what is not
+ * there yet. */
+HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) HC_MUST_CHECK;
 
 /* Only these bands (file indices from 0, ascending) will be asked for: lets interleaves that can skip the
  * others. Must come before the first read. The bands of HcRaw are still all stored ones unless skipped: see

@@ -145,3 +145,18 @@ void hc_stored_put(const HcStored *layout, void *stage, int32_t row, const HcBlo
                  (char *)stage + (size_t)(row + i) * row_bytes);
     }
 }
+
+void hc_stored_copy(const HcStored *layout, void *stage, int32_t row, const HcStored *from,
+                    const void *line) {
+    size_t size = hc_type_bytes(layout->type);
+    size_t samples = (size_t)layout->samples * size;
+    char *to = (char *)stage + (size_t)(row * hc_stored_stride_row(layout)) * size;
+    if (layout->interleave == HC_BIP) {
+        memcpy(to, line, samples * (size_t)layout->bands);
+        return;
+    }
+    for (int32_t b = 0; b < layout->bands; b++) {
+        memcpy(to + (size_t)(b * hc_stored_stride_band(layout)) * size,
+               (const char *)line + (size_t)(b * hc_stored_stride_band(from)) * size, samples);
+    }
+}

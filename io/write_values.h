@@ -32,6 +32,10 @@ size_t hc_stored_bytes(const HcStored *layout);
 void hc_stored_put(const HcStored *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
                    int32_t lines);
 
+/* Puts a line that is stored as `from` has it into the stage at `row`; `from` is BIL where the stage is BSQ,
+ * else BIP, of the same type and size. */
+void hc_stored_copy(const HcStored *layout, void *stage, int32_t row, const HcStored *from, const void *line);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,10 @@ struct HcWriter {
     HcStored layout;
     void *stage;
     int32_t staged;  /* rows in the stage */
-    int64_t written; /* lines that left the stage */
-    int64_t bytes;   /* of the finished file */
+    int64_t written; /* the first line that has not left the stage */
+    bool joined;     /* another process has opened the file, this one writes the lines from `first` on */
+    int64_t first;
+    int64_t bytes; /* of the finished file */
 };
 
 /* ---- opening ---- */
@@ -191,11 +194,12 @@ HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterO
     return status;
 }
 
-HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
-                        const HcWriterOptions *options, HcError *err) {
+/* A writer without files; *out is to be closed, also on failure. */
+static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *scene,
+                            const HcWriterOptions *options, HcError *err) {
     HcStatus status = HC_OK;
-    *out = NULL;
     HcWriter *writer = calloc(1, sizeof *writer);
+    *out = writer;
     if (writer == NULL) {
         return hc_fail_memory(err, sizeof *writer, "a writer");
     }
@@ -204,6 +208,16 @@ HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
     writer->threads = options != NULL ? options->threads : 0;
     HC_TRY(hc_write_plan(&writer->plan, path, scene, options, err));
     HC_TRY(hc_scene_copy(&writer->scene, scene, err));
+done:
+    return status;
+}
+
+HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
+                        const HcWriterOptions *options, HcError *err) {
+    HcStatus status = HC_OK;
+    HcWriter *writer = NULL;
+    *out = NULL;
+    HC_TRY(make_writer(&writer, path, scene, options, err));
     HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
     HC_TRY(writer->plan.way == HC_WRITE_ENVI ? open_envi(writer, err) : open_gdal(writer, err));
     *out = writer;
@@ -241,9 +255,10 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
     if (writer->staged == 0) {
         return HC_OK;
     }
-    if (writer->plan.way == HC_WRITE_ENVI) {
+    if (writer->plan.way == HC_WRITE_ENVI || writer->joined) {
+        int64_t line = writer->plan.way == HC_WRITE_ENVI ? writer->written : writer->written - writer->first;
         HC_TRY(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout,
-                                   writer->stage, writer->written, writer->staged, err));
+                                   writer->stage, line, writer->staged, err));
     } else {
         HC_TRY(flush_gdal(writer, err));
     }
@@ -299,7 +314,7 @@ done:
     return status;
 }
 
-/* ---- finishing ---- */
+/* ---- several processes ---- */
 
 static HcStatus close_envi(HcWriter *writer, HcError *err) {
     /* No fsync: it would make every run wait for the disk, and a power failure is no reason to trust a cube.
@@ -311,6 +326,114 @@ static HcStatus close_envi(HcWriter *writer, HcError *err) {
     }
     return HC_OK;
 }
+
+HcStatus hc_writer_site(const HcWriter *writer, HcWriterSite *out, HcError *err) {
+    *out = (HcWriterSite){.by_pixel = writer->layout.interleave == HC_BIP};
+    if (strlen(writer->partial) >= sizeof out->partial) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: the name is too long to be shared by ranks",
+                       writer->plan.path);
+    }
+    strcpy(out->partial, writer->partial);
+    return HC_OK;
+}
+
+/* The file itself, or one for the lines of this process. */
+static HcStatus open_joined(HcWriter *writer, const HcWriterSite *site, HcError *err) {
+    HcStatus status = HC_OK;
+    bool envi = writer->plan.way == HC_WRITE_ENVI;
+    if (!envi) {
+        HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
+    }
+    writer->file = envi ? open(site->partial, O_WRONLY | O_CLOEXEC)
+                        : open(writer->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (writer->file < 0) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: %s", writer->plan.path, strerror(errno)));
+    }
+    HC_TRY(make_stage(writer,
+                      envi             ? writer->plan.interleave
+                      : site->by_pixel ? HC_BIP
+                                       : HC_BIL,
+                      envi_rows(&writer->scene, &writer->plan), err));
+done:
+    return status;
+}
+
+HcStatus hc_writer_join(HcWriter **out, const char *path, const HcScene *scene,
+                        const HcWriterOptions *options, const HcWriterSite *site, int64_t line0,
+                        HcError *err) {
+    HcStatus status = HC_OK;
+    HcWriter *writer = NULL;
+    *out = NULL;
+    HC_TRY(make_writer(&writer, path, scene, options, err));
+    writer->joined = true;
+    writer->first = writer->written = line0;
+    HC_TRY(open_joined(writer, site, err));
+    *out = writer;
+    writer = NULL;
+done:
+    hc_writer_close(writer);
+    return status;
+}
+
+HcStatus hc_writer_leave(HcWriter *writer, HcWriterLeft *out, HcError *err) {
+    HcStatus status = HC_OK;
+    *out = (HcWriterLeft){.lines = writer->written + writer->staged - writer->first};
+    HC_TRY(flush(writer, err));
+    HC_TRY(close_envi(writer, err));
+    if (writer->plan.way != HC_WRITE_ENVI && strlen(writer->partial) >= sizeof out->path) {
+        HC_TRY(hc_fail(err, HC_E_UNSUPPORTED, "%s: the name is too long to be shared by ranks",
+                       writer->plan.path));
+    }
+    strcpy(out->path, writer->plan.way == HC_WRITE_ENVI ? "" : writer->partial);
+done:
+    return status;
+}
+
+/* Lines that another process left in a file of its own, through the stage. */
+static HcStatus take_lines(HcWriter *writer, FILE *file, const HcWriterLeft *left, HcError *err) {
+    HcStatus status = HC_OK;
+    HcStored line = writer->layout;
+    line.rows = 1;
+    line.interleave = line.interleave == HC_BIP ? HC_BIP : HC_BIL;
+    size_t bytes = hc_stored_bytes(&line);
+    void *values = malloc(bytes);
+    if (values == NULL) {
+        return hc_fail_memory(err, (double)bytes, "lines to write");
+    }
+    for (int64_t k = 0; k < left->lines; k++) {
+        if (fread(values, 1, bytes, file) != bytes) {
+            HC_TRY(hc_fail(err, HC_E_IO, "%s: lines that another rank wrote cannot be read from %s",
+                           writer->plan.path, left->path));
+        }
+        hc_stored_copy(&writer->layout, writer->stage, writer->staged, &line, values);
+        if (++writer->staged == writer->layout.rows) {
+            HC_TRY(flush(writer, err));
+        }
+    }
+done:
+    free(values);
+    return status;
+}
+
+HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err) {
+    HcStatus status = HC_OK;
+    if (writer->plan.way == HC_WRITE_ENVI) {
+        HC_TRY(flush(writer, err));
+        writer->written += left->lines;
+        return HC_OK;
+    }
+    FILE *file = fopen(left->path, "rbe");
+    if (file == NULL) {
+        return hc_fail(err, HC_E_IO, "%s: lines that another rank wrote: %s: %s", writer->plan.path,
+                       left->path, strerror(errno));
+    }
+    status = take_lines(writer, file, left, err);
+    fclose(file);
+done:
+    return status;
+}
+
+/* ---- finishing ---- */
 
 /* Closing writes what is still buffered, and only the messages tell whether that went well. */
 static HcStatus close_dataset(HcWriter *writer, GDALDatasetH *dataset, HcError *err) {

@@ -56,6 +56,34 @@ HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
  */
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) HC_MUST_CHECK;
 
+/* Several processes may write one file. One of them opens it, and the others join it for the lines from line0
+ * on: their lines go into the file itself where it is ENVI, else into hidden files beside it, from which the
+ * first takes them in the order of the lines. */
+typedef struct HcWriterSite {
+    char partial[4096]; /* the temporary name of the file */
+    bool by_pixel;      /* its lines are collected with the bands of a pixel together */
+} HcWriterSite;
+
+/* What the others need to know; in the process that opened the file. */
+HcStatus hc_writer_site(const HcWriter *writer, HcWriterSite *out, HcError *err) HC_MUST_CHECK;
+
+/* In the others, with the same path, scene and options. hc_writer_write takes the lines. */
+HcStatus hc_writer_join(HcWriter **out, const char *path, const HcScene *scene,
+                        const HcWriterOptions *options, const HcWriterSite *site, int64_t line0,
+                        HcError *err) HC_MUST_CHECK;
+
+/* What was left by a process that joined: lines, and the file that they lie in, "" for the file itself. */
+typedef struct HcWriterLeft {
+    char path[4096];
+    int64_t lines;
+} HcWriterLeft;
+
+/* Completes what this process has written. The hidden file is removed by hc_writer_close. */
+HcStatus hc_writer_leave(HcWriter *writer, HcWriterLeft *out, HcError *err) HC_MUST_CHECK;
+
+/* In the process that opened the file: those are the next lines. */
+HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err) HC_MUST_CHECK;
+
 /* Completes the file, flushes it, and gives it its name. Fails if lines are missing. */
 HcStatus hc_writer_finish(HcWriter *writer, HcError *err) HC_MUST_CHECK;
 

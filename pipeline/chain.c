@@ -1,4 +1,5 @@
 #include "pipeline/chain.h"
+#include "pipeline/run.h"
 #include "io/file.h"
 #include "pipeline/stages/read.h"
 #include "pipeline/stages/stages.h"
@@ -342,6 +343,26 @@ done:
     return status;
 }
 
+const HcStage *hc_chain_needs_whole(const HcStage *stage) {
+    for (int32_t s = 1; s < stage->place; s++) {
+        const HcStage *before = &stage->chain->stages[s];
+        if (before->needs.missing != HC_MISSING_PASSED) {
+            return before;
+        }
+    }
+    return NULL;
+}
+
+bool hc_chain_keeps_missing(const HcChain *chain) {
+    for (int32_t s = 1; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        if (stage->needs.missing == HC_MISSING_TAKEN && hc_chain_needs_whole(stage) == NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void hc_word_print(const char *word, HcText *text) {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,/:@%";
     if (*word != '\0' && word[strspn(word, safe)] == '\0') {
@@ -455,6 +476,11 @@ HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {
     }
     stage->chain->reads[stage->chain->read_count++] = path;
     return HC_OK;
+}
+
+HcRanks *hc_stage_ranks(const HcStage *stage) {
+    const HcRunSettings *settings = stage->chain->settings;
+    return settings != NULL ? settings->ranks : NULL;
 }
 
 HcStage *hc_stage_before(const HcStage *stage, const char *name) {

@@ -20,6 +20,7 @@ struct HcChain {
     const char *reads[HC_CLAIMS_MAX]; /* files beside the scene that planned stages read, borrowed likewise */
     int32_t read_count;
     bool overwrite;                       /* outputs may replace existing files */
+    int64_t first_line;                   /* of the lines that this rank takes through the chain */
     const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
 };
 
@@ -51,6 +52,14 @@ bool hc_chain_claims(const HcChain *chain, const char *path);
 
 /* Plans every stage in order (again: keeps what is settled). */
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) HC_MUST_CHECK;
+
+/* The first stage that keeps values which are missing in some bands of a pixel from `stage`, which takes
+ * them: one in front of it that needs whole pixels. NULL = none does. */
+const HcStage *hc_chain_needs_whole(const HcStage *stage);
+
+/* Whether the source of a planned chain keeps such pixels, since a stage takes them and none in front of it
+ * needs whole ones. */
+bool hc_chain_keeps_missing(const HcChain *chain);
 
 /* As hc_stage_note, for remarks on the run. */
 void hc_chain_note(HcChain *chain, const char *format, ...) HC_PRINTF(2, 3);

@@ -20,13 +20,17 @@ void hc_flow_fail(HcFlow *flow, const HcError *error) {
     pthread_mutex_unlock(&flow->lock);
 }
 
+int64_t hc_flow_first_line(const HcFlow *flow, int64_t block) {
+    return flow->layout.limits.first_line + block * flow->layout.block_lines;
+}
+
 int32_t hc_flow_lines(const HcFlow *flow, int64_t block) {
-    int64_t lines = flow->chain->stages[0].out.lines - block * flow->layout.block_lines;
+    int64_t lines = flow->layout.limits.end_line - hc_flow_first_line(flow, block);
     return (int32_t)(lines < flow->layout.block_lines ? lines : flow->layout.block_lines);
 }
 
 void hc_flow_halo(const HcFlow *flow, int64_t block, int32_t halo, int32_t *above, int32_t *below) {
-    int64_t line0 = block * flow->layout.block_lines;
+    int64_t line0 = hc_flow_first_line(flow, block);
     int64_t rest = flow->chain->stages[0].out.lines - line0 - hc_flow_lines(flow, block);
     *above = (int32_t)(line0 < halo ? line0 : halo);
     *below = (int32_t)(rest < halo ? rest : halo);
@@ -48,7 +52,7 @@ static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
         HC_TRY(hc_flow_host_memory(flow, bytes, "a block of the scene", &slot->buffer, err));
     }
     slot->bytes = bytes;
-    HC_TRY(hc_reader_read(reader, block * flow->layout.block_lines - above, rows, slot->buffer.data,
+    HC_TRY(hc_reader_read(reader, hc_flow_first_line(flow, block) - above, rows, slot->buffer.data,
                           &slot->raw, err));
 done:
     return status;

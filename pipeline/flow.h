@@ -71,6 +71,8 @@ double hc_flow_now(void);
 /* Keeps the first failure of any thread and wakes everybody. */
 void hc_flow_fail(HcFlow *flow, const HcError *error);
 
+/* The first line of a block, and how many it has. */
+int64_t hc_flow_first_line(const HcFlow *flow, int64_t block);
 int32_t hc_flow_lines(const HcFlow *flow, int64_t block);
 
 /* How many lines of context there are above and below a block, at most `halo`. */

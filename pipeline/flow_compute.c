@@ -4,7 +4,7 @@
 /* The output block of a stage for one block of the scene, in the memory of the slot. */
 static HcBlock output_block(const HcFlow *flow, const HcSlot *slot, int32_t place, int64_t block) {
     const HcScene *scene = &flow->chain->stages[place].out;
-    HcBlock out = {.line0 = block * flow->layout.block_lines,
+    HcBlock out = {.line0 = hc_flow_first_line(flow, block),
                    .lines = hc_flow_lines(flow, block),
                    .samples = (int32_t)scene->samples,
                    .bands = scene->bands};
@@ -137,17 +137,16 @@ static void tell_progress(const HcFlow *flow, int64_t lines_done) {
         return;
     }
     const HcRunReport *report = flow->report;
-    const HcScene *scene = &flow->chain->stages[0].out;
-    double scene_bytes = (double)report->raw_bytes;
-    double share = (double)lines_done / (double)scene->lines;
+    double bytes = (double)report->share_bytes;
+    double share = (double)lines_done / (double)report->lines;
     HcProgress progress = {.pass = flow->pass_number,
                            .passes = report->passes,
                            .what = flow->pass.stops ? flow->chain->stages[flow->pass.end - 1].kind->name
                                                     : "writing",
                            .lines_done = lines_done,
-                           .lines = scene->lines,
-                           .bytes_done = scene_bytes * (flow->pass_number - 1 + share),
-                           .bytes = scene_bytes * report->passes,
+                           .lines = report->lines,
+                           .bytes_done = bytes * (flow->pass_number - 1 + share),
+                           .bytes = bytes * report->passes,
                            .seconds = hc_flow_now() - flow->started};
     flow->settings->progress(&progress, flow->settings->user);
 }
@@ -155,10 +154,9 @@ static void tell_progress(const HcFlow *flow, int64_t lines_done) {
 /* Gives up the mapped pages of a block, but for the lines that the next one looks at; and those of the block
  * before once more, since looking at a line brings its neighbours in again. */
 static void release_raw(const HcFlow *flow, int64_t block) {
-    int64_t line0 = block * flow->layout.block_lines;
-    int64_t end = line0 + hc_flow_lines(flow, block);
+    int64_t line0 = hc_flow_first_line(flow, block > 0 ? block - 1 : 0);
+    int64_t end = hc_flow_first_line(flow, block) + hc_flow_lines(flow, block);
     end -= end < flow->chain->stages[0].out.lines ? flow->layout.raw_halo : 0;
-    line0 = line0 > flow->layout.block_lines ? line0 - flow->layout.block_lines : 0;
     hc_reader_release(hc_source_reader(&flow->chain->stages[0]), line0, (int32_t)(end - line0));
 }
 
@@ -206,8 +204,11 @@ HcStatus hc_flow_compute(HcFlow *flow, HcError *err) {
         HC_TRY(drain(flow, slot, err));
         if (flow->settings->cancel != NULL && *flow->settings->cancel != 0) {
             HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted after %lld of %lld lines of pass %d",
-                           (long long)(block * flow->layout.block_lines),
-                           (long long)flow->chain->stages[0].out.lines, flow->pass_number));
+                           (long long)(block * flow->layout.block_lines), (long long)flow->report->lines,
+                           flow->pass_number));
+        }
+        if (hc_ranks_broken(flow->settings->ranks)) {
+            HC_TRY(hc_ranks_agree(flow->settings->ranks, HC_OK, err));
         }
         if (!hc_flow_wait_raw(flow, block)) {
             HC_TRY(flow->error.status);

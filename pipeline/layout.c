@@ -1,6 +1,7 @@
 #include "pipeline/layout.h"
 #include "io/libraries.h"
 #include "pipeline/stages/read.h"
+#include "pipeline/sums.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -96,14 +97,22 @@ static size_t raw_bytes(const HcReader *reader, int64_t lines, bool *mapped) {
                : bytes;
 }
 
+static int64_t blocks_of(const HcLimits *limits, int64_t lines) {
+    return (limits->end_line - limits->first_line + lines - 1) / lines;
+}
+
+/* At least one, also for a rank without lines: nothing then needs to ask. */
+static int64_t slots_for(int64_t blocks, int32_t most) {
+    return blocks > most ? most : blocks > 0 ? blocks : 1;
+}
+
 static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLimits *limits, int32_t lines) {
     Cost cost = {0};
     const HcReader *reader = hc_source_reader(&chain->stages[0]);
     int64_t raw_lines = lines + 2 * (int64_t)limits->halo;
     cost.raw_host = raw_bytes(reader, raw_lines, &cost.mapped);
     cost.raw_device = info->shared_memory ? 0 : aligned(hc_reader_bytes(reader, raw_lines));
-    int64_t blocks = (chain->stages[0].out.lines + lines - 1) / lines;
-    cost.slots = blocks < info->slots ? (int32_t)blocks : info->slots;
+    cost.slots = (int32_t)slots_for(blocks_of(limits, lines), info->slots);
     int32_t settled_before = 0;
     bool more = true;
     while (more) {
@@ -121,7 +130,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         const HcStage *stage = &chain->stages[s];
         cost.fixed += stage->needs.bytes_fixed;
         if (stage->needs.consumes) {
-            cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->in, lines);
+            cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->out, lines);
         }
         cost.host += stage->needs.host_bytes;
     }
@@ -204,14 +213,33 @@ static double device_limit(const HcComputeInfo *info, const HcRunSettings *setti
         return INFINITY;
     }
     double all =
-        settings->device_memory > 0 ? (double)settings->device_memory : 0.9 * (double)info->memory_free;
+        settings->device_memory > 0
+            ? (double)settings->device_memory
+            : 0.9 * (double)info->memory_free / (settings->device_shares > 1 ? settings->device_shares : 1);
     return all - (double)info->reserve;
+}
+
+/* The lines of this rank. Ranks meet where float sums are cut anyway. */
+static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *limits) {
+    const HcScene *scene = &chain->stages[0].out;
+    int64_t unit = limits->step;
+    for (int32_t s = 0; s < chain->count; s++) {
+        unit = chain->stages[s].needs.sums_floats ? hc_stretch_lines(scene) : unit;
+    }
+    int64_t units = (scene->lines + unit - 1) / unit;
+    int64_t first = units * hc_ranks_number(ranks) / hc_ranks_count(ranks) * unit;
+    int64_t end = units * (hc_ranks_number(ranks) + 1) / hc_ranks_count(ranks) * unit;
+    limits->first_line = first < scene->lines ? first : scene->lines;
+    limits->end_line = end < scene->lines ? end : scene->lines;
 }
 
 static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
     const HcReader *reader = hc_source_reader(&chain->stages[0]);
     HcLimits limits = {.step = hc_sums_lines(chain->stages[0].out.samples), .halo = raw_halo_of(chain)};
-    limits.host = settings->memory > 0 ? (double)settings->memory : 0.75 * available_memory();
+    share_lines(chain, settings->ranks, &limits);
+    double available = 0.75 * available_memory() / hc_ranks_local_count(settings->ranks) /
+                       (settings->shares > 1 ? settings->shares : 1);
+    limits.host = settings->memory > 0 ? (double)settings->memory : available;
     limits.device = device_limit(info, settings);
     Cost least = cost_of(chain, info, &limits, limits.step);
     uint64_t cache = cache_for(reader, limits.host - (double)host_bytes(&least, info, stream_slots(info)));
@@ -252,12 +280,12 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
     const HcScene *scene = &chain->stages[0].out;
     const HcLimits limits = layout->limits;
     Cost cost = cost_of(chain, info, &limits, (int32_t)lines);
-    int64_t blocks = (scene->lines + lines - 1) / lines;
+    int64_t blocks = blocks_of(&limits, lines);
     bool again = cost.passes > 1 && !cost.mapped;
     bool on_device =
         may_keep && again && !info->shared_memory && (double)device_bytes(&cost, blocks) <= limits.device;
     bool resident = !on_device && again && (double)host_bytes(&cost, info, blocks) <= limits.host;
-    int64_t raw_slots = resident || blocks < stream_slots(info) ? blocks : stream_slots(info);
+    int64_t raw_slots = slots_for(blocks, resident && blocks > 0 ? (int32_t)blocks : stream_slots(info));
     *layout = (HcLayout){.block_lines = (int32_t)lines,
                          .raw_halo = limits.halo,
                          .blocks = blocks,
@@ -266,6 +294,7 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
                          .resident = resident,
                          .device_resident = on_device,
                          .limits = limits};
+    report->lines = limits.end_line - limits.first_line;
     report->passes = cost.passes;
     report->block_lines = layout->block_lines;
     report->blocks = blocks;
@@ -277,6 +306,7 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
     report->device_bytes = device_bytes(&cost, on_device ? blocks : 0) + info->reserve;
     report->raw_bytes = (uint64_t)scene->lines * (uint64_t)scene->samples * (uint64_t)scene->bands *
                         hc_type_bytes(scene->type);
+    report->share_bytes = report->raw_bytes / (uint64_t)scene->lines * (uint64_t)report->lines;
     report->pixels = scene->lines * scene->samples;
 }
 
@@ -287,14 +317,16 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInf
     HcLimits limits = limits_of(chain, info, settings);
     int64_t wanted = settings->block_lines > 0 ? settings->block_lines
                                                : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));
-    wanted = wanted > scene->lines ? scene->lines : wanted;
+    int64_t own = limits.end_line - limits.first_line;
+    wanted = wanted > own ? own : wanted;
     int64_t lines = wanted < limits.step ? limits.step : wanted / limits.step * limits.step;
     HC_TRY(fit_lines(chain, info, settings, &limits, &lines, err));
-    if (settings->block_lines == 0) {
+    if (settings->block_lines == 0 && own > 0) {
         /* As many blocks, of nearly the same size. */
-        int64_t blocks = (scene->lines + lines - 1) / lines;
-        lines = ((scene->lines + blocks - 1) / blocks + limits.step - 1) / limits.step * limits.step;
+        int64_t blocks = blocks_of(&limits, lines);
+        lines = ((own + blocks - 1) / blocks + limits.step - 1) / limits.step * limits.step;
     }
+    chain->first_line = limits.first_line;
     layout->limits = limits;
     lay_out(layout, chain, info, lines, true, report);
 done:

@@ -3,9 +3,11 @@
 #include "core/version.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static bool add_option(const HcOption *option, const void *params, cJSON *to) {
     const void *at = (const char *)params + option->offset;
@@ -103,10 +105,53 @@ static void add_numbers(const HcRunReport *report, cJSON *record) {
     cJSON_AddNumberToObject(seconds, "waiting_for_writing", report->seconds_wait_write);
 }
 
-static HcStatus make_record(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
-                            const HcRunReport *report, cJSON *record, HcError *err) {
-    HcStatus status = HC_OK;
-    HcText command = {0};
+HcStatus hc_record_ranks(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
+                         const HcRunReport *report, HcRankReport **out, HcError *err) {
+    size_t count = (size_t)hc_ranks_count(settings->ranks);
+    HcComputeInfo info;
+    *out = NULL;
+    if (count == 1) {
+        return HC_OK;
+    }
+    *out = calloc(count, sizeof **out);
+    if (*out == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof **out, "the record");
+    }
+    HcRankReport *own = *out + hc_ranks_number(settings->ranks);
+    compute->ops->info(compute, &info);
+    gethostname(own->host, sizeof own->host - 1);
+    snprintf(own->device, sizeof own->device, "%s", info.name);
+    own->first_line = chain->first_line;
+    own->lines = report->lines;
+    own->seconds = report->seconds;
+    own->seconds_read = report->seconds_read;
+    own->seconds_wait_read = report->seconds_wait_read;
+    own->seconds_write = report->seconds_write;
+    own->seconds_wait_write = report->seconds_wait_write;
+    own->peak_memory = report->peak_memory;
+    return hc_ranks_join(settings->ranks, *out, count * sizeof **out, err);
+}
+
+static void add_ranks(const HcRankReport *ranks, int32_t count, cJSON *record) {
+    cJSON *list = cJSON_AddArrayToObject(record, "ranks");
+    for (int32_t r = 0; r < count; r++) {
+        cJSON *rank = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, rank);
+        cJSON_AddStringToObject(rank, "host", ranks[r].host);
+        cJSON_AddStringToObject(rank, "device", ranks[r].device);
+        cJSON_AddNumberToObject(rank, "first_line_from_0", (double)ranks[r].first_line);
+        cJSON_AddNumberToObject(rank, "lines", (double)ranks[r].lines);
+        cJSON_AddNumberToObject(rank, "peak_resident_bytes", (double)ranks[r].peak_memory);
+        cJSON *seconds = cJSON_AddObjectToObject(rank, "seconds");
+        cJSON_AddNumberToObject(seconds, "all", ranks[r].seconds);
+        cJSON_AddNumberToObject(seconds, "reading", ranks[r].seconds_read);
+        cJSON_AddNumberToObject(seconds, "waiting_for_reading", ranks[r].seconds_wait_read);
+        cJSON_AddNumberToObject(seconds, "writing", ranks[r].seconds_write);
+        cJSON_AddNumberToObject(seconds, "waiting_for_writing", ranks[r].seconds_wait_write);
+    }
+}
+
+void hc_record_begin(const HcCompute *compute, const char *command, cJSON *record) {
     HcComputeInfo info;
     char when[32] = "";
     time_t seconds = time(NULL);
@@ -115,20 +160,31 @@ static HcStatus make_record(const HcChain *chain, const HcCompute *compute, cons
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &parts);
     }
     compute->ops->info(compute, &info);
-    hc_chain_print(chain, &command);
     cJSON_AddNumberToObject(record, "hcube_record", 1);
     cJSON_AddStringToObject(record, "version", hc_version());
-    cJSON_AddStringToObject(record, "command", settings->command != NULL ? settings->command : command.data);
+    cJSON_AddStringToObject(record, "command", command);
     cJSON_AddStringToObject(record, "finished", when);
     cJSON *device = cJSON_AddObjectToObject(record, "device");
     cJSON_AddStringToObject(device, "backend", compute->ops->name);
     cJSON_AddStringToObject(device, "name", info.name);
     cJSON_AddNumberToObject(device, "threads", info.threads);
+}
+
+static HcStatus make_record(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
+                            const HcRunReport *report, const HcRankReport *ranks, cJSON *record,
+                            HcError *err) {
+    HcStatus status = HC_OK;
+    HcText command = {0};
+    hc_chain_print(chain, &command);
+    hc_record_begin(compute, settings->command != NULL ? settings->command : command.data, record);
     cJSON *steps = cJSON_AddArrayToObject(record, "steps");
     for (int32_t s = 0; s < chain->count; s++) {
         HC_TRY(add_stage(&chain->stages[s], steps, err));
     }
     add_numbers(report, record);
+    if (ranks != NULL) {
+        add_ranks(ranks, hc_ranks_count(settings->ranks), record);
+    }
     cJSON *notes = cJSON_AddArrayToObject(record, "notes");
     if (notes == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
@@ -136,13 +192,16 @@ static HcStatus make_record(const HcChain *chain, const HcCompute *compute, cons
     for (int32_t n = 0; n < chain->note_count; n++) {
         cJSON_AddItemToArray(notes, cJSON_CreateString(chain->notes[n]));
     }
+    if (settings->describe != NULL) {
+        HC_TRY(settings->describe(record, settings->describe_user, err));
+    }
 done:
     hc_text_clear(&command);
     return status;
 }
 
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
-                             const HcRunReport *report, HcError *err) {
+                             const HcRunReport *report, const HcRankReport *ranks, HcError *err) {
     HcStatus status = HC_OK;
     cJSON *record = NULL;
     char *path = NULL;
@@ -153,7 +212,7 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
     if (record == NULL) {
         return hc_fail_memory(err, 0, "the record");
     }
-    HC_TRY(make_record(chain, compute, settings, report, record, err));
+    HC_TRY(make_record(chain, compute, settings, report, ranks, record, err));
     if (settings->record != NULL) {
         HC_TRY(hc_json_write_unflushed(settings->record, record, chain->overwrite, err));
         goto done;

@@ -52,7 +52,7 @@ static HcStatus run_threads(HcFlow *flow, HcError *err) {
     if (reads) {
         HC_TRY(start(&reader, hc_flow_read, flow, err));
         reader_runs = true;
-        flow->report->bytes_read += (double)flow->report->raw_bytes;
+        flow->report->bytes_read += (double)flow->report->share_bytes;
     }
     if (flow->parcel_count > 0) {
         HC_TRY(start(&writer, hc_flow_write, flow, err));
@@ -70,7 +70,9 @@ done:
         pthread_join(reader, NULL);
     }
     if (writer_runs) {
+        double start_time = hc_flow_now();
         pthread_join(writer, NULL);
+        flow->report->seconds_wait_write += hc_flow_now() - start_time;
     }
     if (flow->error.status != HC_OK) {
         status = hc_fail(err, flow->error.status, "%s", flow->error.text);
@@ -138,6 +140,22 @@ done:
     return status;
 }
 
+/* Brings the parts of all ranks together. */
+static HcStatus gather_outputs(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t s = 0; s < flow->chain->count; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        if (stage->kind->gather != NULL) {
+            double start_time = hc_flow_now();
+            HC_TRY(stage->kind->gather(stage, err));
+            stage->seconds_consume += hc_flow_now() - start_time;
+        }
+    }
+    HC_TRY(hc_ranks_sum(flow->settings->ranks, flow->report->masked, HC_MASK_REASONS, err));
+done:
+    return status;
+}
+
 static HcStatus finish_outputs(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
     for (int32_t s = 0; s < flow->chain->count; s++) {
@@ -195,6 +213,7 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     HcStatus status = HC_OK;
     HcFlow flow = {
         .chain = chain, .compute = compute, .settings = settings, .report = report, .started = hc_flow_now()};
+    HcRankReport *ranks = NULL;
     pthread_mutex_init(&flow.lock, NULL);
     pthread_cond_init(&flow.changed, NULL);
     chain->settings = settings;
@@ -204,13 +223,20 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     }
     HC_TRY(run_passes(&flow, settle_only, err));
     if (!settle_only) {
-        HC_TRY(finish_outputs(&flow, err));
+        HC_TRY(gather_outputs(&flow, err));
         fill_report(&flow);
-        HC_TRY(hc_record_write_all(chain, compute, settings, report, err));
+        HC_TRY(hc_record_ranks(chain, compute, settings, report, &ranks, err));
+        if (hc_ranks_number(settings->ranks) == 0) {
+            HC_TRY(finish_outputs(&flow, err));
+            fill_report(&flow);
+            HC_TRY(hc_record_write_all(chain, compute, settings, report, ranks, err));
+        }
+        HC_TRY(hc_ranks_agree(settings->ranks, HC_OK, err));
     }
 done:
     fill_report(&flow);
     hc_flow_give_memory(&flow);
+    free(ranks);
     pthread_cond_destroy(&flow.changed);
     pthread_mutex_destroy(&flow.lock);
     return status;

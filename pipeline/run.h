@@ -11,8 +11,8 @@
 typedef struct HcProgress {
     int32_t pass, passes;      /* from 1; passes is exact once known, never too low */
     const char *what;          /* the stage that observes, or "writing" */
-    int64_t lines_done, lines; /* of this pass */
-    double bytes_done;         /* of the scene, over all passes */
+    int64_t lines_done, lines; /* of this pass, of this rank */
+    double bytes_done;         /* of the scene, over all passes, of this rank */
     double bytes;              /* expected over all passes */
     double seconds;            /* since the start */
 } HcProgress;
@@ -24,11 +24,18 @@ typedef struct HcRunSettings {
     const volatile sig_atomic_t *cancel; /* not 0 = stop; may be NULL */
     void (*progress)(const HcProgress *progress, void *user);
     void *user;
+    HcRanks *ranks; /* that share the lines of the scene; NULL = this process takes all of them */
+    /* Runs at the same time among which free memory is divided, of the host and of the device; 0 = this one.
+     */
+    int32_t shares, device_shares;
+    /* Adds to the record, once all outputs but the records have their names; may be NULL. */
+    HcStatus (*describe)(cJSON *record, void *describe_user, HcError *err);
+    void *describe_user;
     const char *command; /* the command line for the records, or NULL: the chain's own text */
     const char *record; /* where the records go: NULL = beside each output, "none" = nowhere, else one file */
 } HcRunSettings;
 
-/* What the planner decided; times are filled by the run. */
+/* What the planner decided for this rank; times are filled by the run. */
 typedef struct HcRunReport {
     int32_t passes;
     int32_t block_lines, slots;
@@ -39,8 +46,10 @@ typedef struct HcRunReport {
     uint64_t host_bytes;   /* planned host memory: raw, output buffers, and what the program itself takes */
     uint64_t device_bytes; /* planned device memory, the backend's own included (part of the host's where
                               memory is shared) */
-    uint64_t raw_bytes;    /* of the scene, bands that are read */
-    int64_t pixels, masked[HC_MASK_REASONS];
+    uint64_t raw_bytes;    /* of the scene, bands that are read, all ranks */
+    uint64_t share_bytes;  /* of them, those of this rank */
+    int64_t lines;         /* of this rank */
+    int64_t pixels, masked[HC_MASK_REASONS]; /* of the scene */
     double seconds, seconds_read, seconds_decode, seconds_wait_read, seconds_wait_write, seconds_write;
     double bytes_read;
     uint64_t peak_memory; /* peak resident memory of the process [bytes] */

@@ -17,7 +17,7 @@ HcStatus hc_spectra_open(HcSpectra *spectra, HcCompute *compute, int32_t bands, 
                                err));
     spectra->value = spectra->memory.data;
     spectra->valid = (uint8_t *)(spectra->value + count * (size_t)bands);
-    memset(spectra->valid, 0, count);
+    memset(spectra->value, 0, hc_spectra_bytes(spectra, bands));
 done:
     return status;
 }
@@ -62,6 +62,13 @@ HcStatus hc_spectra_gather(const HcSpectra *spectra, const HcComputeOps *ops, Hc
     }
 done:
     return status;
+}
+
+HcStatus hc_spectra_join(HcSpectra *spectra, HcRanks *ranks, HcError *err) {
+    if (spectra->value == NULL) {
+        return HC_OK; /* none were asked for */
+    }
+    return hc_ranks_join(ranks, spectra->value, hc_spectra_bytes(spectra, spectra->bands), err);
 }
 
 static bool all_finite(const float *value, int32_t bands) {

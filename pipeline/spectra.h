@@ -4,6 +4,7 @@
 
 #include "core/compute.h"
 #include "io/training.h"
+#include "ranks/ranks.h"
 
 /* Zero-initialise; hc_spectra_clear() is always safe. */
 typedef struct HcSpectra {
@@ -24,6 +25,9 @@ HcStatus hc_spectra_open(HcSpectra *spectra, HcCompute *compute, int32_t bands, 
  */
 HcStatus hc_spectra_gather(const HcSpectra *spectra, const HcComputeOps *ops, HcQueue *queue,
                            const HcBlock *in, HcError *err) HC_MUST_CHECK;
+
+/* All ranks, when their own are there: each gets those of all. */
+HcStatus hc_spectra_join(HcSpectra *spectra, HcRanks *ranks, HcError *err) HC_MUST_CHECK;
 
 /* When all are there: leaves out what is not finite. Returns how many pixels are left out now. */
 int64_t hc_spectra_check(HcSpectra *spectra);

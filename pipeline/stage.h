@@ -2,13 +2,14 @@
  * its page in docs/stages/ have the same name; docs/adding-a-stage.md says how to add one.
  *
  * Life of a stage: reset params -> parse -> plan (often, no pixels) -> open -> [observe each block, settle]
- * -> process each block -> finish -> close. Three structs: params (what the user asked), state (what was
- * derived), block (what is processed). */
+ * -> process each block -> gather -> finish -> close. Three structs: params (what the user asked), state
+ * (what was derived), block (what is processed). */
 #ifndef HC_PIPELINE_STAGE_H
 #define HC_PIPELINE_STAGE_H
 
 #include "core/compute.h"
 #include "pipeline/option.h"
+#include "ranks/ranks.h"
 
 #include <cjson/cJSON.h>
 
@@ -21,15 +22,26 @@ typedef enum HcRole {
     HC_ROLE_SINK    /* hands its blocks on unchanged and takes a copy of each to a file */
 } HcRole;
 
+/* What becomes of a pixel whose value is missing in some bands only (nodata, NaN, infinity). Such pixels are
+ * kept, with NaN for what is missing, where a stage asks for them and all between it and the source hand them
+ * on; else the source masks them. */
+typedef enum HcMissing {
+    HC_MISSING_MASKED, /* the stage needs whole pixels */
+    HC_MISSING_PASSED, /* it hands on what is missing */
+    HC_MISSING_TAKEN   /* it asks for such pixels, and hands on whole ones */
+} HcMissing;
+
 /* What a stage needs, filled by plan and added up by the planner. */
 typedef struct HcNeeds {
-    int32_t halo;           /* lines of context on each side, in observe and process */
-    bool observes;          /* wants to see the whole scene first (and is not settled yet) */
-    bool consumes;          /* sink: wants host copies of the blocks */
-    bool passes_through;    /* process is not called, the output is the input */
-    bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
-    size_t bytes_fixed;     /* device memory, whatever the block size */
-    size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
+    int32_t halo;        /* lines of context on each side, in observe and process */
+    bool observes;       /* wants to see the whole scene first (and is not settled yet) */
+    bool consumes;       /* wants host copies of the blocks that go out */
+    bool passes_through; /* process is not called, the output is the input */
+    HcMissing missing;   /* values in the pixels that come in */
+    bool sums_floats;    /* observes by sums (pipeline/sums.h) of values that are not known to be integers */
+    bool has_output;     /* leaves a file or model behind, so that a chain may end with it */
+    size_t bytes_fixed;  /* device memory, whatever the block size */
+    size_t host_bytes;   /* host memory beyond blocks (a writer's own) */
     size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
 } HcNeeds;
 
@@ -57,9 +69,13 @@ typedef struct HcStageClass {
      * needs.bytes_per_pixel times the pixels of `out` [device]. */
     HcStatus (*process)(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err);
-    /* Sinks. A block in host memory, interior lines only, in order; on the writing thread. */
+    /* With needs.consumes. A block that goes out, in host memory, interior lines only, in order; on the
+     * writing thread. */
     HcStatus (*consume)(HcStage *stage, const HcBlock *block, HcError *err);
-    /* OPTIONAL. After the last block: files get their names. */
+    /* OPTIONAL. After the last block, before any finish: what each rank has counted, drawn or written of its
+     * lines becomes that of the scene. Called on all ranks, also where there is one only. */
+    HcStatus (*gather)(HcStage *stage, HcError *err);
+    /* OPTIONAL. After the last block, on the first rank alone: files get their names. */
     HcStatus (*finish)(HcStage *stage, HcError *err);
     /* OPTIONAL. The file that finish leaves behind, for the record beside it; borrowed, NULL = none. */
     const char *(*output)(const HcStage *stage);
@@ -78,6 +94,9 @@ struct HcStage {
     HcScene in, out; /* as planned last */
     HcNeeds needs;
     HcCompute *compute; /* set before open */
+    /* Of values and of noise: sums of many scenes that settle takes instead of its own (pipeline/pool.h);
+     * borrowed, NULL = its own. */
+    const HcMoments *pooled, *pooled_noise;
     bool is_open;
     bool settled;              /* settle has succeeded */
     const double *eigenvalues; /* of a settled transform, borrowed from its state, or NULL */
@@ -103,6 +122,9 @@ HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) HC_MUST_
 /* Says at plan time that the stage reads this file (borrowed); refuses one that an earlier stage will only
  * write. */
 HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
+
+/* The ranks that share the run, NULL where this process has it alone. */
+HcRanks *hc_stage_ranks(const HcStage *stage);
 
 /* The nearest earlier stage of that name in the chain, or NULL. */
 HcStage *hc_stage_before(const HcStage *stage, const char *name);

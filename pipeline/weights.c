@@ -80,7 +80,7 @@ done:
     return status;
 }
 
-HcStatus hc_weights_read(const char *path, const HcStage *stage, double **weight, HcError *err) {
+static HcStatus read_weights(const char *path, const HcStage *stage, double **weight, HcError *err) {
     HcStatus status = HC_OK;
     int32_t bands = stage->in.bands;
     double sum = 0;
@@ -107,5 +107,18 @@ HcStatus hc_weights_read(const char *path, const HcStage *stage, double **weight
     list = NULL;
 done:
     free(list);
+    return status;
+}
+
+HcStatus hc_weights_read(const char *path, HcStage *stage, double **weight, HcError *err) {
+    HcStatus status = HC_OK;
+    if (path == NULL) {
+        return HC_OK;
+    }
+    HC_TRY(hc_stage_reads(stage, path, err));
+    if (*weight == NULL) {
+        HC_TRY(read_weights(path, stage, weight, err));
+    }
+done:
     return status;
 }

@@ -191,6 +191,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_TRY(choose(stage, err));
     }
     stage->needs.bytes_fixed = (size_t)state->count * sizeof *state->index;
+    stage->needs.missing = HC_MISSING_PASSED;
     HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
     HC_TRY(hc_scene_select(&stage->out, state->index, state->count, err));
 done:

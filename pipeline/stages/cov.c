@@ -1,20 +1,24 @@
-/* cov: mean and covariance of a scene or of its noise, saved as a statistics file. */
+/* cov: mean and covariance of a scene or of its noise, saved as a statistics file; or the sums for them. */
 #include "pipeline/stages/cov.h"
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/sums.h"
+#include "pipeline/sums_file.h"
 
 typedef struct Params {
     const char *path;
     int32_t noise;
     const char *window;
+    bool sums;
     bool overwrite;
 } Params;
 
 typedef struct State {
     bool kept; /* for another stage, not for a file */
     HcWindow window;
-    HcSums *sums;
+    HcSceneSums sums;
+    HcMoments moments; /* with --sums */
     HcStatistics statistics;
 } State;
 
@@ -36,6 +40,10 @@ static const HcOption options[] = {
      .offset = offsetof(Params, window),
      .value = "X,Y,W,H",
      .help = "of this rectangle only [pixels, from 0]"},
+    {.name = "sums",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, sums),
+     .help = "save the sums themselves, which can be added to those of other scenes, as batch --pool does"},
     {.name = "overwrite",
      .kind = HC_OPTION_FLAG,
      .offset = offsetof(Params, overwrite),
@@ -64,22 +72,22 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                              .observes = !stage->settled,
                              .passes_through = true,
                              .has_output = true,
+                             .sums_floats = !stage->settled && hc_sums_limit(&stage->in, kind_of(stage)) == 0,
                              .bytes_fixed = stage->settled ? 0 : n * n * sizeof(HcWide)};
 done:
     return status;
 }
 
 static HcStatus open_cov(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
     State *state = stage->state;
-    return stage->compute->ops->sums_open(stage->compute, stage->in.bands,
-                                          hc_sums_limit(&stage->in, kind_of(stage)), &state->sums, err);
+    return hc_scene_sums_open(&state->sums, stage, kind_of(stage),
+                              params->window != NULL ? &state->window : NULL, err);
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    const Params *params = stage->params;
     State *state = stage->state;
-    return stage->compute->ops->gram(queue, in, kind_of(stage),
-                                     params->window != NULL ? &state->window : NULL, state->sums, err);
+    return hc_scene_sums_add(&state->sums, stage, queue, in, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -87,9 +95,10 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     HcMoments moments = {0};
-    HC_TRY(stage->compute->ops->sums_fetch(queue, state->sums, &moments, err));
-    stage->compute->ops->sums_close(state->sums); /* a later pass may need its memory */
-    state->sums = NULL;
+    if (params->sums) {
+        return hc_scene_sums_take(&state->sums, stage, queue, &state->moments, err);
+    }
+    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
     HC_TRY(hc_statistics_make(&state->statistics, &stage->in, &moments, kind_of(stage),
                               params->noise >= 0 ? hc_noise_words[params->noise] : "", err));
 done:
@@ -100,8 +109,10 @@ done:
 static HcStatus finish(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     const State *state = stage->state;
-    return hc_statistics_save(&state->statistics, params->path, params->overwrite || stage->chain->overwrite,
-                              err);
+    bool overwrite = params->overwrite || stage->chain->overwrite;
+    return params->sums ? hc_saved_sums_write(params->path, &stage->in, kind_of(stage), &state->moments,
+                                              overwrite, err)
+                        : hc_statistics_save(&state->statistics, params->path, overwrite, err);
 }
 
 static const char *output(const HcStage *stage) {
@@ -111,8 +122,9 @@ static const char *output(const HcStage *stage) {
 static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
     const Params *params = stage->params;
     const State *state = stage->state;
+    int64_t pixels = params->sums ? state->moments.count : state->statistics.pixels;
     if (cJSON_AddStringToObject(to, "output", params->path) == NULL ||
-        cJSON_AddNumberToObject(to, "pixels", (double)state->statistics.pixels) == NULL ||
+        cJSON_AddNumberToObject(to, "pixels", (double)pixels) == NULL ||
         cJSON_AddBoolToObject(to, "exact", hc_sums_limit(&stage->in, kind_of(stage)) > 0) == NULL) {
         return hc_fail_memory(err, 0, "the record");
     }
@@ -121,11 +133,9 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
 
 static void close_cov(HcStage *stage) {
     State *state = stage->state;
-    if (stage->compute != NULL) {
-        stage->compute->ops->sums_close(state->sums);
-    }
+    hc_scene_sums_close(&state->sums, stage);
+    hc_moments_clear(&state->moments);
     hc_statistics_clear(&state->statistics);
-    state->sums = NULL;
 }
 
 void hc_cov_keep(HcStage *stage) {

@@ -813,6 +813,8 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcSamples training = {0};
     HcSamples validation = {0};
     HC_TRY(stage->compute->ops->wait(queue, err));
+    HC_TRY(hc_spectra_join(&state->training, hc_stage_ranks(stage), err));
+    HC_TRY(hc_spectra_join(&state->validation, hc_stage_ranks(stage), err));
     if (state->from_library) {
         HC_TRY(take_validation(stage, &validation, err));
     } else {

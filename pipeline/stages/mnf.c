@@ -4,8 +4,10 @@
 #include "pipeline/run.h"
 #include "pipeline/stages/cov.h"
 #include "pipeline/stages/linear.h"
+#include "pipeline/stages/mnf.h"
 #include "pipeline/stages/read.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/sums.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +25,7 @@ typedef struct State {
     HcDifference difference; /* NONE: the noise comes from a file */
     HcWindow window;
     HcStatistics noise; /* that of a file or dark image, once there */
-    HcSums *sums, *noise_sums;
+    HcSceneSums sums, noise_sums;
 } State;
 
 static const char *const singular_words[] = {"drop", "stop", NULL};
@@ -76,18 +78,24 @@ done:
     return status;
 }
 
+HcDifference hc_mnf_noise(const HcStage *stage, const char **window) {
+    const Params *params = stage->params;
+    *window = params->noise_window;
+    return params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(noise_word(params));
+}
+
 static HcStatus plan_noise(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    state->difference = params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(noise_word(params));
-    if (params->noise_window != NULL) {
+    const char *window = NULL;
+    state->difference = hc_mnf_noise(stage, &window);
+    if (window != NULL) {
         if (state->difference == HC_DIFFERENCE_NONE) {
             HC_TRY(hc_fail(err, HC_E_USAGE,
-                           "mnf: --noise-window %s: there is no neighbour difference to take there",
-                           params->noise_window));
+                           "mnf: --noise-window %s: there is no neighbour difference to take there", window));
         }
-        HC_TRY(hc_window_parse(params->noise_window, &stage->in, &state->window, err));
+        HC_TRY(hc_window_parse(window, &stage->in, &state->window, err));
     }
     if (params->dark != NULL && stage->in.source_band == NULL) {
         HC_TRY(
@@ -151,6 +159,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_TRY(plan_noise(stage, err));
         stage->needs.observes = true;
         stage->needs.halo = hc_difference_halo(state->difference);
+        stage->needs.sums_floats = hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE) == 0 ||
+                                   hc_sums_limit(&stage->in, state->difference) == 0;
         stage->needs.bytes_fixed += 2 * (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
     }
 done:
@@ -181,18 +191,16 @@ static HcStatus open_mnf(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
     if (!stage->needs.observes) {
         return hc_linear_open(stage, err);
     }
     if (params->dark != NULL) {
         HC_TRY(measure_dark(stage, err));
     }
-    HC_TRY(ops->sums_open(stage->compute, stage->in.bands, hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE),
-                          &state->sums, err));
+    HC_TRY(hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
     if (state->difference != HC_DIFFERENCE_NONE) {
-        HC_TRY(ops->sums_open(stage->compute, stage->in.bands, hc_sums_limit(&stage->in, state->difference),
-                              &state->noise_sums, err));
+        HC_TRY(hc_scene_sums_open(&state->noise_sums, stage, state->difference,
+                                  params->noise_window != NULL ? &state->window : NULL, err));
     }
 done:
     return status;
@@ -200,13 +208,10 @@ done:
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     HcStatus status = HC_OK;
-    const Params *params = stage->params;
     State *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
-    HC_TRY(ops->gram(queue, in, HC_DIFFERENCE_NONE, NULL, state->sums, err));
+    HC_TRY(hc_scene_sums_add(&state->sums, stage, queue, in, err));
     if (state->difference != HC_DIFFERENCE_NONE) {
-        HC_TRY(ops->gram(queue, in, state->difference, params->noise_window != NULL ? &state->window : NULL,
-                         state->noise_sums, err));
+        HC_TRY(hc_scene_sums_add(&state->noise_sums, stage, queue, in, err));
     }
 done:
     return status;
@@ -229,31 +234,21 @@ static HcStatus check_singular(const HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-/* As soon as they are fetched: a later pass may need their memory. */
-static void close_sums(HcStage *stage) {
-    State *state = stage->state;
-    stage->compute->ops->sums_close(state->sums);
-    stage->compute->ops->sums_close(state->noise_sums);
-    state->sums = state->noise_sums = NULL;
-}
-
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
     HcTransform *transform = &state->linear.transform;
-    const HcComputeOps *ops = stage->compute->ops;
     HcMoments moments = {0};
     HcStatistics statistics = {0};
-    HC_TRY(ops->sums_fetch(queue, state->sums, &moments, err));
+    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
     HC_TRY(hc_statistics_make(&statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
     if (state->difference != HC_DIFFERENCE_NONE) {
         hc_moments_clear(&moments);
-        HC_TRY(ops->sums_fetch(queue, state->noise_sums, &moments, err));
+        HC_TRY(hc_scene_sums_take(&state->noise_sums, stage, queue, &moments, err));
         HC_TRY(hc_statistics_make(&state->noise, &stage->in, &moments, state->difference, noise_word(params),
                                   err));
     }
-    close_sums(stage);
     HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = statistics.pixels;
     transform->noise_pixels = state->noise.pixels;
@@ -276,9 +271,8 @@ done:
 
 static void close_mnf(HcStage *stage) {
     State *state = stage->state;
-    if (stage->compute != NULL) {
-        close_sums(stage);
-    }
+    hc_scene_sums_close(&state->sums, stage);
+    hc_scene_sums_close(&state->noise_sums, stage);
     hc_statistics_clear(&state->noise);
     hc_linear_close(stage);
     *state = (State){0};

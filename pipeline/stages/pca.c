@@ -2,6 +2,7 @@
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics.h"
+#include "pipeline/sums.h"
 
 typedef struct Params {
     HcLinearParams linear; /* first */
@@ -10,7 +11,7 @@ typedef struct Params {
 
 typedef struct State {
     HcLinear linear; /* first */
-    HcSums *sums;
+    HcSceneSums sums;
 } State;
 
 static const HcOption options[] = {
@@ -31,6 +32,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_TRY(hc_linear_plan(stage, "PCA", &fits, err));
     if (fits) {
         stage->needs.observes = true;
+        stage->needs.sums_floats = hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE) == 0;
         stage->needs.bytes_fixed += (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
     }
 done:
@@ -42,13 +44,12 @@ static HcStatus open_pca(HcStage *stage, HcError *err) {
     if (!stage->needs.observes) {
         return hc_linear_open(stage, err);
     }
-    return stage->compute->ops->sums_open(stage->compute, stage->in.bands,
-                                          hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE), &state->sums, err);
+    return hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err);
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     State *state = stage->state;
-    return stage->compute->ops->gram(queue, in, HC_DIFFERENCE_NONE, NULL, state->sums, err);
+    return hc_scene_sums_add(&state->sums, stage, queue, in, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -58,9 +59,7 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcTransform *transform = &state->linear.transform;
     HcMoments moments = {0};
     HcStatistics statistics = {0};
-    HC_TRY(stage->compute->ops->sums_fetch(queue, state->sums, &moments, err));
-    stage->compute->ops->sums_close(state->sums); /* a later pass may need its memory */
-    state->sums = NULL;
+    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
     HC_TRY(hc_statistics_make(&statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
     HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = statistics.pixels;
@@ -76,9 +75,7 @@ done:
 
 static void close_pca(HcStage *stage) {
     State *state = stage->state;
-    if (stage->compute != NULL) {
-        stage->compute->ops->sums_close(state->sums);
-    }
+    hc_scene_sums_close(&state->sums, stage);
     hc_linear_close(stage);
     *state = (State){0};
 }

@@ -282,6 +282,19 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
     return HC_OK;
 }
 
+/* Every rank has filled the rows of its lines. */
+static HcStatus gather(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    HcRanks *ranks = hc_stage_ranks(stage);
+    State *state = stage->state;
+    size_t pixels = (size_t)state->width * (size_t)state->height;
+    HC_TRY(
+        hc_ranks_join(ranks, state->plane, pixels * (size_t)state->band_count * sizeof *state->plane, err));
+    HC_TRY(hc_ranks_join(ranks, state->valid, pixels, err));
+done:
+    return status;
+}
+
 /* Levels after gamma. */
 static void fill_gamma(double gamma, uint8_t table[256]) {
     for (int level = 0; level < 256; level++) {
@@ -417,6 +430,7 @@ const HcStageClass hc_stage_preview = {
     .plan = plan,
     .open = open_preview,
     .consume = consume,
+    .gather = gather,
     .finish = finish,
     .output = output,
     .report = report,

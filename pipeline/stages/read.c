@@ -1,5 +1,6 @@
 /* read: the scene file, as blocks. */
 #include "pipeline/stages/read.h"
+#include "pipeline/chain.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
 
@@ -190,6 +191,7 @@ static HcStatus open_source(HcStage *stage, HcError *err) {
                                .has_nodata = stage->out.has_nodata,
                                .nodata = stage->out.nodata,
                                .nodata_needs_all_bands = params->nodata_rule == 1,
+                               .keep_missing = hc_chain_keeps_missing(stage->chain),
                                .counts = state->counts.data};
 done:
     free(stored);

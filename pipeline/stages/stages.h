@@ -13,6 +13,7 @@ extern const HcStageClass hc_stage_mnf;
 extern const HcStageClass hc_stage_svd;
 extern const HcStageClass hc_stage_knn;
 extern const HcStageClass hc_stage_unmix;
+extern const HcStageClass hc_stage_abundance;
 extern const HcStageClass hc_stage_write;
 extern const HcStageClass hc_stage_preview;
 

@@ -1,8 +1,8 @@
 /* unmix: how much of each spectrum of a library is in a pixel: sparse, not negative. */
-#include "pipeline/stages/unmix.h"
+#include "pipeline/abundance_tally.h"
 #include "pipeline/chain.h"
-#include "pipeline/library_unit.h"
 #include "pipeline/memory.h"
+#include "pipeline/scaled_library.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/weights.h"
 
@@ -28,24 +28,17 @@ typedef struct Added {
 } Added;
 
 typedef struct State {
-    HcLibraryFit library; /* once read, in its own unit */
-    HcValueUnit unit;     /* of the library */
-    double factor;        /* brings it to the unit of the scene; NaN = not known yet */
-    double *weight;       /* [bands], or NULL */
+    HcScaledLibrary library;
+    double *weight; /* [bands], or NULL */
     Added added;
-    HcSpectra some;   /* pixels whose values tell the unit of the scene */
     HcBuffer counts;  /* [device] as HcUnmixCount has them */
-    HcUnmixing *open; /* once the factor is known */
-    HcUnmixTally tally;
+    HcUnmixing *open; /* once the unit of the scene is known */
+    HcAbundanceTally tally;
 } State;
-
-/* Pixels that tell the unit of the scene, about. */
-enum { UNIT_PIXELS = 4096 };
 
 static const double standard_lambda = 1e-3;
 
 static const char *const solver_words[] = {"active", "fista", "alm", NULL}; /* as HcUnmixSolver */
-static const char *const scale_words[] = {"auto", "none", NULL};
 static const char *const added_words[] = {"rmse", "iterations", "gap", "end", NULL};
 
 static const HcOption options[] = {
@@ -154,22 +147,6 @@ static HcStatus parse_added(const char *text, Added *added, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus parse_scale(const char *text, State *state, HcError *err) {
-    double factor = 1;
-    if (hc_text_equal(text, "auto")) {
-        return HC_OK;
-    }
-    if (!hc_text_equal(text, "none") &&
-        (!hc_text_parse_double(text, &factor) || !(factor > 0 && isfinite(factor)))) {
-        const char *nearest = hc_text_nearest(text, scale_words);
-        return nearest != NULL
-                   ? hc_fail(err, HC_E_USAGE, "unmix: --scale %s: unknown, did you mean %s?", text, nearest)
-                   : hc_fail(err, HC_E_USAGE, "unmix: --scale %s: auto, none, or a number above 0", text);
-    }
-    state->factor = factor;
-    return HC_OK;
-}
-
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
     char number[HC_TEXT_DOUBLE];
@@ -185,7 +162,7 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
 
 static HcStatus check_library(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
-    int32_t count = ((const State *)stage->state)->library.count;
+    int32_t count = ((const State *)stage->state)->library.fit.count;
     if (count > HC_UNMIX_SPECTRA_MOST) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d spectra: at most %d", params->library, count,
                        HC_UNMIX_SPECTRA_MOST);
@@ -197,49 +174,13 @@ static HcStatus check_library(const HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-/* The factor of --scale auto from what is known: the headers, and values of the scene (NULL: none yet). */
-static void find_factor(HcStage *stage, const float *value, size_t count) {
-    State *state = stage->state;
-    HcValueUnit scene = hc_scene_unit(&stage->in, value, count);
-    char *note = hc_unit_note(params_of(stage)->library, &state->unit, &scene);
-    if (note != NULL) {
-        hc_stage_note(stage, "%s; they are (--scale none leaves them)", note);
-    }
-    free(note);
-    state->factor = hc_unit_factor(&state->unit, &scene);
-}
-
-static HcStatus read_library(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    const Params *params = params_of(stage);
-    State *state = stage->state;
-    HcLibrary library = {0};
-    HC_TRY(hc_library_read(&library, params->library, err));
-    HC_TRY(hc_library_fit(&library, params->library, stage, &state->library, err));
-    if (state->library.note != NULL) {
-        hc_stage_note(stage, "%s", state->library.note);
-    }
-    state->unit = hc_library_unit(&state->library, &library);
-    state->factor = NAN;
-    HC_TRY(parse_scale(params->scale, state, err));
-    if (isnan(state->factor)) {
-        find_factor(stage, NULL, 0);
-    }
-done:
-    hc_library_clear(&library);
-    if (status != HC_OK) {
-        hc_library_fit_clear(&state->library);
-    }
-    return status;
-}
-
 /* Points into the state: valid while that is. Spectra and lambda are still in the unit of the library. */
 static HcUnmixRule rule_of(const HcStage *stage) {
     const Params *params = params_of(stage);
     const State *state = stage->state;
-    return (HcUnmixRule){.spectra = state->library.count,
-                         .bands = state->library.bands,
-                         .spectrum = state->library.value,
+    return (HcUnmixRule){.spectra = state->library.fit.count,
+                         .bands = state->library.fit.bands,
+                         .spectrum = state->library.fit.value,
                          .weight = state->weight,
                          .lambda = params->sum_to_one      ? 0
                                    : isnan(params->lambda) ? standard_lambda
@@ -279,18 +220,12 @@ done:
     return status;
 }
 
-static bool finds_factor(const HcStage *stage) {
-    return isnan(((const State *)stage->state)->factor);
-}
-
 static void plan_needs(HcStage *stage, const HcUnmixRule *rule) {
-    size_t spectra = (size_t)rule->spectra;
-    size_t bands = (size_t)rule->bands;
-    /* The library, its products with itself, and as much again to make something of them. */
-    size_t library = 2 * spectra * (spectra + bands) * sizeof(double);
-    stage->needs = (HcNeeds){.observes = finds_factor(stage),
+    const State *state = stage->state;
+    size_t library = hc_scaled_library_device_bytes(&state->library, 0);
+    stage->needs = (HcNeeds){.observes = hc_scaled_library_looks(&state->library),
                              .bytes_fixed = library + hc_unmix_counts(rule) * sizeof(int64_t),
-                             .host_bytes = finds_factor(stage) ? 2 * UNIT_PIXELS * bands * sizeof(float) : 0};
+                             .host_bytes = hc_scaled_library_bytes(&state->library)};
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -300,65 +235,32 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HcScene *out = &stage->out;
     HC_TRY(check_params(stage, err));
     HC_TRY(parse_added(params->add, &state->added, err));
-    HC_TRY(hc_stage_reads(stage, params->library, err));
-    if (state->library.count == 0) {
-        HC_TRY(read_library(stage, err));
-    }
+    HC_TRY(hc_scaled_library_read(&state->library, stage, params->library, params->scale, err));
     HC_TRY(check_library(stage, err));
-    if (params->weights != NULL) {
-        HC_TRY(hc_stage_reads(stage, params->weights, err));
-    }
-    if (params->weights != NULL && state->weight == NULL) {
-        HC_TRY(hc_weights_read(params->weights, stage, &state->weight, err));
-    }
+    HC_TRY(hc_weights_read(params->weights, stage, &state->weight, err));
     HcUnmixRule rule = rule_of(stage);
     HC_TRY(hc_scene_copy(out, &stage->in, err));
     HC_TRY(hc_scene_reband(out, hc_unmix_bands(&rule), HC_OTHER, err));
     out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
-    HC_TRY(name_bands(out, &rule, &state->library, err));
+    HC_TRY(name_bands(out, &rule, &state->library.fit, err));
     plan_needs(stage, &rule);
 done:
     return status;
 }
 
-/* ---- the unit of the scene ---- */
-
-/* Pixels evenly taken from the whole scene. */
-static HcStatus choose_pixels(const HcScene *scene, HcLabelled *pixels, HcError *err) {
-    int64_t all = scene->lines * scene->samples;
-    int64_t step = all / UNIT_PIXELS + 1;
-    size_t count = (size_t)((all + step - 1) / step);
-    pixels->count = (int64_t)count;
-    pixels->sample = malloc(count * sizeof *pixels->sample);
-    pixels->line = malloc(count * sizeof *pixels->line);
-    pixels->label = calloc(count, sizeof *pixels->label);
-    if (pixels->sample == NULL || pixels->line == NULL || pixels->label == NULL) {
-        return hc_fail_memory(err, (double)count * 3 * sizeof *pixels->line, "some pixels of the scene");
-    }
-    for (size_t i = 0; i < count; i++) {
-        pixels->line[i] = (int32_t)((int64_t)i * step / scene->samples);
-        pixels->sample[i] = (int32_t)((int64_t)i * step % scene->samples);
-    }
-    return HC_OK;
-}
+/* ---- open and settle ---- */
 
 /* Brings the library to the unit of the scene: abundances stay, and lambda goes with the square. */
 static HcStatus start(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
     HcUnmixRule rule = rule_of(stage);
-    size_t values = (size_t)rule.spectra * (size_t)rule.bands;
-    size_t bytes = hc_unmix_counts(&rule) * sizeof(int64_t);
-    float *scaled = malloc(values * sizeof *scaled);
-    if (scaled == NULL) {
-        return hc_fail_memory(err, (double)values * sizeof *scaled, "a library");
-    }
-    for (size_t i = 0; i < values; i++) {
-        scaled[i] = (float)((double)rule.spectrum[i] * state->factor);
-    }
-    HC_TRY(hc_memory_zeros(stage->compute, bytes, &state->counts, err));
+    double factor = state->library.factor;
+    float *scaled = NULL;
+    HC_TRY(hc_scaled_library_spectra(&state->library, 0, &scaled, err));
+    HC_TRY(hc_memory_zeros(stage->compute, hc_unmix_counts(&rule) * sizeof(int64_t), &state->counts, err));
     rule.spectrum = scaled;
-    rule.lambda *= state->factor * state->factor;
+    rule.lambda *= factor * factor;
     rule.counts = state->counts.data;
     HC_TRY(stage->compute->ops->unmix_open(stage->compute, &rule, &state->open, err));
 done:
@@ -367,42 +269,27 @@ done:
 }
 
 static HcStatus open_unmix(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
     const HcComputeOps *ops = stage->compute->ops;
     if (ops->unmix == NULL || ops->unmix_open == NULL) {
         return hc_fail(err, HC_E_UNSUPPORTED, "unmix: not on this backend (%s): give --device cpu",
                        ops->name);
     }
-    if (!finds_factor(stage)) {
-        return start(stage, err);
-    }
-    HC_TRY(choose_pixels(&stage->in, &state->some.pixels, err));
-    HC_TRY(hc_spectra_open(&state->some, stage->compute, stage->in.bands, err));
-done:
-    return status;
+    return hc_scaled_library_looks(&state->library) ? hc_scaled_library_open(&state->library, stage, err)
+                                                    : start(stage, err);
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     const State *state = stage->state;
-    return hc_spectra_gather(&state->some, stage->compute->ops, queue, in, err);
+    return hc_scaled_library_observe(&state->library, stage, queue, in, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
-    HcSamples samples = {0};
-    HC_TRY(stage->compute->ops->wait(queue, err));
-    (void)hc_spectra_check(&state->some);
-    HC_TRY(hc_samples_take(&samples, &state->some, NULL, 1, err));
-    hc_spectra_clear(&state->some, stage->compute);
-    find_factor(stage, samples.value, (size_t)samples.count * (size_t)samples.bands);
-    if (isnan(state->factor)) {
-        state->factor = 1; /* nothing but masked pixels or zeros */
-    }
+    HC_TRY(hc_scaled_library_settle(&state->library, stage, params_of(stage)->library, queue, err));
     HC_TRY(start(stage, err));
 done:
-    hc_samples_clear(&samples);
     return status;
 }
 
@@ -414,27 +301,28 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     HcStatus status = HC_OK;
     const State *state = stage->state;
     const HcComputeOps *ops = stage->compute->ops;
-    if (out->line0 == 0) { /* a pass begins: the scene is counted once */
-        HC_TRY(ops->zero(queue, state->counts.data, state->counts.bytes, err));
-    }
+    HC_TRY(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
     HC_TRY(ops->unmix(queue, in, state->open, out, err));
 done:
     return status;
 }
 
-static HcStatus finish(HcStage *stage, HcError *err) {
+static HcStatus gather(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     State *state = stage->state;
     HcUnmixRule rule = rule_of(stage);
-    size_t bytes = hc_unmix_counts(&rule) * sizeof(int64_t);
-    int64_t *counts = malloc(bytes);
-    if (counts == NULL) {
-        return hc_fail_memory(err, (double)bytes, "the summary of the abundances");
+    int64_t *counts = NULL;
+    HC_TRY(hc_abundance_counts_gather(stage, &state->counts, HC_UNMIX_COUNT_GAP, &counts, err));
+    HC_TRY(hc_abundance_tally_unmix(&state->tally, counts, rule.spectra, rule.spectra, err));
+    hc_abundance_tally_note(stage, &state->tally, &state->library.fit, rule.top > 0);
+    if (state->tally.unfinished > 0) {
+        hc_stage_note(stage,
+                      "%lld of %lld pixels ended before the gap of %.3g was reached, the worst at %.3g "
+                      "(more --iterations, or another --solver)",
+                      (long long)state->tally.unfinished, (long long)state->tally.pixels, params->gap,
+                      state->tally.worst);
     }
-    HC_TRY(hc_memory_download(stage->compute, &state->counts, counts, bytes, err));
-    HC_TRY(hc_unmix_tally_make(&state->tally, counts, rule.spectra, err));
-    hc_unmix_tally_note(stage, &state->tally, &state->library, params->gap, rule.top > 0);
 done:
     free(counts);
     return status;
@@ -448,11 +336,11 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
         return HC_OK;
     }
     if (cJSON_AddNumberToObject(to, "lambda", rule.lambda) == NULL ||
-        cJSON_AddNumberToObject(to, "library_factor", state->factor) == NULL) {
+        cJSON_AddNumberToObject(to, "library_factor", state->library.factor) == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
-    HC_TRY(hc_library_figures_json(&state->library.figures, to, err));
-    HC_TRY(hc_unmix_tally_json(&state->tally, &state->library, to, err));
+    HC_TRY(hc_library_figures_json(&state->library.fit.figures, to, err));
+    HC_TRY(hc_abundance_tally_json(&state->tally, "largest_gap", &state->library.fit, to, err));
 done:
     return status;
 }
@@ -463,9 +351,8 @@ static void close_unmix(HcStage *stage) {
         stage->compute->ops->unmix_close(state->open);
     }
     hc_memory_release(stage->compute, &state->counts);
-    hc_spectra_clear(&state->some, stage->compute);
-    hc_library_fit_clear(&state->library);
-    hc_unmix_tally_clear(&state->tally);
+    hc_scaled_library_clear(&state->library, stage->compute);
+    hc_abundance_tally_clear(&state->tally);
     free(state->weight);
     *state = (State){0};
 }
@@ -483,7 +370,7 @@ const HcStageClass hc_stage_unmix = {
     .observe = observe,
     .settle = settle,
     .process = process,
-    .finish = finish,
+    .gather = gather,
     .report = report,
     .close = close_unmix,
 };

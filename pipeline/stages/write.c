@@ -136,13 +136,57 @@ done:
 static HcStatus open_write(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
+    HcStatus status = HC_OK;
+    HcRanks *ranks = hc_stage_ranks(stage);
     HcWriterOptions how = writer_options(stage);
-    return hc_writer_open(&state->writer, params->path, &stage->in, &how, err);
+    HcWriterSite site = {0};
+    if (hc_ranks_number(ranks) == 0) {
+        HC_TRY(hc_writer_open(&state->writer, params->path, &stage->in, &how, err));
+    }
+    if (hc_ranks_count(ranks) == 1) {
+        return HC_OK;
+    }
+    if (hc_ranks_number(ranks) == 0) {
+        HC_TRY(hc_writer_site(state->writer, &site, err));
+    }
+    HC_TRY(hc_ranks_share(ranks, &site, sizeof site, err));
+    if (hc_ranks_number(ranks) > 0) {
+        HC_TRY(hc_writer_join(&state->writer, params->path, &stage->in, &how, &site, stage->chain->first_line,
+                              err));
+    }
+done:
+    return status;
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
     State *state = stage->state;
     return hc_writer_write(state->writer, block, err);
+}
+
+/* The first rank's file gets the lines of the others. */
+static HcStatus gather(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HcRanks *ranks = hc_stage_ranks(stage);
+    int32_t count = hc_ranks_count(ranks);
+    int32_t number = hc_ranks_number(ranks);
+    if (count == 1) {
+        return HC_OK;
+    }
+    HcWriterLeft *left = calloc((size_t)count, sizeof *left);
+    if (left == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *left, "the ranks");
+    }
+    if (number > 0) {
+        HC_TRY(hc_writer_leave(state->writer, &left[number], err));
+    }
+    HC_TRY(hc_ranks_join(ranks, left, (size_t)count * sizeof *left, err));
+    for (int32_t r = 1; r < count && number == 0; r++) {
+        HC_TRY(hc_writer_take(state->writer, &left[r], err));
+    }
+done:
+    free(left);
+    return status;
 }
 
 static HcStatus finish(HcStage *stage, HcError *err) {
@@ -188,6 +232,7 @@ const HcStageClass hc_stage_write = {
     .plan = plan,
     .open = open_write,
     .consume = consume,
+    .gather = gather,
     .finish = finish,
     .output = output,
     .report = report,

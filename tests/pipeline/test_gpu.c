@@ -433,6 +433,38 @@ static void unmixing_agrees(void **state) {
     }
 }
 
+/* The same for absolute deviations, also where bands are missing: 1000 is the nodata value of some. */
+static void abundances_agree(void **state) {
+    (void)state;
+    static const char *const output[] = {"out.img", NULL};
+    static const char *const options[] = {"", "--sum at-most-one --weights noise.json", "--sum free",
+                                          "--sum at-most-one --norm l2"};
+    const char *data = getenv("HCUBE_SAMPLE_DATA");
+    char words[1024];
+    char chain[4096];
+    if (reading(&places[0], words, sizeof words) == NULL) {
+        return;
+    }
+    check_runs(NULL, "%s ! cov noise.json --noise shift", words);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        snprintf(chain, sizeof chain,
+                 "read %s/scene.hdr --source-nodata 1000 ! abundance --endmembers %s/endmembers.sli %s ! "
+                 "write out.img --nodata nan",
+                 data, data, options[i]);
+        check_runs(NULL, "%s", chain);
+        files_keep(output);
+        RunHow how = on_gpu(3 * STEP);
+        check_runs(&how, "%s", chain);
+        check_near_components("out", "kept.out", 100, 100, 6, 1e-5);
+        files_keep(output);
+        for (int k = 0; k < CUTS; k++) {
+            how = on_gpu(cuts[k]);
+            check_runs(&how, "%s", chain);
+            check_kept(output);
+        }
+    }
+}
+
 /* ---- decoding ---- */
 
 static const HcType types[] = {HC_UINT8,  HC_UINT16, HC_INT16,   HC_UINT32, HC_INT32,
@@ -644,6 +676,7 @@ int main(int count, char **words) {
         IN_FOLDER(stages_without_sums_have_the_same_bits),
         IN_FOLDER(denoise_and_inverse_agree),
         IN_FOLDER(unmixing_agrees),
+        IN_FOLDER(abundances_agree),
         IN_FOLDER(decoding_has_the_same_bits),
         IN_FOLDER(less_memory_than_planned_is_enough),
         IN_FOLDER(impossible_memory_is_refused),

@@ -1,6 +1,6 @@
 #include "pipeline/json.h"
 #include "tests/support/scene_files.h"
-#include "tests/support/strict.h"
+#include "tests/support/strict_runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -322,11 +322,6 @@ static void one_pixel_and_nan(void **state) {
 }
 
 /* ---- accuracy ---- */
-
-static double number_of(const cJSON *from, const char *name) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
 
 static cJSON *read_json(const char *path) {
     cJSON *json = NULL;
@@ -932,31 +927,15 @@ static void failures_leave_nothing(void **state) {
     (void)state;
     Cube scene = make_scene();
     Cube labels = make_labels(&scene, "labels", 16, 0.02);
-    RunHow how = {.ops = hc_strict_ops(), .settings = {.block_lines = 20}};
     Cube lit = make_lit_scene("");
     Trained trained = make_library(&lit, "library.csv", NULL, BANDS, 1, 0);
+    static const char *const results[] = {"out.img", "out.hdr", "out.json", NULL};
     const char *const chains[] = {
         "read scene.img ! knn --training labels.img --split 0.5 --scale unit-variance "
         "--report out.json ! write out.img",
         "read lit.img ! knn --training library.csv --scale unit-variance ! write "
         "out.img"};
-    for (int c = 0; c < 2; c++) {
-        const char *chain = chains[c];
-        hc_strict_fail_at(0);
-        check_runs(&how, "%s", chain);
-        int64_t operations = hc_strict_operations();
-        file_remove("out.img");
-        file_remove("out.hdr");
-        file_remove("out.json");
-        int before = folder_entries();
-        for (int64_t n = 1; n <= operations; n++) {
-            hc_strict_fail_at(n);
-            check_run_fails(&how, HC_E_DEVICE, "", "%s", chain);
-            assert_int_equal(folder_entries(), before);
-        }
-    }
-    hc_strict_fail_at(0);
-    assert_int_equal(hc_strict_leaks(), 0);
+    check_failures_leave_nothing(chains, 2, 20, results);
     free_trained(&trained);
     cube_free(&lit);
     cube_free(&labels);

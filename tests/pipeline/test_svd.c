@@ -1,6 +1,6 @@
 #include "core/patch.h"
 #include "tests/support/reference.h"
-#include "tests/support/strict.h"
+#include "tests/support/strict_runs.h"
 #include "tests/support/truth.h"
 
 #include <stdio.h>
@@ -241,24 +241,7 @@ static void blocks_threads_and_devices_agree(void **state) {
         "read scene.img ! svd --keep 2 --output dimension --values 3 ! pca ! write out.img"};
     Cube cube = make_cube(41, 30, BANDS, true, 6);
     cube_write(&cube, "scene", HC_FLOAT32, "bil", nodata);
-    static const char *const results[] = {"out.img", NULL};
-    for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
-        RunHow plain = {.settings = {.block_lines = 70}};
-        check_runs(&plain, "%s", chains[c]);
-        files_keep(results);
-        for (int32_t lines = 0; lines <= 70; lines += 35) {
-            for (int32_t threads = 1; threads <= 3; threads++) {
-                RunHow how = {.ops = threads == 2 ? hc_strict_ops() : NULL,
-                              .threads = threads,
-                              .settings = {.block_lines = lines}};
-                check_runs(&how, "%s", chains[c]);
-                check_same_files("out.img", "kept.out.img");
-            }
-        }
-        check_kept(results);
-    }
-    assert_int_equal(hc_strict_leaks(), 0);
-    assert_int_equal(hc_strict_overruns(), 0);
+    check_runs_agree(chains, sizeof chains / sizeof *chains, 35);
     cube_free(&cube);
 }
 

@@ -1,72 +1,24 @@
 #include "pipeline/json.h"
-#include "tests/support/scene_files.h"
-#include "tests/support/strict.h"
+#include "tests/support/mixtures.h"
+#include "tests/support/strict_runs.h"
 #include "tests/support/truth.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Blocks begin at multiples of 10 lines, as their samples have it. */
-enum { LINES = 27, SAMPLES = 103, BANDS = 14, SPECTRA = 5 };
-
 /* ---- a library and a scene of its mixtures ---- */
-
-static const char *const names[SPECTRA] = {"Alunite", "Calcite, coarse", "Kaolinite", "Grass", "Asphalt"};
-
-static double library_value(int spectrum, int band) {
-    double centre = 1.5 + 2.7 * spectrum;
-    double width = 1.5 + 0.4 * spectrum;
-    return (double)(float)(0.15 + 0.05 * spectrum +
-                           0.5 * exp(-(band - centre) * (band - centre) / (2 * width * width)));
-}
-
-/* NAME: the library, one spectrum a line; the values times `factor`. */
-static void write_library(const char *name, double factor) {
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fprintf(file, "name");
-    for (int b = 0; b < BANDS; b++) {
-        fprintf(file, ",%d", 500 + 20 * b);
-    }
-    for (int k = 0; k < SPECTRA; k++) {
-        fprintf(file, "\n\"%s\"", names[k]);
-        for (int b = 0; b < BANDS; b++) {
-            fprintf(file, ",%.9g", library_value(k, b) * factor);
-        }
-    }
-    assert_int_equal(fclose(file), 0);
-}
 
 /* NAME: mixtures of up to three spectra with noise, times `factor`; a masked border, a NaN, and a pixel that
  * is darker than 0. `more` are header lines. */
 static Cube write_scene(const char *name, double factor, const char *more) {
-    uint64_t seed = 17;
-    char header[512] = "data ignore value = -9999\nwavelength units = nm\nwavelength = {";
-    Cube cube = cube_new(LINES, SAMPLES, BANDS);
-    for (size_t i = 0; i < cube_pixels(&cube); i++) {
-        double *pixel = cube.value + i * BANDS;
-        double share[SPECTRA] = {0};
-        for (int n = 0; n < 3; n++) {
-            share[(int)(SPECTRA * random_uniform(&seed))] += 0.5 * random_uniform(&seed);
-        }
-        for (int b = 0; b < BANDS; b++) {
-            pixel[b] = 0.01 * random_normal(&seed);
-            for (int k = 0; k < SPECTRA; k++) {
-                pixel[b] += share[k] * library_value(k, b);
-            }
-            pixel[b] = (double)(float)(pixel[b] * factor);
-        }
-    }
+    Cube cube = mixtures_new(factor, false);
     cube_border(&cube, -9999);
     cube_pixel(&cube, 11, 8)[3] = NAN;
     cube.valid[11 * SAMPLES + 8] = 0;
     for (int b = 0; b < BANDS; b++) {
         cube_pixel(&cube, 12, 9)[b] = (double)(float)(-0.01 * factor);
-        snprintf(header + strlen(header), sizeof header - strlen(header), "%s%d", b > 0 ? ", " : "",
-                 500 + 20 * b);
     }
-    snprintf(header + strlen(header), sizeof header - strlen(header), "}\n%s", more);
-    cube_write(&cube, name, HC_FLOAT32, "bil", header);
+    mixtures_write(&cube, name, more);
     return cube;
 }
 
@@ -174,13 +126,6 @@ static void check_map(const char *name, const Cube *scene, const How *how, doubl
 
 /* ---- against the definition ---- */
 
-static void write_text(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void abundances_are_the_optimum(void **state) {
     (void)state;
     static const struct {
@@ -197,20 +142,17 @@ static void abundances_are_the_optimum(void **state) {
                  {"--solver fista --gap 1e-6 --iterations 100000", 1e-3, false, false, 3e-4},
                  {"--solver alm --gap 1e-6 --iterations 100000", 1e-3, false, false, 3e-4}};
     Cube scene = write_scene("scene", 1, "");
-    write_library("library.csv", 1);
+    library_write("library.csv", 1, 0);
     How weighted = plain;
-    char list[512] = "";
     double sum = 0;
     for (int b = 0; b < BANDS; b++) {
-        double deviation = 0.5 + 0.25 * (b * b % 7);
-        weighted.weight[b] = 1 / (deviation * deviation);
+        weighted.weight[b] = 1 / (deviation_of(b) * deviation_of(b));
         sum += weighted.weight[b] / BANDS;
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%g%s", deviation, b % 3 ? ", " : "\n");
     }
     for (int b = 0; b < BANDS; b++) {
         weighted.weight[b] /= sum;
     }
-    write_text("noise.txt", list);
+    deviations_write("noise.txt");
     check_runs(NULL, "read scene.img ! unmix --library library.csv --scale none " ALL_BANDS);
     Cube first = cube_read_floats("out", LINES, SAMPLES, SPECTRA + 4);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -244,7 +186,7 @@ static void abundances_are_the_optimum(void **state) {
 static void statistics_are_weights(void **state) {
     (void)state;
     Cube scene = write_scene("scene", 1, "");
-    write_library("library.csv", 1);
+    library_write("library.csv", 1, 0);
     check_runs(NULL, "read scene.img ! cov noise.json --noise shift");
     check_runs(NULL, "read scene.img ! cov scene.json");
     cJSON *json = NULL;
@@ -258,7 +200,7 @@ static void statistics_are_weights(void **state) {
         snprintf(list + strlen(list), sizeof list - strlen(list), "%.17g\n",
                  7 * sqrt(covariance[b * BANDS + b]));
     }
-    write_text("noise.txt", list);
+    file_write("noise.txt", list);
     check_runs(NULL, "read scene.img ! unmix --library library.csv --weights noise.json ! write a.img");
     check_runs(NULL, "read scene.img ! unmix --library library.csv --weights noise.txt ! write b.img");
     check_runs(NULL, "read scene.img ! unmix --library library.csv ! write c.img");
@@ -317,8 +259,8 @@ static void libraries_come_to_the_unit_of_the_scene(void **state) {
     Cube scene = write_scene("scene", 1, "");
     Cube large = write_scene("large", 1e4, "");
     Cube header = write_scene("header", 1e4, "reflectance scale factor = 10000\n");
-    write_library("library.csv", 1);
-    write_library("percent.csv", 100);
+    library_write("library.csv", 1, 0);
+    library_write("percent.csv", 100, 0);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         HcText notes = {0};
         HcRunReport report = {0};
@@ -399,7 +341,7 @@ static void the_largest_are_kept(void **state) {
     (void)state;
     static const double thresholds[] = {0, 0.2};
     Cube scene = write_scene("scene", 1, "");
-    write_library("library.csv", 1);
+    library_write("library.csv", 1, 0);
     check_runs(NULL, "read scene.img ! unmix --library library.csv --add rmse ! write all.img");
     Cube all = cube_read_floats("all", LINES, SAMPLES, SPECTRA + 1);
     for (size_t t = 0; t < sizeof thresholds / sizeof *thresholds; t++) {
@@ -453,47 +395,13 @@ static void the_largest_are_kept(void **state) {
 
 /* ---- the record ---- */
 
-static double number_of(const cJSON *from, const char *name) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
-/* The result of the second step of record.json; *json is to be deleted. */
-static const cJSON *read_result(cJSON **json) {
-    HcError err = {0};
-    check_ok(hc_json_read("record.json", json, &err), err);
-    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(*json, "steps");
-    return cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(steps, 1), "result");
-}
-
 /* Checks the record against the abundances of NAME.img. */
-static void check_record(const char *name, const Cube *scene) {
+static void check_record(const char *name) {
     cJSON *json = NULL;
     const cJSON *result = read_result(&json);
-    const cJSON *spectra = cJSON_GetObjectItemCaseSensitive(result, "spectra");
     Cube found = cube_read_floats(name, LINES, SAMPLES, SPECTRA);
-    assert_int_equal(cJSON_GetArraySize(spectra), SPECTRA);
-    for (int k = 0; k < SPECTRA; k++) {
-        const cJSON *item = cJSON_GetArrayItem(spectra, k);
-        int pixels = 0;
-        int present = 0;
-        double sum = 0;
-        for (size_t i = 0; i < cube_pixels(scene); i++) {
-            if (scene->valid[i]) {
-                pixels++;
-                present += found.value[i * SPECTRA + (size_t)k] > 0;
-                sum += found.value[i * SPECTRA + (size_t)k];
-            }
-        }
-        check_near(number_of(result, "pixels"), pixels, 0);
-        check_near(number_of(item, "pixels"), present, 0);
-        check_near(number_of(item, "mean_abundance"), sum / pixels, 1e-6);
-        check_near(number_of(item, "library_spectrum_from_0"), k, 0);
-        assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name")), names[k]);
-    }
-    check_near(number_of(result, "unfinished_pixels"), 0, 0);
+    check_spectra(result, &found);
     assert_true(number_of(result, "largest_gap") >= 0 && number_of(result, "largest_gap") <= 1e-4);
-    check_near(number_of(result, "library_factor"), 1, 0);
     cJSON_Delete(json);
     cube_free(&found);
 }
@@ -503,7 +411,7 @@ static void records_sum_up(void **state) {
     /* Halos and further passes count no pixel twice. */
     static const char *const ends[] = {"", "! filter", "! pca --components 2", "! filter ! pca ! filter"};
     Cube scene = write_scene("scene", 1, "");
-    write_library("library.csv", 1);
+    library_write("library.csv", 1, 0);
     for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
         for (int strict = 0; strict < 2; strict++) {
             HcText notes = {0};
@@ -514,7 +422,7 @@ static void records_sum_up(void **state) {
                        "read scene.img ! unmix --library library.csv --threshold 0.03 ! write some.img %s ! "
                        "write out.img",
                        ends[e]);
-            check_record("some", &scene);
+            check_record("some");
             assert_non_null(strstr(notes.data, "unmix: largest mean abundances: "));
             assert_null(strstr(notes.data, "ended before the gap"));
             hc_text_clear(&notes);
@@ -555,34 +463,17 @@ static void records_sum_up(void **state) {
 static void blocks_threads_and_devices_agree(void **state) {
     (void)state;
     static const char *const chains[] = {
-        "unmix --library library.csv --add rmse,gap ! filter median3x3 ! write out.img",
-        "unmix --library library.csv --sum-to-one --top 2 --threshold 0.1 ! write out.img",
-        "unmix --library library.csv --scale 1 --add iterations ! pca ! write out.img"};
-    static const char *const results[] = {"out.img", NULL};
+        "read scene.img ! unmix --library library.csv --add rmse,gap ! filter median3x3 ! write out.img",
+        "read scene.img ! unmix --library library.csv --sum-to-one --top 2 --threshold 0.1 ! write out.img",
+        "read scene.img ! unmix --library library.csv --scale 1 --add iterations ! pca ! write out.img"};
     Cube scene = write_scene("scene", 1, "");
-    write_library("library.csv", 1);
-    for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
-        RunHow usual = {.settings = {.block_lines = 30}};
-        check_runs(&usual, "read scene.img ! %s", chains[c]);
-        files_keep(results);
-        for (int32_t lines = 0; lines <= 20; lines += 10) {
-            for (int32_t threads = 1; threads <= 3; threads++) {
-                RunHow how = {.ops = threads == 2 ? hc_strict_ops() : NULL,
-                              .threads = threads,
-                              .settings = {.block_lines = lines}};
-                check_runs(&how, "read scene.img ! %s", chains[c]);
-                check_same_files("out.img", "kept.out.img");
-            }
-        }
-        check_kept(results);
-    }
+    library_write("library.csv", 1, 0);
+    check_runs_agree(chains, sizeof chains / sizeof *chains, 10);
     /* A later stage sees what a file would hold. */
     check_runs(NULL, "read scene.img ! unmix --library library.csv ! write one.img");
     check_runs(NULL, "read one.img ! filter median3x3 ! write two.img");
     check_runs(NULL, "read scene.img ! unmix --library library.csv ! filter median3x3 ! write both.img");
     check_same_files("two.img", "both.img");
-    assert_int_equal(hc_strict_leaks(), 0);
-    assert_int_equal(hc_strict_overruns(), 0);
     cube_free(&scene);
 }
 
@@ -590,7 +481,7 @@ static void masked_scenes_stay_masked(void **state) {
     (void)state;
     Cube cube = cube_new(4, 5, BANDS);
     cube_write(&cube, "empty", HC_FLOAT32, "bsq", "data ignore value = 0\n");
-    write_library("library.csv", 1);
+    library_write("library.csv", 1, 0);
     HcText notes = {0};
     RunHow how = {.notes = &notes, .settings = {.record = "record.json"}};
     check_runs(&how, "read empty.img ! unmix --library library.csv ! write out.img");
@@ -611,24 +502,10 @@ static void failures_leave_nothing(void **state) {
     static const char *const chains[] = {
         "read scene.img ! unmix --library library.csv ! write out.img",
         "read scene.img ! unmix --library library.csv --scale none ! write out.img"};
+    static const char *const results[] = {"out.img", "out.hdr", NULL};
     Cube scene = write_scene("scene", 1, "");
-    write_library("library.csv", 1);
-    RunHow how = {.ops = hc_strict_ops(), .settings = {.block_lines = 10}};
-    for (int c = 0; c < 2; c++) {
-        hc_strict_fail_at(0);
-        check_runs(&how, "%s", chains[c]);
-        int64_t operations = hc_strict_operations();
-        file_remove("out.img");
-        file_remove("out.hdr");
-        int before = folder_entries();
-        for (int64_t n = 1; n <= operations; n++) {
-            hc_strict_fail_at(n);
-            check_run_fails(&how, HC_E_DEVICE, "", "%s", chains[c]);
-            assert_int_equal(folder_entries(), before);
-        }
-    }
-    hc_strict_fail_at(0);
-    assert_int_equal(hc_strict_leaks(), 0);
+    library_write("library.csv", 1, 0);
+    check_failures_leave_nothing(chains, 2, 10, results);
     cube_free(&scene);
 }
 
@@ -670,21 +547,22 @@ static void wrong_options_are_refused(void **state) {
         {"unmix --library library.csv --weights zero.txt", HC_E_INPUT, "zero.txt: the noise of band 3"},
         {"unmix --library library.csv --weights scene.json", HC_E_INPUT, "not of its noise"},
         {"pca ! unmix --library library.csv", HC_E_USAGE, "components come in"},
+        {"write made.img ! unmix --library made.img", HC_E_USAGE, "an earlier step writes this file"},
         {"unmix --library library.csv --top 2 ! unmix --library library.csv", HC_E_USAGE, "no spectra"}};
     Cube scene = write_scene("scene", 1, "");
-    write_library("library.csv", 1);
-    write_text("far.csv", "nm,a,b\n2000,0.1,0.2\n2100,0.1,0.3\n2200,0.2,0.3\n");
-    write_text("short.csv", "band,a,b\n1,0.1,0.2\n2,0.1,0.3\n3,0.2,0.3\n");
+    library_write("library.csv", 1, 0);
+    file_write("far.csv", "nm,a,b\n2000,0.1,0.2\n2100,0.1,0.3\n2200,0.2,0.3\n");
+    file_write("short.csv", "band,a,b\n1,0.1,0.2\n2,0.1,0.3\n3,0.2,0.3\n");
     char holes[512] = "band,a\n";
     for (int b = 1; b <= BANDS; b++) {
         snprintf(holes + strlen(holes), sizeof holes - strlen(holes), b == 5 ? "%d,\n" : "%d,0.1\n", b);
     }
-    write_text("holes.csv", holes);
-    write_text("three.txt", "1 2 3\n");
-    write_text("words.txt", "1 2 loud\n");
-    write_text("below.txt", "1 1 1 -1 1 1 1 1 1 1 1 1 1 1\n");
-    write_text("zero.txt", "1 1 0 1 1 1 1 1 1 1 1 1 1 1\n");
-    write_text("noise.txt", "1 1 1\n");
+    file_write("holes.csv", holes);
+    file_write("three.txt", "1 2 3\n");
+    file_write("words.txt", "1 2 loud\n");
+    file_write("below.txt", "1 1 1 -1 1 1 1 1 1 1 1 1 1 1\n");
+    file_write("zero.txt", "1 1 0 1 1 1 1 1 1 1 1 1 1 1\n");
+    file_write("noise.txt", "1 1 1\n");
     check_runs(NULL, "read scene.img ! cov scene.json");
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         check_run_fails(NULL, cases[c].status, cases[c].part, "read scene.img ! %s ! write bad.img",

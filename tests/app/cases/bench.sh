@@ -1,4 +1,4 @@
-run 0 bench --size 20x30x8 --device cpu --json results.json --repetitions 1 --matrices 20
+run 0 bench --size 20x30x8 --device cpu --json results.json --repetitions 1 --matrices 20 --dense 1
 [[ $out == *chain-mnf* && $out == *"same bits"* && $out == *floor* && -z $err ]]
 only results.json
 refuse 2 "results.json" bench --size 20x30x8 --json results.json
@@ -24,7 +24,8 @@ assert (result["lines"], result["samples"], result["bands"], result["components"
 rows = {(row["operation"], row["by"]): row for row in result["rows"]}
 expected = """decode-bil decode-bsq decode-bip decode-swapped gather filter-mean3x3 filter-median3x3
     difference-mean3x3 gram-none gram-mean3x3 gram-float project knn knn-angle vote eigh eigh-graded svd-16 svd-32 svd-64
-    svd-16-complex svd-32-complex svd-64-complex svd-16-complex-128 patches fit-mnf chain-covariances chain-mnf""".split()
+    svd-16-complex svd-32-complex svd-64-complex svd-16-complex-128 patches gemv-1024x65536 gemv_t-4194304x16 fista-1024x65536 alm-1024x65536 fit-mnf chain-covariances
+    chain-mnf""".split()
 for name in expected:
     assert (name, "cpu") in rows, name
 for name in ("decode-bil", "gram-none", "gram-mean3x3", "project", "knn", "knn-angle", "eigh-graded", "chain-covariances",
@@ -44,6 +45,9 @@ for name, matrices, entry in (("svd-32", 20, 4), ("svd-64-complex", 20, 8), ("sv
         assert 0 < row["matrices_measured"] <= matrices and row["bytes"] == matrices * (3 * n * n * entry + 4 * n), row
 assert rows["patches", "cpu"]["checked"] == "within rounding" and rows["patches", "cpu"]["matrices"] is None
 assert rows["patches", "cpu"]["bytes"] == 20 * 30 * (8 * 8 + 2)
+for name in ("gemv-1024x65536", "gemv_t-4194304x16", "fista-1024x65536", "alm-1024x65536"):
+    assert rows[name, "cpu"]["checked"] == "within rounding" and "from " in rows[name, "cpu"]["how"], name
+assert rows["fista-1024x65536", "cpu"]["times_faster_than_serial"] > 0
 for name in ("gram-none", "project", "eigh"):
     assert (name, "cpu vendor") in rows, name
 for row in result["rows"]:
@@ -66,6 +70,7 @@ refuse 2 "--neighbours" bench --size 20x30x8 -k 129
 refuse 2 "--training" bench --size 20x30x8 --training 0
 refuse 2 "--matrices" bench --size 20x30x8 --matrices 0
 refuse 2 "--matrices" bench --size 20x30x8 --matrices 1000001
+refuse 2 "--dense" bench --size 20x30x8 --dense 0
 refuse 2 "exclude each other" bench --size 20x30x8 --serial --no-serial
 refuse 2 "--device" bench --size 20x30x8 --device tpu
 only results.json

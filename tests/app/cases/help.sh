@@ -14,7 +14,7 @@ for stage in $(awk '{print $1}' <<<"$out"); do
     [[ $out == "$stage: "* && $out == *--overwrite* ]]
     run 0 "$stage" -h
 done
-for command in run plan info stages devices version; do
+for command in run plan solve info stages devices version; do
     run 0 "$command" --help
     [[ ${#out} -gt 20 && -z $err ]]
 done

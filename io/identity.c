@@ -1,0 +1,69 @@
+#include "io/identity.h"
+#include "core/hash.h"
+#include "io/gdal_errors.h"
+
+#include <cpl_vsi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PIECE ((size_t)1 << 20)
+
+static HcStatus hash_file(const char *path, HcIdentity *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcHash hash;
+    size_t got = 0;
+    char *piece = malloc(PIECE);
+    VSILFILE *file = VSIFOpenL(path, "rb");
+    if (file == NULL || piece == NULL) {
+        HC_TRY(file == NULL ? hc_fail(err, HC_E_INPUT, "%s: cannot be read", path)
+                            : hc_fail_memory(err, (double)PIECE, path));
+    }
+    hc_hash_begin(&hash);
+    while ((got = VSIFReadL(piece, 1, PIECE, file)) > 0) {
+        hc_hash_add(&hash, piece, got);
+    }
+    /* Reading that fails ends early too. */
+    if (hash.length != (uint64_t)out->bytes) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: %llu of %lld bytes could be read", path,
+                       (unsigned long long)hash.length, (long long)out->bytes));
+    }
+    out->hash = hc_hash_value(&hash);
+    out->hashed = true;
+done:
+    if (file != NULL) {
+        VSIFCloseL(file);
+    }
+    free(piece);
+    return status;
+}
+
+static void look_up(const char *path, HcIdentity *out) {
+    VSIStatBufL remote;
+    struct stat local;
+    memset(&remote, 0, sizeof remote);
+    if (strncmp(path, "/vsi", 4) != 0) {
+        if (stat(path, &local) == 0 && !S_ISDIR(local.st_mode)) {
+            *out = (HcIdentity){.exists = true,
+                                .bytes = (int64_t)local.st_size,
+                                .seconds = (int64_t)local.st_mtim.tv_sec,
+                                .nanoseconds = (int64_t)local.st_mtim.tv_nsec};
+        }
+    } else if (VSIStatL(path, &remote) == 0 && !S_ISDIR(remote.st_mode)) {
+        *out = (HcIdentity){
+            .exists = true, .bytes = (int64_t)remote.st_size, .seconds = (int64_t)remote.st_mtime};
+    }
+}
+
+HcStatus hc_identity_of(const char *path, bool hash, HcIdentity *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    *out = (HcIdentity){0};
+    hc_gdal_catch(&messages);
+    look_up(path, out);
+    if (hash && out->exists) {
+        status = hash_file(path, out, err);
+    }
+    hc_gdal_release();
+    return status;
+}

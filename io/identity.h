@@ -1,0 +1,29 @@
+/* Identity: what tells one state of a file from a later one. */
+#ifndef HC_IO_IDENTITY_H
+#define HC_IO_IDENTITY_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct HcIdentity {
+    bool exists; /* else all is 0 */
+    bool hashed;
+    int64_t bytes;
+    int64_t seconds;     /* of the last change, since 1970; 0 where a remote store does not say */
+    int64_t nanoseconds; /* beyond; 0 for /vsi files */
+    uint64_t hash;       /* XXH64 of the content, where hashed */
+} HcIdentity;
+
+/* Of a local or /vsi file; with `hash` it is read through. A file that is missing is no failure. */
+HcStatus hc_identity_of(const char *path, bool hash, HcIdentity *out, HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

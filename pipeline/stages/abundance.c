@@ -1,0 +1,488 @@
+/* abundance: how much of each endmember is in a pixel, by least absolute deviations. */
+#include "pipeline/stages/abundance.h"
+#include "pipeline/abundance_tally.h"
+#include "pipeline/chain.h"
+#include "pipeline/memory.h"
+#include "pipeline/scaled_library.h"
+#include "pipeline/stages/stages.h"
+#include "pipeline/weights.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef enum Norm { NORM_L1, NORM_L2 } Norm;
+
+typedef struct Params {
+    const char *endmembers;
+    int32_t sum, norm;
+    const char *scale, *weights;
+    bool residual, status, pivots, verify;
+} Params;
+
+typedef struct State {
+    HcScaledLibrary library;
+    double *weight;         /* [bands] of the absolute (l2: squared) deviations, or NULL */
+    HcBuffer counts;        /* [device] as HcAbundanceCount (l2: HcUnmixCount) has them */
+    HcAbundances *absolute; /* l1, once the unit of the scene is known */
+    HcUnmixing *squared;    /* l2, likewise */
+    HcBuffer order;         /* [device] l2: which of its bands each band that goes out is */
+    HcAbundanceTally tally;
+    HcAbundanceProof proof;
+} State;
+
+/* A pixel is proved to be optimal when its error is at most this: violations and gaps, relative; with l2 the
+ * gap of unmix, which is a share of what may be left of a noiseless pixel. */
+static const double proof_limit[] = {1e-9, 1e-4};
+
+/* Steps of active sets in a pixel, at most. */
+enum { LEAST_SQUARES_STEPS = 1000 };
+
+static const char *const sum_words[] = {"free", "one", "at-most-one", NULL}; /* as HcAbundanceSum */
+static const char *const norm_words[] = {"l1", "l2", NULL};                  /* as Norm */
+
+static const HcOption options[] = {
+    {.name = "endmembers",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, endmembers),
+     .value = "FILE",
+     .required = true,
+     .help = "the spectra of the endmembers: a spectral library, ENVI (.sli, .hdr) or CSV"},
+    {.name = "sum",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, sum),
+     .choices = sum_words,
+     .standard = "one",
+     .help = "what the abundances of a pixel sum to"},
+    {.name = "norm",
+     .kind = HC_OPTION_CHOICE,
+     .offset = offsetof(Params, norm),
+     .choices = norm_words,
+     .standard = "l1",
+     .help =
+         "what is least: the sum of absolute deviations over the bands that have a value, or (l2) that of "
+         "squared ones; then pixels without a value in some band are left out"},
+    {.name = "scale",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, scale),
+     .value = "FACTOR|auto|none",
+     .standard = "auto",
+     .help = "multiply the endmembers by this, to bring them to the unit of the scene; auto: by what headers "
+             "and values say"},
+    {.name = "weights",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(Params, weights),
+     .value = "FILE",
+     .help = "deviations count by 1 / standard deviation of the noise of their band: a file that cov --noise "
+             "made, or a list of standard deviations, one a band"},
+    {.name = "residual",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, residual),
+     .help = "add a band with the mean absolute (l2: root mean square) deviation [units of what comes in]"},
+    {.name = "status",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, status),
+     .help = "add a band that is 0 where the optimum is reached"},
+    {.name = "pivots",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, pivots),
+     .help = "add a band with the pivots of the simplex method (l2: the steps of active sets)"},
+    {.name = "verify",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(Params, verify),
+     .help = "add bands with the objective, the dual objective and the error of the proof (l2: the error "
+             "alone), and say which pixels are not proved to be optimal"},
+    {0}};
+
+static const Params *params_of(const HcStage *stage) {
+    return stage->params;
+}
+
+static bool is_l1(const HcStage *stage) {
+    return params_of(stage)->norm == NORM_L1;
+}
+
+/* ---- plan ---- */
+
+static HcStatus check_sizes(const HcStage *stage, HcError *err) {
+    const HcLibraryFit *library = &((const State *)stage->state)->library.fit;
+    if (library->count > HC_ABUNDANCE_ENDMEMBERS_MOST) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d endmembers: abundance takes at most %d, unmix %d",
+                       params_of(stage)->endmembers, library->count, HC_ABUNDANCE_ENDMEMBERS_MOST,
+                       HC_UNMIX_SPECTRA_MOST);
+    }
+    if (library->bands > HC_ABUNDANCE_BANDS_MOST) {
+        return hc_fail(err, HC_E_UNSUPPORTED,
+                       "abundance: %d bands come in: at most %d (choose some with bands, or take unmix)",
+                       library->bands, HC_ABUNDANCE_BANDS_MOST);
+    }
+    return HC_OK;
+}
+
+/* Weights of squares become those of magnitudes, their roots, with mean 1 too. */
+static void take_roots(double *weight, int32_t bands) {
+    double sum = 0;
+    for (int32_t b = 0; b < bands; b++) {
+        weight[b] = sqrt(weight[b]);
+        sum += weight[b];
+    }
+    for (int32_t b = 0; b < bands; b++) {
+        weight[b] *= bands / sum;
+    }
+}
+
+static HcStatus read_weights(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    bool done_before = state->weight != NULL;
+    HC_TRY(hc_weights_read(params_of(stage)->weights, stage, &state->weight, err));
+    if (is_l1(stage) && state->weight != NULL && !done_before) {
+        take_roots(state->weight, stage->in.bands);
+    }
+done:
+    return status;
+}
+
+/* Points into the state: valid while that is. The endmembers are still in the unit of their library. */
+static HcAbundanceRule absolute_rule(const HcStage *stage) {
+    const Params *params = params_of(stage);
+    const State *state = stage->state;
+    return (HcAbundanceRule){.endmembers = state->library.fit.count,
+                             .bands = state->library.fit.bands,
+                             .spectrum = state->library.fit.value,
+                             .weight = state->weight,
+                             .sum = (HcAbundanceSum)params->sum,
+                             .told_residual = params->residual,
+                             .told_end = params->status,
+                             .told_pivots = params->pivots,
+                             .told_objectives = params->verify,
+                             .told_error = params->verify,
+                             .counts = state->counts.data};
+}
+
+/* A spectrum of zeros that takes what is left of a sum of at most one. */
+static int32_t shade_count(const HcStage *stage) {
+    return params_of(stage)->sum == HC_SUM_AT_MOST_ONE ? 1 : 0;
+}
+
+/* Likewise, but for the spectrum of zeros. */
+static HcUnmixRule squared_rule(const HcStage *stage) {
+    const Params *params = params_of(stage);
+    const State *state = stage->state;
+    return (HcUnmixRule){.spectra = state->library.fit.count + shade_count(stage),
+                         .bands = state->library.fit.bands,
+                         .spectrum = state->library.fit.value,
+                         .weight = state->weight,
+                         .sum_to_one = params->sum != HC_SUM_FREE,
+                         .solver = HC_UNMIX_ACTIVE,
+                         .gap = proof_limit[NORM_L2],
+                         .iterations = LEAST_SQUARES_STEPS,
+                         .rmse = params->residual,
+                         .told_iterations = params->pivots,
+                         .told_gap = params->verify,
+                         .told_end = params->status,
+                         .counts = state->counts.data};
+}
+
+static size_t count_bytes(const HcStage *stage) {
+    HcAbundanceRule absolute = absolute_rule(stage);
+    HcUnmixRule squared = squared_rule(stage);
+    return (is_l1(stage) ? hc_abundance_counts(&absolute) : hc_unmix_counts(&squared)) * sizeof(int64_t);
+}
+
+/* Bands behind the abundances, in their order. */
+typedef struct Told {
+    const char *name;
+    bool wanted;
+    int32_t from; /* l2: the band of unmix behind its abundances */
+} Told;
+
+enum { TOLD = 6 };
+
+static void list_told(const HcStage *stage, Told told[TOLD]) {
+    const Params *params = params_of(stage);
+    bool l1 = is_l1(stage);
+    int32_t steps = params->residual ? 1 : 0;
+    int32_t gap = steps + (params->pivots ? 1 : 0);
+    told[0] = (Told){"residual", params->residual, 0};
+    told[1] = (Told){"status", params->status, gap + (params->verify ? 1 : 0)};
+    told[2] = (Told){l1 ? "pivots" : "iterations", params->pivots, steps};
+    told[3] = (Told){"objective", l1 && params->verify, 0};
+    told[4] = (Told){"dual objective", l1 && params->verify, 0};
+    told[5] = (Told){"error", params->verify, gap};
+}
+
+static int32_t out_bands(const HcStage *stage) {
+    Told told[TOLD];
+    int32_t bands = ((const State *)stage->state)->library.fit.count;
+    list_told(stage, told);
+    for (int t = 0; t < TOLD; t++) {
+        bands += told[t].wanted;
+    }
+    return bands;
+}
+
+static HcStatus plan_out(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLibraryFit *library = &((const State *)stage->state)->library.fit;
+    HcScene *out = &stage->out;
+    Told told[TOLD];
+    int32_t band = library->count;
+    HC_TRY(hc_scene_copy(out, &stage->in, err));
+    HC_TRY(hc_scene_reband(out, out_bands(stage), HC_OTHER, err));
+    out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
+    for (int32_t k = 0; k < library->count; k++) {
+        HC_TRY(hc_scene_name_band(out, k, err, "%s", library->name[k]));
+    }
+    list_told(stage, told);
+    for (int t = 0; t < TOLD; t++) {
+        if (told[t].wanted) {
+            HC_TRY(hc_scene_name_band(out, band++, err, "%s", told[t].name));
+        }
+    }
+done:
+    return status;
+}
+
+static void plan_needs(HcStage *stage) {
+    const State *state = stage->state;
+    HcUnmixRule squared = squared_rule(stage);
+    size_t library = hc_scaled_library_device_bytes(&state->library, shade_count(stage));
+    size_t scratch = (size_t)hc_unmix_bands(&squared) * sizeof(float) + 1;
+    stage->needs = (HcNeeds){.observes = hc_scaled_library_looks(&state->library),
+                             .consumes = params_of(stage)->verify,
+                             .missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED,
+                             .bytes_fixed = library + count_bytes(stage),
+                             .host_bytes = hc_scaled_library_bytes(&state->library),
+                             .bytes_per_pixel = is_l1(stage) ? 0 : scratch};
+}
+
+/* Says when pixels that this stage could take do not reach it. */
+static void note_left_out(HcStage *stage) {
+    const HcStage *before = hc_chain_needs_whole(stage);
+    if (is_l1(stage) && before != NULL && !stage->chain->stages[0].out.complete) {
+        hc_stage_note(stage, "pixels without a value in some band are left out, since %s needs whole ones",
+                      before->kind->name);
+    }
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = params_of(stage);
+    State *state = stage->state;
+    if (stage->in.meaning == HC_CLASS_MAP) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "abundance: the scene is a class map, whose numbers are no values"));
+    }
+    HC_TRY(hc_scaled_library_read(&state->library, stage, params->endmembers, params->scale, err));
+    HC_TRY(check_sizes(stage, err));
+    HC_TRY(read_weights(stage, err));
+    HC_TRY(plan_out(stage, err));
+    plan_needs(stage);
+    note_left_out(stage);
+done:
+    return status;
+}
+
+/* ---- open and settle ---- */
+
+static HcStatus open_absolute(HcStage *stage, const float *spectra, HcError *err) {
+    State *state = stage->state;
+    HcAbundanceRule rule = absolute_rule(stage);
+    rule.spectrum = spectra;
+    return stage->compute->ops->abundances_open(stage->compute, &rule, &state->absolute, err);
+}
+
+static HcStatus open_squared(HcStage *stage, const float *spectra, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HcUnmixRule rule = squared_rule(stage);
+    Told told[TOLD];
+    int32_t count = state->library.fit.count;
+    size_t bytes = (size_t)stage->out.bands * sizeof(int32_t);
+    int32_t *order = malloc(bytes);
+    if (order == NULL) {
+        return hc_fail_memory(err, (double)bytes, "a list of bands");
+    }
+    for (int32_t k = 0; k < count; k++) {
+        order[k] = k;
+    }
+    list_told(stage, told);
+    for (int t = 0; t < TOLD; t++) {
+        if (told[t].wanted) {
+            order[count++] = rule.spectra + told[t].from;
+        }
+    }
+    HC_TRY(hc_memory_upload(stage->compute, order, bytes, &state->order, err));
+    rule.spectrum = spectra;
+    HC_TRY(stage->compute->ops->unmix_open(stage->compute, &rule, &state->squared, err));
+done:
+    free(order);
+    return status;
+}
+
+/* Brings the endmembers to the unit of the scene: abundances stay. */
+static HcStatus start(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    float *spectra = NULL;
+    HC_TRY(hc_scaled_library_spectra(&state->library, shade_count(stage), &spectra, err));
+    HC_TRY(hc_memory_zeros(stage->compute, count_bytes(stage), &state->counts, err));
+    HC_TRY(is_l1(stage) ? open_absolute(stage, spectra, err) : open_squared(stage, spectra, err));
+done:
+    free(spectra);
+    return status;
+}
+
+static HcStatus open_abundance(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    const HcComputeOps *ops = stage->compute->ops;
+    bool is_there = is_l1(stage) ? ops->simplex_batched != NULL && ops->abundances_open != NULL
+                                 : ops->unmix != NULL && ops->unmix_open != NULL;
+    if (!is_there) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "abundance: not on this backend (%s): give --device cpu",
+                       ops->name);
+    }
+    state->proof.limit = proof_limit[params_of(stage)->norm];
+    return hc_scaled_library_looks(&state->library) ? hc_scaled_library_open(&state->library, stage, err)
+                                                    : start(stage, err);
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    const State *state = stage->state;
+    return hc_scaled_library_observe(&state->library, stage, queue, in, err);
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HC_TRY(hc_scaled_library_settle(&state->library, stage, params_of(stage)->endmembers, queue, err));
+    HC_TRY(start(stage, err));
+done:
+    return status;
+}
+
+/* ---- the run ---- */
+
+/* Least squares have bands in another order, and maybe one for shade. */
+static HcStatus least_squares(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                              void *scratch, HcError *err) {
+    HcStatus status = HC_OK;
+    const State *state = stage->state;
+    const HcComputeOps *ops = stage->compute->ops;
+    HcUnmixRule rule = squared_rule(stage);
+    HcBlock all = *out;
+    all.bands = hc_unmix_bands(&rule);
+    all.data = scratch;
+    all.mask = (uint8_t *)(all.data + hc_block_values(&all));
+    HC_TRY(ops->unmix(queue, in, state->squared, &all, err));
+    HC_TRY(ops->gather(queue, &all, state->order.data, out, err));
+done:
+    return status;
+}
+
+static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                        HcError *err) {
+    HcStatus status = HC_OK;
+    const State *state = stage->state;
+    const HcComputeOps *ops = stage->compute->ops;
+    HC_TRY(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
+    HC_TRY(is_l1(stage) ? ops->simplex_batched(queue, in, state->absolute, out, err)
+                        : least_squares(stage, queue, in, out, scratch, err));
+done:
+    return status;
+}
+
+static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
+    (void)err;
+    State *state = stage->state;
+    hc_abundance_proof_add(&state->proof, block);
+    return HC_OK;
+}
+
+static void note_tally(HcStage *stage) {
+    const State *state = stage->state;
+    const HcAbundanceTally *tally = &state->tally;
+    hc_abundance_tally_note(stage, tally, &state->library.fit, false);
+    if (params_of(stage)->verify) {
+        hc_abundance_proof_note(stage, &state->proof);
+    } else if (tally->unfinished > 0) {
+        hc_stage_note(stage,
+                      "%lld of %lld pixels are not proved to be optimal, the worst has an error of %.3g "
+                      "(--verify says which)",
+                      (long long)tally->unfinished, (long long)tally->pixels, tally->worst);
+    }
+}
+
+static HcStatus gather(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    int32_t count = state->library.fit.count;
+    int64_t *counts = NULL;
+    HC_TRY(hc_abundance_counts_gather(
+        stage, &state->counts, is_l1(stage) ? HC_ABUNDANCE_COUNT_ERROR : HC_UNMIX_COUNT_GAP, &counts, err));
+    HC_TRY(hc_abundance_proof_gather(&state->proof, hc_stage_ranks(stage), err));
+    HC_TRY(is_l1(stage)
+               ? hc_abundance_tally_simplex(&state->tally, counts, count, err)
+               : hc_abundance_tally_unmix(&state->tally, counts, count + shade_count(stage), count, err));
+    note_tally(stage);
+done:
+    free(counts);
+    return status;
+}
+
+static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+    HcStatus status = HC_OK;
+    const State *state = stage->state;
+    const HcAbundanceTally *tally = &state->tally;
+    if (tally->mean == NULL) {
+        return HC_OK;
+    }
+    if (cJSON_AddNumberToObject(to, "library_factor", state->library.factor) == NULL ||
+        (is_l1(stage) && cJSON_AddNumberToObject(to, "pivots", (double)tally->pivots) == NULL)) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    HC_TRY(hc_library_figures_json(&state->library.fit.figures, to, err));
+    HC_TRY(hc_abundance_tally_json(tally, "largest_error", &state->library.fit, to, err));
+    if (params_of(stage)->verify) {
+        HC_TRY(hc_abundance_proof_json(&state->proof, to, err));
+    }
+done:
+    return status;
+}
+
+static void close_abundance(HcStage *stage) {
+    State *state = stage->state;
+    if (stage->compute != NULL && state->absolute != NULL) {
+        stage->compute->ops->abundances_close(state->absolute);
+    }
+    if (stage->compute != NULL && state->squared != NULL) {
+        stage->compute->ops->unmix_close(state->squared);
+    }
+    hc_memory_release(stage->compute, &state->counts);
+    hc_memory_release(stage->compute, &state->order);
+    hc_scaled_library_clear(&state->library, stage->compute);
+    hc_abundance_tally_clear(&state->tally);
+    free(state->weight);
+    *state = (State){0};
+}
+
+const HcStageClass hc_stage_abundance = {
+    .name = "abundance",
+    .summary =
+        "abundances of endmembers by least absolute deviations: outliers count little, missing bands not",
+    .cite = "Barrodale, Roberts: An improved algorithm for discrete l1 linear approximation, SIAM J. Numer. "
+            "Anal. "
+            "10(5), 1973",
+    .role = HC_ROLE_STAGE,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_abundance,
+    .observe = observe,
+    .settle = settle,
+    .process = process,
+    .consume = consume,
+    .gather = gather,
+    .report = report,
+    .close = close_abundance,
+};

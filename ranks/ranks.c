@@ -1,0 +1,185 @@
+#include "ranks/ranks.h"
+#include "ranks/launcher.h"
+#include "ranks/transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- joining ---- */
+
+/* FNV-1a: equal command lines have equal numbers. */
+static int32_t number_of(const char *text) {
+    uint32_t hash = 2166136261U;
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (uint8_t)*text) * 16777619U;
+    }
+    return (int32_t)(hash >> 1);
+}
+
+static HcStatus compare_commands(HcRanks *ranks, const char *command, HcError *err) {
+    int32_t own = number_of(command);
+    int32_t different = 0;
+    ranks->transport->gather(own, ranks->failed);
+    for (int32_t r = 1; r < ranks->count && different == 0; r++) {
+        different = ranks->failed[r] != ranks->failed[0] ? r : 0;
+    }
+    memset(ranks->failed, 0, (size_t)ranks->count * sizeof *ranks->failed);
+    if (different > 0) {
+        return hc_fail(
+            err, HC_E_USAGE,
+            "rank %d was started with another command line than rank 0: ranks of one job share one "
+            "run",
+            different);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) {
+    HcStatus status = HC_OK;
+    *out = NULL;
+    if (!hc_launcher_present() || hc_launcher_count() == 1) {
+        return HC_OK;
+    }
+    HcRanks *ranks = calloc(1, sizeof *ranks);
+    if (ranks == NULL) {
+        return hc_fail_memory(err, sizeof *ranks, "the ranks");
+    }
+    *out = ranks;
+    HC_TRY(hc_transport_open(ranks, err));
+    ranks->failed = calloc((size_t)ranks->count, sizeof *ranks->failed);
+    if (ranks->failed == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)ranks->count * sizeof *ranks->failed, "the ranks"));
+    }
+    HC_TRY(compare_commands(ranks, command, err));
+    if (ranks->count == 1) {
+        hc_ranks_close(ranks);
+        *out = NULL;
+    }
+done:
+    return status;
+}
+
+void hc_ranks_close(HcRanks *ranks) {
+    if (ranks == NULL) {
+        return;
+    }
+    if (ranks->transport != NULL) {
+        ranks->transport->close();
+    }
+    free(ranks->failed);
+    free(ranks);
+}
+
+bool hc_ranks_speaks(void) {
+    return hc_launcher_number() == 0;
+}
+
+int32_t hc_ranks_number(const HcRanks *ranks) {
+    return ranks != NULL ? ranks->number : 0;
+}
+
+int32_t hc_ranks_count(const HcRanks *ranks) {
+    return ranks != NULL ? ranks->count : 1;
+}
+
+int32_t hc_ranks_local_number(const HcRanks *ranks) {
+    return ranks != NULL ? ranks->local_number : 0;
+}
+
+int32_t hc_ranks_local_count(const HcRanks *ranks) {
+    return ranks != NULL ? ranks->local_count : 1;
+}
+
+/* ---- failures ---- */
+
+bool hc_ranks_broken(HcRanks *ranks) {
+    return ranks != NULL && (ranks->broken || ranks->transport->told());
+}
+
+/* What the first rank that failed says of it, to all. */
+static HcStatus take_failure(HcRanks *ranks, int32_t first, HcStatus status, HcError *err) {
+    HcError own = {0};
+    HcError theirs = {0};
+    if (status != HC_OK) {
+        (void)hc_fail(&own, status, "%s", err != NULL ? err->text : "");
+        theirs = own;
+    }
+    ranks->transport->share(first, &theirs, sizeof theirs);
+    ranks->transport->hear(ranks->failed);
+    ranks->broken = true;
+    if (status != HC_OK) {
+        return status;
+    }
+    return first > 0 ? hc_fail(err, theirs.status, "rank %d of %d: %s", first, ranks->count, theirs.text)
+                     : hc_fail(err, theirs.status, "%s", theirs.text);
+}
+
+HcStatus hc_ranks_agree(HcRanks *ranks, HcStatus status, HcError *err) {
+    if (ranks == NULL) {
+        return status;
+    }
+    if (ranks->broken) {
+        return status != HC_OK ? status : hc_fail(err, HC_E_CANCELLED, "another rank has failed");
+    }
+    if (status != HC_OK) {
+        ranks->transport->tell();
+    }
+    ranks->transport->gather((int32_t)status, ranks->failed);
+    for (int32_t r = 0; r < ranks->count; r++) {
+        if (ranks->failed[r] != HC_OK) {
+            return take_failure(ranks, r, status, err);
+        }
+    }
+    return HC_OK;
+}
+
+/* ---- numbers ---- */
+
+static HcStatus reduce(HcRanks *ranks, HcReduction how, void *data, size_t count, HcError *err) {
+    HcStatus status = hc_ranks_agree(ranks, HC_OK, err);
+    if (ranks != NULL && status == HC_OK) {
+        ranks->transport->reduce(how, data, count);
+    }
+    return status;
+}
+
+HcStatus hc_ranks_sum(HcRanks *ranks, int64_t *value, size_t count, HcError *err) {
+    return reduce(ranks, HC_REDUCE_SUM, value, count, err);
+}
+
+HcStatus hc_ranks_sum_wide(HcRanks *ranks, HcWide *value, size_t count, HcError *err) {
+    return reduce(ranks, HC_REDUCE_SUM_WIDE, value, count, err);
+}
+
+HcStatus hc_ranks_largest(HcRanks *ranks, int64_t *value, size_t count, HcError *err) {
+    return reduce(ranks, HC_REDUCE_LARGEST, value, count, err);
+}
+
+HcStatus hc_ranks_join(HcRanks *ranks, void *data, size_t bytes, HcError *err) {
+    return reduce(ranks, HC_REDUCE_OR, data, bytes, err);
+}
+
+HcStatus hc_ranks_share(HcRanks *ranks, void *data, size_t bytes, HcError *err) {
+    HcStatus status = hc_ranks_agree(ranks, HC_OK, err);
+    if (ranks != NULL && status == HC_OK) {
+        ranks->transport->share(0, data, bytes);
+    }
+    return status;
+}
+
+HcStatus hc_ranks_fold(HcRanks *ranks, void *state, size_t bytes, void (*add)(void *state, void *user),
+                       void *user, HcError *err) {
+    HcStatus status = hc_ranks_agree(ranks, HC_OK, err);
+    if (ranks == NULL || status != HC_OK) {
+        return status;
+    }
+    if (ranks->number > 0) {
+        ranks->transport->receive(ranks->number - 1, state, bytes);
+        add(state, user);
+    }
+    if (ranks->number + 1 < ranks->count) {
+        ranks->transport->send(ranks->number + 1, state, bytes);
+    }
+    ranks->transport->share(ranks->count - 1, state, bytes);
+    return HC_OK;
+}

@@ -1,0 +1,73 @@
+/* Ranks: the processes that a launcher (mpirun, srun) started together to share one run. Started without a
+ * launcher, a program is one process, has no HcRanks (NULL), and none of the functions below does anything.
+ * All ranks run the same program on the same command line, and call the functions that say "all ranks" in the
+ * same order, each from the thread that opened them.
+ *
+ * Failures: a rank that fails returns through its callers and says so in the last hc_ranks_agree of the
+ * program. Every function of all ranks begins with the question whether some rank has failed; then it fails
+ * on all of them, with the message of the first that did, and from then on nobody waits for anybody. */
+#ifndef HC_RANKS_RANKS_H
+#define HC_RANKS_RANKS_H
+
+#include "core/moments.h"
+#include "core/status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct HcRanks HcRanks;
+
+/* Joins the other ranks; *out is NULL where no launcher started this process, or started it alone. Fails
+ * where one did and this build has no MPI, or where the ranks have different command lines: they would write
+ * one output in many ways. Only the first rank should say so (hc_ranks_speaks), and all close what they got,
+ * also after a failure. */
+HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) HC_MUST_CHECK;
+
+/* Leaves the others, once all have come here. The launcher may then end a rank at any moment. NULL is fine.
+ */
+void hc_ranks_close(HcRanks *ranks);
+
+/* Whether this process is the one that speaks for all, by what the launcher says; also before hc_ranks_open.
+ */
+bool hc_ranks_speaks(void);
+
+/* The MPI library with its version, or "none". */
+const char *hc_ranks_library(void);
+
+int32_t hc_ranks_number(const HcRanks *ranks); /* of this rank, from 0 */
+int32_t hc_ranks_count(const HcRanks *ranks);  /* 1 without ranks */
+
+/* The same among the ranks of this host. */
+int32_t hc_ranks_local_number(const HcRanks *ranks);
+int32_t hc_ranks_local_count(const HcRanks *ranks);
+
+/* Whether some rank has failed, as far as is known here; waits for nobody. */
+bool hc_ranks_broken(HcRanks *ranks);
+
+/* All ranks: HC_OK once all have come here with HC_OK; the failure of one is the failure of all. A rank that
+ * comes with its own failure has its message in err, the others get that of the first rank that failed. */
+HcStatus hc_ranks_agree(HcRanks *ranks, HcStatus status, HcError *err) HC_MUST_CHECK;
+
+/* All ranks: value[count] becomes the sum over the ranks, or the largest. */
+HcStatus hc_ranks_sum(HcRanks *ranks, int64_t *value, size_t count, HcError *err) HC_MUST_CHECK;
+HcStatus hc_ranks_sum_wide(HcRanks *ranks, HcWide *value, size_t count, HcError *err) HC_MUST_CHECK;
+HcStatus hc_ranks_largest(HcRanks *ranks, int64_t *value, size_t count, HcError *err) HC_MUST_CHECK;
+
+/* All ranks: brings together what each has filled of one piece of memory, all other bytes being 0 there. */
+HcStatus hc_ranks_join(HcRanks *ranks, void *data, size_t bytes, HcError *err) HC_MUST_CHECK;
+
+/* All ranks: data of the first rank becomes that of all. */
+HcStatus hc_ranks_share(HcRanks *ranks, void *data, size_t bytes, HcError *err) HC_MUST_CHECK;
+
+/* All ranks: a state goes from rank to rank, each adds its own in the order of the ranks, and all get what
+ * the last one made of it. The first rank's `state` is where it starts; `add` is called on the others. */
+HcStatus hc_ranks_fold(HcRanks *ranks, void *state, size_t bytes, void (*add)(void *state, void *user),
+                       void *user, HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+/* What carries words between ranks: MPI, or nothing in a build without it. Only ranks/ looks inside. */
+#ifndef HC_RANKS_TRANSPORT_H
+#define HC_RANKS_TRANSPORT_H
+
+#include "ranks/ranks.h"
+
+typedef enum HcReduction { HC_REDUCE_SUM, HC_REDUCE_SUM_WIDE, HC_REDUCE_LARGEST, HC_REDUCE_OR } HcReduction;
+
+/* All ranks but for tell, told and the two ends of a message; what goes wrong inside ends the job. */
+typedef struct HcTransport {
+    /* out[count of ranks] from one number of each. */
+    void (*gather)(int32_t number, int32_t *out);
+    /* Elements of int64_t, HcWide (HC_REDUCE_SUM_WIDE) or bytes (HC_REDUCE_OR), in place. */
+    void (*reduce)(HcReduction how, void *data, size_t count);
+    void (*share)(int32_t from, void *data, size_t bytes);
+    void (*send)(int32_t to, const void *data, size_t bytes);
+    void (*receive)(int32_t from, void *data, size_t bytes);
+    /* Tells every other rank, without waiting, that this one has failed; whether some rank has said so; and,
+     * once all know who failed, takes what was said. */
+    void (*tell)(void);
+    bool (*told)(void);
+    void (*hear)(const int32_t *failed);
+    void (*close)(void);
+} HcTransport;
+
+struct HcRanks {
+    const HcTransport *transport;
+    int32_t number, count, local_number, local_count;
+    int32_t *failed; /* [count] who has, of the last agreement */
+    bool broken;     /* some rank has failed, and all know */
+};
+
+/* Starts the library that carries and fills all but `failed`. Without one it fails. */
+HcStatus hc_transport_open(HcRanks *ranks, HcError *err) HC_MUST_CHECK;
+
+#endif

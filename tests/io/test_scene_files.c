@@ -1,0 +1,180 @@
+/* Which files of a folder are scenes, which files a scene is made of, and how a file is known again. */
+#include "write_fixture.h"
+#include "io/file.h"
+#include "io/identity.h"
+#include "io/scene_files.h"
+
+#include <fcntl.h>
+
+static void put_header(const char *name, const char *kind) {
+    char text[300];
+    snprintf(text, sizeof text,
+             "ENVI\nsamples = 2\nlines = 2\nbands = 1\nheader offset = 0\nfile type = %s\ndata type = 1\n"
+             "interleave = bsq\nbyte order = 0\n",
+             kind);
+    put_file(in_folder(name), text);
+}
+
+static void put_tif(const char *name) {
+    GDALDatasetH dataset = GDALCreate(GDALGetDriverByName("GTiff"), in_folder(name), 2, 2, 1, GDT_Byte, NULL);
+    assert_non_null(dataset);
+    GDALClose(dataset);
+}
+
+static void check_paths(const HcPaths *paths, const char *const *names) {
+    int32_t count = 0;
+    for (; names[count] != NULL; count++) {
+        assert_true(count < paths->count);
+        assert_string_equal(paths->path[count], in_folder(names[count]));
+    }
+    assert_int_equal(paths->count, count);
+}
+
+static void scenes_of_a_folder(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcPaths found = {0};
+    put_header("b.hdr", "ENVI Standard");
+    put_file(in_folder("b.img"), "abcd");
+    put_header("a.dat.hdr", "ENVI Standard");
+    put_file(in_folder("a.dat"), "abcd");
+    put_header("lost.hdr", "ENVI Standard"); /* its data are missing: to be told, not passed over */
+    put_header("library.hdr", "ENVI Spectral Library");
+    put_file(in_folder("library.sli"), "abcd");
+    put_tif("c.tif");
+    put_file(in_folder("c.tif.aux.xml"), "<PAMDataset></PAMDataset>");
+    put_tif(".hidden.tif");
+    put_file(in_folder("notes.txt"), "1 2 3\n4 5 6\n");
+    put_file(in_folder("b_mnf.tif.hcube.json"), "{}");
+    put_file(in_folder("quick.png"), "\x89PNG\r\n\x1a\n");
+    assert_int_equal(mkdir(in_folder("deeper"), 0777), 0);
+    check_ok(hc_scenes_in_folder(folder, &found, &err), err);
+    check_paths(&found, (const char *const[]){"a.dat.hdr", "b.hdr", "c.tif", "lost.hdr", NULL});
+    hc_paths_clear(&found);
+    assert_int_equal(rmdir(in_folder("deeper")), 0);
+    assert_true(hc_is_folder(folder));
+    assert_false(hc_is_folder(in_folder("b.hdr")));
+    check_fails(hc_scenes_in_folder(in_folder("none"), &found, &err), HC_E_INPUT, err);
+    hc_paths_clear(&found);
+
+    assert_true(hc_scene_recognise(in_folder("b.hdr")));
+    assert_true(hc_scene_recognise(in_folder("c.tif")));
+    assert_false(hc_scene_recognise(in_folder("notes.txt")));
+
+    HcPaths matched = {0};
+    check_ok(hc_paths_add(&matched, in_folder("b.hdr"), &err), err);
+    check_ok(hc_paths_add(&matched, in_folder("b.img"), &err), err);
+    check_ok(hc_paths_add(&matched, in_folder("a.dat"), &err), err);
+    check_ok(hc_scenes_among(&matched, &found, &err), err);
+    check_paths(&found, (const char *const[]){"b.hdr", "a.dat", NULL});
+    hc_paths_clear(&matched);
+    hc_paths_clear(&found);
+}
+
+static void files_of_a_scene(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcPaths files = {0};
+    check_ok(hc_scene_files(in_folder("b.hdr"), &files, &err), err);
+    check_paths(&files, (const char *const[]){"b.hdr", "b.img", NULL});
+    check_ok(hc_scene_files(in_folder("b.img"), &files, &err), err); /* nothing new */
+    assert_int_equal(files.count, 2);
+    hc_paths_clear(&files);
+    check_ok(hc_scene_files(in_folder("a.dat"), &files, &err), err);
+    check_paths(&files, (const char *const[]){"a.dat", "a.dat.hdr", NULL});
+    hc_paths_clear(&files);
+    check_ok(hc_scene_files(in_folder("c.tif"), &files, &err), err);
+    check_paths(&files, (const char *const[]){"c.tif", "c.tif.aux.xml", NULL});
+    hc_paths_clear(&files);
+    check_ok(hc_scene_files(in_folder("none.tif"), &files, &err), err);
+    assert_int_equal(files.count, 0);
+}
+
+static void identities(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcIdentity one = {0};
+    HcIdentity other = {0};
+    const char *path = in_folder("abc");
+    put_file(path, "abc");
+    check_ok(hc_identity_of(path, true, &one, &err), err);
+    assert_true(one.exists && one.hashed);
+    assert_int_equal(one.bytes, 3);
+    assert_true(one.hash == 0x44BC2CF5AD770999u);
+    struct timespec times[2] = {{.tv_sec = 1000, .tv_nsec = 5}, {.tv_sec = 1000, .tv_nsec = 5}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    check_ok(hc_identity_of(path, false, &other, &err), err);
+    assert_true(other.exists && !other.hashed);
+    assert_int_equal(other.seconds, 1000);
+    assert_int_equal(other.nanoseconds, 5);
+    check_ok(hc_identity_of(in_folder("none"), true, &other, &err), err);
+    assert_true(!other.exists && !other.hashed && other.bytes == 0);
+    check_ok(hc_identity_of(folder, true, &other, &err), err);
+    assert_false(other.exists);
+}
+
+/* Only what other processes left of this very file goes. */
+static void leftovers(void **state) {
+    (void)state;
+    static const char *const stay[] = {".out.tif.partial", ".out.tif.old.12-1.partial",
+                                       ".other.tif.12-1.partial", ".out.tif.12-1.partly"};
+    static const char *const go[] = {".out.tif.12-1.partial", ".out.tif.99999-345.partial"};
+    for (size_t s = 0; s < 4; s++) {
+        assert_int_equal(mkdir(in_folder(stay[s]), 0777), 0);
+    }
+    for (size_t g = 0; g < 2; g++) {
+        assert_int_equal(mkdir(in_folder(go[g]), 0777), 0);
+    }
+    put_file(in_folder(".out.tif.12-1.partial/out.tif"), "half");
+    hc_file_remove_leftovers(in_folder("out.tif"));
+    for (size_t g = 0; g < 2; g++) {
+        assert_int_not_equal(access(in_folder(go[g]), F_OK), 0);
+    }
+    for (size_t s = 0; s < 4; s++) {
+        assert_int_equal(rmdir(in_folder(stay[s])), 0);
+    }
+    hc_file_remove_leftovers(in_folder("no/such/folder.tif"));
+}
+
+/* A process died when it was about to give a header and its data their names: whether the data are there
+ * decides.
+ */
+static void ownerless_headers(void **state) {
+    (void)state;
+    for (int has_data = 0; has_data < 2; has_data++) {
+        assert_int_equal(mkdir(in_folder(".pair.img.12-1.partial"), 0777), 0);
+        put_file(in_folder(".pair.img.12-1.partial/pair.hdr"), "new");
+        put_file(in_folder(".pair.img.12-1.partial/pair.img"), "data");
+        put_file(in_folder("pair.hdr"), "old or new");
+        if (has_data) {
+            put_file(in_folder("pair.img"), "old");
+        }
+        hc_file_remove_leftovers(in_folder("pair.img"));
+        assert_int_not_equal(access(in_folder(".pair.img.12-1.partial"), F_OK), 0);
+        assert_int_equal(access(in_folder("pair.hdr"), F_OK) == 0, has_data);
+    }
+    /* All had their names but for the end of the work. */
+    assert_int_equal(mkdir(in_folder(".pair.img.12-1.partial"), 0777), 0);
+    put_file(in_folder(".pair.img.12-1.partial/pair.hdr"), "new");
+    assert_int_equal(unlink(in_folder("pair.img")), 0);
+    hc_file_remove_leftovers(in_folder("pair.img"));
+    assert_int_equal(unlink(in_folder("pair.hdr")), 0);
+}
+
+static void flushed(void **state) {
+    (void)state;
+    HcError err = {0};
+    hc_file_flush_all(true);
+    check_ok(hc_file_write_unflushed(in_folder("flushed"), "all", 3, false, &err), err);
+    hc_file_flush_all(false);
+    assert_true(file_is(in_folder("flushed"), "all"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scenes_of_a_folder), cmocka_unit_test(files_of_a_scene),
+        cmocka_unit_test(identities),         cmocka_unit_test(leftovers),
+        cmocka_unit_test(ownerless_headers),  cmocka_unit_test(flushed),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

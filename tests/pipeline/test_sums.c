@@ -1,0 +1,106 @@
+#include "pipeline/sums.h"
+#include "pipeline/statistics.h"
+#include "tests/support/reference.h"
+#include "tests/support/strict.h"
+
+#include <stdlib.h>
+
+/* Of five stretches, the last one short. */
+enum { LINES = 1501, SAMPLES = 400, BANDS = 3, STRETCHES = 5 };
+
+static void stretches_fit_every_scene(void **state) {
+    (void)state;
+    for (int64_t samples = 1; samples < 3000000; samples = samples * 3 + 1) {
+        for (int64_t lines = 1; lines < 3000000; lines = lines * 7 + 2) {
+            HcScene scene = {.lines = lines, .samples = samples, .bands = 1};
+            int64_t stretch = hc_stretch_lines(&scene);
+            assert_true(stretch * samples >= 131072);
+            assert_true((lines + stretch - 1) / stretch <= 64);
+            assert_true(stretch % hc_sums_lines(samples) == 0);
+        }
+    }
+}
+
+static Cube float_scene(void) {
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 11, false);
+    for (size_t i = 0; i < cube_pixels(&cube); i += 97) { /* masked, some beside the cuts */
+        cube.valid[i] = 0;
+        for (size_t b = 0; b < BANDS; b++) {
+            cube.value[i * BANDS + b] = NAN;
+        }
+    }
+    return cube;
+}
+
+/* Stretches end within blocks, at their ends, and hold several. */
+static void float_sums_do_not_know_of_blocks(void **state) {
+    (void)state;
+    static const int32_t block_lines[] = {3, 100, 329, 330, 700, 1501};
+    Cube cube = float_scene();
+    cube_write(&cube, "scene", HC_FLOAT32, "bil", NULL);
+    check_runs(
+        NULL,
+        "read scene.img ! cov a.json ! cov an.json --noise mean3x3 ! mnf --save-model am.json ! write a.img");
+    for (size_t k = 0; k < sizeof block_lines / sizeof *block_lines; k++) {
+        RunHow how = {.threads = 1 + (int32_t)k % 3, .settings = {.block_lines = block_lines[k]}};
+        how.ops = k % 2 == 0 ? hc_strict_ops() : NULL;
+        check_runs(&how, "read scene.img ! cov b.json ! cov bn.json --noise mean3x3 ! mnf --save-model "
+                         "bm.json ! write b.img");
+        check_same_files("a.json", "b.json");
+        check_same_files("an.json", "bn.json");
+        check_same_files("am.json", "bm.json");
+        check_same_files("a.img", "b.img");
+    }
+    cube_free(&cube);
+}
+
+static void check_statistics(const char *path, int64_t pixels, const double *mean, const double *covariance) {
+    HcStatistics found = {0};
+    HcError err = {0};
+    check_ok(hc_statistics_load(&found, path, &err), err);
+    assert_int_equal(found.pixels, pixels);
+    for (size_t b = 0; b < BANDS; b++) {
+        if (mean != NULL) {
+            check_near(found.mean[b], mean[b], 1e-12 * fabs(mean[b]));
+        }
+        for (size_t c = 0; c < BANDS; c++) {
+            double size = sqrt(covariance[b * BANDS + b] * covariance[c * BANDS + c]);
+            check_near(found.covariance[b * BANDS + c], covariance[b * BANDS + c], 1e-12 * size);
+        }
+    }
+    hc_statistics_clear(&found);
+}
+
+/* Every pixel once, and differences across the cuts too. */
+static void stretches_are_the_scene(void **state) {
+    (void)state;
+    double mean[BANDS];
+    double covariance[BANDS * BANDS];
+    Cube cube = float_scene();
+    HcScene scene = {.lines = LINES, .samples = SAMPLES, .bands = BANDS};
+    assert_int_equal((LINES + hc_stretch_lines(&scene) - 1) / hc_stretch_lines(&scene), STRETCHES);
+    cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
+    for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+        cube.value[i] = (double)(float)cube.value[i];
+    }
+    check_runs(NULL, "read scene.img ! cov all.json ! cov noise.json --noise mean3x3 ! cov part.json --noise "
+                     "shift-diagonal --window 10,300,200,700");
+    int64_t pixels = reference_covariance(&cube, mean, covariance);
+    check_statistics("all.json", pixels, mean, covariance);
+    pixels = reference_noise(&cube, NOISE_MEAN3X3, NULL, covariance);
+    check_statistics("noise.json", pixels, NULL, covariance);
+    pixels = reference_noise(&cube, NOISE_SHIFT_DIAGONAL, (const int32_t[]){10, 300, 200, 700}, covariance);
+    check_statistics("part.json", pixels, NULL, covariance);
+    cube_free(&cube);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stretches_fit_every_scene),
+        IN_FOLDER(float_sums_do_not_know_of_blocks),
+        IN_FOLDER(stretches_are_the_scene),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+#include "pipeline/sums_file.h"
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BANDS = 3 };
+static const char path[] = "test_sums_file.json";
+
+static double centres[BANDS] = {500, 600.25, 700};
+static double gains[BANDS] = {1e-4, 1e-4, 1e-4};
+static double offsets[BANDS] = {0, 0, 0.1};
+
+/* Borrows the tables above. */
+static HcScene scene_of(int32_t bands) {
+    return (HcScene){
+        .lines = 2, .samples = 2, .bands = bands, .wavelength = centres, .gain = gains, .offset = offsets};
+}
+
+static HcMoments whole_moments(HcWide scale) {
+    HcError err = {0};
+    HcMoments moments;
+    check_ok(hc_moments_init(&moments, BANDS, true, &err), err);
+    moments.count = 7;
+    for (int b = 0; b < BANDS; b++) {
+        moments.sum[b] = (b == 1 ? -1 : 1) * scale * (b + 1);
+        for (int c = 0; c < BANDS; c++) {
+            moments.product[b * BANDS + c] = (b == c ? 1 : -1) * scale * (1 + b + c) + (b == c);
+        }
+    }
+    return moments;
+}
+
+static HcMoments float_moments(double first) {
+    HcError err = {0};
+    HcMoments moments;
+    check_ok(hc_moments_init(&moments, BANDS, false, &err), err);
+    moments.count = 5;
+    for (int b = 0; b < BANDS; b++) {
+        moments.mean[b] = first / (b + 3);
+        for (int c = 0; c < BANDS; c++) {
+            moments.scatter[b * BANDS + c] = first / (7 + b + c);
+        }
+    }
+    return moments;
+}
+
+static void write_sums(const HcMoments *moments, HcDifference difference) {
+    HcError err = {0};
+    HcScene scene = scene_of(BANDS);
+    check_ok(hc_saved_sums_write(path, &scene, difference, moments, true, &err), err);
+}
+
+static void check_moments(const HcMoments *a, const HcMoments *b) {
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->exact, b->exact);
+    if (a->exact) {
+        assert_memory_equal(a->sum, b->sum, BANDS * sizeof *a->sum);
+        assert_memory_equal(a->product, b->product, BANDS * BANDS * sizeof *a->product);
+    } else {
+        assert_memory_equal(a->mean, b->mean, BANDS * sizeof *a->mean);
+        assert_memory_equal(a->scatter, b->scatter, BANDS * BANDS * sizeof *a->scatter);
+    }
+}
+
+static void returns(HcMoments *moments, HcDifference difference) {
+    HcError err = {0};
+    HcSavedSums read = {0};
+    write_sums(moments, difference);
+    check_ok(hc_saved_sums_read(path, &read, &err), err);
+    check_moments(&read.moments, moments);
+    assert_int_equal(read.difference, difference);
+    assert_true(read.scene.wavelength[1] == 600.25 && read.scene.offset[2] == 0.1);
+    hc_saved_sums_clear(&read);
+    hc_moments_clear(moments);
+}
+
+/* Every bit comes back: of integers beyond 64 bits, of either sign, and of doubles. */
+static void every_bit(void **state) {
+    (void)state;
+    HcMoments small = whole_moments(3);
+    HcMoments wide = whole_moments(((HcWide)1 << 123) + 12345);
+    HcMoments floats = float_moments(1.1);
+    HcMoments none = whole_moments(0);
+    none.count = 0;
+    returns(&small, HC_DIFFERENCE_NONE);
+    returns(&wide, HC_DIFFERENCE_SHIFT_DIAGONAL);
+    returns(&floats, HC_DIFFERENCE_MEAN3X3);
+    returns(&none, HC_DIFFERENCE_NONE);
+    remove(path);
+}
+
+static void adds(HcMoments *first, HcMoments *second) {
+    HcError err = {0};
+    HcSavedSums all = {0};
+    HcSavedSums one = {.scene = scene_of(BANDS), .moments = *first};
+    HcSavedSums other = {.scene = scene_of(BANDS), .moments = *second};
+    check_ok(hc_saved_sums_add(&all, &one, "one", &err), err);
+    check_moments(&all.moments, first);
+    check_ok(hc_saved_sums_add(&all, &other, "other", &err), err);
+    hc_moments_merge(first, second);
+    check_moments(&all.moments, first);
+    hc_saved_sums_clear(&all);
+    hc_moments_clear(first);
+    hc_moments_clear(second);
+}
+
+static void sums_of_two(void **state) {
+    (void)state;
+    HcMoments a = whole_moments(10);
+    HcMoments b = whole_moments((HcWide)1 << 80);
+    HcMoments c = float_moments(1.1);
+    HcMoments d = float_moments(-7);
+    adds(&a, &b);
+    adds(&c, &d);
+}
+
+/* What does not go with whole_moments(10) of scene_of(BANDS). */
+static void refused(const HcSavedSums *from, HcStatus expected, const char *part) {
+    HcError err = {0};
+    HcSavedSums all = {0};
+    HcMoments moments = whole_moments(10);
+    const HcSavedSums first = {.scene = scene_of(BANDS), .moments = moments};
+    check_ok(hc_saved_sums_add(&all, &first, "first", &err), err);
+    assert_int_equal(hc_saved_sums_add(&all, from, "b.hdr", &err), expected);
+    if (strstr(err.text, "b.hdr: ") != err.text || strstr(err.text, part) == NULL) {
+        fail_msg("says '%s' and not '%s'", err.text, part);
+    }
+    hc_saved_sums_clear(&all);
+    hc_moments_clear(&moments);
+}
+
+static void other_kinds(void **state) {
+    (void)state;
+    HcMoments whole = whole_moments(10);
+    HcMoments floats = float_moments(1);
+    HcMoments large = whole_moments((HcWide)1 << 123);
+    double shifted[BANDS] = {500, 620, 700};
+    HcSavedSums other = {.scene = scene_of(BANDS), .moments = whole};
+    other.scene.bands = BANDS - 1;
+    refused(&other, HC_E_INPUT, "has 2 bands, the scenes before it 3");
+    other.scene = scene_of(BANDS);
+    other.scene.wavelength = shifted;
+    refused(&other, HC_E_INPUT, "band 2");
+    other.scene = scene_of(BANDS);
+    other.scene.gain = other.scene.offset = NULL;
+    refused(&other, HC_E_INPUT, "scaled otherwise");
+    other.scene = scene_of(BANDS);
+    other.difference = HC_DIFFERENCE_SHIFT;
+    refused(&other, HC_E_INPUT, "noise \"shift\" does not go with \"\"");
+    other.difference = HC_DIFFERENCE_NONE;
+    other.moments = floats;
+    refused(&other, HC_E_INPUT, "sums of floats do not go with sums of integers");
+    other.moments = large;
+    refused(&other, HC_E_NUMERIC, "too many pixels");
+    hc_moments_clear(&whole);
+    hc_moments_clear(&floats);
+    hc_moments_clear(&large);
+}
+
+static void bad_text(const char *text, const char *part) {
+    HcError err = {0};
+    HcSavedSums read = {0};
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    assert_int_equal(hc_saved_sums_read(path, &read, &err), HC_E_INPUT);
+    if (strstr(err.text, part) == NULL) {
+        fail_msg("says '%s' and not '%s'", err.text, part);
+    }
+    hc_saved_sums_clear(&read);
+    remove(path);
+}
+
+static void bad_files(void **state) {
+    (void)state;
+    bad_text("{\"hcube_statistics\": 1}", "not a sums file");
+    bad_text("{\"hcube_sums\": 1, \"noise\": \"loud\", \"pixels\": 1, \"bands\": 1}", "\"loud\" is unknown");
+    bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": -1, \"bands\": 1}", "\"pixels\"");
+    const char *const broken[] = {
+        "\"1 2\", \"products\": \"1\"", "\"1\", \"products\": \"\"",
+        "\"1\", \"products\": \"1.5\"", "\"1\", \"products\": \"999999999999999999999999999999999999999\"",
+        "[1], \"products\": \"1\"",     "\"-\", \"products\": \"1\""};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"sum\": %s}", broken[i]);
+        bad_text(text, "does not hold 1 whole numbers");
+    }
+    bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"mean\": [1], \"scatter\": "
+             "[null]}",
+             "scatter");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_bit),
+        cmocka_unit_test(sums_of_two),
+        cmocka_unit_test(other_kinds),
+        cmocka_unit_test(bad_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
