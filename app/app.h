@@ -38,6 +38,7 @@ typedef struct HcCommand {
 extern const HcCommand hc_commands[];
 
 HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_solve(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);

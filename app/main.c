@@ -13,6 +13,7 @@
 const HcCommand hc_commands[] = {
     {"Process", NULL, NULL, NULL},
     {"run", hc_command_run, "STEP ! STEP ! ...", "run a chain of stages over a scene"},
+    {"batch", hc_command_batch, "STEP ! STEP ...", "run a chain over many scenes, and go on where it ended"},
     {"plan", hc_command_plan, "STEP ! STEP ! ...", "say what run would do, and touch no pixel"},
     {"solve", hc_command_solve, "l1|lp ...", "one sparse solution or linear program from files"},
     {"Look", NULL, NULL, NULL},
@@ -73,7 +74,7 @@ static HcStatus dispatch(int argc, char **argv, HcError *err) {
     for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
         if (command->body != NULL && strcmp(command->name, name) == 0) {
             /* What is no work to share is done by the first rank alone. */
-            bool shared = command->body == hc_command_run;
+            bool shared = command->body == hc_command_run || command->body == hc_command_batch;
             if (!shared && hc_ranks_number(hc_app_ranks()) > 0) {
                 return HC_OK;
             }

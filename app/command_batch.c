@@ -1,0 +1,75 @@
+/* batch: one chain over many scenes. */
+#include "app/batch.h"
+#include "io/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print_batch_help(void) {
+    HcText text = {0};
+    hc_options_help(hc_batch_options(), &text);
+    printf("hcube batch STEP ! STEP ... --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
+           "hcube batch 'STEP ! STEP ...' --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
+           "hcube batch chain.hcube --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n\n"
+           "The steps between reading and writing; a read in front may have options, but no scene, and a "
+           "write at the\n"
+           "end no output. In the output and the chain {stem}, {name}, {parent}, {folder} and {index} are "
+           "filled for\n"
+           "each scene. What is complete is skipped, so that the same command again does what is "
+           "left.\n\nOptions\n%s",
+           text.data != NULL ? text.data : "");
+    hc_text_clear(&text);
+}
+
+/* One model for all scenes, and a word on it. */
+static HcStatus pool_scenes(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBatchTotals sums = {.start = totals->start};
+    HC_TRY(hc_batch_pool(batch, &sums, left_out, err));
+    totals->device_told = sums.device_told;
+    if (hc_ranks_number(hc_app_ranks()) == 0) {
+        hc_batch_tell_pool(batch, &sums, *left_out);
+    }
+done:
+    return status;
+}
+
+HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBatch batch = {0};
+    HcBatchTotals totals = {.start = hc_batch_now()};
+    int32_t left_out = 0;
+    if (hc_asks_for_help(word_count, words)) {
+        print_batch_help();
+        return HC_OK;
+    }
+    HC_TRY(hc_batch_read(&batch, word_count, words, err));
+    if (batch.left_out > 0 && !batch.params.common.quiet) {
+        fprintf(stderr, "note: %d outputs among the scenes are left out\n", batch.left_out);
+    }
+    hc_file_flush_all(true);
+    if (batch.params.pool != NULL) {
+        HC_TRY(pool_scenes(&batch, &totals, &left_out, err));
+    }
+    status = hc_batch_run(&batch, &totals, err);
+    if (hc_ranks_number(hc_app_ranks()) > 0) {
+        HC_TRY(status);
+        goto done; /* the first rank speaks for all */
+    }
+    bool begun = totals.done + totals.skipped + totals.failed + totals.failed_before + totals.elsewhere > 0;
+    if (begun || status == HC_OK) {
+        hc_batch_summary(&batch, &totals);
+    }
+    HC_TRY(status);
+    if (left_out > 0 && totals.failed + totals.failed_before == 0) {
+        HC_TRY(hc_fail(err, HC_E_SCENES, "batch: %d of %d scenes are not in the model", left_out,
+                       batch.scene_count));
+    }
+    if (totals.failed + totals.failed_before > 0) {
+        HC_TRY(hc_fail(err, HC_E_SCENES, "batch: %d of %d scenes failed",
+                       totals.failed + totals.failed_before, batch.scene_count));
+    }
+done:
+    hc_batch_clear(&batch);
+    return status;
+}

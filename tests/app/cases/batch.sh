@@ -1,0 +1,225 @@
+# One chain over many scenes: what is done, what is skipped, what is done again, and what is refused.
+export OMP_WAIT_POLICY=passive
+line=$((100 * 64 * 2)) # bytes of a line of the sample scene
+# cut NAME FIRST: a scene of 30 lines of the sample scene.
+cut_scene() {
+    sed 's/^lines *=.*/lines = 30/; s/^map info.*//; s/^coordinate system.*//' "$scene" >"$1.hdr"
+    dd if="$SAMPLE/scene.img" of="$1.img" bs=$line skip="$2" count=30 status=none
+}
+mkdir in
+for s in 1 2 3 4 5; do
+    cut_scene in/s$s $((s * 12))
+    run 0 run --device cpu read in/s$s.hdr ! mnf --components 4 ! write expected$s.img
+    run 0 run --device cpu read in/s$s.hdr ! mnf --components 4 ! write expected$s.tif
+done
+batch=(batch mnf --components 4 --device cpu --scenes in --output)
+
+# check FOLDER SUFFIX SCENE...: outputs of these scenes are those of single runs, and nothing else is there.
+check() {
+    local folder=$1 suffix=$2 s names=()
+    shift 2
+    for s in "$@"; do
+        cmp "$folder/s${s}_mnf$suffix" "expected$s$suffix" || fail "the output of scene $s differs"
+        names+=("s${s}_mnf$suffix" "s${s}_mnf$suffix.hcube.json")
+        [[ $suffix != .img ]] || names+=("s${s}_mnf.hdr")
+    done
+    (cd "$folder" && only "${names[@]}")
+}
+# events NAME: how often that event is in $err.
+events() {
+    grep -c "^{\"event\":\"$1\"" <<<"$err" || true
+}
+
+# A folder, a pattern, a list; ENVI and GeoTIFF; the record says how.
+run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
+[[ $err == *"[3/5] wrote out/s3_mnf.tif in "*"5 scenes in "*": 5 done, 0 complete before, 0 failed"* ]] || fail "says $err"
+check out .tif 1 2 3 4 5
+[[ $err == *"cpu: 5 scenes, 0.00 GB, "*" GB/s"*"slowest: "*"of the time of the runs)"* ]] || fail "says $err"
+grep -q "\"chain\":.*read --path '{scene}' ! mnf --components 4 ! write --output '{output}'" out/s1_mnf.tif.hcube.json
+grep -q '"command":.*hcube batch mnf' out/s1_mnf.tif.hcube.json
+run 0 batch --scenes 'in/*' --output 'envi/deep/{stem}_mnf.img' --device cpu --jobs 2 'read ! mnf --components 4 ! write'
+check envi/deep .img 1 2 3 4 5
+printf '# a list\n\n  in/s2.hdr \nin/s4.img\r\n' >list.txt
+run 0 batch mnf --components 4 --device cpu --scenes list.txt --output 'listed/{stem}_mnf.tif'
+check listed .tif 2 4
+run 0 batch mnf --components 4 --device cpu --scenes in/s3.hdr --output 'one/{stem}_mnf.tif' --quiet
+[[ ! $err ]] || fail "says $err"
+check one .tif 3
+
+# Everything is complete: nothing is touched.
+stamps() {
+    find out -type f -exec stat -c '%n %i %y' {} + | sort
+}
+before=$(stamps)
+run 0 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json
+[[ $(events skipped) == 5 && $(events done) == 0 && $(events summary) == 1 ]] || fail "says $err"
+[[ $(stamps) == "$before" ]] || fail "a complete output was touched"
+
+# Events and the table at the end: 30 lines x 100 samples x 59 bands of two bytes a scene.
+rm -r out
+run 0 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json --jobs 1
+[[ $(events started) == 5 && $(events done) == 5 ]] || fail "says $err"
+[[ $(grep -c '"index":[1-5],"scenes":5,"at_seconds":[0-9.e-]*,"device":"cpu","bytes":354000,"seconds":[0-9.e-]*}$' <<<"$err") == 5 ]] || fail "says $err"
+[[ $(tail -n 1 <<<"$err") == *'"done":5,'*'"bytes":1770000,'*'"slowest_stage":"'*'"devices":[{"device":"cpu","scenes":5,"bytes":1770000,'* ]] || fail "says $err"
+check out .tif 1 2 3 4 5
+
+# redone COUNT WORD...: so many scenes are done again, the others are skipped, and all are right.
+redone() {
+    local count=$1
+    shift
+    run 0 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json "$@"
+    [[ $(events started) == "$count" && $(events done) == "$count" && $(events skipped) == $((5 - count)) ]] ||
+        fail "redoes $(events done) instead of $count: $err"
+    check out .tif 1 2 3 4 5
+}
+touch in/s2.img
+redone 1
+touch in/s2.hdr
+redone 1
+redone 5 --hash # the first time without a hash to compare with
+touch in/s1.img in/s2.hdr
+redone 0 --hash
+printf x | dd of=in/s1.img bs=1 seek=5000 conv=notrunc status=none
+run 0 "${batch[@]}" 'out/{stem}_mnf.tif' --hash --progress json
+[[ $(events done) == 1 ]] || fail "a changed content is not seen: $err"
+cut_scene in/s1 12
+redone 2 # and the one that was only touched
+rm out/s3_mnf.tif
+redone 1
+: >out/s4_mnf.tif
+redone 1
+rm out/s5_mnf.tif.hcube.json
+redone 1
+echo broken >out/s5_mnf.tif.hcube.json
+redone 1
+cp in/s1.img other.img
+run 0 batch mnf --components 3 --device cpu --scenes in --output 'out/{stem}_mnf.tif' --progress json
+[[ $(events done) == 5 ]] || fail "another command is not done: $err"
+redone 5
+cp "$scene" in/s1.img.aux.xml # a file that belongs to the scene comes
+redone 1
+rm in/s1.img.aux.xml
+redone 1
+
+# Files beside the scene that the chain reads.
+run 0 mnf in/s1.hdr --device cpu --fit-only --save-model model.json
+run 0 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu
+run 0 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
+[[ $(events skipped) == 5 ]]
+touch model.json
+run 0 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
+[[ $(events done) == 5 ]] || fail "a changed model is not seen: $err"
+
+# Failures cost their scene alone.
+cut_scene in/s6 50
+truncate -s 1000 in/s6.img
+cut_scene in/s7 50
+sed -i 's/^bands *=.*/bands = 2/' in/s7.hdr
+run 9 "${batch[@]}" 'out/{stem}_mnf.tif'
+[[ $err == *"[6/7] failed: in/s6.hdr: in/s6.img: "*missing* && $err == *"[7/7] failed: "* && $err == *"hcube: batch: 2 of 7 scenes failed" ]] ||
+    fail "says $err"
+[[ ! -e out/s6_mnf.tif && -e out/s6_mnf.tif.hcube-failed.json ]]
+run 9 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json
+[[ $(events failed) == 0 && $(events started) == 0 && $(grep -c '"why":"failed before"' <<<"$err") == 2 ]] || fail "says $err"
+run 9 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json --retry-failed
+[[ $(events failed) == 2 && $(grep -c '"exit_code":3' <<<"$err") -ge 1 ]] || fail "says $err"
+cut_scene in/s6 50
+run 9 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json # a scene that was mended is tried without being told
+[[ $(events done) == 1 && ! -e out/s6_mnf.tif.hcube-failed.json ]] || fail "says $err"
+rm in/s6.* in/s7.* out/s6* out/s7*
+check out .tif 1 2 3 4 5
+
+# Refused before anything is done.
+mkdir other && cut_scene other/s1 3
+printf 'in/s1.hdr\nother/s1.hdr\n' >clash.txt
+refuse 2 "in/s1.hdr and other/s1.hdr would both become x/s1.tif" batch mnf --scenes clash.txt --output 'x/{stem}.tif'
+refuse 2 "would both become" batch mnf --scenes in --output x/all.tif
+refuse 2 "would replace the scene in/s1.hdr" batch mnf --scenes in --output 'in/{stem}.img'
+refuse 2 "{stam}" batch mnf --scenes in --output 'x/{stam}.tif'
+refuse 2 "{what}" batch mnf --save-model 'x/{what}.json' --scenes in --output 'y/{stem}.tif'
+refuse 2 "scenes is missing" batch mnf --output 'x/{stem}.tif'
+refuse 2 "output is missing" batch mnf --scenes in
+refuse 2 "no chain given" batch --scenes in --output 'x/{stem}.tif'
+refuse 2 "--worker 3/2" batch mnf --scenes in --output 'x/{stem}.tif' --worker 3/2
+refuse 2 "--output is given twice" batch svd --output dimension --scenes in --output 'x/{stem}.tif'
+refuse 2 "name the data file" batch mnf --scenes in --output 'x/{stem}.hdr'
+refuse 2 "no such placeholder" batch mnf --scenes in --output 'x/{stem}.tif' --set a=1
+refuse 2 "did you mean mnf" batch mnff --scenes in --output 'x/{stem}.tif'
+refuse 2 "components" batch mnf --componens 4 --scenes in --output 'x/{stem}.tif'
+refuse 3 "no such list" batch mnf --scenes nowhere --output 'x/{stem}.tif'
+refuse 3 "no scene was found" batch mnf --scenes 'in/*.none' --output 'x/{stem}.tif'
+refuse 6 "local files only" batch mnf --scenes in --output '/vsis3/b/{stem}.tif'
+refuse 7 "--device gpu:99" batch mnf --scenes in --output 'x/{stem}.tif' --device gpu:99
+[[ ! -e x ]] || [[ -z $(find x -type f) ]] || fail "left $(find x)"
+rm -rf x
+
+# Placeholders, chain files, options of reading and writing, and further outputs.
+printf 'read --all-bands # a chain\n! mnf --components {count} --save-model "more/{stem}.json" ! preview more/{name}.png --bands 1,2,3 ! write --type float64' >chain.hcube
+mkdir more
+run 0 batch chain.hcube --set count=3 --scenes in --output 'more/{folder}-{index}/{stem}.tif' --device cpu
+for s in 1 2 3 4 5; do
+    [[ -s more/in-$s/s$s.tif && -s more/in-$s/s$s.tif.hcube.json && -s more/s$s.json && -s more/s$s.hdr.png ]]
+    run 0 run --device cpu read in/s$s.hdr --all-bands ! mnf --components 3 ! write single.tif --type float64 --overwrite
+    cmp single.tif more/in-$s/s$s.tif
+done
+rm -rf more single.*
+# Outputs beside the scenes are not taken for scenes the next time.
+cp -r in same
+run 0 batch mnf --components 4 --device cpu --scenes same --output '{parent}/{stem}_mnf.tif'
+run 0 batch mnf --components 4 --device cpu --scenes same --output '{parent}/{stem}_mnf.tif' --progress json
+[[ $(events skipped) == 5 && $err == *"5 outputs among the scenes are left out"* ]] || fail "says $err"
+# But a scene is never replaced because of its name.
+run 0 run --device cpu read in/s1.hdr ! write same/s1_pca.tif --record none
+refuse 2 "would replace the scene same/s1_pca.tif" batch pca --scenes same --output 'same/{stem}_pca.tif'
+rm -rf same
+
+# Workers: by number, and by who comes first.
+for w in 1 2 3; do
+    run 0 "${batch[@]}" 'w/{stem}_mnf.tif' --worker $w/3 --progress json
+    [[ $(events done) == $((w < 3 ? 2 : 1)) && $(events skipped) == 0 ]] || fail "worker $w: $err"
+done
+check w .tif 1 2 3 4 5
+for w in 1 2 3; do
+    "$HCUBE" "${batch[@]}" 'v/{stem}_mnf.tif' --progress json 2>"v$w.log" &
+    workers[w]=$!
+done
+for w in 1 2 3; do
+    wait "${workers[w]}"
+done
+[[ $(cat v?.log | grep -c '"event":"done"') == 5 ]] || fail "scenes were done twice: $(cat v?.log)"
+check v .tif 1 2 3 4 5
+
+# A claim of another host holds while it is touched, and for some minutes.
+rm out/s3_mnf.tif
+claim=out/.s3_mnf.tif.hcube-claim
+printf 'hcube claim\nhost far\nboot 0-0\nprocesses pid:[1]\nowner 1 1\nparent 0 0\nnumber 1\n' >$claim
+run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
+[[ ! -e out/s3_mnf.tif && $err == *"1 with another worker"* && -e $claim ]] || fail "says $err"
+touch -d '10 minutes ago' $claim
+run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
+check out .tif 1 2 3 4 5
+# That of a dead process here does not, nor what it left; half a claim holds for some minutes too.
+rm out/s3_mnf.tif out/s4_mnf.tif
+mkdir out/.s3_mnf.tif.99999-1.partial && : >out/.s3_mnf.tif.99999-1.partial/s3_mnf.tif
+printf 'hcube claim\nhost %s\nboot %s\nprocesses %s\nowner 4194304 5\nparent 0 0\nnumber 1\n' "$(uname -n)" \
+    "$(cat /proc/sys/kernel/random/boot_id)" "$(readlink /proc/self/ns/pid)" >$claim
+cp $claim $claim+ # it was about to be taken over by another one that died
+cp $claim out/.s1_mnf.tif.hcube-claim # died when all was done but this
+printf 'hcube cl' >out/.s4_mnf.tif.hcube-claim
+run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
+[[ $err == *"1 with another worker"* ]] || fail "says $err"
+rm out/.s4_mnf.tif.hcube-claim
+run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
+check out .tif 1 2 3 4 5
+
+# Devices: several jobs are spread over the GPUs.
+export HCUBE_GPU_MODULE=$MODULES/stand_in.so
+run 0 batch mnf --components 4 --scenes in --output 'g/{stem}_mnf.tif' --jobs 2 --progress json
+[[ $(grep -c '"event":"done".*"device":"gpu:[01]"' <<<"$err") == 5 ]] || fail "says $err"
+run 0 batch mnf --components 4 --scenes in --output 'g2/{stem}_mnf.tif' --progress json # one process a GPU
+[[ $(events done) == 5 && $(grep '"event":"done"' <<<"$err" | grep -o '"device":"gpu:[01]"' | sort -u | wc -l) == 2 ]] || fail "says $err"
+run 0 batch mnf --components 4 --scenes in --output 'g1/{stem}_mnf.tif' --progress json --jobs 1
+[[ $(grep -c '"event":"done".*"device":"gpu:0"' <<<"$err") == 5 ]] || fail "says $err"
+run 0 batch mnf --components 4 --scenes in --output 'h/{stem}_mnf.tif' --device gpu:1 --progress json
+[[ $(grep -c '"event":"done".*"device":"gpu:1"' <<<"$err") == 5 ]] || fail "says $err"
+unset HCUBE_GPU_MODULE
