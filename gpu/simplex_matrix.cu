@@ -278,6 +278,8 @@ HcStatus upload_dense(HcSimplex *s, HcError *err) {
     if (s->rows == 0) {
         goto done;
     }
+    /* Pricing reads whole tiles, and does not use what lies beyond the last column. */
+    HC_TRY(hc_gpu_check(cudaMemsetAsync(own->rows.data, 0, own->rows.bytes, own->queue->stream), doing, err));
     if (s->program->start != NULL) {
         HC_TRY(spread_columns(s, err));
     } else {
