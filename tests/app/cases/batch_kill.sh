@@ -82,6 +82,7 @@ done
 # interrupt SIGNAL: ends with 130, leaves no claim and no temporary file; the next batch goes on.
 interrupt() {
     rm -rf out && mkdir out
+    : >log.txt
     "$HCUBE" "${batch[@]}" --progress json 2>log.txt &
     process=$!
     for ((i = 0; i < 2000; i++)); do
@@ -117,9 +118,9 @@ done
 if [[ $child ]]; then
     kill -SEGV $child
     sleep 0.2
-    for ((i = 0; i < 500; i++)); do
+    for ((i = 0; i < 3000; i++)); do
         again=$(cat "/proc/$process/task/$process/children" 2>/dev/null || true)
-        [[ -z $again || $again == "$child" || ! -e out/.s0.img.hcube-claim ]] || break
+        [[ -z $again || $again == "$child" || -z $(find out -name ".s0.img.${again% }-*.partial" -print) ]] || break
         ! grep -q 'failed: in/s0' log.txt || break # it had not taken s1 yet: no doubt who was to blame
         sleep 0.01
     done
