@@ -129,17 +129,15 @@ static void multiply_all(const HcMatrix *matrix, Vector x, int threads, double *
     }
 }
 
-/* Into the first of the parts. */
-static void add_parts(const HcMatrix *matrix, double *sums) {
-    int64_t parts = cut_of(matrix).parts;
+void hc_cpu_gemv_add_parts(int64_t parts, int64_t count, double *sums) {
     for (int64_t part = 1; part < parts; part++) {
-        hc_cpu_gemv_add(sums + part * matrix->rows, matrix->rows, sums);
+        hc_cpu_gemv_add(sums + part * count, count, sums);
     }
 }
 
 void hc_cpu_gemv_sums(const HcMatrix *matrix, const double *x, int threads, double *sums) {
     multiply_all(matrix, (Vector){.wide = x}, threads, sums, NULL);
-    add_parts(matrix, sums);
+    hc_cpu_gemv_add_parts(cut_of(matrix).parts, matrix->rows, sums);
 }
 
 HcStatus hc_cpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
@@ -150,17 +148,18 @@ HcStatus hc_cpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, flo
         HcMatrix row = hc_cpu_turned(matrix);
         return hc_cpu_gemv_t(queue, &row, x, y, err);
     }
-    size_t values = (size_t)cut_of(matrix).parts * (size_t)matrix->rows;
     if (matrix->columns <= CHUNK) {
         multiply_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, NULL, y);
         return HC_OK;
     }
+    int64_t parts = cut_of(matrix).parts;
+    size_t values = (size_t)parts * (size_t)matrix->rows;
     sums = malloc(values * sizeof *sums);
     if (sums == NULL) {
         HC_TRY(hc_fail_memory(err, (double)values * sizeof *sums, "the sums of a product"));
     }
     multiply_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, sums, NULL);
-    add_parts(matrix, sums);
+    hc_cpu_gemv_add_parts(parts, matrix->rows, sums);
     hc_cpu_gemv_round(sums, matrix->rows, y);
 done:
     free(sums);

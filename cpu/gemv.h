@@ -27,8 +27,11 @@ static inline HcMatrix hc_cpu_turned(const HcMatrix *matrix) {
     return (HcMatrix){matrix->data, matrix->columns, matrix->rows};
 }
 
-/* to += values; and values rounded. */
+/* to += values. */
 void hc_cpu_gemv_add(const double *values, int64_t count, double *to);
+/* Adds sums[parts][count] into its first row, in their order. */
+void hc_cpu_gemv_add_parts(int64_t parts, int64_t count, double *sums);
+/* Values rounded. */
 void hc_cpu_gemv_round(const double *values, int64_t count, float *out);
 
 #endif

@@ -165,9 +165,7 @@ HcStatus hc_cpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, f
         HC_TRY(hc_fail_memory(err, (double)values * sizeof *sums, "the sums of a product"));
     }
     add_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, sums, NULL);
-    for (int64_t part = 1; part < parts; part++) {
-        hc_cpu_gemv_add(sums + part * matrix->columns, matrix->columns, sums);
-    }
+    hc_cpu_gemv_add_parts(parts, matrix->columns, sums);
     hc_cpu_gemv_round(sums, matrix->columns, y);
 done:
     free(sums);

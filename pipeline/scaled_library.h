@@ -14,9 +14,8 @@ typedef struct HcScaledLibrary {
 } HcScaledLibrary;
 
 /* For plan(): reads a library, which the stage is said to read, and fits it to the bands that come in, unless
- * that is done. `scale` is the
- * factor, "none", or "auto": then the factor stays unknown where headers do not tell it. Notes say what was
- * done.
+ * that is done. `scale` is the factor, "none", or "auto": then the factor stays unknown where headers do not
+ * tell it. Notes say what was done.
  *
  * HC_E_USAGE: another `scale`. Otherwise as hc_stage_reads, hc_library_read and hc_library_fit. */
 HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path, const char *scale,

@@ -403,10 +403,26 @@ static void denoise_and_inverse_agree(void **state) {
     }
 }
 
+/* A chain that writes abundances into out.img: near those of the CPU, and the same however the scene is cut.
+ */
+static void check_abundances(const char *chain) {
+    static const char *const output[] = {"out.img", NULL};
+    check_runs(NULL, "%s", chain);
+    files_keep(output);
+    RunHow how = on_gpu(3 * STEP);
+    check_runs(&how, "%s", chain);
+    check_near_components("out", "kept.out", 100, 100, 6, 1e-5);
+    files_keep(output);
+    for (int k = 0; k < CUTS; k++) {
+        how = on_gpu(cuts[k]);
+        check_runs(&how, "%s", chain);
+        check_kept(output);
+    }
+}
+
 /* Abundances of the same optimum, which is one where spectra are independent. */
 static void unmixing_agrees(void **state) {
     (void)state;
-    static const char *const output[] = {"out.img", NULL};
     static const char *const options[] = {"", "--sum-to-one", "--solver fista --gap 1e-9 --iterations 20000",
                                           "--weights noise.json --top 3"};
     char words[1024];
@@ -419,24 +435,13 @@ static void unmixing_agrees(void **state) {
         snprintf(chain, sizeof chain,
                  "%s ! unmix --library %s/endmembers.sli %s ! write out.img --nodata nan", words,
                  getenv("HCUBE_SAMPLE_DATA"), options[i]);
-        check_runs(NULL, "%s", chain);
-        files_keep(output);
-        RunHow how = on_gpu(3 * STEP);
-        check_runs(&how, "%s", chain);
-        check_near_components("out", "kept.out", 100, 100, 6, 1e-5);
-        files_keep(output);
-        for (int k = 0; k < CUTS; k++) {
-            how = on_gpu(cuts[k]);
-            check_runs(&how, "%s", chain);
-            check_kept(output);
-        }
+        check_abundances(chain);
     }
 }
 
 /* The same for absolute deviations, also where bands are missing: 1000 is the nodata value of some. */
 static void abundances_agree(void **state) {
     (void)state;
-    static const char *const output[] = {"out.img", NULL};
     static const char *const options[] = {"", "--sum at-most-one --weights noise.json", "--sum free",
                                           "--sum at-most-one --norm l2"};
     const char *data = getenv("HCUBE_SAMPLE_DATA");
@@ -451,17 +456,7 @@ static void abundances_agree(void **state) {
                  "read %s/scene.hdr --source-nodata 1000 ! abundance --endmembers %s/endmembers.sli %s ! "
                  "write out.img --nodata nan",
                  data, data, options[i]);
-        check_runs(NULL, "%s", chain);
-        files_keep(output);
-        RunHow how = on_gpu(3 * STEP);
-        check_runs(&how, "%s", chain);
-        check_near_components("out", "kept.out", 100, 100, 6, 1e-5);
-        files_keep(output);
-        for (int k = 0; k < CUTS; k++) {
-            how = on_gpu(cuts[k]);
-            check_runs(&how, "%s", chain);
-            check_kept(output);
-        }
+        check_abundances(chain);
     }
 }
 
