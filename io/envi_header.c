@@ -66,22 +66,27 @@ static void skip_line(Cursor *cursor) {
     }
 }
 
+/* Control characters count as blanks, also at the ends: messages hold no escape sequences, and a value of
+ * nothing else is empty. */
+static bool is_void(char c) {
+    unsigned char byte = (unsigned char)c;
+    return byte <= 0x20 || byte == 0x7F;
+}
+
 static char *copy_trimmed(const char *from, size_t length) {
-    while (length > 0 && is_space(from[0])) {
+    while (length > 0 && is_void(from[0])) {
         from++;
         length--;
     }
-    while (length > 0 && is_space(from[length - 1])) {
+    while (length > 0 && is_void(from[length - 1])) {
         length--;
     }
     char *copy = malloc(length + 1);
     if (copy != NULL) {
-        memcpy(copy, from, length);
-        copy[length] = '\0';
         for (size_t i = 0; i < length; i++) {
-            unsigned char c = (unsigned char)copy[i]; /* no escape sequences in messages */
-            copy[i] = (c < 0x20 && !is_line_end(copy[i])) || c == 0x7F ? ' ' : copy[i];
+            copy[i] = is_void(from[i]) && !is_line_end(from[i]) ? ' ' : from[i];
         }
+        copy[length] = '\0';
     }
     return copy;
 }
@@ -353,9 +358,11 @@ HcStatus hc_envi_numbers(const HcEnviHeader *header, const char *key, double **v
             }
         }
     }
-    *values = list;
-    *count = n;
-    list = NULL;
+    if (n > 0) { /* a list of nothing is none: nobody may read from it */
+        *values = list;
+        *count = n;
+        list = NULL;
+    }
 done:
     free(list);
     return status;

@@ -49,8 +49,8 @@ HcStatus hc_envi_number(const HcEnviHeader *header, const char *key, double *val
 HcStatus hc_envi_integer(const HcEnviHeader *header, const char *key, int64_t *value, bool *found,
                          HcError *err) HC_MUST_CHECK;
 
-/* A list of numbers, apart by commas or blanks; *values is fresh memory, NULL and 0 when the key is missing.
- */
+/* A list of numbers, apart by commas or blanks; *values is fresh memory, NULL and 0 when the key is missing
+ * or its value holds no number. */
 HcStatus hc_envi_numbers(const HcEnviHeader *header, const char *key, double **values, int32_t *count,
                          HcError *err) HC_MUST_CHECK;
 

@@ -197,7 +197,7 @@ static HcStatus get_list(double **to, const HcLibrary *library, const HcEnviHead
     HcStatus status = HC_OK;
     int32_t count = 0;
     HC_TRY(hc_envi_numbers(header, key, to, &count, err));
-    if (count > 0 && count != library->bands) {
+    if (*to != NULL && count != library->bands) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId32 " values for %" PRId32 " bands", header->path,
                        key, count, library->bands));
     }

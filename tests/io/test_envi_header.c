@@ -124,7 +124,8 @@ static void gives_lists(void **state) {
     int32_t count = 0;
     parse(&header,
           "ENVI\nwavelength = {\n 1e3, 2.5\n -3 ,4E-1,}\nempty = {}\nbroken = {1, x, 3}\nhole = {1,,2}\n"
-          "spectra names = { soil 1 ,tree {a,\n last one }\nclass lookup = {0,0,0, 255,1,2}\nx = 7\n");
+          "spectra names = { soil 1 ,tree {a,\n last one }\nclass lookup = {0,0,0, 255,1,2}\nx = 7\n"
+          "void = {\x01}\ndeleted = { \x7f\n\x02 }\nodd = \x03\n");
     assert_int_equal(hc_envi_numbers(&header, "wavelength", &numbers, &count, &err), HC_OK);
     assert_int_equal(count, 4);
     assert_true(numbers[0] == 1000 && numbers[1] == 2.5 && numbers[2] == -3 && numbers[3] == 0.4);
@@ -135,6 +136,17 @@ static void gives_lists(void **state) {
     assert_int_equal(hc_envi_numbers(&header, "empty", &numbers, &count, &err), HC_OK);
     assert_int_equal(count, 0);
     assert_null(numbers);
+    /* Bytes that are neither number nor separator hold no list either: no memory without a value. */
+    static const char *const hollow[] = {"void", "deleted", "odd"};
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(hc_envi_text(&header, hollow[i]), "");
+        assert_int_equal(hc_envi_numbers(&header, hollow[i], &numbers, &count, &err), HC_OK);
+        assert_int_equal(count, 0);
+        assert_null(numbers);
+        assert_int_equal(hc_envi_texts(&header, hollow[i], &texts, &count, &err), HC_OK);
+        assert_int_equal(count, 0);
+        assert_null(texts);
+    }
     assert_int_equal(hc_envi_numbers(&header, "broken", &numbers, &count, &err), HC_E_INPUT);
     assert_non_null(strstr(err.text, "broken = x in line 6"));
     assert_int_equal(hc_envi_numbers(&header, "hole", &numbers, &count, NULL), HC_E_INPUT);

@@ -168,6 +168,27 @@ static void bad_bands_are_missing(void **state) {
     hc_library_clear(&library);
 }
 
+/* A list that holds control characters alone has no element, and none may be read. */
+static void lists_of_nothing_are_no_lists(void **state) {
+    (void)state;
+    put_bytes("hollow.sli", six, sizeof six);
+    static const char *const voids[] = {"\x01", "\x7f", " \x02 \n \x7f "};
+    for (size_t v = 0; v < sizeof voids / sizeof *voids; v++) {
+        char header[600];
+        snprintf(header, sizeof header,
+                 HEADER("5") "bbl = {%s}\nwavelength = {%s}\nfwhm = {%s}\nspectra names = {%s}\n", voids[v],
+                 voids[v], voids[v], voids[v]);
+        put_file(in_folder("hollow.hdr"), header);
+        HcLibrary library = read_library("hollow.sli");
+        check_spectra(&library, 2, 3, six);
+        assert_null(library.bad);
+        assert_null(library.wavelength);
+        assert_null(library.fwhm);
+        assert_string_equal(library.name[1], "Spectrum 2");
+        hc_library_clear(&library);
+    }
+}
+
 static void flaws_of_envi_libraries_are_refused(void **state) {
     (void)state;
     const struct {
@@ -353,6 +374,7 @@ int main(void) {
         IN_FOLDER(every_type_and_order_is_read),
         IN_FOLDER(units_are_found_or_left_out),
         IN_FOLDER(bad_bands_are_missing),
+        IN_FOLDER(lists_of_nothing_are_no_lists),
         IN_FOLDER(flaws_of_envi_libraries_are_refused),
         IN_FOLDER(csv_libraries_are_read),
         IN_FOLDER(csv_cells_may_be_odd),

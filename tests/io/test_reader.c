@@ -239,6 +239,20 @@ static void metadata_of_envi(void **state) {
     assert_true(modified > 1000000000);
     assert_string_equal(hc_reader_path(reader), in_folder("meta.img"));
     hc_reader_close(reader);
+    /* A list of control characters is no list: gains are 1 then, and not what lies behind an empty list. */
+    write_plain("hollow",
+                "data gain values = {\x01}\nbbl = {\x7f}\nwavelength = {\x02}\nclass lookup = {\x03}\n"
+                "data offset values = {0, 0, 1, 0}\n");
+    reader = open_scene(in_folder("hollow.hdr"), NULL);
+    scene = hc_reader_scene(reader);
+    assert_null(scene->bad);
+    assert_null(scene->wavelength);
+    assert_non_null(scene->gain);
+    for (int b = 0; b < BANDS; b++) {
+        assert_true(scene->gain[b] == 1 && scene->offset[b] == (b == 2));
+    }
+    assert_null(hc_reader_note(reader));
+    hc_reader_close(reader);
     static const int64_t limits[] = {255, 32768, 0, 0, 0, 65535, 0, 0, 0};
     for (size_t t = 0; t < sizeof limits / sizeof *limits; t++) {
         write_envi(in_folder("limit"), 1, 1, 1, t, 0, false, 0, "reflectance scale factor = 1e4\n");
