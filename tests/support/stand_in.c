@@ -1,8 +1,10 @@
 /* A GPU module without a GPU: the strict backend behind the border of core/module.h. It has two devices, or
- * as many as the environment variable HCUBE_STAND_IN says. */
+ * as many as the environment variable HCUBE_STAND_IN says. Under fail_at.c each of its operations can fail.
+ */
 #include "core/module.h"
 #include "tests/support/strict.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +17,66 @@ enum { ABI = HC_COMPUTE_ABI };
 static HcComputeOps ops;
 static int32_t opened; /* the device that this process opened last */
 
+/* Whether the next operation must fail: a function of fail_at.c, or NULL. */
+static bool (*asked_to_fail)(void);
+
+/* Operations that are done at once. Those that a queue accepts fail late, in strict.c. */
+#define OR_FAIL(name, parameters, arguments)                                                                 \
+    static HcStatus name##_or_fail parameters {                                                              \
+        if (asked_to_fail != NULL && asked_to_fail()) {                                                      \
+            return hc_fail(err, HC_E_DEVICE, "the device failed in %s, as the test asked", #name);           \
+        }                                                                                                    \
+        return hc_strict_ops()->name arguments;                                                              \
+    }
+
+OR_FAIL(alloc, (HcCompute * compute, HcMemory where, size_t bytes, HcBuffer *out, HcError *err),
+        (compute, where, bytes, out, err))
+OR_FAIL(queue_open, (HcCompute * compute, HcQueue **out, HcError *err), (compute, out, err))
+OR_FAIL(sums_open, (HcCompute * compute, int32_t bands, int64_t integer_limit, HcSums **out, HcError *err),
+        (compute, bands, integer_limit, out, err))
+OR_FAIL(sums_fetch, (HcQueue * queue, HcSums *sums, HcMoments *out, HcError *err), (queue, sums, out, err))
+OR_FAIL(training_open,
+        (HcCompute * compute, const float *spectra, int64_t count, int32_t bands, HcMetric metric,
+         HcTraining **out, HcError *err),
+        (compute, spectra, count, bands, metric, out, err))
+OR_FAIL(svd_open,
+        (HcCompute * compute, HcElement element, int32_t rows, int32_t columns, int64_t count, bool vectors,
+         HcSvd **out, HcError *err),
+        (compute, element, rows, columns, count, vectors, out, err))
+OR_FAIL(patches_open, (HcCompute * compute, const HcPatchRule *rule, HcPatches **out, HcError *err),
+        (compute, rule, out, err))
+OR_FAIL(unmix_open, (HcCompute * compute, const HcUnmixRule *rule, HcUnmixing **out, HcError *err),
+        (compute, rule, out, err))
+OR_FAIL(abundances_open, (HcCompute * compute, const HcAbundanceRule *rule, HcAbundances **out, HcError *err),
+        (compute, rule, out, err))
+OR_FAIL(l1_open, (HcCompute * compute, const HcMatrix *matrix, HcL1 **out, HcError *err),
+        (compute, matrix, out, err))
+OR_FAIL(simplex,
+        (HcQueue * queue, const HcLinearProgram *program, const HcSimplexRule *rule, HcLpSolution *out,
+         HcError *err),
+        (queue, program, rule, out, err))
+OR_FAIL(eigh,
+        (HcCompute * compute, int32_t n, const double *matrix, double *values, double *vectors, HcError *err),
+        (compute, n, matrix, values, vectors, err))
+
+/* The operations of the strict backend, those above instead of its own. */
+static void fill_operations(void) {
+    ops = *hc_strict_ops();
+    ops.name = "gpu";
+    ops.alloc = alloc_or_fail;
+    ops.queue_open = queue_open_or_fail;
+    ops.sums_open = sums_open_or_fail;
+    ops.sums_fetch = sums_fetch_or_fail;
+    ops.training_open = training_open_or_fail;
+    ops.svd_open = svd_open_or_fail;
+    ops.patches_open = patches_open_or_fail;
+    ops.unmix_open = unmix_open_or_fail;
+    ops.abundances_open = abundances_open_or_fail;
+    ops.l1_open = l1_open_or_fail;
+    ops.simplex = simplex_or_fail;
+    ops.eigh = eigh_or_fail;
+}
+
 static int32_t device_count(void) {
     const char *text = getenv("HCUBE_STAND_IN");
     return text != NULL ? (int32_t)strtol(text, NULL, 10) : 2;
@@ -24,6 +86,9 @@ static HcStatus open_device(HcCompute **out, const HcComputeConfig *config, HcEr
     *out = NULL;
     if (config->device >= device_count()) {
         return hc_fail(err, HC_E_DEVICE, "no stand-in has the number %d", config->device);
+    }
+    if (asked_to_fail != NULL && asked_to_fail()) {
+        return hc_fail(err, HC_E_DEVICE, "the stand-in %d was not opened, as the test asked", config->device);
     }
     if (config->host == NULL) {
         return hc_fail(err, HC_E_USAGE, "the stand-in was opened without the host's operations");
@@ -55,8 +120,9 @@ __attribute__((visibility("default"))) const HcModule *hc_gpu_module(void);
 
 const HcModule *hc_gpu_module(void) {
     static HcModule module;
-    ops = *hc_strict_ops();
-    ops.name = "gpu";
+    fill_operations();
+    *(void **)&asked_to_fail = dlsym(RTLD_DEFAULT, "hcube_fail_device");
+    hc_strict_fail_when(asked_to_fail);
     ops.open = open_device;
     ops.info = tell_device;
     module =

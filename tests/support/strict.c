@@ -18,6 +18,7 @@ enum { GUARD = 256, GUARD_BYTE = 0xA5, FRESH_BYTE = 0xFF };
 enum { RESERVE = 1 << 20 };
 
 static atomic_llong fail_at;
+static bool (*asked_to_fail)(void);
 static atomic_llong operations;
 static atomic_llong leaks;
 static atomic_llong overruns;
@@ -670,7 +671,8 @@ static HcStatus accept(HcQueue *queue, const Work *work, HcError *err) {
     copy->next = NULL;
     pthread_mutex_lock(&queue->strict->lock);
     if (work->kind != FOLLOW) {
-        copy->fails = atomic_fetch_add(&operations, 1) + 1 == atomic_load(&fail_at);
+        copy->fails = atomic_fetch_add(&operations, 1) + 1 == atomic_load(&fail_at) ||
+                      (asked_to_fail != NULL && asked_to_fail());
     } else {
         copy->ticket = work->after->accepted;
     }
@@ -1425,6 +1427,10 @@ const HcComputeOps *hc_strict_ops(void) {
 void hc_strict_fail_at(int64_t n) {
     atomic_store(&operations, 0);
     atomic_store(&fail_at, n);
+}
+
+void hc_strict_fail_when(bool (*ask)(void)) {
+    asked_to_fail = ask;
 }
 
 int64_t hc_strict_operations(void) {

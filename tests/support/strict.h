@@ -15,6 +15,10 @@ const HcComputeOps *hc_strict_ops(void);
  * the wait after it; 0 = none. The next call of hc_strict_fail_at() starts the count again. */
 void hc_strict_fail_at(int64_t n);
 
+/* From now on an accepted operation fails as above where `ask` returns true; NULL = none is asked. Set before
+ * a backend is opened. */
+void hc_strict_fail_when(bool (*ask)(void));
+
 /* Operations accepted since the last hc_strict_fail_at(). */
 int64_t hc_strict_operations(void);
 
