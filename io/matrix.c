@@ -198,21 +198,22 @@ static bool reads(const HcMatrixFile *file, const char *path) {
 HcStatus hc_matrix_check(const char *path, int64_t rows, int64_t columns, bool overwrite,
                          const HcMatrixFile *const *inputs, int32_t input_count, HcError *err) {
     HcStatus status = HC_OK;
-    HcWriterNeeds needs = {0};
+    HcWriterNames names = {0};
     if (is_npy_name(path)) {
         HC_TRY(hc_file_check(path, overwrite, err));
     } else {
         HcScene scene = scene_of(rows, columns);
         HcWriterOptions how = {.overwrite = overwrite};
-        HC_TRY(hc_writer_needs(path, &scene, &how, &needs, err));
+        HC_TRY(hc_writer_names(path, NULL, &names, err));
+        HC_TRY(hc_writer_check(path, &scene, &how, err));
     }
     for (int32_t i = 0; i < input_count; i++) {
-        if (reads(inputs[i], path) || reads(inputs[i], needs.header)) {
+        if (reads(inputs[i], path) || reads(inputs[i], names.data) || reads(inputs[i], names.header)) {
             HC_TRY(hc_fail(err, HC_E_USAGE, "%s: would replace the input %s", path, inputs[i]->path));
         }
     }
 done:
-    free(needs.header);
+    hc_writer_names_clear(&names);
     return status;
 }
 

@@ -315,6 +315,9 @@ static int write_at(int file, const char *data, size_t bytes, int64_t at) {
         if (wrote < 0 && errno != EINTR) {
             return errno;
         }
+        if (wrote == 0) {
+            return ENOSPC; /* a system that takes nothing and gives no reason */
+        }
         wrote = wrote > 0 ? wrote : 0;
         data += wrote;
         bytes -= (size_t)wrote;

@@ -71,4 +71,16 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
 
+/* write_check.c: HC_E_IO unless the closed file is whole: it opens with the shape, type and bands that were
+ * written, and nothing of it lies beyond its end. `file` is its temporary name. */
+HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan,
+                        HcError *err) HC_MUST_CHECK;
+HcStatus hc_write_check_envi(const char *data, const char *header, const HcScene *scene,
+                             const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
+bool hc_write_is_tiff(const HcWritePlan *plan);
+
+/* write_tiff.c: the same for the directories, strips and tiles of a TIFF file. Messages name `path`.
+ * `sparse`: strips and tiles may be missing. */
+HcStatus hc_write_check_tiff(const char *file, const char *path, bool sparse, HcError *err) HC_MUST_CHECK;
+
 #endif

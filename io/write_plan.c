@@ -424,6 +424,28 @@ static HcStatus choose_names(HcWritePlan *plan, const char *path, HcError *err) 
     return HC_OK;
 }
 
+HcStatus hc_writer_names(const char *path, const char *format, HcWriterNames *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    HcWritePlan plan = {0};
+    *out = (HcWriterNames){0};
+    hc_gdal_catch(&errors);
+    HC_TRY(choose_driver(&plan, path, format, err));
+    HC_TRY(choose_names(&plan, path, err));
+    *out = (HcWriterNames){.data = plan.path, .header = plan.header};
+    plan.path = plan.header = NULL;
+done:
+    hc_gdal_release();
+    hc_write_plan_clear(&plan);
+    return status;
+}
+
+void hc_writer_names_clear(HcWriterNames *names) {
+    free(names->data);
+    free(names->header);
+    *names = (HcWriterNames){0};
+}
+
 /* A file beside the header, not itself a header, that has the same stem; fresh memory or NULL. */
 static char *owner_of_header(const char *header) {
     char *found = NULL;

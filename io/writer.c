@@ -178,9 +178,6 @@ HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterO
     *out = (HcWriterNeeds){0};
     HC_TRY(hc_write_plan(&plan, path, scene, options, err));
     out->memory = (size_t)memory_of(scene, &plan);
-    if (plan.header != NULL && (out->header = strdup(plan.header)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(plan.header), "a file name"));
-    }
 done:
     hc_write_plan_clear(&plan);
     return status;
@@ -189,9 +186,7 @@ done:
 HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options,
                          HcError *err) {
     HcWriterNeeds needs;
-    HcStatus status = hc_writer_needs(path, scene, options, &needs, err);
-    free(needs.header);
-    return status;
+    return hc_writer_needs(path, scene, options, &needs, err);
 }
 
 /* A writer without files; *out is to be closed, also on failure. */
@@ -441,9 +436,14 @@ static HcStatus close_dataset(HcWriter *writer, GDALDatasetH *dataset, HcError *
     HcGdalErrors errors;
     hc_gdal_catch(&errors);
     GDALFlushCache(*dataset);
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+    bool closed = GDALClose(*dataset) == CE_None;
+#else
+    bool closed = true;
     GDALClose(*dataset);
+#endif
     *dataset = NULL;
-    if (errors.failed || CPLGetLastErrorType() >= CE_Failure) {
+    if (!closed || errors.failed || CPLGetLastErrorType() >= CE_Failure) {
         status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
     }
     hc_gdal_release();
@@ -478,40 +478,30 @@ static HcStatus copy_source(HcWriter *writer, HcError *err) {
     return status;
 }
 
-/* Whether the file opens with its full size. Drivers exist whose failures at closing go unsaid. */
-static HcStatus verify(HcWriter *writer, HcError *err) {
+static HcStatus complete_envi(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
-    HcGdalErrors errors;
-    const char *drivers[] = {strcmp(writer->plan.format, "COG") == 0 ? "GTiff" : writer->plan.format, NULL};
-    hc_gdal_catch(&errors);
-    GDALDatasetH dataset =
-        GDALOpenEx(writer->partial, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
-    /* netCDF and the like open as a list of parts. */
-    bool in_parts = dataset != NULL && GDALGetMetadata(dataset, "SUBDATASETS") != NULL;
-    if (dataset == NULL || (!in_parts && (GDALGetRasterXSize(dataset) != writer->scene.samples ||
-                                          GDALGetRasterYSize(dataset) != writer->scene.lines ||
-                                          GDALGetRasterCount(dataset) < writer->scene.bands))) {
-        status = hc_fail(err, HC_E_IO, "%s: the file is not whole when read back%s%s", writer->plan.path,
-                         errors.failed ? ": " : "", errors.text);
+    char *header = beside_partial(writer, CPLGetFilename(writer->plan.header));
+    HC_TRY(close_envi(writer, err));
+    if (header == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(writer->partial), "a file name"));
     }
-    GDALClose(dataset);
-    hc_gdal_release();
+    HC_TRY(hc_write_check_envi(writer->partial, header, &writer->scene, &writer->plan, err));
+done:
+    free(header);
     return status;
 }
 
 static HcStatus complete(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     if (writer->plan.way == HC_WRITE_ENVI) {
-        return close_envi(writer, err);
+        return complete_envi(writer, err);
     }
     HC_TRY(close_dataset(writer, &writer->dataset, err));
     if (writer->plan.way == HC_WRITE_COPY) {
+        HC_TRY(hc_write_check_tiff(writer->source, writer->plan.path, false, err));
         HC_TRY(copy_source(writer, err));
     }
-    if (GDALGetMetadataItem(writer->plan.driver, GDAL_DCAP_OPEN, NULL) != NULL ||
-        writer->plan.way == HC_WRITE_CREATE) {
-        HC_TRY(verify(writer, err));
-    }
+    HC_TRY(hc_write_check(writer->partial, &writer->scene, &writer->plan, err));
 done:
     return status;
 }

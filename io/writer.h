@@ -36,10 +36,21 @@ typedef struct HcWriterOptions {
 HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterOptions *options,
                          HcError *err) HC_MUST_CHECK;
 
+/* The files that an output consists of. */
+typedef struct HcWriterNames {
+    char *data;   /* scene.img for an ENVI output scene.hdr, else the path itself; fresh memory */
+    char *header; /* the header beside the data file of an ENVI output; fresh memory, or NULL */
+} HcWriterNames;
+
+/* Finds the names; looks at no file. `format` as in HcWriterOptions. hc_writer_names_clear() is safe after a
+ * failure too. */
+HcStatus hc_writer_names(const char *path, const char *format, HcWriterNames *out,
+                         HcError *err) HC_MUST_CHECK;
+void hc_writer_names_clear(HcWriterNames *names);
+
 /* What writing will take. */
 typedef struct HcWriterNeeds {
     size_t memory; /* host memory beyond the blocks [bytes]: lines that are collected, and GDAL's cache */
-    char *header;  /* the header that ENVI output has beside its data file (fresh memory), or NULL */
 } HcWriterNeeds;
 
 /* hc_writer_check, and what there is to know for the planner. */

@@ -17,7 +17,8 @@ typedef struct Params {
 
 typedef struct State {
     HcWriter *writer;
-    HcWriterNeeds needs; /* its header is claimed too */
+    HcWriterNames names; /* of the files that the chain claims */
+    HcWriterNeeds needs;
 } State;
 
 static const char *const type_words[] = {
@@ -119,13 +120,15 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (params->nodata != NULL && !how.has_nodata) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "write: --nodata %s: not a number (nan is one)", params->nodata));
     }
-    HC_TRY(hc_stage_claim(stage, params->path, err));
-    if (state->writer == NULL) {
-        free(state->needs.header);
-        HC_TRY(hc_writer_needs(params->path, &stage->in, &how, &state->needs, err));
+    if (state->names.data == NULL) {
+        HC_TRY(hc_writer_names(params->path, params->format, &state->names, err));
     }
-    if (state->needs.header != NULL) {
-        HC_TRY(hc_stage_claim(stage, state->needs.header, err));
+    HC_TRY(hc_stage_claim(stage, state->names.data, err));
+    if (state->names.header != NULL) {
+        HC_TRY(hc_stage_claim(stage, state->names.header, err));
+    }
+    if (state->writer == NULL) {
+        HC_TRY(hc_writer_needs(params->path, &stage->in, &how, &state->needs, err));
     }
     stage->needs = (HcNeeds){
         .consumes = true, .passes_through = true, .has_output = true, .host_bytes = state->needs.memory};
@@ -218,7 +221,7 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
 static void close_write(HcStage *stage) {
     State *state = stage->state;
     hc_writer_close(state->writer);
-    free(state->needs.header);
+    hc_writer_names_clear(&state->names);
     *state = (State){0};
 }
 

@@ -323,6 +323,67 @@ static void nodata_rule(void **state) {
     assert_int_equal(folder_entries(folder), 0);
 }
 
+/* The highest and the lowest value of each type as nodata: a valid value there gives way to its neighbour. */
+static void nodata_at_the_ends_of_a_type(void **state) {
+    (void)state;
+    static const double low[] = {0, -128, 0, -32768, 0, -2147483648.0};
+    static const double high[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0};
+    HcScene scene = plain_scene(37, 29, 5);
+    HcError err = {0};
+    for (int t = 0; t <= HC_INT32; t++) {
+        for (int end = 0; end < 2 && t != HC_INT8; end++) {
+            for (int i = 0; i < 3; i++) {
+                HcWriterOptions options = {.has_type = true,
+                                           .type = (HcType)t,
+                                           .interleave = interleaves[i],
+                                           .has_nodata = true,
+                                           .nodata = end == 0 ? low[t] : high[t],
+                                           .overwrite = true};
+                check_ok(write_scene(in_folder("a.img"), &scene, &options, &err), err);
+                check_values(in_folder("a.img"), &scene, (HcType)t);
+                GDALDatasetH dataset = GDALOpen(in_folder("a.img"), GA_ReadOnly);
+                check_same(nodata_of(GDALGetRasterBand(dataset, 5)), options.nodata);
+                GDALClose(dataset);
+            }
+        }
+    }
+}
+
+/* One file by several writers, as ranks do it: the same values as by one, in every order that a file can
+ * have. */
+static void lines_of_other_writers(void **state) {
+    (void)state;
+    static const char *const names[] = {"a.tif", "b.tif", "c.img", "d.bil", "e.bip", "f.tif"};
+    static const char *const how[] = {"bsq", "bip", NULL, NULL, NULL, "bsq"};
+    static const int64_t cuts[] = {0, 31, 32, 60};
+    HcScene scene = plain_scene(60, 47, 5);
+    HcError err = {0};
+    for (int i = 0; i < 6; i++) {
+        static const char *const strips[] = {"TILED=NO", "BLOCKYSIZE=9", NULL};
+        HcWriterOptions options = {.interleave = how[i], .creation_options = i == 5 ? strips : NULL};
+        HcWriter *writer[3] = {NULL, NULL, NULL};
+        HcWriterSite site;
+        HcWriterLeft left = {0};
+        check_ok(hc_writer_open(&writer[0], in_folder(names[i]), &scene, &options, &err), err);
+        check_ok(hc_writer_site(writer[0], &site, &err), err);
+        for (int w = 1; w < 3; w++) {
+            check_ok(hc_writer_join(&writer[w], in_folder(names[i]), &scene, &options, &site, cuts[w], &err),
+                     err);
+        }
+        for (int w = 0; w < 3; w++) {
+            check_ok(write_lines(writer[w], &scene, cuts[w], cuts[w + 1], &err), err);
+        }
+        for (int w = 1; w < 3; w++) {
+            check_ok(hc_writer_leave(writer[w], &left, &err), err);
+            check_ok(hc_writer_take(writer[0], &left, &err), err);
+            hc_writer_close(writer[w]);
+        }
+        check_ok(hc_writer_finish(writer[0], &err), err);
+        hc_writer_close(writer[0]);
+        check_values(in_folder(names[i]), &scene, HC_FLOAT32);
+    }
+}
+
 static void interleave_by_ending(void **state) {
     (void)state;
     HcScene scene = plain_scene(3, 4, 2);
@@ -355,6 +416,8 @@ int main(void) {
         in_own_folder(envi_turned_grids),
         in_own_folder(envi_names_with_commas),
         in_own_folder(nodata_rule),
+        in_own_folder(nodata_at_the_ends_of_a_type),
+        in_own_folder(lines_of_other_writers),
         in_own_folder(interleave_by_ending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,7 +249,15 @@ static void limit_files(rlim_t bytes) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* Every size from nothing to nearly whole: it must never look as if it had worked. */
+/* Limits on the size of a file, from nothing to nearly whole: 21 even steps, then small ones over the last
+ * 16 KiB, where a driver writes directories and what it has kept back. Ends with -1. */
+static int64_t next_limit(int64_t limit, int64_t size) {
+    int64_t step = limit < size - 16384 ? size / 21 : limit < size - 64 ? 331 : 7;
+    int64_t next = limit < size - 16384 && limit + step > size - 16384 ? size - 16384 : limit + step;
+    return limit == size - 1 ? -1 : next > size - 1 ? size - 1 : next;
+}
+
+/* It must never look as if it had worked. */
 static void file_size_limit(void **state) {
     (void)state;
     HcScene scene = plain_scene(300, 290, 3);
@@ -261,14 +269,14 @@ static void file_size_limit(void **state) {
         check_ok(write_scene(in_folder(ways[i].name), &scene, &options, &err), err);
         int whole = folder_entries(folder);
         assert_true(hc_file_identity(in_folder(ways[i].name), &size, &modified));
-        for (int part = 0; part <= 21; part++) {
+        for (int64_t limit = 0; limit >= 0; limit = next_limit(limit, size)) {
             options.overwrite = true;
-            limit_files(part == 21 ? (rlim_t)size - 1 : (rlim_t)(size * part / 21));
+            limit_files((rlim_t)limit);
             HcStatus status = write_scene(in_folder(ways[i].name), &scene, &options, &err);
             limit_files(RLIM_INFINITY);
             if (status != HC_E_IO || strstr(err.text, in_folder(ways[i].name)) != err.text) {
-                fail_msg("%s with %d/21 of its size: status %d \"%s\"", ways[i].format, part, (int)status,
-                         err.text);
+                fail_msg("%s with %lld of %lld bytes: status %d \"%s\"", ways[i].format, (long long)limit,
+                         (long long)size, (int)status, err.text);
             }
             err = (HcError){0};
             assert_int_equal(folder_entries(folder), whole);
@@ -277,6 +285,84 @@ static void file_size_limit(void **state) {
         unlink(in_folder(ways[i].name));
         unlink(in_folder("a.hdr"));
         unlink(in_folder("d.png.aux.xml"));
+    }
+}
+
+/* Drivers without a reader of our own, in their own file layouts. */
+static void file_size_limit_of_other_drivers(void **state) {
+    (void)state;
+    static const char *const formats[] = {"ERS", "netCDF", "ISIS3", "PDS4", "RST", "JPEG2000", "JP2OpenJPEG"};
+    static const char *const names[] = {"a.ers", "b.nc", "c.cub", "d.xml", "e.rst", "f.jp2", "g.jp2"};
+    HcScene scene = plain_scene(300, 290, 1);
+    HcError err = {0};
+    signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        HcWriterOptions options = {.format = formats[i], .has_type = true, .type = HC_INT16};
+        if (GDALGetDriverByName(formats[i]) == NULL ||
+            hc_writer_check(in_folder(names[i]), &scene, &options, NULL) != HC_OK) {
+            continue;
+        }
+        for (rlim_t limit = 0; limit < 300 * 290 * 2; limit += 17011) {
+            limit_files(limit);
+            HcStatus status = write_scene(in_folder(names[i]), &scene, &options, &err);
+            limit_files(RLIM_INFINITY);
+            bool may_be_small = i >= 5; /* compressed */
+            if (status != HC_E_IO && !(may_be_small && status == HC_OK)) {
+                fail_msg("%s with %ld bytes: status %d \"%s\"", formats[i], (long)limit, (int)status,
+                         err.text);
+            }
+            err = (HcError){0};
+            unlink(in_folder(names[i]));
+            assert_int_equal(folder_entries(folder), 0);
+        }
+    }
+}
+
+/* An ENVI file gets its size when it is created. Here the writes into it fail, each after a part. */
+static void envi_writes_fail(void **state) {
+    (void)state;
+    static const char *const interleaves[] = {"bsq", "bil", "bip"};
+    HcScene scene = plain_scene(700, 611, 8); /* more than one stage */
+    HcError err = {0};
+    signal(SIGXFSZ, SIG_IGN);
+    for (int i = 0; i < 12; i++) {
+        HcWriterOptions options = {.interleave = interleaves[i % 3], .threads = i < 6 ? 1 : 4};
+        HcWriter *writer = NULL;
+        check_ok(hc_writer_open(&writer, in_folder("a.img"), &scene, &options, &err), err);
+        limit_files(700 * 611 * 8 * 4 / 4 * (rlim_t)(i / 3) + 1001);
+        HcStatus status = write_lines(writer, &scene, 0, 700, &err);
+        if (status == HC_OK) {
+            status = hc_writer_finish(writer, &err);
+        }
+        limit_files(RLIM_INFINITY);
+        hc_writer_close(writer);
+        if (status != HC_E_IO || strstr(err.text, strerror(EFBIG)) == NULL) {
+            fail_msg("%s: status %d \"%s\"", options.interleave, (int)status, err.text);
+        }
+        err = (HcError){0};
+        assert_int_equal(folder_entries(folder), 0);
+    }
+}
+
+/* Somebody shortens the file, or writes into its header, before it gets its name. */
+static void files_that_change_before_they_are_named(void **state) {
+    (void)state;
+    static const char *const names[] = {"a.img", "a.hdr"};
+    HcScene scene = plain_scene(40, 30, 3);
+    HcError err = {0};
+    for (int i = 0; i < 2; i++) {
+        HcWriter *writer = NULL;
+        HcWriterSite site;
+        check_ok(hc_writer_open(&writer, in_folder("a.img"), &scene, NULL, &err), err);
+        check_ok(write_lines(writer, &scene, 0, 40, &err), err);
+        check_ok(hc_writer_site(writer, &site, &err), err);
+        memcpy(strrchr(site.partial, '/') + 1, names[i], strlen(names[i]) + 1);
+        assert_int_equal(truncate(site.partial, 100), 0);
+        assert_int_equal(hc_writer_finish(writer, &err), HC_E_IO);
+        assert_non_null(strstr(err.text, "not whole when read back"));
+        hc_writer_close(writer);
+        assert_int_equal(folder_entries(folder), 0);
+        err = (HcError){0};
     }
 }
 
@@ -327,6 +413,9 @@ int main(void) {
         in_own_folder(refusals),
         in_own_folder(directory_in_the_way),
         in_own_folder(file_size_limit),
+        in_own_folder(file_size_limit_of_other_drivers),
+        in_own_folder(envi_writes_fail),
+        in_own_folder(files_that_change_before_they_are_named),
         in_own_folder(full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,63 @@ static void complete_scenes_have_no_nodata(void **state) {
     cube_free(&cube);
 }
 
+/* With a mask there are masked pixels although the scene is integer and has no nodata: nodata is declared,
+ * and is in these pixels alone. */
+static void masked_scenes_have_nodata(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"part.img", "part.tif"};
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 10, true);
+    Cube mask = cube_new(LINES, SAMPLES, 1);
+    for (size_t i = 0; i < cube_pixels(&mask); i++) {
+        mask.value[i] = i % 3 != 0;
+    }
+    cube_pixel(&cube, 1, 3)[2] = 0; /* valid values at the ends of the type */
+    cube_pixel(&cube, 2, 3)[2] = 65535;
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
+    for (int o = 0; o < 2; o++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        check_runs(NULL, "read scene.img --mask mask.img ! write %s --type uint16", outputs[o]);
+        check_ok(hc_reader_open(&reader, outputs[o], NULL, &err), err);
+        assert_true(hc_reader_scene(reader)->has_nodata);
+        double nodata = hc_reader_scene(reader)->nodata;
+        hc_reader_close(reader);
+        check_runs(NULL, "read %s --ignore-nodata ! write again.img", outputs[o]);
+        Cube out = cube_read_floats("again", LINES, SAMPLES, BANDS);
+        for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+            bool masked = i / BANDS % 3 == 0;
+            double moved = cube.value[i] == nodata ? 1 : 0;
+            check_near(out.value[i], masked ? nodata : cube.value[i], moved);
+            assert_true((out.value[i] == nodata) == masked);
+        }
+        cube_free(&out);
+    }
+    cube_free(&cube);
+    cube_free(&mask);
+}
+
+/* The header's name stands for the pair, and each file of it is claimed once. */
+static void names_of_headers(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 11, true);
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    check_runs(NULL, "read scene.img ! write couple.hdr ! write other.hdr");
+    Cube out = cube_read_floats("couple", LINES, SAMPLES, BANDS);
+    for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+        check_near(out.value[i], cube.value[i], 0);
+    }
+    assert_true(file_exists("couple.hdr"));
+    assert_true(file_exists("other.img"));
+    check_run_fails(NULL, HC_E_USAGE, "two.img: the chain writes",
+                    "read scene.img ! write two.img ! write two.hdr");
+    check_run_fails(NULL, HC_E_USAGE, "two.hdr: the chain writes",
+                    "read scene.img ! write two.hdr ! write two.bsq");
+    check_run_fails(NULL, HC_E_USAGE, "reads its scene", "read scene.img ! write scene.hdr");
+    cube_free(&out);
+    cube_free(&cube);
+}
+
 /* Class maps go through a chain with their names; bands that no longer begin with the classes do not. */
 static void class_maps_stay_class_maps(void **state) {
     (void)state;
@@ -155,6 +212,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_are_whole),
         cmocka_unit_test(complete_scenes_have_no_nodata),
+        cmocka_unit_test(masked_scenes_have_nodata),
+        cmocka_unit_test(names_of_headers),
         cmocka_unit_test(class_maps_stay_class_maps),
         cmocka_unit_test(files_of_a_chain_do_not_meet),
         cmocka_unit_test(refusals),
