@@ -7,5 +7,5 @@ run 0 plan read "$scene" ! mnf --components 3 ! write mnf.hdr
 run 0 mnf "$scene" pair.hdr --components 3 --overwrite
 run 0 info pair.hdr
 [[ $out == *"x 3 bands of float32"* ]] || fail "pair.hdr: $out"
-refuse 2 "pair.hdr" write "$scene" pair.hdr
+refuse 2 "pair.img" write "$scene" pair.hdr
 rm pair.*
