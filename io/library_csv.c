@@ -22,16 +22,22 @@ static const char *cell_at(const Table *table, int64_t row, int64_t column) {
     return table->cell[row * table->columns + column];
 }
 
-/* The first of comma, semicolon, tab that the line has outside of quotes. */
-static char find_separator(const char *line) {
-    bool quoted = false;
-    for (; *line != '\0' && *line != '\n' && *line != '\r'; line++) {
-        quoted = quoted != (*line == '"');
-        if (!quoted && (*line == ',' || *line == ';' || *line == '\t')) {
-            return *line;
-        }
+/* Bytes from the beginning of a cell to the first of these separators. Separators between quotes are part of
+ * the cell. A quote counts only where a cell begins with one: elsewhere (5" pipe) it is a letter. */
+static size_t cell_bytes(const char *cell, const char *separators) {
+    size_t length = strspn(cell, " ");
+    bool may_quote = cell[length] == '"', quoted = false;
+    while (cell[length] != '\0' && (quoted || strchr(separators, cell[length]) == NULL)) {
+        quoted = may_quote && quoted != (cell[length] == '"');
+        length++;
     }
-    return ',';
+    return length;
+}
+
+/* The first of comma, semicolon, tab behind the first cell of the line. */
+static char find_separator(const char *line) {
+    char found = line[cell_bytes(line, ",;\t")];
+    return found != '\0' ? found : ',';
 }
 
 /* Takes blanks and quotes off a cell of `length` bytes, in place. */
@@ -80,12 +86,7 @@ static HcStatus split_line(Table *table, char *line, char separator, int32_t num
     HcStatus status = HC_OK;
     int64_t before = table->count;
     for (bool more = true; more;) {
-        size_t length = 0;
-        bool quoted = false;
-        while (line[length] != '\0' && (quoted || line[length] != separator)) {
-            quoted = quoted != (line[length] == '"');
-            length++;
-        }
+        size_t length = cell_bytes(line, (const char[]){separator, '\0'});
         more = line[length] != '\0';
         HC_TRY(add_cell(table, trim_cell(line, length), err));
         line += length + more;

@@ -307,6 +307,48 @@ void test_decode(void **state) {
     }
 }
 
+/* By the rule "all bands" a pixel counts as nodata only where each of its bands does, whichever of them lie
+ * apart from the others in the work of a backend. */
+void test_decode_nodata_in_some_bands(void **state) {
+    enum { SOME = 301, PIXELS = 40 };
+    static const int32_t ranges[][2] = {{0, SOME}, {0, 256}, {256, SOME}, {16, 32}, {0, 16},
+                                        {300, SOME}, {0, 300}, {1, SOME}, {0, 0}, {128, 256}};
+    (void)state;
+    uint64_t seed = 3;
+    int32_t index[SOME];
+    Rig rig;
+    rig_open(&rig, 2);
+    for (int32_t k = 0; k < SOME; k++) {
+        index[k] = k;
+    }
+    for (int type = 0; type < HC_TYPE_COUNT; type++) {
+        for (int layout = 0; layout < LAYOUTS; layout++) {
+            File file = file_new((HcType)type, (Layout)layout, 1, PIXELS, SOME, 0, &seed);
+            for (int64_t s = 0; s < PIXELS; s++) {
+                const int32_t *range = ranges[s % 10];
+                for (int32_t b = 0; b < SOME; b++) {
+                    bool nodata = b >= range[0] && b < range[1];
+                    float narrow = nodata ? 7 : 3;
+                    double wide = (double)narrow;
+                    uint64_t bits = nodata ? 7 : 3;
+                    write_value(&file, 0, s, b,
+                                type == HC_FLOAT32   ? (void *)&narrow
+                                : type == HC_FLOAT64 ? (void *)&wide
+                                                     : (void *)&bits);
+                }
+            }
+            for (int way = 0; way < 4; way++) {
+                Expected how = {.bands = SOME, .index = index, .has_nodata = true, .nodata = 7};
+                how.all = way % 2 == 0;
+                how.keeps = way >= 2;
+                decode_file(&rig, &file, &how, false);
+            }
+            free(file.bytes);
+        }
+    }
+    rig_close(&rig);
+}
+
 void test_decode_extremes(void **state) {
     (void)state;
     static const uint64_t patterns[] = {0, ~(uint64_t)0, 0x8000800080008000U, 0x7FFF7FFF7FFF7FFFU, 0x80};

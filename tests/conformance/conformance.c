@@ -25,6 +25,7 @@ int main(int count, char **words) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decode),
         cmocka_unit_test(test_decode_extremes),
+        cmocka_unit_test(test_decode_nodata_in_some_bands),
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_filter),
         cmocka_unit_test(test_difference),

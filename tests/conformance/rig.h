@@ -74,6 +74,7 @@ void rig_fill_spectrum(float *spectrum, int32_t bands, double texture, uint64_t 
 /* The cases. */
 void test_decode(void **state);
 void test_decode_extremes(void **state);
+void test_decode_nodata_in_some_bands(void **state);
 void test_gather(void **state);
 void test_filter(void **state);
 void test_difference(void **state);

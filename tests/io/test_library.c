@@ -271,6 +271,19 @@ static void csv_cells_may_be_odd(void **state) {
     assert_string_equal(library.name[2], "7");
     assert_null(library.wavelength);
     hc_library_clear(&library);
+    /* Separators between quotes are part of a cell, whichever they are; a quote within a cell is a letter. */
+    put_file(in_folder("b.csv"), "\"Oak; old\";400;\"500\";650\nA;1;2;3\n5\" pipe;4;\"5\"; 6 \n");
+    library = read_library("b.csv");
+    check_spectra(&library, 2, 3, six);
+    assert_string_equal(library.name[1], "5\" pipe");
+    hc_library_clear(&library);
+    put_file(in_folder("b.csv"), "nm\t\"Oak, red\"\t\"Clay\t\"\"wet\"\"; cold\"\n400\t1\t4\n500\t2\t5\n650\t3\t6\n");
+    library = read_library("b.csv");
+    check_spectra(&library, 2, 3, six);
+    assert_string_equal(library.name[0], "Oak, red");
+    assert_string_equal(library.name[1], "Clay \"wet\"; cold");
+    check_wavelengths(library.wavelength, 3, nanometres);
+    hc_library_clear(&library);
     /* Where all are numbers, the lines are bands; one band and one spectrum are enough. */
     put_file(in_folder("b.csv"), "500,7\n400,1\n");
     library = read_library("b.csv");

@@ -366,6 +366,15 @@ static void refusals(void **state) {
     assert_refused(in_folder("short.hdr"), HC_E_INPUT, "short.img: 4 bands x 5 lines x 7 samples of uint16",
                    "need 280 bytes, the file holds 279 (1 B missing)");
     assert_refused(in_folder("short.img"), HC_E_INPUT, "short.img", "need 280 bytes, the file holds 279");
+    /* The offset counts: the data alone would fit into what is left. */
+    write_envi(in_folder("offset"), BANDS, LINES, SAMPLES, 5, 1, false, 100, "");
+    assert_int_equal(truncate(in_folder("offset.img"), 379), 0);
+    assert_refused(in_folder("offset.hdr"), HC_E_INPUT, "offset.img",
+                   "280 bytes behind an offset of 100, the file holds 379 (1 B missing)");
+    assert_refused(in_folder("offset.img"), HC_E_INPUT, "offset.img", "the file holds 379 (1 B missing)");
+    write_envi(in_folder("offset"), BANDS, LINES, SAMPLES, 7, 1, false, 100, ""); /* GDAL does not know it */
+    assert_int_equal(truncate(in_folder("offset.img"), 1219), 0);
+    assert_refused(in_folder("offset.hdr"), HC_E_INPUT, "offset.img", "holds 1219 (1 B missing)");
     write_envi(in_folder("int64"), BANDS, LINES, SAMPLES, 7, 0, false, 100, "");
     assert_int_equal(truncate(in_folder("int64.img"), 1000), 0);
     assert_refused(in_folder("int64.hdr"), HC_E_INPUT, "int64.img",
@@ -509,6 +518,33 @@ static void metadata_of_geotiff(void **state) {
     hc_reader_close(reader);
 }
 
+/* A compressed file with broken bytes: the read fails with the name and what GDAL says of it. */
+static void broken_compression(void **state) {
+    static const char *const deflate[] = {"COMPRESS=DEFLATE", "INTERLEAVE=BAND", NULL};
+    static const int32_t all[BANDS] = {0, 1, 2, 3};
+    (void)state;
+    GDALClose(make_raster("GTiff", in_folder("broken.tif"), BANDS, GDT_UInt16, 5, deflate));
+    GDALDatasetH dataset = GDALOpen(in_folder("broken.tif"), GA_ReadOnly);
+    const char *at = GDALGetMetadataItem(GDALGetRasterBand(dataset, 3), "BLOCK_OFFSET_0_0", "TIFF");
+    assert_non_null(at);
+    long offset = atol(at);
+    GDALClose(dataset);
+    FILE *file = fopen(in_folder("broken.tif"), "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, offset, SEEK_SET), 0);
+    assert_int_equal(fwrite("garbage!", 1, 8, file), 8);
+    assert_int_equal(fclose(file), 0);
+    HcReader *reader = open_scene(in_folder("broken.tif"), NULL);
+    HcError err = {0};
+    assert_null(read_all(reader, 2, all, BANDS, NULL, &err));
+    assert_int_equal(err.status, HC_E_IO);
+    if (strstr(err.text, "broken.tif: reading lines 0 to 1 failed: ") == NULL ||
+        strstr(err.text, "ecod") == NULL) {
+        fail_msg("'%s' does not say what is wrong", err.text);
+    }
+    hc_reader_close(reader);
+}
+
 static void other_files(void **state) {
     static const int32_t all[BANDS] = {0, 1, 2, 3};
     (void)state;
@@ -620,6 +656,44 @@ static void masks(void **state) {
     assert_non_null(strstr(err.text, "4 bands"));
 }
 
+/* A mask that is read in several pieces of 1 MiB, and one with lines longer than that. */
+static void large_masks(void **state) {
+    static const struct {
+        int lines, samples;
+    } shapes[] = {{300, 1001}, {5, 140003}};
+    static const int32_t first[1] = {0};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        int lines = shapes[i].lines, samples = shapes[i].samples;
+        size_t pixels = (size_t)lines * (size_t)samples;
+        write_envi(in_folder("wide"), 1, lines, samples, 0, 0, false, 0, "");
+        write_envi(in_folder("widemask"), 1, lines, samples, 4, 0, false, 0, "");
+        double *values = malloc(pixels * sizeof *values);
+        uint8_t *got = malloc(pixels);
+        assert_true(values != NULL && got != NULL);
+        for (size_t p = 0; p < pixels; p++) {
+            values[p] = bits_at(1, (int)(p / 4096), (int)(p % 4096)) % 3 == 0 ? 0 : 1;
+        }
+        write_file(in_folder("widemask.img"), values, pixels * sizeof *values);
+        for (int never = 0; never < 2; never++) {
+            HcReaderOptions options = {.mask_path = in_folder("widemask.hdr"), .never_direct = never};
+            HcReader *reader = open_scene(in_folder("wide.hdr"), &options);
+            for (int32_t step = lines; step > 0; step /= 2) {
+                memset(got, 7, pixels);
+                free(read_all(reader, step, first, 1, got, NULL));
+                for (size_t p = 0; p < pixels; p++) {
+                    if (got[p] != (values[p] != 0)) {
+                        fail_msg("%d lines at a time: pixel %zu of the mask is %d", step, p, got[p]);
+                    }
+                }
+            }
+            hc_reader_close(reader);
+        }
+        free(values);
+        free(got);
+    }
+}
+
 static void band_choice(void **state) {
     static const int32_t wrong[][2] = {{1, 0}, {1, 1}, {-1, 2}, {0, BANDS}};
     (void)state;
@@ -692,7 +766,8 @@ int main(void) {
         cmocka_unit_test(metadata_of_geotiff),  cmocka_unit_test(other_files),
         cmocka_unit_test(containers),           cmocka_unit_test(masks),
         cmocka_unit_test(band_choice),          cmocka_unit_test(mapped),
-        cmocka_unit_test(mapped_file_shrinks),
+        cmocka_unit_test(mapped_file_shrinks),  cmocka_unit_test(large_masks),
+        cmocka_unit_test(broken_compression),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

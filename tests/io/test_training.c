@@ -296,6 +296,43 @@ static void polygons(void **state) {
     hc_scene_clear(&utm);
 }
 
+/* Shapes that end at the edges of the scene, reach beyond them, or lie just outside. */
+static void edges(void **state) {
+    static const Feature some[] = {{"POLYGON((30 2,34 2,34 9,30 9,30 2))", "right"},
+                                   {"POLYGON((33.4 11,40 11,40 14,33.4 14,33.4 11))", "beyond"},
+                                   {"POLYGON((-3 4,0.6 4,0.6 8,-3 8,-3 4))", "left"},
+                                   {"POLYGON((5 20.2,9 20.2,9 23,5 23,5 20.2))", "below"},
+                                   {"POLYGON((34 15,36 15,36 20,34 20,34 15))", "outside"}};
+    static const int labels[] = {4, 2, 3, 1, 0};
+    static const char *const names[] = {"below", "beyond", "left", "right"};
+    HcScene bare = bare_scene(23, 34), utm = utm_scene(23, 34);
+    HcScene *scenes[] = {&bare, &utm};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        int *expected = expect(some, labels, COUNT(some), scenes[i]);
+        assert_int_equal(expected[2 * 34 + 33], 4);
+        Source source = {"GPKG", "edges.gpkg", i == 0 ? 0 : 32611, "cover", OFTString, NULL};
+        HcLabelled got =
+            read_good(write_vector(&source, some, COUNT(some), scenes[i]), NULL, NULL, scenes[i]);
+        check_map(&got, expected, scenes[i]);
+        check_names(&got, names, 4);
+        assert_int_equal(got.outside_features, 1);
+        hc_labelled_clear(&got);
+        free(expected);
+    }
+    hc_scene_clear(&utm);
+    /* Points: the last pixel holds what lies before its far edge. */
+    static const Feature dots[] = {
+        {"POINT(33.99 22.99)", "in"}, {"POINT(0 0)", "corner"}, {"POINT(34 5)", "off"}, {"POINT(5 23)", "off"}};
+    Source source = {"GPKG", "dots.gpkg", 0, "cover", OFTString, NULL};
+    HcLabelled got = read_good(write_vector(&source, dots, COUNT(dots), &bare), NULL, NULL, &bare);
+    assert_int_equal(got.count, 2);
+    assert_int_equal(got.line[1], 22);
+    assert_int_equal(got.sample[1], 33);
+    assert_int_equal(got.outside_features, 2);
+    hc_labelled_clear(&got);
+}
+
 /* Numbers sort as numbers, whatever the type of the field. */
 static void numbers(void **state) {
     static const Feature some[] = {{HOLED, "10"}, {TRIANGLE, "2"}, {SQUARE, "-3"}, {TWO, "10"}};
@@ -824,7 +861,7 @@ int main(void) {
         cmocka_unit_test(layers),        cmocka_unit_test(systems),
         cmocka_unit_test(wrong_vectors), cmocka_unit_test(rasters),
         cmocka_unit_test(named_rasters), cmocka_unit_test(envi_classifications),
-        cmocka_unit_test(wrong_rasters),
+        cmocka_unit_test(wrong_rasters), cmocka_unit_test(edges),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -51,6 +51,10 @@ static void bands_by_property(void **state) {
     check_choice("--drop-wavelength 500-900", 1, (int32_t[]){1});
     check_choice("--good", 5, (int32_t[]){1, 2, 4, 5, 6});
     check_choice("--good --wavelength 500-700", 2, (int32_t[]){2, 4});
+    check_choice("--good --drop 2", 4, (int32_t[]){1, 4, 5, 6});
+    check_choice("--good --drop 2-3,6", 3, (int32_t[]){1, 4, 5});
+    check_choice("--good --drop 2 --drop-wavelength 750-850", 3, (int32_t[]){1, 4, 6});
+    check_choice("6-1 --good --drop 5", 4, (int32_t[]){6, 4, 2, 1});
 }
 
 /* What is said of a band goes where the band goes. */
