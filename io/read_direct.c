@@ -267,8 +267,9 @@ static bool same_stretch(const HcReader *reader, const Sample *sample, int64_t l
     int numbers[WITNESS_BANDS];
     memcpy(numbers, sample->number, sizeof numbers); /* GDAL wants them writable */
     if (GDALDatasetRasterIOEx(reader->dataset, GF_Read, (int)sample0, (int)line, (int)samples, 1,
-                              sample->room, (int)samples, 1, hc_read_gdal_code(reader->scene.type),
-                              sample->bands, numbers, bytes, row, row, NULL) != CE_None) {
+                              sample->room, (int)samples, 1,
+                              hc_read_gdal_buffer_code(reader->dataset, reader->scene.type), sample->bands,
+                              numbers, bytes, row, row, NULL) != CE_None) {
         return false;
     }
     for (int32_t k = 0; k < sample->bands; k++) {

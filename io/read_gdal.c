@@ -35,6 +35,12 @@ GDALDataType hc_read_gdal_code(HcType type) {
     return GDT_Byte; /* int8 before GDAL 3.7: bytes with a remark in the metadata */
 }
 
+/* Since 3.7 GDAL has a type int8, and would clamp bytes with a remark on their way to it. */
+GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type) {
+    bool bytes = type == HC_INT8 && GDALGetRasterDataType(GDALGetRasterBand(dataset, 1)) == GDT_Byte;
+    return bytes ? GDT_Byte : hc_read_gdal_code(type);
+}
+
 static bool is_signed_byte(GDALRasterBandH band) {
     const char *type = GDALGetMetadataItem(band, "PIXELTYPE", "IMAGE_STRUCTURE");
     return GDALGetRasterDataType(band) == GDT_Byte && type != NULL && hc_text_equal(type, "SIGNEDBYTE");
@@ -93,10 +99,10 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
     }
     HcGdalErrors messages;
     hc_gdal_catch(&messages);
-    CPLErr result =
-        GDALDatasetRasterIOEx(reader->dataset, GF_Read, 0, (int)line0, (int)scene->samples, lines, to,
-                              (int)scene->samples, lines, hc_read_gdal_code(scene->type), bands, numbers,
-                              raw->stride_sample, raw->stride_line, raw->stride_band, NULL);
+    CPLErr result = GDALDatasetRasterIOEx(
+        reader->dataset, GF_Read, 0, (int)line0, (int)scene->samples, lines, to, (int)scene->samples, lines,
+        hc_read_gdal_buffer_code(reader->dataset, scene->type), bands, numbers, raw->stride_sample,
+        raw->stride_line, raw->stride_band, NULL);
     hc_gdal_release();
     free(numbers);
     /* Of raw files GDAL takes what a server does not give for zeros, and says so only in passing. */

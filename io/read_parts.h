@@ -57,6 +57,9 @@ GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcGdalError
 /* The type of all bands together; false when it is complex or unknown. */
 bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type);
 GDALDataType hc_read_gdal_code(HcType type);
+/* The type of a buffer for bands of this dataset, which together have that type: GDAL then changes no value.
+ */
+GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type);
 size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines);
 HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                             HcError *err);

@@ -381,14 +381,12 @@ static void bands_nodata(HcReader *reader) {
     GDALRasterBandH band = GDALGetRasterBand(reader->dataset, 1);
     int has = 0;
     double value = 0;
-    switch (GDALGetRasterDataType(band)) {
-    case GDT_Int64:
+    if (GDALGetRasterDataType(band) == GDT_Int64) {
         value = (double)GDALGetRasterNoDataValueAsInt64(band, &has);
-        break;
-    case GDT_UInt64:
+    } else if (GDALGetRasterDataType(band) == GDT_UInt64) {
         value = (double)GDALGetRasterNoDataValueAsUInt64(band, &has);
-        break;
-    default:
+    }
+    if (!has) { /* some drivers keep that of 64-bit integers as a double, too */
         value = GDALGetRasterNoDataValue(band, &has);
     }
     if (has) {

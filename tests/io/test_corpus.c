@@ -88,10 +88,21 @@ static void quiet(CPLErr kind, CPLErrorNum number, const char *text) {
  */
 static char *gdal_values(const char *path, const HcScene *scene) {
     static const GDALDataType codes[HC_TYPE_COUNT] = {
-        [HC_UINT8] = GDT_Byte,     [HC_INT8] = GDT_Byte,     [HC_UINT16] = GDT_UInt16,
-        [HC_INT16] = GDT_Int16,    [HC_UINT32] = GDT_UInt32, [HC_INT32] = GDT_Int32,
-        [HC_UINT64] = GDT_UInt64,  [HC_INT64] = GDT_Int64,   [HC_FLOAT32] = GDT_Float32,
-        [HC_FLOAT64] = GDT_Float64};
+        [HC_UINT8] = GDT_Byte,
+        [HC_UINT16] = GDT_UInt16,
+        [HC_INT16] = GDT_Int16,
+        [HC_UINT32] = GDT_UInt32,
+        [HC_INT32] = GDT_Int32,
+        [HC_UINT64] = GDT_UInt64,
+        [HC_INT64] = GDT_Int64,
+        [HC_FLOAT32] = GDT_Float32,
+        [HC_FLOAT64] = GDT_Float64,
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+        [HC_INT8] = GDT_Int8
+#else
+        [HC_INT8] = GDT_Byte
+#endif
+    };
     CPLPushErrorHandler(quiet);
     GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_RASTER, NULL, NULL, NULL);
     char *values = NULL;

@@ -506,16 +506,34 @@ static void metadata_of_geotiff(void **state) {
     reader = open_scene(in_folder("d.tif"), NULL);
     assert_true(hc_reader_scene(reader)->wavelength[3] == 700 && hc_reader_scene(reader)->bad[2]);
     hc_reader_close(reader);
-    /* Signed bytes. */
-    static const char *const signed_byte[] = {"PIXELTYPE=SIGNEDBYTE", NULL};
-    made = make_raster("GTiff", in_folder("s.tif"), 1, GDT_Byte, 0, signed_byte);
-    GDALClose(made);
-    reader = open_scene(in_folder("s.tif"), NULL);
-    assert_int_equal(hc_reader_scene(reader)->type, HC_INT8);
-    assert_int_equal(hc_reader_scene(reader)->integer_limit, 128);
+}
+
+/* int8: a type of GDAL's since 3.7; before, and in virtual rasters still, bytes with a remark. */
+static void signed_bytes(void **state) {
     static const int32_t first[1] = {0};
-    assert_values(reader, 2, first, 1);
-    hc_reader_close(reader);
+    (void)state;
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+    GDALClose(make_raster("GTiff", in_folder("s.tif"), 1, GDT_Int8, 0, NULL));
+#else
+    static const char *const signed_byte[] = {"PIXELTYPE=SIGNEDBYTE", NULL};
+    GDALClose(make_raster("GTiff", in_folder("s.tif"), 1, GDT_Byte, 0, signed_byte));
+#endif
+    GDALClose(make_raster("GTiff", in_folder("u.tif"), 1, GDT_Byte, 0, NULL));
+    write_text(
+        in_folder("s.vrt"),
+        "<VRTDataset rasterXSize=\"7\" rasterYSize=\"5\"><VRTRasterBand dataType=\"Byte\" band=\"1\">"
+        "<Metadata domain=\"IMAGE_STRUCTURE\"><MDI key=\"PIXELTYPE\">SIGNEDBYTE</MDI></Metadata>"
+        "<SimpleSource><SourceFilename relativeToVRT=\"1\">u.tif</SourceFilename><SourceBand>1</SourceBand>"
+        "</SimpleSource></VRTRasterBand></VRTDataset>");
+    static const char *const names[] = {"s.tif", "s.vrt"};
+    for (int i = 0; i < 4; i++) {
+        HcReaderOptions options = {.never_direct = i % 2 == 1};
+        HcReader *reader = open_scene(in_folder(names[i / 2]), &options);
+        assert_int_equal(hc_reader_scene(reader)->type, HC_INT8);
+        assert_int_equal(hc_reader_scene(reader)->integer_limit, 128);
+        assert_values(reader, 2, first, 1);
+        hc_reader_close(reader);
+    }
 }
 
 /* A compressed file with broken bytes: the read fails with the name and what GDAL says of it. */
@@ -658,9 +676,7 @@ static void masks(void **state) {
 
 /* A mask that is read in several pieces of 1 MiB, and one with lines longer than that. */
 static void large_masks(void **state) {
-    static const struct {
-        int lines, samples;
-    } shapes[] = {{300, 1001}, {5, 140003}};
+    static const struct { int lines, samples; } shapes[] = {{300, 1001}, {5, 140003}};
     static const int32_t first[1] = {0};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -767,7 +783,7 @@ int main(void) {
         cmocka_unit_test(containers),           cmocka_unit_test(masks),
         cmocka_unit_test(band_choice),          cmocka_unit_test(mapped),
         cmocka_unit_test(mapped_file_shrinks),  cmocka_unit_test(large_masks),
-        cmocka_unit_test(broken_compression),
+        cmocka_unit_test(broken_compression),   cmocka_unit_test(signed_bytes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

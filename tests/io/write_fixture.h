@@ -178,12 +178,13 @@ static inline double read_value(GDALRasterBandH band, int64_t line, int64_t samp
 
 static inline double nodata_of(GDALRasterBandH band) {
     int has = 0;
-    double nodata;
+    double nodata = NAN;
     if (GDALGetRasterDataType(band) == GDT_Int64) {
         nodata = (double)GDALGetRasterNoDataValueAsInt64(band, &has);
     } else if (GDALGetRasterDataType(band) == GDT_UInt64) {
         nodata = (double)GDALGetRasterNoDataValueAsUInt64(band, &has);
-    } else {
+    }
+    if (!has) { /* some drivers keep that of 64-bit integers as a double, too */
         nodata = GDALGetRasterNoDataValue(band, &has);
     }
     assert_true(has);
