@@ -1,20 +1,26 @@
 /* info of a spectral library. */
 #include "app/app.h"
 #include "pipeline/json.h"
+#include "pipeline/library_choice.h"
 #include "pipeline/library_unit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is counted over all values. */
+/* What is counted over the values of spectra, or of all entries where none is a spectrum by its name. */
 typedef struct Counts {
+    int32_t spectra;
     int64_t missing;   /* values */
     int32_t lacking;   /* spectra with missing values */
     int32_t bad;       /* bands */
     double low, high;  /* of the values; NaN = there is none */
     double usual_high; /* 99 % of |values| are at most as large */
 } Counts;
+
+static bool is_spectrum(const HcLibrary *library, int32_t entry) {
+    return hc_library_entry(library->name[entry]) == HC_ENTRY_SPECTRUM;
+}
 
 static HcStatus count_values(const HcLibrary *library, Counts *counts, HcError *err) {
     size_t bands = (size_t)library->bands;
@@ -25,7 +31,15 @@ static HcStatus count_values(const HcLibrary *library, Counts *counts, HcError *
     }
     *counts = (Counts){.low = NAN, .high = NAN};
     for (int32_t i = 0; i < library->count; i++) {
+        counts->spectra += is_spectrum(library, i);
+    }
+    bool all = counts->spectra == 0;
+    counts->spectra = all ? library->count : counts->spectra;
+    for (int32_t i = 0; i < library->count; i++) {
         int64_t before = counts->missing;
+        if (!all && !is_spectrum(library, i)) {
+            continue;
+        }
         for (size_t b = 0; b < bands; b++) {
             float here = library->value[(size_t)i * bands + b];
             if (isfinite(here)) {
@@ -63,16 +77,35 @@ static void print_ranges(const HcLibrary *library) {
     }
 }
 
-/* The first ones, or all. */
+/* The first ones, or all; those that stages leave out say why. */
 static void print_names(const HcLibrary *library, bool all) {
     int32_t shown = all || library->count <= 32 ? library->count : 32;
     printf("%-12s 1 to %d\n", "spectra", library->count);
     for (int32_t i = 0; i < shown; i++) {
-        printf("%12d %s\n", i + 1, library->name[i]);
+        HcLibraryEntry entry = hc_library_entry(library->name[i]);
+        printf("%12d %s", i + 1, library->name[i]);
+        printf(entry != HC_ENTRY_SPECTRUM ? " (left out: %s)\n" : "\n", hc_library_entry_word(entry));
     }
     if (shown < library->count) {
         printf("%12s %d more (--bands lists all)\n", "...", library->count - shown);
     }
+}
+
+/* What stages make of the library before they use it. */
+static HcStatus print_left_out(const HcLibrary *library, HcError *err) {
+    HcText entries = {0};
+    HcText outliers = {0};
+    if (hc_library_say_entries(library, &entries) > 0 && entries.data != NULL) {
+        printf("%-12s by name: %s; --all-spectra takes them\n", "left out", entries.data);
+    }
+    hc_library_say_outliers(library, &outliers);
+    if (outliers.data != NULL) {
+        printf("%-12s %s\n", "outliers", outliers.data);
+    }
+    bool failed = entries.failed || outliers.failed;
+    hc_text_clear(&entries);
+    hc_text_clear(&outliers);
+    return failed ? hc_fail_memory(err, 256, "the summary of a library") : HC_OK;
 }
 
 static void print_bands(const HcLibrary *library) {
@@ -91,13 +124,15 @@ static void print_bands(const HcLibrary *library) {
     }
 }
 
-static void print_library(const HcLibrary *library, const char *path, const Counts *counts, bool all) {
+static HcStatus print_library(const HcLibrary *library, const char *path, const Counts *counts, bool all,
+                              HcError *err) {
+    HcStatus status = HC_OK;
     printf("%-12s %s (spectral library)\n", "file", path);
     printf("%-12s %d spectra x %d bands\n", "size", library->count, library->bands);
     print_ranges(library);
     printf("%-12s %d of %d\n", "bad bands", counts->bad, library->bands);
     printf("%-12s %lld of %lld values, in %d of %d spectra\n", "missing", (long long)counts->missing,
-           (long long)library->count * library->bands, counts->lacking, library->count);
+           (long long)counts->spectra * library->bands, counts->lacking, counts->spectra);
     if (isnan(counts->low)) {
         printf("%-12s none\n", "values");
     } else {
@@ -107,10 +142,34 @@ static void print_library(const HcLibrary *library, const char *path, const Coun
     if (library->scale > 0) {
         printf("%-12s %.6g is reflectance 1 (not applied)\n", "scale", library->scale);
     }
+    HC_TRY(print_left_out(library, err));
     print_names(library, all);
     if (all) {
         print_bands(library);
     }
+done:
+    return status;
+}
+
+/* The entries that stages leave out, and the values that count as missing. */
+static HcStatus add_left_out(cJSON *json, const HcLibrary *library, HcError *err) {
+    int32_t outlying = 0;
+    HcLibraryOutliers outliers = hc_library_count_outliers(library, &outlying);
+    cJSON *list = cJSON_AddArrayToObject(json, "left_out");
+    bool fine = list != NULL;
+    for (int32_t i = 0; i < library->count && fine; i++) {
+        HcLibraryEntry entry = hc_library_entry(library->name[i]);
+        if (entry != HC_ENTRY_SPECTRUM) {
+            cJSON *item = cJSON_CreateObject();
+            fine = cJSON_AddItemToArray(list, item) &&
+                   cJSON_AddNumberToObject(item, "spectrum_from_1", i + 1) != NULL &&
+                   cJSON_AddStringToObject(item, "name", library->name[i]) != NULL &&
+                   cJSON_AddStringToObject(item, "why", hc_library_entry_word(entry)) != NULL;
+        }
+    }
+    fine = fine && cJSON_AddNumberToObject(json, "outlying_values", outliers.values) != NULL &&
+           cJSON_AddNumberToObject(json, "entries_with_outlying_values", outlying) != NULL;
+    return fine ? HC_OK : hc_fail_memory(err, 0, "the JSON");
 }
 
 static HcStatus add_bad_bands(cJSON *json, const HcLibrary *library, HcError *err) {
@@ -142,6 +201,7 @@ static HcStatus print_library_json(const HcLibrary *library, const char *path, c
     if (library->scale > 0) {
         cJSON_AddNumberToObject(json, "reflectance_scale_factor", library->scale);
     }
+    HC_TRY(add_left_out(json, library, err));
     cJSON_AddItemToObject(json, "names",
                           cJSON_CreateStringArray((const char *const *)library->name, library->count));
     text = cJSON_Print(json);
@@ -164,7 +224,7 @@ HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) {
     if (json) {
         HC_TRY(print_library_json(&library, path, &counts, err));
     } else {
-        print_library(&library, path, &counts, all);
+        HC_TRY(print_library(&library, path, &counts, all, err));
     }
 done:
     hc_library_clear(&library);

@@ -19,11 +19,12 @@
 
 HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) {
     double bytes = (double)count * (double)bands * sizeof(float);
-    library->count = (int32_t)count;
+    library->count = library->entries = (int32_t)count;
     library->bands = (int32_t)bands;
     library->name = calloc((size_t)count, sizeof *library->name);
+    library->outliers = calloc((size_t)count, sizeof *library->outliers);
     library->value = bytes < 1e15 ? malloc((size_t)count * (size_t)bands * sizeof(float)) : NULL;
-    if (library->name == NULL || library->value == NULL) {
+    if (library->name == NULL || library->outliers == NULL || library->value == NULL) {
         return hc_fail_memory(err, bytes, "a spectral library");
     }
     return HC_OK;
@@ -82,6 +83,8 @@ void hc_library_clear(HcLibrary *library) {
         free(library->name[i]);
     }
     free(library->name);
+    free(library->number);
+    free(library->outliers);
     free(library->value);
     free(library->wavelength);
     free(library->fwhm);
@@ -310,6 +313,9 @@ HcStatus hc_library_read(HcLibrary *out, const char *path, HcError *err) {
     } else {
         find_files(path, &header_path, &data_path);
         status = read_envi(out, path, header_path, data_path, err);
+    }
+    if (status == HC_OK) {
+        status = hc_library_drop_outliers(out, err);
     }
     if (status != HC_OK) {
         hc_library_clear(out);

@@ -16,6 +16,10 @@ float hc_library_value(double value);
 /* Turns wavelengths (and fwhm) into nanometres, and drops those that are none. */
 void hc_library_units(HcLibrary *library, const char *unit);
 
+/* library_clean.c */
+/* Makes outliers missing (hc_library_read) and counts them; names are there. */
+HcStatus hc_library_drop_outliers(HcLibrary *library, HcError *err) HC_MUST_CHECK;
+
 /* library_csv.c */
 bool hc_library_is_csv(const char *path);
 HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) HC_MUST_CHECK;

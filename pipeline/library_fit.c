@@ -1,6 +1,7 @@
 #include "pipeline/library_fit.h"
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
+#include "pipeline/library_choice.h"
 #include "pipeline/resample.h"
 #include "pipeline/stages/read.h"
 
@@ -157,7 +158,7 @@ static HcStatus check_bands(const HcLibraryFit *fit, const char *path, const HcS
     bool any = false;
     for (int32_t b = 0; b < scene->bands; b++) {
         missing[b] = true;
-        for (int32_t i = 0; i < fit->figures.spectra && missing[b]; i++) {
+        for (int32_t i = 0; i < fit->figures.chosen && missing[b]; i++) {
             missing[b] = !isfinite(fit->value[(size_t)i * (size_t)scene->bands + (size_t)b]);
         }
         any = any || missing[b];
@@ -193,7 +194,7 @@ static HcStatus keep_whole(const HcLibrary *library, HcLibraryFit *fit, bool *mi
             if ((fit->name[fit->count] = strdup(library->name[i])) == NULL) {
                 return hc_fail_memory(err, 64, "the name of a spectrum");
             }
-            fit->from[fit->count++] = i;
+            fit->from[fit->count++] = library->number != NULL ? library->number[i] : i;
         } else if (left_out++ < SHOWN) {
             hc_text_add(names, "%s%s", left_out > 1 ? ", " : "", library->name[i]);
         }
@@ -208,14 +209,14 @@ static HcStatus keep_whole(const HcLibrary *library, HcLibraryFit *fit, bool *mi
 static HcStatus make_note(HcLibraryFit *fit, const char *path, const HcScene *scene, const bool *missing,
                           const HcText *names, HcError *err) {
     const HcLibraryFigures *figures = &fit->figures;
-    int32_t left_out = figures->spectra - figures->used;
+    int32_t left_out = figures->chosen - figures->used;
     HcText note = {0};
     if (!figures->resampled && left_out == 0) {
         return HC_OK;
     }
     hc_text_add(&note, "%s: ", path);
     if (figures->resampled) {
-        hc_text_add(&note, "%d spectra on %d bands are resampled to %d bands", figures->spectra,
+        hc_text_add(&note, "%d spectra on %d bands are resampled to %d bands", figures->chosen,
                     figures->bands, scene->bands);
         if (figures->interpolated > 0) {
             hc_text_add(&note, " (%d of them by interpolation, since the library is as coarse as the scene)",
@@ -224,7 +225,7 @@ static HcStatus make_note(HcLibraryFit *fit, const char *path, const HcScene *sc
         hc_text_add(&note, "%s", left_out > 0 ? "; " : "");
     }
     if (left_out > 0) {
-        hc_text_add(&note, "left out: %d of %d spectra, which lack values at ", left_out, figures->spectra);
+        hc_text_add(&note, "left out: %d of %d spectra, which lack values at ", left_out, figures->chosen);
         add_ranges(&note, scene, missing);
         hc_text_add(&note, ": %s", names->data != NULL ? names->data : "");
     }
@@ -261,7 +262,13 @@ done:
 
 static HcStatus make_fit(HcLibraryFit *fit, const HcLibrary *library, int32_t bands, HcError *err) {
     double bytes = (double)library->count * bands * sizeof *fit->value;
-    *fit = (HcLibraryFit){.bands = bands, .figures = {.spectra = library->count, .bands = library->bands}};
+    int32_t outlying = 0;
+    *fit = (HcLibraryFit){.bands = bands,
+                          .figures = {.spectra = library->entries,
+                                      .bands = library->bands,
+                                      .chosen = library->count,
+                                      .by_name = library->left_out_by_name,
+                                      .outliers = hc_library_count_outliers(library, &outlying).values}};
     fit->value = malloc((size_t)library->count * (size_t)bands * sizeof *fit->value);
     fit->from = malloc((size_t)library->count * sizeof *fit->from);
     fit->name = calloc((size_t)library->count, sizeof *fit->name);
@@ -320,7 +327,10 @@ HcStatus hc_library_figures_json(const HcLibraryFigures *figures, cJSON *to, HcE
     cJSON *library = cJSON_AddObjectToObject(to, "library");
     if (cJSON_AddNumberToObject(library, "spectra", figures->spectra) == NULL ||
         cJSON_AddNumberToObject(library, "bands", figures->bands) == NULL ||
+        cJSON_AddNumberToObject(library, "left_out_by_name", figures->by_name) == NULL ||
+        cJSON_AddNumberToObject(library, "chosen_spectra", figures->chosen) == NULL ||
         cJSON_AddNumberToObject(library, "used_spectra", figures->used) == NULL ||
+        cJSON_AddNumberToObject(library, "outlying_values", figures->outliers) == NULL ||
         cJSON_AddBoolToObject(library, "resampled", figures->resampled) == NULL ||
         cJSON_AddNumberToObject(library, "interpolated_bands", figures->interpolated) == NULL) {
         return hc_fail_memory(err, 0, "the record");

@@ -8,7 +8,10 @@
 
 /* What was made of a library: for notes and records. Plain data. */
 typedef struct HcLibraryFigures {
-    int32_t spectra, bands;   /* of the library */
+    int32_t spectra, bands;   /* of the library: its entries, whatever they are */
+    int32_t chosen;           /* of the entries, those that were not left out by name or by choice */
+    int32_t by_name;          /* entries left out by name */
+    int32_t outliers;         /* values of the chosen entries that count as missing */
     int32_t used;             /* spectra that have a value in every band that comes in */
     bool resampled;           /* else its own values in the bands that are the same */
     int32_t interpolated;     /* bands where the library is as coarse as the scene, when resampled */
@@ -30,7 +33,8 @@ typedef struct HcLibraryFit {
  * bands of the stage, or those of the file that the chain reads: as many, and where both know wavelengths
  * none more than half the distance to the next band away. Else it is resampled (pipeline/resample.h): both
  * must know wavelengths; where widths are missing, the usual distance of the bands stands for them. Spectra
- * that lack a value in some band are left out. `path` is for messages.
+ * that lack a value in some band are left out. Only entries that are still there take part
+ * (hc_library_choose). `path` is for messages.
  *
  * HC_E_USAGE: no spectra come in. HC_E_INPUT: other bands without wavelengths; bands in which no spectrum has
  * a value; no spectrum that has one in every band. HC_E_MEMORY. */

@@ -41,15 +41,20 @@ static void find_factor(HcScaledLibrary *library, HcStage *stage, const char *pa
     library->factor = hc_unit_factor(&library->unit, &scene);
 }
 
-HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path, const char *scale,
-                                HcError *err) {
+HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path,
+                                const HcLibraryChoice *choice, const char *scale, HcError *err) {
     HcStatus status = HC_OK;
     HcLibrary file = {0};
+    char *left_out = NULL;
     HC_TRY(hc_stage_reads(stage, path, err));
     if (library->fit.count > 0) {
         return HC_OK;
     }
     HC_TRY(hc_library_read(&file, path, err));
+    HC_TRY(hc_library_choose(&file, path, choice, stage->kind->name, &left_out, err));
+    if (left_out != NULL) {
+        hc_stage_note(stage, "%s", left_out);
+    }
     HC_TRY(hc_library_fit(&file, path, stage, &library->fit, err));
     if (library->fit.note != NULL) {
         hc_stage_note(stage, "%s", library->fit.note);
@@ -61,6 +66,7 @@ HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const 
         find_factor(library, stage, path, NULL, 0);
     }
 done:
+    free(left_out);
     hc_library_clear(&file);
     if (status != HC_OK) {
         hc_library_fit_clear(&library->fit);

@@ -3,6 +3,7 @@
 #ifndef HC_PIPELINE_SCALED_LIBRARY_H
 #define HC_PIPELINE_SCALED_LIBRARY_H
 
+#include "pipeline/library_choice.h"
 #include "pipeline/library_unit.h"
 
 /* Zero-initialise, then hc_scaled_library_clear() is always safe. */
@@ -13,13 +14,14 @@ typedef struct HcScaledLibrary {
     HcSpectra some;   /* pixels whose values tell the unit of the scene */
 } HcScaledLibrary;
 
-/* For plan(): reads a library, which the stage is said to read, and fits it to the bands that come in, unless
- * that is done. `scale` is the factor, "none", or "auto": then the factor stays unknown where headers do not
- * tell it. Notes say what was done.
+/* For plan(): reads a library, which the stage is said to read, takes what was chosen of it and fits that to
+ * the bands that come in, unless that is done. `scale` is the factor, "none", or "auto": then the factor
+ * stays unknown where headers do not tell it. Notes say what was done.
  *
- * HC_E_USAGE: another `scale`. Otherwise as hc_stage_reads, hc_library_read and hc_library_fit. */
-HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path, const char *scale,
-                                HcError *err) HC_MUST_CHECK;
+ * HC_E_USAGE: another `scale`. Otherwise as hc_stage_reads, hc_library_read, hc_library_choose and
+ * hc_library_fit. */
+HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path,
+                                const HcLibraryChoice *choice, const char *scale, HcError *err) HC_MUST_CHECK;
 void hc_scaled_library_clear(HcScaledLibrary *library, HcCompute *compute);
 
 /* Whether the scene has to be seen first, by the functions below. */

@@ -14,6 +14,7 @@ typedef enum Norm { NORM_L1, NORM_L2 } Norm;
 
 typedef struct Params {
     const char *endmembers;
+    HcLibraryChoice choice;
     int32_t sum, norm;
     const char *scale, *weights;
     bool residual, status, pivots, verify;
@@ -47,6 +48,7 @@ static const HcOption options[] = {
      .value = "FILE",
      .required = true,
      .help = "the spectra of the endmembers: a spectral library, ENVI (.sli, .hdr) or CSV"},
+    HC_LIBRARY_CHOICE_OPTIONS,
     {.name = "sum",
      .kind = HC_OPTION_CHOICE,
      .offset = offsetof(Params, sum),
@@ -272,7 +274,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (stage->in.meaning == HC_CLASS_MAP) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "abundance: the scene is a class map, whose numbers are no values"));
     }
-    HC_TRY(hc_scaled_library_read(&state->library, stage, params->endmembers, params->scale, err));
+    HC_TRY(hc_scaled_library_read(&state->library, stage, params->endmembers, &params->choice, params->scale,
+                                  err));
     HC_TRY(check_sizes(stage, err));
     HC_TRY(read_weights(stage, err));
     HC_TRY(plan_out(stage, err));

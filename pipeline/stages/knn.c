@@ -3,6 +3,7 @@
 #include "pipeline/accuracy.h"
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
+#include "pipeline/library_choice.h"
 #include "pipeline/library_fit.h"
 #include "pipeline/library_unit.h"
 #include "pipeline/memory.h"
@@ -15,6 +16,7 @@
 
 typedef struct Params {
     const char *training, *field, *layer;
+    HcLibraryChoice choice;
     int64_t k;
     int32_t vote, metric, scale;
     double reject;
@@ -73,6 +75,7 @@ static const HcOption options[] = {
      .offset = offsetof(Params, layer),
      .value = "NAME",
      .help = "the layer of the polygons and points; else the only one there is"},
+    HC_LIBRARY_CHOICE_OPTIONS,
     {.name = "k",
      .letter = 'k',
      .kind = HC_OPTION_INT,
@@ -329,6 +332,14 @@ static HcStatus refuse_options(const HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus refuse_choice(const HcStage *stage, HcError *err) {
+    const Params *params = params_of(stage);
+    return params->choice.spectra == NULL && !params->choice.all
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "knn: --%s: %s is no spectral library",
+                         params->choice.spectra != NULL ? "spectra" : "all-spectra", params->training);
+}
+
 /* Says when the scene has another unit; value[count] are some of its values, or NULL. */
 static void note_unit(HcStage *stage, const float *value, size_t count) {
     State *state = stage->state;
@@ -363,8 +374,13 @@ static HcStatus read_library(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcLibrary library = {0};
     HcLibraryFit fit = {0};
+    char *left_out = NULL;
     HC_TRY(refuse_options(stage, err));
     HC_TRY(hc_library_read(&library, path, err));
+    HC_TRY(hc_library_choose(&library, path, &params_of(stage)->choice, stage->kind->name, &left_out, err));
+    if (left_out != NULL) {
+        hc_stage_note(stage, "%s", left_out);
+    }
     HC_TRY(hc_library_fit(&library, path, stage, &fit, err));
     HC_TRY(hc_library_samples(&fit, &state->library, &state->training.pixels.classes, err));
     if (fit.note != NULL) {
@@ -376,6 +392,7 @@ static HcStatus read_library(HcStage *stage, HcError *err) {
     note_unit(stage, NULL, 0);
     note_integers(stage);
 done:
+    free(left_out);
     hc_library_fit_clear(&fit);
     hc_library_clear(&library);
     if (status != HC_OK) {
@@ -394,6 +411,7 @@ static HcStatus read_labels(HcStage *stage, HcError *err) {
         HC_TRY(read_library(stage, err));
     }
     if (!state->from_library && training->count == 0) {
+        HC_TRY(refuse_choice(stage, err));
         HC_TRY(hc_labelled_read(params->training, params->field, params->layer, &stage->in, training, err));
         note_left_out(stage, params->training, training);
     }

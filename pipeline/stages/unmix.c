@@ -12,6 +12,7 @@
 
 typedef struct Params {
     const char *library;
+    HcLibraryChoice choice;
     double lambda;
     bool sum_to_one;
     const char *scale, *weights;
@@ -48,6 +49,7 @@ static const HcOption options[] = {
      .value = "FILE",
      .required = true,
      .help = "the spectral library: ENVI (.sli, .hdr) or CSV"},
+    HC_LIBRARY_CHOICE_OPTIONS,
     {.name = "lambda",
      .kind = HC_OPTION_REAL,
      .offset = offsetof(Params, lambda),
@@ -235,7 +237,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HcScene *out = &stage->out;
     HC_TRY(check_params(stage, err));
     HC_TRY(parse_added(params->add, &state->added, err));
-    HC_TRY(hc_scaled_library_read(&state->library, stage, params->library, params->scale, err));
+    HC_TRY(
+        hc_scaled_library_read(&state->library, stage, params->library, &params->choice, params->scale, err));
     HC_TRY(check_library(stage, err));
     HC_TRY(hc_weights_read(params->weights, stage, &state->weight, err));
     HcUnmixRule rule = rule_of(stage);

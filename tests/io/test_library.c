@@ -1,4 +1,5 @@
 /* Spectral libraries: every form read, and every flaw refused with one clear line. */
+#include "core/text.h"
 #include "io/library.h"
 #include "write_fixture.h"
 
@@ -322,6 +323,175 @@ static void flaws_of_csv_libraries_are_refused(void **state) {
     assert_false(hc_library_recognise(in_folder("points.csv")));
 }
 
+/* ---- what is no spectrum ---- */
+
+static void names_tell_what_is_no_spectrum(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        HcLibraryEntry entry;
+    } cases[] = {
+        {"errorbars to preceding spectrum Acmite NMNH133746", HC_ENTRY_ERROR_BARS},
+        {"Errorbars_to_preceding_spectrum", HC_ENTRY_ERROR_BARS},
+        {"Oak leaf error bars", HC_ENTRY_ERROR_BARS},
+        {"Oak leaf (Standard Deviation)", HC_ENTRY_ERROR_BARS},
+        {"Oak leaf stdev", HC_ENTRY_ERROR_BARS},
+        {"Wavelengths to AVIRIS 1995", HC_ENTRY_WAVELENGTHS},
+        {"splib07a Record=1: Wavelengths ASD 0.35-2.5 microns", HC_ENTRY_WAVELENGTHS},
+        {"s07AV95a_Wavelengths_AVIRIS_1995", HC_ENTRY_WAVELENGTHS},
+        {"wavelength", HC_ENTRY_WAVELENGTHS},
+        {"Resolution (FWHM) BECK", HC_ENTRY_WIDTHS},
+        {"Bandpass (FWHM) ASDFR", HC_ENTRY_WIDTHS},
+        {"FWHM", HC_ENTRY_WIDTHS},
+        {"Acmite NMNH133746 Pyroxene s06av95a=a", HC_ENTRY_SPECTRUM},
+        {"Alunite SUSTDA-20", HC_ENTRY_SPECTRUM},
+        {"Kaolinite high resolution", HC_ENTRY_SPECTRUM},
+        {"Wavelength standard Mylar", HC_ENTRY_SPECTRUM},
+        {"Error Creek clay", HC_ENTRY_SPECTRUM},
+        {"Standard panel, bright", HC_ENTRY_SPECTRUM},
+        {"splib07a", HC_ENTRY_SPECTRUM},
+        {"12", HC_ENTRY_SPECTRUM},
+        {"", HC_ENTRY_SPECTRUM},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        if (hc_library_entry(cases[c].name) != cases[c].entry) {
+            fail_msg("%s: %s", cases[c].name, hc_library_entry_word(hc_library_entry(cases[c].name)));
+        }
+    }
+}
+
+enum { ENTRIES = 40, CHANNELS = 50 };
+
+static int64_t count_outliers(const HcLibrary *library) {
+    int64_t count = 0;
+    for (int32_t i = 0; i < library->count; i++) {
+        count += library->outliers[i].values;
+    }
+    return count;
+}
+
+/* An ENVI library, float64, of smooth spectra up to `bright`, with what `change` makes of it. */
+static HcLibrary read_made(const char *name, double bright, void (*change)(double *value)) {
+    double value[ENTRIES * CHANNELS];
+    char data_name[40];
+    char header_name[40];
+    snprintf(data_name, sizeof data_name, "%s.sli", name);
+    snprintf(header_name, sizeof header_name, "%s.hdr", name);
+    HcText header = {0};
+    hc_text_add(&header,
+                "ENVI\nsamples = %d\nlines = %d\nbands = 1\nfile type = ENVI Spectral Library\n"
+                "data type = 5\nspectra names = {",
+                CHANNELS, ENTRIES);
+    for (int i = 0; i < ENTRIES; i++) {
+        const char *what = i == 0       ? "Wavelengths"
+                           : i == 1     ? "Resolution"
+                           : i % 2 == 1 ? "errorbars to preceding"
+                                        : "Mineral";
+        hc_text_add(&header, "%s %d,", what, i);
+        for (int b = 0; b < CHANNELS; b++) {
+            double shape = (i + 1.0) / ENTRIES * (0.6 + 0.4 * sin(0.1 * b + i));
+            value[i * CHANNELS + b] = bright * (i == 0 ? 2000 + b : i % 2 == 1 ? 0.01 * shape : shape);
+        }
+    }
+    hc_text_add(&header, "}\n");
+    if (change != NULL) {
+        change(value);
+    }
+    put_bytes(data_name, value, sizeof value);
+    put_file(in_folder(header_name), header.data);
+    hc_text_clear(&header);
+    return read_library(data_name);
+}
+
+/* What a deleted channel leaves after resampling, in a spectrum and in error bars; a glitch. */
+static void put_outliers(double *value) {
+    static const double leaks[] = {-8e29, -1e20, -3e12, -4e6, -7};
+    for (int k = 0; k < 5; k++) {
+        value[10 * CHANNELS + 20 + k] = leaks[k];
+        value[11 * CHANNELS + 20 + k] = leaks[k];
+    }
+    value[10 * CHANNELS + 25] = -1.23e34;
+    value[30 * CHANNELS] = 1e9;
+}
+
+/* Noise of dark spectra, some of it below 0 by half the height of a usual spectrum. */
+static void put_noise(double *value) {
+    for (int b = 0; b < CHANNELS; b += 7) {
+        value[2 * CHANNELS + b] *= -3;
+        value[4 * CHANNELS + b] -= 0.5 * value[20 * CHANNELS + b];
+    }
+}
+
+/* A signed quantity: differences. */
+static void put_signs(double *value) {
+    for (int i = 0; i < ENTRIES * CHANNELS; i++) {
+        value[i] = i % 3 == 0 ? -20 * value[i] : value[i];
+    }
+}
+
+static void values_far_outside_are_missing(void **state) {
+    (void)state;
+    HcLibrary library = read_made("splib", 1, put_outliers);
+    assert_int_equal(count_outliers(&library), 11);
+    assert_int_equal(library.outliers[10].values, 5);
+    assert_int_equal(library.outliers[11].values, 5);
+    check_near(library.outliers[10].lowest, -8e29, 1e23);
+    check_near(library.outliers[10].highest, -7, 0);
+    check_near(library.outliers[30].highest, 1e9, 0);
+    for (int b = 0; b < CHANNELS; b++) {
+        bool missing = b >= 20 && b <= 25;
+        assert_true(isnan(library.value[10 * CHANNELS + b]) == missing);
+        assert_true(isnan(library.value[30 * CHANNELS + b]) == (b == 0));
+        assert_true(isnan(library.value[11 * CHANNELS + b]) == (missing && b < 25));
+    }
+    hc_library_clear(&library);
+}
+
+static void usual_libraries_keep_their_values(void **state) {
+    (void)state;
+    static const double scales[] = {1, 100, 10000, 1e-7, 3e18};
+    static void (*const changes[])(double *) = {NULL, put_noise, put_signs};
+    for (size_t s = 0; s < sizeof scales / sizeof *scales; s++) {
+        for (size_t c = 0; c < sizeof changes / sizeof *changes; c++) {
+            HcLibrary library = read_made("usual", scales[s], changes[c]);
+            assert_int_equal(count_outliers(&library), 0);
+            for (int i = 0; i < ENTRIES * CHANNELS; i++) {
+                assert_true(isfinite(library.value[i]));
+            }
+            hc_library_clear(&library);
+        }
+    }
+    /* A radiance: 600 times as bright in the blue as in the infrared; dark and bright; one of zeros. */
+    put_file(in_folder("radiance.csv"), "nm,Sun,Shadow,Lamp,Dark\n400,600,6,0.001,0\n500,500,5,0.001,0\n"
+                                        "600,400,1,50,0\n2000,2,0.02,0.001,0\n2400,1,-0.01,0.001,0\n");
+    HcLibrary library = read_library("radiance.csv");
+    assert_int_equal(count_outliers(&library), 0);
+    hc_library_clear(&library);
+}
+
+static void entries_can_be_left_out(void **state) {
+    (void)state;
+    HcError err = {0};
+    uint8_t keep[ENTRIES] = {0};
+    HcLibrary library = read_made("kept", 1, NULL);
+    assert_null(library.number);
+    keep[3] = keep[8] = keep[39] = 1;
+    check_ok(hc_library_keep(&library, keep, &err), err);
+    assert_int_equal(library.count, 3);
+    assert_int_equal(library.entries, ENTRIES);
+    memset(keep, 0, sizeof keep);
+    keep[1] = keep[2] = 1;
+    float value = library.value[2 * CHANNELS + 7];
+    check_ok(hc_library_keep(&library, keep, &err), err);
+    assert_int_equal(library.count, 2);
+    assert_int_equal(library.number[0], 8);
+    assert_int_equal(library.number[1], 39);
+    assert_string_equal(library.name[0], "Mineral 8");
+    assert_string_equal(library.name[1], "errorbars to preceding 39");
+    check_near(library.value[CHANNELS + 7], value, 0);
+    hc_library_clear(&library);
+}
+
 /* ---- real ones ---- */
 
 static HcLibrary read_real(const char *data, const char *name) {
@@ -355,8 +525,10 @@ static void real_libraries_are_the_same_as_csv(void **state) {
         assert_int_equal(envi.bands, pairs[p].bands);
         assert_int_equal(csv.count, envi.count);
         assert_int_equal(csv.bands, envi.bands);
+        assert_int_equal(count_outliers(&envi), 0);
         for (int32_t i = 0; i < envi.count; i++) {
             assert_string_equal(envi.name[i], csv.name[i]);
+            assert_int_equal(hc_library_entry(envi.name[i]), HC_ENTRY_SPECTRUM);
         }
         for (int64_t i = 0; i < (int64_t)envi.count * envi.bands; i++) {
             check_near(csv.value[i], envi.value[i], 1e-8 * fabs((double)envi.value[i]));
@@ -374,6 +546,10 @@ static void real_libraries_are_the_same_as_csv(void **state) {
     for (int64_t i = 0; i < (int64_t)usgs.count * usgs.bands; i++) {
         missing += isnan(usgs.value[i]);
     }
+    for (int32_t i = 0; i < usgs.count; i++) {
+        assert_int_equal(hc_library_entry(usgs.name[i]), HC_ENTRY_SPECTRUM);
+    }
+    assert_int_equal(count_outliers(&usgs), 0);
     assert_int_equal(usgs.count, 1365);
     assert_int_equal(missing, 50067);
     hc_library_clear(&usgs);
@@ -388,6 +564,10 @@ int main(void) {
         IN_FOLDER(units_are_found_or_left_out),
         IN_FOLDER(bad_bands_are_missing),
         IN_FOLDER(lists_of_nothing_are_no_lists),
+        IN_FOLDER(values_far_outside_are_missing),
+        IN_FOLDER(usual_libraries_keep_their_values),
+        IN_FOLDER(entries_can_be_left_out),
+        cmocka_unit_test(names_tell_what_is_no_spectrum),
         IN_FOLDER(flaws_of_envi_libraries_are_refused),
         IN_FOLDER(csv_libraries_are_read),
         IN_FOLDER(csv_cells_may_be_odd),

@@ -1,4 +1,5 @@
 /* Abundances of scenes whose abundances are known: the figures of docs/stages/unmix.md. Needs HCUBE_DATA. */
+#include "io/library.h"
 #include "tests/support/scene_files.h"
 
 #include <stdio.h>
@@ -129,11 +130,90 @@ static void shares_are_those_of_the_reference(void **state) {
     assert_true(compare_shares("samson/samson.img", samson, 95, 3, "--sum-to-one") > 0.3);
 }
 
+/* ---- Jasper Ridge: a library that holds more than spectra, as splib07 does ---- */
+
+enum { MINERALS = 120 };
+
+/* NAME.sli: the first minerals of splib06. With `more`, wavelengths and widths come first and error bars
+ * behind each mineral, and what deleted channels leave after resampling is -8e29 and the like instead of the
+ * marker. */
+static void write_minerals(const char *name, bool more) {
+    static const double leaks[] = {-8e29, -3e21, -5e9, -70};
+    char path[1024];
+    HcError err = {0};
+    HcLibrary library = {0};
+    HcText header = {0};
+    snprintf(path, sizeof path, "%s/usgs-library/s06av95a_envi.sli", data);
+    check_ok(hc_library_read(&library, path, &err), err);
+    size_t bands = (size_t)library.bands;
+    hc_text_add(&header,
+                "ENVI\nsamples = %d\nlines = %d\nbands = 1\nfile type = ENVI Spectral Library\ndata type = "
+                "4\nwavelength units = nm\nwavelength = {",
+                library.bands, more ? 2 * MINERALS + 2 : MINERALS);
+    for (size_t b = 0; b < bands; b++) {
+        hc_text_add(&header, "%.17g,", library.wavelength[b]);
+    }
+    hc_text_add(&header, "}\nspectra names = {%s", more ? "Wavelengths in microns,Resolution AVIRIS," : "");
+    snprintf(path, sizeof path, "%s.sli", name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    for (size_t b = 0; b < 2 * bands && more; b++) {
+        float value = b < bands ? (float)(library.wavelength[b] / 1000) : 0.01F;
+        assert_int_equal(fwrite(&value, sizeof value, 1, file), 1);
+    }
+    for (size_t i = 0; i < MINERALS; i++) {
+        float *value = library.value + i * bands;
+        float bar[300] = {0};
+        for (size_t b = 0; b < bands; b++) {
+            bar[b] = 0.02F * value[b];
+        }
+        for (size_t k = 0; k < 4 && i % 40 == 7; k++) {
+            value[50 + k] = more ? (float)leaks[k] : -1.23e34F;
+            bar[60 + k] = (float)leaks[k];
+        }
+        hc_text_add(&header, "%s,", library.name[i]);
+        assert_int_equal(fwrite(value, sizeof *value, bands, file), bands);
+        if (more) {
+            hc_text_add(&header, "errorbars to preceding %s,", library.name[i]);
+            assert_int_equal(fwrite(bar, sizeof *bar, bands, file), bands);
+        }
+    }
+    assert_int_equal(fclose(file), 0);
+    hc_text_add(&header, "}\n");
+    snprintf(path, sizeof path, "%s.hdr", name);
+    file_write(path, header.data);
+    hc_text_clear(&header);
+    hc_library_clear(&library);
+}
+
+/* Nothing of the abundance goes to what is no spectrum: the same bytes as with the minerals alone. */
+static void error_bars_take_no_abundance(void **state) {
+    (void)state;
+    static const char *const names[] = {"minerals", "more"};
+    HcText notes = {0};
+    for (int n = 0; n < 2; n++) {
+        RunHow how = {.threads = 2, .notes = n == 1 ? &notes : NULL};
+        write_minerals(names[n], n == 1);
+        check_runs(&how,
+                   "read %s/jasper-ridge/jasper_r198.img ! unmix --library %s.sli --lambda "
+                   "0 ! write %s_out.img",
+                   data, names[n], names[n]);
+    }
+    check_same_files("minerals_out.img", "more_out.img");
+    assert_non_null(strstr(notes.data,
+                           "left out by name: 122 of 242 entries (120 error bars, 1 wavelengths, 1 "
+                           "widths of bands)"));
+    assert_non_null(
+        strstr(notes.data, "12 values in 3 entries stand far outside of the others (-8e+29 to -70)"));
+    hc_text_clear(&notes);
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(abundances_of_dc1),
+        IN_FOLDER(error_bars_take_no_abundance),
         IN_FOLDER(shares_are_those_of_the_reference),
     };
     data = getenv("HCUBE_DATA");

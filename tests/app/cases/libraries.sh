@@ -54,3 +54,50 @@ run 0 run read "$scene" ! knn --training fine.csv -k 1 ! write map.img --device 
 grep -q '"used_spectra"' map.img.hcube.json || fail "the library is not in the record"
 refuse 3 "none of its spectra has values at" run read "$scene" ! knn --training plants.csv -k 1 ! write bad.img
 [[ ! -e bad.img ]] || fail "bad.img is there"
+
+# What is no spectrum: entries by their names, values far outside of the others (the library of the USGS, version 7).
+{
+    echo "nm,Wavelengths,Green,errorbars to preceding Green,Brown,errorbars to preceding Brown,Resolution"
+    for ((nm = 350; nm <= 2550; nm += 5)); do
+        leak=0.0$((nm % 7 + 1))
+        [[ $nm != 1400 ]] || leak=-8e29
+        echo "$nm,$((nm * 2)),0.$((nm % 4 + 2)),$leak,0.$((nm % 3 + 1)),0.01,10"
+    done
+} >splib.csv
+sed 's/Wavelengths/Acmite/; s/errorbars to preceding/Alunite/g; s/Resolution/Albite/' splib.csv >spectra.csv
+cut -d, -f1,3,5 splib.csv >two.csv
+run 0 info splib.csv
+[[ $out == *"left out     by name: 4 of 6 entries (2 error bars, 1 wavelengths, 1 widths of bands); --all-spectra takes them"* ]] || fail "left out: $out"
+[[ $out == *"values       0.1 to 0.5, 99 % up to 0.5"* ]] || fail "values: $out"
+[[ $out == *"           3 errorbars to preceding Green (left out: error bars)"*"           4 Brown"$'\n'* ]] || fail "names: $out"
+[[ $out == *"missing      0 of 882 values, in 0 of 2 spectra"* ]] || fail "missing: $out"
+run 0 info --json splib.csv
+[[ $out == *'"left_out"'*'"spectrum_from_1":'*3*'"error bars"'*'"outlying_values"'* ]] || fail "info --json: $out"
+run 0 info spectra.csv
+[[ $out == *"1 value in 1 entry stands far outside of the others (-8e+29) and counts as missing"* ]] || fail "outlier: $out"
+for stage in "unmix --lambda 0 --library" "abundance --sum free --endmembers" "knn -k 1 --training"; do
+    read -ra words <<<"$stage"
+    name=${words[0]}
+    run 0 run read "$scene" ! "${words[@]}" two.csv ! write "$name.two.img" --device cpu
+    [[ $err != *"left out by name"* ]] || fail "$name: left out of two.csv: $err"
+    run 0 run read "$scene" ! "${words[@]}" splib.csv ! write "$name.all.img" --device cpu
+    [[ $(grep -c "left out by name" <<<"$err") == 1 ]] || fail "$name: not one note: $err"
+    [[ $err == *"$name: splib.csv: left out by name: 4 of 6 entries (2 error bars, 1 wavelengths, 1 widths of bands) (--all-spectra takes them)"* ]] || fail "$name: $err"
+    cmp "$name.two.img" "$name.all.img" # nothing goes to error bars
+    grep -q '"left_out_by_name":.*4' "$name.all.img.hcube.json" || fail "$name: not in the record"
+    # Some of them, by numbers and by patterns.
+    run 0 run read "$scene" ! "${words[@]}" splib.csv --spectra '2,*BROWN' ! write "$name.some.img" --device cpu
+    [[ $err == *"by name: 1 of 3 entries (1 error bars)"* ]] || fail "$name --spectra: $err"
+    cmp "$name.two.img" "$name.some.img"
+    run 0 run read "$scene" ! "${words[@]}" splib.csv --spectra 2-4 ! write "$name.three.img" --device cpu
+    [[ $err == *"by name: 1 of 3 entries (1 error bars)"* ]] || fail "$name --spectra 2-4: $err"
+    cmp "$name.two.img" "$name.three.img"
+    run 0 run read "$scene" ! "${words[@]}" splib.csv --spectra 4-5 --all-spectra ! write "$name.kept.img" --device cpu
+    [[ $err != *"by name"* ]] || fail "$name --all-spectra: $err"
+    grep -q '"used_spectra":.*2' "$name.kept.img.hcube.json" || fail "$name --all-spectra: not both are used"
+    refuse 2 "$name: --spectra Gren: not in splib.csv, did you mean Green?" run read "$scene" ! "${words[@]}" splib.csv --spectra Gren ! write bad.img
+    refuse 2 "$name: --spectra 7: splib.csv has entries 1 to 6" run read "$scene" ! "${words[@]}" splib.csv --spectra 7 ! write bad.img
+done
+grep -q 'Green' unmix.some.hdr || fail "unmix.some: no band named Green"
+refuse 2 "knn: --spectra: $SAMPLE/class.hdr is no spectral library" run read "$scene" ! knn --training "$SAMPLE/class.hdr" --spectra 1 ! write bad.img
+[[ ! -e bad.img ]] || fail "bad.img is there"
