@@ -112,6 +112,19 @@ static void print_bands(const HcScene *scene) {
     }
 }
 
+/* What a stored value means; hcube itself works with stored values. */
+static void print_scale(const HcScene *scene) {
+    bool same = true;
+    if (scene->gain == NULL || scene->offset == NULL) {
+        return;
+    }
+    for (int32_t b = 1; b < scene->bands; b++) {
+        same = same && scene->gain[b] == scene->gain[0] && scene->offset[b] == scene->offset[0];
+    }
+    printf("%-12s %.10g, offset %.10g%s: value = scale x stored + offset\n", "scale", scene->gain[0],
+           scene->offset[0], same ? "" : " (band 1; others differ)");
+}
+
 static void print_info(const HcReader *reader, bool bands) {
     const HcScene *scene = hc_reader_scene(reader);
     char size[32];
@@ -129,6 +142,7 @@ static void print_info(const HcReader *reader, bool bands) {
     } else {
         printf("%-12s none\n", "nodata");
     }
+    print_scale(scene);
     print_place(scene);
     if (scene->has_default_bands) {
         printf("%-12s %d, %d, %d (red, green, blue)\n", "colours", scene->default_bands[0] + 1,

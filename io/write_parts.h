@@ -28,7 +28,9 @@ typedef struct HcWritePlan {
     HcType type;
     GDALDataType gdal_type;
     double nodata;
-    bool no_nodata;          /* nothing can be masked, and every value is data */
+    bool no_nodata; /* nothing can be masked, and every value is data */
+    bool scaled;    /* stored = (value - offset) / scale */
+    double scale, offset;
     bool shares_nodata;      /* valid pixels may hold it too: class 0 of a class map */
     HcInterleave interleave; /* ENVI */
     char **options;          /* creation options for the driver, as a GDAL string list */

@@ -229,6 +229,33 @@ static HcStatus check_classes(const HcWritePlan *plan, const HcScene *scene, HcE
     return HC_OK;
 }
 
+static HcStatus choose_scale(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                             HcError *err) {
+    char number[40];
+    plan->scaled = options->has_scale;
+    plan->scale = options->has_scale ? options->scale : 1;
+    plan->offset = options->has_scale ? options->offset : 0;
+    if (!isfinite(plan->scale) || !isfinite(plan->offset) || plan->scale == 0) {
+        double wrong = isfinite(plan->offset) ? plan->scale : plan->offset;
+        return hc_fail(err, HC_E_USAGE, "%s: %s is no %s", plan->path, hc_write_number(number, wrong),
+                       isfinite(plan->offset) ? "scale" : "offset");
+    }
+    if (plan->scaled && hc_scene_is_class_map(scene)) {
+        return hc_fail(err, HC_E_USAGE, "%s: the numbers of classes take no scale and no offset", plan->path);
+    }
+    return HC_OK;
+}
+
+/* A value of an integer type that few valid pixels have: the lowest of signed types, the highest of unsigned
+ * ones, since 0 is a value like others in fractions and counts. */
+static double nodata_of_type(HcType type) {
+    double low, end;
+    integer_range(type, &low, &end);
+    double high =
+        end - 1 < end ? end - 1 : nextafter(end, 0); /* of 64 bits the highest that a double holds */
+    return low < 0 ? low : high;
+}
+
 static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
                               HcError *err) {
     char number[40];
@@ -241,7 +268,7 @@ static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcW
         }
     } else if (!is_float && hc_scene_is_class_map(scene) && hc_classes_has_unclassified(&scene->classes)) {
         plan->nodata = 0;
-    } else if (scene->has_nodata && scene->meaning == HC_SPECTRAL &&
+    } else if (scene->has_nodata && scene->meaning == HC_SPECTRAL && !plan->scaled &&
                type_can_hold(plan->type, scene->nodata)) {
         plan->nodata = scene->nodata;
     } else if (scene->complete && !is_float) {
@@ -249,8 +276,7 @@ static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcW
     } else if (is_float) {
         plan->nodata = NAN;
     } else {
-        double end;
-        integer_range(plan->type, &plan->nodata, &end);
+        plan->nodata = nodata_of_type(plan->type);
     }
     if (plan->type == HC_FLOAT32) {
         plan->nodata = (float)plan->nodata; /* as it will stand in the file */
@@ -550,6 +576,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     HC_TRY(choose_names(plan, path, err));
     HC_TRY(check_shape(plan->path, scene, err));
     HC_TRY(choose_type(plan, scene, options, err));
+    HC_TRY(choose_scale(plan, scene, options, err));
     HC_TRY(choose_nodata(plan, scene, options, err));
     HC_TRY(check_classes(plan, scene, err));
     HC_TRY(choose_options(plan, scene, options, err));

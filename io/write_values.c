@@ -36,6 +36,11 @@ static inline double nearest(double value) {
     return fabs(value) < 0x1p51 ? (value + 0x1.8p52) - 0x1.8p52 : value;
 }
 
+/* What is rounded and clamped. Adds to nothing where there is no scale, so that its bits stay. */
+static inline double scaled_value(const HcStored *layout, double value) {
+    return layout->scaled ? (value - layout->offset) / layout->scale : value;
+}
+
 #define HC_AS_IS(T, LOW, HIGH, value) ((T)(value))
 /* (double)HIGH of a 64-bit type is one too large, so the comparison includes it. */
 #define HC_CLAMPED(T, LOW, HIGH, value)                                                                      \
@@ -49,10 +54,11 @@ static inline double nearest(double value) {
 
 /* One line: from[samples][bands] and its mask; to by strides. */
 #define HC_PUT(T, NAME, CONVERT, LOW, HIGH)                                                                  \
-    static inline T store_##NAME(float value, bool valid, T nodata, T beside) {                              \
-        if (!valid || isnan(value)) {                                                                        \
+    static inline T store_##NAME(const HcStored *layout, float from, bool valid, T nodata, T beside) {       \
+        if (!valid || isnan(from)) {                                                                         \
             return nodata;                                                                                   \
         }                                                                                                    \
+        double value = scaled_value(layout, (double)from);                                                   \
         T stored = CONVERT(T, LOW, HIGH, value);                                                             \
         return stored == nodata ? beside : stored;                                                           \
     }                                                                                                        \
@@ -66,7 +72,7 @@ static inline double nearest(double value) {
             for (int64_t s = 0; s < samples; s++) {                                                          \
                 for (int32_t b = 0; b < bands; b++) {                                                        \
                     float value = from[s * bands + b];                                                       \
-                    to[s * bands + b] = store_##NAME(value, mask[s] != 0, nodata, beside);                   \
+                    to[s * bands + b] = store_##NAME(layout, value, mask[s] != 0, nodata, beside);           \
                 }                                                                                            \
             }                                                                                                \
             return;                                                                                          \
@@ -76,7 +82,7 @@ static inline double nearest(double value) {
             for (int32_t b = 0; b < bands; b++) {                                                            \
                 for (int64_t s = s0; s < s1; s++) {                                                          \
                     float value = from[s * bands + b];                                                       \
-                    to[b * stride + s] = store_##NAME(value, mask[s] != 0, nodata, beside);                  \
+                    to[b * stride + s] = store_##NAME(layout, value, mask[s] != 0, nodata, beside);          \
                 }                                                                                            \
             }                                                                                                \
         }                                                                                                    \
@@ -92,6 +98,68 @@ HC_PUT(uint64_t, uint64, HC_CLAMPED, 0, UINT64_MAX)
 HC_PUT(int64_t, int64, HC_CLAMPED, INT64_MIN, INT64_MAX)
 HC_PUT(float, float32, HC_AS_IS, 0, 0)
 HC_PUT(double, float64, HC_AS_IS, 0, 0)
+
+/* Lowest and first too high value of an integer type. */
+static void type_range(HcType type, double *low, double *end) {
+    int bits = (int)hc_type_bytes(type) * 8;
+    bool is_signed = type == HC_INT8 || type == HC_INT16 || type == HC_INT32 || type == HC_INT64;
+    *low = is_signed ? -ldexp(1, bits - 1) : 0;
+    *end = ldexp(1, is_signed ? bits - 1 : bits);
+}
+
+void hc_stored_range(const HcStored *layout, double *low, double *high) {
+    double end;
+    type_range(layout->type, low, &end);
+    *high = end - 1;
+    if (!layout->no_nodata && layout->nodata == *low) {
+        *low += 1;
+    } else if (!layout->no_nodata && layout->nodata == *high) {
+        *high -= 1;
+    }
+}
+
+void hc_stored_tally_add(HcStoredTally *to, const HcStoredTally *from) {
+    if (from->values > 0) {
+        to->lowest = to->values == 0 || from->lowest < to->lowest ? from->lowest : to->lowest;
+        to->highest = to->values == 0 || from->highest > to->highest ? from->highest : to->highest;
+    }
+    to->values += from->values;
+    to->clamped += from->clamped;
+    to->moved += from->moved;
+    to->rounded += from->rounded;
+}
+
+/* The values of one valid pixel. */
+static void count_pixel(const HcStored *layout, const float *from, double low, double high,
+                        HcStoredTally *tally) {
+    for (int32_t b = 0; b < layout->bands; b++) {
+        double value = scaled_value(layout, (double)from[b]);
+        double whole = nearest(value);
+        if (isnan(value)) {
+            continue;
+        }
+        tally->lowest = tally->values == 0 || from[b] < tally->lowest ? from[b] : tally->lowest;
+        tally->highest = tally->values == 0 || from[b] > tally->highest ? from[b] : tally->highest;
+        tally->values++;
+        tally->clamped += whole < low || whole > high;
+        tally->moved += !layout->no_nodata && whole == layout->nodata && whole >= low && whole <= high;
+        tally->rounded += whole != value;
+    }
+}
+
+void hc_stored_count(const HcStored *layout, const HcBlock *block, int32_t first, int32_t lines,
+                     HcStoredTally *tally) {
+    HcStoredTally found = {0};
+    double low, high;
+    hc_stored_range(layout, &low, &high);
+    int64_t begin = ((int64_t)block->above + first) * block->samples;
+    for (int64_t pixel = begin; pixel < begin + (int64_t)lines * block->samples; pixel++) {
+        if (block->mask[pixel] != 0) {
+            count_pixel(layout, block->data + pixel * block->bands, low, high, &found);
+        }
+    }
+    hc_stored_tally_add(tally, &found);
+}
 
 static void put_line(const HcStored *layout, const float *from, const uint8_t *mask, void *line) {
     double nodata = layout->nodata;

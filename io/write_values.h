@@ -19,7 +19,24 @@ typedef struct HcStored {
     int32_t bands, rows;
     double nodata;
     bool no_nodata; /* no value gives way to nodata: every one is data, or nodata is a value too */
+    bool scaled;    /* stored = (value - offset) / scale */
+    double scale, offset;
 } HcStored;
+
+/* What happened to valid values on their way into an integer type. Zero-initialise. */
+typedef struct HcStoredTally {
+    int64_t values;        /* that are valid */
+    int64_t clamped;       /* beyond hc_stored_range() */
+    int64_t moved;         /* that equal nodata and are stored as the value next to it */
+    int64_t rounded;       /* that are no whole numbers */
+    float lowest, highest; /* before scale and offset; meaningless while `values` is 0 */
+} HcStoredTally;
+
+void hc_stored_tally_add(HcStoredTally *to, const HcStoredTally *from);
+
+/* The stored values that valid pixels of an integer type can have: its range without a nodata value at one of
+ * its ends. */
+void hc_stored_range(const HcStored *layout, double *low, double *high);
 
 int64_t hc_stored_stride_row(const HcStored *layout);
 int64_t hc_stored_stride_sample(const HcStored *layout);
@@ -31,6 +48,10 @@ size_t hc_stored_bytes(const HcStored *layout);
  * that would read as nodata the one next to it. */
 void hc_stored_put(const HcStored *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
                    int32_t lines);
+
+/* Counts what hc_stored_put does to these lines; of an integer type. Adds to `tally`. */
+void hc_stored_count(const HcStored *layout, const HcBlock *block, int32_t first, int32_t lines,
+                     HcStoredTally *tally);
 
 /* Puts a line that is stored as `from` has it into the stage at `row`; `from` is BIL where the stage is BSQ,
  * else BIP, of the same type and size. */

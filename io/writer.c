@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,9 +32,12 @@ struct HcWriter {
     bool flush_rows; /* the stage holds whole tiles: GDAL need not keep them */
     HcStored layout;
     void *stage;
-    int32_t staged;  /* rows in the stage */
-    int64_t written; /* the first line that has not left the stage */
-    bool joined;     /* another process has opened the file, this one writes the lines from `first` on */
+    int32_t staged;             /* rows in the stage */
+    int64_t written;            /* the first line that has not left the stage */
+    pthread_mutex_t tally_lock; /* lines are counted by all workers */
+    HcStoredTally tally;
+    bool tallied; /* an integer type, and no class map */
+    bool joined;  /* another process has opened the file, this one writes the lines from `first` on */
     int64_t first;
     int64_t bytes; /* of the finished file */
 };
@@ -79,7 +83,10 @@ static HcStatus make_stage(HcWriter *writer, HcInterleave interleave, int32_t ro
                                 .bands = writer->scene.bands,
                                 .rows = rows,
                                 .nodata = writer->plan.nodata,
-                                .no_nodata = writer->plan.no_nodata || writer->plan.shares_nodata};
+                                .no_nodata = writer->plan.no_nodata || writer->plan.shares_nodata,
+                                .scaled = writer->plan.scaled,
+                                .scale = writer->plan.scale,
+                                .offset = writer->plan.offset};
     writer->stage = malloc(hc_stored_bytes(&writer->layout));
     if (writer->stage == NULL) {
         return hc_fail_memory(err, (double)hc_stored_bytes(&writer->layout), "lines to write");
@@ -189,6 +196,23 @@ HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterO
     return hc_writer_needs(path, scene, options, &needs, err);
 }
 
+/* What the file says: physical = gain (scale stored + offset) + offset of the scene. */
+static HcStatus scale_scene(HcScene *scene, const HcWritePlan *plan, HcError *err) {
+    size_t bytes = (size_t)scene->bands * sizeof(double);
+    bool fresh = scene->gain == NULL || scene->offset == NULL;
+    scene->gain = fresh ? realloc(scene->gain, bytes) : scene->gain;
+    scene->offset = fresh ? realloc(scene->offset, bytes) : scene->offset;
+    if (scene->gain == NULL || scene->offset == NULL) {
+        return hc_fail_memory(err, (double)bytes, "scale and offset");
+    }
+    for (int32_t b = 0; b < scene->bands; b++) {
+        double gain = fresh ? 1 : scene->gain[b];
+        scene->offset[b] = gain * plan->offset + (fresh ? 0 : scene->offset[b]);
+        scene->gain[b] = gain * plan->scale;
+    }
+    return HC_OK;
+}
+
 /* A writer without files; *out is to be closed, also on failure. */
 static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *scene,
                             const HcWriterOptions *options, HcError *err) {
@@ -199,10 +223,16 @@ static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *sce
         return hc_fail_memory(err, sizeof *writer, "a writer");
     }
     writer->file = -1;
+    pthread_mutex_init(&writer->tally_lock, NULL);
     writer->overwrite = options != NULL && options->overwrite;
     writer->threads = options != NULL ? options->threads : 0;
     HC_TRY(hc_write_plan(&writer->plan, path, scene, options, err));
     HC_TRY(hc_scene_copy(&writer->scene, scene, err));
+    writer->tallied =
+        writer->plan.type != HC_FLOAT32 && writer->plan.type != HC_FLOAT64 && !hc_scene_is_class_map(scene);
+    if (writer->plan.scaled) {
+        HC_TRY(scale_scene(&writer->scene, &writer->plan, err));
+    }
 done:
     return status;
 }
@@ -276,6 +306,13 @@ static void stage_line(void *user, int64_t item) {
     int32_t line = (int32_t)item;
     hc_stored_put(&writer->layout, writer->stage, writer->staged + line, staging->block,
                   staging->first + line, 1);
+    if (writer->tallied) {
+        HcStoredTally tally = {0};
+        hc_stored_count(&writer->layout, staging->block, staging->first + line, 1, &tally);
+        pthread_mutex_lock(&writer->tally_lock);
+        hc_stored_tally_add(&writer->tally, &tally);
+        pthread_mutex_unlock(&writer->tally_lock);
+    }
 }
 
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
@@ -372,7 +409,7 @@ done:
 
 HcStatus hc_writer_leave(HcWriter *writer, HcWriterLeft *out, HcError *err) {
     HcStatus status = HC_OK;
-    *out = (HcWriterLeft){.lines = writer->written + writer->staged - writer->first};
+    *out = (HcWriterLeft){.lines = writer->written + writer->staged - writer->first, .tally = writer->tally};
     HC_TRY(flush(writer, err));
     HC_TRY(close_envi(writer, err));
     if (writer->plan.way != HC_WRITE_ENVI && strlen(writer->partial) >= sizeof out->path) {
@@ -412,6 +449,7 @@ done:
 
 HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err) {
     HcStatus status = HC_OK;
+    hc_stored_tally_add(&writer->tally, &left->tally);
     if (writer->plan.way == HC_WRITE_ENVI) {
         HC_TRY(flush(writer, err));
         writer->written += left->lines;
@@ -550,6 +588,7 @@ void hc_writer_close(HcWriter *writer) {
     free(writer->partial);
     free(writer->source);
     free(writer->stage);
+    pthread_mutex_destroy(&writer->tally_lock);
     free(writer);
 }
 
@@ -567,6 +606,14 @@ HcType hc_writer_type(const HcWriter *writer) {
 
 double hc_writer_nodata(const HcWriter *writer) {
     return writer->plan.no_nodata ? NAN : writer->plan.nodata;
+}
+
+bool hc_writer_tally(const HcWriter *writer, HcStoredTally *out, double *low, double *high) {
+    *out = writer->tally;
+    if (writer->tallied) {
+        hc_stored_range(&writer->layout, low, high);
+    }
+    return writer->tallied;
 }
 
 int64_t hc_writer_bytes(const HcWriter *writer) {

@@ -3,6 +3,7 @@
 #define HC_IO_WRITER_H
 
 #include "core/block.h"
+#include "io/write_values.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,10 +23,14 @@ typedef struct HcWriterOptions {
     const char *compress;   /* "none", "deflate", "zstd", "lzw", NULL = the driver's default */
     const char *const *creation_options; /* "NAME=VALUE", NULL-terminated, or NULL */
     bool has_nodata;
-    double nodata; /* default: the scene's where the type can hold it and the bands still are the
-                      scene's, NaN for float types, the type's lowest (signed) or 0 (unsigned) otherwise;
-                               none for integers of a scene that says it is complete. Integers of a class
-                               map with a class "Unclassified": 0, which stays 0 where it is valid too */
+    double nodata; /* as it is stored. Default: the scene's where the type can hold it, the bands still are
+                      the scene's and there is no scale; NaN for float types; else the type's lowest (signed)
+                      or highest value (unsigned); none for integers of a scene that says it is complete.
+                      Integers of a class map with a class "Unclassified": 0, which stays 0 where it is valid
+                      too */
+    bool has_scale;
+    double scale, offset; /* stored = (value - offset) / scale, and the file says so, band by band, on top of
+                             the scene's gain and offset; scale is not 0. Not for class maps */
     bool overwrite;
     int32_t threads; /* for ENVI, 0 = one a processor, up to 16 */
 } HcWriterOptions;
@@ -87,6 +92,7 @@ HcStatus hc_writer_join(HcWriter **out, const char *path, const HcScene *scene,
 typedef struct HcWriterLeft {
     char path[4096];
     int64_t lines;
+    HcStoredTally tally;
 } HcWriterLeft;
 
 /* Completes what this process has written. The hidden file is removed by hc_writer_close. */
@@ -107,6 +113,10 @@ const char *hc_writer_path(const HcWriter *writer);
 const char *hc_writer_format(const HcWriter *writer);
 HcType hc_writer_type(const HcWriter *writer);
 double hc_writer_nodata(const HcWriter *writer); /* NaN: NaN, or none */
+/* What happened to the values of an integer output so far, those of other processes included once they are
+ * taken, and the range of stored values that valid pixels can have. False for floats and class maps, which
+ * keep their values. */
+bool hc_writer_tally(const HcWriter *writer, HcStoredTally *out, double *low, double *high);
 /* Bytes of the data file on disk, after finish. */
 int64_t hc_writer_bytes(const HcWriter *writer);
 

@@ -2,6 +2,7 @@
 #include "io/writer.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/write_tally.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@ typedef struct Params {
     int32_t type, compress;
     const char *nodata; /* a text, since NaN may be asked for */
     HcOptionList creation;
+    double scale, offset;
     bool overwrite;
     int64_t threads;
 } Params;
@@ -51,6 +53,17 @@ static const HcOption options[] = {
      .help =
          "type of the stored values; integers are rounded and clamped; else float32, and for class maps of "
          "one band uint8 (uint16 beyond 255 classes)"},
+    {.name = "scale",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, scale),
+     .value = "SCALE",
+     .help = "store (value - OFFSET) / SCALE, so that integers keep fractions; the file says so as scale and "
+             "offset of its bands"},
+    {.name = "offset",
+     .kind = HC_OPTION_REAL,
+     .offset = offsetof(Params, offset),
+     .value = "OFFSET",
+     .help = "see --scale; either may be given alone (scale 1, offset 0)"},
     {.name = "interleave",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, interleave),
@@ -71,9 +84,9 @@ static const HcOption options[] = {
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, nodata),
      .value = "VALUE",
-     .help = "what masked pixels become; else the scene's nodata value where bands are still its bands; else "
-             "NaN, or for "
-             "integers the lowest value (0 where unsigned)"},
+     .help =
+         "what masked pixels become, as it is stored; else the scene's nodata value where bands are still "
+         "its bands; else NaN, or for integers the lowest value (the highest where unsigned)"},
     {.name = "overwrite",
      .kind = HC_OPTION_FLAG,
      .offset = offsetof(Params, overwrite),
@@ -99,6 +112,9 @@ static HcWriterOptions writer_options(const HcStage *stage) {
                              .creation_options = params->creation.count > 0 ? params->creation.item : NULL,
                              .has_nodata = has_nodata,
                              .nodata = nodata,
+                             .has_scale = !isnan(params->scale) || !isnan(params->offset),
+                             .scale = isnan(params->scale) ? 1 : params->scale,
+                             .offset = isnan(params->offset) ? 0 : params->offset,
                              .overwrite = params->overwrite || stage->chain->overwrite,
                              .threads = params->threads > 0 ? (int32_t)params->threads : 0};
 }
@@ -194,6 +210,8 @@ done:
 
 static HcStatus finish(HcStage *stage, HcError *err) {
     State *state = stage->state;
+    const Params *params = stage->params;
+    hc_write_tally_note(stage, state->writer, !isnan(params->scale) || !isnan(params->offset));
     return hc_writer_finish(state->writer, err);
 }
 
@@ -215,7 +233,7 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
                        : cJSON_AddNumberToObject(to, "nodata", nodata)) == NULL) {
         return hc_fail_memory(err, 0, "the record");
     }
-    return HC_OK;
+    return hc_write_tally_json(state->writer, to, err);
 }
 
 static void close_write(HcStage *stage) {

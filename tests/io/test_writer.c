@@ -311,7 +311,8 @@ static void nodata_rule(void **state) {
     (void)state;
     HcScene scene = plain_scene(3, 4, 2);
     assert_true(isnan(nodata_for(&scene, (HcWriterOptions){0})));
-    check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_UINT16}), 0);
+    check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_UINT8}), 255);
+    check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_UINT16}), 65535);
     check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_INT16}), -32768);
     check_same(nodata_for(&scene, (HcWriterOptions){.has_nodata = true, .nodata = 7}), 7);
     scene.has_nodata = true;
@@ -319,7 +320,10 @@ static void nodata_rule(void **state) {
     assert_true(isnan(nodata_for(&scene, (HcWriterOptions){0})));
     scene.meaning = HC_SPECTRAL;
     check_same(nodata_for(&scene, (HcWriterOptions){0}), -9999);
-    check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_UINT16}), 0);
+    check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_INT16}), -9999);
+    check_same(nodata_for(&scene, (HcWriterOptions){.has_type = true, .type = HC_UINT16}), 65535);
+    HcWriterOptions scaled = {.has_type = true, .type = HC_INT16, .has_scale = true, .scale = 2};
+    check_same(nodata_for(&scene, scaled), -32768); /* -9999 may be a value */
     assert_int_equal(folder_entries(folder), 0);
 }
 
@@ -347,6 +351,90 @@ static void nodata_at_the_ends_of_a_type(void **state) {
             }
         }
     }
+}
+
+static double gain_of(const char *path, double *offset) {
+    GDALDatasetH dataset = GDALOpen(path, GA_ReadOnly);
+    GDALRasterBandH band = GDALGetRasterBand(dataset, 2);
+    double gain = GDALGetRasterScale(band, NULL);
+    *offset = GDALGetRasterOffset(band, NULL);
+    GDALClose(dataset);
+    return gain;
+}
+
+/* Values with a scale: every driver says it, and stored values give them back within half a step. */
+static void scale_and_offset(void **state) {
+    (void)state;
+    static const char *const names[] = {"a.img", "a.tif", "b.tif", "c.img"};
+    static const char *const formats[] = {"ENVI", "GTiff", "COG", "HFA"};
+    HcScene scene = plain_scene(40, 30, 3);
+    HcError err = {0};
+    for (int i = 0; i < 4; i++) {
+        HcWriterOptions options = {.format = formats[i],
+                                   .has_type = true,
+                                   .type = HC_INT32,
+                                   .has_scale = true,
+                                   .scale = 0.125,
+                                   .offset = -3,
+                                   .threads = 3};
+        double offset, low, high;
+        HcStoredTally tally;
+        HcWriter *writer = NULL;
+        check_ok(hc_writer_open(&writer, in_folder(names[i]), &scene, &options, &err), err);
+        check_ok(write_lines(writer, &scene, 0, 40, &err), err);
+        check_ok(hc_writer_finish(writer, &err), err);
+        assert_true(hc_writer_tally(writer, &tally, &low, &high));
+        hc_writer_close(writer);
+        check_near(gain_of(in_folder(names[i]), &offset), 0.125, 0);
+        check_near(offset, -3, 0);
+        check_near(low, -2147483647, 0);
+        check_near(high, 2147483647, 0);
+        GDALDatasetH dataset = GDALOpen(in_folder(names[i]), GA_ReadOnly);
+        GDALRasterBandH band = GDALGetRasterBand(dataset, 2);
+        int64_t values = 0, clamped = 0;
+        double lowest = INFINITY, highest = -INFINITY;
+        for (int l = 0; l < 40; l++) {
+            for (int s = 0; s < 30; s++) {
+                for (int b = 0; b < 3 && !is_masked(l, s); b++) {
+                    double value = (double)value_of(l, s, b);
+                    bool outside = fabs(rint((value + 3) / 0.125)) > 2147483647;
+                    values += !is_nan_value(l, s, b);
+                    clamped += !is_nan_value(l, s, b) && outside;
+                    lowest = is_nan_value(l, s, b) ? lowest : fmin(lowest, value);
+                    highest = is_nan_value(l, s, b) ? highest : fmax(highest, value);
+                }
+                double wanted = (double)value_of(l, s, 1);
+                if (!is_masked(l, s) && !is_nan_value(l, s, 1) && fabs(wanted) < 2e8) {
+                    check_near(read_value(band, l, s) * 0.125 - 3, wanted, 0.0625);
+                }
+            }
+        }
+        GDALClose(dataset);
+        assert_true(values > 0 && clamped > 0);
+        assert_int_equal(tally.values, values);
+        assert_int_equal(tally.clamped, clamped);
+        assert_int_equal(tally.moved, 0);
+        check_near(tally.lowest, lowest, 0);
+        check_near(tally.highest, highest, 0);
+    }
+}
+
+/* On top of what the scene says: its values are stored ones, and keep their meaning. */
+static void scale_of_a_scene_with_gains(void **state) {
+    (void)state;
+    HcScene scene = rich_scene();
+    HcError err = {0};
+    double offset;
+    HcWriterOptions options = {
+        .has_type = true, .type = HC_INT16, .has_scale = true, .scale = 2, .offset = 10};
+    check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
+    check_near(gain_of(in_folder("a.tif"), &offset), scene.gain[1] * 2, 1e-18);
+    check_near(offset, scene.gain[1] * 10 + scene.offset[1], 1e-15);
+    options.scale = 0;
+    check_fails(hc_writer_check(in_folder("b.tif"), &scene, &options, &err), HC_E_USAGE, err);
+    options.scale = INFINITY;
+    check_fails(hc_writer_check(in_folder("b.tif"), &scene, &options, &err), HC_E_USAGE, err);
+    hc_scene_clear(&scene);
 }
 
 /* One file by several writers, as ranks do it: the same values as by one, in every order that a file can
@@ -417,6 +505,8 @@ int main(void) {
         in_own_folder(envi_names_with_commas),
         in_own_folder(nodata_rule),
         in_own_folder(nodata_at_the_ends_of_a_type),
+        in_own_folder(scale_and_offset),
+        in_own_folder(scale_of_a_scene_with_gains),
         in_own_folder(lines_of_other_writers),
         in_own_folder(interleave_by_ending),
     };

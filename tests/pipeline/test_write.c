@@ -1,4 +1,5 @@
 #include "io/reader.h"
+#include "pipeline/write_tally.h"
 #include "tests/support/scene_files.h"
 
 #include <stdlib.h>
@@ -110,6 +111,84 @@ static void masked_scenes_have_nodata(void **state) {
     cube_free(&mask);
 }
 
+/* Fractions as integers: 0 and 1 keep their values, nodata is outside of them, and a note tells what a type
+ * cannot hold. With the suggested scale all values come back. */
+static void fractions_as_integers(void **state) {
+    (void)state;
+    Cube cube = cube_new(LINES, SAMPLES, 1);
+    Cube steps = cube_new(LINES, SAMPLES, 1);
+    HcText notes = {0};
+    RunHow how = {.notes = &notes};
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        cube.value[i] = (double)(i % 5) / 4;
+        steps.value[i] = i == 0 ? NAN : (double)i - 3;
+    }
+    cube_write(&steps, "steps", HC_FLOAT32, "bsq", NULL);
+    cube_write(&cube, "shares", HC_FLOAT32, "bsq", NULL);
+    check_runs(&how, "read shares.img ! write whole.img --type uint8");
+    assert_non_null(strstr(notes.data,
+                           "values from 0 to 1 were rounded to whole numbers (uint8); write --scale "
+                           "0.004 keeps fractions"));
+    assert_true(file_holds("whole.hdr", "data ignore value = 255"));
+    check_runs(NULL, "read whole.img --ignore-nodata ! write again.img");
+    Cube out = cube_read_floats("again", LINES, SAMPLES, 1);
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        check_near(out.value[i], rint(cube.value[i]), 0);
+    }
+    cube_free(&out);
+    hc_text_clear(&notes);
+    check_runs(&how, "read shares.img ! write scaled.img --type uint8 --scale 0.004");
+    assert_true(notes.data == NULL || strstr(notes.data, "scaled.img") == NULL);
+    assert_true(file_holds("scaled.hdr", "data gain values = {\n0.004}"));
+    assert_true(file_holds("scaled.hdr", "data offset values = {\n0}"));
+    check_runs(NULL, "read scaled.img ! write again.img");
+    out = cube_read_floats("again", LINES, SAMPLES, 1);
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        check_near(out.value[i] * 0.004, cube.value[i], 0.0020001);
+    }
+    cube_free(&out);
+    hc_text_clear(&notes);
+    /* 139 valid values from -2 to 136, without the pixel that is NaN: those below 3 are clamped. */
+    check_runs(&how, "read steps.img ! write low.img --type uint8 --offset 3");
+    assert_non_null(strstr(notes.data,
+                           "low.img: 5 of 139 values (3.6 %) were clamped to 0 .. 254 (uint8): they "
+                           "range from -2 to 136; write --scale"));
+    hc_text_clear(&notes);
+    check_runs(&how, "read steps.img ! write moved.img --type int16 --nodata 7");
+    assert_non_null(strstr(notes.data, "moved.img: 1 values equal the nodata value 7 and are stored as 8"));
+    hc_text_clear(&notes);
+    check_run_fails(NULL, HC_E_USAGE, "0 is no scale",
+                    "read shares.img ! write o.img --type uint8 --scale 0");
+    cube_free(&cube);
+    cube_free(&steps);
+}
+
+/* What a note suggests holds the values, whatever they are, without wasting much of the type. */
+static void suggested_scales(void **state) {
+    (void)state;
+    static const double ranges[][2] = {{0, 1},          {0, 0.99074},  {-16.6, 13.1}, {0.2, 0.3},
+                                       {1000, 1001},    {-5e-7, 2e-7}, {0, 3e30},     {-1e9, -9.9e8},
+                                       {5, 5},          {-7, -7},      {0, 1e-30},    {0, 254},
+                                       {-32768, 32767}, {12, 1234567}};
+    static const double types[][2] = {{0, 254}, {1, 255}, {-127, 127}, {-32767, 32767}, {0, 65534}};
+    for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+            double scale, offset;
+            double lowest = ranges[r][0], highest = ranges[r][1];
+            double low = types[t][0], high = types[t][1];
+            assert_true(hc_write_suggest(lowest, highest, low, high, &scale, &offset));
+            double first = rint((lowest - offset) / scale), last = rint((highest - offset) / scale);
+            if (!(first >= low && last <= high && (lowest == highest || last - first > (high - low) / 16))) {
+                fail_msg("%g to %g as %g to %g: scale %g, offset %g give %g to %g", lowest, highest, low,
+                         high, scale, offset, first, last);
+            }
+        }
+    }
+    double scale, offset;
+    assert_false(hc_write_suggest(0, 0, 0, 254, &scale, &offset));
+    assert_false(hc_write_suggest(0, INFINITY, 0, 254, &scale, &offset));
+}
+
 /* The header's name stands for the pair, and each file of it is claimed once. */
 static void names_of_headers(void **state) {
     (void)state;
@@ -159,6 +238,7 @@ static void class_maps_stay_class_maps(void **state) {
         hc_reader_close(reader);
     }
     check_run_fails(NULL, HC_E_USAGE, "is the number of a class", "read one.tif ! write two.tif --nodata 2");
+    check_run_fails(NULL, HC_E_USAGE, "take no scale", "read one.tif ! write two.tif --scale 0.1");
     cube_free(&cube);
 }
 
@@ -213,6 +293,8 @@ int main(void) {
         cmocka_unit_test(copies_are_whole),
         cmocka_unit_test(complete_scenes_have_no_nodata),
         cmocka_unit_test(masked_scenes_have_nodata),
+        cmocka_unit_test(fractions_as_integers),
+        cmocka_unit_test(suggested_scales),
         cmocka_unit_test(names_of_headers),
         cmocka_unit_test(class_maps_stay_class_maps),
         cmocka_unit_test(files_of_a_chain_do_not_meet),

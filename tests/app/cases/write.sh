@@ -9,3 +9,28 @@ run 0 info pair.hdr
 [[ $out == *"x 3 bands of float32"* ]] || fail "pair.hdr: $out"
 refuse 2 "pair.img" write "$scene" pair.hdr
 rm pair.*
+
+# Fractions as integers: GDAL's scale and offset, nodata outside of the values, and what a type cannot hold.
+shares=(read "$scene" ! abundance --endmembers "$SAMPLE/endmembers.sli")
+run 0 run "${shares[@]}" ! write plain.tif --type uint8
+[[ $err == *"write: plain.tif: values from 0 to 0.99"*"were rounded to whole numbers (uint8); write --scale 0.004 keeps fractions"* ]] ||
+    fail "no note: $err"
+run 0 run "${shares[@]}" ! write scaled.tif --type uint8 --scale 0.004 ! write scaled.img --type int16 --scale 0.0001
+[[ $err != *"write:"* ]] || fail "a note for nothing: $err"
+run 0 info scaled.tif
+[[ $out == *"nodata       255"*"scale        0.004, offset 0: value = scale x stored + offset"* ]] || fail "scale: $out"
+run 0 info scaled.img
+[[ $out == *"nodata       -32768"*"scale        0.0001, offset 0"* ]] || fail "scale: $out"
+run 0 mnf "$scene" low.tif --components 3 --type uint8
+[[ $err == *"write: low.tif: "*" of 27192 values ("*" %) were clamped to 0 .. 254 (uint8): they range from -"* ]] ||
+    fail "no note: $err"
+grep -q '"clamped_values":' low.tif.hcube.json || fail "the record has no count"
+refuse 2 "take no scale" write "$SAMPLE/class.img" class.tif --scale 2
+refuse 2 "0 is no scale" write "$scene" zero.tif --scale 0
+if command -v gdalinfo >/dev/null; then
+    text=$(gdalinfo scaled.tif)
+    [[ $text == *"Offset: 0,   Scale:0.004"* && $text == *"NoData Value=255"* ]] || fail "scaled.tif: $text"
+    text=$(gdal_translate -q -unscale -ot Float32 -a_nodata none scaled.img whole.tif && gdalinfo -mm whole.tif)
+    [[ $text == *"Min/Max="* ]] || fail "whole.tif: $text"
+fi
+rm -f -- *
