@@ -11,8 +11,7 @@
 static pthread_once_t blas_once = PTHREAD_ONCE_INIT;
 
 /* Parallel loops are ours: every BLAS and LAPACK call stays on its own thread, so that its bits cannot depend
- * on the number of threads. (OpenBLAS built with OpenMP keeps this for the thread that says so; eigh, which a
- * device's backend calls from another one, says it again.) */
+ * on the number of threads. OpenBLAS that is built with OpenMP forgets this: see hc_cpu_blas_alone. */
 static void set_up_blas(void) {
     openblas_set_num_threads(1);
 }

@@ -221,9 +221,7 @@ HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double
     int threads = ((const HcCpu *)compute)->threads;
     int threads_before = omp_get_max_threads();
     HC_TRY(hc_check_eigh(n, matrix, values, vectors, err));
-    /* OpenBLAS takes as many threads as OpenMP would give the calling one, which may be another than that
-     * which set up the backend. */
-    omp_set_num_threads(1);
+    hc_cpu_blas_alone();
     HC_TRY(hc_cpu_eigh_plain(threads, n, matrix, values, vectors, err));
     HC_TRY(hc_cpu_eigh_small(threads, n, matrix, values, vectors, err));
 done:

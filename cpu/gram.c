@@ -136,6 +136,7 @@ HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
         return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
     }
     HC_TRY(hc_check_gram(queue, in, kind, sums->bands, err));
+    hc_cpu_blas_alone();
     status = sums->moments.exact ? gram_exact(in, kind, window, sums, err)
                                  : hc_cpu_gram_float(in, kind, window, sums, err);
 done:
@@ -146,6 +147,7 @@ HcStatus hc_cpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError
     if (queue == NULL || sums == NULL || out == NULL) {
         return hc_fail(err, HC_E_USAGE, "sums: the queue, the sums or the place for them is missing");
     }
+    hc_cpu_blas_alone();
     for (int t = 0; sums->panels != NULL && t < sums->cpu->threads; t++) {
         sums->kind->drain(sums->panels[t], &sums->moments);
     }

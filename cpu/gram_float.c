@@ -1,8 +1,9 @@
 /* Sums of products of float scenes: mean and scatter of each part of a fixed partition of the scene, merged
- * in order. A part is computed by one thread in one way, so that neither blocks nor threads change a bit. */
+ * in order. A part is computed by one thread in one way, so that neither blocks nor threads change a bit. Its
+ * products are summed by tiles of our own (gram_tile.c), since BLAS promises no order. */
 #include "cpu/gram.h"
+#include "cpu/gram_tile.h"
 
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,10 @@ typedef struct Work {
     uint8_t *ok;    /* [samples] */
     float *scratch; /* [HC_CPU_RUN][bands] */
     double *panel;  /* [PANEL][bands] */
+    double *packed; /* [groups][PANEL][HC_TILE_ROWS]: the panel about the mean; 0 behind the last band */
     double *rest;   /* [bands]: what rounding left of the sum about the mean */
     int32_t filled;
+    HcTile *tile;
 } Work;
 
 typedef struct Job {
@@ -32,12 +35,20 @@ static void work_clear(Work *work) {
     free(work->ok);
     free(work->scratch);
     free(work->panel);
+    free(work->packed);
     free(work->rest);
+}
+
+/* Groups of HC_TILE_ROWS bands that fill whole tiles. */
+static int32_t groups_of(int32_t bands) {
+    enum { GROUPS = HC_TILE_COLUMNS / HC_TILE_ROWS };
+    return (bands + HC_TILE_COLUMNS - 1) / HC_TILE_COLUMNS * GROUPS;
 }
 
 static HcStatus work_init(Work *work, const HcBlock *in, HcError *err) {
     size_t n = (size_t)in->bands;
-    *work = (Work){0};
+    size_t packed = (size_t)groups_of(in->bands) * PANEL * HC_TILE_ROWS * sizeof(double);
+    *work = (Work){.tile = hc_cpu_tiles()[0].tile};
     HcStatus status = hc_moments_init(&work->part, in->bands, false, err);
     if (status != HC_OK) {
         return status;
@@ -45,12 +56,15 @@ static HcStatus work_init(Work *work, const HcBlock *in, HcError *err) {
     work->ok = malloc((size_t)in->samples);
     work->scratch = malloc(HC_CPU_RUN * n * sizeof *work->scratch);
     work->panel = aligned_alloc(64, (PANEL * n * sizeof *work->panel + 63) / 64 * 64);
+    work->packed = aligned_alloc(64, packed);
     work->rest = malloc(n * sizeof *work->rest);
-    if (work->ok == NULL || work->scratch == NULL || work->panel == NULL || work->rest == NULL) {
+    if (work->ok == NULL || work->scratch == NULL || work->panel == NULL || work->packed == NULL ||
+        work->rest == NULL) {
         work_clear(work);
         *work = (Work){0};
         return hc_fail_memory(err, (double)(PANEL * n * sizeof *work->panel), "panels of products");
     }
+    memset(work->packed, 0, packed);
     return HC_OK;
 }
 
@@ -63,11 +77,59 @@ HC_CLONES static void add_columns(const double *restrict panel, int64_t pixels, 
     }
 }
 
-HC_CLONES static void subtract(double *restrict panel, const double *restrict mean, int64_t pixels,
-                               int64_t bands) {
-    for (int64_t p = 0; p < pixels; p++) {
-        for (int64_t b = 0; b < bands; b++) {
-            panel[p * bands + b] -= mean[b];
+/* The panel less the mean, in groups of bands as tiles take them. */
+HC_CLONES static void pack(const double *restrict panel, const double *restrict mean, int64_t pixels,
+                           int64_t bands, double *restrict packed) {
+    for (int64_t first = 0; first < bands; first += HC_TILE_ROWS) {
+        double *restrict group = packed + first * PANEL;
+        int64_t count = bands - first < HC_TILE_ROWS ? bands - first : HC_TILE_ROWS;
+        if (count == HC_TILE_ROWS) {
+            for (int64_t p = 0; p < pixels; p++) {
+                for (int64_t b = 0; b < HC_TILE_ROWS; b++) {
+                    group[p * HC_TILE_ROWS + b] = panel[p * bands + first + b] - mean[first + b];
+                }
+            }
+        } else {
+            for (int64_t p = 0; p < pixels; p++) {
+                for (int64_t b = 0; b < count; b++) {
+                    group[p * HC_TILE_ROWS + b] = panel[p * bands + first + b] - mean[first + b];
+                }
+            }
+        }
+    }
+}
+
+HC_CLONES static void add_groups(const double *restrict packed, int64_t pixels, int64_t bands,
+                                 double *restrict sum) {
+    for (int64_t first = 0; first < bands; first += HC_TILE_ROWS) {
+        const double *restrict group = packed + first * PANEL;
+        double all[HC_TILE_ROWS] = {0};
+        for (int64_t p = 0; p < pixels; p++) {
+            for (int64_t b = 0; b < HC_TILE_ROWS; b++) {
+                all[b] += group[p * HC_TILE_ROWS + b];
+            }
+        }
+        for (int64_t b = first; b < bands && b < first + HC_TILE_ROWS; b++) {
+            sum[b] += all[b - first];
+        }
+    }
+}
+
+/* Adds the products of packed pixels to the upper triangle of the scatter. */
+static void add_products(Work *work, int64_t pixels) {
+    _Alignas(64) double sum[HC_TILE_ROWS][HC_TILE_COLUMNS];
+    const int64_t n = work->part.bands;
+    const int64_t group = (int64_t)PANEL * HC_TILE_ROWS;
+    for (int64_t column = 0; column < n; column += HC_TILE_COLUMNS) {
+        const int64_t end = hc_min64(column + HC_TILE_COLUMNS, n);
+        const double *columns = work->packed + column / HC_TILE_ROWS * group;
+        for (int64_t row = 0; row < end; row += HC_TILE_ROWS) {
+            work->tile(work->packed + row / HC_TILE_ROWS * group, columns, group, pixels, sum);
+            for (int64_t b = row; b < hc_min64(row + HC_TILE_ROWS, n); b++) {
+                for (int64_t c = hc_max64(b, column); c < end; c++) {
+                    work->part.scatter[b * n + c] += sum[b - row][c - column];
+                }
+            }
         }
     }
 }
@@ -82,10 +144,9 @@ static void visit_sum(Work *work) {
 /* Second visit: the scatter about the mean. */
 static void visit_scatter(Work *work) {
     int n = work->part.bands;
-    subtract(work->panel, work->part.mean, work->filled, n);
-    add_columns(work->panel, work->filled, n, work->rest);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, work->filled, 1.0, work->panel, n, 1.0,
-                work->part.scatter, n);
+    pack(work->panel, work->part.mean, work->filled, n, work->packed);
+    add_groups(work->packed, work->filled, n, work->rest);
+    add_products(work, work->filled);
     work->filled = 0;
 }
 

@@ -5,6 +5,8 @@
 #include "core/check.h"
 #include "cpu/cpu.h"
 
+#include <omp.h>
+
 /* Compiles a leaf function for the vector units of newer processors too, chosen when the program starts. The
  * results do not change: no operation is contracted or reordered. (Sanitizers run before the choice could.)
  */
@@ -23,6 +25,14 @@ typedef struct HcCpu {
 struct HcQueue {
     HcCpu *cpu; /* work is done at once: a queue holds nothing */
 };
+
+/* Keeps BLAS and LAPACK on the calling thread, and on those of the parallel regions that it starts. For every
+ * operation that uses them: OpenBLAS asks OpenMP how many threads it may take, each thread has an answer of
+ * its own, and a region of one thread does not count as one. (Newer versions forget what
+ * openblas_set_num_threads said.) Our regions say their number of threads. */
+static inline void hc_cpu_blas_alone(void) {
+    omp_set_num_threads(1);
+}
 
 /* The values and the mask of one line of the scene; NULL where the block does not have it. */
 static inline const float *hc_cpu_line(const HcBlock *block, int64_t line) {

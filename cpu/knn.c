@@ -274,6 +274,7 @@ HcStatus hc_cpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *trainin
     if (status != HC_OK) {
         return status;
     }
+    hc_cpu_blas_alone();
     int threads = queue->cpu->threads;
     int64_t pixels = (int64_t)in->lines * in->samples;
     int64_t share = (pixels / threads / 4 + 15) / 16 * 16; /* some units for every thread */

@@ -60,6 +60,7 @@ HcStatus hc_cpu_project(HcQueue *queue, const HcBlock *in, const double *matrix,
     double *offsets = NULL;
     double *work = NULL;
     HC_TRY(hc_check_project(queue, in, matrix, out, err));
+    hc_cpu_blas_alone();
     int threads = queue->cpu->threads;
     size_t n = (size_t)in->bands;
     size_t m = (size_t)out->bands;

@@ -55,7 +55,7 @@ HcStatus hc_cpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch,
     int64_t calls = (batch->count - 1) / at_once + 1;
 #pragma omp parallel num_threads(svd->workers)
     {
-        omp_set_num_threads(1); /* for OpenBLAS, which asks how many it may take */
+        hc_cpu_blas_alone();
         void *work = svd->work + svd->work_bytes * (size_t)omp_get_thread_num();
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < calls; i++) {

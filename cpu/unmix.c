@@ -152,6 +152,7 @@ HcStatus hc_cpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixi
     HcUnmixing *unmixing = NULL;
     *out = NULL;
     HC_TRY(hc_check_unmix_rule(rule, err));
+    hc_cpu_blas_alone();
     unmixing = calloc(1, sizeof *unmixing);
     if (unmixing == NULL) {
         return hc_fail_memory(err, sizeof *unmixing, "unmixing");
@@ -452,6 +453,7 @@ HcStatus hc_cpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, c
                       HcError *err) {
     HcStatus status = HC_OK;
     HC_TRY(hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->rule : NULL, out, err));
+    hc_cpu_blas_alone();
     int64_t panels = (out->samples + HC_UNMIX_PANEL - 1) / HC_UNMIX_PANEL;
     int64_t units = hc_block_rows(out) * panels;
     for (int t = 0; t < unmixing->threads; t++) {

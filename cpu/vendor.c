@@ -18,10 +18,12 @@ struct HcVendor {
 /* BLAS may use the threads of the backend within a call, and has one of its own otherwise. */
 static void enter(const HcVendor *vendor) {
     openblas_set_num_threads(vendor->threads);
+    omp_set_num_threads(vendor->threads);
 }
 
 static void leave(void) {
     openblas_set_num_threads(1);
+    omp_set_num_threads(1);
 }
 
 static HcStatus open_vendor(HcCompute *compute, HcVendor **out, char *name, size_t name_size, HcError *err) {
