@@ -52,6 +52,7 @@ static HcStatus adopt(HcReader *reader, GDALDatasetH dataset, const char *path, 
         return status;
     }
     reader->dataset = dataset;
+    HC_TRY(hc_read_check_axes(dataset, path, err));
     HC_TRY(set_path(reader, path, err));
     if (!hc_raw_layout(dataset, &reader->layout)) {
         reader->layout = (HcRawLayout){0};

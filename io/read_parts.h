@@ -78,6 +78,10 @@ bool hc_read_is_companion(const char *name);
 /* read_open.c: dataset, path, layout (path NULL when there is none) and the ENVI header. */
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err);
 
+/* read_axes.c: HC_E_UNSUPPORTED, with what was found, for an array of a netCDF or HDF file whose axes are not
+ * known to be band, line, sample in the order in which GDAL takes them. Every other dataset passes. */
+HcStatus hc_read_check_axes(GDALDatasetH dataset, const char *path, HcError *err) HC_MUST_CHECK;
+
 /* read_scene.c: the scene of an opened dataset. */
 HcStatus hc_read_scene(HcReader *reader, HcError *err);
 

@@ -1,0 +1,188 @@
+/* Arrays of netCDF and HDF files: opened where their axes are known to be band, line, sample; else refused.
+ */
+#include "io/reader.h"
+#include "tests/support/check.h"
+#include "write_fixture.h"
+
+#include <gdal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINES = 5, SAMPLES = 6, BANDS = 4 };
+
+typedef struct Shape {
+    const char *name[4];
+    int size[4];
+    const char *unit; /* of the coordinates of the last axis, or NULL = it has none */
+} Shape;
+
+static GDALExtendedDataTypeH type_of(GDALDataType type) {
+    return GDALExtendedDataTypeCreate(type);
+}
+
+static void give_coordinates(GDALGroupH root, GDALDimensionH dimension, const char *name, int size,
+                             const char *unit) {
+    double values[64];
+    GUInt64 start = 0;
+    size_t count = (size_t)size;
+    GDALExtendedDataTypeH type = type_of(GDT_Float64);
+    GDALMDArrayH array = GDALGroupCreateMDArray(root, name, 1, &dimension, type, NULL);
+    assert_non_null(array);
+    for (int i = 0; i < size; i++) {
+        values[i] = 400 + 10 * i;
+    }
+    assert_true(GDALMDArrayWrite(array, &start, &count, NULL, NULL, type, values, NULL, 0));
+    assert_true(GDALMDArraySetUnit(array, unit));
+    GDALMDArrayRelease(array);
+    GDALExtendedDataTypeRelease(type);
+}
+
+/* cube.nc with the array "cube" of that shape: value i at place i. */
+static void write_array(const Shape *shape) {
+    static float values[LINES * SAMPLES * BANDS * 4];
+    GUInt64 start[4] = {0};
+    size_t count[4], axes = 0;
+    GDALDimensionH dimensions[4];
+    unlink(in_folder("cube.nc"));
+    GDALDatasetH dataset =
+        GDALCreateMultiDimensional(GDALGetDriverByName("netCDF"), in_folder("cube.nc"), NULL, NULL);
+    assert_non_null(dataset);
+    GDALGroupH root = GDALDatasetGetRootGroup(dataset);
+    for (; axes < 4 && shape->name[axes] != NULL; axes++) {
+        count[axes] = (size_t)shape->size[axes];
+        dimensions[axes] =
+            GDALGroupCreateDimension(root, shape->name[axes], NULL, NULL, (GUInt64)count[axes], NULL);
+        assert_non_null(dimensions[axes]);
+    }
+    if (shape->unit != NULL) {
+        give_coordinates(root, dimensions[axes - 1], shape->name[axes - 1], shape->size[axes - 1],
+                         shape->unit);
+    }
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        values[i] = (float)i;
+    }
+    GDALExtendedDataTypeH type = type_of(GDT_Float32);
+    GDALMDArrayH array = GDALGroupCreateMDArray(root, "cube", axes, dimensions, type, NULL);
+    assert_non_null(array);
+    assert_true(GDALMDArrayWrite(array, start, count, NULL, NULL, type, values, NULL, 0));
+    GDALMDArrayRelease(array);
+    GDALExtendedDataTypeRelease(type);
+    for (size_t i = 0; i < axes; i++) {
+        GDALDimensionRelease(dimensions[i]);
+    }
+    GDALGroupRelease(root);
+    GDALClose(dataset);
+}
+
+/* Opens the array by a subdataset name of that driver. */
+static HcStatus open_array(const char *driver, HcReader **reader, HcError *err) {
+    char path[700];
+    snprintf(path, sizeof path, strcmp(driver, "HDF5") == 0 ? "HDF5:\"%s\"://cube" : "NETCDF:\"%s\":cube",
+             in_folder("cube.nc"));
+    return hc_reader_open(reader, path, NULL, err);
+}
+
+static bool has_driver(const char *name) {
+    return GDALGetDriverByName(name) != NULL;
+}
+
+static void check_opens(const Shape *shape) {
+    static const char *const drivers[] = {"netCDF", "HDF5"};
+    write_array(shape);
+    for (int d = 0; d < 2; d++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        if (!has_driver(drivers[d]) || (d == 1 && shape->size[3] > 0)) { /* HDF5 shows a part of four axes */
+            continue;
+        }
+        if (open_array(drivers[d], &reader, &err) != HC_OK) {
+            fail_msg("%s: %s", drivers[d], err.text);
+        }
+        const HcScene *scene = hc_reader_scene(reader);
+        assert_int_equal(scene->bands * scene->lines * scene->samples,
+                         shape->size[0] * shape->size[1] * shape->size[2] *
+                             (shape->size[3] > 0 ? shape->size[3] : 1));
+        hc_reader_close(reader);
+    }
+}
+
+/* Refused by both drivers, and the line says what the axes are. */
+static void check_refused(const Shape *shape, const char *part) {
+    static const char *const drivers[] = {"netCDF", "HDF5"};
+    write_array(shape);
+    for (int d = 0; d < 2; d++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        if (!has_driver(drivers[d])) {
+            continue;
+        }
+        HcStatus status = open_array(drivers[d], &reader, &err);
+        if (status != HC_E_UNSUPPORTED || strstr(err.text, part) == NULL ||
+            strstr(err.text, "cube") == NULL) {
+            fail_msg("%s: status %d, '%s' lacks '%s'", drivers[d], (int)status, err.text, part);
+        }
+        assert_null(reader);
+    }
+}
+
+static void known_axes_open(void **state) {
+    (void)state;
+    if (!has_driver("netCDF")) {
+        skip();
+    }
+    check_opens(&(Shape){{"band", "y", "x"}, {BANDS, LINES, SAMPLES}, NULL});
+    check_opens(&(Shape){{"Wavelength_um", "a", "b"}, {BANDS, LINES, SAMPLES}, NULL});
+    check_opens(&(Shape){{"time", "lat", "lon"}, {BANDS, LINES, SAMPLES}, NULL});
+    check_opens(&(Shape){{"spectral_channel", "along-track", "cross_track"}, {BANDS, LINES, SAMPLES}, NULL});
+    check_opens(&(Shape){{"time", "bands", "y", "x"}, {1, BANDS, LINES, SAMPLES}, NULL});
+    check_opens(&(Shape){{"one", "two", "three"}, {1, LINES, SAMPLES}, NULL}); /* a single band */
+}
+
+/* As EMIT, PRISMA and NEON have it, by name or without one. */
+static void other_axes_are_refused(void **state) {
+    (void)state;
+    if (!has_driver("netCDF")) {
+        skip();
+    }
+    check_refused(&(Shape){{"downtrack", "crosstrack", "bands"}, {LINES, SAMPLES, BANDS}, NULL},
+                  "downtrack (5), crosstrack (6), bands (4)");
+    check_refused(&(Shape){{"lines", "bands", "samples"}, {LINES, BANDS, SAMPLES}, NULL},
+                  "lines (5), bands (4), samples (6)");
+    check_refused(&(Shape){{"one", "two", "three"}, {LINES, SAMPLES, BANDS}, NULL},
+                  "one (5), two (6), three (4)");
+    check_refused(&(Shape){{"one", "two", "light"}, {LINES, SAMPLES, BANDS}, "nm"}, "light (4)");
+    check_refused(&(Shape){{"band", "x", "y"}, {BANDS, SAMPLES, LINES}, NULL}, "band (4), x (6), y (5)");
+    check_refused(&(Shape){{"lines", "a", "b"}, {1, SAMPLES, BANDS}, NULL}, "lines (1)");
+    check_refused(&(Shape){{"time", "band", "b", "c"}, {2, BANDS, LINES, SAMPLES}, NULL}, "time (2)");
+}
+
+/* The order of the values that open is that of the file. */
+static void values_of_known_axes(void **state) {
+    (void)state;
+    if (!has_driver("netCDF")) {
+        skip();
+    }
+    write_array(&(Shape){{"band", "line", "sample"}, {BANDS, LINES, SAMPLES}, NULL});
+    HcReader *reader = NULL;
+    HcError err = {0};
+    HcRaw raw;
+    float room[BANDS * LINES * SAMPLES];
+    check_ok(hc_reader_open(&reader, in_folder("cube.nc"), NULL, &err), err);
+    assert_int_equal(hc_reader_bytes(reader, LINES), sizeof room);
+    check_ok(hc_reader_read(reader, 0, LINES, room, &raw, &err), err);
+    float value = 0;
+    /* The middle line: GDAL may turn lines without coordinates upside down. */
+    memcpy(&value, (const char *)raw.data + 2 * raw.stride_band + 2 * raw.stride_line + 3 * raw.stride_sample,
+           sizeof value);
+    check_near(value, (2 * LINES + 2) * SAMPLES + 3, 0);
+    hc_reader_close(reader);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(known_axes_open, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(other_axes_are_refused, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(values_of_known_axes, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
