@@ -1,5 +1,6 @@
 #include "io/envi_header.h"
 #include "core/text.h"
+#include "io/gdal_errors.h"
 
 #include <cpl_vsi.h>
 #include <ctype.h>
@@ -217,13 +218,22 @@ done:
     return status;
 }
 
+/* Whether reading ended because the file does. */
+static bool is_all(const char *path, VSILFILE *file, size_t bytes) {
+    VSIStatBufL info;
+    memset(&info, 0, sizeof info);
+    return VSIFEofL(file) || VSIStatL(path, &info) != 0 || (uint64_t)info.st_size <= bytes;
+}
+
 HcStatus hc_envi_load(HcEnviHeader *out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     char *data = NULL;
     size_t bytes = 0, room = 0;
+    errno = 0;
     VSILFILE *file = VSIFOpenL(path, "rb");
     if (file == NULL) {
-        return hc_fail(err, HC_E_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        return hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: cannot be opened: %s", path,
+                       strerror(errno));
     }
     for (size_t got = 1; got > 0 && bytes <= HEADER_LIMIT; bytes += got) {
         if (bytes == room) {
@@ -236,6 +246,10 @@ HcStatus hc_envi_load(HcEnviHeader *out, const char *path, HcError *err) {
             data = grown;
         }
         got = VSIFReadL(data + bytes, 1, room - bytes, file);
+    }
+    if (bytes <= HEADER_LIMIT && !is_all(path, file, bytes)) {
+        status = hc_fail(err, HC_E_IO, "%s: reading failed after %zu bytes", path, bytes);
+        goto done;
     }
     if (bytes > HEADER_LIMIT) {
         status = hc_fail(err, HC_E_INPUT, "%s: too large for a header (more than %zu MiB)", path,

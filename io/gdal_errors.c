@@ -12,7 +12,6 @@ static pthread_once_t drivers_once = PTHREAD_ONCE_INIT;
 static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {
     int number = errno;
     HcGdalErrors *errors = CPLGetErrorHandlerUserData();
-    (void)code;
     if (level == CE_Warning && errors->warning[0] == '\0') {
         snprintf(errors->warning, sizeof errors->warning, "%s", text);
     }
@@ -20,6 +19,7 @@ static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *t
         return;
     }
     errors->failed = true;
+    errors->memory = code == CPLE_OutOfMemory;
     errors->number = number;
     snprintf(errors->text, sizeof errors->text, "%s", text);
 }
@@ -36,8 +36,26 @@ void hc_gdal_release(void) {
     CPLPopErrorHandler();
 }
 
+HcStatus hc_errno_status(int number, HcStatus otherwise) {
+    switch (number) {
+    case ENOMEM:
+        return HC_E_MEMORY;
+    case EIO:
+    case EMFILE:
+    case ENFILE:
+    case ESTALE:
+    case ENOSPC:
+    case EFBIG:
+    case EDQUOT:
+        return HC_E_IO;
+    default:
+        return otherwise;
+    }
+}
+
 HcStatus hc_gdal_fail(HcError *err, HcStatus status, const char *path, const HcGdalErrors *errors) {
     const char *text = errors->failed ? errors->text : "GDAL failed without a message";
+    status = errors->memory ? HC_E_MEMORY : hc_errno_status(errors->number, status);
     /* Only these are the cause for sure: errno may be left over from anything. */
     bool full = errors->number == ENOSPC || errors->number == EFBIG || errors->number == EDQUOT;
     if (full && strstr(text, strerror(errors->number)) == NULL) {

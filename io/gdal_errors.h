@@ -11,7 +11,8 @@ extern "C" {
 /* The first failure of GDAL in this thread since hc_gdal_catch. */
 typedef struct HcGdalErrors {
     bool failed;
-    int number; /* errno when it was reported, 0 = none */
+    bool memory; /* GDAL says that memory ran out */
+    int number;  /* errno when it was reported, 0 = none */
     char text[400];
     char warning[200]; /* the first warning */
 } HcGdalErrors;
@@ -21,8 +22,12 @@ typedef struct HcGdalErrors {
 void hc_gdal_catch(HcGdalErrors *errors);
 void hc_gdal_release(void);
 
+/* The status of a failed system call: HC_E_MEMORY or HC_E_IO where errno says that memory, descriptors or the
+ * disk failed, so that the file itself is not to blame; else `otherwise`. */
+HcStatus hc_errno_status(int number, HcStatus otherwise);
+
 /* "path: what GDAL said": the text of the failure, put as "No space left on device" where that is behind it.
- */
+ * The status is HC_E_MEMORY or HC_E_IO instead where GDAL or errno says so. */
 HcStatus hc_gdal_fail(HcError *err, HcStatus status, const char *path, const HcGdalErrors *errors);
 
 #ifdef __cplusplus

@@ -31,8 +31,8 @@ HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcErr
 }
 
 HcStatus hc_library_name(HcLibrary *library, int32_t spectrum, const char *name, HcError *err) {
-    char *clean = name != NULL ? hc_envi_clean(name) : NULL;
-    if (clean == NULL || clean[0] == '\0') {
+    char *clean = hc_envi_clean(name != NULL ? name : "");
+    if (clean != NULL && clean[0] == '\0') {
         free(clean);
         clean = hc_text_format("Spectrum %" PRId32, spectrum + 1);
     }
@@ -100,51 +100,76 @@ static bool is_file(const char *path) {
            !VSI_ISDIR(info.st_mode);
 }
 
-static bool is_header(const char *path) {
-    char first[512];
-    VSILFILE *file = is_file(path) ? VSIFOpenL(path, "rb") : NULL;
-    size_t got = file != NULL ? VSIFReadL(first, 1, sizeof first, file) : 0;
-    if (file != NULL) {
-        VSIFCloseL(file);
-    }
-    return hc_envi_recognise(first, got);
-}
-
-/* The first of path, but for its ending, with these endings that `fits`; fresh, or NULL. */
-static char *find_beside(const char *path, const char *const *endings, bool (*fits)(const char *)) {
+/* The first of path, but for its ending, with these endings: that is an ENVI header, or any file; fresh, or
+ * NULL.
+ */
+static HcStatus find_beside(const char *path, const char *const *endings, bool header, char **out,
+                            HcError *err) {
+    HcStatus status = HC_OK;
     const char *name = CPLGetFilename(path);
     const char *dot = strrchr(name, '.');
     int stem = (int)(dot != NULL && dot > name ? dot - path : (ptrdiff_t)strlen(path));
-    for (; *endings != NULL; endings++) {
-        char *candidate = hc_text_format("%.*s%s", stem, path, *endings);
-        if (candidate != NULL && strcmp(candidate, path) != 0 && fits(candidate)) {
-            return candidate;
-        }
+    char *candidate = NULL;
+    *out = NULL;
+    for (; *endings != NULL && *out == NULL; endings++) {
+        bool fits = false;
         free(candidate);
+        candidate = hc_text_format("%.*s%s", stem, path, *endings);
+        if (candidate == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
+        }
+        if (strcmp(candidate, path) == 0) {
+            continue;
+        }
+        if (header) {
+            HC_TRY(hc_read_is_envi(candidate, &fits, err));
+        }
+        if (header ? fits : is_file(candidate)) {
+            *out = candidate;
+            candidate = NULL;
+        }
     }
-    return NULL;
+done:
+    free(candidate);
+    return status;
 }
 
-/* Header and data file of a library, whichever is given; fresh. A header is NULL when there is none, or
- * memory ran out; data as well. */
-static void find_files(const char *path, char **header, char **data) {
+static HcStatus copy_path(const char *path, char **out, HcError *err) {
+    *out = strdup(path);
+    return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
+}
+
+/* Header and data file of a library, whichever is given; fresh, NULL where there is none. */
+static HcStatus find_files(const char *path, char **header, char **data, HcError *err) {
     static const char *const data_endings[] = {"",     ".sli", ".SLI", ".lib", ".slb",
                                                ".dat", ".img", ".bin", NULL};
     static const char *const header_endings[] = {".hdr", ".HDR", NULL};
+    HcStatus status = HC_OK;
+    char *behind = NULL;
+    bool is = false;
     *header = *data = NULL;
-    if (is_header(path)) {
-        *header = strdup(path);
-        *data = find_beside(path, data_endings, is_file);
-        return;
+    HC_TRY(hc_read_is_envi(path, &is, err));
+    if (is) {
+        HC_TRY(copy_path(path, header, err));
+        HC_TRY(find_beside(path, data_endings, false, data, err));
+        goto done;
     }
-    char *behind = hc_text_format("%s.hdr", path);
-    if (behind != NULL && is_header(behind)) {
+    if ((behind = hc_text_format("%s.hdr", path)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
+    }
+    HC_TRY(hc_read_is_envi(behind, &is, err));
+    if (is) {
         *header = behind;
+        behind = NULL;
     } else {
-        free(behind);
-        *header = find_beside(path, header_endings, is_header);
+        HC_TRY(find_beside(path, header_endings, true, header, err));
     }
-    *data = is_file(path) ? strdup(path) : NULL;
+    if (is_file(path)) {
+        HC_TRY(copy_path(path, data, err));
+    }
+done:
+    free(behind);
+    return status;
 }
 
 static HcStatus get_values(HcLibrary *out, const HcEnviHeader *header, const HcEnviShape *shape,
@@ -295,9 +320,8 @@ bool hc_library_recognise(const char *path) {
     if (hc_library_is_csv(path) || hc_text_ends_with(path, ".sli")) {
         return true;
     }
-    find_files(path, &header_path, &data_path);
-    bool is = header_path != NULL && hc_envi_load(&header, header_path, NULL) == HC_OK &&
-              hc_envi_is_library(&header);
+    bool is = find_files(path, &header_path, &data_path, NULL) == HC_OK && header_path != NULL &&
+              hc_envi_load(&header, header_path, NULL) == HC_OK && hc_envi_is_library(&header);
     hc_envi_clear(&header);
     free(header_path);
     free(data_path);
@@ -311,8 +335,8 @@ HcStatus hc_library_read(HcLibrary *out, const char *path, HcError *err) {
     if (hc_text_ends_with(path, ".csv")) {
         status = hc_library_read_csv(out, path, err);
     } else {
-        find_files(path, &header_path, &data_path);
-        status = read_envi(out, path, header_path, data_path, err);
+        status = find_files(path, &header_path, &data_path, err);
+        status = status == HC_OK ? read_envi(out, path, header_path, data_path, err) : status;
     }
     if (status == HC_OK) {
         status = hc_library_drop_outliers(out, err);

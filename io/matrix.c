@@ -186,13 +186,21 @@ static bool is_same(const char *a, const char *b) {
     return a != NULL && b != NULL && (strcmp(a, b) == 0 || hc_file_same(a, b));
 }
 
-/* Whether this file is what the matrix is read from. */
-static bool reads(const HcMatrixFile *file, const char *path) {
+/* Whether the matrix is read from one of these files, each of which may be NULL. */
+static HcStatus reads(const HcMatrixFile *file, const char *const *paths, int count, bool *is, HcError *err) {
+    HcStatus status = HC_OK;
     const char *data = file->raster != NULL ? hc_reader_path(file->raster) : NULL;
-    char *header = data != NULL ? hc_read_find_header(data) : NULL;
-    bool same = is_same(file->path, path) || is_same(data, path) || is_same(header, path);
+    char *header = NULL;
+    *is = false;
+    if (data != NULL) {
+        HC_TRY(hc_read_find_header(data, &header, err));
+    }
+    for (int p = 0; p < count; p++) {
+        *is = *is || is_same(file->path, paths[p]) || is_same(data, paths[p]) || is_same(header, paths[p]);
+    }
+done:
     CPLFree(header);
-    return same;
+    return status;
 }
 
 HcStatus hc_matrix_check(const char *path, int64_t rows, int64_t columns, bool overwrite,
@@ -207,8 +215,11 @@ HcStatus hc_matrix_check(const char *path, int64_t rows, int64_t columns, bool o
         HC_TRY(hc_writer_names(path, NULL, &names, err));
         HC_TRY(hc_writer_check(path, &scene, &how, err));
     }
+    const char *const outputs[] = {path, names.data, names.header};
     for (int32_t i = 0; i < input_count; i++) {
-        if (reads(inputs[i], path) || reads(inputs[i], names.data) || reads(inputs[i], names.header)) {
+        bool same = false;
+        HC_TRY(reads(inputs[i], outputs, 3, &same, err));
+        if (same) {
             HC_TRY(hc_fail(err, HC_E_USAGE, "%s: would replace the input %s", path, inputs[i]->path));
         }
     }

@@ -28,13 +28,14 @@ static void find_columns(HcReadAttributes *attributes) {
 }
 
 HcStatus hc_read_attributes_open(HcReadAttributes **out, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcReadAttributes *attributes = calloc(1, sizeof *attributes);
     *out = attributes;
     if (attributes == NULL) {
         return hc_fail_memory(err, sizeof *attributes, "names of classes");
     }
-    attributes->dataset = hc_read_gdal_open(path, NULL, &messages);
+    HC_TRY(hc_read_gdal_open_sure(&attributes->dataset, path, NULL, &messages, err));
     hc_gdal_catch(&messages);
     if (attributes->dataset != NULL && GDALGetRasterCount(attributes->dataset) > 0) {
         attributes->table = GDALGetDefaultRAT(GDALGetRasterBand(attributes->dataset, 1));
@@ -43,7 +44,8 @@ HcStatus hc_read_attributes_open(HcReadAttributes **out, const char *path, HcErr
         find_columns(attributes);
     }
     hc_gdal_release();
-    return HC_OK;
+done:
+    return status;
 }
 
 void hc_read_attributes_close(HcReadAttributes *attributes) {
@@ -65,15 +67,22 @@ static int row_of(const HcReadAttributes *attributes, int64_t value) {
     return GDALRATGetRowOfValue(attributes->table, (double)value);
 }
 
-const char *hc_read_attributes_name(HcReadAttributes *attributes, int64_t value) {
+HcStatus hc_read_attributes_name(HcReadAttributes *attributes, int64_t value, const char **name,
+                                 HcError *err) {
     int row = row_of(attributes, value);
     free(attributes->clean);
     attributes->clean = NULL;
-    if (row >= 0 && attributes->name_column >= 0) {
-        attributes->clean =
-            hc_envi_clean(GDALRATGetValueAsString(attributes->table, row, attributes->name_column));
+    *name = NULL;
+    if (row < 0 || attributes->name_column < 0) {
+        return HC_OK;
     }
-    return attributes->clean != NULL && attributes->clean[0] != '\0' ? attributes->clean : NULL;
+    attributes->clean =
+        hc_envi_clean(GDALRATGetValueAsString(attributes->table, row, attributes->name_column));
+    if (attributes->clean == NULL) {
+        return hc_fail_memory(err, 64, "the name of a class");
+    }
+    *name = attributes->clean[0] != '\0' ? attributes->clean : NULL;
+    return HC_OK;
 }
 
 bool hc_read_attributes_colour(HcReadAttributes *attributes, int64_t value, uint8_t colour[3]) {

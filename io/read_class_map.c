@@ -77,10 +77,12 @@ HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcEr
         reader->scene.meaning = HC_OTHER;
     }
     HC_TRY(hc_envi_texts(header, "class names", &names, &found.names, err));
-    levels = hc_read_list(reader, header, "class lookup", 0, &level_count);
-    if (hc_envi_integer(header, "classes", &count, &counted, &local) != HC_OK || count < 0 ||
-        count > most_classes) {
-        hc_read_note(reader, "classes left out: %s", local.text[0] != '\0' ? local.text : "an absurd number");
+    HC_TRY(hc_read_list(reader, header, "class lookup", 0, &levels, &level_count, err));
+    if (hc_envi_integer(header, "classes", &count, &counted, &local) != HC_OK) {
+        HC_TRY(hc_read_leave_out(reader, "classes", &local, err));
+        count = 0;
+    } else if (count < 0 || count > most_classes) {
+        hc_read_note(reader, "classes left out: an absurd number");
         count = 0;
     }
     found.name = names;

@@ -257,7 +257,9 @@ static HcStatus open_sample(const HcReader *reader, Sample *sample, HcError *err
     return sample->room != NULL ? HC_OK : hc_fail_memory(err, (double)room, "a line");
 }
 
-static bool same_stretch(const HcReader *reader, const Sample *sample, int64_t line, int64_t sample0) {
+/* Whether GDAL's values and those read here agree. A failure to read is no difference. */
+static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64_t line, int64_t sample0,
+                             bool *same, HcError *err) {
     const HcRawLayout *layout = &reader->layout;
     int64_t samples = sample->samples;
     int64_t bytes = value_bytes(reader), row = samples * bytes;
@@ -276,7 +278,8 @@ static bool same_stretch(const HcReader *reader, const Sample *sample, int64_t l
         int64_t band = sample->number[k] - 1;
         int64_t at = layout->offset + line * layout->line + band * layout->band + sample0 * layout->pixel;
         if (read_fully(reader, lying, stored, at, &error) != stored) {
-            return false;
+            return hc_fail(err, HC_E_IO, "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path,
+                           line, error != 0 ? strerror(error) : "the file ends before");
         }
         for (int64_t s = 0; s < samples; s++) {
             memcpy(ours + s * bytes, lying + s * layout->pixel, (size_t)bytes);
@@ -284,11 +287,9 @@ static bool same_stretch(const HcReader *reader, const Sample *sample, int64_t l
         if (layout->big_endian != host_is_big()) {
             swap_values(ours, samples, bytes);
         }
-        if (memcmp(ours, sample->room + k * row, (size_t)row) != 0) {
-            return false;
-        }
+        *same = *same && memcmp(ours, sample->room + k * row, (size_t)row) == 0;
     }
-    return true;
+    return HC_OK;
 }
 
 /* The first, middle and last line: whole, or where GDAL's reading of them would take long, their ends and
@@ -304,7 +305,7 @@ static HcStatus check_lines(const HcReader *reader, bool *same, HcError *err) {
     for (int l = 0; l < 3 && *same; l++) {
         for (int s = 0; s < 3 && *same; s++) {
             if ((l == 0 || lines[l] > lines[l - 1]) && (s == 0 || starts[s] > starts[s - 1])) {
-                *same = same_stretch(reader, &sample, lines[l], starts[s]);
+                HC_TRY(same_stretch(reader, &sample, lines[l], starts[s], same, err));
             }
         }
     }
@@ -390,8 +391,14 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
     if ((reader->options.never_direct && reader->dataset != NULL) || !suits(reader)) {
         goto done;
     }
+    errno = 0;
     if (!open_file(reader)) {
-        goto done; /* then GDAL has its say */
+        /* Then GDAL has its say, unless there is a lack of something. */
+        HcStatus lack = hc_errno_status(errno, reader->dataset == NULL ? HC_E_INPUT : HC_OK);
+        if (lack != HC_OK) {
+            status = hc_fail(err, lack, "%s: cannot be opened: %s", reader->layout.path, strerror(errno));
+        }
+        goto done;
     }
     /* Of a remote file GDAL would read three lines more, band by band, and zeros where that fails. */
     if (reader->dataset != NULL && reader->remote == NULL) {

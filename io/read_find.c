@@ -4,6 +4,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,15 +27,24 @@ bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified) {
     return true;
 }
 
-bool hc_read_is_envi(const char *path) {
+HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) {
     char begin[64];
-    VSILFILE *file = hc_read_is_file(path, NULL, NULL) ? VSIFOpenL(path, "rb") : NULL;
+    *is = false;
+    if (!hc_read_is_file(path, NULL, NULL)) {
+        return HC_OK;
+    }
+    errno = 0;
+    VSILFILE *file = VSIFOpenL(path, "rb");
     if (file == NULL) {
-        return false;
+        HcStatus status = hc_errno_status(errno, HC_OK);
+        return status == HC_OK ? HC_OK
+                               : hc_fail(err, status, "%s: cannot be opened: %s", path, strerror(errno));
     }
     size_t bytes = VSIFReadL(begin, 1, sizeof begin, file);
+    bool ended = bytes == sizeof begin || VSIFEofL(file);
     VSIFCloseL(file);
-    return hc_envi_recognise(begin, bytes);
+    *is = hc_envi_recognise(begin, bytes);
+    return ended || *is ? HC_OK : hc_fail(err, HC_E_IO, "%s: cannot be read", path);
 }
 
 /* Adds `path` if there is such a file and it is not in the list yet. */
@@ -107,19 +117,21 @@ char **hc_read_find_other(const char *header_path) {
     return list;
 }
 
-char *hc_read_find_header(const char *data_path) {
+HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) {
     static const char *const cases[] = {"hdr", "HDR"};
-    for (int c = 0; c < 2; c++) {
-        char *path = CPLStrdup(CPLSPrintf("%s.%s", data_path, cases[c]));
-        if (hc_read_is_envi(path)) {
-            return path;
-        }
-        CPLFree(path);
-        path = CPLStrdup(CPLResetExtension(data_path, cases[c]));
-        if (strcmp(path, data_path) != 0 && hc_read_is_envi(path)) {
-            return path;
+    HcStatus status = HC_OK;
+    *out = NULL;
+    for (int c = 0; c < 4 && status == HC_OK; c++) {
+        const char *ending = cases[c / 2];
+        bool is = false;
+        char *path = CPLStrdup(c % 2 == 0 ? CPLSPrintf("%s.%s", data_path, ending)
+                                          : CPLResetExtension(data_path, ending));
+        status = strcmp(path, data_path) != 0 ? hc_read_is_envi(path, &is, err) : HC_OK;
+        if (is) {
+            *out = path;
+            break;
         }
         CPLFree(path);
     }
-    return NULL;
+    return status;
 }

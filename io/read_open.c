@@ -130,15 +130,16 @@ static bool agrees(GDALDatasetH dataset, const HcEnviShape *shape, const HcRawLa
 
 /* The file as raw bands of a virtual raster, for headers that GDAL does not read (64-bit integers, very long
  * fields). */
-static GDALDatasetH open_virtual(const HcReader *reader, const char *path, const HcRawLayout *layout,
-                                 HcGdalErrors *messages) {
+static HcStatus open_virtual(const HcReader *reader, const char *path, const HcRawLayout *layout,
+                             GDALDatasetH *out, HcGdalErrors *messages, HcError *err) {
     HcText xml = {0};
-    GDALDatasetH dataset = NULL;
+    HcStatus status = HC_OK;
     const HcEnviShape *shape = &reader->shape;
+    *out = NULL;
     /* Each raw band keeps a line of its stride: too much of many bands. Direct reading needs no GDAL. */
     bool local = !shape->compressed && strncmp(path, "/vsi", 4) != 0;
     if (local && (double)shape->bands * (double)layout->pixel * (double)shape->samples > 0x1p28) {
-        return NULL;
+        return HC_OK;
     }
     char *source = CPLStrdup(CPLSPrintf("%s%s", shape->compressed ? "/vsigzip/" : "", path));
     char *escaped = CPLEscapeString(source, -1, CPLES_XML);
@@ -155,15 +156,17 @@ static GDALDatasetH open_virtual(const HcReader *reader, const char *path, const
                     layout->big_endian ? "MSB" : "LSB");
     }
     hc_text_add(&xml, "</VRTDataset>");
-    if (!xml.failed) {
+    if (xml.failed) {
+        status = hc_fail_memory(err, 0, "a virtual raster");
+    } else {
         CPLSetThreadLocalConfigOption("GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE", "ALL");
-        dataset = hc_read_gdal_open(xml.data, "VRT", messages);
+        *out = hc_read_gdal_open(xml.data, "VRT", messages);
         CPLSetThreadLocalConfigOption("GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE", NULL);
     }
     CPLFree(escaped);
     CPLFree(source);
     hc_text_clear(&xml);
-    return dataset;
+    return status;
 }
 
 /* The ENVI data file at `path`, read as the header says. `opened` is the dataset that GDAL's ENVI driver
@@ -186,7 +189,8 @@ static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened
     if (!shape->compressed && hc_read_is_file(path, &size, NULL) && size < end) {
         /* The header may lie over a file of another format. */
         GDALClose(dataset);
-        dataset = hc_read_gdal_open(path, NULL, &messages);
+        dataset = NULL;
+        HC_TRY(hc_read_gdal_open_sure(&dataset, path, NULL, &messages, err));
         if (dataset != NULL &&
             !hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI")) {
             return adopt_under_header(reader, dataset, path, err);
@@ -198,14 +202,14 @@ static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened
         HC_TRY(hc_read_check_size(path, size, &scene, &layout, err));
     }
     if (dataset == NULL) {
-        dataset = hc_read_gdal_open(path, "ENVI", &messages);
+        HC_TRY(hc_read_gdal_open_sure(&dataset, path, "ENVI", &messages, err));
     }
     if (dataset != NULL && !agrees(dataset, shape, &layout)) {
         GDALClose(dataset);
         dataset = NULL;
     }
     if (dataset == NULL) {
-        dataset = open_virtual(reader, path, &layout, &messages);
+        HC_TRY(open_virtual(reader, path, &layout, &dataset, &messages, err));
     }
     reader->dataset = dataset;
     dataset = NULL;
@@ -248,10 +252,11 @@ static bool is_tiff(const HcEnviHeader *header) {
 static HcStatus open_described(HcReader *reader, const char *path, GDALDatasetH opened, HcError *err) {
     if (is_tiff(&reader->header)) {
         HcGdalErrors messages;
+        GDALDatasetH dataset = NULL;
         GDALClose(opened);
-        GDALDatasetH dataset = hc_read_gdal_open(path, NULL, &messages);
+        HcStatus status = hc_read_gdal_open_sure(&dataset, path, NULL, &messages, err);
         if (dataset == NULL) {
-            return hc_gdal_fail(err, HC_E_INPUT, path, &messages);
+            return status != HC_OK ? status : hc_gdal_fail(err, HC_E_INPUT, path, &messages);
         }
         return adopt_under_header(reader, dataset, path, err);
     }
@@ -270,20 +275,21 @@ static HcStatus fail_no_data(const char *header_path, const char *why, HcError *
     return status;
 }
 
-/* The first of the files that GDAL opens; `why` keeps the first refusal. */
-static GDALDatasetH open_any(char **list, const char **path, HcGdalErrors *why) {
-    for (int i = 0; list != NULL && list[i] != NULL; i++) {
+/* The first of the files that GDAL opens, NULL where it opens none; `why` keeps the first refusal. */
+static HcStatus open_any(GDALDatasetH *out, char **list, const char **path, HcGdalErrors *why, HcError *err) {
+    HcStatus status = HC_OK;
+    *out = NULL;
+    for (int i = 0; list != NULL && list[i] != NULL && *out == NULL; i++) {
         HcGdalErrors messages;
-        GDALDatasetH dataset = hc_read_gdal_open(list[i], NULL, &messages);
-        if (dataset != NULL) {
+        HC_TRY(hc_read_gdal_open_sure(out, list[i], NULL, &messages, err));
+        if (*out != NULL) {
             *path = list[i];
-            return dataset;
-        }
-        if (!why->failed) {
+        } else if (!why->failed) {
             *why = messages;
         }
     }
-    return NULL;
+done:
+    return status;
 }
 
 static HcStatus open_envi_header(HcReader *reader, const char *header_path, HcError *err) {
@@ -299,7 +305,8 @@ static HcStatus open_envi_header(HcReader *reader, const char *header_path, HcEr
         goto done;
     }
     other = hc_read_find_other(header_path);
-    GDALDatasetH dataset = open_any(other, &path, &why);
+    GDALDatasetH dataset = NULL;
+    HC_TRY(open_any(&dataset, other, &path, &why, err));
     if (dataset == NULL) {
         status = fail_no_data(header_path, why.text, err);
     } else if (hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI")) {
@@ -319,14 +326,15 @@ static HcStatus open_foreign_header(HcReader *reader, const char *header_path, H
     HcGdalErrors why = {0}, own;
     const char *path = NULL;
     char **sure = hc_read_find_sure(header_path), **other = NULL;
-    GDALDatasetH dataset = open_any(sure, &path, &why);
+    GDALDatasetH dataset = NULL;
+    HC_TRY(open_any(&dataset, sure, &path, &why, err));
     if (dataset == NULL) {
         other = hc_read_find_other(header_path);
-        dataset = open_any(other, &path, &why);
+        HC_TRY(open_any(&dataset, other, &path, &why, err));
     }
     if (dataset == NULL) {
         path = header_path;
-        dataset = hc_read_gdal_open(path, NULL, &own);
+        HC_TRY(hc_read_gdal_open_sure(&dataset, path, NULL, &own, err));
     }
     if (dataset != NULL) {
         status = adopt(reader, dataset, path, err);
@@ -339,62 +347,80 @@ static HcStatus open_foreign_header(HcReader *reader, const char *header_path, H
                          "knows",
                          header_path);
     }
+done:
     CSLDestroy(sure);
     CSLDestroy(other);
     return status;
 }
 
-/* The header that GDAL's ENVI driver read. */
-static char *listed_header(GDALDatasetH dataset) {
+/* The header that GDAL's ENVI driver read, by CPLStrdup. */
+static HcStatus listed_header(GDALDatasetH dataset, char **found, HcError *err) {
+    HcStatus status = HC_OK;
     char **files = GDALGetFileList(dataset);
-    char *found = NULL;
-    for (int i = 0; files != NULL && files[i] != NULL && found == NULL; i++) {
-        if (hc_text_ends_with(files[i], ".hdr") && hc_read_is_envi(files[i])) {
-            found = CPLStrdup(files[i]);
+    *found = NULL;
+    for (int i = 0; files != NULL && files[i] != NULL && *found == NULL; i++) {
+        bool is = false;
+        if (hc_text_ends_with(files[i], ".hdr")) {
+            HC_TRY(hc_read_is_envi(files[i], &is, err));
         }
+        *found = is ? CPLStrdup(files[i]) : NULL;
     }
+done:
     CSLDestroy(files);
-    return found;
+    return status;
+}
+
+/* Loads the ENVI header of a TIFF, which describes it where it says so itself; *takes tells. A flaw of the
+ * header is no failure. */
+static HcStatus load_tiff_header(HcReader *reader, const char *header_path, bool *takes, HcError *err) {
+    HcError local = {0};
+    HcStatus status = hc_envi_load(&reader->header, header_path, &local);
+    *takes = status == HC_OK && is_tiff(&reader->header);
+    if (*takes) {
+        status = hc_envi_shape(&reader->header, &reader->shape, &local);
+        *takes = status == HC_OK;
+    }
+    bool is_flaw = status == HC_OK || status == HC_E_INPUT || status == HC_E_UNSUPPORTED;
+    return is_flaw ? HC_OK : hc_fail(err, status, "%s", local.text);
 }
 
 static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     char *header_path = NULL;
-    GDALDatasetH dataset = hc_read_gdal_open(path, NULL, &messages);
-    bool envi =
-        dataset != NULL && hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI");
+    GDALDatasetH dataset = NULL;
+    bool takes = false;
+    HC_TRY(hc_read_gdal_open_sure(&dataset, path, NULL, &messages, err));
+    const char *driver = dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(dataset)) : "";
+    bool envi = hc_text_equal(driver, "ENVI");
     if (envi) {
-        header_path = listed_header(dataset);
-    } else if (dataset == NULL ||
-               hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "GTiff")) {
-        header_path = hc_read_find_header(path);
+        HC_TRY(listed_header(dataset, &header_path, err));
+    } else if (dataset == NULL || hc_text_equal(driver, "GTiff")) {
+        HC_TRY(hc_read_find_header(path, &header_path, err));
     }
     if (header_path != NULL && (envi || dataset == NULL)) {
-        status = hc_envi_load(&reader->header, header_path, err);
-        status = status == HC_OK ? check_header(reader, err) : status;
-        if (status != HC_OK) {
-            GDALClose(dataset);
-            goto done;
-        }
-        status = open_described(reader, path, dataset, err);
+        HC_TRY(hc_envi_load(&reader->header, header_path, err));
+        HC_TRY(check_header(reader, err));
+        GDALDatasetH opened = dataset;
+        dataset = NULL; /* taken over */
+        HC_TRY(open_described(reader, path, opened, err));
         goto done;
     }
     if (header_path != NULL) {
-        HcError ignored = {0};
-        if (hc_envi_load(&reader->header, header_path, &ignored) == HC_OK && is_tiff(&reader->header) &&
-            hc_envi_shape(&reader->header, &reader->shape, &ignored) == HC_OK) {
-            status = adopt_under_header(reader, dataset, path, err);
-            goto done;
-        }
+        HC_TRY(load_tiff_header(reader, header_path, &takes, err));
+    }
+    if (!takes) {
         hc_envi_clear(&reader->header);
     }
-    if (dataset != NULL) {
-        status = adopt(reader, dataset, path, err);
-    } else {
+    if (dataset == NULL) {
         status = hc_gdal_fail(err, HC_E_INPUT, path, &messages);
+        goto done;
     }
+    GDALDatasetH opened = dataset;
+    dataset = NULL;
+    status = takes ? adopt_under_header(reader, opened, path, err) : adopt(reader, opened, path, err);
 done:
+    GDALClose(dataset);
     CPLFree(header_path);
     return status;
 }
@@ -403,13 +429,14 @@ HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
     HcGdalErrors messages;
     HcStatus status = HC_OK;
     hc_gdal_catch(&messages); /* looking for files must not print either */
-    bool is_file = hc_read_is_file(path, NULL, NULL);
-    if (is_file && hc_text_ends_with(path, ".hdr")) {
-        status = hc_read_is_envi(path) ? open_envi_header(reader, path, err)
-                                       : open_foreign_header(reader, path, err);
-    } else {
-        status = open_any_path(reader, path, err);
+    bool is_header = hc_read_is_file(path, NULL, NULL) && hc_text_ends_with(path, ".hdr"), is_envi = false;
+    if (is_header) {
+        HC_TRY(hc_read_is_envi(path, &is_envi, err));
     }
+    status = !is_header ? open_any_path(reader, path, err)
+             : is_envi  ? open_envi_header(reader, path, err)
+                        : open_foreign_header(reader, path, err);
+done:
     hc_gdal_release();
     return status;
 }

@@ -54,6 +54,11 @@ struct HcReader {
 /* read_gdal.c */
 /* Opens through GDAL, by `driver` alone or any (NULL); NULL and a message when it does not open. */
 GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcGdalErrors *messages);
+/* read_sure.c: the same for a file that is described by others beside it. *out is NULL, with a message and
+ * HC_OK, where the file is none that GDAL opens; a failure (HC_E_IO, HC_E_MEMORY) where it, or a part of its
+ * description, could not be read. */
+HcStatus hc_read_gdal_open_sure(GDALDatasetH *out, const char *path, const char *driver,
+                                HcGdalErrors *messages, HcError *err) HC_MUST_CHECK;
 /* The type of all bands together; false when it is complex or unknown. */
 bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type);
 GDALDataType hc_read_gdal_code(HcType type);
@@ -68,10 +73,13 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
  * string list. `sure` holds names that are taken if they exist; `other` any other file of the same stem. */
 char **hc_read_find_sure(const char *header_path);
 char **hc_read_find_other(const char *header_path);
-/* The ENVI header beside a data file (to be freed by CPLFree), or NULL. */
-char *hc_read_find_header(const char *data_path);
+/* The ENVI header beside a data file (to be freed by CPLFree), NULL where there is none. Fails where one
+ * could not be looked at. */
+HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) HC_MUST_CHECK;
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
-bool hc_read_is_envi(const char *path);
+/* Whether the file is an ENVI header. One that may not be read is none; fails where memory, descriptors or
+ * the disk do. */
+HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 /* Whether programs put a file of this name beside a raster, which it is not itself. */
 bool hc_read_is_companion(const char *name);
 
@@ -87,10 +95,14 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err);
 
 /* A text as one clean line; empty becomes NULL. */
 HcStatus hc_read_set_text(char **to, const char *text, HcError *err) HC_MUST_CHECK;
-/* A list of a header whose flaws are remarks, not failures: NULL when it is missing, broken or of another
- * length than `want` (0 = any). */
-double *hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *key, int32_t want,
-                     int32_t *count);
+/* A list of a header whose flaws (HC_E_INPUT) are remarks, not failures: NULL when it is missing, broken or
+ * of another length than `want` (0 = any). */
+HcStatus hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *key, int32_t want,
+                      double **values, int32_t *count, HcError *err) HC_MUST_CHECK;
+/* Makes a remark "WHAT left out: why" of a flaw of the input and returns HC_OK; every other failure goes on
+ * into err. */
+HcStatus hc_read_leave_out(HcReader *reader, const char *what, const HcError *why,
+                           HcError *err) HC_MUST_CHECK;
 
 /* read_class_map.c: names and colours of classes, where the scene has none yet: from the fields of a header,
  * and from what GDAL knows of the first band. */
@@ -105,7 +117,7 @@ typedef struct HcReadSpectral {
     const char *unit;
 } HcReadSpectral;
 HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError *err);
-/* Adds a remark for the user. */
+/* Adds a remark for the user; without memory for it, opening fails in the end. */
 void hc_read_note(HcReader *reader, const char *format, ...) HC_PRINTF(2, 3);
 
 /* read_direct.c */

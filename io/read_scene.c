@@ -49,27 +49,38 @@ static int64_t integer_limit(HcType type) {
     }
 }
 
-double *hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *key, int32_t want,
-                     int32_t *count) {
+HcStatus hc_read_leave_out(HcReader *reader, const char *what, const HcError *why, HcError *err) {
+    if (why->status != HC_E_INPUT) {
+        return hc_fail(err, why->status, "%s", why->text);
+    }
+    hc_read_note(reader, "%s left out: %s", what, why->text);
+    return HC_OK;
+}
+
+HcStatus hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *key, int32_t want,
+                      double **values, int32_t *count, HcError *err) {
     HcError local = {0};
-    double *values = NULL;
+    *values = NULL;
     *count = 0;
-    if (hc_envi_numbers(header, key, &values, count, &local) != HC_OK) {
-        hc_read_note(reader, "%s left out: %s", key, local.text);
-    } else if (want > 0 && *count > 0 && *count != want) {
+    if (hc_envi_numbers(header, key, values, count, &local) != HC_OK) {
+        return hc_read_leave_out(reader, key, &local, err);
+    }
+    if (want > 0 && *count > 0 && *count != want) {
         hc_read_note(reader, "%s left out: %" PRId32 " values for %" PRId32 " bands", key, *count, want);
-        free(values);
-        values = NULL;
+        free(*values);
+        *values = NULL;
         *count = 0;
     }
-    return values;
+    return HC_OK;
 }
 
 static HcStatus envi_spectral(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
     HcReadSpectral found = {.unit = hc_envi_text(header, "wavelength units")};
-    found.wavelength = hc_read_list(reader, header, "wavelength", 0, &found.wavelength_count);
-    found.fwhm = hc_read_list(reader, header, "fwhm", 0, &found.fwhm_count);
-    HcStatus status = hc_read_spectral(reader, &found, err);
+    HC_TRY(hc_read_list(reader, header, "wavelength", 0, &found.wavelength, &found.wavelength_count, err));
+    HC_TRY(hc_read_list(reader, header, "fwhm", 0, &found.fwhm, &found.fwhm_count, err));
+    HC_TRY(hc_read_spectral(reader, &found, err));
+done:
     free(found.wavelength);
     free(found.fwhm);
     return status;
@@ -77,9 +88,13 @@ static HcStatus envi_spectral(HcReader *reader, const HcEnviHeader *header, HcEr
 
 static HcStatus envi_bad_bands(HcReader *reader, const HcEnviHeader *header, HcError *err) {
     HcScene *scene = &reader->scene;
-    int32_t count = 0;
-    double *values = scene->bad == NULL ? hc_read_list(reader, header, "bbl", scene->bands, &count) : NULL;
     HcStatus status = HC_OK;
+    int32_t count = 0;
+    double *values = NULL;
+    if (scene->bad != NULL) {
+        return HC_OK;
+    }
+    HC_TRY(hc_read_list(reader, header, "bbl", scene->bands, &values, &count, err));
     if (count > 0) {
         scene->bad = calloc((size_t)count, 1);
         for (int32_t b = 0; b < count && scene->bad != NULL; b++) {
@@ -87,6 +102,7 @@ static HcStatus envi_bad_bands(HcReader *reader, const HcEnviHeader *header, HcE
         }
         status = scene->bad != NULL ? HC_OK : hc_fail_memory(err, count, "the list of bad bands");
     }
+done:
     free(values);
     return status;
 }
@@ -118,10 +134,12 @@ done:
     return status;
 }
 
-static void envi_default_bands(HcReader *reader, const HcEnviHeader *header) {
+static HcStatus envi_default_bands(HcReader *reader, const HcEnviHeader *header, HcError *err) {
     HcScene *scene = &reader->scene;
+    HcStatus status = HC_OK;
     int32_t count = 0;
-    double *values = hc_read_list(reader, header, "default bands", 0, &count);
+    double *values = NULL;
+    HC_TRY(hc_read_list(reader, header, "default bands", 0, &values, &count, err));
     bool good = count == 3;
     for (int32_t c = 0; c < 3 && good; c++) {
         good = values[c] >= 1 && values[c] <= scene->bands && values[c] == floor(values[c]);
@@ -135,7 +153,9 @@ static void envi_default_bands(HcReader *reader, const HcEnviHeader *header) {
         hc_read_note(reader, "default bands left out: %g, %g, %g of %" PRId32, values[0], values[1],
                      values[2], scene->bands);
     }
+done:
     free(values);
+    return status;
 }
 
 /* Arrays for gain and offset; either may be NULL (1 and 0). Nothing is set when all are 1 and 0. */
@@ -172,14 +192,16 @@ static HcStatus envi_gains(HcReader *reader, const HcEnviHeader *header, HcError
     double factor = 1;
     bool scaled = false;
     HcError local = {0};
-    double *gain = hc_read_list(reader, header, "data gain values", bands, &gains);
-    double *offset = hc_read_list(reader, header, "data offset values", bands, &offsets);
+    double *gain = NULL, *offset = NULL;
+    HC_TRY(hc_read_list(reader, header, "data gain values", bands, &gain, &gains, err));
+    HC_TRY(hc_read_list(reader, header, "data offset values", bands, &offset, &offsets, err));
     if (gains == 0 && offsets == 0 &&
         hc_envi_number(header, "reflectance scale factor", &factor, &scaled, &local) != HC_OK) {
-        hc_read_note(reader, "reflectance scale factor left out: %s", local.text);
+        status = hc_read_leave_out(reader, "reflectance scale factor", &local, err);
     } else if (gains > 0 || offsets > 0 || (scaled && factor != 0)) {
         status = set_gains(reader, gain, offset, 1 / factor, err);
     }
+done:
     free(gain);
     free(offset);
     return status;
@@ -197,11 +219,11 @@ static HcStatus fill_from_envi(HcReader *reader, const HcEnviHeader *header, HcE
     HC_TRY(envi_names(reader, header, err));
     HC_TRY(envi_gains(reader, header, err));
     if (!scene->has_default_bands) {
-        envi_default_bands(reader, header);
+        HC_TRY(envi_default_bands(reader, header, err));
     }
     if (!scene->has_nodata) {
         if (hc_envi_number(header, "data ignore value", &ignore, &found, &local) != HC_OK) {
-            hc_read_note(reader, "data ignore value left out: %s", local.text);
+            HC_TRY(hc_read_leave_out(reader, "data ignore value", &local, err));
         } else if (found) {
             set_nodata(scene, ignore);
         }
@@ -312,7 +334,7 @@ static HcStatus dataset_fields(HcReader *reader, HcError *err) {
     if (text.failed) {
         status = hc_fail_memory(err, 0, "metadata");
     } else if (hc_envi_parse(&header, reader->path, text.data, text.length, &local) != HC_OK) {
-        hc_read_note(reader, "metadata left out: %s", local.text);
+        status = hc_read_leave_out(reader, "metadata", &local, err);
     } else {
         status = fill_from_envi(reader, &header, err);
     }

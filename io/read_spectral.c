@@ -15,6 +15,8 @@ void hc_read_note(HcReader *reader, const char *format, ...) {
     char *clean = text != NULL ? hc_envi_clean(text) : NULL;
     if (clean != NULL) {
         hc_text_add(&reader->note, "%s%s", reader->note.length > 0 ? "; " : "", clean);
+    } else {
+        reader->note.failed = true;
     }
     free(clean);
     free(text);

@@ -5,9 +5,12 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 HcStatus hc_paths_add(HcPaths *paths, const char *path, HcError *err) {
     /* Doubled whenever the count is a power of two. */
@@ -73,9 +76,11 @@ static char **data_files(const char *header) {
 static HcStatus list_folder(const char *folder, HcPaths *out, HcError *err) {
     HcStatus status = HC_OK;
     char *path = NULL;
+    errno = 0;
     char **names = VSIReadDir(folder);
-    if (names == NULL && !hc_is_folder(folder)) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: the folder cannot be read", folder));
+    /* Every local folder has entries, if only for itself; a remote one may be empty. */
+    if (names == NULL && (!hc_is_folder(folder) || strncmp(folder, "/vsi", 4) != 0)) {
+        HC_TRY(hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: the folder cannot be read", folder));
     }
     if (names != NULL) {
         qsort(names, (size_t)CSLCount(names), sizeof *names, by_name);
@@ -102,7 +107,11 @@ static HcStatus find_headers(const HcPaths *all, HcPaths *headers, HcPaths *data
     char **list = NULL;
     for (int32_t p = 0; p < all->count; p++) {
         const char *path = all->path[p];
-        if (!hc_text_ends_with(path, ".hdr") || !hc_read_is_envi(path)) {
+        bool is_header = false;
+        if (hc_text_ends_with(path, ".hdr")) {
+            HC_TRY(hc_read_is_envi(path, &is_header, err));
+        }
+        if (!is_header) {
             continue;
         }
         CSLDestroy(list);
@@ -133,6 +142,23 @@ static bool is_raster(const char *path) {
            GDALIdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL) != NULL;
 }
 
+/* As is_raster; fails where a file cannot be looked at for lack of descriptors or because of the disk, which
+ * GDAL takes for a file of no format. */
+static HcStatus check_raster(const char *path, bool *is, HcError *err) {
+    *is = is_raster(path);
+    if (*is || strncmp(path, "/vsi", 4) == 0) {
+        return HC_OK;
+    }
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int number = file < 0 ? errno : 0;
+    if (file >= 0) {
+        close(file);
+    }
+    HcStatus status = hc_errno_status(number, HC_OK);
+    *is = status == HC_OK && is_raster(path);
+    return status == HC_OK ? HC_OK : hc_fail(err, status, "%s: %s", path, strerror(number));
+}
+
 HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
@@ -144,7 +170,11 @@ HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcError *err) {
     HC_TRY(find_headers(&all, &headers, &data, err));
     for (int32_t p = 0; p < all.count; p++) {
         const char *path = all.path[p];
-        if (is_among(&headers, path) || (!is_among(&data, path) && is_raster(path))) {
+        bool is_scene = is_among(&headers, path);
+        if (!is_scene && !is_among(&data, path)) {
+            HC_TRY(check_raster(path, &is_scene, err));
+        }
+        if (is_scene) {
             HC_TRY(hc_paths_add(out, path, err));
         }
     }
@@ -179,7 +209,9 @@ done:
 bool hc_scene_recognise(const char *path) {
     HcGdalErrors messages;
     hc_gdal_catch(&messages);
-    bool is_scene = hc_read_is_envi(path) || is_raster(path);
+    bool is_header = false;
+    HcStatus status = hc_read_is_envi(path, &is_header, NULL);
+    bool is_scene = (status == HC_OK && is_header) || is_raster(path);
     hc_gdal_release();
     return is_scene;
 }
@@ -200,7 +232,7 @@ HcStatus hc_scene_files(const char *path, HcPaths *out, HcError *err) {
     if (hc_text_ends_with(path, ".hdr")) {
         data = data_files(path);
     } else {
-        header = hc_read_find_header(path);
+        HC_TRY(hc_read_find_header(path, &header, err));
         data = CSLAddString(NULL, path);
     }
     if (header != NULL) {

@@ -113,15 +113,22 @@ HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, 
 
 /* ---- the end ---- */
 
-static char *class_name(const HcClassKey *key, const HcNamed *named) {
-    if (named == NULL) {
-        return key->text != NULL ? strdup(key->text) : hc_text_format("%" PRId64, key->number);
+/* Fresh; key NULL = the class of no class. */
+static HcStatus class_name(const HcClassKey *key, const HcNamed *named, char **out, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *name = key == NULL ? "Unclassified" : named == NULL ? key->text : NULL;
+    if (key != NULL && named != NULL) {
+        HC_TRY(hc_read_attributes_name(named->attributes, key->number, &name, err));
+        if (name == NULL && key->number < named->classes->count) {
+            name = named->classes->name[key->number];
+        }
     }
-    const char *name = hc_read_attributes_name(named->attributes, key->number);
-    if (name == NULL && key->number < named->classes->count) {
-        name = named->classes->name[key->number];
-    }
-    return name != NULL ? strdup(name) : hc_text_format("Class %" PRId64, key->number);
+    *out = name != NULL    ? strdup(name)
+           : named == NULL ? hc_text_format("%" PRId64, key->number)
+                           : hc_text_format("Class %" PRId64, key->number);
+    status = *out != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a class");
+done:
+    return status;
 }
 
 /* That of the source, unless it has none or black, which is that of class 0. */
@@ -136,23 +143,19 @@ static void colour_class(const HcClassKey *key, const HcNamed *named, int32_t la
 }
 
 static HcStatus name_class(HcLabelled *out, const HcClassKey *key, const HcNamed *named, HcError *err) {
+    HcStatus status = HC_OK;
     HcClasses *classes = &out->classes;
     int32_t label = classes->count;
-    classes->name[label] = key != NULL ? class_name(key, named) : strdup("Unclassified");
-    if (classes->name[label] == NULL) {
-        return hc_fail_memory(err, 64, "the name of a class");
-    }
+    HC_TRY(class_name(key, named, &classes->name[label], err));
     colour_class(key, named, label, classes->colour[label]);
     classes->count++;
-    return HC_OK;
+done:
+    return status;
 }
 
 /* A class that keeps no pixel. */
 static HcStatus lose_class(HcLabelled *out, const HcClassKey *key, const HcNamed *named, HcError *err) {
-    if (out->lost_classes++ == 0 && (out->lost_class = class_name(key, named)) == NULL) {
-        return hc_fail_memory(err, 64, "the name of a class");
-    }
-    return HC_OK;
+    return out->lost_classes++ == 0 ? class_name(key, named, &out->lost_class, err) : HC_OK;
 }
 
 static HcStatus allocate_classes(const HcLabelling *labelling, int64_t **of_id, HcError *err) {
@@ -227,6 +230,10 @@ done:
  * holds why not. `raster`: why it is no raster. */
 static HcStatus fail_neither(const char *path, bool opened, const HcGdalErrors *messages,
                              const HcError *raster, HcError *err) {
+    bool is_flaw = raster->status == HC_E_INPUT || raster->status == HC_E_UNSUPPORTED;
+    if (!is_flaw) {
+        return hc_fail(err, raster->status, "%s", raster->text);
+    }
     if (opened) {
         return hc_fail(err, HC_E_INPUT, "%s: has no layer with geometries", path);
     }

@@ -273,10 +273,13 @@ static HcStatus read_validation(HcStage *stage, HcError *err) {
     HcLabelled *pixels = &state->validation.pixels;
     const char *layer = params->validation_layer;
     const char *field = params->validation_field != NULL ? params->validation_field : params->field;
-    HcError first = {0};
+    HcError first = {0}, second = {0};
     HcStatus status = hc_labelled_read(params->validation, field, layer, &stage->in, pixels, &first);
     if (status == HC_E_USAGE && field != NULL && params->validation_field == NULL) {
-        HcStatus again = hc_labelled_read(params->validation, NULL, layer, &stage->in, pixels, NULL);
+        HcStatus again = hc_labelled_read(params->validation, NULL, layer, &stage->in, pixels, &second);
+        if (again == HC_E_MEMORY || again == HC_E_IO) {
+            return hc_fail(err, again, "%s", second.text);
+        }
         status = again == HC_OK ? HC_OK : status;
     }
     return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", first.text);
