@@ -54,6 +54,20 @@ audit_begin() {
     touch "$audit_results"
 }
 
+# audit_without OPTION...: audit_plain is audit_words without these options and their values. For pieces whose items are
+# chosen by options: what runs one item gets the others, and names the item itself.
+audit_without() {
+    audit_plain=()
+    local i
+    for ((i = 0; i < ${#audit_words[@]}; i++)); do
+        if [[ " $* " == *" ${audit_words[i]} "* ]]; then
+            i=$((i + 1))
+        else
+            audit_plain+=("${audit_words[i]}")
+        fi
+    done
+}
+
 # Seconds that are left for this call.
 audit_seconds_left() {
     echo $((audit_limit > SECONDS ? audit_limit - SECONDS : 0))

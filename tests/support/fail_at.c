@@ -291,10 +291,19 @@ static size_t shorter(size_t bytes) {
     return error_number < 0 && bytes > 1 ? bytes / 2 : bytes;
 }
 
+/* Pipes have no disk that is full or broken. */
+static bool breaks(int file) {
+    struct stat info;
+    inside = true;
+    bool pipe_like = fstat(file, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode));
+    inside = false;
+    return !pipe_like || error_number == EINTR || error_number < 0;
+}
+
 /* A call that fails returns -1, or does half of its work. */
 #define TRANSFER(of, name, parameters, arguments)                                                            \
     PRELOAD(                                                                                                 \
-        ssize_t, name, parameters, arguments, if (FAILS(of)) {                                               \
+        ssize_t, name, parameters, arguments, if (breaks(file) && FAILS(of)) {                               \
             if (error_number > 0) {                                                                          \
                 return -1;                                                                                   \
             }                                                                                                \

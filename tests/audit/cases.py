@@ -1,0 +1,248 @@
+"""The commands that are disturbed, killed and measured, on a small scene: 24 lines x 24 samples x 16 bands, cut out of
+sample_data so that a run takes some hundredths of a second."""
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import struct
+import subprocess
+
+LINES, SAMPLES = 24, 24
+FIRST_LINE, FIRST_SAMPLE = 36, 40  # all classes are near
+BANDS = list(range(0, 64, 4))
+LISTS = ("wavelength", "fwhm", "bbl")
+
+# Same number of threads and memory everywhere, so that plans and records agree.
+COMMON = ["--device", "cpu", "--threads", "2", "--memory", "300M"]
+GPU = ["--device", "gpu", "--threads", "2", "--memory", "300M"]
+
+LP = """NAME small
+ROWS
+ N cost
+ L r1
+ L r2
+ G r3
+COLUMNS
+ x cost -3 r1 1
+ x r3 1
+ y cost -5 r2 2
+ y r3 1
+RHS
+ RHS r1 4 r2 12
+ RHS r3 1
+BOUNDS
+ UP BND x 3
+ENDATA
+"""
+
+
+class Case:
+    """words: the command line; resumes: whether the same command again finishes what was left (batch); pooled:
+    its outputs depend on which scenes did not fail."""
+
+    def __init__(self, *words, gpu=False, resumes=False, pooled=False):
+        self.words = list(words)
+        self.gpu = gpu
+        self.resumes = resumes
+        self.pooled = pooled
+
+
+def stages(common, suffix="", **more):
+    """One command for every stage, on the CPU or on the stand-in of a GPU."""
+    scene = "in/scene.hdr"
+    cases = {
+        "filter": ["run", "read", scene, "!", "filter", "median3x3", "!", "write", "out/a.img"],
+        "cov": ["cov", scene, "out/a.json", "--noise", "shift"],
+        "pca": ["pca", scene, "out/a.img", "--components", "4", "--save-model", "out/m.json"],
+        "mnf": ["run", "read", scene, "--mask", "in/mask.hdr", "!", "mnf", "--components", "5", "--save-model",
+                "out/m.json", "!", "write", "out/a.img"],
+        "svd": ["svd", scene, "out/a.img", "--noise", "estimate", "--window", "8"],
+        "knn": ["knn", scene, "out/a.img", "--training", "in/class.hdr", "--confidence", "--split", "0.5", "--report",
+                "out/r.json", "--report", "out/r.txt"],
+        "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
+        "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
+        "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],
+        "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
+    }
+    out = {}
+    for name, words in cases.items():
+        extra = common[:4] if words[0] == "solve" else common
+        out[name + suffix] = Case(*words, *extra, **more)
+    return out
+
+
+CASES = {
+    "read": Case("run", "read", "in/scene.hdr", "--mask", "in/mask.hdr", "!", "write", "out/a.img", *COMMON),
+    "read-tiff": Case("read", "in/scene.tif", "out/a.img", *COMMON),
+    "bands": Case("bands", "in/scene.hdr", "out/a.img", "--wavelength", "500-1800", *COMMON),
+    **stages(COMMON),
+    "inverse": Case("run", "read", "in/scene.hdr", "!", "mnf", "--keep-all", "!", "svd", "!", "mnf", "--inverse", "!",
+                    "write", "out/a.img", *COMMON),
+    "training": Case("knn", "in/whole.hdr", "out/a.tif", "--training", "in/training.gpkg", "--layer", "training", "--field",
+                     "class_id", "--validation", "in/training.gpkg", "--validation-layer", "validation", *COMMON),
+    "gtiff": Case("read", "in/scene.hdr", "out/a.tif", "--compress", "deflate", *COMMON),
+    "cog": Case("read", "in/scene.hdr", "out/a.tif", "--format", "COG", *COMMON),
+    "hfa": Case("read", "in/scene.hdr", "out/a.img", "--format", "HFA", *COMMON),
+    "overwrite": Case("bands", "in/scene.hdr", "out/a.tif", "--keep", "1-3", "--overwrite", *COMMON),
+    "preview": Case("run", "read", "in/scene.hdr", "!", "mnf", "--components", "3", "!", "preview", "out/a.png",
+                    "--bands", "1,2,3", "--scree", "out/s.png", *COMMON),
+    "info": Case("info", "in/scene.hdr", "--bands"),
+    "info-library": Case("info", "in/endmembers.hdr"),
+    "plan": Case("plan", "read", "in/scene.hdr", "!", "mnf", "!", "write", "out/a.tif", *COMMON),
+    "batch": Case("batch", "mnf", "--components", "3", "!", "preview", "out/{stem}.png", "--bands", "1,2,3", "!",
+                  "write", "--scenes", "in/scenes", "--output", "out/{stem}.img", *COMMON, resumes=True),
+    "pool": Case("batch", "mnf", "--components", "3", "!", "write", "--scenes", "in/scenes", "--output",
+                 "out/{stem}.tif", "--pool", "out/model.json", *COMMON, resumes=True, pooled=True),
+    **stages(GPU, "-gpu", gpu=True),
+}
+
+
+def crop(sample, name, out, bands, value_bytes):
+    """Cuts an image of sample_data (BIL, or one band) and its header."""
+    header = (sample / f"{name}.hdr").read_text()
+    count = int(re.search(r"^bands = (\d+)", header, re.M).group(1))
+    data = (sample / f"{name}.img").read_bytes()
+    cut = bytearray()
+    for line in range(FIRST_LINE, FIRST_LINE + LINES):
+        for band in bands:
+            at = ((line * count + band) * 100 + FIRST_SAMPLE) * value_bytes
+            cut += data[at:at + SAMPLES * value_bytes]
+    out.with_suffix(".img").write_bytes(cut)
+    header = re.sub(r"^samples = \d+", f"samples = {SAMPLES}", header, flags=re.M)
+    header = re.sub(r"^lines = \d+", f"lines = {LINES}", header, flags=re.M)
+    header = re.sub(r"^bands = \d+", f"bands = {len(bands)}", header, flags=re.M)
+    header = re.sub(r"^default bands.*\n", "", header, flags=re.M)
+    for key in LISTS:
+        found = re.search(rf"^{key} = {{([^}}]*)}}", header, re.M)
+        if found:
+            values = [v.strip() for v in found.group(1).split(",")]
+            header = header.replace(found.group(0), f"{key} = {{" + ", ".join(values[b] for b in bands) + "}")
+    header = re.sub(r"^map info.*\n", "map info = {UTM, 1, 1, 331200.0, 5563500.0, 30.0, 30.0, 33, North, WGS-84}\n",
+                    header, flags=re.M)
+    out.with_suffix(".hdr").write_text(header)
+
+
+def npy(path, shape, values):
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}"
+    head = head.ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
+                     struct.pack(f"<{len(values)}f", *values))
+
+
+def prepare(folder, hcube, sample):
+    """Makes the inputs in the folder, once."""
+    folder, sample = pathlib.Path(folder), pathlib.Path(sample)
+    if (folder / "complete").exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    crop(sample, "scene", folder / "scene", BANDS, 2)
+    crop(sample, "class", folder / "class", [0], 1)
+    (folder / "mask.hdr").write_text(f"ENVI\nsamples = {SAMPLES}\nlines = {LINES}\nbands = 1\nheader offset = 0\n"
+                                     "file type = ENVI Standard\ndata type = 1\ninterleave = bsq\nbyte order = 0\n")
+    (folder / "mask.img").write_bytes(bytes(i % 17 != 0 for i in range(LINES * SAMPLES)))
+    for name in ("endmembers.hdr", "endmembers.sli", "training.gpkg"):
+        shutil.copy(sample / name, folder / name)
+    for ending in ("hdr", "img"):
+        shutil.copy(sample / f"scene.{ending}", folder / f"whole.{ending}")
+    (folder / "small.mps").write_text(LP)
+    npy(folder / "a.npy", (12, 20), [((i * 7919) % 31 - 15) / 4 for i in range(240)])
+    npy(folder / "b.npy", (12,), [(i * 37) % 11 - 5 for i in range(12)])
+    (folder / "scenes").mkdir()
+    for number in (1, 2, 3):
+        for ending in ("hdr", "img"):
+            shutil.copy(folder / f"scene.{ending}", folder / "scenes" / f"s{number}.{ending}")
+        with open(folder / "scenes" / f"s{number}.img", "r+b") as file:
+            file.seek(number * 100)
+            file.write(bytes(200 * number))
+    subprocess.run([hcube, "read", folder / "scene.hdr", folder / "scene.tif", "--all-bands", "--type", "uint16",
+                    "--compress", "deflate", "--record", "none", "--quiet"], check=True, stdin=subprocess.DEVNULL)
+    (folder / "complete").touch()
+
+
+# What differs from run to run: times, and how much memory was free.
+VOLATILE = {"finished", "started", "seconds", "memory_bytes", "mapped", "modified", "identity"}
+# The name of the processor comes from /proc, where the system tells it.
+VOLATILE_OF = {"device": {"name"}}
+
+
+def stable(value):
+    if isinstance(value, dict):
+        return {k: stable({n: v[n] for n in v if n not in VOLATILE_OF[k]} if k in VOLATILE_OF and isinstance(v, dict)
+                          else v) for k, v in value.items() if k not in VOLATILE}
+    return [stable(v) for v in value] if isinstance(value, list) else value
+
+
+def snapshot(folder):
+    """Every file below the folder: its bytes, or of a record what does not vary."""
+    found = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_dir():
+            if not any(path.iterdir()):
+                found[name] = "empty folder"
+            continue
+        # Records of batches hold whole paths.
+        data = path.read_bytes().replace(os.fsencode(pathlib.Path(folder).parent.resolve()), b"PLACE")
+        if name.endswith(".json"):
+            try:
+                found[name] = stable(json.loads(data))
+            except ValueError:
+                found[name] = "not JSON"
+        else:
+            found[name] = data
+    return found
+
+
+def different(a, b):
+    """The names whose contents differ, in words."""
+    words = []
+    for name in sorted(set(a) | set(b)):
+        if name not in a or name not in b:
+            words.append(("lacks " if name in a else "has ") + name)
+        elif a[name] != b[name]:
+            words.append("differs in " + name)
+    return ", ".join(words)
+
+
+class Place:
+    """A folder to run commands in, with the inputs in in/ and outputs in out/."""
+
+    def __init__(self, folder, inputs):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        link = self.folder / "in"
+        if not link.exists():
+            link.symlink_to(pathlib.Path(inputs).resolve())
+        self.out = self.folder / "out"
+
+    def clean(self, case):
+        shutil.rmtree(self.out, ignore_errors=True)
+        self.out.mkdir()
+        if "--overwrite" in case.words:
+            (self.out / "a.tif").write_bytes(b"precious")
+
+    def run(self, hcube, case, modules, more=None):
+        """Exit code (negative: a signal), standard output, standard error. A run that hangs is ended by the processor
+        time that it may use, and one that sleeps for ever after ten minutes."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("HCUBE_", "LD_PRELOAD", "OMP_"))}
+        environment.update(OMP_WAIT_POLICY="passive", LC_ALL="C", **(more or {}))
+        if case.gpu:
+            environment["HCUBE_GPU_MODULE"] = str(pathlib.Path(modules) / "stand_in.so")
+
+        def limits():
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_CPU, (60, 61))
+
+        process = subprocess.Popen([hcube, *case.words], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limits,
+                                   start_new_session=True)
+        try:
+            out, err = process.communicate(timeout=600)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            out, err = process.communicate()
+            return "hangs", out.decode(errors="replace"), err.decode(errors="replace")
+        return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
