@@ -93,21 +93,133 @@ done:
     return status;
 }
 
+/* Whether a band is at the same wavelength. Calibrations shift by a fraction of a band; another band is some
+ * nanometres away. Where one of both is not known, nothing speaks against it. */
+static bool same_wavelength(const HcScene *made, int32_t place, const HcScene *scene, int32_t band) {
+    return made->wavelength == NULL || scene->wavelength == NULL ||
+           fabs(made->wavelength[place] - scene->wavelength[band]) <= 2.5;
+}
+
 HcStatus hc_statistics_check_bands(const HcScene *made, const HcScene *scene, const char *path,
                                    HcError *err) {
     if (made->bands != scene->bands) {
         return hc_fail(err, HC_E_INPUT, "%s: made for %d bands, the scene has %d", path, made->bands,
                        scene->bands);
     }
-    for (int32_t b = 0; b < scene->bands && made->wavelength != NULL && scene->wavelength != NULL; b++) {
-        /* Calibrations shift by a fraction of a band; another band is some nanometres away. */
-        double distance = fabs(made->wavelength[b] - scene->wavelength[b]);
-        if (!(distance <= 2.5)) {
+    for (int32_t b = 0; b < scene->bands; b++) {
+        if (!same_wavelength(made, b, scene, b)) {
             return hc_fail(err, HC_E_INPUT, "%s: band %d was at %.2f nm, in the scene it is at %.2f nm", path,
                            b + 1, made->wavelength[b], scene->wavelength[b]);
         }
     }
     return HC_OK;
+}
+
+/* Whether the bands are the same, one after the other, as far as anything tells. */
+static bool are_the_same(const HcScene *made, const HcScene *scene) {
+    bool wavelengths = made->wavelength != NULL && scene->wavelength != NULL;
+    bool numbers = made->source_band != NULL && scene->source_band != NULL;
+    for (int32_t b = 0; b < scene->bands && made->bands == scene->bands; b++) {
+        bool same = wavelengths ? same_wavelength(made, b, scene, b)
+                                : !numbers || made->source_band[b] == scene->source_band[b];
+        if (!same) {
+            return false;
+        }
+    }
+    return made->bands == scene->bands;
+}
+
+/* The band of that number in the file, or -1. */
+static int32_t find_number(const HcScene *made, const HcScene *scene, int32_t band) {
+    for (int32_t b = 0; made->source_band != NULL && scene->source_band != NULL && b < made->bands; b++) {
+        if (made->source_band[b] == scene->source_band[band]) {
+            return same_wavelength(made, b, scene, band) ? b : -1;
+        }
+    }
+    return -1;
+}
+
+/* The band nearest to the wavelength, or -1. */
+static int32_t find_wavelength(const HcScene *made, const HcScene *scene, int32_t band) {
+    bool known = made->wavelength != NULL && scene->wavelength != NULL;
+    return known ? hc_scene_band_at(made, scene->wavelength[band], 2.5) : -1;
+}
+
+/* Fills place; returns the first band that is not found, or -1. */
+static int32_t find_all(const HcScene *made, const HcScene *scene,
+                        int32_t (*find)(const HcScene *, const HcScene *, int32_t), int32_t *place) {
+    for (int32_t b = 0; b < scene->bands; b++) {
+        place[b] = find(made, scene, b);
+        if (place[b] < 0) {
+            return b;
+        }
+    }
+    return -1;
+}
+
+static HcStatus fail_match(const HcScene *made, const HcScene *scene, int32_t lacking, const char *path,
+                           HcError *err) {
+    char where[64] = "";
+    bool numbers = made->source_band != NULL && scene->source_band != NULL;
+    bool wavelengths = made->wavelength != NULL && scene->wavelength != NULL;
+    if (made->bands == scene->bands || (!numbers && !wavelengths)) {
+        return hc_statistics_check_bands(made, scene, path, err);
+    }
+    if (wavelengths) {
+        snprintf(where, sizeof where, " (%.2f nm)", scene->wavelength[lacking]);
+    }
+    return hc_fail(err, HC_E_INPUT, "%s: made for %d bands, the scene has %d, and band %d%s is none of them",
+                   path, made->bands, scene->bands,
+                   (scene->source_band != NULL ? scene->source_band[lacking] : lacking) + 1, where);
+}
+
+HcStatus hc_statistics_match(const HcScene *made, const HcScene *scene, const char *path, int32_t *place,
+                             HcError *err) {
+    bool as_they_are = are_the_same(made, scene);
+    int32_t lacking = as_they_are ? -1 : find_all(made, scene, find_number, place);
+    if (lacking >= 0 && find_all(made, scene, find_wavelength, place) < 0) {
+        lacking = -1;
+    }
+    if (lacking >= 0) {
+        HcStatus status = fail_match(made, scene, lacking, path, err);
+        if (status != HC_OK) {
+            return status;
+        }
+        as_they_are = true; /* numbers of another file, and no wavelengths that tell */
+    }
+    for (int32_t b = 0; as_they_are && b < scene->bands; b++) {
+        place[b] = b;
+    }
+    return HC_OK;
+}
+
+HcStatus hc_statistics_take(HcStatistics *statistics, const HcScene *scene, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)scene->bands;
+    size_t m = (size_t)statistics->scene.bands;
+    HcStatistics taken = {.pixels = statistics->pixels};
+    int32_t *place = malloc(n * sizeof *place);
+    if (place == NULL) {
+        return hc_fail_memory(err, (double)n * sizeof *place, "a list of bands");
+    }
+    HC_TRY(hc_statistics_match(&statistics->scene, scene, path, place, err));
+    HC_TRY(hc_scene_copy(&taken.scene, &statistics->scene, err));
+    HC_TRY(hc_scene_select(&taken.scene, place, scene->bands, err));
+    HC_TRY(allocate(&taken, err));
+    memcpy(taken.noise, statistics->noise, sizeof taken.noise);
+    for (size_t b = 0; b < n; b++) {
+        taken.mean[b] = statistics->mean[place[b]];
+        for (size_t c = 0; c < n; c++) {
+            taken.covariance[b * n + c] = statistics->covariance[(size_t)place[b] * m + (size_t)place[c]];
+        }
+    }
+    hc_statistics_clear(statistics);
+    *statistics = taken;
+    taken = (HcStatistics){0};
+done:
+    hc_statistics_clear(&taken);
+    free(place);
+    return status;
 }
 
 int64_t hc_sums_limit(const HcScene *scene, HcDifference difference) {

@@ -28,6 +28,18 @@ HcStatus hc_statistics_load(HcStatistics *out, const char *path, HcError *err) H
 HcStatus hc_statistics_check_bands(const HcScene *made, const HcScene *scene, const char *path,
                                    HcError *err) HC_MUST_CHECK;
 
+/* Which bands of statistics made for `made` are those of `scene`: place[scene->bands], from 0. They are the
+ * same ones by their numbers in the file and their wavelengths, where these are known; else by wavelengths
+ * alone; else there are as many, and nothing tells them apart. `path` names the statistics in the message.
+ *
+ * HC_E_INPUT: a band of the scene is none of them. */
+HcStatus hc_statistics_match(const HcScene *made, const HcScene *scene, const char *path, int32_t *place,
+                             HcError *err) HC_MUST_CHECK;
+
+/* Keeps the bands of `scene` of statistics, in its order; as above. */
+HcStatus hc_statistics_take(HcStatistics *statistics, const HcScene *scene, const char *path,
+                            HcError *err) HC_MUST_CHECK;
+
 /* The words for noise differences ("mean3x3", ...), NULL-terminated; entry i is HcDifference i + 1. */
 extern const char *const hc_noise_words[];
 

@@ -14,15 +14,20 @@ static const size_t text_limit = (size_t)1 << 20;
 
 static const char *const separators = " \t\r\n,;";
 
-static HcStatus read_statistics(const char *path, const HcScene *scene, double *variance, HcError *err) {
+static HcStatus read_statistics(const char *path, HcStage *stage, double *variance, HcError *err) {
     HcStatus status = HC_OK;
     HcStatistics statistics = {0};
-    size_t bands = (size_t)scene->bands;
+    size_t bands = (size_t)stage->in.bands;
     HC_TRY(hc_statistics_load(&statistics, path, err));
     if (statistics.noise[0] == '\0') {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: statistics of a scene, not of its noise (cov --noise)", path));
     }
-    HC_TRY(hc_statistics_check_bands(&statistics.scene, scene, path, err));
+    int32_t made = statistics.scene.bands;
+    HC_TRY(hc_statistics_take(&statistics, &stage->in, path, err));
+    if (made != stage->in.bands) {
+        hc_stage_note(stage, "%s: of its %d bands the %d that come in are taken", path, made,
+                      stage->in.bands);
+    }
     for (size_t b = 0; b < bands; b++) {
         variance[b] = statistics.covariance[b * bands + b];
     }
@@ -80,7 +85,7 @@ done:
     return status;
 }
 
-static HcStatus read_weights(const char *path, const HcStage *stage, double **weight, HcError *err) {
+static HcStatus read_weights(const char *path, HcStage *stage, double **weight, HcError *err) {
     HcStatus status = HC_OK;
     int32_t bands = stage->in.bands;
     double sum = 0;
@@ -88,7 +93,7 @@ static HcStatus read_weights(const char *path, const HcStage *stage, double **we
     if (list == NULL) {
         return hc_fail_memory(err, (double)bands * sizeof *list, "the weights of the bands");
     }
-    HC_TRY(hc_text_ends_with(path, ".json") ? read_statistics(path, &stage->in, list, err)
+    HC_TRY(hc_text_ends_with(path, ".json") ? read_statistics(path, stage, list, err)
                                             : read_list(path, stage, list, err));
     for (int32_t b = 0; b < bands; b++) {
         if (!(list[b] > 0 && isfinite(list[b]) && isfinite(1 / list[b]))) {

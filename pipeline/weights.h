@@ -10,7 +10,9 @@
  * made (its name ends in .json), or a text with a standard deviation for each of these bands, or for each
  * band of the file that the chain reads: numbers separated by blanks, line ends, commas or semicolons.
  *
- * HC_E_INPUT: no such file, no statistics of noise, another count of bands, what is not a number above 0.
+ * Statistics of more bands give those that come in (hc_statistics_take), with a note.
+ *
+ * HC_E_INPUT: no such file, no statistics of noise, other bands, what is not a number above 0.
  * Otherwise as hc_stage_reads. */
 HcStatus hc_weights_read(const char *path, HcStage *stage, double **weight, HcError *err) HC_MUST_CHECK;
 

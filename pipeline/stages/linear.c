@@ -35,6 +35,13 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (params->fit_only && choices > 0) {
         return hc_fail(err, HC_E_USAGE, "%s: --fit-only saves all components", name);
     }
+    if (params->denoise && choices == 0) {
+        return hc_fail(
+            err, HC_E_USAGE,
+            "%s: --denoise: say which components hold signal: --components COUNT, --min-eigenvalue "
+            "VALUE%s, or --keep-all",
+            name, strcmp(name, "mnf") == 0 ? " (1 + SNR)" : "");
+    }
     if (params->inverse && choices > 0) {
         return hc_fail(err, HC_E_USAGE, "%s: --inverse uses all components that come in", name);
     }

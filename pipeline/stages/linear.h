@@ -29,11 +29,11 @@ typedef struct HcLinearParams {
         {.name = "keep-all",                                                                                 \
          .kind = HC_OPTION_FLAG,                                                                             \
          .offset = offsetof(HcLinearParams, keep_all),                                                       \
-         .help = "keep all components (as without any of these three)"},                                     \
+         .help = "keep all components (as without any of these three, but for --denoise, which needs one)"}, \
         {.name = "denoise",                                                                                  \
          .kind = HC_OPTION_FLAG,                                                                             \
          .offset = offsetof(HcLinearParams, denoise),                                                        \
-         .help = "forward, drop the other components, inverse: bands come out, not components"},             \
+         .help = "forward, drop the components that are not kept, inverse: bands come out, not components"}, \
         {.name = "inverse",                                                                                  \
          .kind = HC_OPTION_FLAG,                                                                             \
          .offset = offsetof(HcLinearParams, inverse),                                                        \

@@ -133,7 +133,12 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
     }
     if (state->noise.mean != NULL) {
         const char *from = params->dark != NULL ? params->dark : noise_word(params);
-        HC_TRY(hc_statistics_check_bands(&state->noise.scene, &stage->in, from, err));
+        int32_t made = state->noise.scene.bands;
+        HC_TRY(hc_statistics_take(&state->noise, &stage->in, from, err));
+        if (made != stage->in.bands) {
+            hc_stage_note(stage, "%s: of its %d bands the %d that come in are taken", from, made,
+                          stage->in.bands);
+        }
     }
 done:
     return status;

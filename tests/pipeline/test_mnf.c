@@ -135,11 +135,75 @@ static void noise_comes_from_files(void **state) {
     check_runs(NULL, "read scene.img ! cov scene.json");
     check_run_fails(NULL, HC_E_INPUT, "not of its noise",
                     "read scene.img ! mnf --noise scene.json ! write bad.img");
-    check_run_fails(NULL, HC_E_INPUT, "made for 6 bands",
-                    "read scene.img ! bands 1-5 ! mnf --noise noise.json ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "did you mean mean3x3",
                     "read scene.img ! mnf --noise men3x3 ! write bad.img");
     assert_false(file_exists("bad.img"));
+    cube_free(&cube);
+}
+
+/* Statistics know the numbers of their bands, and give those that come in. */
+static void noise_from_a_file_is_that_of_the_bands(void **state) {
+    (void)state;
+    static const char *const nm = "wavelength units = nm\nwavelength = {400, 410, 420, 430, 440, 450}\n";
+    static const char *const moved = "wavelength units = nm\nwavelength = {401, 411, 421, 431, 441, 451}\n";
+    static const char *const others = "wavelength units = nm\nwavelength = {500, 510, 520, 530, 540, 550}\n";
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 25, true);
+    for (int with = 0; with < 2; with++) {
+        HcText notes = {0};
+        RunHow how = {.notes = &notes};
+        cube_write(&cube, "scene", HC_UINT16, "bsq", with == 1 ? nm : NULL);
+        check_runs(NULL, "read scene.img ! cov noise.json --noise shift");
+        static const char *const parts[] = {"1-5", "2,4,6", "6,1-3"}; /* also in another order */
+        for (int p = 0; p < 3; p++) {
+            check_runs(NULL, "read scene.img ! bands %s ! mnf --noise shift ! write direct.img", parts[p]);
+            check_runs(&how, "read scene.img ! bands %s ! mnf --noise noise.json ! write by_file.img",
+                       parts[p]);
+            check_same_files("direct.img", "by_file.img");
+        }
+        assert_non_null(strstr(notes.data, "mnf: noise.json: of its 6 bands the 4 that come in are taken"));
+        hc_text_clear(&notes);
+        check_runs(NULL, "read scene.img ! bands 6,5,4,3,2,1 ! mnf --noise shift ! write direct.img");
+        check_runs(NULL, "read scene.img ! bands 6,5,4,3,2,1 ! mnf --noise noise.json ! write by_file.img");
+        check_same_files("direct.img", "by_file.img");
+        check_runs(NULL, "read scene.img ! bands 2-5 ! cov four.json --noise shift");
+        check_run_fails(NULL, HC_E_INPUT, "four.json: made for 4 bands, the scene has 6, and band 1",
+                        "read scene.img ! mnf --noise four.json ! write bad.img");
+        check_run_fails(NULL, HC_E_INPUT, "four.json: made for 4 bands, the scene has 3, and band 6",
+                        "read scene.img ! bands 4-6 ! mnf --noise four.json ! write bad.img");
+    }
+    /* Another scene of the sensor, whose file lacks the first band: numbers are others, wavelengths tell. */
+    check_runs(NULL, "read scene.img ! bands 2-6 ! write part.img --type uint16");
+    check_runs(NULL, "read part.img ! bands 2-4 ! mnf --noise noise.json ! write by_file.img");
+    check_runs(NULL, "read part.img ! bands 2-4 ! mnf --noise shift ! write direct.img");
+    check_same_files("direct.img", "by_file.img");
+    cube_write(&cube, "scene", HC_UINT16, "bsq", moved);
+    check_runs(NULL, "read scene.img ! bands 3-5 ! mnf --noise noise.json ! write by_file.img");
+    check_same_files("direct.img", "by_file.img");
+    cube_write(&cube, "scene", HC_UINT16, "bsq", others);
+    check_run_fails(NULL, HC_E_INPUT, "and band 2 (510.00 nm) is none of them",
+                    "read scene.img ! bands 2-4 ! mnf --noise noise.json ! write bad.img");
+    check_run_fails(NULL, HC_E_INPUT, "noise.json: band 1 was at 400.00 nm, in the scene it is at 500.00 nm",
+                    "read scene.img ! mnf --noise noise.json ! write bad.img");
+    assert_false(file_exists("bad.img"));
+    cube_free(&cube);
+}
+
+/* Denoising drops components: which ones has to be said. */
+static void denoise_needs_a_choice(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 27, true);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
+    check_runs(NULL, "read scene.img ! mnf --fit-only --save-model model.json");
+    check_run_fails(NULL, HC_E_USAGE,
+                    "mnf: --denoise: say which components hold signal: --components COUNT, --min-eigenvalue "
+                    "VALUE (1 + SNR), or --keep-all",
+                    "read scene.img ! mnf --denoise ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "mnf: --denoise: say which",
+                    "read scene.img ! mnf --denoise --model model.json ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "pca: --denoise: say which",
+                    "read scene.img ! pca --denoise ! write bad.img");
+    assert_false(file_exists("bad.img"));
+    check_runs(NULL, "read scene.img ! mnf --denoise --keep-all ! write all.img");
     cube_free(&cube);
 }
 
@@ -753,6 +817,8 @@ int main(void) {
         IN_FOLDER(noise_comes_from_a_dark_image),
         IN_FOLDER(inverse_returns_the_input),
         IN_FOLDER(denoise_is_forward_drop_inverse),
+        IN_FOLDER(denoise_needs_a_choice),
+        IN_FOLDER(noise_from_a_file_is_that_of_the_bands),
         IN_FOLDER(components_are_chosen),
         IN_FOLDER(saved_model_gives_the_same_bytes),
         IN_FOLDER(singular_bands_are_left_out_or_stop),

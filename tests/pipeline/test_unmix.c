@@ -228,6 +228,10 @@ static void statistics_are_weights(void **state) {
     assert_int_equal(fclose(file), 0);
     check_runs(NULL, "read scene.img ! bands 1-4,7-14 ! unmix --library library.csv --weights some.txt ! "
                      "write own.img");
+    /* So do statistics, which know the numbers of their bands. */
+    check_runs(NULL, "read scene.img ! bands 1-4,7-14 ! unmix --library library.csv --weights noise.json ! "
+                     "write part.img");
+    check_near_components("part", "own", LINES, SAMPLES, SPECTRA, 1e-5);
     Cube some = cube_read_floats("some", LINES, SAMPLES, SPECTRA);
     Cube own = cube_read_floats("own", LINES, SAMPLES, SPECTRA);
     for (size_t i = 0; i < cube_pixels(&a) * SPECTRA; i++) {
