@@ -23,7 +23,7 @@ typedef enum HcDifference {
     HC_DIFFERENCE_SHIFT_DIAGONAL, /* x - its lower right neighbour */
 } HcDifference;
 
-/* Variance of the difference of independent Gaussian noise of variance 1: 1, 72, 0.94388..., 2, 2. */
+/* Variance of the difference of independent Gaussian noise of variance 1: 1, 72, 0.943879059136..., 2, 2. */
 double hc_difference_variance(HcDifference difference);
 
 /* Lines of context that a difference needs on each side: 0 or 1. */

@@ -47,3 +47,13 @@ for threads in 1 2 3; do
 done
 run 0 mnf "$scene" progress.img --progress json
 [[ $err == *'"event":"progress"'* ]]
+# The pages print the factor of the median that is used: the covariance of the noise image over that of the noise.
+run 0 run read "$scene" ! bands 7 ! cov median.json --noise median3x3 --device cpu
+run 0 run read "$scene" ! bands 7 ! filter median3x3 --noise ! cov image.json --device cpu
+first() {
+    sed -n 's/.*"covariance":[^[]*\[\([^],]*\).*/\1/p' "$1"
+}
+factor=$(awk -v image="$(first image.json)" -v noise="$(first median.json)" 'BEGIN { printf "%.9f", image / noise }')
+for page in numerics.md stages/cov.md stages/mnf.md; do
+    grep -qF "$factor" "$SAMPLE/../docs/$page" || fail "$page does not say that the factor of the median is $factor"
+done
