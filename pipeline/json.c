@@ -46,6 +46,20 @@ HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, si
     return add_item(to, name, cJSON_CreateIntArray(values, (int)count), err);
 }
 
+static HcStatus fail_count(HcError *err, const char *where, const char *name, size_t found, size_t count) {
+    return hc_fail(err, HC_E_INPUT, "%s: \"%s\" has %zu numbers, %zu are needed", where, name, found, count);
+}
+
+HcStatus hc_json_check_count(const cJSON *from, const char *name, size_t count, const char *where,
+                             HcError *err) {
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, name);
+    if (!cJSON_IsArray(array)) {
+        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" is missing", where, name);
+    }
+    size_t found = (size_t)cJSON_GetArraySize(array);
+    return found == count ? HC_OK : fail_count(err, where, name, found, count);
+}
+
 HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values, size_t count,
                              const char *where, HcError *err) {
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, name);
@@ -65,8 +79,7 @@ HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values
         found++;
     }
     if (found != count) {
-        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" has %zu numbers, %zu are needed", where, name, found,
-                       count);
+        return fail_count(err, where, name, found, count);
     }
     return HC_OK;
 }
@@ -190,7 +203,8 @@ done:
     return status;
 }
 
-static HcStatus get_source_bands(const cJSON *from, HcScene *scene, HcError *err) {
+/* Later stages use them as indices. */
+static HcStatus get_source_bands(const cJSON *from, HcScene *scene, const char *where, HcError *err) {
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, "file_bands_from_0");
     if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != scene->bands) {
         return HC_OK;
@@ -202,7 +216,12 @@ static HcStatus get_source_bands(const cJSON *from, HcScene *scene, HcError *err
     int32_t b = 0;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, array) {
-        scene->source_band[b++] = item->valueint;
+        double band = cJSON_IsNumber(item) ? item->valuedouble : -1;
+        if (!(band >= 0 && band < INT32_MAX) || band != floor(band)) {
+            return hc_fail(err, HC_E_INPUT, "%s: \"file_bands_from_0\": element %d is not a band", where,
+                           b + 1);
+        }
+        scene->source_band[b++] = (int32_t)band;
     }
     return HC_OK;
 }
@@ -217,7 +236,7 @@ HcStatus hc_json_get_bands(const cJSON *from, HcScene *scene, const char *where,
     HC_TRY(get_optional(from, "gain", &scene->gain, scene->bands, where, err));
     HC_TRY(get_optional(from, "offset", &scene->offset, scene->bands, where, err));
     HC_TRY(get_names(from, scene, err));
-    HC_TRY(get_source_bands(from, scene, err));
+    HC_TRY(get_source_bands(from, scene, where, err));
     const cJSON *nodata = cJSON_GetObjectItemCaseSensitive(from, "nodata");
     scene->has_nodata = cJSON_IsNumber(nodata);
     scene->nodata = scene->has_nodata ? nodata->valuedouble : 0;

@@ -13,6 +13,10 @@ HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, 
 HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, size_t count,
                           HcError *err) HC_MUST_CHECK;
 
+/* Whether there is an array of exactly `count` items: before memory is taken for as many as a file says that
+ * it holds. */
+HcStatus hc_json_check_count(const cJSON *from, const char *name, size_t count, const char *where,
+                             HcError *err) HC_MUST_CHECK;
 /* Reads an array of exactly `count` finite doubles; `where` names the file in messages. */
 HcStatus hc_json_get_doubles(const cJSON *from, const char *name, double *values, size_t count,
                              const char *where, HcError *err) HC_MUST_CHECK;

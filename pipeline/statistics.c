@@ -82,8 +82,9 @@ HcStatus hc_statistics_load(HcStatistics *out, const char *path, HcError *err) {
     }
     HC_TRY(hc_json_get_bands(json, &out->scene, path, err));
     HC_TRY(hc_json_get_int(json, "pixels", 0, INT64_MAX / 2, &out->pixels, path, err));
-    HC_TRY(allocate(out, err));
     size_t n = (size_t)out->scene.bands;
+    HC_TRY(hc_json_check_count(json, "covariance", n * n, path, err));
+    HC_TRY(allocate(out, err));
     HC_TRY(hc_json_get_doubles(json, "mean", out->mean, n, path, err));
     HC_TRY(hc_json_get_doubles(json, "covariance", out->covariance, n * n, path, err));
     const char *noise = hc_json_text(json, "noise");

@@ -71,6 +71,10 @@ static HcStatus add_wides(cJSON *to, const char *name, const HcWide *value, size
     return added ? HC_OK : hc_fail_memory(err, 0, name);
 }
 
+static HcStatus fail_wides(const char *path, const char *name, size_t count, HcError *err) {
+    return hc_fail(err, HC_E_INPUT, "%s: \"%s\" does not hold %zu whole numbers", path, name, count);
+}
+
 static HcStatus get_wides(const cJSON *from, const char *name, HcWide *value, size_t count, const char *path,
                           HcError *err) {
     const char *text = hc_json_text(from, name);
@@ -79,7 +83,7 @@ static HcStatus get_wides(const cJSON *from, const char *name, HcWide *value, si
         whole = parse_wide(&text, &value[i]);
     }
     if (!whole || *text != '\0') {
-        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" does not hold %zu whole numbers", path, name, count);
+        return fail_wides(path, name, count, err);
     }
     return HC_OK;
 }
@@ -170,11 +174,25 @@ done:
     return status;
 }
 
+/* Before memory is taken: whether the file can hold what so many bands ask for. */
+static HcStatus check_room(const cJSON *json, bool exact, size_t n, const char *path, HcError *err) {
+    if (!exact) {
+        return hc_json_check_count(json, "scatter", n * n, path, err);
+    }
+    const char *text = hc_json_text(json, "products");
+    size_t count = n * (n + 1) / 2;
+    if (text == NULL || strlen(text) < 2 * count - 1) { /* a digit each, and blanks between them */
+        return fail_wides(path, "products", count, err);
+    }
+    return HC_OK;
+}
+
 static HcStatus get_moments(const cJSON *json, const char *path, HcSavedSums *out, HcError *err) {
     HcStatus status = HC_OK;
     bool exact = cJSON_HasObjectItem(json, "products");
     int64_t pixels = 0;
     HC_TRY(hc_json_get_int(json, "pixels", 0, INT64_MAX / 2, &pixels, path, err));
+    HC_TRY(check_room(json, exact, (size_t)out->scene.bands, path, err));
     HC_TRY(hc_moments_init(&out->moments, out->scene.bands, exact, err));
     out->moments.count = pixels;
     HC_TRY(exact ? get_integers(json, path, &out->moments, err) : get_floats(json, path, &out->moments, err));
@@ -237,14 +255,19 @@ done:
     return status;
 }
 
-/* A covariance is made of count times product in 128 bits (hc_moments_covariance), and of its denominator,
- * which for noise is up to 72 count squared. */
+/* A covariance is made of count times product and of sum times sum, in 128 bits (hc_moments_covariance), and
+ * of its denominator, which for noise is up to 72 count squared. Sums of a scene keep sum squared below count
+ * times product; those of a file need not. */
 static HcStatus check_size(const HcMoments *moments, const char *path, HcError *err) {
     const double most = ldexp(1, 125);
+    size_t n = (size_t)moments->bands;
     double count = (double)moments->count;
     bool fits = 72 * count * count < most;
-    for (size_t b = 0; b < (size_t)moments->bands && moments->exact; b++) {
-        fits = fits && count * (double)moments->product[b * (size_t)moments->bands + b] < most;
+    for (size_t b = 0; b < n && moments->exact; b++) {
+        fits = fits && (double)moments->sum[b] * (double)moments->sum[b] < most;
+    }
+    for (size_t k = 0; k < n * n && moments->exact; k++) {
+        fits = fits && count * fabs((double)moments->product[k]) < most;
     }
     if (!fits) {
         return hc_fail(err, HC_E_NUMERIC, "%s: with this scene there are too many pixels for exact sums",
@@ -261,6 +284,7 @@ HcStatus hc_saved_sums_add(HcSavedSums *to, const HcSavedSums *from, const char 
         to->difference = from->difference;
     }
     HC_TRY(check_form(to, from, path, err));
+    HC_TRY(check_size(&from->moments, path, err));
     hc_moments_merge(&to->moments, &from->moments);
     HC_TRY(check_size(&to->moments, path, err));
 done:

@@ -449,9 +449,11 @@ HcStatus hc_transform_load(HcTransform *transform, const char *path, const char 
     HC_TRY(hc_json_get_int(json, "components", 1, transform->scene.bands, &components, path, err));
     HC_TRY(hc_json_get_int(json, "pixels", 0, INT64_MAX / 2, &transform->pixels, path, err));
     HC_TRY(hc_json_get_int(json, "noise_pixels", 0, INT64_MAX / 2, &transform->noise_pixels, path, err));
-    HC_TRY(allocate(transform, transform->scene.bands, (int32_t)components, err));
-    size_t p = (size_t)transform->bands;
+    size_t p = (size_t)transform->scene.bands;
     size_t m = (size_t)components;
+    HC_TRY(hc_json_check_count(json, "forward", p * m, path, err));
+    HC_TRY(hc_json_check_count(json, "inverse", m * p, path, err));
+    HC_TRY(allocate(transform, transform->scene.bands, (int32_t)components, err));
     HC_TRY(hc_json_get_doubles(json, "eigenvalues", transform->eigenvalues, m, path, err));
     HC_TRY(hc_json_get_doubles(json, "mean", transform->mean, p, path, err));
     HC_TRY(hc_json_get_doubles(json, "forward", transform->forward, p * m, path, err));

@@ -18,13 +18,16 @@ static HcScene scene_of(int32_t bands) {
         .lines = 2, .samples = 2, .bands = bands, .wavelength = centres, .gain = gains, .offset = offsets};
 }
 
+/* Products of that scale, and sums whose squares fit beside them. */
 static HcMoments whole_moments(HcWide scale) {
+    const HcWide most = (HcWide)1 << 60;
+    HcWide small = scale < most ? scale : most;
     HcError err = {0};
     HcMoments moments;
     check_ok(hc_moments_init(&moments, BANDS, true, &err), err);
     moments.count = 7;
     for (int b = 0; b < BANDS; b++) {
-        moments.sum[b] = (b == 1 ? -1 : 1) * scale * (b + 1);
+        moments.sum[b] = (b == 1 ? -1 : 1) * small * (b + 1);
         for (int c = 0; c < BANDS; c++) {
             moments.product[b * BANDS + c] = (b == c ? 1 : -1) * scale * (1 + b + c) + (b == c);
         }
@@ -136,6 +139,10 @@ static void other_kinds(void **state) {
     HcMoments whole = whole_moments(10);
     HcMoments floats = float_moments(1);
     HcMoments large = whole_moments((HcWide)1 << 123);
+    HcMoments low = whole_moments(10);
+    HcMoments wide = whole_moments(10);
+    low.product[1] = -((HcWide)1 << 126);
+    wide.sum[1] = (HcWide)1 << 100;
     double shifted[BANDS] = {500, 620, 700};
     HcSavedSums other = {.scene = scene_of(BANDS), .moments = whole};
     other.scene.bands = BANDS - 1;
@@ -154,6 +161,12 @@ static void other_kinds(void **state) {
     refused(&other, HC_E_INPUT, "sums of floats do not go with sums of integers");
     other.moments = large;
     refused(&other, HC_E_NUMERIC, "too many pixels");
+    other.moments = low; /* its sum with another one has no 128 bits, nor has the square of this sum */
+    refused(&other, HC_E_NUMERIC, "too many pixels");
+    other.moments = wide;
+    refused(&other, HC_E_NUMERIC, "too many pixels");
+    hc_moments_clear(&low);
+    hc_moments_clear(&wide);
     hc_moments_clear(&whole);
     hc_moments_clear(&floats);
     hc_moments_clear(&large);
@@ -192,6 +205,16 @@ static void bad_files(void **state) {
     bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"mean\": [1], \"scatter\": "
              "[null]}",
              "scatter");
+    /* More bands than the file has numbers for: no memory is taken for them. */
+    bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1048576, \"sum\": \"1\", "
+             "\"products\": \"1\"}",
+             "does not hold 549756338176 whole numbers");
+    bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1048576, \"mean\": [1], "
+             "\"scatter\": [1]}",
+             "has 1 numbers, 1099511627776 are needed");
+    bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"file_bands_from_0\": [-1], "
+             "\"mean\": [1], \"scatter\": [1]}",
+             "element 1 is not a band");
 }
 
 int main(void) {
