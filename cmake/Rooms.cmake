@@ -19,6 +19,13 @@ function(hc_compile_flags TARGET)
     target_compile_definitions(${TARGET} PRIVATE HC_SANITIZED)
     target_link_options(${TARGET} PRIVATE -fsanitize=address,undefined)
   endif()
+  if(HCUBE_FUZZ)
+    set(sanitizers -fsanitize=address,undefined,float-cast-overflow)
+    target_compile_options(${TARGET} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:
+      ${sanitizers} -fsanitize=fuzzer-no-link -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+    target_compile_definitions(${TARGET} PRIVATE HC_SANITIZED)
+    target_link_options(${TARGET} PRIVATE ${sanitizers})
+  endif()
 endfunction()
 
 function(hc_room_link NAME)

@@ -1,0 +1,25 @@
+/* Fuzz harness: noise files of abundance and unmix (--weights), as text. */
+#include "pipeline/weights.h"
+#include "pipeline/chain.h"
+#include "tests/fuzz/harness.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char path[HC_FUZZ_PATH];
+    HcError err = {0};
+    double *weight = NULL;
+    HcChain chain = {.count = 1};
+    void *reader = NULL; /* the state of a source that has opened none */
+    HcStage stage = {.chain = &chain, .state = &reader, .in = {.lines = 2, .samples = 2, .bands = 3}};
+    chain.stages = &stage;
+    hc_fuzz_file(path, "noise.txt", data, size);
+    HcStatus status = hc_weights_read(path, &stage, &weight, &err);
+    hc_fuzz_check(status, &err);
+    for (int32_t b = 0; status == HC_OK && b < 3; b++) {
+        hc_fuzz_expect(isfinite(weight[b]) && weight[b] >= 0, "a weight is finite");
+    }
+    free(weight);
+    return 0;
+}
