@@ -6,6 +6,7 @@
  * the claim of the other. While a claim is held, a thread touches it. */
 #include "app/batch.h"
 #include "io/file.h"
+#include "io/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,59 +46,20 @@ struct HcBatchClaim {
 
 /* ---- processes ---- */
 
-/* When a process started, -1 = it is dead, or dying as a zombie. */
-static long long start_of(long process) {
-    char path[64];
-    char text[1024];
-    char state = 0;
-    long long start = -1;
-    snprintf(path, sizeof path, "/proc/%ld/stat", process);
-    FILE *file = fopen(path, "r");
-    size_t bytes = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file != NULL) {
-        fclose(file);
-    }
-    text[bytes] = '\0';
-    /* The name stands in parentheses and may hold anything. */
-    const char *behind = strrchr(text, ')');
-    if (behind == NULL ||
-        sscanf(behind + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld",
-               &state, &start) != 2) {
-        return -1;
-    }
-    return state == 'Z' || state == 'X' ? -1 : start;
-}
-
-/* The first word of a file, or "-". */
-static void first_word(const char *path, char *out, size_t size) {
-    FILE *file = fopen(path, "r");
-    if (file == NULL || fgets(out, (int)size, file) == NULL) {
-        snprintf(out, size, "-");
-    }
-    out[strcspn(out, " \n")] = '\0';
-    if (file != NULL) {
-        fclose(file);
-    }
-}
-
 static void describe_self(Owner *self) {
     static unsigned long claims;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    HcProcess process;
     int death_signal = 0;
-    *self = (Owner){.process = (long)getpid()};
-    if (gethostname(self->host, sizeof self->host - 1) != 0 || self->host[0] == '\0') {
-        snprintf(self->host, sizeof self->host, "-");
-    }
-    self->host[strcspn(self->host, " \n")] = '\0';
-    first_word("/proc/sys/kernel/random/boot_id", self->boot, sizeof self->boot);
-    if (readlink("/proc/self/ns/pid", self->processes, sizeof self->processes - 1) <= 0) {
-        snprintf(self->processes, sizeof self->processes, "-");
-    }
-    self->start = start_of(self->process);
+    hc_process_self(&process);
+    *self = (Owner){.process = process.number, .start = process.start};
+    snprintf(self->host, sizeof self->host, "%s", process.host);
+    snprintf(self->boot, sizeof self->boot, "%s", process.boot);
+    snprintf(self->processes, sizeof self->processes, "%s", process.space);
     /* Workers of a batch end with it. */
     if (prctl(PR_GET_PDEATHSIG, &death_signal) == 0 && death_signal == SIGKILL) {
         self->parent = (long)getppid();
-        self->parent_start = start_of(self->parent);
+        self->parent_start = hc_process_start(self->parent);
     }
     pthread_mutex_lock(&lock);
     self->number = ++claims;
@@ -121,7 +83,7 @@ static bool parse_owner(const char *text, Owner *owner) {
 }
 
 static bool lives(long process, long long start) {
-    return start_of(process) == start;
+    return hc_process_start(process) == start;
 }
 
 /* Whether a worker on this host is dead. One whose batch was killed is about to be: its end is waited for. */
@@ -137,22 +99,6 @@ static bool is_dead(const Owner *owner) {
         nanosleep(&pause, NULL);
     }
     return false;
-}
-
-/* When this host was started [s since 1970]; 0 = not known. */
-static long long boot_time(void) {
-    char line[256];
-    long long seconds = 0;
-    FILE *file = fopen("/proc/stat", "r");
-    while (file != NULL && seconds == 0 && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "btime %lld", &seconds) != 1) {
-            seconds = 0;
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return seconds;
 }
 
 /* ---- claims of others ---- */
@@ -188,7 +134,7 @@ static bool is_stale(const char *text, time_t touched, time_t now) {
         return is_dead(&owner);
     }
     /* This host, before it was started anew. */
-    if (!same_boot && strcmp(owner.host, self.host) == 0 && (long long)touched < boot_time()) {
+    if (!same_boot && strcmp(owner.host, self.host) == 0 && (long long)touched < hc_process_boot_time()) {
         return true;
     }
     return silent;

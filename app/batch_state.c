@@ -171,6 +171,46 @@ done:
 
 /* ---- outputs ---- */
 
+/* The path of a file that may be about to replace another one, from anywhere; fresh memory. */
+static char *absolute_output(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder =
+        slash == NULL ? strdup(".") : hc_text_format("%.*s", (int)(slash > path ? slash - path : 1), path);
+    char *found = folder != NULL ? realpath(folder, NULL) : NULL;
+    const char *base = slash != NULL ? slash + 1 : path;
+    char *all = found == NULL             ? strdup(path)
+                : strcmp(found, "/") == 0 ? hc_text_format("/%s", base)
+                                          : hc_text_format("%s/%s", found, base);
+    free(folder);
+    free(found);
+    return all;
+}
+
+/* Notes an output that is complete, whether or not it has its name. */
+static HcStatus add_output(cJSON *outputs, const char *claim, HcError *err) {
+    HcStatus status = HC_OK;
+    HcIdentity identity = {0};
+    char *lies = NULL;
+    char *path = absolute_output(claim);
+    if (path == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "a path"));
+    }
+    HC_TRY(hc_file_find(claim, &lies, err));
+    HC_TRY(hc_identity_of(lies, false, &identity, err));
+    if (identity.exists) {
+        cJSON *output = cJSON_CreateObject();
+        cJSON_AddItemToArray(outputs, output);
+        if (cJSON_AddStringToObject(output, "file", path) == NULL ||
+            cJSON_AddNumberToObject(output, "bytes", (double)identity.bytes) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the record"));
+        }
+    }
+done:
+    free(lies);
+    free(path);
+    return status;
+}
+
 HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) {
     HcStatus status = HC_OK;
     const HcBatchOrigin *origin = user;
@@ -182,18 +222,7 @@ HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
     for (int32_t c = 0; c < origin->chain->claim_count; c++) {
-        char *path = absolute(origin->chain->claims[c]);
-        HcIdentity identity = {0};
-        status =
-            path != NULL ? hc_identity_of(path, false, &identity, err) : hc_fail_memory(err, 0, "a path");
-        if (status == HC_OK && identity.exists) {
-            cJSON *output = cJSON_CreateObject();
-            cJSON_AddStringToObject(output, "file", path);
-            cJSON_AddNumberToObject(output, "bytes", (double)identity.bytes);
-            cJSON_AddItemToArray(outputs, output);
-        }
-        free(path);
-        HC_TRY(status);
+        HC_TRY(add_output(outputs, origin->chain->claims[c], err));
     }
 done:
     return status;

@@ -190,15 +190,30 @@ static volatile sig_atomic_t interrupted; /* the signal */
 
 static void on_signal(int number) {
     interrupted = number;
-    /* A second Ctrl-C ends the program at once. */
-    signal(number, SIG_DFL);
 }
 
+/* What ends a program by default, and is no sign of a fault in it. A second signal of a person ends it at
+ * once. The others come again by themselves: a limit of time each second, a closed pipe with each line of
+ * progress. */
+static const struct {
+    int number;
+    bool once;
+} caught[] = {
+    {SIGINT, true},   {SIGTERM, true},  {SIGHUP, true},   {SIGPIPE, false}, {SIGUSR1, false},
+    {SIGUSR2, false}, {SIGALRM, false}, {SIGXCPU, false}, {SIGPROF, false}, {SIGVTALRM, false},
+};
+
 const volatile sig_atomic_t *hc_catch_signals(void) {
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    for (size_t s = 0; s < sizeof caught / sizeof *caught; s++) {
+        struct sigaction action = {.sa_handler = on_signal,
+                                   .sa_flags = caught[s].once ? (int)SA_RESETHAND : 0};
+        struct sigaction before;
+        bool nohup = caught[s].number == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
+                     before.sa_handler == SIG_IGN;
+        if (!nohup) {
+            sigaction(caught[s].number, &action, NULL);
+        }
+    }
     return &interrupted;
 }
 

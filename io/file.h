@@ -29,17 +29,48 @@ HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes
  * `overwrite`. */
 HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
 
-/* "DIR/.NAME.PID-N.partial/NAME": a temporary name for `path`, fresh memory, in a fresh hidden directory
+/* "DIR/.NAME.PID-N-....partial/NAME": a temporary name for `path`, fresh memory, in a fresh hidden folder
  * beside it, so that drivers see the ending and the name that the file will have, and so that every sidecar
- * that they make lies with it. The directory is removed by hc_file_remove_partials if the process is
- * interrupted before hc_file_keep. */
+ * that they make lies with it. The folder is removed by hc_file_remove_partials if the process is interrupted
+ * before hc_file_keep. Removes what dead processes have left of `path` (hc_file_remove_dead). */
 HcStatus hc_file_partial(const char *path, char **partial, HcError *err) HC_MUST_CHECK;
 
-/* Moves all that lies beside partial to the directory of `path`, partial itself to `path` and last, and
- * forgets it. With `overwrite` an existing `path` and its sidecars (.aux.xml, .ovr, .msk) are replaced;
- * without it nothing is ever replaced (HC_E_USAGE). Of a failure nothing new remains but the partial. Nothing
- * is flushed to the disk here unless hc_file_flush_all says so. */
+/* Moves all that lies beside partial to the folder of `path`, partial itself to `path` and last, and
+ * forgets it. With `overwrite` an existing `path` and its sidecars (hc_file_sidecars) are replaced; without
+ * it nothing is ever replaced (HC_E_USAGE). Of a failure nothing new remains but the partial, and what was
+ * replaced is back. Nothing is flushed to the disk here unless hc_file_flush_all says so. While a set is open
+ * on this thread, the partial joins the set, and gets its name by hc_file_commit. */
 HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
+
+/* Endings of the files that GDAL keeps beside a raster, which go with it; ends with NULL. */
+extern const char *const hc_file_sidecars[];
+
+/* A set: files that get their names together, or none of them.
+ *
+ *     HC_TRY(hc_file_begin(inputs, input_count, err));
+ *     ...                          write pictures, rasters, models and records in any way of this header
+ *     HC_TRY(hc_file_commit(err));
+ * done:
+ *     hc_file_rollback();          does nothing after a commit
+ *
+ * A set belongs to the thread that opened it. `kept` [count] are files that no step of the set may replace or
+ * remove, whatever its `overwrite` says (HC_E_USAGE at the commit); one that is missing is passed over. */
+HcStatus hc_file_begin(const char *const *kept, int32_t count, HcError *err) HC_MUST_CHECK;
+
+/* The file at `path`, if there is one, is removed by the commit before any other gets its name: for records
+ * of outputs that are about to be replaced. Without a set it is removed now. */
+HcStatus hc_file_retire(const char *path, HcError *err) HC_MUST_CHECK;
+
+/* Gives all files of the set their names, in the order in which they joined it. When one fails, those before
+ * it lose their names again, and what they have replaced is back. A process that is killed meanwhile leaves
+ * some of them with their names, each of them whole. */
+HcStatus hc_file_commit(HcError *err) HC_MUST_CHECK;
+
+/* Closes the set and removes its files. */
+void hc_file_rollback(void);
+
+/* Where the file lies that has this name, or will have it by the open set; fresh memory. */
+HcStatus hc_file_find(const char *path, char **found, HcError *err) HC_MUST_CHECK;
 
 /* From now on hc_file_keep flushes every file to the disk before it gets its name, and the new name too: what
  * has its name is then whole after a power failure as well. For archives; a single run does not wait for the
@@ -51,6 +82,11 @@ void hc_file_flush_all(bool flush);
  */
 void hc_file_remove_leftovers(const char *path);
 
+/* The same of processes of this host that are known to be dead: their number is free or was given to another
+ * process, or they ran before the host was started anew. What other hosts and other name spaces of processes
+ * make is left alone, and so are files beside `path` that do not come from such a partial. */
+void hc_file_remove_dead(const char *path);
+
 /* Removes partial with all that lies beside it, and forgets it. NULL is fine. */
 void hc_file_drop(const char *partial);
 
@@ -60,6 +96,9 @@ void hc_file_remove_partials(void);
 
 /* Whether two paths lead to one existing file. */
 bool hc_file_same(const char *a, const char *b);
+
+/* The same, or whether they are one name in one folder: of files that are yet to be made. */
+bool hc_file_same_place(const char *a, const char *b);
 
 /* Size [bytes] and time of last change [s since 1970]; false when there is no such file. NULL is fine
  * for what is not wanted. */

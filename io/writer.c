@@ -554,9 +554,9 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
     }
     HC_TRY(flush(writer, err));
     HC_TRY(complete(writer, err));
+    writer->bytes = stat(writer->partial, &info) == 0 ? (int64_t)info.st_size : 0;
     HC_TRY(hc_file_keep(writer->partial, writer->plan.path, writer->overwrite, err));
     writer->finished = true;
-    writer->bytes = stat(writer->plan.path, &info) == 0 ? (int64_t)info.st_size : 0;
 done:
     return status;
 }

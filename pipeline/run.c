@@ -156,7 +156,8 @@ done:
     return status;
 }
 
-static HcStatus finish_outputs(HcFlow *flow, HcError *err) {
+/* Completes all outputs; they get their names when the set is committed. */
+static HcStatus complete_outputs(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
     for (int32_t s = 0; s < flow->chain->count; s++) {
         HcStage *stage = &flow->chain->stages[s];
@@ -175,6 +176,19 @@ static void fill_report(HcFlow *flow) {
     getrusage(RUSAGE_SELF, &usage);
     flow->report->peak_memory = (uint64_t)usage.ru_maxrss * 1024;
     flow->report->seconds = hc_flow_now() - flow->started;
+}
+
+/* Outputs and records get their names together, or none of them does. */
+static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_file_begin(NULL, 0, err));
+    HC_TRY(complete_outputs(flow, err));
+    fill_report(flow);
+    HC_TRY(hc_record_write_all(flow->chain, flow->compute, flow->settings, flow->report, ranks, err));
+    HC_TRY(hc_file_commit(err));
+done:
+    hc_file_rollback();
+    return status;
 }
 
 /* Refuses before the run what the records could not do after it. */
@@ -227,9 +241,7 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
         fill_report(&flow);
         HC_TRY(hc_record_ranks(chain, compute, settings, report, &ranks, err));
         if (hc_ranks_number(settings->ranks) == 0) {
-            HC_TRY(finish_outputs(&flow, err));
-            fill_report(&flow);
-            HC_TRY(hc_record_write_all(chain, compute, settings, report, ranks, err));
+            HC_TRY(finish_outputs(&flow, ranks, err));
         }
         HC_TRY(hc_ranks_agree(settings->ranks, HC_OK, err));
     }

@@ -28,7 +28,8 @@ typedef struct HcRunSettings {
     /* Runs at the same time among which free memory is divided, of the host and of the device; 0 = this one.
      */
     int32_t shares, device_shares;
-    /* Adds to the record, once all outputs but the records have their names; may be NULL. */
+    /* Adds to the record when all outputs are complete; hc_file_find (io/file.h) says where they lie. NULL =
+     * adds nothing. */
     HcStatus (*describe)(cJSON *record, void *describe_user, HcError *err);
     void *describe_user;
     const char *command; /* the command line for the records, or NULL: the chain's own text */
@@ -60,8 +61,8 @@ typedef struct HcRunReport {
 HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                      HcError *err) HC_MUST_CHECK;
 
-/* Runs the chain; outputs have their names when it returns HC_OK, and none of them does otherwise (but those
- * that were complete before another failed to be named). */
+/* Runs the chain; outputs and records have their names when it returns HC_OK, and none of them does
+ * otherwise. */
 HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                 HcError *err) HC_MUST_CHECK;
 

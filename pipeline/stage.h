@@ -75,7 +75,8 @@ typedef struct HcStageClass {
     /* OPTIONAL. After the last block, before any finish: what each rank has counted, drawn or written of its
      * lines becomes that of the scene. Called on all ranks, also where there is one only. */
     HcStatus (*gather)(HcStage *stage, HcError *err);
-    /* OPTIONAL. After the last block, on the first rank alone: files get their names. */
+    /* OPTIONAL. After the last block, on the first rank alone: completes the files of the stage. The runner
+     * has opened a set (io/file.h), so that they get their names together with those of all other stages. */
     HcStatus (*finish)(HcStage *stage, HcError *err);
     /* OPTIONAL. The file that finish leaves behind, for the record beside it; borrowed, NULL = none. */
     const char *(*output)(const HcStage *stage);

@@ -30,3 +30,7 @@ refuse 2 "writes this file already" run read "$scene" ! cov c.json ! cov ./c.jso
 refuse 2 "writes this file already" mnf "$scene" out.img --save-model out.img
 refuse 2 "writes this file already" run read "$scene" ! mnf ! preview p.png --scree p.png
 only
+# What is no file stays, also behind a symbolic link.
+ln -s /dev/null sink.tif
+refuse 4 "sink.tif: is a device" bands "$scene" sink.tif --keep 1 --overwrite
+[[ -L sink.tif ]]

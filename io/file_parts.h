@@ -1,0 +1,35 @@
+/* What the files behind io/file.h share. */
+#ifndef HC_IO_FILE_PARTS_H
+#define HC_IO_FILE_PARTS_H
+
+#include "io/file.h"
+
+/* The part of a path behind its last slash, borrowed; and the part before it, "." where there is none, in
+ * fresh memory (NULL when there is none left). */
+const char *hc_file_base(const char *path);
+char *hc_file_folder(const char *path);
+
+/* "PATH: what the errno `number` means" */
+HcStatus hc_file_fail(HcError *err, HcStatus status, const char *path, int number);
+/* "PATH: the file exists already" */
+HcStatus hc_file_fail_exists(HcError *err, const char *path);
+
+/* Whether there is something of that name, a dangling link included. */
+bool hc_file_exists(const char *path);
+
+/* The names in a folder, without . and .. and `but`: [*count] in fresh memory, also on failure. */
+HcStatus hc_file_list(const char *folder, const char *but, char ***names, size_t *count,
+                      HcError *err) HC_MUST_CHECK;
+void hc_file_list_free(char **names, size_t count);
+
+/* "A/B", fresh memory; fails with HC_E_MEMORY. */
+HcStatus hc_file_join(const char *folder, const char *name, char **out, HcError *err) HC_MUST_CHECK;
+
+/* Leaves a partial where it is: this process will not remove it. */
+void hc_file_forget(const char *partial);
+
+/* As hc_file_keep; with `flush` content and name are on the disk when it has its name. */
+HcStatus hc_file_keep_flushed(const char *partial, const char *path, bool overwrite, bool flush,
+                              HcError *err) HC_MUST_CHECK;
+
+#endif

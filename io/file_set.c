@@ -1,0 +1,512 @@
+/* Files that get their names together.
+ *
+ * A set is a list of steps: a file that is to get its name, or one that is to go. Committing takes the steps
+ * one after the other. Each keeps what it replaces in a partial of its own, by a second link where there are
+ * links, so that a step that fails takes all steps before it back. What goes (records of what is about to be
+ * replaced) goes before anything else gets its name: a process that is killed between two steps leaves whole
+ * files without a record, and never a record beside files that it does not describe. */
+#include "io/file_parts.h"
+#include "core/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct Step {
+    char *path;
+    char *partial; /* what gets this name; NULL: what has it goes */
+    bool overwrite, flush;
+    char *from, *to; /* their folders */
+    char **names;    /* [count] what lies beside the partial and moves with it */
+    size_t count;
+    char *old;     /* in its folder lies what was replaced; NULL = nothing was */
+    char **aside;  /* [aside_count] the names of it */
+    size_t placed; /* of names */
+    size_t aside_count;
+    bool named;
+    struct stat made; /* the file that was named */
+} Step;
+
+/* A file that stays as it is. */
+typedef struct Kept {
+    dev_t device;
+    ino_t number;
+} Kept;
+
+typedef struct Set {
+    Step *step;
+    size_t count, capacity;
+    Kept *kept;
+    size_t kept_count;
+} Set;
+
+static _Thread_local Set *open_set;
+static bool flush_all;
+
+void hc_file_flush_all(bool flush) {
+    flush_all = flush;
+}
+
+/* ---- moving ---- */
+
+/* Renames without ever replacing: returns 0 or an errno. */
+static int rename_fresh(const char *from, const char *to) {
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
+        return 0;
+    }
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) {
+        return errno;
+    }
+    /* A file system without that flag: a second link is refused too where the name is taken. */
+    if (link(from, to) == 0) {
+        unlink(from);
+        return 0;
+    }
+    if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS) {
+        return errno;
+    }
+    /* Nor has it links (FAT): the best that is left. */
+    if (hc_file_exists(to)) {
+        return EEXIST;
+    }
+    return rename(from, to) == 0 ? 0 : errno;
+}
+
+static HcStatus move(const char *from, const char *to, bool overwrite, HcError *err) {
+    int number = overwrite ? (rename(from, to) == 0 ? 0 : errno) : rename_fresh(from, to);
+    if (number == EEXIST && !overwrite) {
+        return hc_file_fail_exists(err, to);
+    }
+    return number == 0 ? HC_OK : hc_file_fail(err, HC_E_IO, to, number);
+}
+
+/* Gives a file beside a partial its name. By a second link where there are links: as long as the partial
+ * itself has no name, what was placed can then be told from other files when this process is dead. */
+static HcStatus place(const Step *step, const char *name, HcError *err) {
+    HcStatus status = HC_OK;
+    char *source = NULL;
+    char *target = NULL;
+    HC_TRY(hc_file_join(step->from, name, &source, err));
+    HC_TRY(hc_file_join(step->to, name, &target, err));
+    if (link(source, target) != 0) {
+        HC_TRY(move(source, target, step->overwrite, err));
+    }
+done:
+    free(source);
+    free(target);
+    return status;
+}
+
+/* What was placed lies beside the partial alone again, where a drop removes it. */
+static void take_back(const Step *step, const char *name) {
+    char *source = hc_text_format("%s/%s", step->from, name);
+    char *target = hc_text_format("%s/%s", step->to, name);
+    if (source != NULL && target != NULL && hc_file_same(source, target)) {
+        unlink(target);
+    } else if (source != NULL && target != NULL && !hc_file_exists(source)) {
+        (void)!rename(target, source);
+    }
+    free(source);
+    free(target);
+}
+
+/* ---- what was there ---- */
+
+static bool is_kept(const Set *set, const struct stat *info) {
+    for (size_t k = 0; k < set->kept_count; k++) {
+        if (set->kept[k].device == info->st_dev && set->kept[k].number == info->st_ino) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Refuses what must not be replaced, whatever was asked; *there: there is a file. */
+static HcStatus may_replace(const Set *set, const char *target, bool *there, HcError *err) {
+    struct stat info;
+    struct stat behind;
+    *there = lstat(target, &info) == 0;
+    if (!*there) {
+        return errno == ENOENT ? HC_OK : hc_file_fail(err, HC_E_IO, target, errno);
+    }
+    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
+        return hc_fail(err, HC_E_IO, "%s: is no file any more that could be replaced", target);
+    }
+    if (is_kept(set, &info) || (stat(target, &behind) == 0 && is_kept(set, &behind))) {
+        return hc_fail(err, HC_E_USAGE, "%s: is read by this command, and not replaced", target);
+    }
+    return HC_OK;
+}
+
+/* Remembers that a file lies in the folder of step->old. */
+static HcStatus note_aside(Step *step, const char *name, HcError *err) {
+    char **grown = realloc(step->aside, (step->aside_count + 1) * sizeof *grown);
+    step->aside = grown != NULL ? grown : step->aside;
+    if (grown == NULL || (step->aside[step->aside_count] = strdup(name)) == NULL) {
+        return hc_fail_memory(err, (double)strlen(name), "a file name");
+    }
+    step->aside_count++;
+    return HC_OK;
+}
+
+/* Keeps a file of this name in the folder of step->old; it stays in its place too unless it is to `go`. */
+static HcStatus put_aside(const Set *set, Step *step, const char *name, bool go, HcError *err) {
+    HcStatus status = HC_OK;
+    char *target = NULL;
+    char *folder = NULL;
+    char *aside = NULL;
+    bool there = false;
+    HC_TRY(hc_file_join(step->to, name, &target, err));
+    HC_TRY(may_replace(set, target, &there, err));
+    if (!there) {
+        goto done;
+    }
+    if (step->old == NULL) {
+        HC_TRY(hc_file_partial(step->path, &step->old, err));
+    }
+    if ((folder = hc_file_folder(step->old)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(step->old), "a file name"));
+    }
+    HC_TRY(hc_file_join(folder, name, &aside, err));
+    HC_TRY(note_aside(step, name, err));
+    bool linked = link(target, aside) == 0;
+    int number = linked ? (go && unlink(target) != 0 ? errno : 0) : (rename(target, aside) == 0 ? 0 : errno);
+    if (number != 0) {
+        HC_TRY(hc_file_fail(err, HC_E_IO, target, number));
+    }
+done:
+    free(target);
+    free(folder);
+    free(aside);
+    return status;
+}
+
+/* Puts everything back that this step has replaced, the file of its own name last. What cannot be put back
+ * stays in the hidden folder. */
+static void put_back(Step *step) {
+    char *folder = step->old != NULL ? hc_file_folder(step->old) : NULL;
+    bool whole = true;
+    for (size_t a = step->aside_count; folder != NULL && a-- > 0;) {
+        char *aside = hc_text_format("%s/%s", folder, step->aside[a]);
+        char *target = hc_text_format("%s/%s", step->to, step->aside[a]);
+        bool back = aside != NULL && target != NULL && (rename(aside, target) == 0 || !hc_file_exists(aside));
+        whole = whole && back;
+        free(aside);
+        free(target);
+    }
+    if (step->old != NULL && (folder == NULL || !whole)) {
+        hc_file_forget(step->old);
+        free(step->old);
+        step->old = NULL;
+    }
+    free(folder);
+}
+
+/* What describes an old file would describe the new one wrongly. */
+static HcStatus put_sidecars_aside(const Set *set, Step *step, HcError *err) {
+    HcStatus status = HC_OK;
+    char *name = NULL;
+    for (size_t e = 0; hc_file_sidecars[e] != NULL; e++) {
+        free(name);
+        if ((name = hc_text_format("%s%s", hc_file_base(step->path), hc_file_sidecars[e])) == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(step->path), "a file name"));
+        }
+        HC_TRY(put_aside(set, step, name, true, err));
+    }
+done:
+    free(name);
+    return status;
+}
+
+/* ---- the disk ---- */
+
+/* So that the new name survives a power failure too; file systems that cannot are left alone. */
+static void sync_folder(const char *folder) {
+    int handle = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (handle >= 0) {
+        (void)fsync(handle);
+        close(handle);
+    }
+}
+
+/* The content of one file to the disk. */
+static HcStatus sync_file(const char *path, HcError *err) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int number = file < 0 || (fsync(file) != 0 && errno != EINVAL) ? errno : 0;
+    if (file >= 0) {
+        close(file);
+    }
+    return number == 0 ? HC_OK : hc_file_fail(err, HC_E_IO, path, number);
+}
+
+/* The files of a step that is to be flushed. */
+static HcStatus sync_step(const Step *step, HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = NULL;
+    if (step->partial == NULL || !step->flush) {
+        return HC_OK;
+    }
+    HC_TRY(sync_file(step->partial, err));
+    for (size_t n = 0; n < step->count; n++) {
+        free(path);
+        HC_TRY(hc_file_join(step->from, step->names[n], &path, err));
+        HC_TRY(sync_file(path, err));
+    }
+done:
+    free(path);
+    return status;
+}
+
+/* ---- a step ---- */
+
+static void clear_step(Step *step) {
+    hc_file_list_free(step->names, step->count);
+    hc_file_list_free(step->aside, step->aside_count);
+    free(step->path);
+    free(step->partial);
+    free(step->from);
+    free(step->to);
+    free(step->old);
+    *step = (Step){0};
+}
+
+static HcStatus make_step(Step *step, const char *partial, const char *path, HcError *err) {
+    *step = (Step){.path = strdup(path), .partial = partial != NULL ? strdup(partial) : NULL};
+    step->to = hc_file_folder(path);
+    step->from = partial != NULL ? hc_file_folder(partial) : NULL;
+    if (step->path == NULL || step->to == NULL ||
+        (partial != NULL && (step->partial == NULL || step->from == NULL))) {
+        return hc_fail_memory(err, (double)strlen(path), "a file name");
+    }
+    return HC_OK;
+}
+
+/* Everything of the step gets its name. One file is replaced at once. Of several, the file of the step's name
+ * goes first and comes last, so that it is never seen with the sidecars of another. */
+static HcStatus name_step(const Set *set, Step *step, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *base = hc_file_base(step->path);
+    if (!step->overwrite && hc_file_exists(step->path)) {
+        HC_TRY(hc_file_fail_exists(err, step->path));
+    }
+    if (step->overwrite) {
+        HC_TRY(put_aside(set, step, base, step->count > 0, err));
+        HC_TRY(put_sidecars_aside(set, step, err));
+    }
+    for (size_t n = 0; n < step->count && step->overwrite; n++) {
+        HC_TRY(put_aside(set, step, step->names[n], true, err));
+    }
+    for (; step->placed < step->count; step->placed++) {
+        HC_TRY(place(step, step->names[step->placed], err));
+    }
+    if (lstat(step->partial, &step->made) != 0) {
+        HC_TRY(hc_file_fail(err, HC_E_IO, step->path, errno));
+    }
+    HC_TRY(move(step->partial, step->path, step->overwrite, err));
+    step->named = true;
+done:
+    return status;
+}
+
+static HcStatus take_step(const Set *set, Step *step, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(step->partial != NULL ? name_step(set, step, err)
+                                 : put_aside(set, step, hc_file_base(step->path), true, err));
+    if (step->flush) {
+        sync_folder(step->to);
+    }
+done:
+    return status;
+}
+
+static void undo_step(Step *step) {
+    struct stat now;
+    if (step->named && lstat(step->path, &now) == 0 && now.st_dev == step->made.st_dev &&
+        now.st_ino == step->made.st_ino) {
+        unlink(step->path);
+    }
+    while (step->placed > 0) {
+        take_back(step, step->names[--step->placed]);
+    }
+    put_back(step);
+}
+
+/* ---- sets ---- */
+
+static void clear_set(Set *set) {
+    for (size_t s = 0; s < set->count; s++) {
+        clear_step(&set->step[s]);
+    }
+    free(set->step);
+    free(set->kept);
+    *set = (Set){0};
+}
+
+static HcStatus add_step(Set *set, const char *partial, const char *path, Step **out, HcError *err) {
+    if (set->count == set->capacity) {
+        size_t capacity = set->capacity * 2 + 8;
+        Step *grown = realloc(set->step, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return hc_fail_memory(err, (double)capacity * sizeof *grown, "a list of files");
+        }
+        set->step = grown;
+        set->capacity = capacity;
+    }
+    *out = &set->step[set->count];
+    HcStatus status = make_step(*out, partial, path, err);
+    if (status == HC_OK) {
+        set->count++;
+    } else {
+        clear_step(*out);
+    }
+    return status;
+}
+
+/* All steps, or none: first those that remove. */
+static HcStatus take_steps(Set *set, HcError *err) {
+    HcStatus status = HC_OK;
+    for (size_t s = 0; s < set->count; s++) {
+        Step *step = &set->step[s];
+        if (step->partial != NULL) {
+            HC_TRY(hc_file_list(step->from, hc_file_base(step->partial), &step->names, &step->count, err));
+        }
+        HC_TRY(sync_step(step, err));
+    }
+    for (int naming = 0; naming < 2; naming++) {
+        for (size_t s = 0; s < set->count; s++) {
+            if ((set->step[s].partial != NULL) == (naming == 1)) {
+                HC_TRY(take_step(set, &set->step[s], err));
+            }
+        }
+    }
+done:
+    /* Backwards, since two steps may be about one name. */
+    for (int naming = 1; naming >= 0 && status != HC_OK; naming--) {
+        for (size_t s = set->count; s-- > 0;) {
+            if ((set->step[s].partial != NULL) == (naming == 1)) {
+                undo_step(&set->step[s]);
+            }
+        }
+    }
+    for (size_t s = 0; s < set->count; s++) {
+        hc_file_drop(set->step[s].old);
+        if (status == HC_OK) {
+            hc_file_drop(set->step[s].partial);
+        }
+    }
+    return status;
+}
+
+HcStatus hc_file_begin(const char *const *kept, int32_t count, HcError *err) {
+    struct stat info;
+    Set *set = calloc(1, sizeof *set);
+    Kept *list = calloc((size_t)count + 1, sizeof *list);
+    if (open_set != NULL || set == NULL || list == NULL) {
+        free(set);
+        free(list);
+        return open_set != NULL ? hc_fail(err, HC_E_USAGE, "a set of files is open already")
+                                : hc_fail_memory(err, (double)count * sizeof *list, "a list of files");
+    }
+    set->kept = list;
+    for (int32_t k = 0; k < count; k++) {
+        if (stat(kept[k], &info) == 0) {
+            list[set->kept_count++] = (Kept){.device = info.st_dev, .number = info.st_ino};
+        }
+    }
+    open_set = set;
+    return HC_OK;
+}
+
+HcStatus hc_file_keep_flushed(const char *partial, const char *path, bool overwrite, bool flush,
+                              HcError *err) {
+    HcStatus status = HC_OK;
+    Set alone = {0};
+    Set *set = open_set != NULL ? open_set : &alone;
+    Step *step = NULL;
+    HC_TRY(add_step(set, partial, path, &step, err));
+    step->overwrite = overwrite;
+    step->flush = flush || flush_all;
+    if (set == &alone) {
+        HC_TRY(take_steps(&alone, err));
+    }
+done:
+    clear_set(&alone);
+    return status;
+}
+
+HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcError *err) {
+    return hc_file_keep_flushed(partial, path, overwrite, false, err);
+}
+
+HcStatus hc_file_retire(const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    Set alone = {0};
+    Set *set = open_set != NULL ? open_set : &alone;
+    Step *step = NULL;
+    hc_file_remove_dead(path);
+    HC_TRY(add_step(set, NULL, path, &step, err));
+    step->flush = flush_all;
+    if (set == &alone) {
+        HC_TRY(take_steps(&alone, err));
+    }
+done:
+    clear_set(&alone);
+    return status;
+}
+
+HcStatus hc_file_commit(HcError *err) {
+    if (open_set == NULL) {
+        return hc_fail(err, HC_E_USAGE, "no set of files is open");
+    }
+    HcStatus status = take_steps(open_set, err);
+    if (status == HC_OK) {
+        clear_set(open_set);
+        free(open_set);
+        open_set = NULL;
+    }
+    return status;
+}
+
+void hc_file_rollback(void) {
+    if (open_set == NULL) {
+        return;
+    }
+    for (size_t s = 0; s < open_set->count; s++) {
+        hc_file_drop(open_set->step[s].partial);
+    }
+    clear_set(open_set);
+    free(open_set);
+    open_set = NULL;
+}
+
+HcStatus hc_file_find(const char *path, char **found, HcError *err) {
+    HcStatus status = HC_OK;
+    char *folder = hc_file_folder(path);
+    char *beside = NULL;
+    *found = NULL;
+    for (size_t s = open_set != NULL ? open_set->count : 0; s-- > 0 && *found == NULL && folder != NULL;) {
+        const Step *step = &open_set->step[s];
+        if (step->partial == NULL || strcmp(step->to, folder) != 0) {
+            continue;
+        }
+        free(beside);
+        beside = NULL;
+        HC_TRY(hc_file_join(step->from, hc_file_base(path), &beside, err));
+        if (hc_file_exists(beside)) {
+            *found = beside;
+            beside = NULL;
+        }
+    }
+    if (*found == NULL && (*found = strdup(path)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a file name"));
+    }
+done:
+    free(folder);
+    free(beside);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* Process: names of this host and of this process, so that files can say who is writing them. */
+#ifndef HC_IO_PROCESS_H
+#define HC_IO_PROCESS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "-" stands for what the system does not tell. */
+typedef struct HcProcess {
+    char host[256];   /* name of the host */
+    char machine[64]; /* identifier of its installation: hosts may share a name */
+    char boot[64];    /* identifier of its last start */
+    char space[64];   /* name space of its process numbers: containers have their own */
+    long number;
+    long long start; /* when the process started [ticks since the host did]: numbers are used again */
+} HcProcess;
+
+void hc_process_self(HcProcess *self);
+
+/* When a process of this host and name space started; -1 when it is dead, or a zombie. */
+long long hc_process_start(long number);
+
+/* When this host was started [s since 1970]; 0 = not known. */
+long long hc_process_boot_time(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
