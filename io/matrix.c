@@ -85,6 +85,7 @@ static HcStatus read_raster(HcMatrixFile *file, float *to, HcError *err) {
         HC_TRY(hc_reader_read(file->raster, line, (int32_t)lines, room, &raw, err));
         HC_TRY(take_raw(file, &raw, to + line * file->columns, err));
     }
+    HC_TRY(hc_reader_unchanged(file->raster, err));
 done:
     free(room);
     return status;

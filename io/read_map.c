@@ -1,10 +1,14 @@
 /* Mapped reading: a direct file as memory, without a copy. The pages are brought in before they are looked
- * at, so that a failure is an error of the read and not a signal. */
+ * at, so that a failure is an error of the read and not a signal. Where the file is cut off between both, the
+ * signal puts a page of zeros in the place of the one that is gone, and hc_reader_unchanged fails. */
 #include "io/read_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,6 +25,80 @@ static int advise(const HcReader *reader, int64_t offset, int64_t bytes, int adv
     return madvise(reader->map + begin, (size_t)(offset + bytes - begin), advice);
 }
 
+/* ---- pages that are gone ---- */
+
+enum { MOST_MAPS = 64 };
+
+/* The mappings of the process, for the handler of the signal; begin 0 = free. */
+static struct {
+    _Atomic uintptr_t begin;
+    _Atomic size_t bytes;
+    _Atomic bool lost;
+} maps[MOST_MAPS];
+static pthread_mutex_t maps_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction before; /* what is done with the signal elsewhere */
+
+/* Only what may be called in a signal handler: mmap is a plain system call. */
+static void on_bus_error(int number, siginfo_t *info, void *context) {
+    uintptr_t at = (uintptr_t)info->si_addr;
+    for (int m = 0; m < MOST_MAPS; m++) {
+        uintptr_t begin = maps[m].begin;
+        if (begin != 0 && at >= begin && at - begin < maps[m].bytes) {
+            size_t page = (size_t)sysconf(_SC_PAGESIZE);
+            maps[m].lost = true;
+            if (mmap((void *)(at / page * page), page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                     0) != MAP_FAILED) {
+                return;
+            }
+        }
+    }
+    if ((before.sa_flags & SA_SIGINFO) != 0) {
+        before.sa_sigaction(number, info, context);
+    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        before.sa_handler(number);
+    } else {
+        signal(number, SIG_DFL); /* it comes again at once */
+    }
+}
+
+/* Takes the signal, unless it is taken already. */
+static bool handle_signal(void) {
+    const struct sigaction ours = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    struct sigaction now;
+    if (sigaction(SIGBUS, NULL, &now) != 0) {
+        return false;
+    }
+    if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_bus_error) {
+        return true;
+    }
+    before = now;
+    return sigaction(SIGBUS, &ours, NULL) == 0;
+}
+
+/* Tells the handler of the mapping; false when there are too many. */
+static bool watch_map(HcReader *reader) {
+    bool found = false;
+    pthread_mutex_lock(&maps_lock);
+    bool handled = handle_signal();
+    for (int m = 0; m < MOST_MAPS && handled && !found; m++) {
+        if (maps[m].begin == 0) {
+            maps[m].bytes = reader->map_bytes;
+            maps[m].lost = false;
+            maps[m].begin = (uintptr_t)reader->map;
+            reader->map_number = m;
+            found = true;
+        }
+    }
+    pthread_mutex_unlock(&maps_lock);
+    return found;
+}
+
+bool hc_read_map_lost(const HcReader *reader) {
+    return reader->map != NULL && maps[reader->map_number].lost;
+}
+
+/* ---- the mapping ---- */
+
 bool hc_reader_map(HcReader *reader) {
     if (reader->map != NULL) {
         return true;
@@ -36,6 +114,11 @@ bool hc_reader_map(HcReader *reader) {
     }
     reader->map = map;
     reader->map_bytes = (size_t)info.st_size;
+    if (!watch_map(reader)) {
+        munmap(map, reader->map_bytes);
+        reader->map = NULL;
+        return false;
+    }
     if (advise(reader, reader->layout.offset, 1, MADV_POPULATE_READ) != 0) {
         hc_read_map_close(reader);
         return false;
@@ -45,6 +128,7 @@ bool hc_reader_map(HcReader *reader) {
 
 void hc_read_map_close(HcReader *reader) {
     if (reader->map != NULL) {
+        maps[reader->map_number].begin = 0;
         munmap(reader->map, reader->map_bytes);
         reader->map = NULL;
     }

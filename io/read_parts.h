@@ -7,6 +7,7 @@
 #include "io/gdal_errors.h"
 #include "io/raw_layout.h"
 #include "io/reader.h"
+#include "io/watch.h"
 #include "io/workers.h"
 
 #include <cpl_vsi.h>
@@ -34,6 +35,7 @@ struct HcReader {
     HcWorkers *workers; /* for direct reading, from the first large read on */
     char *map;          /* the whole file, when it is read through a mapping; else NULL */
     size_t map_bytes;
+    int map_number; /* among the mappings of the process */
 
     /* Reading through GDAL. */
     GDALDatasetH dataset; /* NULL when reading is direct */
@@ -44,7 +46,8 @@ struct HcReader {
     int32_t used_count;
     int32_t *stored; /* [bands] place among those read, -1 = not read; NULL = all */
 
-    char **files; /* that GDAL says the scene is made of; GDAL string list, may be NULL */
+    char **files;  /* that GDAL says the scene is made of; GDAL string list, may be NULL */
+    HcWatch watch; /* on all files of the scene */
 
     HcReader *mask;
     void *mask_room; /* lines of the mask in its own type */
@@ -136,6 +139,8 @@ HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines);
 /* read_map.c */
 HcStatus hc_read_map_lines(HcReader *reader, int64_t line0, int32_t lines, HcRaw *raw, HcError *err);
 void hc_read_map_close(HcReader *reader);
+/* Whether bytes of the mapping were missing when they were looked at; they counted as 0. */
+bool hc_read_map_lost(const HcReader *reader);
 
 /* HC_E_INPUT when the file is too short for its layout. */
 HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene, const HcRawLayout *layout,

@@ -72,6 +72,28 @@ done:
     return status;
 }
 
+/* Before the files are opened, by their names; afterwards all that turned out to belong to the scene. */
+static HcStatus watch_files(HcReader *reader, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths paths = {0};
+    HC_TRY(hc_scene_files(path, &paths, err));
+    for (int32_t p = 0; p < paths.count; p++) {
+        HC_TRY(hc_watch_add(&reader->watch, paths.path[p], err));
+    }
+    for (int f = 0; reader->files != NULL && reader->files[f] != NULL; f++) {
+        HC_TRY(hc_watch_add(&reader->watch, reader->files[f], err));
+    }
+    if (reader->layout.path != NULL) {
+        HC_TRY(hc_watch_add(&reader->watch, reader->layout.path, err));
+    }
+    if (reader->header.path != NULL) {
+        HC_TRY(hc_watch_add(&reader->watch, reader->header.path, err));
+    }
+done:
+    hc_paths_clear(&paths);
+    return status;
+}
+
 HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options, HcError *err) {
     static const HcReaderOptions defaults = {0};
     HcStatus status = HC_OK;
@@ -84,10 +106,12 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     reader->options = options != NULL ? *options : defaults;
     reader->threads = hc_workers_count(reader->options.threads);
     HC_TRY(check_options(&reader->options, err));
+    HC_TRY(watch_files(reader, path, err));
     HC_TRY(hc_read_open(reader, path, err));
     HC_TRY(hc_read_scene(reader, err));
     reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
     HC_TRY(settle_method(reader, err));
+    HC_TRY(watch_files(reader, reader->path, err));
     /* Of the data, not of a label that names it. */
     hc_read_is_file(reader->direct ? reader->layout.path : reader->path, &reader->size, &reader->modified);
     if (reader->options.mask_path != NULL) {
@@ -128,6 +152,7 @@ void hc_reader_close(HcReader *reader) {
     hc_scene_clear(&reader->scene);
     hc_envi_clear(&reader->header);
     hc_text_clear(&reader->note);
+    hc_watch_clear(&reader->watch);
     CSLDestroy(reader->files);
     free(reader->mask_room);
     free(reader->used);
@@ -284,7 +309,21 @@ done:
     return status;
 }
 
-HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
+HcStatus hc_reader_unchanged(const HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_watch_check(&reader->watch, err));
+    if (hc_read_map_lost(reader)) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: the disk failed while the file was in use", reader->path));
+    }
+    if (reader->mask != NULL) {
+        HC_TRY(hc_reader_unchanged(reader->mask, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                           HcError *err) {
     HcStatus status = HC_OK;
     *raw = (HcRaw){0};
     if (line0 < 0 || lines < 1 || line0 > reader->scene.lines - lines) {
@@ -306,6 +345,15 @@ HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to
     }
 done:
     return status;
+}
+
+HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
+    HcError failure = {0};
+    HcStatus status = read_lines(reader, line0, lines, to, raw, &failure);
+    if (status == HC_OK || (status == HC_E_IO && hc_watch_check(&reader->watch, err) != HC_OK)) {
+        return status == HC_OK ? HC_OK : HC_E_INPUT; /* the change explains the failure */
+    }
+    return hc_fail(err, status, "%s", failure.text);
 }
 
 HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) {

@@ -40,6 +40,12 @@ const char *hc_reader_note(const HcReader *reader);
 /* Size [bytes] and time of last change [seconds since 1970] of the data file; 0 where not known. */
 void hc_reader_identity(const HcReader *reader, int64_t *size, int64_t *modified);
 
+/* HC_E_INPUT, with the file that changed, unless data, header, mask and what else the scene is made of are
+ * the same files as when they were opened, of the same size and time of last change. Local files only:
+ * servers are not asked again. HC_E_IO where a mapped file could not be read though it is the same. For the
+ * end of a pass. */
+HcStatus hc_reader_unchanged(const HcReader *reader, HcError *err) HC_MUST_CHECK;
+
 /* The files that the scene and its mask are made of, as far as names and GDAL tell; adds to `out` what is not
  * there yet. */
 HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) HC_MUST_CHECK;
@@ -66,7 +72,8 @@ void hc_reader_release(HcReader *reader, int64_t line0, int32_t lines);
 size_t hc_reader_bytes(const HcReader *reader, int64_t lines);
 
 /* Reads whole lines into `to` (NULL when mapped) and describes them; raw->data (and user_mask) point into
- * `to`. One call at a time. */
+ * `to`. One call at a time. A failure of a file that changed is HC_E_INPUT. Bytes of a mapped file that is
+ * cut off after this count as 0 until hc_reader_unchanged says so. */
 HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                         HcError *err) HC_MUST_CHECK;
 

@@ -151,6 +151,7 @@ HcStatus hc_labelling_raster(HcLabelling *labelling, HcReader *reader, HcError *
     HC_TRY(read_values(labelling, reader, err));
     HC_TRY(hc_read_attributes_open(&named.attributes, hc_reader_path(reader), err));
     HC_TRY(hc_labelling_finish(labelling, &named, err));
+    HC_TRY(hc_reader_unchanged(reader, err));
 done:
     hc_read_attributes_close(named.attributes);
     return status;

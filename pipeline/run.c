@@ -95,6 +95,7 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
     HC_TRY(hc_flow_open_pass(flow, err));
     HC_TRY(hc_source_reset_counts(&flow->chain->stages[0], flow->work, err));
     HC_TRY(run_threads(flow, err));
+    HC_TRY(hc_reader_unchanged(hc_source_reader(&flow->chain->stages[0]), err));
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (hc_pass_observes(&flow->pass, stage)) {

@@ -1,0 +1,80 @@
+#include "io/watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct HcWatched {
+    char *path;
+    struct stat state;
+};
+
+static bool has(const HcWatch *watch, const char *path) {
+    for (int32_t f = 0; f < watch->count; f++) {
+        if (strcmp(watch->file[f].path, path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+HcStatus hc_watch_add(HcWatch *watch, const char *path, HcError *err) {
+    struct stat state;
+    if (strncmp(path, "/vsi", 4) == 0 || stat(path, &state) != 0 || !S_ISREG(state.st_mode) ||
+        has(watch, path)) {
+        return HC_OK;
+    }
+    if ((watch->count & (watch->count - 1)) == 0) { /* room doubles at each power of two */
+        size_t room = watch->count == 0 ? 1 : 2 * (size_t)watch->count;
+        HcWatched *grown = realloc(watch->file, room * sizeof *grown);
+        if (grown == NULL) {
+            return hc_fail_memory(err, (double)(room * sizeof *grown), "a list of files");
+        }
+        watch->file = grown;
+    }
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        return hc_fail_memory(err, (double)strlen(path), "a path");
+    }
+    watch->file[watch->count++] = (HcWatched){.path = copy, .state = state};
+    return HC_OK;
+}
+
+static HcStatus check_file(const HcWatched *file, HcError *err) {
+    const struct stat *before = &file->state;
+    struct stat now;
+    if (stat(file->path, &now) != 0) {
+        return hc_fail(err, HC_E_INPUT, "%s: changed while it was read: %s", file->path, strerror(errno));
+    }
+    if (now.st_size != before->st_size) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: changed while it was read: %" PRId64 " bytes at first, %" PRId64 " in the end",
+                       file->path, (int64_t)before->st_size, (int64_t)now.st_size);
+    }
+    if (now.st_dev != before->st_dev || now.st_ino != before->st_ino) {
+        return hc_fail(err, HC_E_INPUT, "%s: changed while it was read: another file has its name",
+                       file->path);
+    }
+    if (now.st_mtim.tv_sec != before->st_mtim.tv_sec || now.st_mtim.tv_nsec != before->st_mtim.tv_nsec) {
+        return hc_fail(err, HC_E_INPUT, "%s: changed while it was read: it was written to", file->path);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_watch_check(const HcWatch *watch, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t f = 0; f < watch->count && status == HC_OK; f++) {
+        status = check_file(&watch->file[f], err);
+    }
+    return status;
+}
+
+void hc_watch_clear(HcWatch *watch) {
+    for (int32_t f = 0; f < watch->count; f++) {
+        free(watch->file[f].path);
+    }
+    free(watch->file);
+    *watch = (HcWatch){0};
+}
