@@ -40,7 +40,7 @@ static void tell(Worker *worker, HcBatchEvent *event) {
 }
 
 static void tell_scene(Worker *worker, HcBatchWhat what, int32_t scene, HcStatus status, const char *text) {
-    HcBatchEvent event = {.what = what, .scene = scene, .status = status};
+    HcBatchEvent event = {.what = (int32_t)what, .scene = scene, .status = status};
     snprintf(event.text, sizeof event.text, "%s", text);
     tell(worker, &event);
 }

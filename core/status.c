@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static HcStatus record(HcError *err, HcStatus status, const char *file, int line, const char *format,
-                       va_list arguments) {
+static HC_PRINTF(5, 0) HcStatus
+    record(HcError *err, HcStatus status, const char *file, int line, const char *format, va_list arguments) {
     if (err == NULL || err->status != HC_OK) {
         return status;
     }

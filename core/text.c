@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_arguments(HcText *text, const char *format, va_list arguments) {
+static HC_PRINTF(2, 0) void add_arguments(HcText *text, const char *format, va_list arguments) {
     if (text->failed) {
         return;
     }

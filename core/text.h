@@ -25,7 +25,7 @@ char *hc_text_take(HcText *text);
 
 /* A fresh string, to be freed; NULL when memory ran out. */
 char *hc_text_format(const char *format, ...) HC_PRINTF(1, 2);
-char *hc_text_vformat(const char *format, va_list arguments);
+char *hc_text_vformat(const char *format, va_list arguments) HC_PRINTF(1, 0);
 
 /* "1.5 GiB", "12.0 MiB", "812 B" into buffer, which is returned. */
 const char *hc_text_bytes(char *buffer, size_t size, double bytes);

@@ -12,17 +12,20 @@ enum {
 };
 
 typedef double Lanes __attribute__((vector_size(HC_SIMPLEX_LANES * sizeof(double)), aligned(8), may_alias));
+/* Functions of vectors that are wider than a processor's are part of their callers, in every build: clones
+ * for different processors pass such values in different registers. */
+#define INLINE static inline __attribute__((always_inline))
 
 static int64_t padded(int64_t count) {
     return (count + HC_SIMPLEX_LANES - 1) / HC_SIMPLEX_LANES * HC_SIMPLEX_LANES;
 }
 
-static double sum_of(Lanes a) {
+INLINE double sum_of(Lanes a) {
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
 /* count is a multiple of the lanes. */
-static inline __attribute__((always_inline)) double dot(const double *a, const double *b, int64_t count) {
+INLINE double dot(const double *a, const double *b, int64_t count) {
     Lanes even = {0};
     Lanes odd = {0};
     int64_t k = 0;
@@ -37,8 +40,7 @@ static inline __attribute__((always_inline)) double dot(const double *a, const d
 }
 
 /* row -= factor * pivot; returns the sum of its squares. */
-static inline __attribute__((always_inline)) double subtract(double *row, const double *pivot, double factor,
-                                                             int64_t count) {
+INLINE double subtract(double *row, const double *pivot, double factor, int64_t count) {
     Lanes sum = {0};
     for (int64_t k = 0; k < count; k += HC_SIMPLEX_LANES) {
         Lanes value = *(Lanes *)(row + k) - factor * *(const Lanes *)(pivot + k);
