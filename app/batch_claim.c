@@ -6,6 +6,7 @@
  * the claim of the other. While a claim is held, a thread touches it. */
 #include "app/batch.h"
 #include "io/file.h"
+#include "io/gdal_errors.h"
 #include "io/process.h"
 
 #include <errno.h>
@@ -269,7 +270,8 @@ HcStatus hc_batch_claim(const char *output, HcBatchClaim **out, HcError *err) {
     /* The owner removes leftovers, ours among them: a claim that has vanished is not taken. */
     number = number == 0 ? take(temporary, path, claim->text, info.st_mtime, DEPTH, &taken) : number;
     if (number != 0 && number != ENOENT) {
-        HC_TRY(hc_fail(err, HC_E_IO, "%s: the scene cannot be claimed: %s", path, strerror(number)));
+        HC_TRY(hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: the scene cannot be claimed: %s", path,
+                       strerror(number)));
     }
     if (taken) {
         claim->touching = pthread_create(&claim->thread, NULL, touch, claim) == 0;

@@ -2,6 +2,7 @@
  * pipe. A process that dies takes no other with it: what it had not done is done in the next round. */
 #include "app/batch.h"
 #include "io/file.h"
+#include "io/gdal_errors.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -165,7 +166,8 @@ HcStatus hc_batch_fork(pid_t *process, int *end, HcError *err) {
     int ends[2];
     pid_t parent = getpid();
     if (pipe(ends) != 0) {
-        return hc_fail(err, HC_E_MEMORY, "batch: a pipe could not be made: %s", strerror(errno));
+        return hc_fail(err, hc_errno_status(errno, HC_E_MEMORY), "batch: a pipe could not be made: %s",
+                       strerror(errno));
     }
     fflush(NULL);
     *process = fork();

@@ -3,6 +3,7 @@
 #include "app/batch.h"
 #include "io/file.h"
 #include "pipeline/stages/read.h"
+#include "io/gdal_errors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +75,8 @@ static HcStatus make_folders(const char *output, HcError *err) {
         *slash = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST) {
             int number = errno;
-            HC_TRY(hc_fail(err, HC_E_IO, "%s: the folder %s: %s", output, path, strerror(number)));
+            HC_TRY(hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: the folder %s: %s", output, path,
+                           strerror(number)));
         }
         *slash = '/';
     }

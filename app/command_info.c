@@ -247,7 +247,9 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
     hc_options_reset(info_options, &params);
     HcOptionSet set = {.table = info_options, .params = &params};
     HC_TRY(hc_options_parse("info", &set, 1, words, word_count, err));
-    if (hc_library_recognise(params.path)) {
+    bool is_library = false;
+    HC_TRY(hc_library_recognise(params.path, &is_library, err));
+    if (is_library) {
         return hc_info_library(params.path, params.json, params.bands, err);
     }
     HC_TRY(hc_reader_open(&reader, params.path, &how, err));

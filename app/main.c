@@ -103,6 +103,9 @@ static int exit_code(HcStatus status) {
 /* Runs the command on this rank, and learns whether it went well on all. */
 static HcStatus run_command(int argc, char **argv, HcRanks **ranks, HcError *err) {
     HcStatus status = HC_OK;
+    if (hc_command_line() == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the command line"));
+    }
     HC_TRY(hc_ranks_open(ranks, hc_command_line(), err));
     hc_set_app_ranks(*ranks);
     status = hc_ranks_agree(*ranks, dispatch(argc, argv, err), err);

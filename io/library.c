@@ -313,19 +313,32 @@ done:
 
 /* ---- any file ---- */
 
-bool hc_library_recognise(const char *path) {
+HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) {
+    HcStatus status = HC_OK;
     char *header_path = NULL;
     char *data_path = NULL;
     HcEnviHeader header = {0};
-    if (hc_library_is_csv(path) || hc_text_ends_with(path, ".sli")) {
-        return true;
+    HcError why = {0};
+    *is = hc_library_is_csv(path) || hc_text_ends_with(path, ".sli");
+    if (*is) {
+        return HC_OK;
     }
-    bool is = find_files(path, &header_path, &data_path, NULL) == HC_OK && header_path != NULL &&
-              hc_envi_load(&header, header_path, NULL) == HC_OK && hc_envi_is_library(&header);
+    HC_TRY(find_files(path, &header_path, &data_path, &why));
+    if (header_path != NULL) {
+        HC_TRY(hc_envi_load(&header, header_path, &why));
+        *is = hc_envi_is_library(&header);
+    }
+done:
+    /* A header that cannot be read is no library's, but what memory or the disk did says nothing of it. */
+    if (status == HC_E_MEMORY || status == HC_E_IO) {
+        status = hc_fail(err, status, "%s", why.text);
+    } else {
+        status = HC_OK;
+    }
     hc_envi_clear(&header);
     free(header_path);
     free(data_path);
-    return is;
+    return status;
 }
 
 HcStatus hc_library_read(HcLibrary *out, const char *path, HcError *err) {

@@ -51,8 +51,8 @@ const char *hc_library_entry_word(HcLibraryEntry entry);
 
 /* Whether the file at `path` says that it is a spectral library: an ENVI header of that file type or the data
  * file that it lies beside, something that ends with .sli, or a CSV file without geometries (a column WKT).
- * Says nothing about what else is in it. */
-bool hc_library_recognise(const char *path);
+ * Says nothing about what else is in it. Fails only with HC_E_MEMORY and HC_E_IO. */
+HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 
 /* Reads an ENVI spectral library (by its header or its data file), or a CSV file (by its ending): one line a
  * band, with the wavelength first and a header of names; or one line a spectrum, with the name first and a

@@ -1,5 +1,6 @@
 #include "io/png.h"
 #include "io/file.h"
+#include "io/gdal_errors.h"
 
 #include <errno.h>
 #include <png.h>
@@ -73,7 +74,7 @@ HcStatus hc_png_write(const char *path, int32_t width, int32_t height, const uin
     errno = 0;
     file = fopen(partial, "wbxe");
     if (file == NULL) {
-        status = hc_fail(err, HC_E_IO, "%s: %s", path, strerror(errno));
+        status = hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
         goto done;
     }
     HC_TRY(encode_to(file, path, width, height, pixels, err));
@@ -81,7 +82,7 @@ HcStatus hc_png_write(const char *path, int32_t width, int32_t height, const uin
     int closed = fclose(file);
     file = NULL;
     if (closed != 0) {
-        status = hc_fail(err, HC_E_IO, "%s: %s", path, strerror(errno));
+        status = hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
         goto done;
     }
     HC_TRY(hc_file_keep(partial, path, overwrite, err));

@@ -1,6 +1,7 @@
 /* Direct reading: the bytes of an uncompressed file by pread, several threads at once; of a /vsi file by
  * GDAL's file functions, one thread. (GDAL's raw drivers take what a server did not give for zeros.) */
 #include "io/read_parts.h"
+#include "io/gdal_errors.h"
 
 #include <cpl_string.h>
 #include <errno.h>
@@ -278,8 +279,9 @@ static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64
         int64_t band = sample->number[k] - 1;
         int64_t at = layout->offset + line * layout->line + band * layout->band + sample0 * layout->pixel;
         if (read_fully(reader, lying, stored, at, &error) != stored) {
-            return hc_fail(err, HC_E_IO, "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path,
-                           line, error != 0 ? strerror(error) : "the file ends before");
+            return hc_fail(err, hc_errno_status(error, HC_E_IO),
+                           "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path, line,
+                           error != 0 ? strerror(error) : "the file ends before");
         }
         for (int64_t s = 0; s < samples; s++) {
             memcpy(ours + s * bytes, lying + s * layout->pixel, (size_t)bytes);

@@ -119,7 +119,9 @@ static HcStatus find_headers(const HcPaths *all, HcPaths *headers, HcPaths *data
         for (int d = 0; list != NULL && list[d] != NULL; d++) {
             HC_TRY(hc_paths_add(data, list[d], err));
         }
-        if (!hc_library_recognise(path)) {
+        bool is_library = false;
+        HC_TRY(hc_library_recognise(path, &is_library, err));
+        if (!is_library) {
             HC_TRY(hc_paths_add(headers, path, err));
         }
     }
@@ -137,26 +139,32 @@ static bool is_among(const HcPaths *sorted, const char *path) {
            bsearch(&path, sorted->path, (size_t)sorted->count, sizeof *sorted->path, by_name) != NULL;
 }
 
-static bool is_raster(const char *path) {
-    return !hc_read_is_companion(path) && !is_picture(path) && !hc_library_recognise(path) &&
-           GDALIdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL) != NULL;
+static HcStatus is_raster(const char *path, bool *is, HcError *err) {
+    bool is_library = false;
+    *is = false;
+    if (hc_read_is_companion(path) || is_picture(path)) {
+        return HC_OK;
+    }
+    HcStatus status = hc_library_recognise(path, &is_library, err);
+    *is = status == HC_OK && !is_library && GDALIdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL) != NULL;
+    return status;
 }
 
 /* As is_raster; fails where a file cannot be looked at for lack of descriptors or because of the disk, which
  * GDAL takes for a file of no format. */
 static HcStatus check_raster(const char *path, bool *is, HcError *err) {
-    *is = is_raster(path);
-    if (*is || strncmp(path, "/vsi", 4) == 0) {
-        return HC_OK;
+    HcStatus status = is_raster(path, is, err);
+    if (status != HC_OK || *is || strncmp(path, "/vsi", 4) == 0) {
+        return status;
     }
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int number = file < 0 ? errno : 0;
     if (file >= 0) {
         close(file);
     }
-    HcStatus status = hc_errno_status(number, HC_OK);
-    *is = status == HC_OK && is_raster(path);
-    return status == HC_OK ? HC_OK : hc_fail(err, status, "%s: %s", path, strerror(number));
+    status = hc_errno_status(number, HC_OK);
+    return status == HC_OK ? is_raster(path, is, err)
+                           : hc_fail(err, status, "%s: %s", path, strerror(number));
 }
 
 HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcError *err) {
@@ -211,9 +219,12 @@ bool hc_scene_recognise(const char *path) {
     hc_gdal_catch(&messages);
     bool is_header = false;
     HcStatus status = hc_read_is_envi(path, &is_header, NULL);
-    bool is_scene = (status == HC_OK && is_header) || is_raster(path);
+    bool is_scene = status == HC_OK && is_header;
+    if (!is_scene) {
+        status = is_raster(path, &is_scene, NULL);
+    }
     hc_gdal_release();
-    return is_scene;
+    return status == HC_OK && is_scene;
 }
 
 static HcStatus add_fresh(HcPaths *out, const char *path, HcError *err) {

@@ -1,5 +1,6 @@
 #include "core/text.h"
 #include "io/write_parts.h"
+#include "io/gdal_errors.h"
 
 #include <cpl_vsi.h>
 #include <errno.h>
@@ -112,7 +113,9 @@ static HcStatus ask_gdal(const char *path, const HcPlace *place, char **text, Hc
     vsi_l_offset bytes = 0;
     const char *data = (const char *)VSIGetMemFileBuffer(header_name, &bytes, FALSE);
     char *header = data != NULL ? hc_text_format("%.*s", (int)bytes, data) : NULL;
-    if (header != NULL && reads_back(name, place)) {
+    if (data != NULL && header == NULL) {
+        fields.failed = true;
+    } else if (header != NULL && reads_back(name, place)) {
         copy_field(&fields, header, "map info");
         copy_field(&fields, header, "projection info");
         copy_field(&fields, header, "coordinate system string");
@@ -292,7 +295,7 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
     int64_t bytes = scene->lines * scene->samples * scene->bands * (int64_t)hc_type_bytes(plan->type);
     *file = open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (*file < 0) {
-        return hc_fail(err, HC_E_IO, "%s: %s", plan->path, strerror(errno));
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", plan->path, strerror(errno));
     }
     int number = ftruncate(*file, bytes) == 0 ? 0 : errno;
     /* The system's own call: the C library's would write to every block of a file system that cannot reserve.
@@ -302,8 +305,8 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
     }
     if (number != 0) {
         char size[24];
-        return hc_fail(err, HC_E_IO, "%s: %s (%s needed)", plan->path, strerror(number),
-                       hc_text_bytes(size, sizeof size, needed));
+        return hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: %s (%s needed)", plan->path,
+                       strerror(number), hc_text_bytes(size, sizeof size, needed));
     }
     return HC_OK;
 }
@@ -338,5 +341,7 @@ HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *s
         const char *from = (const char *)stage + b * hc_stored_stride_band(layout) * size;
         number = write_at(file, from, (size_t)(row * rows), (b * scene->lines + line0) * row);
     }
-    return number == 0 ? HC_OK : hc_fail(err, HC_E_IO, "%s: %s", plan->path, strerror(number));
+    return number == 0
+               ? HC_OK
+               : hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: %s", plan->path, strerror(number));
 }

@@ -6,6 +6,7 @@
  * follows every directory (image, overviews, masks) of a classic TIFF or BigTIFF in either byte order, and
  * looks at positions alone: it decodes nothing. */
 #include "io/write_parts.h"
+#include "io/gdal_errors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,7 @@ static HcStatus get(const Tiff *tiff, uint64_t at, void *to, uint64_t bytes, con
             return fail_cut(tiff, what, err);
         }
         if (got < 0 && errno != EINTR) {
-            return hc_fail(err, HC_E_IO, "%s: %s", tiff->path, strerror(errno));
+            return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", tiff->path, strerror(errno));
         }
         done += got > 0 ? (uint64_t)got : 0;
     }
@@ -303,7 +304,7 @@ HcStatus hc_write_check_tiff(const char *file, const char *path, bool sparse, Hc
     Tiff tiff = {.file = open(file, O_RDONLY | O_CLOEXEC), .path = path, .sparse = sparse};
     HcStatus status = HC_OK;
     if (tiff.file < 0 || fstat(tiff.file, &info) != 0) {
-        status = hc_fail(err, HC_E_IO, "%s: %s", path, strerror(errno));
+        status = hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
     } else {
         tiff.size = (uint64_t)info.st_size;
         status = check_all(&tiff, err);

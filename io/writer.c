@@ -2,6 +2,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/write_parts.h"
+#include "io/gdal_errors.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -108,7 +109,9 @@ static HcStatus write_text(const HcWriter *writer, const char *partial, const ch
         number = errno;
         written = false;
     }
-    return written ? HC_OK : hc_fail(err, HC_E_IO, "%s: %s", writer->plan.path, strerror(number));
+    return written ? HC_OK
+                   : hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: %s", writer->plan.path,
+                             strerror(number));
 }
 
 static HcStatus open_envi(HcWriter *writer, HcError *err) {
@@ -354,7 +357,7 @@ static HcStatus close_envi(HcWriter *writer, HcError *err) {
     int file = writer->file;
     writer->file = -1;
     if (close(file) != 0) {
-        return hc_fail(err, HC_E_IO, "%s: %s", writer->plan.path, strerror(errno));
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno));
     }
     return HC_OK;
 }
@@ -379,7 +382,7 @@ static HcStatus open_joined(HcWriter *writer, const HcWriterSite *site, HcError 
     writer->file = envi ? open(site->partial, O_WRONLY | O_CLOEXEC)
                         : open(writer->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (writer->file < 0) {
-        HC_TRY(hc_fail(err, HC_E_IO, "%s: %s", writer->plan.path, strerror(errno)));
+        HC_TRY(hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno)));
     }
     HC_TRY(make_stage(writer,
                       envi             ? writer->plan.interleave
@@ -457,8 +460,8 @@ HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err
     }
     FILE *file = fopen(left->path, "rbe");
     if (file == NULL) {
-        return hc_fail(err, HC_E_IO, "%s: lines that another rank wrote: %s: %s", writer->plan.path,
-                       left->path, strerror(errno));
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: lines that another rank wrote: %s: %s",
+                       writer->plan.path, left->path, strerror(errno));
     }
     status = take_lines(writer, file, left, err);
     fclose(file);

@@ -339,6 +339,7 @@ HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "%s: the result of the last step goes nowhere (add: ! write FILE)",
                        last->kind->name));
     }
+    HC_TRY(hc_chain_check_notes(chain, err));
 done:
     return status;
 }
@@ -387,7 +388,7 @@ void hc_chain_print(const HcChain *chain, HcText *text) {
     }
 }
 
-/* Takes the note, unless it is there already. */
+/* Takes the note, unless it is there already; NULL = memory ran out. */
 static void keep_note(HcChain *chain, char *note) {
     for (int32_t n = 0; note != NULL && n < chain->note_count; n++) {
         if (strcmp(chain->notes[n], note) == 0) {
@@ -398,6 +399,7 @@ static void keep_note(HcChain *chain, char *note) {
     if (note != NULL && chain->note_count < HC_NOTES_MAX) {
         chain->notes[chain->note_count++] = note;
     } else {
+        chain->note_lost = chain->note_lost || note == NULL;
         free(note);
     }
 }
@@ -416,6 +418,10 @@ void hc_chain_note(HcChain *chain, const char *format, ...) {
     va_start(arguments, format);
     keep_note(chain, hc_text_vformat(format, arguments));
     va_end(arguments);
+}
+
+HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) {
+    return chain->note_lost ? hc_fail_memory(err, 0, "a note") : HC_OK;
 }
 
 static const char *without_dot(const char *path) {

@@ -14,6 +14,7 @@ struct HcChain {
     int32_t word_count;
     char *notes[HC_NOTES_MAX]; /* remarks for the user, in order, without repeats */
     int32_t note_count;
+    bool note_lost; /* memory ran out for one */
     const char
         *claims[HC_CLAIMS_MAX]; /* files that planned stages will write, borrowed from their parameters */
     int32_t claim_count;
@@ -52,6 +53,9 @@ bool hc_chain_claims(const HcChain *chain, const char *path);
 
 /* Plans every stage in order (again: keeps what is settled). */
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) HC_MUST_CHECK;
+
+/* HC_E_MEMORY where memory ran out for a note: what the user is not told of must not end well. */
+HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) HC_MUST_CHECK;
 
 /* The first stage that keeps values which are missing in some bands of a pixel from `stage`, which takes
  * them: one in front of it that needs whole pixels. NULL = none does. */

@@ -185,6 +185,7 @@ static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError 
     HC_TRY(hc_file_begin(NULL, 0, err));
     HC_TRY(complete_outputs(flow, err));
     fill_report(flow);
+    HC_TRY(hc_chain_check_notes(flow->chain, err));
     HC_TRY(hc_record_write_all(flow->chain, flow->compute, flow->settings, flow->report, ranks, err));
     HC_TRY(hc_file_commit(err));
 done:

@@ -410,7 +410,11 @@ static HcStatus read_labels(HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
     State *state = stage->state;
     HcLabelled *training = &state->training.pixels;
-    if (!state->from_library && training->count == 0 && hc_library_recognise(params->training)) {
+    bool is_library = false;
+    if (!state->from_library && training->count == 0) {
+        HC_TRY(hc_library_recognise(params->training, &is_library, err));
+    }
+    if (is_library) {
         HC_TRY(read_library(stage, err));
     }
     if (!state->from_library && training->count == 0) {

@@ -56,6 +56,7 @@ def arguments():
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="one in N of the calls")
     parser.add_argument("--seed", default=os.environ.get("HCUBE_AUDIT_SEED", ""), help="which ones --sample takes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--way", metavar="ERROR/once|on", help="only this error: ENOMEM/once")
     parser.add_argument("--call", type=int, help="only this call")
     parser.add_argument("--list", action="store_true", help="print the items CASE/GROUP")
     return parser.parse_args()
@@ -230,7 +231,9 @@ class Command:
 
     def drawn_ways(self, group, call):
         """All errors of a group; in a sample one of them for each call, so that it stays one in so many faults."""
-        ways = WAYS[group][0]
+        ways = [w for w in WAYS[group][0] if self.rig.options.way in (None, "/".join(w))]
+        if not ways:
+            return []
         if self.rig.options.sample == 1:
             return ways
         return [ways[draw(self.rig.options.seed, self.name, group, call, "way") % len(ways)]]

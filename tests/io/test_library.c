@@ -5,11 +5,18 @@
 
 #include <math.h>
 
+static bool is_library(const char *path) {
+    HcError err = {0};
+    bool is = false;
+    check_ok(hc_library_recognise(path, &is, &err), err);
+    return is;
+}
+
 static HcLibrary read_library(const char *name) {
     HcLibrary library = {0};
     HcError err = {0};
     check_ok(hc_library_read(&library, in_folder(name), &err), err);
-    assert_true(hc_library_recognise(in_folder(name)));
+    assert_true(is_library(in_folder(name)));
     return library;
 }
 
@@ -232,9 +239,9 @@ static void flaws_of_envi_libraries_are_refused(void **state) {
     put_bytes("bare.sli", six, sizeof six);
     check_refused("bare.sli", HC_E_INPUT, "no ENVI header beside it");
     put_file(in_folder("c.hdr"), "ENVI\nfile type = ENVI Standard\n");
-    assert_false(hc_library_recognise(in_folder("c.hdr")));
-    assert_false(hc_library_recognise(in_folder("nowhere.img")));
-    assert_false(hc_library_recognise(folder));
+    assert_false(is_library(in_folder("c.hdr")));
+    assert_false(is_library(in_folder("nowhere.img")));
+    assert_false(is_library(folder));
 }
 
 /* ---- CSV ---- */
@@ -278,7 +285,8 @@ static void csv_cells_may_be_odd(void **state) {
     check_spectra(&library, 2, 3, six);
     assert_string_equal(library.name[1], "5\" pipe");
     hc_library_clear(&library);
-    put_file(in_folder("b.csv"), "nm\t\"Oak, red\"\t\"Clay\t\"\"wet\"\"; cold\"\n400\t1\t4\n500\t2\t5\n650\t3\t6\n");
+    put_file(in_folder("b.csv"),
+             "nm\t\"Oak, red\"\t\"Clay\t\"\"wet\"\"; cold\"\n400\t1\t4\n500\t2\t5\n650\t3\t6\n");
     library = read_library("b.csv");
     check_spectra(&library, 2, 3, six);
     assert_string_equal(library.name[0], "Oak, red");
@@ -320,7 +328,7 @@ static void flaws_of_csv_libraries_are_refused(void **state) {
     check_refused("zero.csv", HC_E_INPUT, "not text");
     check_refused("nowhere.csv", HC_E_INPUT, "there is no such file");
     put_file(in_folder("points.csv"), "WKT,class\n\"POINT (1 2)\",Oak\n");
-    assert_false(hc_library_recognise(in_folder("points.csv")));
+    assert_false(is_library(in_folder("points.csv")));
 }
 
 /* ---- what is no spectrum ---- */
