@@ -54,6 +54,10 @@ static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
     slot->bytes = bytes;
     HC_TRY(hc_reader_read(reader, hc_flow_first_line(flow, block) - above, rows, slot->buffer.data,
                           &slot->raw, err));
+    if (flow->pass_number == 1) {
+        hc_source_look(&flow->chain->stages[0], &slot->raw, hc_flow_first_line(flow, block),
+                       hc_flow_lines(flow, block));
+    }
 done:
     return status;
 }

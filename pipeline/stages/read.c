@@ -3,6 +3,7 @@
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/zero_border.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,8 +23,10 @@ typedef struct State {
     HcReader *reader;
     int32_t *bands; /* those of the file that are read */
     int32_t band_count;
+    int32_t *stored; /* [band_count] where they lie among the bands of raw bytes, once open */
     HcBuffer index, counts;
     HcDecode decode;
+    int64_t zero_border; /* pixels at the border that are 0 in all bands and count as data */
 } State;
 
 static const char *const nodata_rules[] = {"any", "all", NULL};
@@ -175,17 +178,16 @@ static HcStatus open_source(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    int32_t *stored = NULL;
     HC_TRY(hc_reader_use_bands(state->reader, state->bands, state->band_count, err));
-    stored = malloc((size_t)state->band_count * sizeof *stored);
-    if (stored == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)state->band_count * sizeof *stored, "a list of bands"));
+    state->stored = malloc((size_t)state->band_count * sizeof *state->stored);
+    if (state->stored == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)state->band_count * sizeof *state->stored, "a list of bands"));
     }
     for (int32_t k = 0; k < state->band_count; k++) {
-        stored[k] = hc_reader_stored_band(state->reader, state->bands[k]);
+        state->stored[k] = hc_reader_stored_band(state->reader, state->bands[k]);
     }
-    HC_TRY(hc_memory_upload(stage->compute, stored, (size_t)state->band_count * sizeof *stored, &state->index,
-                            err));
+    HC_TRY(hc_memory_upload(stage->compute, state->stored, (size_t)state->band_count * sizeof *state->stored,
+                            &state->index, err));
     HC_TRY(hc_memory_zeros(stage->compute, HC_MASK_REASONS * sizeof(int64_t), &state->counts, err));
     state->decode = (HcDecode){.band_index = state->index.data,
                                .has_nodata = stage->out.has_nodata,
@@ -194,7 +196,6 @@ static HcStatus open_source(HcStage *stage, HcError *err) {
                                .keep_missing = hc_chain_keeps_missing(stage->chain),
                                .counts = state->counts.data};
 done:
-    free(stored);
     return status;
 }
 
@@ -216,6 +217,40 @@ HcStatus hc_source_counts(const HcStage *stage, int64_t counts[HC_MASK_REASONS],
     return hc_memory_download(stage->compute, &state->counts, counts, HC_MASK_REASONS * sizeof(int64_t), err);
 }
 
+/* ---- a border of zeros ---- */
+
+/* Whether pixels of zeros are values, and may be none: not where 0 is the nodata value, or the user says that
+ * nodata is data; one band may well be 0. */
+static bool zeros_are_data(const HcStage *stage) {
+    const Params *params = stage->params;
+    const HcScene *scene = &stage->out;
+    return scene->meaning == HC_SPECTRAL && scene->bands > 1 && !params->ignore_nodata &&
+           !(scene->has_nodata && scene->nodata == 0);
+}
+
+void hc_source_look(const HcStage *stage, const HcRaw *raw, int64_t line0, int32_t lines) {
+    State *state = stage->state;
+    if (zeros_are_data(stage)) {
+        state->zero_border += hc_zero_border_count(raw, state->stored, state->band_count, line0, lines);
+    }
+}
+
+static HcStatus gather_border(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HC_TRY(hc_ranks_sum(hc_stage_ranks(stage), &state->zero_border, 1, err));
+    if (state->zero_border > 0) {
+        hc_stage_note(stage,
+                      "%lld of %lld pixels are 0 in all %d bands, at the border, and count as data (%s "
+                      "leaves them out)",
+                      (long long)state->zero_border, (long long)(stage->out.lines * stage->out.samples),
+                      stage->out.bands,
+                      stage->out.has_nodata ? "--mask FILE" : "--source-nodata 0 --nodata-rule all");
+    }
+done:
+    return status;
+}
+
 static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
     const State *state = stage->state;
     int64_t size = 0;
@@ -225,7 +260,8 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
         cJSON_AddNumberToObject(to, "bytes", (double)size) == NULL ||
         cJSON_AddNumberToObject(to, "modified", (double)modified) == NULL ||
         cJSON_AddStringToObject(to, "method", hc_reader_method(state->reader)) == NULL ||
-        cJSON_AddStringToObject(to, "type", hc_type_name(stage->out.type)) == NULL) {
+        cJSON_AddStringToObject(to, "type", hc_type_name(stage->out.type)) == NULL ||
+        cJSON_AddNumberToObject(to, "zero_border_pixels", (double)state->zero_border) == NULL) {
         return hc_fail_memory(err, 0, "the record");
     }
     return HC_OK;
@@ -237,6 +273,7 @@ static void close_source(HcStage *stage) {
     hc_memory_release(stage->compute, &state->counts);
     hc_reader_close(state->reader);
     free(state->bands);
+    free(state->stored);
     *state = (State){0};
 }
 
@@ -249,6 +286,7 @@ const HcStageClass hc_stage_read = {
     .state_size = sizeof(State),
     .plan = plan,
     .open = open_source,
+    .gather = gather_border,
     .report = report,
     .close = close_source,
 };

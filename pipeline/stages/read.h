@@ -15,6 +15,10 @@ const HcDecode *hc_source_decode(const HcStage *stage);
 HcStatus hc_source_reset_counts(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHECK;
 HcStatus hc_source_counts(const HcStage *stage, int64_t counts[HC_MASK_REASONS], HcError *err) HC_MUST_CHECK;
 
+/* Looks at raw bytes [host] that hold these lines, each line of the scene once: whether its border is 0. On
+ * the thread that reads. */
+void hc_source_look(const HcStage *stage, const HcRaw *raw, int64_t line0, int32_t lines);
+
 /* Reads exactly these bands of the file, whatever the options say (before plan). */
 HcStatus hc_source_use_bands(HcStage *stage, const int32_t *bands, int32_t count, HcError *err) HC_MUST_CHECK;
 

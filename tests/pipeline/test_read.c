@@ -132,11 +132,100 @@ static void every_way_is_the_same(void **state) {
     cube_free(&cube);
 }
 
+/* The note on a border of zeros when scene.img is read so; "" = there is none. To be freed. */
+static char *border_note(RunHow how, const char *step) {
+    HcText notes = {0};
+    how.notes = &notes;
+    check_runs(&how, "read scene.img %s ! write out.img", step);
+    const char *at = notes.data != NULL ? strstr(notes.data, "at the border") : NULL;
+    char *found = strdup(at != NULL ? notes.data : "");
+    assert_non_null(found);
+    hc_text_clear(&notes);
+    return found;
+}
+
+static void check_border(RunHow how, const char *step, int32_t pixels) {
+    char wanted[100] = "";
+    char *note = border_note(how, step);
+    if (pixels > 0) {
+        snprintf(wanted, sizeof wanted, "%d of %d pixels are 0 in all %d bands, at the border", pixels,
+                 LINES * SAMPLES, BANDS);
+    }
+    if (pixels > 0 ? strstr(note, wanted) == NULL : *note != '\0') {
+        fail_msg("read scene.img %s: \"%s\" (wanted: \"%s\")", step, note, wanted);
+    }
+    free(note);
+}
+
+/* A border of zeros counts as data where nothing says otherwise: how large it is, in every form of file, for
+ * every block, and what masks it. */
+static void a_border_of_zeros_is_told(void **state) {
+    (void)state;
+    static const char *const interleaves[] = {"bsq", "bil", "bip"};
+    static const HcType types[] = {HC_UINT8, HC_INT16, HC_FLOAT32, HC_FLOAT64};
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 6, true);
+    Cube mask = cube_new(LINES, SAMPLES, 1);
+    for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+        cube.value[i] = 1 + fmod(cube.value[i], 200);
+    }
+    for (int32_t b = 0; b < BANDS; b++) {
+        cube_pixel(&cube, 5, 4)[b] = 0; /* inside: no border */
+    }
+    cube_pixel(&cube, 6, 0)[1] = cube_pixel(&cube, 6, 0)[2] = 0; /* not in all bands */
+    for (size_t i = 0; i < cube_pixels(&mask); i++) {
+        mask.value[i] = 1;
+    }
+    cube_write(&cube, "scene", HC_INT16, "bil", NULL);
+    check_border((RunHow){0}, "", 0);
+    cube_border(&cube, 0);
+    int32_t border = 0;
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        border += !cube.valid[i];
+        mask.value[i] = cube.valid[i];
+    }
+    cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        for (int i = 0; i < 3; i++) {
+            cube_write(&cube, "scene", types[t], interleaves[i], NULL);
+            for (int32_t lines = 0; lines <= 5; lines += 5) {
+                RunHow how = {.settings.block_lines = lines};
+                check_border(how, "", border);
+                check_border(how, "--no-direct", border);
+                check_border(how, "! mnf --noise shift", border); /* two passes, a halo: each pixel once */
+                check_border(how, "--mask mask.img", 0);
+            }
+        }
+    }
+    check_border((RunHow){0}, "--source-nodata 0 --nodata-rule all", 0);
+    check_border((RunHow){0}, "--ignore-nodata", 0);
+    char *note = border_note((RunHow){0}, "");
+    assert_non_null(strstr(note, "count as data (--source-nodata 0 --nodata-rule all leaves them out)"));
+    free(note);
+    /* A nodata value of its own would no longer hold. */
+    cube_write(&cube, "scene", HC_INT16, "bil", "data ignore value = -1\n");
+    note = border_note((RunHow){0}, "");
+    assert_non_null(strstr(note, "count as data (--mask FILE leaves them out)"));
+    free(note);
+    cube_write(&cube, "scene", HC_INT16, "bil", "data ignore value = 0\n");
+    check_border((RunHow){0}, "", 0);
+    /* Only the bands that are read count. */
+    cube_pixel(&cube, 3, 1)[1] = 7;
+    cube_write(&cube, "scene", HC_INT16, "bip", "bbl = {1, 0, 1}\n");
+    check_border((RunHow){0}, "--all-bands", border - 1);
+    char wanted[60];
+    snprintf(wanted, sizeof wanted, "%d of %d pixels are 0 in all 2 bands", border, LINES * SAMPLES);
+    note = border_note((RunHow){0}, "");
+    assert_non_null(strstr(note, wanted));
+    free(note);
+    cube_free(&mask);
+    cube_free(&cube);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodata_by_any_or_all_bands), cmocka_unit_test(nodata_at_the_ends_of_integers),
         cmocka_unit_test(nan_and_user_masks),         cmocka_unit_test(bad_bands_are_left_out),
-        cmocka_unit_test(every_way_is_the_same),
+        cmocka_unit_test(every_way_is_the_same),      cmocka_unit_test(a_border_of_zeros_is_told),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

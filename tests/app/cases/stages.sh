@@ -57,3 +57,13 @@ factor=$(awk -v image="$(first image.json)" -v noise="$(first median.json)" 'BEG
 for page in numerics.md stages/cov.md stages/mnf.md; do
     grep -qF "$factor" "$SAMPLE/../docs/$page" || fail "$page does not say that the factor of the median is $factor"
 done
+# A border of zeros that nothing declares as nodata: its size, and the option that the note names.
+sed '/data ignore value/d' "$scene" >bare.hdr
+cp "$SAMPLE/scene.img" bare.img
+run 0 mnf bare.hdr border.img --components 1 --device cpu
+[[ $err == *"note: read: 936 of 10000 pixels are 0 in all 59 bands, at the border, and count as data (--source-nodata 0 --nodata-rule all leaves them out)"* ]] || fail "no note of the border: $err"
+grep -q '"zero_border_pixels":.*936' border.img.hcube.json || fail "the border is not in the record"
+grep -q 'eigenvalue 27' border.hdr || fail "another eigenvalue: $(<border.hdr)"
+run 0 mnf bare.hdr bare_masked.img --components 1 --source-nodata 0 --nodata-rule all --device cpu
+[[ $err != *border* ]] || fail "a border that is masked: $err"
+grep -q 'eigenvalue 37' bare_masked.hdr || fail "another eigenvalue: $(<bare_masked.hdr)"
