@@ -12,8 +12,11 @@
 static inline void hc_fuzz_library(const char *path) {
     HcError err = {0};
     HcLibrary library = {0};
-    (void)hc_library_recognise(path);
-    HcStatus status = hc_library_read(&library, path, &err);
+    bool is_library = false;
+    HcStatus status = hc_library_recognise(path, &is_library, &err);
+    hc_fuzz_check(status, &err);
+    err = (HcError){0};
+    status = hc_library_read(&library, path, &err);
     hc_fuzz_check(status, &err);
     if (status != HC_OK) {
         hc_fuzz_expect(library.count == 0 && library.value == NULL, "a failure leaves nothing");
