@@ -1,4 +1,5 @@
 #include "io/file_parts.h"
+#include "io/gdal_errors.h"
 #include "core/text.h"
 
 #include <dirent.h>
@@ -26,7 +27,7 @@ char *hc_file_folder(const char *path) {
 }
 
 HcStatus hc_file_fail(HcError *err, HcStatus status, const char *path, int number) {
-    return hc_fail(err, status, "%s: %s", path, strerror(number));
+    return hc_fail(err, hc_errno_status(number, status), "%s: %s", path, strerror(number));
 }
 
 HcStatus hc_file_fail_exists(HcError *err, const char *path) {
@@ -41,6 +42,21 @@ bool hc_file_exists(const char *path) {
 HcStatus hc_file_join(const char *folder, const char *name, char **out, HcError *err) {
     *out = hc_text_format("%s/%s", folder, name);
     return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(name), "a file name");
+}
+
+bool hc_file_join_into(char out[HC_FILE_PATH], const char *folder, const char *name) {
+    int length = snprintf(out, HC_FILE_PATH, "%s/%s", folder, name);
+    return length > 0 && length < HC_FILE_PATH;
+}
+
+bool hc_file_folder_into(char out[HC_FILE_PATH], const char *path) {
+    size_t length = (size_t)(hc_file_base(path) - path);
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    int printed = length == 0 ? snprintf(out, HC_FILE_PATH, ".")
+                              : snprintf(out, HC_FILE_PATH, "%.*s", (int)length, path);
+    return printed > 0 && printed < HC_FILE_PATH;
 }
 
 HcStatus hc_file_list(const char *folder, const char *but, char ***names, size_t *count, HcError *err) {

@@ -91,7 +91,7 @@ void hc_file_remove_dead(const char *path);
 void hc_file_drop(const char *partial);
 
 /* Removes what every partial of this process has left so far: for the end of the process and for Ctrl-C.
- * Takes a lock and allocates, so not for a signal handler. */
+ * Takes a lock, so not for a signal handler; takes no memory. */
 void hc_file_remove_partials(void);
 
 /* Whether two paths lead to one existing file. */

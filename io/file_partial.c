@@ -13,7 +13,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,12 +72,34 @@ void hc_file_forget(const char *partial) {
     pthread_mutex_unlock(&partials_lock);
 }
 
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *where) {
-    (void)info;
-    (void)kind;
-    (void)where;
-    remove(path);
-    return 0;
+/* Removes all that lies in a folder, and closes it. The C library's ways to list a folder take memory, and
+ * memory may be what lacks. */
+static void empty_folder(int folder, int depth) {
+    _Alignas(struct dirent64) char list[2048];
+    bool removed = true;
+    while (removed) { /* a pass may miss what moved up */
+        removed = false;
+        lseek(folder, 0, SEEK_SET);
+        for (ssize_t bytes = 0; (bytes = getdents64(folder, list, sizeof list)) > 0;) {
+            for (ssize_t at = 0; at < bytes;) {
+                const struct dirent64 *entry = (const struct dirent64 *)(list + at);
+                const char *name = entry->d_name;
+                at += entry->d_reclen;
+                if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+                    continue;
+                }
+                int inner = unlinkat(folder, name, 0) != 0 && depth > 0
+                                ? openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                                : -1;
+                if (inner >= 0) {
+                    empty_folder(inner, depth - 1);
+                    (void)!unlinkat(folder, name, AT_REMOVEDIR);
+                }
+                removed = removed || faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+            }
+        }
+    }
+    close(folder);
 }
 
 /* Removes the folder of a partial and all that lies in it. The file itself first: a process without
@@ -87,17 +109,20 @@ static bool remove_folder(const char *folder, const char *partial) {
         unlink(partial);
     }
     if (rmdir(folder) != 0 && errno != ENOENT) {
-        nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        int handle = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (handle >= 0) {
+            empty_folder(handle, 8);
+            rmdir(folder);
+        }
     }
     return !hc_file_exists(folder);
 }
 
 /* Only folders that hc_file_partial made are ever removed whole. */
 static bool remove_partial(const char *partial) {
-    char *folder = hc_file_folder(partial);
-    bool gone = folder != NULL && hc_text_ends_with(folder, ".partial") && remove_folder(folder, partial);
-    free(folder);
-    return gone;
+    char folder[HC_FILE_PATH];
+    return hc_file_folder_into(folder, partial) && hc_text_ends_with(folder, ".partial") &&
+           remove_folder(folder, partial);
 }
 
 void hc_file_drop(const char *partial) {

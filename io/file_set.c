@@ -102,17 +102,18 @@ done:
     return status;
 }
 
-/* What was placed lies beside the partial alone again, where a drop removes it. */
+/* What was placed lies beside the partial alone again, where a drop removes it. Like all that takes steps
+ * back it needs no memory, which may be what lacks. */
 static void take_back(const Step *step, const char *name) {
-    char *source = hc_text_format("%s/%s", step->from, name);
-    char *target = hc_text_format("%s/%s", step->to, name);
-    if (source != NULL && target != NULL && hc_file_same(source, target)) {
+    char source[HC_FILE_PATH], target[HC_FILE_PATH];
+    if (!hc_file_join_into(source, step->from, name) || !hc_file_join_into(target, step->to, name)) {
+        return;
+    }
+    if (hc_file_same(source, target)) {
         unlink(target);
-    } else if (source != NULL && target != NULL && !hc_file_exists(source)) {
+    } else if (!hc_file_exists(source)) {
         (void)!rename(target, source);
     }
-    free(source);
-    free(target);
 }
 
 /* ---- what was there ---- */
@@ -189,22 +190,20 @@ done:
 /* Puts everything back that this step has replaced, the file of its own name last. What cannot be put back
  * stays in the hidden folder. */
 static void put_back(Step *step) {
-    char *folder = step->old != NULL ? hc_file_folder(step->old) : NULL;
+    char folder[HC_FILE_PATH], aside[HC_FILE_PATH], target[HC_FILE_PATH];
+    bool found = step->old != NULL && hc_file_folder_into(folder, step->old);
     bool whole = true;
-    for (size_t a = step->aside_count; folder != NULL && a-- > 0;) {
-        char *aside = hc_text_format("%s/%s", folder, step->aside[a]);
-        char *target = hc_text_format("%s/%s", step->to, step->aside[a]);
-        bool back = aside != NULL && target != NULL && (rename(aside, target) == 0 || !hc_file_exists(aside));
+    for (size_t a = step->aside_count; found && a-- > 0;) {
+        bool back = hc_file_join_into(aside, folder, step->aside[a]) &&
+                    hc_file_join_into(target, step->to, step->aside[a]) &&
+                    (rename(aside, target) == 0 || !hc_file_exists(aside));
         whole = whole && back;
-        free(aside);
-        free(target);
     }
-    if (step->old != NULL && (folder == NULL || !whole)) {
+    if (step->old != NULL && (!found || !whole)) {
         hc_file_forget(step->old);
         free(step->old);
         step->old = NULL;
     }
-    free(folder);
 }
 
 /* What describes an old file would describe the new one wrongly. */
