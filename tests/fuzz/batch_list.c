@@ -11,8 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     HcBatch batch = {0};
     const uint8_t *end = size > 0 ? memchr(data, '\n', size) : NULL;
     size_t first = end != NULL ? (size_t)(end - data) : 0;
-    char *pattern = strndup((const char *)data, first);
+    char *pattern = calloc(first + 1, 1);
     hc_fuzz_expect(pattern != NULL, "there is memory for the harness itself");
+    if (first > 0) {
+        memcpy(pattern, data, first);
+    }
     hc_fuzz_file(path, "scenes.txt", data + first, size - first);
     batch.params.scenes = path;
     batch.params.output = pattern;
