@@ -10,6 +10,10 @@
 
 #include <gdal.h>
 
+/* More bands than any instrument has. Of so many, tiles of a TIFF are as small as they can be, and GDAL's
+ * cache must hold one of each band (writer.c). */
+#define HC_MANY_BANDS 4096
+
 /* How the bytes get into the file. */
 typedef enum HcWriteWay {
     HC_WRITE_ENVI,   /* written here, the header too */

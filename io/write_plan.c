@@ -375,7 +375,8 @@ char **hc_write_tiles(char **options, const HcScene *scene, HcType type) {
     double pixel = (double)hc_type_bytes(type) * scene->bands;
     int wanted = 256;
     /* A pixel-interleaved tile holds all bands: one of up to 8 MiB still opens quickly. */
-    while (wanted > 64 && pixel * wanted * wanted > 8388608.0) {
+    int least = scene->bands > HC_MANY_BANDS ? 16 : 64;
+    while (wanted > least && pixel * wanted * wanted > 8388608.0) {
         wanted /= 2;
     }
     options = CSLSetNameValue(options, "TILED", "YES");

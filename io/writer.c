@@ -77,6 +77,23 @@ static int32_t gdal_rows(HcWriter *writer) {
     return at_most_lines(rows, &writer->scene);
 }
 
+/* What GDAL's cache takes to hold two blocks of each band, with some hundred bytes beside each. */
+static double blocks_of_all_bands(const HcScene *scene, HcType type, int pixels) {
+    return 2.0 * scene->bands * (pixels * (double)hc_type_bytes(type) + 512);
+}
+
+/* A block that leaves the cache takes along those of all other bands, where pixels lie together; to find them
+ * GDAL looks at every band. With less room than for one block of each band it does so once a band, which is
+ * minutes for tens of thousands of bands. */
+static void hold_blocks(const HcWriter *writer) {
+    int width = 1, height = 1;
+    GDALGetBlockSize(GDALGetRasterBand(writer->dataset, 1), &width, &height);
+    double wanted = blocks_of_all_bands(&writer->scene, writer->plan.type, width * height);
+    if (writer->scene.bands > HC_MANY_BANDS && wanted <= 256 * MIB && wanted > (double)GDALGetCacheMax64()) {
+        GDALSetCacheMax64((GIntBig)wanted);
+    }
+}
+
 static HcStatus make_stage(HcWriter *writer, HcInterleave interleave, int32_t rows, HcError *err) {
     writer->layout = (HcStored){.type = writer->plan.type,
                                 .interleave = interleave,
@@ -165,6 +182,9 @@ static HcStatus open_gdal(HcWriter *writer, HcError *err) {
     const char *interleave = GDALGetMetadataItem(writer->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
     bool pixels = interleave != NULL && hc_text_equal(interleave, "PIXEL");
     HC_TRY(make_stage(writer, pixels ? HC_BIP : HC_BSQ, gdal_rows(writer), err));
+    if (pixels) {
+        hold_blocks(writer);
+    }
 done:
     hc_gdal_release();
     return status;
@@ -177,8 +197,9 @@ static double memory_of(const HcScene *scene, const HcWritePlan *plan) {
     }
     /* The stage (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
     double bytes = line * 256 > 16 * MIB ? line * 256 : 16 * MIB;
-    bytes = 2 * (bytes > 256 * MIB ? 64 * MIB : bytes);
-    return fmin(bytes, 2 * line * (double)scene->lines);
+    bytes = fmin(2 * (bytes > 256 * MIB ? 64 * MIB : bytes), 2 * line * (double)scene->lines);
+    double held = scene->bands > HC_MANY_BANDS ? blocks_of_all_bands(scene, plan->type, 16 * 16) : 0;
+    return held <= 256 * MIB ? bytes + held : bytes;
 }
 
 HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterOptions *options,

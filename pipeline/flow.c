@@ -123,6 +123,12 @@ void *hc_flow_write(void *argument) {
     HcParcel *parcel = NULL;
     while ((parcel = next_parcel(flow)) != NULL) {
         double start = hc_flow_now();
+        /* Blocks may be waiting here when the last one is computed. */
+        if (flow->settings->cancel != NULL && *flow->settings->cancel != 0) {
+            (void)hc_fail(&error, HC_E_CANCELLED, "interrupted while blocks were written");
+            hc_flow_fail(flow, &error);
+            break;
+        }
         if (parcel->sink->kind->consume(parcel->sink, &parcel->block, &error) != HC_OK) {
             hc_flow_fail(flow, &error);
             break;

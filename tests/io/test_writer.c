@@ -84,6 +84,27 @@ static void envi_large(void **state) {
     }
 }
 
+/* GDAL's cache holds a block of each of very many bands, else writing takes time by the square of them. */
+static void tiff_of_many_bands(void **state) {
+    (void)state;
+    enum { MANY = 20000 };
+    HcScene scene = plain_scene(3, 2, MANY);
+    HcError err = {0};
+    GDALSetCacheMax64(1 << 20);
+    check_ok(write_scene(in_folder("many.tif"), &scene, NULL, &err), err);
+    assert_true(GDALGetCacheMax64() > (GIntBig)MANY * 512);
+    HcWriterNeeds needs;
+    HcWriterOptions again = {.overwrite = true};
+    check_ok(hc_writer_needs(in_folder("many.tif"), &scene, &again, &needs, &err), err);
+    assert_true(needs.memory > (size_t)MANY * 512);
+    GDALDatasetH dataset = GDALOpen(in_folder("many.tif"), GA_ReadOnly);
+    assert_int_equal(GDALGetRasterCount(dataset), MANY);
+    double wanted = is_masked(1, 1) || is_nan_value(1, 1, MANY - 1) ? NAN : (double)value_of(1, 1, MANY - 1);
+    check_same(read_value(GDALGetRasterBand(dataset, MANY), 1, 1), wanted);
+    GDALClose(dataset);
+    GDALSetCacheMax64(64 << 20);
+}
+
 static void one_pixel(void **state) {
     (void)state;
     HcScene scene = plain_scene(1, 1, 1);
@@ -497,6 +518,7 @@ int main(void) {
         in_own_folder(tiff_many_tiles),
         in_own_folder(envi_large),
         in_own_folder(one_pixel),
+        in_own_folder(tiff_of_many_bands),
         in_own_folder(other_formats),
         in_own_folder(tiff_says_all),
         in_own_folder(envi_says_all),
