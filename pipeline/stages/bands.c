@@ -87,7 +87,7 @@ static HcStatus add_list(State *state, const char *list, const HcScene *scene, c
         double low = 0;
         double high = 0;
         bool fine = next_range(&rest, &low, &high);
-        if (fine && (low < 1 || high < 1 || low > scene->bands || high > scene->bands)) {
+        if (fine && !(low >= 1 && high >= 1 && low <= scene->bands && high <= scene->bands)) { /* NaN too */
             return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has bands 1 to %d", option, list,
                            scene->bands);
         }

@@ -42,7 +42,7 @@ void hc_fuzz_memory_open(const char *path, const void *data, size_t size);
 void hc_fuzz_memory_close(const char *path);
 
 /* A header and its data in one input, a 0 byte between them. Where there are no data, `data` gets as many as
- * the ENVI header asks for, at most 1 MiB. */
+ * the ENVI header asks for, at most 128 KiB. */
 typedef struct HcFuzzPair {
     const uint8_t *header, *data;
     size_t header_size, data_size;
