@@ -30,6 +30,7 @@ typedef struct HcBatch {
     int32_t scene_count;
     int32_t worker, workers; /* every workers-th scene is done, from this one (from 0) on */
     int32_t left_out;        /* scenes that were found, but are outputs of others */
+    int32_t recipes;         /* files that were found, but draw their pixels from elsewhere (.vrt) */
 } HcBatch;
 
 /* All options of the command, ended by an empty one. */
@@ -105,8 +106,13 @@ HcStatus hc_batch_check_outputs(const HcBatchOrigin *origin, HcError *err) HC_MU
 /* For HcRunSettings.describe; user is an HcBatchOrigin. */
 HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) HC_MUST_CHECK;
 
-/* Leaves a marker of a failure that would come again, and no marker of another. What cannot be written is
- * left out: the scene is then tried again. */
+/* Fails (HC_E_IO) where something else than a regular file has the name of the record or of the marker: a
+ * folder, a pipe, a link. It is neither read nor replaced. */
+HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err) HC_MUST_CHECK;
+
+/* Leaves a marker of a failure that would come again, and no marker of another. A failure by which memory,
+ * descriptors or the disk may be to blame leaves none. What cannot be written is left out: the scene is then
+ * tried again. */
 void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message);
 
 /* Removes what an earlier attempt has left of a scene that is about to be done: record, marker, temporary

@@ -152,11 +152,55 @@ static bool add_placeholder(HcText *text, const char *name, size_t length, const
     }
 }
 
+/* Where the value of an option like --name=VALUE begins in a word, else 0. */
+static size_t value_begin(const char *word) {
+    const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
+    return equals != NULL ? (size_t)(equals + 1 - word) : 0;
+}
+
+/* Refuses a .. that a placeholder brings into a path: it leads out of the folder that the text names. Bytes
+ * low .. high - 1 of the filled text are the placeholder. */
+static HcStatus check_inside(const char *text, const HcText *filled, size_t low, size_t high, HcError *err) {
+    size_t begin = low;
+    while (begin > value_begin(text) && filled->data[begin - 1] != '/') {
+        begin--;
+    }
+    while (begin < high) {
+        size_t length = strcspn(filled->data + begin, "/");
+        if (length == 2 && strncmp(filled->data + begin, "..", 2) == 0) {
+            return hc_fail(err, HC_E_USAGE,
+                           "batch: %s: a placeholder brings in .., which leads elsewhere: %s", text,
+                           filled->data);
+        }
+        begin += length + 1;
+    }
+    return HC_OK;
+}
+
+/* The bytes of the filled text that come from placeholders. A whole path in front is left out, since it names
+ * the folder itself. */
+typedef struct Spans {
+    size_t low[HC_LIST_MAX], high[HC_LIST_MAX];
+    int32_t count;
+} Spans;
+
+static HcStatus check_spans(const char *text, const HcText *filled, const Spans *spans, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t s = 0; s < spans->count && !filled->failed; s++) {
+        HC_TRY(check_inside(text, filled, spans->low[s], spans->high[s], err));
+    }
+done:
+    return status;
+}
+
 HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, const char *output, char **out,
                        HcError *err) {
     HcStatus status = HC_OK;
     HcText filled = {0};
+    Spans spans = {0};
+    *out = NULL;
     for (const char *c = text; *c != '\0'; c++) {
+        size_t low = filled.length;
         if ((*c == '{' || *c == '}') && c[1] == *c) {
             hc_text_add(&filled, "%c", *c++);
         } else if (*c == '{') {
@@ -171,11 +215,22 @@ HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, cons
                     "value by --set",
                     text, (int)length, c + 1));
             }
+            bool in_front = low == value_begin(text) &&
+                            (strncmp(c, "{scene}", 7) == 0 || strncmp(c, "{output}", 8) == 0 ||
+                             strncmp(c, "{parent}", 8) == 0);
+            if (!in_front && spans.count == HC_LIST_MAX) {
+                HC_TRY(hc_fail(err, HC_E_USAGE, "batch: %s: more than %d placeholders", text, HC_LIST_MAX));
+            }
+            if (!in_front) {
+                spans.low[spans.count] = low;
+                spans.high[spans.count++] = filled.length;
+            }
             c += length + 1;
         } else {
             hc_text_add(&filled, "%c", *c);
         }
     }
+    HC_TRY(check_spans(text, &filled, &spans, err));
     if ((*out = hc_text_take(&filled)) == NULL) {
         HC_TRY(hc_fail_memory(err, (double)strlen(text), "a name"));
     }

@@ -107,12 +107,14 @@ static bool is_dead(const Owner *owner) {
 /* Reads a claim with the time of its last sign of life; returns 0 or an errno. */
 static int read_claim(const char *path, char *text, struct timespec *touched) {
     struct stat info;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    /* Anyone may have made what has this name: a pipe would let us wait for ever. */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (file < 0) {
-        return errno;
+        return errno == ELOOP || errno == ENXIO ? EEXIST : errno;
     }
-    ssize_t bytes = read(file, text, TEXT_BYTES - 1);
-    int number = bytes < 0 || fstat(file, &info) != 0 ? errno : 0;
+    int number = fstat(file, &info) != 0 ? errno : S_ISREG(info.st_mode) ? 0 : EEXIST;
+    ssize_t bytes = number == 0 ? read(file, text, TEXT_BYTES - 1) : 0;
+    number = bytes < 0 ? errno : number;
     close(file);
     text[bytes > 0 ? bytes : 0] = '\0';
     if (number == 0) {
@@ -271,7 +273,7 @@ HcStatus hc_batch_claim(const char *output, HcBatchClaim **out, HcError *err) {
     number = number == 0 ? take(temporary, path, claim->text, info.st_mtime, DEPTH, &taken) : number;
     if (number != 0 && number != ENOENT) {
         HC_TRY(hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: the scene cannot be claimed: %s", path,
-                       strerror(number)));
+                       number == EEXIST ? "something else has this name" : strerror(number)));
     }
     if (taken) {
         claim->touching = pthread_create(&claim->thread, NULL, touch, claim) == 0;

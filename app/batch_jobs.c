@@ -274,14 +274,18 @@ static void judge(Jobs *jobs, int32_t number, int how) {
         held += jobs->progress[s] == HELD && jobs->holder[s] == number;
     }
     if (WIFSIGNALED(how)) {
-        /* Killed: by the system where memory ran out, or by hand. */
-        status = WTERMSIG(how) == SIGKILL ? HC_E_MEMORY : HC_E_INPUT;
+        int signal = WTERMSIG(how);
+        /* Other signals come from outside, or where memory ran out. */
+        bool at_fault = signal == SIGSEGV || signal == SIGILL || signal == SIGFPE;
+        status = at_fault ? HC_E_INPUT : HC_E_MEMORY;
         snprintf(text, sizeof text, "its process ended by signal %d (%s)", WTERMSIG(how),
                  strsignal(WTERMSIG(how)));
     } else if (WEXITSTATUS(how) == HC_E_IO) {
         status = HC_E_IO;
         snprintf(text, sizeof text, "a scene file changed, or a disk failed, while it was in use");
     } else {
+        /* Ended by a library, which says so itself: for lack of memory or threads. */
+        status = HC_E_MEMORY;
         snprintf(text, sizeof text, "its process ended with exit code %d", WEXITSTATUS(how));
     }
     jobs->ahead = false;

@@ -34,7 +34,7 @@ done:
     return status;
 }
 
-static HcStatus match_pattern(const char *pattern, HcPaths *out, HcError *err) {
+static HcStatus match_pattern(const char *pattern, HcPaths *out, int32_t *recipes, HcError *err) {
     HcStatus status = HC_OK;
     glob_t found = {0};
     HcPaths matched = {0};
@@ -46,7 +46,7 @@ static HcStatus match_pattern(const char *pattern, HcPaths *out, HcError *err) {
     for (size_t m = 0; result == 0 && m < found.gl_pathc; m++) {
         HC_TRY(hc_paths_add(&matched, found.gl_pathv[m], err));
     }
-    HC_TRY(hc_scenes_among(&matched, out, err));
+    HC_TRY(hc_scenes_among(&matched, pattern, out, recipes, err));
 done:
     globfree(&found);
     hc_paths_clear(&matched);
@@ -54,19 +54,20 @@ done:
 }
 
 /* `searched`: hcube found the scenes, nobody named them one by one. */
-static HcStatus find_scenes(const char *what, HcPaths *out, bool *searched, HcError *err) {
+static HcStatus find_scenes(const char *what, HcPaths *out, bool *searched, int32_t *recipes, HcError *err) {
     HcIdentity identity;
     HcStatus status = HC_OK;
     *searched = true;
     if (hc_is_folder(what)) {
-        return hc_scenes_in_folder(what, out, err);
+        return hc_scenes_in_folder(what, out, recipes, err);
     }
     HC_TRY(hc_identity_of(what, false, &identity, err));
-    if (!identity.exists && strpbrk(what, "*?[") != NULL) {
-        return match_pattern(what, out, err);
+    bool special = hc_file_is_special(what); /* a list may come through /dev/stdin */
+    if (!identity.exists && !special && strpbrk(what, "*?[") != NULL) {
+        return match_pattern(what, out, recipes, err);
     }
     *searched = false;
-    if (!identity.exists) {
+    if (!identity.exists && !special) {
         return hc_fail(err, HC_E_INPUT, "batch: --scenes %s: there is no such list or folder", what);
     }
     return hc_scene_recognise(what) ? hc_paths_add(out, what, err) : read_list(what, out, err);
@@ -331,7 +332,7 @@ HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths found = {0};
     bool searched = false;
-    HC_TRY(find_scenes(batch->params.scenes, &found, &searched, err));
+    HC_TRY(find_scenes(batch->params.scenes, &found, &searched, &batch->recipes, err));
     HC_TRY(set_scenes(batch, &found, err));
     HC_TRY(leave_outputs(batch, searched, err));
     if (batch->scene_count == 0) {

@@ -7,9 +7,12 @@
 #include "pipeline/json.h"
 #include "pipeline/stages/read.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -299,10 +302,64 @@ done:
     return status;
 }
 
+/* Whether this process can still get memory and descriptors, and read the first byte of each input. A library
+ * may take their lack for a fault of the file. */
+static bool can_work(const cJSON *inputs) {
+    enum { DESCRIPTORS = 8, BYTES = 16 << 20 };
+    int file[DESCRIPTORS];
+    int opened = 0;
+    const cJSON *input = NULL;
+    void *memory = malloc(BYTES);
+    bool can = memory != NULL;
+    free(memory);
+    while (opened < DESCRIPTORS && (file[opened] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
+        opened++;
+    }
+    can = can && opened == DESCRIPTORS;
+    while (opened > 0) {
+        close(file[--opened]);
+    }
+    cJSON_ArrayForEach(input, inputs) {
+        const char *path = hc_json_text(input, "file");
+        char first = 0;
+        int one = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+        can = can && (one < 0 || read(one, &first, 1) >= 0 || errno == EISDIR || errno == EAGAIN);
+        if (one >= 0) {
+            close(one);
+        }
+    }
+    return can;
+}
+
 /* Failures that lie in the scene and the chain, and not in the machine at that time. */
-static bool comes_again(HcStatus failure) {
-    return failure == HC_E_USAGE || failure == HC_E_INPUT || failure == HC_E_UNSUPPORTED ||
-           failure == HC_E_NUMERIC;
+static bool comes_again(HcStatus failure, const cJSON *inputs) {
+    return (failure == HC_E_USAGE || failure == HC_E_INPUT || failure == HC_E_UNSUPPORTED ||
+            failure == HC_E_NUMERIC) &&
+           can_work(inputs);
+}
+
+/* Whether something else than a regular file has a name. */
+static bool is_taken(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err) {
+    HcStatus status = HC_OK;
+    char *paths[] = {record_path(batch, scene), marker_path(batch, scene)};
+    for (size_t p = 0; p < sizeof paths / sizeof *paths; p++) {
+        if (paths[p] == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "a path"));
+        }
+        if (is_taken(paths[p])) {
+            HC_TRY(
+                hc_fail(err, HC_E_IO, "%s: is no regular file, and hcube writes its record there", paths[p]));
+        }
+    }
+done:
+    free(paths[0]);
+    free(paths[1]);
+    return status;
 }
 
 void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message) {
@@ -316,9 +373,10 @@ void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *me
     cJSON *batch = cJSON_AddObjectToObject(marker, "batch");
     cJSON_AddStringToObject(batch, "chain", origin->batch->chain);
     cJSON_AddItemToObject(batch, "inputs", cJSON_Duplicate(origin->inputs, true));
-    if (comes_again(failure) && path != NULL && batch != NULL) {
+    bool mine = path != NULL && !is_taken(path);
+    if (mine && batch != NULL && comes_again(failure, origin->inputs)) {
         (void)!hc_json_write_unflushed(path, marker, true, &error);
-    } else if (path != NULL) {
+    } else if (mine) {
         unlink(path);
     }
     cJSON_Delete(marker);

@@ -103,7 +103,7 @@ static void read_ahead(const Worker *worker, const HcReader *reader) {
     int64_t modified = 0;
     hc_reader_identity(reader, &size, &modified);
     limit = size < limit ? size : limit;
-    int file = strncmp(path, "/vsi", 4) != 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int file = strncmp(path, "/vsi", 4) != 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     for (int64_t at = 0; file >= 0 && at < limit && !*worker->cancel; at += STEP) {
         (void)posix_fadvise(file, at, STEP, POSIX_FADV_WILLNEED);
     }
@@ -158,6 +158,7 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
     const char *output = worker->batch->scenes[scene].output;
     bool open = false;
     HC_TRY(make_folders(output, err));
+    HC_TRY(hc_batch_check_names(worker->batch, scene, err));
     HC_TRY(look(worker, scene, false, &open, err));
     if (!open) {
         return HC_OK;

@@ -1,6 +1,7 @@
 #include "io/file_parts.h"
 #include "io/gdal_errors.h"
 #include "core/text.h"
+#include "io/gdal_errors.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -215,15 +217,64 @@ static HcStatus read_all(int file, const char *path, size_t limit, char **data, 
     }
 }
 
+/* Names of the system, such as /dev/stdin or the /dev/fd/63 of a shell, may be pipes. Anyone could have made
+ * any other one, and nobody may ever write to it. */
+static bool may_wait(const char *path) {
+    return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+}
+
+static HcStatus fail_special(const char *path, HcError *err) {
+    return hc_fail(err, HC_E_INPUT, "%s: is a pipe or a device, and not a file", path);
+}
+
+static bool is_special(const struct stat *info) {
+    return !S_ISREG(info->st_mode) && !S_ISDIR(info->st_mode);
+}
+
+bool hc_file_is_special(const char *path) {
+    struct stat info;
+    return strncmp(path, "/vsi", 4) != 0 && stat(path, &info) == 0 && is_special(&info);
+}
+
+HcStatus hc_file_check_regular(const char *path, HcError *err) {
+    return hc_file_is_special(path) ? fail_special(path, err) : HC_OK;
+}
+
+HcStatus hc_file_check_companions(const char *path, HcError *err) {
+    HcStatus status = hc_file_check_regular(path, err);
+    const char *name = hc_file_base(path);
+    const char *dot = strrchr(name, '.');
+    size_t stem = dot != NULL && dot > name ? (size_t)(dot - name) : strlen(name);
+    char *folder = status == HC_OK && strncmp(path, "/vsi", 4) != 0 ? hc_file_folder(path) : NULL;
+    DIR *handle = folder != NULL ? opendir(folder) : NULL;
+    for (struct dirent *entry = NULL;
+         handle != NULL && status == HC_OK && (entry = readdir(handle)) != NULL;) {
+        if (strncasecmp(entry->d_name, name, stem) != 0 || entry->d_type == DT_REG ||
+            entry->d_type == DT_DIR) {
+            continue;
+        }
+        char *other = hc_text_format("%s/%s", folder, entry->d_name);
+        status = other != NULL ? hc_file_check_regular(other, err) : hc_fail_memory(err, 0, "a file name");
+        free(other);
+    }
+    if (handle != NULL) {
+        closedir(handle);
+    }
+    free(folder);
+    return status;
+}
+
 HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) {
     size_t count = 0;
     char *fresh = NULL;
     *data = NULL;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | (may_wait(path) ? 0 : O_NONBLOCK));
     if (file < 0) {
-        return hc_file_fail(err, HC_E_INPUT, path, errno);
+        return hc_file_fail(err, hc_errno_status(errno, HC_E_INPUT), path, errno);
     }
-    HcStatus status = read_all(file, path, limit, &fresh, &count, err);
+    struct stat info;
+    bool special = !may_wait(path) && fstat(file, &info) == 0 && is_special(&info);
+    HcStatus status = special ? fail_special(path, err) : read_all(file, path, limit, &fresh, &count, err);
     close(file);
     if (status != HC_OK) {
         free(fresh);

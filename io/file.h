@@ -22,7 +22,7 @@ HcStatus hc_file_write_unflushed(const char *path, const void *data, size_t byte
                                  HcError *err) HC_MUST_CHECK;
 
 /* Reads a whole file into fresh memory, terminated by a 0 that `bytes` does not count. Refuses more than
- * `limit`. */
+ * `limit`, and pipes and devices but for those under /dev and /proc. */
 HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;
 
 /* What hc_file_write would refuse: the directory missing or not writable, an existing file without
@@ -93,6 +93,17 @@ void hc_file_drop(const char *partial);
 /* Removes what every partial of this process has left so far: for the end of the process and for Ctrl-C.
  * Takes a lock, so not for a signal handler; takes no memory. */
 void hc_file_remove_partials(void);
+
+/* Whether a path leads to a pipe, a socket or a device: whoever opens it may wait for ever. Not for /vsi
+ * paths. */
+bool hc_file_is_special(const char *path);
+
+/* Fails (HC_E_INPUT) where it does. For every file that is opened by its name. */
+HcStatus hc_file_check_regular(const char *path, HcError *err) HC_MUST_CHECK;
+
+/* The same of the file and of all in its folder whose names begin with its stem (the name without its
+ * ending): libraries open headers, statistics and masks beside a scene without asking what they are. */
+HcStatus hc_file_check_companions(const char *path, HcError *err) HC_MUST_CHECK;
 
 /* Whether two paths lead to one existing file. */
 bool hc_file_same(const char *a, const char *b);

@@ -43,7 +43,7 @@ static void look_up(const char *path, HcIdentity *out) {
     struct stat local;
     memset(&remote, 0, sizeof remote);
     if (strncmp(path, "/vsi", 4) != 0) {
-        if (stat(path, &local) == 0 && !S_ISDIR(local.st_mode)) {
+        if (stat(path, &local) == 0 && S_ISREG(local.st_mode)) {
             *out = (HcIdentity){.exists = true,
                                 .bytes = (int64_t)local.st_size,
                                 .seconds = (int64_t)local.st_mtim.tv_sec,

@@ -20,7 +20,8 @@ typedef struct HcIdentity {
     uint64_t hash;       /* XXH64 of the content, where hashed */
 } HcIdentity;
 
-/* Of a local or /vsi file; with `hash` it is read through. A file that is missing is no failure. */
+/* Of a local or /vsi file; with `hash` it is read through. A file that is missing is no failure; nor is a
+ * folder, a pipe or a device, which counts as missing. */
 HcStatus hc_identity_of(const char *path, bool hash, HcIdentity *out, HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 
 #include "core/text.h"
 #include "io/envi_header.h"
+#include "io/file.h"
 #include "io/library_parts.h"
 #include "io/load.h"
 #include "io/read_parts.h"
@@ -96,7 +97,8 @@ void hc_library_clear(HcLibrary *library) {
 
 static bool is_file(const char *path) {
     VSIStatBufL info;
-    return VSIStatExL(path, &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
+    return !hc_file_is_special(path) &&
+           VSIStatExL(path, &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
            !VSI_ISDIR(info.st_mode);
 }
 
@@ -283,6 +285,7 @@ static HcStatus read_envi(HcLibrary *out, const char *path, const char *header_p
     HcStatus status = HC_OK;
     HcEnviHeader header = {0};
     HcEnviShape shape;
+    HC_TRY(hc_file_check_regular(path, err));
     if (header_path == NULL) {
         return hc_fail(err, HC_E_INPUT,
                        is_file(path) ? "%s: there is no ENVI header beside it" : "%s: there is no such file",

@@ -1,6 +1,7 @@
 /* Spectral libraries as CSV: a table of cells, and which way round it lies. */
 #include "core/text.h"
 #include "io/library_parts.h"
+#include "io/file.h"
 #include "io/load.h"
 #include "io/wavelength.h"
 
@@ -252,7 +253,7 @@ bool hc_library_is_csv(const char *path) {
     if (!hc_text_ends_with(path, ".csv")) {
         return false;
     }
-    VSILFILE *file = VSIFOpenL(path, "rb");
+    VSILFILE *file = hc_file_is_special(path) ? NULL : VSIFOpenL(path, "rb");
     size_t got = file != NULL ? VSIFReadL(line, 1, sizeof line - 1, file) : 0;
     if (file != NULL) {
         VSIFCloseL(file);

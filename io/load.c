@@ -1,5 +1,6 @@
 #include "io/load.h"
 
+#include "io/file.h"
 #include "io/gdal_errors.h"
 
 #include <cpl_vsi.h>
@@ -14,6 +15,10 @@ HcStatus hc_load_file(const char *path, char **data, size_t *bytes, HcError *err
     VSIStatBufL info;
     GByte *found = NULL;
     vsi_l_offset size = 0;
+    HcStatus status = hc_file_check_regular(path, err);
+    if (status != HC_OK) {
+        return status;
+    }
     hc_gdal_catch(&messages);
     bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
     bool read = is_file && VSIIngestFile(NULL, path, &found, &size, LIMIT) != 0;

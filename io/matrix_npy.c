@@ -223,7 +223,7 @@ static HcStatus load_header(const char *path, VSILFILE *file, char **text, uint6
 
 bool hc_npy_recognise(const char *path) {
     char begin[sizeof magic];
-    VSILFILE *file = VSIFOpenL(path, "rb");
+    VSILFILE *file = hc_file_is_special(path) ? NULL : VSIFOpenL(path, "rb");
     bool found = file != NULL && VSIFReadL(begin, 1, sizeof begin, file) == sizeof begin &&
                  memcmp(begin, magic, sizeof magic) == 0;
     if (file != NULL) {
@@ -234,6 +234,10 @@ bool hc_npy_recognise(const char *path) {
 
 static HcStatus open_file(const char *path, VSILFILE **file, HcError *err) {
     VSIStatBufL info;
+    HcStatus status = hc_file_check_regular(path, err);
+    if (status != HC_OK) {
+        return status;
+    }
     bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
     *file = is_file ? VSIFOpenL(path, "rb") : NULL;
     if (*file == NULL) {

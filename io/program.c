@@ -1,6 +1,7 @@
 /* Linear programs from files: what does not depend on the format. */
 #include "io/program.h"
 
+#include "io/file.h"
 #include "io/load.h"
 #include "io/program_parts.h"
 
@@ -123,6 +124,7 @@ static HcStatus load(const char *path, char **text, HcError *err) {
     if (unpacked == NULL) {
         HC_TRY(hc_fail_memory(err, (double)strlen(path), "a file name"));
     }
+    HC_TRY(hc_file_check_regular(path, err));
     HC_TRY(hc_load_file(unpacked, text, &bytes, err));
     if (strlen(*text) != bytes) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not an MPS file (it holds bytes of 0)", path));

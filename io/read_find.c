@@ -1,4 +1,5 @@
 /* Which file holds the data of a header, and which header describes a data file. */
+#include "io/file.h"
 #include "io/read_parts.h"
 
 #include <cpl_conv.h>
@@ -15,7 +16,7 @@ static const char *const extensions[] = {"img", "dat", "raw", "bsq",  "bil", "bi
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified) {
     VSIStatBufL stat;
     memset(&stat, 0, sizeof stat);
-    if (VSIStatL(path, &stat) != 0 || S_ISDIR(stat.st_mode)) {
+    if (VSIStatL(path, &stat) != 0 || S_ISDIR(stat.st_mode) || hc_file_is_special(path)) {
         return false;
     }
     if (size != NULL) {

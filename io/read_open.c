@@ -1,5 +1,6 @@
 /* From a path to an open dataset: which file, by which driver, described by which header. */
 #include "io/read_parts.h"
+#include "io/file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -429,6 +430,7 @@ HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
     HcGdalErrors messages;
     HcStatus status = HC_OK;
     hc_gdal_catch(&messages); /* looking for files must not print either */
+    HC_TRY(hc_file_check_companions(path, err));
     bool is_header = hc_read_is_file(path, NULL, NULL) && hc_text_ends_with(path, ".hdr"), is_envi = false;
     if (is_header) {
         HC_TRY(hc_read_is_envi(path, &is_envi, err));

@@ -1,4 +1,5 @@
 #include "io/scene_files.h"
+#include "io/file.h"
 #include "io/library.h"
 #include "io/read_parts.h"
 
@@ -142,7 +143,7 @@ static bool is_among(const HcPaths *sorted, const char *path) {
 static HcStatus is_raster(const char *path, bool *is, HcError *err) {
     bool is_library = false;
     *is = false;
-    if (hc_read_is_companion(path) || is_picture(path)) {
+    if (hc_file_is_special(path) || hc_read_is_companion(path) || is_picture(path)) {
         return HC_OK;
     }
     HcStatus status = hc_library_recognise(path, &is_library, err);
@@ -167,7 +168,23 @@ static HcStatus check_raster(const char *path, bool *is, HcError *err) {
                            : hc_fail(err, status, "%s: %s", path, strerror(number));
 }
 
-HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcError *err) {
+/* Whether GDAL makes the raster by what the file says, from any other file or server: someone who may put a
+ * file into a folder could so bring what others may read into an output. */
+static bool is_recipe(const char *path) {
+    static const char *const drivers[] = {
+        "VRT",      "GTI",    "WMS",  "WMTS", "WCS",     "STACIT",  "STACTA", "EEDAI",        "HTTP",
+        "PLMosaic", "OGCAPI", "DAAS", "TIL",  "JPIPKAK", "DERIVED", "NGW",    "PostGISRaster"};
+    GDALDriverH driver =
+        hc_file_is_special(path) ? NULL : GDALIdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL);
+    for (size_t d = 0; driver != NULL && d < sizeof drivers / sizeof *drivers; d++) {
+        if (hc_text_equal(GDALGetDriverShortName(driver), drivers[d])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, int32_t *recipes, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcPaths all = {0};
@@ -181,6 +198,9 @@ HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcError *err) {
         bool is_scene = is_among(&headers, path);
         if (!is_scene && !is_among(&data, path)) {
             HC_TRY(check_raster(path, &is_scene, err));
+            bool left_out = is_scene && is_recipe(path);
+            *recipes += left_out;
+            is_scene = is_scene && !left_out;
         }
         if (is_scene) {
             HC_TRY(hc_paths_add(out, path, err));
@@ -194,7 +214,14 @@ done:
     return status;
 }
 
-HcStatus hc_scenes_among(const HcPaths *matched, HcPaths *out, HcError *err) {
+/* Whether a pattern like *.vrt names the ending of a path. */
+static bool names_ending(const char *pattern, const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot != NULL && strchr(dot, '/') == NULL && hc_text_ends_with(pattern, dot);
+}
+
+HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, int32_t *recipes,
+                         HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcPaths headers = {0};
@@ -203,7 +230,10 @@ HcStatus hc_scenes_among(const HcPaths *matched, HcPaths *out, HcError *err) {
     HC_TRY(find_headers(matched, &headers, &data, err));
     for (int32_t p = 0; p < matched->count; p++) {
         const char *path = matched->path[p];
-        if (!hc_is_folder(path) && !is_among(&data, path)) {
+        bool is_scene = !hc_is_folder(path) && !is_among(&data, path);
+        bool left_out = is_scene && !names_ending(pattern, path) && is_recipe(path);
+        *recipes += left_out;
+        if (is_scene && !left_out) {
             HC_TRY(hc_paths_add(out, path, err));
         }
     }

@@ -25,11 +25,14 @@ void hc_paths_clear(HcPaths *paths);
 /* The scenes in a folder (local or /vsi...), in the order of their names: ENVI headers, whether or not their
  * data are there, and all other files that a raster driver of GDAL recognises. Not: data files of such
  * headers, spectral libraries, files that accompany others (.xml, .json, .txt, .csv, .ovr and the like),
- * pictures (.png, .jpg, .gif, .bmp), hidden files and folders. No pixel is read. */
-HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcError *err) HC_MUST_CHECK;
+ * pictures (.png, .jpg, .gif, .bmp), hidden files, folders, pipes and devices; nor files that draw their
+ * pixels from elsewhere (.vrt and the like), whose number is added to *recipes. No pixel is read. */
+HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, int32_t *recipes, HcError *err) HC_MUST_CHECK;
 
-/* Of paths that a pattern matched: leaves out data files whose header is there too, and folders. */
-HcStatus hc_scenes_among(const HcPaths *matched, HcPaths *out, HcError *err) HC_MUST_CHECK;
+/* Of paths that a pattern matched: leaves out data files whose header is there too, and folders; and files
+ * that draw their pixels from elsewhere, unless the pattern names their ending. */
+HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, int32_t *recipes,
+                         HcError *err) HC_MUST_CHECK;
 
 /* Whether there is such a folder, local or /vsi... */
 bool hc_is_folder(const char *path);

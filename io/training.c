@@ -2,6 +2,7 @@
 #include "io/training.h"
 
 #include "core/text.h"
+#include "io/file.h"
 #include "io/gdal_errors.h"
 #include "io/training_parts.h"
 
@@ -260,6 +261,9 @@ HcStatus hc_labelled_read(const char *path, const char *field, const char *layer
     HcGdalErrors messages;
     HcReader *reader = NULL;
     HcLabelling labelling = {.path = path, .scene = scene, .out = out};
+    if ((status = hc_file_check_regular(path, err)) != HC_OK) {
+        return status;
+    }
     hc_gdal_catch(&messages);
     GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
     hc_gdal_release();
