@@ -18,8 +18,9 @@
 
 /* Where a path leads, from anywhere; fresh memory. What is not local, or not there, stays as it is. */
 static char *absolute(const char *path) {
+    errno = 0;
     char *found = strncmp(path, "/vsi", 4) == 0 ? NULL : realpath(path, NULL);
-    return found != NULL ? found : strdup(path);
+    return found != NULL || errno == ENOMEM ? found : strdup(path);
 }
 
 static char *beside(const HcBatch *batch, int32_t scene, const char *ending) {

@@ -70,11 +70,11 @@ void hc_solve_tell(const HcCommon *common, const char *what, const char *format,
     if (common->quiet) {
         return;
     }
+    printf("%-12s ", what);
     va_start(arguments, format);
-    char *text = hc_text_vformat(format, arguments);
+    vprintf(format, arguments);
     va_end(arguments);
-    printf("%-12s %s\n", what, text != NULL ? text : "");
-    free(text);
+    printf("\n");
 }
 
 void hc_solve_note(const HcCommon *common, const char *note) {

@@ -1,4 +1,5 @@
 #include "io/watch.h"
+#include "io/gdal_errors.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +47,8 @@ static HcStatus check_file(const HcWatched *file, HcError *err) {
     const struct stat *before = &file->state;
     struct stat now;
     if (stat(file->path, &now) != 0) {
-        return hc_fail(err, HC_E_INPUT, "%s: changed while it was read: %s", file->path, strerror(errno));
+        return hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: changed while it was read: %s",
+                       file->path, strerror(errno));
     }
     if (now.st_size != before->st_size) {
         return hc_fail(err, HC_E_INPUT,

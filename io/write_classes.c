@@ -4,6 +4,7 @@
 #include "io/write_parts.h"
 
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,42 +62,51 @@ static void set_colour_table(GDALRasterBandH band, const HcClasses *classes, HcT
     GDALDestroyColorTable(table);
 }
 
-static void set_categories(GDALRasterBandH band, const HcClasses *classes) {
-    char **names = CPLCalloc((size_t)classes->count + 1, sizeof *names);
+static HcStatus set_categories(GDALRasterBandH band, const HcClasses *classes, HcError *err) {
+    HcStatus status = HC_OK;
+    /* GDAL's CPLCalloc and CPLStrdup end the program when memory runs out. */
+    char **names = VSICalloc((size_t)classes->count + 1, sizeof *names);
     for (int32_t c = 0; c < classes->count; c++) {
-        char *clean = hc_text_format("%s", classes->name[c]);
-        for (char *at = clean; at != NULL && *at != '\0'; at++) {
+        if (names == NULL || (names[c] = VSIStrdup(classes->name[c])) == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)classes->count * sizeof *names, "the names of the classes"));
+        }
+        for (char *at = names[c]; *at != '\0'; at++) {
             *at = (unsigned char)*at < 32 ? ' ' : *at;
         }
-        names[c] = CPLStrdup(clean != NULL ? clean : "");
-        free(clean);
     }
     GDALSetRasterCategoryNames(band, names);
+done:
     CSLDestroy(names);
+    return status;
 }
 
 /* The fields of an ENVI header as metadata: they stay within a GeoTIFF when its .aux.xml, where GDAL keeps
  * the categories, is lost, and they are all that bands of float32 can have. */
-void hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan) {
+HcStatus hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan,
+                                   HcError *err) {
+    HcStatus status = HC_OK;
     HcText names = {0}, colours = {0};
     if (!hc_scene_is_class_map(scene)) {
-        return;
+        return HC_OK;
     }
     hc_text_add(&names, "{");
     add_names(&names, &scene->classes);
     hc_text_add(&colours, "{");
     add_colours(&colours, &scene->classes);
-    if (!names.failed && !colours.failed) {
-        GDALSetMetadataItem(dataset, "class_names", names.data, NULL);
-        GDALSetMetadataItem(dataset, "class_lookup", colours.data, NULL);
+    if (names.failed || colours.failed) {
+        HC_TRY(hc_fail_memory(err, (double)names.length, "the names of the classes"));
     }
-    hc_text_clear(&names);
-    hc_text_clear(&colours);
+    GDALSetMetadataItem(dataset, "class_names", names.data, NULL);
+    GDALSetMetadataItem(dataset, "class_lookup", colours.data, NULL);
     if (hc_write_one_class_band(scene, plan->type)) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, 1);
         if (plan->type == HC_UINT8 || plan->type == HC_UINT16) {
             set_colour_table(band, &scene->classes, plan->type);
         }
-        set_categories(band, &scene->classes);
+        HC_TRY(set_categories(band, &scene->classes, err));
     }
+done:
+    hc_text_clear(&names);
+    hc_text_clear(&colours);
+    return status;
 }

@@ -61,7 +61,8 @@ HcType hc_write_class_type(const HcScene *scene);
 /* Names and colours, of a class map alone: into the header, and into a dataset, whose GeoTIFF then has an
  * .aux.xml beside it. */
 void hc_write_envi_classes(HcText *to, const HcScene *scene);
-void hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan);
+HcStatus hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan,
+                                   HcError *err) HC_MUST_CHECK;
 
 /* write_envi.c: the map fields of the header (fresh memory, also on failure), in GDAL's words;
  * HC_E_UNSUPPORTED for a grid that they cannot describe. */

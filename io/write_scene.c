@@ -103,7 +103,7 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
                             NULL);
     }
     describe_colours(dataset, scene);
-    hc_write_describe_classes(dataset, scene, plan);
+    HC_TRY(hc_write_describe_classes(dataset, scene, plan, err));
     for (int32_t b = 0; b < scene->bands; b++) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, b + 1);
         describe_band(band, scene, b);
@@ -114,6 +114,7 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
             break;
         }
     }
+done:
     hc_gdal_release();
     return status;
 }

@@ -162,8 +162,8 @@ def prepare(folder, hcube, sample):
     (folder / "complete").touch()
 
 
-# What differs from run to run: times, and how much memory was free.
-VOLATILE = {"finished", "started", "seconds", "memory_bytes", "mapped", "modified", "identity"}
+# What differs from run to run: times, how much memory was free, and how the scene was read (mapped or not).
+VOLATILE = {"finished", "started", "seconds", "memory_bytes", "mapped", "modified", "identity", "blocks"}
 # The name of the processor comes from /proc, where the system tells it.
 VOLATILE_OF = {"device": {"name"}}
 
