@@ -1,5 +1,6 @@
 /* solve l1: a solution of A x = b whose entries are mostly 0. */
 #include "app/solve.h"
+#include "core/l1_polish.h"
 #include "io/matrix.h"
 #include "pipeline/json.h"
 
@@ -100,6 +101,7 @@ typedef struct Problem {
     float *x; /* [columns] on the host */
     HcL1Rule rule;
     HcL1Told told;
+    bool polished;
     HcSolveSeconds seconds;
     char reason[256]; /* why there is no GPU */
 } Problem;
@@ -242,6 +244,42 @@ done:
     return status;
 }
 
+/* The values of a file where the host can read them: `room` is allocated where that is not device memory. */
+static HcStatus on_host(const Problem *problem, HcMatrixFile *file, const HcBuffer *buffer, float **room,
+                        const float **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcComputeInfo info;
+    size_t bytes = (size_t)(hc_matrix_rows(file) * hc_matrix_columns(file)) * sizeof(float);
+    problem->compute->ops->info(problem->compute, &info);
+    *out = buffer->data;
+    if (!info.shared_memory) {
+        *out = *room = malloc(bytes);
+        if (*room == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)bytes, "a matrix"));
+        }
+        HC_TRY(hc_matrix_read(file, *room, err));
+    }
+done:
+    return status;
+}
+
+/* A solution that the iterations did not finish, on the columns that it uses. */
+static HcStatus polish(Problem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    float *matrix_room = NULL;
+    float *right_room = NULL;
+    HcMatrix matrix = {.rows = problem->rows, .columns = problem->columns};
+    const float *right = NULL;
+    HC_TRY(on_host(problem, problem->matrix, &problem->matrix_buffer, &matrix_room, &matrix.data, err));
+    HC_TRY(on_host(problem, problem->right, &problem->right_buffer, &right_room, &right, err));
+    HC_TRY(hc_l1_polish(&matrix, right, &problem->rule, problem->params.solver == ALM, problem->x,
+                        &problem->told, &problem->polished, err));
+done:
+    free(matrix_room);
+    free(right_room);
+    return status;
+}
+
 static HcStatus solve(Problem *problem, HcError *err) {
     HcStatus status = HC_OK;
     const HcComputeOps *ops = problem->compute->ops;
@@ -260,6 +298,7 @@ static HcStatus solve(Problem *problem, HcError *err) {
         HC_TRY(ops->alm(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
     }
     HC_TRY(fetch(problem, err));
+    HC_TRY(problem->told.end != HC_L1_REACHED ? polish(problem, err) : HC_OK);
     problem->seconds.solving = hc_solve_now() - started;
 done:
     return status;
@@ -277,6 +316,9 @@ static void print_result(const Problem *problem) {
         hc_solve_tell(common, "lambda", "%.6g", problem->rule.lambda);
     }
     hc_solve_tell(common, "status", "%s", told->end == HC_L1_REACHED ? "converged" : "unfinished");
+    if (problem->polished) {
+        hc_solve_tell(common, "polished", "the values of the columns in use are the best that they can have");
+    }
     hc_solve_tell(common, "objective", "%.10g (%s)", told->objective,
                   alm ? "|x|_1" : "1/2 |A x - b|^2 + lambda |x|_1");
     hc_solve_tell(common, "gap", "%.3g of the objective", told->gap);
@@ -306,6 +348,7 @@ static cJSON *make_result(const Problem *problem) {
     cJSON_AddBoolToObject(result, "positive", problem->rule.positive);
     cJSON_AddNumberToObject(result, "tolerance", problem->rule.tolerance);
     cJSON_AddStringToObject(result, "status", told->end == HC_L1_REACHED ? "converged" : "unfinished");
+    cJSON_AddBoolToObject(result, "polished", problem->polished);
     cJSON_AddNumberToObject(result, "objective", told->objective);
     cJSON_AddNumberToObject(result, "relative_gap", told->gap);
     cJSON_AddNumberToObject(result, "relative_residual", told->residual);
@@ -324,8 +367,8 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
     char note[400] = "";
     if (problem->told.end != HC_L1_REACHED) {
         snprintf(note, sizeof note,
-                 "%s: the limit of iterations came before the tolerance (--iterations, %s)", output,
-                 problem->params.solver == ALM ? "--outer, --tolerance" : "--tolerance");
+                 "%s: written, but the limit of iterations came before the tolerance (--iterations, %s)",
+                 output, problem->params.solver == ALM ? "--outer, --tolerance" : "--tolerance");
     }
     HC_TRY(hc_matrix_write(output, problem->x, problem->columns, 1, common->overwrite, err));
     problem->seconds.all = hc_solve_now() - started;
@@ -333,7 +376,7 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
                                  &problem->seconds, note, err));
     print_result(problem);
     hc_solve_tell(common, "wrote", "%s", output);
-    hc_solve_note(common, note);
+    HC_TRY(*note != '\0' ? hc_fail(err, HC_E_NUMERIC, "%s", note) : HC_OK);
 done:
     return status;
 }

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What --verify accepts of each figure of the proof. */
-#define PROVED 1e-6
-
 typedef struct Params {
     const char *model, *output, *prices, *certificate;
     int64_t pivots;
@@ -47,7 +44,7 @@ static const HcOption options[] = {
     {.name = "verify",
      .kind = HC_OPTION_FLAG,
      .offset = offsetof(Params, verify),
-     .help = "prove the result from the program alone, and fail where that fails"},
+     .help = "print the proof of the result; a result that is not proved is not written"},
     {.name = "pivots",
      .kind = HC_OPTION_INT,
      .offset = offsetof(Params, pivots),
@@ -78,7 +75,7 @@ typedef struct Problem {
     HcProgramFile file;
     HcCompute *compute;
     HcQueue *queue;
-    double *arrays; /* x, ray, price */
+    double *arrays; /* x, ray, price, and the rests of all */
     HcLpSolution solution;
     HcLpProof proof;
     HcSolveSeconds seconds;
@@ -117,12 +114,15 @@ static HcStatus load(Problem *problem, HcError *err) {
     problem->seconds.reading = hc_solve_now() - started;
     size_t rows = (size_t)problem->file.program.rows;
     size_t columns = (size_t)problem->file.program.columns;
-    problem->arrays = calloc(2 * columns + rows, sizeof *problem->arrays);
+    size_t count = 2 * columns + rows;
+    problem->arrays = calloc(2 * count, sizeof *problem->arrays);
     if (problem->arrays == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(2 * columns + rows) * sizeof *problem->arrays, "the solution"));
+        HC_TRY(hc_fail_memory(err, 2 * (double)count * sizeof *problem->arrays, "the solution"));
     }
-    problem->solution = (HcLpSolution){
-        .x = problem->arrays, .ray = problem->arrays + columns, .price = problem->arrays + 2 * columns};
+    problem->solution = (HcLpSolution){.x = problem->arrays,
+                                       .ray = problem->arrays + columns,
+                                       .price = problem->arrays + 2 * columns,
+                                       .rest = problem->arrays + count};
 done:
     return status;
 }
@@ -157,23 +157,44 @@ static int64_t count_nonzeros(const double *values, int64_t count) {
     return nonzeros;
 }
 
+/* Whether there is a result and no proof of it. */
+static bool is_unproved(const Problem *problem) {
+    return problem->solution.end != HC_LP_UNFINISHED && !problem->proof.proved;
+}
+
+/* How far a certificate or a ray reaches. */
+static void print_radius(const Problem *problem) {
+    const HcCommon *common = &problem->common;
+    const HcLpProof *proof = &problem->proof;
+    const char *what = problem->solution.end == HC_LP_INFEASIBLE ? "points" : "prices";
+    if (isinf(proof->radius)) {
+        hc_solve_tell(common, "radius", "infinite: all %s are excluded", what);
+    } else {
+        hc_solve_tell(common, "radius", "%.3g: only %s below it are excluded (scale of the data: %.3g)",
+                      proof->radius, what, proof->scale);
+    }
+}
+
 static void print_status(const Problem *problem) {
     const HcCommon *common = &problem->common;
     const HcLinearProgram *program = &problem->file.program;
     const HcLpSolution *solution = &problem->solution;
+    const char *unproved = is_unproved(problem) ? "not proved: " : "";
     switch (solution->end) {
     case HC_LP_INFEASIBLE:
         hc_solve_tell(common, "status",
-                      "infeasible: %" PRId64 " of the rows, with the bounds, contradict each other",
-                      count_nonzeros(solution->price, program->rows));
+                      "%sinfeasible: %" PRId64 " of the rows, with the bounds, contradict each other",
+                      unproved, count_nonzeros(solution->price, program->rows));
+        print_radius(problem);
         break;
     case HC_LP_UNBOUNDED:
         hc_solve_tell(common, "status",
-                      "unbounded: %" PRId64 " of the columns improve the objective for ever",
+                      "%sunbounded: %" PRId64 " of the columns improve the objective for ever", unproved,
                       count_nonzeros(solution->ray, program->columns));
+        print_radius(problem);
         break;
     default:
-        hc_solve_tell(common, "status", "%s", end_words[solution->end]);
+        hc_solve_tell(common, "status", "%s%s", unproved, end_words[solution->end]);
         hc_solve_tell(common, "objective", "%.12g (%s %s)", objective_of(problem),
                       program->maximise ? "max" : "min", problem->file.objective);
     }
@@ -189,7 +210,7 @@ static void print_result(const Problem *problem) {
     print_status(problem);
     hc_solve_tell(common, "pivots", "%" PRId64 " (%" PRId64 " of phase one)", solution->pivots,
                   solution->phase_one);
-    if (problem->params.verify) {
+    if (problem->params.verify || is_unproved(problem)) {
         hc_solve_tell(common, "proof", "primal %.3g, dual %.3g, gap %.3g", problem->proof.primal,
                       problem->proof.dual, problem->proof.gap);
     }
@@ -206,6 +227,18 @@ static void add_number(cJSON *to, const char *name, double value) {
     }
 }
 
+/* The radius is null where it is infinite. */
+static void add_proof(const Problem *problem, cJSON *to) {
+    HcLpEnd end = problem->solution.end;
+    add_number(to, "primal", problem->proof.primal);
+    add_number(to, "dual", problem->proof.dual);
+    add_number(to, "gap", problem->proof.gap);
+    if (end == HC_LP_INFEASIBLE || end == HC_LP_UNBOUNDED) {
+        add_number(to, "radius", problem->proof.radius);
+        add_number(to, "scale", problem->proof.scale);
+    }
+}
+
 static cJSON *make_result(const Problem *problem) {
     const HcLinearProgram *program = &problem->file.program;
     const HcLpSolution *solution = &problem->solution;
@@ -216,7 +249,10 @@ static cJSON *make_result(const Problem *problem) {
     cJSON_AddNumberToObject(result, "columns", (double)program->columns);
     cJSON_AddNumberToObject(result, "entries", (double)program->start[program->columns]);
     cJSON_AddStringToObject(result, "sense", program->maximise ? "max" : "min");
-    cJSON_AddStringToObject(result, "status", end_words[solution->end]);
+    cJSON_AddStringToObject(result, "status", is_unproved(problem) ? "not proved" : end_words[solution->end]);
+    if (is_unproved(problem)) {
+        cJSON_AddStringToObject(result, "unproved", end_words[solution->end]);
+    }
     if (solution->end == HC_LP_OPTIMAL) {
         add_number(result, "objective", objective_of(problem));
         add_number(result, "dual_objective", solution->dual_objective + problem->file.constant);
@@ -225,11 +261,8 @@ static cJSON *make_result(const Problem *problem) {
     cJSON_AddNumberToObject(result, "phase_one_pivots", (double)solution->phase_one);
     cJSON_AddNumberToObject(result, "refactored", (double)solution->refactored);
     cJSON_AddNumberToObject(result, "most_columns_kept", (double)solution->columns_kept);
-    if (problem->params.verify) {
-        cJSON *proof = cJSON_AddObjectToObject(result, "proof");
-        add_number(proof, "primal", problem->proof.primal);
-        add_number(proof, "dual", problem->proof.dual);
-        add_number(proof, "gap", problem->proof.gap);
+    if (problem->params.verify || is_unproved(problem)) {
+        add_proof(problem, cJSON_AddObjectToObject(result, "proof"));
     }
     return result;
 }
@@ -321,30 +354,37 @@ static HcStatus judge(const Problem *problem, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus prove(Problem *problem, HcError *err) {
+static HcStatus check_proof(const Problem *problem, HcError *err) {
     const HcLpProof *proof = &problem->proof;
-    bool fine = proof->primal <= PROVED && proof->dual <= PROVED && proof->gap <= PROVED;
-    if (problem->params.verify && problem->solution.end != HC_LP_UNFINISHED && !fine) {
-        return hc_fail(
-            err, HC_E_NUMERIC, "%s: the result (%s) is not proved: primal %.3g, dual %.3g, gap %.3g",
-            problem->params.model, end_words[problem->solution.end], proof->primal, proof->dual, proof->gap);
+    const char *model = problem->params.model;
+    HcLpEnd end = problem->solution.end;
+    if (!is_unproved(problem)) {
+        return HC_OK;
     }
-    return HC_OK;
+    if (end == HC_LP_OPTIMAL || !(proof->radius > 0)) {
+        return hc_fail(err, HC_E_NUMERIC,
+                       "%s: the result (%s) is not proved: primal %.3g, dual %.3g, gap %.3g", model,
+                       end_words[end], proof->primal, proof->dual, proof->gap);
+    }
+    return hc_fail(err, HC_E_NUMERIC,
+                   "%s: the result (%s) is not proved: only %s below %.3g are excluded (scale of the data: "
+                   "%.3g)",
+                   model, end_words[end], end == HC_LP_INFEASIBLE ? "points" : "prices", proof->radius,
+                   proof->scale);
 }
 
 static HcStatus give_result(Problem *problem, double started, HcError *err) {
     HcStatus status = HC_OK;
     const char *output = problem->solution.end == HC_LP_OPTIMAL ? problem->params.output : NULL;
-    if (problem->params.verify) {
-        problem->proof = hc_program_prove(&problem->file.program, &problem->solution);
-    }
+    problem->proof = hc_program_prove(&problem->file.program, &problem->solution);
     print_result(problem);
-    HC_TRY(prove(problem, err));
+    HC_TRY(problem->params.verify ? check_proof(problem, err) : HC_OK);
     HC_TRY(problem->solution.end == HC_LP_OPTIMAL ? write_solution(problem, err)
                                                   : write_certificate(problem, err));
     problem->seconds.all = hc_solve_now() - started;
     HC_TRY(hc_solve_write_record(&problem->common, problem->compute, &hc_solve_lp, output,
                                  make_result(problem), &problem->seconds, problem->file.note.data, err));
+    HC_TRY(check_proof(problem, err));
     HC_TRY(judge(problem, err));
 done:
     return status;

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define HC_COMPUTE_ABI 6
+#define HC_COMPUTE_ABI 7
 
 /* Largest magnitude of an integer whose sums of products can be exact. */
 #define HC_SUMS_LIMIT ((int64_t)1 << 20)

@@ -1,31 +1,57 @@
+/* Proofs of the results of linear programs. Sums have about 32 digits, and a bound of what even these lose:
+ * only what remains when all errors count against it is a proof. */
 #include "core/program.h"
+#include "core/double_double.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* A sum in about twice the precision of float64 (Ogita, Rump and Oishi 2005), with that of the magnitudes of
+/* ---- sums ---- */
+
+/* A sum in two parts, a bound of what both have lost (after Ogita, Rump and Oishi 2005), and the magnitude of
  * its terms. */
 typedef struct Sum {
-    double value, error, magnitude;
+    double value, error, lost, magnitude;
 } Sum;
 
+/* Products below this have rounded parts that underflow; LOSS is more than what that costs. */
+static const double smallest = 0x1p-960;
+static const double loss = 0x1p-1060;
+
+static void add_error(Sum *sum, double term) {
+    HcDouble2 error = hc_double2_sum(sum->error, term);
+    sum->error = error.high;
+    sum->lost += fabs(error.low);
+}
+
 static void add(Sum *sum, double term) {
-    double value = sum->value + term;
-    double part = value - sum->value;
-    sum->error += (sum->value - (value - part)) + (term - part);
-    sum->value = value;
+    HcDouble2 value = hc_double2_sum(sum->value, term);
+    sum->value = value.high;
+    add_error(sum, value.low);
     sum->magnitude += fabs(term);
 }
 
 static void add_product(Sum *sum, double a, double b) {
-    double product = a * b;
-    add(sum, product);
-    sum->error += fma(a, b, -product);
+    HcDouble2 product = hc_double2_product(a, b);
+    add(sum, product.high);
+    add_error(sum, product.low);
+    sum->lost += fabs(product.high) < smallest && a != 0 && b != 0 ? loss : 0;
 }
 
-static double total(const Sum *sum) {
-    return sum->value + sum->error;
+static void add_pair_product(Sum *sum, HcDouble2 a, double b) {
+    add_product(sum, a.high, b);
+    if (a.low != 0) {
+        add_product(sum, a.low, b);
+    }
+}
+
+static HcDouble2 total(const Sum *sum) {
+    return hc_double2_sum(sum->value, sum->error);
+}
+
+/* Rounding of the bound itself counts, too. */
+static double lost(const Sum *sum) {
+    return sum->lost * (1 + 0x1p-20);
 }
 
 /* The larger one; what is not a number proves nothing. */
@@ -63,121 +89,268 @@ static int64_t row_of(const HcLinearProgram *program, int64_t first, int64_t ent
     return program->start != NULL ? program->row[first + entry] : entry;
 }
 
-/* sum[rows] = A x, all 0 before. */
-static void multiply(const HcLinearProgram *program, const double *x, Sum *sum) {
+/* What a proof is made of. */
+typedef struct Proof {
+    const HcLinearProgram *program;
+    const HcLpSolution *solution;
+    Sum *activity;    /* [rows] A x, or A ray */
+    HcDouble2 *price; /* [rows] as those of a minimum */
+    double *largest;  /* [rows] the largest entry, in magnitude */
+} Proof;
+
+static HcDouble2 with_rest(const HcLpSolution *solution, const double *values, int64_t i, int64_t offset) {
+    return hc_double2_sum(values[i], solution->rest != NULL ? solution->rest[offset + i] : 0);
+}
+
+static HcDouble2 x_of(const Proof *proof, int64_t j) {
+    return with_rest(proof->solution, proof->solution->x, j, 0);
+}
+
+static HcDouble2 ray_of(const Proof *proof, int64_t j) {
+    return with_rest(proof->solution, proof->solution->ray, j,
+                     proof->program->columns + proof->program->rows);
+}
+
+/* activity = A x, or of the ray. */
+static void multiply(const Proof *proof, bool ray) {
+    const HcLinearProgram *program = proof->program;
+    for (int64_t i = 0; i < program->rows; i++) {
+        proof->activity[i] = (Sum){0};
+    }
     for (int64_t j = 0; j < program->columns; j++) {
+        HcDouble2 x = ray ? ray_of(proof, j) : x_of(proof, j);
         int64_t first = 0;
         int64_t count = entries(program, j, &first);
-        for (int64_t e = 0; e < count && x[j] != 0; e++) {
-            add_product(&sum[row_of(program, first, e)], program->value[first + e], x[j]);
+        for (int64_t e = 0; e < count && x.high != 0; e++) {
+            add_pair_product(&proof->activity[row_of(program, first, e)], x, program->value[first + e]);
         }
     }
 }
 
-/* begin + scale (A'y) of one column. */
-static Sum column_product(const HcLinearProgram *program, int64_t column, const double *y, double scale,
-                          double begin) {
-    Sum sum = {0};
+/* begin - A'price of one column. */
+static Sum reduce(const Proof *proof, int64_t column, double begin) {
+    const HcLinearProgram *program = proof->program;
+    Sum sum = {.value = begin, .magnitude = fabs(begin)};
     int64_t first = 0;
     int64_t count = entries(program, column, &first);
-    add(&sum, begin);
     for (int64_t e = 0; e < count; e++) {
-        add_product(&sum, program->value[first + e], scale * y[row_of(program, first, e)]);
+        HcDouble2 price = proof->price[row_of(program, first, e)];
+        if (price.high != 0) {
+            add_pair_product(&sum, price, -program->value[first + e]);
+        }
     }
     return sum;
 }
 
 /* ---- the primal side ---- */
 
-/* By how much a value leaves its range, relative to 1 + the magnitudes of what is compared. */
-static double outside(double value, double magnitude, Range range) {
-    double below = (range.lower - value) / (1 + magnitude + fabs(range.lower));
-    double above = (value - range.upper) / (1 + magnitude + fabs(range.upper));
-    below = isinf(range.lower) && range.lower < 0 ? 0 : below;
-    above = isinf(range.upper) && range.upper > 0 ? 0 : above;
-    return isfinite(value) ? worse(worse(0, below), above) : INFINITY;
+/* By how much a value with an error is beyond its range. */
+static double outside(HcDouble2 value, double error, Range range) {
+    double below = range.lower > -INFINITY ? (range.lower - value.high) - value.low : -INFINITY;
+    double above = range.upper < INFINITY ? (value.high - range.upper) + value.low : -INFINITY;
+    return isfinite(value.high) ? fmax(fmax(below, above) + error, 0) : INFINITY;
 }
 
-static double primal_violation(const HcLinearProgram *program, const double *x, Sum *row) {
+/* A violation relative to 1 + the magnitudes that it is the difference of. */
+static double relative(double beyond, HcDouble2 value, double magnitude, Range range) {
+    double bound = value.high > range.lower ? range.upper : range.lower;
+    return beyond > 0 ? beyond / (1 + magnitude + (isfinite(bound) ? fabs(bound) : 0)) : beyond;
+}
+
+/* The largest violation; worth: what all of them can be worth at the prices of the solution. */
+static double primal_violation(const Proof *proof, double *worth) {
+    const HcLinearProgram *program = proof->program;
     double violation = 0;
+    *worth = 0;
     for (int64_t j = 0; j < program->columns; j++) {
-        violation = worse(violation, outside(x[j], fabs(x[j]), column_range(program, j)));
+        HcDouble2 x = x_of(proof, j);
+        Range range = column_range(program, j);
+        double beyond = outside(x, 0, range);
+        violation = worse(violation, relative(beyond, x, fabs(x.high), range));
+        if (beyond > 0) {
+            Sum reduced = reduce(proof, j, sign_of(program) * program->cost[j]);
+            *worth += beyond * fabs(total(&reduced).high);
+        }
     }
-    multiply(program, x, row);
+    multiply(proof, false);
     for (int64_t i = 0; i < program->rows; i++) {
-        violation = worse(violation, outside(total(&row[i]), row[i].magnitude, row_range(program, i)));
+        HcDouble2 value = total(&proof->activity[i]);
+        Range range = row_range(program, i);
+        double beyond = outside(value, lost(&proof->activity[i]), range);
+        violation = worse(violation, relative(beyond, value, proof->activity[i].magnitude, range));
+        *worth += beyond > 0 ? beyond * fabs(proof->price[i].high) : 0;
     }
     return violation;
 }
 
-static double cost_of(const HcLinearProgram *program, const double *x) {
+static HcDouble2 cost_of(const Proof *proof) {
     Sum sum = {0};
-    for (int64_t j = 0; j < program->columns; j++) {
-        add_product(&sum, program->cost[j], x[j]);
+    for (int64_t j = 0; j < proof->program->columns; j++) {
+        add_pair_product(&sum, x_of(proof, j), sign_of(proof->program) * proof->program->cost[j]);
     }
     return total(&sum);
 }
 
 /* ---- the dual side ---- */
 
-/* A price times the bound that it is paid at, the lower one where it is positive, goes into `paid`. Where
- * there is no such bound, the price itself is what is wrong: relative to 1 + the magnitudes that it is the
- * difference of. */
-static double pay(double price, double magnitude, Range range, Sum *paid) {
-    double bound = price > 0 ? range.lower : range.upper;
-    if (price == 0) {
-        return 0;
+/* A price times the bound that it is paid at, the lower one where it is positive, goes into `paid`: what the
+ * price times any value within the range is at least. Returns what has no bound to be paid at: the price, or
+ * what an error makes of one. */
+static double pay(HcDouble2 price, double error, Range range, Sum *paid) {
+    double bound = price.high > 0 ? range.lower : range.upper;
+    double other = price.high > 0 ? range.upper : range.lower;
+    double wrong = fmax(error - fabs(price.high), 0);
+    if (!isfinite(price.high) || !isfinite(error)) {
+        return INFINITY;
     }
-    if (!isfinite(bound) || !isfinite(price)) {
-        return worse(0, fabs(price) / (1 + magnitude));
+    if (price.high != 0 && !isfinite(bound)) {
+        return fabs(price.high) + error;
     }
-    add_product(paid, price, bound);
-    return 0;
+    if (price.high != 0) {
+        add_pair_product(paid, price, bound);
+        paid->lost += error * fabs(bound);
+    }
+    if (price.high == 0 && isfinite(bound)) {
+        paid->lost += error * fabs(bound);
+    }
+    if (wrong > 0 && isfinite(other)) {
+        paid->lost += error * fabs(other);
+        wrong = 0;
+    }
+    return wrong;
 }
 
-/* What the prices scale * y of the rows, and `share` of the cost, prove of the least cost. */
-static double pay_all(const HcLinearProgram *program, const double *y, double scale, double share,
-                      Sum *paid) {
+/* The prices of an optimum: what is wrong with them relative to the magnitudes that they are differences of;
+ * `bound`, what the others prove; and what the wrong ones may gain. */
+static double dual_violation(const Proof *proof, HcDouble2 *bound, double *gain) {
+    const HcLinearProgram *program = proof->program;
     double violation = 0;
+    Sum paid = {0};
+    *gain = 0;
     for (int64_t i = 0; i < program->rows; i++) {
-        double price = scale * y[i];
-        violation = worse(violation, pay(price, fabs(price), row_range(program, i), paid));
+        double size = fabs(proof->price[i].high);
+        double wrong = pay(proof->price[i], 0, row_range(program, i), &paid);
+        violation = wrong > 0 ? worse(violation, wrong / (1 + size)) : violation;
+        *gain += wrong > 0 ? wrong * (1 + fabs(proof->activity[i].value)) : 0;
     }
     for (int64_t j = 0; j < program->columns; j++) {
-        Sum reduced = column_product(program, j, y, -scale, share * program->cost[j]);
-        violation = worse(violation, pay(total(&reduced), reduced.magnitude, column_range(program, j), paid));
+        Sum reduced = reduce(proof, j, sign_of(program) * program->cost[j]);
+        double wrong = pay(total(&reduced), lost(&reduced), column_range(program, j), &paid);
+        violation = wrong > 0 ? worse(violation, wrong / (1 + reduced.magnitude)) : violation;
+        *gain += wrong > 0 ? wrong * (1 + fabs(proof->solution->x[j])) : 0;
     }
+    *bound = total(&paid);
+    *gain += lost(&paid);
     return violation;
 }
 
-static HcLpProof prove_optimal(const HcLinearProgram *program, const HcLpSolution *solution) {
-    HcLpProof proof = {0};
-    double sign = sign_of(program);
-    double objective = sign * cost_of(program, solution->x);
-    Sum paid = {0};
-    proof.dual = pay_all(program, solution->price, sign, sign, &paid);
-    proof.gap = worse(0, fabs(objective - total(&paid)) / (1 + fabs(objective)));
-    return proof;
-}
-
-/* Whether a sum is above 0 beyond the rounding of its terms. */
-static bool decides(const Sum *sum) {
-    return total(sum) > 0x1p-45 * sum->magnitude;
-}
-
-/* Prices of the rows, at no cost, that all bounds together make a profit of: paid > 0 = y'(A x) - z'x. What
- * pay() finds wrong counts relative to that profit, which may be of any size. Signs are those of either
- * direction of the objective, since neither cost nor direction takes part. */
-static HcLpProof prove_infeasible(const HcLinearProgram *program, const HcLpSolution *solution) {
-    HcLpProof proof = {.gap = INFINITY};
-    Sum paid = {0};
-    proof.dual = pay_all(program, solution->price, -1, 0, &paid);
-    if (decides(&paid)) {
-        Sum again = {0};
-        proof.dual = pay_all(program, solution->price, -1 / total(&paid), 0, &again);
-        proof.gap = 0;
+static void fill_prices(const Proof *proof, double sign) {
+    for (int64_t i = 0; i < proof->program->rows; i++) {
+        HcDouble2 price = with_rest(proof->solution, proof->solution->price, i, proof->program->columns);
+        proof->price[i] = (HcDouble2){sign * price.high, sign * price.low};
     }
-    return proof;
+}
+
+static HcLpProof prove_optimal(const Proof *proof) {
+    HcLpProof out = {0};
+    HcDouble2 objective = cost_of(proof);
+    HcDouble2 bound = {0};
+    double worth = 0;
+    double gain = 0;
+    fill_prices(proof, sign_of(proof->program));
+    out.primal = primal_violation(proof, &worth);
+    out.dual = dual_violation(proof, &bound, &gain);
+    HcDouble2 apart = hc_double2_add(objective, hc_double2_negative(bound));
+    out.gap = worse(0, (fabs(apart.high) + worth + gain) / (1 + fabs(objective.high)));
+    out.bound = sign_of(proof->program) * bound.high;
+    out.proved = out.primal <= HC_LP_ROUNDING && out.dual <= HC_LP_ROUNDING && out.gap <= HC_LP_PROVED;
+    return out;
+}
+
+/* ---- certificates ---- */
+
+/* What has no bound to be paid at: all of it, and its largest part of the terms that it is the sum of. */
+typedef struct Wrong {
+    double sum, share;
+} Wrong;
+
+static void add_wrong(Wrong *wrong, double value, double magnitude) {
+    if (value > 0) {
+        wrong->sum += value;
+        wrong->share = worse(wrong->share, value / magnitude);
+    }
+}
+
+/* What a strict inequality with an error says: `gain` > 0 is contradicted by what is within the radius alone.
+ */
+static HcLpProof prove_within(const Sum *gain, const Wrong *wrong, double scale) {
+    HcLpProof out = {.dual = INFINITY, .gap = INFINITY, .scale = scale};
+    double least = total(gain).high - lost(gain);
+    if (!(least > 0) || !isfinite(wrong->sum)) {
+        return out;
+    }
+    out.gap = 0;
+    out.radius = wrong->sum > 0 ? least * (1 - 0x1p-20) / wrong->sum : INFINITY;
+    out.dual = isinf(out.radius) ? 0 : worse(0, scale / out.radius);
+    double far = wrong->share <= HC_LP_ROUNDING ? HC_LP_FAR_BY_ROUNDING : HC_LP_FAR;
+    out.proved = out.radius > 0 && out.radius >= far * scale;
+    return out;
+}
+
+/* The largest entry of each row, in magnitude. */
+static void find_largest(const Proof *proof) {
+    const HcLinearProgram *program = proof->program;
+    for (int64_t i = 0; i < program->rows; i++) {
+        proof->largest[i] = 0;
+    }
+    for (int64_t j = 0; j < program->columns; j++) {
+        int64_t first = 0;
+        int64_t count = entries(program, j, &first);
+        for (int64_t e = 0; e < count; e++) {
+            int64_t i = row_of(program, first, e);
+            proof->largest[i] = fmax(proof->largest[i], fabs(program->value[first + e]));
+        }
+    }
+}
+
+/* The size of a bound that a price is paid at. */
+static double paid_size(HcDouble2 price, Range range) {
+    double bound = price.high > 0 ? range.lower : price.high < 0 ? range.upper : 0;
+    return isfinite(bound) ? fabs(bound) : 0;
+}
+
+static double quotient(double size, double entry) {
+    return entry > 0 ? size / entry : 0;
+}
+
+/* With prices p of the rows and d = - A'p of the columns, p'(A x) + d'x is 0 for every x, while within all
+ * bounds it is at least what is paid: a contradiction if that is above 0. Where a bound is missing, d_j x_j
+ * may be as low as - |d_j| |x_j|; so only points with sum |d_j| |x_j| < paid are excluded, over those j. A
+ * price of a row without a bound to be paid at takes no part. Neither cost nor direction of the objective
+ * does. */
+static HcLpProof prove_infeasible(const Proof *proof) {
+    const HcLinearProgram *program = proof->program;
+    Wrong wrong = {0};
+    double scale = 0;
+    Sum paid = {0};
+    fill_prices(proof, -1);
+    find_largest(proof);
+    for (int64_t i = 0; i < program->rows; i++) {
+        Range range = row_range(program, i);
+        bool open = !isfinite(proof->price[i].high > 0 ? range.lower : range.upper);
+        if (open && isfinite(proof->price[i].high)) {
+            proof->price[i] = (HcDouble2){0};
+        }
+        add_wrong(&wrong, pay(proof->price[i], 0, range, &paid), 0);
+        scale = fmax(scale, quotient(paid_size(proof->price[i], range), proof->largest[i]));
+    }
+    for (int64_t j = 0; j < program->columns; j++) {
+        Sum reduced = reduce(proof, j, 0);
+        double missing = pay(total(&reduced), lost(&reduced), column_range(program, j), &paid);
+        add_wrong(&wrong, missing, reduced.magnitude);
+        scale = fmax(scale, paid_size(total(&reduced), column_range(program, j)));
+    }
+    return prove_within(&paid, &wrong, scale);
 }
 
 /* The directions in which a value may go for ever. */
@@ -185,48 +358,62 @@ static Range free_directions(Range range) {
     return (Range){isinf(range.lower) ? -INFINITY : 0, isinf(range.upper) ? INFINITY : 0};
 }
 
-/* The ray, made so long that it improves the objective by 1. */
-static double ray_violation(const HcLinearProgram *program, const double *ray, double gain, Sum *row) {
-    double violation = 0;
-    for (int64_t j = 0; j < program->columns; j++) {
-        double step = ray[j] / gain;
-        violation = worse(violation, outside(step, fabs(step), free_directions(column_range(program, j))));
-    }
-    multiply(program, ray, row);
-    for (int64_t i = 0; i < program->rows; i++) {
-        Range range = free_directions(row_range(program, i));
-        violation = worse(violation, outside(total(&row[i]) / gain, row[i].magnitude / gain, range));
-    }
-    return violation;
-}
-
-static HcLpProof prove_unbounded(const HcLinearProgram *program, const HcLpSolution *solution, Sum *row) {
-    HcLpProof proof = {.dual = INFINITY, .gap = INFINITY};
+/* The same for the dual program: along the ray the objective gains, which prices y and reduced costs d could
+ * forbid only where the ray leaves a bound: they would have to make up for the gain by sum |y_i| |left_i|. */
+static HcLpProof prove_unbounded(const Proof *proof) {
+    const HcLinearProgram *program = proof->program;
+    Wrong wrong = {0};
+    double scale = 0;
+    double worth = 0;
+    double longest = 0;
     Sum gain = {0};
-    for (int64_t j = 0; j < program->columns && solution->ray != NULL; j++) {
-        add_product(&gain, -sign_of(program) * program->cost[j], solution->ray[j]);
+    if (proof->solution->ray == NULL) {
+        return (HcLpProof){.dual = INFINITY, .gap = INFINITY, .primal = INFINITY};
     }
-    if (decides(&gain)) {
-        proof.dual = ray_violation(program, solution->ray, total(&gain), row);
-        proof.gap = 0;
+    for (int64_t j = 0; j < program->columns; j++) {
+        longest = fmax(longest, fabs(proof->solution->ray[j]));
     }
-    return proof;
+    multiply(proof, true);
+    for (int64_t i = 0; i < program->rows; i++) {
+        const Sum *sum = &proof->activity[i];
+        double left = outside(total(sum), lost(sum), free_directions(row_range(program, i)));
+        add_wrong(&wrong, left, sum->magnitude);
+    }
+    for (int64_t j = 0; j < program->columns; j++) {
+        HcDouble2 step = ray_of(proof, j);
+        double largest = 0;
+        int64_t first = 0;
+        int64_t count = entries(program, j, &first);
+        for (int64_t e = 0; e < count; e++) {
+            largest = fmax(largest, fabs(program->value[first + e]));
+        }
+        add_pair_product(&gain, step, -sign_of(program) * program->cost[j]);
+        add_wrong(&wrong, outside(step, 0, free_directions(column_range(program, j))), longest);
+        if (step.high != 0) {
+            scale = fmax(scale, fabs(program->cost[j]) / (largest > 0 ? largest : 1));
+        }
+    }
+    HcLpProof out = prove_within(&gain, &wrong, scale);
+    out.primal = primal_violation(proof, &worth);
+    out.proved = out.proved && out.primal <= HC_LP_ROUNDING;
+    return out;
 }
 
 HcLpProof hc_program_prove(const HcLinearProgram *program, const HcLpSolution *solution) {
-    HcLpProof proof = {INFINITY, INFINITY, INFINITY};
+    HcLpProof out = {.primal = INFINITY, .dual = INFINITY, .gap = INFINITY};
     size_t rows = (size_t)program->rows;
-    Sum *row = calloc(2 * rows + 1, sizeof *row); /* of x, and of the ray */
-    if (row == NULL) {
-        return proof;
+    Sum *activity = calloc(rows + 1, sizeof *activity);
+    HcDouble2 *price = calloc(rows + 1, sizeof *price);
+    double *largest = calloc(rows + 1, sizeof *largest);
+    const Proof proof = {
+        .program = program, .solution = solution, .activity = activity, .price = price, .largest = largest};
+    if (activity != NULL && price != NULL && largest != NULL) {
+        out = solution->end == HC_LP_INFEASIBLE  ? prove_infeasible(&proof)
+              : solution->end == HC_LP_UNBOUNDED ? prove_unbounded(&proof)
+                                                 : prove_optimal(&proof);
     }
-    if (solution->end == HC_LP_INFEASIBLE) {
-        proof = prove_infeasible(program, solution);
-    } else {
-        proof = solution->end == HC_LP_UNBOUNDED ? prove_unbounded(program, solution, row + rows)
-                                                 : prove_optimal(program, solution);
-        proof.primal = primal_violation(program, solution->x, row);
-    }
-    free(row);
-    return proof;
+    free(activity);
+    free(price);
+    free(largest);
+    return out;
 }

@@ -49,6 +49,10 @@ typedef struct HcLpSolution {
     double *price;
     double *ray; /* [columns] of an unbounded program a direction that improves for ever; else 0. NULL = not
                   * wanted */
+    /* [columns + rows + columns] What float64 leaves of x, price and ray: each entry plus its rest has about
+     * 32 digits. Wanted, the result is refined until hc_program_prove proves it, or nothing more can be done.
+     * NULL = not wanted: the result is what float64 alone gives. */
+    double *rest;
     HcLpEnd end;
     double objective;      /* cost'x */
     double dual_objective; /* what y proves; equal to objective at an optimum but for rounding */
@@ -58,18 +62,43 @@ typedef struct HcLpSolution {
     int64_t columns_kept;  /* most columns of the inverse that were no unit vectors, at one time */
 } HcLpSolution;
 
-/* How well a solution is proved: violations relative to 1 + the magnitudes that they are differences of. */
+/* Violations of an optimum are at most this part of the magnitudes that they are differences of, which
+ * changes of the last bits of the data would heal; the objective is right to this part of 1 + itself. A
+ * tolerance of constraints proves nothing: multipliers of any size may be worth any part of the objective. */
+#define HC_LP_ROUNDING 0x1p-46
+#define HC_LP_PROVED   1e-6
+/* Certificates and rays: the radius is at least this many times the scale of the data. Points farther away
+ * depend on the last bits of the entries. Where only such bits keep the radius from being infinite, since all
+ * that has no bound to be paid at is within ROUNDING of the terms that it is the sum of, the second one does.
+ */
+#define HC_LP_FAR             0x1p52
+#define HC_LP_FAR_BY_ROUNDING 0x1p24
+
+/* How well a solution is proved. Everything is computed from the program and the solution with its rests, in
+ * sums of about 32 digits whose errors are bounded and count against the proof. */
 typedef struct HcLpProof {
-    double primal; /* of the bounds of x and of the rows; of an infeasible program 0, since it has no x */
-    double dual;   /* of the signs of the prices and reduced costs: not 0 where the bound is infinite that it
-                    * needs. Of an infeasible program that of the certificate, of an unbounded one that of the
-                    * bounds of the ray, each made so long that it proves (gains) 1 */
-    double gap;    /* |objective - dual objective| / (1 + |objective|); of the others 0 where the certificate
-                    * (ray) decides strictly, else infinity */
+    /* The largest violation of a bound by x or A x, relative to 1 + the magnitudes that it is the difference
+     * of. Of an infeasible program 0. */
+    double primal;
+    /* The largest price or reduced cost that needs a bound which is infinite, as primal. Of others scale /
+     * radius. */
+    double dual;
+    /* |objective - bound|, what all violations are worth at the prices, and what wrong reduced costs may gain
+     * at points x' with |x'| <= 1 + |x|: relative to 1 + |objective|. Of others 0 where the certificate (ray)
+     * decides at all, else infinity. */
+    double gap;
+    double bound; /* of an optimum, what the prices prove of the objective */
+    /* Of an infeasible program: no point with |x_j| below it for all j fulfils the constraints. Of an
+     * unbounded one: no prices and reduced costs below it prove a bound of the objective. Infinity: none at
+     * all. */
+    double radius;
+    /* The size of x (of prices) that the data speak of: the largest |bound| of a column, or of a row relative
+     * to its largest entry (|cost| relative to the largest entry of its column), of those that take part. */
+    double scale;
+    bool proved;
 } HcLpProof;
 
-/* Computed from the program, x, price and ray alone. Infinity for what is not a number, and throughout where
- * there is no memory for it. */
+/* Infinity for what is not a number, and throughout where there is no memory for it. */
 HcLpProof hc_program_prove(const HcLinearProgram *program, const HcLpSolution *solution);
 
 #ifdef __cplusplus

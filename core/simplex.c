@@ -98,8 +98,7 @@ static size_t lay_out(HcSimplex *s, char *memory) {
     return at;
 }
 
-/* Bounds and costs in force are those of the program. */
-static void restore(HcSimplex *s) {
+void hc_simplex_restore(HcSimplex *s) {
     memcpy(s->lower, s->true_lower, (size_t)s->all * sizeof *s->lower);
     memcpy(s->upper, s->true_upper, (size_t)s->all * sizeof *s->upper);
     memcpy(s->cost, s->true_cost, (size_t)s->all * sizeof *s->cost);
@@ -148,7 +147,7 @@ static HcStatus open_simplex(HcSimplex *s, const HcLinearProgram *program, const
     for (int64_t i = 0; i < s->rows; i++) {
         s->basic[i] = (int32_t)(s->columns + i);
     }
-    restore(s);
+    hc_simplex_restore(s);
     HC_TRY(settle_all(s, err));
     HC_TRY(s->steps->find_reduced(s, err));
 done:
@@ -271,7 +270,7 @@ static HcStatus run(HcSimplex *s, HcLpEnd *end, HcSimplexStop *stop, HcError *er
         if (stop->end == HC_SIMPLEX_BLOCKED) {
             break;
         }
-        restore(s);
+        hc_simplex_restore(s);
         HC_TRY(settle_all(s, err));
         HC_TRY(s->steps->refresh(s, err));
         if (stop->end == HC_SIMPLEX_STOPPED && s->pivots >= s->limit) {
@@ -352,6 +351,7 @@ HcStatus hc_simplex_solve(HcSimplex *s, const HcLinearProgram *program, const Hc
     HC_TRY(open_simplex(s, program, rule, err));
     HC_TRY(run(s, &end, &stop, err));
     HC_TRY(tell(s, end, &stop, out, err));
+    HC_TRY(out->rest != NULL ? hc_simplex_improve(s, &stop, out, err) : HC_OK);
 done:
     free(s->memory);
     s->memory = NULL;

@@ -146,6 +146,16 @@ struct HcSimplex {
 HcStatus hc_simplex_solve(HcSimplex *s, const HcLinearProgram *program, const HcSimplexRule *rule,
                           HcLpSolution *out, HcError *err);
 
+/* ---- beyond float64: simplex_refine.c, simplex_precise.c ---- */
+
+/* Makes a result better until hc_program_prove proves it, where it is not proved as it is: first x, prices,
+ * certificate or ray of the last basis by corrections for residuals of 32 digits, then, if the program is
+ * small, by a simplex that computes everything with 32 digits. rest of `out` is not NULL, and written. */
+HcStatus hc_simplex_improve(HcSimplex *s, const HcSimplexStop *stop, HcLpSolution *out, HcError *err);
+
+/* Bounds and costs in force are those of the program. */
+void hc_simplex_restore(HcSimplex *s);
+
 /* Places a variable that is not basic at one of its bounds in force: the upper one where it has no other or
  * was at the upper one before. */
 void hc_simplex_settle(HcSimplex *s, int64_t variable);

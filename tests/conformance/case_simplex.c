@@ -67,6 +67,7 @@ static HcStatus solve(Rig *rig, Case *c, const HcLinearProgram *program, HcSimpl
     c->solution.x = c->x;
     c->solution.price = c->price;
     c->solution.ray = c->ray;
+    c->solution.rest = NULL;
     return rig->ops->simplex(rig->queue, program, &rule, &c->solution, &rig->err);
 }
 

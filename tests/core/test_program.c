@@ -27,6 +27,7 @@ static HcLpProof prove(const HcLinearProgram *program, HcLpEnd end, double *x, d
 }
 
 static void check_proved(HcLpProof proof) {
+    assert_true(proof.proved);
     check_near(proof.primal, 0, 1e-14);
     check_near(proof.dual, 0, 1e-14);
     check_near(proof.gap, 0, 1e-14);
@@ -66,7 +67,8 @@ static void flaws_of_an_optimum_show(void **state) {
     HcLpProof proof = prove(&program, HC_LP_OPTIMAL, above, price, NULL);
     check_near(proof.primal, 2.0 / 27, 1e-15);
     check_near(proof.dual, 0, 0);
-    check_near(proof.gap, 5.0 / 42, 1e-15);
+    check_near(proof.gap, (5 + 2 * 1.5 + 2) / 42, 1e-15); /* and 2 at each of the prices 1.5 and 1 */
+    assert_false(proof.proved);
     proof = prove(&program, HC_LP_UNFINISHED, below, price, NULL);
     check_near(proof.primal, 0.5 / 1.5, 1e-15);
     proof = prove(&program, HC_LP_OPTIMAL, slack, price, NULL);
@@ -80,7 +82,8 @@ static void flaws_of_an_optimum_show(void **state) {
     wrong_sign[2] = 0.75; /* reduced costs 0.75 / (1 + 3 + 2.25) and 0.5 / (1 + 5 + 4.5) */
     proof = prove(&program, HC_LP_OPTIMAL, x, wrong_sign, NULL);
     check_near(proof.dual, 0.75 / 6.25, 1e-15);
-    check_near(proof.gap, (36 - 31.5) / 37, 1e-15);
+    /* 0.75 and 0.5 gain that much for x' up to 1 + 2 and 1 + 6. */
+    check_near(proof.gap, (36 - 31.5 + 0.75 * 3 + 0.5 * 7) / 37, 1e-15);
 }
 
 /* min x0 + 2 x1 - x2 + x3 where x0 + x1 = 3, -2 <= x1 - x2 <= 2, x3 >= -7 as a row, 1 <= x0 <= 2, -5 <= x1,
@@ -178,7 +181,10 @@ static void certificates_are_proved(void **state) {
     double slanted[] = {-1, 0.9};
     HcLpProof proof = prove(&program, HC_LP_INFEASIBLE, x, slanted, NULL);
     check_near(proof.gap, 0, 0);
-    check_near(proof.dual, (0.1 / 1.3) / (1 + 1.9 / 1.3), 1e-15);
+    check_near(proof.radius, 13, 1e-4); /* where x0 >= 13 they could hold */
+    check_near(proof.scale, 4, 0);      /* 4 over the largest entry, 1 */
+    check_near(proof.dual, 4.0 / 13, 1e-6);
+    assert_false(proof.proved);
     /* Feasible after all: the certificate of the other program proves nothing here. */
     const double generous[] = {INF, 4};
     program.row_upper = generous;
@@ -217,13 +223,15 @@ static void rays_are_proved(void **state) {
         double ray[] = {scale, scale};
         check_proved(prove(&program, HC_LP_UNBOUNDED, x, price, ray));
     }
-    double steep[] = {2, 1}; /* leaves the row: a gain of 3, 1/3 of it, of terms 2/3 and 1/3 */
+    double steep[] = {2, 1}; /* leaves the row by 1 for a gain of 3 */
     HcLpProof proof = prove(&program, HC_LP_UNBOUNDED, x, price, steep);
     check_near(proof.gap, 0, 0);
-    check_near(proof.dual, (1.0 / 3) / 2, 1e-15);
+    check_near(proof.radius, 3, 1e-5); /* a price of 3 forbids it */
+    assert_false(proof.proved);
     double backwards[] = {-1, 2}; /* x0 has a lower bound */
     proof = prove(&program, HC_LP_UNBOUNDED, x, price, backwards);
-    check_near(proof.dual, 0.5, 1e-15);
+    check_near(proof.radius, 1, 1e-5);
+    assert_false(proof.proved);
     double worse[] = {-1, -1};
     assert_true(prove(&program, HC_LP_UNBOUNDED, x, price, worse).gap == INF);
     double level[] = {1, -1};
@@ -343,6 +351,97 @@ static void sums_are_compensated(void **state) {
     check_near(proof.gap, 0, 0);
 }
 
+/* x - y >= 1 and -x + (1 + e) y >= 0 hold from y = 1 / e on. Their sum, e y >= 1, is no contradiction but for
+ * smaller y. */
+static void a_certificate_reaches_as_far_as_its_radius(void **state) {
+    (void)state;
+    const double cost[] = {1, 0};
+    const double row_lower[] = {1, 0};
+    const double size[] = {0x1p-10, 0x1p-33, 0x1p-44};
+    double x[] = {0, 0};
+    double price[] = {-1, -1};
+    for (size_t k = 0; k < 3; k++) {
+        const double value[] = {1, -1, -1, 1 + size[k]};
+        HcLinearProgram program = {
+            .rows = 2, .columns = 2, .value = value, .cost = cost, .row_lower = row_lower};
+        HcLpProof proof = prove(&program, HC_LP_INFEASIBLE, x, price, NULL);
+        check_near(proof.radius * size[k], 1, 1e-5);
+        check_near(proof.scale, 1, 0);
+        assert_false(proof.proved);
+    }
+    /* Without e they contradict each other for all points. */
+    const double equal[] = {1, -1, -1, 1};
+    HcLinearProgram program = {.rows = 2, .columns = 2, .value = equal, .cost = cost, .row_lower = row_lower};
+    HcLpProof proof = prove(&program, HC_LP_INFEASIBLE, x, price, NULL);
+    check_proved(proof);
+    assert_true(proof.radius == INF);
+}
+
+/* The same of prices: min - x - y where x - y <= 0 and -x + (1 + e) y <= 1 ends at y = 1 / e. */
+static void a_ray_reaches_as_far_as_its_radius(void **state) {
+    (void)state;
+    const double value[] = {1, -1, -1, 1 + 0x1p-33};
+    const double cost[] = {-1, -1};
+    const double row_upper[] = {0, 1};
+    HcLinearProgram program = {.rows = 2, .columns = 2, .value = value, .cost = cost, .row_upper = row_upper};
+    double x[] = {0, 0};
+    double price[] = {0, 0};
+    double ray[] = {1, 1};
+    HcLpProof proof = prove(&program, HC_LP_UNBOUNDED, x, price, ray);
+    check_near(proof.radius * 0x1p-34, 1, 1e-5);
+    assert_false(proof.proved);
+}
+
+/* x / 3 >= 1 and -x >= 0, x free: the price of the second row is a third of that of the first, which float64
+ * only has with its rest. Without it the certificate ends where rounding does. */
+static void rests_of_prices_count(void **state) {
+    (void)state;
+    const double third = 1.0 / 3;
+    const double value[] = {third, -1};
+    const double cost[] = {0};
+    const double lower[] = {-INF};
+    const double row_lower[] = {1, 0};
+    HcLinearProgram program = {
+        .rows = 2, .columns = 1, .value = value, .cost = cost, .lower = lower, .row_lower = row_lower};
+    double x[] = {0};
+    double price[] = {-0.7, -0.7 * third};
+    double rest[4] = {0, 0, -fma(0.7, third, -0.7 * third), 0};
+    HcLpSolution solution = {.x = x, .price = price, .end = HC_LP_INFEASIBLE};
+    HcLpProof proof = hc_program_prove(&program, &solution);
+    assert_true(proof.proved && proof.radius > 1e16 && proof.radius < 1e19);
+    solution.rest = rest;
+    proof = hc_program_prove(&program, &solution);
+    assert_true(proof.proved && proof.radius > 1e30);
+    /* x >= 3 and x <= 3 - 3 2^-40: the contradiction is small, and rounding hides it from some 10^4 on. */
+    const double close[] = {1, -3 + 3 * 0x1p-40};
+    program.row_lower = close;
+    assert_true(hc_program_prove(&program, &solution).proved);
+    solution.rest = NULL;
+    proof = hc_program_prove(&program, &solution);
+    assert_true(!proof.proved && proof.radius > 1e3 && proof.radius < 1e7);
+}
+
+/* x0 + x1 = 2 and x0 + (1 + e) x1 = 2 + e have the solution (1, 1) alone, which costs x0 + 1.5 x1 = 2.5. The
+ * point (2, 0) costs 2 and breaks the second row by e; the price 1 of the first row proves 2, too. A
+ * tolerance of e would take it for the optimum. */
+static void a_tolerance_is_no_proof(void **state) {
+    (void)state;
+    const double value[] = {1, 1, 1, 1 + 0x1p-30};
+    const double cost[] = {1, 1.5};
+    const double right[] = {2, 2 + 0x1p-30};
+    HcLinearProgram program = {
+        .rows = 2, .columns = 2, .value = value, .cost = cost, .row_lower = right, .row_upper = right};
+    double wrong[] = {2, 0};
+    double cheap[] = {1, 0};
+    HcLpProof proof = prove(&program, HC_LP_OPTIMAL, wrong, cheap, NULL);
+    check_near(proof.gap, 0, 0);
+    check_near(proof.dual, 0, 0);
+    assert_false(proof.proved);
+    double x[] = {1, 1}; /* y = (1 - 2^29, 2^29): 2 costs 2.5 */
+    double price[] = {1 - 0x1p29, 0x1p29};
+    check_proved(prove(&program, HC_LP_OPTIMAL, x, price, NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_optimum_is_proved),
@@ -355,6 +454,10 @@ int main(void) {
         cmocka_unit_test(rays_are_proved),
         cmocka_unit_test(made_optima_are_proved_and_others_not),
         cmocka_unit_test(sums_are_compensated),
+        cmocka_unit_test(a_certificate_reaches_as_far_as_its_radius),
+        cmocka_unit_test(a_ray_reaches_as_far_as_its_radius),
+        cmocka_unit_test(rests_of_prices_count),
+        cmocka_unit_test(a_tolerance_is_no_proof),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
