@@ -78,6 +78,18 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
 
+/* write_cog.c: creation options of a COG and of the file that it is copied from, and the memory that the copy
+ * takes. Tiles get smaller with the number of bands. */
+bool hc_write_is_cog(const HcWritePlan *plan);
+char **hc_write_cog_tiles(char **options, const HcWritePlan *plan, const HcScene *scene);
+char **hc_write_cog_threads(char **options, const HcWritePlan *plan, const HcScene *scene);
+char **hc_write_cog_source(const HcWritePlan *plan, const HcScene *scene);
+int hc_write_cog_rows(const HcWritePlan *plan, const HcScene *scene);      /* lines of a row of tiles */
+double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene); /* [bytes] */
+/* Adds the overviews to the file that is copied. */
+HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const HcScene *scene,
+                                HcError *err) HC_MUST_CHECK;
+
 /* write_check.c: HC_E_IO unless the closed file is whole: it opens with the shape, type and bands that were
  * written, and nothing of it lies beyond its end. `file` is its temporary name. */
 HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan,

@@ -387,9 +387,12 @@ char **hc_write_tiles(char **options, const HcScene *scene, HcType type) {
     return CSLSetNameValue(options, "BIGTIFF", "IF_SAFER");
 }
 
-static HcStatus add_user_options(HcWritePlan *plan, const HcWriterOptions *options, HcError *err) {
+/* The user's options as a GDAL string list, fresh also after a failure. */
+static HcStatus parse_user_options(const HcWritePlan *plan, const HcWriterOptions *options, char ***given,
+                                   HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
+    *given = NULL;
     for (const char *const *option = options->creation_options; option != NULL && *option != NULL; option++) {
         const char *equals = strchr(*option, '=');
         if (equals == NULL || equals == *option) {
@@ -404,14 +407,30 @@ static HcStatus add_user_options(HcWritePlan *plan, const HcWriterOptions *optio
         if (name == NULL) {
             return hc_fail_memory(err, (double)strlen(*option), "a creation option");
         }
-        plan->options = CSLSetNameValue(plan->options, name, equals + 1);
+        *given = CSLSetNameValue(*given, name, equals + 1);
         free(name);
     }
     hc_gdal_catch(&errors);
-    if (options->creation_options != NULL && !GDALValidateCreationOptions(plan->driver, plan->options)) {
+    if (*given != NULL && !GDALValidateCreationOptions(plan->driver, *given)) {
         status = hc_fail(err, HC_E_USAGE, "%s: %s", plan->path, errors.failed ? errors.text : errors.warning);
     }
     hc_gdal_release();
+    return status;
+}
+
+/* What the user gives replaces what was chosen. */
+static HcStatus add_user_options(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                                 HcError *err) {
+    HcStatus status = HC_OK;
+    char **given = NULL;
+    bool threads = CSLFetchNameValue(plan->options, "NUM_THREADS") != NULL;
+    HC_TRY(parse_user_options(plan, options, &given, err));
+    plan->options = CSLMerge(plan->options, given);
+    if (hc_write_is_cog(plan) && threads && CSLFetchNameValue(given, "NUM_THREADS") == NULL) {
+        plan->options = hc_write_cog_threads(plan->options, plan, scene);
+    }
+done:
+    CSLDestroy(given);
     return status;
 }
 
@@ -424,10 +443,11 @@ static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const Hc
         plan->options = CSLSetNameValue(plan->options, "PHOTOMETRIC", "MINISBLACK");
     } else if (strcmp(plan->format, "COG") == 0) {
         plan->options = CSLSetNameValue(plan->options, "BIGTIFF", "IF_SAFER");
+        plan->options = hc_write_cog_tiles(plan->options, plan, scene);
     }
     HC_TRY(choose_interleave(plan, options, err));
     HC_TRY(choose_compression(plan, options, err));
-    HC_TRY(add_user_options(plan, options, err));
+    HC_TRY(add_user_options(plan, scene, options, err));
 done:
     return status;
 }
@@ -535,10 +555,13 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
     snprintf(name, sizeof name, "/vsimem/hcube-probe-%p/probe.%.16s", (const void *)&errors,
              ending_of(plan->path));
     hc_gdal_catch(&errors);
+    /* Small tiles: the driver holds whole ones, with all bands. */
+    char **how = CSLDuplicate(plan->options);
+    how = hc_write_is_cog(plan) ? CSLSetNameValue(how, "BLOCKSIZE", "16") : how;
     GDALDatasetH few =
         GDALCreate(GDALGetDriverByName("MEM"), "", 16, 16, scene->bands, plan->gdal_type, NULL);
-    GDALDatasetH copy =
-        few != NULL ? GDALCreateCopy(plan->driver, name, few, FALSE, plan->options, NULL, NULL) : NULL;
+    GDALDatasetH copy = few != NULL ? GDALCreateCopy(plan->driver, name, few, FALSE, how, NULL, NULL) : NULL;
+    CSLDestroy(how);
     if (copy == NULL) {
         char text[sizeof errors.text];
         snprintf(text, sizeof text, "%s", errors.failed ? errors.text : "GDAL gives no reason");

@@ -154,7 +154,8 @@ static GDALDatasetH create_dataset(HcWriter *writer) {
     char **options = CSLDuplicate(writer->plan.options);
     if (writer->plan.way == HC_WRITE_COPY) {
         CSLDestroy(options);
-        options = hc_write_tiles(NULL, scene, writer->plan.type);
+        options = hc_write_is_cog(&writer->plan) ? hc_write_cog_source(&writer->plan, scene)
+                                                 : hc_write_tiles(NULL, scene, writer->plan.type);
         options = CSLSetNameValue(options, "PHOTOMETRIC", "MINISBLACK");
         driver = GDALGetDriverByName("GTiff");
     }
@@ -196,10 +197,13 @@ static double memory_of(const HcScene *scene, const HcWritePlan *plan) {
         return line * envi_rows(scene, plan);
     }
     /* The stage (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
-    double bytes = line * 256 > 16 * MIB ? line * 256 : 16 * MIB;
+    bool cog = hc_write_is_cog(plan);
+    double rows = line * (cog ? hc_write_cog_rows(plan, scene) : 256);
+    double bytes = rows > 16 * MIB ? rows : 16 * MIB;
     bytes = fmin(2 * (bytes > 256 * MIB ? 64 * MIB : bytes), 2 * line * (double)scene->lines);
     double held = scene->bands > HC_MANY_BANDS ? blocks_of_all_bands(scene, plan->type, 16 * 16) : 0;
-    return held <= 256 * MIB ? bytes + held : bytes;
+    bytes = held <= 256 * MIB ? bytes + held : bytes;
+    return cog ? fmax(bytes, hc_write_cog_memory(plan, scene)) : bytes; /* one after the other */
 }
 
 HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterOptions *options,
@@ -559,6 +563,11 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
         return complete_envi(writer, err);
     }
     HC_TRY(close_dataset(writer, &writer->dataset, err));
+    free(writer->stage);
+    writer->stage = NULL;
+    if (hc_write_is_cog(&writer->plan)) {
+        HC_TRY(hc_write_cog_overviews(writer->source, &writer->plan, &writer->scene, err));
+    }
     if (writer->plan.way == HC_WRITE_COPY) {
         HC_TRY(hc_write_check_tiff(writer->source, writer->plan.path, false, err));
         HC_TRY(copy_source(writer, err));

@@ -2,6 +2,8 @@
 #include "write_fixture.h"
 
 #include <ogr_srs_api.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 static const char *const interleaves[] = {"bsq", "bil", "bip"};
 
@@ -458,6 +460,107 @@ static void scale_of_a_scene_with_gains(void **state) {
     hc_scene_clear(&scene);
 }
 
+/* In a process of its own: how much more memory it has taken at most [bytes], -1 where the call failed. */
+static int64_t memory_taken(bool only_planned, const HcScene *scene, const HcWriterOptions *options) {
+    int64_t taken = -1;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rusage before, after;
+        GDALSetCacheMax64(16 << 20); /* as a run does it */
+        getrusage(RUSAGE_SELF, &before);
+        HcStatus status = only_planned ? hc_writer_check(in_folder("a.tif"), scene, options, NULL)
+                                       : write_scene(in_folder("a.tif"), scene, options, NULL);
+        getrusage(RUSAGE_SELF, &after);
+        taken = status == HC_OK ? (int64_t)(after.ru_maxrss - before.ru_maxrss) * 1024 : -1;
+        _exit(write(ends[1], &taken, sizeof taken) != (ssize_t)sizeof taken);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &taken, sizeof taken), sizeof taken);
+    close(ends[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return taken;
+}
+
+/* One line of a file with many bands, all of them at once: one band after the other would take long where
+ * they lie together. */
+static void check_line(const char *path, const HcScene *scene, int32_t line) {
+    GDALDatasetH dataset = GDALOpen(path, GA_ReadOnly);
+    int samples = (int)scene->samples, bands = scene->bands;
+    double *row = malloc((size_t)samples * (size_t)bands * sizeof *row);
+    assert_int_equal(GDALDatasetRasterIOEx(dataset, GF_Read, 0, line, samples, 1, row, samples, 1,
+                                           GDT_Float64, bands, NULL, bands * 8, 0, 8, NULL),
+                     CE_None);
+    for (int32_t s = 0; s < samples; s++) {
+        for (int32_t b = 0; b < bands; b++) {
+            bool empty = is_masked(line, s) || is_nan_value(line, s, b);
+            double wanted = empty ? NAN : (double)value_of(line, s, b);
+            double found = row[s * bands + b];
+            assert_true(found == wanted || (isnan(found) && isnan(wanted)));
+        }
+    }
+    free(row);
+    GDALClose(dataset);
+}
+
+/* A COG holds all bands of a tile together: with many bands tiles are smaller, so that neither planning nor
+ * writing takes more memory than was said. */
+static void cog_of_many_bands(void **state) {
+    (void)state;
+    HcScene tiny = plain_scene(4, 4, 1000), scene = plain_scene(100, 90, 300);
+    HcError err = {0};
+    HcWriterNeeds needs;
+    static const char *const ways[] = {NULL, "deflate"};
+#ifdef HC_SANITIZED
+    skip();
+#endif
+    HcWriterOptions options = {.format = "COG"};
+    int64_t taken = memory_taken(true, &tiny, &options);
+    if (taken < 0 || taken > 64 << 20) {
+        fail_msg("planning took %lld bytes", (long long)taken);
+    }
+    for (int i = 0; i < 2; i++) {
+        options.compress = ways[i];
+        check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &needs, &err), err);
+        assert_true(needs.memory < 200 << 20);
+        taken = memory_taken(false, &scene, &options);
+        if (taken < 0 || taken > (int64_t)needs.memory) {
+            fail_msg("writing took %lld bytes, planned were %zu", (long long)taken, needs.memory);
+        }
+        check_line(in_folder("a.tif"), &scene, 0);
+        check_line(in_folder("a.tif"), &scene, 99);
+        GDALDatasetH dataset = GDALOpen(in_folder("a.tif"), GA_ReadOnly);
+        assert_int_equal(GDALGetOverviewCount(GDALGetRasterBand(dataset, 300)), 1);
+        GDALClose(dataset);
+        unlink(in_folder("a.tif"));
+    }
+}
+
+/* Overviews of classes hold classes, and what the user asks of overviews is done. */
+static void cog_overviews(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(700, 600, 1);
+    HcError err = {0};
+    static const char *const none[] = {"OVERVIEWS=NONE", NULL};
+    static const char *const nearest[] = {"OVERVIEW_RESAMPLING=NEAREST", "BLOCKSIZE=256", NULL};
+    static const char *const *const asked[] = {NULL, none, nearest};
+    static const int counts[] = {1, 0, 2};
+    for (int i = 0; i < 3; i++) {
+        HcWriterOptions options = {.format = "COG", .creation_options = asked[i], .overwrite = true};
+        check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
+        check_values(in_folder("a.tif"), &scene, HC_FLOAT32);
+        GDALDatasetH dataset = GDALOpen(in_folder("a.tif"), GA_ReadOnly);
+        GDALRasterBandH band = GDALGetRasterBand(dataset, 1);
+        assert_int_equal(GDALGetOverviewCount(band), counts[i]);
+        if (counts[i] > 0) {
+            assert_int_equal(GDALGetRasterBandXSize(GDALGetOverview(band, 0)), 300);
+        }
+        GDALClose(dataset);
+    }
+    assert_int_equal(folder_entries(folder), 1);
+}
+
 /* One file by several writers, as ranks do it: the same values as by one, in every order that a file can
  * have. */
 static void lines_of_other_writers(void **state) {
@@ -512,6 +615,7 @@ static void interleave_by_ending(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        in_own_folder(cog_of_many_bands), /* first: it forks, and GDAL has no threads yet */
         in_own_folder(envi_types_and_interleaves),
         in_own_folder(envi_by_threads),
         in_own_folder(tiff_types),
@@ -529,6 +633,7 @@ int main(void) {
         in_own_folder(nodata_at_the_ends_of_a_type),
         in_own_folder(scale_and_offset),
         in_own_folder(scale_of_a_scene_with_gains),
+        in_own_folder(cog_overviews),
         in_own_folder(lines_of_other_writers),
         in_own_folder(interleave_by_ending),
     };
