@@ -19,9 +19,13 @@
 #   DATE COMMIT ITEM pass|fail COUNT UNIT WHY
 # COUNT and UNIT are what the totals add up (1200 faults). Of an item only its last line counts.
 
-# A short commit; + follows where tracked files differ from it.
+# A short commit; + follows where tracked files differ from it. HCUBE_AUDIT_COMMIT says it where there is no repository.
 audit_commit() {
     local commit
+    if [[ ${HCUBE_AUDIT_COMMIT:-} ]]; then
+        echo "$HCUBE_AUDIT_COMMIT"
+        return
+    fi
     commit=$(git rev-parse --short=10 HEAD 2>/dev/null || echo unknown)
     [[ $commit == unknown ]] || git diff --quiet HEAD -- || commit+=+
     echo "$commit"
