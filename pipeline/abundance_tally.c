@@ -72,6 +72,14 @@ HcStatus hc_abundance_tally_simplex(HcAbundanceTally *tally, const int64_t *coun
     return fill_spectra(tally, present, present + endmembers, endmembers, err);
 }
 
+double hc_abundance_tally_total(const HcAbundanceTally *tally, int32_t spectra) {
+    double total = 0;
+    for (int32_t k = 0; k < spectra; k++) {
+        total += tally->mean[k];
+    }
+    return total;
+}
+
 void hc_abundance_tally_clear(HcAbundanceTally *tally) {
     free(tally->present);
     free(tally->mean);

@@ -33,6 +33,9 @@ HcStatus hc_abundance_tally_simplex(HcAbundanceTally *tally, const int64_t *coun
                                     HcError *err) HC_MUST_CHECK;
 void hc_abundance_tally_clear(HcAbundanceTally *tally);
 
+/* The mean over the pixels of the sum of the abundances. */
+double hc_abundance_tally_total(const HcAbundanceTally *tally, int32_t spectra);
+
 /* Notes what is most abundant. Spectra have the number of their band, from 1; with `top` that which the bands
  * hold, from 0. */
 void hc_abundance_tally_note(HcStage *stage, const HcAbundanceTally *tally, const HcLibraryFit *library,

@@ -98,28 +98,9 @@ size_t hc_scaled_library_device_bytes(const HcScaledLibrary *library, int32_t ze
     return 2 * spectra * (spectra + bands) * sizeof(double);
 }
 
-/* Pixels evenly taken from the whole scene. */
-static HcStatus choose_pixels(const HcScene *scene, HcLabelled *pixels, HcError *err) {
-    int64_t all = scene->lines * scene->samples;
-    int64_t step = all / UNIT_PIXELS + 1;
-    size_t count = (size_t)((all + step - 1) / step);
-    pixels->count = (int64_t)count;
-    pixels->sample = malloc(count * sizeof *pixels->sample);
-    pixels->line = malloc(count * sizeof *pixels->line);
-    pixels->label = calloc(count, sizeof *pixels->label);
-    if (pixels->sample == NULL || pixels->line == NULL || pixels->label == NULL) {
-        return hc_fail_memory(err, (double)count * 3 * sizeof *pixels->line, "some pixels of the scene");
-    }
-    for (size_t i = 0; i < count; i++) {
-        pixels->line[i] = (int32_t)((int64_t)i * step / scene->samples);
-        pixels->sample[i] = (int32_t)((int64_t)i * step % scene->samples);
-    }
-    return HC_OK;
-}
-
 HcStatus hc_scaled_library_open(HcScaledLibrary *library, const HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
-    HC_TRY(choose_pixels(&stage->in, &library->some.pixels, err));
+    HC_TRY(hc_spectra_choose(&library->some, &stage->in, UNIT_PIXELS, err));
     HC_TRY(hc_spectra_open(&library->some, stage->compute, stage->in.bands, err));
 done:
     return status;

@@ -5,6 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+HcStatus hc_spectra_choose(HcSpectra *spectra, const HcScene *scene, int64_t most, HcError *err) {
+    HcLabelled *pixels = &spectra->pixels;
+    int64_t all = scene->lines * scene->samples;
+    int64_t step = all / most + 1;
+    size_t count = (size_t)((all + step - 1) / step);
+    pixels->count = (int64_t)count;
+    pixels->sample = malloc(count * sizeof *pixels->sample);
+    pixels->line = malloc(count * sizeof *pixels->line);
+    pixels->label = calloc(count, sizeof *pixels->label);
+    if (pixels->sample == NULL || pixels->line == NULL || pixels->label == NULL) {
+        return hc_fail_memory(err, (double)count * 3 * sizeof *pixels->line, "some pixels of the scene");
+    }
+    for (size_t i = 0; i < count; i++) {
+        pixels->line[i] = (int32_t)((int64_t)i * step / scene->samples);
+        pixels->sample[i] = (int32_t)((int64_t)i * step % scene->samples);
+    }
+    return HC_OK;
+}
+
 size_t hc_spectra_bytes(const HcSpectra *spectra, int32_t bands) {
     return (size_t)spectra->pixels.count * ((size_t)bands * sizeof(float) + 1);
 }

@@ -15,6 +15,11 @@ typedef struct HcSpectra {
     uint8_t *valid;  /* [pixels.count] 1 = there, 0 = masked, or no block came with it */
 } HcSpectra;
 
+/* Chooses pixels evenly from the whole scene, about `most` of them and no more, of class 0; there are none
+ * yet. */
+HcStatus hc_spectra_choose(HcSpectra *spectra, const HcScene *scene, int64_t most,
+                           HcError *err) HC_MUST_CHECK;
+
 /* Bytes of host memory that hc_spectra_open takes. */
 size_t hc_spectra_bytes(const HcSpectra *spectra, int32_t bands);
 

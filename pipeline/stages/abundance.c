@@ -1,5 +1,6 @@
 /* abundance: how much of each endmember is in a pixel, by least absolute deviations. */
 #include "pipeline/stages/abundance.h"
+#include "pipeline/abundance_fit.h"
 #include "pipeline/abundance_tally.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
@@ -28,6 +29,7 @@ typedef struct State {
     HcUnmixing *squared;    /* l2, likewise */
     HcBuffer order;         /* [device] l2: which of its bands each band that goes out is */
     HcAbundanceTally tally;
+    HcAbundanceFit fit;
     HcAbundanceProof proof;
 } State;
 
@@ -250,12 +252,13 @@ static void plan_needs(HcStage *stage) {
     HcUnmixRule squared = squared_rule(stage);
     size_t library = hc_scaled_library_device_bytes(&state->library, shade_count(stage));
     size_t scratch = (size_t)hc_unmix_bands(&squared) * sizeof(float) + 1;
-    stage->needs = (HcNeeds){.observes = hc_scaled_library_looks(&state->library),
-                             .consumes = params_of(stage)->verify,
-                             .missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED,
-                             .bytes_fixed = library + count_bytes(stage),
-                             .host_bytes = hc_scaled_library_bytes(&state->library),
-                             .bytes_per_pixel = is_l1(stage) ? 0 : scratch};
+    stage->needs =
+        (HcNeeds){.observes = hc_scaled_library_looks(&state->library),
+                  .consumes = params_of(stage)->verify,
+                  .missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED,
+                  .bytes_fixed = library + count_bytes(stage),
+                  .host_bytes = hc_scaled_library_bytes(&state->library) + hc_abundance_fit_bytes(stage),
+                  .bytes_per_pixel = is_l1(stage) ? 0 : scratch};
 }
 
 /* Says when pixels that this stage could take do not reach it. */
@@ -345,6 +348,10 @@ static HcStatus open_abundance(HcStage *stage, HcError *err) {
                        ops->name);
     }
     state->proof.limit = proof_limit[params_of(stage)->norm];
+    HcStatus status = hc_abundance_fit_open(&state->fit, stage, err);
+    if (status != HC_OK) {
+        return status;
+    }
     return hc_scaled_library_looks(&state->library) ? hc_scaled_library_open(&state->library, stage, err)
                                                     : start(stage, err);
 }
@@ -390,6 +397,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     HC_TRY(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
     HC_TRY(is_l1(stage) ? ops->simplex_batched(queue, in, state->absolute, out, err)
                         : least_squares(stage, queue, in, out, scratch, err));
+    HC_TRY(hc_abundance_fit_add(&state->fit, stage, queue, in, out, err));
 done:
     return status;
 }
@@ -404,7 +412,11 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
 static void note_tally(HcStage *stage) {
     const State *state = stage->state;
     const HcAbundanceTally *tally = &state->tally;
+    int32_t sum = params_of(stage)->sum;
     hc_abundance_tally_note(stage, tally, &state->library.fit, false);
+    hc_abundance_fit_note(stage, &state->fit, sum != HC_SUM_FREE,
+                          hc_abundance_tally_total(tally, state->library.fit.count),
+                          sum == HC_SUM_ONE ? "--sum at-most-one or free" : "--sum free");
     if (params_of(stage)->verify) {
         hc_abundance_proof_note(stage, &state->proof);
     } else if (tally->unfinished > 0) {
@@ -426,6 +438,7 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     HC_TRY(is_l1(stage)
                ? hc_abundance_tally_simplex(&state->tally, counts, count, err)
                : hc_abundance_tally_unmix(&state->tally, counts, count + shade_count(stage), count, err));
+    HC_TRY(hc_abundance_fit_gather(&state->fit, stage, &state->library, 0, err));
     note_tally(stage);
 done:
     free(counts);
@@ -440,6 +453,7 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
         return HC_OK;
     }
     if (cJSON_AddNumberToObject(to, "library_factor", state->library.factor) == NULL ||
+        cJSON_AddNumberToObject(to, "median_residual_share", state->fit.missed) == NULL ||
         (is_l1(stage) && cJSON_AddNumberToObject(to, "pivots", (double)tally->pivots) == NULL)) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
@@ -464,6 +478,7 @@ static void close_abundance(HcStage *stage) {
     hc_memory_release(stage->compute, &state->order);
     hc_scaled_library_clear(&state->library, stage->compute);
     hc_abundance_tally_clear(&state->tally);
+    hc_abundance_fit_clear(&state->fit, stage->compute);
     free(state->weight);
     *state = (State){0};
 }

@@ -1,4 +1,5 @@
 /* unmix: how much of each spectrum of a library is in a pixel: sparse, not negative. */
+#include "pipeline/abundance_fit.h"
 #include "pipeline/abundance_tally.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
@@ -35,6 +36,7 @@ typedef struct State {
     HcBuffer counts;  /* [device] as HcUnmixCount has them */
     HcUnmixing *open; /* once the unit of the scene is known */
     HcAbundanceTally tally;
+    HcAbundanceFit fit;
 } State;
 
 static const double standard_lambda = 1e-3;
@@ -225,9 +227,10 @@ done:
 static void plan_needs(HcStage *stage, const HcUnmixRule *rule) {
     const State *state = stage->state;
     size_t library = hc_scaled_library_device_bytes(&state->library, 0);
-    stage->needs = (HcNeeds){.observes = hc_scaled_library_looks(&state->library),
-                             .bytes_fixed = library + hc_unmix_counts(rule) * sizeof(int64_t),
-                             .host_bytes = hc_scaled_library_bytes(&state->library)};
+    stage->needs =
+        (HcNeeds){.observes = hc_scaled_library_looks(&state->library),
+                  .bytes_fixed = library + hc_unmix_counts(rule) * sizeof(int64_t),
+                  .host_bytes = hc_scaled_library_bytes(&state->library) + hc_abundance_fit_bytes(stage)};
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -278,6 +281,10 @@ static HcStatus open_unmix(HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_UNSUPPORTED, "unmix: not on this backend (%s): give --device cpu",
                        ops->name);
     }
+    HcStatus status = hc_abundance_fit_open(&state->fit, stage, err);
+    if (status != HC_OK) {
+        return status;
+    }
     return hc_scaled_library_looks(&state->library) ? hc_scaled_library_open(&state->library, stage, err)
                                                     : start(stage, err);
 }
@@ -306,6 +313,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     const HcComputeOps *ops = stage->compute->ops;
     HC_TRY(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
     HC_TRY(ops->unmix(queue, in, state->open, out, err));
+    HC_TRY(hc_abundance_fit_add(&state->fit, stage, queue, in, out, err));
 done:
     return status;
 }
@@ -318,7 +326,10 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     int64_t *counts = NULL;
     HC_TRY(hc_abundance_counts_gather(stage, &state->counts, HC_UNMIX_COUNT_GAP, &counts, err));
     HC_TRY(hc_abundance_tally_unmix(&state->tally, counts, rule.spectra, rule.spectra, err));
+    HC_TRY(hc_abundance_fit_gather(&state->fit, stage, &state->library, rule.top, err));
     hc_abundance_tally_note(stage, &state->tally, &state->library.fit, rule.top > 0);
+    hc_abundance_fit_note(stage, &state->fit, params->sum_to_one,
+                          hc_abundance_tally_total(&state->tally, rule.spectra), "leave out --sum-to-one");
     if (state->tally.unfinished > 0) {
         hc_stage_note(stage,
                       "%lld of %lld pixels ended before the gap of %.3g was reached, the worst at %.3g "
@@ -339,7 +350,8 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
         return HC_OK;
     }
     if (cJSON_AddNumberToObject(to, "lambda", rule.lambda) == NULL ||
-        cJSON_AddNumberToObject(to, "library_factor", state->library.factor) == NULL) {
+        cJSON_AddNumberToObject(to, "library_factor", state->library.factor) == NULL ||
+        cJSON_AddNumberToObject(to, "median_residual_share", state->fit.missed) == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
     HC_TRY(hc_library_figures_json(&state->library.fit.figures, to, err));
@@ -356,6 +368,7 @@ static void close_unmix(HcStage *stage) {
     hc_memory_release(stage->compute, &state->counts);
     hc_scaled_library_clear(&state->library, stage->compute);
     hc_abundance_tally_clear(&state->tally);
+    hc_abundance_fit_clear(&state->fit, stage->compute);
     free(state->weight);
     *state = (State){0};
 }

@@ -63,3 +63,22 @@ refuse 2 "components come in" run read "$scene" ! pca ! abundance --endmembers "
 refuse 6 "many.csv: 65 endmembers: abundance takes at most 64, unmix 4096" \
     abundance "$scene" bad.img --endmembers many.csv
 only many.csv
+# Sums of one, and endmembers in another unit than the scene: the note names the cure.
+[[ $PWD != */refused ]] || cd ..
+fit() {
+    run 0 run read "$scene" ! abundance --endmembers "$SAMPLE/endmembers.csv" "$@" ! write fit.img --device cpu --overwrite
+}
+for norm in l1 l2; do
+    for sum in one at-most-one free; do
+        fit --norm "$norm" --sum "$sum"
+        [[ $err != *"sums of one"* && $err != *"sum to"* ]] || fail "a good fit, $norm, $sum: $err"
+        fit --norm "$norm" --sum "$sum" --scale none
+        case $sum in
+        one) note="sums of one need a library in the unit of the scene (--scale FACTOR) with every material (else --sum at-most-one or free)" ;;
+        at-most-one) note="sums of one need a library in the unit of the scene (--scale FACTOR) with every material (else --sum free)" ;;
+        free) note="library and scene look to be on different scales (--scale auto or --scale FACTOR brings the library to that of the scene)" ;;
+        esac
+        [[ $err == *"note: abundance: the "*"$note"* ]] || fail "$norm, $sum: $err"
+    done
+done
+grep -q '"median_residual_share":.*0\.0' fit.img.hcube.json || fail "the residual is not in the record"

@@ -51,3 +51,24 @@ refuse 2 "--top 61: $library has 60 spectra to use" unmix "$scene" bad.img --lib
 refuse 2 "unmix: the scene is a class map" unmix "$SAMPLE/class.hdr" bad.img --library "$library"
 refuse 2 "components come in" run read "$scene" ! pca ! unmix --library "$library" ! write bad.img
 only short.csv
+cd ..
+# Sums of one, and a library in another unit than the scene: the note names the cure, and the figure is in the record.
+fit() {
+    run 0 run read "$scene" ! unmix --library "$SAMPLE/endmembers.csv" "${@:2}" ! write "$1" --device cpu --overwrite
+}
+fit good.img --sum-to-one
+[[ $err != *"sums of one"* && $err != *"sum to"* ]] || fail "a good fit: $err"
+fit sums.img --sum-to-one --scale 4000
+[[ $err == *"unmix: the mixtures miss half of the pixels by "*" % of their values or more, which are "*" times their mixtures: sums of one need a library in the unit of the scene (--scale FACTOR) with every material (else leave out --sum-to-one)"* ]] ||
+    fail "sums of one: $err"
+fit free.img --scale none
+[[ $err == *"unmix: the abundances of a pixel sum to "*" in the mean: library and scene look to be on different scales (--scale auto or --scale FACTOR"* ]] ||
+    fail "another scale: $err"
+fit top.img --scale none --top 2
+[[ $err == *"look to be on different scales"* ]] || fail "another scale, --top: $err"
+share=$(grep -o '"median_residual_share":[^,]*' sums.img.hcube.json)
+[[ $share == *0.* ]] || fail "the residual is not in the record"
+for threads in 1 2; do
+    fit again.img --sum-to-one --scale 4000 --threads "$threads" --memory 140M
+    grep -qF "$share" again.img.hcube.json || fail "another residual with $threads threads"
+done
