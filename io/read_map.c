@@ -18,6 +18,12 @@
 #define MADV_POPULATE_READ 22 /* Linux 5.14; older kernels answer EINVAL */
 #endif
 
+/* With a page that is looked at the system may map those around it, as far as this: such pages, behind the
+ * lines that are read, are given back too. */
+#define WINDOW ((int64_t)64 << 10)
+/* Stretches for which a window more or less is little. */
+#define LEAST_STRETCH (16 * WINDOW)
+
 /* The whole pages that hold these bytes of the file. */
 static int advise(const HcReader *reader, int64_t offset, int64_t bytes, int advice) {
     int64_t page = sysconf(_SC_PAGESIZE);
@@ -126,6 +132,15 @@ bool hc_reader_map(HcReader *reader) {
     return true;
 }
 
+bool hc_reader_map_suits(const HcReader *reader, int64_t lines) {
+    return reader->whole_lines || hc_read_used_count(reader) == 1 ||
+           hc_read_direct_piece(reader, lines) >= LEAST_STRETCH;
+}
+
+void hc_reader_unmap(HcReader *reader) {
+    hc_read_map_close(reader);
+}
+
 void hc_read_map_close(HcReader *reader) {
     if (reader->map != NULL) {
         maps[reader->map_number].begin = 0;
@@ -142,6 +157,10 @@ static int advise_lines(const HcReader *reader, int64_t line0, int64_t lines, in
     int result = 0;
     for (int64_t p = 0; p < pieces && result == 0; p++) {
         int64_t offset = hc_read_direct_offset(reader, line0, p);
+        if (advice == MADV_DONTNEED) {
+            int64_t before_it = offset < WINDOW ? offset : WINDOW;
+            (void)advise(reader, offset - before_it, before_it, advice);
+        }
         if (advice == MADV_POPULATE_READ) {
             /* The disk gets the whole stretch at once, not page by page. */
             (void)posix_fadvise(reader->file, offset, length, POSIX_FADV_WILLNEED);

@@ -64,6 +64,13 @@ int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band);
  * cannot be: not read directly, with a mask raster, or on a system that cannot report a failure to read. */
 bool hc_reader_map(HcReader *reader);
 
+/* Whether a mapping is good for blocks of that many lines: bands that lie apart (BSQ) come in stretches, and
+ * the system brings whole windows of the file for each, which count as memory of the process. */
+bool hc_reader_map_suits(const HcReader *reader, int64_t lines);
+
+/* Back to reading into memory, before the first read. */
+void hc_reader_unmap(HcReader *reader);
+
 /* These lines of a mapped file are not looked at for now: their pages no longer count as memory of the
  * process. They may be read again. */
 void hc_reader_release(HcReader *reader, int64_t line0, int32_t lines);

@@ -365,6 +365,10 @@ HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *
         (void)hc_reader_map(hc_source_reader(&chain->stages[0]));
     }
     HC_TRY(make_layout(layout, chain, info, settings, report, err));
+    if (report->mapped && !hc_reader_map_suits(hc_source_reader(&chain->stages[0]), layout->block_lines)) {
+        hc_reader_unmap(hc_source_reader(&chain->stages[0]));
+        HC_TRY(make_layout(layout, chain, info, settings, report, err));
+    }
 done:
     return status;
 }
