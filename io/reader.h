@@ -56,6 +56,11 @@ HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) HC_
 HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count,
                              HcError *err) HC_MUST_CHECK;
 
+/* Of these bands (file indices from 0, ascending) of the scene at `path`, keeps those that hold no value:
+ * nodata (where it has one), NaN or infinity in every pixel. Reads until the others have shown a value. */
+HcStatus hc_reader_empty_bands(const char *path, const HcReaderOptions *options, bool has_nodata,
+                               double nodata, int32_t *bands, int32_t *count, HcError *err) HC_MUST_CHECK;
+
 /* Where a file band lies among the bands of the HcRaw that hc_reader_read gives. */
 int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band);
 

@@ -82,14 +82,66 @@ static const HcOption options[] = {
      .help = "threads for reading raw files directly; else one a processor, at most 16"},
     {0}};
 
+static HcReaderOptions reader_options(const Params *params) {
+    return (HcReaderOptions){.threads = params->threads > 0 ? (int32_t)params->threads : 0,
+                             .never_direct = params->no_direct,
+                             .mask_path = params->mask,
+                             .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL};
+}
+
 static HcStatus open_reader(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
-    HcReaderOptions how = {.threads = params->threads > 0 ? (int32_t)params->threads : 0,
-                           .never_direct = params->no_direct,
-                           .mask_path = params->mask,
-                           .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL};
+    HcReaderOptions how = reader_options(params);
     return hc_reader_open(&state->reader, params->path, &how, err);
+}
+
+/* What a pixel without data holds in a band. */
+static bool find_nodata(const Params *params, const HcScene *scene, double *nodata) {
+    *nodata = isnan(params->nodata) ? scene->nodata : params->nodata;
+    return !params->ignore_nodata && (scene->has_nodata || !isnan(params->nodata));
+}
+
+/* By the rule that all bands must lack data, a band that lacks it everywhere says nothing of a pixel: it is
+ * left out like one that is marked as bad. */
+static HcStatus drop_empty_bands(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    const HcScene *scene = hc_reader_scene(state->reader);
+    HcReaderOptions how = reader_options(params);
+    double nodata = 0;
+    bool has_nodata = find_nodata(params, scene, &nodata);
+    bool floating = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
+    int32_t count = state->band_count, kept = 0;
+    if (params->nodata_rule != 1 || (!has_nodata && !floating)) {
+        return HC_OK;
+    }
+    int32_t *empty = malloc((size_t)count * sizeof *empty);
+    if (empty == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *empty, "a list of bands");
+    }
+    memcpy(empty, state->bands, (size_t)count * sizeof *empty);
+    HC_TRY(hc_reader_empty_bands(params->path, &how, has_nodata, nodata, empty, &count, err));
+    if (count == state->band_count) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: no band holds a value that is not nodata, NaN or infinity",
+                       params->path));
+    }
+    for (int32_t k = 0, e = 0; k < state->band_count; k++) {
+        if (e < count && empty[e] == state->bands[k]) {
+            e++;
+        } else {
+            state->bands[kept++] = state->bands[k];
+        }
+    }
+    if (count > 0) {
+        hc_stage_note(stage, "%d of %d bands hold no value and are left out (the first is band %d)", count,
+                      state->band_count, empty[0] + 1);
+    }
+    state->band_count = kept;
+done:
+    free(empty);
+    return status;
 }
 
 /* All bands, or those that the header does not mark as bad. */
@@ -144,6 +196,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     if (state->bands == NULL) {
         HC_TRY(choose_bands(stage, err));
+        HC_TRY(drop_empty_bands(stage, err));
     }
     for (int32_t k = 0; k < state->band_count; k++) {
         if (state->bands[k] >= hc_reader_scene(state->reader)->bands) {

@@ -37,6 +37,48 @@ static void nodata_by_any_or_all_bands(void **state) {
     cube_free(&cube);
 }
 
+/* By --nodata-rule all a band without any value says nothing: bands over water vapour that are NaN, or NaN
+ * here and nodata there, are left out with a note, and pixels count by what is left. */
+static void bands_without_values(void **state) {
+    (void)state;
+    static const char *const interleaves[] = {"bsq", "bil", "bip"};
+    for (int i = 0; i < 3; i++) {
+        Cube cube = cube_smooth(LINES, SAMPLES, BANDS + 2, 9, false);
+        for (int32_t line = 0; line < LINES; line++) {
+            for (int32_t sample = 0; sample < SAMPLES; sample++) {
+                double *pixel = cube_pixel(&cube, line, sample);
+                pixel[1] = NAN;
+                pixel[3] = (line + sample) % 2 == 0 ? NAN : -9999;
+                pixel[4] = line < LINES - 1 ? NAN : pixel[4]; /* a value in the last line */
+            }
+        }
+        for (int32_t b = 0; b < BANDS + 2; b++) {
+            cube_pixel(&cube, LINES - 1, 2)[b] = b == 1 ? (double)NAN : -9999;
+        }
+        cube_write(&cube, "scene", HC_FLOAT32, interleaves[i], "data ignore value = -9999\n");
+        HcText notes = {0};
+        RunHow how = {.report = &report, .notes = &notes};
+        check_runs(&how, "read scene.img --nodata-rule all ! write out.img");
+        assert_non_null(strstr(notes.data, "2 of 5 bands hold no value and are left out"));
+        Cube out = cube_read_floats("out", LINES, SAMPLES, 3);
+        check_near(cube_pixel(&out, LINES - 1, 3)[1], (float)cube_pixel(&cube, LINES - 1, 3)[2], 0);
+        assert_int_equal(report.masked[HC_MASK_NODATA], 1);
+        assert_int_equal(report.masked[HC_MASK_NAN], (LINES - 1) * SAMPLES); /* band 5 lacks a value there */
+        cube_free(&out);
+        check_runs(&how, "read scene.img --nodata-rule all ! bands 1-2 ! write out.img");
+        hc_text_clear(&notes);
+        cube_free(&cube);
+    }
+    Cube cube = cube_new(LINES, SAMPLES, 2);
+    for (size_t v = 0; v < cube_pixels(&cube) * 2; v++) {
+        cube.value[v] = v % 3 == 0 ? NAN : 7;
+    }
+    cube_write(&cube, "scene", HC_FLOAT32, "bil", "data ignore value = 7\n");
+    check_run_fails(NULL, HC_E_INPUT, "no band holds a value",
+                    "read scene.img --nodata-rule all ! write o.img");
+    cube_free(&cube);
+}
+
 /* The ends of 64-bit integers are no doubles, and nodata all the same. */
 static void nodata_at_the_ends_of_integers(void **state) {
     (void)state;
@@ -225,7 +267,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodata_by_any_or_all_bands), cmocka_unit_test(nodata_at_the_ends_of_integers),
         cmocka_unit_test(nan_and_user_masks),         cmocka_unit_test(bad_bands_are_left_out),
-        cmocka_unit_test(every_way_is_the_same),      cmocka_unit_test(a_border_of_zeros_is_told),
+        cmocka_unit_test(every_way_is_the_same),      cmocka_unit_test(bands_without_values),
+        cmocka_unit_test(a_border_of_zeros_is_told),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
