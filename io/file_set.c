@@ -496,9 +496,12 @@ HcStatus hc_file_find(const char *path, char **found, HcError *err) {
         free(beside);
         beside = NULL;
         HC_TRY(hc_file_join(step->from, hc_file_base(path), &beside, err));
-        if (hc_file_exists(beside)) {
+        struct stat info;
+        if (lstat(beside, &info) == 0) {
             *found = beside;
             beside = NULL;
+        } else if (errno != ENOENT && errno != ENOTDIR) {
+            HC_TRY(hc_file_fail(err, HC_E_IO, beside, errno));
         }
     }
     if (*found == NULL && (*found = strdup(path)) == NULL) {

@@ -181,6 +181,9 @@ def judge(rig, case, expected, result, codes, group, times):
     if not isinstance(code, int) or code < 0 or code in (124, 134, 139):
         return f"ends by {code}: {err.strip()[-200:]}"
     left = cases.snapshot(place.out)
+    if (group, times) == ("open", "on"):
+        # Without any descriptor a folder cannot be listed. The next run removes what a dead process has left.
+        left = {name: content for name, content in left.items() if ".partial" not in name}
     if case.resumes:
         return judge_batch(rig, case, expected, code, left, err, codes)
     if code == 0:
@@ -193,9 +196,6 @@ def judge(rig, case, expected, result, codes, group, times):
     said = messages(err)
     if len(said) != 1 or not said[0].startswith("hcube: "):
         return f"exit code {code} with {len(said)} lines of message: {err.strip()[-200:]}"
-    if (group, times) == ("open", "on"):
-        # Without any descriptor a folder cannot be listed. The next run removes what a dead process has left.
-        left = {name: content for name, content in left.items() if ".partial" not in name}
     if "--overwrite" in case.words and left.pop("a.tif", None) != b"precious":
         return "the file that was there is gone"
     return f"exit code {code}, but left {', '.join(left)}" if left else None
