@@ -377,6 +377,9 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
     HcStatus status = HC_OK;
     const char *output = problem->solution.end == HC_LP_OPTIMAL ? problem->params.output : NULL;
     problem->proof = hc_program_prove(&problem->file.program, &problem->solution);
+    if (problem->proof.no_memory) {
+        HC_TRY(hc_fail_memory(err, (double)problem->file.program.rows * 64, "the proof of a linear program"));
+    }
     print_result(problem);
     HC_TRY(problem->params.verify ? check_proof(problem, err) : HC_OK);
     HC_TRY(problem->solution.end == HC_LP_OPTIMAL ? write_solution(problem, err)

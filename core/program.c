@@ -411,6 +411,8 @@ HcLpProof hc_program_prove(const HcLinearProgram *program, const HcLpSolution *s
         out = solution->end == HC_LP_INFEASIBLE  ? prove_infeasible(&proof)
               : solution->end == HC_LP_UNBOUNDED ? prove_unbounded(&proof)
                                                  : prove_optimal(&proof);
+    } else {
+        out.no_memory = true;
     }
     free(activity);
     free(price);

@@ -96,9 +96,10 @@ typedef struct HcLpProof {
      * to its largest entry (|cost| relative to the largest entry of its column), of those that take part. */
     double scale;
     bool proved;
+    bool no_memory; /* to prove anything: no statement on the result */
 } HcLpProof;
 
-/* Infinity for what is not a number, and throughout where there is no memory for it. */
+/* Infinity for what is not a number, and throughout where there is no memory for it (no_memory). */
 HcLpProof hc_program_prove(const HcLinearProgram *program, const HcLpSolution *solution);
 
 #ifdef __cplusplus

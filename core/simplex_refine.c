@@ -229,26 +229,35 @@ done:
     return status;
 }
 
-static bool is_proved(const HcSimplex *s, HcLpSolution *out) {
+static HcStatus check(const HcSimplex *s, HcLpSolution *out, bool *proved, HcError *err) {
     HcLpProof proof = hc_program_prove(s->program, out);
+    if (proof.no_memory) {
+        return hc_fail_memory(err, (double)s->rows * 64, "the proof of a linear program");
+    }
     out->dual_objective = out->end == HC_LP_OPTIMAL ? proof.bound : out->dual_objective;
-    return proof.proved;
+    *proved = proof.proved;
+    return HC_OK;
 }
 
 HcStatus hc_simplex_improve(HcSimplex *s, const HcSimplexStop *stop, HcLpSolution *out, HcError *err) {
     HcStatus status = HC_OK;
     memset(out->rest, 0, (size_t)(2 * s->columns + s->rows) * sizeof *out->rest);
-    if (out->end == HC_LP_UNFINISHED ? s->pivots >= s->limit : is_proved(s, out)) {
+    bool finished = s->pivots >= s->limit;
+    if (out->end != HC_LP_UNFINISHED) {
+        HC_TRY(check(s, out, &finished, err));
+    }
+    if (finished) {
         goto done;
     }
     if (out->end != HC_LP_UNFINISHED) {
         HC_TRY(refine(s, stop, out, err));
-        if (is_proved(s, out)) {
+        HC_TRY(check(s, out, &finished, err));
+        if (finished) {
             goto done;
         }
     }
     HC_TRY(hc_simplex_precise(s, out, err));
-    (void)is_proved(s, out);
+    HC_TRY(check(s, out, &finished, err));
 done:
     return status;
 }

@@ -44,7 +44,7 @@ def all_cases():
                                                        "1-20", "!", "write", "out.img"])
         found[f"plan/{scene}"] = (scene, 160, ["plan", "read", "SCENE", "!", "mnf", "!", "write", "out.img"])
     found |= {
-        "stage/bands": ("bil", 120, ["bands", "SCENE", "out.img", "1-100"]),
+        "stage/bands": ("bil", 120, ["bands", "SCENE", "out.img", "--keep", "1-100"]),
         "stage/cov": ("bil", 120, ["cov", "SCENE", "out.json", "--noise", "shift"]),
         "stage/pca": ("bil", 120, ["pca", "SCENE", "out.img", "--components", "10"]),
         "stage/preview": ("bil", 120, ["preview", "SCENE", "out.png"]),
