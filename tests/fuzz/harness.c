@@ -14,9 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static void remove_folder(void);
+
 void hc_fuzz_expect(bool holds, const char *what) {
     if (!holds) {
         fprintf(stderr, "broken promise: %s\n", what);
+        remove_folder();
         abort();
     }
 }
