@@ -117,6 +117,13 @@ static void check_refused(const Shape *shape, const char *part) {
             continue;
         }
         HcStatus status = open_array(drivers[d], &reader, &err);
+        if (status == HC_OK && strcmp(shape->name[0], "downtrack") == 0) {
+            /* Newer versions of GDAL know these axes and turn them. */
+            assert_int_equal(hc_reader_scene(reader)->bands, BANDS);
+            assert_int_equal(hc_reader_scene(reader)->lines, LINES);
+            hc_reader_close(reader);
+            continue;
+        }
         if (status != HC_E_UNSUPPORTED || strstr(err.text, part) == NULL ||
             strstr(err.text, "cube") == NULL) {
             fail_msg("%s: status %d, '%s' lacks '%s'", drivers[d], (int)status, err.text, part);
