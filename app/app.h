@@ -71,6 +71,18 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
 bool hc_is_chain_text(int32_t word_count, const char *const *words);
 HcStatus hc_read_chain_text(const char *word, char **text, const char **where, HcError *err) HC_MUST_CHECK;
 
+/* Between these a call of exit() is not the program's but that of a library, and becomes exit code 5 with a
+ * line (main.c). A process that is forked begins anew. */
+void hc_process_begins(void);
+void hc_process_ends(void);
+bool hc_process_runs(void);
+
+/* Prints a message as one line on standard error, with control characters (of file names) as \\x1b. Every
+ * message that can hold a name goes through here. */
+void hc_say(const char *format, ...) HC_PRINTF(1, 2);
+/* The same of a JSON text of one line, which stays valid whatever bytes names hold. */
+void hc_say_json(const char *json);
+
 /* From now on Ctrl-C and its like set this flag, and only the second one ends the program at once. */
 const volatile sig_atomic_t *hc_catch_signals(void);
 

@@ -178,6 +178,7 @@ HcStatus hc_batch_fork(pid_t *process, int *end, HcError *err) {
         }
         close(ends[0]);
         *end = ends[1];
+        hc_process_begins();
         return HC_OK;
     }
     close(ends[1]);
@@ -196,7 +197,9 @@ static HcStatus start_job(Jobs *jobs, int32_t number, HcError *err) {
     int end = -1;
     HC_TRY(hc_batch_fork(&process, &end, err));
     if (process == 0) {
-        exit((int)do_job(jobs, number, end));
+        status = do_job(jobs, number, end);
+        hc_process_ends();
+        exit((int)status);
     }
     jobs->job[number] = (Job){.process = process, .pipe = end};
 done:

@@ -61,7 +61,7 @@ static void add_up(HcBatchTotals *totals, const HcBatchEvent *event) {
 static void print_json(cJSON *json) {
     char *text = cJSON_PrintUnformatted(json);
     if (text != NULL) {
-        fprintf(stderr, "%s\n", text);
+        hc_say_json(text);
     }
     cJSON_free(text);
     cJSON_Delete(json);
@@ -106,14 +106,12 @@ static void tell_line(const HcBatch *batch, const HcBatchEvent *event) {
     /* Most messages begin with the name of the file. */
     bool named = strncmp(event->text, scene->path, strlen(scene->path)) == 0;
     if (event->what == HC_BATCH_DONE && !is_silent(batch)) {
-        fprintf(stderr, "%s wrote %s in %.2f s (%.0f MB/s of scene)\n", number, scene->output, event->seconds,
-                event->seconds > 0 ? event->bytes / event->seconds / 1e6 : 0);
+        hc_say("%s wrote %s in %.2f s (%.0f MB/s of scene)", number, scene->output, event->seconds,
+               event->seconds > 0 ? event->bytes / event->seconds / 1e6 : 0);
     } else if (event->what == HC_BATCH_FAILED) {
-        fprintf(stderr, "%s failed: %s%s%s\n", number, named ? "" : scene->path, named ? "" : ": ",
-                event->text);
+        hc_say("%s failed: %s%s%s", number, named ? "" : scene->path, named ? "" : ": ", event->text);
     } else if (event->what == HC_BATCH_EARLIER && !is_silent(batch)) {
-        fprintf(stderr, "%s failed before: %s%s%s\n", number, named ? "" : scene->path, named ? "" : ": ",
-                event->text);
+        hc_say("%s failed before: %s%s%s", number, named ? "" : scene->path, named ? "" : ": ", event->text);
     }
 }
 
@@ -149,7 +147,7 @@ void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotal
         /* Once, and not for every worker. */
         if (event->text[0] != '\0' && !totals->device_told && !batch->params.common.quiet &&
             !as_json(batch)) {
-            fprintf(stderr, "note: computing on the CPU (%s)\n", event->text);
+            hc_say("note: computing on the CPU (%s)", event->text);
         }
         totals->device_told = true;
         return;
@@ -170,8 +168,8 @@ void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t
     double seconds = hc_batch_now() - sums->start;
     if (!as_json(batch)) {
         if (!is_silent(batch)) {
-            fprintf(stderr, "%s: the model of %d scene%s, %d left out, %d summed before, in %.2f s\n",
-                    batch->params.pool, scenes, scenes == 1 ? "" : "s", left_out, sums->skipped, seconds);
+            hc_say("%s: the model of %d scene%s, %d left out, %d summed before, in %.2f s",
+                   batch->params.pool, scenes, scenes == 1 ? "" : "s", left_out, sums->skipped, seconds);
         }
         return;
     }
@@ -238,13 +236,13 @@ static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
     }
     fprintf(stderr, "\n");
     for (int32_t d = 0; d < totals->device_count; d++) {
-        fprintf(stderr, "%s: %d scene%s, %.2f GB, %.2f GB/s\n", totals->devices[d].name,
-                totals->devices[d].scenes, totals->devices[d].scenes == 1 ? "" : "s",
-                totals->devices[d].bytes / 1e9, seconds > 0 ? totals->devices[d].bytes / 1e9 / seconds : 0);
+        hc_say("%s: %d scene%s, %.2f GB, %.2f GB/s", totals->devices[d].name, totals->devices[d].scenes,
+               totals->devices[d].scenes == 1 ? "" : "s", totals->devices[d].bytes / 1e9,
+               seconds > 0 ? totals->devices[d].bytes / 1e9 / seconds : 0);
     }
     if (slowest >= 0 && totals->seconds > 0) {
-        fprintf(stderr, "slowest: %s (%.0f%% of the time of the runs)\n", totals->parts[slowest].name,
-                100 * totals->parts[slowest].seconds / totals->seconds);
+        hc_say("slowest: %s (%.0f%% of the time of the runs)", totals->parts[slowest].name,
+               100 * totals->parts[slowest].seconds / totals->seconds);
     }
 }
 

@@ -299,6 +299,7 @@ static _Noreturn void make_and_tell(const HcBatchPool *pool, int pipe) {
     told.status = claim_model(pool, &told);
     hc_file_remove_partials();
     bool said = write(pipe, &told, sizeof told) == (ssize_t)sizeof told;
+    hc_process_ends();
     /* Not by _exit: what was printed is flushed, and leak checks and coverage run. */
     exit(said ? HC_OK : HC_E_IO);
 }

@@ -45,13 +45,12 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     }
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
     if (batch.left_out > 0 && !batch.params.common.quiet) {
-        fprintf(stderr, "note: %d outputs among the scenes are left out\n", batch.left_out);
+        hc_say("note: %d outputs among the scenes are left out", batch.left_out);
     }
     if (batch.recipes > 0 && !batch.params.common.quiet) {
-        fprintf(stderr,
-                "note: %d file%s that take%s pixels from elsewhere (.vrt and the like) left out: a list or a "
-                "pattern like '*.vrt' takes them\n",
-                batch.recipes, batch.recipes == 1 ? "" : "s", batch.recipes == 1 ? "s" : "");
+        hc_say("note: %d file%s that take%s pixels from elsewhere (.vrt and the like) left out: a list or a "
+               "pattern like '*.vrt' takes them",
+               batch.recipes, batch.recipes == 1 ? "" : "s", batch.recipes == 1 ? "s" : "");
     }
     hc_file_flush_all(true);
     if (batch.params.pool != NULL) {

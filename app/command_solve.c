@@ -79,7 +79,7 @@ void hc_solve_tell(const HcCommon *common, const char *what, const char *format,
 
 void hc_solve_note(const HcCommon *common, const char *note) {
     if (!common->quiet && note != NULL && *note != '\0') {
-        fprintf(stderr, "note: %s\n", note);
+        hc_say("note: %s", note);
     }
 }
 

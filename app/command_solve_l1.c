@@ -413,7 +413,7 @@ static HcStatus run(int32_t word_count, const char *const *words, HcError *err) 
     HC_TRY(open_files(&problem, err));
     HC_TRY(load_all(&problem, err));
     if (problem.reason[0] != '\0' && !problem.common.quiet) {
-        fprintf(stderr, "note: computing on the CPU (%s)\n", problem.reason);
+        hc_say("note: computing on the CPU (%s)", problem.reason);
     }
     HC_TRY(solve(&problem, err));
     HC_TRY(give_result(&problem, started, err));

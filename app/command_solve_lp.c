@@ -419,7 +419,7 @@ static HcStatus run(int32_t word_count, const char *const *words, HcError *err) 
     hc_solve_note(&problem.common, problem.file.note.data);
     HC_TRY(solve(&problem, err));
     if (problem.reason[0] != '\0' && !problem.common.quiet) {
-        fprintf(stderr, "note: computing on the CPU (%s)\n", problem.reason);
+        hc_say("note: computing on the CPU (%s)", problem.reason);
     }
     HC_TRY(give_result(&problem, started, err));
 done:

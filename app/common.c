@@ -74,6 +74,20 @@ HcRanks *hc_app_ranks(void) {
     return app_ranks;
 }
 
+static pid_t running; /* 0 = it is about to end by itself */
+
+void hc_process_begins(void) {
+    running = getpid();
+}
+
+void hc_process_ends(void) {
+    running = 0;
+}
+
+bool hc_process_runs(void) {
+    return running == getpid();
+}
+
 void hc_set_app_ranks(HcRanks *ranks) {
     app_ranks = ranks;
 }
@@ -219,10 +233,10 @@ const volatile sig_atomic_t *hc_catch_signals(void) {
 
 static void print_notes(const HcChain *chain, const char *reason) {
     for (int32_t n = 0; n < chain->note_count; n++) {
-        fprintf(stderr, "note: %s\n", chain->notes[n]);
+        hc_say("note: %s", chain->notes[n]);
     }
     if (*reason != '\0') {
-        fprintf(stderr, "note: computing on the CPU (%s)\n", reason);
+        hc_say("note: computing on the CPU (%s)", reason);
     }
 }
 
@@ -230,9 +244,9 @@ static void print_masked(const HcRunReport *report) {
     const int64_t *masked = report->masked;
     int64_t all = masked[HC_MASK_USER] + masked[HC_MASK_NODATA] + masked[HC_MASK_NAN];
     if (all > 0) {
-        fprintf(stderr, "masked: %lld of %lld pixels (%lld by the mask, %lld nodata, %lld not finite)\n",
-                (long long)all, (long long)report->pixels, (long long)masked[HC_MASK_USER],
-                (long long)masked[HC_MASK_NODATA], (long long)masked[HC_MASK_NAN]);
+        hc_say("masked: %lld of %lld pixels (%lld by the mask, %lld nodata, %lld not finite)", (long long)all,
+               (long long)report->pixels, (long long)masked[HC_MASK_USER], (long long)masked[HC_MASK_NODATA],
+               (long long)masked[HC_MASK_NAN]);
     }
 }
 
@@ -251,16 +265,15 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
         const HcStage *stage = &chain->stages[s];
         const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
         if (output != NULL && strcmp(stage->kind->name, "write") == 0) {
-            fprintf(stderr, "wrote %s (%lld lines x %lld samples x %d bands)\n", output,
-                    (long long)stage->in.lines, (long long)stage->in.samples, stage->in.bands);
+            hc_say("wrote %s (%lld lines x %lld samples x %d bands)", output, (long long)stage->in.lines,
+                   (long long)stage->in.samples, stage->in.bands);
         } else if (output != NULL) {
-            fprintf(stderr, "wrote %s\n", output);
+            hc_say("wrote %s", output);
         }
     }
-    fprintf(stderr, "done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s\n",
-            report->seconds, (double)report->raw_bytes / 1e6 / report->seconds, report->passes,
-            report->passes == 1 ? "" : "es", limit_of(report),
-            hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
+    hc_say("done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s", report->seconds,
+           (double)report->raw_bytes / 1e6 / report->seconds, report->passes, report->passes == 1 ? "" : "es",
+           limit_of(report), hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
 }
 
 static HcStatus first_of(HcStatus first, HcStatus second) {

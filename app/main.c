@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 const HcCommand hc_commands[] = {
@@ -96,7 +97,38 @@ static void on_bus_error(int number) {
     _exit(HC_E_IO);
 }
 
+#if !defined(HC_SANITIZED)
+/* Before any library starts: OpenBLAS takes some address space then, and tries for ever where a limit
+ * (ulimit -v) leaves none. */
+static void check_address_space(void) {
+    static const char text[] =
+        "hcube: out of memory: the limit of address space (ulimit -v) leaves too little to start\n";
+    const size_t needed = (size_t)256 << 20;
+    void *room = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) {
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
+        _exit(HC_E_MEMORY);
+    }
+    munmap(room, needed);
+}
+
+__attribute__((section(".preinit_array"),
+               used)) static void (*const before_libraries)(void) = check_address_space;
+#endif
+
+/* A library ends the process itself where it can get no thread or memory, and says so: OpenMP does. */
+static void on_exit_of_library(void) {
+    static const char text[] = "hcube: out of memory or threads: a library ended the program (see above; "
+                               "--threads takes fewer)\n";
+    if (hc_process_runs()) {
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
+        hc_file_remove_partials();
+        _exit(HC_E_MEMORY);
+    }
+}
+
 static int exit_code(HcStatus status) {
+    hc_process_ends();
     return (int)status;
 }
 
@@ -125,6 +157,8 @@ int main(int argc, char **argv) {
     /* A write past the file size limit shall fail with an error, not end the process. */
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGBUS, on_bus_error);
+    hc_process_begins();
+    atexit(on_exit_of_library);
     if (argc < 2) {
         print_help();
         status = HC_E_USAGE;
@@ -141,14 +175,14 @@ int main(int argc, char **argv) {
     }
     hc_file_remove_partials();
     if (error.status != HC_OK && hc_ranks_speaks()) {
-        fprintf(stderr, "hcube: %s\n", error.text);
+        hc_say("hcube: %s", error.text);
         if (getenv("HCUBE_DEBUG") != NULL) {
-            fprintf(stderr, "hcube: (%s, %s:%d)\n", hc_status_text(error.status), error.file, error.line);
+            hc_say("hcube: (%s, %s:%d)", hc_status_text(error.status), error.file, error.line);
         }
     }
     /* Output that could not be written (a full disk behind a pipe) is a failure too. */
     if (fflush(stdout) != 0 && status == HC_OK) {
-        fprintf(stderr, "hcube: standard output could not be written\n");
+        hc_say("hcube: standard output could not be written");
         status = HC_E_IO;
     }
     /* Last, since all wait here for each other: the launcher ends the others when one has gone with a

@@ -185,6 +185,7 @@ typedef struct HcPatchRule {
     double noise;  /* d; 0 = of each patch, from the median of its singular values (Gavish and Donoho 2014) */
     bool describe; /* out: dimension (how many count as signal) and the `values` largest singular values */
     int32_t values; /* instead of the denoised bands */
+    bool tight;     /* memory is scarce: few patches at once */
 } HcPatchRule;
 
 /* How abundances are found. All reach the same optimum. */

@@ -128,7 +128,8 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
     cost.host = (size_t)limits->cache;
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        cost.fixed += stage->needs.bytes_fixed;
+        bool least = stage->tight && stage->needs.bytes_least > 0;
+        cost.fixed += least ? stage->needs.bytes_least : stage->needs.bytes_fixed;
         if (stage->needs.consumes) {
             cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->out, lines);
         }
@@ -310,11 +311,24 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
     report->pixels = scene->lines * scene->samples;
 }
 
+static void set_tight(HcChain *chain, bool tight) {
+    for (int32_t s = 0; s < chain->count; s++) {
+        chain->stages[s].tight = tight;
+    }
+}
+
 static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
                             const HcRunSettings *settings, HcRunReport *report, HcError *err) {
     HcStatus status = HC_OK;
+    HcError unimportant = {0};
     const HcScene *scene = &chain->stages[0].out;
     HcLimits limits = limits_of(chain, info, settings);
+    int64_t least = limits.step;
+    set_tight(chain, false);
+    if (fit_lines(chain, info, settings, &limits, &least, &unimportant) != HC_OK) {
+        set_tight(chain, true);
+        limits = limits_of(chain, info, settings);
+    }
     int64_t wanted = settings->block_lines > 0 ? settings->block_lines
                                                : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));
     int64_t own = limits.end_line - limits.first_line;

@@ -41,6 +41,7 @@ typedef struct HcNeeds {
     bool sums_floats;    /* observes by sums (pipeline/sums.h) of values that are not known to be integers */
     bool has_output;     /* leaves a file or model behind, so that a chain may end with it */
     size_t bytes_fixed;  /* device memory, whatever the block size */
+    size_t bytes_least;  /* the same of a stage that is tight; 0 = bytes_fixed */
     size_t host_bytes;   /* host memory beyond blocks (a writer's own) */
     size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
 } HcNeeds;
@@ -98,6 +99,7 @@ struct HcStage {
     /* Of values and of noise: sums of many scenes that settle takes instead of its own (pipeline/pool.h);
      * borrowed, NULL = its own. */
     const HcMoments *pooled, *pooled_noise;
+    bool tight; /* set before open: memory is scarce, the stage takes bytes_least */
     bool is_open;
     bool settled;              /* settle has succeeded */
     const double *eigenvalues; /* of a settled transform, borrowed from its state, or NULL */

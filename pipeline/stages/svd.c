@@ -154,7 +154,8 @@ static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
                           .step = (int32_t)(params->tiled                      ? params->window
                                             : params->step != HC_INT_NOT_GIVEN ? params->step
                                                                                : half),
-                          .describe = params->output == OUTPUT_DIMENSION};
+                          .describe = params->output == OUTPUT_DIMENSION,
+                          .tight = stage->tight};
     /* The edge of noise counts a value of noise now and then, which shrinking makes next to nothing. */
     const char *standard = rule->describe ? "optimal" : "shrink";
     HC_TRY(parse_keep(params->keep != NULL ? params->keep : standard, rule, err));
@@ -236,7 +237,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_TRY(plan_out(stage, &rule, err));
     stage->needs.halo = rule.size - 1;
     /* The patches that are worked on, and as much again to work in. */
+    rule.tight = false;
     stage->needs.bytes_fixed = 2 * (size_t)hc_patch_most(&rule) * hc_patch_bytes(&rule);
+    rule.tight = true;
+    stage->needs.bytes_least = 2 * (size_t)hc_patch_most(&rule) * hc_patch_bytes(&rule);
 done:
     return status;
 }

@@ -95,3 +95,17 @@ refuse 2 "leads elsewhere" batch pca --save-model='m/{parent}.json' --scenes ../
 run 0 batch pca --components 2 --save-model='{parent}/{stem}.json' --scenes ../in/s.hdr --output '{parent}/{stem}.tif' --device cpu
 [[ -s ../in/s.tif && -s ../in/s.json ]]
 cd ..
+
+# Names with bytes that a terminal obeys are shown, and JSON stays JSON.
+mkdir named
+name=$(printf 'a\033]0;title\007\302\233\177b\377c')
+small "named/$name"
+truncate -s 100 "named/$name.img"
+refuse 3 'a\x1b]0;title\x07\xc2\x9b\x7fb' mnf "named/$name.hdr" none.tif --device cpu
+run 9 batch pca --scenes named --output 'named-out/{stem}.tif' --device cpu
+! grep -q '[[:cntrl:]]' <<<"$(tr -d '\n' <<<"$err")" || fail "control characters in $err"
+run 9 batch pca --scenes named --output 'named-out/{stem}.tif' --device cpu --retry-failed --progress json
+! LC_ALL=C grep -q "$(printf '[\001-\011\013-\037\177]')" <<<"$err" || fail "control characters in $err"
+if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys; [json.loads(line) for line in open(0, "rb").read().decode("utf-8", "strict").splitlines() if line.startswith("{")]' <<<"$err"
+fi

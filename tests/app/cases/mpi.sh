@@ -176,7 +176,7 @@ header large 1000 3000 60
 : >large.img
 truncate -s 360000000 large.img
 cat >limited.sh <<'LIMITED'
-[[ $OMPI_COMM_WORLD_RANK != 2 ]] || ulimit -f 1000
+[[ $OMPI_COMM_WORLD_RANK != 2 ]] || ulimit -f 200000
 exec "$@"
 LIMITED
 for name in out.img out.tif; do

@@ -1,0 +1,82 @@
+/* Lines on standard error. Names of files, and what libraries say of them, may hold bytes that a terminal
+ * obeys: they are shown as \x1b instead. */
+#include "app/app.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Control characters, also those of 8 bits in UTF-8 (C2 80 to C2 9F). Returns how many bytes there are. */
+static size_t control_at(const unsigned char *at) {
+    if (at[0] < 0x20 || at[0] == 0x7f) {
+        return 1;
+    }
+    return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0 ? 2 : 0;
+}
+
+/* Bytes of the UTF-8 character there, 0 = it is none. */
+static size_t character_at(const unsigned char *at) {
+    size_t bytes = at[0] < 0x80                     ? 1
+                   : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
+                   : at[0] >= 0xe0 && at[0] <= 0xef ? 3
+                   : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
+                                                    : 0;
+    for (size_t b = 1; b < bytes; b++) {
+        if (at[b] < 0x80 || at[b] > 0xbf) {
+            return 0;
+        }
+    }
+    bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+    return overlong || beyond ? 0 : bytes;
+}
+
+static char *clean_line(const char *text) {
+    HcText clean = {0};
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+        size_t bytes = control_at(at);
+        if (bytes == 0) {
+            hc_text_add(&clean, "%c", *at++);
+        }
+        for (; bytes > 0; bytes--) {
+            hc_text_add(&clean, "\\x%02x", *at++);
+        }
+    }
+    return hc_text_take(&clean);
+}
+
+/* JSON stays JSON: control characters by number, and what is no UTF-8 as the character that stands for it. */
+static char *clean_json(const char *text) {
+    HcText clean = {0};
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+        size_t control = control_at(at);
+        size_t bytes = character_at(at);
+        if (control > 0) {
+            hc_text_add(&clean, "\\u%04x", at[control - 1]);
+        } else if (bytes == 0) {
+            hc_text_add(&clean, "\\ufffd");
+        } else {
+            hc_text_add(&clean, "%.*s", (int)bytes, (const char *)at);
+        }
+        at += control > 0 ? control : bytes > 0 ? bytes : 1;
+    }
+    return hc_text_take(&clean);
+}
+
+/* In one piece, so that lines of several processes do not mix. Takes the text over. */
+static void print_line(char *text) {
+    fprintf(stderr, "%s\n", text != NULL ? text : "hcube: out of memory for a message");
+    free(text);
+}
+
+void hc_say(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    print_line(text != NULL ? clean_line(text) : NULL);
+    free(text);
+}
+
+void hc_say_json(const char *json) {
+    print_line(clean_json(json));
+}

@@ -1,0 +1,43 @@
+# Too little address space, and threads that cannot be made: exit code 5 with a line, soon.
+export OMP_WAIT_POLICY=passive
+[[ -z ${ASAN_OPTIONS:-} && $(nm -D "$HCUBE" 2>/dev/null | grep -c __asan_init) == 0 ]] || exit 77 # it takes terabytes
+
+# From a limit that the loader meets to one that suffices: nothing spins, and no code is undocumented.
+told=0
+for ((limit = 150; limit <= 800; limit += 25)); do
+    for command in version "mnf $scene out.tif --overwrite --components 2 --device cpu --threads 2"; do
+        status=0
+        (ulimit -v $((limit * 1024)) && exec timeout -k 5 60 "$HCUBE" $command) >log.txt 2>&1 || status=$?
+        # The loader itself ends with 127.
+        [[ $status == 0 || $status == 5 || ($status == 127 && $(<log.txt) == *"shared libraries"*) ]] ||
+            fail "hcube $command with $limit MiB: exit code $status: $(<log.txt)"
+        [[ $status != 5 ]] || grep -Eq '^hcube: .*(memory|thread)' log.txt || fail "with $limit MiB: $(<log.txt)"
+        told=$((told + (status == 5)))
+    done
+done
+((told > 0)) || fail "no limit was too small"
+
+# fail_thread WORD...: hcube where OpenMP gets no thread.
+fail_thread() {
+    status=0
+    HCUBE_FAIL=thread:EAGAIN HCUBE_FAIL_AT=1 HCUBE_FAIL_TIMES=0 HCUBE_FAIL_SCOPE=gomp LD_PRELOAD=$MODULES/fail_at.so \
+        timeout -k 5 60 "$HCUBE" "$@" >log.txt 2>&1 || status=$?
+}
+rm -f out.tif*
+fail_thread mnf "$scene" out.tif --components 2 --device cpu --threads 2
+[[ $status == 5 && $(tail -n 1 log.txt) == "hcube: out of memory or threads: "* ]] || fail "exit code $status: $(<log.txt)"
+only log.txt
+# A scene is not marked for it: the next batch does it.
+mkdir in
+cp "$scene" in/s.hdr
+cp "$SAMPLE/scene.img" in/s.img
+batch=(batch pca --components 2 --scenes in --output 'out/{stem}.tif' --device cpu --threads 2)
+fail_thread "${batch[@]}"
+[[ $status == 9 && -z $(ls -A out) ]] || fail "exit code $status, left $(ls -A out): $(<log.txt)"
+run 0 "${batch[@]}"
+[[ $err == *"1 done"* ]]
+
+# Patches of svd fit into little memory.
+run 0 svd "$scene" svd.tif --memory 100M --device cpu --threads 2 --record none
+run 0 svd "$scene" more.tif --device cpu --threads 2 --record none
+cmp svd.tif more.tif
