@@ -3,6 +3,7 @@
 #include "io/gdal_errors.h"
 
 #include <cpl_vsi.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,12 +39,17 @@ done:
     return status;
 }
 
-static void look_up(const char *path, HcIdentity *out) {
+/* A file that is not there has no identity; one that the disk does not give is a failure. */
+static HcStatus look_up(const char *path, HcIdentity *out, HcError *err) {
     VSIStatBufL remote;
     struct stat local;
     memset(&remote, 0, sizeof remote);
     if (strncmp(path, "/vsi", 4) != 0) {
-        if (stat(path, &local) == 0 && S_ISREG(local.st_mode)) {
+        if (stat(path, &local) != 0) {
+            HcStatus status = hc_errno_status(errno, HC_OK);
+            return status == HC_OK ? HC_OK : hc_fail(err, status, "%s: %s", path, strerror(errno));
+        }
+        if (S_ISREG(local.st_mode)) {
             *out = (HcIdentity){.exists = true,
                                 .bytes = (int64_t)local.st_size,
                                 .seconds = (int64_t)local.st_mtim.tv_sec,
@@ -53,6 +59,7 @@ static void look_up(const char *path, HcIdentity *out) {
         *out = (HcIdentity){
             .exists = true, .bytes = (int64_t)remote.st_size, .seconds = (int64_t)remote.st_mtime};
     }
+    return HC_OK;
 }
 
 HcStatus hc_identity_of(const char *path, bool hash, HcIdentity *out, HcError *err) {
@@ -60,10 +67,11 @@ HcStatus hc_identity_of(const char *path, bool hash, HcIdentity *out, HcError *e
     HcGdalErrors messages;
     *out = (HcIdentity){0};
     hc_gdal_catch(&messages);
-    look_up(path, out);
+    HC_TRY(look_up(path, out, err));
     if (hash && out->exists) {
         status = hash_file(path, out, err);
     }
+done:
     hc_gdal_release();
     return status;
 }
