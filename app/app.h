@@ -12,7 +12,8 @@ typedef struct HcCommon {
     const char *device;
     int64_t threads;
     uint64_t memory, device_memory;
-    bool overwrite, quiet;
+    bool quiet;
+    int32_t overwrite; /* HcOverwrite */
     int32_t progress;
     const char *record;
 } HcCommon;

@@ -24,6 +24,7 @@ typedef struct HcBatchScene {
 typedef struct HcBatch {
     HcBatchParams params;
     HcPaths options; /* the words that are options; params borrow from them */
+    HcPaths inputs;  /* files that the command reads: the chain file, the list of scenes */
     HcPaths words;   /* of the chain, read and write included, with their placeholders */
     char *chain;     /* the same as one line, for the records */
     HcBatchScene *scenes;
@@ -100,9 +101,6 @@ HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t sc
                          HcError *err) HC_MUST_CHECK;
 void hc_batch_origin_clear(HcBatchOrigin *origin);
 
-/* Fails when an output of the chain is one of its inputs. */
-HcStatus hc_batch_check_outputs(const HcBatchOrigin *origin, HcError *err) HC_MUST_CHECK;
-
 /* For HcRunSettings.describe; user is an HcBatchOrigin. */
 HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) HC_MUST_CHECK;
 
@@ -115,8 +113,8 @@ HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err)
  * tried again. */
 void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message);
 
-/* Removes what an earlier attempt has left of a scene that is about to be done: record, marker, temporary
- * files. chain: planned. */
+/* Removes what an earlier attempt has left of a scene that is about to be done: marker and temporary files.
+ * An old record goes with the outputs that it describes, when new ones get their names. chain: planned. */
 void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain);
 /* Temporary files alone, of the chain's outputs that are known so far: planned, or where planning ended. */
 void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain *chain);

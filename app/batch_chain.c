@@ -8,12 +8,14 @@ static const HcOption own_options[] = {
     {.name = "scenes",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(HcBatchParams, scenes),
+     .file = HC_FILE_READ,
      .value = "LIST|GLOB|DIR",
      .required = true,
      .help = "a text file with a scene a line, a quoted pattern, or a folder of scenes"},
     {.name = "output",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(HcBatchParams, output),
+     .file = HC_FILE_WRITTEN,
      .value = "PATTERN",
      .required = true,
      .help = "the output of each scene, with {stem}, {name}, {parent}, {folder} or {index}"},
@@ -42,6 +44,7 @@ static const HcOption own_options[] = {
     {.name = "pool",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(HcBatchParams, pool),
+     .file = HC_FILE_WRITTEN,
      .value = "MODEL.json",
      .help = "fit one model (mnf, pca) to all scenes, save it there, and apply it to each"},
     {.name = "set",
@@ -263,7 +266,7 @@ static HcStatus separate(int32_t word_count, const char *const *words, HcPaths *
         named = strcmp(words[w], "!") == 0 || (named && strcmp(words[w], "--") != 0);
         const HcOption *option = named ? option_of(words[w]) : NULL;
         HC_TRY(hc_paths_add(option != NULL ? options : chain, words[w], err));
-        if (option != NULL && option->kind != HC_OPTION_FLAG && strchr(words[w], '=') == NULL &&
+        if (option != NULL && hc_option_takes_value(option) && strchr(words[w], '=') == NULL &&
             w + 1 < word_count) {
             HC_TRY(hc_paths_add(options, words[++w], err));
         }
@@ -390,6 +393,9 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
         const char *where = NULL;
         HC_TRY(add_all(&batch->options, rest + 1, left - 1, err));
         HC_TRY(hc_read_chain_text(rest[0], &text, &where, err));
+        if (where == rest[0]) {
+            HC_TRY(hc_paths_add(&batch->inputs, where, err));
+        }
         HC_TRY(hc_words_split(text, where, &split, &split_count, err));
         HC_TRY(add_all(&steps, (const char *const *)split, split_count, err));
     } else {
@@ -421,7 +427,10 @@ HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcEr
         HC_TRY(status);
     }
     HC_TRY(hc_chain_parse(out, (const char *const *)filled.path, filled.count, NULL, err));
-    (*out)->overwrite = true;
+    (*out)->overwrite = HC_OVERWRITE_USUAL;
+    for (int32_t i = 0; i < batch->inputs.count; i++) {
+        HC_TRY(hc_paths_add(&(*out)->inputs, batch->inputs.path[i], err));
+    }
 done:
     hc_paths_clear(&filled);
     return status;

@@ -54,7 +54,8 @@ done:
 }
 
 /* `searched`: hcube found the scenes, nobody named them one by one. */
-static HcStatus find_scenes(const char *what, HcPaths *out, bool *searched, int32_t *recipes, HcError *err) {
+static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool *searched, int32_t *recipes,
+                            HcError *err) {
     HcIdentity identity;
     HcStatus status = HC_OK;
     *searched = true;
@@ -70,7 +71,11 @@ static HcStatus find_scenes(const char *what, HcPaths *out, bool *searched, int3
     if (!identity.exists && !special) {
         return hc_fail(err, HC_E_INPUT, "batch: --scenes %s: there is no such list or folder", what);
     }
-    return hc_scene_recognise(what) ? hc_paths_add(out, what, err) : read_list(what, out, err);
+    if (hc_scene_recognise(what)) {
+        return hc_paths_add(out, what, err);
+    }
+    HC_TRY(hc_paths_add(lists, what, err));
+    HC_TRY(read_list(what, out, err));
 done:
     return status;
 }
@@ -332,7 +337,7 @@ HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths found = {0};
     bool searched = false;
-    HC_TRY(find_scenes(batch->params.scenes, &found, &searched, &batch->recipes, err));
+    HC_TRY(find_scenes(batch->params.scenes, &found, &batch->inputs, &searched, &batch->recipes, err));
     HC_TRY(set_scenes(batch, &found, err));
     HC_TRY(leave_outputs(batch, searched, err));
     if (batch->scene_count == 0) {
@@ -379,6 +384,7 @@ done:
 void hc_batch_clear(HcBatch *batch) {
     clear_scenes(batch);
     hc_paths_clear(&batch->options);
+    hc_paths_clear(&batch->inputs);
     hc_paths_clear(&batch->words);
     free(batch->chain);
     *batch = (HcBatch){0};

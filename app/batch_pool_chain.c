@@ -65,7 +65,7 @@ static HcStatus add_step(const HcBatch *batch, const HcChain *chain, int32_t ste
         const char *word = batch->words.path[w];
         const HcOption *option = option_of(chain->stages[step].kind, word);
         bool wanted = half == NULL || option == NULL || is_of_fit(option) == *half;
-        bool with_value = option != NULL && option->kind != HC_OPTION_FLAG && strchr(word, '=') == NULL;
+        bool with_value = option != NULL && hc_option_takes_value(option) && strchr(word, '=') == NULL;
         if (wanted) {
             HC_TRY(hc_paths_add(to, word, err));
         }

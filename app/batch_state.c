@@ -112,20 +112,6 @@ void hc_batch_origin_clear(HcBatchOrigin *origin) {
     *origin = (HcBatchOrigin){0};
 }
 
-HcStatus hc_batch_check_outputs(const HcBatchOrigin *origin, HcError *err) {
-    const cJSON *input = NULL;
-    cJSON_ArrayForEach(input, origin->inputs) {
-        const char *path = hc_json_text(input, "file");
-        for (int32_t c = 0; c < origin->chain->claim_count; c++) {
-            if (hc_file_same(path, origin->chain->claims[c])) {
-                return hc_fail(err, HC_E_USAGE, "%s: the output would replace this file, which is read",
-                               path);
-            }
-        }
-    }
-    return HC_OK;
-}
-
 static bool is_unchanged(const cJSON *input, bool hash) {
     HcIdentity identity;
     HcError error = {0};
@@ -226,7 +212,7 @@ HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
     for (int32_t c = 0; c < origin->chain->claim_count; c++) {
-        HC_TRY(add_output(outputs, origin->chain->claims[c], err));
+        HC_TRY(add_output(outputs, origin->chain->claims[c].path, err));
     }
 done:
     return status;
@@ -409,13 +395,11 @@ static void clean_output(const char *path) {
 void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain *chain) {
     clean_output(batch->scenes[scene].output);
     for (int32_t c = 0; c < chain->claim_count; c++) {
-        clean_output(chain->claims[c]);
+        clean_output(chain->claims[c].path);
     }
 }
 
 void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain) {
-    /* Without the record first: a new output never stands beside the record of an old one. */
-    remove_file(record_path(batch, scene));
     remove_file(marker_path(batch, scene));
     hc_batch_clean_leftovers(batch, scene, chain);
 }

@@ -143,7 +143,7 @@ static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError 
         HC_TRY(hc_chain_plan(ready->chain, err));
     }
     HC_TRY(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
-    HC_TRY(hc_batch_check_outputs(&ready->origin, err));
+    HC_TRY(hc_chain_check_files(ready->chain, NULL, err));
     hc_batch_clean(worker->batch, scene, ready->chain);
     read_ahead(worker, hc_source_reader(&ready->chain->stages[0]));
     ready->scene = scene;

@@ -116,6 +116,7 @@ static const HcOption bench_options[] = {
     {.name = "json",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(BenchParams, json),
+     .file = HC_FILE_WRITTEN,
      .value = "FILE",
      .help = "write the results there as JSON too; - for standard output, instead of the table"},
     {.name = "overwrite",

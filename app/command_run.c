@@ -120,7 +120,8 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     }
     HC_TRY(hc_read_chain("plan", word_count, words, &common, &chain, err));
     HC_TRY(hc_backend_open(&common, &compute, reason, sizeof reason, err));
-    HcRunSettings settings = {.memory = common.memory, .device_memory = common.device_memory};
+    HcRunSettings settings = {
+        .memory = common.memory, .device_memory = common.device_memory, .record = common.record};
     HC_TRY(hc_run_plan(chain, compute, &settings, &report, err));
     compute->ops->info(compute, &info);
     print_plan(chain, &report, info.shared_memory);

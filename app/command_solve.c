@@ -15,6 +15,7 @@ static const HcOption record_option = {
     .name = "record",
     .kind = HC_OPTION_TEXT,
     .offset = offsetof(HcCommon, record),
+    .file = HC_FILE_WRITTEN,
     .value = "FILE|none",
     .help = "the record there, or none; else OUTPUT.hcube.json beside the output"};
 
@@ -92,23 +93,42 @@ static char *record_path(const HcCommon *common, const char *output) {
     return common->record != NULL ? strdup(common->record) : hc_text_format("%s.hcube.json", output);
 }
 
-HcStatus hc_solve_check_record(const HcCommon *common, const char *output, const char *const *others,
-                               HcError *err) {
+/* That of an output goes with it: one of ours may be replaced where the output may be written. */
+static HcStatus may_replace_record(const HcCommon *common, const char *path, bool *may, HcError *err) {
+    *may = common->overwrite != HC_OVERWRITE_NONE;
+    return *may || common->record != NULL ? HC_OK : hc_chain_is_record(path, may, err);
+}
+
+static HcStatus add_read(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    return hc_file_use_read(user, path, err);
+}
+
+static HcStatus add_written(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    hc_file_remove_dead(path);
+    return hc_file_use_write(user, "solve", path, err);
+}
+
+HcStatus hc_solve_check_files(const HcCommon *common, const HcOptionSet *options, const char *output,
+                              HcFileUse *use, HcError *err) {
     HcStatus status = HC_OK;
-    if (!wants_record(common, output)) {
-        return HC_OK;
-    }
-    char *path = record_path(common, output);
-    if (path == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
-    }
-    /* That of an output goes with it: where the output may be written, so may its record. */
-    HC_TRY(hc_file_check(path, common->overwrite || common->record == NULL, err));
-    for (; *others != NULL; others++) {
-        if (strcmp(path, *others) == 0 || hc_file_same(path, *others)) {
+    HcError taken = {0};
+    bool replaces = false;
+    char *path = NULL;
+    HC_TRY(hc_options_files(options, HC_FILE_READ, add_read, use, err));
+    HC_TRY(hc_options_files(options, HC_FILE_WRITTEN, add_written, use, err));
+    if (wants_record(common, output)) {
+        if ((path = record_path(common, output)) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the record"));
+        }
+        HC_TRY(may_replace_record(common, path, &replaces, err));
+        HC_TRY(hc_file_check(path, replaces, err));
+        if (hc_file_use_write(use, "solve", path, &taken) == HC_E_USAGE) {
             HC_TRY(hc_fail(err, HC_E_USAGE, "%s: is the place of the record, and used for something else",
                            path));
         }
+        HC_TRY(taken.status != HC_OK ? hc_fail(err, taken.status, "%s", taken.text) : HC_OK);
     }
 done:
     free(path);
@@ -136,6 +156,7 @@ HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
                                const HcSolveProblem *problem, const char *output, cJSON *result,
                                const HcSolveSeconds *seconds, const char *note, HcError *err) {
     HcStatus status = HC_OK;
+    bool replaces = false;
     char *path = NULL;
     cJSON *record = make_record(compute, problem, result, seconds, note);
     if (!wants_record(common, output)) {
@@ -145,7 +166,8 @@ HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
     if (record == NULL || path == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
-    HC_TRY(hc_json_write_unflushed(path, record, common->overwrite || common->record == NULL, err));
+    HC_TRY(may_replace_record(common, path, &replaces, err));
+    HC_TRY(hc_json_write_unflushed(path, record, replaces, err));
 done:
     cJSON_Delete(record);
     free(path);

@@ -1,6 +1,7 @@
 /* solve l1: a solution of A x = b whose entries are mostly 0. */
 #include "app/solve.h"
 #include "core/l1_polish.h"
+#include "io/file.h"
 #include "io/matrix.h"
 #include "pipeline/json.h"
 
@@ -26,6 +27,7 @@ static const HcOption options[] = {
     {.name = "matrix",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, matrix),
+     .file = HC_FILE_READ,
      .value = "A",
      .positional = true,
      .required = true,
@@ -33,6 +35,7 @@ static const HcOption options[] = {
     {.name = "right",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, right),
+     .file = HC_FILE_READ,
      .value = "B",
      .positional = true,
      .required = true,
@@ -40,6 +43,7 @@ static const HcOption options[] = {
     {.name = "output",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, output),
+     .file = HC_FILE_WRITTEN,
      .value = "X",
      .positional = true,
      .required = true,
@@ -92,6 +96,7 @@ static const HcOption options[] = {
 typedef struct Problem {
     HcCommon common;
     Params params;
+    HcFileUse use;
     HcMatrixFile *matrix, *right;
     int64_t rows, columns;
     HcCompute *compute;
@@ -158,8 +163,8 @@ static HcStatus open_files(Problem *problem, HcError *err) {
     }
     const HcMatrixFile *const inputs[] = {problem->matrix, problem->right};
     HC_TRY(hc_matrix_check(params->output, problem->columns, 1, problem->common.overwrite, inputs, 2, err));
-    const char *const files[] = {params->matrix, params->right, params->output, NULL};
-    HC_TRY(hc_solve_check_record(&problem->common, params->output, files, err));
+    const HcOptionSet set = {.table = options, .params = &problem->params};
+    HC_TRY(hc_solve_check_files(&problem->common, &set, params->output, &problem->use, err));
 done:
     return status;
 }
@@ -370,14 +375,17 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
                  "%s: written, but the limit of iterations came before the tolerance (--iterations, %s)",
                  output, problem->params.solver == ALM ? "--outer, --tolerance" : "--tolerance");
     }
+    HC_TRY(hc_file_begin((const char *const *)problem->use.reads.path, problem->use.reads.count, err));
     HC_TRY(hc_matrix_write(output, problem->x, problem->columns, 1, common->overwrite, err));
     problem->seconds.all = hc_solve_now() - started;
     HC_TRY(hc_solve_write_record(common, problem->compute, &hc_solve_l1, output, make_result(problem),
                                  &problem->seconds, note, err));
+    HC_TRY(hc_file_commit(err));
     print_result(problem);
     hc_solve_tell(common, "wrote", "%s", output);
     HC_TRY(*note != '\0' ? hc_fail(err, HC_E_NUMERIC, "%s", note) : HC_OK);
 done:
+    hc_file_rollback();
     return status;
 }
 
@@ -385,6 +393,7 @@ static void close_problem(Problem *problem) {
     hc_matrix_close(problem->matrix);
     hc_matrix_close(problem->right);
     free(problem->x);
+    hc_file_use_clear(&problem->use);
     if (problem->compute == NULL) {
         return;
     }

@@ -21,6 +21,7 @@ static const HcOption options[] = {
     {.name = "model",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, model),
+     .file = HC_FILE_READ,
      .value = "MODEL",
      .positional = true,
      .required = true,
@@ -28,17 +29,20 @@ static const HcOption options[] = {
     {.name = "output",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, output),
+     .file = HC_FILE_WRITTEN,
      .value = "X.csv",
      .positional = true,
      .help = "write the optimal solution there: name,value of every column"},
     {.name = "prices",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, prices),
+     .file = HC_FILE_WRITTEN,
      .value = "FILE.csv",
      .help = "write the dual prices there: name,price of every row"},
     {.name = "certificate",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, certificate),
+     .file = HC_FILE_WRITTEN,
      .value = "FILE.csv",
      .help = "of a program without an optimum, write there what proves it"},
     {.name = "verify",
@@ -72,6 +76,8 @@ static const char *const end_words[] = {
 typedef struct Problem {
     HcCommon common;
     Params params;
+    HcFileUse use;
+    HcPaths wrote;
     HcProgramFile file;
     HcCompute *compute;
     HcQueue *queue;
@@ -85,7 +91,7 @@ typedef struct Problem {
 /* ---- before ---- */
 
 /* Outputs are new or may be replaced, and none is another file of the command. */
-static HcStatus check_outputs(const Problem *problem, HcError *err) {
+static HcStatus check_outputs(Problem *problem, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = &problem->params;
     const char *const paths[] = {params->model, params->output, params->prices, params->certificate};
@@ -102,7 +108,8 @@ static HcStatus check_outputs(const Problem *problem, HcError *err) {
             files[count++] = paths[p];
         }
     }
-    HC_TRY(hc_solve_check_record(&problem->common, params->output, files, err));
+    const HcOptionSet set = {.table = options, .params = &problem->params};
+    HC_TRY(hc_solve_check_files(&problem->common, &set, params->output, &problem->use, err));
 done:
     return status;
 }
@@ -283,7 +290,7 @@ static void add_name(HcText *text, const char *name) {
 }
 
 /* Names with one or two numbers (second may be NULL); -0 is 0 there. */
-static HcStatus write_table(const Problem *problem, const char *path, const char *heading, char *const *name,
+static HcStatus write_table(Problem *problem, const char *path, const char *heading, char *const *name,
                             const double *first, const double *second, int64_t count, HcError *err) {
     HcStatus status = HC_OK;
     HcText text = {0};
@@ -301,13 +308,13 @@ static HcStatus write_table(const Problem *problem, const char *path, const char
         HC_TRY(hc_fail_memory(err, (double)text.length, path));
     }
     HC_TRY(hc_file_write(path, text.data, text.length, problem->common.overwrite, err));
-    hc_solve_tell(&problem->common, "wrote", "%s", path);
+    HC_TRY(hc_paths_add(&problem->wrote, path, err));
 done:
     hc_text_clear(&text);
     return status;
 }
 
-static HcStatus write_solution(const Problem *problem, HcError *err) {
+static HcStatus write_solution(Problem *problem, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = &problem->params;
     const HcProgramFile *file = &problem->file;
@@ -324,7 +331,7 @@ done:
     return status;
 }
 
-static HcStatus write_certificate(const Problem *problem, HcError *err) {
+static HcStatus write_certificate(Problem *problem, HcError *err) {
     const char *path = problem->params.certificate;
     const HcProgramFile *file = &problem->file;
     const HcLpSolution *solution = &problem->solution;
@@ -382,14 +389,20 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
     }
     print_result(problem);
     HC_TRY(problem->params.verify ? check_proof(problem, err) : HC_OK);
+    HC_TRY(hc_file_begin((const char *const *)problem->use.reads.path, problem->use.reads.count, err));
     HC_TRY(problem->solution.end == HC_LP_OPTIMAL ? write_solution(problem, err)
                                                   : write_certificate(problem, err));
     problem->seconds.all = hc_solve_now() - started;
     HC_TRY(hc_solve_write_record(&problem->common, problem->compute, &hc_solve_lp, output,
                                  make_result(problem), &problem->seconds, problem->file.note.data, err));
+    HC_TRY(hc_file_commit(err));
+    for (int32_t w = 0; w < problem->wrote.count; w++) {
+        hc_solve_tell(&problem->common, "wrote", "%s", problem->wrote.path[w]);
+    }
     HC_TRY(check_proof(problem, err));
     HC_TRY(judge(problem, err));
 done:
+    hc_file_rollback();
     return status;
 }
 
@@ -399,6 +412,8 @@ static void close_problem(Problem *problem) {
         problem->compute->ops->close(problem->compute);
     }
     hc_program_clear(&problem->file);
+    hc_file_use_clear(&problem->use);
+    hc_paths_clear(&problem->wrote);
     free(problem->arrays);
 }
 

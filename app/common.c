@@ -32,9 +32,10 @@ const HcOption hc_common_options[] = {
      .value = "SIZE",
      .help = "most memory of a GPU to use; else what is free"},
     {.name = "overwrite",
-     .kind = HC_OPTION_FLAG,
+     .kind = HC_OPTION_LEVEL,
      .offset = offsetof(HcCommon, overwrite),
-     .help = "outputs may replace existing files"},
+     .value = "any",
+     .help = "outputs may replace existing files; any: also a scene with more bands than the result"},
     {.name = "quiet",
      .letter = 'q',
      .kind = HC_OPTION_FLAG,
@@ -49,6 +50,7 @@ const HcOption hc_common_options[] = {
     {.name = "record",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(HcCommon, record),
+     .file = HC_FILE_WRITTEN,
      .value = "FILE|none",
      .help = "one record there, or none; else OUTPUT.hcube.json beside each output"},
     {0}};
@@ -185,6 +187,9 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
         HC_TRY(hc_words_fill(text, where, &leading.set, &filled, err));
         HC_TRY(hc_words_split(filled, where, &split, &split_count, err));
         HC_TRY(hc_chain_parse(chain, (const char *const *)split, split_count, &sets[0], err));
+        if (where == words[0]) {
+            HC_TRY(hc_paths_add(&(*chain)->inputs, where, err));
+        }
     } else {
         if (leading.set.count > 0) {
             HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --set %s: fills a chain file or a quoted chain only", who,
@@ -192,7 +197,8 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
         }
         HC_TRY(hc_chain_parse(chain, words, word_count, &sets[0], err));
     }
-    (*chain)->overwrite = common->overwrite;
+    (*chain)->overwrite = (HcOverwrite)common->overwrite;
+    (*chain)->asks = true;
 done:
     hc_words_free(split, split_count);
     free(text);
@@ -295,7 +301,9 @@ HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) {
                               .ranks = hc_app_ranks(),
                               .command = hc_command_line(),
                               .record = common->record};
-    chain->overwrite = common->overwrite;
+    chain->overwrite = (HcOverwrite)common->overwrite;
+    chain->asks = true;
+    hc_chain_remove_dead(chain);
     bool quiet = common->quiet || hc_ranks_number(settings.ranks) > 0;
     hc_progress_start(&show, common->progress, quiet);
     HC_TRY(hc_backend_begin(common, &opening, err));

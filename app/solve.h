@@ -3,6 +3,7 @@
 #define HC_APP_SOLVE_H
 
 #include "app/app.h"
+#include "io/file_use.h"
 
 /* Options of every problem; they fill an HcCommon, of which the rest is not used. */
 const HcOption *hc_solve_options(void);
@@ -22,10 +23,10 @@ double hc_solve_now(void);
 bool hc_solve_help(const HcSolveProblem *problem, const HcOption *table, int32_t word_count,
                    const char *const *words);
 
-/* Refuses a record that could not be written, or that would replace one of the `others` (the files of the
- * problem, NULL-terminated): that of `output` (NULL = there is none) by the options. */
-HcStatus hc_solve_check_record(const HcCommon *common, const char *output, const char *const *others,
-                               HcError *err) HC_MUST_CHECK;
+/* Fills `use` with the files that the options of the problem name, and refuses one that would replace
+ * another; and a record that could not be written: that of `output` (NULL = there is none) by the options. */
+HcStatus hc_solve_check_files(const HcCommon *common, const HcOptionSet *options, const char *output,
+                              HcFileUse *use, HcError *err) HC_MUST_CHECK;
 
 /* What a record says beside the result. */
 typedef struct HcSolveSeconds {

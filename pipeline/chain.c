@@ -35,6 +35,8 @@ void hc_chain_free(HcChain *chain) {
         free(chain->notes[n]);
     }
     hc_words_free(chain->words, chain->word_count);
+    hc_paths_clear(&chain->inputs);
+    hc_file_use_clear(&chain->use);
     free(chain->stages);
     free(chain);
 }
@@ -321,6 +323,18 @@ done:
     return status;
 }
 
+static HcStatus claim_named(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    HcStage *stage = user;
+    return hc_chain_claims(stage->chain, path) ? HC_OK : hc_stage_claim(stage, path, err);
+}
+
+/* What the options of a stage name and its plan has not claimed. */
+static HcStatus add_named_files(HcStage *stage, HcError *err) {
+    const HcOptionSet set = {.table = stage->kind->options, .params = stage->params};
+    return hc_options_files(&set, HC_FILE_WRITTEN, claim_named, stage, err);
+}
+
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
     HcStatus status = HC_OK;
     chain->claim_count = chain->read_count = 0;
@@ -333,6 +347,7 @@ HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
             HC_TRY(hc_scene_copy(&stage->in, &chain->stages[s - 1].out, err));
         }
         HC_TRY(stage->kind->plan(stage, err));
+        HC_TRY(add_named_files(stage, err));
     }
     const HcStage *last = &chain->stages[chain->count - 1];
     if (!last->needs.has_output) {
@@ -424,50 +439,43 @@ HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) {
     return chain->note_lost ? hc_fail_memory(err, 0, "a note") : HC_OK;
 }
 
-static const char *without_dot(const char *path) {
-    while (strncmp(path, "./", 2) == 0) {
-        path += 2;
-    }
-    return path;
-}
-
-/* One file by its name, or by what it is where both exist. */
-static bool same_file(const char *a, const char *b) {
-    return strcmp(without_dot(a), without_dot(b)) == 0 || hc_file_same(a, b);
-}
-
-static bool is_among(const char *const *paths, int32_t count, const char *path) {
-    for (int32_t p = 0; p < count; p++) {
-        if (same_file(paths[p], path)) {
+bool hc_chain_claims(const HcChain *chain, const char *path) {
+    for (int32_t c = 0; c < chain->claim_count; c++) {
+        if (hc_file_same_place(chain->claims[c].path, path)) {
             return true;
         }
     }
     return false;
 }
 
-bool hc_chain_claims(const HcChain *chain, const char *path) {
-    return is_among(chain->claims, chain->claim_count, path);
+static bool chain_reads(const HcChain *chain, const char *path) {
+    for (int32_t r = 0; r < chain->read_count; r++) {
+        if (hc_file_same_place(chain->reads[r], path)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
     HcChain *chain = stage->chain;
-    if (hc_chain_claims(chain, path)) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name,
-                       path);
-    }
     const HcReader *reader = hc_source_reader(&chain->stages[0]);
-    if (reader != NULL && same_file(hc_reader_path(reader), path)) {
+    if (reader != NULL && hc_file_same_place(hc_reader_path(reader), path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
                        path);
     }
-    if (is_among(chain->reads, chain->read_count, path)) {
+    if (chain_reads(chain, path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads this file", stage->kind->name, path);
+    }
+    if (hc_chain_claims(chain, path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name,
+                       path);
     }
     if (chain->claim_count == HC_CLAIMS_MAX) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d outputs", stage->kind->name, path,
                        HC_CLAIMS_MAX);
     }
-    chain->claims[chain->claim_count++] = path;
+    chain->claims[chain->claim_count++] = (HcClaim){.path = path, .stage = stage};
     return HC_OK;
 }
 

@@ -2,10 +2,17 @@
 #ifndef HC_PIPELINE_CHAIN_H
 #define HC_PIPELINE_CHAIN_H
 
+#include "io/file_use.h"
 #include "pipeline/stage.h"
 
 #define HC_NOTES_MAX  64
 #define HC_CLAIMS_MAX 128
+
+/* A file that a planned stage will write. */
+typedef struct HcClaim {
+    const char *path; /* borrowed from its parameters or state */
+    const HcStage *stage;
+} HcClaim;
 
 struct HcChain {
     HcStage *stages; /* [count], stable addresses */
@@ -15,12 +22,14 @@ struct HcChain {
     char *notes[HC_NOTES_MAX]; /* remarks for the user, in order, without repeats */
     int32_t note_count;
     bool note_lost; /* memory ran out for one */
-    const char
-        *claims[HC_CLAIMS_MAX]; /* files that planned stages will write, borrowed from their parameters */
+    HcClaim claims[HC_CLAIMS_MAX];
     int32_t claim_count;
     const char *reads[HC_CLAIMS_MAX]; /* files beside the scene that planned stages read, borrowed likewise */
     int32_t read_count;
-    bool overwrite;                       /* outputs may replace existing files */
+    HcPaths inputs;        /* files that the command reads beside: the chain file, a list of scenes */
+    HcFileUse use;         /* all files of the run, by hc_chain_check_files */
+    HcOverwrite overwrite; /* of all outputs */
+    bool asks; /* whether HC_OVERWRITE_USUAL stops at a scene that looks as if it was meant as the input */
     int64_t first_line;                   /* of the lines that this rank takes through the chain */
     const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
 };
@@ -50,6 +59,18 @@ HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *
 
 /* Whether a planned stage will write this file. */
 bool hc_chain_claims(const HcChain *chain, const char *path);
+
+/* Whether a file is a record that hcube wrote; fails where memory or the disk does. */
+HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
+
+/* After planning, before anything is computed: refuses (HC_E_USAGE) an output, record or derived file that
+ * would replace one that the command reads, another output, a record that is not ours without overwrite, or a
+ * scene that looks as if it was meant as the input (HC_OVERWRITE_USUAL). Fills chain->use. record: as in
+ * HcRunSettings. */
+HcStatus hc_chain_check_files(HcChain *chain, const char *record, HcError *err) HC_MUST_CHECK;
+
+/* Removes what dead processes have left of the files that the chain's options name; before planning. */
+void hc_chain_remove_dead(const HcChain *chain);
 
 /* Plans every stage in order (again: keeps what is settled). */
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) HC_MUST_CHECK;

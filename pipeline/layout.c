@@ -389,7 +389,11 @@ done:
 
 HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                      HcError *err) {
+    HcStatus status = HC_OK;
     HcLayout layout;
     HcComputeInfo info;
-    return hc_run_layout(chain, compute, settings, &layout, &info, report, err);
+    HC_TRY(hc_run_layout(chain, compute, settings, &layout, &info, report, err));
+    HC_TRY(hc_chain_check_files(chain, settings != NULL ? settings->record : NULL, err));
+done:
+    return status;
 }

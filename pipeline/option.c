@@ -14,6 +14,9 @@ static void reset_one(const HcOption *option, void *params) {
     case HC_OPTION_FLAG:
         *(bool *)at = false;
         break;
+    case HC_OPTION_LEVEL:
+        *(int32_t *)at = 0;
+        break;
     case HC_OPTION_INT:
         *(int64_t *)at = HC_INT_NOT_GIVEN;
         break;
@@ -79,6 +82,13 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
     switch (option->kind) {
     case HC_OPTION_FLAG:
         *(bool *)at = true;
+        return HC_OK;
+    case HC_OPTION_LEVEL:
+        if (word != NULL && !hc_text_equal(word, option->value)) {
+            return hc_fail(err, HC_E_USAGE, "%s: --%s=%s: must be --%s or --%s=%s", who, option->name, word,
+                           option->name, option->name, option->value);
+        }
+        *(int32_t *)at = word == NULL ? 1 : 2;
         return HC_OK;
     case HC_OPTION_INT:
         if (!hc_text_parse_int(word, &whole)) {
@@ -210,6 +220,7 @@ static bool is_given(const HcOption *option, void *params) {
     case HC_OPTION_LIST:
         return ((HcOptionList *)at)->count > 0;
     case HC_OPTION_FLAG:
+    case HC_OPTION_LEVEL:
     case HC_OPTION_SIZE:
         return true;
     }
@@ -234,11 +245,15 @@ static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count
     return option;
 }
 
+bool hc_option_takes_value(const HcOption *option) {
+    return option->kind != HC_OPTION_FLAG && option->kind != HC_OPTION_LEVEL;
+}
+
 /* Whether the word after this option is its value. */
 static bool takes_next(const HcOptionSet *sets, int32_t set_count, const char *word) {
     void *params = NULL;
     const HcOption *option = option_of_word(sets, set_count, word, &params);
-    return option != NULL && option->kind != HC_OPTION_FLAG && strchr(word, '=') == NULL;
+    return option != NULL && hc_option_takes_value(option) && strchr(word, '=') == NULL;
 }
 
 int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words,
@@ -278,7 +293,7 @@ static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t se
         if (value != NULL) {
             return hc_fail(err, HC_E_USAGE, "%s: --%s takes no value", who, option->name);
         }
-    } else if (value == NULL) {
+    } else if (value == NULL && hc_option_takes_value(option)) {
         if (*at + 1 >= word_count) {
             return needs_value(who, option, err);
         }
@@ -339,6 +354,8 @@ static void help_left(const HcOption *option, HcText *left) {
         if (option->kind == HC_OPTION_CHOICE) {
             hc_text_add(left, " ");
             list_choices(option, "|", left);
+        } else if (option->kind == HC_OPTION_LEVEL) {
+            hc_text_add(left, "[=%s]", option->value);
         } else if (option->value != NULL) {
             hc_text_add(left, " %s", option->value);
         }
@@ -361,9 +378,35 @@ void hc_options_help(const HcOption *table, HcText *text) {
         if (table->standard != NULL) {
             hc_text_add(text, " [%s]", table->standard);
         }
+        if (table->file != HC_FILE_NONE) {
+            hc_text_add(text, table->file == HC_FILE_READ ? " (reads)" : " (writes)");
+        }
         hc_text_add(text, "\n");
         hc_text_clear(&left);
     }
+}
+
+/* FILE|none: the word is a choice. */
+static bool is_no_file(const HcOption *option, const char *word) {
+    return strcmp(word, "none") == 0 && hc_text_ends_with(option->value, "|none");
+}
+
+HcStatus hc_options_files(const HcOptionSet *set, HcOptionFile kind, HcOptionVisit visit, void *user,
+                          HcError *err) {
+    HcStatus status = HC_OK;
+    for (const HcOption *option = set->table; option->name != NULL; option++) {
+        const void *at = field(option, set->params);
+        bool list = option->kind == HC_OPTION_LIST;
+        int32_t count = list ? ((const HcOptionList *)at)->count : 1;
+        for (int32_t i = 0; option->file == kind && i < count; i++) {
+            const char *word = list ? ((const HcOptionList *)at)->item[i] : *(const char *const *)at;
+            if (word != NULL && !is_no_file(option, word)) {
+                HC_TRY(visit(option, word, user, err));
+            }
+        }
+    }
+done:
+    return status;
 }
 
 int32_t hc_option_numbers(const char *text, double *values, int32_t limit) {

@@ -1,4 +1,5 @@
 #include "pipeline/record.h"
+#include "io/file.h"
 #include "pipeline/json.h"
 #include "core/version.h"
 
@@ -14,6 +15,10 @@ static bool add_option(const HcOption *option, const void *params, cJSON *to) {
     switch (option->kind) {
     case HC_OPTION_FLAG:
         return !*(const bool *)at || cJSON_AddTrueToObject(to, option->name) != NULL;
+    case HC_OPTION_LEVEL:
+        return *(const int32_t *)at == 0 ||
+               (*(const int32_t *)at == 1 ? cJSON_AddTrueToObject(to, option->name)
+                                          : cJSON_AddStringToObject(to, option->name, option->value)) != NULL;
     case HC_OPTION_INT:
         return *(const int64_t *)at == HC_INT_NOT_GIVEN ||
                cJSON_AddNumberToObject(to, option->name, (double)*(const int64_t *)at) != NULL;
@@ -200,11 +205,55 @@ done:
     return status;
 }
 
+static char *record_beside(const char *output) {
+    return hc_text_format("%s.hcube.json", output);
+}
+
+/* Records of what the outputs replace, or of files that were there before, go before any output gets its
+ * name. */
+static HcStatus retire_old(const HcChain *chain, HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = NULL;
+    bool ours = false;
+    for (int32_t c = 0; c < chain->claim_count; c++) {
+        free(path);
+        if ((path = record_beside(chain->claims[c].path)) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the record"));
+        }
+        HC_TRY(hc_chain_is_record(path, &ours, err));
+        HC_TRY(ours ? hc_file_retire(path, err) : HC_OK);
+    }
+done:
+    free(path);
+    return status;
+}
+
+/* The record beside the output of a stage, where it leaves one. */
+static HcStatus write_beside(const HcStage *stage, const cJSON *record, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
+    char *path = output != NULL ? record_beside(output) : NULL;
+    bool ours = false;
+    if (output == NULL) {
+        return HC_OK;
+    }
+    if (path == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    /* One of ours goes with the output that it described. */
+    HC_TRY(hc_chain_is_record(path, &ours, err));
+    HC_TRY(
+        hc_json_write_unflushed(path, record, ours || hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
+done:
+    free(path);
+    return status;
+}
+
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
                              const HcRunReport *report, const HcRankReport *ranks, HcError *err) {
     HcStatus status = HC_OK;
     cJSON *record = NULL;
-    char *path = NULL;
+    HC_TRY(retire_old(chain, err));
     if (settings->record != NULL && strcmp(settings->record, "none") == 0) {
         return HC_OK;
     }
@@ -214,26 +263,13 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
     }
     HC_TRY(make_record(chain, compute, settings, report, ranks, record, err));
     if (settings->record != NULL) {
-        HC_TRY(hc_json_write_unflushed(settings->record, record, chain->overwrite, err));
+        HC_TRY(hc_json_write_unflushed(settings->record, record, chain->overwrite != HC_OVERWRITE_NONE, err));
         goto done;
     }
     for (int32_t s = 0; s < chain->count; s++) {
-        const HcStage *stage = &chain->stages[s];
-        const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
-        if (output == NULL) {
-            continue;
-        }
-        path = hc_text_format("%s.hcube.json", output);
-        if (path == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "the record"));
-        }
-        /* The output is ours (it was new, or to be overwritten), and so is its record. */
-        HC_TRY(hc_json_write_unflushed(path, record, true, err));
-        free(path);
-        path = NULL;
+        HC_TRY(write_beside(&chain->stages[s], record, err));
     }
 done:
-    free(path);
     cJSON_Delete(record);
     return status;
 }

@@ -16,8 +16,8 @@ typedef struct HcRankReport {
 HcStatus hc_record_ranks(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
                          const HcRunReport *report, HcRankReport **out, HcError *err) HC_MUST_CHECK;
 
-/* Writes the record of a finished run beside each of its outputs (OUTPUT.hcube.json), or where the settings
- * say; ranks as from hc_record_ranks. */
+/* Removes the records of what the outputs replace, and writes that of a finished run beside each of its
+ * outputs (OUTPUT.hcube.json), or where the settings say; ranks as from hc_record_ranks. */
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
                              const HcRunReport *report, const HcRankReport *ranks,
                              HcError *err) HC_MUST_CHECK;

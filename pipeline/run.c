@@ -182,7 +182,8 @@ static void fill_report(HcFlow *flow) {
 /* Outputs and records get their names together, or none of them does. */
 static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError *err) {
     HcStatus status = HC_OK;
-    HC_TRY(hc_file_begin(NULL, 0, err));
+    HC_TRY(
+        hc_file_begin((const char *const *)flow->chain->use.reads.path, flow->chain->use.reads.count, err));
     HC_TRY(complete_outputs(flow, err));
     fill_report(flow);
     HC_TRY(hc_chain_check_notes(flow->chain, err));
@@ -190,37 +191,6 @@ static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError 
     HC_TRY(hc_file_commit(err));
 done:
     hc_file_rollback();
-    return status;
-}
-
-/* Refuses before the run what the records could not do after it. */
-static HcStatus check_records(const HcChain *chain, const HcRunSettings *settings, HcError *err) {
-    HcStatus status = HC_OK;
-    char *path = NULL;
-    if (settings->record != NULL && strcmp(settings->record, "none") == 0) {
-        return HC_OK;
-    }
-    if (settings->record != NULL) {
-        HC_TRY(hc_file_check(settings->record, chain->overwrite, err));
-        if (hc_chain_claims(chain, settings->record)) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "--record %s: the chain writes this file already",
-                           settings->record));
-        }
-        goto done;
-    }
-    for (int32_t c = 0; c < chain->claim_count; c++) {
-        free(path);
-        if ((path = hc_text_format("%s.hcube.json", chain->claims[c])) == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "the record"));
-        }
-        HC_TRY(hc_file_check(path, true, err));
-        if (hc_chain_claims(chain, path)) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: the chain writes this file already, its record has no place",
-                           path));
-        }
-    }
-done:
-    free(path);
     return status;
 }
 
@@ -235,7 +205,7 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     chain->settings = settings;
     HC_TRY(hc_run_layout(chain, compute, settings, &flow.layout, &flow.info, report, err));
     if (!settle_only) {
-        HC_TRY(check_records(chain, settings, err));
+        HC_TRY(hc_chain_check_files(chain, settings->record, err));
     }
     HC_TRY(run_passes(&flow, settle_only, err));
     if (!settle_only) {

@@ -118,8 +118,13 @@ HcStatus hc_stage_unknown(const char *name, HcError *err);
  * record. */
 void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 
+/* How far the outputs of the stage may replace existing files: by its own --overwrite or that of the chain.
+ */
+HcOverwrite hc_stage_overwrite(const HcStage *stage);
+
 /* Says at plan time that the stage will write this file (borrowed); refuses one that the chain writes
- * already, or reads. */
+ * already, or reads. Files that options name (HcOption.file) are claimed without it; this is for those whose
+ * name is derived, and for refusing early. */
 HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* Says at plan time that the stage reads this file (borrowed); refuses one that an earlier stage will only

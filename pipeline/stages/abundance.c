@@ -47,6 +47,7 @@ static const HcOption options[] = {
     {.name = "endmembers",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, endmembers),
+     .file = HC_FILE_READ,
      .value = "FILE",
      .required = true,
      .help = "the spectra of the endmembers: a spectral library, ENVI (.sli, .hdr) or CSV"},
@@ -75,6 +76,7 @@ static const HcOption options[] = {
     {.name = "weights",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, weights),
+     .file = HC_FILE_READ,
      .value = "FILE",
      .help = "deviations count by 1 / standard deviation of the noise of their band: a file that cov --noise "
              "made, or a list of standard deviations, one a band"},

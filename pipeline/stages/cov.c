@@ -11,7 +11,7 @@ typedef struct Params {
     int32_t noise;
     const char *window;
     bool sums;
-    bool overwrite;
+    int32_t overwrite; /* HcOverwrite */
 } Params;
 
 typedef struct State {
@@ -26,6 +26,7 @@ static const HcOption options[] = {
     {.name = "output",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, path),
+     .file = HC_FILE_WRITTEN,
      .value = "STATISTICS.json",
      .positional = true,
      .required = true,
@@ -45,9 +46,10 @@ static const HcOption options[] = {
      .offset = offsetof(Params, sums),
      .help = "save the sums themselves, which can be added to those of other scenes, as batch --pool does"},
     {.name = "overwrite",
-     .kind = HC_OPTION_FLAG,
+     .kind = HC_OPTION_LEVEL,
      .offset = offsetof(Params, overwrite),
-     .help = "replace an existing file"},
+     .value = "any",
+     .help = "replace an existing file; any: also a scene with more bands than the result"},
     {0}};
 
 static HcDifference kind_of(const HcStage *stage) {
@@ -65,7 +67,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     if (!state->kept) {
         HC_TRY(hc_stage_claim(stage, params->path, err));
-        HC_TRY(hc_file_check(params->path, params->overwrite || stage->chain->overwrite, err));
+        HC_TRY(hc_file_check(params->path, hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
     }
     size_t n = (size_t)stage->in.bands;
     stage->needs = (HcNeeds){.halo = stage->settled ? 0 : hc_difference_halo(kind_of(stage)),
@@ -109,7 +111,7 @@ done:
 static HcStatus finish(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     const State *state = stage->state;
-    bool overwrite = params->overwrite || stage->chain->overwrite;
+    bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
     return params->sums ? hc_saved_sums_write(params->path, &stage->in, kind_of(stage), &state->moments,
                                               overwrite, err)
                         : hc_statistics_save(&state->statistics, params->path, overwrite, err);

@@ -25,7 +25,7 @@ typedef struct Params {
     double split;
     int64_t seed;
     HcOptionList report;
-    bool overwrite;
+    int32_t overwrite; /* HcOverwrite */
 } Params;
 
 typedef struct State {
@@ -62,6 +62,7 @@ static const HcOption options[] = {
     {.name = "training",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, training),
+     .file = HC_FILE_READ,
      .value = "FILE",
      .required = true,
      .help = "labelled pixels of this scene (polygons, points or a class raster), or a spectral library"},
@@ -123,6 +124,7 @@ static const HcOption options[] = {
     {.name = "validation",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, validation),
+     .file = HC_FILE_READ,
      .value = "FILE",
      .help = "measure the accuracy on these labelled pixels (files as for --training)"},
     {.name = "validation-field",
@@ -151,12 +153,14 @@ static const HcOption options[] = {
     {.name = "report",
      .kind = HC_OPTION_LIST,
      .offset = offsetof(Params, report),
+     .file = HC_FILE_WRITTEN,
      .value = "FILE.json|FILE.txt",
      .help = "write the accuracy and the confusion matrix to this file; may be repeated"},
     {.name = "overwrite",
-     .kind = HC_OPTION_FLAG,
+     .kind = HC_OPTION_LEVEL,
      .offset = offsetof(Params, overwrite),
-     .help = "replace existing reports"},
+     .value = "any",
+     .help = "replace existing reports; any: also a scene with more bands than the result"},
     {0}};
 
 static const Params *params_of(const HcStage *stage) {
@@ -183,7 +187,7 @@ static const char *training_word(const HcStage *stage) {
 }
 
 static bool overwrites(const HcStage *stage) {
-    return params_of(stage)->overwrite || stage->chain->overwrite;
+    return hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
 }
 
 /* Classes that spectra are trained for; class 0 is none. */

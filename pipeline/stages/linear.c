@@ -176,7 +176,7 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
     }
     if (params->save_model != NULL) {
         HC_TRY(hc_stage_claim(stage, params->save_model, err));
-        HC_TRY(hc_file_check(params->save_model, params->overwrite || stage->chain->overwrite, err));
+        HC_TRY(hc_file_check(params->save_model, hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
     }
     *fits = !params->inverse && params->model == NULL && !stage->settled;
     if (params->inverse) {
@@ -316,7 +316,7 @@ HcStatus hc_linear_finish(HcStage *stage, HcError *err) {
         return HC_OK;
     }
     return hc_transform_save(&linear->transform, params->save_model,
-                             params->overwrite || stage->chain->overwrite, err);
+                             hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err);
 }
 
 const char *hc_linear_output(const HcStage *stage) {

@@ -9,7 +9,8 @@
 typedef struct HcLinearParams {
     int64_t components;
     double min_eigenvalue;
-    bool keep_all, inverse, denoise, fit_only, overwrite;
+    bool keep_all, inverse, denoise, fit_only;
+    int32_t overwrite; /* HcOverwrite */
     const char *model, *save_model;
 } HcLinearParams;
 
@@ -45,16 +46,18 @@ typedef struct HcLinearParams {
         {.name = "model",                                                                                    \
          .kind = HC_OPTION_TEXT,                                                                             \
          .offset = offsetof(HcLinearParams, model),                                                          \
+         .file = HC_FILE_READ,                                                                               \
          .value = "MODEL.json",                                                                              \
          .help = "use this saved model instead of fitting one"},                                             \
         {.name = "save-model",                                                                               \
          .kind = HC_OPTION_TEXT,                                                                             \
          .offset = offsetof(HcLinearParams, save_model),                                                     \
+         .file = HC_FILE_WRITTEN,                                                                            \
          .value = "MODEL.json",                                                                              \
          .help = "save the fitted model"},                                                                   \
     {                                                                                                        \
-        .name = "overwrite", .kind = HC_OPTION_FLAG, .offset = offsetof(HcLinearParams, overwrite),          \
-        .help = "replace an existing model file"                                                             \
+        .name = "overwrite", .kind = HC_OPTION_LEVEL, .offset = offsetof(HcLinearParams, overwrite),         \
+        .value = "any", .help = "replace an existing model file; any: also a scene"                          \
     }
 
 /* First in the state of both stages. */

@@ -39,6 +39,7 @@ static const HcOption options[] = {
     {.name = "noise",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, noise),
+     .file = HC_FILE_READ,
      .value = "NOISE",
      .help = "how noise is taken: mean3x3, median3x3, shift, shift-diagonal, or a file that cov --noise made "
              "[mean3x3]"},
@@ -50,6 +51,7 @@ static const HcOption options[] = {
     {.name = "dark",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, dark),
+     .file = HC_FILE_READ,
      .value = "SCENE",
      .help = "noise is the covariance of this dark image with the same bands"},
     {.name = "singular",

@@ -14,7 +14,7 @@ typedef struct Params {
     int32_t colours, legend;
     int64_t size, enlarge;
     double gamma;
-    bool overwrite;
+    int32_t overwrite; /* HcOverwrite */
 } Params;
 
 typedef struct State {
@@ -40,6 +40,7 @@ static const HcOption options[] = {
     {.name = "output",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, path),
+     .file = HC_FILE_WRITTEN,
      .value = "PICTURE.png",
      .positional = true,
      .required = true,
@@ -99,16 +100,18 @@ static const HcOption options[] = {
     {.name = "scree",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, scree),
+     .file = HC_FILE_WRITTEN,
      .value = "PLOT.png",
      .help = "plot the eigenvalues of the last pca or mnf before this step"},
     {.name = "overwrite",
-     .kind = HC_OPTION_FLAG,
+     .kind = HC_OPTION_LEVEL,
      .offset = offsetof(Params, overwrite),
-     .help = "replace existing files"},
+     .value = "any",
+     .help = "replace existing files; any: also a scene with more bands than the result"},
     {0}};
 
 static bool overwrites(const HcStage *stage) {
-    return ((const Params *)stage->params)->overwrite || stage->chain->overwrite;
+    return hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
 }
 
 /* Bands by number. */

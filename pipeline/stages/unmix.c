@@ -48,6 +48,7 @@ static const HcOption options[] = {
     {.name = "library",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, library),
+     .file = HC_FILE_READ,
      .value = "FILE",
      .required = true,
      .help = "the spectral library: ENVI (.sli, .hdr) or CSV"},
@@ -73,6 +74,7 @@ static const HcOption options[] = {
     {.name = "weights",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, weights),
+     .file = HC_FILE_READ,
      .value = "FILE",
      .help =
          "bands count by 1 / variance of their noise: a file that cov --noise made, or a list of standard "

@@ -13,7 +13,7 @@ typedef struct Params {
     const char *nodata; /* a text, since NaN may be asked for */
     HcOptionList creation;
     double scale, offset;
-    bool overwrite;
+    int32_t overwrite; /* HcOverwrite */
     int64_t threads;
 } Params;
 
@@ -35,6 +35,7 @@ static const HcOption options[] = {
     {.name = "output",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, path),
+     .file = HC_FILE_WRITTEN,
      .value = "OUTPUT",
      .positional = true,
      .required = true,
@@ -88,9 +89,10 @@ static const HcOption options[] = {
          "what masked pixels become, as it is stored; else the scene's nodata value where bands are still "
          "its bands; else NaN, or for integers the lowest value (the highest where unsigned)"},
     {.name = "overwrite",
-     .kind = HC_OPTION_FLAG,
+     .kind = HC_OPTION_LEVEL,
      .offset = offsetof(Params, overwrite),
-     .help = "replace an existing file"},
+     .value = "any",
+     .help = "replace an existing file; any: also a scene with more bands than the result"},
     {.name = "write-threads",
      .kind = HC_OPTION_INT,
      .offset = offsetof(Params, threads),
@@ -115,7 +117,7 @@ static HcWriterOptions writer_options(const HcStage *stage) {
                              .has_scale = !isnan(params->scale) || !isnan(params->offset),
                              .scale = isnan(params->scale) ? 1 : params->scale,
                              .offset = isnan(params->offset) ? 0 : params->offset,
-                             .overwrite = params->overwrite || stage->chain->overwrite,
+                             .overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE,
                              .threads = params->threads > 0 ? (int32_t)params->threads : 0};
 }
 

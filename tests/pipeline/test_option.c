@@ -144,6 +144,46 @@ static void mistakes_are_named(void **state) {
     }
 }
 
+/* A flag that may be given with its one value. */
+static void levels(void **state) {
+    (void)state;
+    static const HcOption levels[] = {
+        {.name = "overwrite", .kind = HC_OPTION_LEVEL, .offset = 0, .value = "any", .help = "replace files"},
+        {0}};
+    static const struct {
+        const char *word;
+        int32_t level;
+    } cases[] = {{"--overwrite", HC_OVERWRITE_USUAL},
+                 {"--overwrite=any", HC_OVERWRITE_ANY},
+                 {NULL, HC_OVERWRITE_NONE}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        HcError err = {0};
+        int32_t level = 7;
+        HcOptionSet set = {.table = levels, .params = &level};
+        hc_options_reset(levels, &level);
+        check_ok(hc_options_parse("test", &set, 1, &cases[c].word, cases[c].word != NULL, &err), err);
+        assert_int_equal(level, cases[c].level);
+    }
+    static const char *const wrong[] = {"--overwrite=all", "--overwrite="};
+    for (size_t w = 0; w < 2; w++) {
+        HcError err = {0};
+        int32_t level = 0;
+        HcOptionSet set = {.table = levels, .params = &level};
+        check_fails(hc_options_parse("test", &set, 1, &wrong[w], 1, &err), HC_E_USAGE, err);
+    }
+    /* The word behind it is another one. */
+    const char *const two[] = {"--overwrite", "any"};
+    HcError err = {0};
+    int32_t level = 0;
+    HcOptionSet set = {.table = levels, .params = &level};
+    assert_int_equal(hc_options_leading(&set, 1, two, 2), 1);
+    check_fails(hc_options_parse("test", &set, 1, two, 2, &err), HC_E_USAGE, err);
+    HcText help = {0};
+    hc_options_help(levels, &help);
+    assert_non_null(strstr(help.data, "--overwrite[=any]"));
+    hc_text_clear(&help);
+}
+
 static void lists_have_a_limit(void **state) {
     (void)state;
     const char *words[1 + HC_LIST_MAX + 1] = {"a"};
@@ -188,6 +228,8 @@ static size_t field_size(HcOptionKind kind) {
     switch (kind) {
     case HC_OPTION_FLAG:
         return sizeof(bool);
+    case HC_OPTION_LEVEL:
+        return sizeof(int32_t);
     case HC_OPTION_INT:
         return sizeof(int64_t);
     case HC_OPTION_REAL:
@@ -204,10 +246,22 @@ static size_t field_size(HcOptionKind kind) {
     return SIZE_MAX;
 }
 
+/* By how its value is shown: FILE, MODEL.json, SCENE, OUTPUT, NOISE. */
+static bool names_file(const HcOption *option) {
+    static const char *const parts[] = {"FILE", ".json", ".png", ".csv", "SCENE", "OUTPUT", "NOISE", NULL};
+    for (int p = 0; parts[p] != NULL; p++) {
+        if (strstr(option->value, parts[p]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void check_option(const HcStageClass *kind, const HcOption *option) {
     const char *wrong = NULL;
     size_t size = field_size(option->kind);
     bool takes_value = option->kind != HC_OPTION_FLAG;
+    bool text = option->kind == HC_OPTION_TEXT || option->kind == HC_OPTION_LIST;
     for (const char *c = option->name; *c != '\0'; c++) {
         wrong = islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '-' ? wrong : "name";
     }
@@ -227,6 +281,11 @@ static void check_option(const HcStageClass *kind, const HcOption *option) {
     wrong = option->minimum > option->maximum ? "range" : wrong;
     wrong = option->positional && option->value == NULL ? "value of a positional" : wrong;
     wrong = option->positional && !takes_value ? "a positional flag" : wrong;
+    /* So that no option is missing in the list of files that a command reads and writes. */
+    wrong = option->file != HC_FILE_NONE && !text ? "a file by a kind that is no text" : wrong;
+    wrong = text && names_file(option) && option->file == HC_FILE_NONE
+                ? "a file that is neither read nor written"
+                : wrong;
     for (const HcOption *other = kind->options; other < option; other++) {
         wrong = strcmp(other->name, option->name) == 0 ? "a name twice" : wrong;
         wrong = option->letter != 0 && other->letter == option->letter ? "a letter twice" : wrong;
@@ -290,9 +349,13 @@ static void tables_of_all_stages_are_sane(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_every_kind), cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(lists_have_a_limit),   cmocka_unit_test(leading_options_are_counted),
-        cmocka_unit_test(numbers_of_a_list),    cmocka_unit_test(tables_of_all_stages_are_sane),
+        cmocka_unit_test(values_of_every_kind),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(levels),
+        cmocka_unit_test(lists_have_a_limit),
+        cmocka_unit_test(leading_options_are_counted),
+        cmocka_unit_test(numbers_of_a_list),
+        cmocka_unit_test(tables_of_all_stages_are_sane),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

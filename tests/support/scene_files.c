@@ -421,7 +421,7 @@ HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...
     va_end(arguments);
     HC_TRY(hc_words_split(text, "the test", &words, &count, err));
     HC_TRY(hc_chain_parse(&chain, (const char *const *)words, count, NULL, err));
-    chain->overwrite = !how->keeps_outputs;
+    chain->overwrite = how->keeps_outputs ? HC_OVERWRITE_NONE : HC_OVERWRITE_USUAL;
     HC_TRY(ops->open(&compute, &config, err));
     status = hc_run(chain, compute, &settings, how->report != NULL ? how->report : &report, err);
     for (int32_t n = 0; how->notes != NULL && n < chain->note_count; n++) {

@@ -34,3 +34,44 @@ only
 ln -s /dev/null sink.tif
 refuse 4 "sink.tif: is a device" bands "$scene" sink.tif --keep 1 --overwrite
 [[ -L sink.tif ]]
+# Input and output swapped: a scene with more bands than the result, of which there is no record, is asked about.
+mkdir swapped
+cd swapped
+cp "$scene" s.hdr && cp "$SAMPLE/scene.img" s.img
+run 0 mnf s.hdr result.tif --components 3
+before=$(cat s.hdr s.img | cksum)
+refuse 2 "arguments swapped?" mnf result.tif s.img --overwrite
+refuse 2 "arguments swapped?" run read result.tif ! bands 1 ! write s.img --overwrite
+refuse 2 "arguments swapped?" cov result.tif s.img --overwrite
+refuse 2 "arguments swapped?" mnf result.tif other.tif --overwrite --record s.img
+refuse 2 "arguments swapped?" mnf result.tif other.tif --overwrite --save-model s.img
+refuse 2 "arguments swapped?" plan read result.tif ! write s.img --overwrite
+[[ $(cat s.hdr s.img | cksum) == "$before" ]]
+run 0 mnf result.tif s.img --overwrite=any
+run 0 info s.img
+[[ $out == *"3 bands"* ]] || fail "says $out"
+# What has a record was made by hcube; what has no more bands than the result may be one.
+run 0 bands s.img s.img.tif --keep 1-2
+run 0 bands result.tif s.img.tif --keep 1 --overwrite
+cp "$SAMPLE/scene.img" old.img && cp "$scene" old.hdr
+run 0 write "$scene" old.img --overwrite --all-bands
+refuse 2 "must be --overwrite or --overwrite=any" write "$scene" old.img --overwrite=all --all-bands
+# A record that is not ours stays unless --overwrite is given; one of ours goes with its output.
+cd ..
+mkdir foreign
+cd foreign
+echo '{"mine": 1}' >a.tif.hcube.json
+refuse 2 "a.tif.hcube.json: the file exists already" bands "$scene" a.tif --keep 1
+only a.tif.hcube.json
+[[ $(cat a.tif.hcube.json) == '{"mine": 1}' ]]
+run 0 bands "$scene" a.tif --keep 1 --overwrite
+grep -q hcube_record a.tif.hcube.json
+rm a.tif
+run 0 bands "$scene" a.tif --keep 2
+only a.tif a.tif.hcube.json
+# No record beside an output that it does not describe.
+run 0 bands "$scene" a.tif --keep 3 --overwrite --record none
+only a.tif
+run 0 bands "$scene" a.tif --keep 2 --overwrite
+run 0 bands "$scene" a.tif --keep 3 --overwrite --record there.json
+only a.tif there.json

@@ -1,0 +1,145 @@
+#include "io/file_use.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "io/gdal_errors.h"
+
+#include <cpl_string.h>
+#include <gdal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static HcStatus add_local(HcFileUse *use, const char *path, HcError *err) {
+    struct stat info;
+    return stat(path, &info) == 0 && !hc_paths_has(&use->reads, path) ? hc_paths_add(&use->reads, path, err)
+                                                                      : HC_OK;
+}
+
+/* Cuts a text at its end until it names a file; false when it never does. */
+static bool cut_to_file(char *text) {
+    struct stat info;
+    for (size_t length = strlen(text); length > 0; length--) {
+        if (text[length] == '\0' || strchr("/:\"'}", text[length]) != NULL) {
+            text[length] = '\0';
+            if (stat(text, &info) == 0 && S_ISREG(info.st_mode)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The local file in a path that only GDAL understands: a.zip of /vsizip/a.zip/b.img, a.h5 of
+ * HDF5:a.h5://cube. */
+static HcStatus add_contained(HcFileUse *use, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    bool found = false;
+    for (size_t b = 0; path[b] != '\0' && !found; b++) {
+        if (b > 0 && path[b] != '/' && strchr(":\"'{/", path[b - 1]) == NULL) {
+            continue;
+        }
+        char *text = strdup(path + b);
+        if (text == NULL) {
+            return hc_fail_memory(err, (double)strlen(path), "a path");
+        }
+        found = cut_to_file(text);
+        status = found ? add_local(use, text, err) : HC_OK;
+        free(text);
+        HC_TRY(status);
+    }
+done:
+    return status;
+}
+
+/* What GDAL counts to a raster or to vector data. */
+static HcStatus add_gdal_files(HcFileUse *use, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    GDALDatasetH dataset =
+        GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    char **files = dataset != NULL ? GDALGetFileList(dataset) : NULL;
+    GDALClose(dataset);
+    hc_gdal_release();
+    for (int f = 0; files != NULL && files[f] != NULL; f++) {
+        HC_TRY(add_local(use, files[f], err));
+    }
+done:
+    CSLDestroy(files);
+    return status;
+}
+
+HcStatus hc_file_use_read_all(HcFileUse *use, const HcPaths *paths, HcError *err) {
+    HcStatus status = HC_OK;
+    struct stat info;
+    for (int32_t p = 0; p < paths->count; p++) {
+        HC_TRY(stat(paths->path[p], &info) == 0 ? add_local(use, paths->path[p], err)
+                                                : add_contained(use, paths->path[p], err));
+    }
+done:
+    return status;
+}
+
+HcStatus hc_file_use_read(HcFileUse *use, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths files = {0};
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        return add_contained(use, path, err);
+    }
+    HC_TRY(hc_scene_files(path, &files, err));
+    HC_TRY(hc_file_use_read_all(use, &files, err));
+    HC_TRY(add_local(use, path, err));
+    /* A pipe would wait for its other end. */
+    if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
+        HC_TRY(add_gdal_files(use, path, err));
+    }
+done:
+    hc_paths_clear(&files);
+    return status;
+}
+
+static const char *find_place(const HcPaths *paths, const char *path) {
+    for (int32_t p = 0; p < paths->count; p++) {
+        if (hc_file_same_place(paths->path[p], path)) {
+            return paths->path[p];
+        }
+    }
+    return NULL;
+}
+
+static HcStatus check_read(const HcFileUse *use, const char *who, const char *path, const char *replaced,
+                           HcError *err) {
+    const char *read = find_place(&use->reads, replaced);
+    if (read == NULL) {
+        return HC_OK;
+    }
+    return strcmp(path, read) == 0
+               ? hc_fail(err, HC_E_USAGE, "%s: %s: would replace this file, which is read", who, path)
+               : hc_fail(err, HC_E_USAGE, "%s: %s: would replace %s, which is read", who, path, read);
+}
+
+HcStatus hc_file_use_write(HcFileUse *use, const char *who, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    char *sidecar = NULL;
+    HC_TRY(check_read(use, who, path, path, err));
+    for (size_t e = 0; hc_file_sidecars[e] != NULL; e++) {
+        free(sidecar);
+        if ((sidecar = hc_text_format("%s%s", path, hc_file_sidecars[e])) == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
+        }
+        HC_TRY(check_read(use, who, path, sidecar, err));
+    }
+    if (find_place(&use->writes, path) != NULL) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "%s: %s: is written already", who, path));
+    }
+    HC_TRY(hc_paths_add(&use->writes, path, err));
+done:
+    free(sidecar);
+    return status;
+}
+
+void hc_file_use_clear(HcFileUse *use) {
+    hc_paths_clear(&use->reads);
+    hc_paths_clear(&use->writes);
+}

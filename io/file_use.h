@@ -1,0 +1,37 @@
+/* File use: what a command reads and what it writes, one list of each, so that nothing that is read is
+ * replaced. */
+#ifndef HC_IO_FILE_USE_H
+#define HC_IO_FILE_USE_H
+
+#include "io/scene_files.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero-initialise. */
+typedef struct HcFileUse {
+    HcPaths reads;  /* every file on its own, companions as well; local files only */
+    HcPaths writes; /* as they were given */
+} HcFileUse;
+
+/* The command reads what `path` leads to: itself, the data of a header or the header of data, and everything
+ * that GDAL counts to it (sidecars, parts of a shapefile, sources of a virtual raster). Of a path into an
+ * archive or container
+ * (/vsizip/..., HDF5:FILE:...) the file. What is not there is passed over. */
+HcStatus hc_file_use_read(HcFileUse *use, const char *path, HcError *err) HC_MUST_CHECK;
+
+/* The same of files whose companions are known already (hc_reader_files). */
+HcStatus hc_file_use_read_all(HcFileUse *use, const HcPaths *paths, HcError *err) HC_MUST_CHECK;
+
+/* The command writes `path`, after all that it reads was added. Fails with HC_E_USAGE, in the name of `who`,
+ * where it writes this file already, or where the file or a sidecar that would be replaced with it
+ * (hc_file_sidecars) is read: by whatever name, link or hard link. */
+HcStatus hc_file_use_write(HcFileUse *use, const char *who, const char *path, HcError *err) HC_MUST_CHECK;
+
+void hc_file_use_clear(HcFileUse *use);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,210 @@
+/* The files of a chain: what it reads and what it writes, and what of it must not be. */
+#include "pipeline/chain.h"
+#include "io/file.h"
+#include "pipeline/json.h"
+#include "pipeline/stages/read.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+HcOverwrite hc_stage_overwrite(const HcStage *stage) {
+    HcOverwrite most = stage->chain->overwrite;
+    for (const HcOption *option = stage->kind->options; option->name != NULL; option++) {
+        if (strcmp(option->name, "overwrite") == 0 && option->kind == HC_OPTION_LEVEL) {
+            HcOverwrite own = (HcOverwrite) * (const int32_t *)((const char *)stage->params + option->offset);
+            most = own > most ? own : most;
+        }
+    }
+    return most;
+}
+
+HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) {
+    HcStatus status = HC_OK;
+    HcError why = {0};
+    struct stat info;
+    cJSON *record = NULL;
+    *is = false;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
+        return HC_OK;
+    }
+    status = hc_json_read(path, &record, &why);
+    if (status != HC_OK) {
+        /* Another file. What memory or the disk do says nothing about it. */
+        return status == HC_E_INPUT ? HC_OK : hc_fail(err, status, "%s", why.text);
+    }
+    *is = cJSON_GetObjectItemCaseSensitive(record, "hcube_record") != NULL ||
+          cJSON_GetObjectItemCaseSensitive(record, "hcube_pool") != NULL;
+    cJSON_Delete(record);
+    return HC_OK;
+}
+
+/* ---- what is read ---- */
+
+static HcStatus add_read(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    return hc_file_use_read(user, path, err);
+}
+
+static HcStatus add_path(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    return hc_paths_add(user, path, err);
+}
+
+/* The reader knows the files of scene and mask; asking a server for them once more would take its time. */
+static HcStatus add_scene(HcChain *chain, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths files = {0};
+    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    const HcOptionSet set = {.table = chain->stages[0].kind->options, .params = chain->stages[0].params};
+    HC_TRY(hc_options_files(&set, HC_FILE_READ, add_path, &files, err));
+    if (reader != NULL && strncmp(hc_reader_path(reader), "/vsi", 4) != 0) {
+        HC_TRY(hc_reader_files(reader, &files, err));
+    }
+    HC_TRY(hc_file_use_read_all(&chain->use, &files, err));
+done:
+    hc_paths_clear(&files);
+    return status;
+}
+
+static HcStatus add_reads(HcChain *chain, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(add_scene(chain, err));
+    HC_TRY(hc_file_use_read_all(&chain->use, &chain->inputs, err));
+    for (int32_t s = 1; s < chain->count; s++) {
+        const HcOptionSet set = {.table = chain->stages[s].kind->options, .params = chain->stages[s].params};
+        HC_TRY(hc_options_files(&set, HC_FILE_READ, add_read, &chain->use, err));
+    }
+done:
+    return status;
+}
+
+/* ---- what is written ---- */
+
+/* Bands of the scene that a path leads to; 0 where it leads to none. */
+static HcStatus bands_of(const char *path, int32_t *bands, HcError *err) {
+    HcError why = {0};
+    HcReader *reader = NULL;
+    *bands = 0;
+    HcStatus status = hc_reader_open(&reader, path, NULL, &why);
+    if (status == HC_OK) {
+        *bands = hc_reader_scene(reader)->bands;
+        hc_reader_close(reader);
+    }
+    return status == HC_E_MEMORY || status == HC_E_IO ? hc_fail(err, status, "%s", why.text) : HC_OK;
+}
+
+/* Whoever swaps input and output replaces a scene by a part of it. What hcube wrote has a record, and can be
+ * made again. */
+static HcStatus check_swapped(const HcChain *chain, const char *who, const char *path, int32_t bands,
+                              HcOverwrite overwrite, HcError *err) {
+    HcStatus status = HC_OK;
+    struct stat info;
+    char *record = NULL;
+    bool recorded = false;
+    int32_t there = 0;
+    if (!chain->asks || overwrite != HC_OVERWRITE_USUAL || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
+        return HC_OK;
+    }
+    if ((record = hc_text_format("%s.hcube.json", path)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
+    }
+    HC_TRY(hc_chain_is_record(record, &recorded, err));
+    HC_TRY(recorded ? HC_OK : bands_of(path, &there, err));
+    if (there > bands) {
+        HC_TRY(
+            hc_fail(err, HC_E_USAGE,
+                    "%s: %s is a scene of %d bands that hcube has no record of, and would get %d: arguments "
+                    "swapped? (--overwrite=any replaces it)",
+                    who, path, there, bands));
+    }
+done:
+    free(record);
+    return status;
+}
+
+/* Bands of the raster that an output is; a picture has four, and what is no raster has none. */
+static int32_t bands_written(const HcClaim *claim) {
+    enum { PICTURE_BANDS = 4 };
+    bool raster = claim->stage->kind->role == HC_ROLE_SINK;
+    int32_t bands = raster ? claim->stage->in.bands : 0;
+    return raster && hc_text_ends_with(claim->path, ".png") && bands < PICTURE_BANDS ? PICTURE_BANDS : bands;
+}
+
+static HcStatus check_outputs(HcChain *chain, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t c = 0; c < chain->claim_count; c++) {
+        const HcStage *stage = chain->claims[c].stage;
+        const char *path = chain->claims[c].path;
+        HC_TRY(hc_file_use_write(&chain->use, stage->kind->name, path, err));
+        HC_TRY(check_swapped(chain, stage->kind->name, path, bands_written(&chain->claims[c]),
+                             hc_stage_overwrite(stage), err));
+    }
+done:
+    return status;
+}
+
+/* The one record of all outputs. */
+static HcStatus check_record(HcChain *chain, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_file_check(path, chain->overwrite != HC_OVERWRITE_NONE, err));
+    if (hc_chain_claims(chain, path)) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "--record %s: the chain writes this file already", path));
+    }
+    HC_TRY(hc_file_use_write(&chain->use, "--record", path, err));
+    HC_TRY(check_swapped(chain, "--record", path, 0, chain->overwrite, err));
+done:
+    return status;
+}
+
+/* The record beside an output. */
+static HcStatus check_record_of(HcChain *chain, const HcClaim *claim, HcError *err) {
+    HcStatus status = HC_OK;
+    bool ours = false;
+    char *path = hc_text_format("%s.hcube.json", claim->path);
+    if (path == NULL) {
+        return hc_fail_memory(err, (double)strlen(claim->path), "the record");
+    }
+    HC_TRY(hc_chain_is_record(path, &ours, err));
+    HC_TRY(hc_file_check(path, ours || hc_stage_overwrite(claim->stage) != HC_OVERWRITE_NONE, err));
+    if (hc_chain_claims(chain, path)) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "%s: the chain writes this file already, its record has no place",
+                       path));
+    }
+    HC_TRY(hc_file_use_write(&chain->use, claim->stage->kind->name, path, err));
+done:
+    free(path);
+    return status;
+}
+
+HcStatus hc_chain_check_files(HcChain *chain, const char *record, HcError *err) {
+    HcStatus status = HC_OK;
+    hc_file_use_clear(&chain->use);
+    HC_TRY(add_reads(chain, err));
+    HC_TRY(check_outputs(chain, err));
+    if (record != NULL && strcmp(record, "none") != 0) {
+        HC_TRY(check_record(chain, record, err));
+    }
+    for (int32_t c = 0; c < chain->claim_count && record == NULL; c++) {
+        HC_TRY(check_record_of(chain, &chain->claims[c], err));
+    }
+done:
+    return status;
+}
+
+/* ---- what dead processes have left ---- */
+
+static HcStatus remove_dead(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    (void)user;
+    (void)err;
+    hc_file_remove_dead(path);
+    return HC_OK;
+}
+
+void hc_chain_remove_dead(const HcChain *chain) {
+    for (int32_t s = 0; s < chain->count; s++) {
+        const HcOptionSet set = {.table = chain->stages[s].kind->options, .params = chain->stages[s].params};
+        (void)!hc_options_files(&set, HC_FILE_WRITTEN, remove_dead, NULL, NULL);
+    }
+}

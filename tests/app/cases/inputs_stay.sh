@@ -1,0 +1,165 @@
+# No command replaces a file that it reads: every option that names an output is tried with every input, as it is, by a
+# hard link and by a symbolic link. The options come from the help, which is made of the tables of options.
+export OMP_WAIT_POLICY=passive
+# ---- inputs ----
+mkdir in
+npy() {
+    printf "%b{'descr': '|i1', 'fortran_order': False, 'shape': (%s), }%*s\n" '\x93NUMPY\x01\x00\x76\x00' "$2" \
+        $((62 - ${#2})) '' >"$1"
+    printf '%b' "$3" >>"$1"
+}
+cd in
+sed 's/^lines *=.*/lines = 20/' "$scene" >s.hdr
+head -c $((20 * 100 * 64 * 2)) "$SAMPLE/scene.img" >s.img
+cp s.hdr dark.hdr && cp s.img dark.img
+header mask 100 20 1 1 bsq
+head -c 2000 /dev/zero | tr '\0' '\1' >mask.img
+printf '<PAMDataset>\n</PAMDataset>\n' | tee s.img.aux.xml mask.img.aux.xml >/dev/null
+sed 's/^lines *=.*/lines = 20/' "$SAMPLE/class.hdr" >class.hdr
+head -c 2000 "$SAMPLE/class.img" >class.img
+mkdir ../ref && cp class.hdr class.img ../ref
+cp "$SAMPLE"/library.sli lib.sli && cp "$SAMPLE"/library.hdr lib.hdr
+cp "$SAMPLE"/endmembers.csv ends.csv
+run 0 mnf s.hdr --fit-only --save-model mnf.json --record none --quiet
+run 0 pca s.hdr --fit-only --save-model pca.json --record none --quiet
+run 0 cov s.hdr noise.json --noise shift --record none --quiet
+echo 'read {scene} ! mnf --components 2 ! write {out} --format ENVI' >chain.hcube
+echo 'mnf --components 2 ! write --format ENVI' >batch.hcube
+echo in/s.hdr >list.txt
+npy a.npy "3, 3" '\x01\x00\x00\x00\x01\x00\x00\x00\x01'
+npy b.npy "3," '\x05\xfd\x01'
+printf 'NAME wyndor\nROWS\n N z\n L plant\nCOLUMNS\n x z -3 plant 1\nRHS\n r plant 4\nENDATA\n' >model.mps
+cd ..
+mkdir names
+sums=$(cd in && cksum ./*)
+
+# ---- what there is to try ----
+# What reads: the option, its step, its files. % stands for the place of the step that writes.
+reads=(
+    "read SCENE|read in/s.hdr %|s.hdr s.img s.img.aux.xml"
+    "read --mask|read in/s.hdr --mask in/mask.img %|mask.img mask.hdr mask.img.aux.xml"
+    "mnf --model|read in/s.hdr % ! mnf --denoise --components 2 --model in/mnf.json|mnf.json"
+    "pca --model|read in/s.hdr % ! pca --denoise --components 2 --model in/pca.json|pca.json"
+    "mnf --noise|read in/s.hdr % ! mnf --denoise --components 2 --noise in/noise.json|noise.json"
+    "mnf --dark|read in/s.hdr % ! mnf --denoise --components 2 --dark in/dark.hdr|dark.hdr dark.img"
+    "knn --training|read in/s.hdr % ! knn -k 1 --training in/class.hdr|class.hdr class.img"
+    "knn --validation|read in/s.hdr % ! knn -k 1 --training ref/class.hdr --validation in/class.img|class.hdr class.img"
+    "unmix --library|read in/s.hdr % ! unmix --library in/lib.sli|lib.sli lib.hdr"
+    "unmix --weights|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --weights in/noise.json|noise.json"
+    "abundance --endmembers|read in/s.hdr % ! abundance --endmembers in/ends.csv|ends.csv"
+    "abundance --weights|read in/s.hdr % ! abundance --endmembers $SAMPLE/endmembers.csv --weights in/noise.json|noise.json"
+)
+# What writes: the option, the ending that the name must have, and the steps.
+writes=(
+    "write OUTPUT||! write TARGET --format ENVI"
+    "preview PICTURE.png|.png|! preview TARGET"
+    "preview --scree|.png|! mnf --denoise --components 2 ! preview own.png --scree TARGET"
+    "cov STATISTICS.json||! cov TARGET"
+    "mnf --save-model||! mnf --denoise --components 2 --save-model TARGET"
+    "pca --save-model||! pca --denoise --components 2 --save-model TARGET"
+    "knn --report|.json|! knn -k 1 --training ref/class.hdr --split 0.5 --report TARGET"
+    "run --record||--record TARGET"
+)
+other=(
+    "batch --scenes" "batch --output" "batch --pool" "solve l1 A" "solve l1 B" "solve l1 X" "solve l1 --record"
+    "solve lp MODEL" "solve lp X.csv" "solve lp --prices" "solve lp --certificate" "solve lp --record" "plan --record"
+    "bench --json" # reads no file
+)
+# Every option of the tables is here, and nothing else.
+listed() {
+    local command name
+    for command in run plan batch "solve l1" "solve lp" bench $("$HCUBE" stages | sed 's/ .*//'); do
+        # shellcheck disable=SC2086
+        case $command in
+        run | plan | batch | solve* | bench) run 0 $command --help ;;
+        *) run 0 stages $command ;;
+        esac
+        grep -E ' \((reads|writes)\)$' <<<"$out" | sed 's/^ *//; s/\[\([^]]*\)\], .*/\1/; s/ .*//' | sed "s/^/$command /"
+    done
+}
+known=$(printf '%s\n' "${reads[@]%%|*}" "${writes[@]%%|*}" "${other[@]}" | sort)
+diff <(listed | sort) <(echo "$known") || fail "the options of the help (<) are not those of this test (>)"
+
+# ---- trying ----
+# stays WORD...: the command fails for that reason, and all inputs are what they were.
+stays() {
+    local status=0
+    "$HCUBE" "$@" >log.txt 2>&1 </dev/null || status=$?
+    [[ $status == 2 || $status == 9 ]] || fail "hcube $*: exit code $status: $(cat log.txt)"
+    grep -Eq "is read|the chain reads|only at the end|would replace|used twice|place of the record|exists already" log.txt ||
+        fail "hcube $*: says $(cat log.txt)"
+    [[ $(cd in && cksum ./*) == "$sums" ]] || fail "hcube $*: an input is not what it was: $(cat log.txt)"
+}
+# try FILE ENDING WORD...: TARGET is the file, or a hard link where its name must end otherwise.
+try() {
+    local file=in/$1 ending=$2 target=in/$1
+    shift 2
+    if [[ $file != *"$ending" || $linked == yes ]]; then
+        target=names/hard$ending
+        ln -f "$file" "$target"
+    fi
+    stays "${@//TARGET/$target}" $any
+}
+# steps READ WRITE: their words.
+steps() {
+    local chain=$1 option=$2 step=$3
+    case $option,$chain in
+    "knn --report",*--validation*) words="${chain/ %/} --report TARGET" ;;
+    "knn --report",*knn*) words="${chain/ %/} --split 0.5 --report TARGET" ;;
+    "knn --report",*) words="${chain/ %/} $step" ;;
+    "run --record",*) words="${chain/ %/} ! write other.tif $step" ;;
+    *) words=${chain/\%/$step} ;;
+    esac
+}
+any=--overwrite=any linked=no
+for read in "${reads[@]}"; do
+    IFS='|' read -r _ chain files <<<"$read"
+    for write in "${writes[@]}"; do
+        IFS='|' read -r option ending step <<<"$write"
+        steps "$chain" "$option" "$step"
+        [[ $option == "run --record" ]] || words="$words ! write other.tif"
+        for file in $files; do
+            # shellcheck disable=SC2086
+            try "$file" "$ending" run $words
+        done
+        # Also through a symbolic link, and of course without --overwrite.
+        ln -sf "../in/$file" "names/soft$ending"
+        words=${words//TARGET/names/soft$ending}
+        # shellcheck disable=SC2086
+        stays run $words --overwrite=any
+        [[ $option != write* ]] || stays run ${words%% --overwrite*}
+    done
+done
+# The chain file and the list of scenes.
+try chain.hcube "" run in/chain.hcube --set scene=in/s.hdr --set out=TARGET
+try chain.hcube "" run in/chain.hcube --set scene=in/s.hdr --set out=other.tif --record TARGET
+try s.img "" plan in/chain.hcube --set scene=in/s.hdr --set out=other.tif --record TARGET
+# A batch replaces its outputs. What it says of a failure lies beside them, so they are links in another folder.
+any= linked=yes
+for file in batch.hcube list.txt s.img s.hdr; do
+    try $file "" batch in/batch.hcube --scenes in/list.txt --output TARGET
+    try $file "" batch in/batch.hcube --scenes in/list.txt --output other.tif --pool TARGET
+done
+for file in mask.img mask.hdr; do
+    try $file "" batch read --mask in/mask.img ! mnf --components 2 --scenes in/list.txt --output TARGET
+    try $file "" batch read --mask in/mask.img ! mnf --components 2 --scenes in/list.txt --output other.tif --pool TARGET
+done
+rm -f names/* names/.*hcube* other.tif*
+any=--overwrite linked=no
+for file in a.npy b.npy; do
+    try $file .npy solve l1 in/a.npy in/b.npy TARGET --lambda 1
+    try $file "" solve l1 in/a.npy in/b.npy other.npy --lambda 1 --record TARGET
+done
+for option in "" "--prices" "--certificate" "--record"; do
+    # shellcheck disable=SC2086
+    try model.mps "" solve lp in/model.mps $option TARGET
+done
+# Names that are derived: a header, a record, a sidecar that would go with the file that it describes.
+stays write in/s.hdr in/s.hdr --overwrite=any
+stays write in/s.hdr in/s.bsq --overwrite=any
+ln in/mask.img names/out.tif.msk && cp in/mask.hdr names/out.tif.msk.hdr
+stays run read in/s.hdr --mask names/out.tif.msk ! write names/out.tif --overwrite=any
+ln in/noise.json names/x.tif.hcube.json
+stays run read in/s.hdr ! mnf --noise names/x.tif.hcube.json ! write names/x.tif --overwrite=any
+only_inputs=$(ls)
+[[ $only_inputs == $'in\nlog.txt\nnames\nref' ]] || fail "made $only_inputs"
