@@ -81,36 +81,54 @@ done:
 
 /* ---- what is written ---- */
 
-/* Bands of the scene that a path leads to; 0 where it leads to none. */
-static HcStatus bands_of(const char *path, int32_t *bands, HcError *err) {
-    HcError why = {0};
-    HcReader *reader = NULL;
-    *bands = 0;
-    HcStatus status = hc_reader_open(&reader, path, NULL, &why);
-    if (status == HC_OK) {
-        *bands = hc_reader_scene(reader)->bands;
-        hc_reader_close(reader);
+/* Whether a record of hcube lies beside a file. */
+static HcStatus has_record(const char *path, bool *has, HcError *err) {
+    HcStatus status = HC_OK;
+    char *record = hc_text_format("%s.hcube.json", path);
+    if (record == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
     }
-    return status == HC_E_MEMORY || status == HC_E_IO ? hc_fail(err, status, "%s", why.text) : HC_OK;
+    HC_TRY(hc_chain_is_record(record, has, err));
+done:
+    free(record);
+    return status;
 }
 
-/* Whoever swaps input and output replaces a scene by a part of it. What hcube wrote has a record, and can be
- * made again. */
+/* Bands of the scene that a path leads to; 0 where it leads to none, or to one that hcube wrote: that has a
+ * record, beside its data where the path is a header, and can be made again. */
+static HcStatus bands_without_record(const char *path, int32_t *bands, HcError *err) {
+    HcStatus status = HC_OK;
+    HcError why = {0};
+    HcReader *reader = NULL;
+    bool recorded = false;
+    *bands = 0;
+    HC_TRY(has_record(path, &recorded, err));
+    if (recorded) {
+        goto done;
+    }
+    HcStatus opened = hc_reader_open(&reader, path, NULL, &why);
+    if (opened != HC_OK) {
+        /* What memory or the disk do says nothing about the file. */
+        HC_TRY(opened == HC_E_MEMORY || opened == HC_E_IO ? hc_fail(err, opened, "%s", why.text) : HC_OK);
+        goto done;
+    }
+    HC_TRY(has_record(hc_reader_path(reader), &recorded, err));
+    *bands = recorded ? 0 : hc_reader_scene(reader)->bands;
+done:
+    hc_reader_close(reader);
+    return status;
+}
+
+/* Whoever swaps input and output replaces a scene by a part of it. */
 static HcStatus check_swapped(const HcChain *chain, const char *who, const char *path, int32_t bands,
                               HcOverwrite overwrite, HcError *err) {
     HcStatus status = HC_OK;
     struct stat info;
-    char *record = NULL;
-    bool recorded = false;
     int32_t there = 0;
     if (!chain->asks || overwrite != HC_OVERWRITE_USUAL || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
         return HC_OK;
     }
-    if ((record = hc_text_format("%s.hcube.json", path)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
-    }
-    HC_TRY(hc_chain_is_record(record, &recorded, err));
-    HC_TRY(recorded ? HC_OK : bands_of(path, &there, err));
+    HC_TRY(bands_without_record(path, &there, err));
     if (there > bands) {
         HC_TRY(
             hc_fail(err, HC_E_USAGE,
@@ -119,7 +137,6 @@ static HcStatus check_swapped(const HcChain *chain, const char *who, const char 
                     who, path, there, bands));
     }
 done:
-    free(record);
     return status;
 }
 

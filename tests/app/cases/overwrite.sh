@@ -50,6 +50,10 @@ refuse 2 "arguments swapped?" plan read result.tif ! write s.img --overwrite
 run 0 mnf result.tif s.img --overwrite=any
 run 0 info s.img
 [[ $out == *"3 bands"* ]] || fail "says $out"
+# Of a pair the record lies beside the data.
+run 0 bands "$scene" pair.img --keep 1-5
+run 0 bands "$scene" pair.img --keep 1-2 --overwrite
+run 0 bands "$scene" pair.hdr --keep 1 --overwrite
 # What has a record was made by hcube; what has no more bands than the result may be one.
 run 0 bands s.img s.img.tif --keep 1-2
 run 0 bands result.tif s.img.tif --keep 1 --overwrite
