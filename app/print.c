@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Control characters, also those of 8 bits in UTF-8 (C2 80 to C2 9F). Returns how many bytes there are. */
 static size_t control_at(const unsigned char *at) {
@@ -30,18 +31,21 @@ static size_t character_at(const unsigned char *at) {
     return overlong || beyond ? 0 : bytes;
 }
 
-static char *clean_line(const char *text) {
-    HcText clean = {0};
+/* Of each byte at most so many are printed: \x1b. */
+#define SHOWN_BYTES 4
+
+/* What is printed of `text`, into SHOWN_BYTES * strlen(text) + 1 bytes. */
+static void clean_line(const char *text, char *line) {
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
         size_t bytes = control_at(at);
         if (bytes == 0) {
-            hc_text_add(&clean, "%c", *at++);
+            *line++ = (char)*at++;
         }
         for (; bytes > 0; bytes--) {
-            hc_text_add(&clean, "\\x%02x", *at++);
+            line += sprintf(line, "\\x%02x", *at++);
         }
     }
-    return hc_text_take(&clean);
+    *line = '\0';
 }
 
 /* JSON stays JSON: control characters by number, and what is no UTF-8 as the character that stands for it. */
@@ -62,21 +66,31 @@ static char *clean_json(const char *text) {
     return hc_text_take(&clean);
 }
 
-/* In one piece, so that lines of several processes do not mix. Takes the text over. */
-static void print_line(char *text) {
-    fprintf(stderr, "%s\n", text != NULL ? text : "hcube: out of memory for a message");
-    free(text);
-}
-
+/* A line needs no memory as long as it is no longer than most are; a longer one is cut where there is none:
+ * it may be what says that memory has run out. In one piece, so that lines of several processes do not mix.
+ */
 void hc_say(const char *format, ...) {
+    char room[2048];
+    char shown[SHOWN_BYTES * sizeof room];
     va_list arguments;
     va_start(arguments, format);
-    char *text = hc_text_vformat(format, arguments);
+    int length = vsnprintf(room, sizeof room, format, arguments);
     va_end(arguments);
-    print_line(text != NULL ? clean_line(text) : NULL);
+    char *text = NULL;
+    if (length >= (int)sizeof room) {
+        va_start(arguments, format);
+        text = hc_text_vformat(format, arguments);
+        va_end(arguments);
+    }
+    char *line = text != NULL ? malloc(SHOWN_BYTES * strlen(text) + 1) : NULL;
+    clean_line(line != NULL ? text : room, line != NULL ? line : shown);
+    fprintf(stderr, "%s\n", line != NULL ? line : shown);
+    free(line);
     free(text);
 }
 
 void hc_say_json(const char *json) {
-    print_line(clean_json(json));
+    char *line = clean_json(json);
+    fprintf(stderr, "%s\n", line != NULL ? line : "hcube: out of memory for a message");
+    free(line);
 }
