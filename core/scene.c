@@ -62,6 +62,7 @@ void hc_scene_clear(HcScene *scene) {
     clear_band_arrays(scene);
     hc_classes_clear(&scene->classes);
     free(scene->place.crs);
+    free(scene->number_names);
     free(scene->description);
     free(scene->wavelength_note);
     *scene = (HcScene){0};
@@ -135,10 +136,11 @@ static HcStatus copy_frame(HcScene *to, const HcScene *from, HcError *err) {
     to->bad = NULL;
     to->source_band = NULL;
     to->band_name = NULL;
-    to->place.crs = to->description = to->wavelength_note = NULL;
+    to->place.crs = to->number_names = to->description = to->wavelength_note = NULL;
     to->classes = (HcClasses){0};
     HC_TRY(hc_classes_copy(&to->classes, &from->classes, err));
     HC_TRY(copy_text(&to->place.crs, from->place.crs, err));
+    HC_TRY(copy_text(&to->number_names, from->number_names, err));
     HC_TRY(copy_text(&to->description, from->description, err));
     HC_TRY(copy_text(&to->wavelength_note, from->wavelength_note, err));
 done:
@@ -207,8 +209,9 @@ HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcErr
     }
     clear_band_arrays(scene);
     hc_classes_clear(&scene->classes);
+    free(scene->number_names);
     free(scene->wavelength_note);
-    scene->wavelength_note = NULL;
+    scene->number_names = scene->wavelength_note = NULL;
     scene->band_name = names;
     scene->bands = bands;
     scene->meaning = meaning;

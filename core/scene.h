@@ -78,6 +78,8 @@ typedef struct HcScene {
     bool has_default_bands;
     int32_t default_bands[3]; /* red, green, blue, from 0 */
     HcClasses classes;        /* of a class map */
+    char *number_names; /* what the numbers in some bands stand for, from 0: names joined by line ends, or
+                           NULL */
     char *description;
     char *wavelength_note; /* how the unit was found where the header was silent, or NULL */
 } HcScene;

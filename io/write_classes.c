@@ -50,6 +50,46 @@ void hc_write_envi_classes(HcText *to, const HcScene *scene) {
     }
 }
 
+/* "{a, b, c": the names of a scene's numbers, with what would end one replaced. */
+static void add_number_names(HcText *to, const char *names) {
+    hc_text_add(to, "{");
+    for (const char *at = names; *at != '\0';) {
+        size_t length = strcspn(at, "\n");
+        char *name = hc_text_format("%.*s", (int)length, at);
+        to->failed = to->failed || name == NULL;
+        hc_write_envi_name(to, name != NULL ? name : "", true);
+        free(name);
+        at += length;
+        hc_text_add(to, "%s", *at == '\n' ? ",\n" : "");
+        at += *at == '\n';
+    }
+    hc_text_add(to, "}");
+}
+
+void hc_write_envi_numbers(HcText *to, const HcScene *scene) {
+    if (scene->number_names != NULL) {
+        hc_text_add(to, "spectrum names = ");
+        add_number_names(to, scene->number_names);
+        hc_text_add(to, "\n");
+    }
+}
+
+HcStatus hc_write_describe_numbers(GDALDatasetH dataset, const HcScene *scene, HcError *err) {
+    HcStatus status = HC_OK;
+    HcText names = {0};
+    if (scene->number_names == NULL) {
+        return HC_OK;
+    }
+    add_number_names(&names, scene->number_names);
+    if (names.failed) {
+        status = hc_fail_memory(err, 0, "the names of spectra");
+    } else {
+        GDALSetMetadataItem(dataset, "spectrum_names", names.data, NULL);
+    }
+    hc_text_clear(&names);
+    return status;
+}
+
 static void set_colour_table(GDALRasterBandH band, const HcClasses *classes, HcType type) {
     int32_t most = type == HC_UINT8 ? 256 : 65536;
     GDALColorTableH table = GDALCreateColorTable(GPI_RGB);

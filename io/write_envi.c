@@ -274,6 +274,7 @@ char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan) {
     hc_text_add(&text, "%s", plan->place);
     add_band_names(&text, scene);
     hc_write_envi_classes(&text, scene);
+    hc_write_envi_numbers(&text, scene);
     add_spectral(&text, scene);
     if (scene->gain != NULL && scene->offset != NULL) {
         add_numbers(&text, "data gain values", scene->gain, scene->bands);

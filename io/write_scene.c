@@ -104,6 +104,7 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
     }
     describe_colours(dataset, scene);
     HC_TRY(hc_write_describe_classes(dataset, scene, plan, err));
+    HC_TRY(hc_write_describe_numbers(dataset, scene, err));
     for (int32_t b = 0; b < scene->bands; b++) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, b + 1);
         describe_band(band, scene, b);

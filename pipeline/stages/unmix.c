@@ -226,6 +226,19 @@ done:
     return status;
 }
 
+/* What the numbers of --top stand for, for the files that hold them. */
+static HcStatus name_numbers(HcScene *out, const HcUnmixRule *rule, const HcLibraryFit *library,
+                             HcError *err) {
+    HcText names = {0};
+    for (int32_t k = 0; k < rule->spectra && rule->top > 0; k++) {
+        hc_text_add(&names, "%s%s", k > 0 ? "\n" : "", library->name[k]);
+    }
+    if (rule->top > 0 && (out->number_names = hc_text_take(&names)) == NULL) {
+        return hc_fail_memory(err, 0, "the names of spectra");
+    }
+    return HC_OK;
+}
+
 static void plan_needs(HcStage *stage, const HcUnmixRule *rule) {
     const State *state = stage->state;
     size_t library = hc_scaled_library_device_bytes(&state->library, 0);
@@ -251,6 +264,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_TRY(hc_scene_reband(out, hc_unmix_bands(&rule), HC_OTHER, err));
     out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
     HC_TRY(name_bands(out, &rule, &state->library.fit, err));
+    HC_TRY(name_numbers(out, &rule, &state->library.fit, err));
     plan_needs(stage, &rule);
 done:
     return status;

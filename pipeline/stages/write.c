@@ -148,6 +148,12 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (state->writer == NULL) {
         HC_TRY(hc_writer_needs(params->path, &stage->in, &how, &state->needs, err));
     }
+    if (hc_scene_is_class_map(&stage->in) && stage->in.bands > 1 && params->type < 0) {
+        hc_stage_note(stage,
+                      "%s: classes and further bands together are float32, which a GIS shows without names "
+                      "and colours; \"bands 1 ! write FILE\" writes the classes alone",
+                      state->names.data);
+    }
     stage->needs = (HcNeeds){
         .consumes = true, .passes_through = true, .has_output = true, .host_bytes = state->needs.memory};
 done:

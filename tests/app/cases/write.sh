@@ -34,3 +34,15 @@ if command -v gdalinfo >/dev/null; then
     [[ $text == *"Min/Max="* ]] || fail "whole.tif: $text"
 fi
 rm -f -- *
+
+# Numbers of spectra come with their names, and a class map with further bands says what becomes of its colours.
+run 0 run read "$scene" ! unmix --library "$SAMPLE/library.sli" --top 2 ! write top.img ! write top.tif
+grep -q "^spectrum names = {Green vegetation stressed,$" top.hdr || fail "top.hdr has no names: $(cat top.hdr)"
+grep -aq 'name="spectrum_names"' top.tif || fail "top.tif has no names"
+run 0 run read "$scene" ! knn --training "$SAMPLE/class.hdr" --confidence ! write both.tif ! bands 1 ! write classes.tif
+[[ $err == *'write: both.tif: classes and further bands together are float32'*'"bands 1 ! write FILE"'* ]] ||
+    fail "no note: $err"
+[[ $err != *'write: classes.tif'* ]] || fail "a note for nothing: $err"
+run 0 info classes.tif
+[[ $out == *"x 1 bands of uint8"*"Water"* ]] || fail "classes: $out"
+rm -f -- *
