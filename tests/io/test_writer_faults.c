@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 static const struct {
     const char *format, *name;
@@ -366,6 +367,38 @@ static void files_that_change_before_they_are_named(void **state) {
     }
 }
 
+/* What the next reservation of room ends with; 0 = as the system does. */
+static int no_room;
+static int64_t reserved;
+
+int fallocate(int file, int mode, off_t at, off_t bytes) {
+    reserved += bytes;
+    errno = no_room;
+    return no_room != 0 ? -1 : (int)syscall(SYS_fallocate, file, mode, at, bytes);
+}
+
+/* Room for the whole ENVI file is asked for before a line is written: a full disk is noticed at once. File
+ * systems that cannot reserve are written to all the same. */
+static void room_is_reserved(void **state) {
+    (void)state;
+    static const int numbers[] = {ENOSPC, EDQUOT, EIO, EOPNOTSUPP, ENOSYS, 0};
+    HcScene scene = plain_scene(30, 20, 3);
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
+        HcError err = {0};
+        HcWriterOptions options = {.format = "ENVI"};
+        HcWriter *writer = NULL;
+        reserved = 0;
+        no_room = numbers[n];
+        HcStatus status = hc_writer_open(&writer, in_folder("a.img"), &scene, &options, &err);
+        no_room = 0;
+        assert_int_equal(reserved, 30 * 20 * 3 * 4);
+        hc_writer_close(writer);
+        assert_int_equal(status, n < 3 ? HC_E_IO : HC_OK);
+        assert_true(n >= 3 || strstr(err.text, "(7.0 KiB needed)") != NULL);
+        assert_int_equal(folder_entries(folder), 0);
+    }
+}
+
 static void full_disk(void **state) {
     (void)state;
     HcScene scene = plain_scene(300, 290, 3);
@@ -417,6 +450,7 @@ int main(void) {
         in_own_folder(envi_writes_fail),
         in_own_folder(files_that_change_before_they_are_named),
         in_own_folder(full_disk),
+        in_own_folder(room_is_reserved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

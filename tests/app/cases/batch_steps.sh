@@ -34,6 +34,13 @@ whole() {
     for file in out/*.json; do
         [[ ! -e $file || $(tail -c 2 "$file") == "}" ]] || fail "$file is half done after step $step"
     done
+    # A record says what lies beside it.
+    for file in out/s.{img,png,tif}; do
+        if [[ -e $file.hcube.json ]]; then
+            count=$(grep -q -- '--components 3' "$file.hcube.json" && echo 3 || echo 2)
+            cmp -s "$file" "expected/$count/${file#out/}" || fail "a record beside $file is not its own after step $step"
+        fi
+    done
     if [[ -e out/s.img ]]; then
         count=$(cmp -s out/s.img expected/2/s.img && echo 2 || echo 3)
         cmp -s out/s.hdr "expected/$count/s.hdr" || fail "the header is not that of the data after step $step"
