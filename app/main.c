@@ -103,7 +103,7 @@ static void on_bus_error(int number) {
 static void check_address_space(void) {
     static const char text[] =
         "hcube: out of memory: the limit of address space (ulimit -v) leaves too little to start\n";
-    const size_t needed = (size_t)256 << 20;
+    const size_t needed = (size_t)320 << 20; /* of which OpenBLAS takes 256 MiB */
     void *room = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) {
         (void)!write(STDERR_FILENO, text, sizeof text - 1);
