@@ -101,8 +101,8 @@ HcStatus hc_writer_leave(HcWriter *writer, HcWriterLeft *out, HcError *err) HC_M
 /* In the process that opened the file: those are the next lines. */
 HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err) HC_MUST_CHECK;
 
-/* Completes the file and gives it its name, or adds it to the set that is open (io/file.h). Fails if lines are
- * missing. */
+/* Completes the file and gives it its name, or adds it to the set that is open (io/file.h). Fails if lines
+ * are missing. */
 HcStatus hc_writer_finish(HcWriter *writer, HcError *err) HC_MUST_CHECK;
 
 /* Frees the writer; a file that was not finished is removed. NULL is fine. */

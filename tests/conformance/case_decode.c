@@ -311,8 +311,8 @@ void test_decode(void **state) {
  * apart from the others in the work of a backend. */
 void test_decode_nodata_in_some_bands(void **state) {
     enum { SOME = 301, PIXELS = 40 };
-    static const int32_t ranges[][2] = {{0, SOME}, {0, 256}, {256, SOME}, {16, 32}, {0, 16},
-                                        {300, SOME}, {0, 300}, {1, SOME}, {0, 0}, {128, 256}};
+    static const int32_t ranges[][2] = {{0, SOME},   {0, 256}, {256, SOME}, {16, 32}, {0, 16},
+                                        {300, SOME}, {0, 300}, {1, SOME},   {0, 0},   {128, 256}};
     (void)state;
     uint64_t seed = 3;
     int32_t index[SOME];

@@ -322,8 +322,10 @@ static void edges(void **state) {
     }
     hc_scene_clear(&utm);
     /* Points: the last pixel holds what lies before its far edge. */
-    static const Feature dots[] = {
-        {"POINT(33.99 22.99)", "in"}, {"POINT(0 0)", "corner"}, {"POINT(34 5)", "off"}, {"POINT(5 23)", "off"}};
+    static const Feature dots[] = {{"POINT(33.99 22.99)", "in"},
+                                   {"POINT(0 0)", "corner"},
+                                   {"POINT(34 5)", "off"},
+                                   {"POINT(5 23)", "off"}};
     Source source = {"GPKG", "dots.gpkg", 0, "cover", OFTString, NULL};
     HcLabelled got = read_good(write_vector(&source, dots, COUNT(dots), &bare), NULL, NULL, &bare);
     assert_int_equal(got.count, 2);

@@ -222,12 +222,14 @@ def make_map(jobs, pattern):
         path.mkdir(parents=True)
     copy_tree(tree)
     configure(tree, build, "-O1 --coverage")
-    made = quiet(["cmake", "--build", build, "-j", str(max(jobs, os.cpu_count() or 1))])
+    names = test_names(build, pattern)
+    targets = sorted({target for name in names for target in targets_of(name)} | {"hcube", *PRELOADED})
+    made = quiet(["cmake", "--build", build, "-j", str(max(jobs, os.cpu_count() or 1)), "--target", *targets])
     if made.returncode != 0:
         sys.exit(made.stdout)
     tests = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for name, lines, seconds in pool.map(lambda test: run_covered(build, test, folder), test_names(build, pattern)):
+        for name, lines, seconds in pool.map(lambda test: run_covered(build, test, folder), names):
             if lines is not None:
                 tests[name] = {"seconds": seconds, "lines": lines}
     with gzip.open(STATE / "map.json.gz", "wt") as file:
@@ -245,6 +247,17 @@ def tests_for(tests, site, last_line):
 
 # ---- one mutant ----
 
+# What tests of the command line load into the program.
+PRELOADED = ("stand_in", "stand_in_old", "kill_at", "fail_at")
+
+
+def targets_of(test):
+    """What must be built for a test: only that, since linking all of them takes longer than most tests."""
+    for begin, target in (("cli_", "hcube"), ("conformance", "conformance"), ("test_gpu", "test_gpu")):
+        if test.startswith(begin):
+            return (target,) if target != "hcube" else ("hcube", *PRELOADED)
+    return (test,)
+
 class Worker:
     """A copy of the tree with a build of its own."""
 
@@ -254,22 +267,28 @@ class Worker:
         self.tree.mkdir(parents=True)
         copy_tree(self.tree)
         configure(self.tree, self.build, "-O1 -fsanitize=leak")
-        made = quiet(["cmake", "--build", self.build, "-j", "1"])
+        made = self.make("hcube", *PRELOADED)
         if made.returncode != 0:
             raise RuntimeError(made.stdout)
 
-    def build_again(self):
-        return quiet(["cmake", "--build", self.build, "-j", "1"]).returncode == 0
+    def make(self, *targets):
+        return quiet(["cmake", "--build", self.build, "-j", "1", "--target", *targets])
 
-    def killer(self, names, tests):
-        """The first of the tests that fails, or None."""
+    def judge(self, names, tests):
+        """("killed", the first of the tests that fails), ("survived", None) or ("uncompiled", None)."""
         for name in names:
+            if self.make(*targets_of(name)).returncode != 0:
+                return "uncompiled", None
             limit = 60 + 10 * tests[name]["seconds"]
             ran = quiet(["bash", "-c", 'ulimit -f 4194304 -c 0; exec "$@"', "-", "ctest", "--test-dir", self.build, "-R",
                          f"^{name}$", "--timeout", f"{limit:.0f}"], env=environment())
             if ran.returncode != 0:
-                return name
-        return None
+                return "killed", name
+        return "survived", None
+
+    def judge_unreached(self):
+        """No test comes here; it survives where it compiles."""
+        return ("survived" if self.make("hcube").returncode == 0 else "uncompiled"), None
 
     def attempt(self, site, tests):
         path = self.tree / site["file"]
@@ -280,10 +299,8 @@ class Worker:
         names = tests_for(tests, site, last_line)
         try:
             path.write_text(text[:start] + site["new"] + text[end:])
-            if not self.build_again():
-                return {**result, "result": "uncompiled"}
-            test = self.killer(names, tests)
-            return {**result, "result": "killed" if test else "survived", "test": test, "tests": len(names)}
+            verdict, test = self.judge(names, tests) if names else self.judge_unreached()
+            return {**result, "result": verdict, "test": test, "tests": len(names)}
         finally:
             path.write_text(text)
 
