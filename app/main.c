@@ -4,11 +4,13 @@
 #include "io/file.h"
 
 #include <malloc.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 const HcCommand hc_commands[] = {
@@ -98,12 +100,35 @@ static void on_bus_error(int number) {
 }
 
 #if !defined(HC_SANITIZED)
-/* Before any library starts: OpenBLAS takes some address space then, and tries for ever where a limit
- * (ulimit -v) leaves none. */
-static void check_address_space(void) {
+/* The threads that OpenBLAS will start with: a number in its environment, else one a processor. */
+static size_t blas_threads(char **environment) {
+    static const char *const names[] = {"OPENBLAS_NUM_THREADS=", "OMP_NUM_THREADS="};
+    cpu_set_t processors;
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        for (char **entry = environment; *entry != NULL; entry++) {
+            size_t length = strlen(names[n]);
+            long count = strncmp(*entry, names[n], length) == 0 ? strtol(*entry + length, NULL, 10) : 0;
+            if (count > 0) {
+                return (size_t)count;
+            }
+        }
+    }
+    return sched_getaffinity(0, sizeof processors, &processors) == 0 ? (size_t)CPU_COUNT(&processors) : 1;
+}
+
+/* Before any library starts: OpenBLAS takes 128 MiB of address space for each thread then, and tries for ever
+ * where a limit (ulimit -v) leaves less. */
+static void check_address_space(int argc, char **argv, char **environment) {
     static const char text[] =
-        "hcube: out of memory: the limit of address space (ulimit -v) leaves too little to start\n";
-    const size_t needed = (size_t)320 << 20; /* of which OpenBLAS takes 256 MiB */
+        "hcube: out of memory: the limit of address space (ulimit -v) leaves too little to "
+        "start (OMP_NUM_THREADS=1 takes less)\n";
+    (void)argc;
+    (void)argv;
+    const size_t needed = ((size_t)64 << 20) + blas_threads(environment) * ((size_t)128 << 20);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return;
+    }
     void *room = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) {
         (void)!write(STDERR_FILENO, text, sizeof text - 1);
@@ -113,7 +138,7 @@ static void check_address_space(void) {
 }
 
 __attribute__((section(".preinit_array"),
-               used)) static void (*const before_libraries)(void) = check_address_space;
+               used)) static void (*const before_libraries)(int, char **, char **) = check_address_space;
 #endif
 
 /* A library ends the process itself where it can get no thread or memory, and says so: OpenMP does. */

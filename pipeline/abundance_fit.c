@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pixels that tell how well the scene is explained, about. */
-enum { FIT_PIXELS = 512 };
+/* Pixels that tell how well the scene is explained, about, in runs of neighbours. */
+enum { FIT_PIXELS = 512, FIT_RUN = 32 };
 
 /* A residual beyond this share of a pixel is large: that of noise at a signal-to-noise ratio of 20 dB. */
 static const double large_share = 0.1;
@@ -28,8 +28,8 @@ size_t hc_abundance_fit_bytes(const HcStage *stage) {
 HcStatus hc_abundance_fit_open(HcAbundanceFit *fit, const HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     fit->missed = fit->size = NAN;
-    HC_TRY(hc_spectra_choose(&fit->in, &stage->in, FIT_PIXELS, err));
-    HC_TRY(hc_spectra_choose(&fit->out, &stage->in, FIT_PIXELS, err));
+    HC_TRY(hc_spectra_choose(&fit->in, &stage->in, FIT_PIXELS, FIT_RUN, err));
+    HC_TRY(hc_spectra_choose(&fit->out, &stage->in, FIT_PIXELS, FIT_RUN, err));
     HC_TRY(hc_spectra_open(&fit->in, stage->compute, stage->in.bands, err));
     HC_TRY(hc_spectra_open(&fit->out, stage->compute, stage->out.bands, err));
 done:

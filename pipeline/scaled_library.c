@@ -100,7 +100,7 @@ size_t hc_scaled_library_device_bytes(const HcScaledLibrary *library, int32_t ze
 
 HcStatus hc_scaled_library_open(HcScaledLibrary *library, const HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
-    HC_TRY(hc_spectra_choose(&library->some, &stage->in, UNIT_PIXELS, err));
+    HC_TRY(hc_spectra_choose(&library->some, &stage->in, UNIT_PIXELS, 1, err));
     HC_TRY(hc_spectra_open(&library->some, stage->compute, stage->in.bands, err));
 done:
     return status;

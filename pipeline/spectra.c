@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-HcStatus hc_spectra_choose(HcSpectra *spectra, const HcScene *scene, int64_t most, HcError *err) {
+HcStatus hc_spectra_choose(HcSpectra *spectra, const HcScene *scene, int64_t most, int64_t run,
+                           HcError *err) {
     HcLabelled *pixels = &spectra->pixels;
     int64_t all = scene->lines * scene->samples;
     int64_t step = all / most + 1;
@@ -18,8 +19,9 @@ HcStatus hc_spectra_choose(HcSpectra *spectra, const HcScene *scene, int64_t mos
         return hc_fail_memory(err, (double)count * 3 * sizeof *pixels->line, "some pixels of the scene");
     }
     for (size_t i = 0; i < count; i++) {
-        pixels->line[i] = (int32_t)((int64_t)i * step / scene->samples);
-        pixels->sample[i] = (int32_t)((int64_t)i * step % scene->samples);
+        int64_t place = (int64_t)i / run * run * step + (int64_t)i % run;
+        pixels->line[i] = (int32_t)(place / scene->samples);
+        pixels->sample[i] = (int32_t)(place % scene->samples);
     }
     return HC_OK;
 }

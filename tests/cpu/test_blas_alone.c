@@ -14,10 +14,10 @@
 
 enum { LINES = 40, SAMPLES = 100, BANDS = 220, SPECTRA = 700 };
 
+#ifndef HC_SANITIZED
 /* Threads that anyone has started, libraries too. */
 static _Atomic int started;
 
-#ifndef HC_SANITIZED
 int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *argument) {
     int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = NULL;
     *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");

@@ -21,8 +21,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *note = NULL;
     const uint8_t *end = size > 0 ? memchr(data, '\n', size) : NULL;
     size_t first = end != NULL ? (size_t)(end - data) + 1 : size;
-    char *list = strndup((const char *)data, end != NULL ? first - 1 : size);
+    size_t length = end != NULL ? first - 1 : size;
+    char *list = calloc(length + 1, 1);
     hc_fuzz_expect(list != NULL, "there is memory for the harness itself");
+    if (length > 0) {
+        memcpy(list, data, length);
+    }
     hc_fuzz_memory_open("/vsimem/library.csv", data + first, size - first);
     HcStatus status = hc_library_read(&library, "/vsimem/library.csv", &err);
     if (status == HC_OK) {

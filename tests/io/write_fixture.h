@@ -85,7 +85,7 @@ static inline HcScene plain_scene(int64_t lines, int64_t samples, int32_t bands)
 
 /* Fractions, exact halves, both signs, some beyond the small integers. */
 static inline float value_of(int64_t line, int64_t sample, int32_t band) {
-    int64_t mixed = (line * 7919 + sample * 104729 + band * 1299709) % 4001;
+    int64_t mixed = (line * 7919 + sample * 104729 + (int64_t)band * 1299709) % 4001;
     float value = (float)(mixed - 2000) * 0.25f;
     return mixed % 97 == 0 ? value * 1e7f : value;
 }

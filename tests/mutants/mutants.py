@@ -29,6 +29,7 @@ import threading
 import time
 
 ROOMS = ("core", "io", "pipeline", "app", "ranks")
+TARGETS = {room: "hcube" if room == "app" else f"hc_{room}" for room in ROOMS}  # what CMake calls them
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATE = ROOT / "build" / "audit" / "mutants"
 EQUIVALENT = pathlib.Path(__file__).resolve().parent / "equivalent.txt"
@@ -197,7 +198,8 @@ def run_covered(build, name, folder):
         print(f"mutants: the test {name} fails without any mutant\n{ran.stdout}", file=sys.stderr)
         return name, None, seconds
     lines = {}
-    data = [path for path in prefix.rglob("*.gcda") if any(f"/{room}/CMakeFiles/hc_{room}.dir/" in str(path) for room in ROOMS)]
+    data = [path for path in prefix.rglob("*.gcda")
+            if any(f"/{room}/CMakeFiles/{target}.dir/" in str(path) for room, target in TARGETS.items())]
     for path in data:
         notes = pathlib.Path(str(path)[len(str(prefix)):]).with_suffix(".gcno")
         os.symlink(notes, path.with_suffix(".gcno"))
