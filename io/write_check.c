@@ -139,7 +139,7 @@ static HcStatus check_sidecar(const char *file, const HcWritePlan *plan, HcError
 }
 
 bool hc_write_is_tiff(const HcWritePlan *plan) {
-    return strcmp(plan->format, "GTiff") == 0 || strcmp(plan->format, "COG") == 0;
+    return strcmp(plan->format, "GTiff") == 0 || hc_write_is_cog(plan);
 }
 
 HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan, HcError *err) {

@@ -191,14 +191,6 @@ static HcStatus choose_type(HcWritePlan *plan, const HcScene *scene, const HcWri
     return status;
 }
 
-/* Lowest and first too high value of an integer type. */
-static void integer_range(HcType type, double *low, double *end) {
-    int bits = (int)hc_type_bytes(type) * 8;
-    bool is_signed = type == HC_INT8 || type == HC_INT16 || type == HC_INT32 || type == HC_INT64;
-    *low = is_signed ? -ldexp(1, bits - 1) : 0;
-    *end = ldexp(1, is_signed ? bits - 1 : bits);
-}
-
 static bool type_can_hold(HcType type, double value) {
     if (type == HC_FLOAT64) {
         return true;
@@ -207,7 +199,7 @@ static bool type_can_hold(HcType type, double value) {
         return !isfinite(value) || fabs(value) <= FLT_MAX;
     }
     double low, end;
-    integer_range(type, &low, &end);
+    hc_integer_range(type, &low, &end);
     return value >= low && value < end && value == floor(value);
 }
 
@@ -250,7 +242,7 @@ static HcStatus choose_scale(HcWritePlan *plan, const HcScene *scene, const HcWr
  * ones, since 0 is a value like others in fractions and counts. */
 static double nodata_of_type(HcType type) {
     double low, end;
-    integer_range(type, &low, &end);
+    hc_integer_range(type, &low, &end);
     double high =
         end - 1 < end ? end - 1 : nextafter(end, 0); /* of 64 bits the highest that a double holds */
     return low < 0 ? low : high;
@@ -351,7 +343,7 @@ static HcStatus choose_compression(HcWritePlan *plan, const HcWriterOptions *opt
     plan->options = CSLSetNameValue(plan->options, "COMPRESS", word);
     bool is_float = plan->type == HC_FLOAT32 || plan->type == HC_FLOAT64;
     if (is_one_of(word, differenced)) {
-        if (strcmp(plan->format, "COG") == 0) {
+        if (hc_write_is_cog(plan)) {
             plan->options = CSLSetNameValue(plan->options, "PREDICTOR", "YES");
         } else if (strcmp(plan->format, "GTiff") == 0 && (is_float || hc_type_bytes(plan->type) <= 4)) {
             plan->options = CSLSetNameValue(plan->options, "PREDICTOR", is_float ? "3" : "2");
@@ -441,7 +433,7 @@ static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const Hc
         plan->options = hc_write_tiles(plan->options, scene, plan->type);
         /* Three bands of bytes are not a photograph, nor is a fourth one its alpha. */
         plan->options = CSLSetNameValue(plan->options, "PHOTOMETRIC", "MINISBLACK");
-    } else if (strcmp(plan->format, "COG") == 0) {
+    } else if (hc_write_is_cog(plan)) {
         plan->options = CSLSetNameValue(plan->options, "BIGTIFF", "IF_SAFER");
         plan->options = hc_write_cog_tiles(plan->options, plan, scene);
     }

@@ -99,8 +99,7 @@ HC_PUT(int64_t, int64, HC_CLAMPED, INT64_MIN, INT64_MAX)
 HC_PUT(float, float32, HC_AS_IS, 0, 0)
 HC_PUT(double, float64, HC_AS_IS, 0, 0)
 
-/* Lowest and first too high value of an integer type. */
-static void type_range(HcType type, double *low, double *end) {
+void hc_integer_range(HcType type, double *low, double *end) {
     int bits = (int)hc_type_bytes(type) * 8;
     bool is_signed = type == HC_INT8 || type == HC_INT16 || type == HC_INT32 || type == HC_INT64;
     *low = is_signed ? -ldexp(1, bits - 1) : 0;
@@ -109,7 +108,7 @@ static void type_range(HcType type, double *low, double *end) {
 
 void hc_stored_range(const HcStored *layout, double *low, double *high) {
     double end;
-    type_range(layout->type, low, &end);
+    hc_integer_range(layout->type, low, &end);
     *high = end - 1;
     if (!layout->no_nodata && layout->nodata == *low) {
         *low += 1;

@@ -34,6 +34,9 @@ typedef struct HcStoredTally {
 
 void hc_stored_tally_add(HcStoredTally *to, const HcStoredTally *from);
 
+/* The lowest and the first too high value of an integer type. */
+void hc_integer_range(HcType type, double *low, double *end);
+
 /* The stored values that valid pixels of an integer type can have: its range without a nodata value at one of
  * its ends. */
 void hc_stored_range(const HcStored *layout, double *low, double *high);

@@ -1,13 +1,18 @@
 /* Fails the Nth call of a group of functions, as a full disk, a lack of memory or a broken device might:
  * loaded before the C library (LD_PRELOAD).
  *
- *   HCUBE_FAIL        the group and the error: alloc, read:EIO, write:ENOSPC, write:SHORT (half is written),
- * device HCUBE_FAIL_AT     which call fails, from 1; 0 = none, the calls of all groups are only counted
- *   HCUBE_FAIL_TIMES  1 = this call alone (the default), 0 = this one and all that follow
- *   HCUBE_FAIL_SCOPE  own = calls of the program's own code (the default), libraries = all others, or a part
- * of the name of a library: calls of that one HCUBE_FAIL_STATE  a file of sizeof(FailState) zeros for the
- * counts and the place of the failure HCUBE_FAIL_LIMIT  ends the program with exit code 125 after so many
- * calls behind the failure: it hangs
+ * - HCUBE_FAIL: the group and the error: alloc, read:EIO, write:ENOSPC, write:SHORT (half is written), device
+ *
+ * - HCUBE_FAIL_AT: which call fails, from 1; 0 = none, the calls of all groups are only counted
+ *
+ * - HCUBE_FAIL_TIMES: 1 = this call alone (the default), 0 = this one and all that follow
+ *
+ * - HCUBE_FAIL_SCOPE: own = calls of the program's own code (the default), libraries = all others, or a part
+ *   of the name of a library: calls of that one
+ *
+ * - HCUBE_FAIL_STATE: a file of sizeof(FailState) zeros for the counts and the place of the failure
+ *
+ * - HCUBE_FAIL_LIMIT: ends the program with exit code 125 after so many calls behind the failure: it hangs
  *
  * Calls count from the beginning of main to its end: constructors of libraries are not the program's
  * business. A call that the C library makes (malloc in strdup) counts for whom it is made, which takes a look
@@ -384,17 +389,7 @@ int fclose(FILE *stream) {
     return fails ? EOF : result;
 }
 
-#define OPEN(name)                                                                                           \
-    int name(const char *path, int flags, ...);                                                              \
-    int name(const char *path, int flags, ...) {                                                             \
-        static int (*next)(const char *, int, mode_t);                                                       \
-        va_list rest;                                                                                        \
-        va_start(rest, flags);                                                                               \
-        mode_t mode = (flags & O_CREAT) != 0 ? (mode_t)va_arg(rest, int) : 0;                                \
-        va_end(rest);                                                                                        \
-        preload_next((void *)&next, #name);                                                                  \
-        return FAILS(FAIL_OPEN) ? -1 : next(path, flags, mode);                                              \
-    }
+#define OPEN(name) PRELOAD_OPEN(name, FAIL_OR(FAIL_OPEN, -1))
 OPEN(open)
 OPEN(open64)
 PRELOAD(FILE *, fopen, (const char *path, const char *mode), (path, mode), FAIL_OR(FAIL_OPEN, NULL))

@@ -67,21 +67,13 @@ PRELOAD(int, ftruncate64, (int file, off_t size), (file, size), count(true))
 PRELOAD(int, fallocate, (int file, int mode, off_t at, off_t bytes), (file, mode, at, bytes), count(true))
 PRELOAD(int, fsync, (int file), (file), count(true))
 
-/* Files that are made. The third argument is there where one is. */
-#define OPEN(name)                                                                                           \
-    int name(const char *path, int flags, ...);                                                              \
-    int name(const char *path, int flags, ...) {                                                             \
-        static int (*next)(const char *, int, mode_t);                                                       \
-        va_list rest;                                                                                        \
-        va_start(rest, flags);                                                                               \
-        mode_t mode = (flags & O_CREAT) != 0 ? (mode_t)va_arg(rest, int) : 0;                                \
-        va_end(rest);                                                                                        \
-        preload_next((void *)&next, #name);                                                                  \
-        if ((flags & O_CREAT) != 0) {                                                                        \
-            count(true);                                                                                     \
-        }                                                                                                    \
-        return next(path, flags, mode);                                                                      \
+/* Files that are made. */
+static void count_made(int flags) {
+    if ((flags & O_CREAT) != 0) {
+        count(true);
     }
+}
 
+#define OPEN(name) PRELOAD_OPEN(name, count_made(flags))
 OPEN(open)
 OPEN(open64)

@@ -3,8 +3,11 @@
 #define HC_TESTS_SUPPORT_PRELOAD_H
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/types.h>
 
 /* The function of the next library, into the pointer *next. Each caller keeps its pointer: threads may both
  * look it up, and find the same. */
@@ -30,6 +33,21 @@ static inline long preload_number(const char *name) {
         preload_next((void *)&next, #name);                                                                  \
         first;                                                                                               \
         return next arguments;                                                                               \
+    }
+
+/* The same for open and open64, whose third argument is there where a file may be made. `first` may use the
+ * flags. */
+#define PRELOAD_OPEN(name, first)                                                                            \
+    int name(const char *path, int flags, ...);                                                              \
+    int name(const char *path, int flags, ...) {                                                             \
+        static int (*next)(const char *, int, mode_t);                                                       \
+        va_list rest;                                                                                        \
+        va_start(rest, flags);                                                                               \
+        mode_t mode = (flags & O_CREAT) != 0 ? (mode_t)va_arg(rest, int) : 0;                                \
+        va_end(rest);                                                                                        \
+        preload_next((void *)&next, #name);                                                                  \
+        first;                                                                                               \
+        return next(path, flags, mode);                                                                      \
     }
 
 #endif
