@@ -510,6 +510,52 @@ static void metadata_of_geotiff(void **state) {
     hc_reader_close(reader);
 }
 
+/* A TIFF that an ENVI header describes: the header counts where it has the size of the raster. */
+static void header_over_geotiff(void **state) {
+    static const int32_t all[BANDS] = {0, 1, 2, 3};
+    static const struct {
+        const char *size, *note;
+    } headers[] = {
+        {"samples = 7\nlines = 5\nbands = 4\n", NULL},
+        {"samples = 5\nlines = 5\nbands = 4\n", "4 bands x 5 lines x 5 samples"},
+        {"samples = 7\nlines = 6\nbands = 4\n", "4 bands x 6 lines x 7 samples"},
+        {"samples = 7\nlines = 5\nbands = 3\n", "3 bands x 5 lines x 7 samples"},
+    };
+    /* By the name of the header, and of the file. */
+    static const char *const ways[][2] = {{"o.img", "o.hdr"}, {"o.tif", "o.hdr"}, {"o.tif", "o.tif"}};
+    (void)state;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        GDALClose(make_raster("GTiff", in_folder(ways[w][0]), BANDS, GDT_Float64, 4, NULL));
+        for (size_t h = 0; h < sizeof headers / sizeof *headers; h++) {
+            char *text = NULL;
+            assert_true(asprintf(&text,
+                                 "ENVI\n%sdata type = 5\nfile type = TIFF\n"
+                                 "band names = {a, b, c%s}\n",
+                                 headers[h].size, h == 3 ? "" : ", d") > 0);
+            write_text(in_folder("o.hdr"), text);
+            free(text);
+            HcReader *reader = open_scene(in_folder(ways[w][1]), NULL);
+            const HcScene *scene = hc_reader_scene(reader);
+            assert_int_equal(scene->bands, BANDS);
+            assert_string_equal(hc_reader_path(reader), in_folder(ways[w][0]));
+            assert_values(reader, 2, all, BANDS);
+            const char *note = hc_reader_note(reader);
+            if (headers[h].note == NULL) {
+                assert_null(note);
+                assert_string_equal(scene->band_name[3], "d");
+            } else {
+                assert_non_null(note);
+                assert_non_null(strstr(note, "o.hdr is left out"));
+                assert_non_null(strstr(note, headers[h].note));
+                assert_non_null(strstr(note, "holds 4 x 5 x 7"));
+                assert_true(scene->band_name == NULL || strcmp(scene->band_name[2], "c") != 0);
+            }
+            hc_reader_close(reader);
+        }
+        unlink(in_folder(ways[w][0]));
+    }
+}
+
 /* int8: a type of GDAL's since 3.7; before, and in virtual rasters still, bytes with a remark. */
 static void signed_bytes(void **state) {
     static const int32_t first[1] = {0};
@@ -788,15 +834,25 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout),         cmocka_unit_test(large_requests),
-        cmocka_unit_test(metadata_of_envi),     cmocka_unit_test(wavelength_units),
-        cmocka_unit_test(finding_files),        cmocka_unit_test(refusals),
-        cmocka_unit_test(reading_past_the_end), cmocka_unit_test(geotiff),
-        cmocka_unit_test(metadata_of_geotiff),  cmocka_unit_test(other_files),
-        cmocka_unit_test(containers),           cmocka_unit_test(masks),
-        cmocka_unit_test(band_choice),          cmocka_unit_test(mapped),
-        cmocka_unit_test(mapped_file_shrinks),  cmocka_unit_test(large_masks),
-        cmocka_unit_test(broken_compression),   cmocka_unit_test(signed_bytes),
+        cmocka_unit_test(every_layout),
+        cmocka_unit_test(large_requests),
+        cmocka_unit_test(metadata_of_envi),
+        cmocka_unit_test(wavelength_units),
+        cmocka_unit_test(finding_files),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(reading_past_the_end),
+        cmocka_unit_test(geotiff),
+        cmocka_unit_test(metadata_of_geotiff),
+        cmocka_unit_test(header_over_geotiff),
+        cmocka_unit_test(other_files),
+        cmocka_unit_test(containers),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(band_choice),
+        cmocka_unit_test(mapped),
+        cmocka_unit_test(mapped_file_shrinks),
+        cmocka_unit_test(large_masks),
+        cmocka_unit_test(broken_compression),
+        cmocka_unit_test(signed_bytes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

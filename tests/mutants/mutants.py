@@ -126,16 +126,19 @@ def all_sites():
 
 
 def draw(sites, seed):
-    """An endless sequence of sites without repeats: first a kind, then a site of it."""
+    """A sequence of all sites: a line first, each as likely as any other, then a kind of change on it, then a site."""
     order = random.Random(seed)
-    kinds = {}
+    lines = {}
     for site in sites:
-        kinds.setdefault(site["kind"], []).append(site)
-    for kind in kinds.values():
-        order.shuffle(kind)
-    while any(kinds.values()):
-        kind = order.choice([name for name in sorted(kinds) if kinds[name]])
-        yield kinds[kind].pop()
+        lines.setdefault((site["file"], site["line"]), []).append(site)
+    while lines:
+        for key in order.sample(sorted(lines), len(lines)):
+            kind = order.choice(sorted({site["kind"] for site in lines[key]}))
+            site = order.choice([site for site in lines[key] if site["kind"] == kind])
+            yield site
+            lines[key].remove(site)
+            if not lines[key]:
+                del lines[key]
 
 
 def line_of(text, start):
@@ -255,7 +258,7 @@ PRELOADED = ("stand_in", "stand_in_old", "kill_at", "fail_at")
 
 def targets_of(test):
     """What must be built for a test: only that, since linking all of them takes longer than most tests."""
-    for begin, target in (("cli_", "hcube"), ("conformance", "conformance"), ("test_gpu", "test_gpu")):
+    for begin, target in (("cli_", "hcube"), ("audit_", "hcube"), ("conformance", "conformance"), ("test_gpu", "test_gpu")):
         if test.startswith(begin):
             return (target,) if target != "hcube" else ("hcube", *PRELOADED)
     return (test,)
@@ -325,6 +328,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree that work at the same time")
     parser.add_argument("--seconds", type=float, default=540, help="starts no mutant after this time")
     parser.add_argument("--seed", help="instead of the commit's hash")
+    parser.add_argument("--rooms", default=",".join(ROOMS), help="only mutants of these folders, separated by commas")
     parser.add_argument("--resume", action="store_true", help="keeps the results that are there")
     parser.add_argument("--tests", default="", help="only tests whose name this regular expression finds")
     parser.add_argument("--map", action="store_true", help="only finds out which test reaches which line")
@@ -334,7 +338,11 @@ def main():
     STATE.mkdir(parents=True, exist_ok=True)
     seed = options.seed or subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True,
                                           check=True).stdout.strip()
-    drawn = draw(all_sites(), hashlib.sha256(seed.encode()).hexdigest())
+    rooms = options.rooms.split(",")
+    if unknown := set(rooms) - set(ROOMS):
+        parser.error(f"--rooms: there is no room {', '.join(sorted(unknown))}; there are: {', '.join(ROOMS)}")
+    drawn = (site for site in draw(all_sites(), hashlib.sha256(seed.encode()).hexdigest())
+             if site["file"].split("/")[0] in rooms)
     if options.list:
         for _ in range(options.count):
             site = next(drawn)
