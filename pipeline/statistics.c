@@ -140,10 +140,9 @@ static int32_t find_number(const HcScene *made, const HcScene *scene, int32_t ba
     return -1;
 }
 
-/* The band nearest to the wavelength, or -1. */
+/* The band nearest to the wavelength, or -1; both scenes have wavelengths. */
 static int32_t find_wavelength(const HcScene *made, const HcScene *scene, int32_t band) {
-    bool known = made->wavelength != NULL && scene->wavelength != NULL;
-    return known ? hc_scene_band_at(made, scene->wavelength[band], 2.5) : -1;
+    return hc_scene_band_at(made, scene->wavelength[band], 2.5);
 }
 
 /* Fills place; returns the first band that is not found, or -1. */
@@ -178,8 +177,8 @@ HcStatus hc_statistics_match(const HcScene *made, const HcScene *scene, const ch
                              HcError *err) {
     bool as_they_are = are_the_same(made, scene);
     int32_t lacking = as_they_are ? -1 : find_all(made, scene, find_number, place);
-    if (lacking >= 0 && find_all(made, scene, find_wavelength, place) < 0) {
-        lacking = -1;
+    if (lacking >= 0 && made->wavelength != NULL && scene->wavelength != NULL) {
+        lacking = find_all(made, scene, find_wavelength, place);
     }
     if (lacking >= 0) {
         HcStatus status = fail_match(made, scene, lacking, path, err);

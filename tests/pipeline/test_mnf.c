@@ -146,6 +146,7 @@ static void noise_from_a_file_is_that_of_the_bands(void **state) {
     (void)state;
     static const char *const nm = "wavelength units = nm\nwavelength = {400, 410, 420, 430, 440, 450}\n";
     static const char *const moved = "wavelength units = nm\nwavelength = {401, 411, 421, 431, 441, 451}\n";
+    static const char *const between = "wavelength units = nm\nwavelength = {410, 420, 435, 440, 450, 460}\n";
     static const char *const others = "wavelength units = nm\nwavelength = {500, 510, 520, 530, 540, 550}\n";
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 25, true);
     for (int with = 0; with < 2; with++) {
@@ -184,6 +185,19 @@ static void noise_from_a_file_is_that_of_the_bands(void **state) {
                     "read scene.img ! bands 2-4 ! mnf --noise noise.json ! write bad.img");
     check_run_fails(NULL, HC_E_INPUT, "noise.json: band 1 was at 400.00 nm, in the scene it is at 500.00 nm",
                     "read scene.img ! mnf --noise noise.json ! write bad.img");
+    /* Where wavelengths tell, the band that is named is one that has no wavelength in the file. */
+    cube_write(&cube, "scene", HC_UINT16, "bsq", between);
+    check_run_fails(NULL, HC_E_INPUT, "the scene has 3, and band 3 (435.00 nm) is none of them",
+                    "read scene.img ! bands 1-3 ! mnf --noise noise.json ! write bad.img");
+    /* One of both has no wavelengths: numbers tell. */
+    check_runs(NULL, "read scene.img ! bands 2-5 ! cov four.json --noise shift");
+    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
+    check_run_fails(NULL, HC_E_INPUT, "made for 4 bands, the scene has 6, and band 1 is none of them",
+                    "read scene.img ! mnf --noise four.json ! write bad.img");
+    check_runs(NULL, "read scene.img ! bands 2-5 ! cov four.json --noise shift");
+    cube_write(&cube, "scene", HC_UINT16, "bsq", nm);
+    check_run_fails(NULL, HC_E_INPUT, "made for 4 bands, the scene has 6, and band 1 is none of them",
+                    "read scene.img ! mnf --noise four.json ! write bad.img");
     assert_false(file_exists("bad.img"));
     cube_free(&cube);
 }
