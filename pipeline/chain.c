@@ -1,5 +1,4 @@
 #include "pipeline/chain.h"
-#include "pipeline/run.h"
 #include "io/file.h"
 #include "pipeline/stages/read.h"
 #include "pipeline/stages/stages.h"
@@ -7,15 +6,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-void hc_words_free(char **words, int32_t count) {
-    if (words != NULL) {
-        for (int32_t w = 0; w < count; w++) {
-            free(words[w]);
-        }
-        free(words);
-    }
-}
 
 void hc_chain_free(HcChain *chain) {
     if (chain == NULL) {
@@ -192,137 +182,6 @@ done:
     return status;
 }
 
-HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count, HcError *err) {
-    HcStatus status = HC_OK;
-    HcText word = {0};
-    size_t capacity = strlen(text) / 2 + 2;
-    char **list = calloc(capacity, sizeof *list);
-    int32_t found = 0;
-    if (list == NULL) {
-        return hc_fail_memory(err, (double)capacity * sizeof *list, "the words of the chain");
-    }
-    const char *c = text;
-    for (;;) {
-        c += strspn(c, " \t\r\n\v\f");
-        if (*c == '#') {
-            c += strcspn(c, "\n");
-            continue;
-        }
-        if (*c == '\0') {
-            break;
-        }
-        while (*c != '\0' && !isspace((unsigned char)*c)) {
-            if (*c == '\'' || *c == '"') {
-                char quote = *c++;
-                while (*c != '\0' && *c != quote) {
-                    c += quote == '"' && *c == '\\' && c[1] != '\0';
-                    hc_text_add(&word, "%c", *c++);
-                }
-                if (*c++ == '\0') {
-                    HC_TRY(hc_fail(err, HC_E_USAGE, "%s: a quote (%c) is not closed", where, quote));
-                }
-            } else {
-                c += *c == '\\' && c[1] != '\0';
-                hc_text_add(&word, "%c", *c++);
-            }
-        }
-        if ((list[found] = hc_text_take(&word)) == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "the words of the chain"));
-        }
-        found++;
-    }
-done:
-    hc_text_clear(&word);
-    if (status != HC_OK) {
-        hc_words_free(list, found);
-        list = NULL;
-        found = 0;
-    }
-    *words = list;
-    *count = found;
-    return status;
-}
-
-/* The value of `name` in "name=value" entries, or NULL; marks it as used. */
-static const char *value_of(const HcOptionList *values, const char *name, size_t length, bool *used) {
-    for (int32_t v = 0; values != NULL && v < values->count; v++) {
-        const char *entry = values->item[v];
-        if (strncmp(entry, name, length) == 0 && entry[length] == '=') {
-            used[v] = true;
-            return entry + length + 1;
-        }
-    }
-    return NULL;
-}
-
-/* A value as one word or a part of one, whatever it holds: within the open quote, or quoted where none is. */
-static void add_value(const char *value, char quote, HcText *text) {
-    if (quote == '\0') {
-        hc_word_print(value, text);
-        return;
-    }
-    for (; *value != '\0'; value++) {
-        if (quote == '\'' && *value == '\'') {
-            hc_text_add(text, "'\\''");
-        } else {
-            bool escaped = quote == '"' && (*value == '"' || *value == '\\');
-            hc_text_add(text, escaped ? "\\%c" : "%c", *value);
-        }
-    }
-}
-
-HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out,
-                       HcError *err) {
-    HcStatus status = HC_OK;
-    HcText filled = {0};
-    bool used[HC_LIST_MAX] = {false};
-    char quote = '\0'; /* the open one; a value between quotes is not quoted again */
-    for (const char *c = text; *c != '\0'; c++) {
-        if (quote == '\0' && *c == '#' && (c == text || isspace((unsigned char)c[-1]))) {
-            c += strcspn(c, "\n");
-            c -= *c == '\0';
-            hc_text_add(&filled, "\n");
-            continue;
-        }
-        if (*c == '\\' && quote != '\'' && c[1] != '\0') {
-            hc_text_add(&filled, "%c%c", c[0], c[1]);
-            c++;
-            continue;
-        }
-        if (*c == '\'' || *c == '"') {
-            quote = quote == '\0' ? *c : quote == *c ? '\0' : quote;
-        }
-        if ((*c == '{' || *c == '}') && c[1] == *c) {
-            hc_text_add(&filled, "%c", *c++);
-        } else if (*c == '{') {
-            size_t length = strcspn(c + 1, "}\n");
-            if (c[1 + length] != '}') {
-                HC_TRY(hc_fail(err, HC_E_USAGE, "%s: a placeholder { is not closed", where));
-            }
-            const char *value = value_of(values, c + 1, length, used);
-            if (value == NULL) {
-                HC_TRY(hc_fail(err, HC_E_USAGE, "%s: {%.*s} has no value (give --set %.*s=VALUE)", where,
-                               (int)length, c + 1, (int)length, c + 1));
-            }
-            add_value(value, quote, &filled);
-            c += length + 1;
-        } else {
-            hc_text_add(&filled, "%c", *c);
-        }
-    }
-    for (int32_t v = 0; values != NULL && v < values->count; v++) {
-        if (!used[v]) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "--set %s: %s has no such placeholder", values->item[v], where));
-        }
-    }
-    if ((*out = hc_text_take(&filled)) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the chain"));
-    }
-done:
-    hc_text_clear(&filled);
-    return status;
-}
-
 static HcStatus claim_named(const HcOption *option, const char *path, void *user, HcError *err) {
     (void)option;
     HcStage *stage = user;
@@ -359,39 +218,6 @@ done:
     return status;
 }
 
-const HcStage *hc_chain_needs_whole(const HcStage *stage) {
-    for (int32_t s = 1; s < stage->place; s++) {
-        const HcStage *before = &stage->chain->stages[s];
-        if (before->needs.missing != HC_MISSING_PASSED) {
-            return before;
-        }
-    }
-    return NULL;
-}
-
-bool hc_chain_keeps_missing(const HcChain *chain) {
-    for (int32_t s = 1; s < chain->count; s++) {
-        const HcStage *stage = &chain->stages[s];
-        if (stage->needs.missing == HC_MISSING_TAKEN && hc_chain_needs_whole(stage) == NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void hc_word_print(const char *word, HcText *text) {
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,/:@%";
-    if (*word != '\0' && word[strspn(word, safe)] == '\0') {
-        hc_text_add(text, "%s", word);
-        return;
-    }
-    hc_text_add(text, "'");
-    for (; *word != '\0'; word++) {
-        hc_text_add(text, *word == '\'' ? "'\\''" : "%c", *word);
-    }
-    hc_text_add(text, "'");
-}
-
 void hc_chain_print(const HcChain *chain, HcText *text) {
     for (int32_t w = 0; w < chain->word_count; w++) {
         hc_text_add(text, w == 0 ? "" : " ");
@@ -401,107 +227,4 @@ void hc_chain_print(const HcChain *chain, HcText *text) {
             hc_word_print(chain->words[w], text);
         }
     }
-}
-
-/* Takes the note, unless it is there already; NULL = memory ran out. */
-static void keep_note(HcChain *chain, char *note) {
-    for (int32_t n = 0; note != NULL && n < chain->note_count; n++) {
-        if (strcmp(chain->notes[n], note) == 0) {
-            free(note);
-            return;
-        }
-    }
-    if (note != NULL && chain->note_count < HC_NOTES_MAX) {
-        chain->notes[chain->note_count++] = note;
-    } else {
-        chain->note_lost = chain->note_lost || note == NULL;
-        free(note);
-    }
-}
-
-void hc_stage_note(HcStage *stage, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    char *text = hc_text_vformat(format, arguments);
-    va_end(arguments);
-    keep_note(stage->chain, text != NULL ? hc_text_format("%s: %s", stage->kind->name, text) : NULL);
-    free(text);
-}
-
-void hc_chain_note(HcChain *chain, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    keep_note(chain, hc_text_vformat(format, arguments));
-    va_end(arguments);
-}
-
-HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) {
-    return chain->note_lost ? hc_fail_memory(err, 0, "a note") : HC_OK;
-}
-
-bool hc_chain_claims(const HcChain *chain, const char *path) {
-    for (int32_t c = 0; c < chain->claim_count; c++) {
-        if (hc_file_same_place(chain->claims[c].path, path)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool chain_reads(const HcChain *chain, const char *path) {
-    for (int32_t r = 0; r < chain->read_count; r++) {
-        if (hc_file_same_place(chain->reads[r], path)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
-    HcChain *chain = stage->chain;
-    const HcReader *reader = hc_source_reader(&chain->stages[0]);
-    if (reader != NULL && hc_file_same_place(hc_reader_path(reader), path)) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
-                       path);
-    }
-    if (chain_reads(chain, path)) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads this file", stage->kind->name, path);
-    }
-    if (hc_chain_claims(chain, path)) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name,
-                       path);
-    }
-    if (chain->claim_count == HC_CLAIMS_MAX) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d outputs", stage->kind->name, path,
-                       HC_CLAIMS_MAX);
-    }
-    chain->claims[chain->claim_count++] = (HcClaim){.path = path, .stage = stage};
-    return HC_OK;
-}
-
-HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {
-    if (hc_chain_claims(stage->chain, path)) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: an earlier step writes this file, but only at the end",
-                       stage->kind->name, path);
-    }
-    if (stage->chain->read_count == HC_CLAIMS_MAX) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d files to read", stage->kind->name, path,
-                       HC_CLAIMS_MAX);
-    }
-    stage->chain->reads[stage->chain->read_count++] = path;
-    return HC_OK;
-}
-
-HcRanks *hc_stage_ranks(const HcStage *stage) {
-    const HcRunSettings *settings = stage->chain->settings;
-    return settings != NULL ? settings->ranks : NULL;
-}
-
-HcStage *hc_stage_before(const HcStage *stage, const char *name) {
-    for (int32_t s = stage->place - 1; s >= 0; s--) {
-        if (strcmp(stage->chain->stages[s].kind->name, name) == 0) {
-            return &stage->chain->stages[s];
-        }
-    }
-    return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include "io/file_use.h"
 #include "pipeline/stage.h"
+#include "pipeline/words.h"
 
 #define HC_NOTES_MAX  64
 #define HC_CLAIMS_MAX 128
@@ -45,18 +46,6 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
 
 void hc_chain_free(HcChain *chain);
 
-/* Splits a text into words as a shell would (blanks, '...', "...", backslash; # starts a comment; line ends
- * are blanks). words is fresh and NULL-terminated, freed by hc_words_free. */
-HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count,
-                        HcError *err) HC_MUST_CHECK;
-void hc_words_free(char **words, int32_t count);
-
-/* Replaces {name} in text by the value of "name=value" in `values`; {{ and }} stand for braces. A value is
- * one word or part of one, blanks and all; comments are dropped. Every placeholder needs a value and every
- * value a placeholder. The result is fresh. */
-HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out,
-                       HcError *err) HC_MUST_CHECK;
-
 /* Whether a planned stage will write this file. */
 bool hc_chain_claims(const HcChain *chain, const char *path);
 
@@ -91,8 +80,5 @@ void hc_chain_note(HcChain *chain, const char *format, ...) HC_PRINTF(2, 3);
 
 /* The chain as one line that could be typed again. */
 void hc_chain_print(const HcChain *chain, HcText *text);
-
-/* Adds a word, quoted where a shell needs it. */
-void hc_word_print(const char *word, HcText *text);
 
 #endif

@@ -8,17 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-HcOverwrite hc_stage_overwrite(const HcStage *stage) {
-    HcOverwrite most = stage->chain->overwrite;
-    for (const HcOption *option = stage->kind->options; option->name != NULL; option++) {
-        if (strcmp(option->name, "overwrite") == 0 && option->kind == HC_OPTION_LEVEL) {
-            HcOverwrite own = (HcOverwrite) * (const int32_t *)((const char *)stage->params + option->offset);
-            most = own > most ? own : most;
-        }
-    }
-    return most;
-}
-
 HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) {
     HcStatus status = HC_OK;
     HcError why = {0};

@@ -1,0 +1,149 @@
+/* What stages ask of the chain that they are in. Below the chain and every stage, which both need it: here
+ * nothing is known of any stage in particular. */
+#include "pipeline/chain.h"
+#include "pipeline/run.h"
+#include "io/file.h"
+#include "pipeline/stages/read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- notes ---- */
+
+/* Takes the note, unless it is there already; NULL = memory ran out. */
+static void keep_note(HcChain *chain, char *note) {
+    for (int32_t n = 0; note != NULL && n < chain->note_count; n++) {
+        if (strcmp(chain->notes[n], note) == 0) {
+            free(note);
+            return;
+        }
+    }
+    if (note != NULL && chain->note_count < HC_NOTES_MAX) {
+        chain->notes[chain->note_count++] = note;
+    } else {
+        chain->note_lost = chain->note_lost || note == NULL;
+        free(note);
+    }
+}
+
+void hc_stage_note(HcStage *stage, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    keep_note(stage->chain, text != NULL ? hc_text_format("%s: %s", stage->kind->name, text) : NULL);
+    free(text);
+}
+
+void hc_chain_note(HcChain *chain, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    keep_note(chain, hc_text_vformat(format, arguments));
+    va_end(arguments);
+}
+
+HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) {
+    return chain->note_lost ? hc_fail_memory(err, 0, "a note") : HC_OK;
+}
+
+/* ---- files ---- */
+
+HcOverwrite hc_stage_overwrite(const HcStage *stage) {
+    HcOverwrite most = stage->chain->overwrite;
+    for (const HcOption *option = stage->kind->options; option->name != NULL; option++) {
+        if (strcmp(option->name, "overwrite") == 0 && option->kind == HC_OPTION_LEVEL) {
+            HcOverwrite own = (HcOverwrite) * (const int32_t *)((const char *)stage->params + option->offset);
+            most = own > most ? own : most;
+        }
+    }
+    return most;
+}
+
+bool hc_chain_claims(const HcChain *chain, const char *path) {
+    for (int32_t c = 0; c < chain->claim_count; c++) {
+        if (hc_file_same_place(chain->claims[c].path, path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool chain_reads(const HcChain *chain, const char *path) {
+    for (int32_t r = 0; r < chain->read_count; r++) {
+        if (hc_file_same_place(chain->reads[r], path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
+    HcChain *chain = stage->chain;
+    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    if (reader != NULL && hc_file_same_place(hc_reader_path(reader), path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
+                       path);
+    }
+    if (chain_reads(chain, path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads this file", stage->kind->name, path);
+    }
+    if (hc_chain_claims(chain, path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name,
+                       path);
+    }
+    if (chain->claim_count == HC_CLAIMS_MAX) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d outputs", stage->kind->name, path,
+                       HC_CLAIMS_MAX);
+    }
+    chain->claims[chain->claim_count++] = (HcClaim){.path = path, .stage = stage};
+    return HC_OK;
+}
+
+HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {
+    if (hc_chain_claims(stage->chain, path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: an earlier step writes this file, but only at the end",
+                       stage->kind->name, path);
+    }
+    if (stage->chain->read_count == HC_CLAIMS_MAX) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d files to read", stage->kind->name, path,
+                       HC_CLAIMS_MAX);
+    }
+    stage->chain->reads[stage->chain->read_count++] = path;
+    return HC_OK;
+}
+
+/* ---- the chain around a stage ---- */
+
+HcRanks *hc_stage_ranks(const HcStage *stage) {
+    const HcRunSettings *settings = stage->chain->settings;
+    return settings != NULL ? settings->ranks : NULL;
+}
+
+HcStage *hc_stage_before(const HcStage *stage, const char *name) {
+    for (int32_t s = stage->place - 1; s >= 0; s--) {
+        if (strcmp(stage->chain->stages[s].kind->name, name) == 0) {
+            return &stage->chain->stages[s];
+        }
+    }
+    return NULL;
+}
+
+const HcStage *hc_chain_needs_whole(const HcStage *stage) {
+    for (int32_t s = 1; s < stage->place; s++) {
+        const HcStage *before = &stage->chain->stages[s];
+        if (before->needs.missing != HC_MISSING_PASSED) {
+            return before;
+        }
+    }
+    return NULL;
+}
+
+bool hc_chain_keeps_missing(const HcChain *chain) {
+    for (int32_t s = 1; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        if (stage->needs.missing == HC_MISSING_TAKEN && hc_chain_needs_whole(stage) == NULL) {
+            return true;
+        }
+    }
+    return false;
+}
