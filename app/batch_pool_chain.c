@@ -1,22 +1,10 @@
 /* The chains of --pool: one sums a scene, one fits the model, one is that of the batch with the model in the
  * place of the fit. */
 #include "app/batch_pool.h"
-#include "pipeline/pool.h"
-#include "pipeline/stages/linear.h"
 #include "pipeline/statistics.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* What belongs to the fit; all other options hold for the model's use. */
-static bool is_of_fit(const HcOption *option) {
-    static const char *const names[] = {"noise", "noise-window", "dark", "singular", "correlation", NULL};
-    int n = 0;
-    while (names[n] != NULL && strcmp(names[n], option->name) != 0) {
-        n++;
-    }
-    return names[n] != NULL;
-}
 
 /* The option that a word like --name or --name=value means, or NULL. */
 static const HcOption *option_of(const HcStageClass *kind, const char *word) {
@@ -64,7 +52,7 @@ static HcStatus add_step(const HcBatch *batch, const HcChain *chain, int32_t ste
     for (int32_t w = first; w < end; w++) {
         const char *word = batch->words.path[w];
         const HcOption *option = option_of(chain->stages[step].kind, word);
-        bool wanted = half == NULL || option == NULL || is_of_fit(option) == *half;
+        bool wanted = half == NULL || option == NULL || option->of_fit == *half;
         bool with_value = option != NULL && hc_option_takes_value(option) && strchr(word, '=') == NULL;
         if (wanted) {
             HC_TRY(hc_paths_add(to, word, err));
@@ -96,18 +84,19 @@ static HcStatus make_sums_chain(HcBatchPool *pool, const HcBatch *batch, const H
     static const char *const noise[] = {"!", "cov", "--output", "{output}.noise", "--sums", "--noise", NULL};
     HcStatus status = HC_OK;
     HcPaths *words = &pool->sums.words;
-    const char *window = NULL;
-    HcDifference difference = hc_pool_noise(&chain->stages[pool->step], &window);
+    const HcStage *stage = &chain->stages[pool->step];
+    HcFit how;
+    (void)stage->kind->fits(stage, &how);
     HC_TRY(add_steps_before(pool, batch, chain, words, err));
     HC_TRY(add_words(words, values, err));
-    pool->sums_noise = difference != HC_DIFFERENCE_NONE;
+    pool->sums_noise = how.noise != HC_DIFFERENCE_NONE;
     if (pool->sums_noise) {
         HC_TRY(add_words(words, noise, err));
-        HC_TRY(hc_paths_add(words, hc_noise_words[difference - 1], err));
+        HC_TRY(hc_paths_add(words, hc_noise_words[how.noise - 1], err));
     }
-    if (pool->sums_noise && window != NULL) {
+    if (pool->sums_noise && how.window != NULL) {
         HC_TRY(hc_paths_add(words, "--window", err));
-        HC_TRY(hc_paths_add(words, window, err));
+        HC_TRY(hc_paths_add(words, how.window, err));
     }
     HC_TRY(hc_batch_print_chain(&pool->sums, err));
 done:
@@ -182,9 +171,11 @@ done:
 
 /* The one step whose fit is pooled. */
 static HcStatus find_fit(const HcChain *chain, int32_t *step, HcError *err) {
+    HcFit how;
     int32_t count = 0;
     for (int32_t s = 0; s < chain->count; s++) {
-        if (hc_pool_fits(&chain->stages[s])) {
+        const HcStageClass *kind = chain->stages[s].kind;
+        if (kind->fits != NULL && kind->fits(&chain->stages[s], &how)) {
             *step = s;
             count++;
         }
@@ -194,11 +185,11 @@ static HcStatus find_fit(const HcChain *chain, int32_t *step, HcError *err) {
                        count == 0 ? "batch: --pool: no step of the chain fits a model (mnf and pca do)"
                                   : "batch: --pool: more than one step of the chain fits a model");
     }
-    const HcLinearParams *params = chain->stages[*step].params;
-    if (params->save_model != NULL) {
-        return hc_fail(err, HC_E_USAGE, "batch: --save-model %s: --pool names the model", params->save_model);
+    (void)chain->stages[*step].kind->fits(&chain->stages[*step], &how);
+    if (how.save_model != NULL) {
+        return hc_fail(err, HC_E_USAGE, "batch: --save-model %s: --pool names the model", how.save_model);
     }
-    if (params->fit_only) {
+    if (how.fit_only) {
         return hc_fail(err, HC_E_USAGE, "batch: --pool: --fit-only leaves no output of a scene");
     }
     return HC_OK;

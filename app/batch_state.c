@@ -5,7 +5,6 @@
 #include "io/file.h"
 #include "io/identity.h"
 #include "pipeline/json.h"
-#include "pipeline/stages/read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +69,7 @@ static HcStatus list_inputs(const char *scene, const HcChain *chain, HcPaths *ou
     HcStatus status = HC_OK;
     HcPaths files = {0};
     HC_TRY(hc_scene_files(scene, &files, err));
-    const HcReader *reader = chain != NULL ? hc_source_reader(&chain->stages[0]) : NULL;
+    const HcReader *reader = chain != NULL ? chain->source->reader : NULL;
     if (reader != NULL) {
         HC_TRY(hc_reader_files(reader, &files, err));
     }

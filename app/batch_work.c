@@ -2,7 +2,6 @@
  */
 #include "app/batch.h"
 #include "io/file.h"
-#include "pipeline/stages/read.h"
 #include "io/gdal_errors.h"
 
 #include <errno.h>
@@ -145,7 +144,7 @@ static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError 
     HC_TRY(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
     HC_TRY(hc_chain_check_files(ready->chain, NULL, err));
     hc_batch_clean(worker->batch, scene, ready->chain);
-    read_ahead(worker, hc_source_reader(&ready->chain->stages[0]));
+    read_ahead(worker, ready->chain->source->reader);
     ready->scene = scene;
 done:
     return status;

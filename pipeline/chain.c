@@ -1,6 +1,5 @@
 #include "pipeline/chain.h"
 #include "io/file.h"
-#include "pipeline/stages/read.h"
 #include "pipeline/stages/stages.h"
 
 #include <ctype.h>
@@ -66,6 +65,9 @@ static HcStatus add_stage(HcChain *chain, const HcStageClass *kind, HcError *err
         return hc_fail_memory(err, (double)(kind->params_size + kind->state_size), kind->name);
     }
     hc_options_reset(kind->options, stage->params);
+    if (kind->role == HC_ROLE_SOURCE) {
+        chain->source = stage->state;
+    }
     return HC_OK;
 }
 

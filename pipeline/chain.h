@@ -3,6 +3,7 @@
 #define HC_PIPELINE_CHAIN_H
 
 #include "io/file_use.h"
+#include "pipeline/source.h"
 #include "pipeline/stage.h"
 #include "pipeline/words.h"
 
@@ -27,6 +28,8 @@ struct HcChain {
     int32_t claim_count;
     const char *reads[HC_CLAIMS_MAX]; /* files beside the scene that planned stages read, borrowed likewise */
     int32_t read_count;
+    HcSource *source;      /* of the first step, borrowed from its state; no reader until it is planned */
+    bool settles_only;     /* a side chain: stages observe and settle, no file is written */
     HcPaths inputs;        /* files that the command reads beside: the chain file, a list of scenes */
     HcFileUse use;         /* all files of the run, by hc_chain_check_files */
     HcOverwrite overwrite; /* of all outputs */

@@ -2,7 +2,6 @@
 #include "pipeline/chain.h"
 #include "io/file.h"
 #include "pipeline/json.h"
-#include "pipeline/stages/read.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ static HcStatus add_path(const HcOption *option, const char *path, void *user, H
 static HcStatus add_scene(HcChain *chain, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths files = {0};
-    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    const HcReader *reader = chain->source->reader;
     const HcOptionSet set = {.table = chain->stages[0].kind->options, .params = chain->stages[0].params};
     HC_TRY(hc_options_files(&set, HC_FILE_READ, add_path, &files, err));
     if (reader != NULL && strncmp(hc_reader_path(reader), "/vsi", 4) != 0) {

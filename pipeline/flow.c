@@ -1,6 +1,5 @@
 #include "pipeline/flow.h"
 #include "pipeline/memory.h"
-#include "pipeline/stages/read.h"
 
 #include <time.h>
 
@@ -41,7 +40,7 @@ void hc_flow_halo(const HcFlow *flow, int64_t block, int32_t halo, int32_t *abov
 static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
     HcStatus status = HC_OK;
     HcRawSlot *slot = &flow->raw[block % flow->layout.raw_slots];
-    HcReader *reader = hc_source_reader(&flow->chain->stages[0]);
+    HcReader *reader = flow->chain->source->reader;
     int32_t above = 0;
     int32_t below = 0;
     hc_flow_halo(flow, block, flow->layout.raw_halo, &above, &below);
@@ -55,7 +54,7 @@ static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
     HC_TRY(hc_reader_read(reader, hc_flow_first_line(flow, block) - above, rows, slot->buffer.data,
                           &slot->raw, err));
     if (flow->pass_number == 1) {
-        hc_source_look(&flow->chain->stages[0], &slot->raw, hc_flow_first_line(flow, block),
+        hc_source_look(flow->chain->source, &slot->raw, hc_flow_first_line(flow, block),
                        hc_flow_lines(flow, block));
     }
 done:

@@ -1,5 +1,4 @@
 #include "pipeline/flow.h"
-#include "pipeline/stages/read.h"
 
 /* The output block of a stage for one block of the scene, in the memory of the slot. */
 static HcBlock output_block(const HcFlow *flow, const HcSlot *slot, int32_t place, int64_t block) {
@@ -51,7 +50,7 @@ static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, co
     HcRaw raw;
     HC_TRY(bring_raw(flow, slot, block, &raw, err));
     double start = hc_flow_now();
-    HC_TRY(flow->compute->ops->decode(flow->work, &raw, hc_source_decode(&flow->chain->stages[0]), out, err));
+    HC_TRY(flow->compute->ops->decode(flow->work, &raw, &flow->chain->source->decode, out, err));
     flow->report->seconds_decode += hc_flow_now() - start;
 done:
     return status;
@@ -157,7 +156,7 @@ static void release_raw(const HcFlow *flow, int64_t block) {
     int64_t line0 = hc_flow_first_line(flow, block > 0 ? block - 1 : 0);
     int64_t end = hc_flow_first_line(flow, block) + hc_flow_lines(flow, block);
     end -= end < flow->chain->stages[0].out.lines ? flow->layout.raw_halo : 0;
-    hc_reader_release(hc_source_reader(&flow->chain->stages[0]), line0, (int32_t)(end - line0));
+    hc_reader_release(flow->chain->source->reader, line0, (int32_t)(end - line0));
 }
 
 /* Waits for the block in flight, hands its parcels to the writer in the order of the steps, frees its raw

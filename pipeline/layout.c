@@ -1,6 +1,5 @@
 #include "pipeline/layout.h"
 #include "io/libraries.h"
-#include "pipeline/stages/read.h"
 #include "pipeline/sums.h"
 
 #include <math.h>
@@ -108,7 +107,7 @@ static int64_t slots_for(int64_t blocks, int32_t most) {
 
 static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLimits *limits, int32_t lines) {
     Cost cost = {0};
-    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    const HcReader *reader = chain->source->reader;
     int64_t raw_lines = lines + 2 * (int64_t)limits->halo;
     cost.raw_host = raw_bytes(reader, raw_lines, &cost.mapped);
     cost.raw_device = info->shared_memory ? 0 : aligned(hc_reader_bytes(reader, raw_lines));
@@ -235,7 +234,7 @@ static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *li
 }
 
 static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
-    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    const HcReader *reader = chain->source->reader;
     HcLimits limits = {.step = hc_sums_lines(chain->stages[0].out.samples), .halo = raw_halo_of(chain)};
     share_lines(chain, settings->ranks, &limits);
     double available = 0.75 * available_memory() / hc_ranks_local_count(settings->ranks) /
@@ -376,11 +375,11 @@ HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *
     HC_TRY(hc_chain_plan(chain, err));
     compute->ops->info(compute, info);
     if (info->shared_memory) {
-        (void)hc_reader_map(hc_source_reader(&chain->stages[0]));
+        (void)hc_reader_map(chain->source->reader);
     }
     HC_TRY(make_layout(layout, chain, info, settings, report, err));
-    if (report->mapped && !hc_reader_map_suits(hc_source_reader(&chain->stages[0]), layout->block_lines)) {
-        hc_reader_unmap(hc_source_reader(&chain->stages[0]));
+    if (report->mapped && !hc_reader_map_suits(chain->source->reader, layout->block_lines)) {
+        hc_reader_unmap(chain->source->reader);
         HC_TRY(make_layout(layout, chain, info, settings, report, err));
     }
 done:

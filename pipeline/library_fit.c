@@ -3,7 +3,6 @@
 #include "pipeline/json.h"
 #include "pipeline/library_choice.h"
 #include "pipeline/resample.h"
-#include "pipeline/stages/read.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -283,7 +282,7 @@ HcStatus hc_library_fit(const HcLibrary *library, const char *path, const HcStag
                         HcError *err) {
     HcStatus status = HC_OK;
     const HcScene *scene = &stage->in;
-    const HcScene *file = hc_reader_scene(hc_source_reader(&stage->chain->stages[0]));
+    const HcScene *file = hc_reader_scene(stage->chain->source->reader);
     bool of_file = is_of_file(scene, file) && library->bands == file->bands;
     bool as_many = of_file || library->bands == scene->bands;
     if (scene->meaning != HC_SPECTRAL) {

@@ -56,6 +56,7 @@ typedef struct HcOption {
     const char *const *choices; /* for CHOICE, NULL-terminated */
     bool positional;            /* may be given without its name, in the order of the table */
     bool required;
+    bool of_fit;      /* says how a model is fitted: of no use where one is loaded */
     const char *help; /* one sentence, with the unit */
 } HcOption;
 

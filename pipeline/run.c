@@ -2,7 +2,6 @@
 #include "io/file.h"
 #include "pipeline/flow.h"
 #include "pipeline/record.h"
-#include "pipeline/stages/read.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,9 @@ static HcStatus open_stages(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         stage->compute = flow->compute;
+        if (!stage->is_open) {
+            HC_TRY(hc_run_side(stage, flow->compute, flow->settings, err));
+        }
         if (!stage->is_open && stage->kind->open != NULL) {
             HC_TRY(stage->kind->open(stage, err));
         }
@@ -93,9 +95,9 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
         HC_TRY(hc_flow_take_memory(flow, err));
     }
     HC_TRY(hc_flow_open_pass(flow, err));
-    HC_TRY(hc_source_reset_counts(&flow->chain->stages[0], flow->work, err));
+    HC_TRY(hc_source_reset_counts(flow->chain->source, flow->compute, flow->work, err));
     HC_TRY(run_threads(flow, err));
-    HC_TRY(hc_reader_unchanged(hc_source_reader(&flow->chain->stages[0]), err));
+    HC_TRY(hc_reader_unchanged(flow->chain->source->reader, err));
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (hc_pass_observes(&flow->pass, stage)) {
@@ -104,7 +106,7 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
             stage->seconds_settle += hc_flow_now() - start_time;
         }
     }
-    HC_TRY(hc_source_counts(&flow->chain->stages[0], flow->report->masked, err));
+    HC_TRY(hc_source_counts(flow->chain->source, flow->compute, flow->report->masked, err));
 done:
     hc_flow_close_pass(flow);
     return status;
@@ -120,7 +122,7 @@ static void mark_settled(HcFlow *flow) {
 
 /* ---- the run ---- */
 
-static HcStatus run_passes(HcFlow *flow, bool settle_only, HcError *err) {
+static HcStatus run_passes(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
     bool more = true;
     while (more) {
@@ -131,7 +133,7 @@ static HcStatus run_passes(HcFlow *flow, bool settle_only, HcError *err) {
         for (int32_t s = 0; s < flow->pass.end; s++) {
             observes = observes || hc_pass_observes(&flow->pass, &flow->chain->stages[s]);
         }
-        if (settle_only && !observes) {
+        if (flow->chain->settles_only && !observes) {
             break;
         }
         HC_TRY(run_pass(flow, err));
@@ -195,7 +197,7 @@ done:
 }
 
 static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
-                          HcRunReport *report, bool settle_only, HcError *err) {
+                          HcRunReport *report, HcError *err) {
     HcStatus status = HC_OK;
     HcFlow flow = {
         .chain = chain, .compute = compute, .settings = settings, .report = report, .started = hc_flow_now()};
@@ -204,11 +206,11 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     pthread_cond_init(&flow.changed, NULL);
     chain->settings = settings;
     HC_TRY(hc_run_layout(chain, compute, settings, &flow.layout, &flow.info, report, err));
-    if (!settle_only) {
+    if (!chain->settles_only) {
         HC_TRY(hc_chain_check_files(chain, settings->record, err));
     }
-    HC_TRY(run_passes(&flow, settle_only, err));
-    if (!settle_only) {
+    HC_TRY(run_passes(&flow, err));
+    if (!chain->settles_only) {
         HC_TRY(gather_outputs(&flow, err));
         fill_report(&flow);
         HC_TRY(hc_record_ranks(chain, compute, settings, report, &ranks, err));
@@ -218,6 +220,7 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
         HC_TRY(hc_ranks_agree(settings->ranks, HC_OK, err));
     }
 done:
+    chain->settings = NULL;
     fill_report(&flow);
     hc_flow_give_memory(&flow);
     free(ranks);
@@ -228,13 +231,31 @@ done:
 
 HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                 HcError *err) {
-    return run_chain(chain, compute, settings, report, false, err);
+    return run_chain(chain, compute, settings, report, err);
 }
 
-HcStatus hc_run_settle(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcError *err) {
+HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *settings, HcError *err) {
+    HcStatus status = HC_OK;
+    HcSideChain side = {0};
+    HcChain *chain = NULL;
+    HcRunReport report;
+    if (stage->kind->side != NULL) {
+        stage->kind->side(stage, &side);
+    }
+    if (side.word_count == 0) {
+        return HC_OK;
+    }
     /* Progress and records belong to the run that asked. */
     HcRunSettings quiet = settings != NULL ? *settings : (HcRunSettings){0};
     quiet.progress = NULL;
-    HcRunReport report;
-    return run_chain(chain, compute, &quiet, &report, true, err);
+    HC_TRY(hc_chain_parse(&chain, side.words, side.word_count, NULL, err));
+    chain->settles_only = true;
+    if (side.bands != NULL) {
+        HC_TRY(hc_source_use_bands(chain->source, side.bands, side.band_count, err));
+    }
+    HC_TRY(run_chain(chain, compute, &quiet, &report, err));
+    HC_TRY(stage->kind->take_side(stage, chain, err));
+done:
+    hc_chain_free(chain);
+    return status;
 }

@@ -66,9 +66,10 @@ HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *se
 HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                 HcError *err) HC_MUST_CHECK;
 
-/* Only the passes that stages observe; no output is written. */
-HcStatus hc_run_settle(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
-                       HcError *err) HC_MUST_CHECK;
+/* Settles the chain that a planned stage wants before it opens (HcStageClass.side), if any, and hands it
+ * over. settings: of the run that the stage is in, NULL = none. */
+HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *settings,
+                     HcError *err) HC_MUST_CHECK;
 
 /* What a run needs at most before the scene: program, libraries, GDAL's caches [bytes]. */
 #define HC_PROGRAM_BYTES ((uint64_t)80 << 20)

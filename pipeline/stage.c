@@ -3,7 +3,6 @@
 #include "pipeline/chain.h"
 #include "pipeline/run.h"
 #include "io/file.h"
-#include "pipeline/stages/read.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +78,10 @@ static bool chain_reads(const HcChain *chain, const char *path) {
 
 HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
     HcChain *chain = stage->chain;
-    const HcReader *reader = hc_source_reader(&chain->stages[0]);
+    const HcReader *reader = chain->source->reader;
+    if (chain->settles_only) {
+        return HC_OK;
+    }
     if (reader != NULL && hc_file_same_place(hc_reader_path(reader), path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
                        path);
@@ -97,6 +99,16 @@ HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
     }
     chain->claims[chain->claim_count++] = (HcClaim){.path = path, .stage = stage};
     return HC_OK;
+}
+
+HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_stage_claim(stage, path, err));
+    if (!stage->chain->settles_only) {
+        HC_TRY(hc_file_check(path, hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
+    }
+done:
+    return status;
 }
 
 HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {

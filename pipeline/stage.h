@@ -13,11 +13,13 @@
 
 #include <cjson/cJSON.h>
 
+#define HC_SIDE_WORDS 8
+
 typedef struct HcStage HcStage;
 typedef struct HcChain HcChain;
 
 typedef enum HcRole {
-    HC_ROLE_SOURCE, /* read: the first step, and only it */
+    HC_ROLE_SOURCE, /* the first step, and only it; its state is an HcSource (pipeline/source.h) */
     HC_ROLE_STAGE,  /* block in, block out */
     HC_ROLE_SINK    /* hands its blocks on unchanged and takes a copy of each to a file */
 } HcRole;
@@ -46,6 +48,29 @@ typedef struct HcNeeds {
     size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
 } HcNeeds;
 
+/* A chain that a stage wants settled before it opens: `mnf --dark IMAGE` wants `read IMAGE ! cov`. */
+typedef struct HcSideChain {
+    const char *words[HC_SIDE_WORDS]; /* [word_count], borrowed from the stage */
+    int32_t word_count;               /* 0 = no chain is wanted */
+    const int32_t *bands; /* [band_count] of the file to read, from 0, borrowed; NULL = all that are good */
+    int32_t band_count;
+} HcSideChain;
+
+/* How a stage fits a model to sums of the scene (batch --pool fits it to those of many scenes). */
+typedef struct HcFit {
+    HcDifference noise; /* the difference that noise is taken from, HC_DIFFERENCE_NONE = no sums of noise */
+    const char *window; /* the rectangle of that difference, borrowed, NULL = the scene */
+    const char *save_model; /* the file that the user names for the model, borrowed, or NULL */
+    bool fit_only;          /* the stage hands the scene on unchanged */
+} HcFit;
+
+/* Values that fall with the number of the output band, for a scree plot. */
+typedef struct HcScree {
+    const double *values; /* [count], borrowed from the stage */
+    int32_t count;
+    const char *title; /* "PCA eigenvalues" */
+} HcScree;
+
 typedef struct HcStageClass {
     const char *name;    /* "mnf" */
     const char *summary; /* one line */
@@ -59,6 +84,10 @@ typedef struct HcStageClass {
      * stage->out (a zeroed scene) and stage->needs (zeroed). Touches no pixel; fails here on anything that
      * cannot work. Called again after an earlier stage settled, since that may change shapes. */
     HcStatus (*plan)(HcStage *stage, HcError *err);
+    /* OPTIONAL. Fills side (zeroed) with a chain that the runner settles before open. It writes no file. */
+    void (*side)(const HcStage *stage, HcSideChain *side);
+    /* With side. Takes what the stages of that chain settled; the chain is freed afterwards. */
+    HcStatus (*take_side)(HcStage *stage, HcChain *settled, HcError *err);
     /* OPTIONAL. Allocates all that the pass needs; called once, after the last plan before the first pass
      * that this stage takes part in. */
     HcStatus (*open)(HcStage *stage, HcError *err);
@@ -73,6 +102,15 @@ typedef struct HcStageClass {
     /* With needs.consumes. A block that goes out, in host memory, interior lines only, in order; on the
      * writing thread. */
     HcStatus (*consume)(HcStage *stage, const HcBlock *block, HcError *err);
+    /* OPTIONAL. Whether the parsed stage fits a model to sums of the scene, and how. Such a stage has the
+     * options
+     * --model, --save-model and --fit-only, and marks those of the fit (HcOption.of_fit). */
+    bool (*fits)(const HcStage *stage, HcFit *how);
+    /* With fits. The model of these sums, as settle makes it of the scene's. noise: NULL where it needs none.
+     */
+    HcStatus (*fit)(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err);
+    /* OPTIONAL. What a scree plot shows of the settled stage; false where there is nothing yet. */
+    bool (*scree)(const HcStage *stage, HcScree *out);
     /* OPTIONAL. After the last block, before any finish: what each rank has counted, drawn or written of its
      * lines becomes that of the scene. Called on all ranks, also where there is one only. */
     HcStatus (*gather)(HcStage *stage, HcError *err);
@@ -96,14 +134,9 @@ struct HcStage {
     HcScene in, out; /* as planned last */
     HcNeeds needs;
     HcCompute *compute; /* set before open */
-    /* Of values and of noise: sums of many scenes that settle takes instead of its own (pipeline/pool.h);
-     * borrowed, NULL = its own. */
-    const HcMoments *pooled, *pooled_noise;
-    bool tight; /* set before open: memory is scarce, the stage takes bytes_least */
+    bool tight;         /* set before open: memory is scarce, the stage takes bytes_least */
     bool is_open;
-    bool settled;              /* settle has succeeded */
-    const double *eigenvalues; /* of a settled transform, borrowed from its state, or NULL */
-    int32_t eigenvalue_count;
+    bool settled;                                                             /* settle has succeeded */
     double seconds_observe, seconds_settle, seconds_process, seconds_consume; /* measured by the runner */
 };
 
@@ -126,6 +159,11 @@ HcOverwrite hc_stage_overwrite(const HcStage *stage);
  * already, or reads. Files that options name (HcOption.file) are claimed without it; this is for those whose
  * name is derived, and for refusing early. */
 HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
+
+/* The same, and checks that the file may be made there: its folder exists, and the file does not or may be
+ * replaced.
+ */
+HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* Says at plan time that the stage reads this file (borrowed); refuses one that an earlier stage will only
  * write. */

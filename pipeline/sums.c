@@ -180,19 +180,9 @@ done:
     return status;
 }
 
-static HcStatus copy_moments(const HcMoments *from, HcMoments *out, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_moments_init(out, from->bands, from->exact, err));
-    hc_moments_merge(out, from);
-done:
-    return status;
-}
-
 HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out, HcError *err) {
-    const HcMoments *pooled = sums->difference == HC_DIFFERENCE_NONE ? stage->pooled : stage->pooled_noise;
-    HcStatus status = pooled != NULL    ? copy_moments(pooled, out, err)
-                      : sums->limit > 0 ? sum_integers(sums, stage, queue, out, err)
-                                        : fold_floats(sums, stage, queue, out, err);
+    HcStatus status = sums->limit > 0 ? sum_integers(sums, stage, queue, out, err)
+                                      : fold_floats(sums, stage, queue, out, err);
     hc_scene_sums_close(sums, stage);
     return status;
 }

@@ -33,8 +33,8 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
 HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
                            HcError *err) HC_MUST_CHECK;
 
-/* All ranks: the sums of the scene (or those that the stage was given: stage->pooled), made here and cleared
- * by the caller. Closes, since a later pass may need the memory. */
+/* All ranks: the sums of the scene, made here and cleared by the caller. Closes, since a later pass may need
+ * the memory. */
 HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out,
                             HcError *err) HC_MUST_CHECK;
 

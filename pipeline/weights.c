@@ -2,7 +2,6 @@
 
 #include "io/file.h"
 #include "pipeline/chain.h"
-#include "pipeline/stages/read.h"
 #include "pipeline/statistics.h"
 
 #include <math.h>
@@ -58,7 +57,7 @@ static HcStatus parse_numbers(const char *path, char *text, size_t bytes, double
 
 /* Whether a list for each band of the file tells those of the scene. */
 static bool is_of_file(const HcStage *stage, int32_t count) {
-    const HcReader *reader = hc_source_reader(&stage->chain->stages[0]);
+    const HcReader *reader = stage->chain->source->reader;
     return stage->in.source_band != NULL && count == hc_reader_scene(reader)->bands;
 }
 

@@ -15,7 +15,6 @@ typedef struct Params {
 } Params;
 
 typedef struct State {
-    bool kept; /* for another stage, not for a file */
     HcWindow window;
     HcSceneSums sums;
     HcMoments moments; /* with --sums */
@@ -65,10 +64,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (params->window != NULL) {
         HC_TRY(hc_window_parse(params->window, &stage->in, &state->window, err));
     }
-    if (!state->kept) {
-        HC_TRY(hc_stage_claim(stage, params->path, err));
-        HC_TRY(hc_file_check(params->path, hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
-    }
+    HC_TRY(hc_stage_writes(stage, params->path, err));
     size_t n = (size_t)stage->in.bands;
     stage->needs = (HcNeeds){.halo = stage->settled ? 0 : hc_difference_halo(kind_of(stage)),
                              .observes = !stage->settled,
@@ -138,10 +134,6 @@ static void close_cov(HcStage *stage) {
     hc_scene_sums_close(&state->sums, stage);
     hc_moments_clear(&state->moments);
     hc_statistics_clear(&state->statistics);
-}
-
-void hc_cov_keep(HcStage *stage) {
-    ((State *)stage->state)->kept = true;
 }
 
 HcStatistics hc_cov_take(HcStage *stage) {

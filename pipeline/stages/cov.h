@@ -5,9 +5,6 @@
 #include "pipeline/stage.h"
 #include "pipeline/statistics.h"
 
-/* The statistics are for another stage: no file is written (before plan). */
-void hc_cov_keep(HcStage *stage);
-
 /* The statistics of a settled cov stage, now the caller's. */
 HcStatistics hc_cov_take(HcStage *stage);
 

@@ -255,8 +255,7 @@ static HcStatus claim_reports(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     for (int32_t r = 0; r < params->report.count; r++) {
-        HC_TRY(hc_stage_claim(stage, params->report.item[r], err));
-        HC_TRY(hc_file_check(params->report.item[r], overwrites(stage), err));
+        HC_TRY(hc_stage_writes(stage, params->report.item[r], err));
     }
 done:
     return status;

@@ -155,8 +155,6 @@ static HcStatus load_model(HcStage *stage, HcError *err) {
             return status;
         }
         linear->transform = loaded;
-        stage->eigenvalues = linear->transform.eigenvalues;
-        stage->eigenvalue_count = linear->transform.components;
     }
     if (!params->inverse) {
         HC_TRY(hc_statistics_check_bands(&linear->transform.scene, &stage->in, params->model, err));
@@ -175,18 +173,12 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
         HC_TRY(load_model(stage, err));
     }
     if (params->save_model != NULL) {
-        HC_TRY(hc_stage_claim(stage, params->save_model, err));
-        HC_TRY(hc_file_check(params->save_model, hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
+        HC_TRY(hc_stage_writes(stage, params->save_model, err));
     }
     *fits = !params->inverse && params->model == NULL && !stage->settled;
     if (params->inverse) {
         HC_TRY(plan_inverse(stage, err));
         linear->used = stage->in.bands;
-        const HcStage *forward = hc_stage_before(stage, stage->kind->name);
-        if (params->model == NULL && forward != NULL) {
-            stage->eigenvalues = forward->eigenvalues; /* its state outlives ours */
-            stage->eigenvalue_count = forward->eigenvalue_count;
-        }
     } else {
         if (!*fits && params->components != HC_INT_NOT_GIVEN &&
             params->components > linear->transform.components) {
@@ -240,8 +232,6 @@ void hc_linear_settled(HcStage *stage) {
     if (!isnan(least) && linear->transform.eigenvalues[0] < least) {
         hc_stage_note(stage, "no eigenvalue reaches %g: one component is kept", least);
     }
-    stage->eigenvalues = linear->transform.eigenvalues;
-    stage->eigenvalue_count = linear->transform.components;
     note_left_out(stage, &linear->transform, HC_BAND_CONSTANT, "constant, takes no part");
     note_left_out(stage, &linear->transform, HC_BAND_NOISELESS, "without any noise, takes no part");
     note_left_out(stage, &linear->transform, HC_BAND_REPEATED,
@@ -256,6 +246,18 @@ static const HcTransform *transform_of(const HcStage *stage) {
         return &((const HcLinear *)forward->state)->transform;
     }
     return &linear->transform;
+}
+
+bool hc_linear_fits(const HcStage *stage, HcFit *how) {
+    const HcLinearParams *params = params_of(stage);
+    *how = (HcFit){.save_model = params->save_model, .fit_only = params->fit_only};
+    return params->model == NULL && !params->inverse;
+}
+
+bool hc_linear_scree(const HcStage *stage, const char *title, HcScree *out) {
+    const HcTransform *transform = transform_of(stage);
+    *out = (HcScree){.values = transform->eigenvalues, .count = transform->components, .title = title};
+    return transform->method[0] != '\0';
 }
 
 /* The first `used` columns of forward, and the first rows of inverse, on the device. Called when the

@@ -71,8 +71,14 @@ typedef struct HcLinear {
  * stage still has to observe the scene. */
 HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *err) HC_MUST_CHECK;
 
-/* After a fit: chooses the components, publishes the eigenvalues, remarks on bands that were left out. */
+/* After a fit: chooses the components, remarks on bands that were left out. */
 void hc_linear_settled(HcStage *stage);
+
+/* Whether the stage fits a model, and whether it saves it; the noise is the caller's business. */
+bool hc_linear_fits(const HcStage *stage, HcFit *how);
+
+/* The eigenvalues of the transform in use, once it is there. */
+bool hc_linear_scree(const HcStage *stage, const char *title, HcScree *out);
 
 HcStatus hc_linear_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,

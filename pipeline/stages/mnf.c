@@ -1,11 +1,8 @@
 /* mnf: maximum noise fraction. */
 #include "io/file.h"
 #include "pipeline/chain.h"
-#include "pipeline/run.h"
 #include "pipeline/stages/cov.h"
 #include "pipeline/stages/linear.h"
-#include "pipeline/stages/mnf.h"
-#include "pipeline/stages/read.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/sums.h"
 
@@ -34,11 +31,17 @@ static const char *noise_word(const Params *params) {
     return params->noise != NULL ? params->noise : "mean3x3";
 }
 
+/* NONE: the noise comes from a file. */
+static HcDifference difference_of(const Params *params) {
+    return params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(noise_word(params));
+}
+
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
     {.name = "noise",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, noise),
+     .of_fit = true,
      .file = HC_FILE_READ,
      .value = "NOISE",
      .help = "how noise is taken: mean3x3, median3x3, shift, shift-diagonal, or a file that cov --noise made "
@@ -46,17 +49,20 @@ static const HcOption options[] = {
     {.name = "noise-window",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, noise_window),
+     .of_fit = true,
      .value = "X,Y,W,H",
      .help = "take noise from this (homogeneous) rectangle only [pixels, from 0]"},
     {.name = "dark",
      .kind = HC_OPTION_TEXT,
      .offset = offsetof(Params, dark),
+     .of_fit = true,
      .file = HC_FILE_READ,
      .value = "SCENE",
      .help = "noise is the covariance of this dark image with the same bands"},
     {.name = "singular",
      .kind = HC_OPTION_CHOICE,
      .offset = offsetof(Params, singular),
+     .of_fit = true,
      .choices = singular_words,
      .standard = "drop",
      .help = "bands that are constant, without noise or repeated: leave them out, or stop"},
@@ -80,18 +86,12 @@ done:
     return status;
 }
 
-HcDifference hc_mnf_noise(const HcStage *stage, const char **window) {
-    const Params *params = stage->params;
-    *window = params->noise_window;
-    return params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(noise_word(params));
-}
-
 static HcStatus plan_noise(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    const char *window = NULL;
-    state->difference = hc_mnf_noise(stage, &window);
+    const char *window = params->noise_window;
+    state->difference = difference_of(params);
     if (window != NULL) {
         if (state->difference == HC_DIFFERENCE_NONE) {
             HC_TRY(hc_fail(err, HC_E_USAGE,
@@ -174,23 +174,27 @@ done:
     return status;
 }
 
-/* The covariance of the dark image over the same bands of its file, by a chain of its own. */
-static HcStatus measure_dark(HcStage *stage, HcError *err) {
+/* The covariance of the dark image over the bands of its file that come in here. */
+static void ask_for_dark(const HcStage *stage, HcSideChain *side) {
+    const Params *params = stage->params;
+    if (params->dark == NULL || !stage->needs.observes) {
+        return;
+    }
+    *side = (HcSideChain){.words = {"read", params->dark, "--all-bands", "!", "cov", "dark"},
+                          .word_count = 6,
+                          .bands = stage->in.source_band,
+                          .band_count = stage->in.bands};
+}
+
+static HcStatus take_dark(HcStage *stage, HcChain *settled, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    HcChain *chain = NULL;
-    const char *const words[] = {"read", params->dark, "--all-bands", "!", "cov", "dark"};
-    HC_TRY(hc_chain_parse(&chain, words, 6, NULL, err));
-    HcStage *cov = &chain->stages[1];
-    hc_cov_keep(cov);
-    HC_TRY(hc_source_use_bands(&chain->stages[0], stage->in.source_band, stage->in.bands, err));
-    HC_TRY(hc_run_settle(chain, stage->compute, stage->chain->settings, err));
+    HcStage *cov = &settled->stages[1];
     HC_TRY(hc_statistics_check_bands(&cov->in, &stage->in, params->dark, err));
     state->noise = hc_cov_take(cov);
     snprintf(state->noise.noise, sizeof state->noise.noise, "dark image");
 done:
-    hc_chain_free(chain);
     return status;
 }
 
@@ -200,9 +204,6 @@ static HcStatus open_mnf(HcStage *stage, HcError *err) {
     State *state = stage->state;
     if (!stage->needs.observes) {
         return hc_linear_open(stage, err);
-    }
-    if (params->dark != NULL) {
-        HC_TRY(measure_dark(stage, err));
     }
     HC_TRY(hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
     if (state->difference != HC_DIFFERENCE_NONE) {
@@ -241,20 +242,16 @@ static HcStatus check_singular(const HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
     HcTransform *transform = &state->linear.transform;
-    HcMoments moments = {0};
     HcStatistics statistics = {0};
-    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
-    HC_TRY(hc_statistics_make(&statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
-    if (state->difference != HC_DIFFERENCE_NONE) {
-        hc_moments_clear(&moments);
-        HC_TRY(hc_scene_sums_take(&state->noise_sums, stage, queue, &moments, err));
-        HC_TRY(hc_statistics_make(&state->noise, &stage->in, &moments, state->difference, noise_word(params),
-                                  err));
+    HC_TRY(hc_statistics_make(&statistics, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
+    if (noise != NULL) {
+        HC_TRY(
+            hc_statistics_make(&state->noise, &stage->in, noise, state->difference, noise_word(params), err));
     }
     HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = statistics.pixels;
@@ -269,11 +266,39 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
                                 state->noise.covariance, err));
     HC_TRY(check_singular(stage, err));
     hc_linear_settled(stage);
-    HC_TRY(hc_linear_open(stage, err));
 done:
-    hc_moments_clear(&moments);
     hc_statistics_clear(&statistics);
     return status;
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HcMoments values = {0};
+    HcMoments noise = {0};
+    bool differs = state->difference != HC_DIFFERENCE_NONE;
+    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &values, err));
+    if (differs) {
+        HC_TRY(hc_scene_sums_take(&state->noise_sums, stage, queue, &noise, err));
+    }
+    HC_TRY(fit(stage, &values, differs ? &noise : NULL, err));
+    HC_TRY(hc_linear_open(stage, err));
+done:
+    hc_moments_clear(&values);
+    hc_moments_clear(&noise);
+    return status;
+}
+
+static bool fits(const HcStage *stage, HcFit *how) {
+    const Params *params = stage->params;
+    bool does = hc_linear_fits(stage, how);
+    how->noise = difference_of(params);
+    how->window = params->noise_window;
+    return does;
+}
+
+static bool scree(const HcStage *stage, HcScree *out) {
+    return hc_linear_scree(stage, "MNF eigenvalues (1 + SNR)", out);
 }
 
 static void close_mnf(HcStage *stage) {
@@ -294,10 +319,15 @@ const HcStageClass hc_stage_mnf = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
+    .side = ask_for_dark,
+    .take_side = take_dark,
     .open = open_mnf,
     .observe = observe,
     .settle = settle,
     .process = hc_linear_process,
+    .fits = fits,
+    .fit = fit,
+    .scree = scree,
     .finish = hc_linear_finish,
     .output = hc_linear_output,
     .report = hc_linear_report,

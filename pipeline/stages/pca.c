@@ -19,6 +19,7 @@ static const HcOption options[] = {
     {.name = "correlation",
      .kind = HC_OPTION_FLAG,
      .offset = offsetof(Params, correlation),
+     .of_fit = true,
      .help = "of the correlation matrix: every band is first divided by its standard deviation"},
     {0}};
 
@@ -52,25 +53,38 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     return hc_scene_sums_add(&state->sums, stage, queue, in, err);
 }
 
-static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
     HcTransform *transform = &state->linear.transform;
-    HcMoments moments = {0};
     HcStatistics statistics = {0};
-    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
-    HC_TRY(hc_statistics_make(&statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
+    (void)noise;
+    HC_TRY(hc_statistics_make(&statistics, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
     HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = statistics.pixels;
     HC_TRY(hc_transform_fit_pca(transform, stage->compute, statistics.mean, statistics.covariance,
                                 params->correlation, err));
     hc_linear_settled(stage);
+done:
+    hc_statistics_clear(&statistics);
+    return status;
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HcMoments moments = {0};
+    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
+    HC_TRY(fit(stage, &moments, NULL, err));
     HC_TRY(hc_linear_open(stage, err));
 done:
     hc_moments_clear(&moments);
-    hc_statistics_clear(&statistics);
     return status;
+}
+
+static bool scree(const HcStage *stage, HcScree *out) {
+    return hc_linear_scree(stage, "PCA eigenvalues", out);
 }
 
 static void close_pca(HcStage *stage) {
@@ -93,6 +107,9 @@ const HcStageClass hc_stage_pca = {
     .observe = observe,
     .settle = settle,
     .process = hc_linear_process,
+    .fits = hc_linear_fits,
+    .fit = fit,
+    .scree = scree,
     .finish = hc_linear_finish,
     .output = hc_linear_output,
     .report = hc_linear_report,

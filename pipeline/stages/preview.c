@@ -186,11 +186,14 @@ static HcStatus plan_classes(const HcStage *stage, State *state, HcError *err) {
     return HC_OK;
 }
 
-/* The stage before this one whose eigenvalues there are to plot, or NULL. */
-static const HcStage *stage_with_eigenvalues(const HcStage *stage) {
-    const HcStage *pca = hc_stage_before(stage, "pca");
-    const HcStage *mnf = hc_stage_before(stage, "mnf");
-    return mnf == NULL || (pca != NULL && pca->place > mnf->place) ? pca : mnf;
+/* The nearest stage before this one that has a scree plot, or NULL. */
+static const HcStage *stage_with_scree(const HcStage *stage) {
+    for (int32_t s = stage->place - 1; s >= 0; s--) {
+        if (stage->chain->stages[s].kind->scree != NULL) {
+            return &stage->chain->stages[s];
+        }
+    }
+    return NULL;
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -220,12 +223,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "preview: %s: pictures are PNG files, the name must end in .png",
                        hc_text_ends_with(params->path, ".png") ? params->scree : params->path));
     }
-    HC_TRY(hc_stage_claim(stage, params->path, err));
-    HC_TRY(hc_file_check(params->path, overwrites(stage), err));
+    HC_TRY(hc_stage_writes(stage, params->path, err));
     if (params->scree != NULL) {
-        HC_TRY(hc_stage_claim(stage, params->scree, err));
-        HC_TRY(hc_file_check(params->scree, overwrites(stage), err));
-        if (stage_with_eigenvalues(stage) == NULL) {
+        HC_TRY(hc_stage_writes(stage, params->scree, err));
+        if (stage_with_scree(stage) == NULL) {
             HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --scree %s: there is no pca or mnf before this step",
                            params->scree));
         }
@@ -373,15 +374,14 @@ done:
 static HcStatus draw_scree(const HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
-    const HcStage *from = stage_with_eigenvalues(stage);
+    const HcStage *from = stage_with_scree(stage);
     HcImage image = {0};
-    if (from->eigenvalues == NULL) {
+    HcScree scree;
+    if (!from->kind->scree(from, &scree)) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --scree %s: %s has no eigenvalues", params->scree,
                        from->kind->name));
     }
-    HC_TRY(hc_image_scree(
-        &image, from->eigenvalues, from->eigenvalue_count,
-        strcmp(from->kind->name, "mnf") == 0 ? "MNF eigenvalues (1 + SNR)" : "PCA eigenvalues", err));
+    HC_TRY(hc_image_scree(&image, scree.values, scree.count, scree.title, err));
     HC_TRY(hc_png_write(params->scree, image.width, image.height, image.pixels, overwrites(stage), err));
 done:
     hc_image_clear(&image);

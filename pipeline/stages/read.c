@@ -1,9 +1,6 @@
 /* read: the scene file, as blocks. */
-#include "pipeline/stages/read.h"
 #include "pipeline/chain.h"
-#include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/zero_border.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,16 +15,6 @@ typedef struct Params {
     bool all_bands, ignore_nodata, no_direct;
     int64_t threads;
 } Params;
-
-typedef struct State {
-    HcReader *reader;
-    int32_t *bands; /* those of the file that are read */
-    int32_t band_count;
-    int32_t *stored; /* [band_count] where they lie among the bands of raw bytes, once open */
-    HcBuffer index, counts;
-    HcDecode decode;
-    int64_t zero_border; /* pixels at the border that are 0 in all bands and count as data */
-} State;
 
 static const char *const nodata_rules[] = {"any", "all", NULL};
 static const char *const units[] = {"nm", "um", NULL};
@@ -93,9 +80,9 @@ static HcReaderOptions reader_options(const Params *params) {
 
 static HcStatus open_reader(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
-    State *state = stage->state;
+    HcSource *source = stage->state;
     HcReaderOptions how = reader_options(params);
-    return hc_reader_open(&state->reader, params->path, &how, err);
+    return hc_reader_open(&source->reader, params->path, &how, err);
 }
 
 /* What a pixel without data holds in a band. */
@@ -109,13 +96,13 @@ static bool find_nodata(const Params *params, const HcScene *scene, double *noda
 static HcStatus drop_empty_bands(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
-    State *state = stage->state;
-    const HcScene *scene = hc_reader_scene(state->reader);
+    HcSource *source = stage->state;
+    const HcScene *scene = hc_reader_scene(source->reader);
     HcReaderOptions how = reader_options(params);
     double nodata = 0;
     bool has_nodata = find_nodata(params, scene, &nodata);
     bool floating = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
-    int32_t count = state->band_count, kept = 0;
+    int32_t count = source->band_count, kept = 0;
     if (params->nodata_rule != 1 || (!has_nodata && !floating)) {
         return HC_OK;
     }
@@ -123,24 +110,24 @@ static HcStatus drop_empty_bands(HcStage *stage, HcError *err) {
     if (empty == NULL) {
         return hc_fail_memory(err, (double)count * sizeof *empty, "a list of bands");
     }
-    memcpy(empty, state->bands, (size_t)count * sizeof *empty);
+    memcpy(empty, source->bands, (size_t)count * sizeof *empty);
     HC_TRY(hc_reader_empty_bands(params->path, &how, has_nodata, nodata, empty, &count, err));
-    if (count == state->band_count) {
+    if (count == source->band_count) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: no band holds a value that is not nodata, NaN or infinity",
                        params->path));
     }
-    for (int32_t k = 0, e = 0; k < state->band_count; k++) {
-        if (e < count && empty[e] == state->bands[k]) {
+    for (int32_t k = 0, e = 0; k < source->band_count; k++) {
+        if (e < count && empty[e] == source->bands[k]) {
             e++;
         } else {
-            state->bands[kept++] = state->bands[k];
+            source->bands[kept++] = source->bands[k];
         }
     }
     if (count > 0) {
         hc_stage_note(stage, "%d of %d bands hold no value and are left out (the first is band %d)", count,
-                      state->band_count, empty[0] + 1);
+                      source->band_count, empty[0] + 1);
     }
-    state->band_count = kept;
+    source->band_count = kept;
 done:
     free(empty);
     return status;
@@ -149,71 +136,58 @@ done:
 /* All bands, or those that the header does not mark as bad. */
 static HcStatus choose_bands(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
-    State *state = stage->state;
-    const HcScene *scene = hc_reader_scene(state->reader);
-    state->bands = malloc((size_t)scene->bands * sizeof *state->bands);
-    if (state->bands == NULL) {
-        return hc_fail_memory(err, (double)scene->bands * sizeof *state->bands, "a list of bands");
+    HcSource *source = stage->state;
+    const HcScene *scene = hc_reader_scene(source->reader);
+    source->bands = malloc((size_t)scene->bands * sizeof *source->bands);
+    if (source->bands == NULL) {
+        return hc_fail_memory(err, (double)scene->bands * sizeof *source->bands, "a list of bands");
     }
     for (int32_t b = 0; b < scene->bands; b++) {
         if (params->all_bands || scene->bad == NULL || !scene->bad[b]) {
-            state->bands[state->band_count++] = b;
+            source->bands[source->band_count++] = b;
         }
     }
-    if (state->band_count == 0) {
+    if (source->band_count == 0) {
         return hc_fail(err, HC_E_INPUT,
                        "%s: the header marks all %d bands as bad (read them with --all-bands)", params->path,
                        scene->bands);
     }
-    if (state->band_count < scene->bands) {
+    if (source->band_count < scene->bands) {
         hc_stage_note(stage, "%d of %d bands are marked as bad and left out (--all-bands keeps them)",
-                      scene->bands - state->band_count, scene->bands);
+                      scene->bands - source->band_count, scene->bands);
     }
-    return HC_OK;
-}
-
-HcStatus hc_source_use_bands(HcStage *stage, const int32_t *bands, int32_t count, HcError *err) {
-    State *state = stage->state;
-    free(state->bands);
-    state->band_count = 0;
-    state->bands = malloc((size_t)count * sizeof *bands);
-    if (state->bands == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *bands, "a list of bands");
-    }
-    memcpy(state->bands, bands, (size_t)count * sizeof *bands);
-    state->band_count = count;
     return HC_OK;
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
-    State *state = stage->state;
-    if (state->reader == NULL) {
+    HcSource *source = stage->state;
+    if (source->reader == NULL) {
         HC_TRY(open_reader(stage, err));
-        const char *note = hc_reader_note(state->reader);
+        const char *note = hc_reader_note(source->reader);
         if (note != NULL) {
             hc_stage_note(stage, "%s", note);
         }
     }
-    if (state->bands == NULL) {
+    if (source->bands == NULL) {
         HC_TRY(choose_bands(stage, err));
         HC_TRY(drop_empty_bands(stage, err));
     }
-    for (int32_t k = 0; k < state->band_count; k++) {
-        if (state->bands[k] >= hc_reader_scene(state->reader)->bands) {
+    for (int32_t k = 0; k < source->band_count; k++) {
+        if (source->bands[k] >= hc_reader_scene(source->reader)->bands) {
             HC_TRY(hc_fail(err, HC_E_INPUT, "%s: band %d is needed, the file has %d", params->path,
-                           state->bands[k] + 1, hc_reader_scene(state->reader)->bands));
+                           source->bands[k] + 1, hc_reader_scene(source->reader)->bands));
         }
     }
-    HC_TRY(hc_scene_copy(&stage->out, hc_reader_scene(state->reader), err));
-    HC_TRY(hc_scene_select(&stage->out, state->bands, state->band_count, err));
+    HC_TRY(hc_scene_copy(&stage->out, hc_reader_scene(source->reader), err));
+    HC_TRY(hc_scene_select(&stage->out, source->bands, source->band_count, err));
     free(stage->out.source_band);
-    stage->out.source_band = malloc((size_t)state->band_count * sizeof *state->bands);
+    stage->out.source_band = malloc((size_t)source->band_count * sizeof *source->bands);
     if (stage->out.source_band == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)state->band_count * sizeof *state->bands, "a list of bands"));
+        HC_TRY(hc_fail_memory(err, (double)source->band_count * sizeof *source->bands, "a list of bands"));
     }
-    memcpy(stage->out.source_band, state->bands, (size_t)state->band_count * sizeof *state->bands);
+    memcpy(stage->out.source_band, source->bands, (size_t)source->band_count * sizeof *source->bands);
     if (params->ignore_nodata && !isnan(params->nodata)) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata"));
     }
@@ -229,51 +203,6 @@ done:
     return status;
 }
 
-static HcStatus open_source(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    const Params *params = stage->params;
-    State *state = stage->state;
-    HC_TRY(hc_reader_use_bands(state->reader, state->bands, state->band_count, err));
-    state->stored = malloc((size_t)state->band_count * sizeof *state->stored);
-    if (state->stored == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)state->band_count * sizeof *state->stored, "a list of bands"));
-    }
-    for (int32_t k = 0; k < state->band_count; k++) {
-        state->stored[k] = hc_reader_stored_band(state->reader, state->bands[k]);
-    }
-    HC_TRY(hc_memory_upload(stage->compute, state->stored, (size_t)state->band_count * sizeof *state->stored,
-                            &state->index, err));
-    HC_TRY(hc_memory_zeros(stage->compute, HC_MASK_REASONS * sizeof(int64_t), &state->counts, err));
-    state->decode = (HcDecode){.band_index = state->index.data,
-                               .has_nodata = stage->out.has_nodata,
-                               .nodata = stage->out.nodata,
-                               .nodata_needs_all_bands = params->nodata_rule == 1,
-                               .keep_missing = hc_chain_keeps_missing(stage->chain),
-                               .counts = state->counts.data};
-done:
-    return status;
-}
-
-HcReader *hc_source_reader(const HcStage *stage) {
-    return ((const State *)stage->state)->reader;
-}
-
-const HcDecode *hc_source_decode(const HcStage *stage) {
-    return &((const State *)stage->state)->decode;
-}
-
-HcStatus hc_source_reset_counts(HcStage *stage, HcQueue *queue, HcError *err) {
-    State *state = stage->state;
-    return stage->compute->ops->zero(queue, state->counts.data, HC_MASK_REASONS * sizeof(int64_t), err);
-}
-
-HcStatus hc_source_counts(const HcStage *stage, int64_t counts[HC_MASK_REASONS], HcError *err) {
-    const State *state = stage->state;
-    return hc_memory_download(stage->compute, &state->counts, counts, HC_MASK_REASONS * sizeof(int64_t), err);
-}
-
-/* ---- a border of zeros ---- */
-
 /* Whether pixels of zeros are values, and may be none: not where 0 is the nodata value, or the user says that
  * nodata is data; one band may well be 0. */
 static bool zeros_are_data(const HcStage *stage) {
@@ -283,22 +212,26 @@ static bool zeros_are_data(const HcStage *stage) {
            !(scene->has_nodata && scene->nodata == 0);
 }
 
-void hc_source_look(const HcStage *stage, const HcRaw *raw, int64_t line0, int32_t lines) {
-    State *state = stage->state;
-    if (zeros_are_data(stage)) {
-        state->zero_border += hc_zero_border_count(raw, state->stored, state->band_count, line0, lines);
-    }
+static HcStatus open_source(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    HcSource *source = stage->state;
+    source->zeros_may_be_none = zeros_are_data(stage);
+    source->decode = (HcDecode){.has_nodata = stage->out.has_nodata,
+                                .nodata = stage->out.nodata,
+                                .nodata_needs_all_bands = params->nodata_rule == 1,
+                                .keep_missing = hc_chain_keeps_missing(stage->chain)};
+    return hc_source_open(source, stage->compute, err);
 }
 
 static HcStatus gather_border(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
-    State *state = stage->state;
-    HC_TRY(hc_ranks_sum(hc_stage_ranks(stage), &state->zero_border, 1, err));
-    if (state->zero_border > 0) {
+    HcSource *source = stage->state;
+    HC_TRY(hc_ranks_sum(hc_stage_ranks(stage), &source->zero_border, 1, err));
+    if (source->zero_border > 0) {
         hc_stage_note(stage,
                       "%lld of %lld pixels are 0 in all %d bands, at the border, and count as data (%s "
                       "leaves them out)",
-                      (long long)state->zero_border, (long long)(stage->out.lines * stage->out.samples),
+                      (long long)source->zero_border, (long long)(stage->out.lines * stage->out.samples),
                       stage->out.bands,
                       stage->out.has_nodata ? "--mask FILE" : "--source-nodata 0 --nodata-rule all");
     }
@@ -307,29 +240,23 @@ done:
 }
 
 static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
-    const State *state = stage->state;
+    const HcSource *source = stage->state;
     int64_t size = 0;
     int64_t modified = 0;
-    hc_reader_identity(state->reader, &size, &modified);
-    if (cJSON_AddStringToObject(to, "file", hc_reader_path(state->reader)) == NULL ||
+    hc_reader_identity(source->reader, &size, &modified);
+    if (cJSON_AddStringToObject(to, "file", hc_reader_path(source->reader)) == NULL ||
         cJSON_AddNumberToObject(to, "bytes", (double)size) == NULL ||
         cJSON_AddNumberToObject(to, "modified", (double)modified) == NULL ||
-        cJSON_AddStringToObject(to, "method", hc_reader_method(state->reader)) == NULL ||
+        cJSON_AddStringToObject(to, "method", hc_reader_method(source->reader)) == NULL ||
         cJSON_AddStringToObject(to, "type", hc_type_name(stage->out.type)) == NULL ||
-        cJSON_AddNumberToObject(to, "zero_border_pixels", (double)state->zero_border) == NULL) {
+        cJSON_AddNumberToObject(to, "zero_border_pixels", (double)source->zero_border) == NULL) {
         return hc_fail_memory(err, 0, "the record");
     }
     return HC_OK;
 }
 
 static void close_source(HcStage *stage) {
-    State *state = stage->state;
-    hc_memory_release(stage->compute, &state->index);
-    hc_memory_release(stage->compute, &state->counts);
-    hc_reader_close(state->reader);
-    free(state->bands);
-    free(state->stored);
-    *state = (State){0};
+    hc_source_close(stage->state, stage->compute);
 }
 
 const HcStageClass hc_stage_read = {
@@ -338,7 +265,7 @@ const HcStageClass hc_stage_read = {
     .role = HC_ROLE_SOURCE,
     .options = options,
     .params_size = sizeof(Params),
-    .state_size = sizeof(State),
+    .state_size = sizeof(HcSource),
     .plan = plan,
     .open = open_source,
     .gather = gather_border,

@@ -1,0 +1,61 @@
+#include "pipeline/source.h"
+#include "pipeline/memory.h"
+#include "pipeline/zero_border.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+HcStatus hc_source_use_bands(HcSource *source, const int32_t *bands, int32_t count, HcError *err) {
+    free(source->bands);
+    source->band_count = 0;
+    source->bands = malloc((size_t)count * sizeof *bands);
+    if (source->bands == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *bands, "a list of bands");
+    }
+    memcpy(source->bands, bands, (size_t)count * sizeof *bands);
+    source->band_count = count;
+    return HC_OK;
+}
+
+HcStatus hc_source_open(HcSource *source, HcCompute *compute, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_reader_use_bands(source->reader, source->bands, source->band_count, err));
+    source->stored = malloc((size_t)source->band_count * sizeof *source->stored);
+    if (source->stored == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)source->band_count * sizeof *source->stored, "a list of bands"));
+    }
+    for (int32_t k = 0; k < source->band_count; k++) {
+        source->stored[k] = hc_reader_stored_band(source->reader, source->bands[k]);
+    }
+    HC_TRY(hc_memory_upload(compute, source->stored, (size_t)source->band_count * sizeof *source->stored,
+                            &source->index, err));
+    HC_TRY(hc_memory_zeros(compute, HC_MASK_REASONS * sizeof(int64_t), &source->counts, err));
+    source->decode.band_index = source->index.data;
+    source->decode.counts = source->counts.data;
+done:
+    return status;
+}
+
+HcStatus hc_source_reset_counts(HcSource *source, HcCompute *compute, HcQueue *queue, HcError *err) {
+    return compute->ops->zero(queue, source->counts.data, HC_MASK_REASONS * sizeof(int64_t), err);
+}
+
+HcStatus hc_source_counts(const HcSource *source, HcCompute *compute, int64_t counts[HC_MASK_REASONS],
+                          HcError *err) {
+    return hc_memory_download(compute, &source->counts, counts, HC_MASK_REASONS * sizeof(int64_t), err);
+}
+
+void hc_source_look(HcSource *source, const HcRaw *raw, int64_t line0, int32_t lines) {
+    if (source->zeros_may_be_none) {
+        source->zero_border += hc_zero_border_count(raw, source->stored, source->band_count, line0, lines);
+    }
+}
+
+void hc_source_close(HcSource *source, HcCompute *compute) {
+    hc_memory_release(compute, &source->index);
+    hc_memory_release(compute, &source->counts);
+    hc_reader_close(source->reader);
+    free(source->bands);
+    free(source->stored);
+    *source = (HcSource){0};
+}

@@ -1,0 +1,41 @@
+/* Source: the open scene of a chain: which of its bands are read, how raw bytes become blocks, and what was
+ * counted on the way. The stage `read` fills it from its options; the runner, the layout and stages that
+ * compare with the file use it through `chain->source`. */
+#ifndef HC_PIPELINE_SOURCE_H
+#define HC_PIPELINE_SOURCE_H
+
+#include "core/compute.h"
+#include "io/reader.h"
+
+/* Zero-initialise; hc_source_close() is always safe. */
+typedef struct HcSource {
+    HcReader *reader; /* owned */
+    int32_t *bands;   /* [band_count] those of the file that are read, from 0 */
+    int32_t band_count;
+    int32_t *stored;        /* [band_count] where they lie among the bands of raw bytes, once open */
+    HcDecode decode;        /* raw bytes to blocks; band_index and counts once open */
+    HcBuffer index, counts; /* [device] of decode */
+    bool zeros_may_be_none; /* pixels of zeros are values, but may stand for no data */
+    int64_t zero_border;    /* such pixels at the border of the scene, that this rank has read */
+} HcSource;
+
+/* Reads exactly these bands of the file (copied), before or after others were chosen. */
+HcStatus hc_source_use_bands(HcSource *source, const int32_t *bands, int32_t count,
+                             HcError *err) HC_MUST_CHECK;
+
+/* Fixes the bands and takes device memory. decode holds the rules for nodata already. */
+HcStatus hc_source_open(HcSource *source, HcCompute *compute, HcError *err) HC_MUST_CHECK;
+
+/* Starts the count of masked pixels anew (before a pass), and reads it (after one). */
+HcStatus hc_source_reset_counts(HcSource *source, HcCompute *compute, HcQueue *queue,
+                                HcError *err) HC_MUST_CHECK;
+HcStatus hc_source_counts(const HcSource *source, HcCompute *compute, int64_t counts[HC_MASK_REASONS],
+                          HcError *err) HC_MUST_CHECK;
+
+/* Counts pixels of zeros at the border in raw bytes [host] that hold these lines; each line of the scene
+ * once, on the thread that reads. */
+void hc_source_look(HcSource *source, const HcRaw *raw, int64_t line0, int32_t lines);
+
+void hc_source_close(HcSource *source, HcCompute *compute);
+
+#endif
