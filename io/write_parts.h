@@ -18,7 +18,7 @@
 typedef enum HcWriteWay {
     HC_WRITE_ENVI,   /* written here, the header too */
     HC_WRITE_CREATE, /* a driver that can create: block by block */
-    HC_WRITE_COPY    /* a driver that only copies: from a temporary GeoTIFF, at finish */
+    HC_WRITE_COPY    /* COG, or a driver that only copies: from a temporary GeoTIFF, at finish */
 } HcWriteWay;
 
 /* write_plan.c: everything that was decided before a file exists. */

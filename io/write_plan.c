@@ -130,9 +130,10 @@ static HcStatus choose_driver(HcWritePlan *plan, const char *path, const char *f
     if (!can_write(plan->driver)) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s can be read but not written", path, plan->format);
     }
-    plan->way = strcmp(plan->format, "ENVI") == 0     ? HC_WRITE_ENVI
-                : has(plan->driver, GDAL_DCAP_CREATE) ? HC_WRITE_CREATE
-                                                      : HC_WRITE_COPY;
+    /* From GDAL 3.13 on the COG driver can create, too, but would then choose overviews and memory by itself.
+     */
+    bool creates = has(plan->driver, GDAL_DCAP_CREATE) && !hc_write_is_cog(plan);
+    plan->way = strcmp(plan->format, "ENVI") == 0 ? HC_WRITE_ENVI : creates ? HC_WRITE_CREATE : HC_WRITE_COPY;
     return HC_OK;
 }
 

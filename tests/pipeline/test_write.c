@@ -2,6 +2,7 @@
 #include "pipeline/write_tally.h"
 #include "tests/support/scene_files.h"
 
+#include <gdal.h>
 #include <stdlib.h>
 
 enum { LINES = 10, SAMPLES = 14, BANDS = 5 };
@@ -46,6 +47,21 @@ static void copies_are_whole(void **state) {
     check_copy(&cube, "e.tif", "--compress deflate --type uint16 --interleave bsq");
     check_copy(&cube, "f.tif", "--format COG --type float64");
     check_copy(&cube, "g.tif", "--co TILED=YES --co BLOCKXSIZE=32 --co BLOCKYSIZE=32");
+    cube_free(&cube);
+}
+
+/* COG drivers that can create (GDAL 3.13 and later) are used as those that only copy. */
+static void cog_drivers_may_create(void **state) {
+    (void)state;
+    GDALDriverH cog = GDALGetDriverByName("COG");
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 8, true);
+    cube_write(&cube, "scene", HC_UINT16, "bil", header);
+    bool creates = GDALGetMetadataItem(cog, GDAL_DCAP_CREATE, NULL) != NULL;
+    GDALSetMetadataItem(cog, GDAL_DCAP_CREATE, "YES", NULL);
+    check_copy(&cube, "cog.tif", "--format COG");
+    if (!creates) {
+        GDALSetMetadataItem(cog, GDAL_DCAP_CREATE, NULL, NULL);
+    }
     cube_free(&cube);
 }
 
@@ -291,6 +307,7 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_are_whole),
+        cmocka_unit_test(cog_drivers_may_create),
         cmocka_unit_test(complete_scenes_have_no_nodata),
         cmocka_unit_test(masked_scenes_have_nodata),
         cmocka_unit_test(fractions_as_integers),
