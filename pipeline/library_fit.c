@@ -238,9 +238,10 @@ static HcStatus settle_fit(const HcLibrary *library, const char *path, const HcS
     HcStatus status = HC_OK;
     HcText names = {0};
     HcText ranges = {0};
-    bool *missing = calloc((size_t)scene->bands, sizeof *missing);
+    size_t room = (size_t)(scene->bands > 0 ? scene->bands : 1);
+    bool *missing = calloc(room, sizeof *missing);
     if (missing == NULL) {
-        HC_TRY(hc_fail_memory(err, scene->bands, "a list of bands"));
+        HC_TRY(hc_fail_memory(err, (double)room, "a list of bands"));
     }
     HC_TRY(check_bands(fit, path, scene, missing, err));
     HC_TRY(keep_whole(library, fit, missing, &names, err));

@@ -330,7 +330,7 @@ static void check_matrix(const Batch *batch, int64_t matrix, bool vectors) {
     }
     double *reference = reference_values(batch, matrix);
     assert_int_equal(batch->end[matrix], HC_SVD_CONVERGED);
-    assert_in_range(batch->sweeps[matrix], 0, HC_SVD_SWEEPS);
+    assert_true(batch->sweeps[matrix] >= 0 && batch->sweeps[matrix] <= HC_SVD_SWEEPS);
     check_values(batch, matrix, reference);
     if (vectors) {
         check_orthonormal(batch, batch->left, matrix, batch->rows);

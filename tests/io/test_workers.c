@@ -53,7 +53,7 @@ static void after_a_while(void **state) {
 
 static void counts(void **state) {
     (void)state;
-    assert_in_range(hc_workers_count(0), 1, HC_WORKERS_MAX);
+    assert_true(hc_workers_count(0) >= 1 && hc_workers_count(0) <= HC_WORKERS_MAX);
     assert_int_equal(hc_workers_count(-3), hc_workers_count(0));
     assert_int_equal(hc_workers_count(5), 5);
     assert_int_equal(hc_workers_count(256), HC_WORKERS_MAX);

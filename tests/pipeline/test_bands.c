@@ -86,7 +86,8 @@ static void bands_after_a_fit(void **state) {
     HcReader *reader = NULL;
     HcError err = {0};
     check_ok(hc_reader_open(&reader, "out.img", NULL, &err), err);
-    assert_in_range(hc_reader_scene(reader)->bands, 1, BANDS - 2);
+    int32_t kept = hc_reader_scene(reader)->bands;
+    assert_true(kept >= 1 && kept <= BANDS - 2);
     hc_reader_close(reader);
     cube_free(&cube);
 }
