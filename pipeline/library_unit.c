@@ -1,29 +1,38 @@
 #include "pipeline/library_unit.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
 
-static int by_value(const void *a, const void *b) {
-    float left = *(const float *)a;
-    float right = *(const float *)b;
-    return (left > right) - (left < right);
+/* The bits of |value|: they are in the order of the values. */
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits & 0x7fffffff;
 }
 
+/* Found bit by bit: sorting a copy needs memory, and a lack of it must not change the unit. */
 double hc_values_quantile(const float *value, size_t count, double share) {
     const size_t enough = 100000; /* values, evenly taken, tell as much */
     size_t step = count / enough + 1;
-    size_t taken = 0;
-    float *sorted = malloc((count / step + 1) * sizeof *sorted);
-    for (size_t i = 0; sorted != NULL && i < count; i += step) {
-        sorted[taken++] = fabsf(value[i]);
+    size_t taken = (count + step - 1) / step;
+    if (taken == 0) {
+        return NAN;
     }
-    double quantile = NAN;
-    if (taken > 0) {
-        size_t place = (size_t)(share * (double)taken);
-        qsort(sorted, taken, sizeof *sorted, by_value);
-        quantile = sorted[place < taken ? place : taken - 1];
+    size_t place = (size_t)(share * (double)taken);
+    place = place < taken ? place : taken - 1;
+    uint32_t found = 0;
+    for (uint32_t bit = (uint32_t)1 << 30; bit != 0; bit >>= 1) {
+        size_t below = 0;
+        for (size_t i = 0; i < count; i += step) {
+            below += bits_of(value[i]) < (found | bit);
+        }
+        if (below <= place) {
+            found |= bit;
+        }
     }
-    free(sorted);
+    float quantile;
+    memcpy(&quantile, &found, sizeof quantile);
     return quantile;
 }
 
@@ -61,20 +70,20 @@ double hc_unit_factor(const HcValueUnit *library, const HcValueUnit *scene) {
     return guessed && factor > 0.05 && factor < 20 ? 1 : factor;
 }
 
-char *hc_unit_note(const char *path, const HcValueUnit *library, const HcValueUnit *scene) {
+const char *hc_unit_note(char *buffer, const HcValueUnit *library, const HcValueUnit *scene) {
     double factor = hc_unit_factor(library, scene);
-    HcText note = {0};
     if (isnan(factor) || fabs(factor - 1) < 1e-6) {
         return NULL;
     }
-    hc_text_add(
-        &note,
-        "%s: its values (99 %% up to %.3g) are to be multiplied by %.6g to be in the unit of the scene", path,
-        library->high, factor);
+    int length =
+        snprintf(buffer, HC_UNIT_NOTE,
+                 "its values (99 %% up to %.3g) are to be multiplied by %.6g to be in the unit of the scene",
+                 library->high, factor);
     if (header_holds(scene)) {
-        hc_text_add(&note, ", whose header has %.6g for reflectance 1", scene->one);
+        snprintf(buffer + length, HC_UNIT_NOTE - (size_t)length, ", whose header has %.6g for reflectance 1",
+                 scene->one);
     } else {
-        hc_text_add(&note, " (99 %% up to %.3g)", scene->high);
+        snprintf(buffer + length, HC_UNIT_NOTE - (size_t)length, " (99 %% up to %.3g)", scene->high);
     }
-    return hc_text_take(&note);
+    return buffer;
 }

@@ -22,11 +22,12 @@ HcValueUnit hc_scene_unit(const HcScene *scene, const float *value, size_t count
  * dark scene is more common than reflectances in tenths. NaN where one of both is not known. */
 double hc_unit_factor(const HcValueUnit *library, const HcValueUnit *scene);
 
-/* The line that says so, fresh; NULL where the factor is 1 or NaN, or memory ran out. */
-char *hc_unit_note(const char *path, const HcValueUnit *library, const HcValueUnit *scene);
+/* The words that say so, in the buffer; NULL where the factor is 1 or NaN. */
+#define HC_UNIT_NOTE 256 /* bytes of the buffer */
+const char *hc_unit_note(char *buffer, const HcValueUnit *library, const HcValueUnit *scene);
 
 /* The value that this share of |value| does not exceed, of some 100000 values evenly taken; NaN when there is
- * none, or memory ran out. */
+ * none. */
 double hc_values_quantile(const float *value, size_t count, double share);
 
 #endif

@@ -33,11 +33,10 @@ static HcStatus parse_scale(const HcStage *stage, const char *text, double *fact
 static void find_factor(HcScaledLibrary *library, HcStage *stage, const char *path, const float *value,
                         size_t count) {
     HcValueUnit scene = hc_scene_unit(&stage->in, value, count);
-    char *note = hc_unit_note(path, &library->unit, &scene);
-    if (note != NULL) {
-        hc_stage_note(stage, "%s; they are (--scale none leaves them)", note);
+    char note[HC_UNIT_NOTE];
+    if (hc_unit_note(note, &library->unit, &scene) != NULL) {
+        hc_stage_note(stage, "%s: %s; they are (--scale none leaves them)", path, note);
     }
-    free(note);
     library->factor = hc_unit_factor(&library->unit, &scene);
 }
 

@@ -351,12 +351,12 @@ static void note_unit(HcStage *stage, const float *value, size_t count) {
     State *state = stage->state;
     HcValueUnit scene = hc_scene_unit(&stage->in, value, count);
     bool matters = params_of(stage)->metric == HC_METRIC_EUCLIDEAN && !state->unit_noted;
-    char *note = matters ? hc_unit_note(params_of(stage)->training, &state->unit, &scene) : NULL;
-    if (note != NULL) {
-        hc_stage_note(stage, "%s; this decides Euclidean distances (--metric angle does not mind)", note);
+    char note[HC_UNIT_NOTE];
+    if (matters && hc_unit_note(note, &state->unit, &scene) != NULL) {
+        hc_stage_note(stage, "%s: %s; this decides Euclidean distances (--metric angle does not mind)",
+                      params_of(stage)->training, note);
         state->unit_noted = true;
     }
-    free(note);
 }
 
 /* Integers are at least 1 apart: reflectances from 0 to 1 are none of them. */
