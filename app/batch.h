@@ -96,7 +96,8 @@ typedef struct HcBatchOrigin {
 HcStatus hc_batch_look(const HcBatch *batch, int32_t scene, HcBatchState *state, char *message, size_t size,
                        HcError *err) HC_MUST_CHECK;
 
-/* Notes the inputs of a scene; its chain is planned, or NULL. */
+/* Notes the inputs of a scene; its chain is planned, or as far as planning came, or NULL. Where it fails,
+ * origin->inputs is NULL. */
 HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t scene, const HcChain *chain,
                          HcError *err) HC_MUST_CHECK;
 void hc_batch_origin_clear(HcBatchOrigin *origin);
@@ -109,8 +110,8 @@ HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) HC_MUST_CHEC
 HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err) HC_MUST_CHECK;
 
 /* Leaves a marker of a failure that would come again, and no marker of another. A failure by which memory,
- * descriptors or the disk may be to blame leaves none. What cannot be written is left out: the scene is then
- * tried again. */
+ * descriptors or the disk may be to blame leaves none, nor one whose inputs are not known. What cannot be
+ * written is left out: the scene is then tried again. */
 void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message);
 
 /* Removes what an earlier attempt has left of a scene that is about to be done: marker and temporary files.
@@ -209,6 +210,9 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
 /* Starts a process that dies with this one, and a pipe from it (batch_jobs.c). In it *process is 0 and *end
  * that of the pipe to write to; here *end is the one to read from. */
 HcStatus hc_batch_fork(pid_t *process, int *end, HcError *err) HC_MUST_CHECK;
+
+/* Writes all bytes to that pipe; false where its reader is gone. */
+bool hc_batch_send(int pipe, const void *data, size_t bytes);
 
 /* All ranks: does all scenes, and adds up the totals of all ranks (batch_ranks.c). */
 HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;

@@ -69,10 +69,20 @@ static int32_t next_turn(void *user) {
     return turn < turns->count ? turns->scene[turn] : -1;
 }
 
-static void tell_parent(const HcBatchEvent *event, void *user) {
-    /* In one piece: an event is smaller than what a pipe takes at once. */
-    while (write(((Mouth *)user)->pipe, event, sizeof *event) < 0 && errno == EINTR) {
+bool hc_batch_send(int pipe, const void *data, size_t bytes) {
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t sent = write(pipe, (const char *)data + done, bytes - done);
+        if (sent < 0 && errno != EINTR) {
+            return false;
+        }
+        done += sent > 0 ? (size_t)sent : 0;
     }
+    return true;
+}
+
+static void tell_parent(const HcBatchEvent *event, void *user) {
+    (void)!hc_batch_send(((Mouth *)user)->pipe, event, sizeof *event);
 }
 
 static int32_t processors(void) {

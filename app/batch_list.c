@@ -260,8 +260,9 @@ static HcStatus find_places(const HcBatch *batch, Places *places, HcError *err) 
         HcPaths files = {0};
         const char *path = batch->scenes[s].path;
         char *folder = folder_of(path);
-        bool beside = folder != NULL && find_place(&folders, folder) != NULL;
-        status = beside ? hc_scene_files(path, &files, err) : hc_paths_add(&files, path, err);
+        status = folder == NULL ? hc_fail_memory(err, (double)strlen(path), "a folder")
+                 : find_place(&folders, folder) != NULL ? hc_scene_files(path, &files, err)
+                                                        : hc_paths_add(&files, path, err);
         for (int32_t f = 0; status == HC_OK && f < files.count; f++) {
             status = add_place(places, files.path[f], s, err);
         }
@@ -276,13 +277,14 @@ done:
 }
 
 /* Whether a batch made this file, or was about to. */
-static bool is_made(const char *path) {
+static HcStatus find_made(const char *path, bool *made, HcError *err) {
     char *record = hc_text_format("%s.hcube.json", path);
     char *claim = hc_batch_claim_path(path);
-    bool made = (record != NULL && access(record, F_OK) == 0) || (claim != NULL && access(claim, F_OK) == 0);
+    bool known = record != NULL && claim != NULL;
+    *made = known && (access(record, F_OK) == 0 || access(claim, F_OK) == 0);
     free(record);
     free(claim);
-    return made;
+    return known ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
 }
 
 /* Marks scenes that are outputs of other ones; an output that would replace a scene otherwise is refused. */
@@ -298,7 +300,9 @@ static HcStatus find_outputs(const HcBatch *batch, bool searched, bool *is_outpu
         if (place == NULL) {
             continue;
         }
-        if (!searched || place->scene == s || !is_made(output)) {
+        bool made = false;
+        HC_TRY(find_made(output, &made, err));
+        if (!searched || place->scene == s || !made) {
             HC_TRY(hc_fail(err, HC_E_USAGE, "batch: the output %s of %s would replace the scene %s", output,
                            batch->scenes[s].path, batch->scenes[place->scene].path));
         }

@@ -235,20 +235,22 @@ static bool is_made(const HcBatchPool *pool, const char *record_path, const Stam
 static HcStatus write_record(const HcBatchPool *pool, const char *path, const Stamp *stamp, HcError *err) {
     HcStatus status = HC_OK;
     cJSON *record = cJSON_CreateObject();
-    cJSON_AddNumberToObject(record, "hcube_pool", 1);
-    cJSON_AddStringToObject(record, "version", hc_version());
-    cJSON_AddStringToObject(record, "command", hc_command_line());
-    cJSON_AddStringToObject(record, "chain", pool->fit.chain);
-    cJSON_AddStringToObject(record, "sums_xxh64", stamp->sums);
-    cJSON_AddStringToObject(record, "model_xxh64", stamp->model);
+    bool whole = cJSON_AddNumberToObject(record, "hcube_pool", 1) != NULL &&
+                 cJSON_AddStringToObject(record, "version", hc_version()) != NULL &&
+                 cJSON_AddStringToObject(record, "command", hc_command_line()) != NULL &&
+                 cJSON_AddStringToObject(record, "chain", pool->fit.chain) != NULL &&
+                 cJSON_AddStringToObject(record, "sums_xxh64", stamp->sums) != NULL &&
+                 cJSON_AddStringToObject(record, "model_xxh64", stamp->model) != NULL;
     cJSON *scenes = cJSON_AddArrayToObject(record, "scenes");
     cJSON *left_out = cJSON_AddArrayToObject(record, "left_out");
-    if (left_out == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    whole = whole && scenes != NULL && left_out != NULL;
+    for (int32_t s = 0; whole && s < pool->sums.scene_count; s++) {
+        cJSON *path_of = cJSON_CreateString(pool->sums.scenes[s].path);
+        cJSON_AddItemToArray(pool->summed[s] ? scenes : left_out, path_of);
+        whole = path_of != NULL;
     }
-    for (int32_t s = 0; s < pool->sums.scene_count; s++) {
-        cJSON_AddItemToArray(pool->summed[s] ? scenes : left_out,
-                             cJSON_CreateString(pool->sums.scenes[s].path));
+    if (!whole) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
     HC_TRY(hc_json_write(path, record, true, err));
 done:
@@ -299,7 +301,7 @@ static _Noreturn void make_and_tell(const HcBatchPool *pool, int pipe) {
     HcError told = {0};
     told.status = claim_model(pool, &told);
     hc_file_remove_partials();
-    bool said = write(pipe, &told, sizeof told) == (ssize_t)sizeof told;
+    bool said = hc_batch_send(pipe, &told, sizeof told);
     hc_process_ends();
     /* Not by _exit: what was printed is flushed, and leak checks and coverage run. */
     exit(said ? HC_OK : HC_E_IO);
@@ -376,12 +378,12 @@ typedef struct Taken {
     bool linked; /* it has other names: files in any folder may be it */
 } Taken;
 
-/* Whether two paths name files of one folder. */
+/* Whether two paths name files of one folder; so they might where there is no memory left to see. */
 static bool in_one_folder(const char *a, const char *b) {
     const char *slash = strrchr(a, '/');
     const char *name = strrchr(b, '/') != NULL ? strrchr(b, '/') + 1 : b;
     char *beside = hc_text_format("%.*s%s", slash != NULL ? (int)(slash - a + 1) : 0, a, name);
-    bool same = beside != NULL && hc_file_same_place(beside, b);
+    bool same = beside == NULL || hc_file_same_place(beside, b);
     free(beside);
     return same;
 }

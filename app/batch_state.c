@@ -102,6 +102,11 @@ HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t sc
         HC_TRY(add_input(origin->inputs, files.path[f], batch->params.hash, err));
     }
 done:
+    if (status != HC_OK) {
+        /* An incomplete list would not see a change of what it lacks. */
+        cJSON_Delete(origin->inputs);
+        origin->inputs = NULL;
+    }
     hc_paths_clear(&files);
     return status;
 }
@@ -160,14 +165,15 @@ done:
 
 /* ---- outputs ---- */
 
-/* The path of a file that may be about to replace another one, from anywhere; fresh memory. */
+/* The path of a file that may be about to replace another one, from anywhere; fresh memory, NULL when there
+ * is none left. */
 static char *absolute_output(const char *path) {
     const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL ? slash + 1 : path;
     char *folder =
         slash == NULL ? strdup(".") : hc_text_format("%.*s", (int)(slash > path ? slash - path : 1), path);
-    char *found = folder != NULL ? realpath(folder, NULL) : NULL;
-    const char *base = slash != NULL ? slash + 1 : path;
-    char *all = found == NULL             ? strdup(path)
+    char *found = folder != NULL ? absolute(folder) : NULL;
+    char *all = found == NULL             ? NULL
                 : strcmp(found, "/") == 0 ? hc_text_format("/%s", base)
                                           : hc_text_format("%s/%s", found, base);
     free(folder);
@@ -200,13 +206,24 @@ done:
     return status;
 }
 
+/* Adds what a record or marker is compared by; NULL when there is no memory left. */
+static cJSON *add_batch(cJSON *to, const HcBatchOrigin *origin) {
+    cJSON *batch = cJSON_AddObjectToObject(to, "batch");
+    bool named = cJSON_AddStringToObject(batch, "chain", origin->batch->chain) != NULL;
+    cJSON *inputs = cJSON_Duplicate(origin->inputs, true);
+    cJSON_AddItemToObject(batch, "inputs", inputs);
+    if (cJSON_GetObjectItemCaseSensitive(batch, "inputs") == NULL) {
+        cJSON_Delete(inputs);
+        return NULL;
+    }
+    return named ? batch : NULL;
+}
+
 HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) {
     HcStatus status = HC_OK;
     const HcBatchOrigin *origin = user;
-    cJSON *batch = cJSON_AddObjectToObject(record, "batch");
-    cJSON_AddStringToObject(batch, "chain", origin->batch->chain);
-    cJSON_AddItemToObject(batch, "inputs", cJSON_Duplicate(origin->inputs, true));
-    cJSON *outputs = cJSON_AddArrayToObject(batch, "outputs");
+    cJSON *batch = add_batch(record, origin);
+    cJSON *outputs = batch != NULL ? cJSON_AddArrayToObject(batch, "outputs") : NULL;
     if (outputs == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
@@ -352,15 +369,13 @@ void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *me
     HcError error = {0};
     char *path = marker_path(origin->batch, origin->scene);
     cJSON *marker = cJSON_CreateObject();
-    cJSON_AddNumberToObject(marker, "hcube_failure", 1);
-    cJSON_AddStringToObject(marker, "version", hc_version());
-    cJSON_AddStringToObject(marker, "message", message);
-    cJSON_AddNumberToObject(marker, "exit_code", (double)failure);
-    cJSON *batch = cJSON_AddObjectToObject(marker, "batch");
-    cJSON_AddStringToObject(batch, "chain", origin->batch->chain);
-    cJSON_AddItemToObject(batch, "inputs", cJSON_Duplicate(origin->inputs, true));
+    bool whole = cJSON_AddNumberToObject(marker, "hcube_failure", 1) != NULL &&
+                 cJSON_AddStringToObject(marker, "version", hc_version()) != NULL &&
+                 cJSON_AddStringToObject(marker, "message", message) != NULL &&
+                 cJSON_AddNumberToObject(marker, "exit_code", (double)failure) != NULL &&
+                 add_batch(marker, origin) != NULL;
     bool mine = path != NULL && !is_taken(path);
-    if (mine && batch != NULL && comes_again(failure, origin->inputs)) {
+    if (mine && whole && comes_again(failure, origin->inputs)) {
         (void)!hc_json_write_unflushed(path, marker, true, &error);
     } else if (mine) {
         unlink(path);

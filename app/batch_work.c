@@ -55,7 +55,8 @@ static void drop(Ready *ready) {
 static void fail_scene(Worker *worker, Ready *ready, int32_t scene, const HcError *error) {
     HcError unimportant = {0};
     if (ready->origin.inputs == NULL) {
-        (void)!hc_batch_origin(&ready->origin, worker->batch, scene, NULL, &unimportant);
+        /* The files that planning came to, too: one of them may be to blame. */
+        (void)!hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, &unimportant);
     }
     hc_batch_mark(&ready->origin, error->status, error->text);
     drop(ready);

@@ -73,6 +73,10 @@ def stages(common, suffix="", **more):
     return out
 
 
+# Without --jobs the number of processes follows the machine.
+BATCH = ["batch", "mnf", "--components", "3", "!", "preview", "out/{stem}.png", "--bands", "1,2,3", "!", "write",
+         "--scenes", "in/scenes", "--output", "out/{stem}.img", *COMMON]
+
 CASES = {
     "read": Case("run", "read", "in/scene.hdr", "--mask", "in/mask.hdr", "!", "write", "out/a.img", *COMMON),
     "read-tiff": Case("read", "in/scene.tif", "out/a.img", *COMMON),
@@ -91,8 +95,8 @@ CASES = {
     "info": Case("info", "in/scene.hdr", "--bands"),
     "info-library": Case("info", "in/endmembers.hdr"),
     "plan": Case("plan", "read", "in/scene.hdr", "!", "mnf", "!", "write", "out/a.tif", *COMMON),
-    "batch": Case("batch", "mnf", "--components", "3", "!", "preview", "out/{stem}.png", "--bands", "1,2,3", "!",
-                  "write", "--scenes", "in/scenes", "--output", "out/{stem}.img", *COMMON, resumes=True),
+    "batch": Case(*BATCH, resumes=True),
+    "batch-jobs": Case(*BATCH, "--jobs", "2", resumes=True),
     "pool": Case("batch", "mnf", "--components", "3", "!", "write", "--scenes", "in/scenes", "--output",
                  "out/{stem}.tif", "--pool", "out/model.json", *COMMON, resumes=True, pooled=True),
     **stages(GPU, "-gpu", gpu=True),

@@ -23,7 +23,7 @@ KILLED = {
     "overwrite": cases.CASES["overwrite"],
     "lp": cases.CASES["lp"],
     "batch": cases.CASES["batch"],
-    "batch-jobs": Case(*cases.CASES["batch"].words, "--jobs", "2", resumes=True),
+    "batch-jobs": cases.CASES["batch-jobs"],
     "pool": cases.CASES["pool"],
     "batch-cog": Case("batch", "bands", "--keep", "1-5", "!", "write", "--format", "COG", "--scenes", "in/scenes",
                       "--output", "out/{stem}.tif", "--jobs", "1", *COMMON, resumes=True),

@@ -109,6 +109,17 @@ run 0 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device 
 touch model.json
 run 0 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
 [[ $(events done) == 5 ]] || fail "a changed model is not seen: $err"
+# A failure for which one of them is to blame is tried again when it has changed, and not before.
+rm -r m
+mv model.json good.json
+echo '{}' >model.json
+run 9 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
+[[ $(events failed) == 5 ]] || fail "says $err"
+run 9 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
+[[ $(events failed) == 0 && $(grep -c '"why":"failed before"' <<<"$err") == 5 ]] || fail "says $err"
+mv good.json model.json
+run 0 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
+[[ $(events done) == 5 ]] || fail "a model that was mended is not seen: $err"
 
 # Failures cost their scene alone.
 cut_scene in/s6 50
