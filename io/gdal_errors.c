@@ -24,8 +24,15 @@ static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *t
     snprintf(errors->text, sizeof errors->text, "%s", text);
 }
 
+/* hc_gdal_catch holds for the calling thread. Threads of GDAL (GDAL_NUM_THREADS) would print: what fails
+ * there comes back as a failure of the call. */
+static void start_gdal(void) {
+    GDALAllRegister();
+    CPLSetErrorHandler(CPLQuietErrorHandler);
+}
+
 void hc_gdal_catch(HcGdalErrors *errors) {
-    pthread_once(&drivers_once, GDALAllRegister);
+    pthread_once(&drivers_once, start_gdal);
     *errors = (HcGdalErrors){0};
     CPLErrorReset();
     errno = 0;

@@ -1,9 +1,13 @@
 #include "io/libraries.h"
 
 #include <cpl_conv.h>
+#include <cpl_multiproc.h>
 #include <gdal.h>
 #include <ogr_srs_api.h>
 #include <png.h>
+#include <stdlib.h>
+
+#define THREADS_MAX 1024 /* of GDAL */
 
 void hc_io_libraries(HcText *text) {
     hc_text_add(text, "GDAL %s\n", GDALVersionInfo("RELEASE_NAME"));
@@ -14,6 +18,11 @@ void hc_io_limit_cache(uint64_t bytes) {
     if (CPLGetConfigOption("GDAL_CACHEMAX", NULL) == NULL) {
         GDALSetCacheMax64((GIntBig)bytes);
     }
+}
+
+int hc_io_thread_count(const char *text) {
+    int count = hc_text_equal(text, "ALL_CPUS") ? CPLGetNumCPUs() : atoi(text);
+    return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : count;
 }
 
 char *hc_io_crs_name(const char *wkt) {

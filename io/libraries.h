@@ -14,6 +14,9 @@ void hc_io_libraries(HcText *text);
 /* Most memory for GDAL's cache of blocks, unless the user has set GDAL_CACHEMAX. */
 void hc_io_limit_cache(uint64_t bytes);
 
+/* What GDAL makes of a number of threads, "ALL_CPUS" or a count: at least 1. */
+int hc_io_thread_count(const char *text);
+
 /* "WGS 84 / UTM zone 33N (EPSG:32633)" of a WKT, as a fresh string; NULL when it cannot be read. */
 char *hc_io_crs_name(const char *wkt);
 

@@ -1,6 +1,8 @@
 /* Reading through GDAL. */
+#include "io/libraries.h"
 #include "io/read_parts.h"
 
+#include <cpl_conv.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +71,20 @@ bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type) {
 size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines) {
     return (size_t)lines * (size_t)reader->scene.samples * (size_t)hc_read_used_count(reader) *
            hc_type_bytes(reader->scene.type);
+}
+
+/* A thread decodes one tile: GDAL holds its bytes in the file and its values. */
+size_t hc_reader_thread_bytes(const HcReader *reader) {
+    int threads = hc_io_thread_count(CPLGetConfigOption("GDAL_NUM_THREADS", "1"));
+    int width = 0, height = 0;
+    if (reader->dataset == NULL || threads < 2) {
+        return 0;
+    }
+    GDALGetBlockSize(GDALGetRasterBand(reader->dataset, 1), &width, &height);
+    double values = (double)width * height * (reader->pixel_interleaved ? reader->scene.bands : 1);
+    double all = (double)reader->scene.lines * (double)reader->scene.samples * reader->scene.bands;
+    double held = values * threads < all ? values * threads : all;
+    return (size_t)(2 * held * (double)hc_type_bytes(reader->scene.type));
 }
 
 HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,

@@ -34,6 +34,9 @@ const char *hc_reader_path(const HcReader *reader);
 const char *hc_reader_method(const HcReader *reader);
 /* Whether lines come through GDAL (and its cache of blocks). */
 bool hc_reader_through_gdal(const HcReader *reader);
+/* What threads of GDAL hold beside that cache, where the user has asked for some by GDAL_NUM_THREADS [bytes].
+ */
+size_t hc_reader_thread_bytes(const HcReader *reader);
 /* A remark for the user (a guessed unit, a header field that was left out), or NULL; borrowed. */
 const char *hc_reader_note(const HcReader *reader);
 

@@ -10,7 +10,6 @@
 #include <cpl_string.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MIB             1048576.0
 #define STANDARD_EDGE   512 /* of the driver */
@@ -23,7 +22,7 @@ bool hc_write_is_cog(const HcWritePlan *plan) {
     return plan->format != NULL && strcmp(plan->format, "COG") == 0;
 }
 
-static int edge_of(const HcWritePlan *plan) {
+int hc_write_cog_edge(const HcWritePlan *plan) {
     int edge = atoi(CSLFetchNameValueDef(plan->options, "BLOCKSIZE", "0"));
     return edge > 0 ? edge : STANDARD_EDGE;
 }
@@ -44,32 +43,12 @@ char **hc_write_cog_tiles(char **options, const HcWritePlan *plan, const HcScene
     return edge < STANDARD_EDGE ? CSLSetNameValue(options, "BLOCKSIZE", text) : options;
 }
 
-static int processors(void) {
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > 1024 ? 1024 : (int)count;
-}
-
-/* Each thread that compresses holds tiles of its own: 32 MiB of them in all. */
-char **hc_write_cog_threads(char **options, const HcWritePlan *plan, const HcScene *scene) {
-    char text[24];
-    double room = 4 * TILE_BYTES_MOST / tile_bytes(plan, scene, edge_of(plan));
-    int threads = room < 1 ? 1 : room < processors() ? (int)room : processors();
-    snprintf(text, sizeof text, "%d", threads);
-    return CSLSetNameValue(options, "NUM_THREADS", text);
-}
-
-static int threads_of(const HcWritePlan *plan) {
-    const char *text = CSLFetchNameValueDef(plan->options, "NUM_THREADS", "0");
-    return hc_text_equal(text, "ALL_CPUS") ? processors() : atoi(text);
-}
-
 double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene) {
-    double tiles = TILES_HELD + 2 * (threads_of(plan) > 1 ? threads_of(plan) : 0);
-    return tiles * tile_bytes(plan, scene, edge_of(plan)) + DRIVER_BYTES;
+    return TILES_HELD * tile_bytes(plan, scene, hc_write_cog_edge(plan)) + DRIVER_BYTES;
 }
 
 int hc_write_cog_rows(const HcWritePlan *plan, const HcScene *scene) {
-    return edge_of(plan) < scene->lines ? edge_of(plan) : (int)scene->lines;
+    return hc_write_cog_edge(plan) < scene->lines ? hc_write_cog_edge(plan) : (int)scene->lines;
 }
 
 static int source_edge(int64_t extent, int edge) {
@@ -80,9 +59,9 @@ static int source_edge(int64_t extent, int edge) {
 char **hc_write_cog_source(const HcWritePlan *plan, const HcScene *scene) {
     char text[24];
     char **options = CSLSetNameValue(NULL, "TILED", "YES");
-    snprintf(text, sizeof text, "%d", source_edge(scene->samples, edge_of(plan)));
+    snprintf(text, sizeof text, "%d", source_edge(scene->samples, hc_write_cog_edge(plan)));
     options = CSLSetNameValue(options, "BLOCKXSIZE", text);
-    snprintf(text, sizeof text, "%d", source_edge(scene->lines, edge_of(plan)));
+    snprintf(text, sizeof text, "%d", source_edge(scene->lines, hc_write_cog_edge(plan)));
     options = CSLSetNameValue(options, "BLOCKYSIZE", text);
     options = CSLSetNameValue(options, "INTERLEAVE", "BAND");
     return CSLSetNameValue(options, "BIGTIFF", "IF_SAFER");
@@ -90,7 +69,7 @@ char **hc_write_cog_source(const HcWritePlan *plan, const HcScene *scene) {
 
 /* Overviews of half the size until one fits a tile, as the driver makes them. Classes are not averaged. */
 static CPLErr build(GDALDatasetH source, const HcWritePlan *plan, const HcScene *scene) {
-    int factors[OVERVIEWS_MOST], count = 0, edge = edge_of(plan);
+    int factors[OVERVIEWS_MOST], count = 0, edge = hc_write_cog_edge(plan);
     int64_t samples = scene->samples, lines = scene->lines;
     const char *standard = hc_scene_is_class_map(scene) ? "NEAREST" : "CUBIC";
     const char *way = CSLFetchNameValueDef(plan->options, "RESAMPLING", standard);

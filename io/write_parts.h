@@ -35,9 +35,11 @@ typedef struct HcWritePlan {
     bool no_nodata; /* nothing can be masked, and every value is data */
     bool scaled;    /* stored = (value - offset) / scale */
     double scale, offset;
-    bool shares_nodata;      /* valid pixels may hold it too: class 0 of a class map */
-    HcInterleave interleave; /* ENVI */
-    char **options;          /* creation options for the driver, as a GDAL string list */
+    bool shares_nodata;        /* valid pixels may hold it too: class 0 of a class map */
+    HcInterleave interleave;   /* ENVI */
+    char **options;            /* creation options for the driver, as a GDAL string list */
+    int threads, threads_most; /* of GDAL that compress: those in `options`, and the most that help where
+                                  the planner may choose, else the same */
 } HcWritePlan;
 
 /* Decides and checks; creates nothing. hc_write_plan_clear() is safe after a failure too. */
@@ -85,13 +87,22 @@ HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *s
  * takes. Tiles get smaller with the number of bands. */
 bool hc_write_is_cog(const HcWritePlan *plan);
 char **hc_write_cog_tiles(char **options, const HcWritePlan *plan, const HcScene *scene);
-char **hc_write_cog_threads(char **options, const HcWritePlan *plan, const HcScene *scene);
+int hc_write_cog_edge(const HcWritePlan *plan); /* of a tile [pixels] */
 char **hc_write_cog_source(const HcWritePlan *plan, const HcScene *scene);
 int hc_write_cog_rows(const HcWritePlan *plan, const HcScene *scene);      /* lines of a row of tiles */
 double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene); /* [bytes] */
 /* Adds the overviews to the file that is copied. */
 HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const HcScene *scene,
                                 HcError *err) HC_MUST_CHECK;
+
+/* write_threads.c: threads of GDAL that compress tiles. */
+/* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles. 1
+ * where the output is not compressed. */
+int hc_write_threads_most(const HcWritePlan *plan, const HcScene *scene);
+/* The number that the creation options say, 0 = none. */
+int hc_write_threads_fixed(const HcWritePlan *plan);
+/* Host memory that they take beyond that of a writer that does not compress [bytes]. */
+double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, int threads);
 
 /* write_check.c: HC_E_IO unless the closed file is whole: it opens with the shape, type and bands that were
  * written, and nothing of it lies beyond its end. `file` is its temporary name. */

@@ -350,9 +350,6 @@ static HcStatus choose_compression(HcWritePlan *plan, const HcWriterOptions *opt
             plan->options = CSLSetNameValue(plan->options, "PREDICTOR", is_float ? "3" : "2");
         }
     }
-    if (takes(plan->driver, "NUM_THREADS", "") != TAKES_NO_OPTION && !hc_text_equal(word, "none")) {
-        plan->options = CSLSetNameValue(plan->options, "NUM_THREADS", "ALL_CPUS");
-    }
     return HC_OK;
 }
 
@@ -412,19 +409,28 @@ static HcStatus parse_user_options(const HcWritePlan *plan, const HcWriterOption
 }
 
 /* What the user gives replaces what was chosen. */
-static HcStatus add_user_options(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
-                                 HcError *err) {
+static HcStatus add_user_options(HcWritePlan *plan, const HcWriterOptions *options, HcError *err) {
     HcStatus status = HC_OK;
     char **given = NULL;
-    bool threads = CSLFetchNameValue(plan->options, "NUM_THREADS") != NULL;
     HC_TRY(parse_user_options(plan, options, &given, err));
     plan->options = CSLMerge(plan->options, given);
-    if (hc_write_is_cog(plan) && threads && CSLFetchNameValue(given, "NUM_THREADS") == NULL) {
-        plan->options = hc_write_cog_threads(plan->options, plan, scene);
-    }
 done:
     CSLDestroy(given);
     return status;
+}
+
+/* The driver is told a number in any case: else GDAL takes that of its environment. */
+static void choose_threads(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options) {
+    char text[24];
+    bool has_threads = hc_write_is_tiff(plan) && takes(plan->driver, "NUM_THREADS", "") != TAKES_NO_OPTION;
+    plan->threads = plan->threads_most = has_threads ? hc_write_threads_fixed(plan) : 1;
+    if (plan->threads == 0) {
+        plan->threads_most = hc_write_threads_most(plan, scene);
+        plan->threads = options->compressors < plan->threads_most ? options->compressors : plan->threads_most;
+        plan->threads = plan->threads < 1 ? 1 : plan->threads;
+        snprintf(text, sizeof text, "%d", plan->threads);
+        plan->options = CSLSetNameValue(plan->options, "NUM_THREADS", text);
+    }
 }
 
 static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
@@ -440,7 +446,8 @@ static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const Hc
     }
     HC_TRY(choose_interleave(plan, options, err));
     HC_TRY(choose_compression(plan, options, err));
-    HC_TRY(add_user_options(plan, scene, options, err));
+    HC_TRY(add_user_options(plan, options, err));
+    choose_threads(plan, scene, options);
 done:
     return status;
 }

@@ -212,7 +212,12 @@ HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterO
     HcWritePlan plan;
     *out = (HcWriterNeeds){0};
     HC_TRY(hc_write_plan(&plan, path, scene, options, err));
-    out->memory = (size_t)memory_of(scene, &plan);
+    double own = memory_of(scene, &plan);
+    double most = hc_write_threads_memory(&plan, scene, plan.threads_most);
+    bool may_choose = plan.threads_most > plan.threads;
+    out->memory = (size_t)(own + hc_write_threads_memory(&plan, scene, plan.threads));
+    out->threads_most = may_choose ? plan.threads_most : 1;
+    out->thread_memory = may_choose ? (size_t)(most / plan.threads_most) : 0;
 done:
     hc_write_plan_clear(&plan);
     return status;

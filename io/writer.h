@@ -32,7 +32,9 @@ typedef struct HcWriterOptions {
     double scale, offset; /* stored = (value - offset) / scale, and the file says so, band by band, on top of
                              the scene's gain and offset; scale is not 0. Not for class maps */
     bool overwrite;
-    int32_t threads; /* for ENVI, 0 = one a processor, up to 16 */
+    int32_t threads;     /* for ENVI, 0 = one a processor, up to 16 */
+    int32_t compressors; /* threads of GDAL that compress a GTiff or COG, at most threads_most of the needs; 0
+                            = one. A creation option NUM_THREADS is preferred */
 } HcWriterOptions;
 
 /* What open would refuse, without creating anything: unknown format, a directory that is missing or not
@@ -55,7 +57,10 @@ void hc_writer_names_clear(HcWriterNames *names);
 
 /* What writing will take. */
 typedef struct HcWriterNeeds {
-    size_t memory; /* host memory beyond the blocks [bytes]: lines that are collected, and GDAL's cache */
+    size_t memory; /* host memory beyond the blocks [bytes]: lines that are collected, GDAL's cache, and what
+                      compressing takes */
+    int32_t threads_most; /* threads that help to compress; 1 = more are of no use, or must not be chosen */
+    size_t thread_memory; /* host memory that each takes on top, from two on [bytes] */
 } HcWriterNeeds;
 
 /* hc_writer_check, and what there is to know for the planner. */

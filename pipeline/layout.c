@@ -124,7 +124,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         more = pass.stops;
         settled_before = pass.end;
     }
-    cost.host = (size_t)limits->cache;
+    cost.host = (size_t)limits->cache + hc_reader_thread_bytes(reader);
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
         bool least = stage->tight && stage->needs.bytes_least > 0;
@@ -133,6 +133,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
             cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->out, lines);
         }
         cost.host += stage->needs.host_bytes;
+        cost.host += stage->threads > 1 ? (size_t)stage->threads * stage->needs.thread_bytes : 0;
     }
     return cost;
 }
@@ -248,6 +249,25 @@ static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const
     return limits;
 }
 
+/* Threads of libraries get half of what the smallest blocks leave, divided among the stages that want some.
+ */
+static void share_threads(HcChain *chain, const HcComputeInfo *info, const HcLimits *limits) {
+    int32_t wanting = 0;
+    for (int32_t s = 0; s < chain->count; s++) {
+        wanting += chain->stages[s].needs.threads_most > 1;
+    }
+    Cost least = cost_of(chain, info, limits, limits->step);
+    double spare = limits->host - (double)host_bytes(&least, info, stream_slots(info));
+    for (int32_t s = 0; s < chain->count; s++) {
+        HcStage *stage = &chain->stages[s];
+        double most = stage->needs.threads_most;
+        if (most > 1 && stage->needs.thread_bytes > 0) {
+            double count = floor(fmin(most, spare / 2 / wanting / (double)stage->needs.thread_bytes));
+            stage->threads = count > 1 ? (int32_t)count : 1;
+        }
+    }
+}
+
 static int64_t half_of(int64_t lines, int32_t step) {
     int64_t half = lines / 2 / step * step;
     return half < step ? step : half;
@@ -316,18 +336,26 @@ static void set_tight(HcChain *chain, bool tight) {
     }
 }
 
+static void set_threads(HcChain *chain, int32_t threads) {
+    for (int32_t s = 0; s < chain->count; s++) {
+        chain->stages[s].threads = threads;
+    }
+}
+
 static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
                             const HcRunSettings *settings, HcRunReport *report, HcError *err) {
     HcStatus status = HC_OK;
     HcError unimportant = {0};
     const HcScene *scene = &chain->stages[0].out;
+    set_tight(chain, false);
+    set_threads(chain, 1);
     HcLimits limits = limits_of(chain, info, settings);
     int64_t least = limits.step;
-    set_tight(chain, false);
     if (fit_lines(chain, info, settings, &limits, &least, &unimportant) != HC_OK) {
         set_tight(chain, true);
         limits = limits_of(chain, info, settings);
     }
+    share_threads(chain, info, &limits);
     int64_t wanted = settings->block_lines > 0 ? settings->block_lines
                                                : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));
     int64_t own = limits.end_line - limits.first_line;

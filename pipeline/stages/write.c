@@ -154,8 +154,12 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                       "and colours; \"bands 1 ! write FILE\" writes the classes alone",
                       state->names.data);
     }
-    stage->needs = (HcNeeds){
-        .consumes = true, .passes_through = true, .has_output = true, .host_bytes = state->needs.memory};
+    stage->needs = (HcNeeds){.consumes = true,
+                             .passes_through = true,
+                             .has_output = true,
+                             .host_bytes = state->needs.memory,
+                             .threads_most = state->needs.threads_most,
+                             .thread_bytes = state->needs.thread_memory};
 done:
     return status;
 }
@@ -167,6 +171,7 @@ static HcStatus open_write(HcStage *stage, HcError *err) {
     HcRanks *ranks = hc_stage_ranks(stage);
     HcWriterOptions how = writer_options(stage);
     HcWriterSite site = {0};
+    how.compressors = stage->threads;
     if (hc_ranks_number(ranks) == 0) {
         HC_TRY(hc_writer_open(&state->writer, params->path, &stage->in, &how, err));
     }

@@ -537,6 +537,67 @@ static void cog_of_many_bands(void **state) {
     }
 }
 
+/* The bytes of a file, as fresh memory. */
+static char *bytes_of(const char *path, size_t *count) {
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    char *bytes = malloc((size_t)info.st_size);
+    FILE *file = fopen(path, "rb");
+    assert_true(bytes != NULL && file != NULL);
+    *count = fread(bytes, 1, (size_t)info.st_size, file);
+    assert_int_equal(*count, info.st_size);
+    fclose(file);
+    return bytes;
+}
+
+/* As if there were 16 processors. The file does not depend on the threads that compress it; the memory that
+ * is planned grows with them, and holds all tiles that they can have at a time. */
+static void threads_that_compress(void **state) {
+    (void)state;
+    static const char *const formats[] = {"GTiff", "COG"};
+    static const char *const ways[] = {"deflate", "lzw", "zstd"};
+    static const char *const four[] = {"NUM_THREADS=4", "BLOCKSIZE=128", NULL};
+    static const char *const small[] = {"BLOCKSIZE=128", NULL};
+    HcScene scene = plain_scene(700, 600, 5);
+    HcError err = {0};
+    HcWriterNeeds none, one, many, fixed;
+    CPLSetConfigOption("GDAL_NUM_THREADS", "16");
+    for (int i = 0; i < 6; i++) {
+        bool cog = i >= 3;
+        HcWriterOptions options = {.format = formats[cog], .creation_options = cog ? small : NULL};
+        const double tile = (cog ? 128 * 128 : 240 * 304) * 5 * 4.0;
+        check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &none, &err), err);
+        assert_int_equal(none.threads_most, cog ? 16 : 1); /* a COG is compressed unless the user says no */
+        options.compress = ways[i % 3];
+        check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &one, &err), err);
+        assert_int_equal(one.threads_most, cog ? 16 : 6);
+        assert_true(one.memory >= none.memory);
+        assert_true((double)one.thread_memory > 4 * tile);
+        options.compressors = 4;
+        check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &many, &err), err);
+        assert_true((double)many.memory > (double)none.memory + 16 * tile);
+        assert_true(many.memory <= one.memory + 4 * one.thread_memory);
+        check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
+        options.compressors = 0;
+        check_ok(write_scene(in_folder("b.tif"), &scene, &options, &err), err);
+        size_t counts[2];
+        char *bytes[2] = {bytes_of(in_folder("a.tif"), &counts[0]), bytes_of(in_folder("b.tif"), &counts[1])};
+        assert_int_equal(counts[0], counts[1]);
+        assert_memory_equal(bytes[0], bytes[1], counts[0]);
+        free(bytes[0]);
+        free(bytes[1]);
+        /* The user's own number is counted, and there is no choice left. */
+        options.creation_options = cog ? four : (const char *const[]){"NUM_THREADS=4", NULL};
+        options.overwrite = true;
+        check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &fixed, &err), err);
+        assert_int_equal(fixed.memory, many.memory);
+        assert_int_equal(fixed.threads_most, 1);
+        unlink(in_folder("a.tif"));
+        unlink(in_folder("b.tif"));
+    }
+    CPLSetConfigOption("GDAL_NUM_THREADS", NULL);
+}
+
 /* Overviews of classes hold classes, and what the user asks of overviews is done. */
 static void cog_overviews(void **state) {
     (void)state;
@@ -633,6 +694,7 @@ int main(void) {
         in_own_folder(nodata_at_the_ends_of_a_type),
         in_own_folder(scale_and_offset),
         in_own_folder(scale_of_a_scene_with_gains),
+        in_own_folder(threads_that_compress),
         in_own_folder(cog_overviews),
         in_own_folder(lines_of_other_writers),
         in_own_folder(interleave_by_ending),

@@ -16,6 +16,36 @@ run 0 plan --device cpu --memory 120M read large.hdr ! filter ! pca ! write out.
 [[ $out == *"passes   2"* ]]
 [[ $out == *"read again for each pass"* || $out == *mapped* || $out == *"looked at"* ]] || fail "$out"
 [[ $out == *"memory   "*" for computing"* ]] || fail "$out"
+# Threads that compress are counted, and fewer of them are taken where memory is scarce; 16 processors or not.
+planned() { # GDAL_NUM_THREADS, --memory, the rest of the chain: sets bytes [MiB]
+    GDAL_NUM_THREADS=$1 run 0 plan --device cpu --memory "$2" read "${@:3}"
+    [[ $out =~ memory\ +([0-9]+)\.([0-9])\ ([MG])iB ]] || fail "no memory in '$out'"
+    bytes=${BASH_REMATCH[1]}
+    [[ ${BASH_REMATCH[3]} == M ]] || bytes=$((bytes * 1024 + ${BASH_REMATCH[2]} * 102))
+}
+for name in deflate lzw zstd; do
+    to=(large.hdr ! write out.tif --interleave bip --compress "$name")
+    planned 1 1000G "${to[@]}"
+    one=$bytes
+    planned 16 1000G "${to[@]}"
+    ((bytes > one + 200)) || fail "$name: $bytes MiB with 16 threads, $one with one"
+    planned 16 $((one + 200))M "${to[@]}"
+    ((bytes > one + 50 && bytes <= one + 200)) || fail "$name: $bytes MiB of $((one + 200))"
+    planned 16 "${one}M" "${to[@]}"
+    ((bytes <= one)) || fail "$name: $bytes MiB of $one"
+done
+# So are those that GDAL decodes with, if the user asks for them.
+run 0 read "$scene" tiled.tif --compress deflate --record none
+planned 1 1000G tiled.tif ! write out.img
+one=$bytes
+planned 16 1000G tiled.tif ! write out.img
+((bytes > one)) || fail "$bytes MiB to read with 16 threads, $one with one"
+# They print nothing.
+GDAL_NUM_THREADS=16 run 0 read tiled.tif copy.img --quiet --record none
+[[ -z $err ]] || fail "$err"
+run 0 read tiled.tif single.img --quiet --record none
+cmp copy.img single.img || fail "another file by 16 threads"
+rm -f copy.* single.* tiled.*
 # A device with memory of its own: the scene stays there where it fits, and travels for each pass where it does not.
 export HCUBE_GPU_MODULE=$MODULES/stand_in.so
 run 0 plan --device gpu --device-memory 1G read large.hdr ! filter ! pca ! write out.img
