@@ -1,5 +1,6 @@
 /* hcube: looks the command up, runs it, prints its failure, and exits with its code. */
 #include "app/app.h"
+#include "app/exceptions.h"
 #include "core/version.h"
 #include "io/file.h"
 
@@ -182,6 +183,7 @@ int main(int argc, char **argv) {
     /* A write past the file size limit shall fail with an error, not end the process. */
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGBUS, on_bus_error);
+    hc_catch_exceptions();
     hc_process_begins();
     atexit(on_exit_of_library);
     if (argc < 2) {

@@ -1,0 +1,77 @@
+/* C++ exceptions that nobody catches: GDAL and other libraries throw them through C code.
+ *
+ * Lack of memory and of threads is a documented failure: one line, no temporary file, exit code 5. Any other
+ * exception is a bug of a library. The process then ends by SIGABRT as before, with its text, and temporary
+ * files are removed as well. Failed assertions call abort() themselves and do not come here. */
+#include "app/exceptions.h"
+#include "core/status.h"
+#include "io/file.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <system_error>
+#include <unistd.h>
+
+namespace {
+
+const char no_memory[] =
+    "hcube: out of memory: a library could not go on (an exception that was not caught)\n";
+const char no_threads[] =
+    "hcube: out of threads: a library could not go on (an exception that was not caught; "
+    "--threads takes fewer)\n";
+
+void say(const char *text) {
+    (void)!write(STDERR_FILENO, text, std::strlen(text));
+}
+
+/* Nothing here takes memory. */
+[[noreturn]] void leave(const char *text) {
+    say(text);
+    hc_file_remove_partials();
+    _exit(HC_E_MEMORY);
+}
+
+[[noreturn]] void abort_with(const char *text) {
+    say("hcube: ended by an exception of a library: ");
+    say(text);
+    say("\n");
+    hc_file_remove_partials();
+    std::abort();
+}
+
+[[noreturn]] void on_terminate() {
+    static std::atomic_flag entered = ATOMIC_FLAG_INIT;
+    while (entered.test_and_set()) {
+        pause(); /* another thread ends the process */
+    }
+    std::exception_ptr current = std::current_exception();
+    if (current == nullptr) {
+        abort_with("std::terminate was called");
+    }
+    try {
+        std::rethrow_exception(current);
+    } catch (const std::bad_alloc &) {
+        leave(no_memory);
+    } catch (const std::system_error &error) {
+        if (error.code() == std::errc::resource_unavailable_try_again) {
+            leave(no_threads);
+        }
+        if (error.code() == std::errc::not_enough_memory) {
+            leave(no_memory);
+        }
+        abort_with(error.what());
+    } catch (const std::exception &error) {
+        abort_with(error.what());
+    } catch (...) {
+        abort_with("of an unknown type");
+    }
+}
+
+} // namespace
+
+void hc_catch_exceptions(void) {
+    std::set_terminate(on_terminate);
+}

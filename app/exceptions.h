@@ -1,0 +1,16 @@
+/* C++ exceptions of libraries that nobody catches. */
+#ifndef HC_APP_EXCEPTIONS_H
+#define HC_APP_EXCEPTIONS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* From now on the process ends with one line and without temporary files: with exit code 5 for a lack of
+ * memory or threads, else by SIGABRT. */
+void hc_catch_exceptions(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
