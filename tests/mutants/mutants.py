@@ -151,8 +151,9 @@ def equivalents():
     if EQUIVALENT.exists():
         for row in EQUIVALENT.read_text().splitlines():
             if row and not row.startswith("#"):
-                name, line, new, reason = (part.strip() for part in row.split(" | "))
-                known[name, line, new] = reason
+                name, rest = row.split(" | ", 1)
+                line, new, reason = rest.rsplit(" | ", 2)
+                known[name.strip(), line.strip(), new.strip()] = reason.strip()
     return known
 
 
@@ -242,11 +243,11 @@ def make_map(jobs, pattern):
     return tests
 
 
-def tests_for(tests, site, last_line):
-    """Names of the tests that reach the site, the quickest first."""
+def tests_for(tests, site, last_line, killers):
+    """Names of the tests that reach the site: first those that killed a mutant of its file, then the quickest."""
     reach = [name for name, test in tests.items()
              if any(site["line"] <= line <= last_line for line in test["lines"].get(site["file"], ()))]
-    reach.sort(key=lambda name: tests[name]["seconds"])
+    reach.sort(key=lambda name: (name not in killers, tests[name]["seconds"]))
     return reach + [name for name in ALWAYS.get(site["file"].split("/")[0], ()) if name in tests and name not in reach]
 
 
@@ -295,13 +296,13 @@ class Worker:
         """No test comes here; it survives where it compiles."""
         return ("survived" if self.make("hcube").returncode == 0 else "uncompiled"), None
 
-    def attempt(self, site, tests):
+    def attempt(self, site, tests, killers):
         path = self.tree / site["file"]
         text = path.read_text()
         start, end = site["start"], site["start"] + len(site["old"])
         result = {**site, "code": line_of(text, start)}
         last_line = site["line"] + site["old"].count("\n")
-        names = tests_for(tests, site, last_line)
+        names = tests_for(tests, site, last_line, killers)
         try:
             path.write_text(text[:start] + site["new"] + text[end:])
             verdict, test = self.judge(names, tests) if names else self.judge_unreached()
@@ -315,7 +316,7 @@ class Worker:
 def summary(results, count):
     tried = [row for row in results if row["result"] != "uncompiled"][:count]
     known = equivalents()
-    equal = [row for row in tried if row["result"] == "survived" and (row["file"], row["code"], row["new"]) in known]
+    equal = [row for row in tried if row["result"] == "survived" and (row["file"], row["code"], row["new"].strip()) in known]
     killed = sum(row["result"] == "killed" for row in tried)
     rest = len(tried) - len(equal)
     share = 100.0 * killed / rest if rest else 0.0
@@ -375,7 +376,9 @@ def main():
     def work(number):
         worker = Worker(number)
         while (site := next_site()) is not None:
-            result = worker.attempt(site, tests)
+            with lock:
+                killers = {row["test"] for row in results if row["file"] == site["file"] and row["result"] == "killed"}
+            result = worker.attempt(site, tests, killers)
             with lock:
                 results.append(result)
                 with open(results_path, "a") as file:

@@ -150,6 +150,7 @@ refuse 2 "{stam}" batch mnf --scenes in --output 'x/{stam}.tif'
 refuse 2 "{what}" batch mnf --save-model 'x/{what}.json' --scenes in --output 'y/{stem}.tif'
 refuse 2 "scenes is missing" batch mnf --output 'x/{stem}.tif'
 refuse 2 "output is missing" batch mnf --scenes in
+refuse 2 "--output needs a value" batch mnf --scenes in --output
 refuse 2 "no chain given" batch --scenes in --output 'x/{stem}.tif'
 refuse 2 "--worker 3/2" batch mnf --scenes in --output 'x/{stem}.tif' --worker 3/2
 refuse 2 "--output is given twice" batch svd --output dimension --scenes in --output 'x/{stem}.tif'

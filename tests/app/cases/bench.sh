@@ -1,6 +1,11 @@
 run 0 bench --size 20x30x8 --device cpu --json results.json --repetitions 1 --matrices 20 --dense 1
 [[ $out == *chain-mnf* && $out == *"same bits"* && $out == *floor* && -z $err ]]
 only results.json
+# A row: operation, by, time, range, GB/s, Gop/s, floor, of, times the floor, times faster, checked.
+number='(-|[0-9]+(\.[0-9]+)?)'
+row=$'\n'"knn +serial +$number (us|ms|s) [^"$'\n'"]*"$'\n'" +cpu +$number (us|ms|s) +[0-9]+% +$number +$number +$number (us|ms|s) +[a-z0-9]+ +$number +$number  same bits"
+[[ $out =~ $row ]] || fail "the row of knn: $out"
+[[ $out == *$'\n'"cpu  "*", "*" thread"*$'\n'"     ceilings, measured "*": memory "*" GB/s;"*$'\n'"     vendor: "* ]] || fail "the device: $out"
 refuse 2 "results.json" bench --size 20x30x8 --json results.json
 run 0 bench --size 20x30x8 --device cpu --json - --only chain --bits 12 --components 3 --repetitions 1
 [[ $out == "{"* && $out == *chain-mnf* && $out != *nan* && $out != *inf* ]]
@@ -54,6 +59,14 @@ for row in result["rows"]:
     for value in row.values():
         assert not isinstance(value, float) or math.isfinite(value), row
     assert 0 < row["seconds_least"] <= row["seconds"] <= row["seconds_most"], row
+    for rate, of in (("bytes_per_second", "bytes"), ("operations_per_second", "operations")):
+        assert (row[rate] is None) == (row[of] is None), row
+        assert row[of] is None or math.isclose(row[rate], row[of] / row["seconds"], rel_tol=1e-9), row
+    assert (row["floor_seconds"] is None) == (row["times_floor"] is None), row
+    if row["floor_seconds"] is not None:
+        assert math.isclose(row["times_floor"], row["seconds"] / row["floor_seconds"], rel_tol=1e-9), row
+        assert row["floor_of"], row
+assert len(result["devices"]) == 1
 device = result["devices"][0]
 assert device["by"] == "cpu" and device["ceilings"]["measured"] and device["ceilings"]["memory_bytes_per_second"] > 0
 PYTHON

@@ -11,3 +11,6 @@ mkdir long
 cd long
 refuse 4 "File name too long" write "$scene" "$(printf 'n%.0s' {1..244}).tif"
 only
+# Where a message comes from, for those who look for a fault.
+HCUBE_DEBUG=1 run 3 info none.hdr
+[[ $err == "hcube: none.hdr: "*$'\n'"hcube: (the input cannot be used, "*".c:"[0-9]*")" ]] || fail "HCUBE_DEBUG: $err"

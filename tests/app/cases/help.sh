@@ -21,3 +21,6 @@ done
 run 0 devices
 [[ $out == *cpu* && $out == *gpu* ]]
 only
+# The help of a stage lists what else its command takes.
+run 0 mnf --help
+[[ $out == *$'\n'"Options of reading"$'\n'*--all-bands*$'\n'"Options of writing"$'\n'*--format*$'\n'"Options of every run"$'\n'*--threads* ]] || fail "help of a stage: $out"

@@ -41,6 +41,9 @@ for file in four.hdr four.sli; do
     run 0 info $file
     [[ $out == *"9.00 to 9.50 nm"*"1 of 3"*"1 of 3 values, in 1 of 1"*"0 to 1,"*"100 is reflectance 1"* ]] || fail "$file: $out"
 done
+run 0 info --bands four.hdr
+[[ $out == *"widths       9.00 to 9.50 nm"$'\n'* && $out == *"bad bands    1 of 3"$'\n'* ]] || fail "info: $out"
+[[ $out == *"     2     410.00     9.50             0"$'\n'"     3     420.00     9.00  bad        1" ]] || fail "info --bands: $out"
 run 0 info --json four.hdr
 [[ $out == *'"bad_bands_from_1":'*3*'"reflectance_scale_factor":'*100* ]] || fail "info --json: $out"
 refuse 3 "nothing.sli: there is no such file" info nothing.sli

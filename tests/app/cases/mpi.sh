@@ -158,6 +158,16 @@ for name in a b c d e f; do
 done
 ranks 2 9 "${batch[@]}"
 [[ $err == *"0 done, 6 complete before, 0 failed, 1 failed before"* ]] || fail "$err"
+# The summary adds up what the ranks did: 100 lines x 100 samples x 59 bands of two bytes a scene.
+rm -r out
+ranks 3 9 "${batch[@]}" --progress json
+summary=$(grep '"event":"summary"' <<<"$err")
+[[ $(wc -l <<<"$summary") == 1 && $summary == *'"done":6,'*'"failed":1,'*'"bytes":7080000,'* ]] || fail "$err"
+total=0
+for bytes in $(grep -o '"device":"[^"]*","scenes":[0-9]*,"bytes":[0-9]*' <<<"$summary" | sed 's/.*://'); do
+    total=$((total + bytes))
+done
+((total == 7080000)) || fail "bytes of the devices: $summary"
 # A rank that dies ends its job; the next one does what it has left.
 for dying in 0 1; do
     rm -r out

@@ -1,6 +1,16 @@
 run 0 plan read "$scene" ! mnf --components 5 --save-model m.json ! preview p.png ! write out.tif ! cov s.json
 [[ $out == *passes* && $out == *"5 bands"* && $out == *memory* ]]
 only
+run 0 plan --device cpu --threads 2 read "$scene" ! mnf --components 3 ! write out.img
+[[ $out == " 1. read     uint16, 100 lines x 100 samples x 59 bands, 400 to 2500 nm
+ 2. mnf      100 lines x 100 samples x 3 bands; sees the whole scene first; looks at 1 line above and below
+ 3. write    100 lines x 100 samples x 3 bands
+passes   2 ("* ]] || fail "$out"
+[[ $out =~ $'\n'"blocks   "([0-9]+)" of at most "([0-9]+)" lines"$'\n' ]] || fail "blocks: $out"
+count=${BASH_REMATCH[1]} lines=${BASH_REMATCH[2]}
+(((count - 1) * lines < 100 && count * lines >= 100)) || fail "$count blocks of $lines lines are no 100 lines"
+[[ $out == *$'\n'"scene    1.1 MiB"$'\n'"note     read: 5 of 64 bands are marked as bad and left out"* ]] || fail "$out"
+only
 run 0 plan --device cpu --memory 100M read "$scene" ! write out.img
 # A plan fails where the run would.
 refuse 4 "nowhere" plan read "$scene" ! write nowhere/out.img

@@ -38,7 +38,9 @@ run 0 solve l1 identity.npy b.npy x.tif --lambda 1 --positive --device cpu --rec
 grep -q '"objective":	9.5' r.json || fail "the record: $(cat r.json)" # 1/2 (1 + 9 + 1) + 4
 run 0 info x.tif
 [[ $out == *"3 lines x 1 samples x 1 bands of float32"* ]] || fail "x.tif: $out"
-run 0 solve l1 identity.npy b.npy exact.npy --solver alm --device cpu
+run 0 solve l1 identity.npy b.npy exact.npy --lambda 1 --device cpu --overwrite
+[[ $out =~ "lambda       1"$'\n'"status       converged"$'\n'(polished.*$'\n')?"objective    7.5 (1/2 |A x - b|^2 + lambda |x|_1)"$'\n'"gap          "[0-9.e-]+" of the objective"$'\n'"residual     "[0-9.]+" of |b|"$'\n'"non-zeros    2 of 3"$'\n'"iterations   "[0-9]+$'\n'"time         "[0-9.]+" s, and "[0-9.]+" s for reading" ]] || fail "lines: $out"
+run 0 solve l1 identity.npy b.npy exact.npy --solver alm --device cpu --overwrite
 [[ $out == *"status       converged"*"(|x|_1)"*"outer steps"* ]] || fail "alm: $out"
 # Iterations that end too early are exit code 8, unless the columns are known by then: of (10 9; 9 10) and b = (19, 19)
 # the solution is 1 - lambda / 19^2, twice.
