@@ -49,7 +49,8 @@ static void clear_band_arrays(HcScene *scene) {
     free(scene->source_band);
     free(scene->gain);
     free(scene->offset);
-    scene->source_band = NULL;
+    free(scene->parts);
+    scene->source_band = scene->parts = NULL;
     scene->wavelength = scene->fwhm = scene->gain = scene->offset = NULL;
     scene->bad = NULL;
     scene->band_name = NULL;
@@ -115,6 +116,7 @@ static HcStatus pick_all(HcScene *to, const HcScene *from, const int32_t *index,
     HC_TRY(pick(&to->source_band, from->source_band, sizeof(int32_t), index, count, err));
     HC_TRY(pick(&to->gain, from->gain, sizeof(double), index, count, err));
     HC_TRY(pick(&to->offset, from->offset, sizeof(double), index, count, err));
+    HC_TRY(pick(&to->parts, from->parts, sizeof(int32_t), index, count, err));
     HC_TRY(pick_names(&to->band_name, from->band_name, index, count, err));
 done:
     return status;
@@ -134,7 +136,7 @@ static HcStatus copy_frame(HcScene *to, const HcScene *from, HcError *err) {
     *to = *from;
     to->wavelength = to->fwhm = to->gain = to->offset = NULL;
     to->bad = NULL;
-    to->source_band = NULL;
+    to->source_band = to->parts = NULL;
     to->band_name = NULL;
     to->place.crs = to->number_names = to->description = to->wavelength_note = NULL;
     to->classes = (HcClasses){0};
@@ -239,6 +241,14 @@ HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const ch
 
 bool hc_scene_is_class_map(const HcScene *scene) {
     return scene->meaning == HC_CLASS_MAP && scene->classes.count > 0;
+}
+
+bool hc_scene_is_class_map_in_parts(const HcScene *scene) {
+    bool all = hc_scene_is_class_map(scene) && scene->bands > 1 && scene->parts != NULL;
+    for (int32_t b = 1; b < scene->bands && all; b++) {
+        all = scene->parts[b] > 0;
+    }
+    return all;
 }
 
 bool hc_scene_is_spectral(const HcScene *scene) {

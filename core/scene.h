@@ -71,6 +71,8 @@ typedef struct HcScene {
     int32_t *source_band; /* which band of the file each is (from 0), while they are bands of a file */
     double *gain;         /* physical value = gain * stored + offset, both or neither */
     double *offset;
+    int32_t
+        *parts; /* the values of the band are n / parts, n a whole number from 0 to parts; 0 = not known */
     bool has_nodata;
     double nodata;
     bool complete; /* no pixel can be masked: integers, no nodata, no mask */
@@ -118,6 +120,10 @@ bool hc_classes_has_unclassified(const HcClasses *classes);
 
 /* Whether the first band holds classes whose names are known. */
 bool hc_scene_is_class_map(const HcScene *scene);
+
+/* Whether it is a class map of several bands, and all behind the classes are such parts: integers then hold
+ * it, with a scale for each band. */
+bool hc_scene_is_class_map_in_parts(const HcScene *scene);
 
 /* Whether each band still belongs to a wavelength: a spectral scene, or its noise. */
 bool hc_scene_is_spectral(const HcScene *scene);

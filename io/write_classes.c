@@ -12,9 +12,21 @@ bool hc_write_one_class_band(const HcScene *scene, HcType type) {
     return hc_scene_is_class_map(scene) && scene->bands == 1 && type != HC_FLOAT32 && type != HC_FLOAT64;
 }
 
+bool hc_write_has_classes(const HcScene *scene, HcType type) {
+    bool integer = type != HC_FLOAT32 && type != HC_FLOAT64;
+    return hc_write_one_class_band(scene, type) || (integer && hc_scene_is_class_map_in_parts(scene));
+}
+
 HcType hc_write_class_type(const HcScene *scene) {
     int32_t count = scene->classes.count;
-    return scene->bands > 1 ? HC_FLOAT32 : count <= 256 ? HC_UINT8 : count <= 65536 ? HC_UINT16 : HC_UINT32;
+    bool in_parts = hc_scene_is_class_map_in_parts(scene);
+    for (int32_t b = 1; b < scene->bands && in_parts; b++) {
+        count = scene->parts[b] >= count ? scene->parts[b] + 1 : count;
+    }
+    return scene->bands > 1 && !in_parts ? HC_FLOAT32
+           : count <= 256                ? HC_UINT8
+           : count <= 65536              ? HC_UINT16
+                                         : HC_UINT32;
 }
 
 /* An empty name would be none in a list. */
@@ -138,7 +150,7 @@ HcStatus hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, c
     }
     GDALSetMetadataItem(dataset, "class_names", names.data, NULL);
     GDALSetMetadataItem(dataset, "class_lookup", colours.data, NULL);
-    if (hc_write_one_class_band(scene, plan->type)) {
+    if (hc_write_has_classes(scene, plan->type)) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, 1);
         if (plan->type == HC_UINT8 || plan->type == HC_UINT16) {
             set_colour_table(band, &scene->classes, plan->type);

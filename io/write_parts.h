@@ -35,6 +35,8 @@ typedef struct HcWritePlan {
     bool no_nodata; /* nothing can be masked, and every value is data */
     bool scaled;    /* stored = (value - offset) / scale */
     double scale, offset;
+    bool
+        in_parts; /* the bands behind the classes are stored as whole numbers of parts, each with its scale */
     bool shares_nodata;        /* valid pixels may hold it too: class 0 of a class map */
     HcInterleave interleave;   /* ENVI */
     char **options;            /* creation options for the driver, as a GDAL string list */
@@ -57,8 +59,10 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
 const char *hc_write_number(char buffer[40], double value);
 
 /* write_classes.c */
-/* Whether such a file is a classification in the sense of ENVI and GIS: one band of integers. */
+/* Whether such a file is a classification in the sense of ENVI: one band of integers. */
 bool hc_write_one_class_band(const HcScene *scene, HcType type);
+/* Whether its first band has names and colours in the sense of GIS: integers, all bands. */
+bool hc_write_has_classes(const HcScene *scene, HcType type);
 HcType hc_write_class_type(const HcScene *scene);
 /* Names and colours, of a class map alone: into the header, and into a dataset, whose GeoTIFF then has an
  * .aux.xml beside it. */

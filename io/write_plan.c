@@ -175,6 +175,7 @@ static HcStatus choose_type(HcWritePlan *plan, const HcScene *scene, const HcWri
                  : hc_scene_is_class_map(scene) ? hc_write_class_type(scene)
                                                 : HC_FLOAT32;
     plan->gdal_type = hc_write_gdal_type(plan->type);
+    plan->in_parts = hc_scene_is_class_map_in_parts(scene) && hc_write_has_classes(scene, plan->type);
     if (holds_type(plan)) {
         return HC_OK;
     }
@@ -204,6 +205,22 @@ static bool type_can_hold(HcType type, double value) {
     return value >= low && value < end && value == floor(value);
 }
 
+/* Nor are the numbers of parts in the bands behind them. */
+static HcStatus check_parts(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    char number[40];
+    for (int32_t b = 1; b < scene->bands && plan->in_parts; b++) {
+        if (!type_can_hold(plan->type, scene->parts[b])) {
+            return hc_fail(err, HC_E_USAGE, "%s: %s cannot hold 0 to %d in band %d", plan->path,
+                           hc_type_name(plan->type), scene->parts[b], b + 1);
+        }
+        if (!plan->no_nodata && plan->nodata >= 1 && plan->nodata <= scene->parts[b]) {
+            return hc_fail(err, HC_E_USAGE, "%s: nodata %s is a value of band %d (0 to %d)", plan->path,
+                           hc_write_number(number, plan->nodata), b + 1, scene->parts[b]);
+        }
+    }
+    return HC_OK;
+}
+
 /* Numbers of classes are neither clamped nor moved aside as other values are. */
 static HcStatus check_classes(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
     char number[40];
@@ -219,7 +236,7 @@ static HcStatus check_classes(const HcWritePlan *plan, const HcScene *scene, HcE
         return hc_fail(err, HC_E_USAGE, "%s: nodata %s is the number of a class (%s)", plan->path,
                        hc_write_number(number, plan->nodata), scene->classes.name[(int32_t)plan->nodata]);
     }
-    return HC_OK;
+    return check_parts(plan, scene, err);
 }
 
 static HcStatus choose_scale(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
@@ -605,7 +622,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     HC_TRY(check_classes(plan, scene, err));
     HC_TRY(choose_options(plan, scene, options, err));
     HC_TRY(hc_file_check(plan->path, options->overwrite, err));
-    if (plan->way != HC_WRITE_ENVI && hc_write_one_class_band(scene, plan->type)) {
+    if (plan->way != HC_WRITE_ENVI && hc_write_has_classes(scene, plan->type)) {
         HC_TRY(check_sidecar(plan, options->overwrite, err));
     }
     if (plan->way == HC_WRITE_ENVI) {

@@ -37,7 +37,10 @@ static inline double nearest(double value) {
 }
 
 /* What is rounded and clamped. Adds to nothing where there is no scale, so that its bits stay. */
-static inline double scaled_value(const HcStored *layout, double value) {
+static inline double scaled_value(const HcStored *layout, int32_t band, double value) {
+    if (layout->parts != NULL && layout->parts[band] > 0) {
+        return value * layout->parts[band];
+    }
     return layout->scaled ? (value - layout->offset) / layout->scale : value;
 }
 
@@ -54,11 +57,12 @@ static inline double scaled_value(const HcStored *layout, double value) {
 
 /* One line: from[samples][bands] and its mask; to by strides. */
 #define HC_PUT(T, NAME, CONVERT, LOW, HIGH)                                                                  \
-    static inline T store_##NAME(const HcStored *layout, float from, bool valid, T nodata, T beside) {       \
+    static inline T store_##NAME(const HcStored *layout, int32_t band, float from, bool valid, T nodata,     \
+                                 T beside) {                                                                 \
         if (!valid || isnan(from)) {                                                                         \
             return nodata;                                                                                   \
         }                                                                                                    \
-        double value = scaled_value(layout, (double)from);                                                   \
+        double value = scaled_value(layout, band, (double)from);                                             \
         T stored = CONVERT(T, LOW, HIGH, value);                                                             \
         return stored == nodata ? beside : stored;                                                           \
     }                                                                                                        \
@@ -72,7 +76,7 @@ static inline double scaled_value(const HcStored *layout, double value) {
             for (int64_t s = 0; s < samples; s++) {                                                          \
                 for (int32_t b = 0; b < bands; b++) {                                                        \
                     float value = from[s * bands + b];                                                       \
-                    to[s * bands + b] = store_##NAME(layout, value, mask[s] != 0, nodata, beside);           \
+                    to[s * bands + b] = store_##NAME(layout, b, value, mask[s] != 0, nodata, beside);        \
                 }                                                                                            \
             }                                                                                                \
             return;                                                                                          \
@@ -82,7 +86,7 @@ static inline double scaled_value(const HcStored *layout, double value) {
             for (int32_t b = 0; b < bands; b++) {                                                            \
                 for (int64_t s = s0; s < s1; s++) {                                                          \
                     float value = from[s * bands + b];                                                       \
-                    to[b * stride + s] = store_##NAME(layout, value, mask[s] != 0, nodata, beside);          \
+                    to[b * stride + s] = store_##NAME(layout, b, value, mask[s] != 0, nodata, beside);       \
                 }                                                                                            \
             }                                                                                                \
         }                                                                                                    \
@@ -132,7 +136,7 @@ void hc_stored_tally_add(HcStoredTally *to, const HcStoredTally *from) {
 static void count_pixel(const HcStored *layout, const float *from, double low, double high,
                         HcStoredTally *tally) {
     for (int32_t b = 0; b < layout->bands; b++) {
-        double value = scaled_value(layout, (double)from[b]);
+        double value = scaled_value(layout, b, (double)from[b]);
         double whole = nearest(value);
         if (isnan(value)) {
             continue;

@@ -21,6 +21,7 @@ typedef struct HcStored {
     bool no_nodata; /* no value gives way to nodata: every one is data, or nodata is a value too */
     bool scaled;    /* stored = (value - offset) / scale */
     double scale, offset;
+    const int32_t *parts; /* [bands] stored = value * parts, of bands where that is above 0; or NULL */
 } HcStored;
 
 /* What happened to valid values on their way into an integer type. Zero-initialise. */

@@ -104,7 +104,8 @@ static HcStatus make_stage(HcWriter *writer, HcInterleave interleave, int32_t ro
                                 .no_nodata = writer->plan.no_nodata || writer->plan.shares_nodata,
                                 .scaled = writer->plan.scaled,
                                 .scale = writer->plan.scale,
-                                .offset = writer->plan.offset};
+                                .offset = writer->plan.offset,
+                                .parts = writer->plan.in_parts ? writer->scene.parts : NULL};
     writer->stage = malloc(hc_stored_bytes(&writer->layout));
     if (writer->stage == NULL) {
         return hc_fail_memory(err, (double)hc_stored_bytes(&writer->layout), "lines to write");
@@ -241,7 +242,7 @@ static HcStatus scale_scene(HcScene *scene, const HcWritePlan *plan, HcError *er
     for (int32_t b = 0; b < scene->bands; b++) {
         double gain = fresh ? 1 : scene->gain[b];
         scene->offset[b] = gain * plan->offset + (fresh ? 0 : scene->offset[b]);
-        scene->gain[b] = gain * plan->scale;
+        scene->gain[b] = gain * (plan->in_parts && scene->parts[b] > 0 ? 1.0 / scene->parts[b] : plan->scale);
     }
     return HC_OK;
 }
@@ -263,7 +264,7 @@ static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *sce
     HC_TRY(hc_scene_copy(&writer->scene, scene, err));
     writer->tallied =
         writer->plan.type != HC_FLOAT32 && writer->plan.type != HC_FLOAT64 && !hc_scene_is_class_map(scene);
-    if (writer->plan.scaled) {
+    if (writer->plan.scaled || writer->plan.in_parts) {
         HC_TRY(scale_scene(&writer->scene, &writer->plan, err));
     }
 done:

@@ -472,7 +472,11 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
     HC_TRY(hc_classes_copy(&out->classes, &state->training.pixels.classes, err));
     out->has_nodata = false; /* the mask alone says where there is no class */
     HC_TRY(hc_scene_name_band(out, 0, err, "class"));
+    if ((out->parts = calloc((size_t)out->bands, sizeof *out->parts)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)out->bands * sizeof *out->parts, "band properties"));
+    }
     if (rule.confidence) {
+        out->parts[band] = rule.vote == HC_VOTE_MAJORITY ? rule.k : 0;
         HC_TRY(hc_scene_name_band(out, band++, err, "confidence"));
     }
     if (rule.nearest) {

@@ -148,7 +148,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (state->writer == NULL) {
         HC_TRY(hc_writer_needs(params->path, &stage->in, &how, &state->needs, err));
     }
-    if (hc_scene_is_class_map(&stage->in) && stage->in.bands > 1 && params->type < 0) {
+    if (hc_scene_is_class_map(&stage->in) && stage->in.bands > 1 && params->type < 0 &&
+        !hc_scene_is_class_map_in_parts(&stage->in)) {
         hc_stage_note(stage,
                       "%s: classes and further bands together are float32, which a GIS shows without names "
                       "and colours; \"bands 1 ! write FILE\" writes the classes alone",

@@ -1,3 +1,4 @@
+#include "io/reader.h"
 #include "pipeline/json.h"
 #include "tests/support/scene_files.h"
 #include "tests/support/strict_runs.h"
@@ -813,6 +814,54 @@ static void bands_and_classes_have_names(void **state) {
     cube_free(&scene);
 }
 
+/* Votes of the winner instead of their share, so that the map stays one of integers: nothing is lost. */
+static void confidence_is_stored_as_votes(void **state) {
+    (void)state;
+    enum { NEIGHBOURS = 7 };
+    HcReader *reader = NULL;
+    HcError err = {0};
+    Cube scene = make_scene();
+    Cube labels = make_labels(&scene, "labels", 7, 0.3);
+    check_runs(
+        NULL, "read scene.img ! knn --training labels.img -k 7 --reject 1e9 --confidence ! write votes.img ! "
+              "write share.img --type float32 --nodata nan");
+    check_ok(hc_reader_open(&reader, "votes.img", NULL, &err), err);
+    assert_int_equal(hc_reader_scene(reader)->type, HC_UINT8);
+    assert_true(hc_scene_is_class_map(hc_reader_scene(reader)));
+    assert_true(hc_reader_scene(reader)->gain[0] == 1 &&
+                hc_reader_scene(reader)->gain[1] == 1.0 / NEIGHBOURS);
+    hc_reader_close(reader);
+    Cube share = cube_read_floats("share", LINES, SAMPLES, 2);
+    FILE *file = fopen("votes.img", "rb");
+    size_t pixels = cube_pixels(&share), divided = 0;
+    unsigned char *votes = malloc(2 * pixels);
+    assert_true(file != NULL && votes != NULL);
+    assert_int_equal(fread(votes, 1, 2 * pixels, file), 2 * pixels);
+    fclose(file);
+    for (size_t i = 0; i < pixels; i++) {
+        double confidence = share.value[2 * i + 1];
+        if (isnan(confidence)) {
+            assert_true(votes[i] == 0 && votes[pixels + i] == 0);
+            continue;
+        }
+        check_near(votes[i], share.value[2 * i], 0);
+        assert_true((float)(votes[pixels + i] * (1.0 / NEIGHBOURS)) == (float)confidence);
+        divided += votes[pixels + i] > 0 && votes[pixels + i] < NEIGHBOURS;
+    }
+    assert_true(divided > 0);
+    /* Weights are no whole numbers. */
+    check_runs(
+        NULL,
+        "read scene.img ! knn --training labels.img -k 7 --vote distance --confidence ! write weights.img");
+    check_ok(hc_reader_open(&reader, "weights.img", NULL, &err), err);
+    assert_int_equal(hc_reader_scene(reader)->type, HC_FLOAT32);
+    hc_reader_close(reader);
+    free(votes);
+    cube_free(&share);
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
 /* ---- refusals ---- */
 
 static void wrong_options_stop(void **state) {
@@ -959,6 +1008,7 @@ int main(void) {
         IN_FOLDER(libraries_are_validated),
         IN_FOLDER(libraries_that_do_not_fit_stop),
         IN_FOLDER(bands_and_classes_have_names),
+        IN_FOLDER(confidence_is_stored_as_votes),
         IN_FOLDER(wrong_options_stop),
         IN_FOLDER(wrong_files_stop),
         IN_FOLDER(constant_bands_take_no_part),

@@ -39,10 +39,25 @@ rm -f -- *
 run 0 run read "$scene" ! unmix --library "$SAMPLE/library.sli" --top 2 ! write top.img ! write top.tif
 grep -q "^spectrum names = {Green vegetation stressed,$" top.hdr || fail "top.hdr has no names: $(cat top.hdr)"
 grep -aq 'name="spectrum_names"' top.tif || fail "top.tif has no names"
-run 0 run read "$scene" ! knn --training "$SAMPLE/class.hdr" --confidence ! write both.tif ! bands 1 ! write classes.tif
+run 0 run read "$scene" ! knn --training "$SAMPLE/class.hdr" --confidence --distance ! write both.tif ! bands 1 ! write classes.tif
 [[ $err == *'write: both.tif: classes and further bands together are float32'*'"bands 1 ! write FILE"'* ]] ||
     fail "no note: $err"
 [[ $err != *'write: classes.tif'* ]] || fail "a note for nothing: $err"
 run 0 info classes.tif
 [[ $out == *"x 1 bands of uint8"*"Water"* ]] || fail "classes: $out"
+# Votes are integers, so that classes with confidence keep names and colours; the file has the scale of each band.
+run 0 run read "$scene" ! knn --training "$SAMPLE/class.hdr" -k 4 --confidence ! write votes.tif ! write votes.img ! \
+    write votes_cog.tif --format COG
+[[ $err != *note:*float32* ]] || fail "a note for nothing: $err"
+for name in votes.tif votes.img votes_cog.tif; do
+    run 0 info $name
+    [[ $out == *"x 2 bands of uint8"*"Water"* ]] || fail "$name: $out"
+    ! command -v gdalinfo >/dev/null || text=$(gdalinfo "$name")
+    ! command -v gdalinfo >/dev/null ||
+        [[ $text == *Band\ 1*Color\ Table*Band\ 2*"Description = confidence"*"Offset: 0,   Scale:0.25"* &&
+            $text == *Band\ 1*Categories:*Water*Band\ 2* ]] || fail "$name: $text"
+done
+grep -q "^1, 0.25}$" votes.hdr || fail "$(cat votes.hdr)"
+refuse 2 "nodata 8 is a value of band 2 (0 to 9)" run read "$scene" ! knn --training "$SAMPLE/class.hdr" -k 9 --confidence ! \
+    write votes.tif --nodata 8 --overwrite
 rm -f -- *
