@@ -8,6 +8,10 @@
 extern "C" {
 #endif
 
+/* Threads that read or write one file at most, unless the user asks for more: further ones wait for the disk.
+ */
+#define HC_IO_THREADS 16
+
 /* Adds "GDAL 3.6.2\nlibpng 1.6.39\n". */
 void hc_io_libraries(HcText *text);
 

@@ -3,12 +3,13 @@
 #define HC_IO_READ_PARTS_H
 
 #include "core/text.h"
+#include "core/workers.h"
 #include "io/envi_header.h"
 #include "io/gdal_errors.h"
+#include "io/libraries.h"
 #include "io/raw_layout.h"
 #include "io/reader.h"
 #include "io/watch.h"
-#include "io/workers.h"
 
 #include <cpl_vsi.h>
 #include <gdal.h>

@@ -104,7 +104,7 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     }
     reader->file = -1;
     reader->options = options != NULL ? *options : defaults;
-    reader->threads = hc_workers_count(reader->options.threads);
+    reader->threads = hc_workers_count(reader->options.threads, HC_IO_THREADS);
     HC_TRY(check_options(&reader->options, err));
     HC_TRY(watch_files(reader, path, err));
     HC_TRY(hc_read_open(reader, path, err));

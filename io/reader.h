@@ -13,7 +13,7 @@ typedef struct HcReader HcReader;
 
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcReaderOptions {
-    int32_t threads;             /* for direct reading, 0 = one a processor, up to 16 */
+    int32_t threads;             /* for direct reading, 0 = one a processor, up to HC_IO_THREADS */
     bool never_direct;           /* read through GDAL only */
     const char *mask_path;       /* a raster on the same grid, 0 = leave the pixel out */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */

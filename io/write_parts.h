@@ -3,8 +3,9 @@
 #define HC_IO_WRITE_PARTS_H
 
 #include "core/text.h"
+#include "core/workers.h"
 #include "io/gdal_errors.h"
-#include "io/workers.h"
+#include "io/libraries.h"
 #include "io/write_values.h"
 #include "io/writer.h"
 

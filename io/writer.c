@@ -363,7 +363,7 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
             (long long)next, (long long)scene->lines, (long long)scene->samples, scene->bands);
     }
     if (writer->plan.way == HC_WRITE_ENVI && writer->workers == NULL) {
-        writer->workers = hc_workers_open(hc_workers_count(writer->threads));
+        writer->workers = hc_workers_open(hc_workers_count(writer->threads, HC_IO_THREADS));
     }
     for (int32_t line = 0; line < block->lines;) {
         int32_t room = writer->layout.rows - writer->staged;

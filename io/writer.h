@@ -32,7 +32,7 @@ typedef struct HcWriterOptions {
     double scale, offset; /* stored = (value - offset) / scale, and the file says so, band by band, on top of
                              the scene's gain and offset; scale is not 0. Not for class maps */
     bool overwrite;
-    int32_t threads;     /* for ENVI, 0 = one a processor, up to 16 */
+    int32_t threads;     /* for ENVI, 0 = one a processor, up to HC_IO_THREADS */
     int32_t compressors; /* threads of GDAL that compress a GTiff or COG, at most threads_most of the needs; 0
                             = one. A creation option NUM_THREADS is preferred */
 } HcWriterOptions;

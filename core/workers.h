@@ -1,0 +1,39 @@
+/* Workers: threads that share out the items of a call, and are kept from call to call.
+ *
+ *     HcWorkers *workers = hc_workers_open(hc_workers_count(0, 16));
+ *     hc_workers_run(workers, lines, pack_line, &packing);
+ *
+ * Several threads may run calls at the same time: workers help the oldest call that has items left. A call
+ * from inside an item runs on the thread that makes it, so that no thread waits for threads that wait for it.
+ */
+#ifndef HC_CORE_WORKERS_H
+#define HC_CORE_WORKERS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct HcWorkers HcWorkers;
+
+/* One item of the work, 0 to count-1; items are begun in that order, on any thread. */
+typedef void HcWork(void *user, int64_t item);
+
+/* Threads that are worth having, the caller's own included: `wanted`, or (0 and below) one for each processor
+ * that this process may use, at most `most` of them. */
+int32_t hc_workers_count(int32_t wanted, int32_t most);
+
+/* `threads` counts the caller's. NULL where one is enough or none can be had: then the caller does all. */
+HcWorkers *hc_workers_open(int32_t threads);
+
+/* No call may run. NULL is fine. */
+void hc_workers_close(HcWorkers *workers);
+
+/* Does all items and returns when all are done. workers may be NULL. */
+void hc_workers_run(HcWorkers *workers, int64_t count, HcWork *work, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

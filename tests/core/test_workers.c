@@ -1,0 +1,138 @@
+/* Workers: every item is done once, whatever the numbers of items and threads, call after call, also where
+ * calls run at the same time or inside of each other. */
+#include "core/workers.h"
+#include "tests/support/check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { ITEMS = 100 };
+
+static atomic_int done[ITEMS];
+
+static void count(void *user, int64_t item) {
+    const atomic_int *most = user;
+    if (item >= atomic_load(most)) {
+        fail_msg("item %d of %d", (int)item, atomic_load(most));
+    }
+    atomic_fetch_add(&done[item], 1);
+}
+
+static void run_and_check(HcWorkers *workers, int items) {
+    atomic_int most = items;
+    hc_workers_run(workers, items, count, &most);
+    for (int i = 0; i < ITEMS; i++) {
+        assert_int_equal(atomic_exchange(&done[i], 0), i < items);
+    }
+}
+
+static void all_items_once(void **state) {
+    (void)state;
+    for (int32_t threads = 0; threads <= 40; threads += 8) {
+        HcWorkers *workers = hc_workers_open(threads);
+        assert_int_equal(workers == NULL, threads < 2);
+        for (int call = 0; call < 300; call++) {
+            run_and_check(workers, call % ITEMS);
+        }
+        hc_workers_close(workers);
+    }
+}
+
+/* Threads that went to sleep between the calls; and those that have no call at all. */
+static void after_a_while(void **state) {
+    (void)state;
+    HcWorkers *workers = hc_workers_open(4);
+    for (int call = 0; call < 5; call++) {
+        struct timespec shortly = {.tv_nsec = 5000000};
+        nanosleep(&shortly, NULL);
+        run_and_check(workers, 3 + call);
+    }
+    hc_workers_close(workers);
+    hc_workers_close(hc_workers_open(16));
+    hc_workers_close(NULL);
+}
+
+/* ---- calls at the same time, and inside of each other ---- */
+
+typedef struct Table {
+    HcWorkers *workers;
+    atomic_int entry[ITEMS][ITEMS];
+} Table;
+
+typedef struct Row {
+    Table *table;
+    int64_t row;
+} Row;
+
+static void count_entry(void *user, int64_t item) {
+    const Row *row = user;
+    atomic_fetch_add(&row->table->entry[row->row][item], 1);
+}
+
+static void count_row(void *user, int64_t item) {
+    Row row = {.table = user, .row = item};
+    hc_workers_run(row.table->workers, ITEMS, count_entry, &row);
+}
+
+static void check_table(Table *table, int times) {
+    for (int r = 0; r < ITEMS; r++) {
+        for (int c = 0; c < ITEMS; c++) {
+            assert_int_equal(atomic_exchange(&table->entry[r][c], 0), times);
+        }
+    }
+}
+
+static void calls_inside_calls(void **state) {
+    (void)state;
+    static Table table;
+    table.workers = hc_workers_open(6);
+    hc_workers_run(table.workers, ITEMS, count_row, &table);
+    check_table(&table, 1);
+    hc_workers_close(table.workers);
+}
+
+enum { CALLERS = 5, CALLS = 40 };
+
+static void *call_often(void *user) {
+    Table *table = user;
+    for (int call = 0; call < CALLS; call++) {
+        hc_workers_run(table->workers, ITEMS, count_row, table);
+    }
+    return NULL;
+}
+
+static void callers_at_the_same_time(void **state) {
+    (void)state;
+    static Table table;
+    pthread_t caller[CALLERS];
+    table.workers = hc_workers_open(4);
+    for (int c = 0; c < CALLERS; c++) {
+        assert_int_equal(pthread_create(&caller[c], NULL, call_often, &table), 0);
+    }
+    for (int c = 0; c < CALLERS; c++) {
+        pthread_join(caller[c], NULL);
+    }
+    check_table(&table, CALLERS * CALLS);
+    hc_workers_close(table.workers);
+}
+
+static void counts(void **state) {
+    (void)state;
+    assert_true(hc_workers_count(0, 1000) >= 1);
+    assert_int_equal(hc_workers_count(0, 1), 1);
+    assert_int_equal(hc_workers_count(-3, 8), hc_workers_count(0, 8));
+    assert_int_equal(hc_workers_count(5, 2), 5);
+    assert_int_equal(hc_workers_count(256, 16), 256);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_items_once),
+        cmocka_unit_test(after_a_while),
+        cmocka_unit_test(calls_inside_calls),
+        cmocka_unit_test(callers_at_the_same_time),
+        cmocka_unit_test(counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
