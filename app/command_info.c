@@ -99,6 +99,34 @@ static void print_classes(const HcClasses *classes, bool all) {
     }
 }
 
+/* What the numbers in bands of `unmix --top` stand for. */
+static void print_numbers(const char *names, bool all) {
+    int32_t number = 0;
+    printf("%-12s numbers from 0 stand for\n", "spectra");
+    for (const char *at = names; at != NULL; number++) {
+        const char *end = strchr(at, '\n');
+        int length = end != NULL ? (int)(end - at) : (int)strlen(at);
+        if (all || number < 32) {
+            printf("%12d %.*s\n", number, length, at);
+        }
+        at = end != NULL ? end + 1 : NULL;
+    }
+    if (!all && number > 32) {
+        printf("%12s %d more (--bands lists all)\n", "...", number - 32);
+    }
+}
+
+static void add_numbers(cJSON *json, const char *names) {
+    cJSON *list = cJSON_AddArrayToObject(json, "spectrum_names_from_0");
+    for (const char *at = names; at != NULL;) {
+        const char *end = strchr(at, '\n');
+        char *name = hc_text_format("%.*s", end != NULL ? (int)(end - at) : (int)strlen(at), at);
+        cJSON_AddItemToArray(list, cJSON_CreateString(name != NULL ? name : ""));
+        free(name);
+        at = end != NULL ? end + 1 : NULL;
+    }
+}
+
 static void print_bands(const HcScene *scene) {
     printf("\n%6s %10s %8s %4s  %s\n", "band", "centre/nm", "fwhm/nm", "bad", "name");
     for (int32_t b = 0; b < scene->bands; b++) {
@@ -150,6 +178,9 @@ static void print_info(const HcReader *reader, bool bands) {
     }
     if (hc_scene_is_class_map(scene)) {
         print_classes(&scene->classes, bands);
+    }
+    if (scene->number_names != NULL) {
+        print_numbers(scene->number_names, bands);
     }
     if (scene->description != NULL) {
         printf("%-12s %s\n", "description", scene->description);
@@ -213,6 +244,9 @@ static HcStatus print_info_json(const HcReader *reader, HcError *err) {
     }
     if (hc_scene_is_class_map(scene)) {
         add_classes(json, &scene->classes);
+    }
+    if (scene->number_names != NULL) {
+        add_numbers(json, scene->number_names);
     }
     if (scene->description != NULL) {
         cJSON_AddStringToObject(json, "description", scene->description);

@@ -100,6 +100,29 @@ done:
     return status;
 }
 
+HcStatus hc_read_envi_numbers(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    HcText all = {0};
+    char **names = NULL, *clean = NULL;
+    int32_t count = 0;
+    if (reader->scene.number_names != NULL) {
+        return HC_OK;
+    }
+    HC_TRY(hc_envi_texts(header, "spectrum names", &names, &count, err));
+    for (int32_t n = 0; n < count && n < most_classes; n++) {
+        HC_TRY(hc_read_set_text(&clean, names[n], err));
+        hc_text_add(&all, "%s%s", n > 0 ? "\n" : "", clean != NULL ? clean : "");
+    }
+    if (count > 0 && (reader->scene.number_names = hc_text_take(&all)) == NULL) {
+        status = hc_fail_memory(err, 0, "the names of spectra");
+    }
+done:
+    hc_text_clear(&all);
+    hc_envi_free_texts(names, count);
+    free(clean);
+    return status;
+}
+
 /* The colours of a table up to the last that is not black, the rest of which is padding. */
 static HcStatus table_colours(GDALColorTableH table, double **colours, int32_t *count, HcError *err) {
     int entries =

@@ -111,6 +111,8 @@ HcStatus hc_read_leave_out(HcReader *reader, const char *what, const HcError *wh
 /* read_class_map.c: names and colours of classes, where the scene has none yet: from the fields of a header,
  * and from what GDAL knows of the first band. */
 HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcError *err) HC_MUST_CHECK;
+/* The names of the numbers that bands of `unmix --top` hold. */
+HcStatus hc_read_envi_numbers(HcReader *reader, const HcEnviHeader *header, HcError *err) HC_MUST_CHECK;
 HcStatus hc_read_gdal_classes(HcReader *reader, HcError *err) HC_MUST_CHECK;
 
 /* read_spectral.c: wavelengths and fwhm as found, any count and unit (NULL = not said). Fills what the scene

@@ -233,6 +233,7 @@ static HcStatus fill_from_envi(HcReader *reader, const HcEnviHeader *header, HcE
         HC_TRY(hc_read_set_text(&scene->description, description, err));
     }
     HC_TRY(hc_read_envi_classes(reader, header, err));
+    HC_TRY(hc_read_envi_numbers(reader, header, err));
 done:
     return status;
 }
@@ -318,6 +319,7 @@ static HcStatus dataset_fields(HcReader *reader, HcError *err) {
                                        "classes",
                                        "class_names",
                                        "class_lookup",
+                                       "spectrum_names",
                                        NULL};
     HcStatus status = HC_OK;
     HcError local = {0};
