@@ -220,7 +220,9 @@ cp $claim out/.s1_mnf.tif.hcube-claim # died when all was done but this
 printf 'hcube cl' >out/.s4_mnf.tif.hcube-claim
 run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
 [[ $err == *"1 with another worker"* ]] || fail "says $err"
-rm out/.s4_mnf.tif.hcube-claim
+# After these minutes it is taken over, also where the host died before it had written anything into it.
+: >out/.s4_mnf.tif.hcube-claim
+touch -d '10 minutes ago' out/.s4_mnf.tif.hcube-claim
 run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
 check out .tif 1 2 3 4 5
 
