@@ -297,12 +297,9 @@ static HcLpProof prove_within(const Sum *gain, const Wrong *wrong, double scale)
     return out;
 }
 
-/* The largest entry of each row, in magnitude. */
+/* The largest entry of each row, in magnitude; all are 0 before. */
 static void find_largest(const Proof *proof) {
     const HcLinearProgram *program = proof->program;
-    for (int64_t i = 0; i < program->rows; i++) {
-        proof->largest[i] = 0;
-    }
     for (int64_t j = 0; j < program->columns; j++) {
         int64_t first = 0;
         int64_t count = entries(program, j, &first);
