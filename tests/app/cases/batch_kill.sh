@@ -1,5 +1,7 @@
-# A batch that is killed, interrupted, or meets a full disk leaves nothing half done, and the next one finishes.
+# A batch that is killed, interrupted, or meets a full disk leaves nothing half done, and the next one finishes. What
+# happens when is decided by calls of the batch (kill_at.so, pause_at.so) and never by the clock.
 export OMP_WAIT_POLICY=passive
+export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
 line=$((100 * 64 * 2)) # bytes of a line of the sample scene
 mkdir in expected
 for s in 1 2 3 4 5 6; do
@@ -36,65 +38,98 @@ finished() {
     whole
 }
 
-# completed: how many scenes have their record.
-completed() {
-    find out -maxdepth 1 -name 's?.img.hcube.json' | wc -l
+# open_scenes: the numbers of the scenes without a record.
+open_scenes() {
+    local s
+    for s in 1 2 3 4 5 6; do
+        [[ -e out/s$s.img.hcube.json ]] || echo $s
+    done
 }
 # finish_batch: the next batch does what is left, and that is right.
 finish_batch() {
-    left=$((6 - $(completed)))
+    left=$(open_scenes | wc -l)
     run 0 "${batch[@]}" --progress json
     [[ $(grep -c '"event":"done"' <<<"$err" || true) == "$left" ]] || fail "after kill $kill $left scenes were left, and it did: $err"
     finished
     rm -rf out && mkdir out
 }
 
-# 50 times at moments of a fixed sequence, with one and with two jobs. How long the moments may be follows the machine:
-# shorter after a kill that came too late, longer after one before which nothing was done. What is complete begins anew.
+# 50 times in front of a change to the files of an open scene, drawn by a fixed sequence, with one and with two jobs.
+# Five kills in a row hit the same batch. The substitution ends when the workers have.
 RANDOM=7
-longest=250000 # [us]
-late=0
-amid=0
 for ((kill = 0; kill < 50; kill++)); do
-    before=$(completed)
-    moment=$(((RANDOM * 32768 + RANDOM) % longest))
-    "$HCUBE" "${batch[@]}" --jobs $((kill % 2 + 1)) 2>/dev/null &
-    process=$!
-    sleep "$(printf '%d.%06d' $((moment / 1000000)) $((moment % 1000000)))"
-    kill -KILL "$process" 2>/dev/null || true
-    status=0
-    wait "$process" 2>/dev/null || status=$?
-    whole
-    if [[ $status != 137 ]]; then
-        late=$((late + 1))
-        longest=$((longest * 3 / 4))
-    elif [[ $(completed) == "$before" ]]; then
-        longest=$((longest * 5 / 4))
-    else
-        amid=$((amid + 1))
+    mapfile -t open < <(open_scenes)
+    target=${open[RANDOM % ${#open[@]}]-}
+    step=$((RANDOM % 30 + 1))
+    if [[ $target ]]; then
+        status=0
+        said=$(HCUBE_KILL_NAME=s$target. HCUBE_KILL_AT=$step HCUBE_KILL_WRITES=1 LD_PRELOAD=$MODULES/kill_at.so \
+            "$HCUBE" "${batch[@]}" --jobs $((kill % 2 + 1)) 2>&1) || status=$?
+        [[ $status == 137 ]] || fail "kill $kill at change $step of scene $target: exit code $status: $said"
+        whole
     fi
-    if ((kill % 5 == 4 || $(completed) == 6)); then
+    if ((kill % 5 == 4)); then
         finish_batch
     fi
 done
-((late <= 25 && amid >= 6)) || fail "of 50 kills $late came too late, $amid amid the scenes"
 
-# interrupt SIGNAL: ends with 130, leaves no claim and no temporary file; the next batch goes on.
+# begin PATTERNS WORD...: starts hcube, which pauses at calls of these patterns (pause_at.c). $process is its number.
+# Its standard output is a pipe that ends when its last worker does.
+mkfifo events events.{1,2}
+exec 7<>events
+process=
+trap 'status=$?; [[ ! $process ]] || kill -KILL $process; rm -rf "$folder"; exit $status' EXIT
+begin() {
+    local patterns=$1
+    shift
+    {
+        (
+            trap - ERR
+            HCUBE_PAUSE=events HCUBE_PAUSE_AT=$patterns LD_PRELOAD=$MODULES/pause_at.so "$HCUBE" "$@" 2>log.txt 7>&- &
+            echo "begun $!" >&7
+            status=0
+            wait $! 2>/dev/null || status=$?
+            echo "ended $status" >&7
+        ) | cat >/dev/null
+    } &
+    gone=$!
+    next begun
+    process=$number
+}
+# next EVENT: waits for what comes next: the number of a pattern, or ended. $number is the process, or its exit code.
+next() {
+    local event
+    read -r event number <&7
+    [[ $event == "$1" ]] || fail "event $event $number instead of $1: $(cat log.txt)"
+}
+go_on() {
+    echo >events."$1"
+}
+ended() {
+    next ended
+    process=
+    wait "$gone"
+    [[ $number == "$1" ]] || fail "exit code $number instead of $1: $(cat log.txt)"
+}
+hidden() {
+    find out -name '.*' ! -name . -print
+}
+
+# interrupt SIGNAL: while the worker claims scene 3. It ends with 130, begins no other scene, leaves no claim and no
+# temporary file; the next batch goes on.
 interrupt() {
+    kill=$1
     rm -rf out && mkdir out
-    : >log.txt
-    "$HCUBE" "${batch[@]}" --progress json 2>log.txt &
-    process=$!
-    for ((i = 0; i < 2000; i++)); do
-        [[ $(grep -c '"event":"done"' log.txt) == 0 ]] || break
-        sleep 0.002
-    done
+    begin 'link *.s3.img.hcube-claim;kill 15' "${batch[@]}" --jobs 1 --progress json
+    next 1
     kill -s "$1" "$process"
-    status=0
-    wait "$process" || status=$?
-    # All may have been done by then.
-    [[ $status == 130 && $(tail -n 1 log.txt) == *interrupted* ]] || [[ $status == 0 ]] || fail "exit code $status: $(cat log.txt)"
-    [[ -z $(find out -name '.*' ! -name . -print) ]] || fail "left $(find out -name '.*')"
+    next 2 # it has passed the signal on to the worker
+    go_on 2
+    go_on 1
+    ended 130
+    [[ $(tail -n 1 log.txt) == *interrupted* ]] || fail "says $(cat log.txt)"
+    [[ -z $(hidden) ]] || fail "left $(hidden)"
+    [[ -e out/s1.img && ! -e out/s3.img && ! -e out/s4.img ]] || fail "has done $(ls out)"
     whole
     run 0 "${batch[@]}"
     finished
@@ -103,70 +138,50 @@ interrupt INT
 interrupt TERM
 interrupt HUP
 
-# A process that dies costs the scene that it was at, which is not tried again by itself; the others are done. One job,
-# since a machine with many processors takes more by itself. The signal ends it under the sanitizers, too.
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:handle_segv=0
-header large 1000 1500 60
-mv large.hdr in/s0.hdr
-truncate -s 180000000 in/s0.img
-rm -rf out && mkdir out
-"$HCUBE" batch filter median3x3 ! filter median3x3 ! bands 1-2 --scenes in --output 'out/{stem}.img' --device cpu --threads 1 --jobs 1 2>log.txt &
-process=$!
-for ((i = 0; i < 500; i++)); do
-    child=$(cat "/proc/$process/task/$process/children" 2>/dev/null || true)
-    [[ -z $child || ! -e out/.s1.img.hcube-claim ]] || break # it is at s0, and s1 is ready
-    sleep 0.01
+# A process that dies costs the scene that it was at, which is not tried again by itself; the others are done. The first
+# one dies with scene 0 at work and scene 1 taken: both come again, one after the other, and at the second death only
+# scene 0 was taken. One job, since a machine with many processors takes more by itself. The signal ends the process
+# under the sanitizers, too.
+export ASAN_OPTIONS=handle_segv=0:$ASAN_OPTIONS
+for ending in hdr img; do
+    cp in/s1.$ending in/s0.$ending
 done
-if [[ $child ]]; then
-    kill -SEGV $child
-    sleep 0.2
-    for ((i = 0; i < 3000; i++)); do
-        again=$(cat "/proc/$process/task/$process/children" 2>/dev/null || true)
-        [[ -z $again || $again == "$child" || -z $(find out -name ".s0.img.${again% }-*.partial" -print) ]] || break
-        ! grep -q 'failed: in/s0' log.txt || break # it had not taken s1 yet: no doubt who was to blame
-        sleep 0.01
-    done
-    grep -q 'failed: in/s0' log.txt || kill -SEGV $again
-    status=0
-    wait "$process" || status=$?
-    [[ $status == 9 && $(grep -c "failed: in/s0.hdr: its process ended" log.txt) == 1 ]] || fail "exit code $status: $(cat log.txt)"
-    [[ -z $(find out -name '.*' ! -name . -print) ]] || fail "left $(find out -name '.*')"
-    [[ ! -e out/s0.img && -e out/s0.img.hcube-failed.json && -s out/s1.img && -s out/s6.img ]] || fail "did not go on: $(cat log.txt)"
-else
-    wait "$process" || true # a system that does not tell
-fi
+rm -rf out && mkdir out
+kill=SEGV
+begin 'mkdir *.s0.img.[0-9]*.partial;unlink *s1.img.hcube-failed.json' "${batch[@]}" --jobs 1
+read -r first worker <&7
+read -r second number <&7
+[[ $first$second == 12 || $first$second == 21 ]] || fail "events $first and $second: $(cat log.txt)"
+[[ $number == "$worker" ]] || fail "processes $worker and $number"
+kill -SEGV "$worker"
+next 1
+[[ $number != "$worker" ]] || fail "process $worker goes on"
+kill -SEGV "$number"
+next 2
+go_on 2
+ended 9
+[[ $(grep -c "failed: in/s0.hdr: its process ended" log.txt) == 1 ]] || fail "says $(cat log.txt)"
+[[ -z $(hidden) && ! -e out/s0.img && -e out/s0.img.hcube-failed.json ]] || fail "left $(ls -A out)"
+rm out/s0.* in/s0.*
+finished
 
-# goes_on PROCESS: whether it is there and not dead, waited for by nobody.
-goes_on() {
-    local state
-    state=$(sed -n 's/^State:[[:space:]]*//p' "/proc/${1% }/status" 2>/dev/null) || return 1
-    [[ $1 && $state && $state != Z* && $state != X* ]]
-}
-# end_early SIGNAL: stops in the middle of a long scene; its process ends with it.
+# end_early SIGNAL: in the middle of a scene; its process ends with it, and the scene is not finished.
 end_early() {
+    kill=$1
     rm -rf out && mkdir out
-    "$HCUBE" batch filter median3x3 ! filter median3x3 --scenes in/s0.hdr --output 'out/{stem}.img' --device cpu --threads 1 2>log.txt &
-    process=$!
-    child=
-    for ((i = 0; i < 1000; i++)); do
-        child=$(cat "/proc/$process/task/$process/children" 2>/dev/null || true)
-        [[ -z $(find out -name '.s0.img.*.partial' -print) ]] || break
-        sleep 0.01
-    done
+    begin 'mkdir *.s1.img.[0-9]*.partial;kill 15' "${batch[@]/%in/in/s1.hdr}"
+    next 1
     kill -s "$1" "$process"
-    status=0
-    wait "$process" || status=$?
-    for ((i = 0; i < 100; i++)); do
-        goes_on "$child" || break
-        sleep 0.01
-    done
-    ! goes_on "$child" || fail "its process went on after SIG$1"
-    [[ ! -e out/s0.img ]] || fail "the scene was finished after SIG$1"
 }
 end_early TERM
-[[ $status == 130 && -z $(ls -A out) ]] || fail "exit code $status, left $(ls -A out)"
-end_early KILL
-rm in/s0.*
+next 2
+go_on 2
+go_on 1
+ended 130
+[[ -z $(ls -A out) ]] || fail "left $(ls -A out)"
+end_early KILL # the worker is paused: it ends by the end of its batch
+ended 137
+[[ ! -e out/s1.img ]] || fail "the scene was finished"
 
 # A full disk: here a limit on the size of files, then, where it may be mounted, a small disk.
 rm -rf out && mkdir out
