@@ -226,6 +226,50 @@ touch -d '10 minutes ago' out/.s4_mnf.tif.hcube-claim
 run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
 check out .tif 1 2 3 4 5
 
+# A claim of a process here that is alive holds however old it is; one whose number another process has now does not.
+# Numbers of another name space say nothing.
+# held_by SPACE PROCESS START: whether that claim on scene 3 holds.
+held_by() {
+    rm -f out/s3_mnf.tif
+    printf 'hcube claim\nhost %s\nboot %s\nprocesses %s\nowner %s %s\nparent 0 0\nnumber 1\n' "$(uname -n)" \
+        "$(cat /proc/sys/kernel/random/boot_id)" "$1" "$2" "$3" >$claim
+    [[ ${4-} ]] && touch -d "$4" $claim
+    run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
+    [[ $err == *"1 with another worker"* ]]
+}
+space=$(readlink /proc/self/ns/pid)
+started=$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f20)
+held_by "$space" $$ "$started" '10 minutes ago' || fail "the claim of a live process is taken: $err"
+! held_by "$space" $$ $((started + 1)) || fail "a claim of another process of that number holds"
+held_by 'pid:[1]' $$ $((started + 1)) || fail "the claim of another name space is taken at once: $err"
+! held_by 'pid:[1]' $$ "$started" '10 minutes ago' || fail "an old claim of another name space holds"
+check out .tif 1 2 3 4 5
+
+# An output that another command has replaced is done again, though its size is the same.
+size=$(stat -c %s out/s2_mnf.tif)
+run 0 run --device cpu read in/s2.hdr ! mnf --components 4 --noise median3x3 ! write out/s2_mnf.tif --overwrite --record none
+[[ $(stat -c %s out/s2_mnf.tif) == "$size" ]]
+redone 1
+
+# A hash is that of the whole file, also where the chain reads a part of it: the last byte is of a band that it drops.
+first=(batch bands --keep 1-3 --device cpu --scenes in/s1.hdr --output 'part/{stem}.tif' --hash --progress json)
+run 0 "${first[@]}"
+touch -r in/s1.img stamp
+printf x | dd of=in/s1.img bs=1 seek=$((30 * line - 1)) conv=notrunc status=none
+touch -r stamp in/s1.img
+run 0 "${first[@]}"
+[[ $(events done) == 1 ]] || fail "a byte that is not read does not count: $err"
+cut_scene in/s1 12
+redone 1
+
+# Jobs share --memory.
+small=(batch mnf --components 4 --device cpu --threads 1 --scenes in --output 'memory/{stem}.tif' --retry-failed)
+run 9 "${small[@]}" --memory 1M --jobs 1
+need=$(grep -o -m 1 'needs at least [0-9]*' <<<"$err" | grep -o '[0-9]*$')
+run 9 "${small[@]}" --memory $((need * 3 / 2))M --jobs 2
+[[ $(grep -c "MiB is too little: .* needs at least $need" <<<"$err") == 5 ]] || fail "says $err"
+run 0 "${small[@]}" --memory $((need * 3 / 2))M --jobs 1
+
 # Devices: several jobs are spread over the GPUs.
 export HCUBE_GPU_MODULE=$MODULES/stand_in.so
 run 0 batch mnf --components 4 --scenes in --output 'g/{stem}_mnf.tif' --jobs 2 --progress json
