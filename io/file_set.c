@@ -488,7 +488,10 @@ HcStatus hc_file_find(const char *path, char **found, HcError *err) {
     char *folder = hc_file_folder(path);
     char *beside = NULL;
     *found = NULL;
-    for (size_t s = open_set != NULL ? open_set->count : 0; s-- > 0 && *found == NULL && folder != NULL;) {
+    if (folder == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a file name"));
+    }
+    for (size_t s = open_set != NULL ? open_set->count : 0; s-- > 0 && *found == NULL;) {
         const Step *step = &open_set->step[s];
         if (step->partial == NULL || strcmp(step->to, folder) != 0) {
             continue;

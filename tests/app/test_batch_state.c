@@ -5,6 +5,7 @@
 #include "app/batch.h"
 #include "core/hash.h"
 #include "core/version.h"
+#include "io/file.h"
 #include "io/identity.h"
 #include "tests/support/check.h"
 
@@ -170,6 +171,19 @@ static void test_description_is_whole_or_fails(void **state) {
     cJSON_Delete(attempted);
     without_memory(attempt_to_describe, check_description);
     free(whole);
+}
+
+/* An output whose set is open would be missed without its folder. */
+static void test_output_is_found_or_fails(void **state) {
+    (void)state;
+    HcError err = {0};
+    char *found = NULL;
+    for (long call = 0; call < 2; call++) { /* its folder, its path */
+        calls_left = call;
+        check_fails(hc_file_find(output, &found, &err), HC_E_MEMORY, err);
+        assert_null(found);
+        assert_int_equal(calls_left, -1);
+    }
 }
 
 /* ---- what a marker says ---- */
@@ -446,6 +460,7 @@ static void test_hash_needs_one_to_compare_with(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_description_is_whole_or_fails, begin, end),
+        cmocka_unit_test_setup_teardown(test_output_is_found_or_fails, begin, end),
         cmocka_unit_test_setup_teardown(test_marker_is_whole_or_absent, begin, end),
         cmocka_unit_test_setup_teardown(test_record_applies_to_its_run_alone, begin, end),
         cmocka_unit_test_setup_teardown(test_marker_applies_to_its_run_alone, begin, end),
