@@ -3,7 +3,7 @@
 #define HC_APP_APP_H
 
 #include "core/module.h"
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* batch: one chain over many scenes. */
-#include "app/batch.h"
+#include "app/batch/batch.h"
 #include "io/file.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "core/version.h"
 #include "cpu/cpu.h"
 #include "io/libraries.h"
-#include "io/library.h"
-#include "io/reader.h"
+#include "io/library/library.h"
+#include "io/read/reader.h"
 #include "pipeline/json.h"
 
 #include <math.h>

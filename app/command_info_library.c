@@ -1,8 +1,8 @@
 /* info of a spectral library. */
 #include "app/app.h"
 #include "pipeline/json.h"
-#include "pipeline/library_choice.h"
-#include "pipeline/library_unit.h"
+#include "pipeline/spectra/library_choice.h"
+#include "pipeline/spectra/library_unit.h"
 
 #include <math.h>
 #include <stdio.h>

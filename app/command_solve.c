@@ -2,7 +2,7 @@
 #include "app/solve.h"
 #include "io/file.h"
 #include "pipeline/json.h"
-#include "pipeline/record.h"
+#include "pipeline/run/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

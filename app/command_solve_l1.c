@@ -1,8 +1,8 @@
 /* solve l1: a solution of A x = b whose entries are mostly 0. */
 #include "app/solve.h"
-#include "core/l1_polish.h"
+#include "core/solver/l1_polish.h"
 #include "io/file.h"
-#include "io/matrix.h"
+#include "io/table/matrix.h"
 #include "pipeline/json.h"
 
 #include <inttypes.h>

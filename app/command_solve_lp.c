@@ -1,7 +1,7 @@
 /* solve lp: one linear program. */
 #include "app/solve.h"
 #include "io/file.h"
-#include "io/program.h"
+#include "io/table/program.h"
 #include "pipeline/json.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* Rows of whole chains: the scene's bytes lie in the memory of the backend, blocks are cut as the pipeline
  * cuts them. */
 #include "bench/internal.h"
-#include "pipeline/transform.h"
+#include "pipeline/statistics/transform.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Rows of single operations, on a part of the scene. */
 #include "bench/internal.h"
-#include "pipeline/transform.h"
+#include "pipeline/statistics/transform.h"
 
 #include <stdlib.h>
 #include <string.h>

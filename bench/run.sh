@@ -7,8 +7,8 @@
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-# shellcheck source=bench/measure.sh
-. "$root/bench/measure.sh"
+# shellcheck source=bench/compare/measure.sh
+. "$root/bench/compare/measure.sh"
 hcube=$root/build/release/app/hcube
 size=614x1087x224
 runs=5

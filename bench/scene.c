@@ -1,6 +1,6 @@
 /* The scene from file to file, as hcube run takes it: several times in one process, by one open backend. */
 #include "bench/internal.h"
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* The serial reference: its rows, and what it found, as a witness for the backends. */
 #include "bench/internal.h"
 #include "bench/serial.h"
-#include "pipeline/transform.h"
+#include "pipeline/statistics/transform.h"
 
 #include <stdio.h>
 #include <stdlib.h>

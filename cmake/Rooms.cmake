@@ -1,4 +1,4 @@
-# A room is a folder of the source tree, a static library, and an include path of its own: `#include "io/reader.h"`
+# A room is a folder of the source tree, a static library, and an include path of its own: `#include "io/read/reader.h"`
 # compiles only in rooms that say USES io. The path is a folder in the build tree with one link to the room.
 
 set(HCUBE_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wpointer-arith -Wvla -Wformat=2)

@@ -14,7 +14,7 @@
 
 #include "core/block.h"
 #include "core/moments.h"
-#include "core/program.h"
+#include "core/solver/program.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -463,7 +463,7 @@ struct HcComputeOps {
     HcStatus (*alm)(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
                     HcError *err);
 
-    /* One linear program, all of it and its solution on the host (core/program.h), in float64, done on
+    /* One linear program, all of it and its solution on the host (core/solver/program.h), in float64, done on
      * return: a revised simplex whose inverse of the basis is kept as those of its columns that are no unit
      * vectors (Bai, Ouyang, He and Jiang). */
     HcStatus (*simplex)(HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,

@@ -1,4 +1,4 @@
-#include "cpu/gram.h"
+#include "cpu/gram/gram.h"
 
 #include <cblas.h>
 #include <pthread.h>

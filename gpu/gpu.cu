@@ -1,5 +1,5 @@
 /* The GPU backend: opening, queues, copies, and the table of its operations. */
-#include "gpu/gram.cuh"
+#include "gpu/gram/gram.cuh"
 
 #include <new>
 #include <stdio.h>

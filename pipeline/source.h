@@ -5,7 +5,7 @@
 #define HC_PIPELINE_SOURCE_H
 
 #include "core/compute.h"
-#include "io/reader.h"
+#include "io/read/reader.h"
 
 /* Zero-initialise; hc_source_close() is always safe. */
 typedef struct HcSource {

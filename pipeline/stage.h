@@ -40,7 +40,8 @@ typedef struct HcNeeds {
     bool consumes;        /* wants host copies of the blocks that go out */
     bool passes_through;  /* process is not called, the output is the input */
     HcMissing missing;    /* values in the pixels that come in */
-    bool sums_floats;     /* observes by sums (pipeline/sums.h) of values that are not known to be integers */
+    bool sums_floats;     /* observes by sums (pipeline/statistics/sums.h) of values that are not known to be
+                             integers */
     bool has_output;      /* leaves a file or model behind, so that a chain may end with it */
     size_t bytes_fixed;   /* device memory, whatever the block size */
     size_t bytes_least;   /* the same of a stage that is tight; 0 = bytes_fixed */

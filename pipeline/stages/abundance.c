@@ -1,12 +1,12 @@
 /* abundance: how much of each endmember is in a pixel, by least absolute deviations. */
 #include "pipeline/stages/abundance.h"
-#include "pipeline/abundance_fit.h"
-#include "pipeline/abundance_tally.h"
+#include "pipeline/spectra/abundance_fit.h"
+#include "pipeline/spectra/abundance_tally.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
-#include "pipeline/scaled_library.h"
+#include "pipeline/spectra/scaled_library.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/weights.h"
+#include "pipeline/spectra/weights.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/sums.h"
-#include "pipeline/sums_file.h"
+#include "pipeline/statistics/sums.h"
+#include "pipeline/statistics/sums_file.h"
 
 typedef struct Params {
     const char *path;

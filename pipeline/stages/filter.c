@@ -1,6 +1,6 @@
 /* filter: 3x3 mean or median, and noise images. */
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics.h"
+#include "pipeline/statistics/statistics.h"
 
 typedef struct Params {
     int32_t kind;

@@ -1,13 +1,13 @@
 /* knn: classes by the nearest training spectra, of the scene itself or from a spectral library. */
 #include "io/file.h"
-#include "pipeline/accuracy.h"
+#include "pipeline/spectra/accuracy.h"
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
-#include "pipeline/library_choice.h"
-#include "pipeline/library_fit.h"
-#include "pipeline/library_unit.h"
+#include "pipeline/spectra/library_choice.h"
+#include "pipeline/spectra/library_fit.h"
+#include "pipeline/spectra/library_unit.h"
 #include "pipeline/memory.h"
-#include "pipeline/spectra.h"
+#include "pipeline/spectra/spectra.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
 #include "pipeline/memory.h"
-#include "pipeline/statistics.h"
+#include "pipeline/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define HC_PIPELINE_STAGES_LINEAR_H
 
 #include "pipeline/stage.h"
-#include "pipeline/transform.h"
+#include "pipeline/statistics/transform.h"
 
 /* First in the parameters of both stages. */
 typedef struct HcLinearParams {

@@ -4,7 +4,7 @@
 #include "pipeline/stages/cov.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/sums.h"
+#include "pipeline/statistics/sums.h"
 
 #include <stdio.h>
 #include <string.h>

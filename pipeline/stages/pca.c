@@ -1,8 +1,8 @@
 /* pca: principal components of a scene. */
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics.h"
-#include "pipeline/sums.h"
+#include "pipeline/statistics/statistics.h"
+#include "pipeline/statistics/sums.h"
 
 typedef struct Params {
     HcLinearParams linear; /* first */

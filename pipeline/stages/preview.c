@@ -1,8 +1,8 @@
 /* preview: a picture of what passes, and a scree plot of eigenvalues. */
 #include "io/file.h"
-#include "io/png.h"
+#include "io/write/png.h"
 #include "pipeline/chain.h"
-#include "pipeline/image.h"
+#include "pipeline/picture/image.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "core/patch.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics.h"
+#include "pipeline/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

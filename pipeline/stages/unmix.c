@@ -1,11 +1,11 @@
 /* unmix: how much of each spectrum of a library is in a pixel: sparse, not negative. */
-#include "pipeline/abundance_fit.h"
-#include "pipeline/abundance_tally.h"
+#include "pipeline/spectra/abundance_fit.h"
+#include "pipeline/spectra/abundance_tally.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
-#include "pipeline/scaled_library.h"
+#include "pipeline/spectra/scaled_library.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/weights.h"
+#include "pipeline/spectra/weights.h"
 
 #include <math.h>
 #include <stdlib.h>

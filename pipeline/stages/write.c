@@ -1,8 +1,8 @@
 /* write: blocks into a raster file. */
-#include "io/writer.h"
+#include "io/write/writer.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/write_tally.h"
+#include "pipeline/stages/write_tally.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * The linker sends the calls for memory of the program's own code here (--wrap), and cJSON is given the same
  * functions: each call is made to fail, in a turn of its own. */
-#include "app/batch.h"
+#include "app/batch/batch.h"
 #include "core/hash.h"
 #include "core/version.h"
 #include "io/file.h"

@@ -1,5 +1,5 @@
 /* Solutions of l1 problems that are polished on the columns that they use, with known optima. */
-#include "core/l1_polish.h"
+#include "core/solver/l1_polish.h"
 #include "tests/support/check.h"
 
 /* What a backend tells of x: only what polishing starts from. */

@@ -1,6 +1,6 @@
 /* Tiles of sums of products: each entry is summed pixel after pixel, to the last bit, on every kind of
  * processor that this one can play. */
-#include "cpu/gram_tile.h"
+#include "cpu/gram/tile.h"
 
 #include <math.h>
 #include <setjmp.h>

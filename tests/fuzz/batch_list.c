@@ -1,5 +1,5 @@
 /* Fuzz harness: lists of scenes, and what --output makes of them. The first line is the pattern. */
-#include "app/batch.h"
+#include "app/batch/batch.h"
 #include "tests/fuzz/harness.h"
 
 #include <stdlib.h>

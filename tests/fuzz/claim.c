@@ -1,5 +1,5 @@
 /* Fuzz harness: a claim that is found beside an output. */
-#include "app/batch.h"
+#include "app/batch/batch.h"
 #include "tests/fuzz/harness.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "tests/fuzz/harness.h"
 
-#include "io/envi_header.h"
+#include "io/read/envi_header.h"
 #include "io/gdal_errors.h"
 
 #include <cpl_vsi.h>

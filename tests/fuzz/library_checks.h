@@ -2,7 +2,7 @@
 #ifndef HC_TESTS_FUZZ_LIBRARY_CHECKS_H
 #define HC_TESTS_FUZZ_LIBRARY_CHECKS_H
 
-#include "io/library.h"
+#include "io/library/library.h"
 #include "tests/fuzz/harness.h"
 
 #include <math.h>

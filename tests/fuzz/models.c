@@ -1,7 +1,7 @@
 /* Fuzz harness: the JSON files of the pipeline (models, statistics, sums), each input by every loader. */
-#include "pipeline/statistics.h"
-#include "pipeline/sums_file.h"
-#include "pipeline/transform.h"
+#include "pipeline/statistics/statistics.h"
+#include "pipeline/statistics/sums_file.h"
+#include "pipeline/statistics/transform.h"
 #include "tests/fuzz/harness.h"
 
 #include <math.h>

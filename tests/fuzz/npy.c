@@ -1,5 +1,5 @@
 /* Fuzz harness: matrices as .npy. */
-#include "io/matrix.h"
+#include "io/table/matrix.h"
 #include "tests/fuzz/harness.h"
 
 #include <math.h>

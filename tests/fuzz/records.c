@@ -1,5 +1,5 @@
 /* Fuzz harness: the record and the marker that a batch finds beside an output. */
-#include "app/batch.h"
+#include "app/batch/batch.h"
 #include "core/version.h"
 #include "tests/fuzz/harness.h"
 

@@ -1,5 +1,5 @@
 /* Fuzz harness: scenes through the reader. An input is an ENVI header with its data, or a GeoTIFF. */
-#include "io/reader.h"
+#include "io/read/reader.h"
 #include "tests/fuzz/harness.h"
 
 #include <stdlib.h>

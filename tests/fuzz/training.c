@@ -1,6 +1,6 @@
 /* Fuzz harness: training data as vectors (GeoPackage, GeoJSON, CSV with WKT) on a small scene with a place
  * and a CRS, and on one without. */
-#include "io/training.h"
+#include "io/training/training.h"
 #include "tests/fuzz/harness.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Fuzz harness: noise files of abundance and unmix (--weights), as text. */
-#include "pipeline/weights.h"
+#include "pipeline/spectra/weights.h"
 #include "pipeline/chain.h"
 #include "tests/fuzz/harness.h"
 

@@ -2,7 +2,7 @@
 #ifndef HC_TESTS_READ_ALL_H
 #define HC_TESTS_READ_ALL_H
 
-#include "io/reader.h"
+#include "io/read/reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Arrays of netCDF and HDF files: opened where their axes are known to be band, line, sample; else refused.
  */
-#include "io/reader.h"
+#include "io/read/reader.h"
 #include "tests/support/check.h"
 #include "write_fixture.h"
 

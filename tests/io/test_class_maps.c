@@ -1,6 +1,6 @@
 /* Class maps: what is written of them comes back, through GDAL and through the reader. */
 #include "io/file.h"
-#include "io/reader.h"
+#include "io/read/reader.h"
 #include "write_fixture.h"
 
 #include <cpl_string.h>

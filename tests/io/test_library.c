@@ -1,6 +1,6 @@
 /* Spectral libraries: every form read, and every flaw refused with one clear line. */
 #include "core/text.h"
-#include "io/library.h"
+#include "io/library/library.h"
 #include "write_fixture.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Matrices: .npy of every kind and rasters of one band are read and written, and every flaw is refused with
  * one clear line. */
-#include "io/matrix.h"
+#include "io/table/matrix.h"
 #include "write_fixture.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Linear programs: MPS in both formats is read as the page says, and every flaw is refused with one clear
  * line. */
-#include "io/program.h"
+#include "io/table/program.h"
 #include "write_fixture.h"
 
 #include <cpl_vsi.h>

@@ -2,9 +2,9 @@
  * never taken for a flaw of the file. Every allocation of io/ and core/ (by the linker's --wrap) and every
  * opening of a file in the folder, GDAL's too (by functions of the same name), fails once. */
 #include "core/text.h"
-#include "io/library.h"
-#include "io/reader.h"
-#include "io/training.h"
+#include "io/library/library.h"
+#include "io/read/reader.h"
+#include "io/training/training.h"
 #include "write_fixture.h"
 
 #include <dlfcn.h>

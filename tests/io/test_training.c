@@ -1,6 +1,6 @@
 /* Training data of every kind against pixels that are found here: by crossing numbers for polygons, by hand
  * for the rest. */
-#include "io/training.h"
+#include "io/training/training.h"
 #include "write_fixture.h"
 
 #include <cpl_string.h>

@@ -1,6 +1,6 @@
 /* The check of finished outputs: a TIFF file that ends early is told from a whole one, wherever it ends. */
 #include "io/file.h"
-#include "io/write_parts.h"
+#include "io/write/parts.h"
 #include "write_fixture.h"
 
 #include <cpl_string.h>

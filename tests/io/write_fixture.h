@@ -2,7 +2,7 @@
 #ifndef HC_TESTS_WRITE_FIXTURE_H
 #define HC_TESTS_WRITE_FIXTURE_H
 
-#include "io/writer.h"
+#include "io/write/writer.h"
 #include "tests/support/check.h"
 
 #include <cpl_conv.h>

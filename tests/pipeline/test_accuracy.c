@@ -1,4 +1,4 @@
-#include "pipeline/accuracy.h"
+#include "pipeline/spectra/accuracy.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Runs on a device with memory of its own: where the scene lies, what is copied when, and what happens when
  * the device is full or fails. */
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 #include "tests/support/scene_files.h"
 #include "tests/support/strict.h"
 

@@ -2,9 +2,9 @@
  * however it is cut into blocks, and the rest agrees within rounding. `test_gpu strict` takes the strict
  * backend of the tests for the GPU, which needs none. Exit code 77: there is no GPU. */
 #include "cpu/cpu.h"
-#include "pipeline/run.h"
-#include "pipeline/statistics.h"
-#include "pipeline/transform.h"
+#include "pipeline/run/run.h"
+#include "pipeline/statistics/statistics.h"
+#include "pipeline/statistics/transform.h"
 #include "tests/support/backend.h"
 #include "tests/support/scene_files.h"
 #include "tests/support/strict.h"

@@ -1,5 +1,5 @@
 /* The canvas: stretches and colours by their definition, drawing within its bounds. */
-#include "pipeline/image.h"
+#include "pipeline/picture/image.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>

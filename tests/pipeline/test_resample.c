@@ -1,5 +1,5 @@
 /* Resampling of spectra: closed forms, and plain quadrature. */
-#include "pipeline/resample.h"
+#include "pipeline/spectra/resample.h"
 
 #include "tests/support/check.h"
 

@@ -1,4 +1,4 @@
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 #include "tests/support/scene_files.h"
 #include "tests/support/strict.h"
 

@@ -1,5 +1,5 @@
-#include "pipeline/sums.h"
-#include "pipeline/statistics.h"
+#include "pipeline/statistics/sums.h"
+#include "pipeline/statistics/statistics.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict.h"
 

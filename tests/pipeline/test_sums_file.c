@@ -1,4 +1,4 @@
-#include "pipeline/sums_file.h"
+#include "pipeline/statistics/sums_file.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef HC_TESTS_SUPPORT_SCENE_FILES_H
 #define HC_TESTS_SUPPORT_SCENE_FILES_H
 
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 #include "tests/support/check.h"
 
 /* A cube in memory, pixel-major. */

@@ -1,0 +1,225 @@
+/* Batch: one chain over many scenes. What the files of `hcube batch` share. */
+#ifndef HC_APP_BATCH_BATCH_H
+#define HC_APP_BATCH_BATCH_H
+
+#include "app/app.h"
+#include "io/read/scene_files.h"
+#include "pipeline/run/layout.h"
+
+/* ---- what was asked (batch_chain.c, batch_list.c) ---- */
+
+typedef struct HcBatchParams {
+    HcCommon common; /* its options come first in the table */
+    const char *scenes, *output, *worker, *pool;
+    int64_t jobs;
+    bool retry_failed, hash;
+    HcOptionList set;
+} HcBatchParams;
+
+typedef struct HcBatchScene {
+    char *path;
+    char *output; /* what --output makes of it */
+} HcBatchScene;
+
+typedef struct HcBatch {
+    HcBatchParams params;
+    HcPaths options; /* the words that are options; params borrow from them */
+    HcPaths inputs;  /* files that the command reads: the chain file, the list of scenes */
+    HcPaths words;   /* of the chain, read and write included, with their placeholders */
+    char *chain;     /* the same as one line, for the records */
+    HcBatchScene *scenes;
+    int32_t scene_count;
+    int32_t worker, workers; /* every workers-th scene is done, from this one (from 0) on */
+    int32_t left_out;        /* scenes that were found, but are outputs of others */
+    int32_t recipes;         /* files that were found, but draw their pixels from elsewhere (.vrt) */
+} HcBatch;
+
+/* All options of the command, ended by an empty one. */
+const HcOption *hc_batch_options(void);
+
+/* Fills a zeroed batch from the words of the command line: options, chain, scenes, outputs. Refuses scenes
+ * that would have one output, and outputs that are scenes. Touches no pixel. */
+HcStatus hc_batch_read(HcBatch *batch, int32_t word_count, const char *const *words,
+                       HcError *err) HC_MUST_CHECK;
+void hc_batch_clear(HcBatch *batch);
+
+/* Fills batch->words and batch->chain from the words of the command line that are left when the options of
+ * the batch are taken out, which go to batch->params. */
+HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *const *words,
+                             HcError *err) HC_MUST_CHECK;
+
+/* Fills batch->chain from batch->words. */
+HcStatus hc_batch_print_chain(HcBatch *batch, HcError *err) HC_MUST_CHECK;
+
+/* Fills batch->scenes by what --scenes and --output say. */
+HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) HC_MUST_CHECK;
+
+/* A text with its placeholders filled for a scene (from 0); fresh memory. output may be NULL: then {output}
+ * is unknown. */
+HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, const char *output, char **out,
+                       HcError *err) HC_MUST_CHECK;
+
+/* The chain of one scene, parsed but not planned. */
+HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcError *err) HC_MUST_CHECK;
+
+/* ---- who does a scene (batch_claim.c) ---- */
+
+typedef struct HcBatchClaim HcBatchClaim;
+
+/* Claims an output: at most one process on all hosts that share the folder holds the claim of an output.
+ * *claim is NULL where another one that is alive holds it. A claim survives the crash of its owner as a file
+ * and is then taken over: at once on the same host, after some minutes without a sign of life on another. */
+HcStatus hc_batch_claim(const char *output, HcBatchClaim **claim, HcError *err) HC_MUST_CHECK;
+/* NULL is fine. */
+void hc_batch_release(HcBatchClaim *claim);
+/* The claim file of an output; fresh memory, NULL when there is none left. */
+char *hc_batch_claim_path(const char *output);
+
+/* ---- what became of a scene before (batch_state.c) ---- */
+
+typedef enum HcBatchState {
+    HC_BATCH_OPEN,         /* to be done */
+    HC_BATCH_COMPLETE,     /* its outputs are whole, by the same chain and version from the same input */
+    HC_BATCH_FAILED_BEFORE /* in the same way */
+} HcBatchState;
+
+/* What a scene is made from, as it was before its run. */
+typedef struct HcBatchOrigin {
+    const HcBatch *batch;
+    int32_t scene;
+    const HcChain *chain; /* for its outputs; NULL: it could not be planned */
+    cJSON *inputs;        /* file, bytes, modified, hash of each */
+} HcBatchOrigin;
+
+/* Looks at the record, or at the marker of a failure whose message is then in `message`. Unreadable ones
+ * count as missing. */
+HcStatus hc_batch_look(const HcBatch *batch, int32_t scene, HcBatchState *state, char *message, size_t size,
+                       HcError *err) HC_MUST_CHECK;
+
+/* Notes the inputs of a scene; its chain is planned, or as far as planning came, or NULL. Where it fails,
+ * origin->inputs is NULL. */
+HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t scene, const HcChain *chain,
+                         HcError *err) HC_MUST_CHECK;
+void hc_batch_origin_clear(HcBatchOrigin *origin);
+
+/* For HcRunSettings.describe; user is an HcBatchOrigin. */
+HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) HC_MUST_CHECK;
+
+/* Fails (HC_E_IO) where something else than a regular file has the name of the record or of the marker: a
+ * folder, a pipe, a link. It is neither read nor replaced. */
+HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err) HC_MUST_CHECK;
+
+/* Leaves a marker of a failure that would come again, and no marker of another. A failure by which memory,
+ * descriptors or the disk may be to blame leaves none, nor one whose inputs are not known. What cannot be
+ * written is left out: the scene is then tried again. */
+void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message);
+
+/* Removes what an earlier attempt has left of a scene that is about to be done: marker and temporary files.
+ * An old record goes with the outputs that it describes, when new ones get their names. chain: planned. */
+void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain);
+/* Temporary files alone, of the chain's outputs that are known so far: planned, or where planning ended. */
+void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain *chain);
+/* The same of a complete scene, by its record. */
+void hc_batch_clean_complete(const HcBatch *batch, int32_t scene);
+
+/* ---- what happens (batch_log.c) ---- */
+
+typedef enum HcBatchWhat {
+    HC_BATCH_JOBS,      /* how many workers fit on this host, by the first of them */
+    HC_BATCH_DEVICE,    /* a worker has opened its device; text: why not a GPU */
+    HC_BATCH_TAKEN,     /* a worker holds the scene, and may be opening it */
+    HC_BATCH_STARTED,   /* its run has begun */
+    HC_BATCH_DONE,      /* the last word on a scene from here on */
+    HC_BATCH_FAILED,    /* now; text: the message */
+    HC_BATCH_SKIPPED,   /* it was complete */
+    HC_BATCH_EARLIER,   /* it failed before; text: the message then */
+    HC_BATCH_ELSEWHERE, /* another worker has it */
+    HC_BATCH_LEFT,      /* a worker ends before it came to it */
+    HC_BATCH_BROKEN     /* a worker ends by a failure that is not of a scene */
+} HcBatchWhat;
+
+#define HC_BATCH_PARTS 40
+
+/* One event, small enough to go through a pipe in one piece. */
+typedef struct HcBatchEvent {
+    int32_t what, scene;
+    int32_t jobs; /* HC_BATCH_JOBS */
+    HcStatus status;
+    int32_t part_count;
+    double seconds, bytes; /* of the run, of the scene */
+    char device[24];
+    char text[768];
+    struct {
+        char name[24];
+        float seconds;
+    } parts[HC_BATCH_PARTS]; /* where the time went */
+} HcBatchEvent;
+
+/* A step of the work, or a device. */
+typedef struct HcBatchPart {
+    char name[24];
+    double seconds, bytes;
+    int32_t scenes;
+} HcBatchPart;
+
+/* What all events together amount to. */
+typedef struct HcBatchTotals {
+    double start; /* by hc_batch_now */
+    bool device_told;
+    int32_t done, skipped, failed, failed_before, elsewhere;
+    double bytes, seconds; /* of runs, added up; runs may overlap */
+    int32_t part_count, device_count;
+    HcBatchPart parts[HC_BATCH_PARTS], devices[HC_BATCH_PARTS];
+    int64_t *words; /* [scenes] what became of each, of all ranks; NULL = this process is alone */
+} HcBatchTotals;
+
+/* Remembers the last word on a scene (batch_ranks.c). */
+void hc_batch_word(HcBatchTotals *totals, const HcBatchEvent *event);
+
+/* Seconds from some moment on. */
+double hc_batch_now(void);
+
+/* Prints one event as the options say, and adds it up. */
+void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals);
+/* That the model of --pool is there; the totals are those of the sums, left_out scenes are not in it. */
+void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out);
+/* The table at the end. */
+void hc_batch_summary(const HcBatch *batch, const HcBatchTotals *totals);
+
+/* ---- the work (batch_work.c) ---- */
+
+/* Who hands out scenes, and hears what became of them. */
+typedef struct HcBatchWork {
+    int32_t (*next)(void *user); /* the next scene that nobody was given, -1 = none is left */
+    void (*tell)(const HcBatchEvent *event, void *user);
+    void *user;
+    HcCommon common;               /* device, threads and memory of this worker */
+    int32_t shares, device_shares; /* as in HcRunSettings */
+    bool ahead;                    /* the next scene is opened while the present one computes */
+} HcBatchWork;
+
+/* Does scenes until none is left, with one device that stays open. Fails when the device cannot be opened or
+ * failed (a fresh process may do better), and when it was interrupted; scenes that it was given and has not
+ * begun are then told as left. */
+HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) HC_MUST_CHECK;
+
+/* Does all scenes in --jobs processes of this host, else one for each GPU, which it starts (batch_jobs.c). A
+ * process that dies costs the scene that killed it, and no other. */
+HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;
+
+/* Starts a process that dies with this one, and a pipe from it (batch_jobs.c). In it *process is 0 and *end
+ * that of the pipe to write to; here *end is the one to read from. */
+HcStatus hc_batch_fork(pid_t *process, int *end, HcError *err) HC_MUST_CHECK;
+
+/* Writes all bytes to that pipe; false where its reader is gone. */
+bool hc_batch_send(int pipe, const void *data, size_t bytes);
+
+/* All ranks: does all scenes, and adds up the totals of all ranks (batch_ranks.c). */
+HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;
+
+/* All ranks, with --pool: sums every scene, fits one model to the sums of all, and puts it into the chain of
+ * the batch (batch_pool.c). The totals are those of the sums; *left_out scenes are not in the model, since
+ * they failed. */
+HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) HC_MUST_CHECK;
+
+#endif

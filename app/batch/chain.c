@@ -1,0 +1,437 @@
+/* The chain of a batch: options out of the words, read and write around them, placeholders. */
+#include "app/batch/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const HcOption own_options[] = {
+    {.name = "scenes",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(HcBatchParams, scenes),
+     .file = HC_FILE_READ,
+     .value = "LIST|GLOB|DIR",
+     .required = true,
+     .help = "a text file with a scene a line, a quoted pattern, or a folder of scenes"},
+    {.name = "output",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(HcBatchParams, output),
+     .file = HC_FILE_WRITTEN,
+     .value = "PATTERN",
+     .required = true,
+     .help = "the output of each scene, with {stem}, {name}, {parent}, {folder} or {index}"},
+    {.name = "jobs",
+     .kind = HC_OPTION_INT,
+     .offset = offsetof(HcBatchParams, jobs),
+     .value = "COUNT",
+     .minimum = 1,
+     .maximum = 1024,
+     .help =
+         "scenes at the same time, which share memory, threads and GPUs; else one a GPU, or on the CPU one "
+         "for every four processors, at most 8"},
+    {.name = "worker",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(HcBatchParams, worker),
+     .value = "I/N",
+     .help = "do every Nth scene only, from the Ith on (I from 1)"},
+    {.name = "retry-failed",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(HcBatchParams, retry_failed),
+     .help = "try scenes again that have failed before"},
+    {.name = "hash",
+     .kind = HC_OPTION_FLAG,
+     .offset = offsetof(HcBatchParams, hash),
+     .help = "know inputs again by their content instead of the time of their last change"},
+    {.name = "pool",
+     .kind = HC_OPTION_TEXT,
+     .offset = offsetof(HcBatchParams, pool),
+     .file = HC_FILE_WRITTEN,
+     .value = "MODEL.json",
+     .help = "fit one model (mnf, pca) to all scenes, save it there, and apply it to each"},
+    {.name = "set",
+     .kind = HC_OPTION_LIST,
+     .offset = offsetof(HcBatchParams, set),
+     .value = "NAME=VALUE",
+     .help = "fills {NAME} in the chain; may be repeated"},
+    {0}};
+
+const HcOption *hc_batch_options(void) {
+    /* Outputs are replaced, and records are what a batch goes on by. */
+    static const char *const left_out[] = {"overwrite", "record", NULL};
+    static HcOption all[32];
+    size_t count = 0;
+    for (const HcOption *option = own_options; option->name != NULL; option++) {
+        all[count++] = *option;
+    }
+    /* HcCommon lies at the beginning of HcBatchParams. */
+    count += hc_common_options_but(left_out, all + count);
+    all[count] = (HcOption){0};
+    return all;
+}
+
+/* ---- placeholders ---- */
+
+/* The value of NAME=VALUE entries, which may hold braces that are no placeholders; NULL where there is none.
+ */
+static const char *value_of(const HcOptionList *values, const char *name, size_t length, bool *used) {
+    for (int32_t v = 0; v < values->count; v++) {
+        if (strncmp(values->item[v], name, length) == 0 && values->item[v][length] == '=') {
+            used[v] = true;
+            return values->item[v] + length + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Puts the values of --set into a word; what else stands in braces stays. */
+static HcStatus fill_values(const char *word, const HcOptionList *values, bool *used, char **out,
+                            HcError *err) {
+    HcText text = {0};
+    for (const char *c = word; *c != '\0'; c++) {
+        size_t length = strcspn(c + 1, "}");
+        const char *value = *c == '{' && c[1] != '{' ? value_of(values, c + 1, length, used) : NULL;
+        if (value == NULL) {
+            bool pair = (*c == '{' || *c == '}') && c[1] == *c;
+            hc_text_add(&text, pair ? "%c%c" : "%c", *c, *c);
+            c += pair;
+            continue;
+        }
+        for (; *value != '\0'; value++) {
+            hc_text_add(&text, *value == '{' || *value == '}' ? "%c%c" : "%c", *value, *value);
+        }
+        c += length + 1;
+    }
+    *out = hc_text_take(&text);
+    return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(word), "the chain");
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Adds what a placeholder stands for; false when there is none of that name. */
+static bool add_placeholder(HcText *text, const char *name, size_t length, const char *scene, int32_t number,
+                            const char *output) {
+    static const char *const names[] = {"scene", "output", "stem", "name", "parent", "folder", "index", NULL};
+    int which = 0;
+    while (names[which] != NULL &&
+           (strlen(names[which]) != length || strncmp(names[which], name, length) != 0)) {
+        which++;
+    }
+    const char *base = base_name(scene);
+    const char *dot = strrchr(base, '.');
+    size_t stem = dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base);
+    size_t parent = base > scene ? (size_t)(base - scene - 1) : 0;
+    size_t folder = parent;
+    while (folder > 0 && scene[folder - 1] != '/') {
+        folder--;
+    }
+    switch (which) {
+    case 0:
+        hc_text_add(text, "%s", scene);
+        return true;
+    case 1:
+        hc_text_add(text, "%s", output != NULL ? output : "");
+        return output != NULL;
+    case 2:
+        hc_text_add(text, "%.*s", (int)stem, base);
+        return true;
+    case 3:
+        hc_text_add(text, "%s", base);
+        return true;
+    case 4:
+        hc_text_add(text, "%.*s", (int)parent, scene);
+        hc_text_add(text, parent > 0 ? "" : base > scene ? "/" : ".");
+        return true;
+    case 5:
+        hc_text_add(text, "%.*s", (int)(parent - folder), scene + folder);
+        hc_text_add(text, parent > folder ? "" : ".");
+        return true;
+    case 6:
+        hc_text_add(text, "%d", number + 1);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Where the value of an option like --name=VALUE begins in a word, else 0. */
+static size_t value_begin(const char *word) {
+    const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
+    return equals != NULL ? (size_t)(equals + 1 - word) : 0;
+}
+
+/* Refuses a .. that a placeholder brings into a path: it leads out of the folder that the text names. Bytes
+ * low .. high - 1 of the filled text are the placeholder. */
+static HcStatus check_inside(const char *text, const HcText *filled, size_t low, size_t high, HcError *err) {
+    size_t begin = low;
+    while (begin > value_begin(text) && filled->data[begin - 1] != '/') {
+        begin--;
+    }
+    while (begin < high) {
+        size_t length = strcspn(filled->data + begin, "/");
+        if (length == 2 && strncmp(filled->data + begin, "..", 2) == 0) {
+            return hc_fail(err, HC_E_USAGE,
+                           "batch: %s: a placeholder brings in .., which leads elsewhere: %s", text,
+                           filled->data);
+        }
+        begin += length + 1;
+    }
+    return HC_OK;
+}
+
+/* The bytes of the filled text that come from placeholders. A whole path in front is left out, since it names
+ * the folder itself. */
+typedef struct Spans {
+    size_t low[HC_LIST_MAX], high[HC_LIST_MAX];
+    int32_t count;
+} Spans;
+
+static HcStatus check_spans(const char *text, const HcText *filled, const Spans *spans, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t s = 0; s < spans->count && !filled->failed; s++) {
+        HC_TRY(check_inside(text, filled, spans->low[s], spans->high[s], err));
+    }
+done:
+    return status;
+}
+
+HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, const char *output, char **out,
+                       HcError *err) {
+    HcStatus status = HC_OK;
+    HcText filled = {0};
+    Spans spans = {0};
+    *out = NULL;
+    for (const char *c = text; *c != '\0'; c++) {
+        size_t low = filled.length;
+        if ((*c == '{' || *c == '}') && c[1] == *c) {
+            hc_text_add(&filled, "%c", *c++);
+        } else if (*c == '{') {
+            size_t length = strcspn(c + 1, "}");
+            if (c[1 + length] == '\0') {
+                HC_TRY(hc_fail(err, HC_E_USAGE, "batch: %s: a placeholder { is not closed", text));
+            }
+            if (!add_placeholder(&filled, c + 1, length, scene, number, output)) {
+                HC_TRY(hc_fail(
+                    err, HC_E_USAGE,
+                    "batch: %s: {%.*s} is none of {stem}, {name}, {parent}, {folder}, {index} and has no "
+                    "value by --set",
+                    text, (int)length, c + 1));
+            }
+            bool in_front = low == value_begin(text) &&
+                            (strncmp(c, "{scene}", 7) == 0 || strncmp(c, "{output}", 8) == 0 ||
+                             strncmp(c, "{parent}", 8) == 0);
+            if (!in_front && spans.count == HC_LIST_MAX) {
+                HC_TRY(hc_fail(err, HC_E_USAGE, "batch: %s: more than %d placeholders", text, HC_LIST_MAX));
+            }
+            if (!in_front) {
+                spans.low[spans.count] = low;
+                spans.high[spans.count++] = filled.length;
+            }
+            c += length + 1;
+        } else {
+            hc_text_add(&filled, "%c", *c);
+        }
+    }
+    HC_TRY(check_spans(text, &filled, &spans, err));
+    if ((*out = hc_text_take(&filled)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(text), "a name"));
+    }
+done:
+    hc_text_clear(&filled);
+    return status;
+}
+
+/* ---- words ---- */
+
+/* The option of the batch that a word like --name, --name=value or -q means, or NULL. */
+static const HcOption *option_of(const char *word) {
+    for (const HcOption *option = hc_batch_options(); option->name != NULL; option++) {
+        size_t length = strlen(option->name);
+        if ((strncmp(word, "--", 2) == 0 && strncmp(word + 2, option->name, length) == 0 &&
+             (word[2 + length] == '\0' || word[2 + length] == '=')) ||
+            (option->letter != 0 && word[0] == '-' && word[1] == option->letter && word[2] == '\0')) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+/* Sorts the words of steps into those of the chain and options of the batch, wherever these stand. */
+static HcStatus separate(int32_t word_count, const char *const *words, HcPaths *chain, HcPaths *options,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    bool named = true; /* until a bare --, in each step anew */
+    for (int32_t w = 0; w < word_count; w++) {
+        named = strcmp(words[w], "!") == 0 || (named && strcmp(words[w], "--") != 0);
+        const HcOption *option = named ? option_of(words[w]) : NULL;
+        HC_TRY(hc_paths_add(option != NULL ? options : chain, words[w], err));
+        if (option != NULL && hc_option_takes_value(option) && strchr(words[w], '=') == NULL &&
+            w + 1 < word_count) {
+            HC_TRY(hc_paths_add(options, words[++w], err));
+        }
+    }
+done:
+    return status;
+}
+
+/* A word that was meant for a step may have gone to the batch. */
+static HcStatus check_once(const HcPaths *options, HcError *err) {
+    int32_t outputs = 0;
+    for (int32_t w = 0; w < options->count; w++) {
+        outputs +=
+            strcmp(options->path[w], "--output") == 0 || strncmp(options->path[w], "--output=", 9) == 0;
+    }
+    if (outputs > 1) {
+        return hc_fail(err, HC_E_USAGE,
+                       "batch: --output is given twice (quote the chain where a step has an --output too)");
+    }
+    return HC_OK;
+}
+
+static int32_t last_step(const HcPaths *words) {
+    int32_t first = 0;
+    for (int32_t w = 0; w < words->count; w++) {
+        first = strcmp(words->path[w], "!") == 0 ? w + 1 : first;
+    }
+    return first;
+}
+
+static HcStatus add_all(HcPaths *to, const char *const *words, int32_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t w = 0; w < count; w++) {
+        HC_TRY(hc_paths_add(to, words[w], err));
+    }
+done:
+    return status;
+}
+
+/* read and write around the steps: the scene goes to a read that is there, the output to the last step if
+ * that writes. */
+static HcStatus complete_chain(const HcPaths *steps, HcPaths *out, HcError *err) {
+    static const char *const scene[] = {"--path", "{scene}"};
+    static const char *const output[] = {"--output", "{output}"};
+    HcStatus status = HC_OK;
+    int32_t first = steps->count > 0 && strcmp(steps->path[0], "!") == 0;
+    int32_t last = last_step(steps);
+    if (steps->count == first || last == steps->count) {
+        return hc_fail(err, HC_E_USAGE,
+                       first < steps->count
+                           ? "batch: a step is missing at the end of the chain"
+                           : "batch: no chain given (hcube batch STEP ! STEP --scenes ... --output ...)");
+    }
+    const HcStageClass *end = hc_stage_find(steps->path[last]);
+    bool reads = strcmp(steps->path[first], "read") == 0;
+    bool writes = end != NULL && end->role == HC_ROLE_SINK;
+    HC_TRY(hc_paths_add(out, "read", err));
+    HC_TRY(add_all(out, scene, 2, err));
+    if (!reads) {
+        HC_TRY(hc_paths_add(out, "!", err));
+    }
+    for (int32_t w = first + reads; w < steps->count; w++) {
+        HC_TRY(hc_paths_add(out, steps->path[w], err));
+        if (w == last && writes) {
+            HC_TRY(add_all(out, output, 2, err));
+        }
+    }
+    if (!writes) {
+        HC_TRY(hc_paths_add(out, "!", err));
+        HC_TRY(hc_paths_add(out, "write", err));
+        HC_TRY(add_all(out, output, 2, err));
+    }
+done:
+    return status;
+}
+
+/* --set into all words; every one must have its place. */
+static HcStatus set_values(HcPaths *words, const HcOptionList *values, HcError *err) {
+    HcStatus status = HC_OK;
+    bool used[HC_LIST_MAX] = {false};
+    for (int32_t w = 0; w < words->count; w++) {
+        char *filled = NULL;
+        HC_TRY(fill_values(words->path[w], values, used, &filled, err));
+        free(words->path[w]);
+        words->path[w] = filled;
+    }
+    for (int32_t v = 0; v < values->count; v++) {
+        if (!used[v]) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --set %s: the chain has no such placeholder",
+                           values->item[v]));
+        }
+    }
+done:
+    return status;
+}
+
+HcStatus hc_batch_print_chain(HcBatch *batch, HcError *err) {
+    HcText text = {0};
+    for (int32_t w = 0; w < batch->words.count; w++) {
+        hc_text_add(&text, w > 0 ? " " : "");
+        if (strcmp(batch->words.path[w], "!") == 0) {
+            hc_text_add(&text, "!");
+        } else {
+            hc_word_print(batch->words.path[w], &text);
+        }
+    }
+    batch->chain = hc_text_take(&text);
+    return batch->chain != NULL ? HC_OK : hc_fail_memory(err, 0, "the chain");
+}
+
+HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths steps = {0};
+    char *text = NULL;
+    char **split = NULL;
+    int32_t split_count = 0;
+    hc_options_reset(hc_batch_options(), &batch->params);
+    HcOptionSet set = {.table = hc_batch_options(), .params = &batch->params};
+    int32_t leading = hc_options_leading(&set, 1, words, word_count);
+    int32_t left = word_count - leading;
+    const char *const *rest = words + leading;
+    HC_TRY(add_all(&batch->options, words, leading, err));
+    if (left > 0 && hc_is_chain_text(left, rest)) {
+        const char *where = NULL;
+        HC_TRY(add_all(&batch->options, rest + 1, left - 1, err));
+        HC_TRY(hc_read_chain_text(rest[0], &text, &where, err));
+        if (where == rest[0]) {
+            HC_TRY(hc_paths_add(&batch->inputs, where, err));
+        }
+        HC_TRY(hc_words_split(text, where, &split, &split_count, err));
+        HC_TRY(add_all(&steps, (const char *const *)split, split_count, err));
+    } else {
+        HC_TRY(separate(left, rest, &steps, &batch->options, err));
+    }
+    HC_TRY(check_once(&batch->options, err));
+    HC_TRY(hc_options_parse("batch", &set, 1, (const char *const *)batch->options.path, batch->options.count,
+                            err));
+    HC_TRY(complete_chain(&steps, &batch->words, err));
+    HC_TRY(set_values(&batch->words, &batch->params.set, err));
+    HC_TRY(hc_batch_print_chain(batch, err));
+done:
+    hc_paths_clear(&steps);
+    hc_words_free(split, split_count);
+    free(text);
+    return status;
+}
+
+HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths filled = {0};
+    const HcBatchScene *at = &batch->scenes[scene];
+    *out = NULL;
+    for (int32_t w = 0; w < batch->words.count; w++) {
+        char *word = NULL;
+        HC_TRY(hc_batch_fill(batch->words.path[w], at->path, scene, at->output, &word, err));
+        status = hc_paths_add(&filled, word, err);
+        free(word);
+        HC_TRY(status);
+    }
+    HC_TRY(hc_chain_parse(out, (const char *const *)filled.path, filled.count, NULL, err));
+    (*out)->overwrite = HC_OVERWRITE_USUAL;
+    for (int32_t i = 0; i < batch->inputs.count; i++) {
+        HC_TRY(hc_paths_add(&(*out)->inputs, batch->inputs.path[i], err));
+    }
+done:
+    hc_paths_clear(&filled);
+    return status;
+}

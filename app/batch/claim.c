@@ -1,0 +1,309 @@
+/* Claims: files beside the outputs that say who is making them.
+ *
+ * A claim is written under a temporary name and linked to its own, which only one process can. One whose
+ * owner is dead is replaced by renaming another over it; the right to do that is a claim too (the name with a
+ * +), taken in the same way, so that two who find the same dead owner do not both replace it, nor one of them
+ * the claim of the other. While a claim is held, a thread touches it. */
+#include "app/batch/batch.h"
+#include "io/file.h"
+#include "io/gdal_errors.h"
+#include "io/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TOUCH_SECONDS = 30,  /* from one sign of life to the next */
+    STALE_SECONDS = 300, /* without one, after which an owner on another host counts as dead */
+    DYING_SECONDS = 5,   /* in which a worker ends whose batch was killed */
+    DEPTH = 4,           /* of claims for the right to replace a claim */
+    TEXT_BYTES = 768
+};
+
+typedef struct Owner {
+    char host[256], boot[64],
+        processes[64];             /* the name of the host, the number of its start, its process numbers */
+    long process, parent;          /* parent: the batch that started the worker, 0 = none */
+    long long start, parent_start; /* when they started [ticks since the start of the host] */
+    unsigned long number;          /* of the claim, among those of its process */
+} Owner;
+
+struct HcBatchClaim {
+    char *path;
+    char text[TEXT_BYTES];
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool touching, released;
+};
+
+/* ---- processes ---- */
+
+static void describe_self(Owner *self) {
+    static unsigned long claims;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    HcProcess process;
+    int death_signal = 0;
+    hc_process_self(&process);
+    *self = (Owner){.process = process.number, .start = process.start};
+    snprintf(self->host, sizeof self->host, "%s", process.host);
+    snprintf(self->boot, sizeof self->boot, "%s", process.boot);
+    snprintf(self->processes, sizeof self->processes, "%s", process.space);
+    /* Workers of a batch end with it. */
+    if (prctl(PR_GET_PDEATHSIG, &death_signal) == 0 && death_signal == SIGKILL) {
+        self->parent = (long)getppid();
+        self->parent_start = hc_process_start(self->parent);
+    }
+    pthread_mutex_lock(&lock);
+    self->number = ++claims;
+    pthread_mutex_unlock(&lock);
+}
+
+static void print_owner(const Owner *owner, char *text, size_t size) {
+    snprintf(text, size,
+             "hcube claim\nhost %s\nboot %s\nprocesses %s\nowner %ld %lld\nparent %ld %lld\nnumber %lu\n",
+             owner->host, owner->boot, owner->processes, owner->process, owner->start, owner->parent,
+             owner->parent_start, owner->number);
+}
+
+static bool parse_owner(const char *text, Owner *owner) {
+    *owner = (Owner){0};
+    return sscanf(text,
+                  "hcube claim\nhost %255s\nboot %63s\nprocesses %63s\nowner %ld %lld\nparent %ld "
+                  "%lld\nnumber %lu",
+                  owner->host, owner->boot, owner->processes, &owner->process, &owner->start, &owner->parent,
+                  &owner->parent_start, &owner->number) == 8;
+}
+
+static bool lives(long process, long long start) {
+    return hc_process_start(process) == start;
+}
+
+/* Whether a worker on this host is dead. One whose batch was killed is about to be: its end is waited for. */
+static bool is_dead(const Owner *owner) {
+    const struct timespec pause = {.tv_nsec = 5000000};
+    for (int p = 0; p < DYING_SECONDS * 200; p++) {
+        if (!lives(owner->process, owner->start)) {
+            return true;
+        }
+        if (owner->parent == 0 || lives(owner->parent, owner->parent_start)) {
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* ---- claims of others ---- */
+
+/* Reads a claim with the time of its last sign of life; returns 0 or an errno. */
+static int read_claim(const char *path, char *text, struct timespec *touched) {
+    struct stat info;
+    /* Anyone may have made what has this name: a pipe would let us wait for ever. */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (file < 0) {
+        return errno == ELOOP || errno == ENXIO ? EEXIST : errno;
+    }
+    int number = fstat(file, &info) != 0 ? errno : S_ISREG(info.st_mode) ? 0 : EEXIST;
+    ssize_t bytes = number == 0 ? read(file, text, TEXT_BYTES - 1) : 0;
+    number = bytes < 0 ? errno : number;
+    close(file);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    if (number == 0) {
+        *touched = info.st_mtim;
+    }
+    return number;
+}
+
+/* now: by the clock of the file system, which the hosts share. */
+static bool is_stale(const char *text, time_t touched, time_t now) {
+    Owner owner;
+    Owner self;
+    bool silent = now - touched > STALE_SECONDS;
+    if (!parse_owner(text, &owner)) {
+        return silent;
+    }
+    describe_self(&self);
+    bool same_boot = strcmp(owner.boot, self.boot) == 0 && strcmp(self.boot, "-") != 0;
+    if (same_boot && strcmp(owner.processes, self.processes) == 0) {
+        return is_dead(&owner);
+    }
+    /* This host, before it was started anew. */
+    if (!same_boot && strcmp(owner.host, self.host) == 0 && (long long)touched < hc_process_boot_time()) {
+        return true;
+    }
+    return silent;
+}
+
+/* ---- taking ---- */
+
+/* Writes a claim where nothing is; returns 0 or an errno. */
+static int write_fresh(const char *path, const char *text) {
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) {
+        return errno;
+    }
+    size_t bytes = strlen(text);
+    int number = write(file, text, bytes) == (ssize_t)bytes ? 0 : ENOSPC;
+    if (close(file) != 0 && number == 0) {
+        number = errno;
+    }
+    if (number != 0) {
+        unlink(path);
+    }
+    return number;
+}
+
+/* Gives the temporary claim its name; returns 0 or an errno. */
+static int put(const char *temporary, const char *path, const char *text) {
+    if (link(temporary, path) == 0) {
+        return 0;
+    }
+    int number = errno;
+    if (number == EPERM || number == EOPNOTSUPP || number == ENOSYS || number == EMLINK) {
+        return write_fresh(path, text); /* no links here: whoever comes first creates it */
+    }
+    /* An answer that was lost on the network: it is done, and is refused when asked again. */
+    return number == EEXIST && hc_file_same(temporary, path) ? 0 : number;
+}
+
+/* Returns 0 with *taken, or an errno. now: by the file system. */
+static int take(const char *temporary, const char *path, const char *text, time_t now, int depth,
+                bool *taken) {
+    char found[TEXT_BYTES];
+    char again[TEXT_BYTES];
+    struct timespec touched = {0};
+    *taken = false;
+    int number = put(temporary, path, text);
+    if (number == ENOENT) {
+        return 0; /* the owner has removed ours with the leftovers of others */
+    }
+    if (number != EEXIST) {
+        *taken = number == 0;
+        return number;
+    }
+    number = read_claim(path, found, &touched);
+    if (number != 0 || depth == 0 || !is_stale(found, touched.tv_sec, now)) {
+        return number == ENOENT ? 0 : number;
+    }
+    char *right = hc_text_format("%s+", path);
+    bool may = false;
+    number = right != NULL ? take(temporary, right, text, now, depth - 1, &may) : ENOMEM;
+    if (may) {
+        if (read_claim(path, again, &touched) == 0 && strcmp(again, found) == 0) {
+            number = rename(right, path) == 0 ? 0 : errno;
+            *taken = number == 0;
+        }
+        if (!*taken) {
+            unlink(right);
+        }
+    }
+    free(right);
+    return number;
+}
+
+static void *touch(void *argument) {
+    HcBatchClaim *claim = argument;
+    struct timespec until;
+    pthread_mutex_lock(&claim->lock);
+    while (!claim->released) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += TOUCH_SECONDS;
+        if (pthread_cond_timedwait(&claim->changed, &claim->lock, &until) == ETIMEDOUT) {
+            (void)utimensat(AT_FDCWD, claim->path, NULL, 0);
+        }
+    }
+    pthread_mutex_unlock(&claim->lock);
+    return NULL;
+}
+
+char *hc_batch_claim_path(const char *output) {
+    const char *slash = strrchr(output, '/');
+    size_t folder = slash != NULL ? (size_t)(slash + 1 - output) : 0;
+    return hc_text_format("%.*s.%s.hcube-claim", (int)folder, output, output + folder);
+}
+
+static HcStatus make_claim(const char *path, HcBatchClaim **out, HcError *err) {
+    Owner self;
+    HcBatchClaim *claim = calloc(1, sizeof *claim);
+    *out = claim;
+    if (claim == NULL || (claim->path = strdup(path)) == NULL) {
+        return hc_fail_memory(err, (double)strlen(path), "a claim");
+    }
+    pthread_mutex_init(&claim->lock, NULL);
+    pthread_cond_init(&claim->changed, NULL);
+    describe_self(&self);
+    print_owner(&self, claim->text, sizeof claim->text);
+    return HC_OK;
+}
+
+static void free_claim(HcBatchClaim *claim) {
+    if (claim != NULL && claim->path != NULL) {
+        pthread_cond_destroy(&claim->changed);
+        pthread_mutex_destroy(&claim->lock);
+        free(claim->path);
+    }
+    free(claim);
+}
+
+HcStatus hc_batch_claim(const char *output, HcBatchClaim **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBatchClaim *claim = NULL;
+    char *temporary = NULL;
+    char *path = hc_batch_claim_path(output);
+    struct stat info;
+    bool taken = false;
+    *out = NULL;
+    if (path == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(output), "a claim"));
+    }
+    HC_TRY(make_claim(path, &claim, err));
+    HC_TRY(hc_file_partial(path, &temporary, err));
+    int number = write_fresh(temporary, claim->text);
+    number = number == 0 && stat(temporary, &info) != 0 ? errno : number;
+    /* The owner removes leftovers, ours among them: a claim that has vanished is not taken. */
+    number = number == 0 ? take(temporary, path, claim->text, info.st_mtime, DEPTH, &taken) : number;
+    if (number != 0 && number != ENOENT) {
+        HC_TRY(hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: the scene cannot be claimed: %s", path,
+                       number == EEXIST ? "something else has this name" : strerror(number)));
+    }
+    if (taken) {
+        claim->touching = pthread_create(&claim->thread, NULL, touch, claim) == 0;
+        *out = claim;
+        claim = NULL;
+    }
+done:
+    hc_file_drop(temporary);
+    free(temporary);
+    free(path);
+    free_claim(claim);
+    return status;
+}
+
+void hc_batch_release(HcBatchClaim *claim) {
+    char text[TEXT_BYTES];
+    struct timespec touched = {0};
+    if (claim == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&claim->lock);
+    claim->released = true;
+    pthread_cond_signal(&claim->changed);
+    pthread_mutex_unlock(&claim->lock);
+    if (claim->touching) {
+        pthread_join(claim->thread, NULL);
+    }
+    /* Someone may have thought us dead and taken it over. */
+    if (read_claim(claim->path, text, &touched) == 0 && strcmp(text, claim->text) == 0) {
+        unlink(claim->path);
+    }
+    free_claim(claim);
+}

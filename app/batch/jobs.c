@@ -1,0 +1,457 @@
+/* The processes of a batch on one host. Each does scenes as they come; what it has to say comes through a
+ * pipe. A process that dies takes no other with it: what it had not done is done in the next round. */
+#include "app/batch/batch.h"
+#include "io/file.h"
+#include "io/gdal_errors.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(HcBatchEvent) <= 4096, "an event goes through a pipe in one piece");
+
+/* The scenes of a round, in memory that the processes share. */
+typedef struct Turns {
+    _Atomic int32_t given;
+    int32_t count;
+    int32_t scene[];
+} Turns;
+
+enum {
+    MOST_JOBS = 64,          /* where --jobs does not say */
+    PROCESSORS_A_JOB = 4,    /* of the CPU; there much of a small scene's work is done by one thread */
+    MOST_JOBS_OF_THE_CPU = 8 /* since each reads another file */
+};
+
+typedef struct Job {
+    pid_t process; /* 0 = none */
+    int pipe;      /* its events, -1 = closed */
+} Job;
+
+typedef enum Progress { WAITING, HELD, FINISHED } Progress;
+
+typedef struct Jobs {
+    const HcBatch *batch;
+    HcBatchTotals *totals;
+    const volatile sig_atomic_t *cancel;
+    Turns *turns;
+    Job *job;            /* [capacity] */
+    struct pollfd *list; /* [capacity] their pipes */
+    int32_t count;       /* 0 = the first one is to say how many fit */
+    int32_t capacity;
+    Progress *progress; /* [scenes] */
+    int32_t *holder;    /* [scenes] the job that holds it */
+    bool *suspect;      /* [scenes] a process died while it held this and another one */
+    bool ahead;         /* workers open the next scene meanwhile; not once a process has died */
+    int32_t finished;   /* scenes with a last word */
+    HcError broken;     /* a failure that is not of a scene */
+} Jobs;
+
+/* ---- in the process of a job ---- */
+
+typedef struct Mouth {
+    const Jobs *jobs;
+    int pipe;
+} Mouth;
+
+static int32_t next_turn(void *user) {
+    Turns *turns = ((Mouth *)user)->jobs->turns;
+    int32_t turn = atomic_fetch_add(&turns->given, 1);
+    return turn < turns->count ? turns->scene[turn] : -1;
+}
+
+bool hc_batch_send(int pipe, const void *data, size_t bytes) {
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t sent = write(pipe, (const char *)data + done, bytes - done);
+        if (sent < 0 && errno != EINTR) {
+            return false;
+        }
+        done += sent > 0 ? (size_t)sent : 0;
+    }
+    return true;
+}
+
+static void tell_parent(const HcBatchEvent *event, void *user) {
+    (void)!hc_batch_send(((Mouth *)user)->pipe, event, sizeof *event);
+}
+
+static int32_t processors(void) {
+    cpu_set_t set;
+    int32_t count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 0 ? count : 1;
+}
+
+/* GPUs that --device leaves to choose from, 0 = none. */
+static int32_t count_gpus(const HcCommon *common) {
+    HcError unimportant = {0};
+    const HcModule *module = NULL;
+    int32_t count = 0;
+    bool any = hc_text_equal(common->device, "auto") || hc_text_equal(common->device, "gpu");
+    if (!any || hc_load_module(&module, &unimportant) != HC_OK ||
+        module->devices(NULL, 0, &count, &unimportant) != HC_OK) {
+        return 0;
+    }
+    return count;
+}
+
+static int32_t least(int32_t a, int32_t b) {
+    return a < b ? a : b;
+}
+
+/* How many jobs this host should have: one a GPU, or some on the CPU. Ranks that share it are jobs already.
+ */
+static int32_t fitting_jobs(const Jobs *jobs, int32_t gpus) {
+    int32_t count = 1;
+    if (hc_ranks_local_count(hc_app_ranks()) > 1) {
+        return 1;
+    }
+    if (gpus > 0) {
+        count = least(gpus, MOST_JOBS);
+    } else if (strncmp(jobs->batch->params.common.device, "gpu", 3) != 0) {
+        count = least(processors() / PROCESSORS_A_JOB, MOST_JOBS_OF_THE_CPU);
+    }
+    return least(count > 0 ? count : 1, jobs->turns->count);
+}
+
+/* What a job may take: its share of the threads, of the memory, and one of the GPUs where there are several.
+ */
+static void share_out(const Jobs *jobs, int32_t gpus, int32_t number, HcBatchWork *work, char *device,
+                      size_t size) {
+    HcCommon *common = &work->common;
+    *common = jobs->batch->params.common;
+    /* Ranks of this host have as many jobs each. */
+    const HcRanks *ranks = hc_app_ranks();
+    int32_t all = jobs->count * hc_ranks_local_count(ranks);
+    number += jobs->count * hc_ranks_local_number(ranks);
+    work->shares = work->device_shares = all;
+    if (jobs->count == 1) {
+        return;
+    }
+    int64_t threads = processors() / all;
+    common->threads = common->threads > 0 ? common->threads : threads > 0 ? threads : 1;
+    common->memory /= (uint64_t)jobs->count;
+    if (gpus > 1) {
+        snprintf(device, size, "gpu:%d", number % gpus);
+        common->device = device;
+        work->device_shares = (all + gpus - 1) / gpus;
+    }
+    common->device_memory /= (uint64_t)work->device_shares;
+}
+
+static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
+    HcError error = {0};
+    char device[16];
+    Mouth mouth = {.jobs = jobs, .pipe = pipe};
+    HcBatchWork work = {.next = next_turn, .tell = tell_parent, .user = &mouth, .ahead = jobs->ahead};
+    int32_t gpus = jobs->count != 1 ? count_gpus(&jobs->batch->params.common) : 0;
+    if (jobs->count == 0) {
+        HcBatchEvent event = {.what = HC_BATCH_JOBS, .scene = -1, .jobs = fitting_jobs(jobs, gpus)};
+        jobs->count = event.jobs;
+        tell_parent(&event, &mouth);
+    }
+    share_out(jobs, gpus, number, &work, device, sizeof device);
+    HcStatus status = hc_batch_work(jobs->batch, &work, &error);
+    if (status != HC_OK) {
+        HcBatchEvent event = {.what = HC_BATCH_BROKEN, .scene = -1, .status = status};
+        snprintf(event.text, sizeof event.text, "%s", error.text);
+        tell_parent(&event, &mouth);
+    }
+    hc_file_remove_partials();
+    return status;
+}
+
+/* ---- in the process of the batch ---- */
+
+HcStatus hc_batch_fork(pid_t *process, int *end, HcError *err) {
+    int ends[2];
+    pid_t parent = getpid();
+    if (pipe(ends) != 0) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_MEMORY), "batch: a pipe could not be made: %s",
+                       strerror(errno));
+    }
+    fflush(NULL);
+    *process = fork();
+    if (*process == 0) {
+        /* A batch that is killed takes its workers with it. */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
+            _exit(HC_E_CANCELLED);
+        }
+        close(ends[0]);
+        *end = ends[1];
+        hc_process_begins();
+        return HC_OK;
+    }
+    close(ends[1]);
+    if (*process < 0) {
+        int error = errno;
+        close(ends[0]);
+        return hc_fail(err, HC_E_MEMORY, "batch: a process could not be started: %s", strerror(error));
+    }
+    *end = ends[0];
+    return HC_OK;
+}
+
+static HcStatus start_job(Jobs *jobs, int32_t number, HcError *err) {
+    HcStatus status = HC_OK;
+    pid_t process = 0;
+    int end = -1;
+    HC_TRY(hc_batch_fork(&process, &end, err));
+    if (process == 0) {
+        status = do_job(jobs, number, end);
+        hc_process_ends();
+        exit((int)status);
+    }
+    jobs->job[number] = (Job){.process = process, .pipe = end};
+done:
+    return status;
+}
+
+static void finish(Jobs *jobs, int32_t scene) {
+    jobs->progress[scene] = FINISHED;
+    jobs->finished++;
+}
+
+/* The first one has said how many fit. What cannot be started is not: one is enough. */
+static void start_others(Jobs *jobs, int32_t count) {
+    HcError unimportant = {0};
+    jobs->count = count;
+    for (int32_t j = 1; j < count && *jobs->cancel == 0 && start_job(jobs, j, &unimportant) == HC_OK; j++) {
+    }
+}
+
+static void hear(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
+    switch ((HcBatchWhat)event->what) {
+    case HC_BATCH_JOBS:
+        start_others(jobs, event->jobs);
+        break;
+    case HC_BATCH_TAKEN:
+        jobs->progress[event->scene] = HELD;
+        jobs->holder[event->scene] = number;
+        break;
+    case HC_BATCH_LEFT:
+        jobs->progress[event->scene] = WAITING;
+        break;
+    case HC_BATCH_DONE:
+    case HC_BATCH_FAILED:
+    case HC_BATCH_SKIPPED:
+    case HC_BATCH_EARLIER:
+    case HC_BATCH_ELSEWHERE:
+        finish(jobs, event->scene);
+        break;
+    case HC_BATCH_BROKEN:
+        (void)!hc_fail(&jobs->broken, event->status, "%s", event->text);
+        break;
+    case HC_BATCH_DEVICE:
+    case HC_BATCH_STARTED:
+        break;
+    }
+    hc_batch_tell(jobs->batch, event, jobs->totals);
+}
+
+/* The scene that killed its process. */
+static void blame(Jobs *jobs, int32_t scene, HcStatus status, const char *text) {
+    HcBatchOrigin origin = {0};
+    HcBatchClaim *claim = NULL;
+    HcError unimportant = {0};
+    HcBatchEvent event = {.what = HC_BATCH_FAILED, .scene = scene, .status = status};
+    snprintf(event.text, sizeof event.text, "%s", text);
+    /* What it has left behind; its claim is that of a dead owner. */
+    if (hc_batch_claim(jobs->batch->scenes[scene].output, &claim, &unimportant) == HC_OK && claim != NULL) {
+        hc_batch_clean_complete(jobs->batch, scene);
+        if (hc_batch_origin(&origin, jobs->batch, scene, NULL, &unimportant) == HC_OK) {
+            hc_batch_mark(&origin, status, text);
+        }
+        hc_batch_origin_clear(&origin);
+        hc_batch_release(claim);
+    }
+    finish(jobs, scene);
+    hc_batch_tell(jobs->batch, &event, jobs->totals);
+}
+
+/* A process ended without saying why. The scene that it held is to blame; of two, neither yet. */
+static void judge(Jobs *jobs, int32_t number, int how) {
+    char text[128];
+    HcStatus status = HC_E_INPUT;
+    int32_t held = 0;
+    for (int32_t s = 0; s < jobs->batch->scene_count; s++) {
+        held += jobs->progress[s] == HELD && jobs->holder[s] == number;
+    }
+    if (WIFSIGNALED(how)) {
+        int signal = WTERMSIG(how);
+        /* Other signals come from outside, or where memory ran out. */
+        bool at_fault = signal == SIGSEGV || signal == SIGILL || signal == SIGFPE;
+        status = at_fault ? HC_E_INPUT : HC_E_MEMORY;
+        snprintf(text, sizeof text, "its process ended by signal %d (%s)", WTERMSIG(how),
+                 strsignal(WTERMSIG(how)));
+    } else if (WEXITSTATUS(how) == HC_E_IO) {
+        status = HC_E_IO;
+        snprintf(text, sizeof text, "a scene file changed, or a disk failed, while it was in use");
+    } else {
+        /* Ended by a library, which says so itself: for lack of memory or threads. */
+        status = HC_E_MEMORY;
+        snprintf(text, sizeof text, "its process ended with exit code %d", WEXITSTATUS(how));
+    }
+    jobs->ahead = false;
+    for (int32_t s = 0; s < jobs->batch->scene_count; s++) {
+        if (jobs->progress[s] == HELD && jobs->holder[s] == number) {
+            if (held == 1 || jobs->suspect[s]) {
+                blame(jobs, s, status, text);
+            } else {
+                jobs->suspect[s] = true;
+                jobs->progress[s] = WAITING;
+            }
+        }
+    }
+}
+
+static void end_job(Jobs *jobs, int32_t number) {
+    Job *job = &jobs->job[number];
+    int how = 0;
+    close(job->pipe);
+    job->pipe = -1;
+    while (waitpid(job->process, &how, 0) < 0 && errno == EINTR) {
+    }
+    bool clean = WIFEXITED(how) && (WEXITSTATUS(how) == HC_OK || jobs->broken.status != HC_OK);
+    if (!clean) {
+        judge(jobs, number, how);
+    }
+    job->process = 0;
+}
+
+/* Reads one event; false at the end of the pipe. */
+static bool read_event(int pipe, HcBatchEvent *event) {
+    size_t done = 0;
+    while (done < sizeof *event) {
+        ssize_t got = read(pipe, (char *)event + done, sizeof *event - done);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return false;
+        }
+        done += (size_t)got;
+    }
+    return true;
+}
+
+/* Hears the jobs until all have ended; passes an interruption on to them once. */
+static void listen_to_jobs(Jobs *jobs) {
+    bool passed_on = false;
+    int32_t open = jobs->capacity;
+    struct pollfd *list = jobs->list;
+    while (open > 0) {
+        open = 0;
+        for (int32_t j = 0; j < jobs->capacity; j++) {
+            list[j] = (struct pollfd){.fd = jobs->job[j].pipe, .events = POLLIN};
+            open += jobs->job[j].pipe >= 0;
+            if (*jobs->cancel != 0 && !passed_on && jobs->job[j].process > 0) {
+                kill(jobs->job[j].process, SIGTERM);
+            }
+        }
+        passed_on = *jobs->cancel != 0;
+        if (open == 0 || poll(list, (nfds_t)jobs->capacity, 200) <= 0) {
+            continue;
+        }
+        for (int32_t j = 0; j < jobs->capacity; j++) {
+            HcBatchEvent event;
+            if (list[j].fd >= 0 && list[j].revents != 0) {
+                if (read_event(list[j].fd, &event)) {
+                    hear(jobs, j, &event);
+                } else {
+                    end_job(jobs, j);
+                }
+            }
+        }
+    }
+}
+
+/* The scenes that nobody has done yet. */
+static void fill_turns(Jobs *jobs) {
+    atomic_store(&jobs->turns->given, 0);
+    jobs->turns->count = 0;
+    for (int32_t s = jobs->batch->worker; s < jobs->batch->scene_count; s += jobs->batch->workers) {
+        if (jobs->progress[s] != FINISHED) {
+            jobs->progress[s] = WAITING;
+            jobs->turns->scene[jobs->turns->count++] = s;
+        }
+    }
+}
+
+static HcStatus open_jobs(Jobs *jobs, size_t *turns_bytes, HcError *err) {
+    size_t scenes = (size_t)jobs->batch->scene_count;
+    *turns_bytes = sizeof(Turns) + scenes * sizeof(int32_t);
+    jobs->turns = mmap(NULL, *turns_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    jobs->turns = jobs->turns != MAP_FAILED ? jobs->turns : NULL;
+    jobs->job = calloc((size_t)jobs->capacity, sizeof *jobs->job);
+    jobs->list = calloc((size_t)jobs->capacity, sizeof *jobs->list);
+    jobs->progress = calloc(scenes, sizeof *jobs->progress);
+    jobs->holder = calloc(scenes, sizeof *jobs->holder);
+    jobs->suspect = calloc(scenes, sizeof *jobs->suspect);
+    if (jobs->turns == NULL || jobs->job == NULL || jobs->list == NULL || jobs->progress == NULL ||
+        jobs->holder == NULL || jobs->suspect == NULL) {
+        return hc_fail_memory(err, (double)*turns_bytes, "the processes of the batch");
+    }
+    return HC_OK;
+}
+
+/* One process a job, until the scenes of the round are done or all processes have ended. */
+static HcStatus run_round(Jobs *jobs, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t first = jobs->count > 0 ? jobs->count : 1;
+    for (int32_t j = 0; j < jobs->capacity; j++) {
+        jobs->job[j] = (Job){.pipe = -1};
+    }
+    for (int32_t j = 0; j < first && j < jobs->turns->count && status == HC_OK; j++) {
+        status = start_job(jobs, j, err);
+    }
+    listen_to_jobs(jobs);
+    return status;
+}
+
+HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t asked = (int32_t)batch->params.jobs;
+    Jobs jobs = {.batch = batch,
+                 .totals = totals,
+                 .cancel = hc_catch_signals(),
+                 .count = asked,
+                 .capacity = asked > 0 ? asked : MOST_JOBS,
+                 .ahead = true};
+    size_t turns_bytes = 0;
+    HC_TRY(open_jobs(&jobs, &turns_bytes, err));
+    for (fill_turns(&jobs); jobs.turns->count > 0; fill_turns(&jobs)) {
+        int32_t before = jobs.finished;
+        bool ahead = jobs.ahead;
+        jobs.broken = (HcError){0};
+        HC_TRY(run_round(&jobs, err));
+        if (*jobs.cancel != 0) {
+            HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted"));
+        }
+        /* Where a round brings nothing, the next one would not. */
+        if (jobs.finished == before && ahead == jobs.ahead) {
+            HC_TRY(jobs.broken.status != HC_OK
+                       ? hc_fail(err, jobs.broken.status, "%s", jobs.broken.text)
+                       : hc_fail(err, HC_E_MEMORY, "batch: its processes end before they begin a scene"));
+        }
+    }
+done:
+    if (jobs.turns != NULL) {
+        munmap(jobs.turns, turns_bytes);
+    }
+    free(jobs.job);
+    free(jobs.list);
+    free(jobs.progress);
+    free(jobs.holder);
+    free(jobs.suspect);
+    return status;
+}

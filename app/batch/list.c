@@ -1,0 +1,395 @@
+/* The scenes of a batch and their outputs, and what must not be among them. */
+#include "app/batch/batch.h"
+#include "io/file.h"
+#include "io/identity.h"
+
+#include <ctype.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- scenes ---- */
+
+/* A path a line; blanks around it do not count, nor do empty lines and those that begin with #. */
+static HcStatus read_list(const char *path, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    char *text = NULL;
+    char *rest = NULL;
+    HC_TRY(hc_file_read(path, (size_t)1 << 30, &text, NULL, err));
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        size_t length = strlen(line);
+        while (length > 0 && isspace((unsigned char)line[length - 1])) {
+            line[--length] = '\0';
+        }
+        line += strspn(line, " \t");
+        if (*line != '\0' && *line != '#') {
+            HC_TRY(hc_paths_add(out, line, err));
+        }
+    }
+done:
+    free(text);
+    return status;
+}
+
+static HcStatus match_pattern(const char *pattern, HcPaths *out, int32_t *recipes, HcError *err) {
+    HcStatus status = HC_OK;
+    glob_t found = {0};
+    HcPaths matched = {0};
+    int result = glob(pattern, 0, NULL, &found);
+    if (result != 0 && result != GLOB_NOMATCH) {
+        HC_TRY(hc_fail(err, HC_E_IO, "batch: --scenes %s: %s", pattern,
+                       result == GLOB_NOSPACE ? "out of memory" : "a folder cannot be read"));
+    }
+    for (size_t m = 0; result == 0 && m < found.gl_pathc; m++) {
+        HC_TRY(hc_paths_add(&matched, found.gl_pathv[m], err));
+    }
+    HC_TRY(hc_scenes_among(&matched, pattern, out, recipes, err));
+done:
+    globfree(&found);
+    hc_paths_clear(&matched);
+    return status;
+}
+
+/* `searched`: hcube found the scenes, nobody named them one by one. */
+static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool *searched, int32_t *recipes,
+                            HcError *err) {
+    HcIdentity identity;
+    HcStatus status = HC_OK;
+    *searched = true;
+    if (hc_is_folder(what)) {
+        return hc_scenes_in_folder(what, out, recipes, err);
+    }
+    HC_TRY(hc_identity_of(what, false, &identity, err));
+    bool special = hc_file_is_special(what); /* a list may come through /dev/stdin */
+    if (!identity.exists && !special && strpbrk(what, "*?[") != NULL) {
+        return match_pattern(what, out, recipes, err);
+    }
+    *searched = false;
+    if (!identity.exists && !special) {
+        return hc_fail(err, HC_E_INPUT, "batch: --scenes %s: there is no such list or folder", what);
+    }
+    if (hc_scene_recognise(what)) {
+        return hc_paths_add(out, what, err);
+    }
+    HC_TRY(hc_paths_add(lists, what, err));
+    HC_TRY(read_list(what, out, err));
+done:
+    return status;
+}
+
+/* ---- outputs ---- */
+
+static void clear_scenes(HcBatch *batch) {
+    for (int32_t s = 0; s < batch->scene_count; s++) {
+        free(batch->scenes[s].path);
+        free(batch->scenes[s].output);
+    }
+    free(batch->scenes);
+    batch->scenes = NULL;
+    batch->scene_count = 0;
+}
+
+static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
+    HcStatus status = HC_OK;
+    clear_scenes(batch);
+    batch->scenes = calloc((size_t)paths->count + 1, sizeof *batch->scenes);
+    if (batch->scenes == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)paths->count * sizeof *batch->scenes, "the list of scenes"));
+    }
+    for (int32_t s = 0; s < paths->count; s++) {
+        HcBatchScene *scene = &batch->scenes[batch->scene_count++];
+        if ((scene->path = strdup(paths->path[s])) == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(paths->path[s]), "a path"));
+        }
+        HC_TRY(hc_batch_fill(batch->params.output, scene->path, s, NULL, &scene->output, err));
+        const char *slash = strrchr(scene->output, '/');
+        const char *name = slash != NULL ? slash + 1 : scene->output;
+        if (strncmp(scene->output, "/vsi", 4) == 0) {
+            HC_TRY(hc_fail(err, HC_E_UNSUPPORTED,
+                           "batch: --output %s: outputs are written to local files only", scene->output));
+        }
+        if (hc_text_ends_with(name, ".hdr")) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --output %s: name the data file and not its header",
+                           scene->output));
+        }
+        if (strlen(name) > 200) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --output %s: the name is longer than 200 bytes",
+                           scene->output));
+        }
+    }
+done:
+    return status;
+}
+
+/* Without what does not change where a path leads: "./" and doubled slashes; fresh memory. */
+static char *simplified(const char *path) {
+    char *out = strdup(path);
+    size_t length = 0;
+    for (const char *c = path; out != NULL && *c != '\0'; c++) {
+        bool begins = c == path || c[-1] == '/';
+        bool here = begins && c[0] == '.' && c[1] == '/';
+        if (here || (c > path && begins && *c == '/')) {
+            c += here;
+            continue;
+        }
+        out[length++] = *c;
+        out[length] = '\0';
+    }
+    return out;
+}
+
+typedef struct Named {
+    char *output;
+    int32_t scene;
+} Named;
+
+static int by_output(const void *a, const void *b) {
+    const Named *one = a;
+    const Named *other = b;
+    int order = strcmp(one->output, other->output);
+    return order != 0 ? order : (one->scene > other->scene) - (one->scene < other->scene);
+}
+
+static HcStatus check_unique(const HcBatch *batch, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t count = 0;
+    Named *list = calloc((size_t)batch->scene_count, sizeof *list);
+    if (list == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)batch->scene_count * sizeof *list, "the list of outputs"));
+    }
+    for (; count < (size_t)batch->scene_count; count++) {
+        list[count] = (Named){.output = simplified(batch->scenes[count].output), .scene = (int32_t)count};
+        if (list[count].output == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the list of outputs"));
+        }
+    }
+    qsort(list, count, sizeof *list, by_output);
+    for (size_t s = 1; s < count; s++) {
+        if (strcmp(list[s].output, list[s - 1].output) == 0) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "batch: %s and %s would both become %s",
+                           batch->scenes[list[s - 1].scene].path, batch->scenes[list[s].scene].path,
+                           batch->scenes[list[s].scene].output));
+        }
+    }
+done:
+    for (size_t s = 0; s < count; s++) {
+        free(list[s].output);
+    }
+    free(list);
+    return status;
+}
+
+/* A file or folder by what it is, whatever leads there. */
+typedef struct Place {
+    dev_t device;
+    ino_t number;
+    int32_t scene;
+} Place;
+
+typedef struct Places {
+    Place *place;
+    size_t count, capacity;
+} Places;
+
+static int by_place(const void *a, const void *b) {
+    const Place *one = a;
+    const Place *other = b;
+    return one->device != other->device ? (one->device > other->device) - (one->device < other->device)
+                                        : (one->number > other->number) - (one->number < other->number);
+}
+
+/* Adds what is there; a path that leads nowhere is passed over. */
+static HcStatus add_place(Places *places, const char *path, int32_t scene, HcError *err) {
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        return HC_OK;
+    }
+    if (places->count == places->capacity) {
+        places->capacity = places->capacity * 2 + 16;
+        Place *grown = realloc(places->place, places->capacity * sizeof *grown);
+        if (grown == NULL) {
+            return hc_fail_memory(err, (double)places->capacity * sizeof *grown, "the list of scenes");
+        }
+        places->place = grown;
+    }
+    places->place[places->count++] = (Place){.device = info.st_dev, .number = info.st_ino, .scene = scene};
+    return HC_OK;
+}
+
+static const Place *find_place(const Places *sorted, const char *path) {
+    struct stat info;
+    if (sorted->count == 0 || stat(path, &info) != 0) {
+        return NULL;
+    }
+    Place key = {.device = info.st_dev, .number = info.st_ino};
+    return bsearch(&key, sorted->place, sorted->count, sizeof key, by_place);
+}
+
+static void sort_places(Places *places) {
+    if (places->count > 0) {
+        qsort(places->place, places->count, sizeof *places->place, by_place);
+    }
+}
+
+/* The folder of a path, "." where it names none; fresh memory. */
+static char *folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? strdup(".") : hc_text_format("%.*s", (int)(slash > path ? slash - path : 1), path);
+}
+
+static HcStatus add_folder(Places *places, const char *path, HcError *err) {
+    char *folder = folder_of(path);
+    HcStatus status = folder != NULL ? add_place(places, folder, 0, err) : hc_fail_memory(err, 0, "a folder");
+    free(folder);
+    return status;
+}
+
+/* All files of the scenes. Headers and data beside each other are looked for in folders with outputs only: it
+ * takes dozens of questions a scene. */
+static HcStatus find_places(const HcBatch *batch, Places *places, HcError *err) {
+    HcStatus status = HC_OK;
+    Places folders = {0};
+    for (int32_t s = 0; s < batch->scene_count; s++) {
+        HC_TRY(add_folder(&folders, batch->scenes[s].output, err));
+    }
+    sort_places(&folders);
+    for (int32_t s = 0; s < batch->scene_count; s++) {
+        HcPaths files = {0};
+        const char *path = batch->scenes[s].path;
+        char *folder = folder_of(path);
+        status = folder == NULL ? hc_fail_memory(err, (double)strlen(path), "a folder")
+                 : find_place(&folders, folder) != NULL ? hc_scene_files(path, &files, err)
+                                                        : hc_paths_add(&files, path, err);
+        for (int32_t f = 0; status == HC_OK && f < files.count; f++) {
+            status = add_place(places, files.path[f], s, err);
+        }
+        free(folder);
+        hc_paths_clear(&files);
+        HC_TRY(status);
+    }
+    sort_places(places);
+done:
+    free(folders.place);
+    return status;
+}
+
+/* Whether a batch made this file, or was about to. */
+static HcStatus find_made(const char *path, bool *made, HcError *err) {
+    char *record = hc_text_format("%s.hcube.json", path);
+    char *claim = hc_batch_claim_path(path);
+    bool known = record != NULL && claim != NULL;
+    *made = known && (access(record, F_OK) == 0 || access(claim, F_OK) == 0);
+    free(record);
+    free(claim);
+    return known ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
+}
+
+/* Marks scenes that are outputs of other ones; an output that would replace a scene otherwise is refused. */
+static HcStatus find_outputs(const HcBatch *batch, bool searched, bool *is_output, int32_t *count,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    Places places = {0};
+    HC_TRY(find_places(batch, &places, err));
+    *count = 0;
+    for (int32_t s = 0; s < batch->scene_count; s++) {
+        const char *output = batch->scenes[s].output;
+        const Place *place = find_place(&places, output);
+        if (place == NULL) {
+            continue;
+        }
+        bool made = false;
+        HC_TRY(find_made(output, &made, err));
+        if (!searched || place->scene == s || !made) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "batch: the output %s of %s would replace the scene %s", output,
+                           batch->scenes[s].path, batch->scenes[place->scene].path));
+        }
+        *count += !is_output[place->scene];
+        is_output[place->scene] = true;
+    }
+done:
+    free(places.place);
+    return status;
+}
+
+/* Outputs in the folder of the scenes are found there as well. */
+static HcStatus leave_outputs(HcBatch *batch, bool searched, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths kept = {0};
+    bool *is_output = calloc((size_t)batch->scene_count + 1, sizeof *is_output);
+    if (is_output == NULL) {
+        HC_TRY(hc_fail_memory(err, batch->scene_count, "the list of scenes"));
+    }
+    HC_TRY(find_outputs(batch, searched, is_output, &batch->left_out, err));
+    if (batch->left_out > 0) {
+        for (int32_t s = 0; s < batch->scene_count; s++) {
+            if (!is_output[s]) {
+                HC_TRY(hc_paths_add(&kept, batch->scenes[s].path, err));
+            }
+        }
+        HC_TRY(set_scenes(batch, &kept, err));
+    }
+done:
+    free(is_output);
+    hc_paths_clear(&kept);
+    return status;
+}
+
+HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths found = {0};
+    bool searched = false;
+    HC_TRY(find_scenes(batch->params.scenes, &found, &batch->inputs, &searched, &batch->recipes, err));
+    HC_TRY(set_scenes(batch, &found, err));
+    HC_TRY(leave_outputs(batch, searched, err));
+    if (batch->scene_count == 0) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "batch: --scenes %s: no scene was found", batch->params.scenes));
+    }
+    HC_TRY(check_unique(batch, err));
+done:
+    hc_paths_clear(&found);
+    return status;
+}
+
+/* I/N as its parts; the whole list where it is not given. */
+static HcStatus parse_worker(HcBatch *batch, HcError *err) {
+    const char *text = batch->params.worker;
+    int number = 0;
+    int count = 0;
+    int end = 0;
+    batch->workers = 1;
+    if (text == NULL) {
+        return HC_OK;
+    }
+    if (sscanf(text, "%d/%d%n", &number, &count, &end) != 2 || text[end] != '\0' || count < 1 || number < 1 ||
+        number > count) {
+        return hc_fail(err, HC_E_USAGE, "batch: --worker %s: must be I/N, with I from 1 to N", text);
+    }
+    batch->worker = number - 1;
+    batch->workers = count;
+    return HC_OK;
+}
+
+HcStatus hc_batch_read(HcBatch *batch, int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    HcChain *first = NULL;
+    HC_TRY(hc_batch_read_chain(batch, word_count, words, err));
+    HC_TRY(parse_worker(batch, err));
+    HC_TRY(hc_batch_read_scenes(batch, err));
+    /* What is wrong with the words is wrong for every scene. */
+    HC_TRY(hc_batch_chain(batch, 0, &first, err));
+done:
+    hc_chain_free(first);
+    return status;
+}
+
+void hc_batch_clear(HcBatch *batch) {
+    clear_scenes(batch);
+    hc_paths_clear(&batch->options);
+    hc_paths_clear(&batch->inputs);
+    hc_paths_clear(&batch->words);
+    free(batch->chain);
+    *batch = (HcBatch){0};
+}

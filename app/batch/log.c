@@ -1,0 +1,255 @@
+/* What a batch prints: a line a scene or an event a line as JSON, and a summary. */
+#include "app/batch/batch.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static bool as_json(const HcBatch *batch) {
+    int32_t style = batch->params.common.progress;
+    return style >= 0 && strcmp(hc_progress_words[style], "json") == 0 && !batch->params.common.quiet;
+}
+
+static bool is_silent(const HcBatch *batch) {
+    int32_t style = batch->params.common.progress;
+    return batch->params.common.quiet || (style >= 0 && strcmp(hc_progress_words[style], "none") == 0);
+}
+
+double hc_batch_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- adding up ---- */
+
+static void add_up(HcBatchTotals *totals, const HcBatchEvent *event) {
+    for (int32_t p = 0; p < event->part_count; p++) {
+        int32_t place = 0;
+        while (place < totals->part_count && strcmp(totals->parts[place].name, event->parts[p].name) != 0) {
+            place++;
+        }
+        if (place == totals->part_count && totals->part_count < HC_BATCH_PARTS) {
+            snprintf(totals->parts[totals->part_count++].name, sizeof totals->parts[0].name, "%s",
+                     event->parts[p].name);
+        }
+        if (place < totals->part_count) {
+            totals->parts[place].seconds += (double)event->parts[p].seconds;
+        }
+    }
+    int32_t device = 0;
+    while (device < totals->device_count && strcmp(totals->devices[device].name, event->device) != 0) {
+        device++;
+    }
+    if (device == totals->device_count && totals->device_count < HC_BATCH_PARTS) {
+        snprintf(totals->devices[totals->device_count++].name, sizeof totals->devices[0].name, "%s",
+                 event->device);
+    }
+    if (device < totals->device_count) {
+        totals->devices[device].scenes++;
+        totals->devices[device].bytes += event->bytes;
+        totals->devices[device].seconds += event->seconds;
+    }
+    totals->bytes += event->bytes;
+    totals->seconds += event->seconds;
+}
+
+/* ---- lines ---- */
+
+static void print_json(cJSON *json) {
+    char *text = cJSON_PrintUnformatted(json);
+    if (text != NULL) {
+        hc_say_json(text);
+    }
+    cJSON_free(text);
+    cJSON_Delete(json);
+}
+
+static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcBatchTotals *totals,
+                      const char *name, const char *why) {
+    const HcBatchScene *scene = &batch->scenes[event->scene];
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "event", name);
+    cJSON_AddStringToObject(json, "scene", scene->path);
+    cJSON_AddStringToObject(json, "output", scene->output);
+    cJSON_AddNumberToObject(json, "index", event->scene + 1);
+    cJSON_AddNumberToObject(json, "scenes", batch->scene_count);
+    cJSON_AddNumberToObject(json, "at_seconds", hc_batch_now() - totals->start);
+    if (event->device[0] != '\0') {
+        cJSON_AddStringToObject(json, "device", event->device);
+    }
+    if (event->what == HC_BATCH_DONE) {
+        cJSON_AddNumberToObject(json, "bytes", event->bytes);
+        cJSON_AddNumberToObject(json, "seconds", event->seconds);
+    }
+    if (event->what == HC_BATCH_FAILED) {
+        cJSON_AddNumberToObject(json, "exit_code", (double)event->status);
+    }
+    if (why != NULL) {
+        cJSON_AddStringToObject(json, "why", why);
+    }
+    if (event->text[0] != '\0') {
+        cJSON_AddStringToObject(json, "message", event->text);
+    }
+    print_json(json);
+}
+
+static void tell_line(const HcBatch *batch, const HcBatchEvent *event) {
+    if (event->scene < 0) {
+        return;
+    }
+    const HcBatchScene *scene = &batch->scenes[event->scene];
+    char number[48];
+    snprintf(number, sizeof number, "[%d/%d]", event->scene + 1, batch->scene_count);
+    /* Most messages begin with the name of the file. */
+    bool named = strncmp(event->text, scene->path, strlen(scene->path)) == 0;
+    if (event->what == HC_BATCH_DONE && !is_silent(batch)) {
+        hc_say("%s wrote %s in %.2f s (%.0f MB/s of scene)", number, scene->output, event->seconds,
+               event->seconds > 0 ? event->bytes / event->seconds / 1e6 : 0);
+    } else if (event->what == HC_BATCH_FAILED) {
+        hc_say("%s failed: %s%s%s", number, named ? "" : scene->path, named ? "" : ": ", event->text);
+    } else if (event->what == HC_BATCH_EARLIER && !is_silent(batch)) {
+        hc_say("%s failed before: %s%s%s", number, named ? "" : scene->path, named ? "" : ": ", event->text);
+    }
+}
+
+static void count(HcBatchTotals *totals, const HcBatchEvent *event) {
+    totals->done += event->what == HC_BATCH_DONE;
+    totals->skipped += event->what == HC_BATCH_SKIPPED;
+    totals->failed += event->what == HC_BATCH_FAILED;
+    totals->failed_before += event->what == HC_BATCH_EARLIER;
+    totals->elsewhere += event->what == HC_BATCH_ELSEWHERE;
+    if (event->what == HC_BATCH_DONE) {
+        add_up(totals, event);
+    }
+}
+
+void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals) {
+    static const struct {
+        HcBatchWhat what;
+        const char *name, *why;
+    } names[] = {{HC_BATCH_STARTED, "started", NULL},
+                 {HC_BATCH_DONE, "done", NULL},
+                 {HC_BATCH_FAILED, "failed", NULL},
+                 {HC_BATCH_SKIPPED, "skipped", "complete"},
+                 {HC_BATCH_EARLIER, "skipped", "failed before"},
+                 {HC_BATCH_ELSEWHERE, "skipped", "another worker has it"}};
+    count(totals, event);
+    hc_batch_word(totals, event);
+    bool looked = event->what == HC_BATCH_SKIPPED || event->what == HC_BATCH_EARLIER ||
+                  event->what == HC_BATCH_ELSEWHERE;
+    if (looked && hc_ranks_number(hc_app_ranks()) > 0) {
+        return; /* every rank looks at every scene: the first one says so */
+    }
+    if (event->what == HC_BATCH_DEVICE) {
+        /* Once, and not for every worker. */
+        if (event->text[0] != '\0' && !totals->device_told && !batch->params.common.quiet &&
+            !as_json(batch)) {
+            hc_say("note: computing on the CPU (%s)", event->text);
+        }
+        totals->device_told = true;
+        return;
+    }
+    if (!as_json(batch)) {
+        tell_line(batch, event);
+        return;
+    }
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        if ((int32_t)names[n].what == event->what) {
+            tell_json(batch, event, totals, names[n].name, names[n].why);
+        }
+    }
+}
+
+void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out) {
+    int32_t scenes = batch->scene_count - left_out;
+    double seconds = hc_batch_now() - sums->start;
+    if (!as_json(batch)) {
+        if (!is_silent(batch)) {
+            hc_say("%s: the model of %d scene%s, %d left out, %d summed before, in %.2f s",
+                   batch->params.pool, scenes, scenes == 1 ? "" : "s", left_out, sums->skipped, seconds);
+        }
+        return;
+    }
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "event", "pooled");
+    cJSON_AddStringToObject(json, "model", batch->params.pool);
+    cJSON_AddNumberToObject(json, "scenes", scenes);
+    cJSON_AddNumberToObject(json, "left_out", left_out);
+    cJSON_AddNumberToObject(json, "summed_before", sums->skipped);
+    cJSON_AddNumberToObject(json, "seconds", seconds);
+    print_json(json);
+}
+
+/* ---- the summary ---- */
+
+/* The part that took most of the time of all runs, or -1. */
+static int32_t slowest_part(const HcBatchTotals *totals) {
+    int32_t slowest = -1;
+    for (int32_t p = 0; p < totals->part_count; p++) {
+        if (slowest < 0 || totals->parts[p].seconds > totals->parts[slowest].seconds) {
+            slowest = p;
+        }
+    }
+    return slowest;
+}
+
+static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
+    int32_t slowest = slowest_part(totals);
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "event", "summary");
+    cJSON_AddNumberToObject(json, "scenes", batch->scene_count);
+    cJSON_AddNumberToObject(json, "done", totals->done);
+    cJSON_AddNumberToObject(json, "skipped", totals->skipped);
+    cJSON_AddNumberToObject(json, "failed", totals->failed);
+    cJSON_AddNumberToObject(json, "failed_before", totals->failed_before);
+    cJSON_AddNumberToObject(json, "elsewhere", totals->elsewhere);
+    cJSON_AddNumberToObject(json, "bytes", totals->bytes);
+    cJSON_AddNumberToObject(json, "seconds", hc_batch_now() - totals->start);
+    if (slowest >= 0) {
+        cJSON_AddStringToObject(json, "slowest_stage", totals->parts[slowest].name);
+    }
+    cJSON *devices = cJSON_AddArrayToObject(json, "devices");
+    for (int32_t d = 0; d < totals->device_count; d++) {
+        cJSON *device = cJSON_CreateObject();
+        cJSON_AddStringToObject(device, "device", totals->devices[d].name);
+        cJSON_AddNumberToObject(device, "scenes", totals->devices[d].scenes);
+        cJSON_AddNumberToObject(device, "bytes", totals->devices[d].bytes);
+        cJSON_AddNumberToObject(device, "seconds_of_runs", totals->devices[d].seconds);
+        cJSON_AddItemToArray(devices, device);
+    }
+    print_json(json);
+}
+
+static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
+    double seconds = hc_batch_now() - totals->start;
+    int32_t slowest = slowest_part(totals);
+    fprintf(stderr, "%d scene%s in %.2f s: %d done, %d complete before, %d failed", batch->scene_count,
+            batch->scene_count == 1 ? "" : "s", seconds, totals->done, totals->skipped, totals->failed);
+    if (totals->failed_before > 0) {
+        fprintf(stderr, ", %d failed before (--retry-failed tries them again)", totals->failed_before);
+    }
+    if (totals->elsewhere > 0) {
+        fprintf(stderr, ", %d with another worker", totals->elsewhere);
+    }
+    fprintf(stderr, "\n");
+    for (int32_t d = 0; d < totals->device_count; d++) {
+        hc_say("%s: %d scene%s, %.2f GB, %.2f GB/s", totals->devices[d].name, totals->devices[d].scenes,
+               totals->devices[d].scenes == 1 ? "" : "s", totals->devices[d].bytes / 1e9,
+               seconds > 0 ? totals->devices[d].bytes / 1e9 / seconds : 0);
+    }
+    if (slowest >= 0 && totals->seconds > 0) {
+        hc_say("slowest: %s (%.0f%% of the time of the runs)", totals->parts[slowest].name,
+               100 * totals->parts[slowest].seconds / totals->seconds);
+    }
+}
+
+void hc_batch_summary(const HcBatch *batch, const HcBatchTotals *totals) {
+    if (as_json(batch)) {
+        summary_json(batch, totals);
+    } else if (!batch->params.common.quiet) {
+        summary_lines(batch, totals);
+    }
+}

@@ -1,0 +1,478 @@
+/* One model for all scenes of a batch (--pool): every scene is summed, by a batch of its own whose outputs
+ * are files of sums; the sums are added in the order of the scenes; the model that is fitted to them then
+ * takes the place of the fit in the chain. So whatever a batch can do, the sums can: they resume, and any
+ * number of workers and ranks may share them. */
+#include "app/batch/pool.h"
+#include "core/hash.h"
+#include "core/version.h"
+#include "io/file.h"
+#include "io/identity.h"
+#include "pipeline/json.h"
+#include "pipeline/run/pool.h"
+#include "pipeline/statistics/sums_file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A batch of the same scenes and options, for words and a chain of its own. */
+static HcBatch sibling_of(const HcBatch *batch) {
+    HcBatch out = *batch;
+    out.words = out.options = (HcPaths){0};
+    out.chain = NULL;
+    return out;
+}
+
+/* What sibling_of has added. */
+static void clear_sibling(HcBatch *batch) {
+    hc_paths_clear(&batch->words);
+    free(batch->chain);
+    batch->chain = NULL;
+}
+
+/* ---- the sums of the scenes ---- */
+
+/* "MODEL.sums/STEM-HASH.json": the same for a scene in whatever list it stands. */
+static char *sums_path(const char *model, const char *scene) {
+    const char *slash = strrchr(scene, '/');
+    const char *name = slash != NULL ? slash + 1 : scene;
+    HcHash hash;
+    hc_hash_begin(&hash);
+    hc_hash_add(&hash, scene, strlen(scene));
+    return hc_text_format("%s.sums/%.*s-%016llx.json", model, (int)strcspn(name, "."), name,
+                          (unsigned long long)hc_hash_value(&hash));
+}
+
+static char *noise_path(const char *sums) {
+    return hc_text_format("%s.noise", sums);
+}
+
+static HcStatus list_sums(HcBatchPool *pool, const HcBatch *batch, HcError *err) {
+    HcBatchScene *scenes = calloc((size_t)batch->scene_count, sizeof *scenes);
+    pool->sums.scenes = scenes;
+    pool->sums.scene_count = scenes != NULL ? batch->scene_count : 0;
+    /* Whoever needs the model needs the sums of all scenes, and helps with them. */
+    pool->sums.worker = 0;
+    pool->sums.workers = 1;
+    for (int32_t s = 0; s < pool->sums.scene_count; s++) {
+        scenes[s] = (HcBatchScene){.path = strdup(batch->scenes[s].path),
+                                   .output = sums_path(pool->model, batch->scenes[s].path)};
+        if (scenes[s].path == NULL || scenes[s].output == NULL) {
+            return hc_fail_memory(err, (double)batch->scene_count * sizeof *scenes, "the list of scenes");
+        }
+    }
+    pool->summed = calloc((size_t)batch->scene_count, sizeof *pool->summed);
+    return scenes != NULL && pool->summed != NULL
+               ? HC_OK
+               : hc_fail_memory(err, (double)batch->scene_count * sizeof *scenes, "the list of scenes");
+}
+
+/* Between two looks at what another worker does. */
+static HcStatus wait_a_moment(HcError *err) {
+    const struct timespec moment = {.tv_nsec = 500000000};
+    const volatile sig_atomic_t *cancel = hc_catch_signals();
+    nanosleep(&moment, NULL);
+    return *cancel != 0 ? hc_fail(err, HC_E_CANCELLED, "interrupted") : HC_OK;
+}
+
+/* Until no scene is left that another worker has. */
+static HcStatus sum_scenes(HcBatchPool *pool, HcBatchTotals *totals, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_batch_run(&pool->sums, totals, err));
+    while (totals->elsewhere > 0) {
+        HC_TRY(wait_a_moment(err));
+        pool->sums.params.retry_failed = false; /* once is enough */
+        *totals = (HcBatchTotals){.start = totals->start, .device_told = totals->device_told};
+        HC_TRY(hc_batch_run(&pool->sums, totals, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus find_summed(HcBatchPool *pool, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t s = 0; s < pool->sums.scene_count; s++) {
+        HcBatchState state = HC_BATCH_OPEN;
+        char message[768];
+        HC_TRY(hc_batch_look(&pool->sums, s, &state, message, sizeof message, err));
+        pool->summed[s] = state == HC_BATCH_COMPLETE;
+        pool->summed_count += pool->summed[s];
+    }
+    if (pool->summed_count == 0) {
+        HC_TRY(hc_fail(err, HC_E_SCENES, "batch: --pool %s: not one of %d scenes could be summed",
+                       pool->model, pool->sums.scene_count));
+    }
+done:
+    return status;
+}
+
+/* ---- the fit ---- */
+
+static HcStatus add_file(HcSavedSums *to, const char *path, const char *scene, HcError *err) {
+    HcStatus status = HC_OK;
+    HcSavedSums sums = {0};
+    HC_TRY(hc_saved_sums_read(path, &sums, err));
+    HC_TRY(hc_saved_sums_add(to, &sums, scene, err));
+done:
+    hc_saved_sums_clear(&sums);
+    return status;
+}
+
+static HcStatus add_scene(const HcBatchPool *pool, int32_t scene, HcSavedSums *values, HcSavedSums *noise,
+                          HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBatchScene *at = &pool->sums.scenes[scene];
+    char *path = noise_path(at->output);
+    if (path == NULL) {
+        return hc_fail_memory(err, (double)strlen(at->output), "a path");
+    }
+    HC_TRY(add_file(values, at->output, at->path, err));
+    if (pool->sums_noise) {
+        HC_TRY(add_file(noise, path, at->path, err));
+    }
+done:
+    free(path);
+    return status;
+}
+
+static HcStatus open_cpu(const HcBatchPool *pool, HcCompute **compute, HcError *err) {
+    HcCommon common = pool->fit.params.common;
+    char reason[256];
+    common.device = "cpu"; /* one model for the workers on all kinds of devices */
+    return hc_backend_open(&common, compute, reason, sizeof reason, err);
+}
+
+static HcStatus fit_model(const HcBatchPool *pool, HcError *err) {
+    HcStatus status = HC_OK;
+    HcSavedSums values = {0};
+    HcSavedSums noise = {0};
+    HcChain *chain = NULL;
+    HcCompute *compute = NULL;
+    int32_t first = -1;
+    for (int32_t s = 0; s < pool->sums.scene_count; s++) {
+        if (pool->summed[s]) {
+            first = first < 0 ? s : first;
+            HC_TRY(add_scene(pool, s, &values, &noise, err));
+        }
+    }
+    HC_TRY(hc_batch_chain(&pool->fit, first, &chain, err));
+    HC_TRY(hc_chain_plan(chain, err));
+    HC_TRY(open_cpu(pool, &compute, err));
+    HC_TRY(hc_pool_fit(&chain->stages[chain->count - 1], compute, &values.moments,
+                       pool->sums_noise ? &noise.moments : NULL, err));
+done:
+    hc_chain_free(chain);
+    if (compute != NULL) {
+        compute->ops->close(compute);
+    }
+    hc_saved_sums_clear(&values);
+    hc_saved_sums_clear(&noise);
+    return status;
+}
+
+/* ---- the model ---- */
+
+typedef struct Stamp {
+    char sums[24], model[24]; /* hashes of the contents */
+} Stamp;
+
+static HcStatus add_hash(HcHash *hash, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcIdentity identity;
+    HC_TRY(hc_identity_of(path, true, &identity, err));
+    hc_hash_add(hash, &identity.hash, sizeof identity.hash);
+done:
+    return status;
+}
+
+/* The sums that go into the model, in their order, and the model as it lies there. */
+static HcStatus take_stamp(const HcBatchPool *pool, Stamp *stamp, HcError *err) {
+    HcStatus status = HC_OK;
+    HcHash hash;
+    HcIdentity identity;
+    hc_hash_begin(&hash);
+    for (int32_t s = 0; s < pool->sums.scene_count; s++) {
+        char *noise = noise_path(pool->sums.scenes[s].output);
+        status = noise == NULL      ? hc_fail_memory(err, 0, "a path")
+                 : !pool->summed[s] ? HC_OK
+                                    : add_hash(&hash, pool->sums.scenes[s].output, err);
+        if (status == HC_OK && pool->summed[s] && pool->sums_noise) {
+            status = add_hash(&hash, noise, err);
+        }
+        free(noise);
+        HC_TRY(status);
+    }
+    snprintf(stamp->sums, sizeof stamp->sums, "%016llx", (unsigned long long)hc_hash_value(&hash));
+    HC_TRY(hc_identity_of(pool->model, true, &identity, err));
+    snprintf(stamp->model, sizeof stamp->model, identity.exists ? "%016llx" : "none",
+             (unsigned long long)identity.hash);
+done:
+    return status;
+}
+
+static bool says(const cJSON *record, const char *name, const char *expected) {
+    const char *text = hc_json_text(record, name);
+    return text != NULL && strcmp(text, expected) == 0;
+}
+
+/* Whether the model that is there was made of these sums, in the same way. */
+static bool is_made(const HcBatchPool *pool, const char *record_path, const Stamp *stamp) {
+    cJSON *record = NULL;
+    HcError unimportant = {0};
+    bool made = access(record_path, F_OK) == 0 && hc_json_read(record_path, &record, &unimportant) == HC_OK &&
+                says(record, "version", hc_version()) && says(record, "chain", pool->fit.chain) &&
+                says(record, "sums_xxh64", stamp->sums) && says(record, "model_xxh64", stamp->model);
+    cJSON_Delete(record);
+    return made;
+}
+
+static HcStatus write_record(const HcBatchPool *pool, const char *path, const Stamp *stamp, HcError *err) {
+    HcStatus status = HC_OK;
+    cJSON *record = cJSON_CreateObject();
+    bool whole = cJSON_AddNumberToObject(record, "hcube_pool", 1) != NULL &&
+                 cJSON_AddStringToObject(record, "version", hc_version()) != NULL &&
+                 cJSON_AddStringToObject(record, "command", hc_command_line()) != NULL &&
+                 cJSON_AddStringToObject(record, "chain", pool->fit.chain) != NULL &&
+                 cJSON_AddStringToObject(record, "sums_xxh64", stamp->sums) != NULL &&
+                 cJSON_AddStringToObject(record, "model_xxh64", stamp->model) != NULL;
+    cJSON *scenes = cJSON_AddArrayToObject(record, "scenes");
+    cJSON *left_out = cJSON_AddArrayToObject(record, "left_out");
+    whole = whole && scenes != NULL && left_out != NULL;
+    for (int32_t s = 0; whole && s < pool->sums.scene_count; s++) {
+        cJSON *path_of = cJSON_CreateString(pool->sums.scenes[s].path);
+        cJSON_AddItemToArray(pool->summed[s] ? scenes : left_out, path_of);
+        whole = path_of != NULL;
+    }
+    if (!whole) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    HC_TRY(hc_json_write(path, record, true, err));
+done:
+    cJSON_Delete(record);
+    return status;
+}
+
+/* Leaves a model alone that is right: outputs that were made with it stay complete. */
+static HcStatus make_model(const HcBatchPool *pool, HcError *err) {
+    HcStatus status = HC_OK;
+    Stamp stamp;
+    char *record = hc_text_format("%s.hcube.json", pool->model);
+    if (record == NULL) {
+        return hc_fail_memory(err, (double)strlen(pool->model), "a path");
+    }
+    HC_TRY(take_stamp(pool, &stamp, err));
+    if (!is_made(pool, record, &stamp)) {
+        hc_file_remove_leftovers(pool->model);
+        hc_file_remove_leftovers(record);
+        HC_TRY(fit_model(pool, err));
+        HC_TRY(take_stamp(pool, &stamp, err));
+        HC_TRY(write_record(pool, record, &stamp, err));
+    }
+done:
+    free(record);
+    return status;
+}
+
+/* One worker of all makes the model. */
+static HcStatus claim_model(const HcBatchPool *pool, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBatchClaim *claim = NULL;
+    HC_TRY(hc_batch_claim(pool->model, &claim, err));
+    while (claim == NULL) {
+        HC_TRY(wait_a_moment(err));
+        HC_TRY(hc_batch_claim(pool->model, &claim, err));
+    }
+    status = make_model(pool, err);
+done:
+    hc_batch_release(claim);
+    return status;
+}
+
+/* ---- in a process of its own ---- */
+
+/* Threads that a fit starts would be missing in workers that are forked later. */
+static _Noreturn void make_and_tell(const HcBatchPool *pool, int pipe) {
+    HcError told = {0};
+    told.status = claim_model(pool, &told);
+    hc_file_remove_partials();
+    bool said = hc_batch_send(pipe, &told, sizeof told);
+    hc_process_ends();
+    /* Not by _exit: what was printed is flushed, and leak checks and coverage run. */
+    exit(said ? HC_OK : HC_E_IO);
+}
+
+/* What the process tells; an interruption is passed on to it. */
+static bool hear(pid_t process, int pipe, HcError *told) {
+    const volatile sig_atomic_t *cancel = hc_catch_signals();
+    size_t done = 0;
+    ssize_t got = 1;
+    while (done < sizeof *told && got != 0) {
+        got = read(pipe, (char *)told + done, sizeof *told - done);
+        if (got < 0 && errno != EINTR) {
+            break;
+        }
+        if (got < 0 && *cancel != 0) {
+            kill(process, SIGTERM);
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return done == sizeof *told;
+}
+
+static HcStatus make_apart(const HcBatchPool *pool, HcError *err) {
+    HcStatus status = HC_OK;
+    pid_t process = 0;
+    int end = -1;
+    HcError told = {0};
+    HC_TRY(hc_batch_fork(&process, &end, err));
+    if (process == 0) {
+        make_and_tell(pool, end);
+    }
+    bool heard = hear(process, end, &told);
+    close(end);
+    while (waitpid(process, NULL, 0) < 0 && errno == EINTR) {
+    }
+    if (!heard) {
+        HC_TRY(hc_fail(err, HC_E_MEMORY, "batch: --pool %s: the process that fits the model has died",
+                       pool->model));
+    }
+    if (told.status != HC_OK) {
+        HC_TRY(hc_fail(err, told.status, "%s", told.text));
+    }
+done:
+    return status;
+}
+
+static void clear_pool(HcBatchPool *pool) {
+    for (int32_t s = 0; s < pool->sums.scene_count; s++) {
+        free(pool->sums.scenes[s].path);
+        free(pool->sums.scenes[s].output);
+    }
+    free(pool->sums.scenes);
+    free(pool->summed);
+    clear_sibling(&pool->sums);
+    clear_sibling(&pool->fit);
+    clear_sibling(&pool->applied);
+}
+
+/* The batch goes on with the chain that uses the model. */
+static void take_chain(HcBatch *batch, HcBatch *from) {
+    HcPaths words = batch->words;
+    char *chain = batch->chain;
+    batch->words = from->words;
+    batch->chain = from->chain;
+    from->words = words;
+    from->chain = chain;
+}
+
+/* The model or its record, which is there. */
+typedef struct Taken {
+    const HcBatch *batch;
+    const char *path;
+    bool linked; /* it has other names: files in any folder may be it */
+} Taken;
+
+/* Whether two paths name files of one folder; so they might where there is no memory left to see. */
+static bool in_one_folder(const char *a, const char *b) {
+    const char *slash = strrchr(a, '/');
+    const char *name = strrchr(b, '/') != NULL ? strrchr(b, '/') + 1 : b;
+    char *beside = hc_text_format("%.*s%s", slash != NULL ? (int)(slash - a + 1) : 0, a, name);
+    bool same = beside == NULL || hc_file_same_place(beside, b);
+    free(beside);
+    return same;
+}
+
+/* Refuses a file that a scene is made of, or that its chain reads. Companions are looked for only where one
+ * of them may be it: it takes dozens of questions a scene. */
+static HcStatus check_other(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    HcStatus status = HC_OK;
+    const Taken *taken = user;
+    HcPaths files = {0};
+    bool same = hc_file_same(path, taken->path);
+    if (!same && strncmp(path, "/vsi", 4) != 0 && (taken->linked || in_one_folder(path, taken->path))) {
+        HC_TRY(hc_scene_files(path, &files, err));
+    }
+    for (int32_t f = 0; f < files.count; f++) {
+        same = same || hc_file_same(files.path[f], taken->path);
+    }
+    if (same) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --pool %s: would replace %s, which is read",
+                       taken->batch->params.pool, path));
+    }
+done:
+    hc_paths_clear(&files);
+    return status;
+}
+
+/* No file that the batch reads for any of its scenes is replaced by the model or its record. */
+static HcStatus check_model(const HcBatch *batch, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcChain *chain = NULL;
+    struct stat info;
+    Taken taken = {.batch = batch, .path = path};
+    if (lstat(path, &info) != 0) {
+        return HC_OK;
+    }
+    taken.linked = S_ISLNK(info.st_mode) || info.st_nlink > 1;
+    for (int32_t i = 0; i < batch->inputs.count; i++) {
+        HC_TRY(check_other(NULL, batch->inputs.path[i], &taken, err));
+    }
+    for (int32_t s = 0; s < batch->scene_count; s++) {
+        hc_chain_free(chain);
+        chain = NULL;
+        HC_TRY(hc_batch_chain(batch, s, &chain, err));
+        for (int32_t t = 0; t < chain->count; t++) {
+            const HcOptionSet set = {.table = chain->stages[t].kind->options,
+                                     .params = chain->stages[t].params};
+            HC_TRY(hc_options_files(&set, HC_FILE_READ, check_other, &taken, err));
+        }
+    }
+done:
+    hc_chain_free(chain);
+    return status;
+}
+
+static HcStatus check_model_and_record(const HcBatch *batch, HcError *err) {
+    HcStatus status = HC_OK;
+    char *record = hc_text_format("%s.hcube.json", batch->params.pool);
+    if (record == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "a path"));
+    }
+    HC_TRY(check_model(batch, batch->params.pool, err));
+    HC_TRY(check_model(batch, record, err));
+done:
+    free(record);
+    return status;
+}
+
+HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcRanks *ranks = hc_app_ranks();
+    HcBatchPool pool = {.model = batch->params.pool,
+                        .sums = sibling_of(batch),
+                        .fit = sibling_of(batch),
+                        .applied = sibling_of(batch)};
+    pool.sums.scenes = NULL;
+    pool.sums.scene_count = 0;
+    HC_TRY(check_model_and_record(batch, err));
+    HC_TRY(hc_batch_pool_chains(&pool, batch, err));
+    HC_TRY(list_sums(&pool, batch, err));
+    HC_TRY(sum_scenes(&pool, totals, err));
+    status = hc_ranks_number(ranks) == 0 ? find_summed(&pool, err) : HC_OK;
+    if (hc_ranks_number(ranks) == 0 && status == HC_OK) {
+        status = make_apart(&pool, err);
+    }
+    HC_TRY(hc_ranks_agree(ranks, status, err));
+    *left_out = hc_ranks_number(ranks) == 0 ? pool.sums.scene_count - pool.summed_count : 0;
+    take_chain(batch, &pool.applied);
+done:
+    clear_pool(&pool);
+    return status;
+}

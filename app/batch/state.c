@@ -1,0 +1,433 @@
+/* What became of a scene before: its record and the marker of a failure, and what both say of inputs and
+ * outputs. */
+#include "app/batch/batch.h"
+#include "core/version.h"
+#include "io/file.h"
+#include "io/identity.h"
+#include "pipeline/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Where a path leads, from anywhere; fresh memory. What is not local, or not there, stays as it is. */
+static char *absolute(const char *path) {
+    errno = 0;
+    char *found = strncmp(path, "/vsi", 4) == 0 ? NULL : realpath(path, NULL);
+    return found != NULL || errno == ENOMEM ? found : strdup(path);
+}
+
+static char *beside(const HcBatch *batch, int32_t scene, const char *ending) {
+    return hc_text_format("%s%s", batch->scenes[scene].output, ending);
+}
+
+static char *record_path(const HcBatch *batch, int32_t scene) {
+    return beside(batch, scene, ".hcube.json");
+}
+
+static char *marker_path(const HcBatch *batch, int32_t scene) {
+    return beside(batch, scene, ".hcube-failed.json");
+}
+
+/* ---- inputs ---- */
+
+typedef struct Stamp {
+    char modified[48], hash[24];
+} Stamp;
+
+static void print_stamp(const HcIdentity *identity, Stamp *stamp) {
+    snprintf(stamp->modified, sizeof stamp->modified, "%lld.%09lld", (long long)identity->seconds,
+             (long long)identity->nanoseconds);
+    snprintf(stamp->hash, sizeof stamp->hash, "%016llx", (unsigned long long)identity->hash);
+}
+
+static HcStatus add_input(cJSON *inputs, const char *path, bool hash, HcError *err) {
+    HcStatus status = HC_OK;
+    HcIdentity identity;
+    Stamp stamp;
+    cJSON *input = cJSON_CreateObject();
+    cJSON_AddItemToArray(inputs, input);
+    HC_TRY(hc_identity_of(path, hash, &identity, err));
+    print_stamp(&identity, &stamp);
+    if (cJSON_AddStringToObject(input, "file", path) == NULL ||
+        cJSON_AddNumberToObject(input, "bytes", (double)identity.bytes) == NULL ||
+        cJSON_AddStringToObject(input, "modified", stamp.modified) == NULL ||
+        (identity.hashed && cJSON_AddStringToObject(input, "xxh64", stamp.hash) == NULL)) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+done:
+    return status;
+}
+
+/* All files that a scene and its chain read, once each, by absolute paths. */
+static HcStatus list_inputs(const char *scene, const HcChain *chain, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths files = {0};
+    HC_TRY(hc_scene_files(scene, &files, err));
+    const HcReader *reader = chain != NULL ? chain->source->reader : NULL;
+    if (reader != NULL) {
+        HC_TRY(hc_reader_files(reader, &files, err));
+    }
+    for (int32_t r = 0; chain != NULL && r < chain->read_count; r++) {
+        HC_TRY(hc_scene_files(chain->reads[r], &files, err));
+    }
+    for (int32_t f = 0; f < files.count; f++) {
+        char *path = absolute(files.path[f]);
+        status = path == NULL              ? hc_fail_memory(err, 0, "a path")
+                 : hc_paths_has(out, path) ? HC_OK
+                                           : hc_paths_add(out, path, err);
+        free(path);
+        HC_TRY(status);
+    }
+done:
+    hc_paths_clear(&files);
+    return status;
+}
+
+HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t scene, const HcChain *chain,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths files = {0};
+    *origin = (HcBatchOrigin){.batch = batch, .scene = scene, .chain = chain, .inputs = cJSON_CreateArray()};
+    if (origin->inputs == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    HC_TRY(list_inputs(batch->scenes[scene].path, chain, &files, err));
+    for (int32_t f = 0; f < files.count; f++) {
+        HC_TRY(add_input(origin->inputs, files.path[f], batch->params.hash, err));
+    }
+done:
+    if (status != HC_OK) {
+        /* An incomplete list would not see a change of what it lacks. */
+        cJSON_Delete(origin->inputs);
+        origin->inputs = NULL;
+    }
+    hc_paths_clear(&files);
+    return status;
+}
+
+void hc_batch_origin_clear(HcBatchOrigin *origin) {
+    cJSON_Delete(origin->inputs);
+    *origin = (HcBatchOrigin){0};
+}
+
+static bool is_unchanged(const cJSON *input, bool hash) {
+    HcIdentity identity;
+    HcError error = {0};
+    Stamp stamp;
+    const char *path = hc_json_text(input, "file");
+    const char *modified = hc_json_text(input, "modified");
+    const char *known = hc_json_text(input, "xxh64");
+    const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(input, "bytes");
+    if (path == NULL || modified == NULL || !cJSON_IsNumber(bytes) || (hash && known == NULL) ||
+        hc_identity_of(path, hash, &identity, &error) != HC_OK || !identity.exists ||
+        (double)identity.bytes != bytes->valuedouble) {
+        return false;
+    }
+    print_stamp(&identity, &stamp);
+    return hash ? strcmp(stamp.hash, known) == 0 : strcmp(stamp.modified, modified) == 0;
+}
+
+static bool names_input(const cJSON *inputs, const char *path) {
+    const cJSON *input = NULL;
+    cJSON_ArrayForEach(input, inputs) {
+        const char *file = hc_json_text(input, "file");
+        if (file != NULL && strcmp(file, path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether what was noted is there as it was, and no file of the scene has come since. */
+static HcStatus same_inputs(const HcBatch *batch, int32_t scene, const cJSON *inputs, bool *same,
+                            HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths files = {0};
+    const cJSON *input = NULL;
+    *same = cJSON_IsArray(inputs);
+    HC_TRY(list_inputs(batch->scenes[scene].path, NULL, &files, err));
+    for (int32_t f = 0; f < files.count; f++) {
+        *same = *same && names_input(inputs, files.path[f]);
+    }
+    cJSON_ArrayForEach(input, inputs) {
+        *same = *same && is_unchanged(input, batch->params.hash);
+    }
+done:
+    hc_paths_clear(&files);
+    return status;
+}
+
+/* ---- outputs ---- */
+
+/* The path of a file that may be about to replace another one, from anywhere; fresh memory, NULL when there
+ * is none left. */
+static char *absolute_output(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL ? slash + 1 : path;
+    char *folder =
+        slash == NULL ? strdup(".") : hc_text_format("%.*s", (int)(slash > path ? slash - path : 1), path);
+    char *found = folder != NULL ? absolute(folder) : NULL;
+    char *all = found == NULL             ? NULL
+                : strcmp(found, "/") == 0 ? hc_text_format("/%s", base)
+                                          : hc_text_format("%s/%s", found, base);
+    free(folder);
+    free(found);
+    return all;
+}
+
+/* Notes an output that is complete, whether or not it has its name. */
+static HcStatus add_output(cJSON *outputs, const char *claim, HcError *err) {
+    HcStatus status = HC_OK;
+    HcIdentity identity = {0};
+    char *lies = NULL;
+    char *path = absolute_output(claim);
+    if (path == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "a path"));
+    }
+    HC_TRY(hc_file_find(claim, &lies, err));
+    HC_TRY(hc_identity_of(lies, false, &identity, err));
+    if (identity.exists) {
+        cJSON *output = cJSON_CreateObject();
+        cJSON_AddItemToArray(outputs, output);
+        if (cJSON_AddStringToObject(output, "file", path) == NULL ||
+            cJSON_AddNumberToObject(output, "bytes", (double)identity.bytes) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the record"));
+        }
+    }
+done:
+    free(lies);
+    free(path);
+    return status;
+}
+
+/* Adds what a record or marker is compared by; NULL when there is no memory left. */
+static cJSON *add_batch(cJSON *to, const HcBatchOrigin *origin) {
+    cJSON *batch = cJSON_AddObjectToObject(to, "batch");
+    bool named = cJSON_AddStringToObject(batch, "chain", origin->batch->chain) != NULL;
+    cJSON *inputs = cJSON_Duplicate(origin->inputs, true);
+    cJSON_AddItemToObject(batch, "inputs", inputs);
+    if (cJSON_GetObjectItemCaseSensitive(batch, "inputs") == NULL) {
+        cJSON_Delete(inputs);
+        return NULL;
+    }
+    return named ? batch : NULL;
+}
+
+HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBatchOrigin *origin = user;
+    cJSON *batch = add_batch(record, origin);
+    cJSON *outputs = batch != NULL ? cJSON_AddArrayToObject(batch, "outputs") : NULL;
+    if (outputs == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    for (int32_t c = 0; c < origin->chain->claim_count; c++) {
+        HC_TRY(add_output(outputs, origin->chain->claims[c].path, err));
+    }
+done:
+    return status;
+}
+
+/* Whether all outputs are there with the size that they had. */
+static bool same_outputs(const cJSON *outputs) {
+    const cJSON *output = NULL;
+    cJSON_ArrayForEach(output, outputs) {
+        int64_t size = 0;
+        const char *path = hc_json_text(output, "file");
+        const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(output, "bytes");
+        if (path == NULL || !cJSON_IsNumber(bytes) || !hc_file_identity(path, &size, NULL) ||
+            (double)size != bytes->valuedouble) {
+            return false;
+        }
+    }
+    return cJSON_GetArraySize(outputs) > 0;
+}
+
+/* ---- records and markers ---- */
+
+/* NULL where there is none, or none that can be read. */
+static cJSON *read_file(char *path) {
+    HcError error = {0};
+    cJSON *json = NULL;
+    if (path == NULL || access(path, F_OK) != 0 || hc_json_read(path, &json, &error) != HC_OK) {
+        json = NULL;
+    }
+    free(path);
+    return json;
+}
+
+static bool is_text(const cJSON *from, const char *name, const char *expected) {
+    const char *text = hc_json_text(from, name);
+    return text != NULL && strcmp(text, expected) == 0;
+}
+
+/* Whether a record or marker is of the same chain and version, from the same inputs. */
+static HcStatus applies(const HcBatch *batch, int32_t scene, const cJSON *json, bool *same, HcError *err) {
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "batch");
+    *same = is_text(json, "version", hc_version()) && is_text(said, "chain", batch->chain);
+    return *same ? same_inputs(batch, scene, cJSON_GetObjectItemCaseSensitive(said, "inputs"), same, err)
+                 : HC_OK;
+}
+
+HcStatus hc_batch_look(const HcBatch *batch, int32_t scene, HcBatchState *state, char *message, size_t size,
+                       HcError *err) {
+    HcStatus status = HC_OK;
+    cJSON *record = read_file(record_path(batch, scene));
+    cJSON *marker = NULL;
+    bool same = false;
+    *state = HC_BATCH_OPEN;
+    if (record != NULL) {
+        const cJSON *said = cJSON_GetObjectItemCaseSensitive(record, "batch");
+        HC_TRY(applies(batch, scene, record, &same, err));
+        if (same && same_outputs(cJSON_GetObjectItemCaseSensitive(said, "outputs"))) {
+            *state = HC_BATCH_COMPLETE;
+            goto done;
+        }
+    }
+    marker = batch->params.retry_failed ? NULL : read_file(marker_path(batch, scene));
+    if (marker != NULL) {
+        HC_TRY(applies(batch, scene, marker, &same, err));
+        if (same) {
+            const char *text = hc_json_text(marker, "message");
+            *state = HC_BATCH_FAILED_BEFORE;
+            snprintf(message, size, "%s", text != NULL ? text : "");
+        }
+    }
+done:
+    cJSON_Delete(record);
+    cJSON_Delete(marker);
+    return status;
+}
+
+/* Whether this process can still get memory and descriptors, and read the first byte of each input. A library
+ * may take their lack for a fault of the file. */
+static bool can_work(const cJSON *inputs) {
+    enum { DESCRIPTORS = 8, BYTES = 16 << 20 };
+    int file[DESCRIPTORS];
+    int opened = 0;
+    const cJSON *input = NULL;
+    void *memory = malloc(BYTES);
+    bool can = memory != NULL;
+    free(memory);
+    while (opened < DESCRIPTORS && (file[opened] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
+        opened++;
+    }
+    can = can && opened == DESCRIPTORS;
+    while (opened > 0) {
+        close(file[--opened]);
+    }
+    cJSON_ArrayForEach(input, inputs) {
+        const char *path = hc_json_text(input, "file");
+        char first = 0;
+        int one = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+        can = can && (one < 0 || read(one, &first, 1) >= 0 || errno == EISDIR || errno == EAGAIN);
+        if (one >= 0) {
+            close(one);
+        }
+    }
+    return can;
+}
+
+/* Failures that lie in the scene and the chain, and not in the machine at that time. */
+static bool comes_again(HcStatus failure, const cJSON *inputs) {
+    return (failure == HC_E_USAGE || failure == HC_E_INPUT || failure == HC_E_UNSUPPORTED ||
+            failure == HC_E_NUMERIC) &&
+           can_work(inputs);
+}
+
+/* Whether something else than a regular file has a name. */
+static bool is_taken(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err) {
+    HcStatus status = HC_OK;
+    char *paths[] = {record_path(batch, scene), marker_path(batch, scene)};
+    for (size_t p = 0; p < sizeof paths / sizeof *paths; p++) {
+        if (paths[p] == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "a path"));
+        }
+        if (is_taken(paths[p])) {
+            HC_TRY(
+                hc_fail(err, HC_E_IO, "%s: is no regular file, and hcube writes its record there", paths[p]));
+        }
+    }
+done:
+    free(paths[0]);
+    free(paths[1]);
+    return status;
+}
+
+void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message) {
+    HcError error = {0};
+    char *path = marker_path(origin->batch, origin->scene);
+    cJSON *marker = cJSON_CreateObject();
+    bool whole = cJSON_AddNumberToObject(marker, "hcube_failure", 1) != NULL &&
+                 cJSON_AddStringToObject(marker, "version", hc_version()) != NULL &&
+                 cJSON_AddStringToObject(marker, "message", message) != NULL &&
+                 cJSON_AddNumberToObject(marker, "exit_code", (double)failure) != NULL &&
+                 add_batch(marker, origin) != NULL;
+    bool mine = path != NULL && !is_taken(path);
+    if (mine && whole && comes_again(failure, origin->inputs)) {
+        (void)!hc_json_write_unflushed(path, marker, true, &error);
+    } else if (mine) {
+        unlink(path);
+    }
+    cJSON_Delete(marker);
+    free(path);
+}
+
+static void remove_file(char *path) {
+    if (path != NULL) {
+        unlink(path);
+    }
+    free(path);
+}
+
+static void remove_leftovers(char *path) {
+    if (path != NULL) {
+        hc_file_remove_leftovers(path);
+    }
+    free(path);
+}
+
+/* Of an output and what lies beside it. */
+static void clean_output(const char *path) {
+    remove_leftovers(strdup(path));
+    remove_leftovers(hc_text_format("%s.hcube.json", path));
+    remove_leftovers(hc_text_format("%s.hcube-failed.json", path));
+    remove_leftovers(hc_batch_claim_path(path));
+}
+
+void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain *chain) {
+    clean_output(batch->scenes[scene].output);
+    for (int32_t c = 0; c < chain->claim_count; c++) {
+        clean_output(chain->claims[c].path);
+    }
+}
+
+void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain) {
+    remove_file(marker_path(batch, scene));
+    hc_batch_clean_leftovers(batch, scene, chain);
+}
+
+void hc_batch_clean_complete(const HcBatch *batch, int32_t scene) {
+    cJSON *record = read_file(record_path(batch, scene));
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(record, "batch");
+    const cJSON *output = NULL;
+    clean_output(batch->scenes[scene].output);
+    cJSON_ArrayForEach(output, cJSON_GetObjectItemCaseSensitive(said, "outputs")) {
+        const char *path = hc_json_text(output, "file");
+        if (path != NULL) {
+            clean_output(path);
+        }
+    }
+    cJSON_Delete(record);
+}

@@ -1,0 +1,341 @@
+/* A worker of a batch: one device that stays open, one scene after the other, the next one opened meanwhile.
+ */
+#include "app/batch/batch.h"
+#include "io/file.h"
+#include "io/gdal_errors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A scene that is claimed and planned. */
+typedef struct Ready {
+    int32_t scene; /* -1 = there is none left */
+    HcBatchClaim *claim;
+    HcChain *chain;
+    HcBatchOrigin origin;
+} Ready;
+
+typedef struct Worker {
+    const HcBatch *batch;
+    const HcBatchWork *work;
+    const volatile sig_atomic_t *cancel;
+    HcCompute *compute;
+    char device[24];
+    pthread_mutex_t lock; /* of the events */
+    Ready next;
+    int32_t *busy; /* scenes that others had, which are looked at once more in the end */
+    int32_t busy_count, busy_seen;
+} Worker;
+
+static void tell(Worker *worker, HcBatchEvent *event) {
+    pthread_mutex_lock(&worker->lock);
+    snprintf(event->device, sizeof event->device, "%s", worker->device);
+    worker->work->tell(event, worker->work->user);
+    pthread_mutex_unlock(&worker->lock);
+}
+
+static void tell_scene(Worker *worker, HcBatchWhat what, int32_t scene, HcStatus status, const char *text) {
+    HcBatchEvent event = {.what = (int32_t)what, .scene = scene, .status = status};
+    snprintf(event.text, sizeof event.text, "%s", text);
+    tell(worker, &event);
+}
+
+static void drop(Ready *ready) {
+    hc_chain_free(ready->chain);
+    hc_batch_origin_clear(&ready->origin);
+    hc_batch_release(ready->claim);
+    *ready = (Ready){.scene = -1};
+}
+
+static void fail_scene(Worker *worker, Ready *ready, int32_t scene, const HcError *error) {
+    HcError unimportant = {0};
+    if (ready->origin.inputs == NULL) {
+        /* The files that planning came to, too: one of them may be to blame. */
+        (void)!hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, &unimportant);
+    }
+    hc_batch_mark(&ready->origin, error->status, error->text);
+    drop(ready);
+    tell_scene(worker, HC_BATCH_FAILED, scene, error->status, error->text);
+}
+
+/* ---- the next scene ---- */
+
+static HcStatus make_folders(const char *output, HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = strdup(output);
+    if (path == NULL) {
+        return hc_fail_memory(err, (double)strlen(output), "a path");
+    }
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+            int number = errno;
+            HC_TRY(hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: the folder %s: %s", output, path,
+                           strerror(number)));
+        }
+        *slash = '/';
+    }
+done:
+    free(path);
+    return status;
+}
+
+static bool is_claimed(const char *output) {
+    char *path = hc_batch_claim_path(output);
+    bool claimed = path == NULL || access(path, F_OK) == 0;
+    free(path);
+    return claimed;
+}
+
+/* Asks the system to bring the data of a scene into its page cache, as far as there is room. */
+static void read_ahead(const Worker *worker, const HcReader *reader) {
+    enum { STEP = 8 << 20 };
+    const char *path = hc_reader_path(reader);
+    uint64_t given = worker->work->common.memory;
+    int64_t physical = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    int64_t limit = given > 0 ? (int64_t)(given / 2) : physical / 8 / worker->work->shares;
+    int64_t size = 0;
+    int64_t modified = 0;
+    hc_reader_identity(reader, &size, &modified);
+    limit = size < limit ? size : limit;
+    int file = strncmp(path, "/vsi", 4) != 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    for (int64_t at = 0; file >= 0 && at < limit && !*worker->cancel; at += STEP) {
+        (void)posix_fadvise(file, at, STEP, POSIX_FADV_WILLNEED);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+}
+
+/* *open: there is something to do, which needs a claim (also where an owner died between the end of its work
+ * and that of its claim). What is not to be done is told. */
+static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBatchState state = HC_BATCH_OPEN;
+    char message[768] = "";
+    HC_TRY(hc_batch_look(worker->batch, scene, &state, message, sizeof message, err));
+    *open = state == HC_BATCH_OPEN ||
+            (state == HC_BATCH_COMPLETE && !claimed && is_claimed(worker->batch->scenes[scene].output));
+    if (!*open) {
+        if (state == HC_BATCH_COMPLETE && claimed) {
+            hc_batch_clean_complete(worker->batch, scene);
+        }
+        tell_scene(worker, state == HC_BATCH_COMPLETE ? HC_BATCH_SKIPPED : HC_BATCH_EARLIER, scene, HC_OK,
+                   message);
+    }
+done:
+    return status;
+}
+
+/* Plans a claimed scene. */
+static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError *err) {
+    HcStatus status = HC_OK;
+    HcError first = {0};
+    HC_TRY(hc_batch_chain(worker->batch, scene, &ready->chain, err));
+    if (hc_chain_plan(ready->chain, &first) != HC_OK) {
+        /* It may be the header that a dead owner has left without its data. */
+        hc_batch_clean_leftovers(worker->batch, scene, ready->chain);
+        HC_TRY(hc_chain_plan(ready->chain, err));
+    }
+    HC_TRY(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
+    HC_TRY(hc_chain_check_files(ready->chain, NULL, err));
+    hc_batch_clean(worker->batch, scene, ready->chain);
+    read_ahead(worker, ready->chain->source->reader);
+    ready->scene = scene;
+done:
+    return status;
+}
+
+/* Takes a scene if it is to be done and nobody has it; ready->scene stays -1 otherwise. again: it is looked
+ * at for the second time. */
+static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *ready, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *output = worker->batch->scenes[scene].output;
+    bool open = false;
+    HC_TRY(make_folders(output, err));
+    HC_TRY(hc_batch_check_names(worker->batch, scene, err));
+    HC_TRY(look(worker, scene, false, &open, err));
+    if (!open) {
+        return HC_OK;
+    }
+    HC_TRY(hc_batch_claim(output, &ready->claim, err));
+    if (ready->claim == NULL && again) {
+        tell_scene(worker, HC_BATCH_ELSEWHERE, scene, HC_OK, "");
+    } else if (ready->claim == NULL) {
+        worker->busy[worker->busy_count++] = scene;
+    } else {
+        tell_scene(worker, HC_BATCH_TAKEN, scene, HC_OK, "");
+        /* Somebody may have done it since. */
+        HC_TRY(look(worker, scene, true, &open, err));
+        if (open) {
+            HC_TRY(open_scene(worker, scene, ready, err));
+        } else {
+            drop(ready);
+        }
+    }
+done:
+    return status;
+}
+
+/* Finds the next scene to be done, and takes and plans it. */
+static void prepare(Worker *worker, Ready *ready) {
+    *ready = (Ready){.scene = -1};
+    while (ready->scene < 0 && !*worker->cancel) {
+        HcError error = {0};
+        int32_t scene = worker->work->next(worker->work->user);
+        bool again = scene < 0;
+        if (again && worker->busy_seen == worker->busy_count) {
+            break;
+        }
+        scene = again ? worker->busy[worker->busy_seen++] : scene;
+        if (try_scene(worker, scene, again, ready, &error) != HC_OK) {
+            fail_scene(worker, ready, scene, &error);
+        }
+    }
+}
+
+static void *prepare_next(void *argument) {
+    Worker *worker = argument;
+    prepare(worker, &worker->next);
+    return NULL;
+}
+
+/* ---- the present scene ---- */
+
+static void add_part(HcBatchEvent *event, const char *name, double seconds) {
+    if (event->part_count < HC_BATCH_PARTS) {
+        snprintf(event->parts[event->part_count].name, sizeof event->parts[0].name, "%s", name);
+        event->parts[event->part_count++].seconds = (float)seconds;
+    }
+}
+
+/* Where the time of the run went: what it waited for, and what it computed. */
+static void fill_parts(const HcChain *chain, const HcRunReport *report, HcBatchEvent *event) {
+    add_part(event, "reading", report->seconds_wait_read);
+    add_part(event, "decoding", report->seconds_decode);
+    for (int32_t s = 1; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        if (stage->kind->role != HC_ROLE_SINK) {
+            add_part(event, stage->kind->name,
+                     stage->seconds_observe + stage->seconds_settle + stage->seconds_process);
+        }
+    }
+    add_part(event, "writing", report->seconds_wait_write);
+    double rest = report->seconds;
+    for (int32_t p = 0; p < event->part_count; p++) {
+        rest -= (double)event->parts[p].seconds;
+    }
+    add_part(event, "opening, finishing", rest > 0 ? rest : 0);
+}
+
+static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
+    HcStatus status = HC_OK;
+    HcError error = {0};
+    HcRunReport report = {0};
+    const HcBatchWork *work = worker->work;
+    int32_t scene = ready->scene;
+    HcRunSettings settings = {.memory = work->common.memory,
+                              .device_memory = work->common.device_memory,
+                              .shares = work->shares,
+                              .device_shares = work->device_shares,
+                              .cancel = worker->cancel,
+                              .describe = hc_batch_describe,
+                              .describe_user = &ready->origin,
+                              .command = hc_command_line()};
+    tell_scene(worker, HC_BATCH_STARTED, scene, HC_OK, "");
+    status = hc_run(ready->chain, worker->compute, &settings, &report, &error);
+    if (status == HC_OK) {
+        HcBatchEvent event = {.what = HC_BATCH_DONE,
+                              .scene = scene,
+                              .seconds = report.seconds,
+                              .bytes = (double)report.raw_bytes};
+        fill_parts(ready->chain, &report, &event);
+        drop(ready);
+        tell(worker, &event);
+    } else if (status == HC_E_CANCELLED) {
+        drop(ready);
+        tell_scene(worker, HC_BATCH_LEFT, scene, status, error.text);
+        return hc_fail(err, status, "%s", error.text);
+    } else {
+        fail_scene(worker, ready, scene, &error);
+    }
+    /* After its failure a device may refuse everything: that is for a fresh process. */
+    return status == HC_E_DEVICE ? hc_fail(err, status, "%s", error.text) : HC_OK;
+}
+
+/* ---- the worker ---- */
+
+static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
+    HcStatus status = HC_OK;
+    char reason[256];
+    HC_TRY(hc_backend_end(opening, &worker->compute, reason, sizeof reason, err));
+    const char *asked = worker->work->common.device;
+    bool numbered = strncmp(asked, "gpu:", 4) == 0;
+    const char *name = worker->compute->ops->name;
+    pthread_mutex_lock(&worker->lock);
+    snprintf(worker->device, sizeof worker->device, "%s",
+             strcmp(name, "gpu") != 0 ? name
+             : numbered               ? asked
+                                      : "gpu:0");
+    pthread_mutex_unlock(&worker->lock);
+    tell_scene(worker, HC_BATCH_DEVICE, -1, HC_OK, reason);
+done:
+    return status;
+}
+
+static HcStatus run_all(Worker *worker, Ready *ready, HcError *err) {
+    HcStatus status = HC_OK;
+    while (ready->scene >= 0 && status == HC_OK) {
+        pthread_t thread;
+        bool beside = worker->work->ahead && pthread_create(&thread, NULL, prepare_next, worker) == 0;
+        status = run_scene(worker, ready, err);
+        if (beside) {
+            pthread_join(thread, NULL);
+        } else if (status == HC_OK) {
+            prepare(worker, &worker->next);
+        }
+        *ready = worker->next;
+        worker->next = (Ready){.scene = -1};
+    }
+    return status;
+}
+
+HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) {
+    HcStatus status = HC_OK;
+    HcOpening opening;
+    Ready ready = {.scene = -1};
+    Worker worker = {.batch = batch,
+                     .work = work,
+                     .cancel = hc_catch_signals(),
+                     .device = "",
+                     .lock = PTHREAD_MUTEX_INITIALIZER,
+                     .next = {.scene = -1},
+                     .busy = calloc((size_t)batch->scene_count, sizeof *worker.busy)};
+    if (worker.busy == NULL) {
+        return hc_fail_memory(err, (double)batch->scene_count * sizeof *worker.busy, "the list of scenes");
+    }
+    HC_TRY(hc_backend_begin(&work->common, &opening, err));
+    prepare(&worker, &ready);
+    HC_TRY(open_device(&worker, &opening, err));
+    HC_TRY(run_all(&worker, &ready, err));
+    if (*worker.cancel) {
+        HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted"));
+    }
+done:
+    if (ready.scene >= 0) {
+        int32_t scene = ready.scene;
+        drop(&ready);
+        tell_scene(&worker, HC_BATCH_LEFT, scene, status, "");
+    }
+    if (worker.compute != NULL) {
+        worker.compute->ops->close(worker.compute);
+    }
+    free(worker.busy);
+    pthread_mutex_destroy(&worker.lock);
+    return status;
+}

@@ -1,0 +1,78 @@
+/* Abundances of least absolute deviation: the problem that all backends solve, and the numbers by which they
+ * decide.
+ *
+ * A pixel's problem is that of the corners of a convex function without constraints: with a row a_i a band,
+ * an endmember (x_k >= 0) and, where it counts, the sum (of x), f(x) = sum over i of the larger of low_i r_i
+ * and high_i r_i,   r_i = right_i - a_i'x. low and high are -w and w of a band. A constraint has a slope on
+ * the forbidden side that is steeper than any price that it can have at an optimum, so that the least f has
+ * no violation (exact penalties); an equal sum has infinite ones. At a corner as many rows as there are
+ * endmembers, its basis, have r = 0.
+ *
+ * Endmembers and weights are scaled by powers of two to at most 1, which costs no bits: x here is the
+ * abundance times the endmember's scale. */
+#ifndef HC_CORE_SOLVER_ABUNDANCES_H
+#define HC_CORE_SOLVER_ABUNDANCES_H
+
+#include "core/compute.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An error (HcAbundanceRule) that counts as a proof. */
+#define HC_ABUNDANCE_PROOF 1e-9
+
+/* Prices beyond their bounds by so much of them count as within. */
+#define HC_ABUNDANCE_SLACK 0x1p-36
+
+/* A row may enter the basis whose speed is at least so much of the largest. */
+#define HC_ABUNDANCE_PIVOT 0x1p-30
+
+/* Right sides are moved by so much of the size of a pixel, so that hardly any two residuals become 0 at the
+ * same place and every step lowers f. The answer is that of the right sides as they were. */
+#define HC_ABUNDANCE_NUDGE 0x1p-42
+
+/* Residuals of the basis that are beyond so much of the size of a pixel tell that the inverse has drifted. */
+#define HC_ABUNDANCE_DRIFT 0x1p-36
+
+/* f is at least so much of that of x = 0, or where the sum counts of that of `mixture`, when gaps are
+ * relative to it; what is below is in the reach of rounding. */
+#define HC_ABUNDANCE_TINIEST 0x1p-16
+
+/* Descents of one pixel, at most. The second begins with x = 0 and right sides that are not moved, those that
+ * follow with the inverse made anew and right sides that are moved eight times as far each. */
+#define HC_ABUNDANCE_ROUNDS 6
+
+typedef struct HcAbundanceProblem {
+    int32_t endmembers, bands;
+    HcAbundanceSum sum;
+    int32_t rows;       /* bands, endmembers, the sum where it counts; padding with zeros */
+    int32_t width;      /* endmembers; padding with zeros */
+    double *row;        /* [rows][width] A */
+    double *low, *high; /* [rows] slopes of f */
+    double *right;      /* [rows] right sides, 0 for bands */
+    double *nudge;      /* [rows] of either sign, between 1/2 and 1; 0 of an equal sum */
+    double *scale;      /* [width] */
+    double *inverse;    /* [endmembers][width] that of the first basis */
+    int32_t *basis;     /* [endmembers] the first one: x = 0, but what the sum asks for */
+    double most;        /* sum of the weights, and 1 */
+    double mixture;     /* where the sum counts, what f of endmembers can be for y = 0; else 0 */
+    double weight_unit; /* weights here times this are those of the rule */
+    int64_t usual;      /* pivots that a descent should ever take */
+    int64_t limit;      /* of pivots of a pixel */
+} HcAbundanceProblem;
+
+/* Rows and width are multiples of `padding`. The rule has been checked. */
+HcStatus hc_abundance_problem_make(const HcAbundanceRule *rule, int32_t padding, HcAbundanceProblem *out,
+                                   HcError *err) HC_MUST_CHECK;
+void hc_abundance_problem_clear(HcAbundanceProblem *problem);
+
+/* The row of the sum, where it counts. */
+static inline int32_t hc_abundance_sum_row(const HcAbundanceProblem *problem) {
+    return problem->bands + problem->endmembers;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

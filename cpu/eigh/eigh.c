@@ -1,0 +1,230 @@
+/* Eigenvalues and eigenvectors of a symmetric matrix: tridiagonal form (LAPACK's dsytrd), divide and conquer
+ * (eigh_merge.c), and back to the matrix (as dormtr does). The second and third step are cut into pieces by n
+ * alone, each computed by one thread, so that the bits are the same for every number of threads. Small
+ * eigenvalues of positive definite matrices are then found again (eigh_small.c). */
+#include "cpu/eigh/eigh.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <omp.h>
+#include <sched.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns that dsytrd reduces before it updates the rest, as its workspace allows: of the matrices met here
+ * (50 to 500 bands) 8 at once is fastest, not the 32 that it would choose. */
+enum { REDUCED_AT_ONCE = 8 };
+
+/* Reflectors that are applied at once. */
+enum { REFLECTORS = 16 };
+
+/* The power of two that brings a matrix out of the range where squares would overflow or vanish: mostly 0.
+ * HC_E_NUMERIC where an entry is not finite. */
+static HcStatus find_scale(int32_t n, const double *matrix, int *exponent, HcError *err) {
+    size_t rows = (size_t)n;
+    uint64_t largest = 0; /* magnitudes are ordered as their bits are, infinity and NaN last */
+    for (size_t k = 0; k < rows * rows; k++) {
+        uint64_t bits;
+        memcpy(&bits, matrix + k, sizeof bits);
+        bits &= UINT64_MAX >> 1;
+        largest = bits > largest ? bits : largest;
+    }
+    double value;
+    memcpy(&value, &largest, sizeof value);
+    *exponent = 0;
+    if (isfinite(value)) {
+        if (value > 0 && (value > 0x1p400 || value < 0x1p-400)) {
+            (void)frexp(value, exponent);
+        }
+        return HC_OK;
+    }
+    size_t k = 0;
+    while (isfinite(matrix[k])) {
+        k++;
+    }
+    return hc_fail(err, HC_E_NUMERIC, "the matrix holds %g in row %zu, column %zu: no eigenvalues", matrix[k],
+                   k / rows, k % rows);
+}
+
+/* How often a thread that waits looks before it lets others have its processor. */
+enum { LOOKS = 2000 };
+
+void hc_cpu_share(HcShare *share, int32_t pieces, void (*compute)(void *what, int32_t piece), void *what) {
+    int32_t piece;
+    while ((piece = __atomic_fetch_add(&share->next, 1, __ATOMIC_RELAXED)) < pieces) {
+        compute(what, piece);
+        __atomic_fetch_add(&share->done, 1, __ATOMIC_ACQ_REL);
+    }
+    for (int looks = 0; __atomic_load_n(&share->done, __ATOMIC_ACQUIRE) < pieces; looks++) {
+        if (looks >= LOOKS) {
+            sched_yield();
+        }
+    }
+}
+
+typedef struct Work {
+    size_t n;
+    double *matrix;     /* [n][n] becomes the reflectors */
+    double *reflectors; /* [n] their factors */
+    double *images;     /* [n][REFLECTORS] */
+    double *vectors;    /* [n][n] in the end, one after the other */
+    HcShare gathering, going_back;
+    HcTridiagonal tridiagonal;
+} Work;
+
+static void close_work(Work *work) {
+    hc_cpu_tridiagonal_close(&work->tridiagonal);
+    free(work->matrix);
+    free(work->tridiagonal.order);
+}
+
+static HcStatus open_work(int32_t rows, Work *work, HcError *err) {
+    HcTridiagonal *t = &work->tridiagonal;
+    size_t n = (size_t)rows;
+    size_t size = 4 * n * n + (3 + REFLECTORS) * n;
+    *work = (Work){.n = n, .tridiagonal.n = rows};
+    if (n * n <= INT32_MAX) { /* as LAPACK counts */
+        work->matrix = malloc(size * sizeof *work->matrix);
+        t->order = malloc(n * sizeof *t->order);
+    }
+    if (work->matrix == NULL || t->order == NULL) {
+        return hc_fail_memory(err, (double)size * sizeof(double), "eigenvectors");
+    }
+    t->vectors = work->matrix + n * n;
+    t->scratch = work->matrix + 2 * n * n;
+    t->second = work->matrix + 3 * n * n;
+    t->diagonal = work->matrix + 4 * n * n;
+    t->beside = t->diagonal + n;
+    work->reflectors = t->diagonal + 2 * n;
+    work->images = t->diagonal + 3 * n;
+    return HC_OK;
+}
+
+/* Scales the tridiagonal matrix to about unit size by a power of two, which is returned. */
+static int scale_tridiagonal(HcTridiagonal *t) {
+    double largest = 0;
+    int exponent = 0;
+    t->beside[t->n - 1] = 0;
+    for (int32_t k = 0; k < t->n; k++) {
+        largest = fmax(largest, fmax(fabs(t->diagonal[k]), fabs(t->beside[k])));
+    }
+    (void)frexp(largest, &exponent);
+    for (int32_t k = 0; k < t->n; k++) {
+        t->diagonal[k] = ldexp(t->diagonal[k], -exponent);
+        t->beside[k] = ldexp(t->beside[k], -exponent);
+    }
+    return exponent;
+}
+
+/* The product of the reflectors from `first` on, I - V T V', as V (in `second`) and V T (in `scratch`). */
+static void gather_reflectors(void *works, int32_t piece) {
+    const Work *work = works;
+    size_t first = (size_t)piece * REFLECTORS;
+    size_t n = work->n;
+    size_t rows = n - 1 - first;
+    size_t count = rows < REFLECTORS ? rows : REFLECTORS;
+    double *v = work->tridiagonal.second + first * n;
+    double *vt = work->tridiagonal.scratch + first * n;
+    double t[REFLECTORS * REFLECTORS];
+    for (size_t k = 0; k < count; k++) {
+        memset(v + k * n, 0, k * sizeof *v);
+        v[k * n + k] = 1;
+        memcpy(v + k * n + k + 1, work->matrix + (first + k) * n + first + k + 2, (rows - k - 1) * sizeof *v);
+    }
+    LAPACKE_dlarft_work(LAPACK_COL_MAJOR, 'F', 'C', (lapack_int)rows, (lapack_int)count, v, (lapack_int)n,
+                        work->reflectors + first, t, REFLECTORS);
+    for (size_t k = 0; k < count; k++) {
+        memcpy(vt + k * n, v + k * n, rows * sizeof *vt);
+    }
+    cblas_dtrmm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, (int)rows, (int)count, 1,
+                t, REFLECTORS, vt, (int)n);
+}
+
+/* Some eigenvectors of the matrix, in descending order. */
+static void vectors_back(void *works, int32_t piece) {
+    const Work *work = works;
+    const HcTridiagonal *t = &work->tridiagonal;
+    size_t n = work->n;
+    size_t width = (size_t)hc_cpu_eigh_width(t->n);
+    size_t begin = (size_t)piece * width;
+    size_t end = begin + width < n ? begin + width : n;
+    double *out = work->vectors + begin * n;
+    double *image = work->images + begin * REFLECTORS;
+    int columns = (int)(end - begin);
+    for (size_t k = begin; k < end; k++) {
+        memcpy(work->vectors + k * n, t->vectors + (size_t)(t->order[n - 1 - k] - 1) * n, n * sizeof *out);
+    }
+    for (size_t next = (n + REFLECTORS - 2) / REFLECTORS * REFLECTORS; next > 0; next -= REFLECTORS) {
+        size_t first = next - REFLECTORS;
+        int rows = (int)(n - 1 - first);
+        int count = rows < REFLECTORS ? rows : REFLECTORS;
+        cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, count, columns, rows, 1, t->second + first * n,
+                    (int)n, out + first + 1, (int)n, 0, image, REFLECTORS);
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, columns, count, -1,
+                    t->scratch + first * n, (int)n, image, REFLECTORS, 1, out + first + 1, (int)n);
+    }
+    for (size_t k = begin; k < end; k++) {
+        hc_sign_rule(work->vectors + k * n, (int32_t)n);
+    }
+}
+
+/* From the tridiagonal matrix to the vectors. */
+static void solve(Work *work, int threads) {
+    int32_t n = work->tridiagonal.n;
+    int32_t width = hc_cpu_eigh_width(n);
+#pragma omp parallel num_threads(hc_cpu_eigh_threads(n, threads))
+    {
+        hc_cpu_tridiagonal_solve(&work->tridiagonal);
+        hc_cpu_share(&work->gathering, (n - 1 + REFLECTORS - 1) / REFLECTORS, gather_reflectors, work);
+        hc_cpu_share(&work->going_back, (n + width - 1) / width, vectors_back, work);
+    }
+}
+
+HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+                           HcError *err) {
+    HcStatus status = HC_OK;
+    Work work = {0};
+    HcTridiagonal *t = &work.tridiagonal;
+    int exponent = 0;
+    HC_TRY(find_scale(n, matrix, &exponent, err));
+    HC_TRY(open_work(n, &work, err));
+    work.vectors = vectors;
+    size_t count = work.n * work.n;
+    memcpy(work.matrix, matrix, count * sizeof *matrix);
+    for (size_t k = 0; k < count && exponent != 0; k++) {
+        work.matrix[k] = ldexp(work.matrix[k], -exponent);
+    }
+    lapack_int failed = LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'L', n, work.matrix, n, t->diagonal, t->beside,
+                                            work.reflectors, work.images, n * REDUCED_AT_ONCE);
+    if (failed == 0) {
+        exponent += scale_tridiagonal(t);
+        HC_TRY(hc_cpu_tridiagonal_open(t, err));
+        solve(&work, threads);
+        failed = t->failed;
+    }
+    if (failed != 0) {
+        HC_TRY(
+            hc_fail(err, HC_E_NUMERIC, "no eigenvalues of a matrix of %d rows (LAPACK: %d)", n, (int)failed));
+    }
+    for (size_t k = 0; k < work.n; k++) {
+        values[k] = ldexp(t->diagonal[t->order[work.n - 1 - k] - 1], exponent);
+    }
+done:
+    close_work(&work);
+    return status;
+}
+
+HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
+                     HcError *err) {
+    HcStatus status = HC_OK;
+    int threads = ((const HcCpu *)compute)->threads;
+    int threads_before = omp_get_max_threads();
+    HC_TRY(hc_check_eigh(n, matrix, values, vectors, err));
+    hc_cpu_blas_alone();
+    HC_TRY(hc_cpu_eigh_plain(threads, n, matrix, values, vectors, err));
+    HC_TRY(hc_cpu_eigh_small(threads, n, matrix, values, vectors, err));
+done:
+    omp_set_num_threads(threads_before);
+    return status;
+}

@@ -1,0 +1,62 @@
+/* What the files of the eigenvalues share. Matrices are column-major, as LAPACK has them. */
+#ifndef HC_CPU_EIGH_EIGH_H
+#define HC_CPU_EIGH_EIGH_H
+
+#include "cpu/internal.h"
+
+/* As the operation eigh, with eigenvalues that are right relative to the largest one. BLAS must be kept to
+ * one thread by the caller. */
+HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+                           HcError *err);
+
+/* Where the matrix is positive definite, makes small eigenvalues of what hc_cpu_eigh_plain found right
+ * relative to themselves, and their eigenvectors with them. */
+HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+                           HcError *err);
+
+/* A step of work that the threads of a parallel region share, zero at first. A thread that was put aside
+ * without a piece in hand holds nobody up: the others go on once the pieces are done, not once all threads
+ * are here. */
+typedef struct HcShare {
+    int32_t next, done;
+    char apart[56]; /* a line of the cache for each */
+} HcShare;
+
+/* Computes pieces 0 to pieces - 1, each on one thread, and returns when all are done. Every thread of the
+ * region calls it in the same order of steps. */
+void hc_cpu_share(HcShare *share, int32_t pieces, void (*compute)(void *what, int32_t piece), void *what);
+
+/* Eigenvalues and eigenvectors of a symmetric tridiagonal matrix of at most about unit size. */
+typedef struct HcTridiagonal {
+    int32_t n;
+    double *diagonal; /* [n] becomes the eigenvalues */
+    double *beside;   /* [n] the n - 1 entries beside the diagonal; overwritten */
+    double *vectors;  /* [n][n] of the eigenvalues, in the same order */
+    int32_t *order;   /* [n] from 1: diagonal[order[k] - 1] ascends */
+    double *scratch;  /* [n][n] */
+    double *second;   /* [n][n] */
+    struct HcMerging *merging;
+    int failed; /* what LAPACK said of the first step that failed, 0 = none did */
+} HcTridiagonal;
+
+/* Begins with a matrix; makes what is needed beside the arrays, all of which the caller owns. */
+HcStatus hc_cpu_tridiagonal_open(HcTridiagonal *t, HcError *err);
+void hc_cpu_tridiagonal_close(HcTridiagonal *t);
+
+/* To be called by all threads of a parallel region, which share the work. */
+void hc_cpu_tridiagonal_solve(HcTridiagonal *t);
+
+/* Columns (or rows) of an n x n matrix that one thread works on at a time: depends on n alone. There are at
+ * most HC_EIGH_PARTS such pieces, so that more threads would be of little use. */
+enum { HC_EIGH_PARTS = 8 };
+static inline int32_t hc_cpu_eigh_width(int32_t n) {
+    int32_t width = ((n + HC_EIGH_PARTS - 1) / HC_EIGH_PARTS + 7) / 8 * 8;
+    return width < 32 ? 32 : width;
+}
+
+/* Threads worth waking for an n x n matrix, of those there are. */
+static inline int hc_cpu_eigh_threads(int32_t n, int threads) {
+    return n < 80 ? 1 : threads < HC_EIGH_PARTS ? threads : HC_EIGH_PARTS;
+}
+
+#endif

@@ -1,0 +1,347 @@
+/* Divide and conquer for symmetric tridiagonal matrices (Cuppen 1981; Gu and Eisenstat 1995), as LAPACK's
+ * dstedc does it, with the work cut into pieces that threads can share. The matrix is torn in a fixed tree,
+ * its leaves are solved by dsteqr, and each level of merges is
+ *   1. the deflation of every merge (dlaed2),
+ *   2. the roots of the secular equations, each by itself (dlaed4),
+ *   3. the updating vectors for which these roots are exact, each entry by itself,
+ *   4. the eigenvectors, in fixed blocks of columns, each a product of its own.
+ * (dlaed3 does 2 to 4.) No piece depends on the number of threads, and each is computed by one of them. */
+#include "cpu/eigh/eigh.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Most rows of a leaf; roots that a thread takes at a time. */
+enum { LEAF_ROWS = 25, ROOTS = 4 };
+
+/* LAPACK's routines that have no C interface; indices count from 1. */
+void dlaed2_(lapack_int *kept, const lapack_int *n, const lapack_int *upper, double *values, double *vectors,
+             const lapack_int *stride, lapack_int *order, double *coupling, double *z, double *poles,
+             double *weights, double *packed, lapack_int *index, lapack_int *grouped, lapack_int *placed,
+             lapack_int *kinds, lapack_int *info);
+void dlaed4_(const lapack_int *n, const lapack_int *which, const double *poles, const double *weights,
+             double *distances, const double *coupling, double *root, lapack_int *info);
+void dlamrg_(const lapack_int *first, const lapack_int *second, const double *values, const lapack_int *step1,
+             const lapack_int *step2, lapack_int *index);
+
+/* A node of the tree: rows [first, first + rows), the upper `upper` of which are its first child. */
+typedef struct Node {
+    lapack_int first, rows, upper;
+    lapack_int kept; /* eigenvalues that were not deflated: they come first, ascending; the rest descends */
+    lapack_int both,
+        lower; /* of the kept: before `both` in the upper rows alone, from `lower` on in the lower */
+    double coupling;
+} Node;
+
+struct HcMerging {
+    lapack_int leaves; /* a power of 2 */
+    Node *nodes;       /* [2 leaves] the root is 1, the children of i are 2 i and 2 i + 1 */
+    double *z;         /* [n] */
+    double *poles;     /* [n] */
+    double *weights;   /* [n] */
+    double *exact;     /* [n] the weights for which the roots are exact */
+    double *work;      /* [2 n] of dsteqr */
+    lapack_int *index; /* [4][n] of dlaed2; the second is `grouped` */
+    HcShare *shares;   /* [2 + 4 for each level] */
+};
+
+static void plant(struct HcMerging *m, lapack_int n) {
+    m->nodes[1].rows = n;
+    for (lapack_int i = 1; i < m->leaves; i++) {
+        Node *node = m->nodes + i;
+        node->upper = node->rows / 2; /* as dlaed2 wants it */
+        m->nodes[2 * i] = (Node){.first = node->first, .rows = node->upper};
+        m->nodes[2 * i + 1] = (Node){.first = node->first + node->upper, .rows = node->rows - node->upper};
+    }
+}
+
+/* Takes the couplings between children out of the matrix, which leaves the leaves on the diagonal. */
+static void tear(HcTridiagonal *t) {
+    for (lapack_int i = 1; i < t->merging->leaves; i++) {
+        Node *node = t->merging->nodes + i;
+        lapack_int below = node->first + node->upper;
+        node->coupling = t->beside[below - 1];
+        t->diagonal[below - 1] -= fabs(node->coupling);
+        t->diagonal[below] -= fabs(node->coupling);
+    }
+}
+
+HcStatus hc_cpu_tridiagonal_open(HcTridiagonal *t, HcError *err) {
+    size_t n = (size_t)t->n;
+    struct HcMerging *m = calloc(1, sizeof *m);
+    t->failed = 0;
+    if ((t->merging = m) == NULL) {
+        return hc_fail_memory(err, sizeof *m, "eigenvectors");
+    }
+    size_t steps = 2;
+    m->leaves = 1;
+    while ((t->n + m->leaves - 1) / m->leaves > LEAF_ROWS) {
+        m->leaves *= 2;
+        steps += 4;
+    }
+    m->nodes = calloc(2 * (size_t)m->leaves, sizeof *m->nodes);
+    m->z = malloc(6 * n * sizeof *m->z);
+    m->index = malloc(4 * n * sizeof *m->index);
+    m->shares = calloc(steps, sizeof *m->shares);
+    if (m->nodes == NULL || m->z == NULL || m->index == NULL || m->shares == NULL) {
+        hc_cpu_tridiagonal_close(t);
+        return hc_fail_memory(err, (double)n * 64, "eigenvectors");
+    }
+    m->poles = m->z + n;
+    m->weights = m->z + 2 * n;
+    m->exact = m->z + 3 * n;
+    m->work = m->z + 4 * n;
+    plant(m, t->n);
+    tear(t);
+    return HC_OK;
+}
+
+void hc_cpu_tridiagonal_close(HcTridiagonal *t) {
+    struct HcMerging *m = t->merging;
+    if (m != NULL) {
+        free(m->nodes);
+        free(m->z);
+        free(m->index);
+        free(m->shares);
+        free(m);
+    }
+    t->merging = NULL;
+}
+
+static void note(HcTridiagonal *t, lapack_int failed) {
+    if (failed != 0) {
+#pragma omp atomic write
+        t->failed = (int)failed;
+    }
+}
+
+/* Where the n x n block of a node lies in a matrix of all rows; the blocks of a level do not overlap. */
+static double *block_of(const HcTridiagonal *t, double *matrix, const Node *node) {
+    return matrix + (size_t)node->first * (size_t)(t->n + 1);
+}
+
+/* Scratch of a node: rows^2 values. */
+static double *packed_of(const HcTridiagonal *t, double *matrix, const Node *node) {
+    return matrix + (size_t)node->first * (size_t)t->n;
+}
+
+static void solve_leaf(HcTridiagonal *t, const Node *node) {
+    size_t n = (size_t)t->n;
+    memset(t->vectors + (size_t)node->first * n, 0, (size_t)node->rows * n * sizeof *t->vectors);
+    note(t, LAPACKE_dsteqr_work(LAPACK_COL_MAJOR, 'I', node->rows, t->diagonal + node->first,
+                                t->beside + node->first, block_of(t, t->vectors, node), t->n,
+                                t->merging->work + 2 * (size_t)node->first));
+}
+
+/* The ascending order of a node's eigenvalues, from 1. */
+static void order_of(HcTridiagonal *t, const Node *node) {
+    static const lapack_int up = 1;
+    static const lapack_int down = -1;
+    const double *values = t->diagonal + node->first;
+    lapack_int *order = t->order + node->first;
+    lapack_int deflated = node->rows - node->kept;
+    if (node->kept == 0) {
+        for (lapack_int k = 0; k < node->rows; k++) {
+            order[k] = k + 1;
+        }
+        return;
+    }
+    dlamrg_(&node->kept, &deflated, values, &up, &down, order);
+    /* Where eigenvalues coincide, rounding may have left two of them the wrong way round. */
+    for (lapack_int k = 1; k < node->rows; k++) {
+        lapack_int moved = order[k];
+        lapack_int to = k;
+        for (; to > 0 && values[order[to - 1] - 1] > values[moved - 1]; to--) {
+            order[to] = order[to - 1];
+        }
+        order[to] = moved;
+    }
+}
+
+static void deflate(HcTridiagonal *t, lapack_int at) {
+    struct HcMerging *m = t->merging;
+    Node *node = m->nodes + at;
+    size_t n = (size_t)t->n;
+    size_t first = (size_t)node->first;
+    double *vectors = block_of(t, t->vectors, node);
+    double *z = m->z + first;
+    order_of(t, m->nodes + 2 * at);
+    order_of(t, m->nodes + 2 * at + 1);
+    for (size_t k = 0; k < (size_t)node->rows; k++) {
+        bool upper = k < (size_t)node->upper;
+        z[k] = vectors[k * n + (size_t)node->upper - (upper ? 1 : 0)];
+    }
+    lapack_int *index = m->index + first;
+    lapack_int *kinds = m->index + 3 * n + first; /* in the end how many there are of each */
+    lapack_int failed = 0;
+    lapack_int stride = t->n;
+    dlaed2_(&node->kept, &node->rows, &node->upper, t->diagonal + first, vectors, &stride, t->order + first,
+            &node->coupling, z, m->poles + first, m->weights + first, packed_of(t, t->scratch, node), index,
+            index + n, index + 2 * n, kinds, &failed);
+    if (node->kept > 0) {
+        node->both = kinds[0];
+        node->lower = kinds[0] + kinds[1];
+    }
+    note(t, failed);
+}
+
+/* Root j and its distances from all poles, which keep the digits that their difference would lose. */
+static void find_root(HcTridiagonal *t, const Node *node, lapack_int j) {
+    struct HcMerging *m = t->merging;
+    lapack_int which = j + 1;
+    lapack_int failed = 0;
+    double *distances = packed_of(t, t->second, node) + (size_t)j * (size_t)node->rows;
+    dlaed4_(&node->kept, &which, m->poles + node->first, m->weights + node->first, distances, &node->coupling,
+            t->diagonal + node->first + j, &failed);
+    note(t, failed);
+}
+
+/* What the distances from root j and those from pole j contribute to the weights [begin, end). */
+HC_CLONES static void grow_weights(const double *distances, const double *poles, double pole, size_t begin,
+                                   size_t end, double *restrict exact) {
+    for (size_t i = begin; i < end; i++) {
+        exact[i] *= distances[i] / (poles[i] - pole);
+    }
+}
+
+/* The weights [begin, end) of the secular equation that has exactly the roots found. */
+static void exact_weights(HcTridiagonal *t, const Node *node, size_t begin, size_t end) {
+    const double *distances = packed_of(t, t->second, node);
+    const double *poles = t->merging->poles + node->first;
+    const double *weights = t->merging->weights + node->first;
+    double *exact = t->merging->exact + node->first;
+    size_t rows = (size_t)node->rows;
+    for (size_t i = begin; i < end; i++) {
+        exact[i] = distances[i * rows + i];
+    }
+    for (size_t j = 0; j < (size_t)node->kept; j++) {
+        size_t own = j < begin ? begin : j > end ? end : j;
+        grow_weights(distances + j * rows, poles, poles[j], begin, own, exact);
+        grow_weights(distances + j * rows, poles, poles[j], j < begin ? begin : j + 1, end, exact);
+    }
+    for (size_t i = begin; i < end; i++) {
+        exact[i] = copysign(sqrt(-exact[i]), weights[i]);
+    }
+}
+
+HC_CLONES static void divide(const double *a, const double *b, size_t count, double *restrict out) {
+    for (size_t i = 0; i < count; i++) {
+        out[i] = a[i] / b[i];
+    }
+}
+
+/* The eigenvectors [begin, end) in terms of the children's: column[grouped], of unit length. room[n] is free.
+ */
+static void inner_vectors(HcTridiagonal *t, const Node *node, size_t begin, size_t end, double *room) {
+    struct HcMerging *m = t->merging;
+    size_t kept = (size_t)node->kept;
+    const lapack_int *grouped = m->index + t->n + node->first;
+    for (size_t j = begin; j < end; j++) {
+        double *column = packed_of(t, t->second, node) + j * (size_t)node->rows;
+        double length = 1;
+        if (kept > 2) {
+            divide(m->exact + node->first, column, kept, room);
+            length = cblas_dnrm2((int)kept, room, 1);
+        } else { /* dlaed4 gives the vector itself */
+            memcpy(room, column, kept * sizeof *room);
+        }
+        for (size_t i = 0; i < kept; i++) {
+            column[i] = room[grouped[i] - 1] / length;
+        }
+    }
+}
+
+/* The eigenvectors [begin, end) of a node. */
+static void outer_vectors(HcTridiagonal *t, const Node *node, lapack_int begin, lapack_int end) {
+    size_t n = (size_t)t->n;
+    lapack_int columns = end - begin;
+    lapack_int upper = node->upper;
+    lapack_int lower = node->rows - upper;
+    lapack_int lower_inner = node->kept - node->both;
+    const double *packed = packed_of(t, t->scratch, node);
+    const double *inner = packed_of(t, t->second, node) + (size_t)begin * (size_t)node->rows;
+    double *out = block_of(t, t->vectors, node) + (size_t)begin * n;
+    inner_vectors(t, node, (size_t)begin, (size_t)end, out);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, upper, columns, node->lower, 1, packed, upper,
+                inner, node->rows, 0, out, t->n);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, lower, columns, lower_inner, 1,
+                packed + (size_t)upper * (size_t)node->lower, lower, inner + node->both, node->rows, 0,
+                out + upper, t->n);
+}
+
+/* The merges of one level: nodes [count, 2 count). */
+typedef struct Level {
+    HcTridiagonal *t;
+    lapack_int count;
+    lapack_int root_pieces; /* of a merge */
+} Level;
+
+static void leaf_piece(void *tridiagonal, int32_t piece) {
+    HcTridiagonal *t = tridiagonal;
+    solve_leaf(t, t->merging->nodes + t->merging->leaves + piece);
+}
+
+static void deflation_piece(void *levels, int32_t piece) {
+    const Level *level = levels;
+    deflate(level->t, level->count + piece);
+}
+
+static void root_piece(void *levels, int32_t piece) {
+    const Level *level = levels;
+    const Node *node = level->t->merging->nodes + level->count + piece / level->root_pieces;
+    lapack_int begin = piece % level->root_pieces * ROOTS;
+    for (lapack_int j = begin; j < begin + ROOTS && j < node->kept; j++) {
+        find_root(level->t, node, j);
+    }
+}
+
+/* What of the kept eigenvalues of a merge belongs to a piece; NULL if nothing does. */
+static const Node *part_of(const Level *level, int32_t piece, lapack_int *begin, lapack_int *end) {
+    const Node *node = level->t->merging->nodes + level->count + piece / HC_EIGH_PARTS;
+    lapack_int width = hc_cpu_eigh_width(node->rows);
+    *begin = piece % HC_EIGH_PARTS * width;
+    *end = *begin + width < node->kept ? *begin + width : node->kept;
+    return *begin < *end ? node : NULL;
+}
+
+static void weight_piece(void *levels, int32_t piece) {
+    const Level *level = levels;
+    lapack_int begin;
+    lapack_int end;
+    const Node *node = part_of(level, piece, &begin, &end);
+    if (node != NULL && node->kept > 2) {
+        exact_weights(level->t, node, (size_t)begin, (size_t)end);
+    }
+}
+
+static void vector_piece(void *levels, int32_t piece) {
+    const Level *level = levels;
+    lapack_int begin;
+    lapack_int end;
+    const Node *node = part_of(level, piece, &begin, &end);
+    if (node != NULL) {
+        outer_vectors(level->t, node, begin, end);
+    }
+}
+
+static void order_piece(void *tridiagonal, int32_t piece) {
+    HcTridiagonal *t = tridiagonal;
+    order_of(t, t->merging->nodes + 1 + piece);
+}
+
+void hc_cpu_tridiagonal_solve(HcTridiagonal *t) {
+    HcShare *share = t->merging->shares;
+    hc_cpu_share(share++, t->merging->leaves, leaf_piece, t);
+    for (lapack_int count = t->merging->leaves / 2; count >= 1; count /= 2) {
+        lapack_int most = (t->n + count - 1) / count; /* rows of a merge */
+        Level level = {t, count, (most + ROOTS - 1) / ROOTS};
+        hc_cpu_share(share++, count, deflation_piece, &level);
+        hc_cpu_share(share++, count * level.root_pieces, root_piece, &level);
+        hc_cpu_share(share++, count * HC_EIGH_PARTS, weight_piece, &level);
+        hc_cpu_share(share++, count * HC_EIGH_PARTS, vector_piece, &level);
+    }
+    hc_cpu_share(share, 1, order_piece, t);
+}

@@ -1,0 +1,128 @@
+/* Exact sums of products by BLAS: products of integers are exact in float64 as long as their sum stays below
+ * 2^53, in whatever order BLAS adds them. */
+#include "cpu/gram/gram.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PANEL = 256 };
+
+struct HcPanels {
+    int32_t bands;
+    double limit;
+    int64_t most;    /* pixels that fit before sums could reach 2^53 */
+    int64_t summed;  /* pixels in `product` */
+    int32_t filled;  /* pixels in `panel` */
+    double *panel;   /* [PANEL][bands] */
+    double *product; /* [bands][bands], upper triangle */
+    double *sum;     /* [bands] */
+};
+
+static void close_panels(HcPanels *panels) {
+    if (panels != NULL) {
+        free(panels->panel);
+        free(panels->product);
+        free(panels->sum);
+        free(panels);
+    }
+}
+
+static HcStatus open_panels(int32_t bands, int64_t limit, HcPanels **out, HcError *err) {
+    size_t n = (size_t)bands;
+    HcPanels *panels = calloc(1, sizeof *panels);
+    if (panels != NULL) {
+        panels->bands = bands;
+        panels->limit = (double)limit;
+        panels->most = (((int64_t)1 << 53) - 1) / (limit * limit);
+        panels->panel = aligned_alloc(64, (PANEL * n * sizeof(double) + 63) / 64 * 64);
+        panels->product = calloc(n * n, sizeof(double));
+        panels->sum = calloc(n, sizeof(double));
+    }
+    if (panels == NULL || panels->panel == NULL || panels->product == NULL || panels->sum == NULL) {
+        close_panels(panels);
+        return hc_fail_memory(err, (double)(n * (n + PANEL) * sizeof(double)), "panels of products");
+    }
+    *out = panels;
+    return HC_OK;
+}
+
+/* Sums -> moments. */
+static void flush(HcPanels *panels, HcMoments *moments) {
+    size_t n = (size_t)panels->bands;
+#pragma omp critical(hc_cpu_moments)
+    {
+        for (size_t b = 0; b < n; b++) {
+            moments->sum[b] += (int64_t)panels->sum[b];
+            for (size_t c = b; c < n; c++) {
+                moments->product[b * n + c] += (int64_t)panels->product[b * n + c];
+            }
+        }
+        moments->count += panels->summed;
+    }
+    memset(panels->product, 0, n * n * sizeof *panels->product);
+    memset(panels->sum, 0, n * sizeof *panels->sum);
+    panels->summed = 0;
+}
+
+HC_CLONES static void add_columns(const double *restrict panel, int64_t pixels, int64_t bands,
+                                  double *restrict sum) {
+    for (int64_t p = 0; p < pixels; p++) {
+        for (int64_t b = 0; b < bands; b++) {
+            sum[b] += panel[p * bands + b];
+        }
+    }
+}
+
+/* The panel -> sums. */
+static void multiply(HcPanels *panels, HcMoments *moments) {
+    int n = panels->bands;
+    if (panels->summed + panels->filled > panels->most) {
+        flush(panels, moments);
+    }
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, panels->filled, 1.0, panels->panel, n, 1.0,
+                panels->product, n);
+    add_columns(panels->panel, panels->filled, n, panels->sum);
+    panels->summed += panels->filled;
+    panels->filled = 0;
+}
+
+HC_CLONES static int32_t widen(const float *restrict x, int64_t count, double limit, double *restrict out) {
+    int32_t beyond = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double value = (double)x[i];
+        beyond |= !(fabs(value) <= limit);
+        out[i] = value;
+    }
+    return beyond;
+}
+
+static bool add(HcPanels *panels, const float *pixels, int32_t count, HcMoments *moments) {
+    int64_t n = panels->bands;
+    while (count > 0) {
+        int32_t part = PANEL - panels->filled < count ? PANEL - panels->filled : count;
+        if (widen(pixels, part * n, panels->limit, panels->panel + panels->filled * n) != 0) {
+            return false;
+        }
+        panels->filled += part;
+        pixels += part * n;
+        count -= part;
+        if (panels->filled == PANEL) {
+            multiply(panels, moments);
+        }
+    }
+    return true;
+}
+
+static void drain(HcPanels *panels, HcMoments *moments) {
+    if (panels->filled > 0) {
+        multiply(panels, moments);
+    }
+    flush(panels, moments);
+}
+
+const HcPanelKind *hc_cpu_panels_float64(void) {
+    static const HcPanelKind kind = {open_panels, close_panels, add, drain};
+    return &kind;
+}

@@ -1,0 +1,303 @@
+/* Nearest training spectra. A product in float32 finds candidates, a bound on its error keeps every one that
+ * could be among the k nearest, and these are compared exactly in float64 (docs/numerics.md). */
+#include "cpu/knn/knn.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PANEL = 384, /* pixels of one product, at most */
+    TILE = 640,  /* training spectra of one product */
+    CHUNK = 32,  /* similarities that are looked at together */
+    ROOM = 256   /* candidates of a pixel that wait */
+};
+
+/* What one pixel has found so far. */
+typedef struct Search {
+    HcQuery query;
+    float margin;  /* twice the bound */
+    float enough;  /* candidates have this similarity or a larger one */
+    int32_t found; /* in `index` and `distance`, which are sorted */
+    int32_t waiting;
+    float *similarity; /* [k], the largest, the smallest of them first */
+    int32_t *index;    /* [k] of the output */
+    double *distance;  /* [k] of the output */
+    int32_t candidate[ROOM];
+    float candidate_similarity[ROOM];
+} Search;
+
+/* One thread's memory. */
+typedef struct Work {
+    Search *search;    /* [PANEL] */
+    float *similarity; /* [PANEL][k] */
+    float *moved;      /* [PANEL][bands] */
+    float *product;    /* [PANEL][TILE] */
+} Work;
+
+typedef struct Job {
+    const HcBlock *in;
+    const HcTraining *training;
+    int32_t k;
+    int32_t *index;
+    double *distance;
+    int64_t pixels; /* of the interior */
+    int64_t panel;  /* pixels of a unit of work */
+} Job;
+
+/* Puts a training spectrum where it belongs among the k nearest. */
+static void keep(Search *search, int32_t k, int32_t j, double distance) {
+    int32_t at = search->found;
+    if (at == k) {
+        at--;
+        if (distance > search->distance[at] || (distance == search->distance[at] && j > search->index[at])) {
+            return;
+        }
+    } else {
+        search->found++;
+    }
+    while (at > 0 && (distance < search->distance[at - 1] ||
+                      (distance == search->distance[at - 1] && j < search->index[at - 1]))) {
+        search->distance[at] = search->distance[at - 1];
+        search->index[at] = search->index[at - 1];
+        at--;
+    }
+    search->distance[at] = distance;
+    search->index[at] = j;
+}
+
+/* Forgets candidates that have fallen behind. */
+static void prune(Search *search) {
+    int32_t left = 0;
+    for (int32_t i = 0; i < search->waiting; i++) {
+        if (search->candidate_similarity[i] >= search->enough) {
+            search->candidate[left] = search->candidate[i];
+            search->candidate_similarity[left++] = search->candidate_similarity[i];
+        }
+    }
+    search->waiting = left;
+}
+
+/* Compares the candidates exactly. */
+static void settle(const Job *job, Search *search) {
+    double distance[ROOM];
+    hc_knn_distances(job->training, &search->query, search->candidate, search->waiting, distance);
+    for (int32_t i = 0; i < search->waiting; i++) {
+        keep(search, job->k, search->candidate[i], distance[i]);
+    }
+    search->waiting = 0;
+}
+
+/* Keeps the k largest similarities, and so what is enough. They form a heap: none is smaller than its
+ * parent. */
+static void remember(Search *search, int32_t k, float similarity) {
+    float *heap = search->similarity;
+    int32_t at = 0;
+    for (int32_t child = 1; child < k; child = 2 * at + 1) {
+        child += child + 1 < k && heap[child + 1] < heap[child] ? 1 : 0;
+        if (heap[child] >= similarity) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = similarity;
+    search->enough = heap[0] - search->margin;
+}
+
+static void add_candidate(const Job *job, Search *search, int32_t j, float similarity) {
+    if (search->waiting == ROOM) {
+        prune(search);
+        if (search->waiting > ROOM / 2) {
+            settle(job, search);
+        }
+    }
+    search->candidate[search->waiting] = j;
+    search->candidate_similarity[search->waiting++] = similarity;
+    if (similarity > search->similarity[0]) {
+        remember(search, job->k, similarity);
+    }
+}
+
+/* The first of the `count` similarities from `from` on, in steps of CHUNK, where one is enough. */
+HC_CLONES static int64_t find_chunk(const float *restrict product, const float *restrict half, int64_t from,
+                                    int64_t count, float enough) {
+    for (; from + CHUNK <= count; from += CHUNK) {
+        int32_t any = 0;
+        for (int64_t j = from; j < from + CHUNK; j++) {
+            any |= product[j] - half[j] >= enough;
+        }
+        if (any != 0) {
+            return from;
+        }
+    }
+    return from;
+}
+
+static void scan(const Job *job, Search *search, const float *product, const float *half, int64_t first,
+                 int64_t count) {
+    int64_t from = 0;
+    while (from < count) {
+        from = find_chunk(product, half, from, count, search->enough);
+        int64_t end = hc_min64(from + CHUNK, count);
+        for (; from < end; from++) {
+            float similarity = product[from] - half[from];
+            if (similarity >= search->enough) {
+                add_candidate(job, search, (int32_t)(first + from), similarity);
+            }
+        }
+    }
+}
+
+/* Every training spectrum is a candidate. */
+static void search_plainly(const Job *job, Search *search) {
+    for (int64_t j = 0; j < job->training->count; j++) {
+        search->candidate[search->waiting++] = (int32_t)j;
+        if (search->waiting == ROOM) {
+            settle(job, search);
+        }
+    }
+    settle(job, search);
+}
+
+static void search_fast(const Job *job, Work *work, int32_t searches) {
+    const HcTraining *training = job->training;
+    int bands = training->bands;
+    for (int64_t first = 0; first < training->count; first += TILE) {
+        int tile = (int)hc_min64(TILE, training->count - first);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, searches, tile, bands, 1.0F, work->moved, bands,
+                    training->moved + first * bands, bands, 0.0F, work->product, TILE);
+        for (int32_t i = 0; i < searches; i++) {
+            scan(job, &work->search[i], work->product + (int64_t)i * TILE, training->half + first, first,
+                 tile);
+        }
+    }
+    for (int32_t i = 0; i < searches; i++) {
+        prune(&work->search[i]);
+        settle(job, &work->search[i]);
+    }
+}
+
+static void leave_out(const Job *job, int64_t pixel) {
+    for (int64_t i = pixel * job->k; i < (pixel + 1) * job->k; i++) {
+        job->index[i] = -1;
+        job->distance[i] = INFINITY;
+    }
+}
+
+/* Where every spectrum is as near as the others: the first ones. */
+static void take_first(const Job *job, int64_t pixel) {
+    for (int32_t i = 0; i < job->k; i++) {
+        job->index[pixel * job->k + i] = i;
+        job->distance[pixel * job->k + i] = 0;
+    }
+}
+
+static void start(const Job *job, Search *search, int64_t pixel, const float *x) {
+    search->query.x = x;
+    search->found = 0;
+    search->waiting = 0;
+    search->enough = -INFINITY;
+    search->index = job->index + pixel * job->k;
+    search->distance = job->distance + pixel * job->k;
+    for (int32_t i = 0; i < job->k; i++) {
+        search->similarity[i] = -INFINITY;
+    }
+}
+
+static void search_panel(const Job *job, int64_t unit, Work *work) {
+    const HcTraining *training = job->training;
+    const float *values = hc_cpu_line(job->in, job->in->line0);
+    const uint8_t *valid = hc_cpu_mask_line(job->in, job->in->line0);
+    bool angle = training->metric == HC_METRIC_ANGLE;
+    int64_t bands = training->bands;
+    int64_t end = hc_min64((unit + 1) * job->panel, job->pixels);
+    int32_t searches = 0;
+    for (int64_t pixel = unit * job->panel; pixel < end; pixel++) {
+        Search *search = &work->search[searches];
+        const float *x = values + pixel * bands;
+        if (valid[pixel] == 0) {
+            leave_out(job, pixel);
+            continue;
+        }
+        start(job, search, pixel, x);
+        search->query.norm = angle ? hc_knn_norm(x, training->bands) : 0;
+        if (angle && search->query.norm == 0) {
+            take_first(job, pixel);
+            continue;
+        }
+        search->margin = hc_knn_move(training, &search->query, work->moved + searches * bands);
+        if (search->margin < INFINITY) {
+            searches++;
+        } else {
+            search_plainly(job, search);
+        }
+    }
+    if (searches > 0) {
+        search_fast(job, work, searches);
+    }
+}
+
+static void work_clear(Work *work) {
+    free(work->search);
+    free(work->similarity);
+    free(work->moved);
+    free(work->product);
+}
+
+static HcStatus work_init(Work *work, const Job *job, HcError *err) {
+    size_t k = (size_t)job->k;
+    size_t bands = (size_t)job->training->bands;
+    work->search = malloc(PANEL * sizeof *work->search);
+    work->similarity = malloc(PANEL * k * sizeof *work->similarity);
+    work->moved = aligned_alloc(64, PANEL * bands * sizeof *work->moved);
+    work->product = aligned_alloc(64, (size_t)PANEL * TILE * sizeof *work->product);
+    if (work->search == NULL || work->similarity == NULL || work->moved == NULL || work->product == NULL) {
+        work_clear(work);
+        *work = (Work){0};
+        return hc_fail_memory(err, (double)(PANEL * (sizeof(Search) + bands * sizeof(float))),
+                              "panels of neighbours");
+    }
+    for (size_t i = 0; i < PANEL; i++) {
+        work->search[i].similarity = work->similarity + i * k;
+    }
+    return HC_OK;
+}
+
+HcStatus hc_cpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k, int32_t *index,
+                    double *distance, HcError *err) {
+    if (training == NULL) {
+        return hc_fail(err, HC_E_USAGE, "knn: the training spectra are missing");
+    }
+    HcStatus status = hc_check_knn(queue, in, training->count, training->bands, k, index, distance, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    hc_cpu_blas_alone();
+    int threads = queue->cpu->threads;
+    int64_t pixels = (int64_t)in->lines * in->samples;
+    int64_t share = (pixels / threads / 4 + 15) / 16 * 16; /* some units for every thread */
+    Job job = {in, training, k, index, distance, pixels, hc_max64(16, hc_min64(PANEL, share))};
+    int64_t units = (pixels + job.panel - 1) / job.panel;
+    HcStatus first_failure = HC_OK;
+#pragma omp parallel num_threads(threads)
+    {
+        Work work = {0};
+        HcError own = {0};
+        HcStatus own_status = work_init(&work, &job, &own);
+        if (own_status != HC_OK) {
+#pragma omp critical(hc_cpu_failure)
+            first_failure = hc_fail(err, own_status, "%s", own.text);
+        }
+#pragma omp barrier
+        if (first_failure == HC_OK) {
+#pragma omp for schedule(dynamic, 1)
+            for (int64_t unit = 0; unit < units; unit++) {
+                search_panel(&job, unit, &work);
+            }
+        }
+        work_clear(&work);
+    }
+    return first_failure;
+}

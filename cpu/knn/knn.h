@@ -1,0 +1,41 @@
+/* What the files of the nearest neighbours share: training spectra as they are compared, exact distances, and
+ * the bound of the fast ones. */
+#ifndef HC_CPU_KNN_KNN_H
+#define HC_CPU_KNN_KNN_H
+
+#include "cpu/internal.h"
+
+/* Similarity s = x'.t' - h is what the fast product gives (larger is nearer); x' and t' are rounded to
+ * float32 about the centre of the training spectra. */
+struct HcTraining {
+    int64_t count;
+    int32_t bands;
+    HcMetric metric;
+    float *spectra; /* [count][bands] */
+    double *norm;   /* [count], ANGLE only */
+    double *centre; /* [bands] of the spectra, or of those of unit length */
+    double scale;   /* a power of two: brings the longest t' to 1 .. 2 */
+    float *moved;   /* t' [count][bands] */
+    float *half;    /* h [count] */
+    double longest; /* of t' */
+    double most;    /* largest magnitude of h */
+};
+
+/* A pixel that looks for its neighbours. */
+typedef struct HcQuery {
+    const float *x;
+    double norm; /* ANGLE only */
+} HcQuery;
+
+/* The norm of a spectrum as the distances use it. */
+double hc_knn_norm(const float *x, int32_t bands);
+
+/* distance[i] from training spectrum number[i], as the contract has it. */
+void hc_knn_distances(const HcTraining *training, const HcQuery *query, const int32_t *number, int32_t count,
+                      double *distance);
+
+/* The pixel as x', moved[bands]. Returns twice the bound of the error of a similarity: whoever is among the k
+ * nearest is at most that much below the k-th largest similarity. INFINITY = float32 does not do. */
+float hc_knn_move(const HcTraining *training, const HcQuery *query, float *moved);
+
+#endif

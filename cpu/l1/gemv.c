@@ -1,0 +1,167 @@
+/* y = A x, row by row: A is read once, x stays in the cache. */
+#include "cpu/l1/gemv.h"
+
+#include <stdlib.h>
+
+enum {
+    CHUNK = 16384, /* columns of a part: x of them stays in the cache nearest but one */
+    PART = 65536,  /* values of a part, about */
+    BATCH = 64,    /* rows whose sums are handed over at once */
+    LANES = 16,    /* sums of a row that are formed side by side */
+    NARROW = 16    /* columns of a matrix whose rows are shorter than a loop is worth, at most */
+};
+
+/* How the matrix is cut. */
+typedef struct Cut {
+    int64_t parts;  /* of the columns */
+    int64_t rows;   /* of a part */
+    int64_t groups; /* of that many rows */
+} Cut;
+
+static Cut cut_of(const HcMatrix *matrix) {
+    int64_t width = hc_min64(matrix->columns, CHUNK);
+    int64_t rows = hc_min64(PART / width, matrix->rows);
+    return (Cut){.parts = (matrix->columns + CHUNK - 1) / CHUNK,
+                 .rows = rows,
+                 .groups = (matrix->rows + rows - 1) / rows};
+}
+
+int64_t hc_cpu_gemv_parts(const HcMatrix *matrix) {
+    return cut_of(matrix).parts;
+}
+
+#define REAL       float
+#define NAME(word) word##_float32
+#include "cpu/l1/gemv_rows_typed.h"
+
+#define REAL       double
+#define NAME(word) word##_float64
+#include "cpu/l1/gemv_rows_typed.h"
+
+/* The same for float, where a row has COUNT values, for the compiler to unroll. */
+#define ROWS_OF(COUNT)                                                                                       \
+    case COUNT:                                                                                              \
+        for (int64_t r = 0; r < rows; r++) {                                                                 \
+            double sum = 0;                                                                                  \
+            for (int j = 0; j < COUNT; j++) {                                                                \
+                sum += (double)a[r * COUNT + j] * (double)x[j];                                              \
+            }                                                                                                \
+            out[r] = sum;                                                                                    \
+        }                                                                                                    \
+        break
+
+HC_CLONES static void multiply_narrow(const float *restrict a, const float *restrict x, int columns,
+                                      int64_t rows, double *restrict out) {
+    switch (columns) {
+        ROWS_OF(1);
+        ROWS_OF(2);
+        ROWS_OF(3);
+        ROWS_OF(4);
+        ROWS_OF(5);
+        ROWS_OF(6);
+        ROWS_OF(7);
+        ROWS_OF(8);
+        ROWS_OF(9);
+        ROWS_OF(10);
+        ROWS_OF(11);
+        ROWS_OF(12);
+        ROWS_OF(13);
+        ROWS_OF(14);
+        ROWS_OF(15);
+        ROWS_OF(NARROW);
+    default:
+        break;
+    }
+}
+
+HC_CLONES void hc_cpu_gemv_round(const double *restrict values, int64_t count, float *restrict out) {
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = (float)values[i];
+    }
+}
+
+HC_CLONES void hc_cpu_gemv_add(const double *restrict values, int64_t count, double *restrict to) {
+    for (int64_t i = 0; i < count; i++) {
+        to[i] += values[i];
+    }
+}
+
+/* x of one of the two types; the other one is NULL. */
+typedef struct Vector {
+    const float *narrow;
+    const double *wide;
+} Vector;
+
+/* out[rows] of the rows from `first` on, in one part of the columns. */
+static void multiply(const HcMatrix *matrix, Vector x, int64_t part, int64_t first, int64_t rows,
+                     double *out) {
+    int64_t stride = matrix->columns;
+    int64_t columns = hc_min64(CHUNK, stride - part * CHUNK);
+    const float *a = matrix->data + first * stride + part * CHUNK;
+    if (x.wide != NULL) {
+        multiply_float64(a, stride, x.wide + part * CHUNK, columns, rows, out);
+    } else if (stride <= NARROW) {
+        multiply_narrow(a, x.narrow, (int)columns, rows, out);
+    } else {
+        multiply_float32(a, stride, x.narrow + part * CHUNK, columns, rows, out);
+    }
+}
+
+/* All parts: into sums[parts][rows], or rounded into y, which needs a single part; the other one is NULL. */
+static void multiply_all(const HcMatrix *matrix, Vector x, int threads, double *sums, float *y) {
+    Cut cut = cut_of(matrix);
+    int64_t units = cut.parts * cut.groups;
+#pragma omp parallel for num_threads(hc_cpu_worth(threads, matrix->rows * matrix->columns)) schedule(static)
+    for (int64_t unit = 0; unit < units; unit++) {
+        double batch[BATCH];
+        int64_t part = unit % cut.parts;
+        int64_t first = unit / cut.parts * cut.rows;
+        int64_t end = hc_min64(first + cut.rows, matrix->rows);
+        for (int64_t r = first; r < end; r += BATCH) {
+            int64_t rows = hc_min64(BATCH, end - r);
+            if (y != NULL) {
+                multiply(matrix, x, part, r, rows, batch);
+                hc_cpu_gemv_round(batch, rows, y + r);
+            } else {
+                multiply(matrix, x, part, r, rows, sums + part * matrix->rows + r);
+            }
+        }
+    }
+}
+
+void hc_cpu_gemv_add_parts(int64_t parts, int64_t count, double *sums) {
+    for (int64_t part = 1; part < parts; part++) {
+        hc_cpu_gemv_add(sums + part * count, count, sums);
+    }
+}
+
+void hc_cpu_gemv_sums(const HcMatrix *matrix, const double *x, int threads, double *sums) {
+    multiply_all(matrix, (Vector){.wide = x}, threads, sums, NULL);
+    hc_cpu_gemv_add_parts(cut_of(matrix).parts, matrix->rows, sums);
+}
+
+HcStatus hc_cpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
+    HcStatus status = HC_OK;
+    double *sums = NULL;
+    HC_TRY(hc_check_gemv(queue, matrix, x, y, "gemv", err));
+    if (matrix->columns == 1 && matrix->rows > 1) {
+        HcMatrix row = hc_cpu_turned(matrix);
+        return hc_cpu_gemv_t(queue, &row, x, y, err);
+    }
+    if (matrix->columns <= CHUNK) {
+        multiply_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, NULL, y);
+        return HC_OK;
+    }
+    int64_t parts = cut_of(matrix).parts;
+    size_t values = (size_t)parts * (size_t)matrix->rows;
+    sums = malloc(values * sizeof *sums);
+    if (sums == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)values * sizeof *sums, "the sums of a product"));
+    }
+    multiply_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, sums, NULL);
+    hc_cpu_gemv_add_parts(parts, matrix->rows, sums);
+    hc_cpu_gemv_round(sums, matrix->rows, y);
+done:
+    free(sums);
+    return status;
+}

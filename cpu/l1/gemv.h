@@ -1,0 +1,37 @@
+/* Products with one dense matrix on the CPU: what gemv.c, gemv_t.c and l1.c share. All sums are formed in
+ * float64, in parts that only the shape decides: a part is one thread's, and parts are added in their order.
+ */
+#ifndef HC_CPU_L1_GEMV_H
+#define HC_CPU_L1_GEMV_H
+
+#include "cpu/internal.h"
+
+/* Pieces that the columns are cut into, and rows that the sums of one have. */
+int64_t hc_cpu_gemv_parts(const HcMatrix *matrix);
+/* A x into the first row of sums[parts][rows]. */
+void hc_cpu_gemv_sums(const HcMatrix *matrix, const double *x /* [columns] */, int threads, double *sums);
+
+/* Pieces that the rows are cut into. */
+int64_t hc_cpu_gemv_t_parts(const HcMatrix *matrix);
+/* A'x as the sum over the rows of sums[parts][columns], in their order, which is left to the caller. */
+void hc_cpu_gemv_t_sums(const HcMatrix *matrix, const double *x /* [rows] */, int threads, double *sums);
+
+/* Threads that are worth waking for a pass over so many values: what they share takes longer than that. */
+static inline int hc_cpu_worth(int threads, int64_t values) {
+    const int64_t each = (int64_t)1 << 19;
+    return (int)hc_min64(threads, values / each + 1);
+}
+
+/* A matrix of one column, or of one row, as the one of its values in the other direction. */
+static inline HcMatrix hc_cpu_turned(const HcMatrix *matrix) {
+    return (HcMatrix){matrix->data, matrix->columns, matrix->rows};
+}
+
+/* to += values. */
+void hc_cpu_gemv_add(const double *values, int64_t count, double *to);
+/* Adds sums[parts][count] into its first row, in their order. */
+void hc_cpu_gemv_add_parts(int64_t parts, int64_t count, double *sums);
+/* Values rounded. */
+void hc_cpu_gemv_round(const double *values, int64_t count, float *out);
+
+#endif

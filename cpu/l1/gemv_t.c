@@ -1,0 +1,173 @@
+/* y = A'x: rows of A times their entry of x are added to sums that stay in the nearest cache. */
+#include "cpu/l1/gemv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CHUNK = 4096, /* columns of a part: their sums stay in the nearest cache */
+    PART = 65536, /* values of a part, at least, where rows are cut too */
+    PARTS = 64,   /* of all columns and rows together, about */
+    ROWS = 8,     /* that are added at once */
+    NARROW = 8    /* columns of a matrix whose rows are shorter than a loop is worth, at most */
+};
+
+/* How the matrix is cut. */
+typedef struct Cut {
+    int64_t chunks; /* of the columns */
+    int64_t parts;  /* of the rows */
+    int64_t rows;   /* of a part */
+} Cut;
+
+static Cut cut_of(const HcMatrix *matrix) {
+    int64_t chunks = (matrix->columns + CHUNK - 1) / CHUNK;
+    int64_t wanted = chunks < PARTS ? PARTS / chunks : 1;
+    int64_t least = (PART - 1) / hc_min64(matrix->columns, CHUNK) + 1; /* rows */
+    int64_t rows = (matrix->rows - 1) / wanted + 1;
+    rows = (rows > least ? rows : least) + ROWS - 1;
+    rows -= rows % ROWS;
+    return (Cut){.chunks = chunks, .parts = (matrix->rows - 1) / rows + 1, .rows = rows};
+}
+
+int64_t hc_cpu_gemv_t_parts(const HcMatrix *matrix) {
+    return cut_of(matrix).parts;
+}
+
+/* sums[columns] += a[ROWS][stride]' weight[ROWS] */
+HC_CLONES static void add_rows(const float *restrict a, int64_t stride, const double *restrict weight,
+                               int64_t columns, double *restrict sums) {
+    for (int64_t j = 0; j < columns; j++) {
+        double sum = sums[j];
+        for (int r = 0; r < ROWS; r++) {
+            sum += weight[r] * (double)a[r * stride + j];
+        }
+        sums[j] = sum;
+    }
+}
+
+HC_CLONES static void add_row(const float *restrict a, double weight, int64_t columns,
+                              double *restrict sums) {
+    for (int64_t j = 0; j < columns; j++) {
+        sums[j] += weight * (double)a[j];
+    }
+}
+
+/* The same for float, of all rows where one has COUNT values, for the compiler to unroll; ROWS sums of every
+ * column are formed side by side. */
+#define ROWS_OF(COUNT)                                                                                       \
+    case COUNT: {                                                                                            \
+        double side[ROWS][COUNT] = {{0}};                                                                    \
+        for (int64_t r = 0; r < rows; r += ROWS) {                                                           \
+            for (int k = 0; k < ROWS; k++) {                                                                 \
+                for (int j = 0; j < COUNT; j++) {                                                            \
+                    side[k][j] += (double)x[r + k] * (double)a[(r + k) * COUNT + j];                         \
+                }                                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+        for (int k = 0; k < ROWS; k++) {                                                                     \
+            for (int j = 0; j < COUNT; j++) {                                                                \
+                sums[j] += side[k][j];                                                                       \
+            }                                                                                                \
+        }                                                                                                    \
+    } break
+
+/* rows is a multiple of ROWS. */
+HC_CLONES static void add_narrow(const float *restrict a, const float *restrict x, int columns, int64_t rows,
+                                 double *restrict sums) {
+    switch (columns) {
+        ROWS_OF(1);
+        ROWS_OF(2);
+        ROWS_OF(3);
+        ROWS_OF(4);
+        ROWS_OF(5);
+        ROWS_OF(6);
+        ROWS_OF(7);
+        ROWS_OF(NARROW);
+    default:
+        break;
+    }
+}
+
+/* x of one of the two types; the other one is NULL. */
+typedef struct Vector {
+    const float *narrow;
+    const double *wide;
+} Vector;
+
+static double entry(Vector x, int64_t row) {
+    return x.wide != NULL ? x.wide[row] : (double)x.narrow[row];
+}
+
+/* sums[columns of the chunk] of the rows first .. first + rows - 1. */
+static void add_part(const HcMatrix *matrix, Vector x, int64_t chunk, int64_t first, int64_t rows,
+                     double *sums) {
+    int64_t stride = matrix->columns;
+    int64_t columns = hc_min64(CHUNK, stride - chunk * CHUNK);
+    const float *a = matrix->data + first * stride + chunk * CHUNK;
+    int64_t whole = rows - rows % ROWS;
+    memset(sums, 0, (size_t)columns * sizeof *sums);
+    if (stride <= NARROW && x.narrow != NULL) {
+        add_narrow(a, x.narrow + first, (int)columns, whole, sums);
+    } else {
+        for (int64_t r = 0; r < whole; r += ROWS) {
+            double weight[ROWS];
+            for (int k = 0; k < ROWS; k++) {
+                weight[k] = entry(x, first + r + k);
+            }
+            add_rows(a + r * stride, stride, weight, columns, sums);
+        }
+    }
+    for (int64_t r = whole; r < rows; r++) {
+        add_row(a + r * stride, entry(x, first + r), columns, sums);
+    }
+}
+
+/* All parts: into sums[parts][columns], or rounded into y, which needs a single part of the rows. */
+static void add_all(const HcMatrix *matrix, Vector x, int threads, double *sums, float *y) {
+    Cut cut = cut_of(matrix);
+    int64_t units = cut.chunks * cut.parts;
+#pragma omp parallel for num_threads(hc_cpu_worth(threads, matrix->rows * matrix->columns)) schedule(static)
+    for (int64_t unit = 0; unit < units; unit++) {
+        double part_sums[CHUNK];
+        int64_t part = unit / cut.chunks;
+        int64_t chunk = unit % cut.chunks;
+        int64_t columns = hc_min64(CHUNK, matrix->columns - chunk * CHUNK);
+        int64_t rows = hc_min64(cut.rows, matrix->rows - part * cut.rows);
+        add_part(matrix, x, chunk, part * cut.rows, rows, part_sums);
+        if (y != NULL) {
+            hc_cpu_gemv_round(part_sums, columns, y + chunk * CHUNK);
+        } else {
+            memcpy(sums + part * matrix->columns + chunk * CHUNK, part_sums, (size_t)columns * sizeof *sums);
+        }
+    }
+}
+
+void hc_cpu_gemv_t_sums(const HcMatrix *matrix, const double *x, int threads, double *sums) {
+    add_all(matrix, (Vector){.wide = x}, threads, sums, NULL);
+}
+
+HcStatus hc_cpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
+    HcStatus status = HC_OK;
+    double *sums = NULL;
+    HC_TRY(hc_check_gemv(queue, matrix, x, y, "gemv_t", err));
+    if (matrix->columns == 1 && matrix->rows > 1) {
+        HcMatrix row = hc_cpu_turned(matrix);
+        return hc_cpu_gemv(queue, &row, x, y, err);
+    }
+    int64_t parts = cut_of(matrix).parts;
+    if (parts == 1) {
+        add_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, NULL, y);
+        return HC_OK;
+    }
+    size_t values = (size_t)parts * (size_t)matrix->columns;
+    sums = malloc(values * sizeof *sums);
+    if (sums == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)values * sizeof *sums, "the sums of a product"));
+    }
+    add_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, sums, NULL);
+    hc_cpu_gemv_add_parts(parts, matrix->columns, sums);
+    hc_cpu_gemv_round(sums, matrix->columns, y);
+done:
+    free(sums);
+    return status;
+}

@@ -1,0 +1,274 @@
+/* The matrix of l1 problems: what is found out about it once, and its products with vectors that are mostly
+ * zero. */
+#include "cpu/l1/l1.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KEPT_SHARE = 16, /* of the columns one is kept: a copy reads a line of the cache for each value */
+    STRIP = 64,      /* rows whose sums one thread forms */
+    STEPS = 16       /* in which the largest singular value is looked for, at most */
+};
+
+/* The largest eigenvalue is known to this part of itself, and is taken that much larger besides. */
+static const double close_enough = 0x1p-5;
+static const double margin = 0x1p-10;
+
+/* ---- memory ---- */
+
+void hc_cpu_l1_close(HcL1 *l1) {
+    if (l1 != NULL) {
+        free(l1->row_sums);
+        free(l1->column_sums);
+        free(l1->here);
+        free(l1->weight);
+        free(l1->active);
+        free(l1->place);
+        free(l1->kept_number);
+        free(l1->copy);
+        free(l1->block);
+        free(l1);
+    }
+}
+
+static HcStatus allocate(HcL1 *l1, HcError *err) {
+    size_t rows = (size_t)l1->matrix.rows;
+    size_t columns = (size_t)l1->matrix.columns;
+    size_t kept = (size_t)l1->kept_most;
+    l1->row_sums = malloc((size_t)hc_cpu_gemv_parts(&l1->matrix) * rows * sizeof(double));
+    l1->column_sums = malloc((size_t)hc_cpu_gemv_t_parts(&l1->matrix) * columns * sizeof(double));
+    l1->here = malloc(2 * columns * sizeof *l1->here);
+    l1->weight = malloc(6 * rows * sizeof *l1->weight);
+    l1->active = malloc(columns * sizeof *l1->active);
+    l1->place = malloc(columns * sizeof *l1->place);
+    l1->kept_number = malloc(kept * sizeof *l1->kept_number);
+    l1->copy = malloc(kept * rows * sizeof *l1->copy);
+    l1->block = malloc(((columns - 1) / HC_L1_BLOCK + 1) * sizeof *l1->block);
+    if (l1->row_sums == NULL || l1->column_sums == NULL || l1->here == NULL || l1->weight == NULL ||
+        l1->active == NULL || l1->place == NULL || l1->kept_number == NULL || l1->copy == NULL ||
+        l1->block == NULL) {
+        return hc_fail_memory(err, (double)kept * (double)rows * sizeof(float) + (double)columns * 32,
+                              "an l1 problem");
+    }
+    l1->before = l1->here + columns;
+    l1->product = l1->weight + rows;
+    l1->product_before = l1->product + rows;
+    l1->ahead = l1->product_before + rows;
+    l1->target = l1->ahead + rows;
+    l1->multiplier = l1->target + rows;
+    for (size_t j = 0; j < columns; j++) {
+        l1->place[j] = -1;
+    }
+    return HC_OK;
+}
+
+/* ---- products ---- */
+
+/* A' of l1->weight into the first row of l1->column_sums. */
+static void multiply_back(HcL1 *l1) {
+    int64_t columns = l1->matrix.columns;
+    int64_t parts = hc_cpu_gemv_t_parts(&l1->matrix);
+    hc_cpu_gemv_t_sums(&l1->matrix, l1->weight, l1->threads, l1->column_sums);
+#pragma omp parallel for num_threads(hc_cpu_worth(l1->threads, columns *parts)) schedule(static)
+    for (int64_t first = 0; first < columns; first += HC_L1_BLOCK) {
+        for (int64_t part = 1; part < parts; part++) {
+            hc_cpu_gemv_add(l1->column_sums + part * columns + first, hc_min64(HC_L1_BLOCK, columns - first),
+                            l1->column_sums + first);
+        }
+    }
+}
+
+void hc_l1_slopes(HcL1 *l1, const double *values, const double *target) {
+    for (int64_t r = 0; r < l1->matrix.rows; r++) {
+        l1->weight[r] = target[r] - values[r];
+    }
+    multiply_back(l1);
+}
+
+double hc_l1_top(const HcL1 *l1, bool positive) {
+    double top = 0;
+    for (int64_t j = 0; j < l1->matrix.columns; j++) {
+        double slope = positive ? l1->column_sums[j] : fabs(l1->column_sums[j]);
+        top = slope > top ? slope : top;
+    }
+    return top;
+}
+
+/* Copies columns kept_number[first] to kept_number[kept - 1]. */
+static void copy_columns(HcL1 *l1, int64_t first) {
+    int64_t rows = l1->matrix.rows;
+#pragma omp parallel for num_threads(hc_cpu_worth(l1->threads, rows *(l1->kept - first))) schedule(static)
+    for (int64_t strip = 0; strip < rows; strip += STRIP) {
+        int64_t end = hc_min64(strip + STRIP, rows);
+        for (int64_t r = strip; r < end; r++) {
+            const float *row = l1->matrix.data + r * l1->matrix.columns;
+            for (int64_t k = first; k < l1->kept; k++) {
+                l1->copy[k * rows + r] = row[l1->kept_number[k]];
+            }
+        }
+    }
+}
+
+/* Keeps all active columns, for which there is room once others are forgotten. */
+static void keep(HcL1 *l1, int64_t nonzeros) {
+    int64_t missing = 0;
+    for (int64_t i = 0; i < nonzeros; i++) {
+        missing += l1->place[l1->active[i]] < 0;
+    }
+    if (l1->kept + missing > l1->kept_most) {
+        for (int64_t k = 0; k < l1->kept; k++) {
+            l1->place[l1->kept_number[k]] = -1;
+        }
+        l1->kept = 0;
+    }
+    int64_t first = l1->kept;
+    for (int64_t i = 0; i < nonzeros; i++) {
+        int32_t column = l1->active[i];
+        if (l1->place[column] < 0) {
+            l1->place[column] = (int32_t)l1->kept;
+            l1->kept_number[l1->kept++] = column;
+        }
+    }
+    if (l1->kept > first) {
+        copy_columns(l1, first);
+    }
+}
+
+HC_CLONES static void add_column(const float *restrict column, double weight, int64_t rows,
+                                 double *restrict sums) {
+    for (int64_t r = 0; r < rows; r++) {
+        sums[r] += weight * (double)column[r];
+    }
+}
+
+void hc_l1_multiply(HcL1 *l1, int64_t nonzeros, double *product) {
+    int64_t rows = l1->matrix.rows;
+    if (nonzeros > l1->kept_most) {
+        hc_cpu_gemv_sums(&l1->matrix, l1->here, l1->threads, l1->row_sums);
+        memcpy(product, l1->row_sums, (size_t)rows * sizeof *product);
+        return;
+    }
+    keep(l1, nonzeros);
+#pragma omp parallel for num_threads(hc_cpu_worth(l1->threads, rows *nonzeros)) schedule(static)
+    for (int64_t strip = 0; strip < rows; strip += STRIP) {
+        int64_t some = hc_min64(STRIP, rows - strip);
+        memset(product + strip, 0, (size_t)some * sizeof *product);
+        for (int64_t i = 0; i < nonzeros; i++) {
+            int64_t column = l1->active[i];
+            add_column(l1->copy + l1->place[column] * rows + strip, l1->here[column], some, product + strip);
+        }
+    }
+}
+
+/* ---- the largest singular value ---- */
+
+/* Brings values[count] to length 1, unless they are 0; returns their length. */
+static double normalise(const double *values, int64_t count, double *out) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        sum += values[i] * values[i];
+    }
+    double length = sqrt(sum);
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = length > 0 ? values[i] / length : 0;
+    }
+    return length;
+}
+
+static void subtract(double *values, double times, const double *vector, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        values[i] -= times * vector[i];
+    }
+}
+
+/* The largest eigenvalue of the symmetric matrix with `diagonal`[n] and `beside`[n - 1]; last: of the last
+ * entry of its vector, the magnitude. */
+static double largest_of_tridiagonal(const double *diagonal, const double *beside, int n, double *last) {
+    double values[STEPS];
+    double off[STEPS];
+    double vectors[STEPS * STEPS];
+    memcpy(values, diagonal, (size_t)n * sizeof *values);
+    memcpy(off, beside, (size_t)n * sizeof *off);
+    *last = 1;
+    if (LAPACKE_dstev(LAPACK_COL_MAJOR, 'V', n, values, off, vectors, n) != 0) {
+        return values[n - 1]; /* which the bound below makes larger */
+    }
+    *last = fabs(vectors[(n - 1) * n + n - 1]);
+    return values[n - 1];
+}
+
+/* A start vector of rows that is far from 0 everywhere, and from any that a matrix is likely to hide. */
+static void start_vector(HcL1 *l1) {
+    uint64_t state = 1;
+    for (int64_t r = 0; r < l1->matrix.rows; r++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        l1->ahead[r] = 1 + (double)(state >> 40) * 0x1p-24;
+        l1->ahead[r] *= state >> 39 & 1 ? -1 : 1;
+    }
+    normalise(l1->ahead, l1->matrix.rows, l1->weight);
+}
+
+/* Lanczos steps in the form of Golub and Kahan (1965): with u (l1->weight) and v (l1->before) of length 1
+ *     alpha v = A'u - beta v before,   beta u = A v - alpha u before,
+ * A'A is tridiagonal in the vectors v. Its largest eigenvalue there is one of A'A but for what the next v
+ * reaches beyond them. Steps of fista that show it to be too small raise it. */
+static HcStatus find_largest(HcL1 *l1, HcError *err) {
+    double diagonal[STEPS];
+    double beside[STEPS];
+    double beta = 0;
+    start_vector(l1);
+    memset(l1->before, 0, (size_t)l1->matrix.columns * sizeof *l1->before);
+    for (int step = 0; step <= STEPS; step++) {
+        multiply_back(l1);
+        subtract(l1->column_sums, beta, l1->before, l1->matrix.columns);
+        double alpha = normalise(l1->column_sums, l1->matrix.columns, l1->before);
+        if (!isfinite(alpha)) {
+            return hc_fail(err, HC_E_NUMERIC, "l1: the matrix holds NaN or infinity");
+        }
+        if (step > 0) {
+            double last = 0;
+            double largest = largest_of_tridiagonal(diagonal, beside, step, &last);
+            double beyond = alpha * beta * last;
+            l1->largest = (largest + beyond) * (1 + margin);
+            beside[step - 1] = alpha * beta;
+            if (beyond <= close_enough * largest) {
+                break;
+            }
+        }
+        if (step < STEPS) {
+            hc_cpu_gemv_sums(&l1->matrix, l1->before, l1->threads, l1->row_sums);
+            subtract(l1->row_sums, alpha, l1->weight, l1->matrix.rows);
+            beta = normalise(l1->row_sums, l1->matrix.rows, l1->weight);
+            diagonal[step] = alpha * alpha + beta * beta;
+        }
+    }
+    return HC_OK;
+}
+
+/* ---- opening ---- */
+
+HcStatus hc_cpu_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcL1 *l1 = NULL;
+    *out = NULL;
+    HC_TRY(hc_check_matrix(matrix, "l1", err));
+    hc_cpu_blas_alone();
+    l1 = calloc(1, sizeof *l1);
+    if (l1 == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *l1, "an l1 problem"));
+    }
+    l1->matrix = *matrix;
+    l1->threads = ((const HcCpu *)compute)->threads;
+    l1->kept_most = (matrix->columns - 1) / KEPT_SHARE + 1;
+    HC_TRY(allocate(l1, err));
+    HC_TRY(find_largest(l1, err));
+    *out = l1;
+done:
+    if (status != HC_OK) {
+        hc_cpu_l1_close(l1);
+    }
+    return status;
+}

@@ -1,0 +1,63 @@
+/* Abundances of least absolute deviation on the CPU: what the driver and the descent share. */
+#ifndef HC_CPU_LP_SIMPLEX_BATCHED_H
+#define HC_CPU_LP_SIMPLEX_BATCHED_H
+
+#include "core/solver/abundances.h"
+#include "cpu/internal.h"
+
+/* Pixels that begin with the basis of their left neighbour; the first of so many begins with all abundances
+ * 0. Counted from the start of each line, whatever the block or the thread. */
+enum { HC_ABUNDANCE_RUN = 64 };
+
+/* Rows and endmembers are filled up to multiples of it with zeros, for vectors. */
+enum { HC_ABUNDANCE_LANES = 8 };
+
+/* What is told of a pixel, as HcAbundanceRule says. */
+typedef struct HcAbundanceTold {
+    double deviation, primal, dual, error;
+} HcAbundanceTold;
+
+/* One pixel, and what a thread needs to solve it. u_i is the slope that row i has: high where r_i > 0, low
+ * where r_i < 0, and in the basis what makes the sum of all a_i u_i = 0. */
+typedef struct HcAbundanceDesk {
+    double *pixel;              /* [rows] right sides of this pixel, all finite */
+    double *low, *high, *range; /* [rows] slopes of f, and high - low */
+    double *weight;             /* [rows] of the bands; 0 of missing ones and of all other rows */
+    double *used;               /* [rows] 1 of finite bands, else 0 */
+    double *moved;              /* [rows] right sides, moved a little against ties */
+    double *residual;           /* [rows] */
+    double *side;               /* [rows] 1: u = high, -1: u = low, 0: in the basis */
+    double *speed;              /* [rows] of the residual along an edge */
+    double *place;              /* [rows] where it would be 0 on the edge: in [0, 1), 2 = nowhere */
+    double *gain;               /* [rows] by which the slope of f grows there */
+    double *slope;              /* [rows] u */
+    double *inverse;            /* [endmembers][width] of the matrix whose rows are those of the basis */
+    double *square;             /* [endmembers][2 width], scratch */
+    double *point;              /* [width] x */
+    double *pull;               /* [width] sum of a_i u_i outside of the basis */
+    double *price;              /* [width] u of the basis */
+    double *edge;               /* [width] */
+    double *length;             /* [width] squared, of the columns of `inverse` */
+    double *abundance, *best;   /* [width] of the last round, and the best so far */
+    int32_t *basis;             /* [endmembers] rows */
+    bool warm;                  /* basis and inverse are those of a neighbour */
+    double size;                /* mean |y|: what differences are measured by */
+    int32_t finite;             /* bands */
+    int64_t pivots;
+    HcAbundanceTold told, best_told; /* of the two */
+    int64_t *counts;                 /* [hc_abundance_counts] of this thread */
+    void *memory;
+} HcAbundanceDesk;
+
+struct HcAbundances {
+    HcAbundanceRule rule;
+    HcAbundanceProblem problem;
+    double *column; /* [endmembers][rows] A' */
+    int threads;
+    HcAbundanceDesk *desk; /* [threads] */
+};
+
+/* Solves the pixel on the desk: `abundance`, `pivots` and what is told. */
+void hc_abundance_solve(const HcAbundances *abundances, HcAbundanceDesk *desk);
+
+#endif

@@ -1,0 +1,632 @@
+/* The descent of one pixel along the edges of f, from corner to corner (Barrodale and Roberts 1973; seen from
+ * the bounded dual program, a dual simplex with the ratio test that flips bounds). On an edge one row leaves
+ * the basis; f falls until the rows whose residuals change their signs have made its slope positive, and the
+ * last of them enters the basis: many bands are passed in one pivot. */
+#include "cpu/lp/simplex_batched.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LANES = HC_ABUNDANCE_LANES };
+
+/* Where the compiler does not find the vectors by itself. */
+typedef double Lanes
+    __attribute__((vector_size(LANES * sizeof(double)), aligned(LANES * sizeof(double)), may_alias));
+typedef int64_t LaneMask __attribute__((vector_size(LANES * sizeof(double))));
+#define CHOOSE(mask, a, b) ((Lanes)(((mask) & (LaneMask)(a)) | (~(mask) & (LaneMask)(b))))
+
+/* out = right - sum over k of factor[k] column[k]; right == NULL is 0. */
+HC_CLONES static void subtract_columns(const double *column, int64_t rows, int64_t count, const double *right,
+                                       const double *factor, double *restrict out) {
+    int64_t used[HC_ABUNDANCE_ENDMEMBERS_MOST];
+    int64_t n = 0;
+    int64_t i = 0;
+    for (int64_t k = 0; k < count; k++) {
+        used[n] = k;
+        n += factor[k] != 0;
+    }
+    if (right != NULL) {
+        memcpy(out, right, (size_t)rows * sizeof *out);
+    } else {
+        memset(out, 0, (size_t)rows * sizeof *out);
+    }
+    for (; i + 4 <= n; i += 4) {
+        const double *restrict a = column + used[i] * rows;
+        const double *restrict b = column + used[i + 1] * rows;
+        const double *restrict c = column + used[i + 2] * rows;
+        const double *restrict d = column + used[i + 3] * rows;
+        double fa = factor[used[i]];
+        double fb = factor[used[i + 1]];
+        double fc = factor[used[i + 2]];
+        double fd = factor[used[i + 3]];
+        for (int64_t r = 0; r < rows; r++) {
+            out[r] -= (fa * a[r] + fb * b[r]) + (fc * c[r] + fd * d[r]);
+        }
+    }
+    for (; i < n; i++) {
+        const double *restrict a = column + used[i] * rows;
+        double fa = factor[used[i]];
+        for (int64_t r = 0; r < rows; r++) {
+            out[r] -= fa * a[r];
+        }
+    }
+}
+
+/* out = sum over i of vector[i] row[i], of the rows [0, count). */
+HC_CLONES static void add_rows(const double *row, int64_t count, int64_t width, const double *vector,
+                               double *restrict out) {
+    memset(out, 0, (size_t)width * sizeof *out);
+    for (int64_t l = 0; l < width; l += LANES) {
+        double a[LANES] = {0};
+        double b[LANES] = {0};
+        double c[LANES] = {0};
+        double d[LANES] = {0};
+        const double *from = row + l;
+        int64_t i = 0;
+        for (; i + 4 <= count; i += 4, from += 4 * width) {
+            for (int64_t j = 0; j < LANES; j++) {
+                a[j] += vector[i] * from[j];
+                b[j] += vector[i + 1] * from[width + j];
+                c[j] += vector[i + 2] * from[2 * width + j];
+                d[j] += vector[i + 3] * from[3 * width + j];
+            }
+        }
+        for (; i < count; i++, from += width) {
+            for (int64_t j = 0; j < LANES; j++) {
+                a[j] += vector[i] * from[j];
+            }
+        }
+        for (int64_t j = 0; j < LANES; j++) {
+            out[l + j] = (a[j] + b[j]) + (c[j] + d[j]);
+        }
+    }
+}
+
+/* u of the rows: 0 in the basis. */
+HC_CLONES static void form_slopes(int64_t rows, const double *side, const double *low, const double *high,
+                                  double *restrict slope) {
+    for (int64_t i = 0; i < rows; i++) {
+        double outside = side[i] > 0 ? high[i] : low[i];
+        slope[i] = side[i] != 0 ? outside : 0;
+    }
+}
+
+HC_CLONES static double largest_of(const double *values, int64_t rows) {
+    double lane[LANES] = {0};
+    for (int64_t i = 0; i < rows; i += LANES) {
+        for (int64_t l = 0; l < LANES; l++) {
+            double value = fabs(values[i + l]);
+            lane[l] = value > lane[l] ? value : lane[l];
+        }
+    }
+    for (int64_t l = 1; l < LANES; l++) {
+        lane[0] = lane[l] > lane[0] ? lane[l] : lane[0];
+    }
+    return lane[0];
+}
+
+HC_CLONES static double sum_of(const double *values, int64_t rows) {
+    double lane[LANES] = {0};
+    for (int64_t i = 0; i < rows; i += LANES) {
+        for (int64_t l = 0; l < LANES; l++) {
+            lane[l] += fabs(values[i + l]);
+        }
+    }
+    for (int64_t l = 1; l < LANES; l++) {
+        lane[0] += lane[l];
+    }
+    return lane[0];
+}
+
+/* Where residuals become 0 on the edge: t / (t + unit) of the step t, so that places are spread evenly. */
+HC_CLONES static void find_places(int64_t rows, const double *side, const double *residual,
+                                  const double *speed, const double *range, double unit, double least,
+                                  double *restrict place, double *restrict gain) {
+    for (int64_t i = 0; i < rows; i++) {
+        double towards = -side[i] * speed[i];
+        double away = side[i] * residual[i];
+        away = away > 0 ? away : 0;
+        double quotient = away / (away + unit * towards);
+        bool enters = towards > least;
+        place[i] = enters ? quotient : 2;
+        gain[i] = enters ? range[i] * towards : 0;
+    }
+}
+
+/* What lies up to a place of the edge. */
+typedef struct Probe {
+    double gain;         /* the sum of all up to it */
+    double below, above; /* the nearest row up to it (-1 = none) and the first beyond (2 = none) */
+} Probe;
+
+HC_CLONES static void probe(int64_t rows, const double *place, const double *gain, double at, Probe *out) {
+    Lanes sum = {0};
+    Lanes below = {0};
+    Lanes above = {0};
+    below -= 1;
+    above += 2;
+    Lanes none = below;
+    Lanes end = above;
+    for (int64_t i = 0; i < rows; i += LANES) {
+        Lanes here = *(const Lanes *)(place + i);
+        Lanes grown = *(const Lanes *)(gain + i);
+        LaneMask within = here <= at;
+        Lanes before = CHOOSE(within, here, none);
+        Lanes behind = CHOOSE(within, end, here);
+        sum += (Lanes)(within & (LaneMask)grown);
+        below = CHOOSE(before > below, before, below);
+        above = CHOOSE(behind < above, behind, above);
+    }
+    *out = (Probe){sum[0], below[0], above[0]};
+    for (int64_t l = 1; l < LANES; l++) {
+        out->gain += sum[l];
+        out->below = below[l] > out->below ? below[l] : out->below;
+        out->above = above[l] < out->above ? above[l] : out->above;
+    }
+}
+
+/* The first place up to which the gains are `need`: a weighted median. 2 = there is none at all. Between a
+ * place with less and one with enough, the next one to look at is on the line through both; the end that
+ * stays counts by half (the Illinois method: Dowell and Jarratt 1971). */
+static double find_stop(int64_t rows, const double *place, const double *gain, double need) {
+    Probe here;
+    probe(rows, place, gain, 1, &here);
+    double low = 0;
+    double first = 0; /* no row lies between low and it */
+    double high = here.below;
+    double lack = need;
+    double excess = here.gain - need;
+    bool enough = true; /* the last one had */
+    if (high < 0) {
+        return 2;
+    }
+    /* Where only rounding keeps all gains from being enough, the last one is. */
+    while (excess >= 0 && first < high) {
+        double at = low + (high - low) * (lack / (lack + excess));
+        at = at > first ? at : first;
+        at = at < high ? at : first;
+        probe(rows, place, gain, at, &here);
+        if (here.gain >= need) {
+            lack = enough ? lack / 2 : lack;
+            high = here.below;
+            excess = here.gain - need;
+        } else {
+            excess = enough ? excess : excess / 2;
+            low = at;
+            lack = need - here.gain;
+            first = here.above;
+        }
+        enough = here.gain >= need;
+    }
+    return high;
+}
+
+/* Rows up to the stop: list[] of them. */
+static int32_t list_rows(int64_t rows, const double *place, double stop, int32_t *list) {
+    int32_t count = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        list[count] = (int32_t)i;
+        count += place[i] <= stop;
+    }
+    return count;
+}
+
+HC_CLONES static void add_multiple(int64_t n, double factor, const double *from, double *restrict to) {
+    for (int64_t i = 0; i < n; i++) {
+        to[i] += factor * from[i];
+    }
+}
+
+/* length = squared lengths of the columns. */
+HC_CLONES static void measure_columns(const double *inverse, int64_t count, int64_t width,
+                                      double *restrict length) {
+    memset(length, 0, (size_t)width * sizeof *length);
+    for (int64_t k = 0; k < count; k++) {
+        for (int64_t j = 0; j < width; j++) {
+            length[j] += inverse[k * width + j] * inverse[k * width + j];
+        }
+    }
+}
+
+/* Column `gone` of the basis becomes another row, whose product with the inverse is `entering`. */
+HC_CLONES static void change_inverse(int64_t count, int64_t width, const double *entering, int64_t gone,
+                                     double *restrict inverse) {
+    double pivot = entering[gone];
+    for (int64_t k = 0; k < count; k++) {
+        double *restrict row = inverse + k * width;
+        double factor = row[gone] / pivot;
+        if (factor != 0) {
+            for (int64_t j = 0; j < width; j++) {
+                row[j] -= factor * entering[j];
+            }
+        }
+        row[gone] = factor;
+    }
+}
+
+/* inverse = that of the rows of the basis; false where they are dependent. */
+static bool invert(const HcAbundances *abundances, const int32_t *basis, double *square, double *inverse) {
+    int64_t n = abundances->problem.endmembers;
+    int64_t width = abundances->problem.width;
+    int64_t across = 2 * width;
+    memset(square, 0, (size_t)(n * across) * sizeof *square);
+    for (int64_t j = 0; j < n; j++) {
+        memcpy(square + j * across, abundances->problem.row + basis[j] * width,
+               (size_t)width * sizeof *square);
+        square[j * across + width + j] = 1;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        int64_t best = k;
+        for (int64_t j = k + 1; j < n; j++) {
+            best = fabs(square[j * across + k]) > fabs(square[best * across + k]) ? j : best;
+        }
+        double pivot = square[best * across + k];
+        if (!(fabs(pivot) > 0)) {
+            return false;
+        }
+        for (int64_t i = 0; i < across; i++) {
+            double value = square[best * across + i];
+            square[best * across + i] = square[k * across + i];
+            square[k * across + i] = value / pivot;
+        }
+        for (int64_t j = 0; j < n; j++) {
+            double factor = -square[j * across + k];
+            if (j != k && factor != 0) {
+                add_multiple(across, factor, square + k * across, square + j * across);
+            }
+        }
+    }
+    for (int64_t k = 0; k < n; k++) {
+        memcpy(inverse + k * width, square + k * across + width, (size_t)width * sizeof *inverse);
+    }
+    return true;
+}
+
+static void begin_cold(const HcAbundances *abundances, HcAbundanceDesk *desk) {
+    size_t n = (size_t)abundances->problem.endmembers;
+    memcpy(desk->basis, abundances->problem.basis, n * sizeof *desk->basis);
+    memcpy(desk->inverse, abundances->problem.inverse,
+           n * (size_t)abundances->problem.width * sizeof *desk->inverse);
+}
+
+static void make_inverse(const HcAbundances *abundances, HcAbundanceDesk *desk) {
+    if (!invert(abundances, desk->basis, desk->square, desk->inverse)) {
+        begin_cold(abundances, desk);
+    }
+}
+
+/* point += the inverse times the basis' entries of `vector`. */
+static void add_solution(const HcAbundances *abundances, const HcAbundanceDesk *desk, const double *vector,
+                         double *point) {
+    int64_t n = abundances->problem.endmembers;
+    for (int64_t k = 0; k < n; k++) {
+        double sum = 0;
+        for (int64_t j = 0; j < n; j++) {
+            sum += desk->inverse[k * abundances->problem.width + j] * vector[desk->basis[j]];
+        }
+        point[k] += sum;
+    }
+}
+
+/* The point of the basis, once more corrected by what it leaves of the residuals of the basis: where
+ * endmembers are much alike, x is far larger than what it explains. Returns what it left before. */
+static double find_point(const HcAbundances *abundances, HcAbundanceDesk *desk, const double *right) {
+    int64_t n = abundances->problem.endmembers;
+    double left = 0;
+    memset(desk->point, 0, (size_t)n * sizeof *desk->point);
+    add_solution(abundances, desk, right, desk->point);
+    subtract_columns(abundances->column, abundances->problem.rows, n, right, desk->point, desk->residual);
+    for (int64_t j = 0; j < n; j++) {
+        left = fmax(left, fabs(desk->residual[desk->basis[j]]));
+    }
+    add_solution(abundances, desk, desk->residual, desk->point);
+    return left;
+}
+
+/* price = minus the inverse's columns times the pull. */
+static void find_prices(const HcAbundances *abundances, const double *pull, const double *inverse,
+                        double *price) {
+    add_rows(inverse, abundances->problem.endmembers, abundances->problem.width, pull, price);
+    for (int64_t j = 0; j < abundances->problem.width; j++) {
+        price[j] = -price[j];
+    }
+}
+
+/* The corner of the basis, with sides by the signs of the residuals. */
+static void take_corner(const HcAbundances *abundances, HcAbundanceDesk *desk) {
+    int64_t n = abundances->problem.endmembers;
+    if (!(find_point(abundances, desk, desk->moved) <= HC_ABUNDANCE_DRIFT * desk->size)) {
+        make_inverse(abundances, desk);
+        find_point(abundances, desk, desk->moved);
+    }
+    subtract_columns(abundances->column, abundances->problem.rows, n, desk->moved, desk->point,
+                     desk->residual);
+    for (int64_t i = 0; i < abundances->problem.rows; i++) {
+        desk->side[i] = desk->residual[i] > 0 ? 1 : -1;
+    }
+    for (int64_t j = 0; j < n; j++) {
+        desk->side[desk->basis[j]] = 0;
+        desk->residual[desk->basis[j]] = 0;
+    }
+    form_slopes(abundances->problem.rows, desk->side, desk->low, desk->high, desk->slope);
+    add_rows(abundances->problem.row, abundances->problem.rows, abundances->problem.width, desk->slope,
+             desk->pull);
+}
+
+/* The row of the basis whose edge is the steepest: its place in the basis, and by how much its price is
+ * beyond its bounds, with the sign of its residual on the edge. -1 = f is least here. */
+static int32_t choose_edge(const HcAbundances *abundances, const HcAbundanceDesk *desk, double *excess) {
+    int32_t chosen = -1;
+    double steepest = 0;
+    for (int32_t j = 0; j < abundances->problem.endmembers; j++) {
+        int32_t i = desk->basis[j];
+        double over = desk->price[j] - desk->high[i];
+        double under = desk->low[i] - desk->price[j];
+        double here = over > under ? over : under;
+        double steep = here * here / desk->length[j];
+        double least = HC_ABUNDANCE_SLACK * (i < abundances->problem.bands ? 1 : abundances->problem.most);
+        if (here > least && steep > steepest) {
+            steepest = steep;
+            chosen = j;
+            *excess = over > under ? here : -here;
+        }
+    }
+    return chosen;
+}
+
+/* Row `enters` takes place j of the basis. */
+static void change_basis(const HcAbundances *abundances, HcAbundanceDesk *desk, int32_t j, int32_t enters) {
+    int64_t width = abundances->problem.width;
+    double entering[HC_ABUNDANCE_ENDMEMBERS_MOST];
+    double slope = desk->side[enters] > 0 ? desk->high[enters] : desk->low[enters];
+    add_multiple(width, -slope, abundances->problem.row + enters * width, desk->pull);
+    add_rows(desk->inverse, abundances->problem.endmembers, width, abundances->problem.row + enters * width,
+             entering);
+    change_inverse(abundances->problem.endmembers, width, entering, j, desk->inverse);
+    desk->basis[j] = enters;
+    desk->side[enters] = 0;
+    desk->residual[enters] = 0;
+}
+
+/* Turns the listed rows before the stop to their other sides. Returns the fastest that lies there. */
+static int32_t pass_rows(const HcAbundances *abundances, HcAbundanceDesk *desk, double stop,
+                         const int32_t *list, int32_t listed) {
+    int32_t fastest = -1;
+    for (int32_t p = 0; p < listed; p++) {
+        int32_t i = list[p];
+        if (desk->place[i] < stop) {
+            add_multiple(abundances->problem.width, -desk->side[i] * desk->range[i],
+                         abundances->problem.row + i * abundances->problem.width, desk->pull);
+            desk->side[i] = -desk->side[i];
+        } else if (fastest < 0 || fabs(desk->speed[i]) > fabs(desk->speed[fastest])) {
+            fastest = i;
+        }
+    }
+    return fastest;
+}
+
+/* Along the edge on which row j of the basis gets a residual of that sign, to where f is least. False where
+ * no other row can take its place. */
+static bool descend(const HcAbundances *abundances, HcAbundanceDesk *desk, int32_t j, double excess) {
+    int64_t n = abundances->problem.endmembers;
+    int64_t rows = abundances->problem.rows;
+    int64_t width = abundances->problem.width;
+    int32_t gone = desk->basis[j];
+    double sign = excess > 0 ? 1 : -1;
+    int32_t list[HC_ABUNDANCE_BANDS_MOST + 2 * HC_ABUNDANCE_ENDMEMBERS_MOST];
+    for (int64_t k = 0; k < n; k++) {
+        desk->edge[k] = -sign * desk->inverse[k * width + j];
+    }
+    subtract_columns(abundances->column, rows, n, NULL, desk->edge, desk->speed);
+    double unit = sum_of(desk->residual, rows) / sum_of(desk->speed, rows);
+    find_places(rows, desk->side, desk->residual, desk->speed, desk->range, fmax(unit, 0x1p-900),
+                HC_ABUNDANCE_PIVOT * largest_of(desk->speed, rows), desk->place, desk->gain);
+    double stop = find_stop(rows, desk->place, desk->gain, fabs(excess));
+    int32_t listed = list_rows(rows, desk->place, fmin(stop, 1), list);
+    if (listed == 0) {
+        return false;
+    }
+    int32_t enters = pass_rows(abundances, desk, stop, list, listed);
+    double step = fmax(-desk->residual[enters] / desk->speed[enters], 0);
+    add_multiple(rows, step, desk->speed, desk->residual);
+    change_basis(abundances, desk, j, enters);
+    desk->side[gone] = sign;
+    desk->residual[gone] = sign * step;
+    add_multiple(width, sign > 0 ? desk->high[gone] : desk->low[gone], abundances->problem.row + gone * width,
+                 desk->pull);
+    return true;
+}
+
+/* Pivots until f is least, or so many. */
+static void go_down(const HcAbundances *abundances, HcAbundanceDesk *desk, int64_t limit) {
+    double excess = 0;
+    take_corner(abundances, desk);
+    for (int64_t pivots = 0; pivots < limit; pivots++) {
+        measure_columns(desk->inverse, abundances->problem.endmembers, abundances->problem.width,
+                        desk->length);
+        find_prices(abundances, desk->pull, desk->inverse, desk->price);
+        int32_t j = choose_edge(abundances, desk, &excess);
+        if (j < 0 || !descend(abundances, desk, j, excess)) {
+            break;
+        }
+        desk->pivots++;
+    }
+}
+
+/* point: what rounding and the moved right sides left of violations is taken away. */
+static void make_feasible(const HcAbundances *abundances, HcAbundanceDesk *desk) {
+    int32_t n = abundances->problem.endmembers;
+    int32_t bands = abundances->problem.bands;
+    double sum = 0;
+    for (int32_t j = 0; j < n; j++) {
+        if (desk->basis[j] >= bands && desk->basis[j] < bands + n) {
+            desk->point[desk->basis[j] - bands] = 0;
+        }
+    }
+    for (int32_t k = 0; k < n; k++) {
+        desk->point[k] = desk->point[k] > 0 && isfinite(desk->point[k]) ? desk->point[k] : 0;
+        sum += desk->point[k] / abundances->problem.scale[k];
+    }
+    bool changes =
+        abundances->problem.sum == HC_SUM_ONE || (abundances->problem.sum == HC_SUM_AT_MOST_ONE && sum > 1);
+    if (changes && sum == 0) {
+        desk->point[0] = abundances->problem.scale[0];
+    } else if (changes) {
+        for (int32_t k = 0; k < n; k++) {
+            desk->point[k] /= sum;
+        }
+    }
+}
+
+/* slope: those of the bands, within their bounds; 0 of all other rows. */
+static void find_dual(const HcAbundances *abundances, HcAbundanceDesk *desk) {
+    int64_t n = abundances->problem.endmembers;
+    int32_t bands = abundances->problem.bands;
+    double left[HC_ABUNDANCE_ENDMEMBERS_MOST];
+    form_slopes(abundances->problem.rows, desk->side, desk->low, desk->high, desk->slope);
+    for (int refined = 0; refined < 2; refined++) {
+        add_rows(abundances->problem.row, abundances->problem.rows, abundances->problem.width, desk->slope,
+                 desk->pull);
+        find_prices(abundances, desk->pull, desk->inverse, left);
+        for (int64_t j = 0; j < n; j++) {
+            desk->slope[desk->basis[j]] += left[j];
+        }
+    }
+    for (int64_t j = 0; j < n; j++) {
+        int32_t i = desk->basis[j];
+        desk->slope[i] = fmin(fmax(desk->slope[i], desk->low[i]), desk->high[i]);
+    }
+    memset(desk->slope + bands, 0, (size_t)(abundances->problem.rows - bands) * sizeof *desk->slope);
+}
+
+/* The largest relative violation of sum over the bands of u_b E_kb <= 0, which `price` holds. */
+static double violation(const HcAbundances *abundances, const HcAbundanceDesk *desk) {
+    double largest = 0;
+    for (int64_t k = 0; k < abundances->problem.endmembers; k++) {
+        const double *column = abundances->column + k * abundances->problem.rows;
+        double size = 0;
+        for (int64_t b = 0; desk->price[k] > 0 && b < abundances->problem.bands; b++) {
+            size += fabs(desk->slope[b] * column[b]);
+        }
+        largest = desk->price[k] > 0 ? fmax(largest, desk->price[k] / size) : largest;
+    }
+    return largest;
+}
+
+/* Sums over the bands. */
+typedef struct Sums {
+    double primal, dual, size, deviation; /* of w |r|, u y, w |y| and |r| */
+} Sums;
+
+HC_CLONES static void add_bands(int64_t rows, const double *weight, const double *used, const double *pixel,
+                                const double *slope, const double *residual, Sums *out) {
+    double primal[LANES] = {0};
+    double dual[LANES] = {0};
+    double size[LANES] = {0};
+    double deviation[LANES] = {0};
+    for (int64_t i = 0; i < rows; i += LANES) {
+        for (int64_t l = 0; l < LANES; l++) {
+            double apart = fabs(residual[i + l]);
+            primal[l] += weight[i + l] * apart;
+            dual[l] += slope[i + l] * pixel[i + l];
+            size[l] += weight[i + l] * fabs(pixel[i + l]);
+            deviation[l] += used[i + l] * apart;
+        }
+    }
+    *out = (Sums){0};
+    for (int64_t l = 0; l < LANES; l++) {
+        out->primal += primal[l];
+        out->dual += dual[l];
+        out->size += size[l];
+        out->deviation += deviation[l];
+    }
+}
+
+/* The best price of the sum that the slopes of the bands, whose products with the endmembers are `price`,
+ * allow: price_k + it times the row of the sum <= 0 for all k. */
+static double price_of_sum(const HcAbundances *abundances, const double *price) {
+    const double *share =
+        abundances->problem.row + hc_abundance_sum_row(&abundances->problem) * abundances->problem.width;
+    double best = abundances->problem.sum == HC_SUM_ONE ? INFINITY : 0;
+    for (int64_t k = 0; k < abundances->problem.endmembers; k++) {
+        best = fmin(best, -price[k] / share[k]);
+    }
+    return best;
+}
+
+/* What is told of the pixel, from the abundances and the dual solution alone. */
+static void prove(const HcAbundances *abundances, HcAbundanceDesk *desk) {
+    HcAbundanceSum sum = abundances->problem.sum;
+    double total = 0;
+    double broken = 0;
+    Sums sums;
+    subtract_columns(abundances->column, abundances->problem.rows, abundances->problem.endmembers,
+                     desk->pixel, desk->point, desk->residual);
+    add_rows(abundances->problem.row, abundances->problem.bands, abundances->problem.width, desk->slope,
+             desk->price);
+    add_bands(abundances->problem.rows, desk->weight, desk->used, desk->pixel, desk->slope, desk->residual,
+              &sums);
+    for (int64_t k = 0; k < abundances->problem.endmembers; k++) {
+        desk->abundance[k] = desk->point[k] / abundances->problem.scale[k];
+        total += desk->abundance[k];
+    }
+    if (sum == HC_SUM_FREE) {
+        broken = violation(abundances, desk);
+    } else {
+        sums.dual += price_of_sum(abundances, desk->price) *
+                     abundances->problem.right[hc_abundance_sum_row(&abundances->problem)];
+        broken = sum == HC_SUM_ONE ? fabs(total - 1) : fmax(total - 1, 0);
+    }
+    double gap = fabs(sums.primal - sums.dual);
+    double least = HC_ABUNDANCE_TINIEST * fmax(sums.size, abundances->problem.mixture);
+    gap = gap > 0 ? gap / fmax(sums.primal, least) : gap;
+    desk->told = (HcAbundanceTold){.deviation = sums.deviation / desk->finite,
+                                   .primal = sums.primal * abundances->problem.weight_unit,
+                                   .dual = sums.dual * abundances->problem.weight_unit,
+                                   .error = isfinite(gap + broken) ? fmax(gap, broken) : INFINITY};
+}
+
+/* Abundances and the proof of the corner that was found, of the right sides as they are. */
+static void certify(const HcAbundances *abundances, HcAbundanceDesk *desk) {
+    find_point(abundances, desk, desk->pixel);
+    make_feasible(abundances, desk);
+    find_dual(abundances, desk);
+    prove(abundances, desk);
+}
+
+/* Of the points of all rounds, which are feasible, the one with the least error stays. */
+static void keep_best(const HcAbundances *abundances, HcAbundanceDesk *desk, bool first) {
+    size_t bytes = (size_t)abundances->problem.endmembers * sizeof *desk->best;
+    if (first || desk->told.error < desk->best_told.error) {
+        desk->best_told = desk->told;
+        memcpy(desk->best, desk->abundance, bytes);
+    } else {
+        desk->told = desk->best_told;
+        memcpy(desk->abundance, desk->best, bytes);
+    }
+}
+
+void hc_abundance_solve(const HcAbundances *abundances, HcAbundanceDesk *desk) {
+    if (!desk->warm) {
+        begin_cold(abundances, desk);
+        desk->warm = true;
+    }
+    desk->pivots = 0;
+    for (int round = 0; round < HC_ABUNDANCE_ROUNDS; round++) {
+        double nudge = round == 1 ? 0 : HC_ABUNDANCE_NUDGE * (double)(1 << 3 * round) * desk->size;
+        memcpy(desk->moved, desk->pixel, (size_t)abundances->problem.rows * sizeof *desk->moved);
+        add_multiple(abundances->problem.rows, nudge, abundances->problem.nudge, desk->moved);
+        go_down(abundances, desk,
+                hc_min64(abundances->problem.limit - desk->pivots, abundances->problem.usual));
+        certify(abundances, desk);
+        keep_best(abundances, desk, round == 0);
+        if (desk->told.error <= HC_ABUNDANCE_PROOF || desk->pivots >= abundances->problem.limit) {
+            break;
+        }
+        if (round == 0) {
+            begin_cold(abundances, desk);
+        } else {
+            make_inverse(abundances, desk);
+        }
+    }
+}

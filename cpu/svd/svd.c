@@ -1,0 +1,67 @@
+/* Singular value decompositions of many matrices of one shape: opening, and sharing them among threads. How
+ * they are decomposed is in svd_lanes.c (many side by side) and svd_single.c. */
+#include "cpu/svd/svd.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+HcStatus hc_cpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, int32_t columns, int64_t most,
+                         bool vectors, HcSvd **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcSvd *svd = NULL;
+    *out = NULL;
+    HC_TRY(hc_check_svd(element, rows, columns, most, err));
+    svd = calloc(1, sizeof *svd);
+    if (svd == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *svd, "singular value decompositions"));
+    }
+    svd->element = element;
+    svd->turned = rows < columns;
+    svd->longer = svd->turned ? columns : rows;
+    svd->shorter = svd->turned ? rows : columns;
+    svd->vectors = vectors;
+    svd->way = svd->shorter <= HC_SVD_LANES_MOST ? hc_cpu_svd_lanes(element) : NULL;
+    if (svd->way == NULL) {
+        svd->way = hc_cpu_svd_single(element);
+    }
+    int64_t calls = (most - 1) / svd->way->at_once + 1;
+    svd->workers = (int)hc_min64(calls, ((const HcCpu *)compute)->threads);
+    svd->work_bytes = (svd->way->work_bytes(svd) + 63) / 64 * 64;
+    svd->work = aligned_alloc(64, svd->work_bytes * (size_t)svd->workers);
+    if (svd->work == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)svd->work_bytes * svd->workers, "singular value decompositions"));
+    }
+    *out = svd;
+done:
+    if (status != HC_OK) {
+        hc_cpu_svd_close(svd);
+    }
+    return status;
+}
+
+void hc_cpu_svd_close(HcSvd *svd) {
+    if (svd != NULL) {
+        free(svd->work);
+        free(svd);
+    }
+}
+
+HcStatus hc_cpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
+    HcStatus status = hc_check_svd_batch(queue, svd, batch, svd != NULL && svd->vectors, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    int64_t at_once = svd->way->at_once;
+    int64_t calls = (batch->count - 1) / at_once + 1;
+#pragma omp parallel num_threads(svd->workers)
+    {
+        hc_cpu_blas_alone();
+        void *work = svd->work + svd->work_bytes * (size_t)omp_get_thread_num();
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < calls; i++) {
+            int32_t count = (int32_t)hc_min64(at_once, batch->count - i * at_once);
+            svd->way->decompose(svd, batch, i * at_once, count, work);
+        }
+    }
+    return HC_OK;
+}

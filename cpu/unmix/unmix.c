@@ -1,0 +1,472 @@
+/* Sparse unmixing: panels of pixels go to a solver, and their abundances to the output. */
+#include "cpu/unmix/unmix.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The tiniest F that counts, of y'W y: that of a residual of a hundred-thousandth of the pixel. What is below
+ * is in the reach of rounding. */
+static const double tiniest = 0x1p-34;
+
+static const struct {
+    size_t (*scratch)(const HcUnmixing *unmixing);
+    void (*solve)(const HcUnmixing *unmixing, HcUnmixPanel *panel);
+} solvers[] = {
+    [HC_UNMIX_ACTIVE] = {hc_unmix_active_scratch, hc_unmix_active},
+    [HC_UNMIX_FISTA] = {hc_unmix_fista_scratch, hc_unmix_fista},
+    [HC_UNMIX_ALM] = {hc_unmix_alm_scratch, hc_unmix_alm},
+};
+
+static HcStatus take_panels(HcUnmixing *unmixing, HcError *err) {
+    size_t bands = (size_t)unmixing->rule.bands;
+    size_t spectra = (size_t)unmixing->rule.spectra;
+    size_t each =
+        HC_UNMIX_PANEL * (2 * bands + 3 * spectra) + solvers[unmixing->rule.solver].scratch(unmixing);
+    unmixing->panel = calloc((size_t)unmixing->threads, sizeof *unmixing->panel);
+    for (int t = 0; unmixing->panel != NULL && t < unmixing->threads; t++) {
+        HcUnmixPanel *panel = &unmixing->panel[t];
+        panel->pixel = aligned_alloc(64, (each * sizeof(double) + 63) / 64 * 64);
+        if (panel->pixel == NULL) {
+            return hc_fail_memory(err, (double)each * sizeof(double), "unmixing");
+        }
+        panel->counts = malloc(hc_unmix_counts(&unmixing->rule) * sizeof *panel->counts);
+        if (panel->counts == NULL) {
+            return hc_fail_memory(err, (double)spectra * sizeof *panel->counts, "counts of abundances");
+        }
+        panel->weighted = panel->pixel + HC_UNMIX_PANEL * bands;
+        panel->product = panel->weighted + HC_UNMIX_PANEL * bands;
+        panel->abundance = panel->product + HC_UNMIX_PANEL * spectra;
+        panel->slope = panel->abundance + HC_UNMIX_PANEL * spectra;
+        panel->scratch = panel->slope + HC_UNMIX_PANEL * spectra;
+    }
+    return unmixing->panel != NULL ? HC_OK : hc_fail_memory(err, 0, "unmixing");
+}
+
+static HcStatus take_library(HcUnmixing *unmixing, HcError *err) {
+    size_t bands = (size_t)unmixing->rule.bands;
+    size_t spectra = (size_t)unmixing->rule.spectra;
+    unmixing->spectrum = malloc(spectra * bands * sizeof(double));
+    unmixing->weight = malloc(bands * sizeof(double));
+    unmixing->gram = malloc(spectra * spectra * sizeof(double));
+    unmixing->price = malloc(spectra * sizeof(double));
+    unmixing->rise = malloc(spectra * sizeof(double));
+    return unmixing->spectrum != NULL && unmixing->weight != NULL && unmixing->gram != NULL &&
+                   unmixing->price != NULL && unmixing->rise != NULL
+               ? HC_OK
+               : hc_fail_memory(err, (double)(spectra * (spectra + bands) * sizeof(double)),
+                                "a library to unmix with");
+}
+
+/* gram = D W D' + shift. */
+static HcStatus form_gram(HcUnmixing *unmixing, HcError *err) {
+    int32_t bands = unmixing->rule.bands;
+    int32_t spectra = unmixing->rule.spectra;
+    int64_t entries = (int64_t)spectra * spectra;
+    double *weighted = malloc((size_t)spectra * (size_t)bands * sizeof *weighted);
+    if (weighted == NULL) {
+        return hc_fail_memory(err, (double)spectra * bands * sizeof *weighted, "a weighted library");
+    }
+    for (int64_t i = 0; i < (int64_t)spectra * bands; i++) {
+        weighted[i] = unmixing->spectrum[i] * unmixing->weight[i % bands];
+    }
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, spectra, spectra, bands, 1.0, weighted, bands,
+                unmixing->spectrum, bands, 0.0, unmixing->gram, spectra);
+    free(weighted);
+    for (int64_t i = 0; i < spectra; i++) {
+        for (int64_t j = 0; j < i; j++) {
+            unmixing->gram[j * spectra + i] = unmixing->gram[i * spectra + j];
+        }
+    }
+    for (int32_t k = 0; unmixing->rule.sum_to_one && k < spectra; k++) {
+        unmixing->shift += unmixing->gram[(int64_t)k * (spectra + 1)] / spectra;
+    }
+    for (int64_t i = 0; i < entries; i++) {
+        unmixing->gram[i] += unmixing->shift;
+    }
+    for (int32_t k = 0; k < spectra; k++) {
+        double square = unmixing->gram[(int64_t)k * (spectra + 1)];
+        unmixing->price[k] = square > 0 ? 1 / sqrt(square) : 0;
+    }
+    return HC_OK;
+}
+
+/* v is the point nearest to 0 among the mixtures of the spectra brought to unit length: if it is not 0
+ * itself, all of them lie beyond the plane through v that faces 0. Spectra that are 0 have the gradient
+ * lambda whatever the pixel is, and need no direction. */
+static HcStatus find_rise(HcUnmixing *unmixing, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t spectra = unmixing->rule.spectra;
+    int64_t bands = unmixing->rule.bands;
+    const double *price = unmixing->price;
+    double *v = NULL;
+    HcUnmixing unit = {.rule = unmixing->rule, .shift = 1};
+    unit.rule.sum_to_one = true;
+    unit.rule.iterations = 10 * unit.rule.spectra;
+    HC_TRY(take_library(&unit, err));
+    v = calloc((size_t)(bands + 2 * spectra) + hc_unmix_active_scratch(&unit), sizeof *v);
+    if (v == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)bands * sizeof *v, "a direction"));
+    }
+    double *share = v + bands;
+    double *product = share + spectra;
+    for (int64_t i = 0; i < spectra; i++) {
+        for (int64_t j = 0; j < spectra; j++) {
+            double cosine = unmixing->gram[i * spectra + j] * price[i] * price[j];
+            unit.gram[i * spectra + j] = (i == j ? 1 : cosine) + unit.shift;
+        }
+        unit.price[i] = 1 / sqrt(1 + unit.shift);
+    }
+    hc_unmix_active_one(&unit, product, 0, share, product + spectra);
+    for (int64_t k = 0; k < spectra; k++) {
+        cblas_daxpy((int)bands, share[k] * price[k], unmixing->spectrum + k * bands, 1, v, 1);
+    }
+    unmixing->rise_square = 0;
+    for (int64_t b = 0; b < bands; b++) {
+        unmixing->rise_square += unmixing->weight[b] * v[b] * v[b];
+        v[b] *= unmixing->weight[b];
+    }
+    bool all = true;
+    for (int64_t k = 0; k < spectra; k++) {
+        unmixing->rise[k] = cblas_ddot((int)bands, unmixing->spectrum + k * bands, 1, v, 1);
+        all = all && (price[k] == 0 || unmixing->rise[k] * price[k] > 0x1p-40);
+    }
+    if (!all) {
+        free(unmixing->rise);
+        unmixing->rise = NULL;
+    }
+done:
+    free(v);
+    free(unit.spectrum);
+    free(unit.weight);
+    free(unit.gram);
+    free(unit.price);
+    free(unit.rise);
+    return status;
+}
+
+HcStatus hc_cpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixing **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcUnmixing *unmixing = NULL;
+    *out = NULL;
+    HC_TRY(hc_check_unmix_rule(rule, err));
+    hc_cpu_blas_alone();
+    unmixing = calloc(1, sizeof *unmixing);
+    if (unmixing == NULL) {
+        return hc_fail_memory(err, sizeof *unmixing, "unmixing");
+    }
+    unmixing->rule = *rule;
+    unmixing->threads = ((const HcCpu *)compute)->threads;
+    HC_TRY(take_library(unmixing, err));
+    for (int64_t i = 0; i < (int64_t)rule->spectra * rule->bands; i++) {
+        unmixing->spectrum[i] = (double)rule->spectrum[i];
+    }
+    for (int32_t b = 0; b < rule->bands; b++) {
+        unmixing->weight[b] = rule->weight != NULL ? rule->weight[b] : 1;
+    }
+    HC_TRY(form_gram(unmixing, err));
+    if (!rule->sum_to_one) {
+        HC_TRY(find_rise(unmixing, err));
+    }
+    if (rule->solver == HC_UNMIX_ALM) {
+        HC_TRY(hc_unmix_find_eigenvectors(compute, unmixing, err));
+    }
+    HC_TRY(take_panels(unmixing, err));
+    if (rule->solver == HC_UNMIX_FISTA) {
+        hc_unmix_bound_eigenvalues(unmixing, unmixing->panel[0].scratch);
+    }
+    *out = unmixing;
+done:
+    if (status != HC_OK) {
+        hc_cpu_unmix_close(unmixing);
+    }
+    return status;
+}
+
+void hc_cpu_unmix_close(HcUnmixing *unmixing) {
+    if (unmixing == NULL) {
+        return;
+    }
+    for (int t = 0; unmixing->panel != NULL && t < unmixing->threads; t++) {
+        free(unmixing->panel[t].pixel);
+        free(unmixing->panel[t].counts);
+    }
+    free(unmixing->panel);
+    free(unmixing->spectrum);
+    free(unmixing->weight);
+    free(unmixing->gram);
+    free(unmixing->price);
+    free(unmixing->rise);
+    free(unmixing->eigenvalue);
+    free(unmixing->eigenvector);
+    free(unmixing->total);
+    free(unmixing);
+}
+
+/* residual = y - D'x. */
+HC_CLONES static void form_residual(const double *spectrum, int64_t spectra, int64_t bands,
+                                    const double *abundance, const double *pixel, double *restrict residual) {
+    memcpy(residual, pixel, (size_t)bands * sizeof *residual);
+    for (int64_t k = 0; k < spectra; k++) {
+        double x = abundance[k];
+        if (x != 0) {
+            const double *restrict from = spectrum + k * bands;
+            for (int64_t b = 0; b < bands; b++) {
+                residual[b] -= x * from[b];
+            }
+        }
+    }
+}
+
+/* Upper bound of F(x) - F where abundances sum to one: x'g - min g (Frank and Wolfe 1956). No
+ * term is negative. */
+static double gap_of_shares(int64_t spectra, const double *abundance, const double *slope) {
+    double top = slope[0];
+    double gap = 0;
+    for (int64_t k = 1; k < spectra; k++) {
+        top = slope[k] > top ? slope[k] : top;
+    }
+    for (int64_t k = 0; k < spectra; k++) {
+        gap += abundance[k] * (top - slope[k]);
+    }
+    return gap;
+}
+
+/* F(x) minus the dual function at s r, s the largest scale up to 1 that is allowed, or at r - t v, whichever
+ * is less. No term is negative. */
+static double gap_of_dual(const HcUnmixing *unmixing, const double *abundance, const double *slope,
+                          double square) {
+    double lambda = unmixing->rule.lambda;
+    double top = lambda;
+    double t = 0;
+    for (int64_t k = 0; k < unmixing->rule.spectra; k++) {
+        top = slope[k] > top ? slope[k] : top;
+        if (unmixing->rise != NULL && slope[k] - lambda > t * unmixing->rise[k]) {
+            t = (slope[k] - lambda) / unmixing->rise[k];
+        }
+    }
+    double s = top > lambda ? lambda / top : 1;
+    double scaled = (1 - s) * (1 - s) * square / 2;
+    double moved = t * t * unmixing->rise_square / 2;
+    for (int64_t k = 0; k < unmixing->rule.spectra; k++) {
+        if (abundance[k] != 0) {
+            double rise = unmixing->rise != NULL ? unmixing->rise[k] : 0;
+            scaled += abundance[k] * (lambda - s * slope[k]);
+            moved += abundance[k] * (lambda - slope[k] + t * rise);
+        }
+    }
+    return unmixing->rise != NULL && moved < scaled ? moved : scaled;
+}
+
+static double relative_gap(const HcUnmixing *unmixing, const double *abundance, const double *slope,
+                           double square, double energy) {
+    double value = square / 2;
+    double gap = 0;
+    if (unmixing->rule.sum_to_one) {
+        gap = gap_of_shares(unmixing->rule.spectra, abundance, slope);
+    } else {
+        gap = gap_of_dual(unmixing, abundance, slope, square);
+        for (int64_t k = 0; k < unmixing->rule.spectra; k++) {
+            value += unmixing->rule.lambda * abundance[k];
+        }
+    }
+    return gap <= 0 ? 0 : gap / fmax(value, tiniest * energy); /* rounding may take it below 0 */
+}
+
+void hc_unmix_certify(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
+    int64_t bands = unmixing->rule.bands;
+    int64_t spectra = unmixing->rule.spectra;
+    double square[HC_UNMIX_PANEL];
+    for (int32_t j = 0; j < panel->open; j++) {
+        int32_t p = panel->number[j];
+        double *residual = panel->weighted + j * bands;
+        double sum = 0;
+        form_residual(unmixing->spectrum, spectra, bands, panel->abundance + p * spectra,
+                      panel->pixel + p * bands, residual);
+        square[j] = 0;
+        for (int64_t b = 0; b < bands; b++) {
+            double weighted = unmixing->weight[b] * residual[b];
+            sum += residual[b] * residual[b];
+            square[j] += residual[b] * weighted;
+            residual[b] = weighted;
+        }
+        panel->rmse[p] = sqrt(sum / (double)bands);
+    }
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, panel->open, (int)spectra, (int)bands, 1.0,
+                panel->weighted, (int)bands, unmixing->spectrum, (int)bands, 0.0, panel->slope, (int)spectra);
+    int32_t open = 0;
+    for (int32_t j = 0; j < panel->open; j++) {
+        int32_t p = panel->number[j];
+        double *slope = panel->slope + j * spectra;
+        panel->gap[p] =
+            relative_gap(unmixing, panel->abundance + p * spectra, slope, square[j], panel->energy[p]);
+        if (!(panel->gap[p] <= unmixing->rule.gap)) {
+            memmove(panel->slope + open * spectra, slope, (size_t)spectra * sizeof *slope);
+            panel->number[open++] = p;
+        }
+    }
+    panel->open = open;
+}
+
+/* Fills the panel with the valid ones of these pixels. */
+static void gather(const HcUnmixing *unmixing, const float *from, const uint8_t *mask, int64_t samples,
+                   HcUnmixPanel *panel) {
+    int64_t bands = unmixing->rule.bands;
+    int32_t count = 0;
+    for (int64_t s = 0; s < samples; s++) {
+        if (mask[s] != 0) {
+            double *pixel = panel->pixel + count * bands;
+            double *weighted = panel->weighted + count * bands;
+            double energy = 0;
+            for (int64_t b = 0; b < bands; b++) {
+                pixel[b] = (double)from[s * bands + b];
+                weighted[b] = unmixing->weight[b] * pixel[b];
+                energy += pixel[b] * weighted[b];
+            }
+            panel->energy[count] = energy;
+            panel->iterations[count] = 0;
+            panel->number[count] = count;
+            count++;
+        }
+    }
+    panel->open = count;
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, unmixing->rule.spectra, (int)bands, 1.0,
+                panel->weighted, (int)bands, unmixing->spectrum, (int)bands, 0.0, panel->product,
+                unmixing->rule.spectra);
+}
+
+/* Rounded once; 0 below the threshold. Also where `top` leaves it out, it counts. */
+static float written(const HcUnmixRule *rule, double abundance) {
+    float value = (float)abundance;
+    return (double)value < rule->threshold ? 0 : value;
+}
+
+/* The largest abundances, of equal ones the first: their numbers, then their values. */
+static void write_largest(const HcUnmixRule *rule, const double *abundance, float *to) {
+    int32_t top = rule->top;
+    int32_t found = 0;
+    for (int32_t i = 0; i < top; i++) {
+        to[i] = -1;
+        to[top + i] = 0;
+    }
+    for (int32_t k = 0; k < rule->spectra; k++) {
+        float value = written(rule, abundance[k]);
+        if (value == 0 || (found == top && !(value > to[2 * top - 1]))) {
+            continue;
+        }
+        int32_t at = found < top ? found++ : top - 1;
+        for (; at > 0 && to[top + at - 1] < value; at--) {
+            to[at] = to[at - 1];
+            to[top + at] = to[top + at - 1];
+        }
+        to[at] = (float)k;
+        to[top + at] = value;
+    }
+}
+
+static void write_pixel(const HcUnmixRule *rule, const HcUnmixPanel *panel, int32_t p, float *to) {
+    const double *abundance = panel->abundance + (int64_t)p * rule->spectra;
+    if (rule->top > 0) {
+        write_largest(rule, abundance, to);
+        to += 2 * (int64_t)rule->top;
+    } else {
+        for (int32_t k = 0; k < rule->spectra; k++) {
+            to[k] = written(rule, abundance[k]);
+        }
+        to += rule->spectra;
+    }
+    if (rule->rmse) {
+        *to++ = (float)panel->rmse[p];
+    }
+    if (rule->told_iterations) {
+        *to++ = (float)panel->iterations[p];
+    }
+    if (rule->told_gap) {
+        *to++ = (float)panel->gap[p];
+    }
+    if (rule->told_end) {
+        *to = (float)(panel->gap[p] <= rule->gap ? HC_UNMIX_OPTIMAL : HC_UNMIX_UNFINISHED);
+    }
+}
+
+/* The bits of a double that is not negative; NaN is beyond all. */
+static int64_t bits_of(double value) {
+    int64_t bits;
+    value = fabs(value);
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void count_pixel(const HcUnmixRule *rule, const HcUnmixPanel *panel, int32_t p) {
+    const double *abundance = panel->abundance + (int64_t)p * rule->spectra;
+    int64_t *pixels = panel->counts + HC_UNMIX_COUNTS;
+    int64_t *sums = pixels + rule->spectra;
+    int64_t *largest = panel->counts + HC_UNMIX_COUNT_GAP;
+    panel->counts[HC_UNMIX_COUNT_PIXELS]++;
+    panel->counts[HC_UNMIX_COUNT_UNFINISHED] += !(panel->gap[p] <= rule->gap);
+    *largest = hc_max64(*largest, bits_of(panel->gap[p]));
+    for (int32_t k = 0; k < rule->spectra; k++) {
+        double value = (double)written(rule, abundance[k]);
+        if (value != 0) {
+            pixels[k]++;
+            sums[k] += llrint(fmin(value, 0x1p16) / HC_UNMIX_COUNT_UNIT);
+        }
+    }
+}
+
+static void unmix_panel(const HcUnmixing *unmixing, const HcBlock *in, const HcBlock *out, int64_t row,
+                        int64_t sample, HcUnmixPanel *panel) {
+    int64_t samples = hc_min64(HC_UNMIX_PANEL, out->samples - sample);
+    int64_t line = hc_block_first_line(out) + row;
+    bool counted = row >= out->above && row < (int64_t)out->above + out->lines;
+    const uint8_t *valid = hc_cpu_mask_line(in, line) + sample;
+    float *to = out->data + (row * out->samples + sample) * out->bands;
+    memcpy(out->mask + row * out->samples + sample, valid, (size_t)samples);
+    memset(to, 0, (size_t)(samples * out->bands) * sizeof *to);
+    gather(unmixing, hc_cpu_line(in, line) + sample * in->bands, valid, samples, panel);
+    solvers[unmixing->rule.solver].solve(unmixing, panel);
+    for (int32_t s = 0, p = 0; s < samples; s++) {
+        if (valid[s] != 0) {
+            write_pixel(&unmixing->rule, panel, p, to + (int64_t)s * out->bands);
+            if (counted) {
+                count_pixel(&unmixing->rule, panel, p);
+            }
+            p++;
+        }
+    }
+}
+
+static void add_counts(const HcUnmixing *unmixing) {
+    int64_t *counts = unmixing->rule.counts;
+    size_t count = hc_unmix_counts(&unmixing->rule);
+    for (int t = 0; t < unmixing->threads; t++) {
+        const int64_t *own = unmixing->panel[t].counts;
+        for (size_t i = 0; i < count; i++) {
+            counts[i] = i == HC_UNMIX_COUNT_GAP ? hc_max64(counts[i], own[i]) : counts[i] + own[i];
+        }
+    }
+}
+
+HcStatus hc_cpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
+                      HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->rule : NULL, out, err));
+    hc_cpu_blas_alone();
+    int64_t panels = (out->samples + HC_UNMIX_PANEL - 1) / HC_UNMIX_PANEL;
+    int64_t units = hc_block_rows(out) * panels;
+    for (int t = 0; t < unmixing->threads; t++) {
+        memset(unmixing->panel[t].counts, 0, hc_unmix_counts(&unmixing->rule) * sizeof(int64_t));
+    }
+#pragma omp parallel for num_threads(unmixing->threads) schedule(dynamic)
+    for (int64_t unit = 0; unit < units; unit++) {
+        unmix_panel(unmixing, in, out, unit / panels, unit % panels * HC_UNMIX_PANEL,
+                    &unmixing->panel[omp_get_thread_num()]);
+    }
+    if (unmixing->rule.counts != NULL) {
+        add_counts(unmixing);
+    }
+done:
+    return status;
+}

@@ -1,0 +1,74 @@
+/* Sparse unmixing on the CPU: what the driver and its solvers share. With D the library, W the weights, y a
+ * pixel, x its abundances and r = y - D'x its residual, "slopes" are D W r: minus the gradient of the
+ * quadratic part. */
+#ifndef HC_CPU_UNMIX_UNMIX_H
+#define HC_CPU_UNMIX_UNMIX_H
+
+#include "cpu/internal.h"
+
+/* Pixels of one product, at most. Panels start at multiples of it in each line, whatever the block or the
+ * thread. */
+enum { HC_UNMIX_PANEL = 64 };
+
+/* Some valid pixels of one line in the order of their samples, and what a thread needs to unmix them. Not yet
+ * certified pixels are "open". */
+typedef struct HcUnmixPanel {
+    int32_t open;                   /* how many are */
+    int32_t number[HC_UNMIX_PANEL]; /* their numbers in the panel, ascending: [open] */
+    double *pixel;                  /* [pixels][bands] */
+    double *weighted;               /* [pixels][bands] */
+    double *product;                /* [pixels][spectra] D W y */
+    double *abundance;              /* [pixels][spectra] */
+    double *slope;                  /* [open][spectra] */
+    double energy[HC_UNMIX_PANEL];  /* y'W y */
+    double rmse[HC_UNMIX_PANEL];    /* [units of the spectra] */
+    double gap[HC_UNMIX_PANEL];     /* relative */
+    int32_t iterations[HC_UNMIX_PANEL];
+    double *scratch; /* the solver's */
+    int64_t *counts; /* [hc_unmix_counts] of this thread */
+} HcUnmixPanel;
+
+struct HcUnmixing {
+    HcUnmixRule rule; /* its library and its weights are those below */
+    double *spectrum; /* [spectra][bands] */
+    double *weight;   /* [bands] */
+    double *gram;     /* [spectra][spectra] D W D' + shift */
+    /* 0, or with sum_to_one the mean of the diagonal of D W D': it changes F by a constant where abundances
+     * sum to one, and makes every set of spectra regular whose differences are independent. */
+    double shift;
+    double *price; /* [spectra] 1 / root of the diagonal of gram; 0 where that is 0 */
+    /* D W v > 0 of a direction v, which exists where some plane through 0 has all spectra on one side, as
+     * reflectances have; NULL = there is none. */
+    double *rise;        /* [spectra] */
+    double rise_square;  /* v'W v */
+    double largest;      /* no eigenvalue of D W D' is beyond it (FISTA) */
+    int32_t rank;        /* eigenvalues of D W D' that differ from 0 (ALM) */
+    double *eigenvalue;  /* [rank] descending */
+    double *eigenvector; /* [rank][spectra] */
+    double *total;       /* [rank] sum of each eigenvector */
+    int threads;
+    HcUnmixPanel *panel; /* [threads] */
+};
+
+/* Residuals, slopes and relative duality gaps of the open pixels; those whose gap is as asked for are no
+ * longer open. */
+void hc_unmix_certify(const HcUnmixing *unmixing, HcUnmixPanel *panel);
+
+/* The solvers: abundances of all open pixels, certified; and what they need of `scratch` [doubles]. */
+void hc_unmix_active(const HcUnmixing *unmixing, HcUnmixPanel *panel);
+size_t hc_unmix_active_scratch(const HcUnmixing *unmixing);
+void hc_unmix_fista(const HcUnmixing *unmixing, HcUnmixPanel *panel);
+size_t hc_unmix_fista_scratch(const HcUnmixing *unmixing);
+void hc_unmix_alm(const HcUnmixing *unmixing, HcUnmixPanel *panel);
+size_t hc_unmix_alm_scratch(const HcUnmixing *unmixing);
+
+/* What they must know of the library: `largest`; scratch[2][spectra]. And `rank`, `eigenvalue`,
+ * `eigenvector`, `total`. */
+void hc_unmix_bound_eigenvalues(HcUnmixing *unmixing, double *scratch);
+HcStatus hc_unmix_find_eigenvectors(HcCompute *compute, HcUnmixing *unmixing, HcError *err);
+
+/* Abundances of one pixel from an empty set: product and abundance [spectra]. */
+void hc_unmix_active_one(const HcUnmixing *unmixing, const double *product, double energy, double *abundance,
+                         double *scratch);
+
+#endif

@@ -1,0 +1,94 @@
+/* Growing sums of products: their memory, and which form they have. */
+#include "gpu/gram/gram.cuh"
+
+#include <new>
+
+static size_t layout(HcSums *sums, char *memory) {
+    return sums->limit > 0 ? hc_exact_layout(sums, memory) : hc_floats_layout(sums, memory);
+}
+
+HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
+                          HcError *err) {
+    HcStatus status = HC_OK;
+    HcSums *sums = NULL;
+    HcQueue *queue = NULL;
+    if (compute == NULL || out == NULL) {
+        return hc_fail(err, HC_E_USAGE, "sums: no backend, or no place for them");
+    }
+    *out = NULL;
+    HC_TRY(hc_check_sums(bands, integer_limit, err));
+    if ((sums = new (std::nothrow) HcSums()) == NULL) {
+        return hc_fail_memory(err, sizeof *sums, "sums of products");
+    }
+    sums->gpu = (HcGpu *)compute;
+    sums->bands = bands;
+    sums->limit = integer_limit;
+    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, layout(sums, NULL), &sums->memory, err));
+    (void)layout(sums, (char *)sums->memory.data);
+    sums->gpu->sums_bytes += sums->memory.bytes;
+    HC_TRY(compute->ops->queue_open(compute, &queue, err));
+    HC_TRY(compute->ops->zero(queue, sums->memory.data, sums->memory.bytes, err));
+    if (integer_limit > 0) {
+        HC_TRY(hc_exact_open(sums, queue, err));
+    }
+    HC_TRY(compute->ops->wait(queue, err));
+    *out = sums;
+done:
+    if (queue != NULL) {
+        compute->ops->queue_close(queue);
+    }
+    if (status != HC_OK) {
+        hc_gpu_sums_close(sums);
+    }
+    return status;
+}
+
+void hc_gpu_sums_close(HcSums *sums) {
+    if (sums != NULL) {
+        sums->gpu->sums_bytes -= sums->memory.bytes;
+        hc_gpu_release(&sums->gpu->base, &sums->memory);
+        delete sums;
+    }
+}
+
+HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
+                     HcSums *sums, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGramJob job;
+    if (sums == NULL) {
+        return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
+    }
+    HC_TRY(hc_check_gram(queue, in, kind, sums->bands, err));
+    if (sums->limit == 0 && sums->started && sums->kind != kind) {
+        return hc_fail(err, HC_E_USAGE, "gram: float sums of two kinds of differences");
+    }
+    sums->kind = kind;
+    sums->started = true;
+    job = {hc_view(in), kind, in->above, in->lines, 0, hc_block_rows(in), 0, in->samples};
+    if (window != NULL) {
+        job.top = hc_max64(0, window->line0 - job.in.first_line);
+        job.bottom = hc_min64(job.bottom, window->line0 + window->lines - job.in.first_line);
+        job.left = hc_max64(0, window->sample0);
+        job.right = hc_min64(job.right, window->sample0 + window->samples);
+    }
+    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_TRY(sums->limit > 0 ? hc_exact_gram(queue, &job, sums, err)
+                           : hc_floats_gram(queue, &job, hc_sums_lines(in->samples), sums, err));
+done:
+    return status;
+}
+
+HcStatus hc_gpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
+    HcStatus status = HC_OK;
+    if (queue == NULL || sums == NULL || out == NULL) {
+        return hc_fail(err, HC_E_USAGE, "sums: the queue, the sums or the place for them is missing");
+    }
+    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_TRY(hc_moments_init(out, sums->bands, sums->limit > 0, err));
+    HC_TRY(sums->limit > 0 ? hc_exact_fetch(queue, sums, out, err) : hc_floats_fetch(queue, sums, out, err));
+done:
+    if (status != HC_OK) {
+        hc_moments_clear(out);
+    }
+    return status;
+}

@@ -1,0 +1,176 @@
+/* Sums of products: what the files gram*.cu share. */
+#ifndef HC_GPU_GRAM_GRAM_CUH
+#define HC_GPU_GRAM_GRAM_CUH
+
+#include "gpu/internal.cuh"
+
+/* Pixels that are summed, as kernels take them. */
+struct HcGramJob {
+    HcView in;
+    HcDifference kind;
+    int64_t first_row, rows;          /* interior */
+    int64_t top, bottom, left, right; /* of the window, in rows and samples of the view, ends excluded */
+};
+
+/* ---- exact sums (gram_limbs.cu) ----
+ *
+ * Values v = x - offset are written as l0 + 256 l1 + 65536 l2 with limbs of -128 to 127, their products are
+ * summed by the matrix units in 32-bit integers, these are added to 64-bit integers, and these to 128-bit
+ * ones before they could overflow. Values of most scenes need no l2: whether any does is found for each tile
+ * of pixels, and the products with it are left out where none does. Limbs are collected in a panel, and
+ * multiplied when it is full or the sums are fetched: few large products are faster than many small ones. */
+
+enum {
+    HC_LIMBS = 3,
+    HC_TILE_BANDS = 32,   /* of a tile of products */
+    HC_TILE_PIXELS = 128, /* of a tile of limbs */
+    HC_STEP_PIXELS = 64,  /* that are multiplied between two barriers */
+    HC_TILE_STEPS = HC_TILE_PIXELS / HC_STEP_PIXELS,
+    HC_SIDE_LIMB_BYTES = 2 * HC_TILE_BANDS * HC_STEP_PIXELS, /* a limb of 64 bands and 64 pixels */
+    HC_SIDE_BYTES = HC_LIMBS * HC_SIDE_LIMB_BYTES,
+    HC_PART_TILES = 256, /* of pixels, in a part: -128 * -128 * 3 * 256 * 128 < 2^31 */
+    HC_GROUP_TILES = 8,  /* of products, one a warp */
+    HC_GROUP_BLOCKS = 8  /* blocks of 32 bands that a group looks at, at most */
+};
+
+/* Tiles of products that one thread block sums: which of its blocks of bands each warp multiplies. */
+struct HcGramGroup {
+    int32_t tiles, blocks;
+    uint16_t block[HC_GROUP_BLOCKS]; /* numbers of 32 bands */
+    uint8_t row[HC_GROUP_TILES], column[HC_GROUP_TILES];
+};
+
+struct HcExact {
+    int32_t padded;      /* bands, to whole tiles */
+    int32_t sides;       /* blocks of 64 bands; the last may be half empty, and is 0 there */
+    int32_t groups;      /* of tiles */
+    HcGramGroup *group;  /* [device] [groups] */
+    int64_t panel_tiles; /* of pixels, that the panel holds */
+    int64_t filled;      /* of them */
+    int8_t *panel;       /* [device] [64 pixels][64 bands][limb][band][pixel], as shared memory takes it */
+    uint8_t *third;      /* [device] [tiles of pixels][32 bands], whether there is a third limb */
+    int8_t *zeros;       /* [device] a third limb of zeros */
+    int32_t parts;       /* into which a panel is cut, each with sums of its own */
+    int64_t *product;    /* [device] [parts][padded][padded], lower tiles */
+    int64_t *sum;        /* [device] [padded] of v */
+    int64_t *count;      /* [device] */
+    uint64_t *low;       /* [device] [padded][padded], 128-bit sums: the low and the high half */
+    int64_t *high;
+    int64_t offset;
+    int64_t pixels; /* in `product`, at most */
+    int64_t most;   /* pixels that `product` can hold */
+};
+
+/* ---- float sums (gram_float.cu) ----
+ *
+ * Part p of the fixed partition belongs to stripe p mod stripes; the parts of a stripe are summed in the
+ * order of the scene about a provisional mean, so that the sums do not depend on the cut into blocks. */
+
+struct HcFloats {
+    int32_t padded; /* bands, to whole tiles of HC_FLOAT_TILE */
+    int32_t stripes;
+    double *center;  /* [device] [padded], the provisional mean */
+    int32_t *there;  /* [device] whether it is known */
+    double *scatter; /* [device] [stripes][padded][padded], lower tiles, about the center */
+    double *sum;     /* [device] [stripes][padded] of x - center */
+    double *total;   /* [device] [padded + 1][padded] of all stripes: products, then sums */
+    int64_t *count;  /* [device] [stripes] */
+};
+
+enum { HC_FLOAT_TILE = 64 };
+
+struct HcSums {
+    HcGpu *gpu;
+    int32_t bands;
+    int64_t limit;     /* 0 = the float form */
+    HcDifference kind; /* of the float form, once `started` */
+    bool started;
+    HcBuffer memory;
+    HcExact exact;
+    HcFloats floats;
+};
+
+/* Bytes of device memory, and its cut (memory NULL: only the bytes). */
+size_t hc_exact_layout(HcSums *sums, char *memory);
+size_t hc_floats_layout(HcSums *sums, char *memory);
+/* Fills what is not zero at first. */
+HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err);
+
+/* Whether the module holds code for the device of this thread. */
+cudaError_t hc_exact_kernels(void);
+
+/* Where the device has Hopper's matrix units and the module the code for them (gram_hopper.cu). */
+bool hc_hopper_can(const HcGpu *gpu);
+/* Pairs of tiles of products, each a thread block's. */
+int32_t hc_hopper_groups(int32_t padded);
+HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err);
+
+HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err);
+HcStatus hc_floats_gram(HcQueue *queue, const HcGramJob *job, int32_t part_lines, HcSums *sums, HcError *err);
+HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
+HcStatus hc_floats_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
+
+#ifdef __CUDACC__
+
+/* The first limb of 32 bands in a step of the panel; the next limbs are HC_SIDE_LIMB_BYTES further. */
+__device__ static inline int64_t hc_panel_at(const HcExact &exact, int64_t step, int32_t block) {
+    return (step * exact.sides + block / 2) * HC_SIDE_BYTES + block % 2 * (HC_SIDE_LIMB_BYTES / 2);
+}
+
+/* Where 16 bytes of a row of limbs lie: moved about so that eight rows are in all banks. */
+__device__ static inline int32_t hc_swizzled(int32_t row, int32_t chunk) {
+    return row * HC_STEP_PIXELS + ((chunk ^ ((row >> 1) & 3)) * 16);
+}
+
+/* Adds to pairs of neighbours, the second of them in an odd column. Nobody else has this part: no atomics,
+ * which would queue up. */
+template <int PAIRS>
+__device__ static inline void hc_add_pairs(int64_t *const at[PAIRS], const longlong2 added[PAIRS]) {
+    longlong2 value[PAIRS];
+#pragma unroll
+    for (int k = 0; k < PAIRS; k++) {
+        value[k] = *(const longlong2 *)at[k];
+    }
+#pragma unroll
+    for (int k = 0; k < PAIRS; k++) {
+        value[k].x += added[k].x;
+        value[k].y += added[k].y;
+        *(longlong2 *)at[k] = value[k];
+    }
+}
+
+__device__ static inline int64_t *hc_product_at(const HcExact &exact, int64_t part, int64_t row,
+                                                int64_t column) {
+    return exact.product + (part * exact.padded + row) * exact.padded + column;
+}
+
+/* The value that is summed for a pixel (given by its place in the view) and band, where its neighbourhood is
+ * whole. In float it is exact for integers while it stays within 2^24; in double it is what float scenes sum.
+ */
+template <typename T>
+__device__ static inline T hc_difference_of(const HcView &view, HcDifference kind, int64_t pixel,
+                                            int32_t band) {
+    const int64_t n = view.bands;
+    const int64_t line = view.samples * n;
+    const float *x = view.data + pixel * n + band;
+    switch (kind) {
+    case HC_DIFFERENCE_MEAN3X3: {
+        T left = (T)x[-line - n] + (T)x[-n] + (T)x[line - n];
+        T here = (T)x[-line] + (T)x[0] + (T)x[line];
+        T right = (T)x[-line + n] + (T)x[n] + (T)x[line + n];
+        return (T)9 * (T)x[0] - (left + here + right);
+    }
+    case HC_DIFFERENCE_MEDIAN3X3:
+        return (T)x[0] - (T)hc_middle_of_nine(x[-line - n], x[-line], x[-line + n], x[-n], x[0], x[n],
+                                              x[line - n], x[line], x[line + n]);
+    case HC_DIFFERENCE_SHIFT:
+        return (T)x[0] - (T)x[n];
+    case HC_DIFFERENCE_SHIFT_DIAGONAL:
+        return (T)x[0] - (T)x[line + n];
+    default:
+        return (T)x[0];
+    }
+}
+
+#endif
+#endif

@@ -1,0 +1,362 @@
+/* Abundances of least absolute deviation: a warp a run of pixels. */
+#include "gpu/lp/simplex_batched.cuh"
+
+#include <new>
+#include <string.h>
+
+static const char doing[] = "abundances of least absolute deviation";
+
+/* Pixels that begin with the basis of their left neighbour, counted from the start of each line. */
+enum { RUN = 16 };
+
+enum { MOST_WARPS = 8 };
+
+/* What the kernel gets. */
+struct Job {
+    HcAbundanceTables tables;
+    bool column_shared;
+    size_t desk_doubles;
+    bool told_residual, told_end, told_pivots, told_objectives, told_error;
+    int64_t *counts; /* NULL = not counted */
+    HcView in, out;
+    int64_t counted_first, counted_end; /* rows of `out` */
+};
+
+typedef void (*Kernel)(const Job);
+
+struct HcAbundances {
+    HcGpu *gpu;
+    HcAbundanceRule rule; /* without its pointers, but counts */
+    Job job;
+    HcBuffer memory; /* what the tables point to */
+    Kernel kernel;
+    int32_t warps; /* of a thread block */
+    int32_t blocks;
+    size_t shared; /* [bytes] */
+};
+
+/* Sums of the pixels of a warp. */
+struct Tally {
+    int64_t pixels, unfinished, pivots;
+    double error;
+    int64_t found[2], sums[2]; /* of the endmembers lane and lane + 32 */
+};
+
+__device__ static inline void add(int64_t *to, int64_t value) {
+    if (value != 0) {
+        atomicAdd((unsigned long long *)to, (unsigned long long)value);
+    }
+}
+
+__device__ static void count_pixel(const Job &job, const HcAbundanceDesk &desk, const HcAbundanceTold &told,
+                                   int lane, Tally *tally) {
+    tally->pixels++;
+    tally->unfinished += !(told.error <= HC_ABUNDANCE_PROOF);
+    tally->pivots += told.pivots;
+    tally->error = fmax(tally->error, told.error);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        int32_t k = lane + 32 * i;
+        double value = k < job.tables.endmembers ? (double)(float)desk.best[k] : 0;
+        if (value != 0) {
+            tally->found[i]++;
+            tally->sums[i] += llrint(fmin(value, 0x1p16) / HC_UNMIX_COUNT_UNIT);
+        }
+    }
+}
+
+__device__ static void add_tally(const Job &job, const Tally &tally, int lane) {
+    int64_t *found = job.counts + HC_ABUNDANCE_COUNTS;
+    if (lane == 0) {
+        add(job.counts + HC_ABUNDANCE_COUNT_PIXELS, tally.pixels);
+        add(job.counts + HC_ABUNDANCE_COUNT_UNFINISHED, tally.unfinished);
+        add(job.counts + HC_ABUNDANCE_COUNT_PIVOTS, tally.pivots);
+        atomicMax((long long *)job.counts + HC_ABUNDANCE_COUNT_ERROR, __double_as_longlong(tally.error));
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        int32_t k = lane + 32 * i;
+        if (k < job.tables.endmembers) {
+            add(found + k, tally.found[i]);
+            add(found + job.tables.endmembers + k, tally.sums[i]);
+        }
+    }
+}
+
+__device__ static void write_pixel(const Job &job, const HcAbundanceDesk &desk, const HcAbundanceTold &told,
+                                   int lane, float *to) {
+    for (int32_t k = lane; k < job.tables.endmembers; k += 32) {
+        to[k] = (float)desk.best[k];
+    }
+    if (lane == 0) {
+        float *at = to + job.tables.endmembers;
+        if (job.told_residual) {
+            *at++ = (float)told.deviation;
+        }
+        if (job.told_end) {
+            *at++ = told.error <= HC_ABUNDANCE_PROOF ? (float)HC_LP_OPTIMAL : (float)HC_LP_UNFINISHED;
+        }
+        if (job.told_pivots) {
+            *at++ = (float)told.pivots;
+        }
+        if (job.told_objectives) {
+            *at++ = (float)told.primal;
+            *at++ = (float)told.dual;
+        }
+        if (job.told_error) {
+            *at = (float)told.error;
+        }
+    }
+}
+
+__device__ static HcAbundanceDesk desk_at(const HcAbundanceTables &tables, double *memory) {
+    int32_t n = tables.endmembers;
+    HcAbundanceDesk desk;
+    desk.inverse = memory;
+    desk.point = desk.inverse + n * tables.across;
+    desk.pull = desk.point + n;
+    desk.price = desk.pull + n;
+    desk.edge = desk.price + n;
+    desk.change = desk.edge + n;
+    desk.best = desk.change + n;
+    desk.basis = (int32_t *)(desk.best + n);
+    return desk;
+}
+
+template <int SLOTS>
+__device__ static void solve_run(const Job &job, const HcAbundanceTables &tables, const HcAbundanceDesk &desk,
+                                 int64_t row, int32_t sample0) {
+    const HcView &in = job.in;
+    const HcView &out = job.out;
+    int lane = (int)threadIdx.x % 32;
+    int64_t line = (row + out.first_line - in.first_line) * in.samples;
+    bool counted = job.counts != NULL && row >= job.counted_first && row < job.counted_end;
+    Tally tally = {};
+    bool warm = false;
+    for (int32_t s = sample0; s < min(sample0 + (int)RUN, out.samples); s++) {
+        float *to = out.data + (row * out.samples + s) * out.bands;
+        HcAbundancePixel<SLOTS> pixel = {tables, desk, in.data + (line + s) * in.bands};
+        pixel.rows.lane = lane;
+        bool solved = in.mask[line + s] != 0;
+        if (solved) {
+            pixel.lay();
+            solved = pixel.finite > 0;
+        }
+        if (lane == 0) {
+            out.mask[row * out.samples + s] = solved;
+        }
+        if (!solved) {
+            for (int32_t b = lane; b < out.bands; b += 32) {
+                to[b] = 0;
+            }
+            continue;
+        }
+        HcAbundanceTold told;
+        if (!warm) {
+            pixel.begin_cold();
+            warm = true;
+        }
+        pixel.run(&told);
+        write_pixel(job, desk, told, lane, to);
+        if (counted) {
+            count_pixel(job, desk, told, lane, &tally);
+        }
+        __syncwarp();
+    }
+    if (counted) {
+        add_tally(job, tally, lane);
+    }
+}
+
+template <int SLOTS>
+__global__ static void __launch_bounds__(32 * MOST_WARPS, SLOTS <= 7 ? 3 : 1)
+    solve_runs(const __grid_constant__ Job job) {
+    extern __shared__ double shared[];
+    HcAbundanceTables tables = job.tables;
+    int32_t warps = (int32_t)blockDim.x / 32;
+    int32_t warp = (int32_t)threadIdx.x / 32;
+    HcAbundanceDesk desk = desk_at(tables, shared + warp * job.desk_doubles);
+    if (job.column_shared) {
+        double *column = shared + warps * job.desk_doubles;
+        for (int32_t i = (int32_t)threadIdx.x; i < tables.endmembers * tables.pitch;
+             i += (int32_t)blockDim.x) {
+            column[i] = job.tables.column[i];
+        }
+        tables.column = column;
+        __syncthreads();
+    }
+    int64_t runs = (job.out.samples + RUN - 1) / RUN;
+    int64_t step = (int64_t)gridDim.x * warps;
+    for (int64_t unit = blockIdx.x * (int64_t)warps + warp; unit < job.out.rows * runs; unit += step) {
+        solve_run<SLOTS>(job, tables, desk, unit / runs, (int32_t)(unit % runs) * RUN);
+    }
+}
+
+/* Rows of a lane that there are kernels for. */
+static const struct {
+    int32_t slots;
+    Kernel kernel;
+} kernels[] = {{4, solve_runs<4>}, {7, solve_runs<7>}, {12, solve_runs<12>}, {19, solve_runs<19>}};
+
+/* The tables as kernels take them, in memory of the host. */
+static void fill_tables(const HcAbundanceProblem *problem, const HcAbundanceTables *tables, double *column,
+                        double *vectors, double *scale, double *inverse, int32_t *basis) {
+    const double *from[] = {problem->low, problem->high, problem->right, problem->nudge};
+    for (int32_t k = 0; k < problem->endmembers; k++) {
+        for (int32_t i = 0; i < problem->rows; i++) {
+            column[(int64_t)k * tables->pitch + i] = problem->row[(int64_t)i * problem->width + k];
+        }
+        for (int32_t j = 0; j < problem->endmembers; j++) {
+            inverse[k * tables->across + j] = problem->inverse[(int64_t)k * problem->width + j];
+        }
+        scale[k] = problem->scale[k];
+        basis[k] = problem->basis[k];
+    }
+    for (int v = 0; v < 4; v++) {
+        memcpy(vectors + (int64_t)v * tables->rows, from[v], (size_t)problem->rows * sizeof(double));
+    }
+}
+
+/* Makes the tables and brings them to the device. */
+static HcStatus take_tables(HcAbundances *abundances, const HcAbundanceProblem *problem, HcError *err) {
+    HcStatus status = HC_OK;
+    HcAbundanceTables *tables = &abundances->job.tables;
+    size_t n = (size_t)problem->endmembers;
+    size_t rows = (size_t)tables->rows;
+    size_t columns = n * (size_t)tables->pitch;
+    size_t inverses = n * (size_t)tables->across;
+    size_t count = columns + 4 * rows + n + inverses + (n + 1) / 2;
+    double *host = (double *)calloc(count, sizeof *host);
+    double *at = NULL;
+    if (host == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(count * sizeof *host), doing));
+    }
+    HC_TRY(hc_gpu_alloc(&abundances->gpu->base, HC_MEMORY_DEVICE, count * sizeof *host, &abundances->memory,
+                        err));
+    fill_tables(problem, tables, host, host + columns, host + columns + 4 * rows,
+                host + columns + 4 * rows + n, (int32_t *)(host + columns + 4 * rows + n + inverses));
+    HC_TRY(hc_gpu_check(
+        cudaMemcpy(abundances->memory.data, host, count * sizeof *host, cudaMemcpyHostToDevice), doing, err));
+    at = (double *)abundances->memory.data;
+    tables->column = at;
+    tables->low = at + columns;
+    tables->high = tables->low + rows;
+    tables->right = tables->high + rows;
+    tables->nudge = tables->right + rows;
+    tables->scale = tables->nudge + rows;
+    tables->inverse = tables->scale + n;
+    tables->basis = (const int32_t *)(tables->inverse + inverses);
+done:
+    free(host);
+    return status;
+}
+
+/* As many warps of a block as have room in shared memory, beside the columns where those take no more than
+ * a quarter of it; and as many blocks as run at once. */
+static HcStatus plan(HcAbundances *abundances, HcError *err) {
+    HcStatus status = HC_OK;
+    Job *job = &abundances->job;
+    size_t columns = (size_t)job->tables.endmembers * (size_t)job->tables.pitch * sizeof(double);
+    size_t desk = 0;
+    int each = 0;
+    job->desk_doubles = hc_abundance_desk((size_t)job->tables.endmembers, (size_t)job->tables.across);
+    desk = job->desk_doubles * sizeof(double);
+    job->column_shared = columns <= abundances->gpu->shared_memory / 4;
+    size_t left = abundances->gpu->shared_memory - (job->column_shared ? columns : 0);
+    abundances->warps = left / desk < MOST_WARPS ? (int32_t)(left / desk) : MOST_WARPS;
+    abundances->shared = (size_t)abundances->warps * desk + (job->column_shared ? columns : 0);
+    HC_TRY(hc_gpu_check(cudaFuncSetAttribute((const void *)abundances->kernel,
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             (int)abundances->shared),
+                        doing, err));
+    HC_TRY(hc_gpu_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                            &each, abundances->kernel, 32 * abundances->warps, abundances->shared),
+                        doing, err));
+    abundances->blocks = each * abundances->gpu->processors;
+done:
+    return status;
+}
+
+static void take_rule(HcAbundances *abundances, const HcAbundanceRule *rule) {
+    abundances->rule = *rule;
+    abundances->rule.spectrum = NULL;
+    abundances->rule.weight = NULL;
+    abundances->job.told_residual = rule->told_residual;
+    abundances->job.told_end = rule->told_end;
+    abundances->job.told_pivots = rule->told_pivots;
+    abundances->job.told_objectives = rule->told_objectives;
+    abundances->job.told_error = rule->told_error;
+    abundances->job.counts = rule->counts;
+}
+
+static void take_shape(HcAbundances *abundances, const HcAbundanceProblem *problem) {
+    HcAbundanceTables *tables = &abundances->job.tables;
+    size_t number = 0;
+    while (32 * kernels[number].slots < problem->rows) {
+        number++;
+    }
+    abundances->kernel = kernels[number].kernel;
+    tables->endmembers = problem->endmembers;
+    tables->bands = problem->bands;
+    tables->sum = problem->sum;
+    tables->rows = 32 * kernels[number].slots;
+    tables->pitch = tables->rows + 1;
+    tables->across = problem->endmembers | 1;
+    tables->most = problem->most;
+    tables->mixture = problem->mixture;
+    tables->weight_unit = problem->weight_unit;
+    tables->usual = problem->usual;
+    tables->limit = problem->limit;
+}
+
+HcStatus hc_gpu_abundances_open(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
+                                HcError *err) {
+    HcStatus status = HC_OK;
+    HcAbundances *abundances = NULL;
+    HcAbundanceProblem problem = {};
+    *out = NULL;
+    HC_TRY(hc_check_abundance_rule(rule, err));
+    abundances = new (std::nothrow) HcAbundances();
+    if (abundances == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *abundances, doing));
+    }
+    abundances->gpu = (HcGpu *)compute;
+    HC_TRY(hc_gpu_use(abundances->gpu, err));
+    HC_TRY(hc_abundance_problem_make(rule, 1, &problem, err));
+    take_rule(abundances, rule);
+    take_shape(abundances, &problem);
+    HC_TRY(take_tables(abundances, &problem, err));
+    HC_TRY(plan(abundances, err));
+    *out = abundances;
+    abundances = NULL;
+done:
+    hc_abundance_problem_clear(&problem);
+    hc_gpu_abundances_close(abundances);
+    return status;
+}
+
+void hc_gpu_abundances_close(HcAbundances *abundances) {
+    if (abundances != NULL) {
+        hc_gpu_release(&abundances->gpu->base, &abundances->memory);
+        delete abundances;
+    }
+}
+
+HcStatus hc_gpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
+                                const HcBlock *out, HcError *err) {
+    HcStatus status = HC_OK;
+    Job job;
+    HC_TRY(hc_check_simplex_batched(queue, in, abundances, abundances != NULL ? &abundances->rule : NULL, out,
+                                    err));
+    HC_TRY(hc_gpu_use(queue->gpu, err));
+    job = abundances->job;
+    job.in = hc_view(in);
+    job.out = hc_view(out);
+    job.counted_first = out->above;
+    job.counted_end = (int64_t)out->above + out->lines;
+    abundances->kernel<<<(unsigned)abundances->blocks, 32U * (unsigned)abundances->warps, abundances->shared,
+                         queue->stream>>>(job);
+    HC_TRY(hc_gpu_launched(doing, err));
+done:
+    return status;
+}

@@ -1,0 +1,422 @@
+/* One linear program on the GPU: what kernels share. */
+#ifndef HC_GPU_LP_SIMPLEX_DEVICE_CUH
+#define HC_GPU_LP_SIMPLEX_DEVICE_CUH
+
+#include "gpu/lp/simplex.cuh"
+
+#include <cooperative_groups.h>
+
+namespace hc_simplex {
+
+namespace cg = cooperative_groups;
+
+enum { THREADS = HC_SIMPLEX_THREADS, WARPS = HC_SIMPLEX_WARPS, TILE = HC_SIMPLEX_TILE, CHUNK = 512 };
+
+/* What a block works in. */
+struct Room {
+    double value[WARPS];
+    int32_t index[WARPS];
+    double weight[CHUNK]; /* of rows of the matrix that are summed */
+    int32_t row[CHUNK];
+    double part[WARPS][TILE + 1];
+    double tile[TILE];
+};
+
+__device__ inline int32_t lane() {
+    return (int32_t)threadIdx.x % 32;
+}
+
+__device__ inline int32_t warp() {
+    return (int32_t)threadIdx.x / 32;
+}
+
+/* ---- sums and choices ---- */
+
+__device__ inline double warp_sum(double value) {
+    for (int far = 16; far > 0; far /= 2) {
+        value += __shfl_xor_sync(0xFFFFFFFF, value, far);
+    }
+    return value;
+}
+
+__device__ inline double warp_least(double value) {
+    for (int far = 16; far > 0; far /= 2) {
+        value = fmin(value, __shfl_xor_sync(0xFFFFFFFF, value, far));
+    }
+    return value;
+}
+
+/* The larger one; what is not a number stays. */
+__device__ inline double larger(double a, double b) {
+    return a >= b || isnan(a) ? a : b;
+}
+
+__device__ inline double warp_largest(double value) {
+    for (int far = 16; far > 0; far /= 2) {
+        value = larger(value, __shfl_xor_sync(0xFFFFFFFF, value, far));
+    }
+    return value;
+}
+
+/* All threads of a block get the result. */
+__device__ inline double block_sum(double value, Room *room) {
+    value = warp_sum(value);
+    if (lane() == 0) {
+        room->value[warp()] = value;
+    }
+    __syncthreads();
+    value = warp_sum(lane() < WARPS ? room->value[lane()] : 0);
+    __syncthreads();
+    return value;
+}
+
+__device__ inline double block_least(double value, Room *room) {
+    value = warp_least(value);
+    if (lane() == 0) {
+        room->value[warp()] = value;
+    }
+    __syncthreads();
+    value = warp_least(lane() < WARPS ? room->value[lane()] : (double)INFINITY);
+    __syncthreads();
+    return value;
+}
+
+__device__ inline double block_largest(double value, Room *room) {
+    value = warp_largest(value);
+    if (lane() == 0) {
+        room->value[warp()] = value;
+    }
+    __syncthreads();
+    value = warp_largest(lane() < WARPS ? room->value[lane()] : 0);
+    __syncthreads();
+    return value;
+}
+
+/* What has the largest merit, and of several the lowest number; INT32_MAX = nothing. */
+struct Best {
+    double merit;
+    int32_t index;
+};
+
+__device__ inline Best nothing() {
+    return {-(double)INFINITY, INT32_MAX};
+}
+
+__device__ inline bool precedes(const Best &a, const Best &b) {
+    return a.merit > b.merit || (a.merit == b.merit && a.index < b.index);
+}
+
+__device__ inline Best warp_best(Best best) {
+    for (int far = 16; far > 0; far /= 2) {
+        Best other = {__shfl_xor_sync(0xFFFFFFFF, best.merit, far),
+                      __shfl_xor_sync(0xFFFFFFFF, best.index, far)};
+        best = precedes(other, best) ? other : best;
+    }
+    return best;
+}
+
+__device__ inline Best block_best(Best best, Room *room) {
+    best = warp_best(best);
+    if (lane() == 0) {
+        room->value[warp()] = best.merit;
+        room->index[warp()] = best.index;
+    }
+    __syncthreads();
+    best = nothing();
+    if (lane() < WARPS) {
+        best = {room->value[lane()], room->index[lane()]};
+    }
+    best = warp_best(best);
+    __syncthreads();
+    return best;
+}
+
+/* The best of all blocks, with what its block tells of it. */
+__device__ inline HcSimplexPart best_part(const HcSimplexPart *parts, Room *room) {
+    Best best = nothing();
+    for (int32_t b = (int32_t)threadIdx.x; b < (int32_t)gridDim.x; b += THREADS) {
+        /* Numbers of blocks stand for those of what they offer, which ascend with them or are compared by
+         * merit alone. */
+        Best offer = {parts[b].merit, parts[b].index == INT32_MAX ? INT32_MAX : b};
+        best = precedes(offer, best) ? offer : best;
+    }
+    best = block_best(best, room);
+    return best.index == INT32_MAX ? HcSimplexPart{0, 0, 0, INT32_MAX} : parts[best.index];
+}
+
+__device__ inline double least_part(const double *parts, Room *room) {
+    double least = (double)INFINITY;
+    for (int32_t b = (int32_t)threadIdx.x; b < (int32_t)gridDim.x; b += THREADS) {
+        least = fmin(least, parts[b]);
+    }
+    return block_least(least, room);
+}
+
+/* ---- who works on what ---- */
+
+/* Rows and places of a block: [first, end). */
+struct Span {
+    int32_t first, end;
+};
+
+__device__ inline Span own_rows(const HcSimplexView &v) {
+    int32_t each = (v.rows + (int32_t)gridDim.x - 1) / (int32_t)gridDim.x;
+    int64_t first = (int64_t)blockIdx.x * each;
+    return {(int32_t)(first < v.rows ? first : v.rows),
+            (int32_t)(first + each < v.rows ? first + each : v.rows)};
+}
+
+/* Variables of a thread: first_variable(), and every stride_variables() th. */
+__device__ inline int32_t first_variable() {
+    return (int32_t)(blockIdx.x * THREADS + threadIdx.x);
+}
+
+__device__ inline int32_t stride_variables() {
+    return (int32_t)(gridDim.x * THREADS);
+}
+
+/* ---- the matrix ---- */
+
+__device__ inline int64_t first_entry(const HcSimplexLines &lines, int32_t line) {
+    return lines.start != NULL ? lines.start[line] : line * lines.stride;
+}
+
+__device__ inline int64_t end_entry(const HcSimplexLines &lines, int32_t line) {
+    return lines.start != NULL ? lines.start[line + 1] : line * lines.stride + lines.length;
+}
+
+__device__ inline int32_t index_of(const HcSimplexLines &lines, int32_t line, int64_t entry) {
+    return lines.start != NULL ? lines.index[entry] : (int32_t)(entry - line * lines.stride);
+}
+
+/* The product of a line with a vector, by a warp. */
+__device__ inline double line_product(const HcSimplexLines &lines, int32_t line, const double *vector) {
+    double sum = 0;
+    int64_t end = end_entry(lines, line);
+    for (int64_t e = first_entry(lines, line) + lane(); e < end; e += 32) {
+        sum = fma(lines.value[e], vector[index_of(lines, line, e)], sum);
+    }
+    return warp_sum(sum);
+}
+
+/* The entry of row i in the column of a variable. */
+__device__ inline double entry_of(const HcSimplexView &v, int32_t variable, int32_t i) {
+    const HcSimplexLines &columns = v.by_column;
+    if (variable >= v.columns) {
+        return i == variable - v.columns ? 1 : 0;
+    }
+    if (columns.start == NULL) {
+        return columns.value[variable * columns.stride + i];
+    }
+    int64_t first = columns.start[variable];
+    int64_t end = columns.start[variable + 1];
+    while (first < end) {
+        int64_t middle = first + (end - first) / 2;
+        if (columns.index[middle] < i) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return first < columns.start[variable + 1] && columns.index[first] == i ? columns.value[first] : 0;
+}
+
+/* ---- a basis ---- */
+
+/* How far the basic variable of a place is beyond its bounds. */
+__device__ inline double beyond(const HcSimplexView &v, int32_t variable) {
+    return hc_simplex_excess(v.value[variable], v.lower[variable], v.upper[variable], v.tolerance);
+}
+
+/* Entry i of a row of the inverse; logical: of its basic variable, negative if that is none. */
+__device__ inline double inverse_entry(const HcSimplexView &v, int32_t place, int32_t logical, int32_t i) {
+    int32_t slot = v.kept_slot[i];
+    return slot >= 0 ? v.inverse[place * v.stride + slot] : i == logical ? 1 : 0;
+}
+
+/* A variable enters the basis in a place. */
+struct Exchange {
+    int32_t place, entering, leaving;
+    int32_t kept, kept_after; /* columns of the inverse */
+    int32_t gone, last; /* slot of the column that becomes a unit vector, which the last one takes; -1 */
+};
+
+/* The slot of the column that becomes a unit vector when a variable enters; -1 = none does. */
+__device__ inline int32_t slot_of(const HcSimplexView &v, int32_t entering) {
+    return entering >= v.columns ? v.kept_slot[entering - v.columns] : -1;
+}
+
+__device__ inline Exchange exchange_of(const HcSimplexView &v, int32_t place, int32_t entering,
+                                       int32_t leaving, int32_t kept, int32_t gone) {
+    Exchange x = {place, entering, leaving, kept, kept, gone, -1};
+    x.kept_after += leaving >= v.columns;
+    x.last = x.kept_after - 1;
+    x.kept_after -= x.gone >= 0;
+    return x;
+}
+
+/* pivot_row from the row of the inverse as it was; by one block. */
+__device__ inline void divide_row(const HcSimplexView &v, const Exchange &x, const double *row,
+                                  double alpha) {
+    for (int32_t k = (int32_t)threadIdx.x; k < x.kept_after; k += THREADS) {
+        int32_t from = k == x.gone ? x.last : k;
+        v.pivot_row[k] = (from < x.kept ? row[from] : 1) / alpha;
+    }
+}
+
+/* A row of the inverse after an exchange, by a warp; returns its squared length. factor: of the entering
+ * column. basic: the variable in the row's place afterwards. */
+__device__ inline double eliminate(const HcSimplexView &v, const Exchange &x, int32_t place, double factor,
+                                   int32_t basic) {
+    double *row = v.inverse + place * v.stride;
+    double squares = 0;
+    for (int32_t k = lane(); k < x.kept_after; k += 32) {
+        int32_t from = k == x.gone ? x.last : k;
+        double before = from < x.kept ? row[from] : 0;
+        double pivot = v.pivot_row[k];
+        double after = place == x.place ? pivot : before - factor * pivot; /* equal products leave 0 */
+        row[k] = after;
+        squares = fma(after, after, squares);
+    }
+    return warp_sum(squares) + (basic >= v.columns ? 1 : 0);
+}
+
+/* Which columns are kept, after an exchange; by one thread. */
+__device__ inline void exchange_kept(const HcSimplexView &v, const Exchange &x) {
+    if (x.leaving >= v.columns) {
+        v.kept_row[x.kept] = x.leaving - v.columns;
+        v.kept_slot[x.leaving - v.columns] = x.kept;
+    }
+    if (x.gone >= 0) {
+        int32_t moved = v.kept_row[x.last];
+        v.kept_row[x.gone] = moved;
+        v.kept_slot[moved] = x.gone;
+        v.kept_slot[x.entering - v.columns] = -1;
+    }
+}
+
+/* ---- pricing ---- */
+
+/* The sum of a tile of columns over rows of a dense matrix, each row by a warp; into room->tile. */
+__device__ inline void price_dense(const HcSimplexView &v, int32_t place, int32_t logical, int32_t kept,
+                                   int32_t tile, bool first, Room *room) {
+    const double *row = v.inverse + place * v.stride;
+    const double *matrix = v.by_row.value + tile + lane();
+    int32_t entries = kept + (logical >= 0);
+    double sum = 0;
+    for (int32_t begin = 0; begin < entries; begin += CHUNK) {
+        int32_t count = entries - begin < CHUNK ? entries - begin : (int32_t)CHUNK;
+        if (first || entries > CHUNK) {
+            __syncthreads();
+            for (int32_t e = (int32_t)threadIdx.x; e < count; e += THREADS) {
+                bool unit = begin + e == kept;
+                room->weight[e] = unit ? 1 : row[begin + e];
+                room->row[e] = unit ? logical : v.kept_row[begin + e];
+            }
+            __syncthreads();
+        }
+#pragma unroll 8
+        for (int32_t e = warp(); e < count; e += WARPS) {
+            sum = fma(room->weight[e], matrix[room->row[e] * v.by_row.stride], sum);
+        }
+    }
+    room->part[warp()][lane()] = sum;
+    __syncthreads();
+    double part = room->part[lane() % 16][2 * warp() + lane() / 16];
+    for (int far = 8; far > 0; far /= 2) {
+        part += __shfl_xor_sync(0xFFFFFFFF, part, far);
+    }
+    if (lane() % 16 == 0) {
+        room->tile[2 * warp() + lane() / 16] = part;
+    }
+}
+
+/* The same of columns with few entries, by the part of the row that belongs to the logicals. */
+__device__ inline void price_sparse(const HcSimplexView &v, int32_t tile, Room *room) {
+    for (int32_t c = warp(); c < TILE && tile + c < v.columns; c += WARPS) {
+        double product = line_product(v.by_column, tile + c, v.row + v.columns);
+        if (lane() == 0) {
+            room->tile[c] = product;
+        }
+    }
+}
+
+/* row = row `place` of inverse (A, I), whose basic variable is `leaving`. Warp 0 of each block hands what it
+ * gets to finish(variable, value), which writes it down. */
+template <typename Finish>
+__device__ inline void price(const HcSimplexView &v, int32_t place, int32_t leaving, int32_t kept,
+                             cg::grid_group &grid, Room *room, Finish finish) {
+    Span own = own_rows(v);
+    int32_t logical = leaving - v.columns;
+    bool sparse = v.by_column.start != NULL;
+    if (warp() == 0) {
+        for (int32_t i = own.first + lane(); i < own.end; i += 32) {
+            finish(v.columns + i, inverse_entry(v, place, logical, i));
+        }
+    }
+    if (sparse) {
+        grid.sync();
+    }
+    for (int32_t tile = (int32_t)blockIdx.x * TILE; tile < v.columns; tile += (int32_t)gridDim.x * TILE) {
+        __syncthreads();
+        if (sparse) {
+            price_sparse(v, tile, room);
+        } else {
+            price_dense(v, place, logical, kept, tile, tile == (int32_t)blockIdx.x * TILE, room);
+        }
+        __syncthreads();
+        if (warp() == 0 && tile + lane() < v.columns) {
+            finish(tile + lane(), room->tile[lane()]);
+        }
+    }
+}
+
+/* Whether A x + t = 0 has been lost to rounding; all blocks get the answer. */
+__device__ inline bool drifted(const HcSimplexView &v, cg::grid_group &grid, Room *room) {
+    Span own = own_rows(v);
+    double residual = 0;
+    double largest = 0;
+    for (int32_t i = own.first + warp(); i < own.end; i += WARPS) {
+        residual = larger(residual, fabs(line_product(v.by_row, i, v.value) + v.value[v.columns + i]));
+    }
+    for (int32_t j = first_variable(); j < v.all; j += stride_variables()) {
+        largest = larger(largest, fabs(v.value[j]));
+    }
+    residual = block_largest(residual, room);
+    largest = block_largest(largest, room);
+    if (threadIdx.x == 0) {
+        v.residual[blockIdx.x] = residual;
+        v.largest[blockIdx.x] = largest;
+    }
+    grid.sync();
+    for (int32_t b = (int32_t)threadIdx.x; b < (int32_t)gridDim.x; b += THREADS) {
+        residual = larger(residual, v.residual[b]);
+        largest = larger(largest, v.largest[b]);
+    }
+    residual = block_largest(residual, room);
+    largest = block_largest(largest, room);
+    return !(residual <= v.tolerance * (1 + largest));
+}
+
+/* Whether steps go on; if not, state says why. */
+__device__ inline bool may_go_on(const HcSimplexView &v, HcSimplexState *state, cg::grid_group &grid,
+                                 Room *room) {
+    state->end = HC_SIMPLEX_STOPPED;
+    state->pause = HC_SIMPLEX_ENDED;
+    if (state->pivots >= v.limit || state->tries > HC_SIMPLEX_TRIES) {
+        return false;
+    }
+    if (state->kept >= v.stride && state->kept < v.rows) {
+        state->pause = HC_SIMPLEX_ROOM;
+        return false;
+    }
+    if (state->since_fresh > 0 && state->since_fresh % HC_SIMPLEX_CHECK == 0 && drifted(v, grid, room)) {
+        state->pause = HC_SIMPLEX_REFRESH;
+        return false;
+    }
+    return true;
+}
+
+} // namespace hc_simplex
+
+#endif

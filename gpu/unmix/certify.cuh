@@ -1,0 +1,166 @@
+/* How far abundances are from the optimum: residuals, slopes and duality gaps of a panel (cpu/unmix/unmix.c).
+ */
+#ifndef HC_GPU_UNMIX_CERTIFY_CUH
+#define HC_GPU_UNMIX_CERTIFY_CUH
+
+#include "gpu/unmix/unmix.cuh"
+
+__device__ static void form_residual(const HcUnmixLibrary &library, const float *pixel,
+                                     const double *abundance, double *weighted, double *square, double *sum) {
+    enum { HELD = 8 };
+    int32_t spectra = library.rule.spectra;
+    int32_t bands = library.rule.bands;
+    double square_here = 0;
+    double sum_here = 0;
+    for (int32_t band0 = hc_lane(); band0 < bands + hc_lane(); band0 += 32 * HELD) {
+        double residual[HELD];
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            residual[i] = band0 + 32 * i < bands ? (double)pixel[band0 + 32 * i] : 0;
+        }
+        for (int32_t first = 0; first < spectra; first += 32) {
+            int32_t k = first + hc_lane();
+            double x = k < spectra ? abundance[k] : 0;
+            for (uint32_t in = __ballot_sync(0xFFFFFFFFU, x != 0); in != 0; in &= in - 1) {
+                int from = __ffs((int)in) - 1;
+                double taken = __shfl_sync(0xFFFFFFFFU, x, from);
+                const double *spectrum = library.spectrum + (int64_t)(first + from) * bands;
+#pragma unroll
+                for (int i = 0; i < HELD; i++) {
+                    int32_t band = band0 + 32 * i;
+                    residual[i] = fma(-taken, band < bands ? spectrum[band] : 0, residual[i]);
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            int32_t band = band0 + 32 * i;
+            if (band < bands) {
+                double value = library.weight[band] * residual[i];
+                sum_here = fma(residual[i], residual[i], sum_here);
+                square_here = fma(residual[i], value, square_here);
+                weighted[band] = value;
+            }
+        }
+    }
+    *square = hc_warp_sum(square_here);
+    *sum = hc_warp_sum(sum_here);
+}
+
+/* Upper bound of F(x) - F where abundances sum to one: x'g - min g (Frank and Wolfe 1956). No term is
+ * negative. */
+__device__ static double gap_of_shares(int32_t spectra, const double *abundance, const double *slope) {
+    double top = -INFINITY;
+    double gap = 0;
+    for (int32_t k = hc_lane(); k < spectra; k += 32) {
+        top = slope[k] > top ? slope[k] : top;
+    }
+    top = hc_warp_most(top);
+    for (int32_t k = hc_lane(); k < spectra; k += 32) {
+        gap += abundance[k] * (top - slope[k]);
+    }
+    return hc_warp_sum(gap);
+}
+
+/* F(x) minus the dual function at s r, s the largest scale up to 1 that is allowed, or at r - t v, whichever
+ * is less. No term is negative. */
+__device__ static double gap_of_dual(const HcUnmixLibrary &library, const double *abundance,
+                                     const double *slope, double square) {
+    double lambda = library.rule.lambda;
+    double top = lambda;
+    double t = 0;
+    for (int32_t k = hc_lane(); k < library.rule.spectra; k += 32) {
+        top = slope[k] > top ? slope[k] : top;
+        if (library.rise != NULL && slope[k] - lambda > t * library.rise[k]) {
+            t = (slope[k] - lambda) / library.rise[k];
+        }
+    }
+    top = hc_warp_most(top);
+    t = hc_warp_most(t);
+    double s = top > lambda ? lambda / top : 1;
+    double scaled = 0;
+    double moved = 0;
+    for (int32_t k = hc_lane(); k < library.rule.spectra; k += 32) {
+        if (abundance[k] != 0) {
+            double rise = library.rise != NULL ? library.rise[k] : 0;
+            scaled += abundance[k] * (lambda - s * slope[k]);
+            moved += abundance[k] * (lambda - slope[k] + t * rise);
+        }
+    }
+    scaled = hc_warp_sum(scaled) + (1 - s) * (1 - s) * square / 2;
+    moved = hc_warp_sum(moved) + t * t * library.rise_square / 2;
+    return library.rise != NULL && moved < scaled ? moved : scaled;
+}
+
+__device__ static double relative_gap(const HcUnmixLibrary &library, const double *abundance,
+                                      const double *slope, double square, double energy) {
+    double value = square / 2;
+    double gap = 0;
+    if (library.rule.sum_to_one) {
+        gap = gap_of_shares(library.rule.spectra, abundance, slope);
+    } else {
+        double sum = 0;
+        gap = gap_of_dual(library, abundance, slope, square);
+        for (int32_t k = hc_lane(); k < library.rule.spectra; k += 32) {
+            sum += abundance[k];
+        }
+        value += library.rule.lambda * hc_warp_sum(sum);
+    }
+    return gap <= 0 ? 0 : gap / fmax(value, HC_UNMIX_TINIEST * energy); /* rounding may take it below 0 */
+}
+
+/* The pixels that are still open, by the first warp. */
+__device__ static void close_pixels(HcUnmixPanel *panel, double gap) {
+    int32_t before = panel->open;
+    int32_t open = 0;
+    for (int32_t first = 0; first < before; first += 32) {
+        int32_t j = first + hc_lane();
+        int32_t p = j < before ? panel->number[j] : 0;
+        bool stays = j < before && !(panel->gap[p] <= gap);
+        uint32_t in = __ballot_sync(0xFFFFFFFFU, stays);
+        __syncwarp();
+        if (stays) {
+            panel->number[open + __popc(in & ((1U << hc_lane()) - 1))] = p;
+        }
+        open += __popc(in);
+        __syncwarp();
+    }
+    if (hc_lane() == 0) {
+        panel->open = open;
+    }
+}
+
+/* Residuals, slopes and relative duality gaps of the open pixels, whose spectra are line[sample]; those whose
+ * gap is as asked for are no longer open. All threads of the block. */
+__device__ static inline void hc_unmix_certify(const HcUnmixLibrary &library, const float *line,
+                                               HcUnmixPanel *panel, const HcUnmixRoom &room) {
+    int64_t spectra = library.rule.spectra;
+    int32_t bands = library.rule.bands;
+    for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
+        int64_t p = panel->number[j];
+        double square, sum;
+        form_residual(library, line + (int64_t)panel->sample[p] * bands, room.abundance + p * spectra,
+                      room.weighted + p * bands, &square, &sum);
+        if (hc_lane() == 0) {
+            panel->square[p] = square;
+            panel->rmse[p] = sqrt(sum / bands);
+        }
+    }
+    __syncthreads();
+    hc_unmix_multiply(panel, room.weighted, library.spectrum, library.rule.spectra, bands, false, room.slope);
+    for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
+        int64_t p = panel->number[j];
+        double gap = relative_gap(library, room.abundance + p * spectra, room.slope + p * spectra,
+                                  panel->square[p], panel->energy[p]);
+        if (hc_lane() == 0) {
+            panel->gap[p] = gap;
+        }
+    }
+    __syncthreads();
+    if (hc_warp() == 0) {
+        close_pixels(panel, library.rule.gap);
+    }
+    __syncthreads();
+}
+
+#endif

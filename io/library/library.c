@@ -1,0 +1,366 @@
+/* Spectral libraries: ENVI files, and what all forms have in common. */
+#include "io/library/library.h"
+
+#include "core/text.h"
+#include "io/read/envi_header.h"
+#include "io/file.h"
+#include "io/library/parts.h"
+#include "io/load.h"
+#include "io/read/parts.h"
+#include "io/read/wavelength.h"
+
+#include <cpl_conv.h>
+#include <cpl_vsi.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what all forms have in common ---- */
+
+HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) {
+    double bytes = (double)count * (double)bands * sizeof(float);
+    library->count = library->entries = (int32_t)count;
+    library->bands = (int32_t)bands;
+    library->name = calloc((size_t)count, sizeof *library->name);
+    library->outliers = calloc((size_t)count, sizeof *library->outliers);
+    library->value = bytes < 1e15 ? malloc((size_t)count * (size_t)bands * sizeof(float)) : NULL;
+    if (library->name == NULL || library->outliers == NULL || library->value == NULL) {
+        return hc_fail_memory(err, bytes, "a spectral library");
+    }
+    return HC_OK;
+}
+
+HcStatus hc_library_name(HcLibrary *library, int32_t spectrum, const char *name, HcError *err) {
+    char *clean = hc_envi_clean(name != NULL ? name : "");
+    if (clean != NULL && clean[0] == '\0') {
+        free(clean);
+        clean = hc_text_format("Spectrum %" PRId32, spectrum + 1);
+    }
+    library->name[spectrum] = clean;
+    return clean != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a spectrum");
+}
+
+float hc_library_value(double value) {
+    return fabs(value) < 1e30 ? (float)value : NAN;
+}
+
+/* Whether wavelengths or widths are ones. */
+static bool all_positive(const double *values, int32_t count) {
+    for (int32_t b = 0; b < count; b++) {
+        if (!(values[b] > 0) || !isfinite(values[b])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void use_unit(double **values, int32_t count, double factor) {
+    if (*values != NULL && (factor <= 0 || !all_positive(*values, count))) {
+        free(*values);
+        *values = NULL;
+    }
+    for (int32_t b = 0; b < count && *values != NULL; b++) {
+        (*values)[b] *= factor;
+    }
+}
+
+void hc_library_units(HcLibrary *library, const char *unit) {
+    double factor = 0;
+    double largest = 0;
+    HcUnitKind kind = hc_wavelength_unit(unit, &factor);
+    for (int32_t b = 0; b < library->bands && library->wavelength != NULL; b++) {
+        largest = fmax(largest, library->wavelength[b]);
+    }
+    if (kind == HC_UNIT_SILENT && largest > 0) {
+        factor = hc_wavelength_guess(largest);
+    }
+    use_unit(&library->wavelength, library->bands, kind == HC_UNIT_OTHER ? 0 : factor);
+    use_unit(&library->fwhm, library->bands, kind == HC_UNIT_OTHER ? 0 : factor);
+}
+
+void hc_library_clear(HcLibrary *library) {
+    for (int32_t i = 0; i < library->count && library->name != NULL; i++) {
+        free(library->name[i]);
+    }
+    free(library->name);
+    free(library->number);
+    free(library->outliers);
+    free(library->value);
+    free(library->wavelength);
+    free(library->fwhm);
+    free(library->bad);
+    *library = (HcLibrary){0};
+}
+
+/* ---- ENVI files ---- */
+
+static bool is_file(const char *path) {
+    VSIStatBufL info;
+    return !hc_file_is_special(path) &&
+           VSIStatExL(path, &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
+           !VSI_ISDIR(info.st_mode);
+}
+
+/* The first of path, but for its ending, with these endings: that is an ENVI header, or any file; fresh, or
+ * NULL.
+ */
+static HcStatus find_beside(const char *path, const char *const *endings, bool header, char **out,
+                            HcError *err) {
+    HcStatus status = HC_OK;
+    const char *name = CPLGetFilename(path);
+    const char *dot = strrchr(name, '.');
+    int stem = (int)(dot != NULL && dot > name ? dot - path : (ptrdiff_t)strlen(path));
+    char *candidate = NULL;
+    *out = NULL;
+    for (; *endings != NULL && *out == NULL; endings++) {
+        bool fits = false;
+        free(candidate);
+        candidate = hc_text_format("%.*s%s", stem, path, *endings);
+        if (candidate == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
+        }
+        if (strcmp(candidate, path) == 0) {
+            continue;
+        }
+        if (header) {
+            HC_TRY(hc_read_is_envi(candidate, &fits, err));
+        }
+        if (header ? fits : is_file(candidate)) {
+            *out = candidate;
+            candidate = NULL;
+        }
+    }
+done:
+    free(candidate);
+    return status;
+}
+
+static HcStatus copy_path(const char *path, char **out, HcError *err) {
+    *out = strdup(path);
+    return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
+}
+
+/* Header and data file of a library, whichever is given; fresh, NULL where there is none. */
+static HcStatus find_files(const char *path, char **header, char **data, HcError *err) {
+    static const char *const data_endings[] = {"",     ".sli", ".SLI", ".lib", ".slb",
+                                               ".dat", ".img", ".bin", NULL};
+    static const char *const header_endings[] = {".hdr", ".HDR", NULL};
+    HcStatus status = HC_OK;
+    char *behind = NULL;
+    bool is = false;
+    *header = *data = NULL;
+    HC_TRY(hc_read_is_envi(path, &is, err));
+    if (is) {
+        HC_TRY(copy_path(path, header, err));
+        HC_TRY(find_beside(path, data_endings, false, data, err));
+        goto done;
+    }
+    if ((behind = hc_text_format("%s.hdr", path)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
+    }
+    HC_TRY(hc_read_is_envi(behind, &is, err));
+    if (is) {
+        *header = behind;
+        behind = NULL;
+    } else {
+        HC_TRY(find_beside(path, header_endings, true, header, err));
+    }
+    if (is_file(path)) {
+        HC_TRY(copy_path(path, data, err));
+    }
+done:
+    free(behind);
+    return status;
+}
+
+static HcStatus get_values(HcLibrary *out, const HcEnviHeader *header, const HcEnviShape *shape,
+                           const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    char *data = NULL;
+    size_t bytes = 0;
+    double ignored = NAN;
+    bool found = false;
+    HC_TRY(hc_envi_number(header, "data ignore value", &ignored, &found, err));
+    HC_TRY(hc_load_file(path, &data, &bytes, err));
+    size_t each = hc_type_bytes(shape->type);
+    size_t values = (size_t)shape->lines * (size_t)shape->samples;
+    double needed = (double)shape->offset + (double)values * (double)each;
+    if ((double)bytes < needed) {
+        HC_TRY(hc_fail(err, HC_E_INPUT,
+                       "%s: %" PRId64 " spectra of %" PRId64 " bands need %.0f bytes, the file holds %zu",
+                       path, shape->lines, shape->samples, needed, bytes));
+    }
+    HC_TRY(hc_library_make(out, shape->lines, shape->samples, err));
+    bool big_here = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    const char *at = data + shape->offset;
+    for (size_t i = 0; i < values; i++, at += each) {
+        double value = hc_read_value(at, shape->type, shape->big_endian != big_here);
+        bool missing = value == ignored || (float)value == (float)ignored;
+        out->value[i] = missing ? NAN : hc_library_value(value);
+    }
+done:
+    free(data);
+    return status;
+}
+
+static HcStatus get_names(HcLibrary *out, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    char **names = NULL;
+    int32_t count = 0;
+    HC_TRY(hc_envi_texts(header, "spectra names", &names, &count, err));
+    if (count > 0 && count != out->count) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %" PRId32 " spectra names for %" PRId32 " spectra%s",
+                       header->path, count, out->count,
+                       count > out->count ? " (a name cannot hold a comma)" : ""));
+    }
+    for (int32_t i = 0; i < out->count; i++) {
+        HC_TRY(hc_library_name(out, i, count > 0 ? names[i] : NULL, err));
+    }
+done:
+    hc_envi_free_texts(names, count);
+    return status;
+}
+
+static HcStatus get_list(double **to, const HcLibrary *library, const HcEnviHeader *header, const char *key,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t count = 0;
+    HC_TRY(hc_envi_numbers(header, key, to, &count, err));
+    if (*to != NULL && count != library->bands) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId32 " values for %" PRId32 " bands", header->path,
+                       key, count, library->bands));
+    }
+done:
+    return status;
+}
+
+/* Bad bands, by a list of 0 and 1 as scenes have it: their values are no values. */
+static HcStatus drop_bad_bands(HcLibrary *out, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    double *good = NULL;
+    HC_TRY(get_list(&good, out, header, "bbl", err));
+    if (good == NULL) {
+        return HC_OK;
+    }
+    out->bad = calloc((size_t)out->bands, 1);
+    if (out->bad == NULL) {
+        HC_TRY(hc_fail_memory(err, out->bands, "the list of bad bands"));
+    }
+    for (int32_t b = 0; b < out->bands; b++) {
+        out->bad[b] = !(good[b] != 0); /* NaN is bad too */
+        for (int32_t i = 0; i < out->count && out->bad[b]; i++) {
+            out->value[(size_t)i * (size_t)out->bands + (size_t)b] = NAN;
+        }
+    }
+done:
+    free(good);
+    return status;
+}
+
+/* A factor that is none counts as not given. */
+static HcStatus get_scale(HcLibrary *out, const HcEnviHeader *header, HcError *err) {
+    bool found = false;
+    double scale = 0;
+    HcStatus status = hc_envi_number(header, "reflectance scale factor", &scale, &found, err);
+    out->scale = found && scale > 0 && isfinite(scale) ? scale : 0;
+    return status;
+}
+
+static HcStatus check_shape(const HcEnviHeader *header, const HcEnviShape *shape, HcError *err) {
+    if (shape->bands != 1) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: bands = %" PRId32 ", a spectral library has 1 (samples are bands)", header->path,
+                       shape->bands);
+    }
+    if (shape->complex_values || shape->compressed) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: spectral libraries of %s values are not read",
+                       header->path, shape->compressed ? "compressed" : "complex");
+    }
+    return HC_OK;
+}
+
+static HcStatus read_envi(HcLibrary *out, const char *path, const char *header_path, const char *data_path,
+                          HcError *err) {
+    HcStatus status = HC_OK;
+    HcEnviHeader header = {0};
+    HcEnviShape shape;
+    HC_TRY(hc_file_check_regular(path, err));
+    if (header_path == NULL) {
+        return hc_fail(err, HC_E_INPUT,
+                       is_file(path) ? "%s: there is no ENVI header beside it" : "%s: there is no such file",
+                       path);
+    }
+    HC_TRY(hc_envi_load(&header, header_path, err));
+    if (!hc_envi_is_library(&header)) {
+        const char *type = hc_envi_text(&header, "file type");
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not a spectral library (file type = %.60s)", header_path,
+                       type != NULL ? type : ""));
+    }
+    if (data_path == NULL) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: no data file beside it", header_path));
+    }
+    HC_TRY(hc_envi_shape(&header, &shape, err));
+    HC_TRY(check_shape(&header, &shape, err));
+    HC_TRY(get_values(out, &header, &shape, data_path, err));
+    HC_TRY(get_names(out, &header, err));
+    HC_TRY(get_list(&out->wavelength, out, &header, "wavelength", err));
+    HC_TRY(get_list(&out->fwhm, out, &header, "fwhm", err));
+    HC_TRY(drop_bad_bands(out, &header, err));
+    HC_TRY(get_scale(out, &header, err));
+    hc_library_units(out, hc_envi_text(&header, "wavelength units"));
+done:
+    hc_envi_clear(&header);
+    return status;
+}
+
+/* ---- any file ---- */
+
+HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) {
+    HcStatus status = HC_OK;
+    char *header_path = NULL;
+    char *data_path = NULL;
+    HcEnviHeader header = {0};
+    HcError why = {0};
+    *is = hc_library_is_csv(path) || hc_text_ends_with(path, ".sli");
+    if (*is) {
+        return HC_OK;
+    }
+    HC_TRY(find_files(path, &header_path, &data_path, &why));
+    if (header_path != NULL) {
+        HC_TRY(hc_envi_load(&header, header_path, &why));
+        *is = hc_envi_is_library(&header);
+    }
+done:
+    /* A header that cannot be read is no library's, but what memory or the disk did says nothing of it. */
+    if (status == HC_E_MEMORY || status == HC_E_IO) {
+        status = hc_fail(err, status, "%s", why.text);
+    } else {
+        status = HC_OK;
+    }
+    hc_envi_clear(&header);
+    free(header_path);
+    free(data_path);
+    return status;
+}
+
+HcStatus hc_library_read(HcLibrary *out, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    char *header_path = NULL;
+    char *data_path = NULL;
+    if (hc_text_ends_with(path, ".csv")) {
+        status = hc_library_read_csv(out, path, err);
+    } else {
+        status = find_files(path, &header_path, &data_path, err);
+        status = status == HC_OK ? read_envi(out, path, header_path, data_path, err) : status;
+    }
+    if (status == HC_OK) {
+        status = hc_library_drop_outliers(out, err);
+    }
+    if (status != HC_OK) {
+        hc_library_clear(out);
+    }
+    free(header_path);
+    free(data_path);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* Spectral libraries: named spectra, with wavelengths where they are known. */
+#ifndef HC_IO_LIBRARY_LIBRARY_H
+#define HC_IO_LIBRARY_LIBRARY_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What an entry of a library is, by its name. */
+typedef enum HcLibraryEntry {
+    HC_ENTRY_SPECTRUM,
+    HC_ENTRY_ERROR_BARS,  /* "errorbars to preceding ..." */
+    HC_ENTRY_WAVELENGTHS, /* "Wavelengths ..." */
+    HC_ENTRY_WIDTHS,      /* "Resolution ...", "Bandpass ..." */
+    HC_ENTRY_KINDS
+} HcLibraryEntry;
+
+/* Values of an entry that count as missing, since they stand far outside of the others. */
+typedef struct HcLibraryOutliers {
+    int32_t values;
+    float lowest, highest; /* of them; infinite (reversed) where there is none */
+} HcLibraryOutliers;
+
+/* Owns its arrays. Zero-initialise, then hc_library_clear() is always safe. */
+typedef struct HcLibrary {
+    int32_t count;            /* entries, > 0 */
+    int32_t bands;            /* > 0 */
+    int32_t entries;          /* of the file: as many as `count`, until some are left out */
+    int32_t left_out_by_name; /* of the entries that are not there, since their names tell no spectra */
+    int32_t *number;    /* [count] which entry of the file each is, from 0, ascending; NULL = all are there */
+    float *value;       /* [count][bands] as stored; NaN = missing */
+    char **name;        /* [count], none NULL; the same name may come several times */
+    double *wavelength; /* [bands, nm], in the order of the file, or NULL */
+    double *fwhm;       /* [bands, nm], or NULL */
+    uint8_t *bad; /* [bands] 1 = the header marks the band as bad, and its values are missing; or NULL */
+    double scale; /* the header's reflectance scale factor: the value of reflectance 1; 0 = not given */
+    HcLibraryOutliers *outliers; /* [count] */
+} HcLibrary;
+
+/* What an entry of that name is. Error bars are told by "errorbars", "error bars", "standard deviation" or
+ * the like anywhere in the name; wavelengths and widths by its first word, behind labels such as "splib07a
+ * Record=1:". Case does not matter. */
+HcLibraryEntry hc_library_entry(const char *name);
+/* "error bars"; "spectra" for HC_ENTRY_SPECTRUM. */
+const char *hc_library_entry_word(HcLibraryEntry entry);
+
+/* Whether the file at `path` says that it is a spectral library: an ENVI header of that file type or the data
+ * file that it lies beside, something that ends with .sli, or a CSV file without geometries (a column WKT).
+ * Says nothing about what else is in it. Fails only with HC_E_MEMORY and HC_E_IO. */
+HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
+
+/* Reads an ENVI spectral library (by its header or its data file), or a CSV file (by its ending): one line a
+ * band, with the wavelength first and a header of names; or one line a spectrum, with the name first and a
+ * header of wavelengths. Values that are no finite number, of 1e30 and beyond (-1.23e34 marks deleted
+ * channels), the header's data ignore value or in its bad bands are missing, and so are outliers; the
+ * reflectance scale factor is not applied. A library without names has "Spectrum 1", ... Wavelengths in a
+ * unit that is no length are left out; where no unit is given, those below 100 are micrometres. `out` must be
+ * zero or cleared; on failure it stays so.
+ *
+ * Outliers stand far outside of the others. With h the usual height of the library, the median over its
+ * spectra (hc_library_entry) of the value that 90 % of the positive values of a spectrum do not exceed:
+ * values above 1e5 h; and below -3 h, or -3 times the height of their own spectrum where that is larger.
+ * Where more than one value in twenty is negative, only values below -1e5 h.
+ *
+ * HC_E_INPUT: not such a file, a missing data file, sizes that do not fit, ragged lines, what is not a
+ * number, no spectra. HC_E_UNSUPPORTED: complex or compressed values. */
+HcStatus hc_library_read(HcLibrary *out, const char *path, HcError *err) HC_MUST_CHECK;
+
+/* Leaves out the entries i with keep[i] = 0; keep[count]. At least one must stay. */
+HcStatus hc_library_keep(HcLibrary *library, const uint8_t *keep, HcError *err) HC_MUST_CHECK;
+
+void hc_library_clear(HcLibrary *library);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,27 @@
+/* What the files that read spectral libraries share; nobody else includes this. */
+#ifndef HC_IO_LIBRARY_PARTS_H
+#define HC_IO_LIBRARY_PARTS_H
+
+#include "io/library/library.h"
+
+#include <stddef.h>
+
+/* library.c */
+/* Room for spectra: values and names (NULL each). */
+HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) HC_MUST_CHECK;
+/* The name of a spectrum as one clean line; NULL or empty: by its number. */
+HcStatus hc_library_name(HcLibrary *library, int32_t spectrum, const char *name, HcError *err) HC_MUST_CHECK;
+/* A value as it is stored, or NaN for one that is missing. */
+float hc_library_value(double value);
+/* Turns wavelengths (and fwhm) into nanometres, and drops those that are none. */
+void hc_library_units(HcLibrary *library, const char *unit);
+
+/* library_clean.c */
+/* Makes outliers missing (hc_library_read) and counts them; names are there. */
+HcStatus hc_library_drop_outliers(HcLibrary *library, HcError *err) HC_MUST_CHECK;
+
+/* library_csv.c */
+bool hc_library_is_csv(const char *path);
+HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) HC_MUST_CHECK;
+
+#endif

@@ -1,0 +1,190 @@
+/* Names and colours of the classes that the first band holds. */
+#include "io/read/parts.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More would be a mistake: colour tables end here. */
+static const int32_t most_classes = 65536;
+
+/* What a source says of them: `name` and `colour` may be NULL, or shorter than the classes. */
+typedef struct Found {
+    int32_t names, colours;
+    char *const *name;
+    const double *colour; /* [colours][3] */
+} Found;
+
+static HcStatus fill_classes(HcClasses *classes, const Found *found, HcError *err) {
+    HcStatus status = HC_OK;
+    char *clean = NULL;
+    for (int32_t c = 0; c < found->names && c < classes->count; c++) {
+        HC_TRY(hc_read_set_text(&clean, found->name[c], err));
+        if (clean != NULL) {
+            HC_TRY(hc_classes_name(classes, c, clean, err));
+        }
+    }
+    for (int32_t c = 0; c < found->colours && c < classes->count; c++) {
+        for (int k = 0; k < 3; k++) {
+            double level = found->colour[3 * c + k];
+            classes->colour[c][k] = (uint8_t)(level > 0 ? fmin(level, 255) : 0);
+        }
+    }
+done:
+    free(clean);
+    return status;
+}
+
+/* Class 0 is that of no class unless it has a name of its own, or there are colours alone. */
+static HcStatus set_classes(HcReader *reader, int32_t count, const Found *found, HcError *err) {
+    HcScene *scene = &reader->scene;
+    HcStatus status = HC_OK;
+    if (count > most_classes) {
+        hc_read_note(reader, "classes left out: %" PRId32 " of them", count);
+        return HC_OK;
+    }
+    HC_TRY(hc_classes_make(&scene->classes, count, err));
+    if (found->names == 0 && found->colours > 0) {
+        HC_TRY(hc_classes_name(&scene->classes, 0, "Class 0", err));
+    }
+    HC_TRY(fill_classes(&scene->classes, found, err));
+    scene->meaning = HC_CLASS_MAP;
+done:
+    return status;
+}
+
+static int32_t larger(int32_t a, int32_t b) {
+    return a > b ? a : b;
+}
+
+HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    HcError local = {0};
+    Found found = {0};
+    char **names = NULL;
+    double *levels = NULL;
+    int32_t level_count = 0;
+    int64_t count = 0;
+    bool counted = false;
+    const char *kind = hc_envi_text(header, "file type");
+    if (reader->scene.classes.count > 0) {
+        return HC_OK;
+    }
+    if (kind != NULL && strcasestr(kind, "classification") != NULL) {
+        reader->scene.meaning = HC_OTHER;
+    }
+    HC_TRY(hc_envi_texts(header, "class names", &names, &found.names, err));
+    HC_TRY(hc_read_list(reader, header, "class lookup", 0, &levels, &level_count, err));
+    if (hc_envi_integer(header, "classes", &count, &counted, &local) != HC_OK) {
+        HC_TRY(hc_read_leave_out(reader, "classes", &local, err));
+        count = 0;
+    } else if (count < 0 || count > most_classes) {
+        hc_read_note(reader, "classes left out: an absurd number");
+        count = 0;
+    }
+    found.name = names;
+    found.colour = levels;
+    found.colours = level_count / 3;
+    if (count < 1) {
+        count = larger(found.names, found.colours);
+    }
+    if (count > 0) {
+        HC_TRY(set_classes(reader, (int32_t)count, &found, err));
+    }
+done:
+    hc_envi_free_texts(names, found.names);
+    free(levels);
+    return status;
+}
+
+HcStatus hc_read_envi_numbers(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    HcText all = {0};
+    char **names = NULL, *clean = NULL;
+    int32_t count = 0;
+    if (reader->scene.number_names != NULL) {
+        return HC_OK;
+    }
+    HC_TRY(hc_envi_texts(header, "spectrum names", &names, &count, err));
+    for (int32_t n = 0; n < count && n < most_classes; n++) {
+        HC_TRY(hc_read_set_text(&clean, names[n], err));
+        hc_text_add(&all, "%s%s", n > 0 ? "\n" : "", clean != NULL ? clean : "");
+    }
+    if (count > 0 && (reader->scene.number_names = hc_text_take(&all)) == NULL) {
+        status = hc_fail_memory(err, 0, "the names of spectra");
+    }
+done:
+    hc_text_clear(&all);
+    hc_envi_free_texts(names, count);
+    free(clean);
+    return status;
+}
+
+/* The colours of a table up to the last that is not black, the rest of which is padding. */
+static HcStatus table_colours(GDALColorTableH table, double **colours, int32_t *count, HcError *err) {
+    int entries =
+        table != NULL && GDALGetPaletteInterpretation(table) == GPI_RGB ? GDALGetColorEntryCount(table) : 0;
+    *count = 0;
+    *colours = entries > 0 ? malloc((size_t)entries * 3 * sizeof **colours) : NULL;
+    if (entries > 0 && *colours == NULL) {
+        return hc_fail_memory(err, 24.0 * entries, "a colour table");
+    }
+    for (int c = 0; c < entries; c++) {
+        const GDALColorEntry *entry = GDALGetColorEntry(table, c);
+        double *rgb = *colours + 3 * c;
+        rgb[0] = entry->c1;
+        rgb[1] = entry->c2;
+        rgb[2] = entry->c3;
+        if (rgb[0] > 0 || rgb[1] > 0 || rgb[2] > 0) {
+            *count = c + 1;
+        }
+    }
+    return HC_OK;
+}
+
+/* The colours of our own files whose type GDAL gives no table to. */
+static HcStatus listed_colours(const char *text, double **colours, int32_t *count, HcError *err) {
+    char **words = CSLTokenizeString2(text, "{}, \r\n", 0);
+    int32_t levels = CSLCount(words);
+    *colours = malloc(((size_t)levels + 1) * sizeof **colours);
+    for (int32_t i = 0; i < levels && *colours != NULL; i++) {
+        (*colours)[i] = CPLAtof(words[i]);
+    }
+    CSLDestroy(words);
+    *count = levels / 3;
+    return *colours != NULL ? HC_OK : hc_fail_memory(err, 8.0 * levels, "colours of classes");
+}
+
+HcStatus hc_read_gdal_classes(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    GDALRasterBandH band = GDALGetRasterBand(reader->dataset, 1);
+    double *colours = NULL;
+    if (reader->scene.classes.count > 0) {
+        return HC_OK;
+    }
+    GDALGetMetadata(band,
+                    NULL); /* GDAL 3.6 looks into the .aux.xml for this, but not for the categories alone */
+    Found found = {.name = GDALGetRasterCategoryNames(band)};
+    while (found.name != NULL && found.name[found.names] != NULL) {
+        found.names++;
+    }
+    HC_TRY(table_colours(GDALGetRasterColorTable(band), &colours, &found.colours, err));
+    const char *listed = GDALGetMetadataItem(reader->dataset, "class_lookup", NULL);
+    if (found.names > 0 && found.colours == 0 && listed != NULL) {
+        free(colours);
+        HC_TRY(listed_colours(listed, &colours, &found.colours, err));
+    }
+    found.colour = colours;
+    /* Colours alone may be waiting for the names among the metadata. */
+    bool named_elsewhere = GDALGetMetadataItem(reader->dataset, "class_names", NULL) != NULL ||
+                           GDALGetMetadataItem(reader->dataset, "class_names", "ENVI") != NULL;
+    if (found.names > 0 || (found.colours > 0 && !named_elsewhere)) {
+        HC_TRY(set_classes(reader, found.names > 0 ? found.names : found.colours, &found, err));
+    }
+done:
+    free(colours);
+    return status;
+}

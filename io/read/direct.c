@@ -1,0 +1,424 @@
+/* Direct reading: the bytes of an uncompressed file by pread, several threads at once; of a /vsi file by
+ * GDAL's file functions, one thread. (GDAL's raw drivers take what a server did not give for zeros.) */
+#include "io/read/parts.h"
+#include "io/gdal_errors.h"
+
+#include <cpl_string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Bytes that GDAL may pass over for each of the lines that both ways of reading are compared on, and bands.
+ */
+#define CHECK_BYTES   ((int64_t)2 << 20)
+#define WITNESS_BANDS 16
+/* What a thread brings at a time: much more than a system call costs, and little enough that all threads end
+ * at nearly the same time. */
+#define SHARE_LEAST ((int64_t)128 << 10)
+#define SHARE_MOST  ((int64_t)1 << 20)
+#define SHARES_EACH 4
+
+static int64_t value_bytes(const HcReader *reader) {
+    return (int64_t)hc_type_bytes(reader->scene.type);
+}
+
+/* From the first byte of a line to its last: of one band, or of all when they lie together. */
+static int64_t line_bytes(const HcReader *reader) {
+    const HcRawLayout *layout = &reader->layout;
+    int64_t bytes = layout->pixel * (reader->scene.samples - 1) + value_bytes(reader);
+    return reader->whole_lines ? bytes + layout->band * (reader->scene.bands - 1) : bytes;
+}
+
+HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene, const HcRawLayout *layout,
+                            HcError *err) {
+    if (layout->line < 0 || layout->pixel < 0 || layout->band < 0) {
+        return HC_OK;
+    }
+    int64_t bytes = (int64_t)hc_type_bytes(scene->type);
+    int64_t end = 0, band_end = 0;
+    if (__builtin_mul_overflow(layout->line, scene->lines - 1, &end) ||
+        __builtin_mul_overflow(layout->band, (int64_t)scene->bands - 1, &band_end) ||
+        __builtin_add_overflow(end, band_end, &end) ||
+        __builtin_add_overflow(end, layout->pixel * (scene->samples - 1) + bytes, &end) ||
+        end > INT64_MAX - layout->offset) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: %" PRId32 " bands x %" PRId64 " lines x %" PRId64 " samples is absurd", path,
+                       scene->bands, scene->lines, scene->samples);
+    }
+    if (size >= end + layout->offset) {
+        return HC_OK;
+    }
+    char missing[32], offset[64] = "";
+    if (layout->offset > 0) {
+        snprintf(offset, sizeof offset, " behind an offset of %" PRId64, layout->offset);
+    }
+    return hc_fail(err, HC_E_INPUT,
+                   "%s: %" PRId32 " bands x %" PRId64 " lines x %" PRId64 " samples of %s need %" PRId64
+                   " bytes%s, the file holds %" PRId64 " (%s missing)",
+                   path, scene->bands, scene->lines, scene->samples, hc_type_name(scene->type), end, offset,
+                   size, hc_text_bytes(missing, sizeof missing, (double)(end + layout->offset - size)));
+}
+
+static int64_t read_local(int file, char *to, int64_t bytes, int64_t at, int *error) {
+    int64_t done = 0;
+    while (done < bytes) {
+        /* Linux moves at most 2 GiB in one call. */
+        int64_t step = bytes - done < INT32_MAX / 2 ? bytes - done : INT32_MAX / 2;
+        ssize_t got = pread(file, to + done, (size_t)step, (off_t)(at + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            *error = got < 0 ? errno : 0;
+            break;
+        }
+        done += got;
+    }
+    return done;
+}
+
+/* The size of the file was looked at before: what does not come now is a failure, and not its end. */
+static int64_t read_remote(VSILFILE *file, char *to, int64_t bytes, int64_t at, int *error) {
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    size_t got = VSIFSeekL(file, (vsi_l_offset)at, SEEK_SET) == 0 ? VSIFReadL(to, 1, (size_t)bytes, file) : 0;
+    hc_gdal_release();
+    *error = got < (size_t)bytes ? EIO : 0;
+    return (int64_t)got;
+}
+
+/* Reads exactly `bytes`; returns how many came before the file ended or failed (*error = errno, 0 at its
+ * end). */
+static int64_t read_fully(const HcReader *reader, char *to, int64_t bytes, int64_t at, int *error) {
+    *error = 0;
+    return reader->remote != NULL ? read_remote(reader->remote, to, bytes, at, error)
+                                  : read_local(reader->file, to, bytes, at, error);
+}
+
+/* A request is some stretches of the file of equal length that go one behind the other into `to`: one of
+ * whole lines, or one for each band. It is brought in shares, by any thread each. */
+typedef struct Request {
+    const HcReader *reader;
+    char *to;
+    int64_t line0, piece_bytes, share_bytes, total;
+    pthread_mutex_t lock; /* of the failure */
+    int64_t failed_at;    /* the first byte of the request that did not come, -1 = none */
+    int error;
+} Request;
+
+int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece) {
+    const HcRawLayout *layout = &reader->layout;
+    int64_t band = reader->whole_lines ? 0 : reader->used != NULL ? reader->used[piece] : piece;
+    return layout->offset + line0 * layout->line + band * layout->band;
+}
+
+static void keep_failure(Request *request, int64_t at, int error) {
+    pthread_mutex_lock(&request->lock);
+    if (request->failed_at < 0 || at < request->failed_at) {
+        request->failed_at = at;
+        request->error = error;
+    }
+    pthread_mutex_unlock(&request->lock);
+}
+
+static void read_share(void *user, int64_t number) {
+    Request *request = user;
+    int64_t end = (number + 1) * request->share_bytes;
+    end = end < request->total ? end : request->total;
+    for (int64_t at = number * request->share_bytes; at < end;) {
+        int64_t piece = at / request->piece_bytes, within = at % request->piece_bytes;
+        int64_t bytes = request->piece_bytes - within;
+        int error = 0;
+        bytes = bytes < end - at ? bytes : end - at;
+        int64_t offset = hc_read_direct_offset(request->reader, request->line0, piece) + within;
+        int64_t got = read_fully(request->reader, request->to + at, bytes, offset, &error);
+        if (got < bytes) {
+            keep_failure(request, at + got, error);
+            return;
+        }
+        at += bytes;
+    }
+}
+
+static HcStatus fail_request(const Request *request, HcError *err) {
+    const HcReader *reader = request->reader;
+    int64_t line = request->line0 + request->failed_at % request->piece_bytes / reader->layout.line;
+    return request->error != 0
+               ? hc_fail(err, HC_E_IO, "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path, line,
+                         strerror(request->error))
+               : hc_fail(err, HC_E_IO, "%s: the file ends in line %" PRId64 " (from 0) of %" PRId64,
+                         reader->path, line, reader->scene.lines);
+}
+
+static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t piece_bytes, int64_t total,
+                             HcError *err) {
+    Request request = {.reader = reader,
+                       .to = to,
+                       .line0 = line0,
+                       .piece_bytes = piece_bytes,
+                       .share_bytes = total / ((int64_t)reader->threads * SHARES_EACH),
+                       .total = total,
+                       .lock = PTHREAD_MUTEX_INITIALIZER,
+                       .failed_at = -1};
+    request.share_bytes = request.share_bytes < SHARE_LEAST  ? SHARE_LEAST
+                          : request.share_bytes > SHARE_MOST ? SHARE_MOST
+                                                             : request.share_bytes;
+    int64_t shares = (total + request.share_bytes - 1) / request.share_bytes;
+    if (shares > 1 && reader->workers == NULL) {
+        reader->workers = hc_workers_open(reader->threads);
+    }
+    hc_workers_run(reader->workers, shares, read_share, &request);
+    pthread_mutex_destroy(&request.lock);
+    return request.failed_at < 0 ? HC_OK : fail_request(&request, err);
+}
+
+int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines) {
+    return (lines - 1) * reader->layout.line + line_bytes(reader);
+}
+
+int64_t hc_read_direct_end(const HcReader *reader) {
+    const HcRawLayout *layout = &reader->layout;
+    return layout->offset + (reader->scene.lines - 1) * layout->line +
+           (reader->scene.bands - 1) * layout->band + (reader->scene.samples - 1) * layout->pixel +
+           value_bytes(reader);
+}
+
+size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines) {
+    if (lines <= 0) {
+        return 0;
+    }
+    int64_t pieces = reader->whole_lines ? 1 : hc_read_used_count(reader);
+    return (size_t)(pieces * hc_read_direct_piece(reader, lines));
+}
+
+static bool host_is_big(void) {
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+}
+
+HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines) {
+    const HcRawLayout *layout = &reader->layout;
+    return (HcRaw){.type = reader->scene.type,
+                   .swap = layout->big_endian != host_is_big() && value_bytes(reader) > 1,
+                   .line0 = line0,
+                   .lines = lines,
+                   .samples = (int32_t)reader->scene.samples,
+                   .bands = reader->whole_lines ? reader->scene.bands : hc_read_used_count(reader),
+                   .stride_line = layout->line,
+                   .stride_sample = layout->pixel,
+                   .stride_band = reader->whole_lines ? layout->band : hc_read_direct_piece(reader, lines)};
+}
+
+HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                              HcError *err) {
+    *raw = hc_read_direct_view(reader, line0, lines);
+    raw->data = to;
+    return read_request(reader, to, line0, hc_read_direct_piece(reader, lines),
+                        (int64_t)hc_read_direct_bytes(reader, lines), err);
+}
+
+static void swap_values(char *data, int64_t count, int64_t bytes) {
+    for (int64_t i = 0; i < count; i++, data += bytes) {
+        for (int64_t a = 0, b = bytes - 1; a < b; a++, b--) {
+            char kept = data[a];
+            data[a] = data[b];
+            data[b] = kept;
+        }
+    }
+}
+
+/* What is read both ways: some bands of a stretch of a line, from the first to the last band. The distance of
+ * the bands is the same for all, so that more of them would tell little, and GDAL takes its time for each. */
+typedef struct Sample {
+    int32_t bands;
+    int number[WITNESS_BANDS]; /* from 1 */
+    int64_t samples;
+    char *room; /* what GDAL reads of them, and one band: as it is read here, and as it lies in the file */
+} Sample;
+
+static HcStatus open_sample(const HcReader *reader, Sample *sample, HcError *err) {
+    const HcScene *scene = &reader->scene;
+    int64_t bytes = value_bytes(reader);
+    int32_t all = scene->bands;
+    *sample = (Sample){.bands = all < WITNESS_BANDS ? all : WITNESS_BANDS, .samples = scene->samples};
+    for (int32_t k = 0; k < sample->bands; k++) {
+        sample->number[k] = sample->bands == 1 ? 1 : (int)((int64_t)k * (all - 1) / (sample->bands - 1)) + 1;
+    }
+    /* GDAL may pass over the whole line once for each band. */
+    if (sample->samples > 96 && sample->samples * bytes * all > CHECK_BYTES / sample->bands) {
+        sample->samples = 32;
+    }
+    int64_t stored = sample->samples * (reader->layout.pixel > bytes ? reader->layout.pixel : bytes);
+    int64_t room = (sample->bands + 1) * sample->samples * bytes + stored;
+    sample->room = malloc((size_t)room);
+    return sample->room != NULL ? HC_OK : hc_fail_memory(err, (double)room, "a line");
+}
+
+/* Whether GDAL's values and those read here agree. A failure to read is no difference. */
+static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64_t line, int64_t sample0,
+                             bool *same, HcError *err) {
+    const HcRawLayout *layout = &reader->layout;
+    int64_t samples = sample->samples;
+    int64_t bytes = value_bytes(reader), row = samples * bytes;
+    int64_t stored = (samples - 1) * layout->pixel + bytes;
+    char *ours = sample->room + sample->bands * row, *lying = ours + row;
+    int error = 0;
+    int numbers[WITNESS_BANDS];
+    memcpy(numbers, sample->number, sizeof numbers); /* GDAL wants them writable */
+    if (GDALDatasetRasterIOEx(reader->dataset, GF_Read, (int)sample0, (int)line, (int)samples, 1,
+                              sample->room, (int)samples, 1,
+                              hc_read_gdal_buffer_code(reader->dataset, reader->scene.type), sample->bands,
+                              numbers, bytes, row, row, NULL) != CE_None) {
+        return false;
+    }
+    for (int32_t k = 0; k < sample->bands; k++) {
+        int64_t band = sample->number[k] - 1;
+        int64_t at = layout->offset + line * layout->line + band * layout->band + sample0 * layout->pixel;
+        if (read_fully(reader, lying, stored, at, &error) != stored) {
+            return hc_fail(err, hc_errno_status(error, HC_E_IO),
+                           "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path, line,
+                           error != 0 ? strerror(error) : "the file ends before");
+        }
+        for (int64_t s = 0; s < samples; s++) {
+            memcpy(ours + s * bytes, lying + s * layout->pixel, (size_t)bytes);
+        }
+        if (layout->big_endian != host_is_big()) {
+            swap_values(ours, samples, bytes);
+        }
+        *same = *same && memcmp(ours, sample->room + k * row, (size_t)row) == 0;
+    }
+    return HC_OK;
+}
+
+/* The first, middle and last line: whole, or where GDAL's reading of them would take long, their ends and
+ * middle. */
+static HcStatus check_lines(const HcReader *reader, bool *same, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcScene *scene = &reader->scene;
+    Sample sample;
+    HC_TRY(open_sample(reader, &sample, err));
+    int64_t lines[3] = {0, scene->lines / 2, scene->lines - 1};
+    int64_t starts[3] = {0, (scene->samples - sample.samples) / 2, scene->samples - sample.samples};
+    *same = true;
+    for (int l = 0; l < 3 && *same; l++) {
+        for (int s = 0; s < 3 && *same; s++) {
+            if ((l == 0 || lines[l] > lines[l - 1]) && (s == 0 || starts[s] > starts[s - 1])) {
+                HC_TRY(same_stretch(reader, &sample, lines[l], starts[s], same, err));
+            }
+        }
+    }
+done:
+    free(sample.room);
+    return status;
+}
+
+static bool is_remote(const char *path) {
+    return strncmp(path, "/vsi", 4) == 0;
+}
+
+/* Opens the file; false when it does not open. */
+static bool open_file(HcReader *reader) {
+    const char *path = reader->layout.path;
+    if (!is_remote(path)) {
+        reader->file = open(path, O_RDONLY | O_CLOEXEC);
+        return reader->file >= 0;
+    }
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    reader->remote = VSIFOpenL(path, "rb");
+    hc_gdal_release();
+    reader->threads = 1; /* it has one position */
+    return reader->remote != NULL;
+}
+
+/* Whether the layout is one that a block can describe, and all of it lies forward in the file. */
+static bool suits(HcReader *reader) {
+    const HcRawLayout *layout = &reader->layout;
+    const HcScene *scene = &reader->scene;
+    int64_t bytes = value_bytes(reader);
+    if (layout->path == NULL || (is_remote(layout->path) && reader->guessed) ||
+        (int64_t)GDALGetDataTypeSizeBytes((GDALDataType)layout->gdal_type) != bytes) {
+        return false;
+    }
+    if (layout->offset < 0 || layout->line <= 0 || layout->pixel < bytes || layout->band < 0 ||
+        layout->line % bytes != 0 || layout->pixel % bytes != 0 || layout->band % bytes != 0 ||
+        (scene->bands > 1 && layout->band == 0)) {
+        return false;
+    }
+    reader->whole_lines = true;
+    if (line_bytes(reader) <= layout->line) {
+        return true;
+    }
+    reader->whole_lines = false;
+    return layout->pixel == bytes && line_bytes(reader) <= layout->line;
+}
+
+/* Whether the values lie in another file of the dataset than the one that was opened: that one is too short,
+ * another is not. */
+static bool lies_elsewhere(const HcReader *reader) {
+    bool other = false;
+    int64_t size = 0;
+    const HcRawLayout *layout = &reader->layout;
+    if (hc_read_is_file(layout->path, &size, NULL) &&
+        hc_read_check_size(layout->path, size, &reader->scene, layout, NULL) == HC_OK) {
+        return false;
+    }
+    char **files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
+    for (int f = 0; files != NULL && files[f] != NULL && !other; f++) {
+        other = hc_read_is_file(files[f], &size, NULL) &&
+                hc_read_check_size(files[f], size, &reader->scene, layout, NULL) == HC_OK;
+    }
+    CSLDestroy(files);
+    return other;
+}
+
+HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    bool same = true;
+    int64_t size = 0;
+    if (reader->layout.path == NULL) {
+        return HC_OK;
+    }
+    if (reader->guessed && lies_elsewhere(reader)) {
+        return HC_OK; /* GDAL knows where */
+    }
+    if (hc_read_is_file(reader->layout.path, &size, NULL)) {
+        HC_TRY(hc_read_check_size(reader->layout.path, size, &reader->scene, &reader->layout, err));
+    }
+    if ((reader->options.never_direct && reader->dataset != NULL) || !suits(reader)) {
+        goto done;
+    }
+    errno = 0;
+    if (!open_file(reader)) {
+        /* Then GDAL has its say, unless there is a lack of something. */
+        HcStatus lack = hc_errno_status(errno, reader->dataset == NULL ? HC_E_INPUT : HC_OK);
+        if (lack != HC_OK) {
+            status = hc_fail(err, lack, "%s: cannot be opened: %s", reader->layout.path, strerror(errno));
+        }
+        goto done;
+    }
+    /* Of a remote file GDAL would read three lines more, band by band, and zeros where that fails. */
+    if (reader->dataset != NULL && reader->remote == NULL) {
+        hc_gdal_catch(&messages);
+        status = check_lines(reader, &same, err);
+        hc_gdal_release();
+        HC_TRY(status);
+    }
+    if (!same) {
+        hc_read_note(reader, "direct reading of %s differs from GDAL's, which is used", reader->layout.path);
+        close(reader->file);
+        reader->file = -1;
+        goto done;
+    }
+    reader->direct = true;
+    if (reader->remote == NULL) {
+        (void)posix_fadvise(reader->file, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+done:
+    return status;
+}

@@ -1,0 +1,138 @@
+/* Which file holds the data of a header, and which header describes a data file. */
+#include "io/file.h"
+#include "io/read/parts.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const extensions[] = {"img", "dat", "raw", "bsq",  "bil", "bip",
+                                         "bin", "rdn", "rfl", "cube", "fla", NULL};
+
+bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified) {
+    VSIStatBufL stat;
+    memset(&stat, 0, sizeof stat);
+    if (VSIStatL(path, &stat) != 0 || S_ISDIR(stat.st_mode) || hc_file_is_special(path)) {
+        return false;
+    }
+    if (size != NULL) {
+        *size = (int64_t)stat.st_size;
+    }
+    if (modified != NULL) {
+        *modified = (int64_t)stat.st_mtime;
+    }
+    return true;
+}
+
+HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) {
+    char begin[64];
+    *is = false;
+    if (!hc_read_is_file(path, NULL, NULL)) {
+        return HC_OK;
+    }
+    errno = 0;
+    VSILFILE *file = VSIFOpenL(path, "rb");
+    if (file == NULL) {
+        HcStatus status = hc_errno_status(errno, HC_OK);
+        return status == HC_OK ? HC_OK
+                               : hc_fail(err, status, "%s: cannot be opened: %s", path, strerror(errno));
+    }
+    size_t bytes = VSIFReadL(begin, 1, sizeof begin, file);
+    bool ended = bytes == sizeof begin || VSIFEofL(file);
+    VSIFCloseL(file);
+    *is = hc_envi_recognise(begin, bytes);
+    return ended || *is ? HC_OK : hc_fail(err, HC_E_IO, "%s: cannot be read", path);
+}
+
+/* Adds `path` if there is such a file and it is not in the list yet. */
+static char **add_if_there(char **list, const char *path) {
+    if (hc_read_is_file(path, NULL, NULL) && CSLFindString(list, path) < 0) {
+        list = CSLAddString(list, path);
+    }
+    return list;
+}
+
+char **hc_read_find_sure(const char *header_path) {
+    char **list = NULL;
+    char *stem = CPLStrdup(header_path);
+    stem[strlen(stem) - 4] = '\0'; /* .hdr */
+    list = add_if_there(list, stem);
+    for (int i = 0; extensions[i] != NULL; i++) {
+        char upper[16];
+        size_t length = strlen(extensions[i]);
+        for (size_t c = 0; c <= length; c++) {
+            upper[c] = (char)(extensions[i][c] >= 'a' && extensions[i][c] <= 'z' ? extensions[i][c] - 32
+                                                                                 : extensions[i][c]);
+        }
+        const char *both[] = {extensions[i], upper};
+        for (int k = 0; k < 2; k++) {
+            char *path = CPLStrdup(CPLSPrintf("%s.%s", stem, both[k]));
+            list = add_if_there(list, path);
+            CPLFree(path);
+        }
+    }
+    CPLFree(stem);
+    return list;
+}
+
+bool hc_read_is_companion(const char *name) {
+    static const char *const endings[] = {".hdr", ".sta", ".enp", ".xml", ".json", ".txt",
+                                          ".prj", ".ovr", ".csv", ".log", ".sli",  NULL};
+    for (int i = 0; endings[i] != NULL; i++) {
+        if (hc_text_ends_with(name, endings[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **hc_read_find_other(const char *header_path) {
+    char **list = NULL;
+    char *folder = CPLStrdup(CPLGetPath(header_path));
+    char *stem = CPLStrdup(CPLGetBasename(header_path));
+    size_t length = strlen(stem);
+    char **names = VSIReadDir(folder[0] != '\0' ? folder : ".");
+    if (names != NULL) {
+        qsort(names, (size_t)CSLCount(names), sizeof *names, compare_names);
+    }
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        if (strncmp(names[i], stem, length) != 0 || names[i][length] != '.' ||
+            hc_read_is_companion(names[i])) {
+            continue;
+        }
+        char *path = CPLStrdup(CPLFormFilename(folder, names[i], NULL));
+        list = add_if_there(list, path);
+        CPLFree(path);
+    }
+    CSLDestroy(names);
+    CPLFree(stem);
+    CPLFree(folder);
+    return list;
+}
+
+HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) {
+    static const char *const cases[] = {"hdr", "HDR"};
+    HcStatus status = HC_OK;
+    *out = NULL;
+    for (int c = 0; c < 4 && status == HC_OK; c++) {
+        const char *ending = cases[c / 2];
+        bool is = false;
+        char *path = CPLStrdup(c % 2 == 0 ? CPLSPrintf("%s.%s", data_path, ending)
+                                          : CPLResetExtension(data_path, ending));
+        status = strcmp(path, data_path) != 0 ? hc_read_is_envi(path, &is, err) : HC_OK;
+        if (is) {
+            *out = path;
+            break;
+        }
+        CPLFree(path);
+    }
+    return status;
+}

@@ -1,0 +1,130 @@
+/* Reading through GDAL. */
+#include "io/libraries.h"
+#include "io/read/parts.h"
+
+#include <cpl_conv.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcGdalErrors *messages) {
+    const char *const only[] = {driver, NULL};
+    hc_gdal_catch(messages);
+    GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                                      driver != NULL ? only : NULL, NULL, NULL);
+    hc_gdal_release();
+    return dataset;
+}
+
+static const struct {
+    GDALDataType code;
+    HcType type;
+} type_table[] = {
+    {GDT_Byte, HC_UINT8},    {GDT_UInt16, HC_UINT16},   {GDT_Int16, HC_INT16},
+    {GDT_UInt32, HC_UINT32}, {GDT_Int32, HC_INT32},     {GDT_UInt64, HC_UINT64},
+    {GDT_Int64, HC_INT64},   {GDT_Float32, HC_FLOAT32}, {GDT_Float64, HC_FLOAT64},
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+    {GDT_Int8, HC_INT8},
+#endif
+};
+
+GDALDataType hc_read_gdal_code(HcType type) {
+    for (size_t i = 0; i < sizeof type_table / sizeof *type_table; i++) {
+        if (type_table[i].type == type) {
+            return type_table[i].code;
+        }
+    }
+    return GDT_Byte; /* int8 before GDAL 3.7: bytes with a remark in the metadata */
+}
+
+/* Since 3.7 GDAL has a type int8, and would clamp bytes with a remark on their way to it. */
+GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type) {
+    bool bytes = type == HC_INT8 && GDALGetRasterDataType(GDALGetRasterBand(dataset, 1)) == GDT_Byte;
+    return bytes ? GDT_Byte : hc_read_gdal_code(type);
+}
+
+static bool is_signed_byte(GDALRasterBandH band) {
+    const char *type = GDALGetMetadataItem(band, "PIXELTYPE", "IMAGE_STRUCTURE");
+    return GDALGetRasterDataType(band) == GDT_Byte && type != NULL && hc_text_equal(type, "SIGNEDBYTE");
+}
+
+bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type) {
+    GDALDataType all = GDALGetRasterDataType(GDALGetRasterBand(dataset, 1));
+    int signed_bytes = 0, bands = GDALGetRasterCount(dataset);
+    for (int b = 1; b <= bands; b++) {
+        all = GDALDataTypeUnion(all, GDALGetRasterDataType(GDALGetRasterBand(dataset, b)));
+        signed_bytes += is_signed_byte(GDALGetRasterBand(dataset, b));
+    }
+    if (signed_bytes > 0) { /* GDAL would read them as unsigned among others */
+        *type = HC_INT8;
+        return signed_bytes == bands;
+    }
+    for (size_t i = 0; i < sizeof type_table / sizeof *type_table; i++) {
+        if (type_table[i].code == all) {
+            *type = type_table[i].type;
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines) {
+    return (size_t)lines * (size_t)reader->scene.samples * (size_t)hc_read_used_count(reader) *
+           hc_type_bytes(reader->scene.type);
+}
+
+/* A thread decodes one tile: GDAL holds its bytes in the file and its values. */
+size_t hc_reader_thread_bytes(const HcReader *reader) {
+    int threads = hc_io_thread_count(CPLGetConfigOption("GDAL_NUM_THREADS", "1"));
+    int width = 0, height = 0;
+    if (reader->dataset == NULL || threads < 2) {
+        return 0;
+    }
+    GDALGetBlockSize(GDALGetRasterBand(reader->dataset, 1), &width, &height);
+    double values = (double)width * height * (reader->pixel_interleaved ? reader->scene.bands : 1);
+    double all = (double)reader->scene.lines * (double)reader->scene.samples * reader->scene.bands;
+    double held = values * threads < all ? values * threads : all;
+    return (size_t)(2 * held * (double)hc_type_bytes(reader->scene.type));
+}
+
+HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                            HcError *err) {
+    const HcScene *scene = &reader->scene;
+    int64_t bytes = (int64_t)hc_type_bytes(scene->type);
+    int32_t bands = hc_read_used_count(reader);
+    int *numbers = malloc((size_t)bands * sizeof *numbers);
+    if (numbers == NULL) {
+        return hc_fail_memory(err, (double)bands * sizeof *numbers, "a list of bands");
+    }
+    for (int32_t k = 0; k < bands; k++) {
+        numbers[k] = (reader->used != NULL ? reader->used[k] : k) + 1;
+    }
+    *raw = (HcRaw){.data = to,
+                   .type = scene->type,
+                   .line0 = line0,
+                   .lines = lines,
+                   .samples = (int32_t)scene->samples,
+                   .bands = bands,
+                   .stride_line = scene->samples * bytes,
+                   .stride_sample = bytes,
+                   .stride_band = lines * scene->samples * bytes};
+    if (reader->pixel_interleaved) {
+        raw->stride_line = scene->samples * bands * bytes;
+        raw->stride_sample = bands * bytes;
+        raw->stride_band = bytes;
+    }
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    CPLErr result = GDALDatasetRasterIOEx(
+        reader->dataset, GF_Read, 0, (int)line0, (int)scene->samples, lines, to, (int)scene->samples, lines,
+        hc_read_gdal_buffer_code(reader->dataset, scene->type), bands, numbers, raw->stride_sample,
+        raw->stride_line, raw->stride_band, NULL);
+    hc_gdal_release();
+    free(numbers);
+    /* Of raw files GDAL takes what a server does not give for zeros, and says so only in passing. */
+    if (result != CE_None || messages.failed) {
+        return hc_fail(err, HC_E_IO, "%s: reading lines %" PRId64 " to %" PRId64 " failed: %s", reader->path,
+                       line0, line0 + lines - 1, messages.failed ? messages.text : "no reason given");
+    }
+    return HC_OK;
+}

@@ -1,0 +1,159 @@
+/* What the files of the reader share; nobody else includes this. */
+#ifndef HC_IO_READ_PARTS_H
+#define HC_IO_READ_PARTS_H
+
+#include "core/text.h"
+#include "core/workers.h"
+#include "io/read/envi_header.h"
+#include "io/gdal_errors.h"
+#include "io/libraries.h"
+#include "io/read/raw_layout.h"
+#include "io/read/reader.h"
+#include "io/watch.h"
+
+#include <cpl_vsi.h>
+#include <gdal.h>
+
+struct HcReader {
+    HcScene scene;
+    HcReaderOptions options; /* its texts are gone once open has returned */
+    char *path;              /* of the data, as opened */
+    char *method;
+    HcText note;
+    int64_t size, modified;
+
+    HcEnviHeader header; /* of the scene itself, only while opening; no fields when there is none */
+    HcEnviShape shape;
+
+    /* Direct reading. */
+    bool direct;
+    bool guessed;     /* GDAL gave a layout, but did not name the file that it is of */
+    int file;         /* -1 when closed */
+    VSILFILE *remote; /* instead of it, of a /vsi file */
+    HcRawLayout layout;
+    bool whole_lines; /* all bands of a line lie together (BIL, BIP); else each band on its own (BSQ) */
+    int32_t threads;
+    HcWorkers *workers; /* for direct reading, from the first large read on */
+    char *map;          /* the whole file, when it is read through a mapping; else NULL */
+    size_t map_bytes;
+    int map_number; /* among the mappings of the process */
+
+    /* Reading through GDAL. */
+    GDALDatasetH dataset; /* NULL when reading is direct */
+    bool pixel_interleaved;
+
+    bool started;  /* a line was read: the bands are settled */
+    int32_t *used; /* file bands that are read, NULL = all */
+    int32_t used_count;
+    int32_t *stored; /* [bands] place among those read, -1 = not read; NULL = all */
+
+    char **files;  /* that GDAL says the scene is made of; GDAL string list, may be NULL */
+    HcWatch watch; /* on all files of the scene */
+
+    HcReader *mask;
+    void *mask_room; /* lines of the mask in its own type */
+    int32_t mask_room_lines;
+};
+
+/* read_gdal.c */
+/* Opens through GDAL, by `driver` alone or any (NULL); NULL and a message when it does not open. */
+GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcGdalErrors *messages);
+/* read_sure.c: the same for a file that is described by others beside it. *out is NULL, with a message and
+ * HC_OK, where the file is none that GDAL opens; a failure (HC_E_IO, HC_E_MEMORY) where it, or a part of its
+ * description, could not be read. */
+HcStatus hc_read_gdal_open_sure(GDALDatasetH *out, const char *path, const char *driver,
+                                HcGdalErrors *messages, HcError *err) HC_MUST_CHECK;
+/* The type of all bands together; false when it is complex or unknown. */
+bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type);
+GDALDataType hc_read_gdal_code(HcType type);
+/* The type of a buffer for bands of this dataset, which together have that type: GDAL then changes no value.
+ */
+GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type);
+size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines);
+HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                            HcError *err);
+
+/* read_find.c: candidates for the data file of a header, in the order of preference, NULL-terminated GDAL
+ * string list. `sure` holds names that are taken if they exist; `other` any other file of the same stem. */
+char **hc_read_find_sure(const char *header_path);
+char **hc_read_find_other(const char *header_path);
+/* The ENVI header beside a data file (to be freed by CPLFree), NULL where there is none. Fails where one
+ * could not be looked at. */
+HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) HC_MUST_CHECK;
+bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
+/* Whether the file is an ENVI header. One that may not be read is none; fails where memory, descriptors or
+ * the disk do. */
+HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
+/* Whether programs put a file of this name beside a raster, which it is not itself. */
+bool hc_read_is_companion(const char *name);
+
+/* read_open.c: dataset, path, layout (path NULL when there is none) and the ENVI header. */
+HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err);
+
+/* read_axes.c: HC_E_UNSUPPORTED, with what was found, for an array of a netCDF or HDF file whose axes are not
+ * known to be band, line, sample in the order in which GDAL takes them. Every other dataset passes. */
+HcStatus hc_read_check_axes(GDALDatasetH dataset, const char *path, HcError *err) HC_MUST_CHECK;
+
+/* read_scene.c: the scene of an opened dataset. */
+HcStatus hc_read_scene(HcReader *reader, HcError *err);
+
+/* A text as one clean line; empty becomes NULL. */
+HcStatus hc_read_set_text(char **to, const char *text, HcError *err) HC_MUST_CHECK;
+/* A list of a header whose flaws (HC_E_INPUT) are remarks, not failures: NULL when it is missing, broken or
+ * of another length than `want` (0 = any). */
+HcStatus hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *key, int32_t want,
+                      double **values, int32_t *count, HcError *err) HC_MUST_CHECK;
+/* Makes a remark "WHAT left out: why" of a flaw of the input and returns HC_OK; every other failure goes on
+ * into err. */
+HcStatus hc_read_leave_out(HcReader *reader, const char *what, const HcError *why,
+                           HcError *err) HC_MUST_CHECK;
+
+/* read_class_map.c: names and colours of classes, where the scene has none yet: from the fields of a header,
+ * and from what GDAL knows of the first band. */
+HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcError *err) HC_MUST_CHECK;
+/* The names of the numbers that bands of `unmix --top` hold. */
+HcStatus hc_read_envi_numbers(HcReader *reader, const HcEnviHeader *header, HcError *err) HC_MUST_CHECK;
+HcStatus hc_read_gdal_classes(HcReader *reader, HcError *err) HC_MUST_CHECK;
+
+/* read_spectral.c: wavelengths and fwhm as found, any count and unit (NULL = not said). Fills what the scene
+ * lacks. */
+typedef struct HcReadSpectral {
+    double *wavelength, *fwhm;
+    int32_t wavelength_count, fwhm_count;
+    const char *unit;
+} HcReadSpectral;
+HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError *err);
+/* Adds a remark for the user; without memory for it, opening fails in the end. */
+void hc_read_note(HcReader *reader, const char *format, ...) HC_PRINTF(2, 3);
+
+/* read_direct.c */
+/* Whether direct reading can and may be used; opens the file and checks it against GDAL. */
+HcStatus hc_read_direct_try(HcReader *reader, HcError *err);
+size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines);
+HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                              HcError *err);
+/* Where a stretch of lines begins in the file (of piece `piece`: all bands, or one), and its bytes. */
+int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece);
+int64_t hc_read_direct_end(const HcReader *reader); /* the first byte behind the last value */
+int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines);
+/* The view of such lines but for where they lie, as if in one piece. */
+HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines);
+
+/* read_map.c */
+HcStatus hc_read_map_lines(HcReader *reader, int64_t line0, int32_t lines, HcRaw *raw, HcError *err);
+void hc_read_map_close(HcReader *reader);
+/* Whether bytes of the mapping were missing when they were looked at; they counted as 0. */
+bool hc_read_map_lost(const HcReader *reader);
+
+/* HC_E_INPUT when the file is too short for its layout. */
+HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene, const HcRawLayout *layout,
+                            HcError *err);
+
+static inline int32_t hc_read_used_count(const HcReader *reader) {
+    return reader->used != NULL ? reader->used_count : reader->scene.bands;
+}
+
+/* One stored value; `swap`: in the other byte order. */
+double hc_read_value(const char *at, HcType type, bool swap);
+
+#endif

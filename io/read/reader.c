@@ -1,0 +1,372 @@
+#include "io/read/parts.h"
+
+#include <cpl_string.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MASK_ROOM ((size_t)1 << 20)
+
+static HcStatus check_options(const HcReaderOptions *options, HcError *err) {
+    const char *unit = options->wavelength_unit;
+    if (unit != NULL && strcmp(unit, "nm") != 0 && strcmp(unit, "um") != 0) {
+        return hc_fail(err, HC_E_USAGE, "wavelength unit '%s' is neither nm nor um", unit);
+    }
+    return HC_OK;
+}
+
+static HcStatus open_mask(HcReader *reader, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcReaderOptions options = {.threads = reader->options.threads,
+                               .never_direct = reader->options.never_direct};
+    HC_TRY(hc_reader_open(&reader->mask, path, &options, err));
+    const HcScene *mask = &reader->mask->scene, *scene = &reader->scene;
+    if (!hc_scene_same_grid(mask, scene)) {
+        status = hc_fail(err, HC_E_INPUT,
+                         "%s: the mask has %" PRId64 " lines x %" PRId64 " samples, the scene %s has %" PRId64
+                         " x %" PRId64,
+                         path, mask->lines, mask->samples, reader->path, scene->lines, scene->samples);
+        goto done;
+    }
+    if (mask->bands != 1) {
+        status =
+            hc_fail(err, HC_E_INPUT, "%s: the mask has %" PRId32 " bands, it must have 1", path, mask->bands);
+        goto done;
+    }
+    size_t one = hc_reader_bytes(reader->mask, 1);
+    reader->mask_room_lines = (int32_t)(one < MASK_ROOM ? MASK_ROOM / one : 1);
+    if (reader->mask_room_lines > scene->lines) {
+        reader->mask_room_lines = (int32_t)scene->lines;
+    }
+    size_t bytes = hc_reader_bytes(reader->mask, reader->mask_room_lines);
+    if ((reader->mask_room = malloc(bytes)) == NULL) {
+        status = hc_fail_memory(err, (double)bytes, "lines of the mask");
+    }
+done:
+    return status;
+}
+
+/* Chooses the way of reading and closes what it does not need. */
+static HcStatus settle_method(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_read_direct_try(reader, err));
+    if (reader->direct) {
+        reader->method = strdup("direct");
+        GDALClose(reader->dataset);
+        reader->dataset = NULL;
+    } else if (reader->dataset == NULL) {
+        status = hc_fail(err, HC_E_INPUT, "%s: cannot be opened for reading", reader->path);
+        goto done;
+    } else {
+        const char *interleave = GDALGetMetadataItem(reader->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
+        reader->pixel_interleaved = interleave != NULL && hc_text_equal(interleave, "PIXEL");
+        reader->method =
+            hc_text_format("GDAL %s", GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset)));
+    }
+    if (reader->method == NULL) {
+        status = hc_fail_memory(err, 0, "a text");
+    }
+done:
+    return status;
+}
+
+/* Before the files are opened, by their names; afterwards all that turned out to belong to the scene. */
+static HcStatus watch_files(HcReader *reader, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths paths = {0};
+    HC_TRY(hc_scene_files(path, &paths, err));
+    for (int32_t p = 0; p < paths.count; p++) {
+        HC_TRY(hc_watch_add(&reader->watch, paths.path[p], err));
+    }
+    for (int f = 0; reader->files != NULL && reader->files[f] != NULL; f++) {
+        HC_TRY(hc_watch_add(&reader->watch, reader->files[f], err));
+    }
+    if (reader->layout.path != NULL) {
+        HC_TRY(hc_watch_add(&reader->watch, reader->layout.path, err));
+    }
+    if (reader->header.path != NULL) {
+        HC_TRY(hc_watch_add(&reader->watch, reader->header.path, err));
+    }
+done:
+    hc_paths_clear(&paths);
+    return status;
+}
+
+HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options, HcError *err) {
+    static const HcReaderOptions defaults = {0};
+    HcStatus status = HC_OK;
+    *out = NULL;
+    HcReader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL) {
+        return hc_fail_memory(err, sizeof *reader, "the reader");
+    }
+    reader->file = -1;
+    reader->options = options != NULL ? *options : defaults;
+    reader->threads = hc_workers_count(reader->options.threads, HC_IO_THREADS);
+    HC_TRY(check_options(&reader->options, err));
+    HC_TRY(watch_files(reader, path, err));
+    HC_TRY(hc_read_open(reader, path, err));
+    HC_TRY(hc_read_scene(reader, err));
+    reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
+    HC_TRY(settle_method(reader, err));
+    HC_TRY(watch_files(reader, reader->path, err));
+    /* Of the data, not of a label that names it. */
+    hc_read_is_file(reader->direct ? reader->layout.path : reader->path, &reader->size, &reader->modified);
+    if (reader->options.mask_path != NULL) {
+        HC_TRY(open_mask(reader, reader->options.mask_path, err));
+    }
+    if (reader->note.failed) {
+        status = hc_fail_memory(err, 0, "a text");
+        goto done;
+    }
+    reader->options.mask_path = reader->options.wavelength_unit = NULL;
+    hc_envi_clear(&reader->header);
+    *out = reader;
+    reader = NULL;
+done:
+    hc_reader_close(reader);
+    return status;
+}
+
+void hc_reader_close(HcReader *reader) {
+    if (reader == NULL) {
+        return;
+    }
+    hc_reader_close(reader->mask);
+    if (reader->dataset != NULL) {
+        HcGdalErrors messages;
+        hc_gdal_catch(&messages);
+        GDALClose(reader->dataset);
+        hc_gdal_release();
+    }
+    hc_workers_close(reader->workers);
+    hc_read_map_close(reader);
+    if (reader->file >= 0) {
+        close(reader->file);
+    }
+    if (reader->remote != NULL) {
+        VSIFCloseL(reader->remote);
+    }
+    hc_scene_clear(&reader->scene);
+    hc_envi_clear(&reader->header);
+    hc_text_clear(&reader->note);
+    hc_watch_clear(&reader->watch);
+    CSLDestroy(reader->files);
+    free(reader->mask_room);
+    free(reader->used);
+    free(reader->stored);
+    free(reader->layout.path);
+    free(reader->method);
+    free(reader->path);
+    free(reader);
+}
+
+const HcScene *hc_reader_scene(const HcReader *reader) {
+    return &reader->scene;
+}
+
+bool hc_reader_through_gdal(const HcReader *reader) {
+    return !reader->direct;
+}
+
+const char *hc_reader_path(const HcReader *reader) {
+    return reader->path;
+}
+
+const char *hc_reader_method(const HcReader *reader) {
+    return reader->method;
+}
+
+const char *hc_reader_note(const HcReader *reader) {
+    return reader->note.data;
+}
+
+void hc_reader_identity(const HcReader *reader, int64_t *size, int64_t *modified) {
+    *size = reader->size;
+    *modified = reader->modified;
+}
+
+HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count, HcError *err) {
+    int32_t bands = reader->scene.bands;
+    if (reader->started) {
+        return hc_fail(err, HC_E_USAGE, "%s: bands must be chosen before the first read", reader->path);
+    }
+    if (count < 1 || count > bands) {
+        return hc_fail(err, HC_E_USAGE, "%s: %" PRId32 " bands chosen of %" PRId32, reader->path, count,
+                       bands);
+    }
+    for (int32_t k = 0; k < count; k++) {
+        if (index[k] < 0 || index[k] >= bands || (k > 0 && index[k] <= index[k - 1])) {
+            return hc_fail(err, HC_E_USAGE,
+                           "%s: band index %" PRId32 " is out of order or not below %" PRId32, reader->path,
+                           index[k], bands);
+        }
+    }
+    int32_t *used = malloc((size_t)count * sizeof *used);
+    int32_t *stored = malloc((size_t)bands * sizeof *stored);
+    if (used == NULL || stored == NULL) {
+        free(used);
+        free(stored);
+        return hc_fail_memory(err, (double)bands * sizeof *stored, "a list of bands");
+    }
+    memset(stored, 0xFF, (size_t)bands * sizeof *stored);
+    for (int32_t k = 0; k < count; k++) {
+        used[k] = index[k];
+        stored[index[k]] = k;
+    }
+    free(reader->used);
+    free(reader->stored);
+    reader->used = used;
+    reader->used_count = count;
+    reader->stored = stored;
+    return HC_OK;
+}
+
+int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band) {
+    bool all = reader->stored == NULL || (reader->direct && reader->whole_lines) || reader->map != NULL;
+    return all ? file_band : reader->stored[file_band];
+}
+
+/* The mask follows the data at a multiple of 8. */
+static size_t data_bytes(const HcReader *reader, int64_t lines) {
+    if (reader->map != NULL) {
+        return 0;
+    }
+    size_t bytes = reader->direct ? hc_read_direct_bytes(reader, lines) : hc_read_gdal_bytes(reader, lines);
+    return (bytes + 7) & ~(size_t)7;
+}
+
+size_t hc_reader_bytes(const HcReader *reader, int64_t lines) {
+    size_t bytes = data_bytes(reader, lines);
+    return reader->mask != NULL ? bytes + (size_t)lines * (size_t)reader->scene.samples : bytes;
+}
+
+double hc_read_value(const char *at, HcType type, bool swap) {
+    union {
+        char byte[8];
+        uint8_t u8;
+        int8_t i8;
+        uint16_t u16;
+        int16_t i16;
+        uint32_t u32;
+        int32_t i32;
+        uint64_t u64;
+        int64_t i64;
+        float f32;
+        double f64;
+    } value = {{0}};
+    size_t bytes = hc_type_bytes(type);
+    for (size_t i = 0; i < bytes; i++) {
+        value.byte[i] = at[swap ? bytes - 1 - i : i];
+    }
+    switch (type) {
+    case HC_UINT8:
+        return value.u8;
+    case HC_INT8:
+        return value.i8;
+    case HC_UINT16:
+        return value.u16;
+    case HC_INT16:
+        return value.i16;
+    case HC_UINT32:
+        return value.u32;
+    case HC_INT32:
+        return value.i32;
+    case HC_UINT64:
+        return (double)value.u64;
+    case HC_INT64:
+        return (double)value.i64;
+    case HC_FLOAT32:
+        return (double)value.f32;
+    default:
+        return value.f64;
+    }
+}
+
+/* 0, nodata and NaN leave a pixel out. */
+static void to_mask(const HcRaw *raw, const HcScene *scene, uint8_t *to) {
+    for (int32_t line = 0; line < raw->lines; line++) {
+        const char *at = (const char *)raw->data + line * raw->stride_line;
+        for (int32_t s = 0; s < raw->samples; s++, at += raw->stride_sample) {
+            double value = hc_read_value(at, raw->type, raw->swap);
+            *to++ = !(value == 0 || isnan(value) || (scene->has_nodata && value == scene->nodata));
+        }
+    }
+}
+
+static HcStatus read_mask(HcReader *reader, int64_t line0, int32_t lines, uint8_t *to, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t done = 0; done < lines;) {
+        HcRaw raw;
+        int32_t step = lines - done < reader->mask_room_lines ? lines - done : reader->mask_room_lines;
+        HC_TRY(hc_reader_read(reader->mask, line0 + done, step, reader->mask_room, &raw, err));
+        to_mask(&raw, &reader->mask->scene, to + (size_t)done * (size_t)reader->scene.samples);
+        done += step;
+    }
+done:
+    return status;
+}
+
+HcStatus hc_reader_unchanged(const HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(hc_watch_check(&reader->watch, err));
+    if (hc_read_map_lost(reader)) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: the disk failed while the file was in use", reader->path));
+    }
+    if (reader->mask != NULL) {
+        HC_TRY(hc_reader_unchanged(reader->mask, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                           HcError *err) {
+    HcStatus status = HC_OK;
+    *raw = (HcRaw){0};
+    if (line0 < 0 || lines < 1 || line0 > reader->scene.lines - lines) {
+        return hc_fail(err, HC_E_USAGE, "%s: lines %" PRId64 " to %" PRId64 " are not among its %" PRId64,
+                       reader->path, line0, line0 + lines - 1, reader->scene.lines);
+    }
+    reader->started = true;
+    if (reader->map != NULL) {
+        HC_TRY(hc_read_map_lines(reader, line0, lines, raw, err));
+    } else if (reader->direct) {
+        HC_TRY(hc_read_direct_lines(reader, line0, lines, to, raw, err));
+    } else {
+        HC_TRY(hc_read_gdal_lines(reader, line0, lines, to, raw, err));
+    }
+    if (reader->mask != NULL) {
+        uint8_t *mask = (uint8_t *)to + data_bytes(reader, lines);
+        HC_TRY(read_mask(reader, line0, lines, mask, err));
+        raw->user_mask = mask;
+    }
+done:
+    return status;
+}
+
+HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
+    HcError failure = {0};
+    HcStatus status = read_lines(reader, line0, lines, to, raw, &failure);
+    if (status == HC_OK || (status == HC_E_IO && hc_watch_check(&reader->watch, err) != HC_OK)) {
+        return status == HC_OK ? HC_OK : HC_E_INPUT; /* the change explains the failure */
+    }
+    return hc_fail(err, status, "%s", failure.text);
+}
+
+HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int f = 0; reader->files != NULL && reader->files[f] != NULL; f++) {
+        if (!hc_paths_has(out, reader->files[f])) {
+            HC_TRY(hc_paths_add(out, reader->files[f], err));
+        }
+    }
+    HC_TRY(hc_scene_files(reader->path, out, err));
+    if (reader->mask != NULL) {
+        HC_TRY(hc_reader_files(reader->mask, out, err));
+    }
+done:
+    return status;
+}

@@ -1,0 +1,584 @@
+/* What a scene is: from its ENVI header, or from what GDAL knows. */
+#include "io/read/parts.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+HcStatus hc_read_set_text(char **to, const char *text, HcError *err) {
+    char *clean = hc_envi_clean(text);
+    if (clean == NULL) {
+        return hc_fail_memory(err, (double)strlen(text), "a text of the scene");
+    }
+    free(*to);
+    *to = clean;
+    if (clean[0] == '\0') {
+        free(clean);
+        *to = NULL;
+    }
+    return HC_OK;
+}
+
+/* Nodata as the stored type has it: a float32 file holds the rounded value. */
+static void set_nodata(HcScene *scene, double value) {
+    if (scene->type == HC_FLOAT32 && isfinite(value)) {
+        bool beyond = fabs(value) > FLT_MAX && fabs(value) < FLT_MAX * (1 + 1e-6);
+        value = beyond ? copysign(FLT_MAX, value) : (double)(float)value;
+    }
+    scene->has_nodata = true;
+    scene->nodata = value;
+}
+
+static int64_t integer_limit(HcType type) {
+    switch (type) {
+    case HC_UINT8:
+        return 255;
+    case HC_INT8:
+        return 128;
+    case HC_UINT16:
+        return 65535;
+    case HC_INT16:
+        return 32768;
+    default:
+        return 0;
+    }
+}
+
+HcStatus hc_read_leave_out(HcReader *reader, const char *what, const HcError *why, HcError *err) {
+    if (why->status != HC_E_INPUT) {
+        return hc_fail(err, why->status, "%s", why->text);
+    }
+    hc_read_note(reader, "%s left out: %s", what, why->text);
+    return HC_OK;
+}
+
+HcStatus hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *key, int32_t want,
+                      double **values, int32_t *count, HcError *err) {
+    HcError local = {0};
+    *values = NULL;
+    *count = 0;
+    if (hc_envi_numbers(header, key, values, count, &local) != HC_OK) {
+        return hc_read_leave_out(reader, key, &local, err);
+    }
+    if (want > 0 && *count > 0 && *count != want) {
+        hc_read_note(reader, "%s left out: %" PRId32 " values for %" PRId32 " bands", key, *count, want);
+        free(*values);
+        *values = NULL;
+        *count = 0;
+    }
+    return HC_OK;
+}
+
+static HcStatus envi_spectral(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    HcReadSpectral found = {.unit = hc_envi_text(header, "wavelength units")};
+    HC_TRY(hc_read_list(reader, header, "wavelength", 0, &found.wavelength, &found.wavelength_count, err));
+    HC_TRY(hc_read_list(reader, header, "fwhm", 0, &found.fwhm, &found.fwhm_count, err));
+    HC_TRY(hc_read_spectral(reader, &found, err));
+done:
+    free(found.wavelength);
+    free(found.fwhm);
+    return status;
+}
+
+static HcStatus envi_bad_bands(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcScene *scene = &reader->scene;
+    HcStatus status = HC_OK;
+    int32_t count = 0;
+    double *values = NULL;
+    if (scene->bad != NULL) {
+        return HC_OK;
+    }
+    HC_TRY(hc_read_list(reader, header, "bbl", scene->bands, &values, &count, err));
+    if (count > 0) {
+        scene->bad = calloc((size_t)count, 1);
+        for (int32_t b = 0; b < count && scene->bad != NULL; b++) {
+            scene->bad[b] = !(values[b] != 0); /* NaN is bad too */
+        }
+        status = scene->bad != NULL ? HC_OK : hc_fail_memory(err, count, "the list of bad bands");
+    }
+done:
+    free(values);
+    return status;
+}
+
+static HcStatus envi_names(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcScene *scene = &reader->scene;
+    HcStatus status = HC_OK;
+    char **names = NULL;
+    int32_t count = 0;
+    if (scene->band_name != NULL) {
+        return HC_OK;
+    }
+    HC_TRY(hc_envi_texts(header, "band names", &names, &count, err));
+    if (count > 0 && count != scene->bands) {
+        hc_read_note(reader, "band names left out: %" PRId32 " names for %" PRId32 " bands", count,
+                     scene->bands);
+    } else if (count > 0) {
+        scene->band_name = calloc((size_t)count, sizeof *scene->band_name);
+        if (scene->band_name == NULL) {
+            status = hc_fail_memory(err, (double)count * sizeof(char *), "band names");
+            goto done;
+        }
+        for (int32_t b = 0; b < count; b++) {
+            HC_TRY(hc_read_set_text(&scene->band_name[b], names[b], err));
+        }
+    }
+done:
+    hc_envi_free_texts(names, count);
+    return status;
+}
+
+static HcStatus envi_default_bands(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcScene *scene = &reader->scene;
+    HcStatus status = HC_OK;
+    int32_t count = 0;
+    double *values = NULL;
+    HC_TRY(hc_read_list(reader, header, "default bands", 0, &values, &count, err));
+    bool good = count == 3;
+    for (int32_t c = 0; c < 3 && good; c++) {
+        good = values[c] >= 1 && values[c] <= scene->bands && values[c] == floor(values[c]);
+    }
+    if (good) {
+        for (int32_t c = 0; c < 3; c++) {
+            scene->default_bands[c] = (int32_t)values[c] - 1;
+        }
+        scene->has_default_bands = true;
+    } else if (count == 3 && (values[0] != 0 || values[1] != 0 || values[2] != 0)) {
+        hc_read_note(reader, "default bands left out: %g, %g, %g of %" PRId32, values[0], values[1],
+                     values[2], scene->bands);
+    }
+done:
+    free(values);
+    return status;
+}
+
+/* Arrays for gain and offset; either may be NULL (1 and 0). Nothing is set when all are 1 and 0. */
+static HcStatus set_gains(HcReader *reader, const double *gain, const double *offset, double factor,
+                          HcError *err) {
+    HcScene *scene = &reader->scene;
+    bool plain = true;
+    for (int32_t b = 0; b < scene->bands; b++) {
+        double g = gain != NULL ? gain[b] : factor, o = offset != NULL ? offset[b] : 0;
+        if (!isfinite(g) || !isfinite(o) || g == 0) {
+            hc_read_note(reader, "gain and offset left out: %g and %g in band %" PRId32, g, o, b + 1);
+            return HC_OK;
+        }
+        plain = plain && g == 1 && o == 0;
+    }
+    if (plain || scene->gain != NULL) {
+        return HC_OK;
+    }
+    scene->gain = malloc((size_t)scene->bands * sizeof(double));
+    scene->offset = malloc((size_t)scene->bands * sizeof(double));
+    if (scene->gain == NULL || scene->offset == NULL) {
+        return hc_fail_memory(err, 16.0 * scene->bands, "gains");
+    }
+    for (int32_t b = 0; b < scene->bands; b++) {
+        scene->gain[b] = gain != NULL ? gain[b] : factor;
+        scene->offset[b] = offset != NULL ? offset[b] : 0;
+    }
+    return HC_OK;
+}
+
+static HcStatus envi_gains(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t gains = 0, offsets = 0, bands = reader->scene.bands;
+    double factor = 1;
+    bool scaled = false;
+    HcError local = {0};
+    double *gain = NULL, *offset = NULL;
+    HC_TRY(hc_read_list(reader, header, "data gain values", bands, &gain, &gains, err));
+    HC_TRY(hc_read_list(reader, header, "data offset values", bands, &offset, &offsets, err));
+    if (gains == 0 && offsets == 0 &&
+        hc_envi_number(header, "reflectance scale factor", &factor, &scaled, &local) != HC_OK) {
+        status = hc_read_leave_out(reader, "reflectance scale factor", &local, err);
+    } else if (gains > 0 || offsets > 0 || (scaled && factor != 0)) {
+        status = set_gains(reader, gain, offset, 1 / factor, err);
+    }
+done:
+    free(gain);
+    free(offset);
+    return status;
+}
+
+/* Fills what the scene lacks. `header` may be made up from metadata. */
+static HcStatus fill_from_envi(HcReader *reader, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    HcScene *scene = &reader->scene;
+    HcError local = {0};
+    double ignore = 0;
+    bool found = false;
+    HC_TRY(envi_spectral(reader, header, err));
+    HC_TRY(envi_bad_bands(reader, header, err));
+    HC_TRY(envi_names(reader, header, err));
+    HC_TRY(envi_gains(reader, header, err));
+    if (!scene->has_default_bands) {
+        HC_TRY(envi_default_bands(reader, header, err));
+    }
+    if (!scene->has_nodata) {
+        if (hc_envi_number(header, "data ignore value", &ignore, &found, &local) != HC_OK) {
+            HC_TRY(hc_read_leave_out(reader, "data ignore value", &local, err));
+        } else if (found) {
+            set_nodata(scene, ignore);
+        }
+    }
+    const char *description = hc_envi_text(header, "description");
+    if (scene->description == NULL && description != NULL) {
+        HC_TRY(hc_read_set_text(&scene->description, description, err));
+    }
+    HC_TRY(hc_read_envi_classes(reader, header, err));
+    HC_TRY(hc_read_envi_numbers(reader, header, err));
+done:
+    return status;
+}
+
+static const char *band_item(GDALRasterBandH band, const char *const *names) {
+    for (int i = 0; names[i] != NULL; i++) {
+        const char *value = GDALGetMetadataItem(band, names[i], NULL);
+        if (value != NULL && value[0] != '\0') {
+            return value;
+        }
+    }
+    return NULL;
+}
+
+/* One number a band from its metadata; the count stays below the bands when some lack it. */
+static int32_t band_numbers(GDALDatasetH dataset, const char *const *names, const char *imagery,
+                            double *values) {
+    int32_t count = 0;
+    for (int b = 1; b <= GDALGetRasterCount(dataset); b++) {
+        GDALRasterBandH band = GDALGetRasterBand(dataset, b);
+        const char *text =
+            names != NULL ? band_item(band, names) : GDALGetMetadataItem(band, imagery, "IMAGERY");
+        count += text != NULL && hc_text_parse_double(text, &values[count]);
+    }
+    return count;
+}
+
+/* Band metadata of other programs and of our own GeoTIFFs, then GDAL's own words for them. */
+static HcStatus bands_spectral(HcReader *reader, HcError *err) {
+    static const char *const wavelengths[] = {"wavelength", "central_wavelength", "center_wavelength", NULL};
+    static const char *const widths[] = {"fwhm", "bandwidth", NULL};
+    static const char *const units[] = {"wavelength_units", "wavelength_unit", "wavelength units", NULL};
+    GDALDatasetH dataset = reader->dataset;
+    HcStatus status = HC_OK;
+    size_t bytes = (size_t)reader->scene.bands * sizeof(double);
+    HcReadSpectral found = {.wavelength = malloc(bytes), .fwhm = malloc(bytes)};
+    double *bad = malloc(bytes);
+    if (found.wavelength == NULL || found.fwhm == NULL || bad == NULL) {
+        status = hc_fail_memory(err, 3.0 * (double)bytes, "wavelengths");
+        goto done;
+    }
+    found.wavelength_count = band_numbers(dataset, wavelengths, NULL, found.wavelength);
+    found.fwhm_count = band_numbers(dataset, widths, NULL, found.fwhm);
+    found.unit = band_item(GDALGetRasterBand(dataset, 1), units);
+    if (found.unit == NULL) {
+        found.unit = GDALGetMetadataItem(dataset, "wavelength_units", NULL);
+    }
+    if (found.wavelength_count == 0) {
+        found.wavelength_count = band_numbers(dataset, NULL, "CENTRAL_WAVELENGTH_UM", found.wavelength);
+        found.fwhm_count = band_numbers(dataset, NULL, "FWHM_UM", found.fwhm);
+        found.unit = "um";
+    }
+    HC_TRY(hc_read_spectral(reader, &found, err));
+    static const char *const bad_names[] = {"bbl", NULL};
+    if (reader->scene.bad == NULL && band_numbers(dataset, bad_names, NULL, bad) == reader->scene.bands) {
+        if ((reader->scene.bad = malloc((size_t)reader->scene.bands)) == NULL) {
+            status = hc_fail_memory(err, reader->scene.bands, "the list of bad bands");
+            goto done;
+        }
+        for (int32_t b = 0; b < reader->scene.bands; b++) {
+            reader->scene.bad[b] = !(bad[b] != 0);
+        }
+    }
+done:
+    free(found.wavelength);
+    free(found.fwhm);
+    free(bad);
+    return status;
+}
+
+/* ENVI fields that copies of ENVI files carry as metadata of the dataset. */
+static HcStatus dataset_fields(HcReader *reader, HcError *err) {
+    static const char *const keys[] = {"wavelength",
+                                       "wavelength_units",
+                                       "fwhm",
+                                       "bbl",
+                                       "default_bands",
+                                       "band_names",
+                                       "data_gain_values",
+                                       "data_offset_values",
+                                       "reflectance_scale_factor",
+                                       "data_ignore_value",
+                                       "classes",
+                                       "class_names",
+                                       "class_lookup",
+                                       "spectrum_names",
+                                       NULL};
+    HcStatus status = HC_OK;
+    HcError local = {0};
+    HcEnviHeader header = {0};
+    HcText text = {0};
+    hc_text_add(&text, "ENVI\n");
+    for (int i = 0; keys[i] != NULL; i++) {
+        const char *value = GDALGetMetadataItem(reader->dataset, keys[i], "ENVI");
+        value = value != NULL ? value : GDALGetMetadataItem(reader->dataset, keys[i], NULL);
+        if (value != NULL) {
+            hc_text_add(&text, "%s = %s\n", keys[i], value);
+        }
+    }
+    if (text.failed) {
+        status = hc_fail_memory(err, 0, "metadata");
+    } else if (hc_envi_parse(&header, reader->path, text.data, text.length, &local) != HC_OK) {
+        status = hc_read_leave_out(reader, "metadata", &local, err);
+    } else {
+        status = fill_from_envi(reader, &header, err);
+    }
+    hc_envi_clear(&header);
+    hc_text_clear(&text);
+    return status;
+}
+
+static HcStatus bands_names(HcReader *reader, HcError *err) {
+    HcScene *scene = &reader->scene;
+    HcStatus status = HC_OK;
+    for (int32_t b = 0; b < scene->bands; b++) {
+        const char *name = GDALGetDescription(GDALGetRasterBand(reader->dataset, b + 1));
+        if (name == NULL || name[0] == '\0') {
+            continue;
+        }
+        if (scene->band_name == NULL &&
+            (scene->band_name = calloc((size_t)scene->bands, sizeof *scene->band_name)) == NULL) {
+            return hc_fail_memory(err, (double)scene->bands * sizeof(char *), "band names");
+        }
+        HC_TRY(hc_read_set_text(&scene->band_name[b], name, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus bands_gains(HcReader *reader, HcError *err) {
+    int32_t bands = reader->scene.bands;
+    double *gain = malloc((size_t)bands * sizeof *gain);
+    double *offset = malloc((size_t)bands * sizeof *offset);
+    HcStatus status = HC_OK;
+    if (gain == NULL || offset == NULL) {
+        status = hc_fail_memory(err, 16.0 * bands, "gains");
+        goto done;
+    }
+    for (int32_t b = 0; b < bands; b++) {
+        GDALRasterBandH band = GDALGetRasterBand(reader->dataset, b + 1);
+        int has = 0;
+        gain[b] = GDALGetRasterScale(band, &has);
+        offset[b] = GDALGetRasterOffset(band, &has);
+    }
+    status = set_gains(reader, gain, offset, 1, err);
+done:
+    free(gain);
+    free(offset);
+    return status;
+}
+
+static void bands_colours(HcReader *reader) {
+    static const GDALColorInterp colours[3] = {GCI_RedBand, GCI_GreenBand, GCI_BlueBand};
+    HcScene *scene = &reader->scene;
+    int found = 0;
+    for (int c = 0; c < 3; c++) {
+        for (int32_t b = 0; b < scene->bands; b++) {
+            if (GDALGetRasterColorInterpretation(GDALGetRasterBand(reader->dataset, b + 1)) == colours[c]) {
+                scene->default_bands[c] = b;
+                found++;
+                break;
+            }
+        }
+    }
+    scene->has_default_bands = found == 3;
+}
+
+static void bands_nodata(HcReader *reader) {
+    GDALRasterBandH band = GDALGetRasterBand(reader->dataset, 1);
+    int has = 0;
+    double value = 0;
+    if (GDALGetRasterDataType(band) == GDT_Int64) {
+        value = (double)GDALGetRasterNoDataValueAsInt64(band, &has);
+    } else if (GDALGetRasterDataType(band) == GDT_UInt64) {
+        value = (double)GDALGetRasterNoDataValueAsUInt64(band, &has);
+    }
+    if (!has) { /* some drivers keep that of 64-bit integers as a double, too */
+        value = GDALGetRasterNoDataValue(band, &has);
+    }
+    if (has) {
+        set_nodata(&reader->scene, value);
+    }
+}
+
+static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    HcScene *scene = &reader->scene;
+    HC_TRY(bands_spectral(reader, err));
+    if (scene->band_name == NULL) {
+        HC_TRY(bands_names(reader, err));
+    }
+    if (scene->gain == NULL) {
+        HC_TRY(bands_gains(reader, err));
+    }
+    if (!scene->has_nodata) {
+        bands_nodata(reader);
+    }
+    const char *description = GDALGetMetadataItem(reader->dataset, "TIFFTAG_IMAGEDESCRIPTION", NULL);
+    if (scene->description == NULL && description != NULL) {
+        HC_TRY(hc_read_set_text(&scene->description, description, err));
+    }
+    HC_TRY(hc_read_gdal_classes(reader, err));
+    HC_TRY(dataset_fields(reader, err));
+    if (!scene->has_default_bands) {
+        bands_colours(reader);
+    }
+done:
+    return status;
+}
+
+static HcStatus take_place(HcReader *reader, GDALDatasetH dataset, HcError *err) {
+    HcPlace *place = &reader->scene.place;
+    if (GDALGetGCPCount(dataset) > 0 || GDALGetMetadata(dataset, "RPC") != NULL ||
+        GDALGetMetadata(dataset, "GEOLOCATION") != NULL) {
+        hc_read_note(reader, "ground control points, RPC or geolocation arrays are not carried on");
+    }
+    if (!place->has_transform) {
+        place->has_transform = GDALGetGeoTransform(dataset, place->transform) == CE_None;
+    }
+    const char *crs = GDALGetProjectionRef(dataset);
+    if (place->crs == NULL && crs != NULL && crs[0] != '\0' && (place->crs = strdup(crs)) == NULL) {
+        return hc_fail_memory(err, (double)strlen(crs), "the coordinate system");
+    }
+    return HC_OK;
+}
+
+/* Georeferencing of a header that GDAL did not read to its end: from a header with those fields alone. */
+static HcStatus place_from_header(HcReader *reader, HcError *err) {
+    static const char *const keys[] = {"map info", "projection info", "coordinate system string", "x start",
+                                       "y start"};
+    static GByte pixel[16]; /* GDAL refuses a file of one byte */
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    HcText text = {0};
+    char folder[64], path[80], header_path[80];
+    snprintf(folder, sizeof folder, "/vsimem/hcube-place-%p", (void *)reader);
+    snprintf(path, sizeof path, "%s/a.img", folder);
+    snprintf(header_path, sizeof header_path, "%s/a.hdr", folder);
+    hc_text_add(&text,
+                "ENVI\nsamples = 1\nlines = 1\nbands = 1\nheader offset = 0\nfile type = ENVI Standard\n"
+                "data type = 1\ninterleave = bsq\nbyte order = 0\n");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const HcEnviField *field = hc_envi_field(&reader->header, keys[i]);
+        if (field != NULL) {
+            hc_text_add(&text, field->braced ? "%s = {%s}\n" : "%s = %s\n", keys[i], field->value);
+        }
+    }
+    if (text.failed) {
+        status = hc_fail_memory(err, 0, "a header");
+        goto done;
+    }
+    VSIFCloseL(VSIFileFromMemBuffer(header_path, (GByte *)text.data, text.length, FALSE));
+    VSIFCloseL(VSIFileFromMemBuffer(path, pixel, sizeof pixel, FALSE));
+    GDALDatasetH dataset = hc_read_gdal_open(path, "ENVI", &messages);
+    if (dataset != NULL) {
+        status = take_place(reader, dataset, err);
+    }
+    GDALClose(dataset);
+    VSIUnlink(path);
+    VSIUnlink(header_path);
+done:
+    hc_text_clear(&text);
+    return status;
+}
+
+static HcStatus set_place(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPlace *place = &reader->scene.place;
+    const HcEnviHeader *header = &reader->header;
+    if (reader->dataset != NULL) {
+        HC_TRY(take_place(reader, reader->dataset, err));
+    }
+    bool says_more = (!place->has_transform && hc_envi_text(header, "map info") != NULL) ||
+                     (place->crs == NULL && (hc_envi_text(header, "coordinate system string") != NULL ||
+                                             hc_envi_text(header, "map info") != NULL));
+    if (says_more) {
+        HC_TRY(place_from_header(reader, err));
+    }
+done:
+    return status;
+}
+
+static HcStatus check_extent(const HcReader *reader, HcError *err) {
+    const HcScene *scene = &reader->scene;
+    int64_t total = 0;
+    if (scene->lines <= 0 || scene->samples <= 0) {
+        return hc_fail(err, HC_E_INPUT, "%s: %" PRId64 " lines x %" PRId64 " samples is nothing to read",
+                       reader->path, scene->lines, scene->samples);
+    }
+    /* As float32 in memory it must be countable. */
+    if (__builtin_mul_overflow(scene->lines * scene->samples, (int64_t)scene->bands * 8, &total)) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: %" PRId32 " bands x %" PRId64 " lines x %" PRId64 " samples is absurd",
+                       reader->path, scene->bands, scene->lines, scene->samples);
+    }
+    return HC_OK;
+}
+
+static HcStatus set_source_bands(HcScene *scene, HcError *err) {
+    scene->source_band = malloc((size_t)scene->bands * sizeof *scene->source_band);
+    if (scene->source_band == NULL) {
+        return hc_fail_memory(err, (double)scene->bands * sizeof *scene->source_band, "the bands");
+    }
+    for (int32_t b = 0; b < scene->bands; b++) {
+        scene->source_band[b] = b;
+    }
+    return HC_OK;
+}
+
+HcStatus hc_read_scene(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    HcScene *scene = &reader->scene;
+    HcGdalErrors messages;
+    GDALDatasetH dataset = reader->dataset;
+    bool described = reader->header.count > 0;
+    hc_gdal_catch(&messages);
+    if (dataset != NULL) {
+        scene->samples = GDALGetRasterXSize(dataset);
+        scene->lines = GDALGetRasterYSize(dataset);
+        scene->bands = GDALGetRasterCount(dataset);
+        if (!hc_read_gdal_type(dataset, &scene->type)) {
+            status = hc_fail(err, HC_E_UNSUPPORTED, "%s: values of type %s are not supported", reader->path,
+                             GDALGetDataTypeName(GDALGetRasterDataType(GDALGetRasterBand(dataset, 1))));
+            goto done;
+        }
+    } else {
+        scene->samples = reader->shape.samples;
+        scene->lines = reader->shape.lines;
+        scene->bands = reader->shape.bands;
+        scene->type = reader->shape.type;
+    }
+    HC_TRY(check_extent(reader, err));
+    scene->integer_limit = integer_limit(scene->type);
+    HC_TRY(set_source_bands(scene, err));
+    if (described) {
+        HC_TRY(fill_from_envi(reader, &reader->header, err));
+    }
+    const char *driver = dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(dataset)) : "";
+    bool by_header =
+        described && (dataset == NULL || hc_text_equal(driver, "ENVI") || hc_text_equal(driver, "VRT"));
+    if (!by_header) {
+        HC_TRY(fill_from_gdal(reader, err));
+    }
+    HC_TRY(set_place(reader, err));
+done:
+    hc_gdal_release();
+    return status;
+}

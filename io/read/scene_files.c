@@ -1,0 +1,296 @@
+#include "io/read/scene_files.h"
+#include "io/file.h"
+#include "io/library/library.h"
+#include "io/read/parts.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+HcStatus hc_paths_add(HcPaths *paths, const char *path, HcError *err) {
+    /* Doubled whenever the count is a power of two. */
+    if ((paths->count & (paths->count - 1)) == 0) {
+        size_t capacity = paths->count > 0 ? (size_t)paths->count * 2 : 1;
+        char **grown = realloc(paths->path, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return hc_fail_memory(err, (double)capacity * sizeof *grown, "a list of files");
+        }
+        paths->path = grown;
+    }
+    if ((paths->path[paths->count] = strdup(path)) == NULL) {
+        return hc_fail_memory(err, (double)strlen(path), "a list of files");
+    }
+    paths->count++;
+    return HC_OK;
+}
+
+bool hc_paths_has(const HcPaths *paths, const char *path) {
+    for (int32_t p = 0; p < paths->count; p++) {
+        if (strcmp(paths->path[p], path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hc_paths_clear(HcPaths *paths) {
+    for (int32_t p = 0; p < paths->count; p++) {
+        free(paths->path[p]);
+    }
+    free(paths->path);
+    *paths = (HcPaths){0};
+}
+
+bool hc_is_folder(const char *path) {
+    VSIStatBufL info;
+    memset(&info, 0, sizeof info);
+    return VSIStatL(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static bool is_picture(const char *name) {
+    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".gif", ".bmp"};
+    for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
+        if (hc_text_ends_with(name, endings[e])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The data files of a header: those that are taken for sure, else any of its stem. */
+static char **data_files(const char *header) {
+    char **list = hc_read_find_sure(header);
+    return list != NULL ? list : hc_read_find_other(header);
+}
+
+/* Paths of a folder's entries that may be looked at, by name. */
+static HcStatus list_folder(const char *folder, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = NULL;
+    errno = 0;
+    char **names = VSIReadDir(folder);
+    /* Every local folder has entries, if only for itself; a remote one may be empty. */
+    if (names == NULL && (!hc_is_folder(folder) || strncmp(folder, "/vsi", 4) != 0)) {
+        HC_TRY(hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: the folder cannot be read", folder));
+    }
+    if (names != NULL) {
+        qsort(names, (size_t)CSLCount(names), sizeof *names, by_name);
+    }
+    bool slash = folder[0] != '\0' && folder[strlen(folder) - 1] == '/';
+    for (int n = 0; names != NULL && names[n] != NULL; n++) {
+        free(path);
+        if ((path = hc_text_format("%s%s%s", folder, slash ? "" : "/", names[n])) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "a path"));
+        }
+        if (names[n][0] != '.' && !hc_is_folder(path)) {
+            HC_TRY(hc_paths_add(out, path, err));
+        }
+    }
+done:
+    free(path);
+    CSLDestroy(names);
+    return status;
+}
+
+/* ENVI headers of scenes, and the data files that go with them. */
+static HcStatus find_headers(const HcPaths *all, HcPaths *headers, HcPaths *data, HcError *err) {
+    HcStatus status = HC_OK;
+    char **list = NULL;
+    for (int32_t p = 0; p < all->count; p++) {
+        const char *path = all->path[p];
+        bool is_header = false;
+        if (hc_text_ends_with(path, ".hdr")) {
+            HC_TRY(hc_read_is_envi(path, &is_header, err));
+        }
+        if (!is_header) {
+            continue;
+        }
+        CSLDestroy(list);
+        list = data_files(path);
+        for (int d = 0; list != NULL && list[d] != NULL; d++) {
+            HC_TRY(hc_paths_add(data, list[d], err));
+        }
+        bool is_library = false;
+        HC_TRY(hc_library_recognise(path, &is_library, err));
+        if (!is_library) {
+            HC_TRY(hc_paths_add(headers, path, err));
+        }
+    }
+    if (data->count > 0) {
+        qsort(data->path, (size_t)data->count, sizeof *data->path, by_name);
+    }
+done:
+    CSLDestroy(list);
+    return status;
+}
+
+/* In a sorted list. */
+static bool is_among(const HcPaths *sorted, const char *path) {
+    return sorted->count > 0 &&
+           bsearch(&path, sorted->path, (size_t)sorted->count, sizeof *sorted->path, by_name) != NULL;
+}
+
+static HcStatus is_raster(const char *path, bool *is, HcError *err) {
+    bool is_library = false;
+    *is = false;
+    if (hc_file_is_special(path) || hc_read_is_companion(path) || is_picture(path)) {
+        return HC_OK;
+    }
+    HcStatus status = hc_library_recognise(path, &is_library, err);
+    *is = status == HC_OK && !is_library && GDALIdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL) != NULL;
+    return status;
+}
+
+/* As is_raster; fails where a file cannot be looked at for lack of descriptors or because of the disk, which
+ * GDAL takes for a file of no format. */
+static HcStatus check_raster(const char *path, bool *is, HcError *err) {
+    HcStatus status = is_raster(path, is, err);
+    if (status != HC_OK || *is || strncmp(path, "/vsi", 4) == 0) {
+        return status;
+    }
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int number = file < 0 ? errno : 0;
+    if (file >= 0) {
+        close(file);
+    }
+    status = hc_errno_status(number, HC_OK);
+    return status == HC_OK ? is_raster(path, is, err)
+                           : hc_fail(err, status, "%s: %s", path, strerror(number));
+}
+
+/* Whether GDAL makes the raster by what the file says, from any other file or server: someone who may put a
+ * file into a folder could so bring what others may read into an output. */
+static bool is_recipe(const char *path) {
+    static const char *const drivers[] = {
+        "VRT",      "GTI",    "WMS",  "WMTS", "WCS",     "STACIT",  "STACTA", "EEDAI",        "HTTP",
+        "PLMosaic", "OGCAPI", "DAAS", "TIL",  "JPIPKAK", "DERIVED", "NGW",    "PostGISRaster"};
+    GDALDriverH driver =
+        hc_file_is_special(path) ? NULL : GDALIdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL);
+    for (size_t d = 0; driver != NULL && d < sizeof drivers / sizeof *drivers; d++) {
+        if (hc_text_equal(GDALGetDriverShortName(driver), drivers[d])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, int32_t *recipes, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    HcPaths all = {0};
+    HcPaths headers = {0};
+    HcPaths data = {0};
+    hc_gdal_catch(&messages);
+    HC_TRY(list_folder(folder, &all, err));
+    HC_TRY(find_headers(&all, &headers, &data, err));
+    for (int32_t p = 0; p < all.count; p++) {
+        const char *path = all.path[p];
+        bool is_scene = is_among(&headers, path);
+        if (!is_scene && !is_among(&data, path)) {
+            HC_TRY(check_raster(path, &is_scene, err));
+            bool left_out = is_scene && is_recipe(path);
+            *recipes += left_out;
+            is_scene = is_scene && !left_out;
+        }
+        if (is_scene) {
+            HC_TRY(hc_paths_add(out, path, err));
+        }
+    }
+done:
+    hc_gdal_release();
+    hc_paths_clear(&all);
+    hc_paths_clear(&headers);
+    hc_paths_clear(&data);
+    return status;
+}
+
+/* Whether a pattern like *.vrt names the ending of a path. */
+static bool names_ending(const char *pattern, const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot != NULL && strchr(dot, '/') == NULL && hc_text_ends_with(pattern, dot);
+}
+
+HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, int32_t *recipes,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    HcPaths headers = {0};
+    HcPaths data = {0};
+    hc_gdal_catch(&messages);
+    HC_TRY(find_headers(matched, &headers, &data, err));
+    for (int32_t p = 0; p < matched->count; p++) {
+        const char *path = matched->path[p];
+        bool is_scene = !hc_is_folder(path) && !is_among(&data, path);
+        bool left_out = is_scene && !names_ending(pattern, path) && is_recipe(path);
+        *recipes += left_out;
+        if (is_scene && !left_out) {
+            HC_TRY(hc_paths_add(out, path, err));
+        }
+    }
+done:
+    hc_gdal_release();
+    hc_paths_clear(&headers);
+    hc_paths_clear(&data);
+    return status;
+}
+
+bool hc_scene_recognise(const char *path) {
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    bool is_header = false;
+    HcStatus status = hc_read_is_envi(path, &is_header, NULL);
+    bool is_scene = status == HC_OK && is_header;
+    if (!is_scene) {
+        status = is_raster(path, &is_scene, NULL);
+    }
+    hc_gdal_release();
+    return status == HC_OK && is_scene;
+}
+
+static HcStatus add_fresh(HcPaths *out, const char *path, HcError *err) {
+    return hc_read_is_file(path, NULL, NULL) && !hc_paths_has(out, path) ? hc_paths_add(out, path, err)
+                                                                         : HC_OK;
+}
+
+HcStatus hc_scene_files(const char *path, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    char **data = NULL;
+    char *header = NULL;
+    char *aux = NULL;
+    hc_gdal_catch(&messages);
+    HC_TRY(add_fresh(out, path, err));
+    if (hc_text_ends_with(path, ".hdr")) {
+        data = data_files(path);
+    } else {
+        HC_TRY(hc_read_find_header(path, &header, err));
+        data = CSLAddString(NULL, path);
+    }
+    if (header != NULL) {
+        HC_TRY(add_fresh(out, header, err));
+    }
+    for (int d = 0; data != NULL && data[d] != NULL; d++) {
+        HC_TRY(add_fresh(out, data[d], err));
+        free(aux);
+        if ((aux = hc_text_format("%s.aux.xml", data[d])) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "a path"));
+        }
+        HC_TRY(add_fresh(out, aux, err));
+    }
+done:
+    hc_gdal_release();
+    CSLDestroy(data);
+    CPLFree(header);
+    free(aux);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* Wavelengths: in nanometres whatever the file says, or none and a remark why. */
+#include "io/read/parts.h"
+#include "io/read/wavelength.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hc_read_note(HcReader *reader, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    char *clean = text != NULL ? hc_envi_clean(text) : NULL;
+    if (clean != NULL) {
+        hc_text_add(&reader->note, "%s%s", reader->note.length > 0 ? "; " : "", clean);
+    } else {
+        reader->note.failed = true;
+    }
+    free(clean);
+    free(text);
+}
+
+/* The value that speaks for a list: its largest. */
+static double largest(const double *values, int32_t count) {
+    double top = 0;
+    for (int32_t i = 0; i < count; i++) {
+        top = values[i] > top ? values[i] : top;
+    }
+    return top;
+}
+
+static bool all_positive(const double *values, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        if (!(values[i] > 0) || !isfinite(values[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static HcStatus take(double **to, const double *from, int32_t count, double factor, HcError *err) {
+    double *list = malloc((size_t)count * sizeof *list);
+    if (list == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *list, "wavelengths");
+    }
+    for (int32_t i = 0; i < count; i++) {
+        list[i] = from[i] * factor;
+    }
+    free(*to);
+    *to = list;
+    return HC_OK;
+}
+
+static HcStatus note_unit(HcReader *reader, const char *text, HcError *err) {
+    free(reader->scene.wavelength_note);
+    reader->scene.wavelength_note = strdup(text);
+    return reader->scene.wavelength_note != NULL ? HC_OK
+                                                 : hc_fail_memory(err, (double)strlen(text), "a note");
+}
+
+/* The factor to nanometres, 0 when the values are no wavelengths. */
+static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, double *factor, HcError *err) {
+    HcStatus status = HC_OK;
+    HcUnitKind kind = hc_wavelength_unit(found->unit, factor);
+    if (kind == HC_UNIT_OTHER) {
+        hc_read_note(reader, "wavelengths are left out: their unit is '%.60s'", found->unit);
+        *factor = 0;
+        goto done;
+    }
+    double top = largest(found->wavelength, found->wavelength_count);
+    if (kind == HC_UNIT_LENGTH) {
+        if (*factor == 1 && found->wavelength_count > 0 && top < 100) {
+            hc_read_note(reader, "wavelengths up to %g nm look like micrometres", top);
+        }
+        goto done;
+    }
+    if (reader->options.wavelength_unit != NULL) {
+        (void)hc_wavelength_unit(reader->options.wavelength_unit, factor);
+        HC_TRY(note_unit(reader, *factor == 1 ? "unit nm as asked for" : "unit um as asked for", err));
+    } else if (found->wavelength_count > 0) {
+        *factor = hc_wavelength_guess(top);
+        const char *text = *factor == 1e3 ? "the unit of the wavelengths is not given, um is assumed"
+                                          : "the unit of the wavelengths is not given, nm is assumed";
+        HC_TRY(note_unit(reader, text, err));
+        hc_read_note(reader, "%s", text);
+    } else {
+        *factor = 0; /* widths alone say nothing about the unit */
+    }
+done:
+    return status;
+}
+
+static bool right_count(HcReader *reader, const char *what, const double *values, int32_t count) {
+    if (count != reader->scene.bands) {
+        hc_read_note(reader, "%s left out: %" PRId32 " values for %" PRId32 " bands", what, count,
+                     reader->scene.bands);
+        return false;
+    }
+    if (!all_positive(values, count)) {
+        hc_read_note(reader, "%s left out: not all values are positive", what);
+        return false;
+    }
+    return true;
+}
+
+HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError *err) {
+    HcStatus status = HC_OK;
+    HcScene *scene = &reader->scene;
+    double factor = 1;
+    bool wavelengths = found->wavelength_count > 0 && scene->wavelength == NULL &&
+                       right_count(reader, "wavelengths", found->wavelength, found->wavelength_count);
+    bool widths = found->fwhm_count > 0 && scene->fwhm == NULL &&
+                  right_count(reader, "fwhm", found->fwhm, found->fwhm_count);
+    if (!wavelengths && !widths) {
+        goto done;
+    }
+    HC_TRY(find_factor(reader, found, &factor, err));
+    if (factor > 0 && wavelengths) {
+        HC_TRY(take(&scene->wavelength, found->wavelength, scene->bands, factor, err));
+    }
+    if (factor > 0 && widths) {
+        HC_TRY(take(&scene->fwhm, found->fwhm, scene->bands, factor, err));
+    }
+done:
+    return status;
+}

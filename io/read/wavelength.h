@@ -1,0 +1,24 @@
+/* Units of wavelengths, as files spell them. */
+#ifndef HC_IO_READ_WAVELENGTH_H
+#define HC_IO_READ_WAVELENGTH_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum HcUnitKind {
+    HC_UNIT_SILENT, /* nothing is said */
+    HC_UNIT_LENGTH,
+    HC_UNIT_OTHER /* no length */
+} HcUnitKind;
+
+/* What a word says, and the nanometres in one of that unit (for lengths). NULL is silent. */
+HcUnitKind hc_wavelength_unit(const char *word, double *nanometres);
+
+/* The nanometres in one of the unit that is meant where nothing is said, from the largest wavelength. */
+double hc_wavelength_guess(double largest);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

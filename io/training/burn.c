@@ -1,0 +1,157 @@
+/* Shapes in pixel coordinates to pixels: strip by strip, each polygon burnt on its own into a raster of its
+ * extent, so that shapes of several classes in one pixel are seen. */
+#include "io/gdal_errors.h"
+#include "io/training/parts.h"
+
+#include <gdal_alg.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STRIP_BYTES (64 << 20)
+#define CONTESTED   (-1)
+
+/* Pixels from (x0, y0) to before (x1, y1). */
+typedef struct Window {
+    int64_t x0, y0, x1, y1;
+} Window;
+
+typedef struct Strip {
+    int64_t samples, line0, lines;
+    int32_t *id;   /* [lines][samples] 0 = none, or CONTESTED */
+    uint8_t *line; /* [samples] of a burnt polygon */
+} Strip;
+
+static int64_t clip(double value, int64_t low, int64_t high) {
+    return value <= (double)low ? low : value >= (double)high ? high : (int64_t)value;
+}
+
+/* The pixels of the strip that the extent touches. */
+static Window window_of(const Strip *strip, const OGREnvelope *extent) {
+    int64_t end = strip->line0 + strip->lines;
+    return (Window){.x0 = clip(floor(extent->MinX), 0, strip->samples),
+                    .y0 = clip(floor(extent->MinY), strip->line0, end),
+                    .x1 = clip(ceil(extent->MaxX), 0, strip->samples),
+                    .y1 = clip(ceil(extent->MaxY), strip->line0, end)};
+}
+
+static void claim(Strip *strip, HcShape *shape, int64_t line, int64_t sample) {
+    int32_t *id = &strip->id[(line - strip->line0) * strip->samples + sample];
+    *id = *id == 0 || *id == shape->id ? shape->id : CONTESTED;
+    shape->used = true;
+}
+
+/* To the pixels of the raster that is burnt: a transformer of GDAL that shifts. */
+static int shift(void *window, int backwards, int count, double *x, double *y, double *z, int *success) {
+    const Window *to = window;
+    double sign = backwards ? 1 : -1;
+    (void)z;
+    for (int i = 0; i < count; i++) {
+        x[i] += sign * (double)to->x0;
+        y[i] += sign * (double)to->y0;
+        success[i] = TRUE;
+    }
+    return TRUE;
+}
+
+/* 1 where the centre of a pixel lies in the polygon. */
+static GDALDatasetH burn(OGRGeometryH polygon, Window window) {
+    const int band = 1;
+    const double value = 1;
+    static char optimise[] = "OPTIM=RASTER";
+    char *options[] = {optimise, NULL};
+    GDALDatasetH raster = GDALCreate(GDALGetDriverByName("MEM"), "", (int)(window.x1 - window.x0),
+                                     (int)(window.y1 - window.y0), 1, GDT_Byte, NULL);
+    if (raster != NULL && GDALRasterizeGeometries(raster, 1, &band, 1, &polygon, shift, &window, &value,
+                                                  options, NULL, NULL) != CE_None) {
+        GDALClose(raster);
+        raster = NULL;
+    }
+    return raster;
+}
+
+static bool claim_polygon(Strip *strip, HcShape *shape) {
+    Window window = window_of(strip, &shape->extent);
+    int width = (int)(window.x1 - window.x0);
+    if (width <= 0 || window.y1 <= window.y0) {
+        return true;
+    }
+    GDALDatasetH raster = burn(shape->polygon, window);
+    bool good = raster != NULL;
+    for (int64_t line = window.y0; good && line < window.y1; line++) {
+        good = GDALRasterIO(GDALGetRasterBand(raster, 1), GF_Read, 0, (int)(line - window.y0), width, 1,
+                            strip->line, width, 1, GDT_Byte, 0, 0) == CE_None;
+        for (int64_t sample = window.x0; good && sample < window.x1; sample++) {
+            if (strip->line[sample - window.x0] != 0) {
+                claim(strip, shape, line, sample);
+            }
+        }
+    }
+    GDALClose(raster);
+    return good;
+}
+
+static void claim_point(Strip *strip, HcShape *shape) {
+    double x = floor(shape->extent.MinX), y = floor(shape->extent.MinY);
+    if (x >= 0 && x < (double)strip->samples && y >= (double)strip->line0 &&
+        y < (double)(strip->line0 + strip->lines)) {
+        claim(strip, shape, (int64_t)y, (int64_t)x);
+    }
+}
+
+static HcStatus add_strip(HcLabelling *labelling, const Strip *strip, HcError *err) {
+    HcStatus status = HC_OK;
+    const int32_t *id = strip->id;
+    for (int64_t line = strip->line0; line < strip->line0 + strip->lines; line++) {
+        for (int64_t sample = 0; sample < strip->samples; sample++, id++) {
+            if (*id == CONTESTED) {
+                labelling->out->contested++;
+            } else if (*id != 0) {
+                HC_TRY(hc_labelling_add(labelling, line, sample, *id, err));
+            }
+        }
+    }
+done:
+    return status;
+}
+
+static HcStatus burn_strip(HcLabelling *labelling, Strip *strip, HcShape *shape, int64_t count,
+                           HcError *err) {
+    HcGdalErrors messages;
+    bool good = true;
+    memset(strip->id, 0, (size_t)strip->lines * (size_t)strip->samples * sizeof *strip->id);
+    hc_gdal_catch(&messages);
+    for (int64_t i = 0; i < count && good; i++) {
+        if (shape[i].polygon != NULL) {
+            good = claim_polygon(strip, &shape[i]);
+        } else {
+            claim_point(strip, &shape[i]);
+        }
+    }
+    hc_gdal_release();
+    return good ? add_strip(labelling, strip, err) : hc_gdal_fail(err, HC_E_IO, labelling->path, &messages);
+}
+
+HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcScene *scene = labelling->scene;
+    int64_t height = STRIP_BYTES / (scene->samples * (int64_t)sizeof(int32_t));
+    height = height < 1 ? 1 : height > scene->lines ? scene->lines : height;
+    size_t pixels = (size_t)height * (size_t)scene->samples;
+    Strip strip = {.samples = scene->samples,
+                   .id = malloc(pixels * sizeof *strip.id),
+                   .line = malloc((size_t)scene->samples)};
+    if (strip.id == NULL || strip.line == NULL) {
+        status = hc_fail_memory(err, (double)pixels * sizeof *strip.id, "labels of the scene");
+        goto done;
+    }
+    for (strip.line0 = 0; strip.line0 < scene->lines; strip.line0 += height) {
+        int64_t rest = scene->lines - strip.line0;
+        strip.lines = rest < height ? rest : height;
+        HC_TRY(burn_strip(labelling, &strip, shape, count, err));
+    }
+done:
+    free(strip.id);
+    free(strip.line);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* What the files that read training data share; nobody else includes this. */
+#ifndef HC_IO_TRAINING_PARTS_H
+#define HC_IO_TRAINING_PARTS_H
+
+#include "io/read/attributes.h"
+#include "io/read/reader.h"
+#include "io/training/training.h"
+
+#include <gdal.h>
+#include <ogr_api.h>
+
+/* A class as the source names it: by a text, or by a number (text NULL). */
+typedef struct HcClassKey {
+    int64_t number;
+    char *text;
+} HcClassKey;
+
+/* Labelled pixels in the making: labels in `out` are places in `key`, from 1, until hc_labelling_finish. */
+typedef struct HcLabelling {
+    const char *path;
+    const HcScene *scene;
+    HcLabelled *out;
+    int64_t room; /* pixels that the arrays of `out` can hold */
+    HcClassKey *key;
+    int32_t *order; /* places in `key` (from 0), ascending by number or text */
+    int32_t key_count, key_room;
+} HcLabelling;
+
+/* The id (from 1) of a class, new or known. `text` is copied; NULL = by number. */
+HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *text, int32_t *id,
+                            HcError *err) HC_MUST_CHECK;
+
+/* The next pixel, in the order of the scene. */
+HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, int32_t id,
+                          HcError *err) HC_MUST_CHECK;
+
+/* Where the names and colours of a raster's values are. */
+typedef struct HcNamed {
+    const HcClasses *classes; /* as the reader found them, by value */
+    HcReadAttributes *attributes;
+} HcNamed;
+
+/* Makes labels dense and fills names, colours and counts; `named` is NULL for vector data. */
+HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcError *err) HC_MUST_CHECK;
+
+/* training_vector.c: the layers of a dataset with geometries. */
+int hc_labelling_layers(GDALDatasetH dataset);
+HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const char *field,
+                             const char *layer, HcError *err) HC_MUST_CHECK;
+
+/* training_burn.c: shapes in pixel coordinates (x = sample, y = line). */
+typedef struct HcShape {
+    OGRGeometryH polygon; /* owned; NULL = a point */
+    OGREnvelope extent;
+    int32_t id;      /* of the class */
+    int64_t feature; /* which of the features it is part of */
+    bool used;       /* a pixel's centre lies in it */
+} HcShape;
+
+/* Adds the pixels of the shapes, and counts those that several classes claim. */
+HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count, HcError *err) HC_MUST_CHECK;
+
+/* training_raster.c */
+HcStatus hc_labelling_raster(HcLabelling *labelling, HcReader *reader, HcError *err) HC_MUST_CHECK;
+
+#endif

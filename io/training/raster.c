@@ -1,0 +1,158 @@
+/* A class raster as training data: what is neither 0 nor nodata is the number of a class. */
+#include "io/training/parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_BYTES (16 << 20) /* of lines that are read at once */
+
+/* ---- the grid ---- */
+
+/* How far apart two transforms put the corners of the scene, at most [pixels of the first]; infinity for one
+ * that cannot be inverted. */
+static double corners_apart(const HcScene *scene, const double *first, const double *second) {
+    double inverse[6], apart = 0;
+    /* GDALInvGeoTransform only reads its argument. */
+    double forward[6];
+    memcpy(forward, first, sizeof forward);
+    if (!GDALInvGeoTransform(forward, inverse)) {
+        return INFINITY;
+    }
+    for (int corner = 0; corner < 4; corner++) {
+        double sample = corner % 2 ? (double)scene->samples : 0, line = corner / 2 ? (double)scene->lines : 0;
+        double x = second[0] + second[1] * sample + second[2] * line;
+        double y = second[3] + second[4] * sample + second[5] * line;
+        double dx = inverse[0] + inverse[1] * x + inverse[2] * y - sample;
+        double dy = inverse[3] + inverse[4] * x + inverse[5] * y - line;
+        apart = fmax(apart, hypot(dx, dy));
+    }
+    return apart;
+}
+
+static HcStatus check_grid(const HcLabelling *labelling, const HcScene *raster, HcError *err) {
+    const HcScene *scene = labelling->scene;
+    const char *path = labelling->path;
+    if (raster->bands != 1) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: has %" PRId32 " bands, a class raster has one", path,
+                       raster->bands);
+    }
+    if (raster->type == HC_FLOAT32 || raster->type == HC_FLOAT64) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: holds %s values, classes are integers", path,
+                       hc_type_name(raster->type));
+    }
+    if (!hc_scene_same_grid(raster, scene)) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: has %" PRId64 " lines x %" PRId64 " samples, the scene %" PRId64 " x %" PRId64,
+                       path, raster->lines, raster->samples, scene->lines, scene->samples);
+    }
+    if (raster->place.has_transform && scene->place.has_transform) {
+        double apart = corners_apart(scene, scene->place.transform, raster->place.transform);
+        if (!(apart <= 1e-3)) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: lies elsewhere than the scene: their corners are up to %.6g pixels apart",
+                           path, apart);
+        }
+    }
+    return HC_OK;
+}
+
+/* ---- the values ---- */
+
+/* The stored value; false when it is larger than int64 holds. */
+static bool value_at(const HcRaw *raw, int64_t line, int64_t sample, int64_t *value) {
+    const unsigned char *at =
+        (const unsigned char *)raw->data + line * raw->stride_line + sample * raw->stride_sample;
+    size_t bytes = hc_type_bytes(raw->type);
+    bool big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != raw->swap;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        bits |= (uint64_t)at[big ? bytes - 1 - i : i] << (8 * i);
+    }
+    bool is_signed =
+        raw->type == HC_INT8 || raw->type == HC_INT16 || raw->type == HC_INT32 || raw->type == HC_INT64;
+    if (is_signed && bytes < 8 && (bits >> (8 * bytes - 1)) != 0) {
+        bits |= ~(uint64_t)0 << (8 * bytes);
+    }
+    memcpy(value, &bits, sizeof *value);
+    return is_signed || bits <= INT64_MAX;
+}
+
+static HcStatus add_value(HcLabelling *labelling, const HcScene *raster, int64_t line, int64_t sample,
+                          int64_t value, int32_t *id, HcError *err) {
+    if (raster->has_nodata && (double)value == raster->nodata) {
+        *id = 0;
+        return HC_OK;
+    }
+    if (value < 0) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: holds %" PRId64 " at line %" PRId64 ", sample %" PRId64
+                       " (from 0): classes are not negative, and it is not its nodata",
+                       labelling->path, value, line, sample);
+    }
+    return hc_labelling_class(labelling, value, NULL, id, err);
+}
+
+static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const HcRaw *raw, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t last = 0; /* the value before, and its class */
+    int32_t id = 0;
+    for (int64_t l = 0; l < raw->lines; l++) {
+        for (int64_t s = 0; s < raw->samples; s++) {
+            int64_t value = 0;
+            if (!value_at(raw, l, s, &value)) {
+                status = hc_fail(err, HC_E_INPUT, "%s: holds %" PRIu64 ", too large for a class",
+                                 labelling->path, (uint64_t)value);
+                goto done;
+            }
+            if (value == 0) {
+                continue;
+            }
+            if (value != last) {
+                HC_TRY(add_value(labelling, raster, raw->line0 + l, s, value, &id, err));
+                last = value;
+            }
+            if (id > 0) {
+                HC_TRY(hc_labelling_add(labelling, raw->line0 + l, s, id, err));
+            }
+        }
+    }
+done:
+    return status;
+}
+
+static HcStatus read_values(HcLabelling *labelling, HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcScene *raster = hc_reader_scene(reader);
+    size_t line_bytes = hc_reader_bytes(reader, 1);
+    int64_t piece = PIECE_BYTES / (int64_t)(line_bytes > 0 ? line_bytes : 1);
+    piece = piece < 1 ? 1 : piece > raster->lines ? raster->lines : piece;
+    size_t bytes = hc_reader_bytes(reader, piece);
+    void *room = malloc(bytes);
+    if (room == NULL) {
+        return hc_fail_memory(err, (double)bytes, "lines of the class raster");
+    }
+    for (int64_t line0 = 0; line0 < raster->lines; line0 += piece) {
+        int64_t rest = raster->lines - line0;
+        HcRaw raw = {0};
+        HC_TRY(hc_reader_read(reader, line0, (int32_t)(rest < piece ? rest : piece), room, &raw, err));
+        HC_TRY(add_lines(labelling, raster, &raw, err));
+    }
+done:
+    free(room);
+    return status;
+}
+
+HcStatus hc_labelling_raster(HcLabelling *labelling, HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    HcNamed named = {.classes = &hc_reader_scene(reader)->classes};
+    HC_TRY(check_grid(labelling, hc_reader_scene(reader), err));
+    HC_TRY(read_values(labelling, reader, err));
+    HC_TRY(hc_read_attributes_open(&named.attributes, hc_reader_path(reader), err));
+    HC_TRY(hc_labelling_finish(labelling, &named, err));
+    HC_TRY(hc_reader_unchanged(reader, err));
+done:
+    hc_read_attributes_close(named.attributes);
+    return status;
+}

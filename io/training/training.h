@@ -1,0 +1,66 @@
+/* Training data: polygons, points or a class raster, as labelled pixels on a scene's grid. */
+#ifndef HC_IO_TRAINING_TRAINING_H
+#define HC_IO_TRAINING_TRAINING_H
+
+#include "core/scene.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which pixels belong to which class, for training or validation. Owns its arrays. Zero-initialise, then
+ * hc_labelled_clear() is always safe. */
+typedef struct HcLabelled {
+    int64_t count;     /* pixels, > 0; no pixel comes twice */
+    int32_t *sample;   /* [count] from 0, in the order of the scene: by line, then by sample */
+    int32_t *line;     /* [count] from 0 */
+    int32_t *label;    /* [count] 1 .. classes.count - 1; 0 is never a class */
+    HcClasses classes; /* name and colour of every class; [0] is "Unclassified", black */
+    int64_t *pixels;   /* [classes.count] pixels of each class, > 0 but for class 0 */
+    char *field;       /* the attribute that the classes are from; NULL for a raster */
+
+    /* What was left out, or not taken as it is. */
+    int64_t contested;            /* pixels that two classes claim */
+    int64_t empty_features;       /* features without a geometry, or whose polygon has no area */
+    int64_t unnamed_features;     /* features whose attribute is NULL or an empty text */
+    int64_t outside_features;     /* features in which no pixel's centre lies: outside the scene, or tiny */
+    int64_t unprojected_features; /* features that cannot be brought to the CRS of the scene */
+    int64_t mended_features;      /* features whose polygon crosses itself: taken by the even-odd rule */
+    int32_t lost_classes;         /* classes of the source without a pixel in the result */
+    char *lost_class;             /* the name of the first of them, or NULL */
+} HcLabelled;
+
+/* Reads labelled pixels from `path`: vector data that OGR opens, or a raster.
+ *
+ * Vector data: a pixel belongs to a polygon when its centre lies inside, to a point when the point lies in
+ * it. They are brought to the CRS of the scene (corner by corner). Where neither has a CRS they are in the
+ * coordinates of the scene's transform, or without one in pixels: x = sample, y = line, the first pixel from
+ * 0 to 1; y may as well run from 0 down to -lines, as QGIS shows such scenes. `field` is the attribute that
+ * names the class (text or whole numbers), NULL = the only one that can be meant; `layer` is the name of the
+ * layer, NULL = the only one with geometries.
+ *
+ * Rasters: one band of integers on the grid of `scene`, in which 0 and nodata are no class; names and colours
+ * are those of GDAL's attribute table, of the ENVI header, or of GDAL's categories and colour table. `field`
+ * and `layer` must be NULL.
+ *
+ * Labels are dense, from 1: ascending by number for whole numbers and rasters, by bytes for texts. A class
+ * without a name is called by its number: "7" from an attribute, "Class 7" from a raster; one without a
+ * colour (or a black one) gets hc_classes_standard_colour. There are at least two classes. `out` must be zero
+ * or cleared; on failure it is cleared.
+ *
+ * HC_E_INPUT: not readable as either; no overlap; fewer than two classes; wrong coordinates, CRS or values;
+ * another grid. HC_E_USAGE: the field or layer is missing or must be chosen (the message lists what there
+ * is). HC_E_UNSUPPORTED: lines; rasters of other types or of several bands. HC_E_IO: reading failed. */
+HcStatus hc_labelled_read(const char *path, const char *field, const char *layer, const HcScene *scene,
+                          HcLabelled *out, HcError *err) HC_MUST_CHECK;
+
+void hc_labelled_clear(HcLabelled *labelled);
+
+/* A remark on what was left out ("12 pixels that two classes claim, ..."), one line to be freed; NULL where
+ * nothing was, or memory ran out. */
+char *hc_labelled_note(const HcLabelled *labelled);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

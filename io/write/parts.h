@@ -1,0 +1,124 @@
+/* What the files of the writer share; nobody else includes this. */
+#ifndef HC_IO_WRITE_PARTS_H
+#define HC_IO_WRITE_PARTS_H
+
+#include "core/text.h"
+#include "core/workers.h"
+#include "io/gdal_errors.h"
+#include "io/libraries.h"
+#include "io/write/values.h"
+#include "io/write/writer.h"
+
+#include <gdal.h>
+
+/* More bands than any instrument has. Of so many, tiles of a TIFF are as small as they can be, and GDAL's
+ * cache must hold one of each band (writer.c). */
+#define HC_MANY_BANDS 4096
+
+/* How the bytes get into the file. */
+typedef enum HcWriteWay {
+    HC_WRITE_ENVI,   /* written here, the header too */
+    HC_WRITE_CREATE, /* a driver that can create: block by block */
+    HC_WRITE_COPY    /* COG, or a driver that only copies: from a temporary GeoTIFF, at finish */
+} HcWriteWay;
+
+/* write_plan.c: everything that was decided before a file exists. */
+typedef struct HcWritePlan {
+    GDALDriverH driver;
+    const char *format; /* the driver's name; lives as long as the driver */
+    HcWriteWay way;
+    char *path;   /* of the data */
+    char *header; /* ENVI: of the header */
+    char *place;  /* ENVI: the map fields of the header */
+    HcType type;
+    GDALDataType gdal_type;
+    double nodata;
+    bool no_nodata; /* nothing can be masked, and every value is data */
+    bool scaled;    /* stored = (value - offset) / scale */
+    double scale, offset;
+    bool
+        in_parts; /* the bands behind the classes are stored as whole numbers of parts, each with its scale */
+    bool shares_nodata;        /* valid pixels may hold it too: class 0 of a class map */
+    HcInterleave interleave;   /* ENVI */
+    char **options;            /* creation options for the driver, as a GDAL string list */
+    int threads, threads_most; /* of GDAL that compress: those in `options`, and the most that help where
+                                  the planner may choose, else the same */
+} HcWritePlan;
+
+/* Decides and checks; creates nothing. hc_write_plan_clear() is safe after a failure too. */
+HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene,
+                       const HcWriterOptions *options, HcError *err) HC_MUST_CHECK;
+void hc_write_plan_clear(HcWritePlan *plan);
+/* The creation options of a tiled GeoTIFF: tiles that divide the scene with little waste. */
+char **hc_write_tiles(char **options, const HcScene *scene, HcType type);
+GDALDataType hc_write_gdal_type(HcType type);
+
+/* write_scene.c: what a scene says, as metadata of a GDAL dataset. */
+HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
+                           const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
+/* "0.25", "nan": the fewest digits that give the same double, in any locale. */
+const char *hc_write_number(char buffer[40], double value);
+
+/* write_classes.c */
+/* Whether such a file is a classification in the sense of ENVI: one band of integers. */
+bool hc_write_one_class_band(const HcScene *scene, HcType type);
+/* Whether its first band has names and colours in the sense of GIS: integers, all bands. */
+bool hc_write_has_classes(const HcScene *scene, HcType type);
+HcType hc_write_class_type(const HcScene *scene);
+/* Names and colours, of a class map alone: into the header, and into a dataset, whose GeoTIFF then has an
+ * .aux.xml beside it. */
+void hc_write_envi_classes(HcText *to, const HcScene *scene);
+/* The names of the numbers that bands hold, of `unmix --top`: "spectrum names" and `spectrum_names`. */
+void hc_write_envi_numbers(HcText *to, const HcScene *scene);
+HcStatus hc_write_describe_numbers(GDALDatasetH dataset, const HcScene *scene, HcError *err) HC_MUST_CHECK;
+HcStatus hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan,
+                                   HcError *err) HC_MUST_CHECK;
+
+/* write_envi.c: the map fields of the header (fresh memory, also on failure), in GDAL's words;
+ * HC_E_UNSUPPORTED for a grid that they cannot describe. */
+HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) HC_MUST_CHECK;
+/* The text of the header; fresh memory, NULL when that ran out. */
+char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);
+/* Appends a name; what would end it or the list that it stands in becomes something alike. */
+void hc_write_envi_name(HcText *to, const char *name, bool in_list);
+/* Creates the file at its full size, so that a full disk fails before the work and not after it. */
+HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
+                              HcError *err) HC_MUST_CHECK;
+/* Writes the first `rows` rows of a stage as the scene's lines from line0. */
+HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
+                             const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
+
+/* write_cog.c: creation options of a COG and of the file that it is copied from, and the memory that the copy
+ * takes. Tiles get smaller with the number of bands. */
+bool hc_write_is_cog(const HcWritePlan *plan);
+char **hc_write_cog_tiles(char **options, const HcWritePlan *plan, const HcScene *scene);
+int hc_write_cog_edge(const HcWritePlan *plan); /* of a tile [pixels] */
+char **hc_write_cog_source(const HcWritePlan *plan, const HcScene *scene);
+int hc_write_cog_rows(const HcWritePlan *plan, const HcScene *scene);      /* lines of a row of tiles */
+double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene); /* [bytes] */
+/* Adds the overviews to the file that is copied. */
+HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const HcScene *scene,
+                                HcError *err) HC_MUST_CHECK;
+
+/* write_threads.c: threads of GDAL that compress tiles. */
+/* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles. 1
+ * where the output is not compressed. */
+int hc_write_threads_most(const HcWritePlan *plan, const HcScene *scene);
+/* The number that the creation options say, 0 = none. */
+int hc_write_threads_fixed(const HcWritePlan *plan);
+/* Host memory that they take beyond that of a writer that does not compress [bytes]. */
+double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, int threads);
+
+/* write_check.c: HC_E_IO unless the closed file is whole: it opens with the shape, type and bands that were
+ * written, and nothing of it lies beyond its end. `file` is its temporary name. */
+HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan,
+                        HcError *err) HC_MUST_CHECK;
+HcStatus hc_write_check_envi(const char *data, const char *header, const HcScene *scene,
+                             const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
+bool hc_write_is_tiff(const HcWritePlan *plan);
+
+/* write_tiff.c: the same for the directories, strips and tiles of a TIFF file. Messages name `path`.
+ * `sparse`: strips and tiles may be missing. */
+HcStatus hc_write_check_tiff(const char *file, const char *path, bool sparse, HcError *err) HC_MUST_CHECK;
+
+#endif

@@ -1,0 +1,636 @@
+#include "core/text.h"
+#include "io/file.h"
+#include "io/write/parts.h"
+
+#include <cpl_minixml.h>
+#include <cpl_string.h>
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+GDALDataType hc_write_gdal_type(HcType type) {
+    switch (type) {
+    case HC_UINT8:
+        return GDT_Byte;
+    case HC_INT8:
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+        return GDT_Int8;
+#else
+        return GDT_Unknown;
+#endif
+    case HC_UINT16:
+        return GDT_UInt16;
+    case HC_INT16:
+        return GDT_Int16;
+    case HC_UINT32:
+        return GDT_UInt32;
+    case HC_INT32:
+        return GDT_Int32;
+    case HC_UINT64:
+        return GDT_UInt64;
+    case HC_INT64:
+        return GDT_Int64;
+    case HC_FLOAT32:
+        return GDT_Float32;
+    case HC_FLOAT64:
+        return GDT_Float64;
+    case HC_TYPE_COUNT:
+        break;
+    }
+    return GDT_Unknown;
+}
+
+/* ---- the format ---- */
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The ending of a path without its dot, "" if it has none. A leading dot begins a name. */
+static const char *ending_of(const char *path) {
+    const char *name = base_name(path);
+    const char *dot = strrchr(name, '.');
+    return dot != NULL && dot != name ? dot + 1 : name + strlen(name);
+}
+
+static bool has(GDALDriverH driver, const char *capability) {
+    const char *value = GDALGetMetadataItem(driver, capability, NULL);
+    return value != NULL && CPLTestBool(value);
+}
+
+static bool can_write(GDALDriverH driver) {
+    return has(driver, GDAL_DCAP_RASTER) &&
+           (has(driver, GDAL_DCAP_CREATE) || has(driver, GDAL_DCAP_CREATECOPY));
+}
+
+static bool is_one_of(const char *word, const char *const *words) {
+    for (; *words != NULL; words++) {
+        if (hc_text_equal(word, *words)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static GDALDriverH driver_by_ending(const char *ending) {
+    static const char *const envi[] = {"", "img", "dat", "bsq", "bil", "bip", "hdr", NULL};
+    if (is_one_of(ending, envi)) {
+        return GDALGetDriverByName("ENVI");
+    }
+    for (int i = 0; i < GDALGetDriverCount(); i++) {
+        GDALDriverH driver = GDALGetDriver(i);
+        const char *known = GDALGetMetadataItem(driver, GDAL_DMD_EXTENSIONS, NULL);
+        if (known == NULL || !can_write(driver)) {
+            continue;
+        }
+        char **words = CSLTokenizeString2(known, " ", 0);
+        bool found = CSLFindString(words, ending) >= 0;
+        CSLDestroy(words);
+        if (found) {
+            return driver;
+        }
+    }
+    return NULL;
+}
+
+static HcStatus fail_unknown_format(const char *path, const char *format, HcError *err) {
+    int count = GDALGetDriverCount();
+    const char **names = calloc((size_t)count + 1, sizeof *names);
+    int used = 0;
+    for (int i = 0; i < count && names != NULL; i++) {
+        if (can_write(GDALGetDriver(i))) {
+            names[used++] = GDALGetDriverShortName(GDALGetDriver(i));
+        }
+    }
+    const char *near = names != NULL ? hc_text_nearest(format, names) : NULL;
+    HcStatus status =
+        near != NULL
+            ? hc_fail(err, HC_E_USAGE, "%s: there is no format \"%s\", did you mean %s?", path, format, near)
+            : hc_fail(err, HC_E_USAGE, "%s: there is no format \"%s\" (ENVI, GTiff, COG, ...)", path, format);
+    free(names);
+    return status;
+}
+
+static HcStatus choose_driver(HcWritePlan *plan, const char *path, const char *format, HcError *err) {
+    plan->driver = format != NULL ? GDALGetDriverByName(format) : driver_by_ending(ending_of(path));
+    if (plan->driver == NULL && format != NULL) {
+        return fail_unknown_format(path, format, err);
+    }
+    if (plan->driver == NULL) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: no format is known for the ending .%s; name one (ENVI, GTiff, COG, ...)", path,
+                       ending_of(path));
+    }
+    plan->format = GDALGetDriverShortName(plan->driver);
+    if (!can_write(plan->driver)) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s can be read but not written", path, plan->format);
+    }
+    /* From GDAL 3.13 on the COG driver can create, too, but would then choose overviews and memory by itself.
+     */
+    bool creates = has(plan->driver, GDAL_DCAP_CREATE) && !hc_write_is_cog(plan);
+    plan->way = strcmp(plan->format, "ENVI") == 0 ? HC_WRITE_ENVI : creates ? HC_WRITE_CREATE : HC_WRITE_COPY;
+    return HC_OK;
+}
+
+/* ---- shape and type ---- */
+
+static HcStatus check_shape(const char *path, const HcScene *scene, HcError *err) {
+    if (scene->bands < 1 || scene->lines < 1 || scene->samples < 1) {
+        return hc_fail(err, HC_E_USAGE, "%s: a scene of %lld lines, %lld samples, %d bands cannot be written",
+                       path, (long long)scene->lines, (long long)scene->samples, scene->bands);
+    }
+    if (scene->lines > INT_MAX || scene->samples > INT_MAX) {
+        return hc_fail(err, HC_E_UNSUPPORTED,
+                       "%s: %lld lines of %lld samples: no format holds more than %d of either", path,
+                       (long long)scene->lines, (long long)scene->samples, INT_MAX);
+    }
+    return HC_OK;
+}
+
+/* Some drivers do not list all that they hold. */
+static bool holds_type(const HcWritePlan *plan) {
+    const char *known = GDALGetMetadataItem(plan->driver, GDAL_DMD_CREATIONDATATYPES, NULL);
+    bool wide = plan->type == HC_INT64 || plan->type == HC_UINT64;
+    if (plan->gdal_type == GDT_Unknown) {
+        return false;
+    }
+    if (wide && strcmp(plan->format, "GTiff") == 0) {
+        return true;
+    }
+    char **words = CSLTokenizeString2(known != NULL ? known : "", " ", 0);
+    bool found = known == NULL || CSLFindString(words, GDALGetDataTypeName(plan->gdal_type)) >= 0;
+    CSLDestroy(words);
+    return found;
+}
+
+static HcStatus choose_type(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                            HcError *err) {
+    HcText known = {0};
+    plan->type = options->has_type              ? options->type
+                 : hc_scene_is_class_map(scene) ? hc_write_class_type(scene)
+                                                : HC_FLOAT32;
+    plan->gdal_type = hc_write_gdal_type(plan->type);
+    plan->in_parts = hc_scene_is_class_map_in_parts(scene) && hc_write_has_classes(scene, plan->type);
+    if (holds_type(plan)) {
+        return HC_OK;
+    }
+    HcType wanted = plan->type;
+    for (int t = 0; t < HC_TYPE_COUNT; t++) {
+        plan->type = (HcType)t;
+        plan->gdal_type = hc_write_gdal_type(plan->type);
+        if (holds_type(plan)) {
+            hc_text_add(&known, "%s%s", known.length > 0 ? ", " : "", hc_type_name(plan->type));
+        }
+    }
+    HcStatus status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold %s here (it holds %s)", plan->path,
+                              plan->format, hc_type_name(wanted), known.length > 0 ? known.data : "none");
+    hc_text_clear(&known);
+    return status;
+}
+
+static bool type_can_hold(HcType type, double value) {
+    if (type == HC_FLOAT64) {
+        return true;
+    }
+    if (type == HC_FLOAT32) {
+        return !isfinite(value) || fabs(value) <= FLT_MAX;
+    }
+    double low, end;
+    hc_integer_range(type, &low, &end);
+    return value >= low && value < end && value == floor(value);
+}
+
+/* Nor are the numbers of parts in the bands behind them. */
+static HcStatus check_parts(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    char number[40];
+    for (int32_t b = 1; b < scene->bands && plan->in_parts; b++) {
+        if (!type_can_hold(plan->type, scene->parts[b])) {
+            return hc_fail(err, HC_E_USAGE, "%s: %s cannot hold 0 to %d in band %d", plan->path,
+                           hc_type_name(plan->type), scene->parts[b], b + 1);
+        }
+        if (!plan->no_nodata && plan->nodata >= 1 && plan->nodata <= scene->parts[b]) {
+            return hc_fail(err, HC_E_USAGE, "%s: nodata %s is a value of band %d (0 to %d)", plan->path,
+                           hc_write_number(number, plan->nodata), b + 1, scene->parts[b]);
+        }
+    }
+    return HC_OK;
+}
+
+/* Numbers of classes are neither clamped nor moved aside as other values are. */
+static HcStatus check_classes(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    char number[40];
+    int32_t last = scene->classes.count - 1;
+    if (!hc_scene_is_class_map(scene)) {
+        return HC_OK;
+    }
+    if (!type_can_hold(plan->type, last)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s cannot hold the classes 0 to %d", plan->path,
+                       hc_type_name(plan->type), last);
+    }
+    if (!plan->no_nodata && plan->nodata >= 1 && plan->nodata <= last) {
+        return hc_fail(err, HC_E_USAGE, "%s: nodata %s is the number of a class (%s)", plan->path,
+                       hc_write_number(number, plan->nodata), scene->classes.name[(int32_t)plan->nodata]);
+    }
+    return check_parts(plan, scene, err);
+}
+
+static HcStatus choose_scale(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                             HcError *err) {
+    char number[40];
+    plan->scaled = options->has_scale;
+    plan->scale = options->has_scale ? options->scale : 1;
+    plan->offset = options->has_scale ? options->offset : 0;
+    if (!isfinite(plan->scale) || !isfinite(plan->offset) || plan->scale == 0) {
+        double wrong = isfinite(plan->offset) ? plan->scale : plan->offset;
+        return hc_fail(err, HC_E_USAGE, "%s: %s is no %s", plan->path, hc_write_number(number, wrong),
+                       isfinite(plan->offset) ? "scale" : "offset");
+    }
+    if (plan->scaled && hc_scene_is_class_map(scene)) {
+        return hc_fail(err, HC_E_USAGE, "%s: the numbers of classes take no scale and no offset", plan->path);
+    }
+    return HC_OK;
+}
+
+/* A value of an integer type that few valid pixels have: the lowest of signed types, the highest of unsigned
+ * ones, since 0 is a value like others in fractions and counts. */
+static double nodata_of_type(HcType type) {
+    double low, end;
+    hc_integer_range(type, &low, &end);
+    double high =
+        end - 1 < end ? end - 1 : nextafter(end, 0); /* of 64 bits the highest that a double holds */
+    return low < 0 ? low : high;
+}
+
+static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                              HcError *err) {
+    char number[40];
+    bool is_float = plan->type == HC_FLOAT32 || plan->type == HC_FLOAT64;
+    if (options->has_nodata) {
+        plan->nodata = options->nodata;
+        if (!type_can_hold(plan->type, plan->nodata)) {
+            return hc_fail(err, HC_E_USAGE, "%s: nodata %s is no value of %s", plan->path,
+                           hc_write_number(number, plan->nodata), hc_type_name(plan->type));
+        }
+    } else if (!is_float && hc_scene_is_class_map(scene) && hc_classes_has_unclassified(&scene->classes)) {
+        plan->nodata = 0;
+    } else if (scene->has_nodata && scene->meaning == HC_SPECTRAL && !plan->scaled &&
+               type_can_hold(plan->type, scene->nodata)) {
+        plan->nodata = scene->nodata;
+    } else if (scene->complete && !is_float) {
+        plan->no_nodata = true;
+    } else if (is_float) {
+        plan->nodata = NAN;
+    } else {
+        plan->nodata = nodata_of_type(plan->type);
+    }
+    if (plan->type == HC_FLOAT32) {
+        plan->nodata = (float)plan->nodata; /* as it will stand in the file */
+    }
+    plan->shares_nodata = hc_scene_is_class_map(scene) && plan->nodata == 0;
+    return HC_OK;
+}
+
+/* ---- creation options ---- */
+
+typedef enum Takes { TAKES_NO_OPTION, TAKES_OTHER_VALUES, TAKES_IT } Takes;
+
+static Takes takes(GDALDriverH driver, const char *option, const char *value) {
+    Takes result = TAKES_NO_OPTION;
+    const char *list = GDALGetMetadataItem(driver, GDAL_DMD_CREATIONOPTIONLIST, NULL);
+    CPLXMLNode *root = list != NULL ? CPLParseXMLString(list) : NULL;
+    for (CPLXMLNode *node = root != NULL ? root->psChild : NULL; node != NULL; node = node->psNext) {
+        if (!hc_text_equal(CPLGetXMLValue(node, "name", ""), option)) {
+            continue;
+        }
+        result = TAKES_OTHER_VALUES;
+        for (CPLXMLNode *child = node->psChild; child != NULL; child = child->psNext) {
+            if (strcmp(child->pszValue, "Value") == 0 &&
+                hc_text_equal(CPLGetXMLValue(child, "", ""), value)) {
+                result = TAKES_IT;
+            }
+        }
+    }
+    CPLDestroyXMLNode(root);
+    return result;
+}
+
+static HcStatus choose_interleave(HcWritePlan *plan, const HcWriterOptions *options, HcError *err) {
+    static const char *const words[] = {"bsq", "bil", "bip", NULL};
+    static const char *const gdal_words[] = {"BAND", "LINE", "PIXEL"};
+    const char *ending = ending_of(plan->path);
+    const char *word = options->interleave;
+    if (word == NULL && (plan->way != HC_WRITE_ENVI || !is_one_of(ending, words))) {
+        return HC_OK;
+    }
+    word = word != NULL ? word : ending;
+    if (!is_one_of(word, words)) {
+        return hc_fail(err, HC_E_USAGE, "%s: interleave \"%s\" is none of bsq, bil, bip", plan->path, word);
+    }
+    int which = hc_text_equal(word, "bsq") ? 0 : hc_text_equal(word, "bil") ? 1 : 2;
+    plan->interleave = (HcInterleave)which;
+    if (plan->way == HC_WRITE_ENVI) {
+        return HC_OK;
+    }
+    if (takes(plan->driver, "INTERLEAVE", gdal_words[which]) != TAKES_IT) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot be written as %s", plan->path, plan->format,
+                       word);
+    }
+    plan->options = CSLSetNameValue(plan->options, "INTERLEAVE", gdal_words[which]);
+    return HC_OK;
+}
+
+static HcStatus choose_compression(HcWritePlan *plan, const HcWriterOptions *options, HcError *err) {
+    static const char *const differenced[] = {"deflate", "zstd", "lzw", NULL};
+    const char *word = options->compress;
+    if (word == NULL) {
+        return HC_OK;
+    }
+    Takes can = plan->way == HC_WRITE_ENVI ? TAKES_NO_OPTION : takes(plan->driver, "COMPRESS", word);
+    if (can == TAKES_NO_OPTION && hc_text_equal(word, "none")) {
+        return HC_OK;
+    }
+    if (can != TAKES_IT) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s has no compression \"%s\" here", plan->path,
+                       plan->format, word);
+    }
+    plan->options = CSLSetNameValue(plan->options, "COMPRESS", word);
+    bool is_float = plan->type == HC_FLOAT32 || plan->type == HC_FLOAT64;
+    if (is_one_of(word, differenced)) {
+        if (hc_write_is_cog(plan)) {
+            plan->options = CSLSetNameValue(plan->options, "PREDICTOR", "YES");
+        } else if (strcmp(plan->format, "GTiff") == 0 && (is_float || hc_type_bytes(plan->type) <= 4)) {
+            plan->options = CSLSetNameValue(plan->options, "PREDICTOR", is_float ? "3" : "2");
+        }
+    }
+    return HC_OK;
+}
+
+/* About `wanted`, a multiple of 16, so that the tiles overhang the scene by little. */
+static int tile_edge(int64_t extent, int wanted) {
+    int64_t tiles = (extent + wanted / 2) / wanted;
+    int64_t edge = tiles < 1 ? extent : (extent + tiles - 1) / tiles;
+    return (int)((edge + 15) / 16 * 16);
+}
+
+char **hc_write_tiles(char **options, const HcScene *scene, HcType type) {
+    char text[24];
+    double pixel = (double)hc_type_bytes(type) * scene->bands;
+    int wanted = 256;
+    /* A pixel-interleaved tile holds all bands: one of up to 8 MiB still opens quickly. */
+    int least = scene->bands > HC_MANY_BANDS ? 16 : 64;
+    while (wanted > least && pixel * wanted * wanted > 8388608.0) {
+        wanted /= 2;
+    }
+    options = CSLSetNameValue(options, "TILED", "YES");
+    snprintf(text, sizeof text, "%d", tile_edge(scene->samples, wanted));
+    options = CSLSetNameValue(options, "BLOCKXSIZE", text);
+    snprintf(text, sizeof text, "%d", tile_edge(scene->lines, wanted));
+    options = CSLSetNameValue(options, "BLOCKYSIZE", text);
+    return CSLSetNameValue(options, "BIGTIFF", "IF_SAFER");
+}
+
+/* The user's options as a GDAL string list, fresh also after a failure. */
+static HcStatus parse_user_options(const HcWritePlan *plan, const HcWriterOptions *options, char ***given,
+                                   HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    *given = NULL;
+    for (const char *const *option = options->creation_options; option != NULL && *option != NULL; option++) {
+        const char *equals = strchr(*option, '=');
+        if (equals == NULL || equals == *option) {
+            return hc_fail(err, HC_E_USAGE, "%s: creation option \"%s\" is not NAME=VALUE", plan->path,
+                           *option);
+        }
+        if (plan->way == HC_WRITE_ENVI) {
+            return hc_fail(err, HC_E_UNSUPPORTED, "%s: ENVI takes no creation option (%s)", plan->path,
+                           *option);
+        }
+        char *name = hc_text_format("%.*s", (int)(equals - *option), *option);
+        if (name == NULL) {
+            return hc_fail_memory(err, (double)strlen(*option), "a creation option");
+        }
+        *given = CSLSetNameValue(*given, name, equals + 1);
+        free(name);
+    }
+    hc_gdal_catch(&errors);
+    if (*given != NULL && !GDALValidateCreationOptions(plan->driver, *given)) {
+        status = hc_fail(err, HC_E_USAGE, "%s: %s", plan->path, errors.failed ? errors.text : errors.warning);
+    }
+    hc_gdal_release();
+    return status;
+}
+
+/* What the user gives replaces what was chosen. */
+static HcStatus add_user_options(HcWritePlan *plan, const HcWriterOptions *options, HcError *err) {
+    HcStatus status = HC_OK;
+    char **given = NULL;
+    HC_TRY(parse_user_options(plan, options, &given, err));
+    plan->options = CSLMerge(plan->options, given);
+done:
+    CSLDestroy(given);
+    return status;
+}
+
+/* The driver is told a number in any case: else GDAL takes that of its environment. */
+static void choose_threads(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options) {
+    char text[24];
+    bool has_threads = hc_write_is_tiff(plan) && takes(plan->driver, "NUM_THREADS", "") != TAKES_NO_OPTION;
+    plan->threads = plan->threads_most = has_threads ? hc_write_threads_fixed(plan) : 1;
+    if (plan->threads == 0) {
+        plan->threads_most = hc_write_threads_most(plan, scene);
+        plan->threads = options->compressors < plan->threads_most ? options->compressors : plan->threads_most;
+        plan->threads = plan->threads < 1 ? 1 : plan->threads;
+        snprintf(text, sizeof text, "%d", plan->threads);
+        plan->options = CSLSetNameValue(plan->options, "NUM_THREADS", text);
+    }
+}
+
+static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                               HcError *err) {
+    HcStatus status = HC_OK;
+    if (strcmp(plan->format, "GTiff") == 0) {
+        plan->options = hc_write_tiles(plan->options, scene, plan->type);
+        /* Three bands of bytes are not a photograph, nor is a fourth one its alpha. */
+        plan->options = CSLSetNameValue(plan->options, "PHOTOMETRIC", "MINISBLACK");
+    } else if (hc_write_is_cog(plan)) {
+        plan->options = CSLSetNameValue(plan->options, "BIGTIFF", "IF_SAFER");
+        plan->options = hc_write_cog_tiles(plan->options, plan, scene);
+    }
+    HC_TRY(choose_interleave(plan, options, err));
+    HC_TRY(choose_compression(plan, options, err));
+    HC_TRY(add_user_options(plan, options, err));
+    choose_threads(plan, scene, options);
+done:
+    return status;
+}
+
+/* ---- names ---- */
+
+/* `path` with its ending replaced. */
+static char *with_ending(const char *path, const char *ending) {
+    const char *old = ending_of(path);
+    size_t length = *old != '\0' ? (size_t)(old - path) - 1 : strlen(path);
+    return hc_text_format("%.*s%s", (int)length, path, ending);
+}
+
+static HcStatus choose_names(HcWritePlan *plan, const char *path, HcError *err) {
+    bool by_header = plan->way == HC_WRITE_ENVI && hc_text_ends_with(path, ".hdr");
+    plan->path = by_header ? with_ending(path, ".img") : strdup(path);
+    plan->header = plan->way == HC_WRITE_ENVI ? with_ending(path, ".hdr") : NULL;
+    if (plan->path == NULL || (plan->way == HC_WRITE_ENVI && plan->header == NULL)) {
+        return hc_fail_memory(err, (double)strlen(path), "a file name");
+    }
+    return HC_OK;
+}
+
+HcStatus hc_writer_names(const char *path, const char *format, HcWriterNames *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    HcWritePlan plan = {0};
+    *out = (HcWriterNames){0};
+    hc_gdal_catch(&errors);
+    HC_TRY(choose_driver(&plan, path, format, err));
+    HC_TRY(choose_names(&plan, path, err));
+    *out = (HcWriterNames){.data = plan.path, .header = plan.header};
+    plan.path = plan.header = NULL;
+done:
+    hc_gdal_release();
+    hc_write_plan_clear(&plan);
+    return status;
+}
+
+void hc_writer_names_clear(HcWriterNames *names) {
+    free(names->data);
+    free(names->header);
+    *names = (HcWriterNames){0};
+}
+
+/* A file beside the header, not itself a header, that has the same stem; fresh memory or NULL. */
+static char *owner_of_header(const char *header) {
+    char *found = NULL;
+    const char *name = base_name(header);
+    size_t stem = strlen(name) - strlen(".hdr");
+    char *directory = name == header ? strdup(".") : hc_text_format("%.*s", (int)(name - header), header);
+    DIR *handle = directory != NULL ? opendir(directory) : NULL;
+    for (struct dirent *entry; handle != NULL && found == NULL && (entry = readdir(handle)) != NULL;) {
+        const char *ending = ending_of(entry->d_name);
+        size_t length = strlen(entry->d_name) - strlen(ending) - (*ending != '\0' ? 1 : 0);
+        if (length == stem && strncmp(entry->d_name, name, stem) == 0 && !hc_text_equal(ending, "hdr")) {
+            found = strdup(entry->d_name);
+        }
+    }
+    if (handle != NULL) {
+        closedir(handle);
+    }
+    free(directory);
+    return found;
+}
+
+/* Of a pair, the header could belong to somebody else's data: that one is not replaced even with `overwrite`.
+ */
+static HcStatus check_header(const HcWritePlan *plan, bool overwrite, HcError *err) {
+    struct stat info;
+    HcStatus status = HC_OK;
+    if (lstat(plan->header, &info) != 0) {
+        return HC_OK;
+    }
+    HC_TRY(hc_file_check(plan->header, overwrite, err));
+    if (lstat(plan->path, &info) != 0) {
+        char *owner = owner_of_header(plan->header);
+        if (owner != NULL) {
+            status = hc_fail(err, HC_E_USAGE, "%s: its header would replace %s, which belongs to %s",
+                             plan->path, plan->header, owner);
+        }
+        free(owner);
+    }
+done:
+    return status;
+}
+
+/* GDAL keeps the names of classes beside most files. */
+static HcStatus check_sidecar(const HcWritePlan *plan, bool overwrite, HcError *err) {
+    char *sidecar = hc_text_format("%s.aux.xml", plan->path);
+    HcStatus status = sidecar != NULL ? hc_file_check(sidecar, overwrite, err)
+                                      : hc_fail_memory(err, (double)strlen(plan->path), "a file name");
+    free(sidecar);
+    return status;
+}
+
+/* A driver that only copies would say what it cannot hold at the very end: ask it with a few pixels first. */
+static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    char name[96];
+    if (plan->way != HC_WRITE_COPY || !has(plan->driver, GDAL_DCAP_VIRTUALIO)) {
+        return HC_OK;
+    }
+    snprintf(name, sizeof name, "/vsimem/hcube-probe-%p/probe.%.16s", (const void *)&errors,
+             ending_of(plan->path));
+    hc_gdal_catch(&errors);
+    /* Small tiles: the driver holds whole ones, with all bands. */
+    char **how = CSLDuplicate(plan->options);
+    how = hc_write_is_cog(plan) ? CSLSetNameValue(how, "BLOCKSIZE", "16") : how;
+    GDALDatasetH few =
+        GDALCreate(GDALGetDriverByName("MEM"), "", 16, 16, scene->bands, plan->gdal_type, NULL);
+    GDALDatasetH copy = few != NULL ? GDALCreateCopy(plan->driver, name, few, FALSE, how, NULL, NULL) : NULL;
+    CSLDestroy(how);
+    if (copy == NULL) {
+        char text[sizeof errors.text];
+        snprintf(text, sizeof text, "%s", errors.failed ? errors.text : "GDAL gives no reason");
+        status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold %d bands of %s: %s", plan->path,
+                         plan->format, scene->bands, hc_type_name(plan->type), text);
+    }
+    GDALClose(copy);
+    GDALClose(few);
+    VSIUnlink(name);
+    char *directory = hc_text_format("%.*s", (int)(strrchr(name, '/') - name), name);
+    if (directory != NULL) {
+        VSIRmdirRecursive(directory);
+    }
+    free(directory);
+    hc_gdal_release();
+    return status;
+}
+
+void hc_write_plan_clear(HcWritePlan *plan) {
+    free(plan->path);
+    free(plan->header);
+    free(plan->place);
+    CSLDestroy(plan->options);
+    *plan = (HcWritePlan){0};
+}
+
+HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene,
+                       const HcWriterOptions *options, HcError *err) {
+    static const HcWriterOptions defaults = {0};
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    *plan = (HcWritePlan){0};
+    options = options != NULL ? options : &defaults;
+    hc_gdal_catch(&errors);
+    HC_TRY(choose_driver(plan, path, options->format, err));
+    HC_TRY(choose_names(plan, path, err));
+    HC_TRY(check_shape(plan->path, scene, err));
+    HC_TRY(choose_type(plan, scene, options, err));
+    HC_TRY(choose_scale(plan, scene, options, err));
+    HC_TRY(choose_nodata(plan, scene, options, err));
+    HC_TRY(check_classes(plan, scene, err));
+    HC_TRY(choose_options(plan, scene, options, err));
+    HC_TRY(hc_file_check(plan->path, options->overwrite, err));
+    if (plan->way != HC_WRITE_ENVI && hc_write_has_classes(scene, plan->type)) {
+        HC_TRY(check_sidecar(plan, options->overwrite, err));
+    }
+    if (plan->way == HC_WRITE_ENVI) {
+        HC_TRY(hc_write_envi_place(plan->path, scene, &plan->place, err));
+        HC_TRY(check_header(plan, options->overwrite, err));
+    }
+    HC_TRY(probe(plan, scene, err));
+done:
+    hc_gdal_release();
+    return status;
+}

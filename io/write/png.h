@@ -1,0 +1,21 @@
+/* PNG files. */
+#ifndef HC_IO_WRITE_PNG_H
+#define HC_IO_WRITE_PNG_H
+
+#include "core/status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes pixels[height][width][4] (red, green, blue, alpha; 8 bits) to `path` under a temporary name, then
+ * renames. An existing file is replaced only with `overwrite`. */
+HcStatus hc_png_write(const char *path, int32_t width, int32_t height, const uint8_t *pixels, bool overwrite,
+                      HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,121 @@
+#include "core/text.h"
+#include "io/write/parts.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *hc_write_number(char buffer[40], double value) {
+    if (isnan(value)) {
+        strcpy(buffer, "nan");
+        return buffer;
+    }
+    for (int digits = 6; digits <= 17; digits++) {
+        CPLsnprintf(buffer, 40, "%.*g", digits, value);
+        if (CPLAtof(buffer) == value) {
+            break;
+        }
+    }
+    return buffer;
+}
+
+static void set_number(GDALRasterBandH band, const char *key, double value, const char *domain) {
+    char number[40];
+    GDALSetMetadataItem(band, key, hc_write_number(number, value), domain);
+}
+
+static CPLErr set_nodata(GDALRasterBandH band, const HcWritePlan *plan) {
+    if (plan->type == HC_INT64) {
+        return GDALSetRasterNoDataValueAsInt64(band, (int64_t)plan->nodata);
+    }
+    if (plan->type == HC_UINT64) {
+        return GDALSetRasterNoDataValueAsUInt64(band, (uint64_t)plan->nodata);
+    }
+    return GDALSetRasterNoDataValue(band, plan->nodata);
+}
+
+/* GDAL's own names for wavelengths are in micrometres and in a domain that older programs do not read: both.
+ */
+static void describe_wavelength(GDALRasterBandH band, const HcScene *scene, int32_t b) {
+    if (!hc_scene_is_spectral(scene) || scene->wavelength == NULL || isnan(scene->wavelength[b])) {
+        return;
+    }
+    set_number(band, "wavelength", scene->wavelength[b], NULL);
+    GDALSetMetadataItem(band, "wavelength_units", "nm", NULL);
+    set_number(band, "CENTRAL_WAVELENGTH_UM", scene->wavelength[b] / 1000, "IMAGERY");
+    if (scene->fwhm != NULL && !isnan(scene->fwhm[b])) {
+        set_number(band, "fwhm", scene->fwhm[b], NULL);
+        set_number(band, "FWHM_UM", scene->fwhm[b] / 1000, "IMAGERY");
+    }
+}
+
+static void describe_band(GDALRasterBandH band, const HcScene *scene, int32_t b) {
+    if (scene->band_name != NULL && scene->band_name[b] != NULL) {
+        GDALSetDescription(band, scene->band_name[b]);
+    }
+    if (scene->gain != NULL && scene->offset != NULL) {
+        GDALSetRasterScale(band, scene->gain[b]);
+        GDALSetRasterOffset(band, scene->offset[b]);
+    }
+    if (hc_scene_is_spectral(scene) && scene->bad != NULL) {
+        GDALSetMetadataItem(band, "bbl", scene->bad[b] ? "0" : "1", NULL); /* as ENVI puts it: 0 = bad */
+    }
+    describe_wavelength(band, scene, b);
+}
+
+/* Only where three bands are named; a format that has no colours of bands ignores it. */
+static void describe_colours(GDALDatasetH dataset, const HcScene *scene) {
+    static const GDALColorInterp colours[3] = {GCI_RedBand, GCI_GreenBand, GCI_BlueBand};
+    const int32_t *bands = scene->default_bands;
+    if (!scene->has_default_bands || bands[0] == bands[1] || bands[1] == bands[2] || bands[0] == bands[2]) {
+        return;
+    }
+    for (int c = 0; c < 3; c++) {
+        if (bands[c] >= 0 && bands[c] < scene->bands) {
+            GDALSetRasterColorInterpretation(GDALGetRasterBand(dataset, bands[c] + 1), colours[c]);
+        }
+    }
+}
+
+static void describe_place(GDALDatasetH dataset, const HcScene *scene) {
+    if (scene->place.crs != NULL) {
+        GDALSetProjection(dataset, scene->place.crs);
+    }
+    if (scene->place.has_transform) {
+        double transform[6];
+        memcpy(transform, scene->place.transform, sizeof transform);
+        GDALSetGeoTransform(dataset, transform);
+    }
+}
+
+HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
+                           const HcWritePlan *plan, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    hc_gdal_catch(&errors);
+    /* What a format cannot say is left out, but for nodata: without it masked pixels would pass for data. */
+    describe_place(dataset, scene);
+    if (scene->description != NULL) {
+        bool tiff = plan->way == HC_WRITE_COPY || strcmp(plan->format, "GTiff") == 0;
+        GDALSetMetadataItem(dataset, tiff ? "TIFFTAG_IMAGEDESCRIPTION" : "DESCRIPTION", scene->description,
+                            NULL);
+    }
+    describe_colours(dataset, scene);
+    HC_TRY(hc_write_describe_classes(dataset, scene, plan, err));
+    HC_TRY(hc_write_describe_numbers(dataset, scene, err));
+    for (int32_t b = 0; b < scene->bands; b++) {
+        GDALRasterBandH band = GDALGetRasterBand(dataset, b + 1);
+        describe_band(band, scene, b);
+        if (!plan->no_nodata && set_nodata(band, plan) != CE_None) {
+            char number[40];
+            status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold the nodata value %s", path,
+                             plan->format, hc_write_number(number, plan->nodata));
+            break;
+        }
+    }
+done:
+    hc_gdal_release();
+    return status;
+}

@@ -1,0 +1,79 @@
+/* Threads of GDAL that compress tiles: how many help, and the memory that they take.
+ *
+ * GDAL gives each thread a tile of its own, and one more for the tile that it fills meanwhile. A thread holds
+ * the values of a tile, a copy of them for the predictor, the result, and the buffer in front of it. With
+ * pixels together a tile has all bands, so that 16 threads may take more than everything else. So the number
+ * of threads is the planner's (HcWriterNeeds), and not ALL_CPUS. */
+#include "io/libraries.h"
+#include "io/write/parts.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define MIB          1048576.0
+#define TILES_HELD   5          /* by a thread: 4, and its share of the tile that is being filled */
+#define ZSTD_BYTES   (24 * MIB) /* tables of the standard level, measured */
+#define OTHERS_BYTES (1 * MIB)
+
+static bool is_compressed(const HcWritePlan *plan) {
+    const char *standard = hc_write_is_cog(plan) ? "LZW" : "NONE";
+    return !hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", standard), "NONE");
+}
+
+static double edge(const HcWritePlan *plan, const char *option) {
+    int pixels = hc_write_is_cog(plan) ? hc_write_cog_edge(plan)
+                                       : atoi(CSLFetchNameValueDef(plan->options, option, "256"));
+    return pixels > 0 ? pixels : 256;
+}
+
+/* A strip is a tile as wide as the scene, and ends with it. */
+static double tile_width(const HcWritePlan *plan, const HcScene *scene) {
+    bool tiled = CPLTestBool(CSLFetchNameValueDef(plan->options, "TILED", "YES"));
+    return tiled ? edge(plan, "BLOCKXSIZE") : (double)scene->samples;
+}
+
+static double tile_height(const HcWritePlan *plan, const HcScene *scene) {
+    bool tiled = CPLTestBool(CSLFetchNameValueDef(plan->options, "TILED", "YES"));
+    double height = edge(plan, "BLOCKYSIZE");
+    return tiled ? height : fmin(height, (double)scene->lines);
+}
+
+static bool bands_apart(const HcWritePlan *plan) {
+    return hc_text_equal(CSLFetchNameValueDef(plan->options, "INTERLEAVE", "PIXEL"), "BAND");
+}
+
+static double tile_bytes(const HcWritePlan *plan, const HcScene *scene) {
+    double pixels = tile_width(plan, scene) * tile_height(plan, scene);
+    return pixels * (double)hc_type_bytes(plan->type) * (bands_apart(plan) ? 1 : scene->bands);
+}
+
+static double tiles_of(const HcWritePlan *plan, const HcScene *scene) {
+    double across = ceil((double)scene->samples / tile_width(plan, scene));
+    double down = ceil((double)scene->lines / tile_height(plan, scene));
+    return across * down * (bands_apart(plan) ? scene->bands : 1);
+}
+
+int hc_write_threads_most(const HcWritePlan *plan, const HcScene *scene) {
+    double tiles = tiles_of(plan, scene);
+    int most = hc_io_thread_count(CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
+    if (!is_compressed(plan)) {
+        return 1;
+    }
+    return tiles < most ? (int)tiles : most;
+}
+
+int hc_write_threads_fixed(const HcWritePlan *plan) {
+    const char *text = CSLFetchNameValue(plan->options, "NUM_THREADS");
+    return text != NULL ? hc_io_thread_count(text) : 0;
+}
+
+double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, int threads) {
+    bool zstd = hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", ""), "ZSTD");
+    double used = fmin(threads, tiles_of(plan, scene));
+    if (threads <= 1 || !is_compressed(plan)) {
+        return zstd ? ZSTD_BYTES : 0;
+    }
+    return used * (TILES_HELD * tile_bytes(plan, scene) + (zstd ? ZSTD_BYTES : OTHERS_BYTES));
+}

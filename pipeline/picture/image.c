@@ -1,0 +1,206 @@
+#include "pipeline/picture/image.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+HcStatus hc_image_init(HcImage *image, int32_t width, int32_t height, HcError *err) {
+    *image = (HcImage){0};
+    if (width < 1 || height < 1) {
+        return hc_fail(err, HC_E_USAGE, "an image of %d x %d pixels", width, height);
+    }
+    size_t bytes = (size_t)width * (size_t)height * 4;
+    uint8_t *pixels = malloc(bytes);
+    if (pixels == NULL) {
+        return hc_fail_memory(err, (double)bytes, "an image");
+    }
+    memset(pixels, 255, bytes);
+    *image = (HcImage){width, height, pixels};
+    return HC_OK;
+}
+
+void hc_image_clear(HcImage *image) {
+    if (image != NULL) {
+        free(image->pixels);
+        *image = (HcImage){0};
+    }
+}
+
+/* ---- values to colours ---- */
+
+static void swap(float *a, float *b) {
+    float t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* The value of that rank; values[0..rank] are then the lowest (Hoare's selection). */
+static float select_rank(float *values, size_t count, size_t rank) {
+    size_t first = 0, last = count - 1;
+    while (first < last) {
+        float pivot = values[first + (last - first) / 2];
+        size_t i = first, j = last;
+        for (;;) {
+            while (values[i] < pivot) {
+                i++;
+            }
+            while (pivot < values[j]) {
+                j--;
+            }
+            if (i >= j) {
+                break;
+            }
+            swap(&values[i++], &values[j--]);
+        }
+        /* Now [first..j] <= pivot <= [j+1..last], whether i met j or passed it. */
+        if (i == j && rank == j) {
+            break;
+        }
+        if (rank <= j) {
+            last = i == j ? j - 1 : j;
+        } else {
+            first = j + 1;
+        }
+    }
+    return values[rank];
+}
+
+static size_t rank_of(double percent, size_t count) {
+    double rank = floor(percent / 100 * (double)(count - 1) + 0.5);
+    return rank <= 0 ? 0 : rank >= (double)(count - 1) ? count - 1 : (size_t)rank;
+}
+
+static bool is_shown(const float *plane, const uint8_t *valid, size_t i) {
+    return (valid == NULL || valid[i] != 0) && isfinite(plane[i]);
+}
+
+HcStatus hc_image_limits(const float *plane, const uint8_t *valid, size_t count, double low, double high,
+                         float limits[2], HcError *err) {
+    limits[0] = 0;
+    limits[1] = 1;
+    float *values = malloc((count > 0 ? count : 1) * sizeof *values);
+    if (values == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *values, "the values of a preview");
+    }
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_shown(plane, valid, i)) {
+            values[used++] = plane[i];
+        }
+    }
+    if (used > 0) {
+        limits[0] = select_rank(values, used, rank_of(low, used));
+        limits[1] = select_rank(values, used, rank_of(high, used));
+    }
+    free(values);
+    return HC_OK;
+}
+
+static uint8_t level_of(const float limits[2], float value) {
+    if (limits[1] <= limits[0]) {
+        return value < limits[0] ? 0 : value > limits[0] ? 255 : 128;
+    }
+    double level = ((double)value - limits[0]) / ((double)limits[1] - limits[0]) * 255;
+    return level <= 0 ? 0 : level >= 255 ? 255 : (uint8_t)(level + 0.5);
+}
+
+HcStatus hc_image_stretch(const float *plane, const uint8_t *valid, size_t count, double low, double high,
+                          uint8_t *level, HcError *err) {
+    float limits[2];
+    HcStatus status = hc_image_limits(plane, valid, count, low, high, limits, err);
+    for (size_t i = 0; i < count && status == HC_OK; i++) {
+        level[i] = is_shown(plane, valid, i) ? level_of(limits, plane[i]) : 0;
+    }
+    return status;
+}
+
+/* Viridis (Smith and van der Walt, CC0) at 16 even steps. */
+static const uint8_t viridis[16][3] = {
+    {0x44, 0x01, 0x54}, {0x48, 0x1a, 0x6c}, {0x47, 0x2f, 0x7d}, {0x41, 0x44, 0x87},
+    {0x39, 0x56, 0x8c}, {0x31, 0x68, 0x8e}, {0x2a, 0x78, 0x8e}, {0x23, 0x88, 0x8e},
+    {0x1f, 0x98, 0x8b}, {0x22, 0xa8, 0x84}, {0x35, 0xb7, 0x79}, {0x54, 0xc5, 0x68},
+    {0x7a, 0xd1, 0x51}, {0xa5, 0xdb, 0x36}, {0xd2, 0xe2, 0x1b}, {0xfd, 0xe7, 0x25},
+};
+
+void hc_image_viridis(uint8_t level, uint8_t rgb[3]) {
+    /* 255 is 15 steps of 17. */
+    int step = level / 17, part = level % 17;
+    const uint8_t *a = viridis[step], *b = viridis[part == 0 ? step : step + 1];
+    for (int c = 0; c < 3; c++) {
+        rgb[c] = (uint8_t)((a[c] * (17 - part) + b[c] * part + 8) / 17);
+    }
+}
+
+/* ---- drawing ---- */
+
+/* Lays a colour of the given opacity (0 to 255) over a pixel that may itself be transparent. */
+static void blend(HcImage *image, int32_t x, int32_t y, const uint8_t rgb[3], int opacity) {
+    uint8_t *pixel = image->pixels + ((size_t)y * (size_t)image->width + (size_t)x) * 4;
+    int below = pixel[3] * (255 - opacity);
+    int total = opacity * 255 + below;
+    if (total == 0) {
+        return;
+    }
+    for (int c = 0; c < 3; c++) {
+        pixel[c] = (uint8_t)((rgb[c] * opacity * 255 + pixel[c] * below + total / 2) / total);
+    }
+    pixel[3] = (uint8_t)((total + 127) / 255);
+}
+
+static int32_t clamp(int64_t value, int32_t low, int32_t high) {
+    return value < low ? low : value > high ? high : (int32_t)value;
+}
+
+void hc_image_rectangle(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height,
+                        const uint8_t rgb[3]) {
+    int32_t x0 = clamp(x, 0, image->width), x1 = clamp((int64_t)x + width, 0, image->width);
+    int32_t y0 = clamp(y, 0, image->height), y1 = clamp((int64_t)y + height, 0, image->height);
+    for (int32_t row = y0; row < y1; row++) {
+        for (int32_t column = x0; column < x1; column++) {
+            blend(image, column, row, rgb, 255);
+        }
+    }
+}
+
+void hc_image_frame(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height,
+                    const uint8_t rgb[3]) {
+    hc_image_rectangle(image, x, y, width, 1, rgb);
+    hc_image_rectangle(image, x, y + height - 1, width, 1, rgb);
+    hc_image_rectangle(image, x, y + 1, 1, height - 2, rgb);
+    hc_image_rectangle(image, x + width - 1, y + 1, 1, height - 2, rgb);
+}
+
+static int32_t clamp_real(double value, int32_t high) {
+    return !(value > 0) ? 0 : value >= high ? high : (int32_t)value;
+}
+
+/* Distance of a point from a segment. */
+static double distance(double px, double py, double x0, double y0, double dx, double dy) {
+    double square = dx * dx + dy * dy;
+    double along = square > 0 ? ((px - x0) * dx + (py - y0) * dy) / square : 0;
+    along = along < 0 ? 0 : along > 1 ? 1 : along;
+    return hypot(px - x0 - along * dx, py - y0 - along * dy);
+}
+
+void hc_image_stroke(HcImage *image, double x0, double y0, double x1, double y1, double thickness,
+                     const uint8_t rgb[3]) {
+    double reach = thickness / 2 + 1;
+    int32_t left = clamp_real(fmin(x0, x1) - reach, image->width);
+    int32_t right = clamp_real(fmax(x0, x1) + reach + 1, image->width);
+    int32_t top = clamp_real(fmin(y0, y1) - reach, image->height);
+    int32_t bottom = clamp_real(fmax(y0, y1) + reach + 1, image->height);
+    for (int32_t y = top; y < bottom; y++) {
+        for (int32_t x = left; x < right; x++) {
+            /* The part of the pixel that the line covers, near enough. */
+            double cover = thickness / 2 + 0.5 - distance(x, y, x0, y0, x1 - x0, y1 - y0);
+            cover = cover > 1 ? 1 : cover;
+            if (cover > 0) {
+                blend(image, x, y, rgb, (int)(cover * 255 + 0.5));
+            }
+        }
+    }
+}
+
+void hc_image_line(HcImage *image, double x0, double y0, double x1, double y1, const uint8_t rgb[3]) {
+    hc_image_stroke(image, x0, y0, x1, y1, 1, rgb);
+}

@@ -1,0 +1,94 @@
+/* Image: a canvas for previews. */
+#ifndef HC_PIPELINE_PICTURE_IMAGE_H
+#define HC_PIPELINE_PICTURE_IMAGE_H
+
+#include "core/scene.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero-initialise; hc_image_clear() is always safe. */
+typedef struct HcImage {
+    int32_t width, height;
+    uint8_t *pixels; /* [height][width][4]: red, green, blue, alpha */
+} HcImage;
+
+/* A white, opaque canvas. x grows to the right, y downwards, from 0; what is drawn outside is cut off. */
+HcStatus hc_image_init(HcImage *image, int32_t width, int32_t height, HcError *err) HC_MUST_CHECK;
+void hc_image_clear(HcImage *image);
+
+/* The values at two percentiles [%] of plane[count], exactly (by selection, nearest rank); valid[count], 0 =
+ * leave out, NULL = all; NaN and infinities are left out too. Of no value at all: 0 and 1. */
+HcStatus hc_image_limits(const float *plane, const uint8_t *valid, size_t count, double low, double high,
+                         float limits[2], HcError *err) HC_MUST_CHECK;
+
+/* Levels 0 to 255 of plane[count]: the low percentile [%] of the valid values becomes 0, the high one 255,
+ * exactly (by selection). A constant plane becomes 128; pixels that are not valid (or NaN) become 0. */
+HcStatus hc_image_stretch(const float *plane, const uint8_t *valid, size_t count, double low, double high,
+                          uint8_t *level, HcError *err) HC_MUST_CHECK;
+
+/* The colour of a level in the perceptually uniform map viridis. */
+void hc_image_viridis(uint8_t level, uint8_t rgb[3]);
+
+/* Draws text (printable ASCII, 5 x 7 pixels a letter, times `scale`) with its upper left corner at x, y. Any
+ * other character is a box. */
+void hc_image_text(HcImage *image, int32_t x, int32_t y, int32_t scale, const uint8_t rgb[3],
+                   const char *text);
+/* The same, reading upwards from its lower left corner at x, y. */
+void hc_image_text_up(HcImage *image, int32_t x, int32_t y, int32_t scale, const uint8_t rgb[3],
+                      const char *text);
+int32_t hc_image_text_width(int32_t scale, const char *text);
+int32_t hc_image_text_height(int32_t scale);
+
+/* Filled; and only its outline, one pixel wide. */
+void hc_image_rectangle(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height,
+                        const uint8_t rgb[3]);
+void hc_image_frame(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height,
+                    const uint8_t rgb[3]);
+
+/* A smooth line between the centres of two pixels, one pixel wide; and one of any thickness with round ends
+ * (from a point to itself: a disc). */
+void hc_image_line(HcImage *image, double x0, double y0, double x1, double y1, const uint8_t rgb[3]);
+void hc_image_stroke(HcImage *image, double x0, double y0, double x1, double y1, double thickness,
+                     const uint8_t rgb[3]);
+
+/* A scree plot on a fresh canvas of about 800 x 500: eigenvalues[count] over their number, the value axis
+ * logarithmic, a line at 1 where the lowest values come near it. Values that are not positive, or lie more
+ * than 16 decades below the highest, are left out. */
+HcStatus hc_image_scree(HcImage *image, const double *eigenvalues, int32_t count, const char *title,
+                        HcError *err) HC_MUST_CHECK;
+
+typedef struct HcLegendEntry {
+    uint8_t rgb[3];
+    const char *name;
+} HcLegendEntry;
+
+/* Swatches with names below each other, from (x, y); and the size that they take. */
+void hc_image_legend(HcImage *image, int32_t x, int32_t y, int32_t scale, const HcLegendEntry *entries,
+                     int32_t count);
+void hc_image_legend_size(int32_t scale, const HcLegendEntry *entries, int32_t count, int32_t *width,
+                          int32_t *height);
+
+typedef enum HcLegendPlace { HC_LEGEND_NONE, HC_LEGEND_RIGHT, HC_LEGEND_BELOW } HcLegendPlace;
+
+/* Classes to be drawn: value and valid [height][width], each pixel a square of `enlarge`. */
+typedef struct HcClassPlane {
+    const float *value;
+    const uint8_t *valid;
+    int32_t width, height, enlarge;
+    const HcClasses *classes;
+} HcClassPlane;
+
+/* A fresh canvas with the map in the colours of its classes in the upper left corner, and the names of those
+ * that occur beside it. Pixels that are not valid or of class "Unclassified" are transparent; values of no
+ * class are grey. */
+HcStatus hc_image_classes(HcImage *image, const HcClassPlane *plane, HcLegendPlace place,
+                          HcError *err) HC_MUST_CHECK;
+
+/* A bar of the colour map (viridis or grey) with its label above and the limits and their middle below,
+ * within (x, y, width, hc_image_bar_height(scale)). */
+void hc_image_bar(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t scale, bool viridis,
+                  const float limits[2], const char *label);
+int32_t hc_image_bar_height(int32_t scale);
+
+#endif

@@ -1,0 +1,177 @@
+#include "pipeline/run/flow.h"
+#include "pipeline/memory.h"
+
+#include <time.h>
+
+double hc_flow_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+void hc_flow_fail(HcFlow *flow, const HcError *error) {
+    pthread_mutex_lock(&flow->lock);
+    if (flow->error.status == HC_OK) {
+        flow->error = *error;
+    }
+    flow->stop = true;
+    pthread_cond_broadcast(&flow->changed);
+    pthread_mutex_unlock(&flow->lock);
+}
+
+int64_t hc_flow_first_line(const HcFlow *flow, int64_t block) {
+    return flow->layout.limits.first_line + block * flow->layout.block_lines;
+}
+
+int32_t hc_flow_lines(const HcFlow *flow, int64_t block) {
+    int64_t lines = flow->layout.limits.end_line - hc_flow_first_line(flow, block);
+    return (int32_t)(lines < flow->layout.block_lines ? lines : flow->layout.block_lines);
+}
+
+void hc_flow_halo(const HcFlow *flow, int64_t block, int32_t halo, int32_t *above, int32_t *below) {
+    int64_t line0 = hc_flow_first_line(flow, block);
+    int64_t rest = flow->chain->stages[0].out.lines - line0 - hc_flow_lines(flow, block);
+    *above = (int32_t)(line0 < halo ? line0 : halo);
+    *below = (int32_t)(rest < halo ? rest : halo);
+}
+
+/* ---- reading ---- */
+
+static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
+    HcStatus status = HC_OK;
+    HcRawSlot *slot = &flow->raw[block % flow->layout.raw_slots];
+    HcReader *reader = flow->chain->source->reader;
+    int32_t above = 0;
+    int32_t below = 0;
+    hc_flow_halo(flow, block, flow->layout.raw_halo, &above, &below);
+    int32_t rows = above + hc_flow_lines(flow, block) + below;
+    size_t bytes = hc_reader_bytes(reader, rows);
+    if (bytes > slot->buffer.bytes) {
+        hc_memory_release(flow->compute, &slot->buffer);
+        HC_TRY(hc_flow_host_memory(flow, bytes, "a block of the scene", &slot->buffer, err));
+    }
+    slot->bytes = bytes;
+    HC_TRY(hc_reader_read(reader, hc_flow_first_line(flow, block) - above, rows, slot->buffer.data,
+                          &slot->raw, err));
+    if (flow->pass_number == 1) {
+        hc_source_look(flow->chain->source, &slot->raw, hc_flow_first_line(flow, block),
+                       hc_flow_lines(flow, block));
+    }
+done:
+    return status;
+}
+
+void *hc_flow_read(void *argument) {
+    HcFlow *flow = argument;
+    HcError error = {0};
+    double busy = 0;
+    for (int64_t block = 0; block < flow->layout.blocks; block++) {
+        pthread_mutex_lock(&flow->lock);
+        while (!flow->stop && block - flow->blocks_freed >= flow->layout.raw_slots) {
+            pthread_cond_wait(&flow->changed, &flow->lock);
+        }
+        bool stop = flow->stop;
+        pthread_mutex_unlock(&flow->lock);
+        if (stop) {
+            break;
+        }
+        double start = hc_flow_now();
+        if (read_block(flow, block, &error) != HC_OK) {
+            hc_flow_fail(flow, &error);
+            break;
+        }
+        busy += hc_flow_now() - start;
+        pthread_mutex_lock(&flow->lock);
+        flow->blocks_read = block + 1;
+        pthread_cond_broadcast(&flow->changed);
+        pthread_mutex_unlock(&flow->lock);
+    }
+    pthread_mutex_lock(&flow->lock);
+    flow->report->seconds_read += busy;
+    pthread_mutex_unlock(&flow->lock);
+    return NULL;
+}
+
+/* ---- writing ---- */
+
+static HcParcel *next_parcel(HcFlow *flow) {
+    pthread_mutex_lock(&flow->lock);
+    while (!flow->stop && flow->first_parcel == NULL && !flow->all_computed) {
+        pthread_cond_wait(&flow->changed, &flow->lock);
+    }
+    HcParcel *parcel = flow->stop ? NULL : flow->first_parcel;
+    if (parcel != NULL) {
+        flow->first_parcel = parcel->next;
+    }
+    pthread_mutex_unlock(&flow->lock);
+    return parcel;
+}
+
+static void free_parcel(HcFlow *flow, HcParcel *parcel) {
+    pthread_mutex_lock(&flow->lock);
+    parcel->next = flow->free_parcels;
+    flow->free_parcels = parcel;
+    pthread_cond_broadcast(&flow->changed);
+    pthread_mutex_unlock(&flow->lock);
+}
+
+void *hc_flow_write(void *argument) {
+    HcFlow *flow = argument;
+    HcError error = {0};
+    double busy = 0;
+    HcParcel *parcel = NULL;
+    while ((parcel = next_parcel(flow)) != NULL) {
+        double start = hc_flow_now();
+        /* Blocks may be waiting here when the last one is computed. */
+        if (flow->settings->cancel != NULL && *flow->settings->cancel != 0) {
+            (void)hc_fail(&error, HC_E_CANCELLED, "interrupted while blocks were written");
+            hc_flow_fail(flow, &error);
+            break;
+        }
+        if (parcel->sink->kind->consume(parcel->sink, &parcel->block, &error) != HC_OK) {
+            hc_flow_fail(flow, &error);
+            break;
+        }
+        double taken = hc_flow_now() - start;
+        parcel->sink->seconds_consume += taken;
+        busy += taken;
+        free_parcel(flow, parcel);
+    }
+    pthread_mutex_lock(&flow->lock);
+    flow->report->seconds_write += busy;
+    pthread_mutex_unlock(&flow->lock);
+    return NULL;
+}
+
+HcParcel *hc_flow_take_parcel(HcFlow *flow, const HcStage *sink) {
+    double start = hc_flow_now();
+    HcParcel *taken = NULL;
+    pthread_mutex_lock(&flow->lock);
+    while (!flow->stop && taken == NULL) {
+        for (HcParcel **at = &flow->free_parcels; *at != NULL; at = &(*at)->next) {
+            if ((*at)->sink == sink) {
+                taken = *at;
+                *at = taken->next;
+                break;
+            }
+        }
+        if (taken == NULL) {
+            pthread_cond_wait(&flow->changed, &flow->lock);
+        }
+    }
+    pthread_mutex_unlock(&flow->lock);
+    flow->report->seconds_wait_write += hc_flow_now() - start;
+    return taken;
+}
+
+bool hc_flow_wait_raw(HcFlow *flow, int64_t block) {
+    double start = hc_flow_now();
+    pthread_mutex_lock(&flow->lock);
+    while (!flow->stop && flow->blocks_read <= block) {
+        pthread_cond_wait(&flow->changed, &flow->lock);
+    }
+    bool there = !flow->stop;
+    pthread_mutex_unlock(&flow->lock);
+    flow->report->seconds_wait_read += hc_flow_now() - start;
+    return there;
+}

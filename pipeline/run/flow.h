@@ -1,0 +1,112 @@
+/* Flow: what the three threads of a run share: raw blocks from the reader, blocks in flight, parcels to the
+ * writer. Only run.c, flow.c, flow_memory.c and flow_compute.c look inside. */
+#ifndef HC_PIPELINE_RUN_FLOW_H
+#define HC_PIPELINE_RUN_FLOW_H
+
+#include "pipeline/run/layout.h"
+
+#include <pthread.h>
+
+/* Raw bytes of one block, as the reader left them. */
+typedef struct HcRawSlot {
+    HcBuffer buffer;
+    size_t bytes; /* of the buffer that are in use */
+    HcRaw raw;
+} HcRawSlot;
+
+/* A block in host memory on its way to a sink. */
+typedef struct HcParcel {
+    HcStage *sink;
+    HcBuffer buffer;
+    HcBlock block;
+    struct HcParcel *next;
+} HcParcel;
+
+/* What one block in flight needs: the output of every stage of the pass, and a queue that takes them to the
+ * host. */
+typedef struct HcSlot {
+    HcQueue *queue;    /* downloads; done when the block is */
+    HcBuffer memory;   /* for the largest pass, a raw block first where they travel */
+    int64_t block;     /* which one is in flight, -1 = none */
+    HcParcel *parcels; /* filled once the queue is empty */
+    void *scratch;
+    void *output[HC_STAGES_MAX];
+} HcSlot;
+
+/* One run, and what its three threads share. */
+typedef struct HcFlow {
+    HcChain *chain;
+    HcCompute *compute;
+    const HcRunSettings *settings;
+    HcRunReport *report;
+    HcComputeInfo info;
+    HcLayout layout;
+    HcPass pass;
+    int32_t pass_number;
+    double started;
+    HcRawSlot *raw;   /* [layout.raw_slots] */
+    HcSlot *slots;    /* [info.slots], of which the layout may take fewer */
+    HcQueue *work;    /* decode and stages: one block after the other, since sums grow in order */
+    HcQueue *uploads; /* raw blocks on their way to the device, NULL where memory is shared */
+    HcDeviceRoom room;
+    HcBuffer kept;   /* the raw scene where it stays on the device, a block every room.raw_block bytes */
+    HcRaw *kept_raw; /* [layout.blocks] what lies there, data NULL until it does; NULL where nothing stays */
+    HcParcel *parcels; /* all of them, [parcel_count] */
+    int32_t parcel_count;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stop;                            /* some thread failed, or all is done */
+    HcError error;                        /* the first failure of any thread */
+    int64_t blocks_read;                  /* raw blocks that are there */
+    int64_t blocks_freed;                 /* raw blocks that are no longer needed */
+    HcParcel *free_parcels;               /* those of a sink are told apart by parcel->sink */
+    HcParcel *first_parcel, *last_parcel; /* to be written, in order */
+    bool all_computed;
+} HcFlow;
+
+/* Seconds of a clock that only goes forward. */
+double hc_flow_now(void);
+
+/* Keeps the first failure of any thread and wakes everybody. */
+void hc_flow_fail(HcFlow *flow, const HcError *error);
+
+/* The first line of a block, and how many it has. */
+int64_t hc_flow_first_line(const HcFlow *flow, int64_t block);
+int32_t hc_flow_lines(const HcFlow *flow, int64_t block);
+
+/* How many lines of context there are above and below a block, at most `halo`. */
+void hc_flow_halo(const HcFlow *flow, int64_t block, int32_t halo, int32_t *above, int32_t *below);
+
+/* Queues and device memory for the whole run; where the device has less room than it said, a smaller layout
+ * and a note. Called when the first stages are open: they may have needed the device for themselves. */
+HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) HC_MUST_CHECK;
+
+/* Ends what hc_flow_take_memory began; safe after any failure. */
+void hc_flow_give_memory(HcFlow *flow);
+
+/* Cuts the memory of the slots for the pass, and takes host memory for what its sinks want. */
+HcStatus hc_flow_open_pass(HcFlow *flow, HcError *err) HC_MUST_CHECK;
+void hc_flow_close_pass(HcFlow *flow);
+
+/* Host memory, or one line that says what it was for. */
+HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuffer *out,
+                             HcError *err) HC_MUST_CHECK;
+
+/* Waits for all queues; reports the first failure. */
+HcStatus hc_flow_wait_queues(HcFlow *flow, HcError *err) HC_MUST_CHECK;
+
+/* Bodies of the reading and the writing thread; argument is the HcFlow. */
+void *hc_flow_read(void *argument);
+void *hc_flow_write(void *argument);
+
+/* Waits until a raw block is read; false when the run stops. */
+bool hc_flow_wait_raw(HcFlow *flow, int64_t block);
+
+/* A free parcel of that sink; waits for the writer. NULL when the run stops. */
+HcParcel *hc_flow_take_parcel(HcFlow *flow, const HcStage *sink);
+
+/* Takes all blocks through the stages of the pass, on the calling thread (flow_compute.c). */
+HcStatus hc_flow_compute(HcFlow *flow, HcError *err) HC_MUST_CHECK;
+
+#endif

@@ -1,0 +1,223 @@
+#include "pipeline/run/flow.h"
+
+/* The output block of a stage for one block of the scene, in the memory of the slot. */
+static HcBlock output_block(const HcFlow *flow, const HcSlot *slot, int32_t place, int64_t block) {
+    const HcScene *scene = &flow->chain->stages[place].out;
+    HcBlock out = {.line0 = hc_flow_first_line(flow, block),
+                   .lines = hc_flow_lines(flow, block),
+                   .samples = (int32_t)scene->samples,
+                   .bands = scene->bands};
+    hc_flow_halo(flow, block, flow->pass.halo[place], &out.above, &out.below);
+    out.data = slot->output[place];
+    out.mask = (uint8_t *)slot->output[place] + hc_block_values(&out) * sizeof(float);
+    return out;
+}
+
+/* The raw bytes of a block where decode can work on them: still there from an earlier pass, or on their way.
+ */
+static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw *raw, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = flow->compute->ops;
+    if (flow->kept_raw != NULL && flow->kept_raw[block].data != NULL) {
+        *raw = flow->kept_raw[block];
+        return HC_OK;
+    }
+    const HcRawSlot *source = &flow->raw[block % flow->layout.raw_slots];
+    *raw = source->raw;
+    if (flow->uploads == NULL) {
+        return HC_OK;
+    }
+    /* The last block in this slot is done, and so is its decode: its bytes are free. */
+    char *to = flow->kept_raw != NULL ? (char *)flow->kept.data + (size_t)block * flow->room.raw_block
+                                      : slot->memory.data;
+    HC_TRY(ops->upload(flow->uploads, source->buffer.data, to, source->bytes, err));
+    HC_TRY(ops->follow(flow->work, flow->uploads, err));
+    const char *host = source->buffer.data;
+    raw->data = to + ((const char *)raw->data - host);
+    if (raw->user_mask != NULL) {
+        raw->user_mask = (uint8_t *)to + ((const char *)raw->user_mask - host);
+    }
+    if (flow->kept_raw != NULL) {
+        flow->kept_raw[block] = *raw;
+    }
+done:
+    return status;
+}
+
+static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, const HcBlock *out,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    HcRaw raw;
+    HC_TRY(bring_raw(flow, slot, block, &raw, err));
+    double start = hc_flow_now();
+    HC_TRY(flow->compute->ops->decode(flow->work, &raw, &flow->chain->source->decode, out, err));
+    flow->report->seconds_decode += hc_flow_now() - start;
+done:
+    return status;
+}
+
+/* Copies the interior lines of a block for a sink. */
+static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const HcBlock *block, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = flow->compute->ops;
+    HcParcel *parcel = hc_flow_take_parcel(flow, sink);
+    if (parcel == NULL) {
+        return flow->error.status; /* another thread failed; its message is the one that counts */
+    }
+    parcel->next = slot->parcels;
+    slot->parcels = parcel;
+    HcBlock *host = &parcel->block;
+    *host = *block;
+    host->above = host->below = 0;
+    size_t skipped = (size_t)block->above * (size_t)block->samples;
+    size_t values = hc_block_values(host);
+    host->data = parcel->buffer.data;
+    host->mask = (uint8_t *)parcel->buffer.data + values * sizeof(float);
+    HC_TRY(ops->download(slot->queue, block->data + skipped * (size_t)block->bands, host->data,
+                         values * sizeof(float), err));
+    HC_TRY(ops->download(slot->queue, block->mask + skipped, host->mask, hc_block_pixels(host), err));
+done:
+    return status;
+}
+
+/* What the sinks of the pass get of one block. */
+typedef struct Sent {
+    int32_t count;
+    HcStage *sink[HC_STAGES_MAX];
+    HcBlock block[HC_STAGES_MAX];
+} Sent;
+
+/* Takes one block through the stages of the pass. */
+static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, Sent *sent, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBlock current = output_block(flow, slot, 0, block);
+    HC_TRY(decode_block(flow, slot, block, &current, err));
+    for (int32_t s = 1; s < flow->pass.end; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        double start = hc_flow_now();
+        if (hc_pass_observes(&flow->pass, stage)) {
+            HC_TRY(stage->kind->observe(stage, flow->work, &current, err));
+            stage->seconds_observe += hc_flow_now() - start;
+            start = hc_flow_now();
+        }
+        if (flow->pass.stops && s == flow->pass.end - 1) {
+            break;
+        }
+        if (!stage->needs.passes_through) {
+            HcBlock out = output_block(flow, slot, s, block);
+            HC_TRY(stage->kind->process(stage, flow->work, &current, &out, slot->scratch, err));
+            stage->seconds_process += hc_flow_now() - start;
+            current = out;
+        }
+        if (stage->needs.consumes && !flow->pass.stops) {
+            sent->sink[sent->count] = stage;
+            sent->block[sent->count++] = current;
+        }
+    }
+done:
+    return status;
+}
+
+/* The copies to the host are behind the block's own work, but not in front of that of the next block. */
+static HcStatus submit(HcFlow *flow, HcSlot *slot, int64_t block, HcError *err) {
+    HcStatus status = HC_OK;
+    Sent sent = {0};
+    HC_TRY(compute_block(flow, slot, block, &sent, err));
+    HC_TRY(flow->compute->ops->follow(slot->queue, flow->work, err));
+    for (int32_t k = 0; k < sent.count; k++) {
+        HC_TRY(send_to_sink(flow, slot, sent.sink[k], &sent.block[k], err));
+    }
+done:
+    return status;
+}
+
+static void tell_progress(const HcFlow *flow, int64_t lines_done) {
+    if (flow->settings->progress == NULL) {
+        return;
+    }
+    const HcRunReport *report = flow->report;
+    double bytes = (double)report->share_bytes;
+    double share = (double)lines_done / (double)report->lines;
+    HcProgress progress = {.pass = flow->pass_number,
+                           .passes = report->passes,
+                           .what = flow->pass.stops ? flow->chain->stages[flow->pass.end - 1].kind->name
+                                                    : "writing",
+                           .lines_done = lines_done,
+                           .lines = report->lines,
+                           .bytes_done = bytes * (flow->pass_number - 1 + share),
+                           .bytes = bytes * report->passes,
+                           .seconds = hc_flow_now() - flow->started};
+    flow->settings->progress(&progress, flow->settings->user);
+}
+
+/* Gives up the mapped pages of a block, but for the lines that the next one looks at; and those of the block
+ * before once more, since looking at a line brings its neighbours in again. */
+static void release_raw(const HcFlow *flow, int64_t block) {
+    int64_t line0 = hc_flow_first_line(flow, block > 0 ? block - 1 : 0);
+    int64_t end = hc_flow_first_line(flow, block) + hc_flow_lines(flow, block);
+    end -= end < flow->chain->stages[0].out.lines ? flow->layout.raw_halo : 0;
+    hc_reader_release(flow->chain->source->reader, line0, (int32_t)(end - line0));
+}
+
+/* Waits for the block in flight, hands its parcels to the writer in the order of the steps, frees its raw
+ * block. */
+static HcStatus drain(HcFlow *flow, HcSlot *slot, HcError *err) {
+    HcStatus status = HC_OK;
+    if (slot->block < 0) {
+        return HC_OK;
+    }
+    HC_TRY(flow->compute->ops->wait(slot->queue, err));
+    pthread_mutex_lock(&flow->lock);
+    HcParcel *ordered = NULL; /* the slot's list is newest first */
+    while (slot->parcels != NULL) {
+        HcParcel *parcel = slot->parcels;
+        slot->parcels = parcel->next;
+        parcel->next = ordered;
+        ordered = parcel;
+    }
+    if (ordered != NULL) {
+        if (flow->first_parcel == NULL) {
+            flow->first_parcel = ordered;
+        } else {
+            flow->last_parcel->next = ordered;
+        }
+        while (ordered->next != NULL) {
+            ordered = ordered->next;
+        }
+        flow->last_parcel = ordered;
+    }
+    flow->blocks_freed = flow->layout.resident ? 0 : slot->block + 1;
+    pthread_cond_broadcast(&flow->changed);
+    pthread_mutex_unlock(&flow->lock);
+    release_raw(flow, slot->block);
+    tell_progress(flow, slot->block * flow->layout.block_lines + hc_flow_lines(flow, slot->block));
+    slot->block = -1;
+done:
+    return status;
+}
+
+HcStatus hc_flow_compute(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int64_t block = 0; block < flow->layout.blocks; block++) {
+        HcSlot *slot = &flow->slots[block % flow->layout.slots];
+        HC_TRY(drain(flow, slot, err));
+        if (flow->settings->cancel != NULL && *flow->settings->cancel != 0) {
+            HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted after %lld of %lld lines of pass %d",
+                           (long long)(block * flow->layout.block_lines), (long long)flow->report->lines,
+                           flow->pass_number));
+        }
+        if (hc_ranks_broken(flow->settings->ranks)) {
+            HC_TRY(hc_ranks_agree(flow->settings->ranks, HC_OK, err));
+        }
+        if (!hc_flow_wait_raw(flow, block)) {
+            HC_TRY(flow->error.status);
+        }
+        slot->block = block;
+        HC_TRY(submit(flow, slot, block, err));
+    }
+    for (int64_t block = flow->layout.blocks; block < flow->layout.blocks + flow->layout.slots; block++) {
+        HC_TRY(drain(flow, &flow->slots[block % flow->layout.slots], err));
+    }
+done:
+    return status;
+}

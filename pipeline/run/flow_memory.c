@@ -1,0 +1,226 @@
+#include "pipeline/run/flow.h"
+#include "pipeline/memory.h"
+
+#include <stdlib.h>
+
+/* ---- for the whole run ---- */
+
+static HcStatus open_queues(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = flow->compute->ops;
+    HC_TRY(ops->queue_open(flow->compute, &flow->work, err));
+    if (!flow->info.shared_memory) {
+        HC_TRY(ops->queue_open(flow->compute, &flow->uploads, err));
+    }
+    for (int32_t s = 0; s < flow->info.slots; s++) {
+        flow->slots[s].block = -1;
+        HC_TRY(ops->queue_open(flow->compute, &flow->slots[s].queue, err));
+    }
+done:
+    return status;
+}
+
+static void close_queues(HcFlow *flow) {
+    const HcComputeOps *ops = flow->compute->ops;
+    ops->queue_close(flow->uploads);
+    ops->queue_close(flow->work);
+    for (int32_t s = 0; flow->slots != NULL && s < flow->info.slots; s++) {
+        ops->queue_close(flow->slots[s].queue);
+    }
+}
+
+static void release_device(HcFlow *flow) {
+    hc_memory_release(flow->compute, &flow->kept);
+    for (int32_t s = 0; flow->slots != NULL && s < flow->info.slots; s++) {
+        hc_memory_release(flow->compute, &flow->slots[s].memory);
+    }
+}
+
+/* Whether the backend's own memory, which it may take as late as in the last pass, is there too. */
+static HcStatus try_reserve(const HcFlow *flow, HcError *err) {
+    const HcComputeOps *ops = flow->compute->ops;
+    HcComputeInfo now;
+    HcBuffer reserve = {0};
+    ops->info(flow->compute, &now);
+    if (now.reserve == 0) {
+        return HC_OK;
+    }
+    HcStatus status = ops->alloc(flow->compute, HC_MEMORY_DEVICE, now.reserve, &reserve, err);
+    ops->release(flow->compute, &reserve);
+    return status;
+}
+
+static HcStatus alloc_device(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = flow->compute->ops;
+    hc_layout_room(flow->chain, &flow->info, &flow->layout, &flow->room);
+    if (flow->room.kept > 0) {
+        HC_TRY(ops->alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.kept, &flow->kept, err));
+    }
+    for (int32_t s = 0; s < flow->layout.slots; s++) {
+        HC_TRY(ops->alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.slot, &flow->slots[s].memory, err));
+    }
+    HC_TRY(try_reserve(flow, err));
+done:
+    return status;
+}
+
+/* Says what became of the plan. */
+static void note_less(HcFlow *flow, const HcLayout *planned, double bytes) {
+    const HcLayout *taken = &flow->layout;
+    char text[32];
+    hc_text_bytes(text, sizeof text, bytes);
+    if (taken->block_lines < planned->block_lines) {
+        hc_chain_note(flow->chain, "device memory: %s asked for, blocks of %d lines instead of %d taken%s",
+                      text, taken->block_lines, planned->block_lines,
+                      planned->device_resident ? ", and the scene is not kept there" : "");
+    } else if (planned->device_resident && !taken->device_resident) {
+        hc_chain_note(flow->chain, "device memory: %s asked for, the scene is not kept there", text);
+    }
+}
+
+/* Others may have taken what was free when the run was planned: then less has to do. */
+static HcStatus fit_device(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLayout planned = flow->layout;
+    double asked = (double)flow->report->device_bytes;
+    char least[32];
+    HcError failure = {0};
+    while ((status = alloc_device(flow, &failure)) == HC_E_MEMORY && !flow->info.shared_memory) {
+        release_device(flow);
+        if (!hc_layout_shrink(&flow->layout, flow->chain, &flow->info, flow->report)) {
+            return hc_fail(err, HC_E_MEMORY,
+                           "the device is out of memory: blocks of %d line%s, the smallest, need %s in all",
+                           flow->layout.block_lines, flow->layout.block_lines == 1 ? "" : "s",
+                           hc_text_bytes(least, sizeof least, (double)flow->report->device_bytes));
+        }
+        failure = (HcError){0};
+    }
+    if (status != HC_OK) {
+        return hc_fail(err, status, "%s", failure.text);
+    }
+    note_less(flow, &planned, asked);
+    return HC_OK;
+}
+
+HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLayout *layout = &flow->layout;
+    flow->slots = calloc((size_t)flow->info.slots, sizeof *flow->slots);
+    if (flow->slots == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)flow->info.slots * sizeof *flow->slots, "blocks"));
+    }
+    HC_TRY(open_queues(flow, err));
+    HC_TRY(fit_device(flow, err));
+    flow->raw = calloc((size_t)layout->raw_slots, sizeof *flow->raw);
+    flow->kept_raw = layout->device_resident ? calloc((size_t)layout->blocks, sizeof *flow->kept_raw) : NULL;
+    if (flow->raw == NULL || (layout->device_resident && flow->kept_raw == NULL)) {
+        HC_TRY(hc_fail_memory(err, (double)layout->blocks * sizeof *flow->raw, "blocks"));
+    }
+done:
+    return status;
+}
+
+void hc_flow_give_memory(HcFlow *flow) {
+    close_queues(flow);
+    release_device(flow);
+    for (int32_t r = 0; flow->raw != NULL && r < flow->layout.raw_slots; r++) {
+        hc_memory_release(flow->compute, &flow->raw[r].buffer);
+    }
+    free(flow->raw);
+    free(flow->kept_raw);
+    free(flow->slots);
+}
+
+HcStatus hc_flow_wait_queues(HcFlow *flow, HcError *err) {
+    const HcComputeOps *ops = flow->compute->ops;
+    HcStatus status = flow->uploads != NULL ? ops->wait(flow->uploads, err) : HC_OK;
+    HcStatus next = ops->wait(flow->work, err);
+    status = status != HC_OK ? status : next;
+    for (int32_t s = 0; s < flow->info.slots; s++) {
+        next = ops->wait(flow->slots[s].queue, err);
+        status = status != HC_OK ? status : next;
+    }
+    return status;
+}
+
+/* ---- for a pass ---- */
+
+HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuffer *out, HcError *err) {
+    HcError failure = {0};
+    char text[32];
+    HcStatus status = flow->compute->ops->alloc(flow->compute, HC_MEMORY_HOST, bytes, out, &failure);
+    if (status == HC_E_MEMORY) {
+        return hc_fail(err, status, "the host is out of memory: %s for %s (a smaller --memory needs less)",
+                       hc_text_bytes(text, sizeof text, (double)bytes), what);
+    }
+    return status != HC_OK ? hc_fail(err, status, "%s", failure.text) : HC_OK;
+}
+
+static HcStatus cut_slot(HcFlow *flow, HcSlot *slot, const HcSlotLayout *cut, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t raw = flow->layout.device_resident ? 0 : flow->room.raw_block;
+    if (raw + cut->all > slot->memory.bytes) { /* a fit made a pass larger than planned */
+        hc_memory_release(flow->compute, &slot->memory);
+        HC_TRY(
+            flow->compute->ops->alloc(flow->compute, HC_MEMORY_DEVICE, raw + cut->all, &slot->memory, err));
+    }
+    char *memory = (char *)slot->memory.data + raw;
+    for (int32_t s = 0; s < flow->pass.end; s++) {
+        slot->output[s] = memory + cut->output[s];
+    }
+    slot->scratch = memory + cut->scratch;
+    slot->block = -1;
+done:
+    return status;
+}
+
+static HcStatus open_parcels(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t each = flow->layout.slots + 2;
+    int32_t sinks = 0;
+    for (int32_t s = 0; s < flow->pass.end && !flow->pass.stops; s++) {
+        sinks += flow->chain->stages[s].needs.consumes;
+    }
+    if (sinks == 0) {
+        return HC_OK;
+    }
+    flow->parcels = calloc((size_t)(sinks * each), sizeof *flow->parcels);
+    if (flow->parcels == NULL) {
+        return hc_fail_memory(err, (double)(sinks * each) * sizeof *flow->parcels, "output blocks");
+    }
+    for (int32_t s = 0; s < flow->pass.end; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        for (int32_t k = 0; k < each && stage->needs.consumes; k++) {
+            HcParcel *parcel = &flow->parcels[flow->parcel_count++];
+            parcel->sink = stage;
+            parcel->next = flow->free_parcels;
+            flow->free_parcels = parcel;
+            HC_TRY(hc_flow_host_memory(flow, hc_rows_bytes(&stage->out, flow->layout.block_lines),
+                                       "an output block", &parcel->buffer, err));
+        }
+    }
+done:
+    return status;
+}
+
+HcStatus hc_flow_open_pass(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    HcSlotLayout cut;
+    hc_pass_slot(flow->chain, &flow->pass, flow->layout.block_lines, &cut);
+    for (int32_t s = 0; s < flow->layout.slots; s++) {
+        HC_TRY(cut_slot(flow, &flow->slots[s], &cut, err));
+    }
+    HC_TRY(open_parcels(flow, err));
+done:
+    return status;
+}
+
+void hc_flow_close_pass(HcFlow *flow) {
+    for (int32_t p = 0; p < flow->parcel_count; p++) {
+        hc_memory_release(flow->compute, &flow->parcels[p].buffer);
+    }
+    free(flow->parcels);
+    flow->parcels = flow->free_parcels = flow->first_parcel = flow->last_parcel = NULL;
+    flow->parcel_count = 0;
+}

@@ -1,0 +1,426 @@
+#include "pipeline/run/layout.h"
+#include "io/libraries.h"
+#include "pipeline/statistics/sums.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* GDAL's cache of blocks: a row of tiles should fit, or each tile is decompressed for every block of lines.
+ */
+static const uint64_t cache_most = (uint64_t)512 << 20;
+static const uint64_t cache_least = (uint64_t)16 << 20;
+
+/* Raw blocks that are kept when the scene is streamed: those in flight, and some that are read ahead. */
+static int32_t stream_slots(const HcComputeInfo *info) {
+    return info->slots + 2;
+}
+
+bool hc_pass_observes(const HcPass *pass, const HcStage *stage) {
+    return stage->needs.observes && !stage->settled && stage->place < pass->end;
+}
+
+/* Walks back from the end of the pass: what a stage needs is added to what is needed of it. */
+static void pass_halos(const HcChain *chain, HcPass *pass) {
+    int32_t halo = 0;
+    for (int32_t s = pass->end - 1; s >= 0; s--) {
+        const HcStage *stage = &chain->stages[s];
+        pass->halo[s] = halo;
+        bool processes = !stage->needs.passes_through && !(pass->stops && s == pass->end - 1);
+        int32_t before = processes ? halo + stage->needs.halo : halo;
+        if (hc_pass_observes(pass, stage) && stage->needs.halo > before) {
+            before = stage->needs.halo;
+        }
+        halo = before;
+    }
+}
+
+/* settled_before: stages before that place count as settled (for walking through the passes at plan time). */
+static void next_pass(const HcChain *chain, int32_t settled_before, HcPass *pass) {
+    *pass = (HcPass){.end = chain->count};
+    for (int32_t s = 1; s < chain->count && !pass->stops; s++) {
+        const HcStage *stage = &chain->stages[s];
+        if (s >= settled_before && stage->needs.observes && !stage->settled && !stage->needs.passes_through) {
+            pass->end = s + 1;
+            pass->stops = true;
+        }
+    }
+    pass_halos(chain, pass);
+}
+
+void hc_pass_next(const HcChain *chain, HcPass *pass) {
+    next_pass(chain, 0, pass);
+}
+
+size_t hc_rows_bytes(const HcScene *scene, int64_t rows) {
+    return (size_t)rows * (size_t)scene->samples * ((size_t)scene->bands * sizeof(float) + 1);
+}
+
+static size_t aligned(size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlotLayout *out) {
+    size_t scratch = 0;
+    *out = (HcSlotLayout){0};
+    for (int32_t s = 0; s < pass->end - (pass->stops ? 1 : 0); s++) {
+        const HcStage *stage = &chain->stages[s];
+        int64_t rows = lines + 2 * (int64_t)pass->halo[s];
+        out->output[s] = out->scratch;
+        out->scratch += stage->needs.passes_through ? 0 : aligned(hc_rows_bytes(&stage->out, rows));
+        size_t wanted = stage->needs.bytes_per_pixel * (size_t)rows * (size_t)stage->out.samples;
+        scratch = wanted > scratch ? wanted : scratch;
+    }
+    out->all = out->scratch + aligned(scratch);
+}
+
+/* What the layout would take with blocks of that many lines [bytes]. */
+typedef struct Cost {
+    size_t slot;       /* device memory of the largest pass in a slot */
+    size_t raw_device; /* a raw block there, 0 where memory is shared */
+    size_t raw_host;   /* a raw block in host memory */
+    size_t fixed;      /* device memory of the stages */
+    size_t host;       /* output blocks, and what writers and GDAL take */
+    bool mapped;
+    int32_t passes, slots;
+} Cost;
+
+/* Bytes of raw lines: read into memory, or looked at in the mapped file (whose pages count as memory too). */
+static size_t raw_bytes(const HcReader *reader, int64_t lines, bool *mapped) {
+    const HcScene *scene = hc_reader_scene(reader);
+    size_t bytes = hc_reader_bytes(reader, lines);
+    *mapped = bytes == 0;
+    return *mapped
+               ? (size_t)lines * (size_t)scene->samples * (size_t)scene->bands * hc_type_bytes(scene->type)
+               : bytes;
+}
+
+static int64_t blocks_of(const HcLimits *limits, int64_t lines) {
+    return (limits->end_line - limits->first_line + lines - 1) / lines;
+}
+
+/* At least one, also for a rank without lines: nothing then needs to ask. */
+static int64_t slots_for(int64_t blocks, int32_t most) {
+    return blocks > most ? most : blocks > 0 ? blocks : 1;
+}
+
+static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLimits *limits, int32_t lines) {
+    Cost cost = {0};
+    const HcReader *reader = chain->source->reader;
+    int64_t raw_lines = lines + 2 * (int64_t)limits->halo;
+    cost.raw_host = raw_bytes(reader, raw_lines, &cost.mapped);
+    cost.raw_device = info->shared_memory ? 0 : aligned(hc_reader_bytes(reader, raw_lines));
+    cost.slots = (int32_t)slots_for(blocks_of(limits, lines), info->slots);
+    int32_t settled_before = 0;
+    bool more = true;
+    while (more) {
+        HcPass pass;
+        next_pass(chain, settled_before, &pass);
+        HcSlotLayout slot;
+        hc_pass_slot(chain, &pass, lines, &slot);
+        cost.slot = slot.all > cost.slot ? slot.all : cost.slot;
+        cost.passes++;
+        more = pass.stops;
+        settled_before = pass.end;
+    }
+    cost.host = (size_t)limits->cache + hc_reader_thread_bytes(reader);
+    for (int32_t s = 0; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        bool least = stage->tight && stage->needs.bytes_least > 0;
+        cost.fixed += least ? stage->needs.bytes_least : stage->needs.bytes_fixed;
+        if (stage->needs.consumes) {
+            cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->out, lines);
+        }
+        cost.host += stage->needs.host_bytes;
+        cost.host += stage->threads > 1 ? (size_t)stage->threads * stage->needs.thread_bytes : 0;
+    }
+    return cost;
+}
+
+static int32_t raw_halo_of(const HcChain *chain) {
+    int32_t halo = 0;
+    int32_t settled_before = 0;
+    bool more = true;
+    while (more) {
+        HcPass pass;
+        next_pass(chain, settled_before, &pass);
+        halo = pass.halo[0] > halo ? pass.halo[0] : halo;
+        more = pass.stops;
+        settled_before = pass.end;
+    }
+    return halo;
+}
+
+/* A number [bytes] in a one-line file; false when there is none ("max"). */
+static bool number_in_file(const char *path, const char *key, double *value) {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return false;
+    }
+    char line[256];
+    bool found = false;
+    while (!found && fgets(line, sizeof line, file) != NULL) {
+        size_t length = strlen(key);
+        found = strncmp(line, key, length) == 0 && sscanf(line + length, "%lf", value) == 1;
+    }
+    fclose(file);
+    return found;
+}
+
+/* Memory that the system or the container lets us have [bytes]. */
+static double available_memory(void) {
+    double available = 2e9;
+    double value = 0;
+    if (number_in_file("/proc/meminfo", "MemAvailable:", &value)) {
+        available = value * 1024;
+    }
+    if (number_in_file("/sys/fs/cgroup/memory.max", "", &value) && value < available) {
+        available = value;
+    }
+    return available;
+}
+
+/* kept: raw blocks that stay on the device, 0 = each travels with its slot. */
+static size_t device_bytes(const Cost *cost, int64_t kept) {
+    size_t slot = kept > 0 ? cost->slot : cost->slot + cost->raw_device;
+    return slot * (size_t)cost->slots + cost->raw_device * (size_t)kept + cost->fixed;
+}
+
+static size_t host_bytes(const Cost *cost, const HcComputeInfo *info, int64_t raw_slots) {
+    return cost->raw_host * (size_t)raw_slots + cost->host +
+           (info->shared_memory ? device_bytes(cost, 0) : 0) + (size_t)HC_PROGRAM_BYTES;
+}
+
+/* Half of what the smallest blocks leave of the budget, where the scene comes through GDAL. */
+static uint64_t cache_for(const HcReader *reader, double spare) {
+    if (!hc_reader_through_gdal(reader) || spare / 2 < (double)cache_least) {
+        return cache_least;
+    }
+    return spare / 2 > (double)cache_most ? cache_most : (uint64_t)(spare / 2);
+}
+
+static HcStatus does_not_fit(const char *what, double least, double budget, HcError *err) {
+    char need[32];
+    char have[32];
+    return hc_fail(err, HC_E_MEMORY, "%s %s is too little: this chain needs at least %s", what,
+                   hc_text_bytes(have, sizeof have, budget), hc_text_bytes(need, sizeof need, least));
+}
+
+/* Device memory for buffers, which may be less than nothing. */
+static double device_limit(const HcComputeInfo *info, const HcRunSettings *settings) {
+    bool unknown = settings->device_memory == 0 && info->memory_free == 0;
+    if (info->shared_memory || unknown) {
+        return INFINITY;
+    }
+    double all =
+        settings->device_memory > 0
+            ? (double)settings->device_memory
+            : 0.9 * (double)info->memory_free / (settings->device_shares > 1 ? settings->device_shares : 1);
+    return all - (double)info->reserve;
+}
+
+/* The lines of this rank. Ranks meet where float sums are cut anyway. */
+static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *limits) {
+    const HcScene *scene = &chain->stages[0].out;
+    int64_t unit = limits->step;
+    for (int32_t s = 0; s < chain->count; s++) {
+        unit = chain->stages[s].needs.sums_floats ? hc_stretch_lines(scene) : unit;
+    }
+    int64_t units = (scene->lines + unit - 1) / unit;
+    int64_t first = units * hc_ranks_number(ranks) / hc_ranks_count(ranks) * unit;
+    int64_t end = units * (hc_ranks_number(ranks) + 1) / hc_ranks_count(ranks) * unit;
+    limits->first_line = first < scene->lines ? first : scene->lines;
+    limits->end_line = end < scene->lines ? end : scene->lines;
+}
+
+static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
+    const HcReader *reader = chain->source->reader;
+    HcLimits limits = {.step = hc_sums_lines(chain->stages[0].out.samples), .halo = raw_halo_of(chain)};
+    share_lines(chain, settings->ranks, &limits);
+    double available = 0.75 * available_memory() / hc_ranks_local_count(settings->ranks) /
+                       (settings->shares > 1 ? settings->shares : 1);
+    limits.host = settings->memory > 0 ? (double)settings->memory : available;
+    limits.device = device_limit(info, settings);
+    Cost least = cost_of(chain, info, &limits, limits.step);
+    uint64_t cache = cache_for(reader, limits.host - (double)host_bytes(&least, info, stream_slots(info)));
+    hc_io_limit_cache(cache);
+    limits.cache = hc_reader_through_gdal(reader) ? cache : 0;
+    return limits;
+}
+
+/* Threads of libraries get half of what the smallest blocks leave, divided among the stages that want some.
+ */
+static void share_threads(HcChain *chain, const HcComputeInfo *info, const HcLimits *limits) {
+    int32_t wanting = 0;
+    for (int32_t s = 0; s < chain->count; s++) {
+        wanting += chain->stages[s].needs.threads_most > 1;
+    }
+    Cost least = cost_of(chain, info, limits, limits->step);
+    double spare = limits->host - (double)host_bytes(&least, info, stream_slots(info));
+    for (int32_t s = 0; s < chain->count; s++) {
+        HcStage *stage = &chain->stages[s];
+        double most = stage->needs.threads_most;
+        if (most > 1 && stage->needs.thread_bytes > 0) {
+            double count = floor(fmin(most, spare / 2 / wanting / (double)stage->needs.thread_bytes));
+            stage->threads = count > 1 ? (int32_t)count : 1;
+        }
+    }
+}
+
+static int64_t half_of(int64_t lines, int32_t step) {
+    int64_t half = lines / 2 / step * step;
+    return half < step ? step : half;
+}
+
+/* Halves the lines of a block until all fits. */
+static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings,
+                          const HcLimits *limits, int64_t *lines, HcError *err) {
+    for (;;) {
+        Cost cost = cost_of(chain, info, limits, (int32_t)*lines);
+        double host = (double)host_bytes(&cost, info, stream_slots(info));
+        double device = (double)device_bytes(&cost, 0);
+        if (host <= limits->host && device <= limits->device) {
+            return HC_OK;
+        }
+        if (*lines == limits->step) {
+            double reserve = (double)info->reserve;
+            return host > limits->host ? does_not_fit("--memory", host, limits->host, err)
+                                       : does_not_fit(settings->device_memory > 0 ? "--device-memory"
+                                                                                  : "free device memory of",
+                                                      device + reserve, limits->device + reserve, err);
+        }
+        *lines = half_of(*lines, limits->step);
+    }
+}
+
+/* Fills layout (which has its limits) and report for blocks of that many lines. */
+static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info, int64_t lines,
+                    bool may_keep, HcRunReport *report) {
+    const HcScene *scene = &chain->stages[0].out;
+    const HcLimits limits = layout->limits;
+    Cost cost = cost_of(chain, info, &limits, (int32_t)lines);
+    int64_t blocks = blocks_of(&limits, lines);
+    bool again = cost.passes > 1 && !cost.mapped;
+    bool on_device =
+        may_keep && again && !info->shared_memory && (double)device_bytes(&cost, blocks) <= limits.device;
+    bool resident = !on_device && again && (double)host_bytes(&cost, info, blocks) <= limits.host;
+    int64_t raw_slots = slots_for(blocks, resident && blocks > 0 ? (int32_t)blocks : stream_slots(info));
+    *layout = (HcLayout){.block_lines = (int32_t)lines,
+                         .raw_halo = limits.halo,
+                         .blocks = blocks,
+                         .slots = cost.slots,
+                         .raw_slots = (int32_t)raw_slots,
+                         .resident = resident,
+                         .device_resident = on_device,
+                         .limits = limits};
+    report->lines = limits.end_line - limits.first_line;
+    report->passes = cost.passes;
+    report->block_lines = layout->block_lines;
+    report->blocks = blocks;
+    report->slots = cost.slots;
+    report->resident = resident;
+    report->device_resident = on_device;
+    report->mapped = cost.mapped;
+    report->host_bytes = host_bytes(&cost, info, raw_slots);
+    report->device_bytes = device_bytes(&cost, on_device ? blocks : 0) + info->reserve;
+    report->raw_bytes = (uint64_t)scene->lines * (uint64_t)scene->samples * (uint64_t)scene->bands *
+                        hc_type_bytes(scene->type);
+    report->share_bytes = report->raw_bytes / (uint64_t)scene->lines * (uint64_t)report->lines;
+    report->pixels = scene->lines * scene->samples;
+}
+
+static void set_tight(HcChain *chain, bool tight) {
+    for (int32_t s = 0; s < chain->count; s++) {
+        chain->stages[s].tight = tight;
+    }
+}
+
+static void set_threads(HcChain *chain, int32_t threads) {
+    for (int32_t s = 0; s < chain->count; s++) {
+        chain->stages[s].threads = threads;
+    }
+}
+
+static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
+                            const HcRunSettings *settings, HcRunReport *report, HcError *err) {
+    HcStatus status = HC_OK;
+    HcError unimportant = {0};
+    const HcScene *scene = &chain->stages[0].out;
+    set_tight(chain, false);
+    set_threads(chain, 1);
+    HcLimits limits = limits_of(chain, info, settings);
+    int64_t least = limits.step;
+    if (fit_lines(chain, info, settings, &limits, &least, &unimportant) != HC_OK) {
+        set_tight(chain, true);
+        limits = limits_of(chain, info, settings);
+    }
+    share_threads(chain, info, &limits);
+    int64_t wanted = settings->block_lines > 0 ? settings->block_lines
+                                               : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));
+    int64_t own = limits.end_line - limits.first_line;
+    wanted = wanted > own ? own : wanted;
+    int64_t lines = wanted < limits.step ? limits.step : wanted / limits.step * limits.step;
+    HC_TRY(fit_lines(chain, info, settings, &limits, &lines, err));
+    if (settings->block_lines == 0 && own > 0) {
+        /* As many blocks, of nearly the same size. */
+        int64_t blocks = blocks_of(&limits, lines);
+        lines = ((own + blocks - 1) / blocks + limits.step - 1) / limits.step * limits.step;
+    }
+    chain->first_line = limits.first_line;
+    layout->limits = limits;
+    lay_out(layout, chain, info, lines, true, report);
+done:
+    return status;
+}
+
+bool hc_layout_shrink(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info,
+                      HcRunReport *report) {
+    int64_t lines = layout->block_lines;
+    if (!layout->device_resident && lines <= layout->limits.step) {
+        return false;
+    }
+    lines = layout->device_resident ? lines : half_of(lines, layout->limits.step);
+    lay_out(layout, chain, info, lines, false, report);
+    return true;
+}
+
+void hc_layout_room(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,
+                    HcDeviceRoom *out) {
+    Cost cost = cost_of(chain, info, &layout->limits, layout->block_lines);
+    out->raw_block = cost.raw_device;
+    out->slot = layout->device_resident ? cost.slot : cost.slot + cost.raw_device;
+    out->kept = layout->device_resident ? cost.raw_device * (size_t)layout->blocks : 0;
+}
+
+HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,
+                       HcComputeInfo *info, HcRunReport *report, HcError *err) {
+    HcStatus status = HC_OK;
+    *report = (HcRunReport){0};
+    if (chain->count > HC_STAGES_MAX) {
+        return hc_fail(err, HC_E_USAGE, "a chain of %d steps: at most %d", chain->count, HC_STAGES_MAX);
+    }
+    HC_TRY(hc_chain_plan(chain, err));
+    compute->ops->info(compute, info);
+    if (info->shared_memory) {
+        (void)hc_reader_map(chain->source->reader);
+    }
+    HC_TRY(make_layout(layout, chain, info, settings, report, err));
+    if (report->mapped && !hc_reader_map_suits(chain->source->reader, layout->block_lines)) {
+        hc_reader_unmap(chain->source->reader);
+        HC_TRY(make_layout(layout, chain, info, settings, report, err));
+    }
+done:
+    return status;
+}
+
+HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
+                     HcError *err) {
+    HcStatus status = HC_OK;
+    HcLayout layout;
+    HcComputeInfo info;
+    HC_TRY(hc_run_layout(chain, compute, settings, &layout, &info, report, err));
+    HC_TRY(hc_chain_check_files(chain, settings != NULL ? settings->record : NULL, err));
+done:
+    return status;
+}

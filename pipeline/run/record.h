@@ -1,0 +1,31 @@
+/* Record: what was done, as JSON beside each output. */
+#ifndef HC_PIPELINE_RUN_RECORD_H
+#define HC_PIPELINE_RUN_RECORD_H
+
+#include "pipeline/run/run.h"
+
+/* What one rank says of its share of a run. */
+typedef struct HcRankReport {
+    char host[64], device[128];
+    int64_t first_line, lines;
+    double seconds, seconds_read, seconds_wait_read, seconds_write, seconds_wait_write;
+    uint64_t peak_memory; /* [bytes] */
+} HcRankReport;
+
+/* All ranks: what each says, [count of ranks], fresh memory; NULL where the process is alone. */
+HcStatus hc_record_ranks(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
+                         const HcRunReport *report, HcRankReport **out, HcError *err) HC_MUST_CHECK;
+
+/* Removes the records of what the outputs replace, and writes that of a finished run beside each of its
+ * outputs (OUTPUT.hcube.json), or where the settings say; ranks as from hc_record_ranks. */
+HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
+                             const HcRunReport *report, const HcRankReport *ranks,
+                             HcError *err) HC_MUST_CHECK;
+
+/* Begins a record: version, command, when it was finished (now) and on what. */
+void hc_record_begin(const HcCompute *compute, const char *command, cJSON *record);
+
+/* The parameters of a stage by its option table, as JSON (only what was given or has a default). */
+HcStatus hc_record_options(const HcStage *stage, cJSON *to, HcError *err) HC_MUST_CHECK;
+
+#endif

@@ -1,0 +1,261 @@
+#include "pipeline/run/run.h"
+#include "io/file.h"
+#include "pipeline/run/flow.h"
+#include "pipeline/run/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* ---- a pass ---- */
+
+/* Opens the stages of the pass that are not open yet. */
+static HcStatus open_stages(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t s = 0; s < flow->pass.end; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        stage->compute = flow->compute;
+        if (!stage->is_open) {
+            HC_TRY(hc_run_side(stage, flow->compute, flow->settings, err));
+        }
+        if (!stage->is_open && stage->kind->open != NULL) {
+            HC_TRY(stage->kind->open(stage, err));
+        }
+        stage->is_open = true;
+    }
+done:
+    return status;
+}
+
+/* Starts a thread, or says why not. */
+static HcStatus start(pthread_t *thread, void *(*body)(void *), HcFlow *flow, HcError *err) {
+    if (pthread_create(thread, NULL, body, flow) != 0) {
+        return hc_fail(err, HC_E_MEMORY, "a thread could not be started");
+    }
+    return HC_OK;
+}
+
+/* Leaves no work behind, which would use memory that is given back after a failure; the first failure counts.
+ */
+static HcStatus end_work(HcFlow *flow, HcStatus status, HcError *err) {
+    HcError late = {0};
+    HcStatus ended = hc_flow_wait_queues(flow, &late);
+    return status != HC_OK || ended == HC_OK ? status : hc_fail(err, ended, "%s", late.text);
+}
+
+/* The three threads of a pass, until all blocks are through or one of them failed. */
+static HcStatus run_threads(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    pthread_t reader;
+    pthread_t writer;
+    bool reads = flow->blocks_read < flow->layout.blocks;
+    bool reader_runs = false;
+    bool writer_runs = false;
+    if (reads) {
+        HC_TRY(start(&reader, hc_flow_read, flow, err));
+        reader_runs = true;
+        flow->report->bytes_read += (double)flow->report->share_bytes;
+    }
+    if (flow->parcel_count > 0) {
+        HC_TRY(start(&writer, hc_flow_write, flow, err));
+        writer_runs = true;
+    }
+    HC_TRY(hc_flow_compute(flow, err));
+done:
+    status = end_work(flow, status, err);
+    pthread_mutex_lock(&flow->lock);
+    flow->all_computed = true;
+    flow->stop = flow->stop || status != HC_OK;
+    pthread_cond_broadcast(&flow->changed);
+    pthread_mutex_unlock(&flow->lock);
+    if (reader_runs) {
+        pthread_join(reader, NULL);
+    }
+    if (writer_runs) {
+        double start_time = hc_flow_now();
+        pthread_join(writer, NULL);
+        flow->report->seconds_wait_write += hc_flow_now() - start_time;
+    }
+    if (flow->error.status != HC_OK) {
+        status = hc_fail(err, flow->error.status, "%s", flow->error.text);
+    }
+    return status;
+}
+
+static HcStatus run_pass(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    flow->pass_number++;
+    flow->all_computed = false;
+    flow->blocks_freed = 0;
+    if (!flow->layout.resident && !flow->layout.device_resident) {
+        flow->blocks_read = 0;
+    }
+    HC_TRY(open_stages(flow, err));
+    if (flow->slots == NULL) {
+        HC_TRY(hc_flow_take_memory(flow, err));
+    }
+    HC_TRY(hc_flow_open_pass(flow, err));
+    HC_TRY(hc_source_reset_counts(flow->chain->source, flow->compute, flow->work, err));
+    HC_TRY(run_threads(flow, err));
+    HC_TRY(hc_reader_unchanged(flow->chain->source->reader, err));
+    for (int32_t s = 0; s < flow->pass.end; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        if (hc_pass_observes(&flow->pass, stage)) {
+            double start_time = hc_flow_now();
+            HC_TRY(stage->kind->settle(stage, flow->work, err));
+            stage->seconds_settle += hc_flow_now() - start_time;
+        }
+    }
+    HC_TRY(hc_source_counts(flow->chain->source, flow->compute, flow->report->masked, err));
+done:
+    hc_flow_close_pass(flow);
+    return status;
+}
+
+/* Marks what the pass observed as settled; only now, since hc_pass_observes asks for it. */
+static void mark_settled(HcFlow *flow) {
+    for (int32_t s = 0; s < flow->pass.end; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        stage->settled = stage->settled || hc_pass_observes(&flow->pass, stage);
+    }
+}
+
+/* ---- the run ---- */
+
+static HcStatus run_passes(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    bool more = true;
+    while (more) {
+        HC_TRY(hc_chain_plan(flow->chain, err));
+        hc_pass_next(flow->chain, &flow->pass);
+        more = flow->pass.stops;
+        bool observes = false;
+        for (int32_t s = 0; s < flow->pass.end; s++) {
+            observes = observes || hc_pass_observes(&flow->pass, &flow->chain->stages[s]);
+        }
+        if (flow->chain->settles_only && !observes) {
+            break;
+        }
+        HC_TRY(run_pass(flow, err));
+        mark_settled(flow);
+    }
+done:
+    return status;
+}
+
+/* Brings the parts of all ranks together. */
+static HcStatus gather_outputs(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t s = 0; s < flow->chain->count; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        if (stage->kind->gather != NULL) {
+            double start_time = hc_flow_now();
+            HC_TRY(stage->kind->gather(stage, err));
+            stage->seconds_consume += hc_flow_now() - start_time;
+        }
+    }
+    HC_TRY(hc_ranks_sum(flow->settings->ranks, flow->report->masked, HC_MASK_REASONS, err));
+done:
+    return status;
+}
+
+/* Completes all outputs; they get their names when the set is committed. */
+static HcStatus complete_outputs(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t s = 0; s < flow->chain->count; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        if (stage->kind->finish != NULL) {
+            double start_time = hc_flow_now();
+            HC_TRY(stage->kind->finish(stage, err));
+            stage->seconds_consume += hc_flow_now() - start_time;
+        }
+    }
+done:
+    return status;
+}
+
+static void fill_report(HcFlow *flow) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    flow->report->peak_memory = (uint64_t)usage.ru_maxrss * 1024;
+    flow->report->seconds = hc_flow_now() - flow->started;
+}
+
+/* Outputs and records get their names together, or none of them does. */
+static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError *err) {
+    HcStatus status = HC_OK;
+    HC_TRY(
+        hc_file_begin((const char *const *)flow->chain->use.reads.path, flow->chain->use.reads.count, err));
+    HC_TRY(complete_outputs(flow, err));
+    fill_report(flow);
+    HC_TRY(hc_chain_check_notes(flow->chain, err));
+    HC_TRY(hc_record_write_all(flow->chain, flow->compute, flow->settings, flow->report, ranks, err));
+    HC_TRY(hc_file_commit(err));
+done:
+    hc_file_rollback();
+    return status;
+}
+
+static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
+                          HcRunReport *report, HcError *err) {
+    HcStatus status = HC_OK;
+    HcFlow flow = {
+        .chain = chain, .compute = compute, .settings = settings, .report = report, .started = hc_flow_now()};
+    HcRankReport *ranks = NULL;
+    pthread_mutex_init(&flow.lock, NULL);
+    pthread_cond_init(&flow.changed, NULL);
+    chain->settings = settings;
+    HC_TRY(hc_run_layout(chain, compute, settings, &flow.layout, &flow.info, report, err));
+    if (!chain->settles_only) {
+        HC_TRY(hc_chain_check_files(chain, settings->record, err));
+    }
+    HC_TRY(run_passes(&flow, err));
+    if (!chain->settles_only) {
+        HC_TRY(gather_outputs(&flow, err));
+        fill_report(&flow);
+        HC_TRY(hc_record_ranks(chain, compute, settings, report, &ranks, err));
+        if (hc_ranks_number(settings->ranks) == 0) {
+            HC_TRY(finish_outputs(&flow, ranks, err));
+        }
+        HC_TRY(hc_ranks_agree(settings->ranks, HC_OK, err));
+    }
+done:
+    chain->settings = NULL;
+    fill_report(&flow);
+    hc_flow_give_memory(&flow);
+    free(ranks);
+    pthread_cond_destroy(&flow.changed);
+    pthread_mutex_destroy(&flow.lock);
+    return status;
+}
+
+HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
+                HcError *err) {
+    return run_chain(chain, compute, settings, report, err);
+}
+
+HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *settings, HcError *err) {
+    HcStatus status = HC_OK;
+    HcSideChain side = {0};
+    HcChain *chain = NULL;
+    HcRunReport report;
+    if (stage->kind->side != NULL) {
+        stage->kind->side(stage, &side);
+    }
+    if (side.word_count == 0) {
+        return HC_OK;
+    }
+    /* Progress and records belong to the run that asked. */
+    HcRunSettings quiet = settings != NULL ? *settings : (HcRunSettings){0};
+    quiet.progress = NULL;
+    HC_TRY(hc_chain_parse(&chain, side.words, side.word_count, NULL, err));
+    chain->settles_only = true;
+    if (side.bands != NULL) {
+        HC_TRY(hc_source_use_bands(chain->source, side.bands, side.band_count, err));
+    }
+    HC_TRY(run_chain(chain, compute, &quiet, &report, err));
+    HC_TRY(stage->kind->take_side(stage, chain, err));
+done:
+    hc_chain_free(chain);
+    return status;
+}

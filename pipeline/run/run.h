@@ -1,0 +1,77 @@
+/* Run: takes a chain through its passes: read next, compute now, write last, at the same time. Threads,
+ * queues, buffers, progress, cancellation and timing live here and nowhere else. */
+#ifndef HC_PIPELINE_RUN_RUN_H
+#define HC_PIPELINE_RUN_RUN_H
+
+#include "pipeline/chain.h"
+
+#include <signal.h>
+
+/* How far a run is; handed to the callback after every block, on the computing thread. */
+typedef struct HcProgress {
+    int32_t pass, passes;      /* from 1; passes is exact once known, never too low */
+    const char *what;          /* the stage that observes, or "writing" */
+    int64_t lines_done, lines; /* of this pass, of this rank */
+    double bytes_done;         /* of the scene, over all passes, of this rank */
+    double bytes;              /* expected over all passes */
+    double seconds;            /* since the start */
+} HcProgress;
+
+typedef struct HcRunSettings {
+    uint64_t memory;        /* most host memory for the whole process [bytes], 0 = 3/4 of what is available */
+    uint64_t device_memory; /* most device memory, 0 = what the device says is free */
+    int32_t block_lines;    /* lines of a block, 0 = chosen by the planner (for tests) */
+    const volatile sig_atomic_t *cancel; /* not 0 = stop; may be NULL */
+    void (*progress)(const HcProgress *progress, void *user);
+    void *user;
+    HcRanks *ranks; /* that share the lines of the scene; NULL = this process takes all of them */
+    /* Runs at the same time among which free memory is divided, of the host and of the device; 0 = this one.
+     */
+    int32_t shares, device_shares;
+    /* Adds to the record when all outputs are complete; hc_file_find (io/file.h) says where they lie. NULL =
+     * adds nothing. */
+    HcStatus (*describe)(cJSON *record, void *describe_user, HcError *err);
+    void *describe_user;
+    const char *command; /* the command line for the records, or NULL: the chain's own text */
+    const char *record; /* where the records go: NULL = beside each output, "none" = nowhere, else one file */
+} HcRunSettings;
+
+/* What the planner decided for this rank; times are filled by the run. */
+typedef struct HcRunReport {
+    int32_t passes;
+    int32_t block_lines, slots;
+    int64_t blocks;
+    bool resident;         /* the raw scene is kept in host memory and read once */
+    bool device_resident;  /* the raw scene is kept in device memory and read once */
+    bool mapped;           /* the file itself is the raw scene: nothing is copied */
+    uint64_t host_bytes;   /* planned host memory: raw, output buffers, and what the program itself takes */
+    uint64_t device_bytes; /* planned device memory, the backend's own included (part of the host's where
+                              memory is shared) */
+    uint64_t raw_bytes;    /* of the scene, bands that are read, all ranks */
+    uint64_t share_bytes;  /* of them, those of this rank */
+    int64_t lines;         /* of this rank */
+    int64_t pixels, masked[HC_MASK_REASONS]; /* of the scene */
+    double seconds, seconds_read, seconds_decode, seconds_wait_read, seconds_wait_write, seconds_write;
+    double bytes_read;
+    uint64_t peak_memory; /* peak resident memory of the process [bytes] */
+} HcRunReport;
+
+/* Plans a chain for a backend without touching a pixel: shapes, passes, memory, blocks. Fails where the run
+ * would. */
+HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
+                     HcError *err) HC_MUST_CHECK;
+
+/* Runs the chain; outputs and records have their names when it returns HC_OK, and none of them does
+ * otherwise. */
+HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
+                HcError *err) HC_MUST_CHECK;
+
+/* Settles the chain that a planned stage wants before it opens (HcStageClass.side), if any, and hands it
+ * over. settings: of the run that the stage is in, NULL = none. */
+HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *settings,
+                     HcError *err) HC_MUST_CHECK;
+
+/* What a run needs at most before the scene: program, libraries, GDAL's caches [bytes]. */
+#define HC_PROGRAM_BYTES ((uint64_t)80 << 20)
+
+#endif

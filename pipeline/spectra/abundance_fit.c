@@ -1,0 +1,154 @@
+#include "pipeline/spectra/abundance_fit.h"
+
+#include "pipeline/chain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Pixels that tell how well the scene is explained, about, in runs of neighbours. */
+enum { FIT_PIXELS = 512, FIT_RUN = 32 };
+
+/* A residual beyond this share of a pixel is large: that of noise at a signal-to-noise ratio of 20 dB. */
+static const double large_share = 0.1;
+
+/* Pixels and mixtures of one unit differ by less than this factor. */
+static const double same_size = 1.25;
+
+/* Sums of free abundances beyond these limits tell that the library is in another unit: shade makes them
+ * smaller, bright slopes a little larger. */
+static const double least_total = 0.05;
+static const double most_total = 4;
+
+size_t hc_abundance_fit_bytes(const HcStage *stage) {
+    return (size_t)(FIT_PIXELS + 1) * (size_t)(stage->in.bands + stage->out.bands + 1) * sizeof(float);
+}
+
+HcStatus hc_abundance_fit_open(HcAbundanceFit *fit, const HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    fit->missed = fit->size = NAN;
+    HC_TRY(hc_spectra_choose(&fit->in, &stage->in, FIT_PIXELS, FIT_RUN, err));
+    HC_TRY(hc_spectra_choose(&fit->out, &stage->in, FIT_PIXELS, FIT_RUN, err));
+    HC_TRY(hc_spectra_open(&fit->in, stage->compute, stage->in.bands, err));
+    HC_TRY(hc_spectra_open(&fit->out, stage->compute, stage->out.bands, err));
+done:
+    return status;
+}
+
+HcStatus hc_abundance_fit_add(const HcAbundanceFit *fit, const HcStage *stage, HcQueue *queue,
+                              const HcBlock *in, const HcBlock *out, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcComputeOps *ops = stage->compute->ops;
+    HC_TRY(hc_spectra_gather(&fit->in, ops, queue, in, err));
+    HC_TRY(hc_spectra_gather(&fit->out, ops, queue, out, err));
+done:
+    return status;
+}
+
+/* mixture[bands] of the abundances of one pixel. */
+static void mix(const float *abundance, const HcLibraryFit *library, double factor, int32_t top,
+                double *mixture) {
+    size_t bands = (size_t)library->bands;
+    int32_t count = top > 0 ? top : library->count;
+    memset(mixture, 0, bands * sizeof *mixture);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t k = top > 0 ? (int32_t)abundance[i] : i;
+        double x = (double)abundance[top + i] * factor;
+        const float *spectrum = library->value + (size_t)(k > 0 ? k : 0) * bands;
+        for (size_t b = 0; b < bands && k >= 0 && x > 0; b++) {
+            mixture[b] += x * (double)spectrum[b];
+        }
+    }
+}
+
+static int by_value(const void *a, const void *b) {
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+static double median(double *value, size_t count) {
+    qsort(value, count, sizeof *value, by_value);
+    return count > 0 ? value[count / 2] : NAN;
+}
+
+/* room[2 * pixels + bands] */
+static void work_out(HcAbundanceFit *fit, const HcScaledLibrary *library, int32_t top, double *room) {
+    size_t known = 0;
+    size_t sized = 0;
+    size_t pixels = (size_t)fit->in.pixels.count;
+    double *mixture = room + 2 * pixels;
+    for (size_t i = 0; i < pixels; i++) {
+        const float *pixel = fit->in.value + i * (size_t)fit->in.bands;
+        const float *abundance = fit->out.value + i * (size_t)fit->out.bands;
+        double deviation = 0;
+        double values = 0;
+        double mixtures = 0;
+        if (fit->in.valid[i] == 0 || fit->out.valid[i] == 0) {
+            continue;
+        }
+        mix(abundance, &library->fit, library->factor, top, mixture);
+        for (int32_t b = 0; b < fit->in.bands; b++) {
+            if (isfinite(pixel[b])) {
+                deviation += fabs((double)pixel[b] - mixture[b]);
+                values += fabs((double)pixel[b]);
+                mixtures += fabs(mixture[b]);
+            }
+        }
+        if (values > 0) {
+            room[known++] = deviation / values;
+        }
+        if (values > 0 && mixtures > 0) {
+            room[pixels + sized++] = values / mixtures;
+        }
+    }
+    fit->missed = median(room, known);
+    fit->size = median(room + pixels, sized);
+}
+
+HcStatus hc_abundance_fit_gather(HcAbundanceFit *fit, const HcStage *stage, const HcScaledLibrary *library,
+                                 int32_t top, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t doubles = 2 * (size_t)fit->in.pixels.count + (size_t)fit->in.bands;
+    double *room = malloc((doubles > 0 ? doubles : 1) * sizeof *room);
+    if (room == NULL) {
+        return hc_fail_memory(err, (double)doubles * sizeof *room, "how well abundances fit");
+    }
+    HC_TRY(hc_spectra_join(&fit->in, hc_stage_ranks(stage), err));
+    HC_TRY(hc_spectra_join(&fit->out, hc_stage_ranks(stage), err));
+    if (fit->in.value != NULL && fit->out.value != NULL) {
+        work_out(fit, library, top, room);
+    }
+    hc_spectra_release(&fit->in, stage->compute);
+    hc_spectra_release(&fit->out, stage->compute);
+done:
+    free(room);
+    return status;
+}
+
+void hc_abundance_fit_note(HcStage *stage, const HcAbundanceFit *fit, bool sums, double total,
+                           const char *cure) {
+    char size[100] = "";
+    if (sums && fit->missed > large_share) {
+        if (fit->size > same_size || fit->size < 1 / same_size) {
+            snprintf(size, sizeof size, ", which are %.3g times their mixtures", fit->size);
+        }
+        hc_stage_note(
+            stage,
+            "the mixtures miss half of the pixels by %.0f %% of their values or more%s: sums of one need a "
+            "library in the unit of the scene (--scale FACTOR) with every material (else %s)",
+            100 * fit->missed, size, cure);
+    } else if (!sums && total > 0 && (total > most_total || total < least_total)) {
+        hc_stage_note(
+            stage,
+            "the abundances of a pixel sum to %.3g in the mean: library and scene look to be on different "
+            "scales (--scale auto or --scale FACTOR brings the library to that of the scene)",
+            total);
+    }
+}
+
+void hc_abundance_fit_clear(HcAbundanceFit *fit, HcCompute *compute) {
+    hc_spectra_clear(&fit->in, compute);
+    hc_spectra_clear(&fit->out, compute);
+}

@@ -1,0 +1,37 @@
+/* How well abundances explain a scene: what the mixtures miss of some pixels, taken evenly from all of it. */
+#ifndef HC_PIPELINE_SPECTRA_ABUNDANCE_FIT_H
+#define HC_PIPELINE_SPECTRA_ABUNDANCE_FIT_H
+
+#include "pipeline/spectra/scaled_library.h"
+
+/* Zero-initialise; hc_abundance_fit_clear() is always safe. */
+typedef struct HcAbundanceFit {
+    HcSpectra in, out; /* the same pixels as they come in, and their abundances */
+    double missed;     /* the median over pixels of sum |y - mixture| / sum |y|; NaN = not known */
+    double size;       /* the median over pixels of sum |y| / sum |mixture|; NaN = not known */
+} HcAbundanceFit;
+
+/* Bytes of host memory that it takes, for needs.host_bytes; once stage->in and stage->out are planned. */
+size_t hc_abundance_fit_bytes(const HcStage *stage);
+
+HcStatus hc_abundance_fit_open(HcAbundanceFit *fit, const HcStage *stage, HcError *err) HC_MUST_CHECK;
+
+/* In process(), when the abundances of `in` are in `out`, which has no halo or the same one. */
+HcStatus hc_abundance_fit_add(const HcAbundanceFit *fit, const HcStage *stage, HcQueue *queue,
+                              const HcBlock *in, const HcBlock *out, HcError *err) HC_MUST_CHECK;
+
+/* In gather(): works out `missed` and `size`. The first bands of `out` are the abundances of the spectra;
+ * with top > 0 the numbers of so many of them, from 0, and then their abundances. The pixels are given back.
+ */
+HcStatus hc_abundance_fit_gather(HcAbundanceFit *fit, const HcStage *stage, const HcScaledLibrary *library,
+                                 int32_t top, HcError *err) HC_MUST_CHECK;
+
+/* Notes that sums of one leave much of half of the pixels unexplained (`sums`: they are one, or at most one),
+ * or that the sums of free abundances, `total` in the mean, tell of another unit. `cure` are the options of
+ * the stage against a sum. */
+void hc_abundance_fit_note(HcStage *stage, const HcAbundanceFit *fit, bool sums, double total,
+                           const char *cure);
+
+void hc_abundance_fit_clear(HcAbundanceFit *fit, HcCompute *compute);
+
+#endif

@@ -1,0 +1,138 @@
+#include "pipeline/spectra/abundance_tally.h"
+
+#include "pipeline/chain.h"
+#include "pipeline/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Spectra that a note names. */
+enum { NAMED = 5 };
+
+HcStatus hc_abundance_counts_begin(const HcStage *stage, HcQueue *queue, const HcBuffer *counts,
+                                   const HcBlock *out, HcError *err) {
+    return out->line0 == stage->chain->first_line
+               ? stage->compute->ops->zero(queue, counts->data, counts->bytes, err)
+               : HC_OK;
+}
+
+HcStatus hc_abundance_counts_gather(const HcStage *stage, const HcBuffer *counts, int32_t worst,
+                                    int64_t **gathered, HcError *err) {
+    HcStatus status = HC_OK;
+    HcRanks *ranks = hc_stage_ranks(stage);
+    int64_t *list = malloc(counts->bytes);
+    if (list == NULL) {
+        return hc_fail_memory(err, (double)counts->bytes, "the summary of the abundances");
+    }
+    HC_TRY(hc_memory_download(stage->compute, counts, list, counts->bytes, err));
+    int64_t largest = list[worst];
+    HC_TRY(hc_ranks_largest(ranks, &largest, 1, err));
+    HC_TRY(hc_ranks_sum(ranks, list, counts->bytes / sizeof *list, err));
+    list[worst] = largest;
+    *gathered = list;
+    list = NULL;
+done:
+    free(list);
+    return status;
+}
+
+/* present, sum: [spectra] as the operations count them; tally->pixels is known. */
+static HcStatus fill_spectra(HcAbundanceTally *tally, const int64_t *present, const int64_t *sum,
+                             int32_t spectra, HcError *err) {
+    size_t count = (size_t)spectra;
+    tally->present = malloc(count * sizeof *tally->present);
+    tally->mean = malloc(count * sizeof *tally->mean);
+    if (tally->present == NULL || tally->mean == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *tally->mean, "the summary of the abundances");
+    }
+    memcpy(tally->present, present, count * sizeof *present);
+    for (size_t k = 0; k < count; k++) {
+        double all = (double)sum[k] * HC_UNMIX_COUNT_UNIT;
+        tally->mean[k] = tally->pixels > 0 ? all / (double)tally->pixels : 0;
+    }
+    return HC_OK;
+}
+
+HcStatus hc_abundance_tally_unmix(HcAbundanceTally *tally, const int64_t *counts, int32_t spectra,
+                                  int32_t told, HcError *err) {
+    const int64_t *present = counts + HC_UNMIX_COUNTS;
+    tally->pixels = counts[HC_UNMIX_COUNT_PIXELS];
+    tally->unfinished = counts[HC_UNMIX_COUNT_UNFINISHED];
+    memcpy(&tally->worst, &counts[HC_UNMIX_COUNT_GAP], sizeof tally->worst);
+    return fill_spectra(tally, present, present + spectra, told, err);
+}
+
+HcStatus hc_abundance_tally_simplex(HcAbundanceTally *tally, const int64_t *counts, int32_t endmembers,
+                                    HcError *err) {
+    const int64_t *present = counts + HC_ABUNDANCE_COUNTS;
+    tally->pixels = counts[HC_ABUNDANCE_COUNT_PIXELS];
+    tally->unfinished = counts[HC_ABUNDANCE_COUNT_UNFINISHED];
+    tally->pivots = counts[HC_ABUNDANCE_COUNT_PIVOTS];
+    memcpy(&tally->worst, &counts[HC_ABUNDANCE_COUNT_ERROR], sizeof tally->worst);
+    return fill_spectra(tally, present, present + endmembers, endmembers, err);
+}
+
+double hc_abundance_tally_total(const HcAbundanceTally *tally, int32_t spectra) {
+    double total = 0;
+    for (int32_t k = 0; k < spectra; k++) {
+        total += tally->mean[k];
+    }
+    return total;
+}
+
+void hc_abundance_tally_clear(HcAbundanceTally *tally) {
+    free(tally->present);
+    free(tally->mean);
+    *tally = (HcAbundanceTally){0};
+}
+
+/* The spectra with the largest means, in that order; returns how many have any. */
+static int32_t find_largest(const HcAbundanceTally *tally, int32_t spectra, int32_t largest[NAMED]) {
+    int32_t found = 0;
+    for (int32_t k = 0; k < spectra; k++) {
+        int32_t at = found;
+        while (at > 0 && tally->mean[k] > tally->mean[largest[at - 1]]) {
+            at--;
+        }
+        if (!(tally->mean[k] > 0) || at == NAMED) {
+            continue;
+        }
+        found += found < NAMED;
+        memmove(&largest[at + 1], &largest[at], (size_t)(found - 1 - at) * sizeof *largest);
+        largest[at] = k;
+    }
+    return found;
+}
+
+void hc_abundance_tally_note(HcStage *stage, const HcAbundanceTally *tally, const HcLibraryFit *library,
+                             bool top) {
+    int32_t largest[NAMED];
+    int32_t found = find_largest(tally, library->count, largest);
+    HcText text = {0};
+    for (int32_t i = 0; i < found; i++) {
+        int32_t k = largest[i];
+        hc_text_add(&text, "%s%s (%s %d) %.3g", i > 0 ? ", " : "", library->name[k], top ? "number" : "band",
+                    top ? k : k + 1, tally->mean[k]);
+    }
+    if (found > 0 && !text.failed) {
+        hc_stage_note(stage, "largest mean abundances: %s", text.data);
+    }
+    hc_text_clear(&text);
+}
+
+HcStatus hc_abundance_tally_json(const HcAbundanceTally *tally, const char *worst,
+                                 const HcLibraryFit *library, cJSON *to, HcError *err) {
+    bool fine = cJSON_AddNumberToObject(to, "pixels", (double)tally->pixels) != NULL &&
+                cJSON_AddNumberToObject(to, "unfinished_pixels", (double)tally->unfinished) != NULL &&
+                cJSON_AddNumberToObject(to, worst, tally->worst) != NULL;
+    cJSON *list = cJSON_AddArrayToObject(to, "spectra");
+    for (int32_t k = 0; k < library->count && fine; k++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, item);
+        fine = cJSON_AddStringToObject(item, "name", library->name[k]) != NULL &&
+               cJSON_AddNumberToObject(item, "library_spectrum_from_0", library->from[k]) != NULL &&
+               cJSON_AddNumberToObject(item, "pixels", (double)tally->present[k]) != NULL &&
+               cJSON_AddNumberToObject(item, "mean_abundance", tally->mean[k]) != NULL;
+    }
+    return fine ? HC_OK : hc_fail_memory(err, 0, "the record");
+}

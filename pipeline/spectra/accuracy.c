@@ -1,0 +1,218 @@
+#include "pipeline/spectra/accuracy.h"
+#include "pipeline/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+HcStatus hc_accuracy_init(HcAccuracy *accuracy, int32_t classes, HcError *err) {
+    size_t n = (size_t)classes;
+    *accuracy = (HcAccuracy){.classes = classes};
+    accuracy->matrix = calloc(n * (n + 1), sizeof *accuracy->matrix);
+    accuracy->reference = calloc(n + 1, sizeof *accuracy->reference);
+    accuracy->predicted = calloc(n + 1, sizeof *accuracy->predicted);
+    accuracy->producers = calloc(n + 1, sizeof *accuracy->producers);
+    accuracy->users = calloc(n + 1, sizeof *accuracy->users);
+    accuracy->f1 = calloc(n + 1, sizeof *accuracy->f1);
+    if (accuracy->matrix == NULL || accuracy->reference == NULL || accuracy->predicted == NULL ||
+        accuracy->producers == NULL || accuracy->users == NULL || accuracy->f1 == NULL) {
+        hc_accuracy_clear(accuracy);
+        return hc_fail_memory(err, (double)(n * (n + 1)) * sizeof *accuracy->matrix, "a confusion matrix");
+    }
+    return HC_OK;
+}
+
+void hc_accuracy_clear(HcAccuracy *accuracy) {
+    free(accuracy->matrix);
+    free(accuracy->reference);
+    free(accuracy->predicted);
+    free(accuracy->producers);
+    free(accuracy->users);
+    free(accuracy->f1);
+    *accuracy = (HcAccuracy){0};
+}
+
+static int64_t *cell(const HcAccuracy *accuracy, int32_t reference, int32_t predicted) {
+    return accuracy->matrix + (size_t)(reference - 1) * ((size_t)accuracy->classes + 1) + (size_t)predicted;
+}
+
+void hc_accuracy_add(HcAccuracy *accuracy, int32_t reference, int32_t predicted) {
+    (*cell(accuracy, reference, predicted))++;
+}
+
+static double share(double part, double whole) {
+    return whole > 0 ? part / whole : NAN;
+}
+
+static void count(HcAccuracy *accuracy) {
+    accuracy->pixels = accuracy->correct = 0;
+    for (int32_t c = 0; c <= accuracy->classes; c++) {
+        accuracy->reference[c] = accuracy->predicted[c] = 0;
+    }
+    for (int32_t r = 1; r <= accuracy->classes; r++) {
+        for (int32_t c = 0; c <= accuracy->classes; c++) {
+            int64_t pixels = *cell(accuracy, r, c);
+            accuracy->reference[r] += pixels;
+            accuracy->predicted[c] += pixels;
+        }
+        accuracy->correct += *cell(accuracy, r, r);
+        accuracy->pixels += accuracy->reference[r];
+    }
+}
+
+void hc_accuracy_finish(HcAccuracy *accuracy) {
+    double sum = 0;
+    double chance = 0;
+    int32_t there = 0;
+    count(accuracy);
+    accuracy->producers[0] = accuracy->users[0] = accuracy->f1[0] = NAN;
+    for (int32_t c = 1; c <= accuracy->classes; c++) {
+        double right = (double)*cell(accuracy, c, c);
+        double reference = (double)accuracy->reference[c];
+        double predicted = (double)accuracy->predicted[c];
+        accuracy->producers[c] = share(right, reference);
+        accuracy->users[c] = share(right, predicted);
+        accuracy->f1[c] = share(2 * right, reference + predicted);
+        chance += reference * predicted;
+        sum += reference > 0 ? accuracy->producers[c] : 0;
+        there += reference > 0;
+    }
+    double all = (double)accuracy->pixels;
+    double right = (double)accuracy->correct;
+    accuracy->overall = share(right, all);
+    accuracy->average = share(sum, there);
+    /* (overall - chance) / (1 - chance), both as multiples of 1 / all^2: whole numbers, exact up to 2^53. */
+    accuracy->kappa = share(all * right - chance, all * all - chance);
+}
+
+/* A number that reads back the same bits; null where nothing can be said. */
+static bool add_number(cJSON *to, const char *name, double value) {
+    char text[HC_TEXT_DOUBLE];
+    return cJSON_AddRawToObject(to, name, isfinite(value) ? hc_text_double(text, value) : "null") != NULL;
+}
+
+static HcStatus add_class(const HcAccuracy *accuracy, int32_t number, const char *name, int64_t training,
+                          cJSON *classes, HcError *err) {
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddItemToArray(classes, item);
+    if (cJSON_AddNumberToObject(item, "number", number) == NULL ||
+        cJSON_AddStringToObject(item, "name", name) == NULL ||
+        !add_number(item, "training_pixels", (double)training) ||
+        !add_number(item, "reference_pixels", (double)accuracy->reference[number]) ||
+        !add_number(item, "predicted_pixels", (double)accuracy->predicted[number]) ||
+        !add_number(item, "producers_accuracy", accuracy->producers[number]) ||
+        !add_number(item, "users_accuracy", accuracy->users[number]) ||
+        !add_number(item, "f1", accuracy->f1[number])) {
+        return hc_fail_memory(err, 0, "a report");
+    }
+    return HC_OK;
+}
+
+static HcStatus add_matrix(const HcAccuracy *accuracy, cJSON *to, HcError *err) {
+    size_t size = (size_t)accuracy->classes * ((size_t)accuracy->classes + 1);
+    double *values = malloc(size * sizeof *values);
+    if (values == NULL) {
+        return hc_fail_memory(err, (double)size * sizeof *values, "a confusion matrix");
+    }
+    for (size_t i = 0; i < size; i++) {
+        values[i] = (double)accuracy->matrix[i];
+    }
+    HcStatus status = hc_json_add_doubles(to, "confusion_matrix", values, size, err);
+    free(values);
+    return status;
+}
+
+HcStatus hc_accuracy_json(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
+                          cJSON *to, HcError *err) {
+    HcStatus status = HC_OK;
+    if (!add_number(to, "validation_pixels", (double)accuracy->pixels) ||
+        !add_number(to, "correct_pixels", (double)accuracy->correct) ||
+        !add_number(to, "unclassified_pixels", (double)accuracy->predicted[0]) ||
+        !add_number(to, "overall_accuracy", accuracy->overall) ||
+        !add_number(to, "average_accuracy", accuracy->average) || !add_number(to, "kappa", accuracy->kappa)) {
+        HC_TRY(hc_fail_memory(err, 0, "a report"));
+    }
+    cJSON *classes = cJSON_AddArrayToObject(to, "classes");
+    for (int32_t c = 1; c <= accuracy->classes; c++) {
+        HC_TRY(add_class(accuracy, c, names->name[c], training[c], classes, err));
+    }
+    HC_TRY(add_matrix(accuracy, to, err));
+done:
+    return status;
+}
+
+/* Characters of a text in UTF-8. */
+static int letters(const char *text) {
+    int count_of = 0;
+    for (; *text != '\0'; text++) {
+        count_of += ((unsigned char)*text & 0xC0) != 0x80;
+    }
+    return count_of;
+}
+
+/* Digits of the largest number of a column. */
+static int digits(int64_t value) {
+    return snprintf(NULL, 0, "%lld", (long long)value);
+}
+
+static void add_share(HcText *to, double value) {
+    if (isnan(value)) {
+        hc_text_add(to, "%11s", "-");
+    } else {
+        hc_text_add(to, "%11.4f", value);
+    }
+}
+
+static void text_classes(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
+                         HcText *to) {
+    int wide = letters("unclassified");
+    for (int32_t c = 1; c <= accuracy->classes; c++) {
+        int name = letters(names->name[c]);
+        wide = name > wide ? name : wide;
+    }
+    int number = digits(accuracy->classes);
+    hc_text_add(to, "%*s  class%*s%12s%12s%12s%11s%11s%11s\n", number, "", wide - 5, "", "training",
+                "reference", "predicted", "producer's", "user's", "F1");
+    for (int32_t c = 1; c <= accuracy->classes; c++) {
+        hc_text_add(to, "%*d  %s%*s%12lld%12lld%12lld", number, c, names->name[c],
+                    wide - letters(names->name[c]), "", (long long)training[c],
+                    (long long)accuracy->reference[c], (long long)accuracy->predicted[c]);
+        add_share(to, accuracy->producers[c]);
+        add_share(to, accuracy->users[c]);
+        add_share(to, accuracy->f1[c]);
+        hc_text_add(to, "\n");
+    }
+    hc_text_add(to, "%*d  %-*s%12s%12s%12lld\n", number, 0, wide, "unclassified", "", "",
+                (long long)accuracy->predicted[0]);
+}
+
+static void text_matrix(const HcAccuracy *accuracy, HcText *to) {
+    int number = digits(accuracy->classes);
+    int wide = digits(accuracy->pixels);
+    wide = 2 + (wide > number ? wide : number);
+    hc_text_add(to, "%*s", number, "");
+    for (int32_t c = 0; c <= accuracy->classes; c++) {
+        hc_text_add(to, "%*d", wide, c);
+    }
+    hc_text_add(to, "\n");
+    for (int32_t r = 1; r <= accuracy->classes; r++) {
+        hc_text_add(to, "%*d", number, r);
+        for (int32_t c = 0; c <= accuracy->classes; c++) {
+            hc_text_add(to, "%*lld", wide, (long long)*cell(accuracy, r, c));
+        }
+        hc_text_add(to, "\n");
+    }
+}
+
+void hc_accuracy_text(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
+                      HcText *to) {
+    hc_text_add(to, "validation pixels  %lld, of which %lld are right\n", (long long)accuracy->pixels,
+                (long long)accuracy->correct);
+    hc_text_add(to, "overall accuracy   %.4f\n", accuracy->overall);
+    hc_text_add(to, "average accuracy   %.4f\n", accuracy->average);
+    hc_text_add(to, "kappa              %.4f\n\n", accuracy->kappa);
+    text_classes(accuracy, names, training, to);
+    hc_text_add(to, "\nconfusion matrix: a row for each true class, a column for each predicted one\n\n");
+    text_matrix(accuracy, to);
+}

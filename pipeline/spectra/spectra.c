@@ -1,0 +1,267 @@
+#include "pipeline/spectra/spectra.h"
+#include "pipeline/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+HcStatus hc_spectra_choose(HcSpectra *spectra, const HcScene *scene, int64_t most, int64_t run,
+                           HcError *err) {
+    HcLabelled *pixels = &spectra->pixels;
+    int64_t all = scene->lines * scene->samples;
+    int64_t step = all / most + 1;
+    size_t count = (size_t)((all + step - 1) / step);
+    pixels->count = (int64_t)count;
+    pixels->sample = malloc(count * sizeof *pixels->sample);
+    pixels->line = malloc(count * sizeof *pixels->line);
+    pixels->label = calloc(count, sizeof *pixels->label);
+    if (pixels->sample == NULL || pixels->line == NULL || pixels->label == NULL) {
+        return hc_fail_memory(err, (double)count * 3 * sizeof *pixels->line, "some pixels of the scene");
+    }
+    for (size_t i = 0; i < count; i++) {
+        int64_t place = (int64_t)i / run * run * step + (int64_t)i % run;
+        pixels->line[i] = (int32_t)(place / scene->samples);
+        pixels->sample[i] = (int32_t)(place % scene->samples);
+    }
+    return HC_OK;
+}
+
+size_t hc_spectra_bytes(const HcSpectra *spectra, int32_t bands) {
+    return (size_t)spectra->pixels.count * ((size_t)bands * sizeof(float) + 1);
+}
+
+HcStatus hc_spectra_open(HcSpectra *spectra, HcCompute *compute, int32_t bands, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t count = (size_t)spectra->pixels.count;
+    spectra->bands = bands;
+    HC_TRY(compute->ops->alloc(compute, HC_MEMORY_HOST, hc_spectra_bytes(spectra, bands), &spectra->memory,
+                               err));
+    spectra->value = spectra->memory.data;
+    spectra->valid = (uint8_t *)(spectra->value + count * (size_t)bands);
+    memset(spectra->value, 0, hc_spectra_bytes(spectra, bands));
+done:
+    return status;
+}
+
+/* The first pixel at or behind the beginning of a line. */
+static int64_t first_at(const HcLabelled *pixels, int64_t line) {
+    int64_t low = 0;
+    int64_t high = pixels->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (pixels->line[middle] < line) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static int64_t place_in(const HcBlock *block, const HcLabelled *pixels, int64_t at) {
+    return (pixels->line[at] - hc_block_first_line(block)) * block->samples + pixels->sample[at];
+}
+
+HcStatus hc_spectra_gather(const HcSpectra *spectra, const HcComputeOps *ops, HcQueue *queue,
+                           const HcBlock *in, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLabelled *pixels = &spectra->pixels;
+    size_t bands = (size_t)spectra->bands;
+    int64_t at = first_at(pixels, in->line0);
+    int64_t end = first_at(pixels, in->line0 + in->lines);
+    while (at < end) {
+        /* Pixels that follow one another in the block are one copy, to where they stay. */
+        int64_t place = place_in(in, pixels, at);
+        int64_t run = 1;
+        while (at + run < end && place_in(in, pixels, at + run) == place + run) {
+            run++;
+        }
+        HC_TRY(ops->download(queue, in->data + (size_t)place * bands, spectra->value + (size_t)at * bands,
+                             (size_t)run * bands * sizeof(float), err));
+        HC_TRY(ops->download(queue, in->mask + place, spectra->valid + at, (size_t)run, err));
+        at += run;
+    }
+done:
+    return status;
+}
+
+HcStatus hc_spectra_join(HcSpectra *spectra, HcRanks *ranks, HcError *err) {
+    if (spectra->value == NULL) {
+        return HC_OK; /* none were asked for */
+    }
+    return hc_ranks_join(ranks, spectra->value, hc_spectra_bytes(spectra, spectra->bands), err);
+}
+
+static bool all_finite(const float *value, int32_t bands) {
+    for (int32_t b = 0; b < bands; b++) {
+        if (!isfinite(value[b])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int64_t hc_spectra_check(HcSpectra *spectra) {
+    int64_t left_out = 0;
+    for (int64_t i = 0; i < spectra->pixels.count; i++) {
+        const float *value = spectra->value + (size_t)i * (size_t)spectra->bands;
+        spectra->valid[i] = spectra->valid[i] != 0 && all_finite(value, spectra->bands);
+        left_out += !spectra->valid[i];
+    }
+    return left_out;
+}
+
+void hc_spectra_release(HcSpectra *spectra, HcCompute *compute) {
+    hc_memory_release(compute, &spectra->memory);
+    spectra->value = NULL;
+    spectra->valid = NULL;
+}
+
+void hc_spectra_clear(HcSpectra *spectra, HcCompute *compute) {
+    hc_spectra_release(spectra, compute);
+    hc_labelled_clear(&spectra->pixels);
+    *spectra = (HcSpectra){0};
+}
+
+/* Whether pixel i of a lies before pixel k of b in the scene. */
+static bool before(const HcLabelled *a, int64_t i, const HcLabelled *b, int64_t k) {
+    return a->line[i] != b->line[k] ? a->line[i] < b->line[k] : a->sample[i] < b->sample[k];
+}
+
+int64_t hc_spectra_without(HcSpectra *spectra, const HcSpectra *others) {
+    int64_t found = 0;
+    int64_t k = 0;
+    for (int64_t i = 0; i < spectra->pixels.count; i++) {
+        while (k < others->pixels.count && before(&others->pixels, k, &spectra->pixels, i)) {
+            k++;
+        }
+        bool both = k < others->pixels.count && !before(&spectra->pixels, i, &others->pixels, k);
+        if (both && spectra->valid[i] && others->valid[k]) {
+            spectra->valid[i] = 0;
+            found++;
+        }
+    }
+    return found;
+}
+
+/* Splitmix64 (Steele, Lea, Flood 2014): uniform in [0, 1), in multiples of 2^-53. */
+static double next_random(uint64_t *state) {
+    uint64_t z = (*state += 0x9E3779B97F4A7C15U);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+HcStatus hc_spectra_split(const HcSpectra *spectra, double fraction, uint64_t seed, uint8_t *trains,
+                          HcError *err) {
+    const HcLabelled *pixels = &spectra->pixels;
+    size_t classes = (size_t)pixels->classes.count;
+    int64_t *left = calloc(2 * classes, sizeof *left);
+    if (left == NULL) {
+        return hc_fail_memory(err, (double)(2 * classes) * sizeof *left, "a split");
+    }
+    int64_t *wanted = left + classes;
+    for (int64_t i = 0; i < pixels->count; i++) {
+        left[pixels->label[i]] += spectra->valid[i];
+    }
+    for (size_t c = 0; c < classes; c++) {
+        int64_t share = (int64_t)floor(fraction * (double)left[c] + 0.5);
+        share = share < 1 ? 1 : share;
+        wanted[c] = share < left[c] ? share : left[c];
+    }
+    /* Selection sampling (Fan, Muller, Rezucha 1962; Knuth's algorithm S), all classes at once. */
+    for (int64_t i = 0; i < pixels->count; i++) {
+        int32_t c = pixels->label[i];
+        trains[i] = 0;
+        if (spectra->valid[i]) {
+            trains[i] = next_random(&seed) * (double)left[c] < (double)wanted[c];
+            wanted[c] -= trains[i];
+            left[c]--;
+        }
+    }
+    free(left);
+    return HC_OK;
+}
+
+HcStatus hc_samples_take(HcSamples *samples, const HcSpectra *spectra, const uint8_t *marks, uint8_t wanted,
+                         HcError *err) {
+    const HcLabelled *pixels = &spectra->pixels;
+    size_t bands = (size_t)spectra->bands;
+    int64_t count = 0;
+    for (int64_t i = 0; i < pixels->count; i++) {
+        count += spectra->valid[i] && (marks == NULL || marks[i] == wanted);
+    }
+    *samples = (HcSamples){.bands = spectra->bands};
+    size_t room = (size_t)(count > 0 ? count : 1);
+    samples->value = malloc(room * bands * sizeof *samples->value);
+    samples->label = malloc(room * sizeof *samples->label);
+    samples->from = malloc(room * sizeof *samples->from);
+    if (samples->value == NULL || samples->label == NULL || samples->from == NULL) {
+        hc_samples_clear(samples);
+        return hc_fail_memory(err, (double)(room * bands) * sizeof *samples->value, "training spectra");
+    }
+    for (int64_t i = 0; i < pixels->count; i++) {
+        if (spectra->valid[i] && (marks == NULL || marks[i] == wanted)) {
+            memcpy(samples->value + (size_t)samples->count * bands, spectra->value + (size_t)i * bands,
+                   bands * sizeof *samples->value);
+            samples->label[samples->count] = pixels->label[i];
+            samples->from[samples->count++] = i;
+        }
+    }
+    return HC_OK;
+}
+
+void hc_samples_clear(HcSamples *samples) {
+    free(samples->value);
+    free(samples->label);
+    free(samples->from);
+    *samples = (HcSamples){0};
+}
+
+/* sum[b] of (x - mean), or of its square. */
+static void add_up(const HcSamples *samples, const double *mean, bool square, double *sum) {
+    size_t bands = (size_t)samples->bands;
+    memset(sum, 0, bands * sizeof *sum);
+    for (int64_t i = 0; i < samples->count; i++) {
+        for (size_t b = 0; b < bands; b++) {
+            double x = (double)samples->value[(size_t)i * bands + b] - (mean != NULL ? mean[b] : 0);
+            sum[b] += square ? x * x : x;
+        }
+    }
+}
+
+/* Whether a band has one value only: rounding of the mean would hide it. */
+static bool is_constant(const HcSamples *samples, size_t band) {
+    size_t bands = (size_t)samples->bands;
+    for (int64_t i = 1; i < samples->count; i++) {
+        if (samples->value[(size_t)i * bands + band] != samples->value[band]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int32_t hc_samples_variance(const HcSamples *samples, double *mean, double *factor) {
+    int32_t constant = 0;
+    add_up(samples, NULL, false, mean);
+    for (int32_t b = 0; b < samples->bands; b++) {
+        mean[b] /= (double)samples->count;
+    }
+    add_up(samples, mean, true, factor);
+    for (int32_t b = 0; b < samples->bands; b++) {
+        bool flat = is_constant(samples, (size_t)b);
+        factor[b] = flat ? 0 : 1 / sqrt(factor[b] / (double)(samples->count - 1));
+        constant += flat;
+    }
+    return constant;
+}
+
+void hc_samples_scale(HcSamples *samples, const double *mean, const double *factor) {
+    size_t bands = (size_t)samples->bands;
+    for (int64_t i = 0; i < samples->count; i++) {
+        for (size_t b = 0; b < bands; b++) {
+            float *x = samples->value + (size_t)i * bands + b;
+            *x = (float)(((double)*x - mean[b]) * factor[b]);
+        }
+    }
+}

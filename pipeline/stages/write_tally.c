@@ -1,0 +1,101 @@
+#include "pipeline/stages/write_tally.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Rounding to whole numbers is worth a remark where the values span fewer steps. */
+#define FEW_STEPS 100
+
+/* Up to two digits. */
+static double rounded_up(double value) {
+    char text[40];
+    int exponent = (int)floor(log10(value)) - 1;
+    double digits = ceil(value / pow(10, exponent) * (1 - 1e-12));
+    snprintf(text, sizeof text, "%.0fe%d", digits, exponent);
+    return hc_text_parse_double(text, &value) ? value : NAN;
+}
+
+bool hc_write_suggest(double lowest, double highest, double low, double high, double *scale, double *offset) {
+    double span = highest - lowest;
+    bool wastes = span < (fmax(highest, 0) - fmin(lowest, 0)) / 4;
+    bool from_zero = !wastes && (low < 0 || (low == 0 && lowest >= 0));
+    *offset = 0;
+    if (!isfinite(span) || (span == 0 && lowest == 0)) {
+        return false;
+    }
+    if (from_zero) {
+        *scale = rounded_up(fmax(highest / high, low < 0 ? lowest / low : 0));
+    } else {
+        /* Two steps are left for the offset, which is a multiple of the scale. */
+        *scale = rounded_up((span > 0 ? span : fabs(lowest)) / (high - low - 2));
+        *offset = (floor(lowest / *scale) - low) * *scale;
+    }
+    return isfinite(*scale) && *scale > 0 && isfinite(*offset);
+}
+
+/* ": write --scale 0.004 --offset -1 keeps them", or nothing. */
+static void add_advice(HcText *text, const HcStoredTally *tally, double low, double high, const char *what) {
+    char number[HC_TEXT_DOUBLE];
+    double scale, offset;
+    if (!hc_write_suggest(tally->lowest, tally->highest, low, high, &scale, &offset)) {
+        return;
+    }
+    hc_text_add(text, "; write --scale %s", hc_text_double(number, scale));
+    if (offset != 0) {
+        hc_text_add(text, " --offset %s", hc_text_double(number, offset));
+    }
+    hc_text_add(text, " %s", what);
+}
+
+static void note_clamped(HcStage *stage, const HcWriter *writer, const HcStoredTally *tally, double low,
+                         double high) {
+    HcText text = {0};
+    add_advice(&text, tally, low, high, "holds them all");
+    hc_stage_note(
+        stage,
+        "%s: %lld of %lld values (%.3g %%) were clamped to %.0f .. %.0f (%s): they range from %.7g to "
+        "%.7g%s",
+        hc_writer_path(writer), (long long)tally->clamped, (long long)tally->values,
+        100 * (double)tally->clamped / (double)tally->values, low, high, hc_type_name(hc_writer_type(writer)),
+        (double)tally->lowest, (double)tally->highest, text.data != NULL ? text.data : "");
+    hc_text_clear(&text);
+}
+
+static void note_rounded(HcStage *stage, const HcWriter *writer, const HcStoredTally *tally, double low,
+                         double high) {
+    HcText text = {0};
+    add_advice(&text, tally, low, high, "keeps fractions");
+    hc_stage_note(stage, "%s: values from %.7g to %.7g were rounded to whole numbers (%s)%s",
+                  hc_writer_path(writer), (double)tally->lowest, (double)tally->highest,
+                  hc_type_name(hc_writer_type(writer)), text.data != NULL ? text.data : "");
+    hc_text_clear(&text);
+}
+
+void hc_write_tally_note(HcStage *stage, const HcWriter *writer, bool scaled) {
+    HcStoredTally tally;
+    double low, high;
+    if (!hc_writer_tally(writer, &tally, &low, &high) || tally.values == 0) {
+        return;
+    }
+    if (tally.clamped > 0) {
+        note_clamped(stage, writer, &tally, low, high);
+    } else if (!scaled && tally.rounded > 0 && tally.highest - tally.lowest < FEW_STEPS) {
+        note_rounded(stage, writer, &tally, low, high);
+    }
+    if (tally.moved > 0) {
+        hc_stage_note(stage, "%s: %lld values equal the nodata value %.17g and are stored as %.17g",
+                      hc_writer_path(writer), (long long)tally.moved, hc_writer_nodata(writer),
+                      hc_writer_nodata(writer) + 1);
+    }
+}
+
+HcStatus hc_write_tally_json(const HcWriter *writer, cJSON *to, HcError *err) {
+    HcStoredTally tally;
+    double low, high;
+    if (hc_writer_tally(writer, &tally, &low, &high) &&
+        (cJSON_AddNumberToObject(to, "values", (double)tally.values) == NULL ||
+         cJSON_AddNumberToObject(to, "clamped_values", (double)tally.clamped) == NULL)) {
+        return hc_fail_memory(err, 0, "the record");
+    }
+    return HC_OK;
+}

@@ -1,0 +1,35 @@
+/* Dense: products and triangular solves of small matrices, 8 x 8 entries at a time. */
+#ifndef HC_PIPELINE_STATISTICS_DENSE_H
+#define HC_PIPELINE_STATISTICS_DENSE_H
+
+#include <stddef.h>
+
+/* Every entry is a difference formed in one fixed order, a multiplication and a subtraction at a time, so
+ * that its bits are the same on every processor, however wide its vectors are. */
+
+enum { HC_TILE = 8 };
+
+/* Rows of a matrix with n columns lie this far apart: whole tiles, and an odd number of them, since rows a
+ * power of two apart would share a few lines of the cache. */
+size_t hc_dense_stride(size_t n);
+
+/* `n` rounded up to whole tiles. */
+size_t hc_dense_padded(size_t n);
+
+/* tile[r][c] -= a[r * row_step + k * step] * b[k * b_stride + c] for k = 0 ... count - 1, in this order. */
+void hc_dense_subtract(double *tile, const double *a, size_t row_step, size_t step, const double *b,
+                       size_t b_stride, size_t count);
+
+/* tile = inv(U') tile, for the upper triangle U at `u`; reciprocal[r] = 1 / u[r * u_stride + r]. */
+void hc_dense_forward(double *tile, const double *u, size_t u_stride, const double *reciprocal);
+
+/* tile = inv(U) tile. */
+void hc_dense_backward(double *tile, const double *u, size_t u_stride, const double *reciprocal);
+
+/* Between a tile and its place in a matrix. */
+void hc_dense_get(double *tile, const double *from, size_t stride);
+void hc_dense_get_turned(double *tile, const double *from, size_t stride); /* tile = the transpose of from */
+void hc_dense_put(const double *tile, double *to, size_t stride);
+void hc_dense_put_turned(const double *tile, double *to, size_t stride); /* to = the transpose of tile */
+
+#endif

@@ -1,0 +1,60 @@
+/* Statistics: the mean and covariance of a scene or of its noise, as a value and as a file. */
+#ifndef HC_PIPELINE_STATISTICS_STATISTICS_H
+#define HC_PIPELINE_STATISTICS_STATISTICS_H
+
+#include "core/compute.h"
+
+/* Zero-initialise; hc_statistics_clear() is always safe. */
+typedef struct HcStatistics {
+    HcScene scene;  /* the bands, and the size of the scene */
+    char noise[64]; /* how noise was taken ("mean3x3", "dark image ..."), "" for the scene itself */
+    int64_t pixels;
+    double *mean;       /* [bands] */
+    double *covariance; /* [bands][bands]; of noise: scaled so that white noise gives its variance */
+} HcStatistics;
+
+void hc_statistics_clear(HcStatistics *statistics);
+
+/* From sums of the scene's values or of their differences; `noise` as above, copied. */
+HcStatus hc_statistics_make(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
+                            HcDifference difference, const char *noise, HcError *err) HC_MUST_CHECK;
+
+HcStatus hc_statistics_save(const HcStatistics *statistics, const char *path, bool overwrite,
+                            HcError *err) HC_MUST_CHECK;
+HcStatus hc_statistics_load(HcStatistics *out, const char *path, HcError *err) HC_MUST_CHECK;
+
+/* Whether statistics or a model made for `made` fit the bands of `scene`; `path` names them in the message.
+ */
+HcStatus hc_statistics_check_bands(const HcScene *made, const HcScene *scene, const char *path,
+                                   HcError *err) HC_MUST_CHECK;
+
+/* Which bands of statistics made for `made` are those of `scene`: place[scene->bands], from 0. They are the
+ * same ones by their numbers in the file and their wavelengths, where these are known; else by wavelengths
+ * alone; else there are as many, and nothing tells them apart. `path` names the statistics in the message.
+ *
+ * HC_E_INPUT: a band of the scene is none of them. */
+HcStatus hc_statistics_match(const HcScene *made, const HcScene *scene, const char *path, int32_t *place,
+                             HcError *err) HC_MUST_CHECK;
+
+/* Keeps the bands of `scene` of statistics, in its order; as above. */
+HcStatus hc_statistics_take(HcStatistics *statistics, const HcScene *scene, const char *path,
+                            HcError *err) HC_MUST_CHECK;
+
+/* The words for noise differences ("mean3x3", ...), NULL-terminated; entry i is HcDifference i + 1. */
+extern const char *const hc_noise_words[];
+
+/* HC_DIFFERENCE_NONE when the word is none of them. */
+HcDifference hc_noise_of_word(const char *word);
+
+/* Largest magnitude of the integers that sums over this scene (or its differences) would hold; 0 when they
+ * are no integers, or too large to be summed exactly. */
+int64_t hc_sums_limit(const HcScene *scene, HcDifference difference);
+
+/* "x,y,w,h" [samples, lines] within the scene; x and y from 0. */
+HcStatus hc_window_parse(const char *text, const HcScene *scene, HcWindow *window,
+                         HcError *err) HC_MUST_CHECK;
+
+/* Refuses a class map for a stage that computes with values: class numbers are none. */
+HcStatus hc_statistics_of_values(const HcScene *scene, const char *stage, HcError *err) HC_MUST_CHECK;
+
+#endif

@@ -1,0 +1,467 @@
+#include "pipeline/statistics/transform.h"
+#include "pipeline/statistics/dense.h"
+#include "pipeline/json.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hc_transform_clear(HcTransform *transform) {
+    hc_scene_clear(&transform->scene);
+    free(transform->mean);
+    free(transform->forward);
+    free(transform->inverse);
+    free(transform->eigenvalues);
+    free(transform->left_out);
+    *transform = (HcTransform){0};
+}
+
+/* One block of zeroed doubles for the matrices of a fit. */
+static double *new_doubles(size_t count) {
+    return calloc(count > 0 ? count : 1, sizeof(double));
+}
+
+static HcStatus allocate(HcTransform *transform, int32_t bands, int32_t components, HcError *err) {
+    size_t p = (size_t)bands;
+    size_t m = (size_t)components;
+    transform->bands = bands;
+    transform->components = components;
+    transform->mean = new_doubles(p);
+    transform->forward = new_doubles(p * m);
+    transform->inverse = new_doubles(m * p);
+    transform->eigenvalues = new_doubles(m);
+    if (transform->left_out == NULL) {
+        transform->left_out = calloc(p, 1);
+    }
+    if (transform->mean == NULL || transform->forward == NULL || transform->inverse == NULL ||
+        transform->eigenvalues == NULL || transform->left_out == NULL) {
+        return hc_fail_memory(err, (double)(2 * p * m) * sizeof(double), "a transform");
+    }
+    return HC_OK;
+}
+
+HcStatus hc_transform_fit_pca(HcTransform *transform, HcCompute *compute, const double *mean,
+                              const double *covariance, bool standardise, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t p = transform->scene.bands;
+    size_t n = (size_t)p;
+    double *matrix = new_doubles(n * n);
+    double *vectors = new_doubles(n * n);
+    double *scale = new_doubles(n);
+    int32_t used = 0;
+    if (matrix == NULL || vectors == NULL || scale == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "a principal component fit"));
+    }
+    snprintf(transform->method, sizeof transform->method, "pca");
+    HC_TRY(allocate(transform, p, p, err));
+    memcpy(transform->mean, mean, n * sizeof *mean);
+    for (size_t b = 0; b < n; b++) {
+        double variance = covariance[b * n + b];
+        transform->left_out[b] = variance > 0 ? HC_BAND_USED : HC_BAND_CONSTANT;
+        used += variance > 0;
+        scale[b] = !standardise ? 1 : variance > 0 ? 1 / sqrt(variance) : 0;
+    }
+    if (used == 0) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "all %d bands are constant: there are no principal components", p));
+    }
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = 0; c < n; c++) {
+            matrix[b * n + c] = scale[b] * covariance[b * n + c] * scale[c];
+        }
+    }
+    HC_TRY(compute->ops->eigh(compute, p, matrix, transform->eigenvalues, vectors, err));
+    for (size_t k = 0; k < n; k++) {
+        for (size_t b = 0; b < n; b++) {
+            double loading = vectors[k * n + b];
+            transform->forward[b * n + k] = scale[b] * loading;
+            transform->inverse[k * n + b] = scale[b] > 0 ? loading / scale[b] : 0;
+        }
+    }
+done:
+    free(matrix);
+    free(vectors);
+    free(scale);
+    return status;
+}
+
+/* What a noise fraction fit works in. Matrices are padded to whole tiles (pipeline/statistics/dense.h). */
+typedef struct Fit {
+    const double *covariance, *noise; /* [bands][bands] */
+    size_t bands, kept, stride;
+    int32_t *band;      /* [kept] the bands that take part */
+    double *deviation;  /* [bands] of the noise, 0 where there is none to whiten */
+    double *scale;      /* [bands] 1 / deviation, or 0 */
+    double *reciprocal; /* [kept] of the diagonal of upper */
+    double *sign;       /* [kept] what the sign rule did to a component: 1 or -1 */
+    double *upper;      /* [kept][kept] U of the noise correlations U'U */
+    double *first, *second;
+} Fit;
+
+static void fit_clear(Fit *fit) {
+    free(fit->band);
+    free(fit->deviation);
+    free(fit->upper);
+    *fit = (Fit){0};
+}
+
+static HcStatus fit_init(Fit *fit, const double *covariance, const double *noise, size_t bands,
+                         HcError *err) {
+    size_t padded = hc_dense_padded(bands);
+    size_t stride = hc_dense_stride(bands);
+    *fit = (Fit){.covariance = covariance, .noise = noise, .bands = bands, .stride = stride};
+    fit->band = calloc(padded, sizeof *fit->band);
+    fit->deviation = new_doubles(4 * padded);
+    fit->upper = new_doubles(3 * padded * stride);
+    if (fit->band == NULL || fit->deviation == NULL || fit->upper == NULL) {
+        fit_clear(fit);
+        return hc_fail_memory(err, (double)(3 * padded * stride) * sizeof(double), "a noise fraction fit");
+    }
+    fit->scale = fit->deviation + padded;
+    fit->reciprocal = fit->scale + padded;
+    fit->sign = fit->reciprocal + padded;
+    fit->first = fit->upper + padded * stride;
+    fit->second = fit->first + padded * stride;
+    return HC_OK;
+}
+
+/* Which bands have signal and noise at all, and the standard deviations of their noise. */
+static void deviations(Fit *fit, uint8_t *left_out) {
+    for (size_t b = 0; b < fit->bands; b++) {
+        double variance = fit->noise[b * fit->bands + b];
+        left_out[b] = !(fit->covariance[b * fit->bands + b] > 0) ? HC_BAND_CONSTANT
+                      : !(variance > 0)                          ? HC_BAND_NOISELESS
+                                                                 : HC_BAND_USED;
+        if (left_out[b] == HC_BAND_USED) {
+            fit->deviation[b] = sqrt(variance);
+            fit->scale[b] = 1 / fit->deviation[b];
+        }
+    }
+}
+
+/* Rows from `top` on of the noise correlations, a tile high, less what the rows of U so far explain of them:
+ * columns from `top` on. */
+static void rest_of_rows(const Fit *fit, size_t top, double *rest) {
+    size_t n = fit->bands;
+    for (size_t r = 0; r < HC_TILE && top + r < n; r++) {
+        size_t b = top + r;
+        double *row = rest + r * fit->stride;
+        for (size_t c = top; c < n; c++) {
+            row[c] = fit->noise[b * n + c] * (fit->scale[b] * fit->scale[c]);
+        }
+        row[b] = 1;
+    }
+    for (size_t c = top; c < hc_dense_padded(n); c += HC_TILE) {
+        double tile[HC_TILE * HC_TILE];
+        hc_dense_get(tile, rest + c, fit->stride);
+        hc_dense_subtract(tile, fit->upper + top, 1, fit->stride, fit->upper + c, fit->stride, fit->kept);
+        hc_dense_put(tile, rest + c, fit->stride);
+    }
+}
+
+/* The Cholesky factor U of the noise correlations R = U'U, band by band; a band that the bands before it
+ * explain takes no part. Rows of U are those of kept bands, columns still those of all bands. */
+static void factorise(Fit *fit, uint8_t *left_out) {
+    size_t n = fit->bands;
+    /* Rounding leaves about n eps of an exact repetition; real noise leaves far more. */
+    double least = 16 * (double)n * DBL_EPSILON;
+    double *rest = fit->first;
+    for (size_t b = 0; b < n; b++) {
+        size_t top = b / HC_TILE * HC_TILE;
+        if (b == top) {
+            rest_of_rows(fit, top, rest);
+        }
+        double *row = rest + (b - top) * fit->stride;
+        if (left_out[b] == HC_BAND_USED && row[b] < least) {
+            left_out[b] = HC_BAND_REPEATED;
+        }
+        if (left_out[b] != HC_BAND_USED) {
+            continue;
+        }
+        double pivot = sqrt(row[b]);
+        double *to = fit->upper + fit->kept * fit->stride;
+        for (size_t c = b; c < n; c++) {
+            to[c] = row[c] / pivot;
+        }
+        for (size_t below = b + 1; below < top + HC_TILE && below < n; below++) {
+            double *other = rest + (below - top) * fit->stride;
+            double factor = to[below];
+            for (size_t c = below; c < n; c++) {
+                other[c] -= factor * to[c];
+            }
+        }
+        fit->reciprocal[fit->kept] = 1 / to[b];
+        fit->band[fit->kept++] = (int32_t)b;
+    }
+}
+
+/* Leaves the columns of kept bands in U, and fills it up to whole tiles with the unit matrix. */
+static void close_ranks(Fit *fit) {
+    size_t m = fit->kept;
+    size_t padded = hc_dense_padded(m);
+    for (size_t i = 0; i < m && m < fit->bands; i++) {
+        double *row = fit->upper + i * fit->stride;
+        for (size_t j = 0; j < m; j++) {
+            row[j] = row[fit->band[j]];
+        }
+        memset(row + m, 0, (fit->stride - m) * sizeof *row);
+    }
+    for (size_t i = m; i < padded; i++) {
+        fit->upper[i * fit->stride + i] = fit->reciprocal[i] = 1;
+    }
+}
+
+/* first = Y = U'^-1 C with C the covariance in units of the noise deviations: its upper triangle, by tiles.
+ */
+static void half_whitened(const Fit *fit) {
+    size_t n = fit->bands;
+    size_t m = fit->kept;
+    size_t stride = fit->stride;
+    size_t padded = hc_dense_padded(m);
+    double tile[HC_TILE * HC_TILE];
+    memset(fit->first, 0, HC_TILE * stride * sizeof *fit->first); /* what factorise() used of it */
+    for (size_t i = 0; i < m; i++) {
+        const double *from = fit->covariance + (size_t)fit->band[i] * n;
+        double scale = fit->scale[fit->band[i]];
+        for (size_t j = i / HC_TILE * HC_TILE; j < m; j++) {
+            fit->first[i * stride + j] = from[fit->band[j]] * (scale * fit->scale[fit->band[j]]);
+        }
+    }
+    for (size_t i = 0; i < padded; i += HC_TILE) {
+        for (size_t j = i; j < padded; j += HC_TILE) {
+            double *at = fit->first + i * stride + j;
+            hc_dense_get(tile, at, stride);
+            hc_dense_subtract(tile, fit->upper + i, 1, stride, fit->first + j, stride, i);
+            hc_dense_forward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
+            hc_dense_put(tile, at, stride);
+        }
+    }
+}
+
+/* second = S = U'^-1 Y', the whitened covariance, both triangles. Tiles of the lower triangle need those
+ * above them, which S has by symmetry, and of Y the upper triangle alone: n^3 operations with those of Y. */
+static void whitened(const Fit *fit) {
+    size_t stride = fit->stride;
+    size_t padded = hc_dense_padded(fit->kept);
+    double tile[HC_TILE * HC_TILE];
+    for (size_t i = 0; i < padded; i += HC_TILE) {
+        for (size_t j = 0; j <= i; j += HC_TILE) {
+            double *at = fit->second + i * stride + j;
+            hc_dense_get_turned(tile, fit->first + j * stride + i, stride);
+            hc_dense_subtract(tile, fit->upper + i, 1, stride, fit->second + j, stride, i);
+            hc_dense_forward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
+            if (i == j) { /* symmetric but for rounding */
+                for (size_t r = 0; r < HC_TILE; r++) {
+                    for (size_t c = 0; c < r; c++) {
+                        tile[c * HC_TILE + r] = tile[r * HC_TILE + c];
+                    }
+                }
+            }
+            hc_dense_put(tile, at, stride);
+            hc_dense_put_turned(tile, fit->second + j * stride + i, stride);
+        }
+    }
+}
+
+/* first = eigenvectors of S, a row each; second = the same, a column each, padded. */
+static HcStatus eigenvectors(const Fit *fit, HcCompute *compute, double *values, HcError *err) {
+    size_t m = fit->kept;
+    size_t stride = fit->stride;
+    size_t padded = hc_dense_padded(m);
+    for (size_t i = 1; i < m; i++) {
+        memmove(fit->second + i * m, fit->second + i * stride, m * sizeof *fit->second);
+    }
+    HcStatus status = compute->ops->eigh(compute, (int32_t)m, fit->second, values, fit->first, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    memset(fit->second, 0, padded * stride * sizeof *fit->second);
+    for (size_t top = 0; top < m; top += HC_TILE) { /* columns of a tile share lines of the cache */
+        for (size_t i = 0; i < m; i++) {
+            for (size_t k = top; k < top + HC_TILE && k < m; k++) {
+                fit->second[i * stride + k] = fit->first[k * m + i];
+            }
+        }
+    }
+    return HC_OK;
+}
+
+/* second = U^-1 V in place, forward = D^-1 of it. The sign rule holds for the loadings on the bands, not for
+ * those on the whitened axes. */
+static void forward_of(const Fit *fit, double *forward, double *sign) {
+    size_t m = fit->kept;
+    size_t stride = fit->stride;
+    size_t padded = hc_dense_padded(m);
+    double tile[HC_TILE * HC_TILE];
+    for (size_t i = padded; i > 0;) {
+        i -= HC_TILE;
+        size_t next = i + HC_TILE;
+        for (size_t k = 0; k < padded; k += HC_TILE) {
+            double *at = fit->second + i * stride + k;
+            hc_dense_get(tile, at, stride);
+            hc_dense_subtract(tile, fit->upper + i * stride + next, stride, 1,
+                              fit->second + next * stride + k, stride, padded - next);
+            hc_dense_backward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
+            hc_dense_put(tile, at, stride);
+        }
+    }
+    double *largest = sign;
+    memset(largest, 0, m * sizeof *largest);
+    for (size_t i = 0; i < m; i++) {
+        size_t b = (size_t)fit->band[i];
+        for (size_t k = 0; k < m; k++) {
+            double loading = fit->second[i * stride + k] * fit->scale[b];
+            forward[b * m + k] = loading;
+            largest[k] = fabs(loading) > fabs(largest[k]) ? loading : largest[k];
+        }
+    }
+    for (size_t k = 0; k < m; k++) {
+        sign[k] = largest[k] < 0 ? -1 : 1;
+    }
+    for (size_t i = 0; i < m; i++) {
+        double *row = forward + (size_t)fit->band[i] * m;
+        for (size_t k = 0; k < m; k++) {
+            row[k] *= sign[k];
+        }
+    }
+}
+
+/* inverse = (N forward)', which undoes forward since forward' N forward = 1: V'U D for kept bands; the
+ * product as it stands gives bands that repeat others their share. */
+static void inverse_of(const Fit *fit, const double *forward, const double *sign, const uint8_t *left_out,
+                       double *inverse) {
+    size_t n = fit->bands;
+    size_t m = fit->kept;
+    for (size_t k = 0; k < m; k += HC_TILE) {
+        for (size_t i = 0; i < m; i += HC_TILE) {
+            /* The tile is the negative of the product. */
+            double tile[HC_TILE * HC_TILE] = {0};
+            size_t rows = i + HC_TILE < m ? i + HC_TILE : m;
+            hc_dense_subtract(tile, fit->first + k * m, m, 1, fit->upper + i, fit->stride, rows);
+            for (size_t r = 0; r < HC_TILE && k + r < m; r++) {
+                for (size_t c = 0; c < HC_TILE && i + c < m; c++) {
+                    size_t b = (size_t)fit->band[i + c];
+                    inverse[(k + r) * n + b] = -sign[k + r] * fit->deviation[b] * tile[r * HC_TILE + c];
+                }
+            }
+        }
+    }
+    double *share = fit->second; /* [m] */
+    for (size_t b = 0; b < n; b++) {
+        if (left_out[b] == HC_BAND_USED) {
+            continue;
+        }
+        memset(share, 0, m * sizeof *share);
+        for (size_t i = 0; i < m; i++) {
+            double factor = fit->noise[b * n + (size_t)fit->band[i]];
+            for (size_t k = 0; k < m; k++) {
+                share[k] += factor * forward[(size_t)fit->band[i] * m + k];
+            }
+        }
+        for (size_t k = 0; k < m; k++) {
+            inverse[k * n + b] = share[k];
+        }
+    }
+}
+
+HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const double *mean,
+                              const double *covariance, const double *noise, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)transform->scene.bands;
+    Fit fit = {0};
+    HC_TRY(fit_init(&fit, covariance, noise, n, err));
+    transform->left_out = calloc(n, 1);
+    if (transform->left_out == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)n, "a noise fraction fit"));
+    }
+    snprintf(transform->method, sizeof transform->method, "mnf");
+    deviations(&fit, transform->left_out);
+    factorise(&fit, transform->left_out);
+    if (fit.kept == 0) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC,
+                       "none of the %zu bands has both signal and noise: no noise fractions", n));
+    }
+    close_ranks(&fit);
+    HC_TRY(allocate(transform, (int32_t)n, (int32_t)fit.kept, err));
+    memcpy(transform->mean, mean, n * sizeof *mean);
+    half_whitened(&fit);
+    whitened(&fit);
+    HC_TRY(eigenvectors(&fit, compute, transform->eigenvalues, err));
+    forward_of(&fit, transform->forward, fit.sign);
+    inverse_of(&fit, transform->forward, fit.sign, transform->left_out, transform->inverse);
+done:
+    fit_clear(&fit);
+    return status;
+}
+
+int32_t hc_transform_count(const HcTransform *transform, double minimum) {
+    int32_t count = 0;
+    while (count < transform->components && transform->eigenvalues[count] >= minimum) {
+        count++;
+    }
+    return count > 0 ? count : 1;
+}
+
+HcStatus hc_transform_save(const HcTransform *transform, const char *path, bool overwrite, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t p = (size_t)transform->bands;
+    size_t m = (size_t)transform->components;
+    cJSON *json = cJSON_CreateObject();
+    cJSON *left_out = cJSON_AddArrayToObject(json, "left_out_bands_from_1");
+    if (left_out == NULL || cJSON_AddNumberToObject(json, "hcube_model", 1) == NULL ||
+        cJSON_AddStringToObject(json, "method", transform->method) == NULL ||
+        cJSON_AddStringToObject(json, "noise", transform->noise) == NULL ||
+        cJSON_AddNumberToObject(json, "pixels", (double)transform->pixels) == NULL ||
+        cJSON_AddNumberToObject(json, "noise_pixels", (double)transform->noise_pixels) == NULL ||
+        cJSON_AddNumberToObject(json, "components", transform->components) == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, path));
+    }
+    for (size_t b = 0; b < p; b++) {
+        if (transform->left_out[b] != HC_BAND_USED) {
+            cJSON_AddItemToArray(left_out, cJSON_CreateNumber((double)b + 1));
+        }
+    }
+    HC_TRY(hc_json_add_bands(json, &transform->scene, err));
+    HC_TRY(hc_json_add_doubles(json, "eigenvalues", transform->eigenvalues, m, err));
+    HC_TRY(hc_json_add_doubles(json, "mean", transform->mean, p, err));
+    HC_TRY(hc_json_add_doubles(json, "forward", transform->forward, p * m, err));
+    HC_TRY(hc_json_add_doubles(json, "inverse", transform->inverse, m * p, err));
+    HC_TRY(hc_json_write(path, json, overwrite, err));
+done:
+    cJSON_Delete(json);
+    return status;
+}
+
+HcStatus hc_transform_load(HcTransform *transform, const char *path, const char *method, HcError *err) {
+    HcStatus status = HC_OK;
+    cJSON *json = NULL;
+    HC_TRY(hc_json_read(path, &json, err));
+    const char *found = hc_json_text(json, "method");
+    if (cJSON_GetObjectItemCaseSensitive(json, "hcube_model") == NULL || found == NULL) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not a model file of hcube", path));
+    }
+    if (strcmp(found, method) != 0) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: a model of %s, not of %s", path, found, method));
+    }
+    HC_TRY(hc_json_get_bands(json, &transform->scene, path, err));
+    int64_t components = 0;
+    HC_TRY(hc_json_get_int(json, "components", 1, transform->scene.bands, &components, path, err));
+    HC_TRY(hc_json_get_int(json, "pixels", 0, INT64_MAX / 2, &transform->pixels, path, err));
+    HC_TRY(hc_json_get_int(json, "noise_pixels", 0, INT64_MAX / 2, &transform->noise_pixels, path, err));
+    size_t p = (size_t)transform->scene.bands;
+    size_t m = (size_t)components;
+    HC_TRY(hc_json_check_count(json, "forward", p * m, path, err));
+    HC_TRY(hc_json_check_count(json, "inverse", m * p, path, err));
+    HC_TRY(allocate(transform, transform->scene.bands, (int32_t)components, err));
+    HC_TRY(hc_json_get_doubles(json, "eigenvalues", transform->eigenvalues, m, path, err));
+    HC_TRY(hc_json_get_doubles(json, "mean", transform->mean, p, path, err));
+    HC_TRY(hc_json_get_doubles(json, "forward", transform->forward, p * m, path, err));
+    HC_TRY(hc_json_get_doubles(json, "inverse", transform->inverse, m * p, path, err));
+    snprintf(transform->method, sizeof transform->method, "%s", found);
+    const char *noise = hc_json_text(json, "noise");
+    snprintf(transform->noise, sizeof transform->noise, "%s", noise != NULL ? noise : "");
+done:
+    cJSON_Delete(json);
+    return status;
+}
