@@ -64,32 +64,12 @@ const char *const hc_bench_operations[] = {"upload",
                                            "scene",
                                            NULL};
 
-/* Whether word[length] is the operation, or its first part ("gram" for "gram-none"). */
-static bool selects(const char *word, size_t length, const char *operation) {
-    return strncmp(word, operation, length) == 0 && (operation[length] == '\0' || operation[length] == '-');
-}
-
-bool hc_bench_wants(const HcBench *bench, const char *operation) {
-    const char *word = bench->settings.only;
-    while (word != NULL) {
-        size_t length = strcspn(word, ",");
-        if (selects(word, length, operation)) {
-            return true;
-        }
-        if (word[length] == '\0') {
-            return false;
-        }
-        word += length + 1;
-    }
-    return true;
-}
-
 static HcStatus check_only(const char *only, HcError *err) {
     for (const char *word = only; word != NULL;) {
         size_t length = strcspn(word, ",");
         bool known = false;
         for (int i = 0; hc_bench_operations[i] != NULL; i++) {
-            known = known || selects(word, length, hc_bench_operations[i]);
+            known = known || hc_bench_selects(word, length, hc_bench_operations[i]);
         }
         if (!known || length == 0) {
             return hc_fail(err, HC_E_USAGE,
@@ -135,29 +115,6 @@ done:
 void hc_bench_close(HcBench *bench) {
     hc_bench_witness_free(bench->witness);
     bench->witness = NULL;
-}
-
-HcBenchRow *hc_bench_row(HcBench *bench, const char *operation, const char *by, int64_t lines) {
-    static HcBenchRow spare;
-    bool fits = bench->row_count < HC_BENCH_ROWS_MAX;
-    HcBenchRow *row = fits ? &bench->rows[bench->row_count++] : &spare;
-    *row = (HcBenchRow){.operation = operation, .lines = lines, .repetitions = 1, .rounds = 1};
-    snprintf(row->by, sizeof row->by, "%s", by);
-    if (bench->settings.tell != NULL) {
-        bench->settings.tell(by, operation);
-    }
-    return row;
-}
-
-void hc_bench_scale(const HcBench *bench, HcBenchRow *row) {
-    double factor = row->batch > 0 ? (double)row->batch / (double)row->matrices
-                                   : (double)bench->settings.lines / (double)row->lines;
-    row->seconds *= factor;
-    row->least *= factor;
-    row->most *= factor;
-    row->bytes *= factor;
-    row->operations *= factor;
-    row->floor *= factor;
 }
 
 double hc_bench_times_serial(const HcBench *bench, const HcBenchRow *row) {

@@ -49,6 +49,7 @@ typedef HcStatus HcRigBody(HcRig *rig, void *user, HcError *err);
 
 /* ---- bench.c ---- */
 
+bool hc_bench_selects(const char *word, size_t length, const char *operation);
 bool hc_bench_wants(const HcBench *bench, const char *operation);
 /* A new row, named and empty, whose numbers are of `lines` lines so far. NULL is never returned. */
 HcBenchRow *hc_bench_row(HcBench *bench, const char *operation, const char *by, int64_t lines);

@@ -9,6 +9,7 @@
 #include "io/libraries.h"
 #include "io/read/raw_layout.h"
 #include "io/read/reader.h"
+#include "io/read/value.h"
 #include "io/watch.h"
 
 #include <cpl_vsi.h>
@@ -152,8 +153,5 @@ HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene
 static inline int32_t hc_read_used_count(const HcReader *reader) {
     return reader->used != NULL ? reader->used_count : reader->scene.bands;
 }
-
-/* One stored value; `swap`: in the other byte order. */
-double hc_read_value(const char *at, HcType type, bool swap);
 
 #endif

@@ -7,21 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hc_read_note(HcReader *reader, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    char *text = hc_text_vformat(format, arguments);
-    va_end(arguments);
-    char *clean = text != NULL ? hc_envi_clean(text) : NULL;
-    if (clean != NULL) {
-        hc_text_add(&reader->note, "%s%s", reader->note.length > 0 ? "; " : "", clean);
-    } else {
-        reader->note.failed = true;
-    }
-    free(clean);
-    free(text);
-}
-
 /* The value that speaks for a list: its largest. */
 static double largest(const double *values, int32_t count) {
     double top = 0;

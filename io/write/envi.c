@@ -187,18 +187,6 @@ done:
 
 /* ---- the header ---- */
 
-/* Braces and commas have a meaning in the header, line ends too. */
-void hc_write_envi_name(HcText *to, const char *name, bool in_list) {
-    for (; *name != '\0'; name++) {
-        char c = *name == '{'                ? '('
-                 : *name == '}'              ? ')'
-                 : *name == ',' && in_list   ? ';'
-                 : (unsigned char)*name < 32 ? ' '
-                                             : *name;
-        hc_text_add(to, "%c", c);
-    }
-}
-
 static void add_numbers(HcText *to, const char *key, const double *values, int32_t count) {
     char number[40];
     hc_text_add(to, "%s = {\n", key);

@@ -7,20 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *hc_write_number(char buffer[40], double value) {
-    if (isnan(value)) {
-        strcpy(buffer, "nan");
-        return buffer;
-    }
-    for (int digits = 6; digits <= 17; digits++) {
-        CPLsnprintf(buffer, 40, "%.*g", digits, value);
-        if (CPLAtof(buffer) == value) {
-            break;
-        }
-    }
-    return buffer;
-}
-
 static void set_number(GDALRasterBandH band, const char *key, double value, const char *domain) {
     char number[40];
     GDALSetMetadataItem(band, key, hc_write_number(number, value), domain);

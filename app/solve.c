@@ -1,0 +1,159 @@
+/* What the problems of `hcube solve` share: options, report and record. */
+#include "app/solve.h"
+#include "io/file.h"
+#include "pipeline/json.h"
+#include "pipeline/run/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const HcOption record_option = {
+    .name = "record",
+    .kind = HC_OPTION_TEXT,
+    .offset = offsetof(HcCommon, record),
+    .file = HC_FILE_WRITTEN,
+    .value = "FILE|none",
+    .help = "the record there, or none; else OUTPUT.hcube.json beside the output"};
+
+const HcOption *hc_solve_options(void) {
+    static const char *const left_out[] = {"memory", "progress", "record", NULL};
+    static HcOption all[16];
+    size_t count = hc_common_options_but(left_out, all);
+    all[count] = record_option;
+    all[count + 1] = (HcOption){0};
+    return all;
+}
+
+double hc_solve_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void print_table(const char *heading, const HcOption *table) {
+    HcText text = {0};
+    hc_options_help(table, &text);
+    printf("\n%s\n%s", heading, text.data != NULL ? text.data : "");
+    hc_text_clear(&text);
+}
+
+bool hc_solve_help(const HcSolveProblem *problem, const HcOption *table, int32_t word_count,
+                   const char *const *words) {
+    if (!hc_asks_for_help(word_count, words)) {
+        return false;
+    }
+    printf("hcube solve %s %s: %s\n", problem->name, problem->usage, problem->summary);
+    print_table("Options", table);
+    print_table("Options of every problem", hc_solve_options());
+    return true;
+}
+
+void hc_solve_tell(const HcCommon *common, const char *what, const char *format, ...) {
+    va_list arguments;
+    if (common->quiet) {
+        return;
+    }
+    printf("%-12s ", what);
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+}
+
+void hc_solve_note(const HcCommon *common, const char *note) {
+    if (!common->quiet && note != NULL && *note != '\0') {
+        hc_say("note: %s", note);
+    }
+}
+
+static bool wants_record(const HcCommon *common, const char *output) {
+    return common->record != NULL ? strcmp(common->record, "none") != 0 : output != NULL;
+}
+
+/* Where the record goes; fresh memory. */
+static char *record_path(const HcCommon *common, const char *output) {
+    return common->record != NULL ? strdup(common->record) : hc_text_format("%s.hcube.json", output);
+}
+
+/* That of an output goes with it: one of ours may be replaced where the output may be written. */
+static HcStatus may_replace_record(const HcCommon *common, const char *path, bool *may, HcError *err) {
+    *may = common->overwrite != HC_OVERWRITE_NONE;
+    return *may || common->record != NULL ? HC_OK : hc_chain_is_record(path, may, err);
+}
+
+static HcStatus add_read(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    return hc_file_use_read(user, path, err);
+}
+
+static HcStatus add_written(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    hc_file_remove_dead(path);
+    return hc_file_use_write(user, "solve", path, err);
+}
+
+HcStatus hc_solve_check_files(const HcCommon *common, const HcOptionSet *options, const char *output,
+                              HcFileUse *use, HcError *err) {
+    HcStatus status = HC_OK;
+    HcError taken = {0};
+    bool replaces = false;
+    char *path = NULL;
+    HC_TRY(hc_options_files(options, HC_FILE_READ, add_read, use, err));
+    HC_TRY(hc_options_files(options, HC_FILE_WRITTEN, add_written, use, err));
+    if (wants_record(common, output)) {
+        if ((path = record_path(common, output)) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "the record"));
+        }
+        HC_TRY(may_replace_record(common, path, &replaces, err));
+        HC_TRY(hc_file_check(path, replaces, err));
+        if (hc_file_use_write(use, "solve", path, &taken) == HC_E_USAGE) {
+            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: is the place of the record, and used for something else",
+                           path));
+        }
+        HC_TRY(taken.status != HC_OK ? hc_fail(err, taken.status, "%s", taken.text) : HC_OK);
+    }
+done:
+    free(path);
+    return status;
+}
+
+static cJSON *make_record(const HcCompute *compute, const HcSolveProblem *problem, cJSON *result,
+                          const HcSolveSeconds *seconds, const char *note) {
+    cJSON *record = cJSON_CreateObject();
+    hc_record_begin(compute, hc_command_line(), record);
+    cJSON_AddStringToObject(record, "problem", problem->name);
+    cJSON *times = cJSON_AddObjectToObject(record, "seconds");
+    cJSON_AddNumberToObject(times, "all", seconds->all);
+    cJSON_AddNumberToObject(times, "reading", seconds->reading);
+    cJSON_AddNumberToObject(times, "solving", seconds->solving);
+    cJSON *notes = cJSON_AddArrayToObject(record, "notes");
+    if (note != NULL && *note != '\0') {
+        cJSON_AddItemToArray(notes, cJSON_CreateString(note));
+    }
+    cJSON_AddItemToObject(record, "result", result);
+    return record;
+}
+
+HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
+                               const HcSolveProblem *problem, const char *output, cJSON *result,
+                               const HcSolveSeconds *seconds, const char *note, HcError *err) {
+    HcStatus status = HC_OK;
+    bool replaces = false;
+    char *path = NULL;
+    cJSON *record = make_record(compute, problem, result, seconds, note);
+    if (!wants_record(common, output)) {
+        goto done;
+    }
+    path = record_path(common, output);
+    if (record == NULL || path == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "the record"));
+    }
+    HC_TRY(may_replace_record(common, path, &replaces, err));
+    HC_TRY(hc_json_write_unflushed(path, record, replaces, err));
+done:
+    cJSON_Delete(record);
+    free(path);
+    return status;
+}

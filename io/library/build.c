@@ -1,0 +1,73 @@
+/* What a spectral library is built of, whatever its file: room, names, values and units. */
+#include "io/library/parts.h"
+
+#include "core/text.h"
+#include "io/read/envi_header.h"
+#include "io/read/wavelength.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) {
+    double bytes = (double)count * (double)bands * sizeof(float);
+    library->count = library->entries = (int32_t)count;
+    library->bands = (int32_t)bands;
+    library->name = calloc((size_t)count, sizeof *library->name);
+    library->outliers = calloc((size_t)count, sizeof *library->outliers);
+    library->value = bytes < 1e15 ? malloc((size_t)count * (size_t)bands * sizeof(float)) : NULL;
+    if (library->name == NULL || library->outliers == NULL || library->value == NULL) {
+        return hc_fail_memory(err, bytes, "a spectral library");
+    }
+    return HC_OK;
+}
+
+HcStatus hc_library_name(HcLibrary *library, int32_t spectrum, const char *name, HcError *err) {
+    char *clean = hc_envi_clean(name != NULL ? name : "");
+    if (clean != NULL && clean[0] == '\0') {
+        free(clean);
+        clean = hc_text_format("Spectrum %" PRId32, spectrum + 1);
+    }
+    library->name[spectrum] = clean;
+    return clean != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a spectrum");
+}
+
+float hc_library_value(double value) {
+    return fabs(value) < 1e30 ? (float)value : NAN;
+}
+
+/* Whether wavelengths or widths are ones. */
+static bool all_positive(const double *values, int32_t count) {
+    for (int32_t b = 0; b < count; b++) {
+        if (!(values[b] > 0) || !isfinite(values[b])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void use_unit(double **values, int32_t count, double factor) {
+    if (*values != NULL && (factor <= 0 || !all_positive(*values, count))) {
+        free(*values);
+        *values = NULL;
+    }
+    for (int32_t b = 0; b < count && *values != NULL; b++) {
+        (*values)[b] *= factor;
+    }
+}
+
+void hc_library_units(HcLibrary *library, const char *unit) {
+    double factor = 0;
+    double largest = 0;
+    HcUnitKind kind = hc_wavelength_unit(unit, &factor);
+    for (int32_t b = 0; b < library->bands && library->wavelength != NULL; b++) {
+        largest = fmax(largest, library->wavelength[b]);
+    }
+    if (kind == HC_UNIT_SILENT && largest > 0) {
+        factor = hc_wavelength_guess(largest);
+    }
+    use_unit(&library->wavelength, library->bands, kind == HC_UNIT_OTHER ? 0 : factor);
+    use_unit(&library->fwhm, library->bands, kind == HC_UNIT_OTHER ? 0 : factor);
+}

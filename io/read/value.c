@@ -1,0 +1,45 @@
+#include "io/read/value.h"
+
+#include <string.h>
+
+double hc_read_value(const char *at, HcType type, bool swap) {
+    union {
+        char byte[8];
+        uint8_t u8;
+        int8_t i8;
+        uint16_t u16;
+        int16_t i16;
+        uint32_t u32;
+        int32_t i32;
+        uint64_t u64;
+        int64_t i64;
+        float f32;
+        double f64;
+    } value = {{0}};
+    size_t bytes = hc_type_bytes(type);
+    for (size_t i = 0; i < bytes; i++) {
+        value.byte[i] = at[swap ? bytes - 1 - i : i];
+    }
+    switch (type) {
+    case HC_UINT8:
+        return value.u8;
+    case HC_INT8:
+        return value.i8;
+    case HC_UINT16:
+        return value.u16;
+    case HC_INT16:
+        return value.i16;
+    case HC_UINT32:
+        return value.u32;
+    case HC_INT32:
+        return value.i32;
+    case HC_UINT64:
+        return (double)value.u64;
+    case HC_INT64:
+        return (double)value.i64;
+    case HC_FLOAT32:
+        return (double)value.f32;
+    default:
+        return value.f64;
+    }
+}

@@ -1,0 +1,210 @@
+/* Labelled pixels in the making: classes by the names of their source, pixels in the order of the scene, and
+ * in the end dense labels with names and colours. */
+#include "io/training/parts.h"
+
+#include "core/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CLASSES 65535
+
+static int compare(const HcClassKey *key, int64_t number, const char *text) {
+    if (text != NULL) {
+        return strcmp(key->text, text);
+    }
+    return (key->number > number) - (key->number < number);
+}
+
+/* The place in `order` where the class is, or would be. */
+static int32_t find(const HcLabelling *labelling, int64_t number, const char *text, bool *found) {
+    int32_t low = 0, high = labelling->key_count;
+    *found = false;
+    while (low < high && !*found) {
+        int32_t middle = low + (high - low) / 2;
+        int sign = compare(&labelling->key[labelling->order[middle]], number, text);
+        if (sign == 0) {
+            *found = true;
+            return middle;
+        }
+        low = sign < 0 ? middle + 1 : low;
+        high = sign < 0 ? high : middle;
+    }
+    return low;
+}
+
+static HcStatus make_key_room(HcLabelling *labelling, HcError *err) {
+    if (labelling->key_count < labelling->key_room) {
+        return HC_OK;
+    }
+    int32_t room = labelling->key_room > 0 ? 2 * labelling->key_room : 64;
+    HcClassKey *key = realloc(labelling->key, (size_t)room * sizeof *key);
+    labelling->key = key != NULL ? key : labelling->key;
+    int32_t *order = key != NULL ? realloc(labelling->order, (size_t)room * sizeof *order) : NULL;
+    if (order == NULL) {
+        return hc_fail_memory(err, (double)room * sizeof *key, "classes");
+    }
+    labelling->order = order;
+    labelling->key_room = room;
+    return HC_OK;
+}
+
+HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *text, int32_t *id,
+                            HcError *err) {
+    HcStatus status = HC_OK;
+    bool found = false;
+    int32_t at = find(labelling, number, text, &found);
+    if (found) {
+        *id = labelling->order[at] + 1;
+        return HC_OK;
+    }
+    if (labelling->key_count == MOST_CLASSES) {
+        return hc_fail(err, HC_E_INPUT, "%s: more than %d classes", labelling->path, MOST_CLASSES);
+    }
+    HC_TRY(make_key_room(labelling, err));
+    char *copy = text != NULL ? strdup(text) : NULL;
+    if (text != NULL && copy == NULL) {
+        return hc_fail_memory(err, (double)strlen(text), "the name of a class");
+    }
+    memmove(labelling->order + at + 1, labelling->order + at,
+            (size_t)(labelling->key_count - at) * sizeof *labelling->order);
+    labelling->order[at] = labelling->key_count;
+    labelling->key[labelling->key_count] = (HcClassKey){.number = number, .text = copy};
+    *id = ++labelling->key_count;
+done:
+    return status;
+}
+
+static bool grow(int32_t **array, int64_t room) {
+    int32_t *fresh = realloc(*array, (size_t)room * sizeof **array);
+    *array = fresh != NULL ? fresh : *array;
+    return fresh != NULL;
+}
+
+HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, int32_t id, HcError *err) {
+    HcLabelled *out = labelling->out;
+    if (out->count == labelling->room) {
+        int64_t room = labelling->room > 0 ? labelling->room + labelling->room / 2 : 4096;
+        if (!grow(&out->sample, room) || !grow(&out->line, room) || !grow(&out->label, room)) {
+            return hc_fail_memory(err, 3.0 * (double)room * sizeof *out->label, "labelled pixels");
+        }
+        labelling->room = room;
+    }
+    out->sample[out->count] = (int32_t)sample;
+    out->line[out->count] = (int32_t)line;
+    out->label[out->count] = id;
+    out->count++;
+    return HC_OK;
+}
+
+/* Fresh; key NULL = the class of no class. */
+static HcStatus class_name(const HcClassKey *key, const HcNamed *named, char **out, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *name = key == NULL ? "Unclassified" : named == NULL ? key->text : NULL;
+    if (key != NULL && named != NULL) {
+        HC_TRY(hc_read_attributes_name(named->attributes, key->number, &name, err));
+        if (name == NULL && key->number < named->classes->count) {
+            name = named->classes->name[key->number];
+        }
+    }
+    *out = name != NULL    ? strdup(name)
+           : named == NULL ? hc_text_format("%" PRId64, key->number)
+                           : hc_text_format("Class %" PRId64, key->number);
+    status = *out != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a class");
+done:
+    return status;
+}
+
+/* That of the source, unless it has none or black, which is that of class 0. */
+static void colour_class(const HcClassKey *key, const HcNamed *named, int32_t label, uint8_t colour[3]) {
+    if (named != NULL && key != NULL && !hc_read_attributes_colour(named->attributes, key->number, colour) &&
+        key->number < named->classes->count) {
+        memcpy(colour, named->classes->colour[key->number], 3);
+    }
+    if (colour[0] + colour[1] + colour[2] == 0) {
+        hc_classes_standard_colour(label, colour);
+    }
+}
+
+static HcStatus name_class(HcLabelled *out, const HcClassKey *key, const HcNamed *named, HcError *err) {
+    HcStatus status = HC_OK;
+    HcClasses *classes = &out->classes;
+    int32_t label = classes->count;
+    HC_TRY(class_name(key, named, &classes->name[label], err));
+    colour_class(key, named, label, classes->colour[label]);
+    classes->count++;
+done:
+    return status;
+}
+
+/* A class that keeps no pixel. */
+static HcStatus lose_class(HcLabelled *out, const HcClassKey *key, const HcNamed *named, HcError *err) {
+    return out->lost_classes++ == 0 ? class_name(key, named, &out->lost_class, err) : HC_OK;
+}
+
+static HcStatus allocate_classes(const HcLabelling *labelling, int64_t **of_id, HcError *err) {
+    HcLabelled *out = labelling->out;
+    size_t count = (size_t)labelling->key_count + 1;
+    *of_id = calloc(count, sizeof **of_id);
+    out->pixels = calloc(count, sizeof *out->pixels);
+    out->classes.name = calloc(count, sizeof *out->classes.name);
+    out->classes.colour = calloc(count, sizeof *out->classes.colour);
+    if (*of_id == NULL || out->pixels == NULL || out->classes.name == NULL || out->classes.colour == NULL) {
+        return hc_fail_memory(err, (double)count * 32, "classes");
+    }
+    return HC_OK;
+}
+
+static HcStatus check_classes(const HcLabelling *labelling, HcError *err) {
+    const HcLabelled *out = labelling->out;
+    if (out->classes.count > 2) {
+        return HC_OK;
+    }
+    char where[160] = "", lost[160] = "";
+    if (out->field != NULL) {
+        snprintf(where, sizeof where, " (field '%.100s')", out->field);
+    }
+    if (out->lost_class != NULL) {
+        snprintf(lost, sizeof lost, "; no pixel of the scene is left for '%.80s'", out->lost_class);
+    }
+    if (out->contested > 0) {
+        size_t length = strlen(lost);
+        snprintf(lost + length, sizeof lost - length, "; two classes claim %" PRId64 " pixels",
+                 out->contested);
+    }
+    if (out->classes.count < 2) {
+        return hc_fail(err, HC_E_INPUT, "%s: labels no pixel of the scene%s%s", labelling->path, where, lost);
+    }
+    return hc_fail(err, HC_E_INPUT, "%s: only one class, '%.100s'%s, at least two are needed%s",
+                   labelling->path, out->classes.name[1], where, lost);
+}
+
+HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcError *err) {
+    HcStatus status = HC_OK;
+    HcLabelled *out = labelling->out;
+    int64_t *of_id = NULL; /* pixels of an id, then its label */
+    HC_TRY(allocate_classes(labelling, &of_id, err));
+    for (int64_t i = 0; i < out->count; i++) {
+        of_id[out->label[i]]++;
+    }
+    HC_TRY(name_class(out, NULL, named, err));
+    for (int32_t k = 0; k < labelling->key_count; k++) {
+        int32_t id = labelling->order[k] + 1;
+        const HcClassKey *key = &labelling->key[id - 1];
+        if (of_id[id] == 0) {
+            HC_TRY(lose_class(out, key, named, err));
+            continue;
+        }
+        out->pixels[out->classes.count] = of_id[id];
+        of_id[id] = out->classes.count;
+        HC_TRY(name_class(out, key, named, err));
+    }
+    for (int64_t i = 0; i < out->count; i++) {
+        out->label[i] = (int32_t)of_id[out->label[i]];
+    }
+    HC_TRY(check_classes(labelling, err));
+done:
+    free(of_id);
+    return status;
+}
