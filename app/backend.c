@@ -9,15 +9,13 @@
 #include <unistd.h>
 
 HcStatus hc_load_module(const HcModule **module, HcError *err) {
-    HcStatus status = HC_OK;
     int32_t count = 0;
-    HC_TRY(hc_module_load(module, err));
-    HC_TRY((*module)->devices(NULL, 0, &count, err));
+    HC_OR_RETURN(hc_module_load(module, err));
+    HC_OR_RETURN((*module)->devices(NULL, 0, &count, err));
     if (count == 0) {
-        HC_TRY(hc_fail(err, HC_E_DEVICE, "no GPU was found"));
+        return hc_fail(err, HC_E_DEVICE, "no GPU was found");
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus parse_device(const char *text, HcOpening *opening, HcError *err) {
@@ -38,24 +36,24 @@ static HcStatus parse_device(const char *text, HcOpening *opening, HcError *err)
 
 /* Ranks of one host take its GPUs in turn. */
 static HcStatus choose_gpu(const HcModule *module, HcOpening *opening) {
-    HcStatus status = HC_OK;
     int32_t count = 0;
     if (!opening->numbered && opening->local_number > 0) {
-        HC_TRY(module->devices(NULL, 0, &count, &opening->error));
+        HC_OR_RETURN(module->devices(NULL, 0, &count, &opening->error));
         opening->config.device = opening->local_number % count;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
-static void *open_gpu(void *argument) {
-    HcOpening *opening = argument;
+static HcStatus load_and_open(HcOpening *opening) {
     const HcModule *module = NULL;
-    HcStatus status = HC_OK;
-    HC_TRY(hc_load_module(&module, &opening->error));
-    HC_TRY(choose_gpu(module, opening));
-    HC_TRY(module->ops->open(&opening->gpu, &opening->config, &opening->error));
-done:
+    HC_OR_RETURN(hc_load_module(&module, &opening->error));
+    HC_OR_RETURN(choose_gpu(module, opening));
+    return module->ops->open(&opening->gpu, &opening->config, &opening->error);
+}
+
+/* The body of a thread; a failure is in opening->error. */
+static void *open_gpu(void *opening) {
+    (void)!load_and_open(opening);
     return NULL;
 }
 
@@ -73,16 +71,14 @@ static int32_t threads_of(const HcCommon *common) {
 }
 
 HcStatus hc_backend_begin(const HcCommon *common, HcOpening *opening, HcError *err) {
-    HcStatus status = HC_OK;
     *opening = (HcOpening){.device = common->device, .local_number = hc_ranks_local_number(hc_app_ranks())};
     opening->config = (HcComputeConfig){
         .memory = common->device_memory, .threads = threads_of(common), .host = hc_cpu_ops()};
-    HC_TRY(parse_device(common->device, opening, err));
+    HC_OR_RETURN(parse_device(common->device, opening, err));
     if (opening->tried) {
         opening->running = pthread_create(&opening->thread, NULL, open_gpu, opening) == 0;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_t reason_size, HcError *err) {
@@ -108,23 +104,19 @@ HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_
 
 HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size,
                          HcError *err) {
-    HcStatus status = HC_OK;
     HcOpening opening;
-    HC_TRY(hc_backend_begin(common, &opening, err));
-    HC_TRY(hc_backend_end(&opening, out, reason, reason_size, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_backend_begin(common, &opening, err));
+    return hc_backend_end(&opening, out, reason, reason_size, err);
 }
 
 /* ---- devices ---- */
 
 static HcStatus print_cpu(HcError *err) {
-    HcStatus status = HC_OK;
     HcCompute *compute = NULL;
     HcComputeInfo info;
     HcComputeConfig config = {0};
     char total[32];
-    HC_TRY(hc_cpu_ops()->open(&compute, &config, err));
+    HC_OR_RETURN(hc_cpu_ops()->open(&compute, &config, err));
     compute->ops->info(compute, &info);
     printf("cpu    %s", info.name);
     if (info.memory_total > 0) {
@@ -132,8 +124,7 @@ static HcStatus print_cpu(HcError *err) {
     }
     printf("\n");
     compute->ops->close(compute);
-done:
-    return status;
+    return HC_OK;
 }
 
 static void print_gpus(void) {
@@ -158,7 +149,6 @@ static void print_gpus(void) {
 }
 
 HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err) {
-    HcStatus status = HC_OK;
     if (hc_asks_for_help(word_count, words)) {
         printf("hcube devices: what hcube can compute on (--device NAME)\n");
         return HC_OK;
@@ -166,8 +156,7 @@ HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcErro
     if (word_count > 0) {
         return hc_fail(err, HC_E_USAGE, "devices: %s: takes no words", words[0]);
     }
-    HC_TRY(print_cpu(err));
+    HC_OR_RETURN(print_cpu(err));
     print_gpus();
-done:
-    return status;
+    return HC_OK;
 }

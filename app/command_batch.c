@@ -23,15 +23,13 @@ static void print_batch_help(void) {
 
 /* One model for all scenes, and a word on it. */
 static HcStatus pool_scenes(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) {
-    HcStatus status = HC_OK;
     HcBatchTotals sums = {.start = totals->start};
-    HC_TRY(hc_batch_pool(batch, &sums, left_out, err));
+    HC_OR_RETURN(hc_batch_pool(batch, &sums, left_out, err));
     totals->device_told = sums.device_told;
     if (hc_ranks_number(hc_app_ranks()) == 0) {
         hc_batch_tell_pool(batch, &sums, *left_out);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err) {

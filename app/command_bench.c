@@ -168,7 +168,6 @@ static void tell_end(void) {
 }
 
 static HcStatus make_settings(const BenchParams *params, HcBenchSettings *settings, HcError *err) {
-    HcStatus status = HC_OK;
     *settings = (HcBenchSettings){.bits = (int32_t)params->bits,
                                   .seed = (uint64_t)params->seed,
                                   .training = params->training,
@@ -177,7 +176,7 @@ static HcStatus make_settings(const BenchParams *params, HcBenchSettings *settin
                                   .only = params->only,
                                   .tell = isatty(STDERR_FILENO) ? tell : NULL};
     if (params->serial && params->no_serial) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "bench: --serial and --no-serial exclude each other"));
+        return hc_fail(err, HC_E_USAGE, "bench: --serial and --no-serial exclude each other");
     }
     settings->serial = params->serial      ? HC_BENCH_SERIAL_WHOLE
                        : params->no_serial ? HC_BENCH_SERIAL_NONE
@@ -188,29 +187,25 @@ static HcStatus make_settings(const BenchParams *params, HcBenchSettings *settin
     if (params->repetitions != HC_INT_NOT_GIVEN) {
         settings->repetitions = (int32_t)params->repetitions;
     }
-    HC_TRY(parse_size(params->size, settings, err));
+    HC_OR_RETURN(parse_size(params->size, settings, err));
     settings->components = settings->bands < 20 ? settings->bands : 20;
     if (params->components != HC_INT_NOT_GIVEN) {
         settings->components = (int32_t)params->components;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- measuring ---- */
 
 static HcStatus measure(HcBench *bench, HcCompute *compute, HcError *err) {
-    HcStatus status = HC_OK;
     const HcVendorOps *vendor = hc_cpu_vendor();
     if (compute->ops != hc_cpu_ops()) {
         const HcModule *module = NULL;
-        HC_TRY(hc_load_module(&module, err));
+        HC_OR_RETURN(hc_load_module(&module, err));
         vendor = module->vendor;
     }
-    HC_TRY(hc_bench_serial(bench, compute, err));
-    HC_TRY(hc_bench_backend(bench, compute, vendor, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_bench_serial(bench, compute, err));
+    return hc_bench_backend(bench, compute, vendor, err);
 }
 
 static HcStatus measure_device(HcBench *bench, const BenchParams *params, const char *device, bool *is_cpu,
@@ -234,15 +229,13 @@ done:
 /* The device that was asked for; with auto the CPU besides. */
 static HcStatus measure_all(HcBench *bench, const BenchParams *params, char *reason, size_t reason_size,
                             HcError *err) {
-    HcStatus status = HC_OK;
     bool is_cpu = false;
     char ignored[8];
-    HC_TRY(measure_device(bench, params, params->device, &is_cpu, reason, reason_size, err));
+    HC_OR_RETURN(measure_device(bench, params, params->device, &is_cpu, reason, reason_size, err));
     if (!is_cpu && hc_text_equal(params->device, "auto")) {
-        HC_TRY(measure_device(bench, params, "cpu", &is_cpu, ignored, sizeof ignored, err));
+        HC_OR_RETURN(measure_device(bench, params, "cpu", &is_cpu, ignored, sizeof ignored, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- the table ---- */

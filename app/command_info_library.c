@@ -126,7 +126,6 @@ static void print_bands(const HcLibrary *library) {
 
 static HcStatus print_library(const HcLibrary *library, const char *path, const Counts *counts, bool all,
                               HcError *err) {
-    HcStatus status = HC_OK;
     printf("%-12s %s (spectral library)\n", "file", path);
     printf("%-12s %d spectra x %d bands\n", "size", library->count, library->bands);
     print_ranges(library);
@@ -142,13 +141,12 @@ static HcStatus print_library(const HcLibrary *library, const char *path, const 
     if (library->scale > 0) {
         printf("%-12s %.6g is reflectance 1 (not applied)\n", "scale", library->scale);
     }
-    HC_TRY(print_left_out(library, err));
+    HC_OR_RETURN(print_left_out(library, err));
     print_names(library, all);
     if (all) {
         print_bands(library);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The entries that stages leave out, and the values that count as missing. */

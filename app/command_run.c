@@ -41,17 +41,14 @@ static void print_help_within(const char *name, int32_t word_count, const char *
 }
 
 HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err) {
-    HcStatus status = HC_OK;
     HcCommon common;
     HcChain *chain = NULL;
     if (hc_asks_for_help(word_count, words)) {
         print_help_within("run", word_count, words);
         return HC_OK;
     }
-    HC_TRY(hc_read_chain("run", word_count, words, &common, &chain, err));
-    HC_TRY(hc_run_command(chain, &common, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_read_chain("run", word_count, words, &common, &chain, err));
+    return hc_run_command(chain, &common, err);
 }
 
 /* "uint16, 100 lines x 100 samples x 60 bands" */
@@ -158,7 +155,6 @@ void hc_print_stage_help(const HcStageClass *kind) {
 
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
                           HcError *err) {
-    HcStatus status = HC_OK;
     HcCommon common;
     HcChain *chain = NULL;
     if (hc_asks_for_help(word_count, words)) {
@@ -174,10 +170,8 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
     }
     hc_options_reset(hc_common_options, &common);
     HcOptionSet set = {.table = hc_common_options, .params = &common};
-    HC_TRY(hc_chain_for_stage(&chain, kind, words, word_count, &set, err));
-    HC_TRY(hc_run_command(chain, &common, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_chain_for_stage(&chain, kind, words, word_count, &set, err));
+    return hc_run_command(chain, &common, err);
 }
 
 HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err) {

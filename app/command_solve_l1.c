@@ -147,26 +147,24 @@ static HcL1Rule make_rule(const Params *params) {
 }
 
 static HcStatus open_files(Problem *problem, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = &problem->params;
-    HC_TRY(hc_matrix_open(&problem->matrix, params->matrix, err));
-    HC_TRY(hc_matrix_open(&problem->right, params->right, err));
+    HC_OR_RETURN(hc_matrix_open(&problem->matrix, params->matrix, err));
+    HC_OR_RETURN(hc_matrix_open(&problem->right, params->right, err));
     problem->rows = hc_matrix_rows(problem->matrix);
     problem->columns = hc_matrix_columns(problem->matrix);
     int64_t rows = hc_matrix_rows(problem->right);
     int64_t columns = hc_matrix_columns(problem->right);
     if (hc_min64(rows, columns) != 1 || hc_max64(rows, columns) != problem->rows) {
-        HC_TRY(hc_fail(err, HC_E_INPUT,
+        return hc_fail(err, HC_E_INPUT,
                        "%s: %" PRId64 " x %" PRId64 " values; %s with its %" PRId64
                        " rows needs a vector of as many",
-                       params->right, rows, columns, params->matrix, problem->rows));
+                       params->right, rows, columns, params->matrix, problem->rows);
     }
     const HcMatrixFile *const inputs[] = {problem->matrix, problem->right};
-    HC_TRY(hc_matrix_check(params->output, problem->columns, 1, problem->common.overwrite, inputs, 2, err));
+    HC_OR_RETURN(
+        hc_matrix_check(params->output, problem->columns, 1, problem->common.overwrite, inputs, 2, err));
     const HcOptionSet set = {.table = options, .params = &problem->params};
-    HC_TRY(hc_solve_check_files(&problem->common, &set, params->output, &problem->use, err));
-done:
-    return status;
+    return hc_solve_check_files(&problem->common, &set, params->output, &problem->use, err);
 }
 
 /* ---- solving ---- */
@@ -199,60 +197,52 @@ done:
 }
 
 static HcStatus load_all(Problem *problem, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(
+    HC_OR_RETURN(
         hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
-    HC_TRY(problem->compute->ops->queue_open(problem->compute, &problem->queue, err));
-    HC_TRY(make_buffer(problem, problem->rows * problem->columns, &problem->matrix_buffer, err));
-    HC_TRY(make_buffer(problem, problem->rows, &problem->right_buffer, err));
-    HC_TRY(make_buffer(problem, problem->columns, &problem->x_buffer, err));
+    HC_OR_RETURN(problem->compute->ops->queue_open(problem->compute, &problem->queue, err));
+    HC_OR_RETURN(make_buffer(problem, problem->rows * problem->columns, &problem->matrix_buffer, err));
+    HC_OR_RETURN(make_buffer(problem, problem->rows, &problem->right_buffer, err));
+    HC_OR_RETURN(make_buffer(problem, problem->columns, &problem->x_buffer, err));
     problem->x = malloc((size_t)problem->columns * sizeof *problem->x);
     if (problem->x == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)problem->columns * sizeof *problem->x, "the solution"));
+        return hc_fail_memory(err, (double)problem->columns * sizeof *problem->x, "the solution");
     }
     double started = hc_solve_now();
-    HC_TRY(load(problem, problem->matrix, &problem->matrix_buffer, err));
-    HC_TRY(load(problem, problem->right, &problem->right_buffer, err));
+    HC_OR_RETURN(load(problem, problem->matrix, &problem->matrix_buffer, err));
+    HC_OR_RETURN(load(problem, problem->right, &problem->right_buffer, err));
     problem->seconds.reading = hc_solve_now() - started;
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus fetch(Problem *problem, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = problem->compute->ops;
-    HC_TRY(ops->download(problem->queue, problem->x_buffer.data, problem->x,
-                         (size_t)problem->columns * sizeof *problem->x, err));
-    HC_TRY(ops->wait(problem->queue, err));
-done:
-    return status;
+    HC_OR_RETURN(ops->download(problem->queue, problem->x_buffer.data, problem->x,
+                               (size_t)problem->columns * sizeof *problem->x, err));
+    return ops->wait(problem->queue, err);
 }
 
 /* lambda as a part of the largest |A'b|, which the place of x has room for. */
 static HcStatus choose_lambda(Problem *problem, const HcMatrix *matrix, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = &problem->params;
     double largest = 0;
     double factor = isnan(params->lambda_relative) ? 0.1 : params->lambda_relative;
-    HC_TRY(problem->compute->ops->gemv_t(problem->queue, matrix, problem->right_buffer.data,
-                                         problem->x_buffer.data, err));
-    HC_TRY(fetch(problem, err));
+    HC_OR_RETURN(problem->compute->ops->gemv_t(problem->queue, matrix, problem->right_buffer.data,
+                                               problem->x_buffer.data, err));
+    HC_OR_RETURN(fetch(problem, err));
     for (int64_t c = 0; c < problem->columns; c++) {
         largest = fmax(largest, fabs((double)problem->x[c]));
     }
     problem->rule.lambda = factor * largest;
     if (!(problem->rule.lambda > 0)) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "%s: A'b is 0, so that it determines no lambda (--lambda does)",
-                       params->right));
+        return hc_fail(err, HC_E_NUMERIC, "%s: A'b is 0, so that it determines no lambda (--lambda does)",
+                       params->right);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The values of a file where the host can read them: `room` is allocated where that is not device memory. */
 static HcStatus on_host(const Problem *problem, HcMatrixFile *file, const HcBuffer *buffer, float **room,
                         const float **out, HcError *err) {
-    HcStatus status = HC_OK;
     HcComputeInfo info;
     size_t bytes = (size_t)(hc_matrix_rows(file) * hc_matrix_columns(file)) * sizeof(float);
     problem->compute->ops->info(problem->compute, &info);
@@ -260,12 +250,11 @@ static HcStatus on_host(const Problem *problem, HcMatrixFile *file, const HcBuff
     if (!info.shared_memory) {
         *out = *room = malloc(bytes);
         if (*room == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)bytes, "a matrix"));
+            return hc_fail_memory(err, (double)bytes, "a matrix");
         }
-        HC_TRY(hc_matrix_read(file, *room, err));
+        HC_OR_RETURN(hc_matrix_read(file, *room, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* A solution that the iterations did not finish, on the columns that it uses. */
@@ -286,7 +275,6 @@ done:
 }
 
 static HcStatus solve(Problem *problem, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = problem->compute->ops;
     const HcMatrix matrix = {problem->matrix_buffer.data, problem->rows, problem->columns};
     const float *right = problem->right_buffer.data;
@@ -294,19 +282,18 @@ static HcStatus solve(Problem *problem, HcError *err) {
     double started = hc_solve_now();
     problem->rule = make_rule(&problem->params);
     if (problem->params.solver == FISTA && isnan(problem->params.lambda)) {
-        HC_TRY(choose_lambda(problem, &matrix, err));
+        HC_OR_RETURN(choose_lambda(problem, &matrix, err));
     }
-    HC_TRY(ops->l1_open(problem->compute, &matrix, &problem->l1, err));
+    HC_OR_RETURN(ops->l1_open(problem->compute, &matrix, &problem->l1, err));
     if (problem->params.solver == FISTA) {
-        HC_TRY(ops->fista(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
+        HC_OR_RETURN(ops->fista(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
     } else {
-        HC_TRY(ops->alm(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
+        HC_OR_RETURN(ops->alm(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
     }
-    HC_TRY(fetch(problem, err));
-    HC_TRY(problem->told.end != HC_L1_REACHED ? polish(problem, err) : HC_OK);
+    HC_OR_RETURN(fetch(problem, err));
+    HC_OR_RETURN(problem->told.end != HC_L1_REACHED ? polish(problem, err) : HC_OK);
     problem->seconds.solving = hc_solve_now() - started;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- what came out ---- */

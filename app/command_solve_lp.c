@@ -92,7 +92,6 @@ typedef struct Problem {
 
 /* Outputs are new or may be replaced, and none is another file of the command. */
 static HcStatus check_outputs(Problem *problem, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = &problem->params;
     const char *const paths[] = {params->model, params->output, params->prices, params->certificate};
     const char *files[5] = {NULL}; /* those that there are */
@@ -100,54 +99,48 @@ static HcStatus check_outputs(Problem *problem, HcError *err) {
     for (int p = 0; p < 4; p++) {
         for (int f = 0; f < count && paths[p] != NULL; f++) {
             if (strcmp(paths[p], files[f]) == 0 || hc_file_same(paths[p], files[f])) {
-                HC_TRY(hc_fail(err, HC_E_USAGE, "solve lp: %s: is used twice", paths[p]));
+                return hc_fail(err, HC_E_USAGE, "solve lp: %s: is used twice", paths[p]);
             }
         }
         if (paths[p] != NULL) {
-            HC_TRY(p > 0 ? hc_file_check(paths[p], problem->common.overwrite, err) : HC_OK);
+            HC_OR_RETURN(p > 0 ? hc_file_check(paths[p], problem->common.overwrite, err) : HC_OK);
             files[count++] = paths[p];
         }
     }
     const HcOptionSet set = {.table = options, .params = &problem->params};
-    HC_TRY(hc_solve_check_files(&problem->common, &set, params->output, &problem->use, err));
-done:
-    return status;
+    return hc_solve_check_files(&problem->common, &set, params->output, &problem->use, err);
 }
 
 static HcStatus load(Problem *problem, HcError *err) {
-    HcStatus status = HC_OK;
     double started = hc_solve_now();
-    HC_TRY(hc_program_read(&problem->file, problem->params.model, err));
+    HC_OR_RETURN(hc_program_read(&problem->file, problem->params.model, err));
     problem->seconds.reading = hc_solve_now() - started;
     size_t rows = (size_t)problem->file.program.rows;
     size_t columns = (size_t)problem->file.program.columns;
     size_t count = 2 * columns + rows;
     problem->arrays = calloc(2 * count, sizeof *problem->arrays);
     if (problem->arrays == NULL) {
-        HC_TRY(hc_fail_memory(err, 2 * (double)count * sizeof *problem->arrays, "the solution"));
+        return hc_fail_memory(err, 2 * (double)count * sizeof *problem->arrays, "the solution");
     }
     problem->solution = (HcLpSolution){.x = problem->arrays,
                                        .ray = problem->arrays + columns,
                                        .price = problem->arrays + 2 * columns,
                                        .rest = problem->arrays + count};
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus solve(Problem *problem, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = &problem->params;
     const HcSimplexRule rule = {.pivots = params->pivots != HC_INT_NOT_GIVEN ? params->pivots : 0,
                                 .tolerance = isnan(params->tolerance) ? 0 : params->tolerance};
-    HC_TRY(
+    HC_OR_RETURN(
         hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
-    HC_TRY(problem->compute->ops->queue_open(problem->compute, &problem->queue, err));
+    HC_OR_RETURN(problem->compute->ops->queue_open(problem->compute, &problem->queue, err));
     double started = hc_solve_now();
-    HC_TRY(problem->compute->ops->simplex(problem->queue, &problem->file.program, &rule, &problem->solution,
-                                          err));
+    HC_OR_RETURN(problem->compute->ops->simplex(problem->queue, &problem->file.program, &rule,
+                                                &problem->solution, err));
     problem->seconds.solving = hc_solve_now() - started;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- what came out ---- */
@@ -315,20 +308,18 @@ done:
 }
 
 static HcStatus write_solution(Problem *problem, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = &problem->params;
     const HcProgramFile *file = &problem->file;
     const HcLpSolution *solution = &problem->solution;
     if (params->output != NULL) {
-        HC_TRY(write_table(problem, params->output, "name,value", file->column_name, solution->x, NULL,
-                           file->program.columns, err));
+        HC_OR_RETURN(write_table(problem, params->output, "name,value", file->column_name, solution->x, NULL,
+                                 file->program.columns, err));
     }
     if (params->prices != NULL) {
-        HC_TRY(write_table(problem, params->prices, "name,price", file->row_name, solution->price, NULL,
-                           file->program.rows, err));
+        HC_OR_RETURN(write_table(problem, params->prices, "name,price", file->row_name, solution->price, NULL,
+                                 file->program.rows, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus write_certificate(Problem *problem, HcError *err) {

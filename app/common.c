@@ -135,21 +135,19 @@ static bool is_file(const char *path) {
 }
 
 HcStatus hc_read_chain_text(const char *word, char **text, const char **where, HcError *err) {
-    HcStatus status = HC_OK;
     size_t bytes = 0;
     bool looks_like_file =
         hc_text_ends_with(word, ".hcube") || (strpbrk(word, " !") == NULL && is_file(word));
     if (looks_like_file) {
-        HC_TRY(hc_file_read(word, 1 << 20, text, &bytes, err));
+        HC_OR_RETURN(hc_file_read(word, 1 << 20, text, &bytes, err));
         *where = word;
     } else {
         *where = "the chain";
         if ((*text = strdup(word)) == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(word), "the chain"));
+            return hc_fail_memory(err, (double)strlen(word), "the chain");
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 bool hc_is_chain_text(int32_t word_count, const char *const *words) {

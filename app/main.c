@@ -162,12 +162,11 @@ static int exit_code(HcStatus status) {
 static HcStatus run_command(int argc, char **argv, HcRanks **ranks, HcError *err) {
     HcStatus status = HC_OK;
     if (hc_command_line() == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the command line"));
+        return hc_fail_memory(err, 0, "the command line");
     }
-    HC_TRY(hc_ranks_open(ranks, hc_command_line(), err));
+    HC_OR_RETURN(hc_ranks_open(ranks, hc_command_line(), err));
     hc_set_app_ranks(*ranks);
     status = hc_ranks_agree(*ranks, dispatch(argc, argv, err), err);
-done:
     return status;
 }
 

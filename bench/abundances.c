@@ -83,29 +83,26 @@ static HcStatus call_abundances(HcRig *rig, void *user, HcError *err) {
 }
 
 static HcStatus open_pixels(HcRig *rig, const Kind *kind, int64_t lines, Pixels *pixels, HcError *err) {
-    HcStatus status = HC_OK;
     size_t samples = (size_t)rig->settings->samples;
     size_t count = (size_t)lines * samples;
-    HC_TRY(make_pixels(rig->settings, kind, LINES * (int64_t)samples, pixels, err));
+    HC_OR_RETURN(make_pixels(rig->settings, kind, LINES * (int64_t)samples, pixels, err));
     pixels->rule = (HcAbundanceRule){.endmembers = kind->endmembers,
                                      .bands = kind->bands,
                                      .spectrum = pixels->endmembers,
                                      .sum = kind->sum};
     size_t bands = (size_t)hc_abundance_bands(&pixels->rule);
     size_t counts = hc_abundance_counts(&pixels->rule) * sizeof(int64_t);
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * ((size_t)kind->bands * sizeof(float) + 1),
-                           &pixels->pixels, err));
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * (bands * sizeof(float) + 1),
-                           &pixels->abundances, err));
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, counts, &pixels->counts, err));
-    HC_TRY(rig->ops->zero(rig->queue, pixels->counts.data, counts, err));
+    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
+                                 count * ((size_t)kind->bands * sizeof(float) + 1), &pixels->pixels, err));
+    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * (bands * sizeof(float) + 1),
+                                 &pixels->abundances, err));
+    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, counts, &pixels->counts, err));
+    HC_OR_RETURN(rig->ops->zero(rig->queue, pixels->counts.data, counts, err));
     pixels->rule.counts = pixels->counts.data;
-    HC_TRY(rig->ops->abundances_open(rig->compute, &pixels->rule, &pixels->open, err));
+    HC_OR_RETURN(rig->ops->abundances_open(rig->compute, &pixels->rule, &pixels->open, err));
     pixels->in = hc_rig_block(rig, &pixels->pixels, lines, kind->bands);
     pixels->out = hc_rig_block(rig, &pixels->abundances, lines, (int32_t)bands);
-    HC_TRY(hc_rig_repeat(rig, pixels->mixed, LINES, &pixels->in, err));
-done:
-    return status;
+    return hc_rig_repeat(rig, pixels->mixed, LINES, &pixels->in, err);
 }
 
 static void close_pixels(HcRig *rig, Pixels *pixels, HcStatus status) {
@@ -140,13 +137,12 @@ static double deviation_of(const Pixels *pixels, const float *pixel, const float
 
 /* Some abundances have the least deviation, and the sum that they should have. */
 static HcStatus check_pixels(HcRig *rig, const Pixels *pixels, HcBenchRow *row, HcError *err) {
-    HcStatus status = HC_OK;
     const Kind *kind = pixels->kind;
     int64_t count = rig->settings->samples < CHECKED ? rig->settings->samples : CHECKED;
     float got[CHECKED * HC_ABUNDANCE_ENDMEMBERS_MOST];
-    HC_TRY(rig->ops->download(rig->queue, pixels->out.data, got,
-                              (size_t)(count * kind->endmembers) * sizeof *got, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(rig->ops->download(rig->queue, pixels->out.data, got,
+                                    (size_t)(count * kind->endmembers) * sizeof *got, err));
+    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
     for (int64_t p = 0; p < count; p++) {
         const float *pixel = pixels->mixed + p * kind->bands;
         const float *abundance = got + p * kind->endmembers;
@@ -154,38 +150,35 @@ static HcStatus check_pixels(HcRig *rig, const Pixels *pixels, HcBenchRow *row, 
         double size = 0;
         double total = 0;
         double deviation = deviation_of(pixels, pixel, abundance, &size);
-        HC_TRY(hc_serial_deviation(pixels->endmembers, kind->endmembers, kind->bands, kind->sum == HC_SUM_ONE,
-                                   pixel, &least, err));
+        HC_OR_RETURN(hc_serial_deviation(pixels->endmembers, kind->endmembers, kind->bands,
+                                         kind->sum == HC_SUM_ONE, pixel, &least, err));
         for (int32_t k = 0; k < kind->endmembers; k++) {
             total += (double)abundance[k];
         }
         if (!(fabs(deviation - least) <= sum_tolerance * size) ||
             (kind->sum == HC_SUM_ONE && !(fabs(total - 1) <= sum_tolerance))) {
-            HC_TRY(hc_fail(err, HC_E_DEVICE, "%s: a pixel has a sum of deviations of %g (least: %g)",
-                           row->operation, deviation, least));
+            return hc_fail(err, HC_E_DEVICE, "%s: a pixel has a sum of deviations of %g (least: %g)",
+                           row->operation, deviation, least);
         }
     }
     row->check = HC_BENCH_NEAR;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* All are proved to be optimal. how: what a pixel took. */
 static HcStatus check_proofs(HcRig *rig, const Pixels *pixels, HcBenchRow *row, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t counts[HC_ABUNDANCE_COUNTS];
     double error = 0;
-    HC_TRY(rig->ops->download(rig->queue, pixels->counts.data, counts, sizeof counts, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(rig->ops->download(rig->queue, pixels->counts.data, counts, sizeof counts, err));
+    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
     memcpy(&error, &counts[HC_ABUNDANCE_COUNT_ERROR], sizeof error);
     if (counts[HC_ABUNDANCE_COUNT_UNFINISHED] != 0 || !(error <= proof_tolerance)) {
-        HC_TRY(hc_fail(err, HC_E_DEVICE, "%s: a pixel ended with an error of %g", row->operation, error));
+        return hc_fail(err, HC_E_DEVICE, "%s: a pixel ended with an error of %g", row->operation, error);
     }
     snprintf(row->how, sizeof row->how, "%.4g pixels/s, %.1f pivots a pixel, error at most %.0e",
              (double)row->lines * rig->settings->samples / row->seconds,
              (double)counts[HC_ABUNDANCE_COUNT_PIVOTS] / (double)counts[HC_ABUNDANCE_COUNT_PIXELS], error);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus abundance_row(HcRig *rig, const Kind *kind, HcError *err) {
@@ -210,14 +203,12 @@ done:
 }
 
 HcStatus hc_rig_abundances(HcRig *rig, HcError *err) {
-    HcStatus status = HC_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (hc_bench_wants(rig->bench, kinds[i].name)) {
-            HC_TRY(abundance_row(rig, &kinds[i], err));
+            HC_OR_RETURN(abundance_row(rig, &kinds[i], err));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- the serial reference ---- */
@@ -243,12 +234,10 @@ done:
 }
 
 HcStatus hc_bench_serial_abundances(HcBench *bench, HcError *err) {
-    HcStatus status = HC_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (hc_bench_wants(bench, kinds[i].name)) {
-            HC_TRY(serial_row(bench, &kinds[i], err));
+            HC_OR_RETURN(serial_row(bench, &kinds[i], err));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }

@@ -82,34 +82,31 @@ static HcStatus check_only(const char *only, HcError *err) {
 }
 
 HcStatus hc_bench_open(HcBench *bench, const HcBenchSettings *settings, HcError *err) {
-    HcStatus status = HC_OK;
     *bench = (HcBench){.settings = *settings};
     if (settings->lines < 3 || settings->samples < 3 ||
         (settings->lines - 2) * (int64_t)(settings->samples - 2) <= settings->bands) {
-        HC_TRY(hc_fail(err, HC_E_USAGE,
+        return hc_fail(err, HC_E_USAGE,
                        "--size %lldx%dx%d: too few pixels for the noise covariance of %d bands",
-                       (long long)settings->lines, settings->samples, settings->bands, settings->bands));
+                       (long long)settings->lines, settings->samples, settings->bands, settings->bands);
     }
     if (settings->components < 1 || settings->components > settings->bands) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "--components %d: there are %d bands", settings->components,
-                       settings->bands));
+        return hc_fail(err, HC_E_USAGE, "--components %d: there are %d bands", settings->components,
+                       settings->bands);
     }
     if (settings->training < 1 || settings->training >= (int64_t)1 << 24) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "--training %lld: must be 1 to %lld spectra",
-                       (long long)settings->training, (long long)((int64_t)1 << 24) - 1));
+        return hc_fail(err, HC_E_USAGE, "--training %lld: must be 1 to %lld spectra",
+                       (long long)settings->training, (long long)((int64_t)1 << 24) - 1);
     }
     if (settings->neighbours < 1 || settings->neighbours > HC_KNN_MOST ||
         settings->neighbours > settings->training) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "--neighbours %d: must be 1 to %d, and at most --training (%lld)",
-                       settings->neighbours, HC_KNN_MOST, (long long)settings->training));
+        return hc_fail(err, HC_E_USAGE, "--neighbours %d: must be 1 to %d, and at most --training (%lld)",
+                       settings->neighbours, HC_KNN_MOST, (long long)settings->training);
     }
     if (settings->matrices < 1 || settings->matrices > HC_BENCH_MATRICES_MAX) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "--matrices %lld: must be 1 to %d", (long long)settings->matrices,
-                       HC_BENCH_MATRICES_MAX));
+        return hc_fail(err, HC_E_USAGE, "--matrices %lld: must be 1 to %d", (long long)settings->matrices,
+                       HC_BENCH_MATRICES_MAX);
     }
-    HC_TRY(check_only(settings->only, err));
-done:
-    return status;
+    return check_only(settings->only, err);
 }
 
 void hc_bench_close(HcBench *bench) {

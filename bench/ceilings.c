@@ -133,7 +133,6 @@ done:
 }
 
 HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
-    HcStatus status = HC_OK;
     HcBenchDevice *device = rig->device;
     device->ceiling = device->info.rates;
     if (device->ceiling.memory > 0 || !device->info.shared_memory) {
@@ -143,11 +142,10 @@ HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor
     if (rig->settings->tell != NULL) {
         rig->settings->tell(device->by, "ceilings");
     }
-    HC_TRY(hc_rig_decode(rig, rig->part, err)); /* touches the memory */
-    HC_TRY(measure_memory(rig, err));
+    HC_OR_RETURN(hc_rig_decode(rig, rig->part, err)); /* touches the memory */
+    HC_OR_RETURN(measure_memory(rig, err));
     if (vendor != NULL) {
-        HC_TRY(measure_products(rig, vendor, vendor_ops, err));
+        HC_OR_RETURN(measure_products(rig, vendor, vendor_ops, err));
     }
-done:
-    return status;
+    return HC_OK;
 }

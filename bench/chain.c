@@ -30,16 +30,14 @@ static int64_t lines_of_block(const HcRig *rig) {
 }
 
 static HcStatus open_sums(HcRig *rig, Chain *chain, HcError *err) {
-    HcStatus status = HC_OK;
     int32_t bands = rig->settings->bands;
     rig->ops->sums_close(chain->values);
     chain->values = NULL;
     rig->ops->sums_close(chain->noise);
     chain->noise = NULL;
-    HC_TRY(rig->ops->sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_NONE), &chain->values, err));
-    HC_TRY(rig->ops->sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_MEAN3X3), &chain->noise, err));
-done:
-    return status;
+    HC_OR_RETURN(
+        rig->ops->sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_NONE), &chain->values, err));
+    return rig->ops->sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_MEAN3X3), &chain->noise, err);
 }
 
 static HcStatus open_block(HcRig *rig, Chain *chain, HcError *err) {
@@ -49,23 +47,21 @@ static HcStatus open_block(HcRig *rig, Chain *chain, HcError *err) {
 }
 
 static HcStatus open_fit(HcRig *rig, Chain *chain, HcError *err) {
-    HcStatus status = HC_OK;
     size_t n = (size_t)rig->settings->bands;
     size_t m = (size_t)rig->settings->components;
     size_t pixels = (size_t)rig->settings->lines * (size_t)rig->settings->samples;
     chain->mean = malloc((n + 2 * n * n) * sizeof(double));
     if (chain->mean == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "covariances"));
+        return hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "covariances");
     }
     chain->covariance = chain->mean + n;
     chain->noise_covariance = chain->covariance + n * n;
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, (n + n * m) * sizeof(double), &chain->host, err));
-    HC_TRY(
+    HC_OR_RETURN(
+        rig->ops->alloc(rig->compute, HC_MEMORY_HOST, (n + n * m) * sizeof(double), &chain->host, err));
+    HC_OR_RETURN(
         rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, (n + n * m) * sizeof(double), &chain->matrix, err));
-    HC_TRY(
-        rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, pixels * (m * sizeof(float) + 1), &chain->out, err));
-done:
-    return status;
+    return rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, pixels * (m * sizeof(float) + 1), &chain->out,
+                           err);
 }
 
 static void close_chain(HcRig *rig, Chain *chain) {
@@ -103,24 +99,19 @@ static HcStatus decode_block(HcRig *rig, Chain *chain, int64_t number, int32_t h
 }
 
 static HcStatus call_covariances(HcRig *rig, void *user, HcError *err) {
-    HcStatus status = HC_OK;
     Chain *chain = user;
     for (int64_t b = 0; b < blocks_of(chain); b++) {
         HcBlock block;
-        HC_TRY(decode_block(rig, chain, b, 1, &block, err));
-        HC_TRY(rig->ops->gram(rig->queue, &block, HC_DIFFERENCE_NONE, NULL, chain->values, err));
-        HC_TRY(rig->ops->gram(rig->queue, &block, HC_DIFFERENCE_MEAN3X3, NULL, chain->noise, err));
+        HC_OR_RETURN(decode_block(rig, chain, b, 1, &block, err));
+        HC_OR_RETURN(rig->ops->gram(rig->queue, &block, HC_DIFFERENCE_NONE, NULL, chain->values, err));
+        HC_OR_RETURN(rig->ops->gram(rig->queue, &block, HC_DIFFERENCE_MEAN3X3, NULL, chain->noise, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus fetch(HcRig *rig, Chain *chain, HcMoments *values, HcMoments *noise, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(rig->ops->sums_fetch(rig->queue, chain->values, values, err));
-    HC_TRY(rig->ops->sums_fetch(rig->queue, chain->noise, noise, err));
-done:
-    return status;
+    HC_OR_RETURN(rig->ops->sums_fetch(rig->queue, chain->values, values, err));
+    return rig->ops->sums_fetch(rig->queue, chain->noise, noise, err);
 }
 
 static HcStatus fetch_covariances(HcRig *rig, Chain *chain, HcError *err) {
@@ -165,22 +156,20 @@ static HcStatus upload_transform(HcRig *rig, Chain *chain, const HcTransform *tr
 }
 
 static HcStatus project_blocks(HcRig *rig, Chain *chain, HcError *err) {
-    HcStatus status = HC_OK;
     const double *mean = chain->matrix.data;
     size_t samples = (size_t)rig->settings->samples;
     size_t values = (size_t)chain->components * samples;
     uint8_t *masks = (uint8_t *)chain->out.data + (size_t)chain->lines * values * sizeof(float);
     for (int64_t b = 0; b < blocks_of(chain); b++) {
         HcBlock block;
-        HC_TRY(decode_block(rig, chain, b, 0, &block, err));
+        HC_OR_RETURN(decode_block(rig, chain, b, 0, &block, err));
         HcBlock out = block;
         out.bands = chain->components;
         out.data = (float *)chain->out.data + (size_t)block.line0 * values;
         out.mask = masks + (size_t)block.line0 * samples;
-        HC_TRY(rig->ops->project(rig->queue, &block, mean + block.bands, mean, NULL, &out, err));
+        HC_OR_RETURN(rig->ops->project(rig->queue, &block, mean + block.bands, mean, NULL, &out, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The sums grow from call to call: more of the same scene, which changes no time. */
@@ -235,29 +224,25 @@ done:
 
 /* The components are sums of magnitudes that cancel: they agree to some roundings of float32. */
 static HcStatus check_mnf(HcRig *rig, Chain *chain, HcBenchRow *row, HcError *err) {
-    HcStatus status = HC_OK;
     const HcBenchWitness *witness = rig->bench->witness;
     if (witness == NULL) {
         return HC_OK;
     }
     chain->lines = witness->lines;
-    HC_TRY(open_sums(rig, chain, err));
-    HC_TRY(call_mnf(rig, chain, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(open_sums(rig, chain, err));
+    HC_OR_RETURN(call_mnf(rig, chain, err));
+    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
     if (chain->components != witness->component_count) {
-        HC_TRY(hc_fail(err, HC_E_DEVICE, "bench: chain-mnf by %s finds %d components instead of %d", row->by,
-                       chain->components, witness->component_count));
+        return hc_fail(err, HC_E_DEVICE, "bench: chain-mnf by %s finds %d components instead of %d", row->by,
+                       chain->components, witness->component_count);
     }
     size_t count = (size_t)witness->lines * (size_t)rig->settings->samples * (size_t)witness->component_count;
-    HC_TRY(hc_rig_compare(rig, chain->out.data, witness->components, count, 1e-6, row, err));
+    HC_OR_RETURN(hc_rig_compare(rig, chain->out.data, witness->components, count, 1e-6, row, err));
     chain->lines = rig->settings->lines;
-    HC_TRY(open_sums(rig, chain, err));
-done:
-    return status;
+    return open_sums(rig, chain, err);
 }
 
 static HcStatus covariances_row(HcRig *rig, Chain *chain, HcError *err) {
-    HcStatus status = HC_OK;
     double n = rig->settings->bands;
     if (!hc_bench_wants(rig->bench, "chain-covariances")) {
         return HC_OK;
@@ -266,29 +251,23 @@ static HcStatus covariances_row(HcRig *rig, Chain *chain, HcError *err) {
     snprintf(row->how, sizeof row->how, "resident, blocks: %lld", (long long)blocks_of(chain));
     row->operations = 2 * scene_pixels(rig) * n * (n + 1);
     hc_rig_floor(rig, row, scene_pixels(rig) * 2 * n, products(rig), 0);
-    HC_TRY(hc_rig_measure(rig, call_covariances, chain, row, err));
-    HC_TRY(check_covariances(rig, chain, row, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_rig_measure(rig, call_covariances, chain, row, err));
+    return check_covariances(rig, chain, row, err);
 }
 
 /* The eigenproblems in between, on the host, by the covariances of the whole scene. */
 static HcStatus fit_row(HcRig *rig, Chain *chain, HcError *err) {
-    HcStatus status = HC_OK;
     if (!hc_bench_wants(rig->bench, "fit-mnf")) {
         return HC_OK;
     }
     HcBenchRow *row = hc_bench_row(rig->bench, "fit-mnf", rig->device->by, rig->settings->lines);
-    HC_TRY(call_covariances(rig, chain, err));
-    HC_TRY(fetch_covariances(rig, chain, err));
-    HC_TRY(hc_rig_measure(rig, call_fit, chain, row, err));
-done:
-    return status;
+    HC_OR_RETURN(call_covariances(rig, chain, err));
+    HC_OR_RETURN(fetch_covariances(rig, chain, err));
+    return hc_rig_measure(rig, call_fit, chain, row, err);
 }
 
 /* The floor is that of both passes one after the other; eigenproblems have none. */
 static HcStatus mnf_row(HcRig *rig, Chain *chain, HcError *err) {
-    HcStatus status = HC_OK;
     double n = rig->settings->bands;
     double m = rig->settings->components;
     if (!hc_bench_wants(rig->bench, "chain-mnf")) {
@@ -304,10 +283,8 @@ static HcStatus mnf_row(HcRig *rig, Chain *chain, HcError *err) {
     row->floor += second.floor;
     row->bytes += second.bytes;
     row->operations = 2 * scene_pixels(rig) * n * (n + 1) + projection;
-    HC_TRY(hc_rig_measure(rig, call_mnf, chain, row, err));
-    HC_TRY(check_mnf(rig, chain, row, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_rig_measure(rig, call_mnf, chain, row, err));
+    return check_mnf(rig, chain, row, err);
 }
 
 HcStatus hc_rig_chains(HcRig *rig, HcError *err) {

@@ -106,21 +106,20 @@ done:
 
 /* Room for matrices, left, right and values, one behind the other. */
 static HcStatus open_batch(HcRig *rig, const Kind *kind, Svd *svd, HcError *err) {
-    HcStatus status = HC_OK;
     size_t square = square_bytes(kind);
     int64_t fits = (int64_t)(hc_rig_part_bytes(rig) / square);
     int64_t count = batch_count(rig, kind);
     svd->kind = kind;
     svd->most = fits < count ? fits : count;
     size_t all = (size_t)svd->most * square;
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
-                           3 * all + (size_t)svd->most * (size_t)kind->n * sizeof(float), &svd->room, err));
+    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
+                                 3 * all + (size_t)svd->most * (size_t)kind->n * sizeof(float), &svd->room,
+                                 err));
     char *at = svd->room.data;
     svd->matrices = at;
     svd->batch =
         (HcSvdBatch){.matrices = at, .left = at + all, .right = at + 2 * all, .values = at + 3 * all};
-done:
-    return status;
+    return HC_OK;
 }
 
 /* As many of the matrices as make a call long enough to be measured, and not much longer. */
@@ -207,7 +206,6 @@ static double distance(const Sample *sample) {
 /* Fetches a matrix of the batch and what became of it. */
 static HcStatus fetch(HcRig *rig, const Svd *svd, int64_t number, Sample *sample, const HcBuffer *host,
                       HcError *err) {
-    HcStatus status = HC_OK;
     size_t square_size = square_bytes(svd->kind);
     size_t values_size = (size_t)svd->kind->n * sizeof(float);
     const void *from[] = {svd->batch.matrices, svd->batch.left, svd->batch.right, svd->batch.values};
@@ -215,13 +213,11 @@ static HcStatus fetch(HcRig *rig, const Svd *svd, int64_t number, Sample *sample
     for (size_t i = 0; i < 4; i++) {
         size_t bytes = i < 3 ? square_size : values_size;
         char *at = (char *)host->data + i * square_size;
-        HC_TRY(
+        HC_OR_RETURN(
             rig->ops->download(rig->queue, (const char *)from[i] + (size_t)number * bytes, at, bytes, err));
         *to[i] = (const float *)at;
     }
-    HC_TRY(rig->ops->wait(rig->queue, err));
-done:
-    return status;
+    return rig->ops->wait(rig->queue, err);
 }
 
 /* Looks at some of the matrices from the first to the last; `off` is the largest distance, which must be
@@ -258,25 +254,23 @@ done:
 
 /* The row of what has been chosen in `svd`; name: of the vendor's routine, NULL = the backend's own. */
 static HcStatus svd_row(HcRig *rig, Svd *svd, const char *name, HcBenchRow *row, HcError *err) {
-    HcStatus status = HC_OK;
     HcRigBody *body = name != NULL ? call_vendor_svd : call_svd;
     double off = 0;
-    HC_TRY(choose_count(rig, body, svd, err));
+    HC_OR_RETURN(choose_count(rig, body, svd, err));
     /* The results of another row are not taken for those of this one. */
-    HC_TRY(
+    HC_OR_RETURN(
         rig->ops->zero(rig->queue, svd->batch.left, (size_t)svd->batch.count * square_bytes(svd->kind), err));
     row->matrices = svd->batch.count;
     row->batch = batch_count(rig, svd->kind);
     double each = 3 * (double)square_bytes(svd->kind) + (double)svd->kind->n * sizeof(float);
     hc_rig_floor(rig, row, (double)row->matrices * each, 0, 0);
-    HC_TRY(hc_rig_measure(rig, body, svd, row, err));
-    HC_TRY(sample_batch(rig, svd, row, &off, err));
+    HC_OR_RETURN(hc_rig_measure(rig, body, svd, row, err));
+    HC_OR_RETURN(sample_batch(rig, svd, row, &off, err));
     row->check = HC_BENCH_NEAR;
     snprintf(row->how, sizeof row->how, "%s%soff by %.1e", name != NULL ? name : "", name != NULL ? ", " : "",
              off);
     hc_bench_scale(rig->bench, row);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus own_svd(HcRig *rig, Svd *svd, HcError *err) {
@@ -334,7 +328,6 @@ static HcStatus call_patches(HcRig *rig, void *user, HcError *err) {
 
 /* Patches of the first lines, as if the scene ended behind them, of as many bands as there are components. */
 static HcStatus open_patches(HcRig *rig, int64_t lines, HcPatchKeep keep, Patches *out, HcError *err) {
-    HcStatus status = HC_OK;
     HcPatchRule rule = {.lines = lines,
                         .samples = rig->settings->samples,
                         .bands = rig->settings->components,
@@ -346,27 +339,23 @@ static HcStatus open_patches(HcRig *rig, int64_t lines, HcPatchKeep keep, Patche
     out->patches = NULL;
     out->in = hc_rig_block(rig, &rig->block, lines, rule.bands);
     out->out = hc_rig_block(rig, &rig->out, lines, rule.bands);
-    HC_TRY(hc_rig_decode_bands(rig, lines, rule.bands, err));
-    HC_TRY(rig->ops->patches_open(rig->compute, &rule, &out->patches, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_rig_decode_bands(rig, lines, rule.bands, err));
+    return rig->ops->patches_open(rig->compute, &rule, &out->patches, err);
 }
 
 /* Lines that make a call long enough to be measured, and not much longer. */
 static HcStatus choose_lines(HcRig *rig, Patches *patches, int64_t *lines, HcError *err) {
-    HcStatus status = HC_OK;
     double seconds = 0;
     *lines = rig->part < FEW_LINES ? rig->part : FEW_LINES;
-    HC_TRY(open_patches(rig, *lines, HC_PATCH_OPTIMAL, patches, err));
-    HC_TRY(hc_rig_time(rig, call_patches, patches, 1, &seconds, err));
-    HC_TRY(hc_rig_time(rig, call_patches, patches, 1, &seconds, err));
+    HC_OR_RETURN(open_patches(rig, *lines, HC_PATCH_OPTIMAL, patches, err));
+    HC_OR_RETURN(hc_rig_time(rig, call_patches, patches, 1, &seconds, err));
+    HC_OR_RETURN(hc_rig_time(rig, call_patches, patches, 1, &seconds, err));
     while (*lines < rig->part && seconds < long_call) {
         *lines = 2 * *lines < rig->part ? 2 * *lines : rig->part;
-        HC_TRY(open_patches(rig, *lines, HC_PATCH_OPTIMAL, patches, err));
-        HC_TRY(hc_rig_time(rig, call_patches, patches, 1, &seconds, err));
+        HC_OR_RETURN(open_patches(rig, *lines, HC_PATCH_OPTIMAL, patches, err));
+        HC_OR_RETURN(hc_rig_time(rig, call_patches, patches, 1, &seconds, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Where all singular values are kept, the scene comes out again. */
@@ -465,16 +454,13 @@ static HcStatus check_graded(const HcRig *rig, const Graded *graded, bool relati
 
 static HcStatus vendor_graded(HcRig *rig, Graded *graded, VendorEigh *solve, bool relative,
                               const char *method, HcError *err) {
-    HcStatus status = HC_OK;
     if (solve == NULL) {
         return HC_OK;
     }
     HcBenchRow *row = hc_bench_vendor_row(rig, "eigh-graded", rig->settings->lines);
     graded->solve = solve;
-    HC_TRY(hc_rig_measure(rig, call_vendor_eigh, graded, row, err));
-    HC_TRY(check_graded(rig, graded, relative, method, row, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_rig_measure(rig, call_vendor_eigh, graded, row, err));
+    return check_graded(rig, graded, relative, method, row, err);
 }
 
 static HcStatus eigh_graded(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
@@ -504,10 +490,7 @@ done:
 }
 
 HcStatus hc_rig_decompositions(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(eigh_graded(rig, vendor, vendor_ops, err));
-    HC_TRY(svds(rig, vendor, vendor_ops, err));
-    HC_TRY(patches(rig, err));
-done:
-    return status;
+    HC_OR_RETURN(eigh_graded(rig, vendor, vendor_ops, err));
+    HC_OR_RETURN(svds(rig, vendor, vendor_ops, err));
+    return patches(rig, err);
 }

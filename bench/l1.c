@@ -127,31 +127,27 @@ done:
 }
 
 static HcStatus fetch(HcRig *rig, const float *at, int64_t count, float **out, HcError *err) {
-    HcStatus status = HC_OK;
     *out = malloc((size_t)count * sizeof **out);
     if (*out == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)count * sizeof **out, "a vector"));
+        return hc_fail_memory(err, (double)count * sizeof **out, "a vector");
     }
-    HC_TRY(rig->ops->download(rig->queue, at, *out, (size_t)count * sizeof **out, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
-done:
-    return status;
+    HC_OR_RETURN(rig->ops->download(rig->queue, at, *out, (size_t)count * sizeof **out, err));
+    return rig->ops->wait(rig->queue, err);
 }
 
 /* Chooses the kind: its matrix, and `count` floats for vectors. */
 static HcStatus choose(HcRig *rig, Dense *dense, const Kind *kind, bool is_problem, HcError *err) {
-    HcStatus status = HC_OK;
     rig->ops->release(rig->compute, &dense->vectors);
     dense->kind = kind;
     dense->matrix = cut(kind, most_bytes(rig, is_problem));
     dense->matrix.data = dense->values.data;
     size_t floats = 3 * (size_t)dense->matrix.rows + 4 * (size_t)dense->matrix.columns;
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, floats * sizeof(float), &dense->vectors, err));
+    HC_OR_RETURN(
+        rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, floats * sizeof(float), &dense->vectors, err));
     dense->in = dense->vectors.data;
     dense->out = dense->in + (kind->turned ? dense->matrix.rows : dense->matrix.columns);
     dense->room = dense->in + dense->matrix.rows + dense->matrix.columns;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Brings the numbers of a row from the cut matrix to the whole one, and says so behind `how`. */
@@ -223,36 +219,32 @@ done:
 }
 
 static HcStatus product_row(HcRig *rig, Dense *dense, HcBenchRow *row, const char *how, HcError *err) {
-    HcStatus status = HC_OK;
     const HcMatrix *matrix = &dense->matrix;
     int64_t out = dense->kind->turned ? matrix->columns : matrix->rows;
     double values = values_of(matrix);
     /* The results of another row are not taken for those of this one. */
-    HC_TRY(rig->ops->zero(rig->queue, dense->out, (size_t)out * sizeof(float), err));
+    HC_OR_RETURN(rig->ops->zero(rig->queue, dense->out, (size_t)out * sizeof(float), err));
     hc_rig_floor(rig, row, 4 * (values + (double)matrix->rows + (double)matrix->columns), 0, 0);
     row->operations = 2 * values;
-    HC_TRY(hc_rig_measure(rig, call_product, dense, row, err));
-    HC_TRY(check_product(rig, dense, row, err));
+    HC_OR_RETURN(hc_rig_measure(rig, call_product, dense, row, err));
+    HC_OR_RETURN(check_product(rig, dense, row, err));
     scale(dense->kind, matrix, 1, how, row);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus product(HcRig *rig, Dense *dense, const Kind *kind, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(choose(rig, dense, kind, false, err));
-    HC_TRY(put_random(rig, vector_place, kind->turned ? dense->matrix.rows : dense->matrix.columns, dense->in,
-                      err));
+    HC_OR_RETURN(choose(rig, dense, kind, false, err));
+    HC_OR_RETURN(put_random(rig, vector_place, kind->turned ? dense->matrix.rows : dense->matrix.columns,
+                            dense->in, err));
     dense->by_vendor = false;
-    HC_TRY(product_row(rig, dense,
-                       hc_bench_row(rig->bench, kind->name, rig->device->by, rig->settings->lines), "", err));
+    HC_OR_RETURN(product_row(
+        rig, dense, hc_bench_row(rig->bench, kind->name, rig->device->by, rig->settings->lines), "", err));
     if (dense->vendor != NULL) {
         dense->by_vendor = true;
-        HC_TRY(product_row(rig, dense, hc_bench_vendor_row(rig, kind->name, rig->settings->lines), "sgemv",
-                           err));
+        HC_OR_RETURN(product_row(rig, dense, hc_bench_vendor_row(rig, kind->name, rig->settings->lines),
+                                 "sgemv", err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- l1 problems ---- */
@@ -347,13 +339,12 @@ done:
 /* What was told is true; how: what the objective is worth. */
 static HcStatus check_problem(HcRig *rig, Dense *dense, HcBenchRow *row, char *how, size_t size,
                               HcError *err) {
-    HcStatus status = HC_OK;
     double objective = 0;
     double nothing = 0;
     HcL1Told told = dense->told;
-    HC_TRY(evaluate(rig, dense, &objective, &nothing, err));
+    HC_OR_RETURN(evaluate(rig, dense, &objective, &nothing, err));
     if (!(fabs(told.objective - objective) <= told_tolerance * objective)) {
-        HC_TRY(wrong(row, "the objective is told as", told.objective, err));
+        HC_OR_RETURN(wrong(row, "the objective is told as", told.objective, err));
     }
     row->check = HC_BENCH_NEAR;
     if (dense->kind->alm) {
@@ -361,17 +352,16 @@ static HcStatus check_problem(HcRig *rig, Dense *dense, HcBenchRow *row, char *h
         return HC_OK;
     }
     dense->rule.iterations = MORE * STEPS;
-    HC_TRY(call_problem(rig, dense, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(call_problem(rig, dense, err));
+    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
     dense->rule.iterations = STEPS;
     double above = (objective - dense->told.objective) / objective;
     if (!(above <= told.gap + told_tolerance)) {
-        HC_TRY(wrong(row, "the gap is told as", told.gap, err));
+        HC_OR_RETURN(wrong(row, "the gap is told as", told.gap, err));
     }
     snprintf(how, size, "%.1e above %d steps", above, MORE * STEPS);
     dense->told = told;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* A call that takes long is not repeated. */
@@ -414,34 +404,30 @@ done:
 
 /* Its objective lies between what the gap of the row before proves and that of x = 0. */
 static HcStatus vendor_problem(HcRig *rig, Dense *dense, HcError *err) {
-    HcStatus status = HC_OK;
     double objective = 0;
     double nothing = 0;
     double least = dense->told.objective * (1 - dense->told.gap);
     HcBenchRow *row = hc_bench_vendor_row(rig, dense->kind->name, rig->settings->lines);
     dense->by_vendor = true;
     hc_rig_floor(rig, row, 2 * STEPS * 4 * values_of(&dense->matrix), 0, 0);
-    HC_TRY(measure_problem(rig, dense, row, err));
-    HC_TRY(evaluate(rig, dense, &objective, &nothing, err));
+    HC_OR_RETURN(measure_problem(rig, dense, row, err));
+    HC_OR_RETURN(evaluate(rig, dense, &objective, &nothing, err));
     if (!(objective >= least * (1 - told_tolerance) && objective < nothing)) {
-        HC_TRY(wrong(row, "the objective is", objective, err));
+        HC_OR_RETURN(wrong(row, "the objective is", objective, err));
     }
     row->check = HC_BENCH_NEAR;
     scale(dense->kind, &dense->matrix, 1, "sgemv", row);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus problem(HcRig *rig, Dense *dense, const Kind *kind, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(choose(rig, dense, kind, true, err));
-    HC_TRY(make_problem(rig, dense, err));
-    HC_TRY(own_problem(rig, dense, err));
+    HC_OR_RETURN(choose(rig, dense, kind, true, err));
+    HC_OR_RETURN(make_problem(rig, dense, err));
+    HC_OR_RETURN(own_problem(rig, dense, err));
     if (dense->vendor != NULL && dense->vendor_ops->fista != NULL && !kind->alm) {
-        HC_TRY(vendor_problem(rig, dense, err));
+        HC_OR_RETURN(vendor_problem(rig, dense, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- all rows ---- */
@@ -521,12 +507,10 @@ done:
 }
 
 HcStatus hc_bench_serial_l1(HcBench *bench, HcError *err) {
-    HcStatus status = HC_OK;
     for (size_t k = 0; k < PROBLEMS; k++) {
         if (hc_bench_wants(bench, problems[k].name)) {
-            HC_TRY(serial_row(bench, &problems[k], err));
+            HC_OR_RETURN(serial_row(bench, &problems[k], err));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }

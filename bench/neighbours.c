@@ -65,13 +65,12 @@ static HcBlock first_lines(const HcRig *rig, int64_t lines) {
 }
 
 static HcStatus open_room(HcRig *rig, Search *search, int64_t lines, HcError *err) {
-    HcStatus status = HC_OK;
     size_t count = (size_t)lines * line_neighbours(rig);
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * neighbour_bytes, &search->room, err));
+    HC_OR_RETURN(
+        rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * neighbour_bytes, &search->room, err));
     search->distance = search->room.data;
     search->index = (int32_t *)(search->distance + count);
-done:
-    return status;
+    return HC_OK;
 }
 
 static void close_search(HcRig *rig, Search *search, HcStatus status) {
@@ -102,34 +101,30 @@ done:
 /* Lines from `least` to `most` that make a call long enough to be measured, and not much longer. */
 static HcStatus choose_lines(HcRig *rig, Search *search, int64_t least, int64_t most, int64_t *lines,
                              HcError *err) {
-    HcStatus status = HC_OK;
     double seconds = 0;
     *lines = least;
     search->in = first_lines(rig, least);
-    HC_TRY(hc_rig_time(rig, call_knn, search, 1, &seconds, err));
-    HC_TRY(hc_rig_time(rig, call_knn, search, 1, &seconds, err));
+    HC_OR_RETURN(hc_rig_time(rig, call_knn, search, 1, &seconds, err));
+    HC_OR_RETURN(hc_rig_time(rig, call_knn, search, 1, &seconds, err));
     while (*lines < most && seconds < long_call) {
         *lines = 2 * *lines < most ? 2 * *lines : most;
         search->in = first_lines(rig, *lines);
-        HC_TRY(hc_rig_time(rig, call_knn, search, 1, &seconds, err));
+        HC_OR_RETURN(hc_rig_time(rig, call_knn, search, 1, &seconds, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus check_neighbours(HcRig *rig, const Search *search, HcMetric metric, HcBenchRow *row,
                                  HcError *err) {
-    HcStatus status = HC_OK;
     const HcBenchNearest *nearest = expected(rig, metric);
     if (nearest != NULL) {
         size_t count = (size_t)nearest->pixels * (size_t)rig->settings->neighbours;
-        HC_TRY(hc_rig_compare_bytes(rig, search->index, nearest->index, count * sizeof *nearest->index, row,
-                                    err));
-        HC_TRY(hc_rig_compare_bytes(rig, search->distance, nearest->distance,
-                                    count * sizeof *nearest->distance, row, err));
+        HC_OR_RETURN(hc_rig_compare_bytes(rig, search->index, nearest->index, count * sizeof *nearest->index,
+                                          row, err));
+        HC_OR_RETURN(hc_rig_compare_bytes(rig, search->distance, nearest->distance,
+                                          count * sizeof *nearest->distance, row, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus knn(HcRig *rig, const char *name, HcMetric metric, HcError *err) {
@@ -240,15 +235,12 @@ done:
 }
 
 HcStatus hc_rig_neighbours(HcRig *rig, HcError *err) {
-    HcStatus status = HC_OK;
     if (!hc_bench_wants(rig->bench, "knn") && !hc_bench_wants(rig->bench, "knn-angle") &&
         !hc_bench_wants(rig->bench, "vote")) {
         return HC_OK;
     }
-    HC_TRY(hc_rig_decode(rig, rig->part, err));
-    HC_TRY(knn(rig, "knn", HC_METRIC_EUCLIDEAN, err));
-    HC_TRY(knn(rig, "knn-angle", HC_METRIC_ANGLE, err));
-    HC_TRY(vote(rig, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_rig_decode(rig, rig->part, err));
+    HC_OR_RETURN(knn(rig, "knn", HC_METRIC_EUCLIDEAN, err));
+    HC_OR_RETURN(knn(rig, "knn-angle", HC_METRIC_ANGLE, err));
+    return vote(rig, err);
 }

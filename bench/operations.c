@@ -105,7 +105,6 @@ static HcStatus check_decoded(HcRig *rig, const HcBlock *out, HcBenchRow *row, H
 /* The same random bytes, taken for another interleave or type: what they mean does not matter for the time.
  */
 static HcStatus decodes(HcRig *rig, HcError *err) {
-    HcStatus status = HC_OK;
     const char *names[] = {"decode-bil", "decode-bsq", "decode-bip", "decode-swapped"};
     int64_t samples = rig->settings->samples;
     int64_t bands = rig->settings->bands;
@@ -128,19 +127,17 @@ static HcStatus decodes(HcRig *rig, HcError *err) {
                      .out = hc_rig_block(rig, &rig->out, rig->part, rig->settings->bands)};
         HcBenchRow *row = hc_bench_row(rig->bench, names[i], rig->device->by, rig->part);
         hc_rig_floor(rig, row, part_pixels(rig) * (6 * (double)bands + 1), 0, 0);
-        HC_TRY(hc_rig_measure(rig, call_decode, &call, row, err));
+        HC_OR_RETURN(hc_rig_measure(rig, call_decode, &call, row, err));
         if (i == 0) {
-            HC_TRY(check_decoded(rig, &call.out, row, err));
+            HC_OR_RETURN(check_decoded(rig, &call.out, row, err));
         }
         hc_bench_scale(rig->bench, row);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Operations from one block to another of the same shape. */
 static HcStatus blocks(HcRig *rig, HcError *err) {
-    HcStatus status = HC_OK;
     const struct {
         const char *name;
         HcRigBody *body;
@@ -160,11 +157,10 @@ static HcStatus blocks(HcRig *rig, HcError *err) {
                      .difference = HC_DIFFERENCE_MEAN3X3};
         HcBenchRow *row = hc_bench_row(rig->bench, kinds[i].name, rig->device->by, rig->part);
         hc_rig_floor(rig, row, part_pixels(rig) * (8 * (double)rig->settings->bands + 2), 0, 0);
-        HC_TRY(hc_rig_measure(rig, kinds[i].body, &call, row, err));
+        HC_OR_RETURN(hc_rig_measure(rig, kinds[i].body, &call, row, err));
         hc_bench_scale(rig->bench, row);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Sums of the witness's lines alone, against the witness. */
@@ -214,7 +210,6 @@ done:
 }
 
 static HcStatus project(HcRig *rig, HcError *err) {
-    HcStatus status = HC_OK;
     const HcBenchWitness *witness = rig->bench->witness;
     double n = rig->settings->bands;
     double m = rig->settings->components;
@@ -226,15 +221,14 @@ static HcStatus project(HcRig *rig, HcError *err) {
     HcBenchRow *row = hc_bench_row(rig->bench, "project", rig->device->by, rig->part);
     row->operations = part_pixels(rig) * 2 * n * m;
     hc_rig_floor(rig, row, part_pixels(rig) * (4 * n + 4 * m + 2), 0, row->operations);
-    HC_TRY(hc_rig_measure(rig, call_project, &call, row, err));
+    HC_OR_RETURN(hc_rig_measure(rig, call_project, &call, row, err));
     if (witness != NULL) {
-        HC_TRY(hc_rig_compare(rig, call.out.data, witness->projected,
-                              (size_t)witness->lines * (size_t)call.out.samples * (size_t)call.out.bands,
-                              1e-6, row, err));
+        HC_OR_RETURN(hc_rig_compare(
+            rig, call.out.data, witness->projected,
+            (size_t)witness->lines * (size_t)call.out.samples * (size_t)call.out.bands, 1e-6, row, err));
     }
     hc_bench_scale(rig->bench, row);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus eigh(HcRig *rig, HcError *err) {
@@ -259,16 +253,13 @@ done:
 }
 
 HcStatus hc_rig_operations(HcRig *rig, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(copies(rig, err));
-    HC_TRY(decodes(rig, err));
-    HC_TRY(hc_rig_decode(rig, rig->part, err));
-    HC_TRY(blocks(rig, err));
-    HC_TRY(gram(rig, "gram-none", HC_DIFFERENCE_NONE, true, err));
-    HC_TRY(gram(rig, "gram-mean3x3", HC_DIFFERENCE_MEAN3X3, true, err));
-    HC_TRY(gram(rig, "gram-float", HC_DIFFERENCE_NONE, false, err));
-    HC_TRY(project(rig, err));
-    HC_TRY(eigh(rig, err));
-done:
-    return status;
+    HC_OR_RETURN(copies(rig, err));
+    HC_OR_RETURN(decodes(rig, err));
+    HC_OR_RETURN(hc_rig_decode(rig, rig->part, err));
+    HC_OR_RETURN(blocks(rig, err));
+    HC_OR_RETURN(gram(rig, "gram-none", HC_DIFFERENCE_NONE, true, err));
+    HC_OR_RETURN(gram(rig, "gram-mean3x3", HC_DIFFERENCE_MEAN3X3, true, err));
+    HC_OR_RETURN(gram(rig, "gram-float", HC_DIFFERENCE_NONE, false, err));
+    HC_OR_RETURN(project(rig, err));
+    return eigh(rig, err);
 }

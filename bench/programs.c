@@ -113,12 +113,10 @@ done:
 }
 
 HcStatus hc_rig_programs(HcRig *rig, HcError *err) {
-    HcStatus status = HC_OK;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if (hc_bench_wants(rig->bench, kinds[k].name)) {
-            HC_TRY(program_row(rig, &kinds[k], err));
+            HC_OR_RETURN(program_row(rig, &kinds[k], err));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }

@@ -96,22 +96,19 @@ static HcStatus add_device(HcRig *rig, HcError *err) {
 }
 
 HcStatus hc_rig_open(HcRig *rig, HcBench *bench, HcCompute *compute, HcError *err) {
-    HcStatus status = HC_OK;
     const HcBenchSettings *settings = &bench->settings;
     *rig = (HcRig){.bench = bench, .settings = settings, .compute = compute, .ops = compute->ops};
-    HC_TRY(add_device(rig, err));
-    HC_TRY(rig->ops->queue_open(compute, &rig->queue, err));
+    HC_OR_RETURN(add_device(rig, err));
+    HC_OR_RETURN(rig->ops->queue_open(compute, &rig->queue, err));
     rig->part = part_lines(rig);
     size_t pixels = (size_t)settings->lines * (size_t)settings->samples;
     size_t block = (size_t)rig->part * line_bytes(settings);
-    HC_TRY(rig->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * (size_t)settings->bands * sizeof(uint16_t),
-                           &rig->raw, err));
-    HC_TRY(rig->ops->alloc(compute, HC_MEMORY_DEVICE, block, &rig->block, err));
-    HC_TRY(rig->ops->alloc(compute, HC_MEMORY_DEVICE, block, &rig->out, err));
-    HC_TRY(fill_raw(rig, err));
-    HC_TRY(fill_small(rig, err));
-done:
-    return status;
+    HC_OR_RETURN(rig->ops->alloc(compute, HC_MEMORY_DEVICE,
+                                 pixels * (size_t)settings->bands * sizeof(uint16_t), &rig->raw, err));
+    HC_OR_RETURN(rig->ops->alloc(compute, HC_MEMORY_DEVICE, block, &rig->block, err));
+    HC_OR_RETURN(rig->ops->alloc(compute, HC_MEMORY_DEVICE, block, &rig->out, err));
+    HC_OR_RETURN(fill_raw(rig, err));
+    return fill_small(rig, err);
 }
 
 void hc_rig_close(HcRig *rig) {
@@ -133,31 +130,27 @@ void hc_rig_drain(HcRig *rig) {
 /* ---- time ---- */
 
 HcStatus hc_rig_time(HcRig *rig, HcRigBody *body, void *user, int32_t calls, double *seconds, HcError *err) {
-    HcStatus status = HC_OK;
     double start = hc_bench_now();
     for (int32_t c = 0; c < calls; c++) {
-        HC_TRY(body(rig, user, err));
+        HC_OR_RETURN(body(rig, user, err));
     }
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
     *seconds = (hc_bench_now() - start) / calls;
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_rig_choose_lines(HcRig *rig, HcRigBody *body, void *user, HcBlock *in, HcBlock *out,
                              int64_t *lines, HcError *err) {
-    HcStatus status = HC_OK;
     double seconds = 0;
     *lines = in->lines = out->lines = 1;
-    HC_TRY(hc_rig_time(rig, body, user, 1, &seconds, err));
-    HC_TRY(hc_rig_time(rig, body, user, 1, &seconds, err));
+    HC_OR_RETURN(hc_rig_time(rig, body, user, 1, &seconds, err));
+    HC_OR_RETURN(hc_rig_time(rig, body, user, 1, &seconds, err));
     while (*lines < rig->part && seconds < long_call) {
         *lines = 2 * *lines < rig->part ? 2 * *lines : rig->part;
         in->lines = out->lines = (int32_t)*lines;
-        HC_TRY(hc_rig_time(rig, body, user, 1, &seconds, err));
+        HC_OR_RETURN(hc_rig_time(rig, body, user, 1, &seconds, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static int compare_doubles(const void *a, const void *b) {
@@ -222,14 +215,11 @@ HcStatus hc_rig_decode(HcRig *rig, int64_t lines, HcError *err) {
 }
 
 HcStatus hc_rig_decode_bands(HcRig *rig, int64_t lines, int32_t bands, HcError *err) {
-    HcStatus status = HC_OK;
     HcRaw raw = hc_rig_raw(rig, lines);
     HcDecode how = {.band_index = rig->in_order};
     HcBlock block = hc_rig_block(rig, &rig->block, lines, bands);
-    HC_TRY(rig->ops->decode(rig->queue, &raw, &how, &block, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
-done:
-    return status;
+    HC_OR_RETURN(rig->ops->decode(rig->queue, &raw, &how, &block, err));
+    return rig->ops->wait(rig->queue, err);
 }
 
 HcStatus hc_rig_repeat(HcRig *rig, const float *pixels, int64_t period, const HcBlock *to, HcError *err) {

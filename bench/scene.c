@@ -281,21 +281,17 @@ static HcBenchRow *add_row(const HcRig *rig, const char *operation, const char *
 }
 
 static HcStatus first_row(HcRig *rig, const Files *files, double reading, HcError *err) {
-    HcStatus status = HC_OK;
     double seconds = 0;
     if (!hc_bench_wants(rig->bench, "scene-first")) {
         return run_once(rig, files, &seconds, err);
     }
     HcBenchRow *row = add_row(rig, "scene-first", "file to file, page cache warm, first run", reading);
-    HC_TRY(run_once(rig, files, &seconds, err));
+    HC_OR_RETURN(run_once(rig, files, &seconds, err));
     row->seconds = row->least = row->most = seconds;
-    HC_TRY(check_output(rig, files, row, err));
-done:
-    return status;
+    return check_output(rig, files, row, err);
 }
 
 static HcStatus further_row(HcRig *rig, const Files *files, double reading, HcError *err) {
-    HcStatus status = HC_OK;
     double seconds[FURTHER];
     int32_t wanted = rig->settings->repetitions;
     if (!hc_bench_wants(rig->bench, "scene")) {
@@ -304,12 +300,10 @@ static HcStatus further_row(HcRig *rig, const Files *files, double reading, HcEr
     HcBenchRow *row = add_row(rig, "scene", "file to file, page cache warm, further runs", reading);
     row->rounds = wanted > 0 && wanted < FURTHER ? wanted : FURTHER;
     for (int32_t r = 0; r < row->rounds; r++) {
-        HC_TRY(run_once(rig, files, &seconds[r], err));
+        HC_OR_RETURN(run_once(rig, files, &seconds[r], err));
     }
     hc_bench_take_times(row, seconds);
-    HC_TRY(check_output(rig, files, row, err));
-done:
-    return status;
+    return check_output(rig, files, row, err);
 }
 
 /* Whether the files have room, else a note that says so. */

@@ -76,16 +76,14 @@ static void add_pixel(Narrow *narrow, const float *x, HcMoments *moments) {
 }
 
 HcStatus hc_serial_gram(const float *x, int64_t pixels, int32_t bands, HcMoments *moments, HcError *err) {
-    HcStatus status = HC_OK;
     Narrow narrow;
-    HC_TRY(narrow_open(&narrow, bands, err));
+    HC_OR_RETURN(narrow_open(&narrow, bands, err));
     for (int64_t p = 0; p < pixels; p++) {
         add_pixel(&narrow, x + p * bands, moments);
     }
     drain(&narrow, moments);
     narrow_close(&narrow);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* centre: the pixel in x[][samples][bands]. */

@@ -39,7 +39,6 @@ static HcStatus call_unmix(HcRig *rig, void *user, HcError *err) {
 }
 
 static HcStatus open_unmix(HcRig *rig, const Kind *kind, int64_t most, Unmix *unmix, HcError *err) {
-    HcStatus status = HC_OK;
     const HcBenchSettings *settings = rig->settings;
     size_t bands = (size_t)settings->bands;
     size_t samples = (size_t)settings->samples;
@@ -47,7 +46,7 @@ static HcStatus open_unmix(HcRig *rig, const Kind *kind, int64_t most, Unmix *un
     unmix->library = malloc((size_t)kind->spectra * bands * sizeof(float));
     unmix->mixed = malloc(LINES * samples * bands * sizeof(float));
     if (unmix->library == NULL || unmix->mixed == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(LINES * samples * bands) * sizeof(float), "mixtures"));
+        return hc_fail_memory(err, (double)(LINES * samples * bands) * sizeof(float), "mixtures");
     }
     hc_bench_library(settings, kind->spectra, unmix->library);
     hc_bench_mixtures(settings, unmix->library, kind->spectra, LINES * (int64_t)samples, unmix->mixed);
@@ -59,21 +58,19 @@ static HcStatus open_unmix(HcRig *rig, const Kind *kind, int64_t most, Unmix *un
                                 .gap = 1e-4,
                                 .iterations = kind->iterations,
                                 .top = TOP};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, pixels * (bands * sizeof(float) + 1),
-                           &unmix->pixels, err));
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
-                           pixels * ((size_t)hc_unmix_bands(&unmix->rule) * sizeof(float) + 1),
-                           &unmix->abundances, err));
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, hc_unmix_counts(&unmix->rule) * sizeof(int64_t),
-                           &unmix->counts, err));
-    HC_TRY(rig->ops->zero(rig->queue, unmix->counts.data, unmix->counts.bytes, err));
+    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, pixels * (bands * sizeof(float) + 1),
+                                 &unmix->pixels, err));
+    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
+                                 pixels * ((size_t)hc_unmix_bands(&unmix->rule) * sizeof(float) + 1),
+                                 &unmix->abundances, err));
+    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
+                                 hc_unmix_counts(&unmix->rule) * sizeof(int64_t), &unmix->counts, err));
+    HC_OR_RETURN(rig->ops->zero(rig->queue, unmix->counts.data, unmix->counts.bytes, err));
     unmix->rule.counts = unmix->counts.data;
-    HC_TRY(rig->ops->unmix_open(rig->compute, &unmix->rule, &unmix->open, err));
+    HC_OR_RETURN(rig->ops->unmix_open(rig->compute, &unmix->rule, &unmix->open, err));
     unmix->in = hc_rig_block(rig, &unmix->pixels, most, settings->bands);
     unmix->out = hc_rig_block(rig, &unmix->abundances, most, hc_unmix_bands(&unmix->rule));
-    HC_TRY(hc_rig_repeat(rig, unmix->mixed, LINES, &unmix->in, err));
-done:
-    return status;
+    return hc_rig_repeat(rig, unmix->mixed, LINES, &unmix->in, err);
 }
 
 static void close_unmix(HcRig *rig, Unmix *unmix, HcStatus status) {
@@ -90,20 +87,18 @@ static void close_unmix(HcRig *rig, Unmix *unmix, HcStatus status) {
 
 /* What all pixels are proven to be within; those of active sets must all have ended. */
 static HcStatus check_gaps(HcRig *rig, const Unmix *unmix, HcBenchRow *row, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t counts[HC_UNMIX_COUNTS];
     double gap = 0;
-    HC_TRY(rig->ops->download(rig->queue, unmix->counts.data, counts, sizeof counts, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(rig->ops->download(rig->queue, unmix->counts.data, counts, sizeof counts, err));
+    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
     memcpy(&gap, &counts[HC_UNMIX_COUNT_GAP], sizeof gap);
     double unfinished = (double)counts[HC_UNMIX_COUNT_UNFINISHED] / (double)counts[HC_UNMIX_COUNT_PIXELS];
     if (unmix->rule.solver == HC_UNMIX_ACTIVE && !(gap <= unmix->rule.gap)) {
-        HC_TRY(hc_fail(err, HC_E_DEVICE, "%s: a pixel ended with a gap of %g", row->operation, gap));
+        return hc_fail(err, HC_E_DEVICE, "%s: a pixel ended with a gap of %g", row->operation, gap);
     }
     row->check = HC_BENCH_NEAR;
     snprintf(row->how, sizeof row->how, "gap at most %.1e, %.1f %% unfinished", gap, 100 * unfinished);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus unmix(HcRig *rig, const Kind *kind, HcError *err) {
@@ -128,10 +123,8 @@ done:
 }
 
 HcStatus hc_rig_unmixing(HcRig *rig, HcError *err) {
-    HcStatus status = HC_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        HC_TRY(unmix(rig, &kinds[i], err));
+        HC_OR_RETURN(unmix(rig, &kinds[i], err));
     }
-done:
-    return status;
+    return HC_OK;
 }

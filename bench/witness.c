@@ -38,7 +38,6 @@ void hc_bench_witness_free(HcBenchWitness *witness) {
 }
 
 static HcStatus make_room(HcBenchWitness *witness, const HcBenchSettings *settings, HcError *err) {
-    HcStatus status = HC_OK;
     size_t pixels = (size_t)witness->lines * (size_t)settings->samples;
     size_t values = pixels * (size_t)settings->bands;
     size_t projected = pixels * (size_t)settings->components;
@@ -46,16 +45,14 @@ static HcStatus make_room(HcBenchWitness *witness, const HcBenchSettings *settin
     witness->projected = malloc(projected * sizeof *witness->projected);
     witness->components = malloc(projected * sizeof *witness->components);
     if (witness->x == NULL || witness->projected == NULL || witness->components == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(values + 2 * projected) * sizeof(float), "the serial reference"));
+        return hc_fail_memory(err, (double)(values + 2 * projected) * sizeof(float), "the serial reference");
     }
     /* The first touch of the memory is not what is measured. */
     memset(witness->x, 1, values * sizeof *witness->x);
     memset(witness->projected, 1, projected * sizeof *witness->projected);
     memset(witness->components, 1, projected * sizeof *witness->components);
-    HC_TRY(hc_moments_init(&witness->values, settings->bands, true, err));
-    HC_TRY(hc_moments_init(&witness->noise, settings->bands, true, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_moments_init(&witness->values, settings->bands, true, err));
+    return hc_moments_init(&witness->noise, settings->bands, true, err);
 }
 
 /* Decodes, sums and projects the lines of the witness. */
@@ -225,15 +222,14 @@ static void add_rows(HcBench *bench, const Times *times) {
 static HcStatus choose_pixels(const HcBench *bench, const float *spectra, HcMetric metric,
                               const HcBenchNearest *nearest, int64_t *pixels, HcError *err) {
     enum { FEW = 8 };
-    HcStatus status = HC_OK;
     const HcBenchSettings *settings = &bench->settings;
     int64_t samples = settings->samples;
     *pixels = bench->witness->lines * samples;
     if (settings->serial != HC_BENCH_SERIAL_WHOLE) {
         int64_t few = *pixels < FEW ? *pixels : FEW;
         double start = hc_bench_now();
-        HC_TRY(hc_serial_knn(bench->witness->x, few, settings->bands, spectra, settings->training, metric,
-                             settings->neighbours, nearest->index, nearest->distance, err));
+        HC_OR_RETURN(hc_serial_knn(bench->witness->x, few, settings->bands, spectra, settings->training,
+                                   metric, settings->neighbours, nearest->index, nearest->distance, err));
         double each = (hc_bench_now() - start) / (double)few;
         double fit = knn_budget / (each > 0 ? each : 1e-9);
         if (fit < (double)*pixels) {
@@ -241,13 +237,11 @@ static HcStatus choose_pixels(const HcBench *bench, const float *spectra, HcMetr
             *pixels -= *pixels > samples ? *pixels % samples : 0;
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus neighbours_row(HcBench *bench, const float *spectra, const char *operation, HcMetric metric,
                                HcError *err) {
-    HcStatus status = HC_OK;
     const HcBenchSettings *settings = &bench->settings;
     HcBenchNearest *nearest = &bench->witness->nearest[metric];
     int64_t samples = settings->samples;
@@ -259,12 +253,12 @@ static HcStatus neighbours_row(HcBench *bench, const float *spectra, const char 
     nearest->index = malloc(room * sizeof *nearest->index);
     nearest->distance = malloc(room * sizeof *nearest->distance);
     if (nearest->index == NULL || nearest->distance == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)room * 12, "the serial reference"));
+        return hc_fail_memory(err, (double)room * 12, "the serial reference");
     }
-    HC_TRY(choose_pixels(bench, spectra, metric, nearest, &pixels, err));
+    HC_OR_RETURN(choose_pixels(bench, spectra, metric, nearest, &pixels, err));
     double start = hc_bench_now();
-    HC_TRY(hc_serial_knn(bench->witness->x, pixels, settings->bands, spectra, settings->training, metric,
-                         settings->neighbours, nearest->index, nearest->distance, err));
+    HC_OR_RETURN(hc_serial_knn(bench->witness->x, pixels, settings->bands, spectra, settings->training,
+                               metric, settings->neighbours, nearest->index, nearest->distance, err));
     double seconds = hc_bench_now() - start;
     nearest->pixels = pixels;
     int64_t lines = pixels < samples ? 1 : pixels / samples;
@@ -277,8 +271,7 @@ static HcStatus neighbours_row(HcBench *bench, const float *spectra, const char 
     if (pixels < samples) {
         snprintf(row->how, sizeof row->how, "%lld pixels of it", (long long)pixels);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus run_neighbours(HcBench *bench, HcError *err) {
@@ -325,7 +318,6 @@ done:
 }
 
 HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
-    HcStatus status = HC_OK;
     Times times = {0};
     int64_t lines = 0;
     if (bench->settings.serial == HC_BENCH_SERIAL_NONE || bench->witness != NULL) {
@@ -334,14 +326,12 @@ HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
     if (bench->settings.tell != NULL) {
         bench->settings.tell("serial", "reference");
     }
-    HC_TRY(choose_lines(&bench->settings, &lines, err));
-    HC_TRY(make_witness(&bench->settings, lines, &bench->witness, &times, err));
-    HC_TRY(run_fit(bench->witness, &bench->settings, compute, &times, err));
+    HC_OR_RETURN(choose_lines(&bench->settings, &lines, err));
+    HC_OR_RETURN(make_witness(&bench->settings, lines, &bench->witness, &times, err));
+    HC_OR_RETURN(run_fit(bench->witness, &bench->settings, compute, &times, err));
     add_rows(bench, &times);
-    HC_TRY(run_neighbours(bench, err));
-    HC_TRY(run_graded(bench, err));
-    HC_TRY(hc_bench_serial_l1(bench, err));
-    HC_TRY(hc_bench_serial_abundances(bench, err));
-done:
-    return status;
+    HC_OR_RETURN(run_neighbours(bench, err));
+    HC_OR_RETURN(run_graded(bench, err));
+    HC_OR_RETURN(hc_bench_serial_l1(bench, err));
+    return hc_bench_serial_abundances(bench, err);
 }

@@ -36,19 +36,16 @@ static HcStatus check_lines(int64_t first, int64_t end, int64_t in_first, int64_
  * scene is not known to a block: below, only the rows of the output are asked for. */
 static HcStatus check_pair(const HcQueue *queue, const HcBlock *in, const HcBlock *out, int32_t halo,
                            const char *what, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_queue(queue, what, err));
-    HC_TRY(check_block(in, what, "input", err));
-    HC_TRY(check_block(out, what, "output", err));
+    HC_OR_RETURN(check_queue(queue, what, err));
+    HC_OR_RETURN(check_block(in, what, "input", err));
+    HC_OR_RETURN(check_block(out, what, "output", err));
     if (in->samples != out->samples) {
         return hc_fail(err, HC_E_USAGE, "%s: %d samples in, %d out", what, in->samples, out->samples);
     }
     int64_t first = hc_block_first_line(out);
     int64_t needed = first > halo ? first - halo : 0;
-    HC_TRY(check_lines(needed, first + hc_block_rows(out), hc_block_first_line(in),
-                       hc_block_first_line(in) + hc_block_rows(in), what, err));
-done:
-    return status;
+    return check_lines(needed, first + hc_block_rows(out), hc_block_first_line(in),
+                       hc_block_first_line(in) + hc_block_rows(in), what, err);
 }
 
 static HcStatus check_bands(const HcBlock *in, const HcBlock *out, const char *what, HcError *err) {
@@ -65,9 +62,8 @@ static HcStatus check_kind(HcDifference kind, const char *what, HcError *err) {
 
 HcStatus hc_check_decode(const HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                          HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_queue(queue, "decode", err));
-    HC_TRY(check_block(out, "decode", "output", err));
+    HC_OR_RETURN(check_queue(queue, "decode", err));
+    HC_OR_RETURN(check_block(out, "decode", "output", err));
     if (raw == NULL || raw->data == NULL || how == NULL || how->band_index == NULL) {
         return hc_fail(err, HC_E_USAGE, "decode: the bytes or the list of bands is missing");
     }
@@ -79,10 +75,7 @@ HcStatus hc_check_decode(const HcQueue *queue, const HcRaw *raw, const HcDecode 
                        raw->lines, raw->samples, raw->bands, out->samples);
     }
     int64_t first = hc_block_first_line(out);
-    HC_TRY(
-        check_lines(first, first + hc_block_rows(out), raw->line0, raw->line0 + raw->lines, "decode", err));
-done:
-    return status;
+    return check_lines(first, first + hc_block_rows(out), raw->line0, raw->line0 + raw->lines, "decode", err);
 }
 
 HcStatus hc_check_gather(const HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
@@ -96,24 +89,19 @@ HcStatus hc_check_gather(const HcQueue *queue, const HcBlock *in, const int32_t 
 
 HcStatus hc_check_filter(const HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out,
                          HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_pair(queue, in, out, 1, "filter", err));
-    HC_TRY(check_bands(in, out, "filter", err));
+    HC_OR_RETURN(check_pair(queue, in, out, 1, "filter", err));
+    HC_OR_RETURN(check_bands(in, out, "filter", err));
     if (kind != HC_FILTER_MEAN3X3 && kind != HC_FILTER_MEDIAN3X3) {
         return hc_fail(err, HC_E_USAGE, "filter: no filter has the number %d", (int)kind);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_check_difference(const HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
                              HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_kind(kind, "difference", err));
-    HC_TRY(check_pair(queue, in, out, hc_difference_halo(kind), "difference", err));
-    HC_TRY(check_bands(in, out, "difference", err));
-done:
-    return status;
+    HC_OR_RETURN(check_kind(kind, "difference", err));
+    HC_OR_RETURN(check_pair(queue, in, out, hc_difference_halo(kind), "difference", err));
+    return check_bands(in, out, "difference", err);
 }
 
 HcStatus hc_check_project(const HcQueue *queue, const HcBlock *in, const double *matrix, const HcBlock *out,
@@ -137,18 +125,16 @@ HcStatus hc_check_sums(int32_t bands, int64_t integer_limit, HcError *err) {
 
 HcStatus hc_check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kind, int32_t sums_bands,
                        HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_queue(queue, "gram", err));
-    HC_TRY(check_kind(kind, "gram", err));
-    HC_TRY(check_block(in, "gram", "input", err));
+    HC_OR_RETURN(check_queue(queue, "gram", err));
+    HC_OR_RETURN(check_kind(kind, "gram", err));
+    HC_OR_RETURN(check_block(in, "gram", "input", err));
     if (in->bands != sums_bands) {
         return hc_fail(err, HC_E_USAGE, "gram: %d bands in, sums of %d", in->bands, sums_bands);
     }
     if (hc_difference_halo(kind) > 0 && in->line0 > 0 && in->above < 1) {
         return hc_fail(err, HC_E_USAGE, "gram: line %lld needs a line of halo above", (long long)in->line0);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_check_training(const float *spectra, int64_t count, int32_t bands, HcMetric metric,
@@ -165,9 +151,8 @@ HcStatus hc_check_training(const float *spectra, int64_t count, int32_t bands, H
 
 HcStatus hc_check_knn(const HcQueue *queue, const HcBlock *in, int64_t training_count, int32_t training_bands,
                       int32_t k, const int32_t *index, const double *distance, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_queue(queue, "knn", err));
-    HC_TRY(check_block(in, "knn", "input", err));
+    HC_OR_RETURN(check_queue(queue, "knn", err));
+    HC_OR_RETURN(check_block(in, "knn", "input", err));
     if (in->bands != training_bands) {
         return hc_fail(err, HC_E_USAGE, "knn: %d bands in, training spectra of %d", in->bands,
                        training_bands);
@@ -179,16 +164,14 @@ HcStatus hc_check_knn(const HcQueue *queue, const HcBlock *in, int64_t training_
     if (index == NULL || distance == NULL) {
         return hc_fail(err, HC_E_USAGE, "knn: the place for the neighbours is missing");
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_check_vote(const HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
                        const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_queue(queue, "vote", err));
-    HC_TRY(check_block(in, "vote", "input", err));
-    HC_TRY(check_block(out, "vote", "output", err));
+    HC_OR_RETURN(check_queue(queue, "vote", err));
+    HC_OR_RETURN(check_block(in, "vote", "input", err));
+    HC_OR_RETURN(check_block(out, "vote", "output", err));
     if (index == NULL || distance == NULL || label == NULL || rule == NULL) {
         return hc_fail(err, HC_E_USAGE, "vote: the neighbours, their labels or the rule is missing");
     }
@@ -201,8 +184,7 @@ HcStatus hc_check_vote(const HcQueue *queue, const HcBlock *in, const int32_t *i
         return hc_fail(err, HC_E_USAGE, "vote: %d lines, %d samples in; %d lines, %d samples, %d bands out",
                        in->lines, in->samples, out->lines, out->samples, out->bands);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_check_svd(HcElement element, int32_t rows, int32_t columns, int64_t most, HcError *err) {
@@ -218,8 +200,7 @@ HcStatus hc_check_svd(HcElement element, int32_t rows, int32_t columns, int64_t 
 
 HcStatus hc_check_svd_batch(const HcQueue *queue, const HcSvd *svd, const HcSvdBatch *batch, bool vectors,
                             HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_queue(queue, "svd", err));
+    HC_OR_RETURN(check_queue(queue, "svd", err));
     if (svd == NULL || batch == NULL || batch->matrices == NULL || batch->values == NULL) {
         return hc_fail(err, HC_E_USAGE, "svd: the matrices or the place for their values is missing");
     }
@@ -229,8 +210,7 @@ HcStatus hc_check_svd_batch(const HcQueue *queue, const HcSvd *svd, const HcSvdB
     if (!vectors && (batch->left != NULL || batch->right != NULL)) {
         return hc_fail(err, HC_E_USAGE, "svd: vectors are wanted, but it was opened without them");
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_check_patch_rule(const HcPatchRule *rule, HcError *err) {
@@ -254,14 +234,13 @@ HcStatus hc_check_patch_rule(const HcPatchRule *rule, HcError *err) {
 
 HcStatus hc_check_patches(const HcQueue *queue, const HcBlock *in, const HcPatches *patches,
                           const HcPatchRule *rule, const HcBlock *out, HcError *err) {
-    HcStatus status = HC_OK;
     if (patches == NULL) {
         return hc_fail(err, HC_E_USAGE, "patches: the rule is missing");
     }
-    HC_TRY(check_pair(queue, in, out, rule->size - 1, "patches", err));
+    HC_OR_RETURN(check_pair(queue, in, out, rule->size - 1, "patches", err));
     int64_t end = hc_min64(out->line0 + out->lines + rule->size - 1, rule->lines);
-    HC_TRY(check_lines(out->line0, end, hc_block_first_line(in), hc_block_first_line(in) + hc_block_rows(in),
-                       "patches", err));
+    HC_OR_RETURN(check_lines(out->line0, end, hc_block_first_line(in),
+                             hc_block_first_line(in) + hc_block_rows(in), "patches", err));
     if (in->samples != rule->samples || in->bands != rule->bands || out->bands != hc_patch_bands(rule) ||
         out->above != 0 || out->below != 0 || out->line0 + out->lines > rule->lines) {
         return hc_fail(err, HC_E_USAGE,
@@ -269,8 +248,7 @@ HcStatus hc_check_patches(const HcQueue *queue, const HcBlock *in, const HcPatch
                        in->samples, in->bands, out->bands, (long long)hc_block_rows(out),
                        (long long)hc_block_first_line(out));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_check_unmix_rule(const HcUnmixRule *rule, HcError *err) {
@@ -302,17 +280,15 @@ HcStatus hc_check_unmix_rule(const HcUnmixRule *rule, HcError *err) {
 
 HcStatus hc_check_unmix(const HcQueue *queue, const HcBlock *in, const HcUnmixing *unmixing,
                         const HcUnmixRule *rule, const HcBlock *out, HcError *err) {
-    HcStatus status = HC_OK;
     if (unmixing == NULL) {
         return hc_fail(err, HC_E_USAGE, "unmix: the library is missing");
     }
-    HC_TRY(check_pair(queue, in, out, 0, "unmix", err));
+    HC_OR_RETURN(check_pair(queue, in, out, 0, "unmix", err));
     if (in->bands != rule->bands || out->bands != hc_unmix_bands(rule)) {
         return hc_fail(err, HC_E_USAGE, "unmix: %d bands in, %d out, for %d spectra of %d bands", in->bands,
                        out->bands, rule->spectra, rule->bands);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_check_matrix(const HcMatrix *matrix, const char *what, HcError *err) {
@@ -329,21 +305,18 @@ HcStatus hc_check_matrix(const HcMatrix *matrix, const char *what, HcError *err)
 
 HcStatus hc_check_gemv(const HcQueue *queue, const HcMatrix *matrix, const float *x, const float *y,
                        const char *what, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_queue(queue, what, err));
-    HC_TRY(hc_check_matrix(matrix, what, err));
+    HC_OR_RETURN(check_queue(queue, what, err));
+    HC_OR_RETURN(hc_check_matrix(matrix, what, err));
     if (x == NULL || y == NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: the vector or the place for the product is missing", what);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* What fista and alm have in common. */
 static HcStatus check_l1(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
                          const float *x, const HcL1Told *told, const char *what, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_queue(queue, what, err));
+    HC_OR_RETURN(check_queue(queue, what, err));
     if (l1 == NULL || rule == NULL || b == NULL || x == NULL || told == NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: the matrix, the rule, the right side or a result is missing",
                        what);
@@ -352,8 +325,7 @@ static HcStatus check_l1(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *r
         return hc_fail(err, HC_E_USAGE, "%s: %d iterations, tolerance %g", what, rule->iterations,
                        rule->tolerance);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_check_fista(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
@@ -403,17 +375,15 @@ HcStatus hc_check_abundance_rule(const HcAbundanceRule *rule, HcError *err) {
 
 HcStatus hc_check_simplex_batched(const HcQueue *queue, const HcBlock *in, const HcAbundances *abundances,
                                   const HcAbundanceRule *rule, const HcBlock *out, HcError *err) {
-    HcStatus status = HC_OK;
     if (abundances == NULL) {
         return hc_fail(err, HC_E_USAGE, "simplex_batched: the endmembers are missing");
     }
-    HC_TRY(check_pair(queue, in, out, 0, "simplex_batched", err));
+    HC_OR_RETURN(check_pair(queue, in, out, 0, "simplex_batched", err));
     if (in->bands != rule->bands || out->bands != hc_abundance_bands(rule)) {
         return hc_fail(err, HC_E_USAGE, "simplex_batched: %d bands in, %d out, for %d endmembers of %d bands",
                        in->bands, out->bands, rule->endmembers, rule->bands);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Bounds [count] of columns or rows, each NULL = its default, which holds. */
@@ -494,8 +464,7 @@ static HcStatus check_numbers(const HcLinearProgram *program, HcError *err) {
 
 HcStatus hc_check_simplex(const HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
                           const HcLpSolution *out, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_queue(queue, "simplex", err));
+    HC_OR_RETURN(check_queue(queue, "simplex", err));
     if (program == NULL || rule == NULL || out == NULL || program->cost == NULL || out->x == NULL ||
         (program->rows > 0 && (program->value == NULL || out->price == NULL))) {
         return hc_fail(err, HC_E_USAGE,
@@ -510,13 +479,10 @@ HcStatus hc_check_simplex(const HcQueue *queue, const HcLinearProgram *program, 
         return hc_fail(err, HC_E_USAGE, "simplex: %lld pivots, tolerance %g", (long long)rule->pivots,
                        rule->tolerance);
     }
-    HC_TRY(check_columns(program, err));
-    HC_TRY(check_numbers(program, err));
-    HC_TRY(check_bounds(program->lower, program->upper, program->columns, 0, "column", err));
-    HC_TRY(
-        check_bounds(program->row_lower, program->row_upper, program->rows, -(double)INFINITY, "row", err));
-done:
-    return status;
+    HC_OR_RETURN(check_columns(program, err));
+    HC_OR_RETURN(check_numbers(program, err));
+    HC_OR_RETURN(check_bounds(program->lower, program->upper, program->columns, 0, "column", err));
+    return check_bounds(program->row_lower, program->row_upper, program->rows, -(double)INFINITY, "row", err);
 }
 
 HcStatus hc_check_eigh(int32_t n, const double *matrix, const double *values, const double *vectors,

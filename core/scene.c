@@ -109,17 +109,14 @@ static HcStatus pick_names(char ***to, char *const *from, const int32_t *index, 
 
 static HcStatus pick_all(HcScene *to, const HcScene *from, const int32_t *index, int32_t count,
                          HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(pick(&to->wavelength, from->wavelength, sizeof(double), index, count, err));
-    HC_TRY(pick(&to->fwhm, from->fwhm, sizeof(double), index, count, err));
-    HC_TRY(pick(&to->bad, from->bad, sizeof(uint8_t), index, count, err));
-    HC_TRY(pick(&to->source_band, from->source_band, sizeof(int32_t), index, count, err));
-    HC_TRY(pick(&to->gain, from->gain, sizeof(double), index, count, err));
-    HC_TRY(pick(&to->offset, from->offset, sizeof(double), index, count, err));
-    HC_TRY(pick(&to->parts, from->parts, sizeof(int32_t), index, count, err));
-    HC_TRY(pick_names(&to->band_name, from->band_name, index, count, err));
-done:
-    return status;
+    HC_OR_RETURN(pick(&to->wavelength, from->wavelength, sizeof(double), index, count, err));
+    HC_OR_RETURN(pick(&to->fwhm, from->fwhm, sizeof(double), index, count, err));
+    HC_OR_RETURN(pick(&to->bad, from->bad, sizeof(uint8_t), index, count, err));
+    HC_OR_RETURN(pick(&to->source_band, from->source_band, sizeof(int32_t), index, count, err));
+    HC_OR_RETURN(pick(&to->gain, from->gain, sizeof(double), index, count, err));
+    HC_OR_RETURN(pick(&to->offset, from->offset, sizeof(double), index, count, err));
+    HC_OR_RETURN(pick(&to->parts, from->parts, sizeof(int32_t), index, count, err));
+    return pick_names(&to->band_name, from->band_name, index, count, err);
 }
 
 static HcStatus copy_text(char **to, const char *from, HcError *err) {
@@ -132,7 +129,6 @@ static HcStatus copy_text(char **to, const char *from, HcError *err) {
 
 /* A copy of everything but the band arrays. */
 static HcStatus copy_frame(HcScene *to, const HcScene *from, HcError *err) {
-    HcStatus status = HC_OK;
     *to = *from;
     to->wavelength = to->fwhm = to->gain = to->offset = NULL;
     to->bad = NULL;
@@ -140,13 +136,11 @@ static HcStatus copy_frame(HcScene *to, const HcScene *from, HcError *err) {
     to->band_name = NULL;
     to->place.crs = to->number_names = to->description = to->wavelength_note = NULL;
     to->classes = (HcClasses){0};
-    HC_TRY(hc_classes_copy(&to->classes, &from->classes, err));
-    HC_TRY(copy_text(&to->place.crs, from->place.crs, err));
-    HC_TRY(copy_text(&to->number_names, from->number_names, err));
-    HC_TRY(copy_text(&to->description, from->description, err));
-    HC_TRY(copy_text(&to->wavelength_note, from->wavelength_note, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_classes_copy(&to->classes, &from->classes, err));
+    HC_OR_RETURN(copy_text(&to->place.crs, from->place.crs, err));
+    HC_OR_RETURN(copy_text(&to->number_names, from->number_names, err));
+    HC_OR_RETURN(copy_text(&to->description, from->description, err));
+    return copy_text(&to->wavelength_note, from->wavelength_note, err);
 }
 
 static HcStatus copy_selected(HcScene *to, const HcScene *from, const int32_t *index, int32_t count,

@@ -58,7 +58,16 @@ HcStatus hc_fail_memory_at(HcError *err, double bytes, const char *what, const c
 /* What a status means, as in HC_STATUS_LIST. */
 const char *hc_status_text(HcStatus status);
 
-/* Needs a local `HcStatus status` and a label `done`. */
+/* Returns a failure of `call`; for functions that have nothing to free. */
+#define HC_OR_RETURN(call)                                                                                   \
+    do {                                                                                                     \
+        HcStatus hc_status_of_call = (call);                                                                 \
+        if (hc_status_of_call != HC_OK) {                                                                    \
+            return hc_status_of_call;                                                                        \
+        }                                                                                                    \
+    } while (0)
+
+/* The same for functions that free something: needs a local `HcStatus status` and a label `done`. */
 #define HC_TRY(call)                                                                                         \
     do {                                                                                                     \
         if ((status = (call)) != HC_OK) {                                                                    \

@@ -225,11 +225,10 @@ static void turn_right(const SvdRoom *room, float *right) {
 static HcStatus svd(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t n, const HcSvdBatch *batch,
                     HcError *err) {
     (void)queue;
-    HcStatus status = HC_OK;
     SvdRoom room;
     int failures = 0;
-    HC_TRY(plan_svd(element, n, &room, err));
-    HC_TRY(make_room(vendor, (size_t)vendor->threads * room.bytes, err));
+    HC_OR_RETURN(plan_svd(element, n, &room, err));
+    HC_OR_RETURN(make_room(vendor, (size_t)vendor->threads * room.bytes, err));
 #pragma omp parallel for num_threads(vendor->threads) schedule(dynamic, 8) reduction(+ : failures)
     for (int64_t m = 0; m < batch->count; m++) {
         char *at = vendor->room + (size_t)omp_get_thread_num() * room.bytes;
@@ -240,11 +239,10 @@ static HcStatus svd(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t
         turn_right(&room, (float *)right);
     }
     if (failures > 0) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "no singular values of %d matrices of %d rows (LAPACK gesdd)",
-                       failures, n));
+        return hc_fail(err, HC_E_NUMERIC, "no singular values of %d matrices of %d rows (LAPACK gesdd)",
+                       failures, n);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- one dense matrix ---- */
@@ -273,7 +271,6 @@ static void threshold_and_lead(const float *slope, float scale, float threshold,
 
 static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b, double lambda,
                       double square, int32_t iterations, float *room, float *x, HcError *err) {
-    HcStatus status = HC_OK;
     float *residual = room;
     float *slope = residual + matrix->rows;
     float *ahead = slope + matrix->columns;
@@ -282,17 +279,16 @@ static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, 
     memset(ahead, 0, (size_t)matrix->columns * sizeof *ahead);
     for (int32_t i = 0; i < iterations; i++) {
         double next_time = (1 + sqrt(1 + 4 * time * time)) / 2;
-        HC_TRY(gemv(vendor, queue, matrix, false, ahead, residual, err));
+        HC_OR_RETURN(gemv(vendor, queue, matrix, false, ahead, residual, err));
         for (int64_t r = 0; r < matrix->rows; r++) {
             residual[r] = b[r] - residual[r];
         }
-        HC_TRY(gemv(vendor, queue, matrix, true, residual, slope, err));
+        HC_OR_RETURN(gemv(vendor, queue, matrix, true, residual, slope, err));
         threshold_and_lead(slope, (float)(1 / square), (float)(lambda / square),
                            (float)((time - 1) / next_time), matrix->columns, ahead, x);
         time = next_time;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static const HcVendorOps vendor_ops = {

@@ -241,15 +241,13 @@ done:
 }
 
 static HcStatus queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
-    HcStatus status = HC_OK;
     HcGpu *gpu = (HcGpu *)compute;
     *out = NULL;
-    HC_TRY(hc_gpu_use(gpu, err));
+    HC_OR_RETURN(hc_gpu_use(gpu, err));
     if ((*out = take_kept_queue(gpu)) == NULL) {
-        HC_TRY(new_queue(gpu, out, err));
+        HC_OR_RETURN(new_queue(gpu, out, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_gpu_room(HcQueue *queue, size_t bytes, HcError *err) {
@@ -275,15 +273,12 @@ static HcStatus missing(const char *what, HcError *err) {
 }
 
 static HcStatus follow(HcQueue *queue, HcQueue *after, HcError *err) {
-    HcStatus status = HC_OK;
     if (queue == NULL || after == NULL) {
         return missing("follow", err);
     }
-    HC_TRY(hc_gpu_use(queue->gpu, err));
-    HC_TRY(hc_gpu_check(cudaEventRecord(after->event, after->stream), "ordering queues", err));
-    HC_TRY(hc_gpu_check(cudaStreamWaitEvent(queue->stream, after->event, 0), "ordering queues", err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    HC_OR_RETURN(hc_gpu_check(cudaEventRecord(after->event, after->stream), "ordering queues", err));
+    return hc_gpu_check(cudaStreamWaitEvent(queue->stream, after->event, 0), "ordering queues", err);
 }
 
 static HcStatus tell_fault(const HcFault *fault, HcError *err) {
@@ -306,14 +301,13 @@ static HcStatus wait_for(HcQueue *queue, HcError *err) {
     if (queue == NULL) {
         return hc_fail(err, HC_E_USAGE, "wait: the queue is missing");
     }
-    HC_TRY(hc_gpu_use(queue->gpu, err));
-    HC_TRY(hc_gpu_check(cudaStreamSynchronize(queue->stream), "computing", err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    HC_OR_RETURN(hc_gpu_check(cudaStreamSynchronize(queue->stream), "computing", err));
     if (queue->fault->status != HC_OK) {
         HcFault fault = *queue->fault;
         *queue->fault = {};
-        HC_TRY(tell_fault(&fault, err));
+        HC_OR_RETURN(tell_fault(&fault, err));
     }
-done:
     return status;
 }
 

@@ -85,11 +85,10 @@ static HcStatus load_functions(HcVendor *vendor, HcError *err) {
     static const char *const blas_names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so", NULL};
     static const char *const solver_names[] = {"libcusolver.so.12", "libcusolver.so.11", "libcusolver.so",
                                                NULL};
-    HcStatus status = HC_OK;
     void *blas = NULL;
     void *solver = NULL;
-    HC_TRY(load_library(blas_names, "cuBLAS", &blas, err));
-    HC_TRY(load_library(solver_names, "cuSOLVER", &solver, err));
+    HC_OR_RETURN(load_library(blas_names, "cuBLAS", &blas, err));
+    HC_OR_RETURN(load_library(solver_names, "cuSOLVER", &solver, err));
 #define LOAD(library, name)                                                                                  \
     if ((vendor->name = (decltype(&::name))dlsym(library, #name)) == NULL) {                                 \
         return hc_fail(err, HC_E_UNSUPPORTED, "the library that was found has no %s", #name);                \
@@ -98,8 +97,7 @@ static HcStatus load_functions(HcVendor *vendor, HcError *err) {
 #define LOAD_SOLVER(name) LOAD(solver, name)
     BLAS_LIST(LOAD_BLAS)
     SOLVER_LIST(LOAD_SOLVER)
-done:
-    return status;
+    return HC_OK;
 }
 
 static void name_versions(const HcVendor *vendor, char *name, size_t size) {
@@ -234,17 +232,15 @@ static HcStatus gemv(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, b
                      const float *x, float *y, HcError *err) {
     const float one = 1;
     const float zero = 0;
-    HcStatus status = HC_OK;
     int rows = (int)matrix->rows;
     int columns = (int)matrix->columns;
-    HC_TRY(hc_check_gemv(queue, matrix, x, y, transposed ? "gemv_t" : "gemv", err));
-    HC_TRY(hc_gpu_use(vendor->gpu, err));
-    HC_TRY(check_blas(vendor->cublasSetStream_v2(vendor->blas, queue->stream), "choosing a queue", err));
-    HC_TRY(check_blas(vendor->cublasSgemv_v2(vendor->blas, transposed ? CUBLAS_OP_N : CUBLAS_OP_T, columns,
+    HC_OR_RETURN(hc_check_gemv(queue, matrix, x, y, transposed ? "gemv_t" : "gemv", err));
+    HC_OR_RETURN(hc_gpu_use(vendor->gpu, err));
+    HC_OR_RETURN(
+        check_blas(vendor->cublasSetStream_v2(vendor->blas, queue->stream), "choosing a queue", err));
+    return check_blas(vendor->cublasSgemv_v2(vendor->blas, transposed ? CUBLAS_OP_N : CUBLAS_OP_T, columns,
                                              rows, &one, matrix->data, columns, x, 1, &zero, y, 1),
-                      "multiplying", err));
-done:
-    return status;
+                      "multiplying", err);
 }
 
 /* ---- fast proximal gradients ---- */
@@ -282,7 +278,6 @@ static __global__ void advance(Fista fista, float momentum) {
 static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b, double lambda,
                       double square, int32_t iterations, float *room, float *x, HcError *err) {
     enum { THREADS = 256 };
-    HcStatus status = HC_OK;
     size_t columns = (size_t)matrix->columns;
     Fista on = {.rows = matrix->rows,
                 .columns = matrix->columns,
@@ -296,21 +291,20 @@ static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, 
                 .before = room + 2 * matrix->rows + 2 * columns,
                 .x = x};
     double time = 1;
-    HC_TRY(hc_gpu_use(vendor->gpu, err));
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(on.ahead, 0, 3 * columns * sizeof(float), queue->stream),
-                        "clearing memory", err));
+    HC_OR_RETURN(hc_gpu_use(vendor->gpu, err));
+    HC_OR_RETURN(hc_gpu_check(cudaMemsetAsync(on.ahead, 0, 3 * columns * sizeof(float), queue->stream),
+                              "clearing memory", err));
     for (int32_t step = 0; step < iterations; step++) {
         double before = time;
         time = (1 + sqrt(1 + 4 * before * before)) / 2;
-        HC_TRY(gemv(vendor, queue, matrix, false, on.ahead, on.product, err));
+        HC_OR_RETURN(gemv(vendor, queue, matrix, false, on.ahead, on.product, err));
         weigh<<<(unsigned)hc_div_up(on.rows, THREADS), THREADS, 0, queue->stream>>>(on);
-        HC_TRY(gemv(vendor, queue, matrix, true, on.weight, on.slopes, err));
+        HC_OR_RETURN(gemv(vendor, queue, matrix, true, on.weight, on.slopes, err));
         advance<<<(unsigned)hc_div_up(on.columns, THREADS), THREADS, 0, queue->stream>>>(
             on, (float)((before - 1) / time));
-        HC_TRY(hc_gpu_launched("moving a vector", err));
+        HC_OR_RETURN(hc_gpu_launched("moving a vector", err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- eigenvalues ---- */
@@ -331,54 +325,55 @@ struct Eigh {
 };
 
 static HcStatus eigh_memory(HcVendor *vendor, int32_t n, Eigh *out, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_solver(vendor->cusolverDnDsyevd_bufferSize(vendor->solver, CUSOLVER_EIG_MODE_VECTOR,
-                                                            CUBLAS_FILL_MODE_LOWER, n, NULL, n, NULL,
-                                                            &out->work_size),
-                        "planning", err));
+    HC_OR_RETURN(check_solver(vendor->cusolverDnDsyevd_bufferSize(vendor->solver, CUSOLVER_EIG_MODE_VECTOR,
+                                                                  CUBLAS_FILL_MODE_LOWER, n, NULL, n, NULL,
+                                                                  &out->work_size),
+                              "planning", err));
     {
         size_t square = (size_t)n * (size_t)n;
         size_t doubles = square + (size_t)n + (size_t)out->work_size + 1;
-        HC_TRY(grow(vendor, doubles * sizeof(double), err));
+        HC_OR_RETURN(grow(vendor, doubles * sizeof(double), err));
         out->matrix = (double *)vendor->work.data;
         out->values = out->matrix + square;
         out->work = out->values + n;
         out->info = (int *)(out->work + out->work_size);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus eigh(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
                      double *vectors, HcError *err) {
-    HcStatus status = HC_OK;
     Eigh on = {};
     int info = 0;
     size_t column = (size_t)(n > 0 ? n : 0) * sizeof(double);
     size_t square = column * (size_t)(n > 0 ? n : 0);
-    HC_TRY(hc_check_eigh(n, matrix, values, vectors, err));
-    HC_TRY(hc_gpu_use(vendor->gpu, err));
-    HC_TRY(check_solver(vendor->cusolverDnSetStream(vendor->solver, queue->stream), "choosing a queue", err));
-    HC_TRY(eigh_memory(vendor, n, &on, err));
-    HC_TRY(hc_gpu_check(cudaMemcpyAsync(on.matrix, matrix, square, cudaMemcpyHostToDevice, queue->stream),
-                        "copying to the device", err));
-    HC_TRY(check_solver(vendor->cusolverDnDsyevd(vendor->solver, CUSOLVER_EIG_MODE_VECTOR,
-                                                 CUBLAS_FILL_MODE_LOWER, n, on.matrix, n, on.values, on.work,
-                                                 on.work_size, on.info),
-                        "finding eigenvalues", err));
-    HC_TRY(hc_gpu_check(cudaMemcpyAsync(vectors, on.matrix, square, cudaMemcpyDeviceToHost, queue->stream),
-                        "copying from the device", err));
-    HC_TRY(hc_gpu_check(cudaMemcpyAsync(values, on.values, column, cudaMemcpyDeviceToHost, queue->stream),
-                        "copying from the device", err));
-    HC_TRY(hc_gpu_check(cudaMemcpyAsync(&info, on.info, sizeof info, cudaMemcpyDeviceToHost, queue->stream),
-                        "copying from the device", err));
-    HC_TRY(hc_gpu_check(cudaStreamSynchronize(queue->stream), "finding eigenvalues", err));
+    HC_OR_RETURN(hc_check_eigh(n, matrix, values, vectors, err));
+    HC_OR_RETURN(hc_gpu_use(vendor->gpu, err));
+    HC_OR_RETURN(
+        check_solver(vendor->cusolverDnSetStream(vendor->solver, queue->stream), "choosing a queue", err));
+    HC_OR_RETURN(eigh_memory(vendor, n, &on, err));
+    HC_OR_RETURN(
+        hc_gpu_check(cudaMemcpyAsync(on.matrix, matrix, square, cudaMemcpyHostToDevice, queue->stream),
+                     "copying to the device", err));
+    HC_OR_RETURN(check_solver(vendor->cusolverDnDsyevd(vendor->solver, CUSOLVER_EIG_MODE_VECTOR,
+                                                       CUBLAS_FILL_MODE_LOWER, n, on.matrix, n, on.values,
+                                                       on.work, on.work_size, on.info),
+                              "finding eigenvalues", err));
+    HC_OR_RETURN(
+        hc_gpu_check(cudaMemcpyAsync(vectors, on.matrix, square, cudaMemcpyDeviceToHost, queue->stream),
+                     "copying from the device", err));
+    HC_OR_RETURN(
+        hc_gpu_check(cudaMemcpyAsync(values, on.values, column, cudaMemcpyDeviceToHost, queue->stream),
+                     "copying from the device", err));
+    HC_OR_RETURN(
+        hc_gpu_check(cudaMemcpyAsync(&info, on.info, sizeof info, cudaMemcpyDeviceToHost, queue->stream),
+                     "copying from the device", err));
+    HC_OR_RETURN(hc_gpu_check(cudaStreamSynchronize(queue->stream), "finding eigenvalues", err));
     if (info != 0) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "cuSOLVER found no eigenvalues of a matrix of %d rows (info %d)", n,
-                       info));
+        return hc_fail(err, HC_E_NUMERIC, "cuSOLVER found no eigenvalues of a matrix of %d rows (info %d)", n,
+                       info);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- singular value decompositions ---- */
@@ -434,18 +429,16 @@ template <typename T> static cusolverStatus_t svd_work_size(HcVendor *vendor, Sv
 }
 
 template <typename T> static HcStatus svd_memory(HcVendor *vendor, Svd<T> *on, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(check_solver(svd_work_size(vendor, on), "planning", err));
+    HC_OR_RETURN(check_solver(svd_work_size(vendor, on), "planning", err));
     {
         size_t entries = (size_t)on->count * (size_t)on->square;
         size_t work = (size_t)on->work_size;
-        HC_TRY(grow(vendor, (entries + work) * sizeof(T) + (size_t)on->count * sizeof(int), err));
+        HC_OR_RETURN(grow(vendor, (entries + work) * sizeof(T) + (size_t)on->count * sizeof(int), err));
         on->matrices = (T *)vendor->work.data;
         on->work = on->matrices + entries;
         on->info = (int *)(on->work + work);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 template <typename T> static cusolverStatus_t svd_one_by_one(HcVendor *vendor, const Svd<T> *on) {
@@ -475,7 +468,6 @@ template <typename T> static cusolverStatus_t svd_call(HcVendor *vendor, const S
 template <typename T>
 static HcStatus decompose(HcVendor *vendor, HcQueue *queue, int32_t n, const HcSvdBatch *batch,
                           HcError *err) {
-    HcStatus status = HC_OK;
     Svd<T> on = {};
     on.n = n;
     on.count = (int)batch->count;
@@ -484,28 +476,24 @@ static HcStatus decompose(HcVendor *vendor, HcQueue *queue, int32_t n, const HcS
     on.values = (float *)batch->values;
     on.left = (T *)batch->left;
     on.right = (T *)batch->right;
-    HC_TRY(svd_memory(vendor, &on, err));
-    HC_TRY(hc_gpu_check(cudaMemcpyAsync(on.matrices, batch->matrices,
-                                        (size_t)batch->count * (size_t)on.square * sizeof(T),
-                                        cudaMemcpyDeviceToDevice, queue->stream),
-                        "copying on the device", err));
-    HC_TRY(check_solver(svd_call(vendor, &on), "finding singular values", err));
-done:
-    return status;
+    HC_OR_RETURN(svd_memory(vendor, &on, err));
+    HC_OR_RETURN(hc_gpu_check(cudaMemcpyAsync(on.matrices, batch->matrices,
+                                              (size_t)batch->count * (size_t)on.square * sizeof(T),
+                                              cudaMemcpyDeviceToDevice, queue->stream),
+                              "copying on the device", err));
+    return check_solver(svd_call(vendor, &on), "finding singular values", err);
 }
 
 static HcStatus svd(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t n, const HcSvdBatch *batch,
                     HcError *err) {
-    HcStatus status = HC_OK;
     if (batch->count < 1 || batch->count > INT_MAX) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "%lld decompositions in one call", (long long)batch->count));
+        return hc_fail(err, HC_E_USAGE, "%lld decompositions in one call", (long long)batch->count);
     }
-    HC_TRY(hc_gpu_use(vendor->gpu, err));
-    HC_TRY(check_solver(vendor->cusolverDnSetStream(vendor->solver, queue->stream), "choosing a queue", err));
-    HC_TRY(element == HC_ELEMENT_COMPLEX_FLOAT32 ? decompose<cuComplex>(vendor, queue, n, batch, err)
-                                                 : decompose<float>(vendor, queue, n, batch, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_use(vendor->gpu, err));
+    HC_OR_RETURN(
+        check_solver(vendor->cusolverDnSetStream(vendor->solver, queue->stream), "choosing a queue", err));
+    return element == HC_ELEMENT_COMPLEX_FLOAT32 ? decompose<cuComplex>(vendor, queue, n, batch, err)
+                                                 : decompose<float>(vendor, queue, n, batch, err);
 }
 
 const HcVendorOps *hc_gpu_vendor(void) {

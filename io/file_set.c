@@ -288,39 +288,35 @@ static HcStatus make_step(Step *step, const char *partial, const char *path, HcE
 /* Everything of the step gets its name. One file is replaced at once. Of several, the file of the step's name
  * goes first and comes last, so that it is never seen with the sidecars of another. */
 static HcStatus name_step(const Set *set, Step *step, HcError *err) {
-    HcStatus status = HC_OK;
     const char *base = hc_file_base(step->path);
     if (!step->overwrite && hc_file_exists(step->path)) {
-        HC_TRY(hc_file_fail_exists(err, step->path));
+        HC_OR_RETURN(hc_file_fail_exists(err, step->path));
     }
     if (step->overwrite) {
-        HC_TRY(put_aside(set, step, base, step->count > 0, err));
-        HC_TRY(put_sidecars_aside(set, step, err));
+        HC_OR_RETURN(put_aside(set, step, base, step->count > 0, err));
+        HC_OR_RETURN(put_sidecars_aside(set, step, err));
     }
     for (size_t n = 0; n < step->count && step->overwrite; n++) {
-        HC_TRY(put_aside(set, step, step->names[n], true, err));
+        HC_OR_RETURN(put_aside(set, step, step->names[n], true, err));
     }
     for (; step->placed < step->count; step->placed++) {
-        HC_TRY(place(step, step->names[step->placed], err));
+        HC_OR_RETURN(place(step, step->names[step->placed], err));
     }
     if (lstat(step->partial, &step->made) != 0) {
-        HC_TRY(hc_file_fail(err, HC_E_IO, step->path, errno));
+        HC_OR_RETURN(hc_file_fail(err, HC_E_IO, step->path, errno));
     }
-    HC_TRY(move(step->partial, step->path, step->overwrite, err));
+    HC_OR_RETURN(move(step->partial, step->path, step->overwrite, err));
     step->named = true;
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus take_step(const Set *set, Step *step, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(step->partial != NULL ? name_step(set, step, err)
-                                 : put_aside(set, step, hc_file_base(step->path), true, err));
+    HC_OR_RETURN(step->partial != NULL ? name_step(set, step, err)
+                                       : put_aside(set, step, hc_file_base(step->path), true, err));
     if (step->flush) {
         sync_folder(step->to);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void undo_step(Step *step) {

@@ -45,9 +45,8 @@ static HcStatus add_contained(HcFileUse *use, const char *path, HcError *err) {
         found = cut_to_file(text);
         status = found ? add_local(use, text, err) : HC_OK;
         free(text);
-        HC_TRY(status);
+        HC_OR_RETURN(status);
     }
-done:
     return status;
 }
 
@@ -70,14 +69,12 @@ done:
 }
 
 HcStatus hc_file_use_read_all(HcFileUse *use, const HcPaths *paths, HcError *err) {
-    HcStatus status = HC_OK;
     struct stat info;
     for (int32_t p = 0; p < paths->count; p++) {
-        HC_TRY(stat(paths->path[p], &info) == 0 ? add_local(use, paths->path[p], err)
-                                                : add_contained(use, paths->path[p], err));
+        HC_OR_RETURN(stat(paths->path[p], &info) == 0 ? add_local(use, paths->path[p], err)
+                                                      : add_contained(use, paths->path[p], err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_file_use_read(HcFileUse *use, const char *path, HcError *err) {

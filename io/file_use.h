@@ -3,7 +3,7 @@
 #ifndef HC_IO_FILE_USE_H
 #define HC_IO_FILE_USE_H
 
-#include "io/read/scene_files.h"
+#include "io/scene_files.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -77,7 +77,6 @@ static bool is_separator(const char *word) {
 
 static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t count, const HcOptionSet *common,
                            HcError *err) {
-    HcStatus status = HC_OK;
     const HcStageClass *kind = hc_stage_find(words[0]);
     if (kind == NULL) {
         return hc_stage_unknown(words[0], err);
@@ -86,14 +85,12 @@ static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t cou
         return hc_fail(err, HC_E_USAGE, "%s: a chain begins with read (hcube %s SCENE ... is the short form)",
                        kind->name, kind->name);
     }
-    HC_TRY(add_stage(chain, kind, err));
+    HC_OR_RETURN(add_stage(chain, kind, err));
     HcOptionSet sets[2] = {{.table = kind->options, .params = chain->stages[chain->count - 1].params}};
     if (common != NULL) {
         sets[1] = *common;
     }
-    HC_TRY(hc_options_parse(kind->name, sets, common != NULL ? 2 : 1, words + 1, count - 1, err));
-done:
-    return status;
+    return hc_options_parse(kind->name, sets, common != NULL ? 2 : 1, words + 1, count - 1, err);
 }
 
 static HcStatus check_order(const HcChain *chain, HcError *err) {
@@ -197,7 +194,6 @@ static HcStatus add_named_files(HcStage *stage, HcError *err) {
 }
 
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
-    HcStatus status = HC_OK;
     chain->claim_count = chain->read_count = 0;
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];
@@ -205,19 +201,17 @@ HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
         hc_scene_clear(&stage->out);
         stage->needs = (HcNeeds){0};
         if (s > 0) {
-            HC_TRY(hc_scene_copy(&stage->in, &chain->stages[s - 1].out, err));
+            HC_OR_RETURN(hc_scene_copy(&stage->in, &chain->stages[s - 1].out, err));
         }
-        HC_TRY(stage->kind->plan(stage, err));
-        HC_TRY(add_named_files(stage, err));
+        HC_OR_RETURN(stage->kind->plan(stage, err));
+        HC_OR_RETURN(add_named_files(stage, err));
     }
     const HcStage *last = &chain->stages[chain->count - 1];
     if (!last->needs.has_output) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "%s: the result of the last step goes nowhere (add: ! write FILE)",
-                       last->kind->name));
+        return hc_fail(err, HC_E_USAGE, "%s: the result of the last step goes nowhere (add: ! write FILE)",
+                       last->kind->name);
     }
-    HC_TRY(hc_chain_check_notes(chain, err));
-done:
-    return status;
+    return hc_chain_check_notes(chain, err);
 }
 
 void hc_chain_print(const HcChain *chain, HcText *text) {

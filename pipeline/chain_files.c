@@ -56,15 +56,13 @@ done:
 }
 
 static HcStatus add_reads(HcChain *chain, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(add_scene(chain, err));
-    HC_TRY(hc_file_use_read_all(&chain->use, &chain->inputs, err));
+    HC_OR_RETURN(add_scene(chain, err));
+    HC_OR_RETURN(hc_file_use_read_all(&chain->use, &chain->inputs, err));
     for (int32_t s = 1; s < chain->count; s++) {
         const HcOptionSet set = {.table = chain->stages[s].kind->options, .params = chain->stages[s].params};
-        HC_TRY(hc_options_files(&set, HC_FILE_READ, add_read, &chain->use, err));
+        HC_OR_RETURN(hc_options_files(&set, HC_FILE_READ, add_read, &chain->use, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- what is written ---- */
@@ -110,22 +108,20 @@ done:
 /* Whoever swaps input and output replaces a scene by a part of it. */
 static HcStatus check_swapped(const HcChain *chain, const char *who, const char *path, int32_t bands,
                               HcOverwrite overwrite, HcError *err) {
-    HcStatus status = HC_OK;
     struct stat info;
     int32_t there = 0;
     if (!chain->asks || overwrite != HC_OVERWRITE_USUAL || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
         return HC_OK;
     }
-    HC_TRY(bands_without_record(path, &there, err));
+    HC_OR_RETURN(bands_without_record(path, &there, err));
     if (there > bands) {
-        HC_TRY(
-            hc_fail(err, HC_E_USAGE,
-                    "%s: %s is a scene of %d bands that hcube has no record of, and would get %d: arguments "
-                    "swapped? (--overwrite=any replaces it)",
-                    who, path, there, bands));
+        return hc_fail(
+            err, HC_E_USAGE,
+            "%s: %s is a scene of %d bands that hcube has no record of, and would get %d: arguments "
+            "swapped? (--overwrite=any replaces it)",
+            who, path, there, bands);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Bands of the raster that an output is; a picture has four, and what is no raster has none. */
@@ -137,29 +133,24 @@ static int32_t bands_written(const HcClaim *claim) {
 }
 
 static HcStatus check_outputs(HcChain *chain, HcError *err) {
-    HcStatus status = HC_OK;
     for (int32_t c = 0; c < chain->claim_count; c++) {
         const HcStage *stage = chain->claims[c].stage;
         const char *path = chain->claims[c].path;
-        HC_TRY(hc_file_use_write(&chain->use, stage->kind->name, path, err));
-        HC_TRY(check_swapped(chain, stage->kind->name, path, bands_written(&chain->claims[c]),
-                             hc_stage_overwrite(stage), err));
+        HC_OR_RETURN(hc_file_use_write(&chain->use, stage->kind->name, path, err));
+        HC_OR_RETURN(check_swapped(chain, stage->kind->name, path, bands_written(&chain->claims[c]),
+                                   hc_stage_overwrite(stage), err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The one record of all outputs. */
 static HcStatus check_record(HcChain *chain, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_file_check(path, chain->overwrite != HC_OVERWRITE_NONE, err));
+    HC_OR_RETURN(hc_file_check(path, chain->overwrite != HC_OVERWRITE_NONE, err));
     if (hc_chain_claims(chain, path)) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "--record %s: the chain writes this file already", path));
+        return hc_fail(err, HC_E_USAGE, "--record %s: the chain writes this file already", path);
     }
-    HC_TRY(hc_file_use_write(&chain->use, "--record", path, err));
-    HC_TRY(check_swapped(chain, "--record", path, 0, chain->overwrite, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_file_use_write(&chain->use, "--record", path, err));
+    return check_swapped(chain, "--record", path, 0, chain->overwrite, err);
 }
 
 /* The record beside an output. */
@@ -183,18 +174,16 @@ done:
 }
 
 HcStatus hc_chain_check_files(HcChain *chain, const char *record, HcError *err) {
-    HcStatus status = HC_OK;
     hc_file_use_clear(&chain->use);
-    HC_TRY(add_reads(chain, err));
-    HC_TRY(check_outputs(chain, err));
+    HC_OR_RETURN(add_reads(chain, err));
+    HC_OR_RETURN(check_outputs(chain, err));
     if (record != NULL && strcmp(record, "none") != 0) {
-        HC_TRY(check_record(chain, record, err));
+        HC_OR_RETURN(check_record(chain, record, err));
     }
     for (int32_t c = 0; c < chain->claim_count && record == NULL; c++) {
-        HC_TRY(check_record_of(chain, &chain->claims[c], err));
+        HC_OR_RETURN(check_record_of(chain, &chain->claims[c], err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- what dead processes have left ---- */

@@ -155,25 +155,23 @@ static HcStatus add_names(cJSON *to, const HcScene *scene, HcError *err) {
 }
 
 HcStatus hc_json_add_bands(cJSON *to, const HcScene *scene, HcError *err) {
-    HcStatus status = HC_OK;
     size_t bands = (size_t)scene->bands;
     if (cJSON_AddNumberToObject(to, "bands", scene->bands) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "bands"));
+        return hc_fail_memory(err, 0, "bands");
     }
-    HC_TRY(hc_json_add_doubles(to, "wavelength_nm", scene->wavelength, bands, err));
-    HC_TRY(hc_json_add_doubles(to, "fwhm_nm", scene->fwhm, bands, err));
-    HC_TRY(hc_json_add_ints(to, "file_bands_from_0", scene->source_band, bands, err));
-    HC_TRY(add_names(to, scene, err));
+    HC_OR_RETURN(hc_json_add_doubles(to, "wavelength_nm", scene->wavelength, bands, err));
+    HC_OR_RETURN(hc_json_add_doubles(to, "fwhm_nm", scene->fwhm, bands, err));
+    HC_OR_RETURN(hc_json_add_ints(to, "file_bands_from_0", scene->source_band, bands, err));
+    HC_OR_RETURN(add_names(to, scene, err));
     if (scene->gain != NULL) {
-        HC_TRY(hc_json_add_doubles(to, "gain", scene->gain, bands, err));
-        HC_TRY(hc_json_add_doubles(to, "offset", scene->offset, bands, err));
+        HC_OR_RETURN(hc_json_add_doubles(to, "gain", scene->gain, bands, err));
+        HC_OR_RETURN(hc_json_add_doubles(to, "offset", scene->offset, bands, err));
     }
     if (scene->has_nodata && isfinite(scene->nodata)) {
         char number[HC_TEXT_DOUBLE];
-        HC_TRY(add_item(to, "nodata", cJSON_CreateRaw(hc_text_double(number, scene->nodata)), err));
+        HC_OR_RETURN(add_item(to, "nodata", cJSON_CreateRaw(hc_text_double(number, scene->nodata)), err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus get_optional(const cJSON *from, const char *name, double **values, int32_t bands,
@@ -188,19 +186,17 @@ static HcStatus get_optional(const cJSON *from, const char *name, double **value
 }
 
 static HcStatus get_names(const cJSON *from, HcScene *scene, HcError *err) {
-    HcStatus status = HC_OK;
     const cJSON *names = cJSON_GetObjectItemCaseSensitive(from, "band_names");
     int32_t b = 0;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, names) {
         const char *name = cJSON_GetStringValue(item);
         if (b < scene->bands && name != NULL && *name != '\0') {
-            HC_TRY(hc_scene_name_band(scene, b, err, "%s", name));
+            HC_OR_RETURN(hc_scene_name_band(scene, b, err, "%s", name));
         }
         b++;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Later stages use them as indices. */
@@ -227,19 +223,17 @@ static HcStatus get_source_bands(const cJSON *from, HcScene *scene, const char *
 }
 
 HcStatus hc_json_get_bands(const cJSON *from, HcScene *scene, const char *where, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t bands = 0;
-    HC_TRY(hc_json_get_int(from, "bands", 1, 1 << 20, &bands, where, err));
+    HC_OR_RETURN(hc_json_get_int(from, "bands", 1, 1 << 20, &bands, where, err));
     scene->bands = (int32_t)bands;
-    HC_TRY(get_optional(from, "wavelength_nm", &scene->wavelength, scene->bands, where, err));
-    HC_TRY(get_optional(from, "fwhm_nm", &scene->fwhm, scene->bands, where, err));
-    HC_TRY(get_optional(from, "gain", &scene->gain, scene->bands, where, err));
-    HC_TRY(get_optional(from, "offset", &scene->offset, scene->bands, where, err));
-    HC_TRY(get_names(from, scene, err));
-    HC_TRY(get_source_bands(from, scene, where, err));
+    HC_OR_RETURN(get_optional(from, "wavelength_nm", &scene->wavelength, scene->bands, where, err));
+    HC_OR_RETURN(get_optional(from, "fwhm_nm", &scene->fwhm, scene->bands, where, err));
+    HC_OR_RETURN(get_optional(from, "gain", &scene->gain, scene->bands, where, err));
+    HC_OR_RETURN(get_optional(from, "offset", &scene->offset, scene->bands, where, err));
+    HC_OR_RETURN(get_names(from, scene, err));
+    HC_OR_RETURN(get_source_bands(from, scene, where, err));
     const cJSON *nodata = cJSON_GetObjectItemCaseSensitive(from, "nodata");
     scene->has_nodata = cJSON_IsNumber(nodata);
     scene->nodata = scene->has_nodata ? nodata->valuedouble : 0;
-done:
-    return status;
+    return HC_OK;
 }

@@ -305,7 +305,6 @@ static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t se
 
 HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count,
                           const char *const *words, int32_t word_count, HcError *err) {
-    HcStatus status = HC_OK;
     Taken taken = {0};
     /* First what is named: the other words then go to the options that are left, wherever they stand. */
     bool named = true; /* until a bare -- */
@@ -313,7 +312,7 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
         if (named && strcmp(words[w], "--") == 0) {
             named = false;
         } else if (named && is_option(words[w])) {
-            HC_TRY(parse_named(who, sets, set_count, words, word_count, &w, &taken, err));
+            HC_OR_RETURN(parse_named(who, sets, set_count, words, word_count, &w, &taken, err));
         }
     }
     named = true;
@@ -330,7 +329,7 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
                                words[w]);
             }
             take(&taken, option);
-            HC_TRY(set_value(who, option, params, words[w], err));
+            HC_OR_RETURN(set_value(who, option, params, words[w], err));
         }
     }
     for (int32_t s = 0; s < set_count; s++) {
@@ -341,8 +340,7 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
             }
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void help_left(const HcOption *option, HcText *left) {
@@ -393,7 +391,6 @@ static bool is_no_file(const HcOption *option, const char *word) {
 
 HcStatus hc_options_files(const HcOptionSet *set, HcOptionFile kind, HcOptionVisit visit, void *user,
                           HcError *err) {
-    HcStatus status = HC_OK;
     for (const HcOption *option = set->table; option->name != NULL; option++) {
         const void *at = field(option, set->params);
         bool list = option->kind == HC_OPTION_LIST;
@@ -401,12 +398,11 @@ HcStatus hc_options_files(const HcOptionSet *set, HcOptionFile kind, HcOptionVis
         for (int32_t i = 0; option->file == kind && i < count; i++) {
             const char *word = list ? ((const HcOptionList *)at)->item[i] : *(const char *const *)at;
             if (word != NULL && !is_no_file(option, word)) {
-                HC_TRY(visit(option, word, user, err));
+                HC_OR_RETURN(visit(option, word, user, err));
             }
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 int32_t hc_option_numbers(const char *text, double *values, int32_t limit) {

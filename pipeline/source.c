@@ -18,22 +18,20 @@ HcStatus hc_source_use_bands(HcSource *source, const int32_t *bands, int32_t cou
 }
 
 HcStatus hc_source_open(HcSource *source, HcCompute *compute, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_reader_use_bands(source->reader, source->bands, source->band_count, err));
+    HC_OR_RETURN(hc_reader_use_bands(source->reader, source->bands, source->band_count, err));
     source->stored = malloc((size_t)source->band_count * sizeof *source->stored);
     if (source->stored == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)source->band_count * sizeof *source->stored, "a list of bands"));
+        return hc_fail_memory(err, (double)source->band_count * sizeof *source->stored, "a list of bands");
     }
     for (int32_t k = 0; k < source->band_count; k++) {
         source->stored[k] = hc_reader_stored_band(source->reader, source->bands[k]);
     }
-    HC_TRY(hc_memory_upload(compute, source->stored, (size_t)source->band_count * sizeof *source->stored,
-                            &source->index, err));
-    HC_TRY(hc_memory_zeros(compute, HC_MASK_REASONS * sizeof(int64_t), &source->counts, err));
+    HC_OR_RETURN(hc_memory_upload(compute, source->stored,
+                                  (size_t)source->band_count * sizeof *source->stored, &source->index, err));
+    HC_OR_RETURN(hc_memory_zeros(compute, HC_MASK_REASONS * sizeof(int64_t), &source->counts, err));
     source->decode.band_index = source->index.data;
     source->decode.counts = source->counts.data;
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_source_reset_counts(HcSource *source, HcCompute *compute, HcQueue *queue, HcError *err) {

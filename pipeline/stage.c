@@ -102,13 +102,11 @@ HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
 }
 
 HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_stage_claim(stage, path, err));
+    HC_OR_RETURN(hc_stage_claim(stage, path, err));
     if (!stage->chain->settles_only) {
-        HC_TRY(hc_file_check(path, hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
+        HC_OR_RETURN(hc_file_check(path, hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {

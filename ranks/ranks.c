@@ -35,7 +35,6 @@ static HcStatus compare_commands(HcRanks *ranks, const char *command, HcError *e
 }
 
 HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) {
-    HcStatus status = HC_OK;
     *out = NULL;
     if (!hc_launcher_present() || hc_launcher_count() == 1) {
         return HC_OK;
@@ -45,18 +44,17 @@ HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) {
         return hc_fail_memory(err, sizeof *ranks, "the ranks");
     }
     *out = ranks;
-    HC_TRY(hc_transport_open(ranks, err));
+    HC_OR_RETURN(hc_transport_open(ranks, err));
     ranks->failed = calloc((size_t)ranks->count, sizeof *ranks->failed);
     if (ranks->failed == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)ranks->count * sizeof *ranks->failed, "the ranks"));
+        return hc_fail_memory(err, (double)ranks->count * sizeof *ranks->failed, "the ranks");
     }
-    HC_TRY(compare_commands(ranks, command, err));
+    HC_OR_RETURN(compare_commands(ranks, command, err));
     if (ranks->count == 1) {
         hc_ranks_close(ranks);
         *out = NULL;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 void hc_ranks_close(HcRanks *ranks) {

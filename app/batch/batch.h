@@ -3,7 +3,7 @@
 #define HC_APP_BATCH_BATCH_H
 
 #include "app/app.h"
-#include "io/read/scene_files.h"
+#include "io/scene_files.h"
 #include "pipeline/run/layout.h"
 
 /* ---- what was asked (batch_chain.c, batch_list.c) ---- */

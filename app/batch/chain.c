@@ -188,12 +188,10 @@ typedef struct Spans {
 } Spans;
 
 static HcStatus check_spans(const char *text, const HcText *filled, const Spans *spans, HcError *err) {
-    HcStatus status = HC_OK;
     for (int32_t s = 0; s < spans->count && !filled->failed; s++) {
-        HC_TRY(check_inside(text, filled, spans->low[s], spans->high[s], err));
+        HC_OR_RETURN(check_inside(text, filled, spans->low[s], spans->high[s], err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, const char *output, char **out,
@@ -260,19 +258,17 @@ static const HcOption *option_of(const char *word) {
 /* Sorts the words of steps into those of the chain and options of the batch, wherever these stand. */
 static HcStatus separate(int32_t word_count, const char *const *words, HcPaths *chain, HcPaths *options,
                          HcError *err) {
-    HcStatus status = HC_OK;
     bool named = true; /* until a bare --, in each step anew */
     for (int32_t w = 0; w < word_count; w++) {
         named = strcmp(words[w], "!") == 0 || (named && strcmp(words[w], "--") != 0);
         const HcOption *option = named ? option_of(words[w]) : NULL;
-        HC_TRY(hc_paths_add(option != NULL ? options : chain, words[w], err));
+        HC_OR_RETURN(hc_paths_add(option != NULL ? options : chain, words[w], err));
         if (option != NULL && hc_option_takes_value(option) && strchr(words[w], '=') == NULL &&
             w + 1 < word_count) {
-            HC_TRY(hc_paths_add(options, words[++w], err));
+            HC_OR_RETURN(hc_paths_add(options, words[++w], err));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* A word that was meant for a step may have gone to the batch. */
@@ -298,12 +294,10 @@ static int32_t last_step(const HcPaths *words) {
 }
 
 static HcStatus add_all(HcPaths *to, const char *const *words, int32_t count, HcError *err) {
-    HcStatus status = HC_OK;
     for (int32_t w = 0; w < count; w++) {
-        HC_TRY(hc_paths_add(to, words[w], err));
+        HC_OR_RETURN(hc_paths_add(to, words[w], err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* read and write around the steps: the scene goes to a read that is there, the output to the last step if
@@ -311,7 +305,6 @@ done:
 static HcStatus complete_chain(const HcPaths *steps, HcPaths *out, HcError *err) {
     static const char *const scene[] = {"--path", "{scene}"};
     static const char *const output[] = {"--output", "{output}"};
-    HcStatus status = HC_OK;
     int32_t first = steps->count > 0 && strcmp(steps->path[0], "!") == 0;
     int32_t last = last_step(steps);
     if (steps->count == first || last == steps->count) {
@@ -323,44 +316,41 @@ static HcStatus complete_chain(const HcPaths *steps, HcPaths *out, HcError *err)
     const HcStageClass *end = hc_stage_find(steps->path[last]);
     bool reads = strcmp(steps->path[first], "read") == 0;
     bool writes = end != NULL && end->role == HC_ROLE_SINK;
-    HC_TRY(hc_paths_add(out, "read", err));
-    HC_TRY(add_all(out, scene, 2, err));
+    HC_OR_RETURN(hc_paths_add(out, "read", err));
+    HC_OR_RETURN(add_all(out, scene, 2, err));
     if (!reads) {
-        HC_TRY(hc_paths_add(out, "!", err));
+        HC_OR_RETURN(hc_paths_add(out, "!", err));
     }
     for (int32_t w = first + reads; w < steps->count; w++) {
-        HC_TRY(hc_paths_add(out, steps->path[w], err));
+        HC_OR_RETURN(hc_paths_add(out, steps->path[w], err));
         if (w == last && writes) {
-            HC_TRY(add_all(out, output, 2, err));
+            HC_OR_RETURN(add_all(out, output, 2, err));
         }
     }
     if (!writes) {
-        HC_TRY(hc_paths_add(out, "!", err));
-        HC_TRY(hc_paths_add(out, "write", err));
-        HC_TRY(add_all(out, output, 2, err));
+        HC_OR_RETURN(hc_paths_add(out, "!", err));
+        HC_OR_RETURN(hc_paths_add(out, "write", err));
+        HC_OR_RETURN(add_all(out, output, 2, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* --set into all words; every one must have its place. */
 static HcStatus set_values(HcPaths *words, const HcOptionList *values, HcError *err) {
-    HcStatus status = HC_OK;
     bool used[HC_LIST_MAX] = {false};
     for (int32_t w = 0; w < words->count; w++) {
         char *filled = NULL;
-        HC_TRY(fill_values(words->path[w], values, used, &filled, err));
+        HC_OR_RETURN(fill_values(words->path[w], values, used, &filled, err));
         free(words->path[w]);
         words->path[w] = filled;
     }
     for (int32_t v = 0; v < values->count; v++) {
         if (!used[v]) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --set %s: the chain has no such placeholder",
-                           values->item[v]));
+            return hc_fail(err, HC_E_USAGE, "batch: --set %s: the chain has no such placeholder",
+                           values->item[v]);
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_batch_print_chain(HcBatch *batch, HcError *err) {

@@ -205,14 +205,13 @@ static HcStatus start_job(Jobs *jobs, int32_t number, HcError *err) {
     HcStatus status = HC_OK;
     pid_t process = 0;
     int end = -1;
-    HC_TRY(hc_batch_fork(&process, &end, err));
+    HC_OR_RETURN(hc_batch_fork(&process, &end, err));
     if (process == 0) {
         status = do_job(jobs, number, end);
         hc_process_ends();
         exit((int)status);
     }
     jobs->job[number] = (Job){.process = process, .pipe = end};
-done:
     return status;
 }
 

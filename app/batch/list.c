@@ -57,12 +57,11 @@ done:
 static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool *searched, int32_t *recipes,
                             HcError *err) {
     HcIdentity identity;
-    HcStatus status = HC_OK;
     *searched = true;
     if (hc_is_folder(what)) {
         return hc_scenes_in_folder(what, out, recipes, err);
     }
-    HC_TRY(hc_identity_of(what, false, &identity, err));
+    HC_OR_RETURN(hc_identity_of(what, false, &identity, err));
     bool special = hc_file_is_special(what); /* a list may come through /dev/stdin */
     if (!identity.exists && !special && strpbrk(what, "*?[") != NULL) {
         return match_pattern(what, out, recipes, err);
@@ -74,10 +73,8 @@ static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool
     if (hc_scene_recognise(what)) {
         return hc_paths_add(out, what, err);
     }
-    HC_TRY(hc_paths_add(lists, what, err));
-    HC_TRY(read_list(what, out, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_paths_add(lists, what, err));
+    return read_list(what, out, err);
 }
 
 /* ---- outputs ---- */
@@ -93,35 +90,33 @@ static void clear_scenes(HcBatch *batch) {
 }
 
 static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
-    HcStatus status = HC_OK;
     clear_scenes(batch);
     batch->scenes = calloc((size_t)paths->count + 1, sizeof *batch->scenes);
     if (batch->scenes == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)paths->count * sizeof *batch->scenes, "the list of scenes"));
+        return hc_fail_memory(err, (double)paths->count * sizeof *batch->scenes, "the list of scenes");
     }
     for (int32_t s = 0; s < paths->count; s++) {
         HcBatchScene *scene = &batch->scenes[batch->scene_count++];
         if ((scene->path = strdup(paths->path[s])) == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(paths->path[s]), "a path"));
+            return hc_fail_memory(err, (double)strlen(paths->path[s]), "a path");
         }
-        HC_TRY(hc_batch_fill(batch->params.output, scene->path, s, NULL, &scene->output, err));
+        HC_OR_RETURN(hc_batch_fill(batch->params.output, scene->path, s, NULL, &scene->output, err));
         const char *slash = strrchr(scene->output, '/');
         const char *name = slash != NULL ? slash + 1 : scene->output;
         if (strncmp(scene->output, "/vsi", 4) == 0) {
-            HC_TRY(hc_fail(err, HC_E_UNSUPPORTED,
-                           "batch: --output %s: outputs are written to local files only", scene->output));
+            return hc_fail(err, HC_E_UNSUPPORTED,
+                           "batch: --output %s: outputs are written to local files only", scene->output);
         }
         if (hc_text_ends_with(name, ".hdr")) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --output %s: name the data file and not its header",
-                           scene->output));
+            return hc_fail(err, HC_E_USAGE, "batch: --output %s: name the data file and not its header",
+                           scene->output);
         }
         if (strlen(name) > 200) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --output %s: the name is longer than 200 bytes",
-                           scene->output));
+            return hc_fail(err, HC_E_USAGE, "batch: --output %s: the name is longer than 200 bytes",
+                           scene->output);
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Without what does not change where a path leads: "./" and doubled slashes; fresh memory. */

@@ -83,33 +83,29 @@ static HcStatus wait_a_moment(HcError *err) {
 
 /* Until no scene is left that another worker has. */
 static HcStatus sum_scenes(HcBatchPool *pool, HcBatchTotals *totals, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_batch_run(&pool->sums, totals, err));
+    HC_OR_RETURN(hc_batch_run(&pool->sums, totals, err));
     while (totals->elsewhere > 0) {
-        HC_TRY(wait_a_moment(err));
+        HC_OR_RETURN(wait_a_moment(err));
         pool->sums.params.retry_failed = false; /* once is enough */
         *totals = (HcBatchTotals){.start = totals->start, .device_told = totals->device_told};
-        HC_TRY(hc_batch_run(&pool->sums, totals, err));
+        HC_OR_RETURN(hc_batch_run(&pool->sums, totals, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus find_summed(HcBatchPool *pool, HcError *err) {
-    HcStatus status = HC_OK;
     for (int32_t s = 0; s < pool->sums.scene_count; s++) {
         HcBatchState state = HC_BATCH_OPEN;
         char message[768];
-        HC_TRY(hc_batch_look(&pool->sums, s, &state, message, sizeof message, err));
+        HC_OR_RETURN(hc_batch_look(&pool->sums, s, &state, message, sizeof message, err));
         pool->summed[s] = state == HC_BATCH_COMPLETE;
         pool->summed_count += pool->summed[s];
     }
     if (pool->summed_count == 0) {
-        HC_TRY(hc_fail(err, HC_E_SCENES, "batch: --pool %s: not one of %d scenes could be summed",
-                       pool->model, pool->sums.scene_count));
+        return hc_fail(err, HC_E_SCENES, "batch: --pool %s: not one of %d scenes could be summed",
+                       pool->model, pool->sums.scene_count);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- the fit ---- */
@@ -183,12 +179,10 @@ typedef struct Stamp {
 } Stamp;
 
 static HcStatus add_hash(HcHash *hash, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
     HcIdentity identity;
-    HC_TRY(hc_identity_of(path, true, &identity, err));
+    HC_OR_RETURN(hc_identity_of(path, true, &identity, err));
     hc_hash_add(hash, &identity.hash, sizeof identity.hash);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The sums that go into the model, in their order, and the model as it lies there. */
@@ -206,13 +200,12 @@ static HcStatus take_stamp(const HcBatchPool *pool, Stamp *stamp, HcError *err) 
             status = add_hash(&hash, noise, err);
         }
         free(noise);
-        HC_TRY(status);
+        HC_OR_RETURN(status);
     }
     snprintf(stamp->sums, sizeof stamp->sums, "%016llx", (unsigned long long)hc_hash_value(&hash));
-    HC_TRY(hc_identity_of(pool->model, true, &identity, err));
+    HC_OR_RETURN(hc_identity_of(pool->model, true, &identity, err));
     snprintf(stamp->model, sizeof stamp->model, identity.exists ? "%016llx" : "none",
              (unsigned long long)identity.hash);
-done:
     return status;
 }
 
@@ -330,7 +323,7 @@ static HcStatus make_apart(const HcBatchPool *pool, HcError *err) {
     pid_t process = 0;
     int end = -1;
     HcError told = {0};
-    HC_TRY(hc_batch_fork(&process, &end, err));
+    HC_OR_RETURN(hc_batch_fork(&process, &end, err));
     if (process == 0) {
         make_and_tell(pool, end);
     }
@@ -339,13 +332,12 @@ static HcStatus make_apart(const HcBatchPool *pool, HcError *err) {
     while (waitpid(process, NULL, 0) < 0 && errno == EINTR) {
     }
     if (!heard) {
-        HC_TRY(hc_fail(err, HC_E_MEMORY, "batch: --pool %s: the process that fits the model has died",
-                       pool->model));
+        return hc_fail(err, HC_E_MEMORY, "batch: --pool %s: the process that fits the model has died",
+                       pool->model);
     }
     if (told.status != HC_OK) {
-        HC_TRY(hc_fail(err, told.status, "%s", told.text));
+        return hc_fail(err, told.status, "%s", told.text);
     }
-done:
     return status;
 }
 

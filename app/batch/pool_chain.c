@@ -31,23 +31,20 @@ static void find_step(const HcPaths *words, int32_t step, int32_t *first, int32_
 }
 
 static HcStatus add_words(HcPaths *to, const char *const *words, HcError *err) {
-    HcStatus status = HC_OK;
     for (; *words != NULL; words++) {
-        HC_TRY(hc_paths_add(to, *words, err));
+        HC_OR_RETURN(hc_paths_add(to, *words, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* One step of the chain; of its options, where `half` is given, only those of the fit or only the others. */
 static HcStatus add_step(const HcBatch *batch, const HcChain *chain, int32_t step, const bool *half,
                          HcPaths *to, HcError *err) {
-    HcStatus status = HC_OK;
     int32_t first = 0;
     int32_t end = 0;
     find_step(&batch->words, step, &first, &end);
     if (to->count > 0) {
-        HC_TRY(hc_paths_add(to, "!", err));
+        HC_OR_RETURN(hc_paths_add(to, "!", err));
     }
     for (int32_t w = first; w < end; w++) {
         const char *word = batch->words.path[w];
@@ -55,52 +52,46 @@ static HcStatus add_step(const HcBatch *batch, const HcChain *chain, int32_t ste
         bool wanted = half == NULL || option == NULL || option->of_fit == *half;
         bool with_value = option != NULL && hc_option_takes_value(option) && strchr(word, '=') == NULL;
         if (wanted) {
-            HC_TRY(hc_paths_add(to, word, err));
+            HC_OR_RETURN(hc_paths_add(to, word, err));
         }
         if (with_value && w + 1 < end && wanted) {
-            HC_TRY(hc_paths_add(to, batch->words.path[w + 1], err));
+            HC_OR_RETURN(hc_paths_add(to, batch->words.path[w + 1], err));
         }
         w += with_value;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The steps in front of the fit, but for those that write. */
 static HcStatus add_steps_before(const HcBatchPool *pool, const HcBatch *batch, const HcChain *chain,
                                  HcPaths *to, HcError *err) {
-    HcStatus status = HC_OK;
     for (int32_t s = 0; s < pool->step; s++) {
         if (chain->stages[s].kind->role != HC_ROLE_SINK) {
-            HC_TRY(add_step(batch, chain, s, NULL, to, err));
+            HC_OR_RETURN(add_step(batch, chain, s, NULL, to, err));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus make_sums_chain(HcBatchPool *pool, const HcBatch *batch, const HcChain *chain, HcError *err) {
     static const char *const values[] = {"!", "cov", "--output", "{output}", "--sums", NULL};
     static const char *const noise[] = {"!", "cov", "--output", "{output}.noise", "--sums", "--noise", NULL};
-    HcStatus status = HC_OK;
     HcPaths *words = &pool->sums.words;
     const HcStage *stage = &chain->stages[pool->step];
     HcFit how;
     (void)stage->kind->fits(stage, &how);
-    HC_TRY(add_steps_before(pool, batch, chain, words, err));
-    HC_TRY(add_words(words, values, err));
+    HC_OR_RETURN(add_steps_before(pool, batch, chain, words, err));
+    HC_OR_RETURN(add_words(words, values, err));
     pool->sums_noise = how.noise != HC_DIFFERENCE_NONE;
     if (pool->sums_noise) {
-        HC_TRY(add_words(words, noise, err));
-        HC_TRY(hc_paths_add(words, hc_noise_words[how.noise - 1], err));
+        HC_OR_RETURN(add_words(words, noise, err));
+        HC_OR_RETURN(hc_paths_add(words, hc_noise_words[how.noise - 1], err));
     }
     if (pool->sums_noise && how.window != NULL) {
-        HC_TRY(hc_paths_add(words, "--window", err));
-        HC_TRY(hc_paths_add(words, how.window, err));
+        HC_OR_RETURN(hc_paths_add(words, "--window", err));
+        HC_OR_RETURN(hc_paths_add(words, how.window, err));
     }
-    HC_TRY(hc_batch_print_chain(&pool->sums, err));
-done:
-    return status;
+    return hc_batch_print_chain(&pool->sums, err);
 }
 
 /* A name in which braces are no placeholders; fresh memory. */
@@ -137,36 +128,30 @@ static HcStatus check_same_for_all(const char *word, HcError *err) {
 }
 
 static HcStatus make_fit_chain(HcBatchPool *pool, const HcBatch *batch, const HcChain *chain, HcError *err) {
-    HcStatus status = HC_OK;
     const bool of_fit = true;
     HcPaths *words = &pool->fit.words;
-    HC_TRY(add_steps_before(pool, batch, chain, words, err));
+    HC_OR_RETURN(add_steps_before(pool, batch, chain, words, err));
     int32_t before = words->count;
-    HC_TRY(add_step(batch, chain, pool->step, &of_fit, words, err));
+    HC_OR_RETURN(add_step(batch, chain, pool->step, &of_fit, words, err));
     for (int32_t w = before; w < words->count; w++) {
-        HC_TRY(check_same_for_all(words->path[w], err));
+        HC_OR_RETURN(check_same_for_all(words->path[w], err));
     }
-    HC_TRY(hc_paths_add(words, "--fit-only", err));
-    HC_TRY(add_model(words, "--save-model", pool->model, err));
-    HC_TRY(hc_batch_print_chain(&pool->fit, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_paths_add(words, "--fit-only", err));
+    HC_OR_RETURN(add_model(words, "--save-model", pool->model, err));
+    return hc_batch_print_chain(&pool->fit, err);
 }
 
 static HcStatus make_applied_chain(HcBatchPool *pool, const HcBatch *batch, const HcChain *chain,
                                    HcError *err) {
-    HcStatus status = HC_OK;
     const bool of_fit = false;
     HcPaths *words = &pool->applied.words;
     for (int32_t s = 0; s < chain->count; s++) {
-        HC_TRY(add_step(batch, chain, s, s == pool->step ? &of_fit : NULL, words, err));
+        HC_OR_RETURN(add_step(batch, chain, s, s == pool->step ? &of_fit : NULL, words, err));
         if (s == pool->step) {
-            HC_TRY(add_model(words, "--model", pool->model, err));
+            HC_OR_RETURN(add_model(words, "--model", pool->model, err));
         }
     }
-    HC_TRY(hc_batch_print_chain(&pool->applied, err));
-done:
-    return status;
+    return hc_batch_print_chain(&pool->applied, err);
 }
 
 /* The one step whose fit is pooled. */

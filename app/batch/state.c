@@ -47,21 +47,19 @@ static void print_stamp(const HcIdentity *identity, Stamp *stamp) {
 }
 
 static HcStatus add_input(cJSON *inputs, const char *path, bool hash, HcError *err) {
-    HcStatus status = HC_OK;
     HcIdentity identity;
     Stamp stamp;
     cJSON *input = cJSON_CreateObject();
     cJSON_AddItemToArray(inputs, input);
-    HC_TRY(hc_identity_of(path, hash, &identity, err));
+    HC_OR_RETURN(hc_identity_of(path, hash, &identity, err));
     print_stamp(&identity, &stamp);
     if (cJSON_AddStringToObject(input, "file", path) == NULL ||
         cJSON_AddNumberToObject(input, "bytes", (double)identity.bytes) == NULL ||
         cJSON_AddStringToObject(input, "modified", stamp.modified) == NULL ||
         (identity.hashed && cJSON_AddStringToObject(input, "xxh64", stamp.hash) == NULL)) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* All files that a scene and its chain read, once each, by absolute paths. */
@@ -220,18 +218,16 @@ static cJSON *add_batch(cJSON *to, const HcBatchOrigin *origin) {
 }
 
 HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) {
-    HcStatus status = HC_OK;
     const HcBatchOrigin *origin = user;
     cJSON *batch = add_batch(record, origin);
     cJSON *outputs = batch != NULL ? cJSON_AddArrayToObject(batch, "outputs") : NULL;
     if (outputs == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
     for (int32_t c = 0; c < origin->chain->claim_count; c++) {
-        HC_TRY(add_output(outputs, origin->chain->claims[c].path, err));
+        HC_OR_RETURN(add_output(outputs, origin->chain->claims[c].path, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Whether all outputs are there with the size that they had. */

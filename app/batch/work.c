@@ -115,10 +115,9 @@ static void read_ahead(const Worker *worker, const HcReader *reader) {
 /* *open: there is something to do, which needs a claim (also where an owner died between the end of its work
  * and that of its claim). What is not to be done is told. */
 static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, HcError *err) {
-    HcStatus status = HC_OK;
     HcBatchState state = HC_BATCH_OPEN;
     char message[768] = "";
-    HC_TRY(hc_batch_look(worker->batch, scene, &state, message, sizeof message, err));
+    HC_OR_RETURN(hc_batch_look(worker->batch, scene, &state, message, sizeof message, err));
     *open = state == HC_BATCH_OPEN ||
             (state == HC_BATCH_COMPLETE && !claimed && is_claimed(worker->batch->scenes[scene].output));
     if (!*open) {
@@ -128,42 +127,38 @@ static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, Hc
         tell_scene(worker, state == HC_BATCH_COMPLETE ? HC_BATCH_SKIPPED : HC_BATCH_EARLIER, scene, HC_OK,
                    message);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Plans a claimed scene. */
 static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError *err) {
-    HcStatus status = HC_OK;
     HcError first = {0};
-    HC_TRY(hc_batch_chain(worker->batch, scene, &ready->chain, err));
+    HC_OR_RETURN(hc_batch_chain(worker->batch, scene, &ready->chain, err));
     if (hc_chain_plan(ready->chain, &first) != HC_OK) {
         /* It may be the header that a dead owner has left without its data. */
         hc_batch_clean_leftovers(worker->batch, scene, ready->chain);
-        HC_TRY(hc_chain_plan(ready->chain, err));
+        HC_OR_RETURN(hc_chain_plan(ready->chain, err));
     }
-    HC_TRY(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
-    HC_TRY(hc_chain_check_files(ready->chain, NULL, err));
+    HC_OR_RETURN(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
+    HC_OR_RETURN(hc_chain_check_files(ready->chain, NULL, err));
     hc_batch_clean(worker->batch, scene, ready->chain);
     read_ahead(worker, ready->chain->source->reader);
     ready->scene = scene;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Takes a scene if it is to be done and nobody has it; ready->scene stays -1 otherwise. again: it is looked
  * at for the second time. */
 static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *ready, HcError *err) {
-    HcStatus status = HC_OK;
     const char *output = worker->batch->scenes[scene].output;
     bool open = false;
-    HC_TRY(make_folders(output, err));
-    HC_TRY(hc_batch_check_names(worker->batch, scene, err));
-    HC_TRY(look(worker, scene, false, &open, err));
+    HC_OR_RETURN(make_folders(output, err));
+    HC_OR_RETURN(hc_batch_check_names(worker->batch, scene, err));
+    HC_OR_RETURN(look(worker, scene, false, &open, err));
     if (!open) {
         return HC_OK;
     }
-    HC_TRY(hc_batch_claim(output, &ready->claim, err));
+    HC_OR_RETURN(hc_batch_claim(output, &ready->claim, err));
     if (ready->claim == NULL && again) {
         tell_scene(worker, HC_BATCH_ELSEWHERE, scene, HC_OK, "");
     } else if (ready->claim == NULL) {
@@ -171,15 +166,14 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
     } else {
         tell_scene(worker, HC_BATCH_TAKEN, scene, HC_OK, "");
         /* Somebody may have done it since. */
-        HC_TRY(look(worker, scene, true, &open, err));
+        HC_OR_RETURN(look(worker, scene, true, &open, err));
         if (open) {
-            HC_TRY(open_scene(worker, scene, ready, err));
+            HC_OR_RETURN(open_scene(worker, scene, ready, err));
         } else {
             drop(ready);
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Finds the next scene to be done, and takes and plans it. */
@@ -271,9 +265,8 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
 /* ---- the worker ---- */
 
 static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
-    HcStatus status = HC_OK;
     char reason[256];
-    HC_TRY(hc_backend_end(opening, &worker->compute, reason, sizeof reason, err));
+    HC_OR_RETURN(hc_backend_end(opening, &worker->compute, reason, sizeof reason, err));
     const char *asked = worker->work->common.device;
     bool numbered = strncmp(asked, "gpu:", 4) == 0;
     const char *name = worker->compute->ops->name;
@@ -284,8 +277,7 @@ static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
                                       : "gpu:0");
     pthread_mutex_unlock(&worker->lock);
     tell_scene(worker, HC_BATCH_DEVICE, -1, HC_OK, reason);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus run_all(Worker *worker, Ready *ready, HcError *err) {

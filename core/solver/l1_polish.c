@@ -191,7 +191,6 @@ static double bound_of(const Polish *polish, double top, double square, double b
 
 /* Of the values, rounded to float32. */
 static HcStatus measure(Polish *polish, const HcL1Told *before, HcL1Told *told, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t rows = polish->matrix->rows;
     double norm = 0;
     double energy = 0;
@@ -216,7 +215,7 @@ static HcStatus measure(Polish *polish, const HcL1Told *before, HcL1Told *told, 
     if (polish->alm) {
         told->objective = norm;
     } else {
-        HC_TRY(find_top(polish, &top, err));
+        HC_OR_RETURN(find_top(polish, &top, err));
         told->objective = square / 2 + polish->rule->lambda * norm;
         bound = bound_of(polish, top, square, bound);
     }
@@ -224,8 +223,7 @@ static HcStatus measure(Polish *polish, const HcL1Told *before, HcL1Told *told, 
     told->gap = polish->alm ? gap : fmax(gap, 0);
     double reached = polish->alm ? told->residual : told->gap;
     told->end = reached <= polish->rule->tolerance ? HC_L1_REACHED : HC_L1_UNFINISHED;
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_l1_polish(const HcMatrix *matrix, const float *b, const HcL1Rule *rule, bool alm, float *x,

@@ -124,7 +124,6 @@ static HcStatus settle_all(HcSimplex *s, HcError *err) {
 /* All logicals are basic, the others at their bounds. */
 static HcStatus open_simplex(HcSimplex *s, const HcLinearProgram *program, const HcSimplexRule *rule,
                              HcError *err) {
-    HcStatus status = HC_OK;
     s->program = program;
     s->rows = program->rows;
     s->columns = program->columns;
@@ -137,10 +136,10 @@ static HcStatus open_simplex(HcSimplex *s, const HcLinearProgram *program, const
         return hc_fail_memory(err, (double)s->bytes, "a linear program");
     }
     lay_out(s, s->memory);
-    HC_TRY(s->steps->find_scales(s, err));
+    HC_OR_RETURN(s->steps->find_scales(s, err));
     scale_costs(s);
     scale_bounds(s);
-    HC_TRY(s->steps->open(s, err));
+    HC_OR_RETURN(s->steps->open(s, err));
     for (int64_t j = 0; j < s->all; j++) {
         s->place[j] = j < s->columns ? -1 : (int32_t)(j - s->columns);
     }
@@ -148,10 +147,8 @@ static HcStatus open_simplex(HcSimplex *s, const HcLinearProgram *program, const
         s->basic[i] = (int32_t)(s->columns + i);
     }
     hc_simplex_restore(s);
-    HC_TRY(settle_all(s, err));
-    HC_TRY(s->steps->find_reduced(s, err));
-done:
-    return status;
+    HC_OR_RETURN(settle_all(s, err));
+    return s->steps->find_reduced(s, err);
 }
 
 /* ---- which steps ---- */
@@ -213,44 +210,41 @@ static void invent_costs(HcSimplex *s) {
 /* Dual steps where reduced costs are right, at once or within bounds that are implied or invented; else with
  * costs that are invented. */
 static HcStatus go_dual(HcSimplex *s, Way *way, HcSimplexStop *stop, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t before = s->pivots;
     bool boxed = false;
     bool all = false;
     bool trusted = true; /* bounds in force are those of the program */
-    HC_TRY(turn_boxed(s, err));
+    HC_OR_RETURN(turn_boxed(s, err));
     if (!is_priced(s)) {
         if (*way == WAY_DUAL) {
-            HC_TRY(s->steps->imply_bounds(s, &all, err));
+            HC_OR_RETURN(s->steps->imply_bounds(s, &all, err));
             trusted = false;
         }
         if (all) {
-            HC_TRY(settle_all(s, err));
-            HC_TRY(turn_boxed(s, err));
+            HC_OR_RETURN(settle_all(s, err));
+            HC_OR_RETURN(turn_boxed(s, err));
         } else if (*way <= WAY_BOXED) {
-            HC_TRY(box(s, err));
-            HC_TRY(turn_boxed(s, err));
+            HC_OR_RETURN(box(s, err));
+            HC_OR_RETURN(turn_boxed(s, err));
             boxed = true;
             trusted = false;
         } else {
             invent_costs(s);
         }
         *way = all ? WAY_BOXED : WAY_PRIMAL;
-        HC_TRY(s->steps->dual(s, boxed, stop, err));
+        HC_OR_RETURN(s->steps->dual(s, boxed, stop, err));
         s->phase_one += all ? 0 : s->pivots - before;
     } else {
-        HC_TRY(s->steps->dual(s, false, stop, err));
+        HC_OR_RETURN(s->steps->dual(s, false, stop, err));
     }
     if (stop->end == HC_SIMPLEX_BLOCKED && !trusted) {
         stop->end = HC_SIMPLEX_DONE; /* of the program it proves nothing */
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Dual steps first, since they are fewer mostly; then whatever is left to do. */
 static HcStatus run(HcSimplex *s, HcLpEnd *end, HcSimplexStop *stop, HcError *err) {
-    HcStatus status = HC_OK;
     Way way = WAY_DUAL;
     *end = HC_LP_UNFINISHED;
     for (int round = 0; round < ROUNDS; round++) {
@@ -261,24 +255,23 @@ static HcStatus run(HcSimplex *s, HcLpEnd *end, HcSimplexStop *stop, HcError *er
         }
         *stop = (HcSimplexStop){0};
         if (within && round > 0) {
-            HC_TRY(s->steps->primal(s, stop, err));
+            HC_OR_RETURN(s->steps->primal(s, stop, err));
             *end = stop->end == HC_SIMPLEX_BLOCKED ? HC_LP_UNBOUNDED : *end;
         } else {
-            HC_TRY(go_dual(s, &way, stop, err));
+            HC_OR_RETURN(go_dual(s, &way, stop, err));
             *end = stop->end == HC_SIMPLEX_BLOCKED ? HC_LP_INFEASIBLE : *end;
         }
         if (stop->end == HC_SIMPLEX_BLOCKED) {
             break;
         }
         hc_simplex_restore(s);
-        HC_TRY(settle_all(s, err));
-        HC_TRY(s->steps->refresh(s, err));
+        HC_OR_RETURN(settle_all(s, err));
+        HC_OR_RETURN(s->steps->refresh(s, err));
         if (stop->end == HC_SIMPLEX_STOPPED && s->pivots >= s->limit) {
             break;
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- what came out ---- */

@@ -105,7 +105,6 @@ static bool goes_on(Refinement *refinement, double correction, double size) {
 /* Basic variables that make A x + t = 0, with those of z that are not basic. The residual of a row with a
  * basic logical goes there; the others are what nonbasic logicals would leave. */
 static HcStatus refine_values(Refinement *refinement, HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplex *s = refinement->s;
     refinement->last = (double)INFINITY;
     for (int round = 0; round < CORRECTIONS; round++) {
@@ -117,7 +116,7 @@ static HcStatus refine_values(Refinement *refinement, HcError *err) {
             bool basic = s->place[s->columns + i] >= 0;
             s->value[s->columns + i] = basic ? 0 : refinement->residual[i].high;
         }
-        HC_TRY(s->steps->find_values(s, err));
+        HC_OR_RETURN(s->steps->find_values(s, err));
         for (int64_t p = 0; p < s->rows; p++) {
             int64_t j = s->basic[p];
             double change = s->value[j];
@@ -130,13 +129,11 @@ static HcStatus refine_values(Refinement *refinement, HcError *err) {
             break;
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Prices for which the reduced costs of the basic variables are 0, of the costs target[all]. */
 static HcStatus refine_prices(Refinement *refinement, const double *target, HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplex *s = refinement->s;
     memset(refinement->y, 0, (size_t)s->rows * sizeof *refinement->y);
     refinement->last = (double)INFINITY;
@@ -148,7 +145,7 @@ static HcStatus refine_prices(Refinement *refinement, const double *target, HcEr
             int64_t j = s->basic[p];
             s->cost[j] = hc_simplex_exact_reduce(s, j, target[j], refinement->y).high;
         }
-        HC_TRY(s->steps->find_reduced(s, err));
+        HC_OR_RETURN(s->steps->find_reduced(s, err));
         for (int64_t i = 0; i < s->rows; i++) {
             refinement->y[i] = hc_double2_add(refinement->y[i], (HcDouble2){s->price[i], 0});
             correction = fmax(correction, fabs(s->price[i]));
@@ -158,25 +155,22 @@ static HcStatus refine_prices(Refinement *refinement, const double *target, HcEr
             break;
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The last point, with the variables that are not basic where they are; and its prices. */
 static HcStatus refine_point(Refinement *refinement, bool optimal, HcLpSolution *out, HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplex *s = refinement->s;
     for (int64_t j = 0; j < s->all; j++) {
         refinement->z[j] = (HcDouble2){s->place[j] < 0 ? s->value[j] : 0, 0};
     }
-    HC_TRY(refine_values(refinement, err));
+    HC_OR_RETURN(refine_values(refinement, err));
     hc_simplex_exact_tell_x(s, refinement->z, out);
     if (optimal) {
-        HC_TRY(refine_prices(refinement, s->true_cost, err));
+        HC_OR_RETURN(refine_prices(refinement, s->true_cost, err));
         hc_simplex_exact_tell_prices(s, refinement->y, out);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The row of the inverse that proves that there is no solution. */
@@ -199,14 +193,12 @@ done:
 /* The direction that nothing blocks. */
 static HcStatus refine_ray(Refinement *refinement, const HcSimplexStop *stop, HcLpSolution *out,
                            HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplex *s = refinement->s;
     memset(refinement->z, 0, (size_t)s->all * sizeof *refinement->z);
     refinement->z[stop->entering].high = stop->direction;
-    HC_TRY(refine_values(refinement, err));
+    HC_OR_RETURN(refine_values(refinement, err));
     hc_simplex_exact_tell_ray(s, refinement->z, out);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus refine(HcSimplex *s, const HcSimplexStop *stop, HcLpSolution *out, HcError *err) {
@@ -244,20 +236,19 @@ HcStatus hc_simplex_improve(HcSimplex *s, const HcSimplexStop *stop, HcLpSolutio
     memset(out->rest, 0, (size_t)(2 * s->columns + s->rows) * sizeof *out->rest);
     bool finished = s->pivots >= s->limit;
     if (out->end != HC_LP_UNFINISHED) {
-        HC_TRY(check(s, out, &finished, err));
+        HC_OR_RETURN(check(s, out, &finished, err));
     }
     if (finished) {
-        goto done;
+        return status;
     }
     if (out->end != HC_LP_UNFINISHED) {
-        HC_TRY(refine(s, stop, out, err));
-        HC_TRY(check(s, out, &finished, err));
+        HC_OR_RETURN(refine(s, stop, out, err));
+        HC_OR_RETURN(check(s, out, &finished, err));
         if (finished) {
-            goto done;
+            return status;
         }
     }
-    HC_TRY(hc_simplex_precise(s, out, err));
-    HC_TRY(check(s, out, &finished, err));
-done:
+    HC_OR_RETURN(hc_simplex_precise(s, out, err));
+    HC_OR_RETURN(check(s, out, &finished, err));
     return status;
 }

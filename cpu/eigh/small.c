@@ -138,7 +138,6 @@ static void sign_piece(void *what, int32_t piece) {
 
 /* One level. */
 static HcStatus find_again(Small *small, int threads, HcError *err) {
-    HcStatus status = HC_OK;
     double *vectors = small->vectors + small->first * small->n;
     if (small->values[small->n - 1] < SMALL * SMALL * small->values[0]) {
         share(threads, small->count, turn_small, small);
@@ -146,12 +145,11 @@ static HcStatus find_again(Small *small, int threads, HcError *err) {
     }
     share(threads, small->count, image_piece, small);
     share(threads, small->count, inner_piece, small);
-    HC_TRY(hc_cpu_eigh_plain(threads, (int32_t)small->count, small->inner, small->values + small->first,
-                             small->turns, err));
+    HC_OR_RETURN(hc_cpu_eigh_plain(threads, (int32_t)small->count, small->inner, small->values + small->first,
+                                   small->turns, err));
     share(threads, small->count, turned_piece, small);
     memcpy(vectors, small->turned, small->count * small->n * sizeof *vectors);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Steps to the first eigenvalue behind `first` that is small beside it. */

@@ -135,11 +135,10 @@ HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
     if (sums == NULL) {
         return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
     }
-    HC_TRY(hc_check_gram(queue, in, kind, sums->bands, err));
+    HC_OR_RETURN(hc_check_gram(queue, in, kind, sums->bands, err));
     hc_cpu_blas_alone();
     status = sums->moments.exact ? gram_exact(in, kind, window, sums, err)
                                  : hc_cpu_gram_float(in, kind, window, sums, err);
-done:
     return status;
 }
 

@@ -224,9 +224,8 @@ static bool consecutive(const HcRaw *raw, const HcDecode *how, int32_t bands) {
 
 HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                        HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_check_decode(queue, raw, how, out, err));
-    HC_TRY(check_index(raw, how, out, err));
+    HC_OR_RETURN(hc_check_decode(queue, raw, how, out, err));
+    HC_OR_RETURN(check_index(raw, how, out, err));
     Job job = {.raw = raw, .how = how, .out = out};
     job.has_nodata = how->has_nodata && can_hold(raw->type, how->nodata);
     bool floating = raw->type == HC_FLOAT32 || raw->type == HC_FLOAT64;
@@ -249,6 +248,5 @@ HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, co
             how->counts[r] += counts[r];
         }
     }
-done:
-    return status;
+    return HC_OK;
 }

@@ -36,16 +36,13 @@ static void close_own(HcSimplexOwn *own) {
 }
 
 static HcStatus open_own(HcSimplex *s, HcError *err) {
-    HcStatus status = HC_OK;
     size_t bytes = lay_out(s, s->own, NULL);
     if ((s->own->memory = calloc(bytes, 1)) == NULL) {
         return hc_fail_memory(err, (double)bytes, "a linear program");
     }
     lay_out(s, s->own, s->own->memory);
-    HC_TRY(hc_simplex_turn(s, err));
-    HC_TRY(hc_simplex_basis_open(s, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_simplex_turn(s, err));
+    return hc_simplex_basis_open(s, err);
 }
 
 static HcStatus find_values(HcSimplex *s, HcError *err) {

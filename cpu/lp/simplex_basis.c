@@ -94,11 +94,9 @@ static void start(HcSimplex *s) {
 }
 
 HcStatus hc_simplex_basis_open(HcSimplex *s, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(widen(s, 64, err));
+    HC_OR_RETURN(widen(s, 64, err));
     start(s);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- products ---- */
@@ -305,12 +303,11 @@ static void divide_pivot_row(HcSimplex *s, int64_t place) {
 }
 
 HcStatus hc_simplex_exchange(HcSimplex *s, int64_t place, int64_t variable, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t leaving = s->basic[place];
     int64_t gone = variable >= s->columns ? s->own->kept_slot[variable - s->columns] : -1;
     int64_t pieces = (s->rows + PIECE_ROWS - 1) / PIECE_ROWS;
     if (s->own->kept + 1 > s->own->stride) {
-        HC_TRY(widen(s, 3 * s->own->kept / 2, err));
+        HC_OR_RETURN(widen(s, 3 * s->own->kept / 2, err));
     }
     divide_pivot_row(s, place);
     if (gone >= 0) {
@@ -334,8 +331,7 @@ HcStatus hc_simplex_exchange(HcSimplex *s, int64_t place, int64_t variable, HcEr
     s->move[variable] = 0;
     s->place[leaving] = -1;
     s->own->since_fresh++;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- from scratch ---- */
@@ -358,7 +354,6 @@ static int64_t choose_place(const HcSimplex *s, const uint8_t *basic_before) {
  * column). */
 static HcStatus invert(HcSimplex *s, const int32_t *entering, int64_t count, const uint8_t *basic_before,
                        HcError *err) {
-    HcStatus status = HC_OK;
     start(s);
     for (int64_t e = 0; e < count; e++) {
         int64_t j = entering[e];
@@ -371,15 +366,14 @@ static HcStatus invert(HcSimplex *s, const int32_t *entering, int64_t count, con
             hc_simplex_settle(s, j);
             continue;
         }
-        HC_TRY(hc_simplex_exchange(s, place, j, err));
+        HC_OR_RETURN(hc_simplex_exchange(s, place, j, err));
     }
     for (int64_t p = 0; p < s->rows; p++) {
         s->move[s->basic[p]] = 0; /* what is not basic stays where it was */
     }
     s->own->since_fresh = 0;
     s->refactored++;
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_simplex_refresh(HcSimplex *s, HcError *err) {

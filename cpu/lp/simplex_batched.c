@@ -211,9 +211,8 @@ static void add_counts(const HcAbundances *abundances) {
 
 HcStatus hc_cpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
                                 const HcBlock *out, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_check_simplex_batched(queue, in, abundances, abundances != NULL ? &abundances->rule : NULL, out,
-                                    err));
+    HC_OR_RETURN(hc_check_simplex_batched(queue, in, abundances,
+                                          abundances != NULL ? &abundances->rule : NULL, out, err));
     int64_t runs = (out->samples + HC_ABUNDANCE_RUN - 1) / HC_ABUNDANCE_RUN;
     int64_t units = hc_block_rows(out) * runs;
     for (int t = 0; t < abundances->threads; t++) {
@@ -227,6 +226,5 @@ HcStatus hc_cpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances 
     if (abundances->rule.counts != NULL) {
         add_counts(abundances);
     }
-done:
-    return status;
+    return HC_OK;
 }

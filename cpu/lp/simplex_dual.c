@@ -168,7 +168,6 @@ static void move_reduced(HcSimplex *s, double step) {
 
 static HcStatus pivot(HcSimplex *s, int64_t place, int64_t entering, double direction, double step,
                       HcError *err) {
-    HcStatus status = HC_OK;
     int64_t leaving = s->basic[place];
     double bound = direction > 0 ? s->upper[leaving] : s->lower[leaving];
     double length = (s->value[leaving] - bound) / s->column[place];
@@ -177,14 +176,13 @@ static HcStatus pivot(HcSimplex *s, int64_t place, int64_t entering, double dire
         s->value[s->basic[p]] -= length * s->column[p];
     }
     s->value[entering] += length;
-    HC_TRY(hc_simplex_exchange(s, place, entering, err));
+    HC_OR_RETURN(hc_simplex_exchange(s, place, entering, err));
     s->value[leaving] = bound;
     s->reduced[leaving] = -step;
     s->reduced[entering] = 0;
     s->move[leaving] = (int8_t)(s->lower[leaving] == s->upper[leaving] ? 0 : direction > 0 ? -1 : 1);
     s->pivots++;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Reduced costs go away from 0, each by another amount, and their costs with them. */
@@ -223,7 +221,6 @@ static void watch(HcSimplex *s, Stall *stall, double step) {
 }
 
 HcStatus hc_simplex_dual(HcSimplex *s, bool boxed, HcSimplexStop *stop, HcError *err) {
-    HcStatus status = HC_OK;
     Stall stall = {0};
     int tries = 0; /* refreshes since the last pivot */
     for (;;) {
@@ -232,7 +229,7 @@ HcStatus hc_simplex_dual(HcSimplex *s, bool boxed, HcSimplexStop *stop, HcError 
             break;
         }
         if (s->own->since_fresh > 0 && s->own->since_fresh % HC_SIMPLEX_CHECK == 0 && hc_simplex_drifted(s)) {
-            HC_TRY(hc_simplex_refresh(s, err));
+            HC_OR_RETURN(hc_simplex_refresh(s, err));
         }
         int64_t place = choose_leaving(s, stall.bland);
         if (place < 0) {
@@ -248,7 +245,7 @@ HcStatus hc_simplex_dual(HcSimplex *s, bool boxed, HcSimplexStop *stop, HcError 
         int64_t entering = choose_entering(s, count, beyond, least, stall.bland, &flips);
         bool fresh = s->own->since_fresh == 0;
         if (!fresh && (entering < 0 || fabs(s->row[entering]) < HC_SIMPLEX_POOR_ENTRY)) {
-            HC_TRY(hc_simplex_refresh(s, err));
+            HC_OR_RETURN(hc_simplex_refresh(s, err));
             tries++;
             continue;
         }
@@ -261,10 +258,9 @@ HcStatus hc_simplex_dual(HcSimplex *s, bool boxed, HcSimplexStop *stop, HcError 
         memset(s->own->right, 0, (size_t)s->rows * sizeof *s->own->right);
         hc_simplex_add_column(s, entering, 1, s->own->right);
         hc_simplex_multiply(s, s->own->right, s->column);
-        HC_TRY(pivot(s, place, entering, direction, step, err));
+        HC_OR_RETURN(pivot(s, place, entering, direction, step, err));
         watch(s, &stall, step);
         tries = 0;
     }
-done:
-    return status;
+    return HC_OK;
 }

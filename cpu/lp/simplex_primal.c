@@ -102,7 +102,6 @@ static void reset_weights(HcSimplex *s) {
 
 static HcStatus pivot(HcSimplex *s, int64_t place, int64_t entering, double direction, double length,
                       HcError *err) {
-    HcStatus status = HC_OK;
     int64_t leaving = s->basic[place];
     double rate = -direction * s->column[place];
     hc_simplex_take_row(s, place);
@@ -111,12 +110,11 @@ static HcStatus pivot(HcSimplex *s, int64_t place, int64_t entering, double dire
     }
     update(s, place, entering);
     move_values(s, entering, direction * length);
-    HC_TRY(hc_simplex_exchange(s, place, entering, err));
+    HC_OR_RETURN(hc_simplex_exchange(s, place, entering, err));
     /* It stays where it is, at its bound but for the tolerance, so that A x + t = 0 stays true. */
     s->move[leaving] = (int8_t)(s->lower[leaving] == s->upper[leaving] ? 0 : rate > 0 ? -1 : 1);
     s->pivots++;
-done:
-    return status;
+    return HC_OK;
 }
 
 static void find_column(HcSimplex *s, int64_t entering) {
@@ -126,7 +124,6 @@ static void find_column(HcSimplex *s, int64_t entering) {
 }
 
 HcStatus hc_simplex_primal(HcSimplex *s, HcSimplexStop *stop, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t stalled = 0; /* steps of no length in a row */
     int tries = 0;       /* refreshes since the last pivot */
     reset_weights(s);
@@ -136,7 +133,7 @@ HcStatus hc_simplex_primal(HcSimplex *s, HcSimplexStop *stop, HcError *err) {
             break;
         }
         if (s->own->since_fresh > 0 && s->own->since_fresh % HC_SIMPLEX_CHECK == 0 && hc_simplex_drifted(s)) {
-            HC_TRY(hc_simplex_refresh(s, err));
+            HC_OR_RETURN(hc_simplex_refresh(s, err));
         }
         bool bland = stalled >= HC_SIMPLEX_PRIMAL_PATIENCE;
         int64_t entering = choose_entering(s, bland);
@@ -153,7 +150,7 @@ HcStatus hc_simplex_primal(HcSimplex *s, HcSimplexStop *stop, HcError *err) {
             place < 0 ? (double)INFINITY : fmax(distance(s, s->basic[place], rate), 0) / fabs(rate);
         bool blocked = length == (double)INFINITY && range == (double)INFINITY;
         if (s->own->since_fresh > 0 && (blocked || (fabs(rate) < HC_SIMPLEX_POOR_ENTRY && range > length))) {
-            HC_TRY(hc_simplex_refresh(s, err));
+            HC_OR_RETURN(hc_simplex_refresh(s, err));
             tries++;
             continue;
         }
@@ -166,10 +163,9 @@ HcStatus hc_simplex_primal(HcSimplex *s, HcSimplexStop *stop, HcError *err) {
         if (range <= length) {
             flip(s, entering, direction);
         } else {
-            HC_TRY(pivot(s, place, entering, direction, length, err));
+            HC_OR_RETURN(pivot(s, place, entering, direction, length, err));
         }
         tries = 0;
     }
-done:
-    return status;
+    return HC_OK;
 }

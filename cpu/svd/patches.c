@@ -159,7 +159,6 @@ static void describe(const HcPatches *patches, const Place *place, float *value,
 
 /* Decomposes the patches and makes of each what it says of its pixels. */
 static HcStatus work_on(HcQueue *queue, HcPatches *patches, const HcBlock *in, int64_t count, HcError *err) {
-    HcStatus status = HC_OK;
     int threads = queue->cpu->threads;
     int64_t bands = patches->rule.bands;
     int64_t values = patches->values;
@@ -173,7 +172,7 @@ static HcStatus work_on(HcQueue *queue, HcPatches *patches, const HcBlock *in, i
                         .values = patches->value,
                         .left = patches->left,
                         .right = patches->right};
-    HC_TRY(queue->cpu->base.ops->svd_batched(queue, patches->svd, &batch, err));
+    HC_OR_RETURN(queue->cpu->base.ops->svd_batched(queue, patches->svd, &batch, err));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < count; i++) {
         float *value = patches->value + i * values;
@@ -186,8 +185,7 @@ static HcStatus work_on(HcQueue *queue, HcPatches *patches, const HcBlock *in, i
                     patches->right + i * values * bands, bands, patches->matrix + i * pixels * bands);
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HC_CLONES static void add(float *to, const float *from, int64_t count) {
@@ -220,16 +218,14 @@ static void add_to_line(const HcPatches *patches, int64_t count, const HcBlock *
 
 static HcStatus add_patches(HcQueue *queue, HcPatches *patches, const HcBlock *in, int64_t count,
                             const HcBlock *out, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(work_on(queue, patches, in, count, err));
+    HC_OR_RETURN(work_on(queue, patches, in, count, err));
     int64_t first = hc_max64(out->line0, patches->place[0].line);
     int64_t end = hc_min64(out->line0 + out->lines, patches->place[count - 1].line + patches->along.size);
 #pragma omp parallel for num_threads(queue->cpu->threads) schedule(static)
     for (int64_t line = first; line < end; line++) {
         add_to_line(patches, count, out, line);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static int64_t holders(HcPatchSide side, int64_t pixel) {
@@ -258,8 +254,7 @@ static void finish_line(const HcPatches *patches, const HcBlock *in, const HcBlo
 
 HcStatus hc_cpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
                         HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_check_patches(queue, in, patches, patches != NULL ? &patches->rule : NULL, out, err));
+    HC_OR_RETURN(hc_check_patches(queue, in, patches, patches != NULL ? &patches->rule : NULL, out, err));
     int64_t end = out->line0 + out->lines;
     int64_t count = 0;
     memset(out->data, 0, hc_block_values(out) * sizeof *out->data);
@@ -273,18 +268,17 @@ HcStatus hc_cpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, c
                 patches->place[count++] = (Place){line, sample, valid};
             }
             if (count == patches->most) {
-                HC_TRY(add_patches(queue, patches, in, count, out, err));
+                HC_OR_RETURN(add_patches(queue, patches, in, count, out, err));
                 count = 0;
             }
         }
     }
     if (count > 0) {
-        HC_TRY(add_patches(queue, patches, in, count, out, err));
+        HC_OR_RETURN(add_patches(queue, patches, in, count, out, err));
     }
 #pragma omp parallel for num_threads(queue->cpu->threads) schedule(static)
     for (int64_t line = out->line0; line < end; line++) {
         finish_line(patches, in, out, line);
     }
-done:
-    return status;
+    return HC_OK;
 }

@@ -342,8 +342,7 @@ static void add_counts(const HcUnmixing *unmixing) {
 
 HcStatus hc_cpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
                       HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->rule : NULL, out, err));
+    HC_OR_RETURN(hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->rule : NULL, out, err));
     hc_cpu_blas_alone();
     int64_t panels = (out->samples + HC_UNMIX_PANEL - 1) / HC_UNMIX_PANEL;
     int64_t units = hc_block_rows(out) * panels;
@@ -358,6 +357,5 @@ HcStatus hc_cpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, c
     if (unmixing->rule.counts != NULL) {
         add_counts(unmixing);
     }
-done:
-    return status;
+    return HC_OK;
 }

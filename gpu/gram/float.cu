@@ -177,19 +177,16 @@ __global__ void __launch_bounds__(THREADS)
 
 HcStatus hc_floats_gram(HcQueue *queue, const HcGramJob *job, int32_t part_lines, HcSums *sums,
                         HcError *err) {
-    HcStatus status = HC_OK;
     const HcFloats *floats = &sums->floats;
     int32_t tiles = floats->padded / TILE;
     int64_t first_line = job->in.first_line + job->first_row;
     if (job->kind == HC_DIFFERENCE_NONE) {
         find_center<<<1, 1024, 0, queue->stream>>>(*job, part_lines, *floats);
-        HC_TRY(hc_gpu_launched("finding a provisional mean", err));
+        HC_OR_RETURN(hc_gpu_launched("finding a provisional mean", err));
     }
     sum_products<<<dim3((unsigned)(tiles * (tiles + 1) / 2), (unsigned)floats->stripes), THREADS, 0,
                    queue->stream>>>(*job, part_lines, first_line / part_lines, *floats);
-    HC_TRY(hc_gpu_launched("summing products", err));
-done:
-    return status;
+    return hc_gpu_launched("summing products", err);
 }
 
 /* ---- fetching ---- */

@@ -53,12 +53,11 @@ void hc_gpu_sums_close(HcSums *sums) {
 
 HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                      HcSums *sums, HcError *err) {
-    HcStatus status = HC_OK;
     HcGramJob job;
     if (sums == NULL) {
         return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
     }
-    HC_TRY(hc_check_gram(queue, in, kind, sums->bands, err));
+    HC_OR_RETURN(hc_check_gram(queue, in, kind, sums->bands, err));
     if (sums->limit == 0 && sums->started && sums->kind != kind) {
         return hc_fail(err, HC_E_USAGE, "gram: float sums of two kinds of differences");
     }
@@ -71,11 +70,9 @@ HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
         job.left = hc_max64(0, window->sample0);
         job.right = hc_min64(job.right, window->sample0 + window->samples);
     }
-    HC_TRY(hc_gpu_use(queue->gpu, err));
-    HC_TRY(sums->limit > 0 ? hc_exact_gram(queue, &job, sums, err)
-                           : hc_floats_gram(queue, &job, hc_sums_lines(in->samples), sums, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    return sums->limit > 0 ? hc_exact_gram(queue, &job, sums, err)
+                           : hc_floats_gram(queue, &job, hc_sums_lines(in->samples), sums, err);
 }
 
 HcStatus hc_gpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {

@@ -310,15 +310,12 @@ int32_t hc_hopper_groups(int32_t padded) {
 }
 
 HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err) {
-    HcStatus status = HC_OK;
     const size_t shared = (size_t)STAGES * MOST_BLOCKS * HC_SIDE_BYTES;
     int64_t each = hc_div_up(tiles, exact->parts);
     dim3 grid((unsigned)hc_hopper_groups(exact->padded), (unsigned)hc_div_up(tiles, each));
-    HC_TRY(hc_gpu_check(
+    HC_OR_RETURN(hc_gpu_check(
         cudaFuncSetAttribute(multiply_hopper, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
         "asking for shared memory", err));
     multiply_hopper<<<grid, THREADS, shared, queue->stream>>>(*exact, tiles, each);
-    HC_TRY(hc_gpu_launched("multiplying", err));
-done:
-    return status;
+    return hc_gpu_launched("multiplying", err);
 }

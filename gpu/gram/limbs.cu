@@ -91,14 +91,12 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
 }
 
 HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err) {
-    HcStatus status = HC_OK;
     HcExact *exact = &sums->exact;
     const HcComputeOps *ops = sums->gpu->base.ops;
     std::vector<HcGramGroup> groups = make_groups(exact->padded / HC_TILE_BANDS);
-    HC_TRY(ops->upload(queue, groups.data(), exact->group, groups.size() * sizeof(HcGramGroup), err));
-    HC_TRY(ops->wait(queue, err)); /* `groups` ends here */
-done:
-    return status;
+    HC_OR_RETURN(ops->upload(queue, groups.data(), exact->group, groups.size() * sizeof(HcGramGroup), err));
+    HC_OR_RETURN(ops->wait(queue, err)); /* `groups` ends here */
+    return HC_OK;
 }
 
 /* ---- values to limbs ---- */
@@ -488,17 +486,14 @@ cudaError_t hc_exact_kernels(void) {
 template <int STAGES>
 static HcStatus launch_stages(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t stage,
                               HcError *err) {
-    HcStatus status = HC_OK;
     int64_t each = hc_div_up(tiles, exact->parts);
     dim3 grid((unsigned)exact->groups, (unsigned)hc_div_up(tiles, each));
-    HC_TRY(
+    HC_OR_RETURN(
         hc_gpu_check(cudaFuncSetAttribute(multiply_limbs<STAGES>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                           (int)(stage * STAGES)),
                      "asking for shared memory", err));
     multiply_limbs<STAGES><<<grid, GROUP_THREADS, stage * STAGES, queue->stream>>>(*exact, tiles, each);
-    HC_TRY(hc_gpu_launched("multiplying", err));
-done:
-    return status;
+    return hc_gpu_launched("multiplying", err);
 }
 
 static HcStatus launch_products(HcQueue *queue, const HcExact *exact, HcError *err) {
@@ -527,35 +522,30 @@ static HcStatus empty_panel(HcQueue *queue, HcExact *exact, HcError *err) {
 }
 
 static HcStatus fold(HcQueue *queue, HcExact *exact, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(empty_panel(queue, exact, err));
+    HC_OR_RETURN(empty_panel(queue, exact, err));
     widen<<<256, 256, 0, queue->stream>>>(*exact);
     exact->pixels = 0;
-    HC_TRY(hc_gpu_launched("widening sums", err));
-done:
-    return status;
+    return hc_gpu_launched("widening sums", err);
 }
 
 HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err) {
-    HcStatus status = HC_OK;
     HcExact *exact = &sums->exact;
     int64_t tiles = hc_div_up(job->rows * job->in.samples, HC_TILE_PIXELS);
     for (int64_t tile = 0; tile < tiles;) {
         if (exact->filled == exact->panel_tiles) {
-            HC_TRY(empty_panel(queue, exact, err));
+            HC_OR_RETURN(empty_panel(queue, exact, err));
         }
         int64_t room = exact->panel_tiles - exact->filled;
         int64_t count = tiles - tile < room ? tiles - tile : room;
         if (exact->pixels + count * HC_TILE_PIXELS > exact->most) {
-            HC_TRY(fold(queue, exact, err));
+            HC_OR_RETURN(fold(queue, exact, err));
         }
-        HC_TRY(launch_split(queue, job, tile * HC_TILE_PIXELS, count, sums, err));
+        HC_OR_RETURN(launch_split(queue, job, tile * HC_TILE_PIXELS, count, sums, err));
         exact->pixels += count * HC_TILE_PIXELS;
         exact->filled += count;
         tile += count;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Takes the offset back: sums of x = v + offset from those of v. */

@@ -902,38 +902,34 @@ static HcStatus launch_find(HcQueue *queue, const HcTraining *training, const Ru
 }
 
 static HcStatus search(HcQueue *queue, const HcTraining *training, const Run *run, HcError *err) {
-    HcStatus status = HC_OK;
     unsigned warps = (unsigned)hc_div_up(hc_div_up(run->count, QUERIES) * QUERIES * 32, THREADS);
     move_pixels<<<warps, THREADS, 0, queue->stream>>>(*training, *run);
-    HC_TRY(hc_gpu_launched("preparing pixels", err));
+    HC_OR_RETURN(hc_gpu_launched("preparing pixels", err));
     if (queue->gpu->major < 8) {
-        HC_TRY(launch_find<1>(queue, training, run, err));
+        HC_OR_RETURN(launch_find<1>(queue, training, run, err));
     } else if (queue->gpu->shared_memory >= 2 * 3 * (size_t)STAGE_BYTES) {
-        HC_TRY(launch_find<3>(queue, training, run, err));
+        HC_OR_RETURN(launch_find<3>(queue, training, run, err));
     } else {
-        HC_TRY(launch_find<2>(queue, training, run, err));
+        HC_OR_RETURN(launch_find<2>(queue, training, run, err));
     }
     choose<<<(unsigned)hc_div_up(run->count * 32, THREADS), THREADS, 0, queue->stream>>>(*training, *run);
-    HC_TRY(hc_gpu_launched("choosing neighbours", err));
-    HC_TRY(queue->gpu->base.ops->zero(queue, training->left_count, sizeof(int32_t), err));
+    HC_OR_RETURN(hc_gpu_launched("choosing neighbours", err));
+    HC_OR_RETURN(queue->gpu->base.ops->zero(queue, training->left_count, sizeof(int32_t), err));
     list_left<<<(unsigned)hc_div_up(run->count, THREADS), THREADS, 0, queue->stream>>>(*training, *run);
-    HC_TRY(hc_gpu_launched("listing pixels", err));
+    HC_OR_RETURN(hc_gpu_launched("listing pixels", err));
     choose_from_all<<<(unsigned)(2 * queue->gpu->processors), THREADS, 0, queue->stream>>>(*training, *run);
-    HC_TRY(hc_gpu_launched("choosing neighbours", err));
-done:
-    return status;
+    return hc_gpu_launched("choosing neighbours", err);
 }
 
 HcStatus hc_gpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k, int32_t *index,
                     double *distance, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t pixels = 0;
     int64_t above = 0;
     if (training == NULL) {
         return hc_fail(err, HC_E_USAGE, "knn: the training spectra are missing");
     }
-    HC_TRY(hc_check_knn(queue, in, training->count, training->bands, k, index, distance, err));
-    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_OR_RETURN(hc_check_knn(queue, in, training->count, training->bands, k, index, distance, err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     pixels = (int64_t)in->lines * in->samples;
     above = (int64_t)in->above * in->samples;
     for (int64_t first = 0; first < pixels; first += training->room) {
@@ -943,8 +939,7 @@ HcStatus hc_gpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *trainin
                    k,
                    index + first * k,
                    distance + first * k};
-        HC_TRY(search(queue, training, &run, err));
+        HC_OR_RETURN(search(queue, training, &run, err));
     }
-done:
-    return status;
+    return HC_OK;
 }

@@ -399,7 +399,6 @@ template <typename X> Kernel<X> kernel_for(int32_t rows, bool even) {
 }
 
 template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *err) {
-    HcStatus status = HC_OK;
     bool even = (uintptr_t)job->a % 16 == 0 && (uintptr_t)job->x % 16 == 0 && job->columns % PIECE == 0;
     int64_t blocks = LONG_BLOCKS * (int64_t)queue->gpu->processors;
     int64_t groups = 0;
@@ -419,10 +418,8 @@ template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *er
         job->shares.steps = steps;
         return hc_launch(queue, even ? multiply_many<true, X> : multiply_many<false, X>, groups, *job, err);
     }
-    HC_TRY(hc_gpu_plan_shares(queue, groups, steps, blocks, group_rows, &job->shares, err));
-    HC_TRY(hc_launch(queue, kernel_for<X>(rows, even), job->shares.blocks, *job, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_plan_shares(queue, groups, steps, blocks, group_rows, &job->shares, err));
+    return hc_launch(queue, kernel_for<X>(rows, even), job->shares.blocks, *job, err);
 }
 
 } // namespace
@@ -467,10 +464,7 @@ template HcStatus hc_gpu_multiply(HcQueue *queue, const HcMatrix *matrix, const 
                                   const int32_t *stopped, HcError *err);
 
 HcStatus hc_gpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_check_gemv(queue, matrix, x, y, "gemv", err));
-    HC_TRY(hc_gpu_use(queue->gpu, err));
-    HC_TRY(hc_gpu_multiply(queue, matrix, x, {.y = y, .sums = NULL}, NULL, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_check_gemv(queue, matrix, x, y, "gemv", err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    return hc_gpu_multiply(queue, matrix, x, {.y = y, .sums = NULL}, NULL, err);
 }

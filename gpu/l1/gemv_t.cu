@@ -292,7 +292,6 @@ __global__ void __launch_bounds__(THREADS, SHORT_BLOCKS) multiply_back_short(Job
 }
 
 template <typename X> HcStatus run_short(HcQueue *queue, Job<X> *job, HcError *err) {
-    HcStatus status = HC_OK;
     int32_t columns = (int32_t)job->columns;
     void (*kernel)(Job<X>) = multiply_back_short<2, X>;
     if (columns % PIECE == 0 && (uintptr_t)job->a % 16 == 0) {
@@ -301,16 +300,14 @@ template <typename X> HcStatus run_short(HcQueue *queue, Job<X> *job, HcError *e
         kernel = multiply_back_short<PIECE, X>;
     }
     job->step_rows = (THREADS * PIECE / columns + PIECE - 1) / PIECE * PIECE;
-    HC_TRY(hc_gpu_plan_shares(queue, 1, hc_div_up(job->rows, job->step_rows),
-                              SHORT_BLOCKS * (int64_t)queue->gpu->processors, columns, &job->shares, err));
-    HC_TRY(hc_launch(queue, kernel, job->shares.blocks, *job, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_plan_shares(queue, 1, hc_div_up(job->rows, job->step_rows),
+                                    SHORT_BLOCKS * (int64_t)queue->gpu->processors, columns, &job->shares,
+                                    err));
+    return hc_launch(queue, kernel, job->shares.blocks, *job, err);
 }
 
 /* A step is a row of each warp, or all rows where they are few: then a block has a tile. */
 template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *err) {
-    HcStatus status = HC_OK;
     bool few = job->rows <= FEW_ROWS;
     bool aligned = (uintptr_t)job->a % 16 == 0 && job->columns % PIECE == 0;
     job->strip = aligned || few ? STRIP : STRIP - PIECE;
@@ -321,11 +318,9 @@ template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *er
         return hc_launch(queue, aligned ? multiply_back_few<PIECE, X> : multiply_back_few<1, X>, tiles, *job,
                          err);
     }
-    HC_TRY(hc_gpu_plan_shares(queue, tiles, hc_div_up(job->rows, job->step_rows),
-                              LONG_BLOCKS * (int64_t)queue->gpu->processors, STRIP, &job->shares, err));
-    HC_TRY(hc_launch(queue, multiply_back_long<X>, job->shares.blocks, *job, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_plan_shares(queue, tiles, hc_div_up(job->rows, job->step_rows),
+                                    LONG_BLOCKS * (int64_t)queue->gpu->processors, STRIP, &job->shares, err));
+    return hc_launch(queue, multiply_back_long<X>, job->shares.blocks, *job, err);
 }
 
 } // namespace
@@ -353,10 +348,7 @@ template HcStatus hc_gpu_multiply_back(HcQueue *queue, const HcMatrix *matrix, c
                                        const int32_t *stopped, HcError *err);
 
 HcStatus hc_gpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_check_gemv(queue, matrix, x, y, "gemv_t", err));
-    HC_TRY(hc_gpu_use(queue->gpu, err));
-    HC_TRY(hc_gpu_multiply_back(queue, matrix, x, {.y = y, .sums = NULL}, NULL, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_check_gemv(queue, matrix, x, y, "gemv_t", err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    return hc_gpu_multiply_back(queue, matrix, x, {.y = y, .sums = NULL}, NULL, err);
 }

@@ -56,21 +56,18 @@ __global__ void __launch_bounds__(THREADS)
  */
 HcStatus advance_vector(HcL1 *l1, HcQueue *queue, double *values, double times, double *vector, int64_t count,
                         double *length, HcError *err) {
-    HcStatus status = HC_OK;
     unsigned blocks = hc_l1_blocks(count);
     double sum = 0;
     subtract<<<blocks, THREADS, 0, queue->stream>>>(values, times, vector, count,
                                                     l1->progress_device->squares);
-    HC_TRY(hc_gpu_launched(doing, err));
-    HC_TRY(hc_gpu_check(cudaStreamSynchronize(queue->stream), doing, err));
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_check(cudaStreamSynchronize(queue->stream), doing, err));
     for (unsigned block = 0; block < blocks; block++) {
         sum += l1->progress->squares[block];
     }
     *length = sqrt(sum);
     divide<<<blocks, THREADS, 0, queue->stream>>>(values, *length, count, vector);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }
 
 /* A start vector of rows that is far from 0 everywhere, and from any that a matrix is likely to hide; its
@@ -102,7 +99,6 @@ done:
  * entry of its vector, the magnitude. */
 HcStatus largest_of_tridiagonal(const HcGpu *gpu, const double *diagonal, const double *beside, int32_t n,
                                 double *largest, double *last, HcError *err) {
-    HcStatus status = HC_OK;
     double matrix[STEPS * STEPS] = {};
     double vectors[STEPS * STEPS];
     double values[STEPS];
@@ -112,11 +108,10 @@ HcStatus largest_of_tridiagonal(const HcGpu *gpu, const double *diagonal, const 
             matrix[i * n + i - 1] = matrix[(i - 1) * n + i] = beside[i - 1];
         }
     }
-    HC_TRY(gpu->host->eigh(gpu->host_compute, n, matrix, values, vectors, err));
+    HC_OR_RETURN(gpu->host->eigh(gpu->host_compute, n, matrix, values, vectors, err));
     *largest = values[0];
     *last = fabs(vectors[n - 1]);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Lanczos steps in the form of Golub and Kahan (1965): with u (l1->weight) and v (l1->before) of length 1
@@ -124,24 +119,23 @@ done:
  * A'A is tridiagonal in the vectors v. Its largest eigenvalue there is one of A'A but for what the next v
  * reaches beyond them. Steps of fista that show it to be too small raise it. */
 HcStatus find_largest(HcL1 *l1, HcQueue *queue, HcError *err) {
-    HcStatus status = HC_OK;
     const HcMatrix *matrix = &l1->matrix;
     double diagonal[STEPS];
     double beside[STEPS];
     double alpha = 0;
     double beta = 0;
-    HC_TRY(put_start_vector(l1, queue, err));
+    HC_OR_RETURN(put_start_vector(l1, queue, err));
     for (int32_t step = 0; step <= STEPS; step++) {
-        HC_TRY(
+        HC_OR_RETURN(
             hc_gpu_multiply_back(queue, matrix, (const double *)l1->weight, {NULL, l1->slopes}, NULL, err));
-        HC_TRY(advance_vector(l1, queue, l1->slopes, beta, l1->before, matrix->columns, &alpha, err));
+        HC_OR_RETURN(advance_vector(l1, queue, l1->slopes, beta, l1->before, matrix->columns, &alpha, err));
         if (!isfinite(alpha)) {
-            HC_TRY(hc_fail(err, HC_E_NUMERIC, "l1: the matrix holds NaN or infinity"));
+            return hc_fail(err, HC_E_NUMERIC, "l1: the matrix holds NaN or infinity");
         }
         if (step > 0) {
             double largest = 0;
             double last = 0;
-            HC_TRY(largest_of_tridiagonal(l1->gpu, diagonal, beside, step, &largest, &last, err));
+            HC_OR_RETURN(largest_of_tridiagonal(l1->gpu, diagonal, beside, step, &largest, &last, err));
             double beyond = alpha * beta * last;
             l1->largest = (largest + beyond) * (1 + margin);
             beside[step - 1] = alpha * beta;
@@ -150,13 +144,13 @@ HcStatus find_largest(HcL1 *l1, HcQueue *queue, HcError *err) {
             }
         }
         if (step < STEPS) {
-            HC_TRY(hc_gpu_multiply(queue, matrix, (const double *)l1->before, {NULL, l1->ahead}, NULL, err));
-            HC_TRY(advance_vector(l1, queue, l1->ahead, alpha, l1->weight, matrix->rows, &beta, err));
+            HC_OR_RETURN(
+                hc_gpu_multiply(queue, matrix, (const double *)l1->before, {NULL, l1->ahead}, NULL, err));
+            HC_OR_RETURN(advance_vector(l1, queue, l1->ahead, alpha, l1->weight, matrix->rows, &beta, err));
             diagonal[step] = alpha * alpha + beta * beta;
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- opening ---- */
@@ -183,17 +177,14 @@ size_t lay_out(HcL1 *l1, char *base) {
 }
 
 HcStatus get_memory(HcL1 *l1, HcQueue *queue, HcError *err) {
-    HcStatus status = HC_OK;
     HcCompute *compute = &l1->gpu->base;
-    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_HOST, sizeof(HcL1Progress), &l1->progress_memory, err));
+    HC_OR_RETURN(hc_gpu_alloc(compute, HC_MEMORY_HOST, sizeof(HcL1Progress), &l1->progress_memory, err));
     l1->progress = (HcL1Progress *)l1->progress_memory.data;
-    HC_TRY(
+    HC_OR_RETURN(
         hc_gpu_check(cudaHostGetDevicePointer((void **)&l1->progress_device, l1->progress, 0), doing, err));
-    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, lay_out(l1, NULL), &l1->memory, err));
+    HC_OR_RETURN(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, lay_out(l1, NULL), &l1->memory, err));
     (void)lay_out(l1, (char *)l1->memory.data);
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(l1->memory.data, 0, l1->memory.bytes, queue->stream), doing, err));
-done:
-    return status;
+    return hc_gpu_check(cudaMemsetAsync(l1->memory.data, 0, l1->memory.bytes, queue->stream), doing, err);
 }
 
 } // namespace
@@ -484,76 +475,63 @@ __global__ void __launch_bounds__(THREADS) tell(Problem problem) {
 }
 
 HcStatus begin_problem(HcL1 *l1, HcQueue *queue, const Problem &problem, HcError *err) {
-    HcStatus status = HC_OK;
     size_t columns = (size_t)problem.columns * sizeof(double);
     l1->progress->problems = l1->progress->finished = 0;
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(l1->here, 0, columns, queue->stream), doing, err));
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(l1->before, 0, columns, queue->stream), doing, err));
+    HC_OR_RETURN(hc_gpu_check(cudaMemsetAsync(l1->here, 0, columns, queue->stream), doing, err));
+    HC_OR_RETURN(hc_gpu_check(cudaMemsetAsync(l1->before, 0, columns, queue->stream), doing, err));
     begin<<<1, THREADS, 0, queue->stream>>>(problem);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }
 
 /* A' of l1->weight, and the largest of it a block. */
 HcStatus queue_slopes(HcL1 *l1, HcQueue *queue, const Problem &problem, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(
+    HC_OR_RETURN(
         hc_gpu_multiply_back(queue, &l1->matrix, (const double *)l1->weight, {NULL, l1->slopes}, NULL, err));
     find_top<<<(unsigned)problem.blocks, THREADS, 0, queue->stream>>>(problem);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }
 
 /* Rounds x and tells; done on return, since the caller's memory is written by the host. */
 HcStatus end_problem(HcL1 *l1, HcQueue *queue, const Problem &problem, HcL1Told *told, HcError *err) {
-    HcStatus status = HC_OK;
     round_x<<<(unsigned)problem.blocks, THREADS, 0, queue->stream>>>(problem);
-    HC_TRY(hc_gpu_multiply(queue, &l1->matrix, (const float *)problem.x, {NULL, l1->product}, NULL, err));
+    HC_OR_RETURN(
+        hc_gpu_multiply(queue, &l1->matrix, (const float *)problem.x, {NULL, l1->product}, NULL, err));
     weigh_end<<<hc_l1_blocks(problem.rows), THREADS, 0, queue->stream>>>(problem);
-    HC_TRY(queue_slopes(l1, queue, problem, err));
+    HC_OR_RETURN(queue_slopes(l1, queue, problem, err));
     tell<<<1, THREADS, 0, queue->stream>>>(problem);
-    HC_TRY(hc_gpu_launched(doing, err));
-    HC_TRY(hc_gpu_check(cudaStreamSynchronize(queue->stream), doing, err));
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_check(cudaStreamSynchronize(queue->stream), doing, err));
     *told = l1->progress->told;
-done:
-    return status;
+    return HC_OK;
 }
 
 } // namespace
 
 HcStatus hc_gpu_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
                       HcL1Told *told, HcError *err) {
-    HcStatus status = HC_OK;
     Problem problem = {};
-    HC_TRY(hc_check_fista(queue, l1, rule, b, x, told, err));
-    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_OR_RETURN(hc_check_fista(queue, l1, rule, b, x, told, err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     problem = problem_of(l1, rule, false, b, x);
-    HC_TRY(begin_problem(l1, queue, problem, err));
-    HC_TRY(hc_gpu_l1_descend(l1, queue, 1, rule->iterations, err));
-    HC_TRY(end_problem(l1, queue, problem, told, err));
-done:
-    return status;
+    HC_OR_RETURN(begin_problem(l1, queue, problem, err));
+    HC_OR_RETURN(hc_gpu_l1_descend(l1, queue, 1, rule->iterations, err));
+    return end_problem(l1, queue, problem, told, err);
 }
 
 HcStatus hc_gpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
                     HcError *err) {
-    HcStatus status = HC_OK;
     Problem problem = {};
-    HC_TRY(hc_check_alm(queue, l1, rule, b, x, told, err));
-    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_OR_RETURN(hc_check_alm(queue, l1, rule, b, x, told, err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     problem = problem_of(l1, rule, true, b, x);
-    HC_TRY(begin_problem(l1, queue, problem, err));
-    HC_TRY(queue_slopes(l1, queue, problem, err));
+    HC_OR_RETURN(begin_problem(l1, queue, problem, err));
+    HC_OR_RETURN(queue_slopes(l1, queue, problem, err));
     begin_alm<<<1, THREADS, 0, queue->stream>>>(problem);
     for (int32_t outer = 1; outer <= rule->outer && l1->progress->finished == 0; outer++) {
         open_inner<<<1, THREADS, 0, queue->stream>>>(problem);
-        HC_TRY(hc_gpu_l1_descend(l1, queue, outer, rule->iterations, err));
+        HC_OR_RETURN(hc_gpu_l1_descend(l1, queue, outer, rule->iterations, err));
         close_inner<<<1, THREADS, 0, queue->stream>>>(problem);
-        HC_TRY(hc_gpu_launched(doing, err));
+        HC_OR_RETURN(hc_gpu_launched(doing, err));
     }
-    HC_TRY(end_problem(l1, queue, problem, told, err));
-done:
-    return status;
+    return end_problem(l1, queue, problem, told, err);
 }

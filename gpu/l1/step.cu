@@ -550,7 +550,6 @@ Step step_of(const HcL1 *l1) {
 }
 
 HcStatus queue_step(HcL1 *l1, HcQueue *queue, const Step &step, HcError *err) {
-    HcStatus status = HC_OK;
     unsigned row_blocks = (unsigned)hc_min64(hc_div_up(step.rows, TOGETHER), HC_L1_BLOCKS);
     if (l1->turned != NULL) {
         const Shape &shape = shape_for(l1->pitch);
@@ -558,16 +557,14 @@ HcStatus queue_step(HcL1 *l1, HcQueue *queue, const Step &step, HcError *err) {
     } else {
         const int32_t *stopped = &step.state->stopped;
         weigh_rows<<<hc_l1_blocks(step.rows), THREADS, 0, queue->stream>>>(step);
-        HC_TRY(hc_gpu_multiply_back(queue, &l1->matrix, (const double *)step.weight,
-                                    {.y = NULL, .sums = step.slopes}, stopped, err));
+        HC_OR_RETURN(hc_gpu_multiply_back(queue, &l1->matrix, (const double *)step.weight,
+                                          {.y = NULL, .sums = step.slopes}, stopped, err));
         move_by_slopes<<<(unsigned)step.blocks, THREADS, 0, queue->stream>>>(step);
-        HC_TRY(hc_gpu_multiply(queue, &l1->matrix, (const double *)step.here, {.y = NULL, .sums = step.parts},
-                               stopped, err));
+        HC_OR_RETURN(hc_gpu_multiply(queue, &l1->matrix, (const double *)step.here,
+                                     {.y = NULL, .sums = step.parts}, stopped, err));
     }
     end_step<<<row_blocks, THREADS, 0, queue->stream>>>(step);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }
 
 } // namespace
@@ -606,26 +603,23 @@ HcStatus hc_gpu_l1_turn(HcL1 *l1, HcQueue *queue, HcError *err) {
         l1->parts_count = 1;
         return HC_OK;
     }
-    HC_TRY(status);
+    HC_OR_RETURN(status);
     l1->turned = (float *)l1->turned_memory.data;
-    HC_TRY(hc_gpu_check(cudaFuncSetAttribute(shape_for(l1->pitch).kernel,
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             (int)shared_bytes(l1, shape_for(l1->pitch))),
-                        doing, err));
+    HC_OR_RETURN(hc_gpu_check(cudaFuncSetAttribute(shape_for(l1->pitch).kernel,
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                   (int)shared_bytes(l1, shape_for(l1->pitch))),
+                              doing, err));
     turn_matrix<<<(unsigned)hc_div_up(l1->matrix.columns, TILE), THREADS, 0, queue->stream>>>(
         l1->matrix, l1->pitch, l1->turned);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
     return status;
 }
 
 HcStatus hc_gpu_l1_descend(HcL1 *l1, HcQueue *queue, int32_t number, int32_t most, HcError *err) {
-    HcStatus status = HC_OK;
     const volatile HcL1Progress *progress = l1->progress;
     Step step = step_of(l1);
     for (int32_t k = 0; k < most && progress->problems < number && progress->finished == 0; k++) {
-        HC_TRY(queue_step(l1, queue, step, err));
+        HC_OR_RETURN(queue_step(l1, queue, step, err));
     }
-done:
-    return status;
+    return HC_OK;
 }

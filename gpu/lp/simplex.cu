@@ -117,7 +117,6 @@ void view_mirror(const HcSimplex *s, HcSimplexView *v) {
 
 /* The first call: memory, the matrix, and its scales. */
 HcStatus find_scales(HcSimplex *s, HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplexOwn *own = s->own;
     HcSimplexView *v = &own->view;
     HcCompute *compute = &own->gpu->base;
@@ -131,28 +130,23 @@ HcStatus find_scales(HcSimplex *s, HcError *err) {
     v->limit = s->limit;
     own->blocks = (int32_t)hc_min64(wanted, own->gpu->processors);
     bytes = lay_out(own, NULL);
-    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, bytes, &own->work, err));
+    HC_OR_RETURN(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, bytes, &own->work, err));
     (void)lay_out(own, (char *)own->work.data);
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(own->work.data, 0, bytes, own->queue->stream), doing, err));
-    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, s->bytes, &own->mirror, err));
+    HC_OR_RETURN(hc_gpu_check(cudaMemsetAsync(own->work.data, 0, bytes, own->queue->stream), doing, err));
+    HC_OR_RETURN(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, s->bytes, &own->mirror, err));
     view_mirror(s, v);
-    HC_TRY(hc_gpu_simplex_push(s, err));
-    HC_TRY(hc_gpu_simplex_upload(s, err));
-    HC_TRY(hc_gpu_simplex_find_scales(s, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_simplex_push(s, err));
+    HC_OR_RETURN(hc_gpu_simplex_upload(s, err));
+    return hc_gpu_simplex_find_scales(s, err);
 }
 
 HcStatus open_own(HcSimplex *s, HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplexOwn *own = s->own;
-    HC_TRY(hc_gpu_simplex_scale(own, err));
-    HC_TRY(widen(own, hc_min64(hc_max64(s->rows / 4, 256), hc_max64(s->rows, 1)), err));
-    HC_TRY(hc_gpu_check(
+    HC_OR_RETURN(hc_gpu_simplex_scale(own, err));
+    HC_OR_RETURN(widen(own, hc_min64(hc_max64(s->rows / 4, 256), hc_max64(s->rows, 1)), err));
+    return hc_gpu_check(
         cudaMemsetAsync(own->view.kept_slot, 0xFF, (size_t)s->rows * sizeof(int32_t), own->queue->stream),
-        doing, err));
-done:
-    return status;
+        doing, err);
 }
 
 const HcSimplexSteps steps = {
@@ -176,36 +170,29 @@ HcStatus hc_gpu_simplex_push(HcSimplex *s, HcError *err) {
 }
 
 HcStatus hc_gpu_simplex_pull(HcSimplex *s, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_gpu_check(cudaMemcpyAsync(s->memory, s->own->mirror.data, s->bytes, cudaMemcpyDeviceToHost,
-                                        s->own->queue->stream),
-                        doing, err));
-    HC_TRY(hc_gpu_check(cudaStreamSynchronize(s->own->queue->stream), doing, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_check(cudaMemcpyAsync(s->memory, s->own->mirror.data, s->bytes,
+                                              cudaMemcpyDeviceToHost, s->own->queue->stream),
+                              doing, err));
+    return hc_gpu_check(cudaStreamSynchronize(s->own->queue->stream), doing, err);
 }
 
 HcStatus hc_gpu_simplex_launch(HcSimplexOwn *own, const void *kernel, HcError *err) {
-    HcStatus status = HC_OK;
     cudaStream_t stream = own->queue->stream;
     void *arguments[] = {&own->view};
-    HC_TRY(hc_gpu_check(
+    HC_OR_RETURN(hc_gpu_check(
         cudaMemcpyAsync(own->view.state, &own->state, sizeof own->state, cudaMemcpyHostToDevice, stream),
         doing, err));
-    HC_TRY(hc_gpu_check(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)own->blocks),
-                                                    dim3(HC_SIMPLEX_THREADS), arguments, 0, stream),
-                        doing, err));
-    HC_TRY(hc_gpu_check(
+    HC_OR_RETURN(hc_gpu_check(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)own->blocks),
+                                                          dim3(HC_SIMPLEX_THREADS), arguments, 0, stream),
+                              doing, err));
+    HC_OR_RETURN(hc_gpu_check(
         cudaMemcpyAsync(&own->state, own->view.state, sizeof own->state, cudaMemcpyDeviceToHost, stream),
         doing, err));
-    HC_TRY(hc_gpu_check(cudaStreamSynchronize(stream), doing, err));
-done:
-    return status;
+    return hc_gpu_check(cudaStreamSynchronize(stream), doing, err);
 }
 
 HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, bool boxed, HcSimplexStop *stop,
                               HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplexOwn *own = s->own;
     HcSimplexState begin = {};
     begin.kept = own->state.kept;
@@ -216,25 +203,24 @@ HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, bool boxed, HcSi
     own->state = begin;
     (void)hc_simplex_random(s);
     own->view.seed = s->seed;
-    HC_TRY(hc_gpu_simplex_push(s, err));
+    HC_OR_RETURN(hc_gpu_simplex_push(s, err));
     do {
-        HC_TRY(hc_gpu_simplex_launch(own, kernel, err));
+        HC_OR_RETURN(hc_gpu_simplex_launch(own, kernel, err));
         if (own->state.pause == HC_SIMPLEX_ROOM) {
-            HC_TRY(widen(own, hc_min64(2 * own->state.kept, s->rows), err));
+            HC_OR_RETURN(widen(own, hc_min64(2 * own->state.kept, s->rows), err));
         } else if (own->state.pause == HC_SIMPLEX_REFRESH) {
-            HC_TRY(hc_gpu_simplex_pull(s, err));
-            HC_TRY(hc_gpu_simplex_refresh(s, err));
+            HC_OR_RETURN(hc_gpu_simplex_pull(s, err));
+            HC_OR_RETURN(hc_gpu_simplex_refresh(s, err));
         }
     } while (own->state.pause != HC_SIMPLEX_ENDED);
-    HC_TRY(hc_gpu_simplex_pull(s, err));
+    HC_OR_RETURN(hc_gpu_simplex_pull(s, err));
     s->pivots = own->state.pivots;
     s->kept_most = own->state.kept_most;
     stop->end = (HcSimplexEnd)own->state.end;
     stop->leaving = own->state.leaving;
     stop->entering = own->state.entering;
     stop->direction = own->state.direction;
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_gpu_simplex(HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,

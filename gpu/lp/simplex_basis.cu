@@ -225,12 +225,12 @@ HcStatus queue_values(HcSimplexOwn *own, HcError *err) {
 
 /* Once, and once more with what rounding has left of the reduced costs that should be 0. */
 HcStatus queue_reduced(HcSimplexOwn *own, HcError *err) {
-    HcStatus status = HC_OK;
     const HcSimplexView &v = own->view;
     cudaStream_t stream = own->queue->stream;
     int32_t kept = (int32_t)own->state.kept;
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(v.price, 0, (size_t)v.rows * sizeof(double), stream), doing, err));
-    HC_TRY(hc_gpu_check(
+    HC_OR_RETURN(
+        hc_gpu_check(cudaMemsetAsync(v.price, 0, (size_t)v.rows * sizeof(double), stream), doing, err));
+    HC_OR_RETURN(hc_gpu_check(
         cudaMemcpyAsync(v.reduced, v.cost, (size_t)v.all * sizeof(double), cudaMemcpyDeviceToDevice, stream),
         doing, err));
     for (int round = 0; round < 2; round++) {
@@ -239,14 +239,11 @@ HcStatus queue_reduced(HcSimplexOwn *own, HcError *err) {
         find_reduced<<<warps_of(own, v.columns), THREADS, 0, stream>>>(v);
     }
     clear_reduced<<<blocks_of(v.rows, THREADS), THREADS, 0, stream>>>(v);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }
 
 /* Which variables are basic, and which of them enter a basis of logicals; to the device. */
 HcStatus upload_basis(HcSimplex *s, uint8_t *before, int32_t *entering, int64_t *count, HcError *err) {
-    HcStatus status = HC_OK;
     cudaStream_t stream = s->own->queue->stream;
     *count = 0;
     for (int64_t j = 0; j < s->all; j++) {
@@ -255,14 +252,12 @@ HcStatus upload_basis(HcSimplex *s, uint8_t *before, int32_t *entering, int64_t 
             entering[(*count)++] = (int32_t)j;
         }
     }
-    HC_TRY(hc_gpu_check(
+    HC_OR_RETURN(hc_gpu_check(
         cudaMemcpyAsync(s->own->view.basic_before, before, (size_t)s->all, cudaMemcpyHostToDevice, stream),
         doing, err));
-    HC_TRY(hc_gpu_check(cudaMemcpyAsync(s->own->view.entering, entering, (size_t)*count * sizeof *entering,
+    return hc_gpu_check(cudaMemcpyAsync(s->own->view.entering, entering, (size_t)*count * sizeof *entering,
                                         cudaMemcpyHostToDevice, stream),
-                        doing, err));
-done:
-    return status;
+                        doing, err);
 }
 
 /* What is not basic stays where it was, but for variables that have lost their place. */
@@ -280,21 +275,15 @@ void settle(HcSimplex *s, const int32_t *entering, int64_t count) {
 } // namespace
 
 HcStatus hc_gpu_simplex_find_values(HcSimplex *s, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_gpu_simplex_push(s, err));
-    HC_TRY(queue_values(s->own, err));
-    HC_TRY(hc_gpu_simplex_pull(s, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_simplex_push(s, err));
+    HC_OR_RETURN(queue_values(s->own, err));
+    return hc_gpu_simplex_pull(s, err);
 }
 
 HcStatus hc_gpu_simplex_find_reduced(HcSimplex *s, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_gpu_simplex_push(s, err));
-    HC_TRY(queue_reduced(s->own, err));
-    HC_TRY(hc_gpu_simplex_pull(s, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_simplex_push(s, err));
+    HC_OR_RETURN(queue_reduced(s->own, err));
+    return hc_gpu_simplex_pull(s, err);
 }
 
 HcStatus hc_gpu_simplex_refresh(HcSimplex *s, HcError *err) {
@@ -324,12 +313,9 @@ done:
 }
 
 HcStatus hc_gpu_simplex_take_row(HcSimplex *s, int64_t place, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_gpu_simplex_push(s, err));
+    HC_OR_RETURN(hc_gpu_simplex_push(s, err));
     copy_row<<<blocks_of(s->rows, THREADS), THREADS, 0, s->own->queue->stream>>>(s->own->view,
                                                                                  (int32_t)place);
-    HC_TRY(hc_gpu_launched(doing, err));
-    HC_TRY(hc_gpu_simplex_pull(s, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
+    return hc_gpu_simplex_pull(s, err);
 }

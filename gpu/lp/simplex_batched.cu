@@ -254,7 +254,6 @@ done:
 /* As many warps of a block as have room in shared memory, beside the columns where those take no more than
  * a quarter of it; and as many blocks as run at once. */
 static HcStatus plan(HcAbundances *abundances, HcError *err) {
-    HcStatus status = HC_OK;
     Job *job = &abundances->job;
     size_t columns = (size_t)job->tables.endmembers * (size_t)job->tables.pitch * sizeof(double);
     size_t desk = 0;
@@ -265,16 +264,15 @@ static HcStatus plan(HcAbundances *abundances, HcError *err) {
     size_t left = abundances->gpu->shared_memory - (job->column_shared ? columns : 0);
     abundances->warps = left / desk < MOST_WARPS ? (int32_t)(left / desk) : MOST_WARPS;
     abundances->shared = (size_t)abundances->warps * desk + (job->column_shared ? columns : 0);
-    HC_TRY(hc_gpu_check(cudaFuncSetAttribute((const void *)abundances->kernel,
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             (int)abundances->shared),
-                        doing, err));
-    HC_TRY(hc_gpu_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                            &each, abundances->kernel, 32 * abundances->warps, abundances->shared),
-                        doing, err));
+    HC_OR_RETURN(hc_gpu_check(cudaFuncSetAttribute((const void *)abundances->kernel,
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                   (int)abundances->shared),
+                              doing, err));
+    HC_OR_RETURN(hc_gpu_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                                  &each, abundances->kernel, 32 * abundances->warps, abundances->shared),
+                              doing, err));
     abundances->blocks = each * abundances->gpu->processors;
-done:
-    return status;
+    return HC_OK;
 }
 
 static void take_rule(HcAbundances *abundances, const HcAbundanceRule *rule) {
@@ -344,11 +342,10 @@ void hc_gpu_abundances_close(HcAbundances *abundances) {
 
 HcStatus hc_gpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
                                 const HcBlock *out, HcError *err) {
-    HcStatus status = HC_OK;
     Job job;
-    HC_TRY(hc_check_simplex_batched(queue, in, abundances, abundances != NULL ? &abundances->rule : NULL, out,
-                                    err));
-    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_OR_RETURN(hc_check_simplex_batched(queue, in, abundances,
+                                          abundances != NULL ? &abundances->rule : NULL, out, err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     job = abundances->job;
     job.in = hc_view(in);
     job.out = hc_view(out);
@@ -356,7 +353,5 @@ HcStatus hc_gpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances 
     job.counted_end = (int64_t)out->above + out->lines;
     abundances->kernel<<<(unsigned)abundances->blocks, 32U * (unsigned)abundances->warps, abundances->shared,
                          queue->stream>>>(job);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }

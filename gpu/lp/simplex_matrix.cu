@@ -216,7 +216,6 @@ HcStatus copy(HcSimplexOwn *own, void *to, const void *from, size_t bytes, HcErr
 /* Lines with few entries into a buffer of their own. */
 HcStatus upload_lines(HcSimplexOwn *own, int64_t lines, const int64_t *start, const int32_t *index,
                       const double *value, HcBuffer *buffer, HcSimplexLines *out, HcError *err) {
-    HcStatus status = HC_OK;
     size_t entries = (size_t)start[lines];
     size_t bytes = 0;
     *out = {};
@@ -229,24 +228,20 @@ HcStatus upload_lines(HcSimplexOwn *own, int64_t lines, const int64_t *start, co
         if (memory != NULL) {
             break;
         }
-        HC_TRY(hc_gpu_alloc(&own->gpu->base, HC_MEMORY_DEVICE, bytes, buffer, err));
+        HC_OR_RETURN(hc_gpu_alloc(&own->gpu->base, HC_MEMORY_DEVICE, bytes, buffer, err));
     }
-    HC_TRY(copy(own, out->start, start, ((size_t)lines + 1) * sizeof(int64_t), err));
-    HC_TRY(copy(own, out->index, index, entries * sizeof(int32_t), err));
-    HC_TRY(copy(own, out->value, value, entries * sizeof(double), err));
-done:
-    return status;
+    HC_OR_RETURN(copy(own, out->start, start, ((size_t)lines + 1) * sizeof(int64_t), err));
+    HC_OR_RETURN(copy(own, out->index, index, entries * sizeof(int32_t), err));
+    return copy(own, out->value, value, entries * sizeof(double), err);
 }
 
 /* Room for dense lines. */
 HcStatus make_dense(HcSimplexOwn *own, int32_t lines, int32_t length, int64_t stride, HcBuffer *buffer,
                     HcSimplexLines *out, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_gpu_alloc(&own->gpu->base, HC_MEMORY_DEVICE, (size_t)lines * (size_t)stride * sizeof(double),
-                        buffer, err));
+    HC_OR_RETURN(hc_gpu_alloc(&own->gpu->base, HC_MEMORY_DEVICE,
+                              (size_t)lines * (size_t)stride * sizeof(double), buffer, err));
     *out = {NULL, NULL, (double *)buffer->data, stride, lines, length};
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Dense columns from columns with few entries. */
@@ -272,23 +267,24 @@ HcStatus upload_dense(HcSimplex *s, HcError *err) {
     HcSimplexOwn *own = s->own;
     HcSimplexView *v = &own->view;
     dim3 tiles((unsigned)hc_div_up(s->rows, TURN), (unsigned)hc_div_up(s->columns, TURN));
-    HC_TRY(make_dense(own, v->columns, v->rows, v->rows, &own->columns, &v->by_column, err));
-    HC_TRY(make_dense(own, v->rows, v->columns, hc_div_up(v->columns, HC_SIMPLEX_TILE) * HC_SIMPLEX_TILE,
-                      &own->rows, &v->by_row, err));
+    HC_OR_RETURN(make_dense(own, v->columns, v->rows, v->rows, &own->columns, &v->by_column, err));
+    HC_OR_RETURN(make_dense(own, v->rows, v->columns,
+                            hc_div_up(v->columns, HC_SIMPLEX_TILE) * HC_SIMPLEX_TILE, &own->rows, &v->by_row,
+                            err));
     if (s->rows == 0) {
-        goto done;
+        return status;
     }
     /* Pricing reads whole tiles, and does not use what lies beyond the last column. */
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(own->rows.data, 0, own->rows.bytes, own->queue->stream), doing, err));
+    HC_OR_RETURN(
+        hc_gpu_check(cudaMemsetAsync(own->rows.data, 0, own->rows.bytes, own->queue->stream), doing, err));
     if (s->program->start != NULL) {
-        HC_TRY(spread_columns(s, err));
+        HC_OR_RETURN(spread_columns(s, err));
     } else {
-        HC_TRY(copy(own, v->by_column.value, s->program->value,
-                    (size_t)s->rows * (size_t)s->columns * sizeof(double), err));
+        HC_OR_RETURN(copy(own, v->by_column.value, s->program->value,
+                          (size_t)s->rows * (size_t)s->columns * sizeof(double), err));
     }
     turn<<<tiles, dim3(TURN, TURN_ROWS), 0, own->queue->stream>>>(v->by_column, v->by_row);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
     return status;
 }
 
@@ -322,7 +318,6 @@ HcStatus hc_gpu_simplex_upload(HcSimplex *s, HcError *err) {
 }
 
 HcStatus hc_gpu_simplex_find_scales(HcSimplex *s, HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplexOwn *own = s->own;
     HcSimplexView *v = &own->view;
     cudaStream_t stream = own->queue->stream;
@@ -336,10 +331,8 @@ HcStatus hc_gpu_simplex_find_scales(HcSimplex *s, HcError *err) {
                                                                                    v->row_scale);
     find_powers<<<(unsigned)hc_div_up(s->columns, THREADS), THREADS, 0, stream>>>(
         v->column_exponent, v->columns, v->column_scale);
-    HC_TRY(hc_gpu_launched(doing, err));
-    HC_TRY(hc_gpu_simplex_pull(s, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
+    return hc_gpu_simplex_pull(s, err);
 }
 
 HcStatus hc_gpu_simplex_scale(HcSimplexOwn *own, HcError *err) {
@@ -352,20 +345,18 @@ HcStatus hc_gpu_simplex_scale(HcSimplexOwn *own, HcError *err) {
 }
 
 HcStatus hc_gpu_simplex_imply_bounds(HcSimplex *s, bool *all, HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplexOwn *own = s->own;
     cudaStream_t stream = own->queue->stream;
     int32_t missing = 0;
-    HC_TRY(hc_gpu_simplex_push(s, err));
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(own->view.missing, 0, sizeof missing, stream), doing, err));
+    HC_OR_RETURN(hc_gpu_simplex_push(s, err));
+    HC_OR_RETURN(hc_gpu_check(cudaMemsetAsync(own->view.missing, 0, sizeof missing, stream), doing, err));
     find_reach<<<blocks_for(own, s->rows), THREADS, 0, stream>>>(own->view);
     find_implied<<<blocks_for(own, s->columns), THREADS, 0, stream>>>(own->view);
-    HC_TRY(hc_gpu_launched(doing, err));
-    HC_TRY(hc_gpu_check(
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_check(
         cudaMemcpyAsync(&missing, own->view.missing, sizeof missing, cudaMemcpyDeviceToHost, stream), doing,
         err));
-    HC_TRY(hc_gpu_simplex_pull(s, err));
+    HC_OR_RETURN(hc_gpu_simplex_pull(s, err));
     *all = missing == 0;
-done:
-    return status;
+    return HC_OK;
 }

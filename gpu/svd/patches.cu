@@ -234,7 +234,6 @@ void hc_gpu_patches_close(HcPatches *patches) {
 /* Some patches, and the lines of the output that they hold. */
 static HcStatus run_chunk(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
                           int64_t first, int64_t count, HcError *err) {
-    HcStatus status = HC_OK;
     const Frame &frame = patches->frame;
     HcSvdBatch batch = {.count = count,
                         .matrices = patches->matrices,
@@ -252,29 +251,26 @@ static HcStatus run_chunk(HcQueue *queue, const HcBlock *in, HcPatches *patches,
     dim3 grid((unsigned)hc_div_up(out->samples, WARPS), (unsigned)(end - line0));
     gather_patches<<<(unsigned)count, THREADS, 0, queue->stream>>>(frame, hc_view(in), first,
                                                                    patches->matrices, patches->valid);
-    HC_TRY(hc_gpu_launched(doing, err));
-    HC_TRY(hc_gpu_svd_batched(queue, patches->svd, &batch, err));
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_svd_batched(queue, patches->svd, &batch, err));
     weigh_patches<<<(unsigned)hc_div_up(count, THREADS), THREADS, 0, queue->stream>>>(
         frame, count, patches->levels, patches->valid, patches->singular, patches->kept, patches->dimension);
-    HC_TRY(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
     add_patches<<<grid, THREADS, 0, queue->stream>>>(frame, hc_view(in), hc_view(out), chunk);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }
 
 HcStatus hc_gpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
                         HcError *err) {
-    HcStatus status = HC_OK;
     int64_t first = 0;
     int64_t end = 0;
-    HC_TRY(hc_check_patches(queue, in, patches, patches != NULL ? &patches->frame.rule : NULL, out, err));
-    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_OR_RETURN(
+        hc_check_patches(queue, in, patches, patches != NULL ? &patches->frame.rule : NULL, out, err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     first = hc_patch_first(patches->frame.down, out->line0) * patches->frame.across.count;
     end = (hc_patch_last(patches->frame.down, out->line0 + out->lines - 1) + 1) * patches->frame.across.count;
     for (; first < end; first += patches->most) {
-        HC_TRY(run_chunk(queue, in, patches, out, first, hc_min64(patches->most, end - first), err));
+        HC_OR_RETURN(run_chunk(queue, in, patches, out, first, hc_min64(patches->most, end - first), err));
     }
-done:
-    return status;
+    return HC_OK;
 }

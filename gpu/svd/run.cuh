@@ -139,8 +139,8 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         small.columns = svd->n;
         small.u = {(T *)u, (int64_t)svd->n * svd->m, svd->m};
         small.v = {(T *)v, (int64_t)svd->n * svd->n, svd->n};
-        HC_TRY((hc_svd_launch<T, COMPLEX>(svd, stream, small, err)));
-        HC_TRY(complete(u, svd->m, err));
+        HC_OR_RETURN((hc_svd_launch<T, COMPLEX>(svd, stream, small, err)));
+        HC_OR_RETURN(complete(u, svd->m, err));
     done:
         return status;
     }
@@ -163,10 +163,10 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         size_t bytes = (size_t)svd->m * (size_t)qr.columns * sizeof(Element);
         qr.in_shared = bytes <= svd->gpu->shared_memory - 1024;
         bytes = qr.in_shared ? bytes : 0;
-        HC_TRY(allow(hc_svd_qr<T, COMPLEX>, bytes, err));
+        HC_OR_RETURN(allow(hc_svd_qr<T, COMPLEX>, bytes, err));
         hc_svd_qr<T, COMPLEX>
             <<<(unsigned)(count * (qr.pairs > 0 ? qr.pairs : 1)), HC_SVD_THREADS, bytes, stream>>>(qr);
-        HC_TRY(hc_gpu_launched(hc_svd_doing, err));
+        HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
     done:
         return status;
     }
@@ -177,10 +177,10 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         size_t warps = 48 * 1024 / vector;
         warps = warps < 1 ? 1 : warps > 8 ? 8 : warps;
         dim3 grid((unsigned)count, (unsigned)hc_div_up(svd->n, (int64_t)warps));
-        HC_TRY(allow(hc_svd_apply_q<T, COMPLEX>, warps * vector, err));
+        HC_OR_RETURN(allow(hc_svd_apply_q<T, COMPLEX>, warps * vector, err));
         hc_svd_apply_q<T, COMPLEX>
             <<<grid, (unsigned)(32 * warps), warps * vector, stream>>>(work(), (const Element *)room.tau, u);
-        HC_TRY(hc_gpu_launched(hc_svd_doing, err));
+        HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
     done:
         return status;
     }
@@ -206,12 +206,12 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         triangle.exponent = room.exponent;
         triangle.u = {(T *)v, (int64_t)svd->n * svd->n, svd->n};
         triangle.v = {(T *)u, (int64_t)svd->n * svd->m, svd->m};
-        HC_TRY(prepare(err));
-        HC_TRY(run_qr(qr, err));
-        HC_TRY((hc_svd_launch<T, COMPLEX>(svd, stream, triangle, err)));
-        HC_TRY(complete(v, svd->n, err));
+        HC_OR_RETURN(prepare(err));
+        HC_OR_RETURN(run_qr(qr, err));
+        HC_OR_RETURN((hc_svd_launch<T, COMPLEX>(svd, stream, triangle, err)));
+        HC_OR_RETURN(complete(v, svd->n, err));
         if (u != NULL) {
-            HC_TRY(apply_q(err));
+            HC_OR_RETURN(apply_q(err));
         }
     done:
         return status;
@@ -246,10 +246,10 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         triangle.end = NULL;
         triangle.done = room.done;
         triangle.shared_by = pairs;
-        HC_TRY(run_qr(qr, err));
-        HC_TRY((hc_svd_launch<T, COMPLEX>(svd, stream, triangle, err)));
+        HC_OR_RETURN(run_qr(qr, err));
+        HC_OR_RETURN((hc_svd_launch<T, COMPLEX>(svd, stream, triangle, err)));
         hc_svd_replay<T, COMPLEX><<<grid, HC_SVD_TILE, 0, stream>>>(replay);
-        HC_TRY(hc_gpu_launched(hc_svd_doing, err));
+        HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
     done:
         return status;
     }
@@ -257,18 +257,18 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
     HcStatus run_blocks(HcError *err) const {
         HcStatus status = HC_OK;
         int32_t pairs = svd->stored / HC_SVD_PANEL;
-        HC_TRY(prepare(err));
+        HC_OR_RETURN(prepare(err));
         for (int32_t sweep = 0; sweep < HC_SVD_SWEEPS; sweep++) {
             for (int32_t round = 0; round < 2 * pairs - 1; round++) {
-                HC_TRY(run_round(pairs, round, err));
+                HC_OR_RETURN(run_round(pairs, round, err));
             }
             hc_svd_end_sweep<T, COMPLEX><<<(unsigned)hc_div_up(count, 128), 128, 0, stream>>>(work(), count);
-            HC_TRY(hc_gpu_launched(hc_svd_doing, err));
+            HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
         }
         hc_svd_finish<T, COMPLEX><<<(unsigned)count, HC_SVD_THREADS, 0, stream>>>(work(), (T *)room.norms,
                                                                                   values, u, v, sweeps, end);
-        HC_TRY(hc_gpu_launched(hc_svd_doing, err));
-        HC_TRY(complete(u, svd->m, err));
+        HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
+        HC_OR_RETURN(complete(u, svd->m, err));
     done:
         return status;
     }
@@ -301,9 +301,8 @@ static HcStatus hc_svd_run(HcQueue *queue, const HcSvd *svd, const HcSvdBatch *b
         runner.v = svd->wide ? left : right;
         runner.sweeps = batch->sweeps != NULL ? batch->sweeps + first : NULL;
         runner.end = batch->end != NULL ? batch->end + first : NULL;
-        HC_TRY(runner.run(err));
+        HC_OR_RETURN(runner.run(err));
     }
-done:
     return status;
 }
 

@@ -104,10 +104,7 @@ void hc_gpu_svd_close(HcSvd *svd) {
 HcStatus hc_gpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
     static HcSvdRun *const run[HC_ELEMENT_COUNT] = {hc_svd_float32, hc_svd_float64, hc_svd_complex_float32,
                                                     hc_svd_complex_float64};
-    HcStatus status = HC_OK;
-    HC_TRY(hc_check_svd_batch(queue, svd, batch, svd != NULL && svd->vectors, err));
-    HC_TRY(hc_gpu_use(queue->gpu, err));
-    HC_TRY(run[svd->element](queue, svd, batch, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_check_svd_batch(queue, svd, batch, svd != NULL && svd->vectors, err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    return run[svd->element](queue, svd, batch, err);
 }

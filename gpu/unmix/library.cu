@@ -166,23 +166,19 @@ done:
 }
 
 static HcStatus form_gram(HcUnmixLibrary *library, const Parts &parts, HcError *err) {
-    HcStatus status = HC_OK;
     int32_t spectra = library->rule.spectra;
     double mean = 0;
-    HC_TRY(put_library(&library->rule, parts, &mean, err));
+    HC_OR_RETURN(put_library(&library->rule, parts, &mean, err));
     library->shift = library->rule.sum_to_one ? mean : 0;
     multiply_spectra<<<(unsigned)hc_div_up(spectra, HC_UNMIX_PANEL), HC_UNMIX_THREADS>>>(
         spectra, library->rule.bands, parts.work, parts.spectrum, parts.gram);
-    HC_TRY(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
     finish_gram<<<(unsigned)spectra, 256>>>(spectra, library->shift, parts.gram, parts.price);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }
 
 /* The mixture of the spectra brought to unit length that is nearest to 0, as share[spectra] on the device. */
 static HcStatus find_nearest(const HcUnmixLibrary *library, const Parts &parts, HcError *err) {
-    HcStatus status = HC_OK;
     HcUnmixLibrary unit = *library;
     int32_t spectra = unit.rule.spectra;
     unsigned blocks = (unsigned)hc_div_up(spectra, 256);
@@ -192,15 +188,13 @@ static HcStatus find_nearest(const HcUnmixLibrary *library, const Parts &parts, 
     unit.gram = parts.work;
     unit.price = parts.product;
     form_cosines<<<(unsigned)spectra, 256>>>(spectra, parts.gram, parts.price, parts.work);
-    HC_TRY(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
     fill<<<blocks, 256>>>(parts.product, spectra, sqrt(0.5));
-    HC_TRY(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
     fill<<<blocks, 256>>>(parts.total, spectra, 0); /* D W y */
-    HC_TRY(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
     unmix_one<<<1, 32>>>(unit, parts.total, parts.far_memory, parts.share);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }
 
 /* A direction v with all spectra on one side of the plane through 0 at a right angle to it
@@ -247,28 +241,24 @@ done:
 
 /* cpu/unmix/fista.c says why. */
 static HcStatus bound_eigenvalues(HcUnmixLibrary *library, const Parts &parts, HcError *err) {
-    HcStatus status = HC_OK;
     int32_t spectra = library->rule.spectra;
     double *v = parts.share;
     double *next = parts.product;
     fill<<<(unsigned)hc_div_up(spectra, 256), 256>>>(v, spectra, 1);
-    HC_TRY(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
     for (int power = 0; power < POWERS; power++) {
         multiply_magnitudes<<<(unsigned)spectra, 32>>>(spectra, library->shift, parts.gram, v, next);
-        HC_TRY(hc_gpu_launched(doing, err));
+        HC_OR_RETURN(hc_gpu_launched(doing, err));
         scale_power<<<1, 32>>>(spectra, v, next, parts.total);
-        HC_TRY(hc_gpu_launched(doing, err));
+        HC_OR_RETURN(hc_gpu_launched(doing, err));
     }
-    HC_TRY(down(&library->largest, parts.total, 1, err));
-done:
-    return status;
+    return down(&library->largest, parts.total, 1, err);
 }
 
 /* What the solver of augmented Lagrangians needs of gram[spectra][spectra], without the shift, and its
  * eigenvectors. */
 static HcStatus put_eigenvectors(HcUnmixLibrary *library, const Parts &parts, const double *value,
                                  const double *vector, double *turned_back, double *total, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t n = library->rule.spectra;
     int32_t rank = 0;
     while (rank < n && value[rank] > (double)n * 0x1p-53 * value[0]) {
@@ -282,12 +272,10 @@ static HcStatus put_eigenvectors(HcUnmixLibrary *library, const Parts &parts, co
         }
     }
     library->rank = rank;
-    HC_TRY(up(parts.eigenvalue, value, (size_t)n, err));
-    HC_TRY(up(parts.eigenvector, vector, (size_t)(n * n), err));
-    HC_TRY(up(parts.turned_back, turned_back, (size_t)(n * rank), err));
-    HC_TRY(up(parts.total, total, (size_t)rank, err));
-done:
-    return status;
+    HC_OR_RETURN(up(parts.eigenvalue, value, (size_t)n, err));
+    HC_OR_RETURN(up(parts.eigenvector, vector, (size_t)(n * n), err));
+    HC_OR_RETURN(up(parts.turned_back, turned_back, (size_t)(n * rank), err));
+    return up(parts.total, total, (size_t)rank, err);
 }
 
 static HcStatus find_eigenvectors(const HcGpu *gpu, HcUnmixLibrary *library, const Parts &parts,
@@ -317,10 +305,9 @@ done:
 }
 
 HcStatus hc_unmix_derive(HcGpu *gpu, HcUnmixLibrary *library, HcBuffer *memory, HcError *err) {
-    HcStatus status = HC_OK;
     Parts parts;
     size_t bytes = lay_out(&library->rule, NULL, &parts);
-    HC_TRY(hc_gpu_alloc(&gpu->base, HC_MEMORY_DEVICE, bytes, memory, err));
+    HC_OR_RETURN(hc_gpu_alloc(&gpu->base, HC_MEMORY_DEVICE, bytes, memory, err));
     (void)lay_out(&library->rule, (char *)memory->data, &parts);
     library->spectrum = parts.spectrum;
     library->weight = parts.weight;
@@ -330,17 +317,15 @@ HcStatus hc_unmix_derive(HcGpu *gpu, HcUnmixLibrary *library, HcBuffer *memory, 
     library->eigenvector = parts.eigenvector;
     library->turned_back = parts.turned_back;
     library->total = parts.total;
-    HC_TRY(form_gram(library, parts, err));
+    HC_OR_RETURN(form_gram(library, parts, err));
     if (!library->rule.sum_to_one) {
-        HC_TRY(find_rise(library, parts, err));
+        HC_OR_RETURN(find_rise(library, parts, err));
     }
     if (library->rule.solver == HC_UNMIX_FISTA) {
-        HC_TRY(bound_eigenvalues(library, parts, err));
+        HC_OR_RETURN(bound_eigenvalues(library, parts, err));
     }
     if (library->rule.solver == HC_UNMIX_ALM) {
-        HC_TRY(find_eigenvectors(gpu, library, parts, err));
+        HC_OR_RETURN(find_eigenvectors(gpu, library, parts, err));
     }
-    HC_TRY(hc_gpu_check(cudaDeviceSynchronize(), doing, err));
-done:
-    return status;
+    return hc_gpu_check(cudaDeviceSynchronize(), doing, err);
 }

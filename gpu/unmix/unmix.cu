@@ -295,19 +295,17 @@ HcStatus hc_gpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, c
                       HcError *err) {
     static const Kernel kernels[] = {unmix_panels<HC_UNMIX_ACTIVE>, unmix_panels<HC_UNMIX_FISTA>,
                                      unmix_panels<HC_UNMIX_ALM>};
-    HcStatus status = HC_OK;
     int32_t *next = NULL;
     double *rooms = NULL;
-    HC_TRY(hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->library.rule : NULL, out, err));
-    HC_TRY(hc_gpu_use(queue->gpu, err));
+    HC_OR_RETURN(
+        hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->library.rule : NULL, out, err));
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     next = (int32_t *)unmixing->rooms.data; /* of the panel to take */
     rooms = (double *)((char *)unmixing->rooms.data + 256);
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(next, 0, sizeof *next, queue->stream), doing, err));
+    HC_OR_RETURN(hc_gpu_check(cudaMemsetAsync(next, 0, sizeof *next, queue->stream), doing, err));
     kernels[unmixing->library.rule
                 .solver]<<<(unsigned)unmixing->blocks, HC_UNMIX_THREADS, 0, queue->stream>>>(
         unmixing->library, hc_view(in), hc_view(out), Counted{out->above, (int64_t)out->above + out->lines},
         rooms, unmixing->room_doubles, next);
-    HC_TRY(hc_gpu_launched(doing, err));
-done:
-    return status;
+    return hc_gpu_launched(doing, err);
 }

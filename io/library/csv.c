@@ -84,36 +84,33 @@ static HcStatus add_cell(Table *table, char *cell, HcError *err) {
 
 /* The cells of one line, which ends at a 0. */
 static HcStatus split_line(Table *table, char *line, char separator, int32_t number, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t before = table->count;
     for (bool more = true; more;) {
         size_t length = cell_bytes(line, (const char[]){separator, '\0'});
         more = line[length] != '\0';
-        HC_TRY(add_cell(table, trim_cell(line, length), err));
+        HC_OR_RETURN(add_cell(table, trim_cell(line, length), err));
         line += length + more;
     }
     int64_t cells = table->count - before;
     if (table->rows == 0) {
         table->columns = cells;
     } else if (cells != table->columns) {
-        HC_TRY(hc_fail(err, HC_E_INPUT,
+        return hc_fail(err, HC_E_INPUT,
                        "%s: line %" PRId32 " has %" PRId64 " values, the first line %" PRId64, table->path,
-                       number, cells, table->columns));
+                       number, cells, table->columns);
     }
     table->line[table->rows++] = number;
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus read_table(Table *table, HcError *err) {
-    HcStatus status = HC_OK;
     size_t bytes = 0;
     char separator = 0;
     int32_t number = 1;
-    HC_TRY(hc_load_file(table->path, &table->data, &bytes, err));
+    HC_OR_RETURN(hc_load_file(table->path, &table->data, &bytes, err));
     if (strlen(table->data) != bytes) {
-        HC_TRY(
-            hc_fail(err, HC_E_INPUT, "%s: not text in UTF-8 or the like (it holds bytes of 0)", table->path));
+        return hc_fail(err, HC_E_INPUT, "%s: not text in UTF-8 or the like (it holds bytes of 0)",
+                       table->path);
     }
     char *at = table->data + (strncmp(table->data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0);
     for (; *at != '\0'; number++) {
@@ -122,15 +119,14 @@ static HcStatus read_table(Table *table, HcError *err) {
         at[length] = '\0';
         separator = separator == 0 ? find_separator(at) : separator;
         if (strspn(at, " \t") < length) {
-            HC_TRY(split_line(table, at, separator, number, err));
+            HC_OR_RETURN(split_line(table, at, separator, number, err));
         }
         at += end;
     }
     if (table->rows < 2 || table->columns < 2) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: there are no spectra in it", table->path));
+        return hc_fail(err, HC_E_INPUT, "%s: there are no spectra in it", table->path);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void free_table(Table *table) {
@@ -201,23 +197,22 @@ static HcStatus get_number(const Table *table, int64_t row, int64_t column, doub
 }
 
 static HcStatus fill(HcLibrary *out, const Table *table, bool across, HcError *err) {
-    HcStatus status = HC_OK;
     double value = 0;
     for (int32_t i = 0; i < out->count; i++) {
         int64_t place = (int64_t)i + 1;
-        HC_TRY(hc_library_name(out, i, across ? cell_at(table, place, 0) : cell_at(table, 0, place), err));
+        HC_OR_RETURN(
+            hc_library_name(out, i, across ? cell_at(table, place, 0) : cell_at(table, 0, place), err));
         for (int32_t b = 0; b < out->bands; b++) {
             int64_t band = (int64_t)b + 1;
-            HC_TRY(get_number(table, across ? place : band, across ? band : place, &value, err));
+            HC_OR_RETURN(get_number(table, across ? place : band, across ? band : place, &value, err));
             out->value[(size_t)i * (size_t)out->bands + (size_t)b] = hc_library_value(value);
         }
     }
     for (int32_t b = 0; b < out->bands; b++) {
         int64_t band = (int64_t)b + 1;
-        HC_TRY(get_number(table, across ? 0 : band, across ? band : 0, &out->wavelength[b], err));
+        HC_OR_RETURN(get_number(table, across ? 0 : band, across ? band : 0, &out->wavelength[b], err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) {

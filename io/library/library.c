@@ -163,15 +163,13 @@ done:
 
 static HcStatus get_list(double **to, const HcLibrary *library, const HcEnviHeader *header, const char *key,
                          HcError *err) {
-    HcStatus status = HC_OK;
     int32_t count = 0;
-    HC_TRY(hc_envi_numbers(header, key, to, &count, err));
+    HC_OR_RETURN(hc_envi_numbers(header, key, to, &count, err));
     if (*to != NULL && count != library->bands) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId32 " values for %" PRId32 " bands", header->path,
-                       key, count, library->bands));
+        return hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId32 " values for %" PRId32 " bands", header->path,
+                       key, count, library->bands);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Bad bands, by a list of 0 and 1 as scenes have it: their values are no values. */

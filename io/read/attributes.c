@@ -28,14 +28,13 @@ static void find_columns(HcReadAttributes *attributes) {
 }
 
 HcStatus hc_read_attributes_open(HcReadAttributes **out, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcReadAttributes *attributes = calloc(1, sizeof *attributes);
     *out = attributes;
     if (attributes == NULL) {
         return hc_fail_memory(err, sizeof *attributes, "names of classes");
     }
-    HC_TRY(hc_read_gdal_open_sure(&attributes->dataset, path, NULL, &messages, err));
+    HC_OR_RETURN(hc_read_gdal_open_sure(&attributes->dataset, path, NULL, &messages, err));
     hc_gdal_catch(&messages);
     if (attributes->dataset != NULL && GDALGetRasterCount(attributes->dataset) > 0) {
         attributes->table = GDALGetDefaultRAT(GDALGetRasterBand(attributes->dataset, 1));
@@ -44,8 +43,7 @@ HcStatus hc_read_attributes_open(HcReadAttributes **out, const char *path, HcErr
         find_columns(attributes);
     }
     hc_gdal_release();
-done:
-    return status;
+    return HC_OK;
 }
 
 void hc_read_attributes_close(HcReadAttributes *attributes) {

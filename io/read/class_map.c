@@ -41,19 +41,17 @@ done:
 /* Class 0 is that of no class unless it has a name of its own, or there are colours alone. */
 static HcStatus set_classes(HcReader *reader, int32_t count, const Found *found, HcError *err) {
     HcScene *scene = &reader->scene;
-    HcStatus status = HC_OK;
     if (count > most_classes) {
         hc_read_note(reader, "classes left out: %" PRId32 " of them", count);
         return HC_OK;
     }
-    HC_TRY(hc_classes_make(&scene->classes, count, err));
+    HC_OR_RETURN(hc_classes_make(&scene->classes, count, err));
     if (found->names == 0 && found->colours > 0) {
-        HC_TRY(hc_classes_name(&scene->classes, 0, "Class 0", err));
+        HC_OR_RETURN(hc_classes_name(&scene->classes, 0, "Class 0", err));
     }
-    HC_TRY(fill_classes(&scene->classes, found, err));
+    HC_OR_RETURN(fill_classes(&scene->classes, found, err));
     scene->meaning = HC_CLASS_MAP;
-done:
-    return status;
+    return HC_OK;
 }
 
 static int32_t larger(int32_t a, int32_t b) {

@@ -388,10 +388,10 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
         return HC_OK; /* GDAL knows where */
     }
     if (hc_read_is_file(reader->layout.path, &size, NULL)) {
-        HC_TRY(hc_read_check_size(reader->layout.path, size, &reader->scene, &reader->layout, err));
+        HC_OR_RETURN(hc_read_check_size(reader->layout.path, size, &reader->scene, &reader->layout, err));
     }
     if ((reader->options.never_direct && reader->dataset != NULL) || !suits(reader)) {
-        goto done;
+        return status;
     }
     errno = 0;
     if (!open_file(reader)) {
@@ -400,25 +400,24 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
         if (lack != HC_OK) {
             status = hc_fail(err, lack, "%s: cannot be opened: %s", reader->layout.path, strerror(errno));
         }
-        goto done;
+        return status;
     }
     /* Of a remote file GDAL would read three lines more, band by band, and zeros where that fails. */
     if (reader->dataset != NULL && reader->remote == NULL) {
         hc_gdal_catch(&messages);
         status = check_lines(reader, &same, err);
         hc_gdal_release();
-        HC_TRY(status);
+        HC_OR_RETURN(status);
     }
     if (!same) {
         hc_read_note(reader, "direct reading of %s differs from GDAL's, which is used", reader->layout.path);
         close(reader->file);
         reader->file = -1;
-        goto done;
+        return status;
     }
     reader->direct = true;
     if (reader->remote == NULL) {
         (void)posix_fadvise(reader->file, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
-done:
     return status;
 }

@@ -445,8 +445,8 @@ static HcStatus check_once(const HcEnviHeader *header, const char *key, HcError 
 static HcStatus get_size(const HcEnviHeader *header, const char *key, int64_t *value, HcError *err) {
     HcStatus status = HC_OK;
     bool found = false;
-    HC_TRY(check_once(header, key, err));
-    HC_TRY(hc_envi_integer(header, key, value, &found, err));
+    HC_OR_RETURN(check_once(header, key, err));
+    HC_OR_RETURN(hc_envi_integer(header, key, value, &found, err));
     if (!found) {
         status =
             hc_fail(err, HC_E_INPUT, "%s: the header does not say how many %s there are ('%s' is missing)",
@@ -457,7 +457,6 @@ static HcStatus get_size(const HcEnviHeader *header, const char *key, int64_t *v
     } else if (*value > INT32_MAX) {
         status = hc_fail(err, HC_E_INPUT, "%s: %s = %" PRId64 " is absurd", header->path, key, *value);
     }
-done:
     return status;
 }
 
@@ -470,47 +469,45 @@ static HcStatus get_type(const HcEnviHeader *header, HcEnviShape *out, HcError *
     HcStatus status = HC_OK;
     bool found = false;
     int64_t code = 0;
-    HC_TRY(check_once(header, "data type", err));
-    HC_TRY(hc_envi_integer(header, "data type", &code, &found, err));
+    HC_OR_RETURN(check_once(header, "data type", err));
+    HC_OR_RETURN(hc_envi_integer(header, "data type", &code, &found, err));
     if (!found) {
         status = hc_fail(err, HC_E_INPUT,
                          "%s: the header does not say the type of the values ('data type' is missing)",
                          header->path);
-        goto done;
+        return status;
     }
     out->complex_values = code == 6 || code == 9;
     out->data_type = (int32_t)(code > 99 ? 99 : code);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (types[i].code == code) {
             out->type = types[i].type;
-            goto done;
+            return status;
         }
     }
     if (!out->complex_values) {
         status =
             hc_fail(err, HC_E_INPUT, "%s: data type = %" PRId64 " is none that ENVI has", header->path, code);
     }
-done:
     return status;
 }
 
 static HcStatus get_interleave(const HcEnviHeader *header, HcEnviShape *out, HcError *err) {
     static const char *const words[] = {"bsq", "bil", "bip"};
     HcStatus status = HC_OK;
-    HC_TRY(check_once(header, "interleave", err));
+    HC_OR_RETURN(check_once(header, "interleave", err));
     const HcEnviField *field = hc_envi_field(header, "interleave");
     out->interleave = HC_ENVI_BSQ;
     if (field == NULL || field->value[0] == '\0') {
-        goto done;
+        return status;
     }
     for (int i = 0; i < 3; i++) {
         if (hc_text_equal(field->value, words[i])) {
             out->interleave = (HcEnviInterleave)i;
-            goto done;
+            return status;
         }
     }
     status = fail_value(header, field, field->value, "is none of bsq, bil, bip", err);
-done:
     return status;
 }
 
@@ -540,30 +537,29 @@ HcStatus hc_envi_shape(const HcEnviHeader *header, HcEnviShape *out, HcError *er
     int64_t bands = 0, order = 0, compression = 0;
     bool found = false;
     *out = (HcEnviShape){0};
-    HC_TRY(get_size(header, "samples", &out->samples, err));
-    HC_TRY(get_size(header, "lines", &out->lines, err));
-    HC_TRY(get_size(header, "bands", &bands, err));
+    HC_OR_RETURN(get_size(header, "samples", &out->samples, err));
+    HC_OR_RETURN(get_size(header, "lines", &out->lines, err));
+    HC_OR_RETURN(get_size(header, "bands", &bands, err));
     out->bands = (int32_t)bands;
-    HC_TRY(get_type(header, out, err));
-    HC_TRY(get_interleave(header, out, err));
-    HC_TRY(check_frames(header, err));
-    HC_TRY(check_once(header, "byte order", err));
-    HC_TRY(hc_envi_integer(header, "byte order", &order, &found, err));
+    HC_OR_RETURN(get_type(header, out, err));
+    HC_OR_RETURN(get_interleave(header, out, err));
+    HC_OR_RETURN(check_frames(header, err));
+    HC_OR_RETURN(check_once(header, "byte order", err));
+    HC_OR_RETURN(hc_envi_integer(header, "byte order", &order, &found, err));
     if (order != 0 && order != 1) {
         status =
             hc_fail(err, HC_E_INPUT, "%s: byte order = %" PRId64 " is neither 0 nor 1", header->path, order);
-        goto done;
+        return status;
     }
     out->big_endian = order == 1;
-    HC_TRY(hc_envi_integer(header, "file compression", &compression, &found, err));
+    HC_OR_RETURN(hc_envi_integer(header, "file compression", &compression, &found, err));
     out->compressed = compression != 0;
-    HC_TRY(check_once(header, "header offset", err));
-    HC_TRY(hc_envi_integer(header, "header offset", &out->offset, &found, err));
+    HC_OR_RETURN(check_once(header, "header offset", err));
+    HC_OR_RETURN(hc_envi_integer(header, "header offset", &out->offset, &found, err));
     if (out->offset < 0) {
         status = hc_fail(err, HC_E_INPUT, "%s: header offset = %" PRId64 " is negative", header->path,
                          out->offset);
     }
-done:
     return status;
 }
 

@@ -53,23 +53,21 @@ static HcStatus adopt(HcReader *reader, GDALDatasetH dataset, const char *path, 
         return status;
     }
     reader->dataset = dataset;
-    HC_TRY(hc_read_check_axes(dataset, path, err));
-    HC_TRY(set_path(reader, path, err));
+    HC_OR_RETURN(hc_read_check_axes(dataset, path, err));
+    HC_OR_RETURN(set_path(reader, path, err));
     if (!hc_raw_layout(dataset, &reader->layout)) {
         reader->layout = (HcRawLayout){0};
     } else if (reader->layout.path[0] == '\0') {
         reader->guessed = true;
-        HC_TRY(set_layout_path(reader, err));
+        HC_OR_RETURN(set_layout_path(reader, err));
     }
-done:
     return status;
 }
 
 /* As adopt, for a raster of another format under an ENVI header: the header counts if it has the same size.
  */
 static HcStatus adopt_under_header(HcReader *reader, GDALDatasetH dataset, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(adopt(reader, dataset, path, err));
+    HC_OR_RETURN(adopt(reader, dataset, path, err));
     const HcEnviShape *shape = &reader->shape;
     int samples = GDALGetRasterXSize(dataset), lines = GDALGetRasterYSize(dataset);
     int bands = GDALGetRasterCount(dataset);
@@ -81,8 +79,7 @@ static HcStatus adopt_under_header(HcReader *reader, GDALDatasetH dataset, const
                      samples);
         hc_envi_clear(&reader->header);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static bool fill_layout(const HcEnviShape *shape, HcRawLayout *layout, int64_t *end) {
@@ -232,15 +229,14 @@ static HcStatus check_header(HcReader *reader, HcError *err) {
     const HcEnviHeader *header = &reader->header;
     if (hc_envi_is_library(header)) {
         status = hc_fail(err, HC_E_UNSUPPORTED, "%s is a spectral library, not a scene", header->path);
-        goto done;
+        return status;
     }
-    HC_TRY(hc_envi_shape(header, &reader->shape, err));
+    HC_OR_RETURN(hc_envi_shape(header, &reader->shape, err));
     if (reader->shape.complex_values) {
         status =
             hc_fail(err, HC_E_UNSUPPORTED, "%s: data type = %" PRId32 ": complex values are not supported",
                     header->path, reader->shape.data_type);
     }
-done:
     return status;
 }
 
@@ -278,19 +274,17 @@ static HcStatus fail_no_data(const char *header_path, const char *why, HcError *
 
 /* The first of the files that GDAL opens, NULL where it opens none; `why` keeps the first refusal. */
 static HcStatus open_any(GDALDatasetH *out, char **list, const char **path, HcGdalErrors *why, HcError *err) {
-    HcStatus status = HC_OK;
     *out = NULL;
     for (int i = 0; list != NULL && list[i] != NULL && *out == NULL; i++) {
         HcGdalErrors messages;
-        HC_TRY(hc_read_gdal_open_sure(out, list[i], NULL, &messages, err));
+        HC_OR_RETURN(hc_read_gdal_open_sure(out, list[i], NULL, &messages, err));
         if (*out != NULL) {
             *path = list[i];
         } else if (!why->failed) {
             *why = messages;
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus open_envi_header(HcReader *reader, const char *header_path, HcError *err) {

@@ -21,19 +21,19 @@ static HcStatus open_mask(HcReader *reader, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     HcReaderOptions options = {.threads = reader->options.threads,
                                .never_direct = reader->options.never_direct};
-    HC_TRY(hc_reader_open(&reader->mask, path, &options, err));
+    HC_OR_RETURN(hc_reader_open(&reader->mask, path, &options, err));
     const HcScene *mask = &reader->mask->scene, *scene = &reader->scene;
     if (!hc_scene_same_grid(mask, scene)) {
         status = hc_fail(err, HC_E_INPUT,
                          "%s: the mask has %" PRId64 " lines x %" PRId64 " samples, the scene %s has %" PRId64
                          " x %" PRId64,
                          path, mask->lines, mask->samples, reader->path, scene->lines, scene->samples);
-        goto done;
+        return status;
     }
     if (mask->bands != 1) {
         status =
             hc_fail(err, HC_E_INPUT, "%s: the mask has %" PRId32 " bands, it must have 1", path, mask->bands);
-        goto done;
+        return status;
     }
     size_t one = hc_reader_bytes(reader->mask, 1);
     reader->mask_room_lines = (int32_t)(one < MASK_ROOM ? MASK_ROOM / one : 1);
@@ -44,21 +44,20 @@ static HcStatus open_mask(HcReader *reader, const char *path, HcError *err) {
     if ((reader->mask_room = malloc(bytes)) == NULL) {
         status = hc_fail_memory(err, (double)bytes, "lines of the mask");
     }
-done:
     return status;
 }
 
 /* Chooses the way of reading and closes what it does not need. */
 static HcStatus settle_method(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
-    HC_TRY(hc_read_direct_try(reader, err));
+    HC_OR_RETURN(hc_read_direct_try(reader, err));
     if (reader->direct) {
         reader->method = strdup("direct");
         GDALClose(reader->dataset);
         reader->dataset = NULL;
     } else if (reader->dataset == NULL) {
         status = hc_fail(err, HC_E_INPUT, "%s: cannot be opened for reading", reader->path);
-        goto done;
+        return status;
     } else {
         const char *interleave = GDALGetMetadataItem(reader->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
         reader->pixel_interleaved = interleave != NULL && hc_text_equal(interleave, "PIXEL");
@@ -68,7 +67,6 @@ static HcStatus settle_method(HcReader *reader, HcError *err) {
     if (reader->method == NULL) {
         status = hc_fail_memory(err, 0, "a text");
     }
-done:
     return status;
 }
 
@@ -255,34 +253,29 @@ static void to_mask(const HcRaw *raw, const HcScene *scene, uint8_t *to) {
 }
 
 static HcStatus read_mask(HcReader *reader, int64_t line0, int32_t lines, uint8_t *to, HcError *err) {
-    HcStatus status = HC_OK;
     for (int32_t done = 0; done < lines;) {
         HcRaw raw;
         int32_t step = lines - done < reader->mask_room_lines ? lines - done : reader->mask_room_lines;
-        HC_TRY(hc_reader_read(reader->mask, line0 + done, step, reader->mask_room, &raw, err));
+        HC_OR_RETURN(hc_reader_read(reader->mask, line0 + done, step, reader->mask_room, &raw, err));
         to_mask(&raw, &reader->mask->scene, to + (size_t)done * (size_t)reader->scene.samples);
         done += step;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_reader_unchanged(const HcReader *reader, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_watch_check(&reader->watch, err));
+    HC_OR_RETURN(hc_watch_check(&reader->watch, err));
     if (hc_read_map_lost(reader)) {
-        HC_TRY(hc_fail(err, HC_E_IO, "%s: the disk failed while the file was in use", reader->path));
+        return hc_fail(err, HC_E_IO, "%s: the disk failed while the file was in use", reader->path);
     }
     if (reader->mask != NULL) {
-        HC_TRY(hc_reader_unchanged(reader->mask, err));
+        HC_OR_RETURN(hc_reader_unchanged(reader->mask, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                            HcError *err) {
-    HcStatus status = HC_OK;
     *raw = (HcRaw){0};
     if (line0 < 0 || lines < 1 || line0 > reader->scene.lines - lines) {
         return hc_fail(err, HC_E_USAGE, "%s: lines %" PRId64 " to %" PRId64 " are not among its %" PRId64,
@@ -290,19 +283,18 @@ static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void 
     }
     reader->started = true;
     if (reader->map != NULL) {
-        HC_TRY(hc_read_map_lines(reader, line0, lines, raw, err));
+        HC_OR_RETURN(hc_read_map_lines(reader, line0, lines, raw, err));
     } else if (reader->direct) {
-        HC_TRY(hc_read_direct_lines(reader, line0, lines, to, raw, err));
+        HC_OR_RETURN(hc_read_direct_lines(reader, line0, lines, to, raw, err));
     } else {
-        HC_TRY(hc_read_gdal_lines(reader, line0, lines, to, raw, err));
+        HC_OR_RETURN(hc_read_gdal_lines(reader, line0, lines, to, raw, err));
     }
     if (reader->mask != NULL) {
         uint8_t *mask = (uint8_t *)to + data_bytes(reader, lines);
-        HC_TRY(read_mask(reader, line0, lines, mask, err));
+        HC_OR_RETURN(read_mask(reader, line0, lines, mask, err));
         raw->user_mask = mask;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
@@ -315,16 +307,14 @@ HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to
 }
 
 HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) {
-    HcStatus status = HC_OK;
     for (int f = 0; reader->files != NULL && reader->files[f] != NULL; f++) {
         if (!hc_paths_has(out, reader->files[f])) {
-            HC_TRY(hc_paths_add(out, reader->files[f], err));
+            HC_OR_RETURN(hc_paths_add(out, reader->files[f], err));
         }
     }
-    HC_TRY(hc_scene_files(reader->path, out, err));
+    HC_OR_RETURN(hc_scene_files(reader->path, out, err));
     if (reader->mask != NULL) {
-        HC_TRY(hc_reader_files(reader->mask, out, err));
+        HC_OR_RETURN(hc_reader_files(reader->mask, out, err));
     }
-done:
-    return status;
+    return HC_OK;
 }

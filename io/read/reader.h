@@ -3,7 +3,7 @@
 #define HC_IO_READ_READER_H
 
 #include "core/block.h"
-#include "io/read/scene_files.h"
+#include "io/scene_files.h"
 
 #ifdef __cplusplus
 extern "C" {

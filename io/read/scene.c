@@ -170,33 +170,30 @@ done:
 
 /* Fills what the scene lacks. `header` may be made up from metadata. */
 static HcStatus fill_from_envi(HcReader *reader, const HcEnviHeader *header, HcError *err) {
-    HcStatus status = HC_OK;
     HcScene *scene = &reader->scene;
     HcError local = {0};
     double ignore = 0;
     bool found = false;
-    HC_TRY(envi_spectral(reader, header, err));
-    HC_TRY(envi_bad_bands(reader, header, err));
-    HC_TRY(envi_names(reader, header, err));
-    HC_TRY(envi_gains(reader, header, err));
+    HC_OR_RETURN(envi_spectral(reader, header, err));
+    HC_OR_RETURN(envi_bad_bands(reader, header, err));
+    HC_OR_RETURN(envi_names(reader, header, err));
+    HC_OR_RETURN(envi_gains(reader, header, err));
     if (!scene->has_default_bands) {
-        HC_TRY(envi_default_bands(reader, header, err));
+        HC_OR_RETURN(envi_default_bands(reader, header, err));
     }
     if (!scene->has_nodata) {
         if (hc_envi_number(header, "data ignore value", &ignore, &found, &local) != HC_OK) {
-            HC_TRY(hc_read_leave_out(reader, "data ignore value", &local, err));
+            HC_OR_RETURN(hc_read_leave_out(reader, "data ignore value", &local, err));
         } else if (found) {
             set_nodata(scene, ignore);
         }
     }
     const char *description = hc_envi_text(header, "description");
     if (scene->description == NULL && description != NULL) {
-        HC_TRY(hc_read_set_text(&scene->description, description, err));
+        HC_OR_RETURN(hc_read_set_text(&scene->description, description, err));
     }
-    HC_TRY(hc_read_envi_classes(reader, header, err));
-    HC_TRY(hc_read_envi_numbers(reader, header, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_read_envi_classes(reader, header, err));
+    return hc_read_envi_numbers(reader, header, err);
 }
 
 static const char *band_item(GDALRasterBandH band, const char *const *names) {
@@ -308,7 +305,6 @@ static HcStatus dataset_fields(HcReader *reader, HcError *err) {
 
 static HcStatus bands_names(HcReader *reader, HcError *err) {
     HcScene *scene = &reader->scene;
-    HcStatus status = HC_OK;
     for (int32_t b = 0; b < scene->bands; b++) {
         const char *name = GDALGetDescription(GDALGetRasterBand(reader->dataset, b + 1));
         if (name == NULL || name[0] == '\0') {
@@ -318,10 +314,9 @@ static HcStatus bands_names(HcReader *reader, HcError *err) {
             (scene->band_name = calloc((size_t)scene->bands, sizeof *scene->band_name)) == NULL) {
             return hc_fail_memory(err, (double)scene->bands * sizeof(char *), "band names");
         }
-        HC_TRY(hc_read_set_text(&scene->band_name[b], name, err));
+        HC_OR_RETURN(hc_read_set_text(&scene->band_name[b], name, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus bands_gains(HcReader *reader, HcError *err) {
@@ -380,29 +375,27 @@ static void bands_nodata(HcReader *reader) {
 }
 
 static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
-    HcStatus status = HC_OK;
     HcScene *scene = &reader->scene;
-    HC_TRY(bands_spectral(reader, err));
+    HC_OR_RETURN(bands_spectral(reader, err));
     if (scene->band_name == NULL) {
-        HC_TRY(bands_names(reader, err));
+        HC_OR_RETURN(bands_names(reader, err));
     }
     if (scene->gain == NULL) {
-        HC_TRY(bands_gains(reader, err));
+        HC_OR_RETURN(bands_gains(reader, err));
     }
     if (!scene->has_nodata) {
         bands_nodata(reader);
     }
     const char *description = GDALGetMetadataItem(reader->dataset, "TIFFTAG_IMAGEDESCRIPTION", NULL);
     if (scene->description == NULL && description != NULL) {
-        HC_TRY(hc_read_set_text(&scene->description, description, err));
+        HC_OR_RETURN(hc_read_set_text(&scene->description, description, err));
     }
-    HC_TRY(hc_read_gdal_classes(reader, err));
-    HC_TRY(dataset_fields(reader, err));
+    HC_OR_RETURN(hc_read_gdal_classes(reader, err));
+    HC_OR_RETURN(dataset_fields(reader, err));
     if (!scene->has_default_bands) {
         bands_colours(reader);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus take_place(HcReader *reader, GDALDatasetH dataset, HcError *err) {
@@ -461,20 +454,18 @@ done:
 }
 
 static HcStatus set_place(HcReader *reader, HcError *err) {
-    HcStatus status = HC_OK;
     HcPlace *place = &reader->scene.place;
     const HcEnviHeader *header = &reader->header;
     if (reader->dataset != NULL) {
-        HC_TRY(take_place(reader, reader->dataset, err));
+        HC_OR_RETURN(take_place(reader, reader->dataset, err));
     }
     bool says_more = (!place->has_transform && hc_envi_text(header, "map info") != NULL) ||
                      (place->crs == NULL && (hc_envi_text(header, "coordinate system string") != NULL ||
                                              hc_envi_text(header, "map info") != NULL));
     if (says_more) {
-        HC_TRY(place_from_header(reader, err));
+        HC_OR_RETURN(place_from_header(reader, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus check_extent(const HcReader *reader, HcError *err) {

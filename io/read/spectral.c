@@ -52,28 +52,27 @@ static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, doubl
     if (kind == HC_UNIT_OTHER) {
         hc_read_note(reader, "wavelengths are left out: their unit is '%.60s'", found->unit);
         *factor = 0;
-        goto done;
+        return status;
     }
     double top = largest(found->wavelength, found->wavelength_count);
     if (kind == HC_UNIT_LENGTH) {
         if (*factor == 1 && found->wavelength_count > 0 && top < 100) {
             hc_read_note(reader, "wavelengths up to %g nm look like micrometres", top);
         }
-        goto done;
+        return status;
     }
     if (reader->options.wavelength_unit != NULL) {
         (void)hc_wavelength_unit(reader->options.wavelength_unit, factor);
-        HC_TRY(note_unit(reader, *factor == 1 ? "unit nm as asked for" : "unit um as asked for", err));
+        HC_OR_RETURN(note_unit(reader, *factor == 1 ? "unit nm as asked for" : "unit um as asked for", err));
     } else if (found->wavelength_count > 0) {
         *factor = hc_wavelength_guess(top);
         const char *text = *factor == 1e3 ? "the unit of the wavelengths is not given, um is assumed"
                                           : "the unit of the wavelengths is not given, nm is assumed";
-        HC_TRY(note_unit(reader, text, err));
+        HC_OR_RETURN(note_unit(reader, text, err));
         hc_read_note(reader, "%s", text);
     } else {
         *factor = 0; /* widths alone say nothing about the unit */
     }
-done:
     return status;
 }
 
@@ -99,15 +98,14 @@ HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError
     bool widths = found->fwhm_count > 0 && scene->fwhm == NULL &&
                   right_count(reader, "fwhm", found->fwhm, found->fwhm_count);
     if (!wavelengths && !widths) {
-        goto done;
+        return status;
     }
-    HC_TRY(find_factor(reader, found, &factor, err));
+    HC_OR_RETURN(find_factor(reader, found, &factor, err));
     if (factor > 0 && wavelengths) {
-        HC_TRY(take(&scene->wavelength, found->wavelength, scene->bands, factor, err));
+        HC_OR_RETURN(take(&scene->wavelength, found->wavelength, scene->bands, factor, err));
     }
     if (factor > 0 && widths) {
-        HC_TRY(take(&scene->fwhm, found->fwhm, scene->bands, factor, err));
+        HC_OR_RETURN(take(&scene->fwhm, found->fwhm, scene->bands, factor, err));
     }
-done:
     return status;
 }

@@ -28,18 +28,16 @@ static bool is_npy_name(const char *path) {
 /* ---- rasters ---- */
 
 static HcStatus open_raster(HcMatrixFile *file, HcError *err) {
-    HcStatus status = HC_OK;
     HcReaderOptions how = {0};
-    HC_TRY(hc_reader_open(&file->raster, file->path, &how, err));
+    HC_OR_RETURN(hc_reader_open(&file->raster, file->path, &how, err));
     const HcScene *scene = hc_reader_scene(file->raster);
     if (scene->bands != 1) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: has %d bands, a matrix is a raster of one", file->path,
-                       scene->bands));
+        return hc_fail(err, HC_E_INPUT, "%s: has %d bands, a matrix is a raster of one", file->path,
+                       scene->bands);
     }
     file->rows = scene->lines;
     file->columns = scene->samples;
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus take_raw(const HcMatrixFile *file, const HcRaw *raw, float *to, HcError *err) {

@@ -140,29 +140,27 @@ static HcStatus take_item(Header *header, HcError *err) {
 }
 
 static HcStatus parse(Header *header, HcError *err) {
-    HcStatus status = HC_OK;
     if (!take(header, "{")) {
-        HC_TRY(fail_header(header, err));
+        HC_OR_RETURN(fail_header(header, err));
     }
     while (!take(header, "}")) {
-        HC_TRY(take_item(header, err));
+        HC_OR_RETURN(take_item(header, err));
         if (!take(header, ",")) {
             skip_blanks(header);
-            HC_TRY(*header->at == '}' ? HC_OK : fail_header(header, err));
+            HC_OR_RETURN(*header->at == '}' ? HC_OK : fail_header(header, err));
         }
     }
     skip_blanks(header);
     if (*header->at != '\0') {
-        HC_TRY(fail_header(header, err));
+        HC_OR_RETURN(fail_header(header, err));
     }
     if (!header->has_type || !header->has_shape || !header->has_order) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: its .npy header lacks %s", header->path,
+        return hc_fail(err, HC_E_INPUT, "%s: its .npy header lacks %s", header->path,
                        !header->has_type    ? "descr"
                        : !header->has_shape ? "shape"
-                                            : "fortran_order"));
+                                            : "fortran_order");
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static size_t value_bytes(const HcNpyLayout *layout) {

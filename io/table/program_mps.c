@@ -223,7 +223,6 @@ static HcStatus get_fixed(const Mps *mps, const char *line, size_t length, Card 
 /* ---- sections ---- */
 
 static HcStatus take_row(Mps *mps, const Card *card, HcError *err) {
-    HcStatus status = HC_OK;
     char type = card->type.length == 1 ? (char)(card->type.text[0] & ~32) : '\0'; /* a capital */
     if (type == '\0' || strchr("NLGE", type) == NULL) {
         return hc_fail(err, HC_E_INPUT, AT_LINE "'%.*s' is no type of row (N, L, G, E are)", AT(mps),
@@ -232,7 +231,7 @@ static HcStatus take_row(Mps *mps, const Card *card, HcError *err) {
     if (hc_names_find(&mps->rows, card->name) >= 0) {
         return hc_fail(err, HC_E_INPUT, AT_LINE "row %.*s is there twice", AT(mps), WORD(card->name));
     }
-    HC_TRY(hc_program_grow((void **)&mps->row, sizeof *mps->row, mps->rows.count, &mps->row_room, err));
+    HC_OR_RETURN(hc_program_grow((void **)&mps->row, sizeof *mps->row, mps->rows.count, &mps->row_room, err));
     bool first = mps->out->objective == NULL;
     mps->row[mps->rows.count] = (Row){
         .type = type,
@@ -241,13 +240,12 @@ static HcStatus take_row(Mps *mps, const Card *card, HcError *err) {
                            : DROPPED,
         .last_column = -1,
     };
-    HC_TRY(hc_names_add(&mps->rows, card->name, err));
+    HC_OR_RETURN(hc_names_add(&mps->rows, card->name, err));
     if (type == 'N' && first) {
         mps->out->objective = strndup(card->name.text, card->name.length);
-        HC_TRY(mps->out->objective != NULL ? HC_OK : hc_fail_memory(err, 64, "a name"));
+        HC_OR_RETURN(mps->out->objective != NULL ? HC_OK : hc_fail_memory(err, 64, "a name"));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* "MARKER", 'MARKER', 'INTORG' or 'INTEND': in free format the second and third word, in fixed format the
@@ -267,16 +265,13 @@ static HcStatus take_marker(Mps *mps, const Card *card, HcError *err) {
 }
 
 static HcStatus begin_column(Mps *mps, HcWord name, HcError *err) {
-    HcStatus status = HC_OK;
     if (hc_names_find(&mps->columns, name) >= 0) {
         return hc_fail(err, HC_E_INPUT, AT_LINE "column %.*s is there twice", AT(mps), WORD(name));
     }
     int64_t count = mps->columns.count;
-    HC_TRY(hc_program_grow((void **)&mps->column, sizeof *mps->column, count, &mps->column_room, err));
+    HC_OR_RETURN(hc_program_grow((void **)&mps->column, sizeof *mps->column, count, &mps->column_room, err));
     mps->column[count] = (Column){.upper = (double)INFINITY, .integer = mps->integers, .start = mps->count};
-    HC_TRY(hc_names_add(&mps->columns, name, err));
-done:
-    return status;
+    return hc_names_add(&mps->columns, name, err);
 }
 
 static HcStatus find_row(const Mps *mps, HcWord name, Row **row, HcError *err) {
@@ -289,51 +284,45 @@ static HcStatus find_row(const Mps *mps, HcWord name, Row **row, HcError *err) {
 }
 
 static HcStatus grow_entries(Mps *mps, HcError *err) {
-    HcStatus status = HC_OK;
     HcProgramFile *out = mps->out;
-    HC_TRY(hc_program_grow((void **)&out->row, sizeof *out->row, mps->count, &mps->row_index_room, err));
-    HC_TRY(hc_program_grow((void **)&out->value, sizeof *out->value, mps->count, &mps->value_room, err));
-done:
-    return status;
+    HC_OR_RETURN(
+        hc_program_grow((void **)&out->row, sizeof *out->row, mps->count, &mps->row_index_room, err));
+    return hc_program_grow((void **)&out->value, sizeof *out->value, mps->count, &mps->value_room, err);
 }
 
 static HcStatus take_entry(Mps *mps, HcWord name, HcWord number, HcError *err) {
-    HcStatus status = HC_OK;
     HcProgramFile *out = mps->out;
     int32_t column = (int32_t)(mps->columns.count - 1);
     double value = 0;
     Row *row = NULL;
-    HC_TRY(find_row(mps, name, &row, err));
-    HC_TRY(get_number(mps, number, true, &value, err));
+    HC_OR_RETURN(find_row(mps, name, &row, err));
+    HC_OR_RETURN(get_number(mps, number, true, &value, err));
     if (row->last_column == column) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, AT_LINE "column %.60s has row %.*s twice", AT(mps),
-                       mps->columns.name[column], WORD(name)));
+        return hc_fail(err, HC_E_INPUT, AT_LINE "column %.60s has row %.*s twice", AT(mps),
+                       mps->columns.name[column], WORD(name));
     }
     row->last_column = column;
     if (row->row == OBJECTIVE) {
         mps->column[column].cost = value;
     } else if (row->row >= 0 && value != 0) {
-        HC_TRY(grow_entries(mps, err));
+        HC_OR_RETURN(grow_entries(mps, err));
         out->row[mps->count] = row->row;
         out->value[mps->count++] = value;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus take_column(Mps *mps, const Card *card, HcError *err) {
-    HcStatus status = HC_OK;
     if (is_marker(card)) {
         return take_marker(mps, card, err);
     }
     int64_t count = mps->columns.count;
     bool same = count > 0 && hc_names_find(&mps->columns, card->name) == count - 1;
-    HC_TRY(same ? HC_OK : begin_column(mps, card->name, err));
+    HC_OR_RETURN(same ? HC_OK : begin_column(mps, card->name, err));
     for (int p = 0; p < card->pairs; p++) {
-        HC_TRY(take_entry(mps, card->key[p], card->number[p], err));
+        HC_OR_RETURN(take_entry(mps, card->key[p], card->number[p], err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Whether a line belongs to the first set of its section, the only one that counts. */
@@ -348,59 +337,54 @@ static bool in_first_set(Mps *mps, HcWord name) {
 }
 
 static HcStatus take_right_side(Mps *mps, const Card *card, HcError *err) {
-    HcStatus status = HC_OK;
     bool counts = in_first_set(mps, card->name);
     for (int p = 0; p < card->pairs; p++) {
         double value = 0;
         Row *row = NULL;
-        HC_TRY(find_row(mps, card->key[p], &row, err));
-        HC_TRY(get_number(mps, card->number[p], true, &value, err));
+        HC_OR_RETURN(find_row(mps, card->key[p], &row, err));
+        HC_OR_RETURN(get_number(mps, card->number[p], true, &value, err));
         bool is_range = mps->section == RANGES;
         bool *has = is_range ? &row->has_range : &row->has_right;
         if (is_range && row->row == OBJECTIVE) {
-            HC_TRY(hc_fail(err, HC_E_INPUT, AT_LINE "a range of the objective", AT(mps)));
+            return hc_fail(err, HC_E_INPUT, AT_LINE "a range of the objective", AT(mps));
         }
         if (counts && *has) {
-            HC_TRY(hc_fail(err, HC_E_INPUT, AT_LINE "row %.*s is in %s twice", AT(mps), WORD(card->key[p]),
-                           section_words[mps->section]));
+            return hc_fail(err, HC_E_INPUT, AT_LINE "row %.*s is in %s twice", AT(mps), WORD(card->key[p]),
+                           section_words[mps->section]);
         }
         if (counts) {
             *(is_range ? &row->range : &row->right) = value;
             *has = true;
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* A bound that is infinite on its own side is none; on the other side nothing would be left. */
 static HcStatus get_bound(const Mps *mps, const Card *card, double side, double *value, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(get_number(mps, card->number[0], false, value, err));
+    HC_OR_RETURN(get_number(mps, card->number[0], false, value, err));
     if (fabs(*value) >= ENDLESS) {
         *value = copysign((double)INFINITY, *value);
         if (*value != side) {
-            HC_TRY(hc_fail(err, HC_E_INPUT, AT_LINE "column %.*s is bounded by %.*s", AT(mps),
-                           WORD(card->key[0]), WORD(card->number[0])));
+            return hc_fail(err, HC_E_INPUT, AT_LINE "column %.*s is bounded by %.*s", AT(mps),
+                           WORD(card->key[0]), WORD(card->number[0]));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus set_bound(const Mps *mps, const Card *card, Column *column, HcError *err) {
-    HcStatus status = HC_OK;
     const double endless = (double)INFINITY;
     HcWord type = card->type;
     column->has_bound = true;
     column->integer = column->integer || word_is(type, "BV") || word_is(type, "LI") || word_is(type, "UI");
     if (word_is(type, "UP") || word_is(type, "UI")) {
-        HC_TRY(get_bound(mps, card, endless, &column->upper, err));
+        HC_OR_RETURN(get_bound(mps, card, endless, &column->upper, err));
     } else if (word_is(type, "LO") || word_is(type, "LI")) {
-        HC_TRY(get_bound(mps, card, -endless, &column->lower, err));
+        HC_OR_RETURN(get_bound(mps, card, -endless, &column->lower, err));
         column->has_lower = true;
     } else if (word_is(type, "FX")) {
-        HC_TRY(get_bound(mps, card, 0, &column->lower, err));
+        HC_OR_RETURN(get_bound(mps, card, 0, &column->lower, err));
         column->upper = column->lower;
         column->has_lower = true;
     } else if (word_is(type, "FR") || word_is(type, "MI")) {
@@ -414,12 +398,11 @@ static HcStatus set_bound(const Mps *mps, const Card *card, Column *column, HcEr
         column->upper = 1;
         column->has_lower = true;
     } else {
-        HC_TRY(hc_fail(err, word_is(type, "SC") ? HC_E_UNSUPPORTED : HC_E_INPUT,
+        return hc_fail(err, word_is(type, "SC") ? HC_E_UNSUPPORTED : HC_E_INPUT,
                        AT_LINE "'%.*s' is no bound that is read (UP, LO, FX, FR, MI, PL, BV, LI, UI are)",
-                       AT(mps), WORD(type)));
+                       AT(mps), WORD(type));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus take_bound(Mps *mps, const Card *card, HcError *err) {
@@ -444,7 +427,6 @@ static HcStatus take_sense(Mps *mps, HcWord word, HcError *err) {
 /* ---- lines ---- */
 
 static HcStatus begin_section(Mps *mps, const char *line, size_t length, HcError *err) {
-    HcStatus status = HC_OK;
     HcWord word[7];
     int count = split(line, length, word);
     Section found = NO_SECTION;
@@ -465,16 +447,14 @@ static HcStatus begin_section(Mps *mps, const char *line, size_t length, HcError
     if (found == NAME) {
         HcWord name = count > 1 ? cut(line, length, (size_t)(word[1].text - line), length) : (HcWord){"", 0};
         mps->out->name = strndup(name.text, name.length);
-        HC_TRY(mps->out->name != NULL ? HC_OK : hc_fail_memory(err, 64, "a name"));
+        HC_OR_RETURN(mps->out->name != NULL ? HC_OK : hc_fail_memory(err, 64, "a name"));
     } else if (found == OBJSENSE && count > 1) {
-        HC_TRY(take_sense(mps, word[1], err));
+        HC_OR_RETURN(take_sense(mps, word[1], err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus take_card(Mps *mps, const char *line, size_t length, HcError *err) {
-    HcStatus status = HC_OK;
     Card card = {0};
     HcWord word[7];
     if (mps->section == OBJSENSE) {
@@ -484,7 +464,8 @@ static HcStatus take_card(Mps *mps, const char *line, size_t length, HcError *er
     if (mps->section == NO_SECTION || mps->section == NAME) {
         return hc_fail(err, HC_E_INPUT, AT_LINE "data before the first section", AT(mps));
     }
-    HC_TRY(mps->fixed ? get_fixed(mps, line, length, &card, err) : get_free(mps, line, length, &card, err));
+    HC_OR_RETURN(mps->fixed ? get_fixed(mps, line, length, &card, err)
+                            : get_free(mps, line, length, &card, err));
     switch (mps->section) {
     case ROWS:
         return take_row(mps, &card, err);
@@ -495,12 +476,10 @@ static HcStatus take_card(Mps *mps, const char *line, size_t length, HcError *er
     default:
         return take_right_side(mps, &card, err);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus take_lines(Mps *mps, const char *text, HcError *err) {
-    HcStatus status = HC_OK;
     while (*text != '\0' && mps->section != ENDATA) {
         size_t length = strcspn(text, "\n");
         size_t used = length > 0 && text[length - 1] == '\r' ? length - 1 : length;
@@ -508,15 +487,14 @@ static HcStatus take_lines(Mps *mps, const char *text, HcError *err) {
         bool blank = strspn(text, " \t") >= used;
         if (!blank && *text != '*') {
             bool is_data = *text == ' ' || *text == '\t';
-            HC_TRY(is_data ? take_card(mps, text, used, err) : begin_section(mps, text, used, err));
+            HC_OR_RETURN(is_data ? take_card(mps, text, used, err) : begin_section(mps, text, used, err));
         }
         text += length + (text[length] == '\n');
     }
     if (mps->section != ENDATA) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: ends in line %" PRId64 " without ENDATA", mps->path, mps->line));
+        return hc_fail(err, HC_E_INPUT, "%s: ends in line %" PRId64 " without ENDATA", mps->path, mps->line);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- the program ---- */
@@ -638,22 +616,21 @@ static void complete_columns(Mps *mps) {
 }
 
 static HcStatus finish(Mps *mps, HcError *err) {
-    HcStatus status = HC_OK;
     HcProgramFile *out = mps->out;
     if (out->objective == NULL || mps->columns.count == 0) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: has no %s", mps->path,
-                       out->objective == NULL ? "row of type N, the objective" : "columns"));
+        return hc_fail(err, HC_E_INPUT, "%s: has no %s", mps->path,
+                       out->objective == NULL ? "row of type N, the objective" : "columns");
     }
     if (mps->integers) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: a marker 'INTORG' without 'INTEND'", mps->path));
+        return hc_fail(err, HC_E_INPUT, "%s: a marker 'INTORG' without 'INTEND'", mps->path);
     }
     /* The arrays of the entries are there even where these are not. */
-    HC_TRY(grow_entries(mps, err));
+    HC_OR_RETURN(grow_entries(mps, err));
     complete_columns(mps);
-    HC_TRY(make_rows(mps, err));
-    HC_TRY(make_columns(mps, err));
+    HC_OR_RETURN(make_rows(mps, err));
+    HC_OR_RETURN(make_columns(mps, err));
     if (out->name == NULL && (out->name = strdup("")) == NULL) {
-        HC_TRY(hc_fail_memory(err, 1, "a name"));
+        return hc_fail_memory(err, 1, "a name");
     }
     out->program.start = out->start;
     out->program.row = out->row;
@@ -663,8 +640,7 @@ static HcStatus finish(Mps *mps, HcError *err) {
     out->program.upper = out->upper;
     out->program.row_lower = out->row_lower;
     out->program.row_upper = out->row_upper;
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_program_parse_mps(HcProgramFile *out, const char *path, const char *text, bool fixed,

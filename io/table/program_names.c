@@ -46,19 +46,18 @@ static HcStatus rehash(HcNames *names, int64_t slots, HcError *err) {
 }
 
 HcStatus hc_names_add(HcNames *names, HcWord word, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_program_grow((void **)&names->name, sizeof *names->name, names->count, &names->room, err));
+    HC_OR_RETURN(
+        hc_program_grow((void **)&names->name, sizeof *names->name, names->count, &names->room, err));
     if (2 * (names->count + 1) > names->slots) {
-        HC_TRY(rehash(names, names->slots > 0 ? 2 * names->slots : 1024, err));
+        HC_OR_RETURN(rehash(names, names->slots > 0 ? 2 * names->slots : 1024, err));
     }
     char *name = strndup(word.text, word.length);
     if (name == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)word.length, "a name"));
+        return hc_fail_memory(err, (double)word.length, "a name");
     }
     names->slot[slot_of(names, word)] = (int32_t)names->count;
     names->name[names->count++] = name;
-done:
-    return status;
+    return HC_OK;
 }
 
 void hc_names_clear(HcNames *names) {

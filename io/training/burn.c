@@ -100,19 +100,17 @@ static void claim_point(Strip *strip, HcShape *shape) {
 }
 
 static HcStatus add_strip(HcLabelling *labelling, const Strip *strip, HcError *err) {
-    HcStatus status = HC_OK;
     const int32_t *id = strip->id;
     for (int64_t line = strip->line0; line < strip->line0 + strip->lines; line++) {
         for (int64_t sample = 0; sample < strip->samples; sample++, id++) {
             if (*id == CONTESTED) {
                 labelling->out->contested++;
             } else if (*id != 0) {
-                HC_TRY(hc_labelling_add(labelling, line, sample, *id, err));
+                HC_OR_RETURN(hc_labelling_add(labelling, line, sample, *id, err));
             }
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus burn_strip(HcLabelling *labelling, Strip *strip, HcShape *shape, int64_t count,

@@ -52,7 +52,6 @@ static HcStatus make_key_room(HcLabelling *labelling, HcError *err) {
 
 HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *text, int32_t *id,
                             HcError *err) {
-    HcStatus status = HC_OK;
     bool found = false;
     int32_t at = find(labelling, number, text, &found);
     if (found) {
@@ -62,7 +61,7 @@ HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *
     if (labelling->key_count == MOST_CLASSES) {
         return hc_fail(err, HC_E_INPUT, "%s: more than %d classes", labelling->path, MOST_CLASSES);
     }
-    HC_TRY(make_key_room(labelling, err));
+    HC_OR_RETURN(make_key_room(labelling, err));
     char *copy = text != NULL ? strdup(text) : NULL;
     if (text != NULL && copy == NULL) {
         return hc_fail_memory(err, (double)strlen(text), "the name of a class");
@@ -72,8 +71,7 @@ HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *
     labelling->order[at] = labelling->key_count;
     labelling->key[labelling->key_count] = (HcClassKey){.number = number, .text = copy};
     *id = ++labelling->key_count;
-done:
-    return status;
+    return HC_OK;
 }
 
 static bool grow(int32_t **array, int64_t room) {
@@ -103,7 +101,7 @@ static HcStatus class_name(const HcClassKey *key, const HcNamed *named, char **o
     HcStatus status = HC_OK;
     const char *name = key == NULL ? "Unclassified" : named == NULL ? key->text : NULL;
     if (key != NULL && named != NULL) {
-        HC_TRY(hc_read_attributes_name(named->attributes, key->number, &name, err));
+        HC_OR_RETURN(hc_read_attributes_name(named->attributes, key->number, &name, err));
         if (name == NULL && key->number < named->classes->count) {
             name = named->classes->name[key->number];
         }
@@ -112,7 +110,6 @@ static HcStatus class_name(const HcClassKey *key, const HcNamed *named, char **o
            : named == NULL ? hc_text_format("%" PRId64, key->number)
                            : hc_text_format("Class %" PRId64, key->number);
     status = *out != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a class");
-done:
     return status;
 }
 
@@ -128,14 +125,12 @@ static void colour_class(const HcClassKey *key, const HcNamed *named, int32_t la
 }
 
 static HcStatus name_class(HcLabelled *out, const HcClassKey *key, const HcNamed *named, HcError *err) {
-    HcStatus status = HC_OK;
     HcClasses *classes = &out->classes;
     int32_t label = classes->count;
-    HC_TRY(class_name(key, named, &classes->name[label], err));
+    HC_OR_RETURN(class_name(key, named, &classes->name[label], err));
     colour_class(key, named, label, classes->colour[label]);
     classes->count++;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* A class that keeps no pixel. */

@@ -104,21 +104,20 @@ static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const H
             if (!value_at(raw, l, s, &value)) {
                 status = hc_fail(err, HC_E_INPUT, "%s: holds %" PRIu64 ", too large for a class",
                                  labelling->path, (uint64_t)value);
-                goto done;
+                return status;
             }
             if (value == 0) {
                 continue;
             }
             if (value != last) {
-                HC_TRY(add_value(labelling, raster, raw->line0 + l, s, value, &id, err));
+                HC_OR_RETURN(add_value(labelling, raster, raw->line0 + l, s, value, &id, err));
                 last = value;
             }
             if (id > 0) {
-                HC_TRY(hc_labelling_add(labelling, raw->line0 + l, s, id, err));
+                HC_OR_RETURN(hc_labelling_add(labelling, raw->line0 + l, s, id, err));
             }
         }
     }
-done:
     return status;
 }
 

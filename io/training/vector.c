@@ -369,7 +369,6 @@ static bool all_finite(OGRGeometryH geometry) {
 
 /* The polygons of a geometry, each taken over as a copy; other parts (of mended ones) are left out. */
 static HcStatus take_polygons(Vector *vector, OGRGeometryH geometry, HcError *err) {
-    HcStatus status = HC_OK;
     OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     if (type == wkbPolygon) {
         return OGR_G_IsEmpty(geometry) ? HC_OK : place_part(vector, OGR_G_Clone(geometry), false, err);
@@ -378,10 +377,9 @@ static HcStatus take_polygons(Vector *vector, OGRGeometryH geometry, HcError *er
          i <
          (type == wkbMultiPolygon || type == wkbGeometryCollection ? OGR_G_GetGeometryCount(geometry) : 0);
          i++) {
-        HC_TRY(take_polygons(vector, OGR_G_GetGeometryRef(geometry, i), err));
+        HC_OR_RETURN(take_polygons(vector, OGR_G_GetGeometryRef(geometry, i), err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus take_polygon(Vector *vector, OGRGeometryH polygon, HcError *err) {
@@ -420,7 +418,7 @@ static HcStatus take_geometry(Vector *vector, OGRGeometryH geometry, HcError *er
     case wkbMultiPolygon:
     case wkbGeometryCollection:
         for (int i = 0; i < OGR_G_GetGeometryCount(geometry); i++) {
-            HC_TRY(take_geometry(vector, OGR_G_GetGeometryRef(geometry, i), err));
+            HC_OR_RETURN(take_geometry(vector, OGR_G_GetGeometryRef(geometry, i), err));
         }
         break;
     default:
@@ -430,7 +428,6 @@ static HcStatus take_geometry(Vector *vector, OGRGeometryH geometry, HcError *er
                     vector->labelling->path, (long long)vector->id, vector->layer_name,
                     OGR_G_GetGeometryName(geometry));
     }
-done:
     return status;
 }
 

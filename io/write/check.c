@@ -143,15 +143,12 @@ bool hc_write_is_tiff(const HcWritePlan *plan) {
 }
 
 HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan, HcError *err) {
-    HcStatus status = HC_OK;
     if (hc_write_is_tiff(plan)) {
         bool sparse = CPLTestBool(CSLFetchNameValueDef(plan->options, "SPARSE_OK", "NO"));
-        HC_TRY(hc_write_check_tiff(file, plan->path, sparse, err));
+        HC_OR_RETURN(hc_write_check_tiff(file, plan->path, sparse, err));
     }
     if (plan->way == HC_WRITE_CREATE || GDALGetMetadataItem(plan->driver, GDAL_DCAP_OPEN, NULL) != NULL) {
-        HC_TRY(check_opens(file, scene, plan, err));
+        HC_OR_RETURN(check_opens(file, scene, plan, err));
     }
-    HC_TRY(check_sidecar(file, plan, err));
-done:
-    return status;
+    return check_sidecar(file, plan, err);
 }

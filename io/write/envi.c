@@ -173,7 +173,7 @@ HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text
     if (!place.has_transform && place.crs == NULL) {
         *text = strdup("");
     } else if ((*text = recall(&place)) == NULL) {
-        HC_TRY(ask_gdal(path, &place, text, err));
+        HC_OR_RETURN(ask_gdal(path, &place, text, err));
         if (*text != NULL) {
             remember(&place, *text);
         }
@@ -181,7 +181,6 @@ HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text
     if (*text == NULL) {
         status = hc_fail_memory(err, 0, "the ENVI header");
     }
-done:
     return status;
 }
 

@@ -452,7 +452,6 @@ static void choose_threads(HcWritePlan *plan, const HcScene *scene, const HcWrit
 
 static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
                                HcError *err) {
-    HcStatus status = HC_OK;
     if (strcmp(plan->format, "GTiff") == 0) {
         plan->options = hc_write_tiles(plan->options, scene, plan->type);
         /* Three bands of bytes are not a photograph, nor is a fourth one its alpha. */
@@ -461,12 +460,11 @@ static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const Hc
         plan->options = CSLSetNameValue(plan->options, "BIGTIFF", "IF_SAFER");
         plan->options = hc_write_cog_tiles(plan->options, plan, scene);
     }
-    HC_TRY(choose_interleave(plan, options, err));
-    HC_TRY(choose_compression(plan, options, err));
-    HC_TRY(add_user_options(plan, options, err));
+    HC_OR_RETURN(choose_interleave(plan, options, err));
+    HC_OR_RETURN(choose_compression(plan, options, err));
+    HC_OR_RETURN(add_user_options(plan, options, err));
     choose_threads(plan, scene, options);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- names ---- */
@@ -539,7 +537,7 @@ static HcStatus check_header(const HcWritePlan *plan, bool overwrite, HcError *e
     if (lstat(plan->header, &info) != 0) {
         return HC_OK;
     }
-    HC_TRY(hc_file_check(plan->header, overwrite, err));
+    HC_OR_RETURN(hc_file_check(plan->header, overwrite, err));
     if (lstat(plan->path, &info) != 0) {
         char *owner = owner_of_header(plan->header);
         if (owner != NULL) {
@@ -548,7 +546,6 @@ static HcStatus check_header(const HcWritePlan *plan, bool overwrite, HcError *e
         }
         free(owner);
     }
-done:
     return status;
 }
 

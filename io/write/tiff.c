@@ -135,34 +135,30 @@ done:
 /* The first value of a field, or `standard` where there is none. */
 static HcStatus get_value(const Tiff *tiff, const Field *field, uint64_t standard, uint64_t *value,
                           HcError *err) {
-    HcStatus status = HC_OK;
     unsigned char raw[8];
     *value = standard;
     if (field->width > 0 && field->count > 0) {
-        HC_TRY(get(tiff, field->at, raw, (uint64_t)field->width, "a directory", err));
+        HC_OR_RETURN(get(tiff, field->at, raw, (uint64_t)field->width, "a directory", err));
         *value = number(tiff, raw, field->width);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* How many strips or tiles the image must have. */
 static HcStatus count_pieces(const Tiff *tiff, const Image *image, uint64_t *pieces, HcError *err) {
-    HcStatus status = HC_OK;
     uint64_t width, height, samples, planar, across, down;
-    HC_TRY(get_value(tiff, &image->width, 0, &width, err));
-    HC_TRY(get_value(tiff, &image->height, 0, &height, err));
-    HC_TRY(get_value(tiff, &image->samples, 1, &samples, err));
-    HC_TRY(get_value(tiff, &image->planar, 1, &planar, err));
-    HC_TRY(get_value(tiff, &image->piece_width, width, &across, err));
-    HC_TRY(get_value(tiff, &image->piece_height, height, &down, err));
+    HC_OR_RETURN(get_value(tiff, &image->width, 0, &width, err));
+    HC_OR_RETURN(get_value(tiff, &image->height, 0, &height, err));
+    HC_OR_RETURN(get_value(tiff, &image->samples, 1, &samples, err));
+    HC_OR_RETURN(get_value(tiff, &image->planar, 1, &planar, err));
+    HC_OR_RETURN(get_value(tiff, &image->piece_width, width, &across, err));
+    HC_OR_RETURN(get_value(tiff, &image->piece_height, height, &down, err));
     if (width == 0 || height == 0 || across == 0 || down == 0) {
-        HC_TRY(hc_fail(err, HC_E_IO, "%s: the file is not whole when read back: a directory has no shape",
-                       tiff->path));
+        return hc_fail(err, HC_E_IO, "%s: the file is not whole when read back: a directory has no shape",
+                       tiff->path);
     }
     *pieces = ((width - 1) / across + 1) * ((height - 1) / down + 1) * (planar == 2 ? samples : 1);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus check_piece(const Tiff *tiff, uint64_t at, uint64_t bytes, HcError *err) {
@@ -200,25 +196,23 @@ done:
 
 /* Reads one entry of a directory at `at`; its values must lie inside of the file. */
 static HcStatus read_entry(const Tiff *tiff, uint64_t at, Image *image, HcError *err) {
-    HcStatus status = HC_OK;
     unsigned char raw[20];
     int wide = tiff->big ? 8 : 4;
-    HC_TRY(get(tiff, at, raw, (uint64_t)(4 + 2 * wide), "a directory", err));
+    HC_OR_RETURN(get(tiff, at, raw, (uint64_t)(4 + 2 * wide), "a directory", err));
     Field field = {.count = number(tiff, raw + 4, wide), .width = width_of_type(number(tiff, raw + 2, 2))};
     if (field.count > tiff->size) {
-        HC_TRY(fail_cut(tiff, "a directory", err));
+        HC_OR_RETURN(fail_cut(tiff, "a directory", err));
     }
     uint64_t bytes = field.count * (uint64_t)field.width;
     field.at = bytes <= (uint64_t)wide ? at + 4 + (uint64_t)wide : number(tiff, raw + 4 + wide, wide);
     if (field.at > tiff->size || bytes > tiff->size - field.at) {
-        HC_TRY(fail_cut(tiff, "a directory", err));
+        HC_OR_RETURN(fail_cut(tiff, "a directory", err));
     }
     Field *place = place_of(image, number(tiff, raw, 2));
     if (place != NULL) {
         *place = field;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus check_chain(Tiff *tiff, uint64_t at, HcError *err);
@@ -253,50 +247,43 @@ done:
 }
 
 static HcStatus check_chain(Tiff *tiff, uint64_t at, HcError *err) {
-    HcStatus status = HC_OK;
     while (at != 0) {
-        HC_TRY(check_directory(tiff, at, &at, err));
+        HC_OR_RETURN(check_directory(tiff, at, &at, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* What the COG driver says of its layout in a text behind the header. */
 static HcStatus find_trailer(Tiff *tiff, HcError *err) {
-    HcStatus status = HC_OK;
     char text[512] = "";
     uint64_t head = tiff->big ? 16 : 8;
     uint64_t left = tiff->size > head ? tiff->size - head : 0;
     uint64_t bytes = left < sizeof text - 1 ? left : sizeof text - 1;
-    HC_TRY(get(tiff, head, text, bytes, "its header", err));
+    HC_OR_RETURN(get(tiff, head, text, bytes, "its header", err));
     if (strncmp(text, "GDAL_STRUCTURAL_METADATA_SIZE=", 30) == 0 &&
         strstr(text, "BLOCK_TRAILER=LAST_4_BYTES_REPEATED") != NULL) {
         tiff->trailer = 4;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus check_all(Tiff *tiff, HcError *err) {
-    HcStatus status = HC_OK;
     unsigned char raw[16];
     const uint16_t probe = 1;
     bool little = *(const unsigned char *)&probe == 1;
-    HC_TRY(get(tiff, 0, raw, 8, "its header", err));
+    HC_OR_RETURN(get(tiff, 0, raw, 8, "its header", err));
     tiff->swapped = raw[0] != (little ? 'I' : 'M');
     tiff->big = number(tiff, raw + 2, 2) == 43;
     if (tiff->big) {
-        HC_TRY(get(tiff, 0, raw, 16, "its header", err));
+        HC_OR_RETURN(get(tiff, 0, raw, 16, "its header", err));
     }
     uint64_t first = tiff->big ? number(tiff, raw + 8, 8) : number(tiff, raw + 4, 4);
     if (raw[0] != raw[1] || first == 0) {
-        HC_TRY(hc_fail(err, HC_E_IO, "%s: the file is not whole when read back: it has no directory",
-                       tiff->path));
+        return hc_fail(err, HC_E_IO, "%s: the file is not whole when read back: it has no directory",
+                       tiff->path);
     }
-    HC_TRY(find_trailer(tiff, err));
-    HC_TRY(check_chain(tiff, first, err));
-done:
-    return status;
+    HC_OR_RETURN(find_trailer(tiff, err));
+    return check_chain(tiff, first, err);
 }
 
 HcStatus hc_write_check_tiff(const char *file, const char *path, bool sparse, HcError *err) {

@@ -250,7 +250,6 @@ static HcStatus scale_scene(HcScene *scene, const HcWritePlan *plan, HcError *er
 /* A writer without files; *out is to be closed, also on failure. */
 static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *scene,
                             const HcWriterOptions *options, HcError *err) {
-    HcStatus status = HC_OK;
     HcWriter *writer = calloc(1, sizeof *writer);
     *out = writer;
     if (writer == NULL) {
@@ -260,15 +259,14 @@ static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *sce
     pthread_mutex_init(&writer->tally_lock, NULL);
     writer->overwrite = options != NULL && options->overwrite;
     writer->threads = options != NULL ? options->threads : 0;
-    HC_TRY(hc_write_plan(&writer->plan, path, scene, options, err));
-    HC_TRY(hc_scene_copy(&writer->scene, scene, err));
+    HC_OR_RETURN(hc_write_plan(&writer->plan, path, scene, options, err));
+    HC_OR_RETURN(hc_scene_copy(&writer->scene, scene, err));
     writer->tallied =
         writer->plan.type != HC_FLOAT32 && writer->plan.type != HC_FLOAT64 && !hc_scene_is_class_map(scene);
     if (writer->plan.scaled || writer->plan.in_parts) {
-        HC_TRY(scale_scene(&writer->scene, &writer->plan, err));
+        HC_OR_RETURN(scale_scene(&writer->scene, &writer->plan, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
@@ -310,21 +308,19 @@ static HcStatus flush_gdal(HcWriter *writer, HcError *err) {
 }
 
 static HcStatus flush(HcWriter *writer, HcError *err) {
-    HcStatus status = HC_OK;
     if (writer->staged == 0) {
         return HC_OK;
     }
     if (writer->plan.way == HC_WRITE_ENVI || writer->joined) {
         int64_t line = writer->plan.way == HC_WRITE_ENVI ? writer->written : writer->written - writer->first;
-        HC_TRY(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout,
-                                   writer->stage, line, writer->staged, err));
+        HC_OR_RETURN(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout,
+                                         writer->stage, line, writer->staged, err));
     } else {
-        HC_TRY(flush_gdal(writer, err));
+        HC_OR_RETURN(flush_gdal(writer, err));
     }
     writer->written += writer->staged;
     writer->staged = 0;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Lines of a block on their way into the stage. */
@@ -350,7 +346,6 @@ static void stage_line(void *user, int64_t item) {
 }
 
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
-    HcStatus status = HC_OK;
     const HcScene *scene = &writer->scene;
     int64_t next = writer->written + writer->staged;
     if (block->samples != scene->samples || block->bands != scene->bands || block->line0 != next ||
@@ -373,11 +368,10 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
         writer->staged += count;
         line += count;
         if (writer->staged == writer->layout.rows) {
-            HC_TRY(flush(writer, err));
+            HC_OR_RETURN(flush(writer, err));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- several processes ---- */
@@ -405,23 +399,20 @@ HcStatus hc_writer_site(const HcWriter *writer, HcWriterSite *out, HcError *err)
 
 /* The file itself, or one for the lines of this process. */
 static HcStatus open_joined(HcWriter *writer, const HcWriterSite *site, HcError *err) {
-    HcStatus status = HC_OK;
     bool envi = writer->plan.way == HC_WRITE_ENVI;
     if (!envi) {
-        HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
+        HC_OR_RETURN(hc_file_partial(writer->plan.path, &writer->partial, err));
     }
     writer->file = envi ? open(site->partial, O_WRONLY | O_CLOEXEC)
                         : open(writer->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (writer->file < 0) {
-        HC_TRY(hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno)));
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno));
     }
-    HC_TRY(make_stage(writer,
+    return make_stage(writer,
                       envi             ? writer->plan.interleave
                       : site->by_pixel ? HC_BIP
                                        : HC_BIL,
-                      envi_rows(&writer->scene, &writer->plan), err));
-done:
-    return status;
+                      envi_rows(&writer->scene, &writer->plan), err);
 }
 
 HcStatus hc_writer_join(HcWriter **out, const char *path, const HcScene *scene,
@@ -442,17 +433,15 @@ done:
 }
 
 HcStatus hc_writer_leave(HcWriter *writer, HcWriterLeft *out, HcError *err) {
-    HcStatus status = HC_OK;
     *out = (HcWriterLeft){.lines = writer->written + writer->staged - writer->first, .tally = writer->tally};
-    HC_TRY(flush(writer, err));
-    HC_TRY(close_envi(writer, err));
+    HC_OR_RETURN(flush(writer, err));
+    HC_OR_RETURN(close_envi(writer, err));
     if (writer->plan.way != HC_WRITE_ENVI && strlen(writer->partial) >= sizeof out->path) {
-        HC_TRY(hc_fail(err, HC_E_UNSUPPORTED, "%s: the name is too long to be shared by ranks",
-                       writer->plan.path));
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: the name is too long to be shared by ranks",
+                       writer->plan.path);
     }
     strcpy(out->path, writer->plan.way == HC_WRITE_ENVI ? "" : writer->partial);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Lines that another process left in a file of its own, through the stage. */
@@ -485,7 +474,7 @@ HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err
     HcStatus status = HC_OK;
     hc_stored_tally_add(&writer->tally, &left->tally);
     if (writer->plan.way == HC_WRITE_ENVI) {
-        HC_TRY(flush(writer, err));
+        HC_OR_RETURN(flush(writer, err));
         writer->written += left->lines;
         return HC_OK;
     }
@@ -496,7 +485,6 @@ HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err
     }
     status = take_lines(writer, file, left, err);
     fclose(file);
-done:
     return status;
 }
 
@@ -564,40 +552,35 @@ done:
 }
 
 static HcStatus complete(HcWriter *writer, HcError *err) {
-    HcStatus status = HC_OK;
     if (writer->plan.way == HC_WRITE_ENVI) {
         return complete_envi(writer, err);
     }
-    HC_TRY(close_dataset(writer, &writer->dataset, err));
+    HC_OR_RETURN(close_dataset(writer, &writer->dataset, err));
     free(writer->stage);
     writer->stage = NULL;
     if (hc_write_is_cog(&writer->plan)) {
-        HC_TRY(hc_write_cog_overviews(writer->source, &writer->plan, &writer->scene, err));
+        HC_OR_RETURN(hc_write_cog_overviews(writer->source, &writer->plan, &writer->scene, err));
     }
     if (writer->plan.way == HC_WRITE_COPY) {
-        HC_TRY(hc_write_check_tiff(writer->source, writer->plan.path, false, err));
-        HC_TRY(copy_source(writer, err));
+        HC_OR_RETURN(hc_write_check_tiff(writer->source, writer->plan.path, false, err));
+        HC_OR_RETURN(copy_source(writer, err));
     }
-    HC_TRY(hc_write_check(writer->partial, &writer->scene, &writer->plan, err));
-done:
-    return status;
+    return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
 }
 
 HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
-    HcStatus status = HC_OK;
     struct stat info;
     int64_t given = writer->written + writer->staged;
     if (given != writer->scene.lines || writer->finished) {
         return hc_fail(err, HC_E_IO, "%s: %lld of %lld lines were written", writer->plan.path,
                        (long long)given, (long long)writer->scene.lines);
     }
-    HC_TRY(flush(writer, err));
-    HC_TRY(complete(writer, err));
+    HC_OR_RETURN(flush(writer, err));
+    HC_OR_RETURN(complete(writer, err));
     writer->bytes = stat(writer->partial, &info) == 0 ? (int64_t)info.st_size : 0;
-    HC_TRY(hc_file_keep(writer->partial, writer->plan.path, writer->overwrite, err));
+    HC_OR_RETURN(hc_file_keep(writer->partial, writer->plan.path, writer->overwrite, err));
     writer->finished = true;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Closing an unfinished dataset may write, and fail: nobody needs to know. */

@@ -38,7 +38,6 @@ void hc_flow_halo(const HcFlow *flow, int64_t block, int32_t halo, int32_t *abov
 /* ---- reading ---- */
 
 static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
-    HcStatus status = HC_OK;
     HcRawSlot *slot = &flow->raw[block % flow->layout.raw_slots];
     HcReader *reader = flow->chain->source->reader;
     int32_t above = 0;
@@ -48,17 +47,16 @@ static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
     size_t bytes = hc_reader_bytes(reader, rows);
     if (bytes > slot->buffer.bytes) {
         hc_memory_release(flow->compute, &slot->buffer);
-        HC_TRY(hc_flow_host_memory(flow, bytes, "a block of the scene", &slot->buffer, err));
+        HC_OR_RETURN(hc_flow_host_memory(flow, bytes, "a block of the scene", &slot->buffer, err));
     }
     slot->bytes = bytes;
-    HC_TRY(hc_reader_read(reader, hc_flow_first_line(flow, block) - above, rows, slot->buffer.data,
-                          &slot->raw, err));
+    HC_OR_RETURN(hc_reader_read(reader, hc_flow_first_line(flow, block) - above, rows, slot->buffer.data,
+                                &slot->raw, err));
     if (flow->pass_number == 1) {
         hc_source_look(flow->chain->source, &slot->raw, hc_flow_first_line(flow, block),
                        hc_flow_lines(flow, block));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 void *hc_flow_read(void *argument) {

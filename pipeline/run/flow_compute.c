@@ -16,7 +16,6 @@ static HcBlock output_block(const HcFlow *flow, const HcSlot *slot, int32_t plac
 /* The raw bytes of a block where decode can work on them: still there from an earlier pass, or on their way.
  */
 static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw *raw, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = flow->compute->ops;
     if (flow->kept_raw != NULL && flow->kept_raw[block].data != NULL) {
         *raw = flow->kept_raw[block];
@@ -30,8 +29,8 @@ static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw
     /* The last block in this slot is done, and so is its decode: its bytes are free. */
     char *to = flow->kept_raw != NULL ? (char *)flow->kept.data + (size_t)block * flow->room.raw_block
                                       : slot->memory.data;
-    HC_TRY(ops->upload(flow->uploads, source->buffer.data, to, source->bytes, err));
-    HC_TRY(ops->follow(flow->work, flow->uploads, err));
+    HC_OR_RETURN(ops->upload(flow->uploads, source->buffer.data, to, source->bytes, err));
+    HC_OR_RETURN(ops->follow(flow->work, flow->uploads, err));
     const char *host = source->buffer.data;
     raw->data = to + ((const char *)raw->data - host);
     if (raw->user_mask != NULL) {
@@ -40,20 +39,17 @@ static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw
     if (flow->kept_raw != NULL) {
         flow->kept_raw[block] = *raw;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, const HcBlock *out,
                              HcError *err) {
-    HcStatus status = HC_OK;
     HcRaw raw;
-    HC_TRY(bring_raw(flow, slot, block, &raw, err));
+    HC_OR_RETURN(bring_raw(flow, slot, block, &raw, err));
     double start = hc_flow_now();
-    HC_TRY(flow->compute->ops->decode(flow->work, &raw, &flow->chain->source->decode, out, err));
+    HC_OR_RETURN(flow->compute->ops->decode(flow->work, &raw, &flow->chain->source->decode, out, err));
     flow->report->seconds_decode += hc_flow_now() - start;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Copies the interior lines of a block for a sink. */
@@ -73,10 +69,9 @@ static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const Hc
     size_t values = hc_block_values(host);
     host->data = parcel->buffer.data;
     host->mask = (uint8_t *)parcel->buffer.data + values * sizeof(float);
-    HC_TRY(ops->download(slot->queue, block->data + skipped * (size_t)block->bands, host->data,
-                         values * sizeof(float), err));
-    HC_TRY(ops->download(slot->queue, block->mask + skipped, host->mask, hc_block_pixels(host), err));
-done:
+    HC_OR_RETURN(ops->download(slot->queue, block->data + skipped * (size_t)block->bands, host->data,
+                               values * sizeof(float), err));
+    HC_OR_RETURN(ops->download(slot->queue, block->mask + skipped, host->mask, hc_block_pixels(host), err));
     return status;
 }
 
@@ -89,14 +84,13 @@ typedef struct Sent {
 
 /* Takes one block through the stages of the pass. */
 static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, Sent *sent, HcError *err) {
-    HcStatus status = HC_OK;
     HcBlock current = output_block(flow, slot, 0, block);
-    HC_TRY(decode_block(flow, slot, block, &current, err));
+    HC_OR_RETURN(decode_block(flow, slot, block, &current, err));
     for (int32_t s = 1; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         double start = hc_flow_now();
         if (hc_pass_observes(&flow->pass, stage)) {
-            HC_TRY(stage->kind->observe(stage, flow->work, &current, err));
+            HC_OR_RETURN(stage->kind->observe(stage, flow->work, &current, err));
             stage->seconds_observe += hc_flow_now() - start;
             start = hc_flow_now();
         }
@@ -105,7 +99,7 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
         }
         if (!stage->needs.passes_through) {
             HcBlock out = output_block(flow, slot, s, block);
-            HC_TRY(stage->kind->process(stage, flow->work, &current, &out, slot->scratch, err));
+            HC_OR_RETURN(stage->kind->process(stage, flow->work, &current, &out, slot->scratch, err));
             stage->seconds_process += hc_flow_now() - start;
             current = out;
         }
@@ -114,21 +108,18 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
             sent->block[sent->count++] = current;
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The copies to the host are behind the block's own work, but not in front of that of the next block. */
 static HcStatus submit(HcFlow *flow, HcSlot *slot, int64_t block, HcError *err) {
-    HcStatus status = HC_OK;
     Sent sent = {0};
-    HC_TRY(compute_block(flow, slot, block, &sent, err));
-    HC_TRY(flow->compute->ops->follow(slot->queue, flow->work, err));
+    HC_OR_RETURN(compute_block(flow, slot, block, &sent, err));
+    HC_OR_RETURN(flow->compute->ops->follow(slot->queue, flow->work, err));
     for (int32_t k = 0; k < sent.count; k++) {
-        HC_TRY(send_to_sink(flow, slot, sent.sink[k], &sent.block[k], err));
+        HC_OR_RETURN(send_to_sink(flow, slot, sent.sink[k], &sent.block[k], err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void tell_progress(const HcFlow *flow, int64_t lines_done) {
@@ -162,11 +153,10 @@ static void release_raw(const HcFlow *flow, int64_t block) {
 /* Waits for the block in flight, hands its parcels to the writer in the order of the steps, frees its raw
  * block. */
 static HcStatus drain(HcFlow *flow, HcSlot *slot, HcError *err) {
-    HcStatus status = HC_OK;
     if (slot->block < 0) {
         return HC_OK;
     }
-    HC_TRY(flow->compute->ops->wait(slot->queue, err));
+    HC_OR_RETURN(flow->compute->ops->wait(slot->queue, err));
     pthread_mutex_lock(&flow->lock);
     HcParcel *ordered = NULL; /* the slot's list is newest first */
     while (slot->parcels != NULL) {
@@ -192,32 +182,30 @@ static HcStatus drain(HcFlow *flow, HcSlot *slot, HcError *err) {
     release_raw(flow, slot->block);
     tell_progress(flow, slot->block * flow->layout.block_lines + hc_flow_lines(flow, slot->block));
     slot->block = -1;
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_flow_compute(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
     for (int64_t block = 0; block < flow->layout.blocks; block++) {
         HcSlot *slot = &flow->slots[block % flow->layout.slots];
-        HC_TRY(drain(flow, slot, err));
+        HC_OR_RETURN(drain(flow, slot, err));
         if (flow->settings->cancel != NULL && *flow->settings->cancel != 0) {
-            HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted after %lld of %lld lines of pass %d",
+            return hc_fail(err, HC_E_CANCELLED, "interrupted after %lld of %lld lines of pass %d",
                            (long long)(block * flow->layout.block_lines), (long long)flow->report->lines,
-                           flow->pass_number));
+                           flow->pass_number);
         }
         if (hc_ranks_broken(flow->settings->ranks)) {
-            HC_TRY(hc_ranks_agree(flow->settings->ranks, HC_OK, err));
+            HC_OR_RETURN(hc_ranks_agree(flow->settings->ranks, HC_OK, err));
         }
         if (!hc_flow_wait_raw(flow, block)) {
-            HC_TRY(flow->error.status);
+            HC_OR_RETURN(flow->error.status);
         }
         slot->block = block;
-        HC_TRY(submit(flow, slot, block, err));
+        HC_OR_RETURN(submit(flow, slot, block, err));
     }
     for (int64_t block = flow->layout.blocks; block < flow->layout.blocks + flow->layout.slots; block++) {
-        HC_TRY(drain(flow, &flow->slots[block % flow->layout.slots], err));
+        HC_OR_RETURN(drain(flow, &flow->slots[block % flow->layout.slots], err));
     }
-done:
     return status;
 }

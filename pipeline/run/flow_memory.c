@@ -6,18 +6,16 @@
 /* ---- for the whole run ---- */
 
 static HcStatus open_queues(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = flow->compute->ops;
-    HC_TRY(ops->queue_open(flow->compute, &flow->work, err));
+    HC_OR_RETURN(ops->queue_open(flow->compute, &flow->work, err));
     if (!flow->info.shared_memory) {
-        HC_TRY(ops->queue_open(flow->compute, &flow->uploads, err));
+        HC_OR_RETURN(ops->queue_open(flow->compute, &flow->uploads, err));
     }
     for (int32_t s = 0; s < flow->info.slots; s++) {
         flow->slots[s].block = -1;
-        HC_TRY(ops->queue_open(flow->compute, &flow->slots[s].queue, err));
+        HC_OR_RETURN(ops->queue_open(flow->compute, &flow->slots[s].queue, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void close_queues(HcFlow *flow) {
@@ -51,18 +49,16 @@ static HcStatus try_reserve(const HcFlow *flow, HcError *err) {
 }
 
 static HcStatus alloc_device(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = flow->compute->ops;
     hc_layout_room(flow->chain, &flow->info, &flow->layout, &flow->room);
     if (flow->room.kept > 0) {
-        HC_TRY(ops->alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.kept, &flow->kept, err));
+        HC_OR_RETURN(ops->alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.kept, &flow->kept, err));
     }
     for (int32_t s = 0; s < flow->layout.slots; s++) {
-        HC_TRY(ops->alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.slot, &flow->slots[s].memory, err));
+        HC_OR_RETURN(
+            ops->alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.slot, &flow->slots[s].memory, err));
     }
-    HC_TRY(try_reserve(flow, err));
-done:
-    return status;
+    return try_reserve(flow, err);
 }
 
 /* Says what became of the plan. */
@@ -104,21 +100,19 @@ static HcStatus fit_device(HcFlow *flow, HcError *err) {
 }
 
 HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     const HcLayout *layout = &flow->layout;
     flow->slots = calloc((size_t)flow->info.slots, sizeof *flow->slots);
     if (flow->slots == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)flow->info.slots * sizeof *flow->slots, "blocks"));
+        return hc_fail_memory(err, (double)flow->info.slots * sizeof *flow->slots, "blocks");
     }
-    HC_TRY(open_queues(flow, err));
-    HC_TRY(fit_device(flow, err));
+    HC_OR_RETURN(open_queues(flow, err));
+    HC_OR_RETURN(fit_device(flow, err));
     flow->raw = calloc((size_t)layout->raw_slots, sizeof *flow->raw);
     flow->kept_raw = layout->device_resident ? calloc((size_t)layout->blocks, sizeof *flow->kept_raw) : NULL;
     if (flow->raw == NULL || (layout->device_resident && flow->kept_raw == NULL)) {
-        HC_TRY(hc_fail_memory(err, (double)layout->blocks * sizeof *flow->raw, "blocks"));
+        return hc_fail_memory(err, (double)layout->blocks * sizeof *flow->raw, "blocks");
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 void hc_flow_give_memory(HcFlow *flow) {
@@ -158,11 +152,10 @@ HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuf
 }
 
 static HcStatus cut_slot(HcFlow *flow, HcSlot *slot, const HcSlotLayout *cut, HcError *err) {
-    HcStatus status = HC_OK;
     size_t raw = flow->layout.device_resident ? 0 : flow->room.raw_block;
     if (raw + cut->all > slot->memory.bytes) { /* a fit made a pass larger than planned */
         hc_memory_release(flow->compute, &slot->memory);
-        HC_TRY(
+        HC_OR_RETURN(
             flow->compute->ops->alloc(flow->compute, HC_MEMORY_DEVICE, raw + cut->all, &slot->memory, err));
     }
     char *memory = (char *)slot->memory.data + raw;
@@ -171,12 +164,10 @@ static HcStatus cut_slot(HcFlow *flow, HcSlot *slot, const HcSlotLayout *cut, Hc
     }
     slot->scratch = memory + cut->scratch;
     slot->block = -1;
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus open_parcels(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     int32_t each = flow->layout.slots + 2;
     int32_t sinks = 0;
     for (int32_t s = 0; s < flow->pass.end && !flow->pass.stops; s++) {
@@ -196,24 +187,20 @@ static HcStatus open_parcels(HcFlow *flow, HcError *err) {
             parcel->sink = stage;
             parcel->next = flow->free_parcels;
             flow->free_parcels = parcel;
-            HC_TRY(hc_flow_host_memory(flow, hc_rows_bytes(&stage->out, flow->layout.block_lines),
-                                       "an output block", &parcel->buffer, err));
+            HC_OR_RETURN(hc_flow_host_memory(flow, hc_rows_bytes(&stage->out, flow->layout.block_lines),
+                                             "an output block", &parcel->buffer, err));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_flow_open_pass(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     HcSlotLayout cut;
     hc_pass_slot(flow->chain, &flow->pass, flow->layout.block_lines, &cut);
     for (int32_t s = 0; s < flow->layout.slots; s++) {
-        HC_TRY(cut_slot(flow, &flow->slots[s], &cut, err));
+        HC_OR_RETURN(cut_slot(flow, &flow->slots[s], &cut, err));
     }
-    HC_TRY(open_parcels(flow, err));
-done:
-    return status;
+    return open_parcels(flow, err);
 }
 
 void hc_flow_close_pass(HcFlow *flow) {

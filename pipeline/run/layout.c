@@ -344,7 +344,6 @@ static void set_threads(HcChain *chain, int32_t threads) {
 
 static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
                             const HcRunSettings *settings, HcRunReport *report, HcError *err) {
-    HcStatus status = HC_OK;
     HcError unimportant = {0};
     const HcScene *scene = &chain->stages[0].out;
     set_tight(chain, false);
@@ -361,7 +360,7 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInf
     int64_t own = limits.end_line - limits.first_line;
     wanted = wanted > own ? own : wanted;
     int64_t lines = wanted < limits.step ? limits.step : wanted / limits.step * limits.step;
-    HC_TRY(fit_lines(chain, info, settings, &limits, &lines, err));
+    HC_OR_RETURN(fit_lines(chain, info, settings, &limits, &lines, err));
     if (settings->block_lines == 0 && own > 0) {
         /* As many blocks, of nearly the same size. */
         int64_t blocks = blocks_of(&limits, lines);
@@ -370,8 +369,7 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInf
     chain->first_line = limits.first_line;
     layout->limits = limits;
     lay_out(layout, chain, info, lines, true, report);
-done:
-    return status;
+    return HC_OK;
 }
 
 bool hc_layout_shrink(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info,
@@ -395,32 +393,27 @@ void hc_layout_room(const HcChain *chain, const HcComputeInfo *info, const HcLay
 
 HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,
                        HcComputeInfo *info, HcRunReport *report, HcError *err) {
-    HcStatus status = HC_OK;
     *report = (HcRunReport){0};
     if (chain->count > HC_STAGES_MAX) {
         return hc_fail(err, HC_E_USAGE, "a chain of %d steps: at most %d", chain->count, HC_STAGES_MAX);
     }
-    HC_TRY(hc_chain_plan(chain, err));
+    HC_OR_RETURN(hc_chain_plan(chain, err));
     compute->ops->info(compute, info);
     if (info->shared_memory) {
         (void)hc_reader_map(chain->source->reader);
     }
-    HC_TRY(make_layout(layout, chain, info, settings, report, err));
+    HC_OR_RETURN(make_layout(layout, chain, info, settings, report, err));
     if (report->mapped && !hc_reader_map_suits(chain->source->reader, layout->block_lines)) {
         hc_reader_unmap(chain->source->reader);
-        HC_TRY(make_layout(layout, chain, info, settings, report, err));
+        HC_OR_RETURN(make_layout(layout, chain, info, settings, report, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                      HcError *err) {
-    HcStatus status = HC_OK;
     HcLayout layout;
     HcComputeInfo info;
-    HC_TRY(hc_run_layout(chain, compute, settings, &layout, &info, report, err));
-    HC_TRY(hc_chain_check_files(chain, settings != NULL ? settings->record : NULL, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_run_layout(chain, compute, settings, &layout, &info, report, err));
+    return hc_chain_check_files(chain, settings != NULL ? settings->record : NULL, err);
 }

@@ -58,7 +58,6 @@ HcStatus hc_record_options(const HcStage *stage, cJSON *to, HcError *err) {
 }
 
 static HcStatus add_stage(const HcStage *stage, cJSON *steps, HcError *err) {
-    HcStatus status = HC_OK;
     cJSON *step = cJSON_CreateObject();
     cJSON_AddItemToArray(steps, step);
     cJSON_AddStringToObject(step, "stage", stage->kind->name);
@@ -66,12 +65,12 @@ static HcStatus add_stage(const HcStage *stage, cJSON *steps, HcError *err) {
     cJSON *result = cJSON_AddObjectToObject(step, "result");
     cJSON *seconds = cJSON_AddObjectToObject(step, "seconds");
     if (seconds == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
-    HC_TRY(hc_record_options(stage, options, err));
+    HC_OR_RETURN(hc_record_options(stage, options, err));
     cJSON_AddNumberToObject(result, "bands", stage->out.bands);
     if (stage->kind->report != NULL) {
-        HC_TRY(stage->kind->report(stage, result, err));
+        HC_OR_RETURN(stage->kind->report(stage, result, err));
     }
     if (stage->kind->cite != NULL) {
         cJSON_AddStringToObject(step, "cite", stage->kind->cite);
@@ -80,8 +79,7 @@ static HcStatus add_stage(const HcStage *stage, cJSON *steps, HcError *err) {
     cJSON_AddNumberToObject(seconds, "settle", stage->seconds_settle);
     cJSON_AddNumberToObject(seconds, "process", stage->seconds_process);
     cJSON_AddNumberToObject(seconds, "write", stage->seconds_consume);
-done:
-    return status;
+    return HC_OK;
 }
 
 static void add_numbers(const HcRunReport *report, cJSON *record) {

@@ -11,20 +11,18 @@
 
 /* Opens the stages of the pass that are not open yet. */
 static HcStatus open_stages(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         stage->compute = flow->compute;
         if (!stage->is_open) {
-            HC_TRY(hc_run_side(stage, flow->compute, flow->settings, err));
+            HC_OR_RETURN(hc_run_side(stage, flow->compute, flow->settings, err));
         }
         if (!stage->is_open && stage->kind->open != NULL) {
-            HC_TRY(stage->kind->open(stage, err));
+            HC_OR_RETURN(stage->kind->open(stage, err));
         }
         stage->is_open = true;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Starts a thread, or says why not. */
@@ -123,10 +121,9 @@ static void mark_settled(HcFlow *flow) {
 /* ---- the run ---- */
 
 static HcStatus run_passes(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     bool more = true;
     while (more) {
-        HC_TRY(hc_chain_plan(flow->chain, err));
+        HC_OR_RETURN(hc_chain_plan(flow->chain, err));
         hc_pass_next(flow->chain, &flow->pass);
         more = flow->pass.stops;
         bool observes = false;
@@ -136,42 +133,36 @@ static HcStatus run_passes(HcFlow *flow, HcError *err) {
         if (flow->chain->settles_only && !observes) {
             break;
         }
-        HC_TRY(run_pass(flow, err));
+        HC_OR_RETURN(run_pass(flow, err));
         mark_settled(flow);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Brings the parts of all ranks together. */
 static HcStatus gather_outputs(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     for (int32_t s = 0; s < flow->chain->count; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (stage->kind->gather != NULL) {
             double start_time = hc_flow_now();
-            HC_TRY(stage->kind->gather(stage, err));
+            HC_OR_RETURN(stage->kind->gather(stage, err));
             stage->seconds_consume += hc_flow_now() - start_time;
         }
     }
-    HC_TRY(hc_ranks_sum(flow->settings->ranks, flow->report->masked, HC_MASK_REASONS, err));
-done:
-    return status;
+    return hc_ranks_sum(flow->settings->ranks, flow->report->masked, HC_MASK_REASONS, err);
 }
 
 /* Completes all outputs; they get their names when the set is committed. */
 static HcStatus complete_outputs(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     for (int32_t s = 0; s < flow->chain->count; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (stage->kind->finish != NULL) {
             double start_time = hc_flow_now();
-            HC_TRY(stage->kind->finish(stage, err));
+            HC_OR_RETURN(stage->kind->finish(stage, err));
             stage->seconds_consume += hc_flow_now() - start_time;
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void fill_report(HcFlow *flow) {

@@ -26,24 +26,18 @@ size_t hc_abundance_fit_bytes(const HcStage *stage) {
 }
 
 HcStatus hc_abundance_fit_open(HcAbundanceFit *fit, const HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     fit->missed = fit->size = NAN;
-    HC_TRY(hc_spectra_choose(&fit->in, &stage->in, FIT_PIXELS, FIT_RUN, err));
-    HC_TRY(hc_spectra_choose(&fit->out, &stage->in, FIT_PIXELS, FIT_RUN, err));
-    HC_TRY(hc_spectra_open(&fit->in, stage->compute, stage->in.bands, err));
-    HC_TRY(hc_spectra_open(&fit->out, stage->compute, stage->out.bands, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_spectra_choose(&fit->in, &stage->in, FIT_PIXELS, FIT_RUN, err));
+    HC_OR_RETURN(hc_spectra_choose(&fit->out, &stage->in, FIT_PIXELS, FIT_RUN, err));
+    HC_OR_RETURN(hc_spectra_open(&fit->in, stage->compute, stage->in.bands, err));
+    return hc_spectra_open(&fit->out, stage->compute, stage->out.bands, err);
 }
 
 HcStatus hc_abundance_fit_add(const HcAbundanceFit *fit, const HcStage *stage, HcQueue *queue,
                               const HcBlock *in, const HcBlock *out, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = stage->compute->ops;
-    HC_TRY(hc_spectra_gather(&fit->in, ops, queue, in, err));
-    HC_TRY(hc_spectra_gather(&fit->out, ops, queue, out, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_spectra_gather(&fit->in, ops, queue, in, err));
+    return hc_spectra_gather(&fit->out, ops, queue, out, err);
 }
 
 /* mixture[bands] of the abundances of one pixel. */

@@ -125,21 +125,18 @@ static HcStatus add_matrix(const HcAccuracy *accuracy, cJSON *to, HcError *err) 
 
 HcStatus hc_accuracy_json(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
                           cJSON *to, HcError *err) {
-    HcStatus status = HC_OK;
     if (!add_number(to, "validation_pixels", (double)accuracy->pixels) ||
         !add_number(to, "correct_pixels", (double)accuracy->correct) ||
         !add_number(to, "unclassified_pixels", (double)accuracy->predicted[0]) ||
         !add_number(to, "overall_accuracy", accuracy->overall) ||
         !add_number(to, "average_accuracy", accuracy->average) || !add_number(to, "kappa", accuracy->kappa)) {
-        HC_TRY(hc_fail_memory(err, 0, "a report"));
+        return hc_fail_memory(err, 0, "a report");
     }
     cJSON *classes = cJSON_AddArrayToObject(to, "classes");
     for (int32_t c = 1; c <= accuracy->classes; c++) {
-        HC_TRY(add_class(accuracy, c, names->name[c], training[c], classes, err));
+        HC_OR_RETURN(add_class(accuracy, c, names->name[c], training[c], classes, err));
     }
-    HC_TRY(add_matrix(accuracy, to, err));
-done:
-    return status;
+    return add_matrix(accuracy, to, err);
 }
 
 /* Characters of a text in UTF-8. */

@@ -98,11 +98,8 @@ size_t hc_scaled_library_device_bytes(const HcScaledLibrary *library, int32_t ze
 }
 
 HcStatus hc_scaled_library_open(HcScaledLibrary *library, const HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_spectra_choose(&library->some, &stage->in, UNIT_PIXELS, 1, err));
-    HC_TRY(hc_spectra_open(&library->some, stage->compute, stage->in.bands, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_spectra_choose(&library->some, &stage->in, UNIT_PIXELS, 1, err));
+    return hc_spectra_open(&library->some, stage->compute, stage->in.bands, err);
 }
 
 HcStatus hc_scaled_library_observe(const HcScaledLibrary *library, const HcStage *stage, HcQueue *queue,

@@ -31,16 +31,14 @@ size_t hc_spectra_bytes(const HcSpectra *spectra, int32_t bands) {
 }
 
 HcStatus hc_spectra_open(HcSpectra *spectra, HcCompute *compute, int32_t bands, HcError *err) {
-    HcStatus status = HC_OK;
     size_t count = (size_t)spectra->pixels.count;
     spectra->bands = bands;
-    HC_TRY(compute->ops->alloc(compute, HC_MEMORY_HOST, hc_spectra_bytes(spectra, bands), &spectra->memory,
-                               err));
+    HC_OR_RETURN(compute->ops->alloc(compute, HC_MEMORY_HOST, hc_spectra_bytes(spectra, bands),
+                                     &spectra->memory, err));
     spectra->value = spectra->memory.data;
     spectra->valid = (uint8_t *)(spectra->value + count * (size_t)bands);
     memset(spectra->value, 0, hc_spectra_bytes(spectra, bands));
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The first pixel at or behind the beginning of a line. */
@@ -64,7 +62,6 @@ static int64_t place_in(const HcBlock *block, const HcLabelled *pixels, int64_t 
 
 HcStatus hc_spectra_gather(const HcSpectra *spectra, const HcComputeOps *ops, HcQueue *queue,
                            const HcBlock *in, HcError *err) {
-    HcStatus status = HC_OK;
     const HcLabelled *pixels = &spectra->pixels;
     size_t bands = (size_t)spectra->bands;
     int64_t at = first_at(pixels, in->line0);
@@ -76,13 +73,13 @@ HcStatus hc_spectra_gather(const HcSpectra *spectra, const HcComputeOps *ops, Hc
         while (at + run < end && place_in(in, pixels, at + run) == place + run) {
             run++;
         }
-        HC_TRY(ops->download(queue, in->data + (size_t)place * bands, spectra->value + (size_t)at * bands,
-                             (size_t)run * bands * sizeof(float), err));
-        HC_TRY(ops->download(queue, in->mask + place, spectra->valid + at, (size_t)run, err));
+        HC_OR_RETURN(ops->download(queue, in->data + (size_t)place * bands,
+                                   spectra->value + (size_t)at * bands, (size_t)run * bands * sizeof(float),
+                                   err));
+        HC_OR_RETURN(ops->download(queue, in->mask + place, spectra->valid + at, (size_t)run, err));
         at += run;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_spectra_join(HcSpectra *spectra, HcRanks *ranks, HcError *err) {

@@ -115,14 +115,12 @@ done:
 }
 
 HcStatus hc_weights_read(const char *path, HcStage *stage, double **weight, HcError *err) {
-    HcStatus status = HC_OK;
     if (path == NULL) {
         return HC_OK;
     }
-    HC_TRY(hc_stage_reads(stage, path, err));
+    HC_OR_RETURN(hc_stage_reads(stage, path, err));
     if (*weight == NULL) {
-        HC_TRY(read_weights(path, stage, weight, err));
+        HC_OR_RETURN(read_weights(path, stage, weight, err));
     }
-done:
-    return status;
+    return HC_OK;
 }

@@ -137,15 +137,13 @@ static void take_roots(double *weight, int32_t bands) {
 }
 
 static HcStatus read_weights(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
     bool done_before = state->weight != NULL;
-    HC_TRY(hc_weights_read(params_of(stage)->weights, stage, &state->weight, err));
+    HC_OR_RETURN(hc_weights_read(params_of(stage)->weights, stage, &state->weight, err));
     if (is_l1(stage) && state->weight != NULL && !done_before) {
         take_roots(state->weight, stage->in.bands);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Points into the state: valid while that is. The endmembers are still in the unit of their library. */
@@ -228,25 +226,23 @@ static int32_t out_bands(const HcStage *stage) {
 }
 
 static HcStatus plan_out(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const HcLibraryFit *library = &((const State *)stage->state)->library.fit;
     HcScene *out = &stage->out;
     Told told[TOLD];
     int32_t band = library->count;
-    HC_TRY(hc_scene_copy(out, &stage->in, err));
-    HC_TRY(hc_scene_reband(out, out_bands(stage), HC_OTHER, err));
+    HC_OR_RETURN(hc_scene_copy(out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_reband(out, out_bands(stage), HC_OTHER, err));
     out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
     for (int32_t k = 0; k < library->count; k++) {
-        HC_TRY(hc_scene_name_band(out, k, err, "%s", library->name[k]));
+        HC_OR_RETURN(hc_scene_name_band(out, k, err, "%s", library->name[k]));
     }
     list_told(stage, told);
     for (int t = 0; t < TOLD; t++) {
         if (told[t].wanted) {
-            HC_TRY(hc_scene_name_band(out, band++, err, "%s", told[t].name));
+            HC_OR_RETURN(hc_scene_name_band(out, band++, err, "%s", told[t].name));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void plan_needs(HcStage *stage) {
@@ -273,21 +269,19 @@ static void note_left_out(HcStage *stage) {
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     State *state = stage->state;
     if (stage->in.meaning == HC_CLASS_MAP) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "abundance: the scene is a class map, whose numbers are no values"));
+        return hc_fail(err, HC_E_USAGE, "abundance: the scene is a class map, whose numbers are no values");
     }
-    HC_TRY(hc_scaled_library_read(&state->library, stage, params->endmembers, &params->choice, params->scale,
-                                  err));
-    HC_TRY(check_sizes(stage, err));
-    HC_TRY(read_weights(stage, err));
-    HC_TRY(plan_out(stage, err));
+    HC_OR_RETURN(hc_scaled_library_read(&state->library, stage, params->endmembers, &params->choice,
+                                        params->scale, err));
+    HC_OR_RETURN(check_sizes(stage, err));
+    HC_OR_RETURN(read_weights(stage, err));
+    HC_OR_RETURN(plan_out(stage, err));
     plan_needs(stage);
     note_left_out(stage);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- open and settle ---- */
@@ -364,12 +358,9 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
-    HC_TRY(hc_scaled_library_settle(&state->library, stage, params_of(stage)->endmembers, queue, err));
-    HC_TRY(start(stage, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_scaled_library_settle(&state->library, stage, params_of(stage)->endmembers, queue, err));
+    return start(stage, err);
 }
 
 /* ---- the run ---- */
@@ -377,7 +368,6 @@ done:
 /* Least squares have bands in another order, and maybe one for shade. */
 static HcStatus least_squares(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                               void *scratch, HcError *err) {
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     const HcComputeOps *ops = stage->compute->ops;
     HcUnmixRule rule = squared_rule(stage);
@@ -385,23 +375,18 @@ static HcStatus least_squares(HcStage *stage, HcQueue *queue, const HcBlock *in,
     all.bands = hc_unmix_bands(&rule);
     all.data = scratch;
     all.mask = (uint8_t *)(all.data + hc_block_values(&all));
-    HC_TRY(ops->unmix(queue, in, state->squared, &all, err));
-    HC_TRY(ops->gather(queue, &all, state->order.data, out, err));
-done:
-    return status;
+    HC_OR_RETURN(ops->unmix(queue, in, state->squared, &all, err));
+    return ops->gather(queue, &all, state->order.data, out, err);
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     const HcComputeOps *ops = stage->compute->ops;
-    HC_TRY(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
-    HC_TRY(is_l1(stage) ? ops->simplex_batched(queue, in, state->absolute, out, err)
-                        : least_squares(stage, queue, in, out, scratch, err));
-    HC_TRY(hc_abundance_fit_add(&state->fit, stage, queue, in, out, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
+    HC_OR_RETURN(is_l1(stage) ? ops->simplex_batched(queue, in, state->absolute, out, err)
+                              : least_squares(stage, queue, in, out, scratch, err));
+    return hc_abundance_fit_add(&state->fit, stage, queue, in, out, err);
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
@@ -448,7 +433,6 @@ done:
 }
 
 static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     const HcAbundanceTally *tally = &state->tally;
     if (tally->mean == NULL) {
@@ -457,15 +441,14 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
     if (cJSON_AddNumberToObject(to, "library_factor", state->library.factor) == NULL ||
         cJSON_AddNumberToObject(to, "median_residual_share", state->fit.missed) == NULL ||
         (is_l1(stage) && cJSON_AddNumberToObject(to, "pivots", (double)tally->pivots) == NULL)) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
-    HC_TRY(hc_library_figures_json(&state->library.fit.figures, to, err));
-    HC_TRY(hc_abundance_tally_json(tally, "largest_error", &state->library.fit, to, err));
+    HC_OR_RETURN(hc_library_figures_json(&state->library.fit.figures, to, err));
+    HC_OR_RETURN(hc_abundance_tally_json(tally, "largest_error", &state->library.fit, to, err));
     if (params_of(stage)->verify) {
-        HC_TRY(hc_abundance_proof_json(&state->proof, to, err));
+        HC_OR_RETURN(hc_abundance_proof_json(&state->proof, to, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void close_abundance(HcStage *stage) {

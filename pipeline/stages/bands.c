@@ -81,7 +81,6 @@ static HcStatus append(State *state, int32_t band, HcError *err) {
 /* Appends the bands of a list of numbers, in the order of the list. */
 static HcStatus add_list(State *state, const char *list, const HcScene *scene, const char *option,
                          HcError *err) {
-    HcStatus status = HC_OK;
     const char *rest = list;
     while (*rest != '\0') {
         double low = 0;
@@ -97,11 +96,10 @@ static HcStatus add_list(State *state, const char *list, const HcScene *scene, c
         }
         int32_t step = high >= low ? 1 : -1;
         for (int32_t b = (int32_t)low; b != (int32_t)high + step; b += step) {
-            HC_TRY(append(state, b - 1, err));
+            HC_OR_RETURN(append(state, b - 1, err));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Marks the bands whose centre lies in one of the ranges. */
@@ -182,20 +180,17 @@ done:
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
     if (state->device_index.data == NULL) { /* until it is open, an earlier fit may change what comes in */
         free(state->index);
         state->index = NULL;
         state->count = 0;
-        HC_TRY(choose(stage, err));
+        HC_OR_RETURN(choose(stage, err));
     }
     stage->needs.bytes_fixed = (size_t)state->count * sizeof *state->index;
     stage->needs.missing = HC_MISSING_PASSED;
-    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
-    HC_TRY(hc_scene_select(&stage->out, state->index, state->count, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
+    return hc_scene_select(&stage->out, state->index, state->count, err);
 }
 
 static HcStatus open_bands(HcStage *stage, HcError *err) {

@@ -56,15 +56,14 @@ static HcDifference kind_of(const HcStage *stage) {
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    HC_TRY(hc_statistics_of_values(&stage->in, "cov", err));
-    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_OR_RETURN(hc_statistics_of_values(&stage->in, "cov", err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     if (params->window != NULL) {
-        HC_TRY(hc_window_parse(params->window, &stage->in, &state->window, err));
+        HC_OR_RETURN(hc_window_parse(params->window, &stage->in, &state->window, err));
     }
-    HC_TRY(hc_stage_writes(stage, params->path, err));
+    HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     size_t n = (size_t)stage->in.bands;
     stage->needs = (HcNeeds){.halo = stage->settled ? 0 : hc_difference_halo(kind_of(stage)),
                              .observes = !stage->settled,
@@ -72,8 +71,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                              .has_output = true,
                              .sums_floats = !stage->settled && hc_sums_limit(&stage->in, kind_of(stage)) == 0,
                              .bytes_fixed = stage->settled ? 0 : n * n * sizeof(HcWide)};
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus open_cov(HcStage *stage, HcError *err) {

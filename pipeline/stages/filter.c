@@ -27,14 +27,13 @@ static HcDifference kind_of(const HcStage *stage) {
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     HcDifference kind = kind_of(stage);
     if (!params->noise && kind != HC_DIFFERENCE_MEAN3X3 && kind != HC_DIFFERENCE_MEDIAN3X3) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "filter: %s smooths nothing: give --noise for its noise image",
-                       hc_noise_words[params->kind]));
+        return hc_fail(err, HC_E_USAGE, "filter: %s smooths nothing: give --noise for its noise image",
+                       hc_noise_words[params->kind]);
     }
-    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     if (stage->in.meaning == HC_CLASS_MAP) {
         stage->out.meaning = HC_OTHER; /* numbers of classes do not survive arithmetic */
     }
@@ -48,8 +47,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     bool is_mean = kind == HC_DIFFERENCE_MEAN3X3 || (kind == HC_DIFFERENCE_MEDIAN3X3 && !params->noise);
     stage->out.integer_limit = is_mean ? 0 : hc_difference_limit(kind, stage->in.integer_limit);
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,

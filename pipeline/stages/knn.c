@@ -252,13 +252,11 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
 }
 
 static HcStatus claim_reports(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     for (int32_t r = 0; r < params->report.count; r++) {
-        HC_TRY(hc_stage_writes(stage, params->report.item[r], err));
+        HC_OR_RETURN(hc_stage_writes(stage, params->report.item[r], err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void note_left_out(HcStage *stage, const char *path, const HcLabelled *pixels) {
@@ -409,29 +407,28 @@ done:
 }
 
 static HcStatus read_labels(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     State *state = stage->state;
     HcLabelled *training = &state->training.pixels;
     bool is_library = false;
     if (!state->from_library && training->count == 0) {
-        HC_TRY(hc_library_recognise(params->training, &is_library, err));
+        HC_OR_RETURN(hc_library_recognise(params->training, &is_library, err));
     }
     if (is_library) {
-        HC_TRY(read_library(stage, err));
+        HC_OR_RETURN(read_library(stage, err));
     }
     if (!state->from_library && training->count == 0) {
-        HC_TRY(refuse_choice(stage, err));
-        HC_TRY(hc_labelled_read(params->training, params->field, params->layer, &stage->in, training, err));
+        HC_OR_RETURN(refuse_choice(stage, err));
+        HC_OR_RETURN(
+            hc_labelled_read(params->training, params->field, params->layer, &stage->in, training, err));
         note_left_out(stage, params->training, training);
     }
     if (params->validation != NULL && state->validation.pixels.count == 0) {
-        HC_TRY(read_validation(stage, err));
+        HC_OR_RETURN(read_validation(stage, err));
         note_left_out(stage, params->validation, &state->validation.pixels);
-        HC_TRY(match_classes(stage, err));
+        HC_OR_RETURN(match_classes(stage, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* What can be said before a pixel is seen: masks and a split leave fewer. */
@@ -459,35 +456,33 @@ static bool only_reports(const HcStage *stage) {
 }
 
 static HcStatus plan_out(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     HcVoteRule rule = rule_of(stage);
-    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     if (only_reports(stage)) {
         return HC_OK;
     }
     HcScene *out = &stage->out;
     int32_t band = 1;
-    HC_TRY(hc_scene_reband(out, hc_vote_bands(&rule), HC_CLASS_MAP, err));
-    HC_TRY(hc_classes_copy(&out->classes, &state->training.pixels.classes, err));
+    HC_OR_RETURN(hc_scene_reband(out, hc_vote_bands(&rule), HC_CLASS_MAP, err));
+    HC_OR_RETURN(hc_classes_copy(&out->classes, &state->training.pixels.classes, err));
     out->has_nodata = false; /* the mask alone says where there is no class */
-    HC_TRY(hc_scene_name_band(out, 0, err, "class"));
+    HC_OR_RETURN(hc_scene_name_band(out, 0, err, "class"));
     if ((out->parts = calloc((size_t)out->bands, sizeof *out->parts)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)out->bands * sizeof *out->parts, "band properties"));
+        return hc_fail_memory(err, (double)out->bands * sizeof *out->parts, "band properties");
     }
     if (rule.confidence) {
         out->parts[band] = rule.vote == HC_VOTE_MAJORITY ? rule.k : 0;
-        HC_TRY(hc_scene_name_band(out, band++, err, "confidence"));
+        HC_OR_RETURN(hc_scene_name_band(out, band++, err, "confidence"));
     }
     if (rule.nearest) {
-        HC_TRY(hc_scene_name_band(out, band++, err, "distance"));
+        HC_OR_RETURN(hc_scene_name_band(out, band++, err, "distance"));
     }
     for (int32_t n = 1; rule.neighbours && n <= rule.k; n++) {
-        HC_TRY(hc_scene_name_band(out, band++, err, "neighbour %d", n));
+        HC_OR_RETURN(hc_scene_name_band(out, band++, err, "neighbour %d", n));
     }
     out->integer_limit = out->bands == 1 ? rule.classes : 0;
-done:
-    return status;
+    return HC_OK;
 }
 
 static size_t validation_bytes(const HcStage *stage) {
@@ -514,35 +509,31 @@ static void plan_needs(HcStage *stage) {
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = params_of(stage);
-    HC_TRY(check_params(stage, err));
-    HC_TRY(hc_stage_reads(stage, params->training, err));
+    HC_OR_RETURN(check_params(stage, err));
+    HC_OR_RETURN(hc_stage_reads(stage, params->training, err));
     if (params->validation != NULL) {
-        HC_TRY(hc_stage_reads(stage, params->validation, err));
+        HC_OR_RETURN(hc_stage_reads(stage, params->validation, err));
     }
-    HC_TRY(claim_reports(stage, err));
-    HC_TRY(read_labels(stage, err));
-    HC_TRY(check_labels(stage, err));
-    HC_TRY(plan_out(stage, err));
+    HC_OR_RETURN(claim_reports(stage, err));
+    HC_OR_RETURN(read_labels(stage, err));
+    HC_OR_RETURN(check_labels(stage, err));
+    HC_OR_RETURN(plan_out(stage, err));
     plan_needs(stage);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- observe ---- */
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     if (!state->from_library) {
-        HC_TRY(hc_spectra_gather(&state->training, stage->compute->ops, queue, in, err));
+        HC_OR_RETURN(hc_spectra_gather(&state->training, stage->compute->ops, queue, in, err));
     }
     if (state->validation.pixels.count > 0) {
-        HC_TRY(hc_spectra_gather(&state->validation, stage->compute->ops, queue, in, err));
+        HC_OR_RETURN(hc_spectra_gather(&state->validation, stage->compute->ops, queue, in, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- process ---- */
@@ -563,7 +554,6 @@ static HcBlock rows_of(const HcBlock *block, const HcBlock *like) {
 /* Spectra to classes; neither block has a halo. */
 static HcStatus classify(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcVoteRule *rule,
                          const HcBlock *out, void *scratch, HcError *err) {
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     const HcComputeOps *ops = stage->compute->ops;
     size_t count = hc_block_pixels(out) * (size_t)rule->k;
@@ -573,12 +563,10 @@ static HcStatus classify(HcStage *stage, HcQueue *queue, const HcBlock *in, cons
     if (state->matrix.data != NULL) {
         spectra.data = (float *)(index + count);
         spectra.mask = (uint8_t *)(spectra.data + hc_block_values(&spectra));
-        HC_TRY(ops->project(queue, in, state->matrix.data, state->mean.data, NULL, &spectra, err));
+        HC_OR_RETURN(ops->project(queue, in, state->matrix.data, state->mean.data, NULL, &spectra, err));
     }
-    HC_TRY(ops->knn(queue, &spectra, state->model, rule->k, index, distance, err));
-    HC_TRY(ops->vote(queue, &spectra, index, distance, state->label.data, rule, out, err));
-done:
-    return status;
+    HC_OR_RETURN(ops->knn(queue, &spectra, state->model, rule->k, index, distance, err));
+    return ops->vote(queue, &spectra, index, distance, state->label.data, rule, out, err);
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
@@ -661,44 +649,40 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
 }
 
 static HcStatus make_model(HcStage *stage, HcSamples *training, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
-    HC_TRY(check_training(stage, training, err));
+    HC_OR_RETURN(check_training(stage, training, err));
     if (params_of(stage)->scale != 0) {
-        HC_TRY(make_scale(stage, training, err));
+        HC_OR_RETURN(make_scale(stage, training, err));
     }
-    HC_TRY(stage->compute->ops->training_open(stage->compute, training->value, training->count,
-                                              training->bands, (HcMetric)params_of(stage)->metric,
-                                              &state->model, err));
-    HC_TRY(hc_memory_upload(stage->compute, training->label, (size_t)training->count * sizeof(int32_t),
-                            &state->label, err));
+    HC_OR_RETURN(stage->compute->ops->training_open(stage->compute, training->value, training->count,
+                                                    training->bands, (HcMetric)params_of(stage)->metric,
+                                                    &state->model, err));
+    HC_OR_RETURN(hc_memory_upload(stage->compute, training->label, (size_t)training->count * sizeof(int32_t),
+                                  &state->label, err));
     state->used = training->count;
     if (!state->from_library) {
         state->from = training->from;
         training->from = NULL;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Spectra of a library are a model at once; those of the scene are collected first. */
 static HcStatus open_knn(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
     const HcComputeOps *ops = stage->compute->ops;
     if (ops->knn == NULL || ops->vote == NULL || ops->training_open == NULL) {
         return hc_fail(err, HC_E_UNSUPPORTED, "knn: not on this backend (%s): give --device cpu", ops->name);
     }
     if (state->from_library) {
-        HC_TRY(make_model(stage, &state->library, err));
+        HC_OR_RETURN(make_model(stage, &state->library, err));
     } else {
-        HC_TRY(hc_spectra_open(&state->training, stage->compute, stage->in.bands, err));
+        HC_OR_RETURN(hc_spectra_open(&state->training, stage->compute, stage->in.bands, err));
     }
     if (state->validation.pixels.count > 0) {
-        HC_TRY(hc_spectra_open(&state->validation, stage->compute, stage->in.bands, err));
+        HC_OR_RETURN(hc_spectra_open(&state->validation, stage->compute, stage->in.bands, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Device memory for some validation pixels. */
@@ -709,23 +693,21 @@ typedef struct Bench {
 } Bench;
 
 static HcStatus open_bench(const HcStage *stage, size_t pixels, Bench *bench, HcError *err) {
-    HcStatus status = HC_OK;
     HcCompute *compute = stage->compute;
     size_t bands = (size_t)stage->in.bands;
     bench->predicted = malloc(pixels * sizeof *bench->predicted);
     bench->all = malloc(pixels);
     if (bench->predicted == NULL || bench->all == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)pixels * sizeof *bench->predicted, "validation pixels"));
+        return hc_fail_memory(err, (double)pixels * sizeof *bench->predicted, "validation pixels");
     }
     memset(bench->all, 1, pixels);
-    HC_TRY(hc_memory_upload(compute, bench->all, pixels, &bench->in_mask, err));
-    HC_TRY(compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * bands * sizeof(float), &bench->in, err));
-    HC_TRY(compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * sizeof(float), &bench->out, err));
-    HC_TRY(compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels, &bench->out_mask, err));
-    HC_TRY(
-        compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * scratch_bytes(stage), &bench->scratch, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_memory_upload(compute, bench->all, pixels, &bench->in_mask, err));
+    HC_OR_RETURN(
+        compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * bands * sizeof(float), &bench->in, err));
+    HC_OR_RETURN(compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * sizeof(float), &bench->out, err));
+    HC_OR_RETURN(compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels, &bench->out_mask, err));
+    return compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * scratch_bytes(stage), &bench->scratch,
+                               err);
 }
 
 static void close_bench(const HcStage *stage, Bench *bench) {
@@ -741,7 +723,6 @@ static void close_bench(const HcStage *stage, Bench *bench) {
 /* Classifies spectra as if they were the only line of a scene. */
 static HcStatus predict(HcStage *stage, HcQueue *queue, const float *spectra, size_t pixels, Bench *bench,
                         HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = stage->compute->ops;
     HcVoteRule rule = rule_of(stage);
     rule.confidence = rule.nearest = rule.neighbours = false;
@@ -754,12 +735,10 @@ static HcStatus predict(HcStage *stage, HcQueue *queue, const float *spectra, si
     out.data = bench->out.data;
     out.mask = bench->out_mask.data;
     out.bands = 1;
-    HC_TRY(ops->upload(queue, spectra, in.data, hc_block_values(&in) * sizeof(float), err));
-    HC_TRY(classify(stage, queue, &in, &rule, &out, bench->scratch.data, err));
-    HC_TRY(ops->download(queue, out.data, bench->predicted, pixels * sizeof(float), err));
-    HC_TRY(ops->wait(queue, err));
-done:
-    return status;
+    HC_OR_RETURN(ops->upload(queue, spectra, in.data, hc_block_values(&in) * sizeof(float), err));
+    HC_OR_RETURN(classify(stage, queue, &in, &rule, &out, bench->scratch.data, err));
+    HC_OR_RETURN(ops->download(queue, out.data, bench->predicted, pixels * sizeof(float), err));
+    return ops->wait(queue, err);
 }
 
 static HcStatus measure(HcStage *stage, HcQueue *queue, const HcSamples *validation, HcError *err) {
@@ -797,7 +776,6 @@ static void note_masked(HcStage *stage, const char *what, int64_t masked, int64_
 }
 
 static HcStatus take_validation(HcStage *stage, HcSamples *validation, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
     note_masked(stage, "validation", hc_spectra_check(&state->validation), state->validation.pixels.count);
     if (!state->from_library) {
@@ -807,12 +785,11 @@ static HcStatus take_validation(HcStage *stage, HcSamples *validation, HcError *
                           (long long)both);
         }
     }
-    HC_TRY(hc_samples_take(validation, &state->validation, NULL, 1, err));
+    HC_OR_RETURN(hc_samples_take(validation, &state->validation, NULL, 1, err));
     if (state->from_library && validation->count > 0) {
         note_unit(stage, validation->value, (size_t)validation->count * (size_t)validation->bands);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Which pixels train, and which ones validate. */
@@ -979,15 +956,13 @@ done:
 }
 
 static HcStatus finish(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     for (int32_t r = 0; r < params->report.count; r++) {
         const char *path = params->report.item[r];
-        HC_TRY(hc_text_ends_with(path, ".json") ? write_json(stage, path, err)
-                                                : write_text(stage, path, err));
+        HC_OR_RETURN(hc_text_ends_with(path, ".json") ? write_json(stage, path, err)
+                                                      : write_text(stage, path, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static const char *output(const HcStage *stage) {
@@ -1010,28 +985,26 @@ static HcStatus report_classes(const State *state, cJSON *to, HcError *err) {
 }
 
 static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     if (state->trained == NULL) {
         return HC_OK;
     }
     if (cJSON_AddNumberToObject(to, "training_pixels", (double)state->used) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
     if (state->from_library) {
-        HC_TRY(hc_library_figures_json(&state->figures, to, err));
+        HC_OR_RETURN(hc_library_figures_json(&state->figures, to, err));
     }
-    HC_TRY(report_classes(state, to, err));
+    HC_OR_RETURN(report_classes(state, to, err));
     const HcAccuracy *accuracy = &state->accuracy;
     if (accuracy->classes > 0 &&
         (cJSON_AddNumberToObject(to, "validation_pixels", (double)accuracy->pixels) == NULL ||
          cJSON_AddNumberToObject(to, "overall_accuracy", accuracy->overall) == NULL ||
          cJSON_AddNumberToObject(to, "average_accuracy", accuracy->average) == NULL ||
          cJSON_AddNumberToObject(to, "kappa", accuracy->kappa) == NULL)) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static void close_knn(HcStage *stage) {

@@ -67,8 +67,7 @@ static int32_t chosen_components(const HcStage *stage) {
 
 /* The bands that a spectral output has: as in `from`, in the place and size of the scene that comes in. */
 static HcStatus plan_spectral(HcStage *stage, const HcScene *from, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_scene_copy(&stage->out, from, err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, from, err));
     stage->out.lines = stage->in.lines;
     stage->out.samples = stage->in.samples;
     stage->out.meaning = HC_SPECTRAL;
@@ -79,33 +78,29 @@ static HcStatus plan_spectral(HcStage *stage, const HcScene *from, HcError *err)
         *place = stage->in.place;
         place->crs = NULL;
         if (stage->in.place.crs != NULL && (place->crs = strdup(stage->in.place.crs)) == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(stage->in.place.crs), "a text of the scene"));
+            return hc_fail_memory(err, (double)strlen(stage->in.place.crs), "a text of the scene");
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus plan_components(HcStage *stage, const char *label, int32_t count, HcError *err) {
-    HcStatus status = HC_OK;
     const HcLinear *linear = stage->state;
-    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
-    HC_TRY(hc_scene_reband(&stage->out, count, HC_COMPONENT, err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_reband(&stage->out, count, HC_COMPONENT, err));
     stage->out.has_nodata = false; /* any value may be a component: the mask alone says where there is none */
     for (int32_t k = 0; k < count; k++) {
         if (has_transform(linear)) {
-            HC_TRY(hc_scene_name_band(&stage->out, k, err, "%s %d (eigenvalue %.5g)", label, k + 1,
-                                      linear->transform.eigenvalues[k]));
+            HC_OR_RETURN(hc_scene_name_band(&stage->out, k, err, "%s %d (eigenvalue %.5g)", label, k + 1,
+                                            linear->transform.eigenvalues[k]));
         } else {
-            HC_TRY(hc_scene_name_band(&stage->out, k, err, "%s %d", label, k + 1));
+            HC_OR_RETURN(hc_scene_name_band(&stage->out, k, err, "%s %d", label, k + 1));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus plan_inverse(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const HcLinearParams *params = params_of(stage);
     const HcLinear *linear = stage->state;
     const HcScene *bands = &linear->transform.scene;
@@ -113,40 +108,38 @@ static HcStatus plan_inverse(HcStage *stage, HcError *err) {
         HcStage *forward = hc_stage_before(stage, stage->kind->name);
         const HcLinearParams *other = forward != NULL ? params_of(forward) : NULL;
         if (other == NULL || other->inverse || other->denoise || other->fit_only) {
-            HC_TRY(hc_fail(err, HC_E_USAGE,
+            return hc_fail(err, HC_E_USAGE,
                            "%s: --inverse needs --model, or a forward %s earlier in the chain",
-                           stage->kind->name, stage->kind->name));
+                           stage->kind->name, stage->kind->name);
         }
         for (int32_t s = forward->place + 1; s < stage->place; s++) {
             const HcStageClass *between = stage->chain->stages[s].kind;
             if (between->process == hc_linear_process || strcmp(between->name, "bands") == 0 ||
                 stage->chain->stages[s].out.meaning == HC_OTHER) {
-                HC_TRY(hc_fail(err, HC_E_USAGE,
+                return hc_fail(err, HC_E_USAGE,
                                "%s: --inverse: %s in between makes other bands of the components",
-                               stage->kind->name, between->name));
+                               stage->kind->name, between->name);
             }
         }
         bands = &forward->in;
     }
     if (stage->in.wavelength != NULL) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: --inverse: bands with wavelengths come in, no components",
-                       stage->kind->name));
+        return hc_fail(err, HC_E_INPUT, "%s: --inverse: bands with wavelengths come in, no components",
+                       stage->kind->name);
     }
     int32_t most = has_transform(linear) ? linear->transform.components : bands->bands;
     if (stage->in.bands > most) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: --inverse: %d bands come in, the model has %d components",
-                       stage->kind->name, stage->in.bands, most));
+        return hc_fail(err, HC_E_INPUT, "%s: --inverse: %d bands come in, the model has %d components",
+                       stage->kind->name, stage->in.bands, most);
     }
-    HC_TRY(plan_spectral(stage, bands, err));
-done:
-    return status;
+    return plan_spectral(stage, bands, err);
 }
 
 static HcStatus load_model(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const HcLinearParams *params = params_of(stage);
     HcLinear *linear = stage->state;
-    HC_TRY(hc_stage_reads(stage, params->model, err));
+    HC_OR_RETURN(hc_stage_reads(stage, params->model, err));
     if (!has_transform(linear)) {
         HcTransform loaded = {0};
         status = hc_transform_load(&loaded, params->model, stage->kind->name, err);
@@ -157,27 +150,25 @@ static HcStatus load_model(HcStage *stage, HcError *err) {
         linear->transform = loaded;
     }
     if (!params->inverse) {
-        HC_TRY(hc_statistics_check_bands(&linear->transform.scene, &stage->in, params->model, err));
+        HC_OR_RETURN(hc_statistics_check_bands(&linear->transform.scene, &stage->in, params->model, err));
     }
-done:
     return status;
 }
 
 HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *err) {
-    HcStatus status = HC_OK;
     const HcLinearParams *params = params_of(stage);
     HcLinear *linear = stage->state;
-    HC_TRY(check_params(stage, err));
-    HC_TRY(hc_statistics_of_values(&stage->in, stage->kind->name, err));
+    HC_OR_RETURN(check_params(stage, err));
+    HC_OR_RETURN(hc_statistics_of_values(&stage->in, stage->kind->name, err));
     if (params->model != NULL) {
-        HC_TRY(load_model(stage, err));
+        HC_OR_RETURN(load_model(stage, err));
     }
     if (params->save_model != NULL) {
-        HC_TRY(hc_stage_writes(stage, params->save_model, err));
+        HC_OR_RETURN(hc_stage_writes(stage, params->save_model, err));
     }
     *fits = !params->inverse && params->model == NULL && !stage->settled;
     if (params->inverse) {
-        HC_TRY(plan_inverse(stage, err));
+        HC_OR_RETURN(plan_inverse(stage, err));
         linear->used = stage->in.bands;
     } else {
         if (!*fits && params->components != HC_INT_NOT_GIVEN &&
@@ -185,16 +176,16 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
             hc_stage_note(stage, "--components %lld: only %d can be had", (long long)params->components,
                           linear->transform.components);
         } else if (*fits && params->components != HC_INT_NOT_GIVEN && params->components > stage->in.bands) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --components %lld: the scene has %d bands",
-                           stage->kind->name, (long long)params->components, stage->in.bands));
+            return hc_fail(err, HC_E_USAGE, "%s: --components %lld: the scene has %d bands",
+                           stage->kind->name, (long long)params->components, stage->in.bands);
         }
         linear->used = chosen_components(stage);
         if (params->fit_only) {
-            HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+            HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
         } else if (params->denoise) {
-            HC_TRY(plan_spectral(stage, &stage->in, err));
+            HC_OR_RETURN(plan_spectral(stage, &stage->in, err));
         } else {
-            HC_TRY(plan_components(stage, label, linear->used, err));
+            HC_OR_RETURN(plan_components(stage, label, linear->used, err));
         }
     }
     stage->needs.passes_through = params->fit_only;
@@ -203,8 +194,7 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
     /* Denoising goes through a block of components and its mask. */
     stage->needs.bytes_per_pixel = params->denoise ? components * sizeof(float) + 1 : 0;
     stage->needs.bytes_fixed = 2 * components * (size_t)stage->in.bands * sizeof(double);
-done:
-    return status;
+    return HC_OK;
 }
 
 static void note_left_out(HcStage *stage, const HcTransform *transform, HcLeftOut why, const char *text) {
@@ -291,7 +281,6 @@ HcStatus hc_linear_open(HcStage *stage, HcError *err) {
 
 HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                            void *scratch, HcError *err) {
-    HcStatus status = HC_OK;
     const HcLinearParams *params = params_of(stage);
     const HcLinear *linear = stage->state;
     const HcComputeOps *ops = stage->compute->ops;
@@ -305,10 +294,8 @@ HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, co
     components.bands = linear->used;
     components.data = scratch;
     components.mask = (uint8_t *)scratch + hc_block_values(&components) * sizeof(float);
-    HC_TRY(ops->project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
-    HC_TRY(ops->project(queue, &components, linear->inverse.data, NULL, linear->mean.data, out, err));
-done:
-    return status;
+    HC_OR_RETURN(ops->project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
+    return ops->project(queue, &components, linear->inverse.data, NULL, linear->mean.data, out, err);
 }
 
 HcStatus hc_linear_finish(HcStage *stage, HcError *err) {
@@ -326,27 +313,23 @@ const char *hc_linear_output(const HcStage *stage) {
 }
 
 HcStatus hc_linear_report(const HcStage *stage, cJSON *to, HcError *err) {
-    HcStatus status = HC_OK;
     const HcLinear *linear = stage->state;
     const HcTransform *transform = &linear->transform;
     if (cJSON_AddNumberToObject(to, "components", linear->used) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
     if (!has_transform(linear)) {
         return HC_OK;
     }
     if (cJSON_AddNumberToObject(to, "pixels", (double)transform->pixels) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
     if (*transform->noise != '\0' &&
         (cJSON_AddStringToObject(to, "noise", transform->noise) == NULL ||
          cJSON_AddNumberToObject(to, "noise_pixels", (double)transform->noise_pixels) == NULL)) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
-    HC_TRY(
-        hc_json_add_doubles(to, "eigenvalues", transform->eigenvalues, (size_t)transform->components, err));
-done:
-    return status;
+    return hc_json_add_doubles(to, "eigenvalues", transform->eigenvalues, (size_t)transform->components, err);
 }
 
 void hc_linear_close(HcStage *stage) {

@@ -94,20 +94,19 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
     state->difference = difference_of(params);
     if (window != NULL) {
         if (state->difference == HC_DIFFERENCE_NONE) {
-            HC_TRY(hc_fail(err, HC_E_USAGE,
-                           "mnf: --noise-window %s: there is no neighbour difference to take there", window));
+            return hc_fail(err, HC_E_USAGE,
+                           "mnf: --noise-window %s: there is no neighbour difference to take there", window);
         }
-        HC_TRY(hc_window_parse(window, &stage->in, &state->window, err));
+        HC_OR_RETURN(hc_window_parse(window, &stage->in, &state->window, err));
     }
     if (params->dark != NULL && stage->in.source_band == NULL) {
-        HC_TRY(
-            hc_fail(err, HC_E_USAGE, "mnf: --dark %s: what comes in are no bands of a file", params->dark));
+        return hc_fail(err, HC_E_USAGE, "mnf: --dark %s: what comes in are no bands of a file", params->dark);
     }
     if (state->difference == HC_DIFFERENCE_NONE && params->dark == NULL) {
-        HC_TRY(hc_stage_reads(stage, params->noise, err));
+        HC_OR_RETURN(hc_stage_reads(stage, params->noise, err));
     }
     if (params->dark != NULL && state->noise.mean == NULL) {
-        HC_TRY(check_dark(stage, err));
+        HC_OR_RETURN(check_dark(stage, err));
     }
     if (state->difference == HC_DIFFERENCE_NONE && params->dark == NULL && state->noise.mean == NULL) {
         status = hc_statistics_load(&state->noise, params->noise, err);
@@ -131,47 +130,44 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
             return hc_fail(err, HC_E_INPUT, "%s: statistics of a scene, not of its noise (cov --noise)",
                            params->noise);
         }
-        HC_TRY(status);
+        HC_OR_RETURN(status);
     }
     if (state->noise.mean != NULL) {
         const char *from = params->dark != NULL ? params->dark : noise_word(params);
         int32_t made = state->noise.scene.bands;
-        HC_TRY(hc_statistics_take(&state->noise, &stage->in, from, err));
+        HC_OR_RETURN(hc_statistics_take(&state->noise, &stage->in, from, err));
         if (made != stage->in.bands) {
             hc_stage_note(stage, "%s: of its %d bands the %d that come in are taken", from, made,
                           stage->in.bands);
         }
     }
-done:
     return status;
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     const Params *params = stage->params;
     bool fits = false;
     if (params->dark != NULL && params->noise != NULL) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "mnf: give one of --dark and --noise"));
+        return hc_fail(err, HC_E_USAGE, "mnf: give one of --dark and --noise");
     }
     if ((params->dark != NULL || params->noise_window != NULL || params->noise != NULL) &&
         (params->linear.model != NULL || params->linear.inverse)) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "mnf: --%s: nothing is fitted here",
+        return hc_fail(err, HC_E_USAGE, "mnf: --%s: nothing is fitted here",
                        params->dark != NULL           ? "dark"
                        : params->noise_window != NULL ? "noise-window"
-                                                      : "noise"));
+                                                      : "noise");
     }
-    HC_TRY(hc_linear_plan(stage, "MNF", &fits, err));
+    HC_OR_RETURN(hc_linear_plan(stage, "MNF", &fits, err));
     if (fits) {
-        HC_TRY(plan_noise(stage, err));
+        HC_OR_RETURN(plan_noise(stage, err));
         stage->needs.observes = true;
         stage->needs.halo = hc_difference_halo(state->difference);
         stage->needs.sums_floats = hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE) == 0 ||
                                    hc_sums_limit(&stage->in, state->difference) == 0;
         stage->needs.bytes_fixed += 2 * (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* The covariance of the dark image over the bands of its file that come in here. */
@@ -187,42 +183,36 @@ static void ask_for_dark(const HcStage *stage, HcSideChain *side) {
 }
 
 static HcStatus take_dark(HcStage *stage, HcChain *settled, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
     HcStage *cov = &settled->stages[1];
-    HC_TRY(hc_statistics_check_bands(&cov->in, &stage->in, params->dark, err));
+    HC_OR_RETURN(hc_statistics_check_bands(&cov->in, &stage->in, params->dark, err));
     state->noise = hc_cov_take(cov);
     snprintf(state->noise.noise, sizeof state->noise.noise, "dark image");
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus open_mnf(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
     if (!stage->needs.observes) {
         return hc_linear_open(stage, err);
     }
-    HC_TRY(hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
+    HC_OR_RETURN(hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
     if (state->difference != HC_DIFFERENCE_NONE) {
-        HC_TRY(hc_scene_sums_open(&state->noise_sums, stage, state->difference,
-                                  params->noise_window != NULL ? &state->window : NULL, err));
+        HC_OR_RETURN(hc_scene_sums_open(&state->noise_sums, stage, state->difference,
+                                        params->noise_window != NULL ? &state->window : NULL, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
-    HC_TRY(hc_scene_sums_add(&state->sums, stage, queue, in, err));
+    HC_OR_RETURN(hc_scene_sums_add(&state->sums, stage, queue, in, err));
     if (state->difference != HC_DIFFERENCE_NONE) {
-        HC_TRY(hc_scene_sums_add(&state->noise_sums, stage, queue, in, err));
+        HC_OR_RETURN(hc_scene_sums_add(&state->noise_sums, stage, queue, in, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus check_singular(const HcStage *stage, HcError *err) {

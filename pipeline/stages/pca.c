@@ -24,20 +24,18 @@ static const HcOption options[] = {
     {0}};
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     bool fits = false;
     if (params->correlation && (params->linear.model != NULL || params->linear.inverse)) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "pca: --correlation: nothing is fitted here"));
+        return hc_fail(err, HC_E_USAGE, "pca: --correlation: nothing is fitted here");
     }
-    HC_TRY(hc_linear_plan(stage, "PCA", &fits, err));
+    HC_OR_RETURN(hc_linear_plan(stage, "PCA", &fits, err));
     if (fits) {
         stage->needs.observes = true;
         stage->needs.sums_floats = hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE) == 0;
         stage->needs.bytes_fixed += (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus open_pca(HcStage *stage, HcError *err) {

@@ -197,38 +197,37 @@ static const HcStage *stage_with_scree(const HcStage *stage) {
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     if (params->bands != NULL && params->wavelengths != NULL) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "preview: give one of --bands and --wavelengths"));
+        return hc_fail(err, HC_E_USAGE, "preview: give one of --bands and --wavelengths");
     }
     if (params->bands != NULL) {
-        HC_TRY(bands_by_number(stage, state, err));
+        HC_OR_RETURN(bands_by_number(stage, state, err));
     } else if (params->wavelengths != NULL) {
-        HC_TRY(bands_by_wavelength(stage, state, err));
+        HC_OR_RETURN(bands_by_wavelength(stage, state, err));
     } else {
         usual_bands(stage, state);
     }
-    HC_TRY(plan_classes(stage, state, err));
+    HC_OR_RETURN(plan_classes(stage, state, err));
     if (hc_option_numbers(params->percentiles, state->percentile, 2) != 2 || !(state->percentile[0] >= 0) ||
         !(state->percentile[1] <= 100) || !(state->percentile[0] < state->percentile[1])) {
-        HC_TRY(hc_fail(err, HC_E_USAGE,
+        return hc_fail(err, HC_E_USAGE,
                        "preview: --percentiles %s: must be two numbers from 0 to 100, rising",
-                       params->percentiles));
+                       params->percentiles);
     }
     if (!hc_text_ends_with(params->path, ".png") ||
         (params->scree != NULL && !hc_text_ends_with(params->scree, ".png"))) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "preview: %s: pictures are PNG files, the name must end in .png",
-                       hc_text_ends_with(params->path, ".png") ? params->scree : params->path));
+        return hc_fail(err, HC_E_USAGE, "preview: %s: pictures are PNG files, the name must end in .png",
+                       hc_text_ends_with(params->path, ".png") ? params->scree : params->path);
     }
-    HC_TRY(hc_stage_writes(stage, params->path, err));
+    HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     if (params->scree != NULL) {
-        HC_TRY(hc_stage_writes(stage, params->scree, err));
+        HC_OR_RETURN(hc_stage_writes(stage, params->scree, err));
         if (stage_with_scree(stage) == NULL) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --scree %s: there is no pca or mnf before this step",
-                           params->scree));
+            return hc_fail(err, HC_E_USAGE, "preview: --scree %s: there is no pca or mnf before this step",
+                           params->scree);
         }
     }
     int64_t longest = stage->in.lines > stage->in.samples ? stage->in.lines : stage->in.samples;
@@ -238,10 +237,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     size_t shown = (size_t)state->width * (size_t)state->height;
     size_t drawn = shown * (size_t)(params->enlarge * params->enlarge);
     if (drawn > picture_limit) {
-        HC_TRY(hc_fail(err, HC_E_USAGE,
+        return hc_fail(err, HC_E_USAGE,
                        "preview: --enlarge %lld: a picture of %lld x %lld pixels is too large",
                        (long long)params->enlarge, (long long)(state->width * params->enlarge),
-                       (long long)(state->height * params->enlarge)));
+                       (long long)(state->height * params->enlarge));
     }
     stage->needs = (HcNeeds){.consumes = true,
                              .passes_through = true,
@@ -249,8 +248,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                              /* Planes, their levels, the copy that finds percentiles, and the canvas. */
                              .host_bytes = shown * (5 * (size_t)state->band_count + 5) + 4 * drawn +
                                            (state->classes ? legend_bytes : 0)};
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus open_preview(HcStage *stage, HcError *err) {
@@ -288,15 +286,12 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
 
 /* Every rank has filled the rows of its lines. */
 static HcStatus gather(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     HcRanks *ranks = hc_stage_ranks(stage);
     State *state = stage->state;
     size_t pixels = (size_t)state->width * (size_t)state->height;
-    HC_TRY(
+    HC_OR_RETURN(
         hc_ranks_join(ranks, state->plane, pixels * (size_t)state->band_count * sizeof *state->plane, err));
-    HC_TRY(hc_ranks_join(ranks, state->valid, pixels, err));
-done:
-    return status;
+    return hc_ranks_join(ranks, state->valid, pixels, err);
 }
 
 /* Levels after gamma. */
@@ -389,14 +384,13 @@ done:
 }
 
 static HcStatus finish(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
-    HC_TRY(((const State *)stage->state)->classes ? draw_classes(stage, err) : draw_picture(stage, err));
+    HC_OR_RETURN(((const State *)stage->state)->classes ? draw_classes(stage, err)
+                                                        : draw_picture(stage, err));
     if (params->scree != NULL) {
-        HC_TRY(draw_scree(stage, err));
+        HC_OR_RETURN(draw_scree(stage, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static const char *output(const HcStage *stage) {

@@ -160,36 +160,35 @@ static HcStatus choose_bands(HcStage *stage, HcError *err) {
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     HcSource *source = stage->state;
     if (source->reader == NULL) {
-        HC_TRY(open_reader(stage, err));
+        HC_OR_RETURN(open_reader(stage, err));
         const char *note = hc_reader_note(source->reader);
         if (note != NULL) {
             hc_stage_note(stage, "%s", note);
         }
     }
     if (source->bands == NULL) {
-        HC_TRY(choose_bands(stage, err));
-        HC_TRY(drop_empty_bands(stage, err));
+        HC_OR_RETURN(choose_bands(stage, err));
+        HC_OR_RETURN(drop_empty_bands(stage, err));
     }
     for (int32_t k = 0; k < source->band_count; k++) {
         if (source->bands[k] >= hc_reader_scene(source->reader)->bands) {
-            HC_TRY(hc_fail(err, HC_E_INPUT, "%s: band %d is needed, the file has %d", params->path,
-                           source->bands[k] + 1, hc_reader_scene(source->reader)->bands));
+            return hc_fail(err, HC_E_INPUT, "%s: band %d is needed, the file has %d", params->path,
+                           source->bands[k] + 1, hc_reader_scene(source->reader)->bands);
         }
     }
-    HC_TRY(hc_scene_copy(&stage->out, hc_reader_scene(source->reader), err));
-    HC_TRY(hc_scene_select(&stage->out, source->bands, source->band_count, err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, hc_reader_scene(source->reader), err));
+    HC_OR_RETURN(hc_scene_select(&stage->out, source->bands, source->band_count, err));
     free(stage->out.source_band);
     stage->out.source_band = malloc((size_t)source->band_count * sizeof *source->bands);
     if (stage->out.source_band == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)source->band_count * sizeof *source->bands, "a list of bands"));
+        return hc_fail_memory(err, (double)source->band_count * sizeof *source->bands, "a list of bands");
     }
     memcpy(stage->out.source_band, source->bands, (size_t)source->band_count * sizeof *source->bands);
     if (params->ignore_nodata && !isnan(params->nodata)) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata"));
+        return hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata");
     }
     if (params->ignore_nodata) {
         stage->out.has_nodata = false;
@@ -199,8 +198,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     bool is_integer = stage->out.type != HC_FLOAT32 && stage->out.type != HC_FLOAT64;
     stage->out.complete = is_integer && !stage->out.has_nodata && params->mask == NULL;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Whether pixels of zeros are values, and may be none: not where 0 is the nodata value, or the user says that
@@ -224,9 +222,8 @@ static HcStatus open_source(HcStage *stage, HcError *err) {
 }
 
 static HcStatus gather_border(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     HcSource *source = stage->state;
-    HC_TRY(hc_ranks_sum(hc_stage_ranks(stage), &source->zero_border, 1, err));
+    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &source->zero_border, 1, err));
     if (source->zero_border > 0) {
         hc_stage_note(stage,
                       "%lld of %lld pixels are 0 in all %d bands, at the border, and count as data (%s "
@@ -235,8 +232,7 @@ static HcStatus gather_border(HcStage *stage, HcError *err) {
                       stage->out.bands,
                       stage->out.has_nodata ? "--mask FILE" : "--source-nodata 0 --nodata-rule all");
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {

@@ -144,7 +144,6 @@ static int32_t most_values(const HcPatchRule *rule) {
 }
 
 static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     int64_t half = params->window > 1 ? params->window / 2 : 1;
     *rule = (HcPatchRule){.lines = stage->in.lines,
@@ -158,15 +157,14 @@ static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
                           .tight = stage->tight};
     /* The edge of noise counts a value of noise now and then, which shrinking makes next to nothing. */
     const char *standard = rule->describe ? "optimal" : "shrink";
-    HC_TRY(parse_keep(params->keep != NULL ? params->keep : standard, rule, err));
+    HC_OR_RETURN(parse_keep(params->keep != NULL ? params->keep : standard, rule, err));
     if (rule->keep == HC_PATCH_COUNT && params->noise != NULL) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "svd: --noise %s: --keep %s does not look at the noise",
-                       params->noise, params->keep));
+        return hc_fail(err, HC_E_USAGE, "svd: --noise %s: --keep %s does not look at the noise",
+                       params->noise, params->keep);
     }
-    HC_TRY(parse_noise(params->noise != NULL ? params->noise : "1", rule, err));
+    HC_OR_RETURN(parse_noise(params->noise != NULL ? params->noise : "1", rule, err));
     rule->values = params->values < most_values(rule) ? (int32_t)params->values : most_values(rule);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Whether the noise of the bands is what mnf makes it; their names say so, in a file too. */
@@ -211,50 +209,43 @@ static void note_choices(HcStage *stage, const HcPatchRule *rule) {
 }
 
 static HcStatus plan_out(HcStage *stage, const HcPatchRule *rule, HcError *err) {
-    HcStatus status = HC_OK;
     HcScene *out = &stage->out;
-    HC_TRY(hc_scene_copy(out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_copy(out, &stage->in, err));
     out->integer_limit = 0;
     if (rule->describe) {
-        HC_TRY(hc_scene_reband(out, hc_patch_bands(rule), HC_OTHER, err));
+        HC_OR_RETURN(hc_scene_reband(out, hc_patch_bands(rule), HC_OTHER, err));
         out->has_nodata = false; /* any value may be a dimension: the mask alone says where there is none */
-        HC_TRY(hc_scene_name_band(out, 0, err, "dimension"));
+        HC_OR_RETURN(hc_scene_name_band(out, 0, err, "dimension"));
     }
     for (int32_t k = 1; rule->describe && k <= rule->values; k++) {
-        HC_TRY(hc_scene_name_band(out, k, err, "singular value %d", k));
+        HC_OR_RETURN(hc_scene_name_band(out, k, err, "singular value %d", k));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     HcPatchRule rule;
-    HC_TRY(check_params(stage, err));
-    HC_TRY(hc_statistics_of_values(&stage->in, "svd", err));
-    HC_TRY(rule_of(stage, &rule, err));
+    HC_OR_RETURN(check_params(stage, err));
+    HC_OR_RETURN(hc_statistics_of_values(&stage->in, "svd", err));
+    HC_OR_RETURN(rule_of(stage, &rule, err));
     note_choices(stage, &rule);
-    HC_TRY(plan_out(stage, &rule, err));
+    HC_OR_RETURN(plan_out(stage, &rule, err));
     stage->needs.halo = rule.size - 1;
     /* The patches that are worked on, and as much again to work in. */
     rule.tight = false;
     stage->needs.bytes_fixed = 2 * (size_t)hc_patch_most(&rule) * hc_patch_bytes(&rule);
     rule.tight = true;
     stage->needs.bytes_least = 2 * (size_t)hc_patch_most(&rule) * hc_patch_bytes(&rule);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- the run ---- */
 
 static HcStatus open_svd(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
     HcPatchRule rule;
-    HC_TRY(rule_of(stage, &rule, err));
-    HC_TRY(stage->compute->ops->patches_open(stage->compute, &rule, &state->patches, err));
-done:
-    return status;
+    HC_OR_RETURN(rule_of(stage, &rule, err));
+    return stage->compute->ops->patches_open(stage->compute, &rule, &state->patches, err);
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,

@@ -205,25 +205,23 @@ static HcUnmixRule rule_of(const HcStage *stage) {
 }
 
 static HcStatus name_bands(HcScene *out, const HcUnmixRule *rule, const HcLibraryFit *library, HcError *err) {
-    HcStatus status = HC_OK;
     const bool told[] = {rule->rmse, rule->told_iterations, rule->told_gap, rule->told_end};
     int32_t band = 0;
     for (int32_t k = 0; rule->top == 0 && k < rule->spectra; k++) {
-        HC_TRY(hc_scene_name_band(out, band++, err, "%s", library->name[k]));
+        HC_OR_RETURN(hc_scene_name_band(out, band++, err, "%s", library->name[k]));
     }
     for (int32_t k = 1; k <= rule->top; k++) {
-        HC_TRY(hc_scene_name_band(out, band++, err, "spectrum %d", k));
+        HC_OR_RETURN(hc_scene_name_band(out, band++, err, "spectrum %d", k));
     }
     for (int32_t k = 1; k <= rule->top; k++) {
-        HC_TRY(hc_scene_name_band(out, band++, err, "abundance %d", k));
+        HC_OR_RETURN(hc_scene_name_band(out, band++, err, "abundance %d", k));
     }
     for (int32_t w = 0; added_words[w] != NULL; w++) {
         if (told[w]) {
-            HC_TRY(hc_scene_name_band(out, band++, err, "%s", added_words[w]));
+            HC_OR_RETURN(hc_scene_name_band(out, band++, err, "%s", added_words[w]));
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* What the numbers of --top stand for, for the files that hold them. */
@@ -249,25 +247,23 @@ static void plan_needs(HcStage *stage, const HcUnmixRule *rule) {
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     State *state = stage->state;
     HcScene *out = &stage->out;
-    HC_TRY(check_params(stage, err));
-    HC_TRY(parse_added(params->add, &state->added, err));
-    HC_TRY(
+    HC_OR_RETURN(check_params(stage, err));
+    HC_OR_RETURN(parse_added(params->add, &state->added, err));
+    HC_OR_RETURN(
         hc_scaled_library_read(&state->library, stage, params->library, &params->choice, params->scale, err));
-    HC_TRY(check_library(stage, err));
-    HC_TRY(hc_weights_read(params->weights, stage, &state->weight, err));
+    HC_OR_RETURN(check_library(stage, err));
+    HC_OR_RETURN(hc_weights_read(params->weights, stage, &state->weight, err));
     HcUnmixRule rule = rule_of(stage);
-    HC_TRY(hc_scene_copy(out, &stage->in, err));
-    HC_TRY(hc_scene_reband(out, hc_unmix_bands(&rule), HC_OTHER, err));
+    HC_OR_RETURN(hc_scene_copy(out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_reband(out, hc_unmix_bands(&rule), HC_OTHER, err));
     out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
-    HC_TRY(name_bands(out, &rule, &state->library.fit, err));
-    HC_TRY(name_numbers(out, &rule, &state->library.fit, err));
+    HC_OR_RETURN(name_bands(out, &rule, &state->library.fit, err));
+    HC_OR_RETURN(name_numbers(out, &rule, &state->library.fit, err));
     plan_needs(stage, &rule);
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- open and settle ---- */
@@ -311,12 +307,9 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
-    HC_TRY(hc_scaled_library_settle(&state->library, stage, params_of(stage)->library, queue, err));
-    HC_TRY(start(stage, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_scaled_library_settle(&state->library, stage, params_of(stage)->library, queue, err));
+    return start(stage, err);
 }
 
 /* ---- the run ---- */
@@ -324,14 +317,11 @@ done:
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     (void)scratch;
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     const HcComputeOps *ops = stage->compute->ops;
-    HC_TRY(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
-    HC_TRY(ops->unmix(queue, in, state->open, out, err));
-    HC_TRY(hc_abundance_fit_add(&state->fit, stage, queue, in, out, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
+    HC_OR_RETURN(ops->unmix(queue, in, state->open, out, err));
+    return hc_abundance_fit_add(&state->fit, stage, queue, in, out, err);
 }
 
 static HcStatus gather(HcStage *stage, HcError *err) {
@@ -359,7 +349,6 @@ done:
 }
 
 static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
-    HcStatus status = HC_OK;
     const State *state = stage->state;
     HcUnmixRule rule = rule_of(stage);
     if (state->tally.mean == NULL) {
@@ -368,12 +357,10 @@ static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
     if (cJSON_AddNumberToObject(to, "lambda", rule.lambda) == NULL ||
         cJSON_AddNumberToObject(to, "library_factor", state->library.factor) == NULL ||
         cJSON_AddNumberToObject(to, "median_residual_share", state->fit.missed) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
-    HC_TRY(hc_library_figures_json(&state->library.fit.figures, to, err));
-    HC_TRY(hc_abundance_tally_json(&state->tally, "largest_gap", &state->library.fit, to, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_library_figures_json(&state->library.fit.figures, to, err));
+    return hc_abundance_tally_json(&state->tally, "largest_gap", &state->library.fit, to, err);
 }
 
 static void close_unmix(HcStage *stage) {

@@ -122,31 +122,30 @@ static HcWriterOptions writer_options(const HcStage *stage) {
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    HC_TRY(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     bool known = params->interleave == NULL;
     for (int i = 0; interleave_words[i] != NULL && !known; i++) {
         known = hc_text_equal(interleave_words[i], params->interleave);
     }
     if (!known) {
-        HC_TRY(
-            hc_fail(err, HC_E_USAGE, "write: --interleave %s: must be bsq, bil or bip", params->interleave));
+        return hc_fail(err, HC_E_USAGE, "write: --interleave %s: must be bsq, bil or bip",
+                       params->interleave);
     }
     HcWriterOptions how = writer_options(stage);
     if (params->nodata != NULL && !how.has_nodata) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "write: --nodata %s: not a number (nan is one)", params->nodata));
+        return hc_fail(err, HC_E_USAGE, "write: --nodata %s: not a number (nan is one)", params->nodata);
     }
     if (state->names.data == NULL) {
-        HC_TRY(hc_writer_names(params->path, params->format, &state->names, err));
+        HC_OR_RETURN(hc_writer_names(params->path, params->format, &state->names, err));
     }
-    HC_TRY(hc_stage_claim(stage, state->names.data, err));
+    HC_OR_RETURN(hc_stage_claim(stage, state->names.data, err));
     if (state->names.header != NULL) {
-        HC_TRY(hc_stage_claim(stage, state->names.header, err));
+        HC_OR_RETURN(hc_stage_claim(stage, state->names.header, err));
     }
     if (state->writer == NULL) {
-        HC_TRY(hc_writer_needs(params->path, &stage->in, &how, &state->needs, err));
+        HC_OR_RETURN(hc_writer_needs(params->path, &stage->in, &how, &state->needs, err));
     }
     if (hc_scene_is_class_map(&stage->in) && stage->in.bands > 1 && params->type < 0 &&
         !hc_scene_is_class_map_in_parts(&stage->in)) {
@@ -161,34 +160,31 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                              .host_bytes = state->needs.memory,
                              .threads_most = state->needs.threads_most,
                              .thread_bytes = state->needs.thread_memory};
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus open_write(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
-    HcStatus status = HC_OK;
     HcRanks *ranks = hc_stage_ranks(stage);
     HcWriterOptions how = writer_options(stage);
     HcWriterSite site = {0};
     how.compressors = stage->threads;
     if (hc_ranks_number(ranks) == 0) {
-        HC_TRY(hc_writer_open(&state->writer, params->path, &stage->in, &how, err));
+        HC_OR_RETURN(hc_writer_open(&state->writer, params->path, &stage->in, &how, err));
     }
     if (hc_ranks_count(ranks) == 1) {
         return HC_OK;
     }
     if (hc_ranks_number(ranks) == 0) {
-        HC_TRY(hc_writer_site(state->writer, &site, err));
+        HC_OR_RETURN(hc_writer_site(state->writer, &site, err));
     }
-    HC_TRY(hc_ranks_share(ranks, &site, sizeof site, err));
+    HC_OR_RETURN(hc_ranks_share(ranks, &site, sizeof site, err));
     if (hc_ranks_number(ranks) > 0) {
-        HC_TRY(hc_writer_join(&state->writer, params->path, &stage->in, &how, &site, stage->chain->first_line,
-                              err));
+        HC_OR_RETURN(hc_writer_join(&state->writer, params->path, &stage->in, &how, &site,
+                                    stage->chain->first_line, err));
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {

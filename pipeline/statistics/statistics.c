@@ -38,21 +38,19 @@ static HcStatus allocate(HcStatistics *statistics, HcError *err) {
 
 HcStatus hc_statistics_make(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
                             HcDifference difference, const char *noise, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(hc_scene_copy(&out->scene, scene, err));
-    HC_TRY(allocate(out, err));
+    HC_OR_RETURN(hc_scene_copy(&out->scene, scene, err));
+    HC_OR_RETURN(allocate(out, err));
     snprintf(out->noise, sizeof out->noise, "%s", noise);
     out->pixels = moments->count;
-    HC_TRY(hc_moments_covariance(moments, hc_difference_variance(difference),
-                                 *noise != '\0' ? "the noise" : "the scene", out->mean, out->covariance,
-                                 err));
+    HC_OR_RETURN(hc_moments_covariance(moments, hc_difference_variance(difference),
+                                       *noise != '\0' ? "the noise" : "the scene", out->mean, out->covariance,
+                                       err));
     if (difference == HC_DIFFERENCE_MEAN3X3) {
         for (int32_t b = 0; b < scene->bands; b++) {
             out->mean[b] /= 9; /* sums are of 9x minus the neighbourhood */
         }
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_statistics_save(const HcStatistics *statistics, const char *path, bool overwrite, HcError *err) {

@@ -29,7 +29,6 @@ static void close_sums(HcSceneSums *sums, HcStage *stage) {
 
 HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference difference,
                             const HcWindow *window, HcError *err) {
-    HcStatus status = HC_OK;
     *sums = (HcSceneSums){.difference = difference,
                           .window = window,
                           .limit = hc_sums_limit(&stage->in, difference),
@@ -38,11 +37,9 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
     int64_t most = (stage->in.lines + sums->stretch_lines - 1) / sums->stretch_lines;
     sums->done = calloc((size_t)most, sizeof *sums->done);
     if (sums->done == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)most * sizeof *sums->done, "sums of products"));
+        return hc_fail_memory(err, (double)most * sizeof *sums->done, "sums of products");
     }
-    HC_TRY(open_sums(sums, stage, err));
-done:
-    return status;
+    return open_sums(sums, stage, err);
 }
 
 void hc_scene_sums_close(HcSceneSums *sums, HcStage *stage) {
@@ -84,7 +81,6 @@ static HcBlock lines_of(const HcBlock *block, int64_t line, int64_t end) {
 
 HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
                            HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = stage->compute->ops;
     if (sums->limit > 0) {
         return ops->gram(queue, in, sums->difference, sums->window, sums->sums, err);
@@ -95,16 +91,15 @@ HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, co
         int64_t end = (stretch + 1) * sums->stretch_lines;
         end = end < last ? end : last;
         if (sums->stretch >= 0 && stretch != sums->stretch) {
-            HC_TRY(end_stretch(sums, stage, queue, err));
-            HC_TRY(open_sums(sums, stage, err));
+            HC_OR_RETURN(end_stretch(sums, stage, queue, err));
+            HC_OR_RETURN(open_sums(sums, stage, err));
         }
         sums->stretch = stretch;
         HcBlock part = lines_of(in, line, end);
-        HC_TRY(ops->gram(queue, &part, sums->difference, sums->window, sums->sums, err));
+        HC_OR_RETURN(ops->gram(queue, &part, sums->difference, sums->window, sums->sums, err));
         line = end;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* ---- the sums of all ranks ---- */
@@ -169,15 +164,12 @@ done:
 
 static HcStatus sum_integers(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out,
                              HcError *err) {
-    HcStatus status = HC_OK;
     HcRanks *ranks = hc_stage_ranks(stage);
     size_t n = (size_t)stage->in.bands;
-    HC_TRY(stage->compute->ops->sums_fetch(queue, sums->sums, out, err));
-    HC_TRY(hc_ranks_sum(ranks, &out->count, 1, err));
-    HC_TRY(hc_ranks_sum_wide(ranks, out->sum, n, err));
-    HC_TRY(hc_ranks_sum_wide(ranks, out->product, n * n, err));
-done:
-    return status;
+    HC_OR_RETURN(stage->compute->ops->sums_fetch(queue, sums->sums, out, err));
+    HC_OR_RETURN(hc_ranks_sum(ranks, &out->count, 1, err));
+    HC_OR_RETURN(hc_ranks_sum_wide(ranks, out->sum, n, err));
+    return hc_ranks_sum_wide(ranks, out->product, n * n, err);
 }
 
 HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out, HcError *err) {

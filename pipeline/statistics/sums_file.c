@@ -125,12 +125,9 @@ done:
 }
 
 static HcStatus add_floats(cJSON *json, const HcMoments *moments, HcError *err) {
-    HcStatus status = HC_OK;
     size_t n = (size_t)moments->bands;
-    HC_TRY(hc_json_add_doubles(json, "mean", moments->mean, n, err));
-    HC_TRY(hc_json_add_doubles(json, "scatter", moments->scatter, n * n, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_json_add_doubles(json, "mean", moments->mean, n, err));
+    return hc_json_add_doubles(json, "scatter", moments->scatter, n * n, err);
 }
 
 HcStatus hc_saved_sums_write(const char *path, const HcScene *scene, HcDifference difference,
@@ -166,12 +163,9 @@ done:
 }
 
 static HcStatus get_floats(const cJSON *json, const char *path, HcMoments *moments, HcError *err) {
-    HcStatus status = HC_OK;
     size_t n = (size_t)moments->bands;
-    HC_TRY(hc_json_get_doubles(json, "mean", moments->mean, n, path, err));
-    HC_TRY(hc_json_get_doubles(json, "scatter", moments->scatter, n * n, path, err));
-done:
-    return status;
+    HC_OR_RETURN(hc_json_get_doubles(json, "mean", moments->mean, n, path, err));
+    return hc_json_get_doubles(json, "scatter", moments->scatter, n * n, path, err);
 }
 
 /* Before memory is taken: whether the file can hold what so many bands ask for. */
@@ -188,16 +182,13 @@ static HcStatus check_room(const cJSON *json, bool exact, size_t n, const char *
 }
 
 static HcStatus get_moments(const cJSON *json, const char *path, HcSavedSums *out, HcError *err) {
-    HcStatus status = HC_OK;
     bool exact = cJSON_HasObjectItem(json, "products");
     int64_t pixels = 0;
-    HC_TRY(hc_json_get_int(json, "pixels", 0, INT64_MAX / 2, &pixels, path, err));
-    HC_TRY(check_room(json, exact, (size_t)out->scene.bands, path, err));
-    HC_TRY(hc_moments_init(&out->moments, out->scene.bands, exact, err));
+    HC_OR_RETURN(hc_json_get_int(json, "pixels", 0, INT64_MAX / 2, &pixels, path, err));
+    HC_OR_RETURN(check_room(json, exact, (size_t)out->scene.bands, path, err));
+    HC_OR_RETURN(hc_moments_init(&out->moments, out->scene.bands, exact, err));
     out->moments.count = pixels;
-    HC_TRY(exact ? get_integers(json, path, &out->moments, err) : get_floats(json, path, &out->moments, err));
-done:
-    return status;
+    return exact ? get_integers(json, path, &out->moments, err) : get_floats(json, path, &out->moments, err);
 }
 
 HcStatus hc_saved_sums_read(const char *path, HcSavedSums *out, HcError *err) {
@@ -232,27 +223,24 @@ static bool same_scaling(const HcScene *a, const HcScene *b) {
 }
 
 static HcStatus check_form(const HcSavedSums *to, const HcSavedSums *from, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
     if (from->scene.bands != to->scene.bands) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: has %d bands, the scenes before it %d", path, from->scene.bands,
-                       to->scene.bands));
+        return hc_fail(err, HC_E_INPUT, "%s: has %d bands, the scenes before it %d", path, from->scene.bands,
+                       to->scene.bands);
     }
-    HC_TRY(hc_statistics_check_bands(&from->scene, &to->scene, path, err));
+    HC_OR_RETURN(hc_statistics_check_bands(&from->scene, &to->scene, path, err));
     if (from->difference != to->difference) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: noise \"%s\" does not go with \"%s\"", path,
-                       word_of(from->difference), word_of(to->difference)));
+        return hc_fail(err, HC_E_INPUT, "%s: noise \"%s\" does not go with \"%s\"", path,
+                       word_of(from->difference), word_of(to->difference));
     }
     if (from->moments.exact != to->moments.exact) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: sums of %s do not go with sums of %s", path,
+        return hc_fail(err, HC_E_INPUT, "%s: sums of %s do not go with sums of %s", path,
                        from->moments.exact ? "integers" : "floats",
-                       to->moments.exact ? "integers" : "floats"));
+                       to->moments.exact ? "integers" : "floats");
     }
     if (!same_scaling(&from->scene, &to->scene)) {
-        HC_TRY(
-            hc_fail(err, HC_E_INPUT, "%s: values are scaled otherwise than in the scenes before it", path));
+        return hc_fail(err, HC_E_INPUT, "%s: values are scaled otherwise than in the scenes before it", path);
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* A covariance is made of count times product and of sum times sum, in 128 bits (hc_moments_covariance), and
@@ -277,16 +265,13 @@ static HcStatus check_size(const HcMoments *moments, const char *path, HcError *
 }
 
 HcStatus hc_saved_sums_add(HcSavedSums *to, const HcSavedSums *from, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
     if (to->scene.bands == 0) {
-        HC_TRY(hc_scene_copy(&to->scene, &from->scene, err));
-        HC_TRY(hc_moments_init(&to->moments, from->moments.bands, from->moments.exact, err));
+        HC_OR_RETURN(hc_scene_copy(&to->scene, &from->scene, err));
+        HC_OR_RETURN(hc_moments_init(&to->moments, from->moments.bands, from->moments.exact, err));
         to->difference = from->difference;
     }
-    HC_TRY(check_form(to, from, path, err));
-    HC_TRY(check_size(&from->moments, path, err));
+    HC_OR_RETURN(check_form(to, from, path, err));
+    HC_OR_RETURN(check_size(&from->moments, path, err));
     hc_moments_merge(&to->moments, &from->moments);
-    HC_TRY(check_size(&to->moments, path, err));
-done:
-    return status;
+    return check_size(&to->moments, path, err);
 }

@@ -2,7 +2,7 @@
 #include "write_fixture.h"
 #include "io/file.h"
 #include "io/identity.h"
-#include "io/read/scene_files.h"
+#include "io/scene_files.h"
 
 #include <fcntl.h>
 

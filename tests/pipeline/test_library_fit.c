@@ -20,16 +20,14 @@ typedef struct Fitted {
 } Fitted;
 
 static HcStatus try_fit(Fitted *fitted, const char *chain, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
     *fitted = (Fitted){0};
-    HC_TRY(hc_words_split(chain, "the test", &fitted->words, &fitted->word_count, err));
-    HC_TRY(hc_chain_parse(&fitted->chain, (const char *const *)fitted->words, fitted->word_count, NULL, err));
-    HC_TRY(hc_chain_plan(fitted->chain, err));
-    HC_TRY(hc_library_read(&fitted->library, path, err));
+    HC_OR_RETURN(hc_words_split(chain, "the test", &fitted->words, &fitted->word_count, err));
+    HC_OR_RETURN(
+        hc_chain_parse(&fitted->chain, (const char *const *)fitted->words, fitted->word_count, NULL, err));
+    HC_OR_RETURN(hc_chain_plan(fitted->chain, err));
+    HC_OR_RETURN(hc_library_read(&fitted->library, path, err));
     const HcStage *last = &fitted->chain->stages[fitted->chain->count - 1];
-    HC_TRY(hc_library_fit(&fitted->library, path, last, &fitted->fit, err));
-done:
-    return status;
+    return hc_library_fit(&fitted->library, path, last, &fitted->fit, err);
 }
 
 static Fitted fit(const char *chain, const char *path) {

@@ -298,15 +298,13 @@ static HcStatus translate(const Strict *strict, const void *pointer, int64_t low
 }
 
 static HcStatus translate_block(const Strict *strict, HcBlock *block, const char *what, HcError *err) {
-    HcStatus status = HC_OK;
     void *data = NULL;
     void *mask = NULL;
-    HC_TRY(translate(strict, block->data, 0, hc_block_values(block) * sizeof(float), what, &data, err));
-    HC_TRY(translate(strict, block->mask, 0, hc_block_pixels(block), what, &mask, err));
+    HC_OR_RETURN(translate(strict, block->data, 0, hc_block_values(block) * sizeof(float), what, &data, err));
+    HC_OR_RETURN(translate(strict, block->mask, 0, hc_block_pixels(block), what, &mask, err));
     block->data = data;
     block->mask = mask;
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Grows the extent of a view by one of its dimensions. */
@@ -316,30 +314,28 @@ static void extend(int64_t count, int64_t stride, int64_t *low, int64_t *high) {
 }
 
 static HcStatus translate_raw(const Strict *strict, HcRaw *raw, HcDecode *how, int32_t bands, HcError *err) {
-    HcStatus status = HC_OK;
     void *real = NULL;
     int64_t low = 0;
     int64_t high = (int64_t)hc_type_bytes(raw->type);
     extend(raw->lines, raw->stride_line, &low, &high);
     extend(raw->samples, raw->stride_sample, &low, &high);
     extend(raw->bands, raw->stride_band, &low, &high);
-    HC_TRY(translate(strict, raw->data, low, (size_t)(high - low), "decode, the bytes", &real, err));
+    HC_OR_RETURN(translate(strict, raw->data, low, (size_t)(high - low), "decode, the bytes", &real, err));
     raw->data = real;
     if (raw->user_mask != NULL) {
-        HC_TRY(translate(strict, raw->user_mask, 0, (size_t)raw->lines * (size_t)raw->samples,
-                         "decode, the user's mask", &real, err));
+        HC_OR_RETURN(translate(strict, raw->user_mask, 0, (size_t)raw->lines * (size_t)raw->samples,
+                               "decode, the user's mask", &real, err));
         raw->user_mask = real;
     }
-    HC_TRY(translate(strict, how->band_index, 0, sizeof(int32_t) * (size_t)bands, "decode, the bands", &real,
-                     err));
+    HC_OR_RETURN(translate(strict, how->band_index, 0, sizeof(int32_t) * (size_t)bands, "decode, the bands",
+                           &real, err));
     how->band_index = real;
     if (how->counts != NULL) {
-        HC_TRY(translate(strict, how->counts, 0, sizeof(int64_t) * HC_MASK_REASONS, "decode, the counts",
-                         &real, err));
+        HC_OR_RETURN(translate(strict, how->counts, 0, sizeof(int64_t) * HC_MASK_REASONS,
+                               "decode, the counts", &real, err));
         how->counts = real;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* NULL stays NULL. */
@@ -378,59 +374,48 @@ static HcStatus do_copy(const Strict *strict, const Work *work, HcError *err) {
 }
 
 static HcStatus do_project(const Strict *strict, Work *work, HcError *err) {
-    HcStatus status = HC_OK;
     size_t n = (size_t)work->in.bands;
     size_t m = (size_t)work->out.bands;
-    HC_TRY(translate_doubles(strict, &work->matrix, n * m, err));
-    HC_TRY(translate_doubles(strict, &work->in_offset, n, err));
-    HC_TRY(translate_doubles(strict, &work->out_offset, m, err));
-    HC_TRY(strict->cpu->ops->project(strict->cpu_queue, &work->in, work->matrix, work->in_offset,
-                                     work->out_offset, &work->out, err));
-done:
-    return status;
+    HC_OR_RETURN(translate_doubles(strict, &work->matrix, n * m, err));
+    HC_OR_RETURN(translate_doubles(strict, &work->in_offset, n, err));
+    HC_OR_RETURN(translate_doubles(strict, &work->out_offset, m, err));
+    return strict->cpu->ops->project(strict->cpu_queue, &work->in, work->matrix, work->in_offset,
+                                     work->out_offset, &work->out, err);
 }
 
 /* The neighbours of the interior pixels. */
 static HcStatus translate_neighbours(const Strict *strict, Work *work, const char *what, HcError *err) {
-    HcStatus status = HC_OK;
     void *real = NULL;
     size_t count = (size_t)work->in.lines * (size_t)work->in.samples * (size_t)work->k;
-    HC_TRY(translate(strict, work->neighbour, 0, count * sizeof *work->neighbour, what, &real, err));
+    HC_OR_RETURN(translate(strict, work->neighbour, 0, count * sizeof *work->neighbour, what, &real, err));
     work->neighbour = real;
-    HC_TRY(translate(strict, work->distance, 0, count * sizeof *work->distance, what, &real, err));
+    HC_OR_RETURN(translate(strict, work->distance, 0, count * sizeof *work->distance, what, &real, err));
     work->distance = real;
-done:
-    return status;
+    return HC_OK;
 }
 
 static HcStatus do_knn(const Strict *strict, Work *work, HcError *err) {
-    HcStatus status = HC_OK;
     if (work->training->real == NULL) {
         return hc_fail(err, HC_E_DEVICE, "knn: the training spectra were closed before their work was done");
     }
-    HC_TRY(translate_neighbours(strict, work, "knn", err));
-    HC_TRY(strict->cpu->ops->knn(strict->cpu_queue, &work->in, work->training->real, work->k, work->neighbour,
-                                 work->distance, err));
-done:
-    return status;
+    HC_OR_RETURN(translate_neighbours(strict, work, "knn", err));
+    return strict->cpu->ops->knn(strict->cpu_queue, &work->in, work->training->real, work->k, work->neighbour,
+                                 work->distance, err);
 }
 
 /* There must be a label for every neighbour. */
 static HcStatus do_vote(const Strict *strict, Work *work, HcError *err) {
-    HcStatus status = HC_OK;
     void *real = NULL;
     int32_t last = 0;
-    HC_TRY(translate_neighbours(strict, work, "vote", err));
+    HC_OR_RETURN(translate_neighbours(strict, work, "vote", err));
     int64_t count = (int64_t)work->in.lines * work->in.samples * work->k;
     for (int64_t i = 0; i < count; i++) {
         last = work->neighbour[i] > last ? work->neighbour[i] : last;
     }
-    HC_TRY(translate(strict, work->index, 0, ((size_t)last + 1) * sizeof *work->index, "vote, the labels",
-                     &real, err));
-    HC_TRY(strict->cpu->ops->vote(strict->cpu_queue, &work->in, work->neighbour, work->distance, real,
-                                  &work->rule, &work->out, err));
-done:
-    return status;
+    HC_OR_RETURN(translate(strict, work->index, 0, ((size_t)last + 1) * sizeof *work->index,
+                           "vote, the labels", &real, err));
+    return strict->cpu->ops->vote(strict->cpu_queue, &work->in, work->neighbour, work->distance, real,
+                                  &work->rule, &work->out, err);
 }
 
 /* NULL stays NULL. */
@@ -439,7 +424,6 @@ static HcStatus translate_result(const Strict *strict, void **result, size_t byt
 }
 
 static HcStatus do_svd(const Strict *strict, Work *work, HcError *err) {
-    HcStatus status = HC_OK;
     const HcSvd *svd = work->svd;
     HcSvdBatch *batch = &work->batch;
     if (svd->real == NULL) {
@@ -454,19 +438,17 @@ static HcStatus do_svd(const Strict *strict, Work *work, HcError *err) {
     void *matrices = NULL;
     void *sweeps = batch->sweeps;
     void *end = batch->end;
-    HC_TRY(translate(strict, batch->matrices, 0, count * rows * columns * element, "svd, the matrices",
-                     &matrices, err));
-    HC_TRY(translate_result(strict, &batch->values, vectors * real, err));
-    HC_TRY(translate_result(strict, &batch->left, vectors * rows * element, err));
-    HC_TRY(translate_result(strict, &batch->right, vectors * columns * element, err));
-    HC_TRY(translate_result(strict, &sweeps, count * sizeof *batch->sweeps, err));
-    HC_TRY(translate_result(strict, &end, count * sizeof *batch->end, err));
+    HC_OR_RETURN(translate(strict, batch->matrices, 0, count * rows * columns * element, "svd, the matrices",
+                           &matrices, err));
+    HC_OR_RETURN(translate_result(strict, &batch->values, vectors * real, err));
+    HC_OR_RETURN(translate_result(strict, &batch->left, vectors * rows * element, err));
+    HC_OR_RETURN(translate_result(strict, &batch->right, vectors * columns * element, err));
+    HC_OR_RETURN(translate_result(strict, &sweeps, count * sizeof *batch->sweeps, err));
+    HC_OR_RETURN(translate_result(strict, &end, count * sizeof *batch->end, err));
     batch->matrices = matrices;
     batch->sweeps = sweeps;
     batch->end = end;
-    HC_TRY(strict->cpu->ops->svd_batched(strict->cpu_queue, svd->real, batch, err));
-done:
-    return status;
+    return strict->cpu->ops->svd_batched(strict->cpu_queue, svd->real, batch, err);
 }
 
 static HcStatus do_patches(const Strict *strict, const Work *work, HcError *err) {
@@ -528,32 +510,25 @@ static HcStatus translate_matrix(const Strict *strict, const HcMatrix *matrix, v
 /* Where the vector that work reads and its result really are. */
 static HcStatus translate_vectors(const Strict *strict, const Work *work, int64_t in, int64_t out,
                                   void **vector, void **result, HcError *err) {
-    HcStatus status = HC_OK;
-    HC_TRY(translate(strict, work->vector, 0, (size_t)in * sizeof(float), "the vector", vector, err));
-    HC_TRY(translate(strict, work->result, 0, (size_t)out * sizeof(float), "the result", result, err));
-done:
-    return status;
+    HC_OR_RETURN(translate(strict, work->vector, 0, (size_t)in * sizeof(float), "the vector", vector, err));
+    return translate(strict, work->result, 0, (size_t)out * sizeof(float), "the result", result, err);
 }
 
 static HcStatus do_gemv(const Strict *strict, const Work *work, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = strict->cpu->ops;
     HcMatrix matrix = work->dense;
     void *data = NULL;
     void *x = NULL;
     void *y = NULL;
     bool turned = work->kind == GEMV_T;
-    HC_TRY(translate_matrix(strict, &matrix, &data, err));
-    HC_TRY(translate_vectors(strict, work, turned ? matrix.rows : matrix.columns,
-                             turned ? matrix.columns : matrix.rows, &x, &y, err));
+    HC_OR_RETURN(translate_matrix(strict, &matrix, &data, err));
+    HC_OR_RETURN(translate_vectors(strict, work, turned ? matrix.rows : matrix.columns,
+                                   turned ? matrix.columns : matrix.rows, &x, &y, err));
     matrix.data = data;
-    HC_TRY((turned ? ops->gemv_t : ops->gemv)(strict->cpu_queue, &matrix, x, y, err));
-done:
-    return status;
+    return (turned ? ops->gemv_t : ops->gemv)(strict->cpu_queue, &matrix, x, y, err);
 }
 
 static HcStatus do_l1(const Strict *strict, const Work *work, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = strict->cpu->ops;
     const HcL1 *l1 = work->l1;
     void *data = NULL;
@@ -562,43 +537,40 @@ static HcStatus do_l1(const Strict *strict, const Work *work, HcError *err) {
     if (l1->real == NULL) {
         return hc_fail(err, HC_E_DEVICE, "l1: it was closed before its work was done");
     }
-    HC_TRY(translate_matrix(strict, &l1->matrix, &data, err));
+    HC_OR_RETURN(translate_matrix(strict, &l1->matrix, &data, err));
     if (data != l1->data) {
         return hc_fail(err, HC_E_DEVICE, "l1: the matrix was moved");
     }
-    HC_TRY(translate_vectors(strict, work, l1->matrix.rows, l1->matrix.columns, &b, &x, err));
-    HC_TRY((work->kind == FISTA ? ops->fista : ops->alm)(strict->cpu_queue, l1->real, &work->l1_rule, b, x,
-                                                         work->told, err));
-done:
-    return status;
+    HC_OR_RETURN(translate_vectors(strict, work, l1->matrix.rows, l1->matrix.columns, &b, &x, err));
+    return (work->kind == FISTA ? ops->fista : ops->alm)(strict->cpu_queue, l1->real, &work->l1_rule, b, x,
+                                                         work->told, err);
 }
 
 static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = strict->cpu->ops;
     HcQueue *queue = strict->cpu_queue;
     void *real = NULL;
     if (work->kind >= GATHER && work->kind <= SIMPLEX_BATCHED) {
-        HC_TRY(translate_block(strict, &work->in, "the input block", err));
+        HC_OR_RETURN(translate_block(strict, &work->in, "the input block", err));
     }
     if ((work->kind >= DECODE && work->kind < GRAM) || work->kind == VOTE || work->kind == PATCHES ||
         work->kind == UNMIX || work->kind == SIMPLEX_BATCHED) {
-        HC_TRY(translate_block(strict, &work->out, "the output block", err));
+        HC_OR_RETURN(translate_block(strict, &work->out, "the output block", err));
     }
     switch (work->kind) {
     case COPY_IN:
     case COPY_OUT:
         return do_copy(strict, work, err);
     case ZERO:
-        HC_TRY(translate(strict, work->to, 0, work->bytes, "zero", &real, err));
+        HC_OR_RETURN(translate(strict, work->to, 0, work->bytes, "zero", &real, err));
         memset(real, 0, work->bytes);
         break;
     case DECODE:
-        HC_TRY(translate_raw(strict, &work->raw, &work->how, work->out.bands, err));
+        HC_OR_RETURN(translate_raw(strict, &work->raw, &work->how, work->out.bands, err));
         return ops->decode(queue, &work->raw, &work->how, &work->out, err);
     case GATHER:
-        HC_TRY(translate(strict, work->index, 0, sizeof(int32_t) * (size_t)work->out.bands, "gather", &real,
-                         err));
+        HC_OR_RETURN(translate(strict, work->index, 0, sizeof(int32_t) * (size_t)work->out.bands, "gather",
+                               &real, err));
         return ops->gather(queue, &work->in, real, &work->out, err);
     case FILTER:
         return ops->filter(queue, &work->in, (HcFilter)work->variant, &work->out, err);
@@ -633,8 +605,7 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
     case FOLLOW:
         break;
     }
-done:
-    return status;
+    return HC_OK;
 }
 
 /* Does the work of a queue up to the given number of pieces. */
@@ -1020,7 +991,7 @@ static HcStatus strict_unmix_open(HcCompute *compute, const HcUnmixRule *rule, H
     void *counts = NULL;
     HcUnmixRule real = {0};
     *out = NULL;
-    HC_TRY(hc_check_unmix_rule(rule, err));
+    HC_OR_RETURN(hc_check_unmix_rule(rule, err));
     HcUnmixing *unmixing = calloc(1, sizeof *unmixing);
     if (unmixing == NULL) {
         return hc_fail_memory(err, sizeof *unmixing, "strict unmixing");
@@ -1045,7 +1016,6 @@ static HcStatus strict_unmix_open(HcCompute *compute, const HcUnmixRule *rule, H
     strict->unmixings = unmixing;
     pthread_mutex_unlock(&strict->lock);
     *out = unmixing;
-done:
     return status;
 }
 
@@ -1077,7 +1047,7 @@ static HcStatus strict_abundances_open(HcCompute *compute, const HcAbundanceRule
     void *counts = NULL;
     HcAbundanceRule real = {0};
     *out = NULL;
-    HC_TRY(hc_check_abundance_rule(rule, err));
+    HC_OR_RETURN(hc_check_abundance_rule(rule, err));
     HcAbundances *abundances = calloc(1, sizeof *abundances);
     if (abundances == NULL) {
         return hc_fail_memory(err, sizeof *abundances, "strict abundances");
@@ -1102,7 +1072,6 @@ static HcStatus strict_abundances_open(HcCompute *compute, const HcAbundanceRule
     strict->abundances = abundances;
     pthread_mutex_unlock(&strict->lock);
     *out = abundances;
-done:
     return status;
 }
 
@@ -1151,7 +1120,7 @@ static HcStatus strict_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 
     Strict *strict = strict_of(compute);
     void *data = NULL;
     *out = NULL;
-    HC_TRY(hc_check_matrix(matrix, "l1", err));
+    HC_OR_RETURN(hc_check_matrix(matrix, "l1", err));
     HcL1 *l1 = calloc(1, sizeof *l1);
     if (l1 == NULL) {
         return hc_fail_memory(err, sizeof *l1, "a strict l1 problem");
@@ -1175,7 +1144,6 @@ static HcStatus strict_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 
     strict->l1s = l1;
     pthread_mutex_unlock(&strict->lock);
     *out = l1;
-done:
     return status;
 }
 

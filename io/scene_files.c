@@ -1,4 +1,4 @@
-#include "io/read/scene_files.h"
+#include "io/scene_files.h"
 #include "io/file.h"
 #include "io/library/library.h"
 #include "io/read/parts.h"

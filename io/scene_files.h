@@ -1,7 +1,7 @@
 /* Scene files: which files of a folder are scenes, and which files a scene is made of, by their names alone.
  */
-#ifndef HC_IO_READ_SCENE_FILES_H
-#define HC_IO_READ_SCENE_FILES_H
+#ifndef HC_IO_SCENE_FILES_H
+#define HC_IO_SCENE_FILES_H
 
 #include "core/status.h"
 
