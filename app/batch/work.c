@@ -238,6 +238,7 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
                               .shares = work->shares,
                               .device_shares = work->device_shares,
                               .cancel = worker->cancel,
+                              .decides = ready->origin.batch->scenes[ready->origin.scene].output,
                               .describe = hc_batch_describe,
                               .describe_user = &ready->origin,
                               .command = hc_command_line()};

@@ -207,36 +207,46 @@ static char *record_beside(const char *output) {
     return hc_text_format("%s.hcube.json", output);
 }
 
-/* Records of what the outputs replace, or of files that were there before, go before any output gets its
- * name. */
-static HcStatus retire_old(const HcChain *chain, HcError *err) {
+/* Whether the record of this output tells that all are there. */
+static bool decides(const HcRunSettings *settings, const char *output) {
+    return settings->decides != NULL && strcmp(settings->decides, output) == 0;
+}
+
+static HcStatus retire_record(const char *output, HcError *err) {
     HcStatus status = HC_OK;
-    char *path = NULL;
     bool ours = false;
-    for (int32_t c = 0; c < chain->claim_count; c++) {
-        free(path);
-        if ((path = record_beside(chain->claims[c].path)) == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "the record"));
-        }
-        HC_TRY(hc_chain_is_record(path, &ours, err));
-        HC_TRY(ours ? hc_file_retire(path, err) : HC_OK);
+    char *path = record_beside(output);
+    if (path == NULL) {
+        return hc_fail_memory(err, 0, "the record");
     }
+    HC_TRY(hc_chain_is_record(path, &ours, err));
+    HC_TRY(ours ? hc_file_retire(path, err) : HC_OK);
 done:
     free(path);
     return status;
 }
 
-/* The record beside the output of a stage, where it leaves one. */
-static HcStatus write_beside(const HcStage *stage, const cJSON *record, HcError *err) {
-    HcStatus status = HC_OK;
-    const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
-    char *path = output != NULL ? record_beside(output) : NULL;
-    bool ours = false;
-    if (output == NULL) {
-        return HC_OK;
+/* Records of what the outputs replace, or of files that were there before, go before any output gets its
+ * name. The record that decides goes first. */
+static HcStatus retire_old(const HcChain *chain, const HcRunSettings *settings, HcError *err) {
+    for (int first = 1; first >= 0; first--) {
+        for (int32_t c = 0; c < chain->claim_count; c++) {
+            const char *output = chain->claims[c].path;
+            if (decides(settings, output) == (first == 1)) {
+                HC_OR_RETURN(retire_record(output, err));
+            }
+        }
     }
+    return HC_OK;
+}
+
+/* The record beside an output of a stage. */
+static HcStatus write_beside(const HcStage *stage, const char *output, const cJSON *record, HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = record_beside(output);
+    bool ours = false;
     if (path == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
+        return hc_fail_memory(err, 0, "the record");
     }
     /* One of ours goes with the output that it described. */
     HC_TRY(hc_chain_is_record(path, &ours, err));
@@ -247,11 +257,27 @@ done:
     return status;
 }
 
+/* Beside each output that has one. The record that decides comes last: a process that is killed between two
+ * of them has not finished. */
+static HcStatus write_records(const HcChain *chain, const HcRunSettings *settings, const cJSON *record,
+                              HcError *err) {
+    for (int last = 0; last < 2; last++) {
+        for (int32_t s = 0; s < chain->count; s++) {
+            const HcStage *stage = &chain->stages[s];
+            const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
+            if (output != NULL && decides(settings, output) == (last == 1)) {
+                HC_OR_RETURN(write_beside(stage, output, record, err));
+            }
+        }
+    }
+    return HC_OK;
+}
+
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
                              const HcRunReport *report, const HcRankReport *ranks, HcError *err) {
     HcStatus status = HC_OK;
     cJSON *record = NULL;
-    HC_TRY(retire_old(chain, err));
+    HC_TRY(retire_old(chain, settings, err));
     if (settings->record != NULL && strcmp(settings->record, "none") == 0) {
         return HC_OK;
     }
@@ -264,9 +290,7 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
         HC_TRY(hc_json_write_unflushed(settings->record, record, chain->overwrite != HC_OVERWRITE_NONE, err));
         goto done;
     }
-    for (int32_t s = 0; s < chain->count; s++) {
-        HC_TRY(write_beside(&chain->stages[s], record, err));
-    }
+    HC_TRY(write_records(chain, settings, record, err));
 done:
     cJSON_Delete(record);
     return status;

@@ -34,6 +34,9 @@ typedef struct HcRunSettings {
     void *describe_user;
     const char *command; /* the command line for the records, or NULL: the chain's own text */
     const char *record; /* where the records go: NULL = beside each output, "none" = nowhere, else one file */
+    /* Of the records beside outputs, that of this output goes first and comes last: where it is, all of them
+     * are. NULL = they come in the order of the chain. */
+    const char *decides;
 } HcRunSettings;
 
 /* What the planner decided for this rank; times are filled by the run. */

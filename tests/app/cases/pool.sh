@@ -114,6 +114,32 @@ for at in fa-:3 fb-:9 fc-:15 killed.json.hcube:1 fb.img:2 fc.img:8; do
     [[ -z $(find . -name '*.partial' -o -name '*.hcube-claim*') ]] || fail "left $(find . -name '*.partial' -o -name '*.hcube-claim*')"
 done
 
+# Killed in front of each change to the names of the record of the noise sums, which has just been made or replaces another:
+# the next run, with these options or with those of the run before, has both records.
+# sums_of NOISE: a run that completes.
+again=(--scenes in/fb.hdr --output 'again/{stem}.img' --device cpu --pool again.json --quiet)
+sums_of() {
+    run 0 batch mnf --components 6 --noise "$1" "${again[@]}"
+}
+for runs in "- median3x3" "shift median3x3" "shift shift"; do
+    read -r before next <<<"$runs"
+    status=137
+    for ((at = 1; status == 137; at++)); do
+        rm -rf again again.json*
+        [[ $before == - ]] || sums_of "$before"
+        status=0
+        # The substitution ends with the last worker.
+        said=$(HCUBE_KILL_NAME=.noise.hcube.json HCUBE_KILL_AT=$at LD_PRELOAD=$MODULES/kill_at.so \
+            "$HCUBE" batch mnf --components 6 --noise median3x3 "${again[@]}" 2>&1) || status=$?
+        [[ $status == 137 || $status == 0 ]] || fail "killed at $at: exit code $status: $said"
+        sums_of "$next"
+        [[ $(cd again.json.sums && ls -A | sed 's/^fb-[0-9a-f]*//' | LC_ALL=C sort | tr '\n' ' ') == \
+            ".json .json.hcube.json .json.noise .json.noise.hcube.json " ]] || fail "after kill $at: $(ls -A again.json.sums)"
+    done
+    ((at > 4)) || fail "only $at changes to the record of the noise sums"
+done
+rm -r again again.json*
+
 # A touched scene with the old content has the old sums: the model stays, and so do the outputs of the others.
 stamp=$(stat -c '%i %y' killed.json)
 touch in/fa.img
