@@ -246,19 +246,12 @@ bool hc_file_same(const char *a, const char *b) {
            one.st_ino == other.st_ino;
 }
 
+/* It guards inputs, so that it takes no memory: a lack of it must not make two paths differ. */
 bool hc_file_same_place(const char *a, const char *b) {
-    struct stat one;
-    struct stat other;
-    char *folder = hc_file_folder(a);
-    char *another = hc_file_folder(b);
-    bool same = strcmp(a, b) == 0 || hc_file_same(a, b);
-    if (!same && strcmp(hc_file_base(a), hc_file_base(b)) == 0 && folder != NULL && another != NULL) {
-        same = stat(folder, &one) == 0 && stat(another, &other) == 0 && one.st_dev == other.st_dev &&
-               one.st_ino == other.st_ino;
-    }
-    free(folder);
-    free(another);
-    return same;
+    char folder[HC_FILE_PATH], another[HC_FILE_PATH];
+    return strcmp(a, b) == 0 || hc_file_same(a, b) ||
+           (strcmp(hc_file_base(a), hc_file_base(b)) == 0 && hc_file_folder_into(folder, a) &&
+            hc_file_folder_into(another, b) && hc_file_same(folder, another));
 }
 
 bool hc_file_identity(const char *path, int64_t *size, int64_t *modified) {

@@ -568,6 +568,35 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
 }
 
+/* Why a file cannot grow, as an errno, or 0. */
+static int lack_of_room(const char *path) {
+    const off_t more = 1 << 20;
+    struct stat info;
+    int number = 0;
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &info) == 0 && fallocate(file, 0, info.st_size, more) != 0) {
+        number = errno;
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return number == ENOSPC || number == EDQUOT || number == EFBIG ? number : 0;
+}
+
+/* Some versions of GDAL do not report each write that fails (3.13: compressed TIFF), so that only the check
+ * of the file shows it. The file will be dropped: whether it can grow tells the cause. */
+static HcStatus complete_or_say_why(HcWriter *writer, HcError *err) {
+    HcError found = {0};
+    HcStatus status = complete(writer, &found);
+    if (status == HC_OK) {
+        return HC_OK;
+    }
+    int number = status == HC_E_IO ? lack_of_room(writer->partial) : 0;
+    const char *why = number != 0 ? strerror(number) : "";
+    bool said = strstr(found.text, why) != NULL;
+    return hc_fail(err, status, "%s%s%s", found.text, said ? "" : ": ", said ? "" : why);
+}
+
 HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
     struct stat info;
     int64_t given = writer->written + writer->staged;
@@ -576,7 +605,7 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
                        (long long)given, (long long)writer->scene.lines);
     }
     HC_OR_RETURN(flush(writer, err));
-    HC_OR_RETURN(complete(writer, err));
+    HC_OR_RETURN(complete_or_say_why(writer, err));
     writer->bytes = stat(writer->partial, &info) == 0 ? (int64_t)info.st_size : 0;
     HC_OR_RETURN(hc_file_keep(writer->partial, writer->plan.path, writer->overwrite, err));
     writer->finished = true;

@@ -2,6 +2,7 @@
  * never taken for a flaw of the file. Every allocation of io/ and core/ (by the linker's --wrap) and every
  * opening of a file in the folder, GDAL's too (by functions of the same name), fails once. */
 #include "core/text.h"
+#include "io/file.h"
 #include "io/library/library.h"
 #include "io/read/reader.h"
 #include "io/training/training.h"
@@ -308,12 +309,27 @@ static void libraries_are_read_whole_or_not(void **state) {
     }
 }
 
+/* This guards inputs, so that a lack of memory must not make two paths differ. */
+static void one_place_is_seen_without_memory(void **state) {
+    (void)state;
+    for (long fails = 1; fails <= 4; fails++) {
+        countdown = fails;
+        in_memory = true;
+        bool same = hc_file_same_place(in_folder("new.img"), in_folder("./new.img"));
+        bool other = hc_file_same_place(in_folder("new.img"), in_folder("./newer.img"));
+        countdown = 0;
+        assert_true(same);
+        assert_false(other);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(missing_memory_is_no_flaw, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(files_that_do_not_open_are_no_flaw, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(names_of_classes_are_not_lost, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(libraries_are_read_whole_or_not, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(one_place_is_seen_without_memory, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The writer when things go wrong: whatever happens, no file looks whole that is not, and nothing else is
  * left. */
 #include "write_fixture.h"
+#include "core/text.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -346,28 +347,6 @@ static void envi_writes_fail(void **state) {
     }
 }
 
-/* Somebody shortens the file, or writes into its header, before it gets its name. */
-static void files_that_change_before_they_are_named(void **state) {
-    (void)state;
-    static const char *const names[] = {"a.img", "a.hdr"};
-    HcScene scene = plain_scene(40, 30, 3);
-    HcError err = {0};
-    for (int i = 0; i < 2; i++) {
-        HcWriter *writer = NULL;
-        HcWriterSite site;
-        check_ok(hc_writer_open(&writer, in_folder("a.img"), &scene, NULL, &err), err);
-        check_ok(write_lines(writer, &scene, 0, 40, &err), err);
-        check_ok(hc_writer_site(writer, &site, &err), err);
-        memcpy(strrchr(site.partial, '/') + 1, names[i], strlen(names[i]) + 1);
-        assert_int_equal(truncate(site.partial, 100), 0);
-        assert_int_equal(hc_writer_finish(writer, &err), HC_E_IO);
-        assert_non_null(strstr(err.text, "not whole when read back"));
-        hc_writer_close(writer);
-        assert_int_equal(folder_entries(folder), 0);
-        err = (HcError){0};
-    }
-}
-
 /* What the next reservation of room ends with; 0 = as the system does. */
 static int no_room;
 static int64_t reserved;
@@ -376,6 +355,32 @@ int fallocate(int file, int mode, off_t at, off_t bytes) {
     reserved += bytes;
     errno = no_room;
     return no_room != 0 ? -1 : (int)syscall(SYS_fallocate, file, mode, at, bytes);
+}
+
+/* Somebody shortens the file, or writes into its header, before it gets its name. Where no file can
+ * grow any more, that is the cause. */
+static void files_that_change_before_they_are_named(void **state) {
+    (void)state;
+    static const char *const names[] = {"a.img", "a.hdr"};
+    HcScene scene = plain_scene(40, 30, 3);
+    HcError err = {0};
+    for (int i = 0; i < 4; i++) {
+        HcWriter *writer = NULL;
+        HcWriterSite site;
+        check_ok(hc_writer_open(&writer, in_folder("a.img"), &scene, NULL, &err), err);
+        check_ok(write_lines(writer, &scene, 0, 40, &err), err);
+        check_ok(hc_writer_site(writer, &site, &err), err);
+        memcpy(strrchr(site.partial, '/') + 1, names[i % 2], strlen(names[i % 2]) + 1);
+        assert_int_equal(truncate(site.partial, 100), 0);
+        no_room = i < 2 ? 0 : ENOSPC;
+        assert_int_equal(hc_writer_finish(writer, &err), HC_E_IO);
+        no_room = 0;
+        assert_non_null(strstr(err.text, "not whole when read back"));
+        assert_int_equal(hc_text_ends_with(err.text, ": No space left on device"), i >= 2);
+        hc_writer_close(writer);
+        assert_int_equal(folder_entries(folder), 0);
+        err = (HcError){0};
+    }
 }
 
 /* Room for the whole ENVI file is asked for before a line is written: a full disk is noticed at once. File
