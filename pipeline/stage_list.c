@@ -3,21 +3,8 @@
 
 #include <string.h>
 
-const HcStageClass *const hc_stage_list[] = {
-    &hc_stage_read,
-    &hc_stage_bands,
-    &hc_stage_filter,
-    &hc_stage_cov,
-    &hc_stage_pca,
-    &hc_stage_mnf,
-    &hc_stage_svd,
-    &hc_stage_knn,
-    &hc_stage_unmix,
-    &hc_stage_abundance,
-    &hc_stage_write,
-    &hc_stage_preview,
-    NULL,
-};
+#define STAGE_ADDRESS(name) &hc_stage_##name,
+const HcStageClass *const hc_stage_list[] = {HC_STAGES(STAGE_ADDRESS) NULL};
 
 const HcStageClass *hc_stage_find(const char *name) {
     for (int i = 0; hc_stage_list[i] != NULL; i++) {

@@ -128,7 +128,6 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
     }
 
     HcStatus run_small(HcError *err) const {
-        HcStatus status = HC_OK;
         HcSvdJob<T> small = job();
         small.source = (const T *)matrices;
         small.source_matrix = (int64_t)svd->m * svd->n;
@@ -140,9 +139,7 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         small.u = {(T *)u, (int64_t)svd->n * svd->m, svd->m};
         small.v = {(T *)v, (int64_t)svd->n * svd->n, svd->n};
         HC_OR_RETURN((hc_svd_launch<T, COMPLEX>(svd, stream, small, err)));
-        HC_OR_RETURN(complete(u, svd->m, err));
-    done:
-        return status;
+        return complete(u, svd->m, err);
     }
 
     /* Memory for a kernel that asks for more than any may have without. */
@@ -159,20 +156,16 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
 
     /* In shared memory where it fits into that of a block. */
     HcStatus run_qr(HcSvdQr<T, COMPLEX> qr, HcError *err) const {
-        HcStatus status = HC_OK;
         size_t bytes = (size_t)svd->m * (size_t)qr.columns * sizeof(Element);
         qr.in_shared = bytes <= svd->gpu->shared_memory - 1024;
         bytes = qr.in_shared ? bytes : 0;
         HC_OR_RETURN(allow(hc_svd_qr<T, COMPLEX>, bytes, err));
         hc_svd_qr<T, COMPLEX>
             <<<(unsigned)(count * (qr.pairs > 0 ? qr.pairs : 1)), HC_SVD_THREADS, bytes, stream>>>(qr);
-        HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
-    done:
-        return status;
+        return hc_gpu_launched(hc_svd_doing, err);
     }
 
     HcStatus apply_q(HcError *err) const {
-        HcStatus status = HC_OK;
         size_t vector = (size_t)svd->m * sizeof(Element);
         size_t warps = 48 * 1024 / vector;
         warps = warps < 1 ? 1 : warps > 8 ? 8 : warps;
@@ -180,15 +173,12 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         HC_OR_RETURN(allow(hc_svd_apply_q<T, COMPLEX>, warps * vector, err));
         hc_svd_apply_q<T, COMPLEX>
             <<<grid, (unsigned)(32 * warps), warps * vector, stream>>>(work(), (const Element *)room.tau, u);
-        HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
-    done:
-        return status;
+        return hc_gpu_launched(hc_svd_doing, err);
     }
 
     /* B = Q R, conj(R)' = X S conj(Y)', so that B = (Q Y) S conj(X)': the triangle below the diagonal needs
      * fewer sweeps than that above. */
     HcStatus run_long(HcError *err) const {
-        HcStatus status = HC_OK;
         HcSvdQr<T, COMPLEX> qr = {};
         HcSvdJob<T> triangle = job();
         qr.work = work();
@@ -213,13 +203,11 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         if (u != NULL) {
             HC_OR_RETURN(apply_q(err));
         }
-    done:
-        return status;
+        return HC_OK;
     }
 
     /* All pairs of a round meet. */
     HcStatus run_round(int32_t pairs, int32_t round, HcError *err) const {
-        HcStatus status = HC_OK;
         const int64_t square = HC_SVD_PANEL * HC_SVD_PANEL;
         const dim3 grid((unsigned)(hc_div_up(svd->m, HC_SVD_TILE) + hc_div_up(svd->n, HC_SVD_TILE)),
                         (unsigned)(count * pairs));
@@ -249,13 +237,10 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         HC_OR_RETURN(run_qr(qr, err));
         HC_OR_RETURN((hc_svd_launch<T, COMPLEX>(svd, stream, triangle, err)));
         hc_svd_replay<T, COMPLEX><<<grid, HC_SVD_TILE, 0, stream>>>(replay);
-        HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
-    done:
-        return status;
+        return hc_gpu_launched(hc_svd_doing, err);
     }
 
     HcStatus run_blocks(HcError *err) const {
-        HcStatus status = HC_OK;
         int32_t pairs = svd->stored / HC_SVD_PANEL;
         HC_OR_RETURN(prepare(err));
         for (int32_t sweep = 0; sweep < HC_SVD_SWEEPS; sweep++) {
@@ -268,9 +253,7 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         hc_svd_finish<T, COMPLEX><<<(unsigned)count, HC_SVD_THREADS, 0, stream>>>(work(), (T *)room.norms,
                                                                                   values, u, v, sweeps, end);
         HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
-        HC_OR_RETURN(complete(u, svd->m, err));
-    done:
-        return status;
+        return complete(u, svd->m, err);
     }
 
     HcStatus run(HcError *err) const {

@@ -1,20 +1,25 @@
-/* One line a stage. */
+/* All stages, one line each, in the order of the help. The line declares `hc_stage_NAME` and puts it into
+ * hc_stage_list; the file NAME.c in this folder defines it, and is found by CMake. */
 #ifndef HC_PIPELINE_STAGES_STAGES_H
 #define HC_PIPELINE_STAGES_STAGES_H
 
 #include "pipeline/stage.h"
 
-extern const HcStageClass hc_stage_read;
-extern const HcStageClass hc_stage_bands;
-extern const HcStageClass hc_stage_filter;
-extern const HcStageClass hc_stage_cov;
-extern const HcStageClass hc_stage_pca;
-extern const HcStageClass hc_stage_mnf;
-extern const HcStageClass hc_stage_svd;
-extern const HcStageClass hc_stage_knn;
-extern const HcStageClass hc_stage_unmix;
-extern const HcStageClass hc_stage_abundance;
-extern const HcStageClass hc_stage_write;
-extern const HcStageClass hc_stage_preview;
+#define HC_STAGES(STAGE)                                                                                     \
+    STAGE(read)                                                                                              \
+    STAGE(bands)                                                                                             \
+    STAGE(filter)                                                                                            \
+    STAGE(cov)                                                                                               \
+    STAGE(pca)                                                                                               \
+    STAGE(mnf)                                                                                               \
+    STAGE(svd)                                                                                               \
+    STAGE(knn)                                                                                               \
+    STAGE(unmix)                                                                                             \
+    STAGE(abundance)                                                                                         \
+    STAGE(write)                                                                                             \
+    STAGE(preview)
+
+#define HC_STAGE_DECLARATION(name) extern const HcStageClass hc_stage_##name;
+HC_STAGES(HC_STAGE_DECLARATION)
 
 #endif

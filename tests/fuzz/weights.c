@@ -10,9 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char path[HC_FUZZ_PATH];
     HcError err = {0};
     double *weight = NULL;
-    HcChain chain = {.count = 1};
-    void *reader = NULL; /* the state of a source that has opened none */
-    HcStage stage = {.chain = &chain, .state = &reader, .in = {.lines = 2, .samples = 2, .bands = 3}};
+    HcSource source = {0}; /* has opened no file */
+    HcChain chain = {.count = 1, .source = &source};
+    HcStage stage = {.chain = &chain, .state = &source, .in = {.lines = 2, .samples = 2, .bands = 3}};
     chain.stages = &stage;
     hc_fuzz_file(path, "noise.txt", data, size);
     HcStatus status = hc_weights_read(path, &stage, &weight, &err);

@@ -1,0 +1,98 @@
+/* What the files of the stage knn share; nobody else includes this. */
+#ifndef HC_PIPELINE_STAGES_KNN_H
+#define HC_PIPELINE_STAGES_KNN_H
+
+#include "pipeline/spectra/accuracy.h"
+#include "pipeline/spectra/library_choice.h"
+#include "pipeline/spectra/library_fit.h"
+#include "pipeline/spectra/library_unit.h"
+#include "pipeline/spectra/spectra.h"
+#include "pipeline/stage.h"
+
+#include <math.h>
+
+typedef struct HcKnnParams {
+    const char *training, *field, *layer;
+    HcLibraryChoice choice;
+    int64_t k;
+    int32_t vote, metric, scale;
+    double reject;
+    bool confidence, distance, neighbours;
+    const char *validation, *validation_field, *validation_layer;
+    double split;
+    int64_t seed;
+    HcOptionList report;
+    int32_t overwrite; /* HcOverwrite */
+} HcKnnParams;
+
+typedef struct HcKnnState {
+    HcSpectra training, validation;
+    bool from_library; /* then `training` has classes but no pixels */
+    HcSamples library; /* its spectra, as compared */
+    HcLibraryFigures figures;
+    HcValueUnit unit;  /* of the library */
+    bool unit_noted;   /* that the scene has another one */
+    HcTraining *model; /* once settled */
+    HcBuffer label;    /* [device] of the model's spectra */
+    HcBuffer matrix;   /* [device] [bands][bands] diagonal, with --scale */
+    HcBuffer mean;     /* [device] [bands] */
+    int64_t used;      /* training spectra in the model */
+    int64_t *from;     /* [used] which pixel of `training` each is; NULL with a library */
+    int64_t *trained;  /* [classes + 1] of them, by number */
+    HcAccuracy accuracy;
+} HcKnnState;
+
+/* Training spectra have numbers that float32 holds. */
+#define HC_KNN_TRAINING_LIMIT ((int64_t)1 << 24)
+
+/* knn_report.c: the words of --vote, --metric and --scale, ended by NULL. */
+extern const char *const hc_knn_vote_words[], *const hc_knn_metric_words[], *const hc_knn_scale_words[];
+
+static inline const HcKnnParams *hc_knn_params(const HcStage *stage) {
+    return stage->params;
+}
+
+static inline bool hc_knn_splits(const HcStage *stage) {
+    return !isnan(hc_knn_params(stage)->split);
+}
+
+static inline bool hc_knn_validates(const HcStage *stage) {
+    return hc_knn_params(stage)->validation != NULL || hc_knn_splits(stage);
+}
+
+/* Training pixels, or spectra of a library. */
+static inline int64_t hc_knn_training_count(const HcStage *stage) {
+    const HcKnnState *state = stage->state;
+    return state->from_library ? state->library.count : state->training.pixels.count;
+}
+
+/* What training data are made of. */
+static inline const char *hc_knn_training_word(const HcStage *stage) {
+    return ((const HcKnnState *)stage->state)->from_library ? "spectra" : "pixels";
+}
+
+static inline bool hc_knn_overwrites(const HcStage *stage) {
+    return hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
+}
+
+/* Classes that spectra are trained for; class 0 is none. */
+static inline int32_t hc_knn_class_count(const HcStage *stage) {
+    return ((const HcKnnState *)stage->state)->training.pixels.classes.count - 1;
+}
+
+/* knn_training.c: fills state->training and state->validation from the files that the options name, once. */
+HcStatus hc_knn_read_labels(HcStage *stage, HcError *err) HC_MUST_CHECK;
+
+/* After all pixels were gathered: which of them train, and which validate; cleared by the caller. With a
+ * library only the second. */
+HcStatus hc_knn_take_samples(HcStage *stage, HcSamples *training, HcSamples *validation,
+                             HcError *err) HC_MUST_CHECK;
+HcStatus hc_knn_take_validation(HcStage *stage, HcSamples *validation, HcError *err) HC_MUST_CHECK;
+
+/* Makes the model of these spectra, which are scaled as the options say. */
+HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) HC_MUST_CHECK;
+
+/* knn_report.c: what was measured, as FILE.json or FILE.txt. */
+HcStatus hc_knn_write_report(const HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
+
+#endif

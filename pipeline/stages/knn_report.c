@@ -1,0 +1,125 @@
+/* The accuracy report of knn, as JSON and as text. */
+#include "io/file.h"
+#include "pipeline/json.h"
+#include "pipeline/stages/knn.h"
+
+#include <stdlib.h>
+
+const char *const hc_knn_vote_words[] = {"majority", "distance", NULL};
+const char *const hc_knn_metric_words[] = {"euclidean", "angle", NULL};
+const char *const hc_knn_scale_words[] = {"none", "unit-variance", NULL};
+
+/* Which spectra of the library the training spectra are. */
+static HcStatus add_spectra(const HcKnnState *state, cJSON *to, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t count = (size_t)state->used;
+    int32_t *used = malloc(count * sizeof *used);
+    if (used == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *used, "a report");
+    }
+    for (size_t i = 0; i < count; i++) {
+        used[i] = (int32_t)state->library.from[i];
+    }
+    HC_TRY(hc_json_add_ints(to, "training_spectrum_from_0", used, count, err));
+    HC_TRY(hc_json_add_ints(to, "training_class", state->library.label, count, err));
+done:
+    free(used);
+    return status;
+}
+
+/* Where the training spectra lie, so that the numbers of neighbours can be looked up. */
+static HcStatus add_places(const HcStage *stage, cJSON *to, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcKnnState *state = stage->state;
+    const HcLabelled *pixels = &state->training.pixels;
+    const struct {
+        const char *name;
+        const int32_t *values;
+    } columns[] = {{"training_sample_from_0", pixels->sample},
+                   {"training_line_from_0", pixels->line},
+                   {"training_class", pixels->label}};
+    int32_t *used = malloc((size_t)state->used * sizeof *used);
+    if (used == NULL) {
+        return hc_fail_memory(err, (double)state->used * sizeof *used, "a report");
+    }
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+        for (int64_t i = 0; i < state->used; i++) {
+            used[i] = columns[c].values[state->from[i]];
+        }
+        HC_TRY(hc_json_add_ints(to, columns[c].name, used, (size_t)state->used, err));
+    }
+done:
+    free(used);
+    return status;
+}
+
+/* What a reader needs to do the same again. */
+static bool add_settings(const HcStage *stage, cJSON *report) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    bool fine = cJSON_AddNumberToObject(report, "k", (double)params->k) != NULL &&
+                cJSON_AddStringToObject(report, "metric", hc_knn_metric_words[params->metric]) != NULL &&
+                cJSON_AddStringToObject(report, "vote", hc_knn_vote_words[params->vote]) != NULL &&
+                cJSON_AddStringToObject(report, "scale", hc_knn_scale_words[params->scale]) != NULL &&
+                cJSON_AddStringToObject(report, "training", params->training) != NULL;
+    if (!isnan(params->reject)) {
+        fine = fine && cJSON_AddNumberToObject(report, "reject", params->reject) != NULL;
+    }
+    if (params->validation != NULL) {
+        return fine && cJSON_AddStringToObject(report, "validation", params->validation) != NULL;
+    }
+    return fine && cJSON_AddNumberToObject(report, "split", params->split) != NULL &&
+           cJSON_AddNumberToObject(report, "seed", (double)params->seed) != NULL;
+}
+
+static HcStatus write_json(const HcStage *stage, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcKnnParams *params = hc_knn_params(stage);
+    const HcKnnState *state = stage->state;
+    cJSON *report = cJSON_CreateObject();
+    if (cJSON_AddNumberToObject(report, "hcube_accuracy", 1) == NULL ||
+        cJSON_AddStringToObject(report, "stage", stage->kind->name) == NULL || !add_settings(stage, report) ||
+        cJSON_AddNumberToObject(report, "training_pixels", (double)state->used) == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "a report"));
+    }
+    HC_TRY(hc_accuracy_json(&state->accuracy, &state->training.pixels.classes, state->trained, report, err));
+    if (params->neighbours) {
+        HC_TRY(state->from_library ? add_spectra(state, report, err) : add_places(stage, report, err));
+    }
+    HC_TRY(hc_json_write(path, report, hc_knn_overwrites(stage), err));
+done:
+    cJSON_Delete(report);
+    return status;
+}
+
+static HcStatus write_text(const HcStage *stage, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcKnnParams *params = hc_knn_params(stage);
+    const HcKnnState *state = stage->state;
+    HcText text = {0};
+    char number[HC_TEXT_DOUBLE];
+    hc_text_add(&text, "knn, %lld nearest of %lld training spectra of %s, %s, %s vote, scale %s",
+                (long long)params->k, (long long)state->used, params->training,
+                hc_knn_metric_words[params->metric], hc_knn_vote_words[params->vote],
+                hc_knn_scale_words[params->scale]);
+    if (!isnan(params->reject)) {
+        hc_text_add(&text, ", rejected beyond %s", hc_text_double(number, params->reject));
+    }
+    if (params->validation != NULL) {
+        hc_text_add(&text, "\nvalidated with %s\n\n", params->validation);
+    } else {
+        hc_text_add(&text, "\nsplit %s, seed %lld\n\n", hc_text_double(number, params->split),
+                    (long long)params->seed);
+    }
+    hc_accuracy_text(&state->accuracy, &state->training.pixels.classes, state->trained, &text);
+    if (text.failed) {
+        HC_TRY(hc_fail_memory(err, 0, "a report"));
+    }
+    HC_TRY(hc_file_write(path, text.data, text.length, hc_knn_overwrites(stage), err));
+done:
+    hc_text_clear(&text);
+    return status;
+}
+
+HcStatus hc_knn_write_report(const HcStage *stage, const char *path, HcError *err) {
+    return hc_text_ends_with(path, ".json") ? write_json(stage, path, err) : write_text(stage, path, err);
+}

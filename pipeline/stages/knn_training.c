@@ -1,0 +1,324 @@
+/* From training data to the model of knn: labelled pixels or a spectral library are read, matched with the
+ * classes of the validation data, sampled and scaled. */
+#include "pipeline/memory.h"
+#include "pipeline/stages/knn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+static void note_left_out(HcStage *stage, const char *path, const HcLabelled *pixels) {
+    char *note = hc_labelled_note(pixels);
+    if (note != NULL) {
+        hc_stage_note(stage, "%s: %s", path, note);
+    }
+    free(note);
+}
+
+/* The attribute of the training data may be that of the validation data too, unless they say otherwise. */
+static HcStatus read_validation(HcStage *stage, HcError *err) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    HcKnnState *state = stage->state;
+    HcLabelled *pixels = &state->validation.pixels;
+    const char *layer = params->validation_layer;
+    const char *field = params->validation_field != NULL ? params->validation_field : params->field;
+    HcError first = {0}, second = {0};
+    HcStatus status = hc_labelled_read(params->validation, field, layer, &stage->in, pixels, &first);
+    if (status == HC_E_USAGE && field != NULL && params->validation_field == NULL) {
+        HcStatus again = hc_labelled_read(params->validation, NULL, layer, &stage->in, pixels, &second);
+        if (again == HC_E_MEMORY || again == HC_E_IO) {
+            return hc_fail(err, again, "%s", second.text);
+        }
+        status = again == HC_OK ? HC_OK : status;
+    }
+    return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", first.text);
+}
+
+static int32_t find_class(const HcClasses *classes, const char *name) {
+    for (int32_t c = 1; c < classes->count; c++) {
+        if (strcmp(classes->name[c], name) == 0) {
+            return c;
+        }
+    }
+    return 0;
+}
+
+/* Gives the validation pixels the numbers that the training data have for their classes. */
+static HcStatus match_classes(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    HcKnnState *state = stage->state;
+    const HcClasses *known = &state->training.pixels.classes;
+    HcLabelled *pixels = &state->validation.pixels;
+    int32_t *number = calloc((size_t)pixels->classes.count, sizeof *number);
+    if (number == NULL) {
+        return hc_fail_memory(err, (double)pixels->classes.count * sizeof *number, "a list of classes");
+    }
+    for (int32_t c = 1; c < pixels->classes.count; c++) {
+        const char *name = pixels->classes.name[c];
+        number[c] = find_class(known, name);
+        if (pixels->pixels[c] > 0 && number[c] == 0) {
+            HC_TRY(hc_fail(err, HC_E_INPUT, "%s: class \"%s\" is not in %s, whose first class is \"%s\"",
+                           hc_knn_params(stage)->validation, name, hc_knn_params(stage)->training,
+                           known->name[1]));
+        }
+    }
+    for (int64_t i = 0; i < pixels->count; i++) {
+        pixels->label[i] = number[pixels->label[i]];
+    }
+done:
+    free(number);
+    return status;
+}
+
+static HcStatus refuse_options(const HcStage *stage, HcError *err) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    if (params->field != NULL || params->layer != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: is a spectral library, there is no %s '%s' to choose",
+                       params->training, params->field != NULL ? "field" : "layer",
+                       params->field != NULL ? params->field : params->layer);
+    }
+    if (hc_knn_splits(stage)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "knn: --split: %s is a spectral library, whose spectra are no sample of the scene",
+                       params->training);
+    }
+    return HC_OK;
+}
+
+static HcStatus refuse_choice(const HcStage *stage, HcError *err) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    return params->choice.spectra == NULL && !params->choice.all
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "knn: --%s: %s is no spectral library",
+                         params->choice.spectra != NULL ? "spectra" : "all-spectra", params->training);
+}
+
+/* Says when the scene has another unit; value[count] are some of its values, or NULL. */
+static void note_unit(HcStage *stage, const float *value, size_t count) {
+    HcKnnState *state = stage->state;
+    HcValueUnit scene = hc_scene_unit(&stage->in, value, count);
+    bool matters = hc_knn_params(stage)->metric == HC_METRIC_EUCLIDEAN && !state->unit_noted;
+    char note[HC_UNIT_NOTE];
+    if (matters && hc_unit_note(note, &state->unit, &scene) != NULL) {
+        hc_stage_note(stage, "%s: %s; this decides Euclidean distances (--metric angle does not mind)",
+                      hc_knn_params(stage)->training, note);
+        state->unit_noted = true;
+    }
+}
+
+/* Integers are at least 1 apart: reflectances from 0 to 1 are none of them. */
+static void note_integers(HcStage *stage) {
+    HcKnnState *state = stage->state;
+    bool integers = stage->in.type != HC_FLOAT32 && stage->in.type != HC_FLOAT64;
+    double median = hc_values_quantile(state->library.value,
+                                       (size_t)state->library.count * (size_t)state->library.bands, 0.5);
+    if (hc_knn_params(stage)->metric == HC_METRIC_EUCLIDEAN && !state->unit_noted && integers &&
+        median <= 1) {
+        hc_stage_note(stage,
+                      "%s: its values (median %.3g) look like another unit than the integers of the scene, "
+                      "which decides Euclidean distances (--metric angle does not mind)",
+                      hc_knn_params(stage)->training, median);
+        state->unit_noted = true;
+    }
+}
+
+static HcStatus read_library(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *path = hc_knn_params(stage)->training;
+    HcKnnState *state = stage->state;
+    HcLibrary library = {0};
+    HcLibraryFit fit = {0};
+    char *left_out = NULL;
+    HC_TRY(refuse_options(stage, err));
+    HC_TRY(hc_library_read(&library, path, err));
+    HC_TRY(
+        hc_library_choose(&library, path, &hc_knn_params(stage)->choice, stage->kind->name, &left_out, err));
+    if (left_out != NULL) {
+        hc_stage_note(stage, "%s", left_out);
+    }
+    HC_TRY(hc_library_fit(&library, path, stage, &fit, err));
+    HC_TRY(hc_library_samples(&fit, &state->library, &state->training.pixels.classes, err));
+    if (fit.note != NULL) {
+        hc_stage_note(stage, "%s", fit.note);
+    }
+    state->from_library = true;
+    state->figures = fit.figures;
+    state->unit = hc_library_unit(&fit, &library);
+    note_unit(stage, NULL, 0);
+    note_integers(stage);
+done:
+    free(left_out);
+    hc_library_fit_clear(&fit);
+    hc_library_clear(&library);
+    if (status != HC_OK) {
+        hc_samples_clear(&state->library);
+        hc_classes_clear(&state->training.pixels.classes);
+    }
+    return status;
+}
+
+HcStatus hc_knn_read_labels(HcStage *stage, HcError *err) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    HcKnnState *state = stage->state;
+    HcLabelled *training = &state->training.pixels;
+    bool is_library = false;
+    if (!state->from_library && training->count == 0) {
+        HC_OR_RETURN(hc_library_recognise(params->training, &is_library, err));
+    }
+    if (is_library) {
+        HC_OR_RETURN(read_library(stage, err));
+    }
+    if (!state->from_library && training->count == 0) {
+        HC_OR_RETURN(refuse_choice(stage, err));
+        HC_OR_RETURN(
+            hc_labelled_read(params->training, params->field, params->layer, &stage->in, training, err));
+        note_left_out(stage, params->training, training);
+    }
+    if (params->validation != NULL && state->validation.pixels.count == 0) {
+        HC_OR_RETURN(read_validation(stage, err));
+        note_left_out(stage, params->validation, &state->validation.pixels);
+        HC_OR_RETURN(match_classes(stage, err));
+    }
+    return HC_OK;
+}
+
+/* ---- samples ---- */
+
+static void note_masked(HcStage *stage, const char *what, int64_t masked, int64_t all) {
+    if (masked > 0) {
+        hc_stage_note(stage, "%lld of %lld %s pixels are masked and left out", (long long)masked,
+                      (long long)all, what);
+    }
+}
+
+HcStatus hc_knn_take_validation(HcStage *stage, HcSamples *validation, HcError *err) {
+    HcKnnState *state = stage->state;
+    note_masked(stage, "validation", hc_spectra_check(&state->validation), state->validation.pixels.count);
+    if (!state->from_library) {
+        int64_t both = hc_spectra_without(&state->validation, &state->training);
+        if (both > 0) {
+            hc_stage_note(stage, "%lld validation pixels are training pixels too and left out",
+                          (long long)both);
+        }
+    }
+    HC_OR_RETURN(hc_samples_take(validation, &state->validation, NULL, 1, err));
+    if (state->from_library && validation->count > 0) {
+        note_unit(stage, validation->value, (size_t)validation->count * (size_t)validation->bands);
+    }
+    return HC_OK;
+}
+
+/* Which pixels train, and which ones validate. */
+HcStatus hc_knn_take_samples(HcStage *stage, HcSamples *training, HcSamples *validation, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcKnnParams *params = hc_knn_params(stage);
+    HcKnnState *state = stage->state;
+    uint8_t *trains = NULL;
+    note_masked(stage, "training", hc_spectra_check(&state->training), state->training.pixels.count);
+    if (hc_knn_splits(stage)) {
+        trains = malloc((size_t)state->training.pixels.count);
+        if (trains == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)state->training.pixels.count, "a split"));
+        }
+        HC_TRY(hc_spectra_split(&state->training, params->split, (uint64_t)params->seed, trains, err));
+        HC_TRY(hc_samples_take(validation, &state->training, trains, 0, err));
+    }
+    HC_TRY(hc_samples_take(training, &state->training, trains, 1, err));
+    if (params->validation != NULL) {
+        HC_TRY(hc_knn_take_validation(stage, validation, err));
+    }
+done:
+    free(trains);
+    return status;
+}
+
+/* ---- the model ---- */
+
+/* Mean and factors from the training spectra, which are scaled by them. */
+static HcStatus make_scale(HcStage *stage, HcSamples *training, HcError *err) {
+    HcStatus status = HC_OK;
+    HcKnnState *state = stage->state;
+    size_t bands = (size_t)training->bands;
+    double *matrix = calloc((bands + 2) * bands, sizeof *matrix);
+    if (matrix == NULL) {
+        return hc_fail_memory(err, (double)((bands + 2) * bands) * sizeof *matrix, "the scale of the bands");
+    }
+    double *mean = matrix + bands * bands;
+    double *factor = mean + bands;
+    int32_t constant = hc_samples_variance(training, mean, factor);
+    if (constant == training->bands) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "knn: --scale unit-variance: all training spectra are the same"));
+    }
+    if (constant > 0) {
+        hc_stage_note(stage, "%d of %d bands are constant over the training spectra and take no part",
+                      constant, training->bands);
+    }
+    for (size_t b = 0; b < bands; b++) {
+        matrix[b * bands + b] = factor[b];
+    }
+    hc_samples_scale(training, mean, factor);
+    HC_TRY(hc_memory_upload(stage->compute, matrix, bands * bands * sizeof *matrix, &state->matrix, err));
+    HC_TRY(hc_memory_upload(stage->compute, mean, bands * sizeof *mean, &state->mean, err));
+done:
+    free(matrix);
+    return status;
+}
+
+/* Counts what is left, and refuses what decides nothing. */
+static HcStatus check_training(HcStage *stage, const HcSamples *training, HcError *err) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    HcKnnState *state = stage->state;
+    const HcClasses *classes = &state->training.pixels.classes;
+    int32_t there = 0;
+    int32_t last = 0;
+    state->trained = calloc((size_t)classes->count, sizeof *state->trained);
+    if (state->trained == NULL) {
+        return hc_fail_memory(err, (double)classes->count * sizeof *state->trained, "counts of classes");
+    }
+    for (int64_t i = 0; i < training->count; i++) {
+        state->trained[training->label[i]]++;
+    }
+    for (int32_t c = 1; c < classes->count; c++) {
+        there += state->trained[c] > 0;
+        last = state->trained[c] > 0 ? c : last;
+        if (state->trained[c] == 0) {
+            hc_stage_note(stage, "class \"%s\": none of its training pixels is valid", classes->name[c]);
+        }
+    }
+    if (there < 2) {
+        return hc_fail(err, HC_E_NUMERIC, "knn: %s: %s%s%s valid training %s, two classes are needed",
+                       params->training, there == 1 ? "only class \"" : "no class",
+                       there == 1 ? classes->name[last] : "", there == 1 ? "\" has" : " has",
+                       hc_knn_training_word(stage));
+    }
+    if (training->count < params->k) {
+        return hc_fail(err, HC_E_NUMERIC, "knn: -k %lld: only %lld training pixels are valid%s",
+                       (long long)params->k, (long long)training->count,
+                       hc_knn_splits(stage) ? " and chosen by --split" : "");
+    }
+    if (training->count >= HC_KNN_TRAINING_LIMIT) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "knn: %lld training pixels: at most %lld",
+                       (long long)training->count, (long long)HC_KNN_TRAINING_LIMIT - 1);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) {
+    HcKnnState *state = stage->state;
+    HC_OR_RETURN(check_training(stage, training, err));
+    if (hc_knn_params(stage)->scale != 0) {
+        HC_OR_RETURN(make_scale(stage, training, err));
+    }
+    HC_OR_RETURN(stage->compute->ops->training_open(stage->compute, training->value, training->count,
+                                                    training->bands, (HcMetric)hc_knn_params(stage)->metric,
+                                                    &state->model, err));
+    HC_OR_RETURN(hc_memory_upload(stage->compute, training->label, (size_t)training->count * sizeof(int32_t),
+                                  &state->label, err));
+    state->used = training->count;
+    if (!state->from_library) {
+        state->from = training->from;
+        training->from = NULL;
+    }
+    return HC_OK;
+}

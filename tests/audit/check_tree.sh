@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Whether scripts/check-tree notices what is missing: each registration is broken in a copy of the tree.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+if ! command -v git >/dev/null || ! command -v python3 >/dev/null; then
+    echo "skipped: git or python3 was not found"
+    exit 77
+fi
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+if ! git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    echo "skipped: $root is no git repository"
+    exit 77
+fi
+(cd "$root" && git ls-files -z --cached --others --exclude-standard -- ':!tests/fuzz/seeds/*/*' |
+    while IFS= read -rd '' file; do [[ ! -e $file ]] || printf '%s\0' "$file"; done | tar -cf - --null -T -) | tar -xf - -C "$copy"
+(cd "$root" && for folder in tests/fuzz/seeds/*/; do mkdir -p "$copy/$folder" && touch "$copy/$folder/seed"; done)
+cd "$copy"
+git init -q .
+git -c core.safecrlf=false add -A
+git -c user.name=test -c user.email=test@example.org commit -qm copy
+
+failures=0
+# expects SECTION TEXT: the section fails and says so; the copy is then as it was.
+expects() {
+    local said status=0
+    said=$(scripts/check-tree "$1" 2>&1) || status=$?
+    if ((status != 1)) || [[ $said != *"$2"* ]]; then
+        printf 'check-tree %s: exit %d instead of 1 with "%s"; it said:\n%s\n' "$1" "$status" "$2" "$said" >&2
+        failures=$((failures + 1))
+    fi
+    git checkout -q . && git clean -fdq
+}
+
+scripts/check-tree libraries stages operations tests pages figures # nothing is broken yet
+
+# Stages.
+sed -i '/STAGE(filter)/d' pipeline/stages/stages.h
+expects stages "stage filter has no line"
+rm docs/stages/filter.md
+expects stages "stage filter has no page"
+rm tests/pipeline/stages/test_filter.c
+expects stages "stage filter has no test"
+sed -i 's/\.name = "filter"/.name = "filters"/' pipeline/stages/filter.c
+expects stages "holds the stage filter, 'filters'"
+echo "# Nothing" >docs/stages/nothing.md
+expects stages "describes a stage that does not exist"
+
+# Operations: every one in every table, and all that belongs to one.
+for table in cpu/cpu.c gpu/gpu.cu tests/support/strict.c; do
+    for entry in gemv_t eigh sums_fetch svd_batched; do
+        sed -i "/^    \.$entry = /d" "$table"
+        expects operations "operation $entry has no entry in the table of $table"
+    done
+done
+sed -i 's/hc_cpu_fista(/hc_cpu_other(/' cpu/l1/*.c
+expects operations "operation fista has no hc_cpu_fista"
+sed -i 's/hc_gpu_vote(/hc_gpu_other(/' gpu/knn/*.cu
+expects operations "operation vote has no hc_gpu_vote"
+sed -i 's/hc_check_alm(/hc_check_other(/' core/check.h
+expects operations "operation alm has no hc_check_alm"
+sed -i '/cmocka_unit_test(test_eigh/d' tests/conformance/conformance.c
+expects operations "operation eigh has no case"
+sed -i 's/"gather"/"other"/' bench/bench.c
+expects operations "operation gather has no row"
+sed -i 's/^struct HcComputeOps {/&\n    HcStatus (*fresh)(HcQueue *queue, HcError *err);/' core/compute.h
+expects operations "operation fresh has no entry in the table of cpu/cpu.c"
+
+# Tests, cases and harnesses.
+sed -i '/test_moments/d' tests/core/CMakeLists.txt
+expects tests "tests/core/test_moments.c is not in"
+sed -i '/cmocka_unit_test(test_knn_looks)/d' tests/conformance/conformance.c
+expects tests "test_knn_looks is not in the list"
+sed -i '/^hc_fuzz(npy /d' tests/fuzz/CMakeLists.txt
+expects tests "tests/fuzz/npy.c is not in"
+rm -r tests/fuzz/seeds/npy
+expects tests "tests/fuzz/npy.c has no seeds"
+
+# Libraries, links and sizes.
+sed -i '1i #include <gdal.h>' pipeline/run/run.c
+expects libraries "only io/ knows it"
+echo "[nowhere](nowhere.md)" >>README.md
+expects pages "README.md links to nowhere.md"
+for number in {1..1001}; do echo "int l$number;"; done >core/long.c
+expects figures "core/long.c (1001)"
+printf 'int f(void) {\n    int status = 0;\ndone:\n    return status;\n}\n' >core/idle.c
+expects figures "core/idle.c:3"
+for number in {10..40}; do echo "int i$number;" >"io/table/f$number.c"; done
+expects figures "io/table ("
+
+# An include that makes a circle of two files, at link level: only objects show it.
+if command -v cc >/dev/null; then
+    mkdir -p build/core/CMakeFiles/hc_core.dir
+    for pair in one:two:three two:three:four three:four:one four:one:two; do
+        IFS=: read -r name next other <<<"$pair"
+        printf 'void %s(void);\nvoid %s(void);\nvoid %s(void) { %s(); }\n' "$name" "$next" "$name" "$next" >"core/$name.c"
+        cc -c "core/$name.c" -o "build/core/CMakeFiles/hc_core.dir/$name.c.o"
+    done
+    said=$(scripts/tree-figures --circles build 2>&1) && status=0 || status=$?
+    if ((status != 1)) || [[ $said != *"four.c one.c three.c two.c"* ]]; then
+        printf 'tree-figures: a circle of four files went unnoticed (exit %d):\n%s\n' "$status" "$said" >&2
+        failures=$((failures + 1))
+    fi
+fi
+
+((failures == 0)) || exit 1
+echo "all that was broken was noticed"
