@@ -112,17 +112,31 @@ static void read_ahead(const Worker *worker, const HcReader *reader) {
     }
 }
 
-/* *open: there is something to do, which needs a claim (also where an owner died between the end of its work
- * and that of its claim). What is not to be done is told. */
+/* Removes what a dead owner has left of a scene that is done with: it died between the end of its work and
+ * that of its claim. */
+static void clean_finished(const Worker *worker, int32_t scene, HcBatchState state) {
+    HcError unimportant = {0};
+    HcChain *chain = NULL;
+    if (state == HC_BATCH_COMPLETE) {
+        hc_batch_clean_complete(worker->batch, scene);
+    } else if (hc_batch_chain(worker->batch, scene, &chain, &unimportant) == HC_OK) {
+        /* A failed scene has no record of its outputs. */
+        (void)!hc_chain_plan(chain, &unimportant);
+        hc_batch_clean_leftovers(worker->batch, scene, chain);
+    }
+    hc_chain_free(chain);
+}
+
+/* *open: there is something to do, which needs a claim (also where a dead owner has left one). What is not to
+ * be done is told. */
 static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, HcError *err) {
     HcBatchState state = HC_BATCH_OPEN;
     char message[768] = "";
     HC_OR_RETURN(hc_batch_look(worker->batch, scene, &state, message, sizeof message, err));
-    *open = state == HC_BATCH_OPEN ||
-            (state == HC_BATCH_COMPLETE && !claimed && is_claimed(worker->batch->scenes[scene].output));
+    *open = state == HC_BATCH_OPEN || (!claimed && is_claimed(worker->batch->scenes[scene].output));
     if (!*open) {
-        if (state == HC_BATCH_COMPLETE && claimed) {
-            hc_batch_clean_complete(worker->batch, scene);
+        if (claimed) {
+            clean_finished(worker, scene, state);
         }
         tell_scene(worker, state == HC_BATCH_COMPLETE ? HC_BATCH_SKIPPED : HC_BATCH_EARLIER, scene, HC_OK,
                    message);

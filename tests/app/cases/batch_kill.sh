@@ -183,6 +183,26 @@ end_early KILL # the worker is paused: it ends by the end of its batch
 ended 137
 [[ ! -e out/s1.img ]] || fail "the scene was finished"
 
+# Killed in front of each change to the files of a scene that fails with one output begun, up to the end of its claim: the
+# next batch leaves its marker alone, or makes it.
+mkdir flat
+sed 's/^lines *=.*/lines = 20/; s/^map info.*//; s/^coordinate system.*//' "$scene" >flat/bad.hdr
+head -c $((line * 20)) /dev/zero >flat/bad.img
+failing=(batch write 'out/{stem}.first.img' ! mnf --singular stop ! write --scenes flat --output 'out/{stem}.img' --device cpu)
+marked=0
+for ((kill = 1; ; kill++)); do
+    rm -rf out && mkdir out
+    status=0
+    said=$(HCUBE_KILL_NAME=bad. HCUBE_KILL_AT=$kill LD_PRELOAD=$MODULES/kill_at.so "$HCUBE" "${failing[@]}" 2>&1) || status=$?
+    [[ $status == 137 || $status == 9 ]] || fail "exit code $status: $said"
+    [[ ! -e out/bad.img.hcube-failed.json || $status == 9 ]] || marked=$((marked + 1))
+    run 9 "${failing[@]}"
+    (cd out && only bad.img.hcube-failed.json) || fail "left behind after kill $kill"
+    [[ $status == 137 ]] || break
+done
+((marked > 1)) || fail "$marked of $kill kills came behind the marker"
+rm -rf flat
+
 # A full disk: here a limit on the size of files, then, where it may be mounted, a small disk.
 rm -rf out && mkdir out
 status=0
