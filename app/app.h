@@ -87,9 +87,6 @@ void hc_say_json(const char *json);
 /* From now on Ctrl-C and its like set this flag, and only the second one ends the program at once. */
 const volatile sig_atomic_t *hc_catch_signals(void);
 
-/* Runs a parsed chain by the common options: device, progress, notes, summary. */
-HcStatus hc_run_command(HcChain *chain, const HcCommon *common, HcError *err) HC_MUST_CHECK;
-
 /* The command line as it was typed, for records. */
 void hc_set_command_line(int argc, char **argv);
 const char *hc_command_line(void);

@@ -5,6 +5,97 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void print_notes(const HcChain *chain, const char *reason) {
+    for (int32_t n = 0; n < chain->note_count; n++) {
+        hc_say("note: %s", chain->notes[n]);
+    }
+    if (*reason != '\0') {
+        hc_say("note: computing on the CPU (%s)", reason);
+    }
+}
+
+static void print_masked(const HcRunReport *report) {
+    const int64_t *masked = report->masked;
+    int64_t all = masked[HC_MASK_USER] + masked[HC_MASK_NODATA] + masked[HC_MASK_NAN];
+    if (all > 0) {
+        hc_say("masked: %lld of %lld pixels (%lld by the mask, %lld nodata, %lld not finite)", (long long)all,
+               (long long)report->pixels, (long long)masked[HC_MASK_USER], (long long)masked[HC_MASK_NODATA],
+               (long long)masked[HC_MASK_NAN]);
+    }
+}
+
+/* What the run waited for most. */
+static const char *limit_of(const HcRunReport *report) {
+    if (report->seconds_wait_read > 0.5 * report->seconds) {
+        return "reading";
+    }
+    return report->seconds_wait_write > 0.5 * report->seconds ? "writing" : "computing";
+}
+
+static void print_summary(const HcChain *chain, const HcRunReport *report) {
+    char peak[32];
+    print_masked(report);
+    for (int32_t s = 0; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
+        if (output != NULL && strcmp(stage->kind->name, "write") == 0) {
+            hc_say("wrote %s (%lld lines x %lld samples x %d bands)", output, (long long)stage->in.lines,
+                   (long long)stage->in.samples, stage->in.bands);
+        } else if (output != NULL) {
+            hc_say("wrote %s", output);
+        }
+    }
+    hc_say("done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s", report->seconds,
+           (double)report->raw_bytes / 1e6 / report->seconds, report->passes, report->passes == 1 ? "" : "es",
+           limit_of(report), hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
+}
+
+static HcStatus first_of(HcStatus first, HcStatus second) {
+    return first != HC_OK ? first : second;
+}
+
+/* By the common options: device, progress, notes, summary. The chain is freed. */
+static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCompute *compute = NULL;
+    HcProgressShow show;
+    HcRunReport report = {0};
+    char reason[256];
+    HcOpening opening;
+    HcRunSettings settings = {.memory = common->memory,
+                              .device_memory = common->device_memory,
+                              .cancel = hc_catch_signals(),
+                              .progress = hc_progress_tell,
+                              .user = &show,
+                              .ranks = hc_app_ranks(),
+                              .command = hc_command_line(),
+                              .record = common->record};
+    chain->overwrite = (HcOverwrite)common->overwrite;
+    chain->asks = true;
+    hc_chain_remove_dead(chain);
+    bool quiet = common->quiet || hc_ranks_number(settings.ranks) > 0;
+    hc_progress_start(&show, common->progress, quiet);
+    HC_TRY(hc_backend_begin(common, &opening, err));
+    status = hc_chain_plan(chain, err);
+    HC_TRY(first_of(status, hc_backend_end(&opening, &compute, reason, sizeof reason, err)));
+    status = hc_run(chain, compute, &settings, &report, err);
+    hc_progress_end(&show);
+    if (!quiet) {
+        print_notes(chain, reason);
+    }
+    HC_TRY(status);
+    if (!quiet) {
+        print_summary(chain, &report);
+    }
+done:
+    /* Stages hold memory of the backend: they go first. */
+    hc_chain_free(chain);
+    if (compute != NULL) {
+        compute->ops->close(compute);
+    }
+    return status;
+}
+
 static void print_table(const char *heading, const HcOption *table) {
     HcText text = {0};
     hc_options_help(table, &text);
@@ -48,7 +139,7 @@ HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *e
         return HC_OK;
     }
     HC_OR_RETURN(hc_read_chain("run", word_count, words, &common, &chain, err));
-    return hc_run_command(chain, &common, err);
+    return run_by_options(chain, &common, err);
 }
 
 /* "uint16, 100 lines x 100 samples x 60 bands" */
@@ -171,7 +262,7 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
     hc_options_reset(hc_common_options, &common);
     HcOptionSet set = {.table = hc_common_options, .params = &common};
     HC_OR_RETURN(hc_chain_for_stage(&chain, kind, words, word_count, &set, err));
-    return hc_run_command(chain, &common, err);
+    return run_by_options(chain, &common, err);
 }
 
 HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err) {

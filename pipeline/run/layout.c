@@ -17,64 +17,6 @@ static int32_t stream_slots(const HcComputeInfo *info) {
     return info->slots + 2;
 }
 
-bool hc_pass_observes(const HcPass *pass, const HcStage *stage) {
-    return stage->needs.observes && !stage->settled && stage->place < pass->end;
-}
-
-/* Walks back from the end of the pass: what a stage needs is added to what is needed of it. */
-static void pass_halos(const HcChain *chain, HcPass *pass) {
-    int32_t halo = 0;
-    for (int32_t s = pass->end - 1; s >= 0; s--) {
-        const HcStage *stage = &chain->stages[s];
-        pass->halo[s] = halo;
-        bool processes = !stage->needs.passes_through && !(pass->stops && s == pass->end - 1);
-        int32_t before = processes ? halo + stage->needs.halo : halo;
-        if (hc_pass_observes(pass, stage) && stage->needs.halo > before) {
-            before = stage->needs.halo;
-        }
-        halo = before;
-    }
-}
-
-/* settled_before: stages before that place count as settled (for walking through the passes at plan time). */
-static void next_pass(const HcChain *chain, int32_t settled_before, HcPass *pass) {
-    *pass = (HcPass){.end = chain->count};
-    for (int32_t s = 1; s < chain->count && !pass->stops; s++) {
-        const HcStage *stage = &chain->stages[s];
-        if (s >= settled_before && stage->needs.observes && !stage->settled && !stage->needs.passes_through) {
-            pass->end = s + 1;
-            pass->stops = true;
-        }
-    }
-    pass_halos(chain, pass);
-}
-
-void hc_pass_next(const HcChain *chain, HcPass *pass) {
-    next_pass(chain, 0, pass);
-}
-
-size_t hc_rows_bytes(const HcScene *scene, int64_t rows) {
-    return (size_t)rows * (size_t)scene->samples * ((size_t)scene->bands * sizeof(float) + 1);
-}
-
-static size_t aligned(size_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
-
-void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlotLayout *out) {
-    size_t scratch = 0;
-    *out = (HcSlotLayout){0};
-    for (int32_t s = 0; s < pass->end - (pass->stops ? 1 : 0); s++) {
-        const HcStage *stage = &chain->stages[s];
-        int64_t rows = lines + 2 * (int64_t)pass->halo[s];
-        out->output[s] = out->scratch;
-        out->scratch += stage->needs.passes_through ? 0 : aligned(hc_rows_bytes(&stage->out, rows));
-        size_t wanted = stage->needs.bytes_per_pixel * (size_t)rows * (size_t)stage->out.samples;
-        scratch = wanted > scratch ? wanted : scratch;
-    }
-    out->all = out->scratch + aligned(scratch);
-}
-
 /* What the layout would take with blocks of that many lines [bytes]. */
 typedef struct Cost {
     size_t slot;       /* device memory of the largest pass in a slot */
@@ -110,13 +52,13 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
     const HcReader *reader = chain->source->reader;
     int64_t raw_lines = lines + 2 * (int64_t)limits->halo;
     cost.raw_host = raw_bytes(reader, raw_lines, &cost.mapped);
-    cost.raw_device = info->shared_memory ? 0 : aligned(hc_reader_bytes(reader, raw_lines));
+    cost.raw_device = info->shared_memory ? 0 : hc_aligned(hc_reader_bytes(reader, raw_lines));
     cost.slots = (int32_t)slots_for(blocks_of(limits, lines), info->slots);
     int32_t settled_before = 0;
     bool more = true;
     while (more) {
         HcPass pass;
-        next_pass(chain, settled_before, &pass);
+        hc_pass_after(chain, settled_before, &pass);
         HcSlotLayout slot;
         hc_pass_slot(chain, &pass, lines, &slot);
         cost.slot = slot.all > cost.slot ? slot.all : cost.slot;
@@ -144,7 +86,7 @@ static int32_t raw_halo_of(const HcChain *chain) {
     bool more = true;
     while (more) {
         HcPass pass;
-        next_pass(chain, settled_before, &pass);
+        hc_pass_after(chain, settled_before, &pass);
         halo = pass.halo[0] > halo ? pass.halo[0] : halo;
         more = pass.stops;
         settled_before = pass.end;

@@ -2,17 +2,8 @@
 #ifndef HC_PIPELINE_RUN_LAYOUT_H
 #define HC_PIPELINE_RUN_LAYOUT_H
 
+#include "pipeline/run/passes.h"
 #include "pipeline/run/run.h"
-
-#define HC_STAGES_MAX 64
-
-/* One pass over the scene: the stages 1 .. end-1 process, and those that still observe do so; with `stops`
- * the last of them only observes. */
-typedef struct HcPass {
-    int32_t end;
-    bool stops;
-    int32_t halo[HC_STAGES_MAX]; /* lines of context that each stage's output has */
-} HcPass;
 
 /* What the choice of a layout goes by. */
 typedef struct HcLimits {
@@ -33,23 +24,6 @@ typedef struct HcLayout {
     HcLimits limits;
 } HcLayout;
 
-/* The next pass of a planned chain: to the first stage that observes and changes what follows, or to the end.
- */
-void hc_pass_next(const HcChain *chain, HcPass *pass);
-
-/* Whether a stage observes in this pass. */
-bool hc_pass_observes(const HcPass *pass, const HcStage *stage);
-
-/* How a pass cuts the device memory of one slot: the output of every stage, the largest scratch [bytes from
- * its beginning]. */
-typedef struct HcSlotLayout {
-    size_t output[HC_STAGES_MAX];
-    size_t scratch, all;
-} HcSlotLayout;
-
-/* The slots of a pass, for blocks of that many lines. */
-void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlotLayout *out);
-
 /* Device buffers of a whole run [bytes]. */
 typedef struct HcDeviceRoom {
     size_t raw_block; /* one raw block, 0 where memory is shared */
@@ -59,9 +33,6 @@ typedef struct HcDeviceRoom {
 
 void hc_layout_room(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,
                     HcDeviceRoom *out);
-
-/* Bytes of a block with its mask. */
-size_t hc_rows_bytes(const HcScene *scene, int64_t rows);
 
 /* Plans the chain for a backend, chooses the layout, and fills the planned half of the report. */
 HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,

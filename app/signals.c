@@ -1,0 +1,45 @@
+/* Signals: Ctrl-C and its like set a flag. The runner looks at it before each block, stops its threads and
+ * fails with HC_E_CANCELLED; temporary files go with their writers, and outputs keep no name. */
+#include "app/app.h"
+
+#include <signal.h>
+
+static volatile sig_atomic_t interrupted; /* the signal */
+
+static void on_signal(int number) {
+    interrupted = number;
+}
+
+/* Whether hangups are ignored (nohup). This must be seen before the constructors of libraries run: UCX, which
+ * Open MPI 6 brings, sets a handler for SIGHUP there. The sanitizers are not yet ready then. */
+static bool nohup;
+
+__attribute__((no_sanitize("address", "undefined"))) static void see_nohup(void) {
+    struct sigaction before;
+    nohup = sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*see_first)(void) = see_nohup;
+
+/* What ends a program by default, and is no sign of a fault in it. A second signal of a person ends it at
+ * once. The others come again by themselves: a limit of time each second, a closed pipe with each line of
+ * progress. */
+static const struct {
+    int number;
+    bool once;
+} caught[] = {
+    {SIGINT, true},   {SIGTERM, true},  {SIGHUP, true},   {SIGPIPE, false}, {SIGUSR1, false},
+    {SIGUSR2, false}, {SIGALRM, false}, {SIGXCPU, false}, {SIGPROF, false}, {SIGVTALRM, false},
+};
+
+const volatile sig_atomic_t *hc_catch_signals(void) {
+    for (size_t s = 0; s < sizeof caught / sizeof *caught; s++) {
+        struct sigaction action = {.sa_handler = on_signal,
+                                   .sa_flags = caught[s].once ? (int)SA_RESETHAND : 0};
+        if (nohup && caught[s].number == SIGHUP) {
+            action = (struct sigaction){.sa_handler = SIG_IGN};
+        }
+        sigaction(caught[s].number, &action, NULL);
+    }
+    return &interrupted;
+}

@@ -1,0 +1,60 @@
+/* What decides that one more pass is needed: a stage that must see the whole scene before it can change what
+ * follows. */
+#include "pipeline/run/passes.h"
+
+bool hc_pass_observes(const HcPass *pass, const HcStage *stage) {
+    return stage->needs.observes && !stage->settled && stage->place < pass->end;
+}
+
+/* Walks back from the end of the pass: what a stage needs is added to what is needed of it. */
+static void pass_halos(const HcChain *chain, HcPass *pass) {
+    int32_t halo = 0;
+    for (int32_t s = pass->end - 1; s >= 0; s--) {
+        const HcStage *stage = &chain->stages[s];
+        pass->halo[s] = halo;
+        bool processes = !stage->needs.passes_through && !(pass->stops && s == pass->end - 1);
+        int32_t before = processes ? halo + stage->needs.halo : halo;
+        if (hc_pass_observes(pass, stage) && stage->needs.halo > before) {
+            before = stage->needs.halo;
+        }
+        halo = before;
+    }
+}
+
+void hc_pass_after(const HcChain *chain, int32_t settled_before, HcPass *pass) {
+    *pass = (HcPass){.end = chain->count};
+    for (int32_t s = 1; s < chain->count && !pass->stops; s++) {
+        const HcStage *stage = &chain->stages[s];
+        if (s >= settled_before && stage->needs.observes && !stage->settled && !stage->needs.passes_through) {
+            pass->end = s + 1;
+            pass->stops = true;
+        }
+    }
+    pass_halos(chain, pass);
+}
+
+void hc_pass_next(const HcChain *chain, HcPass *pass) {
+    hc_pass_after(chain, 0, pass);
+}
+
+size_t hc_rows_bytes(const HcScene *scene, int64_t rows) {
+    return (size_t)rows * (size_t)scene->samples * ((size_t)scene->bands * sizeof(float) + 1);
+}
+
+size_t hc_aligned(size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlotLayout *out) {
+    size_t scratch = 0;
+    *out = (HcSlotLayout){0};
+    for (int32_t s = 0; s < pass->end - (pass->stops ? 1 : 0); s++) {
+        const HcStage *stage = &chain->stages[s];
+        int64_t rows = lines + 2 * (int64_t)pass->halo[s];
+        out->output[s] = out->scratch;
+        out->scratch += stage->needs.passes_through ? 0 : hc_aligned(hc_rows_bytes(&stage->out, rows));
+        size_t wanted = stage->needs.bytes_per_pixel * (size_t)rows * (size_t)stage->out.samples;
+        scratch = wanted > scratch ? wanted : scratch;
+    }
+    out->all = out->scratch + hc_aligned(scratch);
+}
