@@ -188,7 +188,8 @@ static bool fails_at(FailGroup of, void *place) {
     int before = errno;
     bool fails = false;
     inside = true;
-    if (atomic_load(&state->failed) > 0 && atomic_fetch_add(&state->after, 1) == limit && limit > 0) {
+    bool behind = fail_at == 0 || atomic_load(&state->failed) > 0; /* all calls of a run that only counts */
+    if (behind && atomic_fetch_add(&state->after, 1) == limit && limit > 0) {
         _exit(125);
     }
     if ((fail_at == 0 || of == group) && in_scope(place)) {

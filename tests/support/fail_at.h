@@ -35,7 +35,8 @@ typedef struct FailFrame {
 typedef struct FailState {
     _Atomic int64_t calls[FAIL_GROUPS]; /* within the scope, since main began */
     _Atomic int64_t failed;
-    _Atomic int64_t after; /* calls of any group and scope since the first that failed */
+    _Atomic int64_t
+        after; /* calls of any group and scope since the first that failed; all of a run that only counts */
     int64_t frames;
     FailFrame frame[FAIL_MAX_FRAMES];
     /* With HCUBE_FAIL_AT=0: a hash of the stack of each call. */
