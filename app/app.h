@@ -47,6 +47,8 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
 HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) HC_MUST_CHECK;
 /* The smallest and the largest of values [count], count > 0; returns whether they rise. */
 bool hc_info_range(const double *value, int32_t count, double *low, double *high);
+/* The list of the bad bands, where there is one. */
+void hc_info_put_bad_bands(const uint8_t *bad, int32_t bands, HcJson *to);
 /* A band's value for a table, "-" where there are none (NULL). */
 void hc_info_number(const double *value, int32_t band, char *out, size_t size);
 HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err);
@@ -83,6 +85,8 @@ bool hc_process_runs(void);
 void hc_say(const char *format, ...) HC_PRINTF(1, 2);
 /* The same of a JSON text of one line, which stays valid whatever bytes names hold. */
 void hc_say_json(const char *json);
+/* Prints an object on standard output, and clears it. Prints nothing where it is not whole. */
+HcStatus hc_print_json(HcJson *json, HcError *err) HC_MUST_CHECK;
 
 /* From now on Ctrl-C and its like set this flag, and only the second one ends the program at once. */
 const volatile sig_atomic_t *hc_catch_signals(void);

@@ -366,110 +366,101 @@ static void print_table(const HcBench *bench, const char *reason) {
 /* ---- JSON ---- */
 
 /* null where the value does not apply. */
-static void add_number(cJSON *to, const char *name, double value) {
-    if (value > 0 && isfinite(value)) {
-        cJSON_AddNumberToObject(to, name, value);
-    } else {
-        cJSON_AddNullToObject(to, name);
-    }
+static void put_positive(HcJson *to, const char *name, double value) {
+    hc_json_put_number(to, name, value > 0 ? value : NAN);
 }
 
-static void add_device(cJSON *to, const HcBenchDevice *device) {
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "by", device->by);
-    cJSON_AddStringToObject(json, "name", device->info.name);
-    cJSON_AddStringToObject(json, "driver", device->info.driver);
-    cJSON_AddNumberToObject(json, "threads", device->info.threads);
-    add_number(json, "clock_mhz", device->info.clock_mhz);
-    cJSON_AddStringToObject(json, "vendor", device->vendor);
-    cJSON *ceilings = cJSON_AddObjectToObject(json, "ceilings");
-    cJSON_AddBoolToObject(ceilings, "measured", device->measured);
-    add_number(ceilings, "memory_bytes_per_second", device->ceiling.memory);
-    add_number(ceilings, "float32_operations_per_second", device->ceiling.float32);
-    add_number(ceilings, "float64_operations_per_second", device->ceiling.float64);
-    add_number(ceilings, "int8_operations_per_second", device->ceiling.int8);
-    cJSON_AddItemToArray(to, json);
+static void put_device(const HcBenchDevice *device, HcJson *to) {
+    hc_json_open_object(to, NULL);
+    hc_json_put_text(to, "by", device->by);
+    hc_json_put_text(to, "name", device->info.name);
+    hc_json_put_text(to, "driver", device->info.driver);
+    hc_json_put_number(to, "threads", device->info.threads);
+    put_positive(to, "clock_mhz", device->info.clock_mhz);
+    hc_json_put_text(to, "vendor", device->vendor);
+    hc_json_open_object(to, "ceilings");
+    hc_json_put_bool(to, "measured", device->measured);
+    put_positive(to, "memory_bytes_per_second", device->ceiling.memory);
+    put_positive(to, "float32_operations_per_second", device->ceiling.float32);
+    put_positive(to, "float64_operations_per_second", device->ceiling.float64);
+    put_positive(to, "int8_operations_per_second", device->ceiling.int8);
+    hc_json_close(to);
+    hc_json_close(to);
 }
 
-static void add_row(cJSON *to, const HcBench *bench, const HcBenchRow *row) {
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "operation", row->operation);
-    cJSON_AddStringToObject(json, "by", row->by);
-    cJSON_AddStringToObject(json, "how", row->how);
-    add_number(json, "lines_measured", row->batch > 0 ? 0 : (double)row->lines);
-    add_number(json, "matrices", (double)row->batch);
-    add_number(json, "matrices_measured", (double)row->matrices);
-    cJSON_AddNumberToObject(json, "repetitions", row->repetitions);
-    cJSON_AddNumberToObject(json, "rounds", row->rounds);
-    cJSON_AddNumberToObject(json, "seconds", row->seconds);
-    cJSON_AddNumberToObject(json, "seconds_least", row->least);
-    cJSON_AddNumberToObject(json, "seconds_most", row->most);
-    add_number(json, "bytes", row->bytes);
-    add_number(json, "bytes_per_second", row->bytes / row->seconds);
-    add_number(json, "operations", row->operations);
-    add_number(json, "operations_per_second", row->operations / row->seconds);
-    add_number(json, "floor_seconds", row->floor);
+static void put_row(const HcBench *bench, const HcBenchRow *row, HcJson *to) {
+    hc_json_open_object(to, NULL);
+    hc_json_put_text(to, "operation", row->operation);
+    hc_json_put_text(to, "by", row->by);
+    hc_json_put_text(to, "how", row->how);
+    put_positive(to, "lines_measured", row->batch > 0 ? 0 : (double)row->lines);
+    put_positive(to, "matrices", (double)row->batch);
+    put_positive(to, "matrices_measured", (double)row->matrices);
+    hc_json_put_number(to, "repetitions", row->repetitions);
+    hc_json_put_number(to, "rounds", row->rounds);
+    hc_json_put_number(to, "seconds", row->seconds);
+    hc_json_put_number(to, "seconds_least", row->least);
+    hc_json_put_number(to, "seconds_most", row->most);
+    put_positive(to, "bytes", row->bytes);
+    put_positive(to, "bytes_per_second", row->bytes / row->seconds);
+    put_positive(to, "operations", row->operations);
+    put_positive(to, "operations_per_second", row->operations / row->seconds);
+    put_positive(to, "floor_seconds", row->floor);
     if (row->floor_of != NULL) {
-        cJSON_AddStringToObject(json, "floor_of", row->floor_of);
+        hc_json_put_text(to, "floor_of", row->floor_of);
     }
-    add_number(json, "times_floor", row->floor > 0 ? row->seconds / row->floor : 0);
-    add_number(json, "times_faster_than_serial", hc_bench_times_serial(bench, row));
-    cJSON_AddStringToObject(json, "checked",
-                            row->check == HC_BENCH_SAME   ? "same bits"
-                            : row->check == HC_BENCH_NEAR ? "within rounding"
-                                                          : "no");
-    cJSON_AddItemToArray(to, json);
+    put_positive(to, "times_floor", row->floor > 0 ? row->seconds / row->floor : 0);
+    put_positive(to, "times_faster_than_serial", hc_bench_times_serial(bench, row));
+    hc_json_put_text(to, "checked",
+                     row->check == HC_BENCH_SAME   ? "same bits"
+                     : row->check == HC_BENCH_NEAR ? "within rounding"
+                                                   : "no");
+    hc_json_close(to);
 }
 
-static cJSON *make_json(const HcBench *bench) {
+static void make_json(const HcBench *bench, HcJson *json) {
     const HcBenchSettings *settings = &bench->settings;
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "hcube", hc_version());
-    cJSON_AddStringToObject(json, "command", hc_command_line());
-    cJSON_AddNumberToObject(json, "lines", (double)settings->lines);
-    cJSON_AddNumberToObject(json, "samples", settings->samples);
-    cJSON_AddNumberToObject(json, "bands", settings->bands);
-    cJSON_AddNumberToObject(json, "bits", settings->bits);
-    cJSON_AddNumberToObject(json, "seed", (double)settings->seed);
-    cJSON_AddNumberToObject(json, "components", settings->components);
-    cJSON_AddNumberToObject(json, "training", (double)settings->training);
-    cJSON_AddNumberToObject(json, "neighbours", settings->neighbours);
-    cJSON_AddNumberToObject(json, "matrices", (double)settings->matrices);
-    cJSON *devices = cJSON_AddArrayToObject(json, "devices");
+    hc_json_begin(json);
+    hc_json_put_text(json, "hcube", hc_version());
+    hc_json_put_text(json, "command", hc_command_line());
+    hc_json_put_number(json, "lines", (double)settings->lines);
+    hc_json_put_number(json, "samples", settings->samples);
+    hc_json_put_number(json, "bands", settings->bands);
+    hc_json_put_number(json, "bits", settings->bits);
+    hc_json_put_number(json, "seed", (double)settings->seed);
+    hc_json_put_number(json, "components", settings->components);
+    hc_json_put_number(json, "training", (double)settings->training);
+    hc_json_put_number(json, "neighbours", settings->neighbours);
+    hc_json_put_number(json, "matrices", (double)settings->matrices);
+    hc_json_open_array(json, "devices");
     for (int32_t d = 0; d < bench->device_count; d++) {
-        add_device(devices, &bench->devices[d]);
+        put_device(&bench->devices[d], json);
     }
+    hc_json_close(json);
     if (*bench->note != '\0') {
-        cJSON_AddStringToObject(json, "note", bench->note);
+        hc_json_put_text(json, "note", bench->note);
     }
-    cJSON *rows = cJSON_AddArrayToObject(json, "rows");
+    hc_json_open_array(json, "rows");
     for (int32_t r = 0; r < bench->row_count; r++) {
-        add_row(rows, bench, &bench->rows[r]);
+        put_row(bench, &bench->rows[r], json);
     }
-    return json;
+    hc_json_close(json);
 }
 
 static HcStatus give_results(const HcBench *bench, const BenchParams *params, const char *reason,
                              HcError *err) {
     HcStatus status = HC_OK;
     bool to_output = params->json != NULL && strcmp(params->json, "-") == 0;
-    char *text = NULL;
-    cJSON *json = make_json(bench);
-    if (!to_output) {
-        print_table(bench, reason);
-    }
+    HcJson json;
+    make_json(bench, &json);
     if (to_output) {
-        text = cJSON_Print(json);
-        if (text == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "the JSON"));
-        }
-        printf("%s\n", text);
-    } else if (params->json != NULL) {
-        HC_TRY(hc_json_write(params->json, json, params->overwrite, err));
+        return hc_print_json(&json, err);
     }
-done:
-    cJSON_free(text);
-    cJSON_Delete(json);
+    print_table(bench, reason);
+    if (params->json != NULL) {
+        status = hc_json_save(&json, params->json, params->overwrite, err);
+    }
+    hc_json_clear(&json);
     return status;
 }
 

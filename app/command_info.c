@@ -97,15 +97,16 @@ static void print_numbers(const char *names, bool all) {
     }
 }
 
-static void add_numbers(cJSON *json, const char *names) {
-    cJSON *list = cJSON_AddArrayToObject(json, "spectrum_names_from_0");
+static void put_spectra(const char *names, HcJson *to) {
+    hc_json_open_array(to, "spectrum_names_from_0");
     for (const char *at = names; at != NULL;) {
         const char *end = strchr(at, '\n');
         char *name = hc_text_format("%.*s", end != NULL ? (int)(end - at) : (int)strlen(at), at);
-        cJSON_AddItemToArray(list, cJSON_CreateString(name != NULL ? name : ""));
+        hc_json_put_text(to, NULL, name);
         free(name);
         at = end != NULL ? end + 1 : NULL;
     }
+    hc_json_close(to);
 }
 
 static void print_bands(const HcScene *scene) {
@@ -174,76 +175,62 @@ static void print_info(const HcReader *reader, bool bands) {
     }
 }
 
-static void add_classes(cJSON *json, const HcClasses *classes) {
-    cJSON *list = cJSON_AddArrayToObject(json, "classes_from_0");
+static void put_classes(const HcClasses *classes, HcJson *to) {
+    hc_json_open_array(to, "classes_from_0");
     for (int32_t c = 0; c < classes->count; c++) {
         const uint8_t *rgb = classes->colour[c];
-        const int colour[3] = {rgb[0], rgb[1], rgb[2]};
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "name", classes->name[c]);
-        cJSON_AddItemToObject(item, "colour", cJSON_CreateIntArray(colour, 3));
-        cJSON_AddItemToArray(list, item);
+        const int32_t colour[3] = {rgb[0], rgb[1], rgb[2]};
+        hc_json_open_object(to, NULL);
+        hc_json_put_text(to, "name", classes->name[c]);
+        hc_json_put_ints(to, "colour", colour, 3);
+        hc_json_close(to);
     }
+    hc_json_close(to);
 }
 
-static HcStatus print_info_json(const HcReader *reader, HcError *err) {
-    HcStatus status = HC_OK;
-    const HcScene *scene = hc_reader_scene(reader);
-    int64_t bytes = 0;
-    int64_t modified = 0;
-    char *text = NULL;
-    cJSON *json = cJSON_CreateObject();
-    hc_reader_identity(reader, &bytes, &modified);
-    cJSON_AddStringToObject(json, "file", hc_reader_path(reader));
-    cJSON_AddStringToObject(json, "method", hc_reader_method(reader));
-    cJSON_AddNumberToObject(json, "bytes", (double)bytes);
-    cJSON_AddNumberToObject(json, "modified", (double)modified);
-    cJSON_AddNumberToObject(json, "lines", (double)scene->lines);
-    cJSON_AddNumberToObject(json, "samples", (double)scene->samples);
-    cJSON_AddStringToObject(json, "type", hc_type_name(scene->type));
-    HC_TRY(hc_json_add_bands(json, scene, err));
-    if (scene->bad != NULL) {
-        cJSON *bad = cJSON_AddArrayToObject(json, "bad_bands_from_1");
-        for (int32_t b = 0; b < scene->bands; b++) {
-            if (scene->bad[b]) {
-                cJSON_AddItemToArray(bad, cJSON_CreateNumber(b + 1));
-            }
-        }
-    }
+static void put_scene(const HcScene *scene, HcJson *to) {
+    hc_json_put_number(to, "lines", (double)scene->lines);
+    hc_json_put_number(to, "samples", (double)scene->samples);
+    hc_json_put_text(to, "type", hc_type_name(scene->type));
+    hc_json_put_bands(to, scene);
+    hc_info_put_bad_bands(scene->bad, scene->bands, to);
     if (scene->place.crs != NULL) {
-        cJSON_AddStringToObject(json, "crs_wkt", scene->place.crs);
+        hc_json_put_text(to, "crs_wkt", scene->place.crs);
     }
-    if (scene->place.has_transform) {
-        HC_TRY(hc_json_add_doubles(json, "geotransform", scene->place.transform, 6, err));
-    }
+    hc_json_put_doubles(to, "geotransform", scene->place.has_transform ? scene->place.transform : NULL, 6);
     if (scene->has_default_bands) {
         int32_t colours[3];
         for (int c = 0; c < 3; c++) {
             colours[c] = scene->default_bands[c] + 1;
         }
-        HC_TRY(hc_json_add_ints(json, "default_bands_from_1", colours, 3, err));
+        hc_json_put_ints(to, "default_bands_from_1", colours, 3);
     }
     if (hc_scene_is_class_map(scene)) {
-        add_classes(json, &scene->classes);
+        put_classes(&scene->classes, to);
     }
     if (scene->number_names != NULL) {
-        add_numbers(json, scene->number_names);
+        put_spectra(scene->number_names, to);
     }
     if (scene->description != NULL) {
-        cJSON_AddStringToObject(json, "description", scene->description);
+        hc_json_put_text(to, "description", scene->description);
     }
+}
+
+static HcStatus print_info_json(const HcReader *reader, HcError *err) {
+    int64_t bytes = 0;
+    int64_t modified = 0;
+    HcJson json;
+    hc_json_begin(&json);
+    hc_reader_identity(reader, &bytes, &modified);
+    hc_json_put_text(&json, "file", hc_reader_path(reader));
+    hc_json_put_text(&json, "method", hc_reader_method(reader));
+    hc_json_put_number(&json, "bytes", (double)bytes);
+    hc_json_put_number(&json, "modified", (double)modified);
+    put_scene(hc_reader_scene(reader), &json);
     if (hc_reader_note(reader) != NULL) {
-        cJSON_AddStringToObject(json, "note", hc_reader_note(reader));
+        hc_json_put_text(&json, "note", hc_reader_note(reader));
     }
-    text = cJSON_Print(json);
-    if (text == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the JSON"));
-    }
-    printf("%s\n", text);
-done:
-    cJSON_free(text);
-    cJSON_Delete(json);
-    return status;
+    return hc_print_json(&json, err);
 }
 
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err) {

@@ -150,67 +150,59 @@ static HcStatus print_library(const HcLibrary *library, const char *path, const 
 }
 
 /* The entries that stages leave out, and the values that count as missing. */
-static HcStatus add_left_out(cJSON *json, const HcLibrary *library, HcError *err) {
+static void put_left_out(const HcLibrary *library, HcJson *to) {
     int32_t outlying = 0;
     HcLibraryOutliers outliers = hc_library_count_outliers(library, &outlying);
-    cJSON *list = cJSON_AddArrayToObject(json, "left_out");
-    bool fine = list != NULL;
-    for (int32_t i = 0; i < library->count && fine; i++) {
+    hc_json_open_array(to, "left_out");
+    for (int32_t i = 0; i < library->count; i++) {
         HcLibraryEntry entry = hc_library_entry(library->name[i]);
         if (entry != HC_ENTRY_SPECTRUM) {
-            cJSON *item = cJSON_CreateObject();
-            fine = cJSON_AddItemToArray(list, item) &&
-                   cJSON_AddNumberToObject(item, "spectrum_from_1", i + 1) != NULL &&
-                   cJSON_AddStringToObject(item, "name", library->name[i]) != NULL &&
-                   cJSON_AddStringToObject(item, "why", hc_library_entry_word(entry)) != NULL;
+            hc_json_open_object(to, NULL);
+            hc_json_put_number(to, "spectrum_from_1", i + 1);
+            hc_json_put_text(to, "name", library->name[i]);
+            hc_json_put_text(to, "why", hc_library_entry_word(entry));
+            hc_json_close(to);
         }
     }
-    fine = fine && cJSON_AddNumberToObject(json, "outlying_values", outliers.values) != NULL &&
-           cJSON_AddNumberToObject(json, "entries_with_outlying_values", outlying) != NULL;
-    return fine ? HC_OK : hc_fail_memory(err, 0, "the JSON");
+    hc_json_close(to);
+    hc_json_put_number(to, "outlying_values", outliers.values);
+    hc_json_put_number(to, "entries_with_outlying_values", outlying);
 }
 
-static HcStatus add_bad_bands(cJSON *json, const HcLibrary *library, HcError *err) {
-    cJSON *bad = library->bad != NULL ? cJSON_AddArrayToObject(json, "bad_bands_from_1") : NULL;
-    for (int32_t b = 0; library->bad != NULL && b < library->bands; b++) {
-        if (library->bad[b] && !cJSON_AddItemToArray(bad, cJSON_CreateNumber(b + 1))) {
-            return hc_fail_memory(err, 0, "the JSON");
+void hc_info_put_bad_bands(const uint8_t *bad, int32_t bands, HcJson *to) {
+    if (bad == NULL) {
+        return;
+    }
+    hc_json_open_array(to, "bad_bands_from_1");
+    for (int32_t b = 0; b < bands; b++) {
+        if (bad[b]) {
+            hc_json_put_number(to, NULL, b + 1);
         }
     }
-    return HC_OK;
+    hc_json_close(to);
 }
 
 static HcStatus print_library_json(const HcLibrary *library, const char *path, const Counts *counts,
                                    HcError *err) {
-    HcStatus status = HC_OK;
-    char *text = NULL;
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "file", path);
-    cJSON_AddStringToObject(json, "method", "spectral library");
-    cJSON_AddNumberToObject(json, "spectra", library->count);
-    cJSON_AddNumberToObject(json, "bands", library->bands);
-    HC_TRY(hc_json_add_doubles(json, "wavelength_nm", library->wavelength, (size_t)library->bands, err));
-    HC_TRY(hc_json_add_doubles(json, "fwhm_nm", library->fwhm, (size_t)library->bands, err));
-    HC_TRY(add_bad_bands(json, library, err));
-    cJSON_AddNumberToObject(json, "missing_values", (double)counts->missing);
-    cJSON_AddNumberToObject(json, "spectra_with_missing_values", counts->lacking);
     const double range[2] = {counts->low, counts->high};
-    HC_TRY(hc_json_add_doubles(json, "value_range", range, 2, err));
+    HcJson json;
+    hc_json_begin(&json);
+    hc_json_put_text(&json, "file", path);
+    hc_json_put_text(&json, "method", "spectral library");
+    hc_json_put_number(&json, "spectra", library->count);
+    hc_json_put_number(&json, "bands", library->bands);
+    hc_json_put_doubles(&json, "wavelength_nm", library->wavelength, (size_t)library->bands);
+    hc_json_put_doubles(&json, "fwhm_nm", library->fwhm, (size_t)library->bands);
+    hc_info_put_bad_bands(library->bad, library->bands, &json);
+    hc_json_put_number(&json, "missing_values", (double)counts->missing);
+    hc_json_put_number(&json, "spectra_with_missing_values", counts->lacking);
+    hc_json_put_doubles(&json, "value_range", range, 2);
     if (library->scale > 0) {
-        cJSON_AddNumberToObject(json, "reflectance_scale_factor", library->scale);
+        hc_json_put_number(&json, "reflectance_scale_factor", library->scale);
     }
-    HC_TRY(add_left_out(json, library, err));
-    cJSON_AddItemToObject(json, "names",
-                          cJSON_CreateStringArray((const char *const *)library->name, library->count));
-    text = cJSON_Print(json);
-    if (text == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the JSON"));
-    }
-    printf("%s\n", text);
-done:
-    cJSON_free(text);
-    cJSON_Delete(json);
-    return status;
+    put_left_out(library, &json);
+    hc_json_put(&json, "names", cJSON_CreateStringArray((const char *const *)library->name, library->count));
+    return hc_print_json(&json, err);
 }
 
 HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) {

@@ -325,35 +325,35 @@ static void print_result(const Problem *problem) {
                   problem->seconds.reading);
 }
 
-static cJSON *make_result(const Problem *problem) {
+static void make_result(const Problem *problem, HcJson *result) {
     const HcL1Told *told = &problem->told;
     bool alm = problem->params.solver == ALM;
-    cJSON *result = cJSON_CreateObject();
-    cJSON_AddStringToObject(result, "matrix", problem->params.matrix);
-    cJSON_AddStringToObject(result, "right", problem->params.right);
-    cJSON_AddNumberToObject(result, "rows", (double)problem->rows);
-    cJSON_AddNumberToObject(result, "columns", (double)problem->columns);
-    cJSON_AddStringToObject(result, "solver", solver_words[problem->params.solver]);
+    hc_json_begin(result);
+    hc_json_put_text(result, "matrix", problem->params.matrix);
+    hc_json_put_text(result, "right", problem->params.right);
+    hc_json_put_number(result, "rows", (double)problem->rows);
+    hc_json_put_number(result, "columns", (double)problem->columns);
+    hc_json_put_text(result, "solver", solver_words[problem->params.solver]);
     if (!alm) {
-        cJSON_AddNumberToObject(result, "lambda", problem->rule.lambda);
+        hc_json_put_number(result, "lambda", problem->rule.lambda);
     }
-    cJSON_AddBoolToObject(result, "positive", problem->rule.positive);
-    cJSON_AddNumberToObject(result, "tolerance", problem->rule.tolerance);
-    cJSON_AddStringToObject(result, "status", told->end == HC_L1_REACHED ? "converged" : "unfinished");
-    cJSON_AddBoolToObject(result, "polished", problem->polished);
-    cJSON_AddNumberToObject(result, "objective", told->objective);
-    cJSON_AddNumberToObject(result, "relative_gap", told->gap);
-    cJSON_AddNumberToObject(result, "relative_residual", told->residual);
-    cJSON_AddNumberToObject(result, "nonzeros", (double)told->nonzeros);
-    cJSON_AddNumberToObject(result, "iterations", told->iterations);
+    hc_json_put_bool(result, "positive", problem->rule.positive);
+    hc_json_put_number(result, "tolerance", problem->rule.tolerance);
+    hc_json_put_text(result, "status", told->end == HC_L1_REACHED ? "converged" : "unfinished");
+    hc_json_put_bool(result, "polished", problem->polished);
+    hc_json_put_number(result, "objective", told->objective);
+    hc_json_put_number(result, "relative_gap", told->gap);
+    hc_json_put_number(result, "relative_residual", told->residual);
+    hc_json_put_number(result, "nonzeros", (double)told->nonzeros);
+    hc_json_put_number(result, "iterations", told->iterations);
     if (alm) {
-        cJSON_AddNumberToObject(result, "outer", told->outer);
+        hc_json_put_number(result, "outer", told->outer);
     }
-    return result;
 }
 
 static HcStatus give_result(Problem *problem, double started, HcError *err) {
     HcStatus status = HC_OK;
+    HcJson result;
     const HcCommon *common = &problem->common;
     const char *output = problem->params.output;
     char note[400] = "";
@@ -365,8 +365,9 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
     HC_TRY(hc_file_begin((const char *const *)problem->use.reads.path, problem->use.reads.count, err));
     HC_TRY(hc_matrix_write(output, problem->x, problem->columns, 1, common->overwrite, err));
     problem->seconds.all = hc_solve_now() - started;
-    HC_TRY(hc_solve_write_record(common, problem->compute, &hc_solve_l1, output, make_result(problem),
-                                 &problem->seconds, note, err));
+    make_result(problem, &result);
+    HC_TRY(hc_solve_write_record(common, problem->compute, &hc_solve_l1, output, &result, &problem->seconds,
+                                 note, err));
     HC_TRY(hc_file_commit(err));
     print_result(problem);
     hc_solve_tell(common, "wrote", "%s", output);

@@ -218,53 +218,45 @@ static void print_result(const Problem *problem) {
                   problem->seconds.reading);
 }
 
-/* A number where it is one. */
-static void add_number(cJSON *to, const char *name, double value) {
-    if (isfinite(value)) {
-        cJSON_AddNumberToObject(to, name, value);
-    } else {
-        cJSON_AddNullToObject(to, name);
-    }
-}
-
-/* The radius is null where it is infinite. */
-static void add_proof(const Problem *problem, cJSON *to) {
+/* What is infinite is null. */
+static void put_proof(const Problem *problem, HcJson *to) {
     HcLpEnd end = problem->solution.end;
-    add_number(to, "primal", problem->proof.primal);
-    add_number(to, "dual", problem->proof.dual);
-    add_number(to, "gap", problem->proof.gap);
+    hc_json_open_object(to, "proof");
+    hc_json_put_number(to, "primal", problem->proof.primal);
+    hc_json_put_number(to, "dual", problem->proof.dual);
+    hc_json_put_number(to, "gap", problem->proof.gap);
     if (end == HC_LP_INFEASIBLE || end == HC_LP_UNBOUNDED) {
-        add_number(to, "radius", problem->proof.radius);
-        add_number(to, "scale", problem->proof.scale);
+        hc_json_put_number(to, "radius", problem->proof.radius);
+        hc_json_put_number(to, "scale", problem->proof.scale);
     }
+    hc_json_close(to);
 }
 
-static cJSON *make_result(const Problem *problem) {
+static void make_result(const Problem *problem, HcJson *result) {
     const HcLinearProgram *program = &problem->file.program;
     const HcLpSolution *solution = &problem->solution;
-    cJSON *result = cJSON_CreateObject();
-    cJSON_AddStringToObject(result, "model", problem->params.model);
-    cJSON_AddStringToObject(result, "name", problem->file.name);
-    cJSON_AddNumberToObject(result, "rows", (double)program->rows);
-    cJSON_AddNumberToObject(result, "columns", (double)program->columns);
-    cJSON_AddNumberToObject(result, "entries", (double)program->start[program->columns]);
-    cJSON_AddStringToObject(result, "sense", program->maximise ? "max" : "min");
-    cJSON_AddStringToObject(result, "status", is_unproved(problem) ? "not proved" : end_words[solution->end]);
+    hc_json_begin(result);
+    hc_json_put_text(result, "model", problem->params.model);
+    hc_json_put_text(result, "name", problem->file.name);
+    hc_json_put_number(result, "rows", (double)program->rows);
+    hc_json_put_number(result, "columns", (double)program->columns);
+    hc_json_put_number(result, "entries", (double)program->start[program->columns]);
+    hc_json_put_text(result, "sense", program->maximise ? "max" : "min");
+    hc_json_put_text(result, "status", is_unproved(problem) ? "not proved" : end_words[solution->end]);
     if (is_unproved(problem)) {
-        cJSON_AddStringToObject(result, "unproved", end_words[solution->end]);
+        hc_json_put_text(result, "unproved", end_words[solution->end]);
     }
     if (solution->end == HC_LP_OPTIMAL) {
-        add_number(result, "objective", objective_of(problem));
-        add_number(result, "dual_objective", solution->dual_objective + problem->file.constant);
+        hc_json_put_number(result, "objective", objective_of(problem));
+        hc_json_put_number(result, "dual_objective", solution->dual_objective + problem->file.constant);
     }
-    cJSON_AddNumberToObject(result, "pivots", (double)solution->pivots);
-    cJSON_AddNumberToObject(result, "phase_one_pivots", (double)solution->phase_one);
-    cJSON_AddNumberToObject(result, "refactored", (double)solution->refactored);
-    cJSON_AddNumberToObject(result, "most_columns_kept", (double)solution->columns_kept);
+    hc_json_put_number(result, "pivots", (double)solution->pivots);
+    hc_json_put_number(result, "phase_one_pivots", (double)solution->phase_one);
+    hc_json_put_number(result, "refactored", (double)solution->refactored);
+    hc_json_put_number(result, "most_columns_kept", (double)solution->columns_kept);
     if (problem->params.verify || is_unproved(problem)) {
-        add_proof(problem, cJSON_AddObjectToObject(result, "proof"));
+        put_proof(problem, result);
     }
-    return result;
 }
 
 /* ---- files ---- */
@@ -373,6 +365,7 @@ static HcStatus check_proof(const Problem *problem, HcError *err) {
 
 static HcStatus give_result(Problem *problem, double started, HcError *err) {
     HcStatus status = HC_OK;
+    HcJson result;
     const char *output = problem->solution.end == HC_LP_OPTIMAL ? problem->params.output : NULL;
     problem->proof = hc_program_prove(&problem->file.program, &problem->solution);
     if (problem->proof.no_memory) {
@@ -384,8 +377,9 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
     HC_TRY(problem->solution.end == HC_LP_OPTIMAL ? write_solution(problem, err)
                                                   : write_certificate(problem, err));
     problem->seconds.all = hc_solve_now() - started;
-    HC_TRY(hc_solve_write_record(&problem->common, problem->compute, &hc_solve_lp, output,
-                                 make_result(problem), &problem->seconds, problem->file.note.data, err));
+    make_result(problem, &result);
+    HC_TRY(hc_solve_write_record(&problem->common, problem->compute, &hc_solve_lp, output, &result,
+                                 &problem->seconds, problem->file.note.data, err));
     HC_TRY(hc_file_commit(err));
     for (int32_t w = 0; w < problem->wrote.count; w++) {
         hc_solve_tell(&problem->common, "wrote", "%s", problem->wrote.path[w]);

@@ -94,3 +94,14 @@ void hc_say_json(const char *json) {
     fprintf(stderr, "%s\n", line != NULL ? line : "hcube: out of memory for a message");
     free(line);
 }
+
+HcStatus hc_print_json(HcJson *json, HcError *err) {
+    char *text = hc_json_format(json, false);
+    HcStatus status = text != NULL ? HC_OK : hc_fail_memory(err, 0, "the JSON");
+    if (text != NULL) {
+        printf("%s\n", text);
+    }
+    cJSON_free(text);
+    hc_json_clear(json);
+    return status;
+}

@@ -119,41 +119,43 @@ done:
     return status;
 }
 
-static cJSON *make_record(const HcCompute *compute, const HcSolveProblem *problem, cJSON *result,
-                          const HcSolveSeconds *seconds, const char *note) {
-    cJSON *record = cJSON_CreateObject();
-    hc_record_begin(compute, hc_command_line(), record);
-    cJSON_AddStringToObject(record, "problem", problem->name);
-    cJSON *times = cJSON_AddObjectToObject(record, "seconds");
-    cJSON_AddNumberToObject(times, "all", seconds->all);
-    cJSON_AddNumberToObject(times, "reading", seconds->reading);
-    cJSON_AddNumberToObject(times, "solving", seconds->solving);
-    cJSON *notes = cJSON_AddArrayToObject(record, "notes");
+static void make_record(const HcCompute *compute, const HcSolveProblem *problem, HcJson *result,
+                        const HcSolveSeconds *seconds, const char *note, HcJson *record) {
+    hc_json_begin(record);
+    hc_record_put_head(record, compute, hc_command_line());
+    hc_json_put_text(record, "problem", problem->name);
+    hc_json_open_object(record, "seconds");
+    hc_json_put_number(record, "all", seconds->all);
+    hc_json_put_number(record, "reading", seconds->reading);
+    hc_json_put_number(record, "solving", seconds->solving);
+    hc_json_close(record);
+    hc_json_open_array(record, "notes");
     if (note != NULL && *note != '\0') {
-        cJSON_AddItemToArray(notes, cJSON_CreateString(note));
+        hc_json_put_text(record, NULL, note);
     }
-    cJSON_AddItemToObject(record, "result", result);
-    return record;
+    hc_json_close(record);
+    hc_json_put_part(record, "result", result);
 }
 
 HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
-                               const HcSolveProblem *problem, const char *output, cJSON *result,
+                               const HcSolveProblem *problem, const char *output, HcJson *result,
                                const HcSolveSeconds *seconds, const char *note, HcError *err) {
     HcStatus status = HC_OK;
     bool replaces = false;
     char *path = NULL;
-    cJSON *record = make_record(compute, problem, result, seconds, note);
+    HcJson record;
+    make_record(compute, problem, result, seconds, note, &record);
     if (!wants_record(common, output)) {
         goto done;
     }
     path = record_path(common, output);
-    if (record == NULL || path == NULL) {
+    if (path == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "the record"));
     }
     HC_TRY(may_replace_record(common, path, &replaces, err));
-    HC_TRY(hc_json_write_unflushed(path, record, replaces, err));
+    HC_TRY(hc_json_save_unflushed(&record, path, replaces, err));
 done:
-    cJSON_Delete(record);
+    hc_json_clear(&record);
     free(path);
     return status;
 }

@@ -36,7 +36,7 @@ typedef struct HcSolveSeconds {
 /* Writes the record of a problem where the options want it; nothing for NULL without --record. `result`
  * becomes part of it, or is freed. */
 HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
-                               const HcSolveProblem *problem, const char *output, cJSON *result,
+                               const HcSolveProblem *problem, const char *output, HcJson *result,
                                const HcSolveSeconds *seconds, const char *note, HcError *err) HC_MUST_CHECK;
 
 /* A line of the report: what, and a formatted text. */

@@ -9,23 +9,85 @@
 /* More than any model: 2,000 bands square in text. */
 static const size_t file_limit = (size_t)1 << 29;
 
-static HcStatus add_item(cJSON *to, const char *name, cJSON *item, HcError *err) {
-    if (item == NULL || !cJSON_AddItemToObject(to, name, item)) {
+/* ---- building ---- */
+
+void hc_json_begin(HcJson *json) {
+    *json = (HcJson){.root = cJSON_CreateObject(), .depth = 1};
+    json->open[0] = json->root;
+    json->failed = json->root == NULL;
+}
+
+void hc_json_clear(HcJson *json) {
+    cJSON_Delete(json->root);
+    *json = (HcJson){.failed = true};
+}
+
+void hc_json_put(HcJson *to, const char *name, cJSON *item) {
+    cJSON *in = to->failed ? NULL : to->open[to->depth - 1];
+    bool added = in != NULL && item != NULL &&
+                 (name != NULL ? cJSON_AddItemToObject(in, name, item) : cJSON_AddItemToArray(in, item)) != 0;
+    if (!added) {
         cJSON_Delete(item);
-        return hc_fail_memory(err, 0, name);
+        to->failed = true;
     }
-    return HC_OK;
+}
+
+/* The depth counts on after a failure, so that each closing still meets its opening. */
+static void open_item(HcJson *to, const char *name, cJSON *item) {
+    hc_json_put(to, name, item);
+    to->failed = to->failed || to->depth == HC_JSON_DEPTH;
+    if (!to->failed) {
+        to->open[to->depth] = item;
+    }
+    to->depth++;
+}
+
+void hc_json_open_object(HcJson *to, const char *name) {
+    open_item(to, name, cJSON_CreateObject());
+}
+
+void hc_json_open_array(HcJson *to, const char *name) {
+    open_item(to, name, cJSON_CreateArray());
+}
+
+void hc_json_close(HcJson *to) {
+    to->depth--;
+}
+
+void hc_json_put_number(HcJson *to, const char *name, double value) {
+    hc_json_put(to, name, cJSON_CreateNumber(value));
+}
+
+void hc_json_put_double(HcJson *to, const char *name, double value) {
+    char text[HC_TEXT_DOUBLE];
+    hc_json_put(to, name, cJSON_CreateRaw(isfinite(value) ? hc_text_double(text, value) : "null"));
+}
+
+void hc_json_put_text(HcJson *to, const char *name, const char *text) {
+    hc_json_put(to, name, cJSON_CreateString(text));
+}
+
+void hc_json_put_bool(HcJson *to, const char *name, bool value) {
+    hc_json_put(to, name, cJSON_CreateBool(value));
+}
+
+void hc_json_put_part(HcJson *to, const char *name, HcJson *part) {
+    to->failed = to->failed || part->failed;
+    hc_json_put(to, name, part->root);
+    part->root = NULL;
+    hc_json_clear(part);
 }
 
 /* One text for the whole array: an item for each number would take as long as the numbers. cJSON's own
  * numbers are content with one unit in the last place. */
-HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, size_t count, HcError *err) {
+void hc_json_put_doubles(HcJson *to, const char *name, const double *values, size_t count) {
     if (values == NULL) {
-        return HC_OK;
+        return;
     }
     char *text = malloc(count * (HC_TEXT_DOUBLE + 2) + 3);
     if (text == NULL) {
-        return hc_fail_memory(err, (double)count * (HC_TEXT_DOUBLE + 2), name);
+        to->failed = true;
+        return;
     }
     char *end = stpcpy(text, "[");
     for (size_t i = 0; i < count; i++) {
@@ -34,17 +96,73 @@ HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, 
         end = stpcpy(end, isfinite(values[i]) ? hc_text_double(number, values[i]) : "null");
     }
     stpcpy(end, "]");
-    HcStatus status = add_item(to, name, cJSON_CreateRaw(text), err);
+    hc_json_put(to, name, cJSON_CreateRaw(text));
     free(text);
+}
+
+void hc_json_put_ints(HcJson *to, const char *name, const int32_t *values, size_t count) {
+    if (values != NULL) {
+        hc_json_put(to, name, cJSON_CreateIntArray(values, (int)count));
+    }
+}
+
+static void put_names(HcJson *to, const HcScene *scene) {
+    if (scene->band_name == NULL) {
+        return;
+    }
+    hc_json_open_array(to, "band_names");
+    for (int32_t b = 0; b < scene->bands; b++) {
+        hc_json_put_text(to, NULL, scene->band_name[b] != NULL ? scene->band_name[b] : "");
+    }
+    hc_json_close(to);
+}
+
+void hc_json_put_bands(HcJson *to, const HcScene *scene) {
+    size_t bands = (size_t)scene->bands;
+    hc_json_put_number(to, "bands", scene->bands);
+    hc_json_put_doubles(to, "wavelength_nm", scene->wavelength, bands);
+    hc_json_put_doubles(to, "fwhm_nm", scene->fwhm, bands);
+    hc_json_put_ints(to, "file_bands_from_0", scene->source_band, bands);
+    put_names(to, scene);
+    if (scene->gain != NULL) {
+        hc_json_put_doubles(to, "gain", scene->gain, bands);
+        hc_json_put_doubles(to, "offset", scene->offset, bands);
+    }
+    if (scene->has_nodata && isfinite(scene->nodata)) {
+        hc_json_put_double(to, "nodata", scene->nodata);
+    }
+}
+
+HcStatus hc_json_check(const HcJson *json, const char *what, HcError *err) {
+    return json->failed ? hc_fail_memory(err, 0, what) : HC_OK;
+}
+
+char *hc_json_format(const HcJson *json, bool one_line) {
+    return json->failed ? NULL : one_line ? cJSON_PrintUnformatted(json->root) : cJSON_Print(json->root);
+}
+
+static HcStatus save(const HcJson *json, const char *path, bool overwrite, bool flush, HcError *err) {
+    char *text = hc_json_format(json, false);
+    if (text == NULL) {
+        return hc_fail_memory(err, 0, path);
+    }
+    size_t length = strlen(text);
+    text[length] = '\n'; /* in the place of the final 0, which the file does not want */
+    HcStatus status = flush ? hc_file_write(path, text, length + 1, overwrite, err)
+                            : hc_file_write_unflushed(path, text, length + 1, overwrite, err);
+    cJSON_free(text);
     return status;
 }
 
-HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, size_t count, HcError *err) {
-    if (values == NULL) {
-        return HC_OK;
-    }
-    return add_item(to, name, cJSON_CreateIntArray(values, (int)count), err);
+HcStatus hc_json_save(const HcJson *json, const char *path, bool overwrite, HcError *err) {
+    return save(json, path, overwrite, true, err);
 }
+
+HcStatus hc_json_save_unflushed(const HcJson *json, const char *path, bool overwrite, HcError *err) {
+    return save(json, path, overwrite, false, err);
+}
+
+/* ---- reading ---- */
 
 static HcStatus fail_count(HcError *err, const char *where, const char *name, size_t found, size_t count) {
     return hc_fail(err, HC_E_INPUT, "%s: \"%s\" has %zu numbers, %zu are needed", where, name, found, count);
@@ -103,27 +221,6 @@ const char *hc_json_text(const cJSON *from, const char *name) {
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, name));
 }
 
-static HcStatus write_json(const char *path, const cJSON *json, bool overwrite, bool flush, HcError *err) {
-    char *text = cJSON_Print(json);
-    if (text == NULL) {
-        return hc_fail_memory(err, 0, path);
-    }
-    size_t length = strlen(text);
-    text[length] = '\n'; /* in the place of the final 0, which the file does not want */
-    HcStatus status = flush ? hc_file_write(path, text, length + 1, overwrite, err)
-                            : hc_file_write_unflushed(path, text, length + 1, overwrite, err);
-    cJSON_free(text);
-    return status;
-}
-
-HcStatus hc_json_write(const char *path, const cJSON *json, bool overwrite, HcError *err) {
-    return write_json(path, json, overwrite, true, err);
-}
-
-HcStatus hc_json_write_unflushed(const char *path, const cJSON *json, bool overwrite, HcError *err) {
-    return write_json(path, json, overwrite, false, err);
-}
-
 HcStatus hc_json_read(const char *path, cJSON **json, HcError *err) {
     HcStatus status = HC_OK;
     char *text = NULL;
@@ -140,38 +237,6 @@ HcStatus hc_json_read(const char *path, cJSON **json, HcError *err) {
 done:
     free(text);
     return status;
-}
-
-static HcStatus add_names(cJSON *to, const HcScene *scene, HcError *err) {
-    if (scene->band_name == NULL) {
-        return HC_OK;
-    }
-    cJSON *names = cJSON_CreateArray();
-    for (int32_t b = 0; names != NULL && b < scene->bands; b++) {
-        cJSON_AddItemToArray(names,
-                             cJSON_CreateString(scene->band_name[b] != NULL ? scene->band_name[b] : ""));
-    }
-    return add_item(to, "band_names", names, err);
-}
-
-HcStatus hc_json_add_bands(cJSON *to, const HcScene *scene, HcError *err) {
-    size_t bands = (size_t)scene->bands;
-    if (cJSON_AddNumberToObject(to, "bands", scene->bands) == NULL) {
-        return hc_fail_memory(err, 0, "bands");
-    }
-    HC_OR_RETURN(hc_json_add_doubles(to, "wavelength_nm", scene->wavelength, bands, err));
-    HC_OR_RETURN(hc_json_add_doubles(to, "fwhm_nm", scene->fwhm, bands, err));
-    HC_OR_RETURN(hc_json_add_ints(to, "file_bands_from_0", scene->source_band, bands, err));
-    HC_OR_RETURN(add_names(to, scene, err));
-    if (scene->gain != NULL) {
-        HC_OR_RETURN(hc_json_add_doubles(to, "gain", scene->gain, bands, err));
-        HC_OR_RETURN(hc_json_add_doubles(to, "offset", scene->offset, bands, err));
-    }
-    if (scene->has_nodata && isfinite(scene->nodata)) {
-        char number[HC_TEXT_DOUBLE];
-        HC_OR_RETURN(add_item(to, "nodata", cJSON_CreateRaw(hc_text_double(number, scene->nodata)), err));
-    }
-    return HC_OK;
 }
 
 static HcStatus get_optional(const cJSON *from, const char *name, double **values, int32_t bands,

@@ -6,12 +6,62 @@
 
 #include <cjson/cJSON.h>
 
-/* Adds an array of `count` doubles, as raw text (they read back the same bits; NaN and infinity become null).
- * NULL values add nothing. */
-HcStatus hc_json_add_doubles(cJSON *to, const char *name, const double *values, size_t count,
-                             HcError *err) HC_MUST_CHECK;
-HcStatus hc_json_add_ints(cJSON *to, const char *name, const int32_t *values, size_t count,
-                          HcError *err) HC_MUST_CHECK;
+/* ---- building ---- */
+
+enum { HC_JSON_DEPTH = 12 };
+
+/* An object that is being built. It remembers when memory has run out: what is put into it from then on is
+ * ignored, and hc_json_check says so once, at the end.
+ *
+ *     HcJson json;
+ *     hc_json_begin(&json);
+ *     hc_json_put_text(&json, "name", name);
+ *     hc_json_open_array(&json, "values");
+ *     hc_json_put_number(&json, NULL, 3);
+ *     hc_json_close(&json);
+ *     status = hc_json_save(&json, path, overwrite, err);
+ *     hc_json_clear(&json);
+ */
+typedef struct HcJson {
+    cJSON *root;                /* NULL where memory was missing for it */
+    cJSON *open[HC_JSON_DEPTH]; /* [depth] what is open, from the root to what is being filled */
+    int32_t depth;
+    bool failed; /* memory has run out: the object is not whole */
+} HcJson;
+
+void hc_json_begin(HcJson *json);
+void hc_json_clear(HcJson *json);
+
+/* What is put goes into the innermost object or array that is open. name: NULL in arrays. */
+void hc_json_open_object(HcJson *to, const char *name);
+void hc_json_open_array(HcJson *to, const char *name);
+void hc_json_close(HcJson *to);
+void hc_json_put_number(HcJson *to, const char *name, double value);
+/* The number that reads back the same bits; NaN and infinity become null. */
+void hc_json_put_double(HcJson *to, const char *name, double value);
+void hc_json_put_text(HcJson *to, const char *name, const char *text);
+void hc_json_put_bool(HcJson *to, const char *name, bool value);
+/* Takes the item over; NULL counts as memory that has run out. */
+void hc_json_put(HcJson *to, const char *name, cJSON *item);
+/* Takes over a whole object that was built apart, and clears it. */
+void hc_json_put_part(HcJson *to, const char *name, HcJson *part);
+/* Arrays of `count` numbers; doubles as by hc_json_put_double. NULL values add nothing. */
+void hc_json_put_doubles(HcJson *to, const char *name, const double *values, size_t count);
+void hc_json_put_ints(HcJson *to, const char *name, const int32_t *values, size_t count);
+/* The properties of the bands of a scene: count, wavelengths, fwhm, names, places in their file, nodata. */
+void hc_json_put_bands(HcJson *to, const HcScene *scene);
+
+/* HC_E_MEMORY, in the name of `what`, where the object is not whole. */
+HcStatus hc_json_check(const HcJson *json, const char *what, HcError *err) HC_MUST_CHECK;
+
+/* The text, to be freed by cJSON_free, on one line or on several; NULL where the object is not whole. */
+char *hc_json_format(const HcJson *json, bool one_line);
+/* Checks and writes a whole file. A file that is flushed survives a power failure, and takes its time. */
+HcStatus hc_json_save(const HcJson *json, const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
+HcStatus hc_json_save_unflushed(const HcJson *json, const char *path, bool overwrite,
+                                HcError *err) HC_MUST_CHECK;
+
+/* ---- reading ---- */
 
 /* Whether there is an array of exactly `count` items: before memory is taken for as many as a file says that
  * it holds. */
@@ -26,15 +76,9 @@ HcStatus hc_json_get_int(const cJSON *from, const char *name, int64_t minimum, i
 /* A text, borrowed from the JSON; NULL where absent. */
 const char *hc_json_text(const cJSON *from, const char *name);
 
-/* Writes and reads whole files. A file that is flushed survives a power failure, and takes its time. */
-HcStatus hc_json_write(const char *path, const cJSON *json, bool overwrite, HcError *err) HC_MUST_CHECK;
-HcStatus hc_json_write_unflushed(const char *path, const cJSON *json, bool overwrite,
-                                 HcError *err) HC_MUST_CHECK;
 HcStatus hc_json_read(const char *path, cJSON **json, HcError *err) HC_MUST_CHECK;
 
-/* The properties of the bands of a scene: count, wavelengths, fwhm, names, places in their file, nodata. */
-HcStatus hc_json_add_bands(cJSON *to, const HcScene *scene, HcError *err) HC_MUST_CHECK;
-/* Reads them into a zeroed scene. */
+/* Reads what hc_json_put_bands has written into a zeroed scene. */
 HcStatus hc_json_get_bands(const cJSON *from, HcScene *scene, const char *where, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -7,11 +7,10 @@
 #ifndef HC_PIPELINE_STAGE_H
 #define HC_PIPELINE_STAGE_H
 
+#include "pipeline/json.h"
 #include "core/compute.h"
 #include "pipeline/option.h"
 #include "ranks/ranks.h"
-
-#include <cjson/cJSON.h>
 
 #define HC_SIDE_WORDS 8
 
@@ -123,7 +122,7 @@ typedef struct HcStageClass {
     /* OPTIONAL. The file that finish leaves behind, for the record beside it; borrowed, NULL = none. */
     const char *(*output)(const HcStage *stage);
     /* OPTIONAL. What the record says of this stage beyond its options: adds to `to`. */
-    HcStatus (*report)(const HcStage *stage, cJSON *to, HcError *err);
+    void (*report)(const HcStage *stage, HcJson *to);
     /* OPTIONAL. Frees what open and settle made; safe after any failure. */
     void (*close)(HcStage *stage);
 } HcStageClass;

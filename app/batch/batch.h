@@ -103,7 +103,7 @@ HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t sc
 void hc_batch_origin_clear(HcBatchOrigin *origin);
 
 /* For HcRunSettings.describe; user is an HcBatchOrigin. */
-HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) HC_MUST_CHECK;
+HcStatus hc_batch_describe(HcJson *record, void *user, HcError *err) HC_MUST_CHECK;
 
 /* Fails (HC_E_IO) where something else than a regular file has the name of the record or of the marker: a
  * folder, a pipe, a link. It is neither read nor replaced. */

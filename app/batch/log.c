@@ -1,7 +1,7 @@
 /* What a batch prints: a line a scene or an event a line as JSON, and a summary. */
 #include "app/batch/batch.h"
+#include "pipeline/json.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,42 +58,44 @@ static void add_up(HcBatchTotals *totals, const HcBatchEvent *event) {
 
 /* ---- lines ---- */
 
-static void print_json(cJSON *json) {
-    char *text = cJSON_PrintUnformatted(json);
+/* An event for which there is no memory is left out. */
+static void print_json(HcJson *json) {
+    char *text = hc_json_format(json, true);
     if (text != NULL) {
         hc_say_json(text);
     }
     cJSON_free(text);
-    cJSON_Delete(json);
+    hc_json_clear(json);
 }
 
 static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcBatchTotals *totals,
                       const char *name, const char *why) {
     const HcBatchScene *scene = &batch->scenes[event->scene];
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "event", name);
-    cJSON_AddStringToObject(json, "scene", scene->path);
-    cJSON_AddStringToObject(json, "output", scene->output);
-    cJSON_AddNumberToObject(json, "index", event->scene + 1);
-    cJSON_AddNumberToObject(json, "scenes", batch->scene_count);
-    cJSON_AddNumberToObject(json, "at_seconds", hc_batch_now() - totals->start);
+    HcJson json;
+    hc_json_begin(&json);
+    hc_json_put_text(&json, "event", name);
+    hc_json_put_text(&json, "scene", scene->path);
+    hc_json_put_text(&json, "output", scene->output);
+    hc_json_put_number(&json, "index", event->scene + 1);
+    hc_json_put_number(&json, "scenes", batch->scene_count);
+    hc_json_put_number(&json, "at_seconds", hc_batch_now() - totals->start);
     if (event->device[0] != '\0') {
-        cJSON_AddStringToObject(json, "device", event->device);
+        hc_json_put_text(&json, "device", event->device);
     }
     if (event->what == HC_BATCH_DONE) {
-        cJSON_AddNumberToObject(json, "bytes", event->bytes);
-        cJSON_AddNumberToObject(json, "seconds", event->seconds);
+        hc_json_put_number(&json, "bytes", event->bytes);
+        hc_json_put_number(&json, "seconds", event->seconds);
     }
     if (event->what == HC_BATCH_FAILED) {
-        cJSON_AddNumberToObject(json, "exit_code", (double)event->status);
+        hc_json_put_number(&json, "exit_code", (double)event->status);
     }
     if (why != NULL) {
-        cJSON_AddStringToObject(json, "why", why);
+        hc_json_put_text(&json, "why", why);
     }
     if (event->text[0] != '\0') {
-        cJSON_AddStringToObject(json, "message", event->text);
+        hc_json_put_text(&json, "message", event->text);
     }
-    print_json(json);
+    print_json(&json);
 }
 
 static void tell_line(const HcBatch *batch, const HcBatchEvent *event) {
@@ -173,14 +175,15 @@ void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t
         }
         return;
     }
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "event", "pooled");
-    cJSON_AddStringToObject(json, "model", batch->params.pool);
-    cJSON_AddNumberToObject(json, "scenes", scenes);
-    cJSON_AddNumberToObject(json, "left_out", left_out);
-    cJSON_AddNumberToObject(json, "summed_before", sums->skipped);
-    cJSON_AddNumberToObject(json, "seconds", seconds);
-    print_json(json);
+    HcJson json;
+    hc_json_begin(&json);
+    hc_json_put_text(&json, "event", "pooled");
+    hc_json_put_text(&json, "model", batch->params.pool);
+    hc_json_put_number(&json, "scenes", scenes);
+    hc_json_put_number(&json, "left_out", left_out);
+    hc_json_put_number(&json, "summed_before", sums->skipped);
+    hc_json_put_number(&json, "seconds", seconds);
+    print_json(&json);
 }
 
 /* ---- the summary ---- */
@@ -198,29 +201,31 @@ static int32_t slowest_part(const HcBatchTotals *totals) {
 
 static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
     int32_t slowest = slowest_part(totals);
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "event", "summary");
-    cJSON_AddNumberToObject(json, "scenes", batch->scene_count);
-    cJSON_AddNumberToObject(json, "done", totals->done);
-    cJSON_AddNumberToObject(json, "skipped", totals->skipped);
-    cJSON_AddNumberToObject(json, "failed", totals->failed);
-    cJSON_AddNumberToObject(json, "failed_before", totals->failed_before);
-    cJSON_AddNumberToObject(json, "elsewhere", totals->elsewhere);
-    cJSON_AddNumberToObject(json, "bytes", totals->bytes);
-    cJSON_AddNumberToObject(json, "seconds", hc_batch_now() - totals->start);
+    HcJson json;
+    hc_json_begin(&json);
+    hc_json_put_text(&json, "event", "summary");
+    hc_json_put_number(&json, "scenes", batch->scene_count);
+    hc_json_put_number(&json, "done", totals->done);
+    hc_json_put_number(&json, "skipped", totals->skipped);
+    hc_json_put_number(&json, "failed", totals->failed);
+    hc_json_put_number(&json, "failed_before", totals->failed_before);
+    hc_json_put_number(&json, "elsewhere", totals->elsewhere);
+    hc_json_put_number(&json, "bytes", totals->bytes);
+    hc_json_put_number(&json, "seconds", hc_batch_now() - totals->start);
     if (slowest >= 0) {
-        cJSON_AddStringToObject(json, "slowest_stage", totals->parts[slowest].name);
+        hc_json_put_text(&json, "slowest_stage", totals->parts[slowest].name);
     }
-    cJSON *devices = cJSON_AddArrayToObject(json, "devices");
+    hc_json_open_array(&json, "devices");
     for (int32_t d = 0; d < totals->device_count; d++) {
-        cJSON *device = cJSON_CreateObject();
-        cJSON_AddStringToObject(device, "device", totals->devices[d].name);
-        cJSON_AddNumberToObject(device, "scenes", totals->devices[d].scenes);
-        cJSON_AddNumberToObject(device, "bytes", totals->devices[d].bytes);
-        cJSON_AddNumberToObject(device, "seconds_of_runs", totals->devices[d].seconds);
-        cJSON_AddItemToArray(devices, device);
+        hc_json_open_object(&json, NULL);
+        hc_json_put_text(&json, "device", totals->devices[d].name);
+        hc_json_put_number(&json, "scenes", totals->devices[d].scenes);
+        hc_json_put_number(&json, "bytes", totals->devices[d].bytes);
+        hc_json_put_number(&json, "seconds_of_runs", totals->devices[d].seconds);
+        hc_json_close(&json);
     }
-    print_json(json);
+    hc_json_close(&json);
+    print_json(&json);
 }
 
 static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {

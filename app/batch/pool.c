@@ -225,29 +225,29 @@ static bool is_made(const HcBatchPool *pool, const char *record_path, const Stam
     return made;
 }
 
+static void put_scenes(const HcBatchPool *pool, const char *name, bool summed, HcJson *to) {
+    hc_json_open_array(to, name);
+    for (int32_t s = 0; s < pool->sums.scene_count; s++) {
+        if (pool->summed[s] == summed) {
+            hc_json_put_text(to, NULL, pool->sums.scenes[s].path);
+        }
+    }
+    hc_json_close(to);
+}
+
 static HcStatus write_record(const HcBatchPool *pool, const char *path, const Stamp *stamp, HcError *err) {
-    HcStatus status = HC_OK;
-    cJSON *record = cJSON_CreateObject();
-    bool whole = cJSON_AddNumberToObject(record, "hcube_pool", 1) != NULL &&
-                 cJSON_AddStringToObject(record, "version", hc_version()) != NULL &&
-                 cJSON_AddStringToObject(record, "command", hc_command_line()) != NULL &&
-                 cJSON_AddStringToObject(record, "chain", pool->fit.chain) != NULL &&
-                 cJSON_AddStringToObject(record, "sums_xxh64", stamp->sums) != NULL &&
-                 cJSON_AddStringToObject(record, "model_xxh64", stamp->model) != NULL;
-    cJSON *scenes = cJSON_AddArrayToObject(record, "scenes");
-    cJSON *left_out = cJSON_AddArrayToObject(record, "left_out");
-    whole = whole && scenes != NULL && left_out != NULL;
-    for (int32_t s = 0; whole && s < pool->sums.scene_count; s++) {
-        cJSON *path_of = cJSON_CreateString(pool->sums.scenes[s].path);
-        cJSON_AddItemToArray(pool->summed[s] ? scenes : left_out, path_of);
-        whole = path_of != NULL;
-    }
-    if (!whole) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
-    }
-    HC_TRY(hc_json_write(path, record, true, err));
-done:
-    cJSON_Delete(record);
+    HcJson record;
+    hc_json_begin(&record);
+    hc_json_put_number(&record, "hcube_pool", 1);
+    hc_json_put_text(&record, "version", hc_version());
+    hc_json_put_text(&record, "command", hc_command_line());
+    hc_json_put_text(&record, "chain", pool->fit.chain);
+    hc_json_put_text(&record, "sums_xxh64", stamp->sums);
+    hc_json_put_text(&record, "model_xxh64", stamp->model);
+    put_scenes(pool, "scenes", true, &record);
+    put_scenes(pool, "left_out", false, &record);
+    HcStatus status = hc_json_save(&record, path, true, err);
+    hc_json_clear(&record);
     return status;
 }
 

@@ -46,19 +46,19 @@ static void print_stamp(const HcIdentity *identity, Stamp *stamp) {
     snprintf(stamp->hash, sizeof stamp->hash, "%016llx", (unsigned long long)identity->hash);
 }
 
-static HcStatus add_input(cJSON *inputs, const char *path, bool hash, HcError *err) {
+static HcStatus put_input(HcJson *inputs, const char *path, bool hash, HcError *err) {
     HcIdentity identity;
     Stamp stamp;
-    cJSON *input = cJSON_CreateObject();
-    cJSON_AddItemToArray(inputs, input);
     HC_OR_RETURN(hc_identity_of(path, hash, &identity, err));
     print_stamp(&identity, &stamp);
-    if (cJSON_AddStringToObject(input, "file", path) == NULL ||
-        cJSON_AddNumberToObject(input, "bytes", (double)identity.bytes) == NULL ||
-        cJSON_AddStringToObject(input, "modified", stamp.modified) == NULL ||
-        (identity.hashed && cJSON_AddStringToObject(input, "xxh64", stamp.hash) == NULL)) {
-        return hc_fail_memory(err, 0, "the record");
+    hc_json_open_object(inputs, NULL);
+    hc_json_put_text(inputs, "file", path);
+    hc_json_put_number(inputs, "bytes", (double)identity.bytes);
+    hc_json_put_text(inputs, "modified", stamp.modified);
+    if (identity.hashed) {
+        hc_json_put_text(inputs, "xxh64", stamp.hash);
     }
+    hc_json_close(inputs);
     return HC_OK;
 }
 
@@ -91,20 +91,19 @@ HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t sc
                          HcError *err) {
     HcStatus status = HC_OK;
     HcPaths files = {0};
-    *origin = (HcBatchOrigin){.batch = batch, .scene = scene, .chain = chain, .inputs = cJSON_CreateArray()};
-    if (origin->inputs == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
-    }
+    HcJson json;
+    *origin = (HcBatchOrigin){.batch = batch, .scene = scene, .chain = chain};
+    hc_json_begin(&json);
+    hc_json_open_array(&json, "inputs");
     HC_TRY(list_inputs(batch->scenes[scene].path, chain, &files, err));
     for (int32_t f = 0; f < files.count; f++) {
-        HC_TRY(add_input(origin->inputs, files.path[f], batch->params.hash, err));
+        HC_TRY(put_input(&json, files.path[f], batch->params.hash, err));
     }
+    /* An incomplete list would not see a change of what it lacks. */
+    HC_TRY(hc_json_check(&json, "the record", err));
+    origin->inputs = cJSON_DetachItemFromObjectCaseSensitive(json.root, "inputs");
 done:
-    if (status != HC_OK) {
-        /* An incomplete list would not see a change of what it lacks. */
-        cJSON_Delete(origin->inputs);
-        origin->inputs = NULL;
-    }
+    hc_json_clear(&json);
     hc_paths_clear(&files);
     return status;
 }
@@ -180,7 +179,7 @@ static char *absolute_output(const char *path) {
 }
 
 /* Notes an output that is complete, whether or not it has its name. */
-static HcStatus add_output(cJSON *outputs, const char *claim, HcError *err) {
+static HcStatus put_output(HcJson *outputs, const char *claim, HcError *err) {
     HcStatus status = HC_OK;
     HcIdentity identity = {0};
     char *lies = NULL;
@@ -191,12 +190,10 @@ static HcStatus add_output(cJSON *outputs, const char *claim, HcError *err) {
     HC_TRY(hc_file_find(claim, &lies, err));
     HC_TRY(hc_identity_of(lies, false, &identity, err));
     if (identity.exists) {
-        cJSON *output = cJSON_CreateObject();
-        cJSON_AddItemToArray(outputs, output);
-        if (cJSON_AddStringToObject(output, "file", path) == NULL ||
-            cJSON_AddNumberToObject(output, "bytes", (double)identity.bytes) == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "the record"));
-        }
+        hc_json_open_object(outputs, NULL);
+        hc_json_put_text(outputs, "file", path);
+        hc_json_put_number(outputs, "bytes", (double)identity.bytes);
+        hc_json_close(outputs);
     }
 done:
     free(lies);
@@ -204,30 +201,23 @@ done:
     return status;
 }
 
-/* Adds what a record or marker is compared by; NULL when there is no memory left. */
-static cJSON *add_batch(cJSON *to, const HcBatchOrigin *origin) {
-    cJSON *batch = cJSON_AddObjectToObject(to, "batch");
-    bool named = cJSON_AddStringToObject(batch, "chain", origin->batch->chain) != NULL;
-    cJSON *inputs = cJSON_Duplicate(origin->inputs, true);
-    cJSON_AddItemToObject(batch, "inputs", inputs);
-    if (cJSON_GetObjectItemCaseSensitive(batch, "inputs") == NULL) {
-        cJSON_Delete(inputs);
-        return NULL;
-    }
-    return named ? batch : NULL;
+/* What a record or marker is compared by: chain and inputs. */
+static void put_origin(HcJson *to, const HcBatchOrigin *origin) {
+    hc_json_put_text(to, "chain", origin->batch->chain);
+    hc_json_put(to, "inputs", cJSON_Duplicate(origin->inputs, true));
 }
 
-HcStatus hc_batch_describe(cJSON *record, void *user, HcError *err) {
+HcStatus hc_batch_describe(HcJson *record, void *user, HcError *err) {
     const HcBatchOrigin *origin = user;
-    cJSON *batch = add_batch(record, origin);
-    cJSON *outputs = batch != NULL ? cJSON_AddArrayToObject(batch, "outputs") : NULL;
-    if (outputs == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
+    hc_json_open_object(record, "batch");
+    put_origin(record, origin);
+    hc_json_open_array(record, "outputs");
     for (int32_t c = 0; c < origin->chain->claim_count; c++) {
-        HC_OR_RETURN(add_output(outputs, origin->chain->claims[c].path, err));
+        HC_OR_RETURN(put_output(record, origin->chain->claims[c].path, err));
     }
-    return HC_OK;
+    hc_json_close(record);
+    hc_json_close(record);
+    return hc_json_check(record, "the record", err);
 }
 
 /* Whether all outputs are there with the size that they had. */
@@ -364,19 +354,22 @@ done:
 void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message) {
     HcError error = {0};
     char *path = marker_path(origin->batch, origin->scene);
-    cJSON *marker = cJSON_CreateObject();
-    bool whole = cJSON_AddNumberToObject(marker, "hcube_failure", 1) != NULL &&
-                 cJSON_AddStringToObject(marker, "version", hc_version()) != NULL &&
-                 cJSON_AddStringToObject(marker, "message", message) != NULL &&
-                 cJSON_AddNumberToObject(marker, "exit_code", (double)failure) != NULL &&
-                 add_batch(marker, origin) != NULL;
+    HcJson marker;
+    hc_json_begin(&marker);
+    hc_json_put_number(&marker, "hcube_failure", 1);
+    hc_json_put_text(&marker, "version", hc_version());
+    hc_json_put_text(&marker, "message", message);
+    hc_json_put_number(&marker, "exit_code", (double)failure);
+    hc_json_open_object(&marker, "batch");
+    put_origin(&marker, origin);
+    hc_json_close(&marker);
     bool mine = path != NULL && !is_taken(path);
-    if (mine && whole && comes_again(failure, origin->inputs)) {
-        (void)!hc_json_write_unflushed(path, marker, true, &error);
+    if (mine && !marker.failed && comes_again(failure, origin->inputs)) {
+        (void)!hc_json_save_unflushed(&marker, path, true, &error);
     } else if (mine) {
         unlink(path);
     }
-    cJSON_Delete(marker);
+    hc_json_clear(&marker);
     free(path);
 }
 

@@ -10,102 +10,116 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool add_option(const HcOption *option, const void *params, cJSON *to) {
+/* Only what was given or has a default. */
+static void put_option(const HcOption *option, const void *params, HcJson *to) {
     const void *at = (const char *)params + option->offset;
+    const char *name = option->name;
     switch (option->kind) {
     case HC_OPTION_FLAG:
-        return !*(const bool *)at || cJSON_AddTrueToObject(to, option->name) != NULL;
+        if (*(const bool *)at) {
+            hc_json_put_bool(to, name, true);
+        }
+        break;
     case HC_OPTION_LEVEL:
-        return *(const int32_t *)at == 0 ||
-               (*(const int32_t *)at == 1 ? cJSON_AddTrueToObject(to, option->name)
-                                          : cJSON_AddStringToObject(to, option->name, option->value)) != NULL;
+        if (*(const int32_t *)at == 1) {
+            hc_json_put_bool(to, name, true);
+        } else if (*(const int32_t *)at != 0) {
+            hc_json_put_text(to, name, option->value);
+        }
+        break;
     case HC_OPTION_INT:
-        return *(const int64_t *)at == HC_INT_NOT_GIVEN ||
-               cJSON_AddNumberToObject(to, option->name, (double)*(const int64_t *)at) != NULL;
+        if (*(const int64_t *)at != HC_INT_NOT_GIVEN) {
+            hc_json_put_number(to, name, (double)*(const int64_t *)at);
+        }
+        break;
     case HC_OPTION_REAL:
-        return isnan(*(const double *)at) ||
-               cJSON_AddNumberToObject(to, option->name, *(const double *)at) != NULL;
+        if (!isnan(*(const double *)at)) {
+            hc_json_put_number(to, name, *(const double *)at);
+        }
+        break;
     case HC_OPTION_SIZE:
-        return *(const uint64_t *)at == 0 ||
-               cJSON_AddNumberToObject(to, option->name, (double)*(const uint64_t *)at) != NULL;
-    case HC_OPTION_TEXT: {
-        const char *text = *(const char *const *)at;
-        return text == NULL || cJSON_AddStringToObject(to, option->name, text) != NULL;
-    }
-    case HC_OPTION_CHOICE: {
-        int32_t choice = *(const int32_t *)at;
-        return choice < 0 || cJSON_AddStringToObject(to, option->name, option->choices[choice]) != NULL;
-    }
+        if (*(const uint64_t *)at != 0) {
+            hc_json_put_number(to, name, (double)*(const uint64_t *)at);
+        }
+        break;
+    case HC_OPTION_TEXT:
+        if (*(const char *const *)at != NULL) {
+            hc_json_put_text(to, name, *(const char *const *)at);
+        }
+        break;
+    case HC_OPTION_CHOICE:
+        if (*(const int32_t *)at >= 0) {
+            hc_json_put_text(to, name, option->choices[*(const int32_t *)at]);
+        }
+        break;
     case HC_OPTION_LIST: {
         const HcOptionList *list = at;
-        cJSON *array = list->count > 0 ? cJSON_AddArrayToObject(to, option->name) : NULL;
-        for (int32_t i = 0; array != NULL && i < list->count; i++) {
-            cJSON_AddItemToArray(array, cJSON_CreateString(list->item[i]));
+        if (list->count > 0) {
+            hc_json_open_array(to, name);
+            for (int32_t i = 0; i < list->count; i++) {
+                hc_json_put_text(to, NULL, list->item[i]);
+            }
+            hc_json_close(to);
         }
-        return list->count == 0 || array != NULL;
+        break;
     }
     }
-    return true;
 }
 
-HcStatus hc_record_options(const HcStage *stage, cJSON *to, HcError *err) {
+static void put_stage(const HcStage *stage, HcJson *to) {
+    hc_json_open_object(to, NULL);
+    hc_json_put_text(to, "stage", stage->kind->name);
+    hc_json_open_object(to, "options");
     for (const HcOption *option = stage->kind->options; option->name != NULL; option++) {
-        if (!add_option(option, stage->params, to)) {
-            return hc_fail_memory(err, 0, "the record");
-        }
+        put_option(option, stage->params, to);
     }
-    return HC_OK;
-}
-
-static HcStatus add_stage(const HcStage *stage, cJSON *steps, HcError *err) {
-    cJSON *step = cJSON_CreateObject();
-    cJSON_AddItemToArray(steps, step);
-    cJSON_AddStringToObject(step, "stage", stage->kind->name);
-    cJSON *options = cJSON_AddObjectToObject(step, "options");
-    cJSON *result = cJSON_AddObjectToObject(step, "result");
-    cJSON *seconds = cJSON_AddObjectToObject(step, "seconds");
-    if (seconds == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
-    HC_OR_RETURN(hc_record_options(stage, options, err));
-    cJSON_AddNumberToObject(result, "bands", stage->out.bands);
+    hc_json_close(to);
+    hc_json_open_object(to, "result");
+    hc_json_put_number(to, "bands", stage->out.bands);
     if (stage->kind->report != NULL) {
-        HC_OR_RETURN(stage->kind->report(stage, result, err));
+        stage->kind->report(stage, to);
     }
+    hc_json_close(to);
     if (stage->kind->cite != NULL) {
-        cJSON_AddStringToObject(step, "cite", stage->kind->cite);
+        hc_json_put_text(to, "cite", stage->kind->cite);
     }
-    cJSON_AddNumberToObject(seconds, "observe", stage->seconds_observe);
-    cJSON_AddNumberToObject(seconds, "settle", stage->seconds_settle);
-    cJSON_AddNumberToObject(seconds, "process", stage->seconds_process);
-    cJSON_AddNumberToObject(seconds, "write", stage->seconds_consume);
-    return HC_OK;
+    hc_json_open_object(to, "seconds");
+    hc_json_put_number(to, "observe", stage->seconds_observe);
+    hc_json_put_number(to, "settle", stage->seconds_settle);
+    hc_json_put_number(to, "process", stage->seconds_process);
+    hc_json_put_number(to, "write", stage->seconds_consume);
+    hc_json_close(to);
+    hc_json_close(to);
 }
 
-static void add_numbers(const HcRunReport *report, cJSON *record) {
-    cJSON *pixels = cJSON_AddObjectToObject(record, "pixels");
-    cJSON_AddNumberToObject(pixels, "all", (double)report->pixels);
-    cJSON_AddNumberToObject(pixels, "masked_by_user", (double)report->masked[HC_MASK_USER]);
-    cJSON_AddNumberToObject(pixels, "masked_nodata", (double)report->masked[HC_MASK_NODATA]);
-    cJSON_AddNumberToObject(pixels, "masked_nan", (double)report->masked[HC_MASK_NAN]);
-    cJSON *blocks = cJSON_AddObjectToObject(record, "blocks");
-    cJSON_AddNumberToObject(blocks, "count", (double)report->blocks);
-    cJSON_AddNumberToObject(blocks, "lines", report->block_lines);
-    cJSON_AddNumberToObject(blocks, "passes", report->passes);
-    cJSON_AddBoolToObject(blocks, "resident", report->resident);
-    cJSON_AddBoolToObject(blocks, "device_resident", report->device_resident);
-    cJSON_AddBoolToObject(blocks, "mapped", report->mapped);
-    cJSON *memory = cJSON_AddObjectToObject(record, "memory_bytes");
-    cJSON_AddNumberToObject(memory, "planned_host", (double)report->host_bytes);
-    cJSON_AddNumberToObject(memory, "planned_device", (double)report->device_bytes);
-    cJSON_AddNumberToObject(memory, "peak_resident", (double)report->peak_memory);
-    cJSON *seconds = cJSON_AddObjectToObject(record, "seconds");
-    cJSON_AddNumberToObject(seconds, "all", report->seconds);
-    cJSON_AddNumberToObject(seconds, "reading", report->seconds_read);
-    cJSON_AddNumberToObject(seconds, "decoding", report->seconds_decode);
-    cJSON_AddNumberToObject(seconds, "writing", report->seconds_write);
-    cJSON_AddNumberToObject(seconds, "waiting_for_reading", report->seconds_wait_read);
-    cJSON_AddNumberToObject(seconds, "waiting_for_writing", report->seconds_wait_write);
+static void put_numbers(const HcRunReport *report, HcJson *to) {
+    hc_json_open_object(to, "pixels");
+    hc_json_put_number(to, "all", (double)report->pixels);
+    hc_json_put_number(to, "masked_by_user", (double)report->masked[HC_MASK_USER]);
+    hc_json_put_number(to, "masked_nodata", (double)report->masked[HC_MASK_NODATA]);
+    hc_json_put_number(to, "masked_nan", (double)report->masked[HC_MASK_NAN]);
+    hc_json_close(to);
+    hc_json_open_object(to, "blocks");
+    hc_json_put_number(to, "count", (double)report->blocks);
+    hc_json_put_number(to, "lines", report->block_lines);
+    hc_json_put_number(to, "passes", report->passes);
+    hc_json_put_bool(to, "resident", report->resident);
+    hc_json_put_bool(to, "device_resident", report->device_resident);
+    hc_json_put_bool(to, "mapped", report->mapped);
+    hc_json_close(to);
+    hc_json_open_object(to, "memory_bytes");
+    hc_json_put_number(to, "planned_host", (double)report->host_bytes);
+    hc_json_put_number(to, "planned_device", (double)report->device_bytes);
+    hc_json_put_number(to, "peak_resident", (double)report->peak_memory);
+    hc_json_close(to);
+    hc_json_open_object(to, "seconds");
+    hc_json_put_number(to, "all", report->seconds);
+    hc_json_put_number(to, "reading", report->seconds_read);
+    hc_json_put_number(to, "decoding", report->seconds_decode);
+    hc_json_put_number(to, "writing", report->seconds_write);
+    hc_json_put_number(to, "waiting_for_reading", report->seconds_wait_read);
+    hc_json_put_number(to, "waiting_for_writing", report->seconds_wait_write);
+    hc_json_close(to);
 }
 
 HcStatus hc_record_ranks(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
@@ -135,26 +149,28 @@ HcStatus hc_record_ranks(const HcChain *chain, const HcCompute *compute, const H
     return hc_ranks_join(settings->ranks, *out, count * sizeof **out, err);
 }
 
-static void add_ranks(const HcRankReport *ranks, int32_t count, cJSON *record) {
-    cJSON *list = cJSON_AddArrayToObject(record, "ranks");
+static void put_ranks(const HcRankReport *ranks, int32_t count, HcJson *to) {
+    hc_json_open_array(to, "ranks");
     for (int32_t r = 0; r < count; r++) {
-        cJSON *rank = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, rank);
-        cJSON_AddStringToObject(rank, "host", ranks[r].host);
-        cJSON_AddStringToObject(rank, "device", ranks[r].device);
-        cJSON_AddNumberToObject(rank, "first_line_from_0", (double)ranks[r].first_line);
-        cJSON_AddNumberToObject(rank, "lines", (double)ranks[r].lines);
-        cJSON_AddNumberToObject(rank, "peak_resident_bytes", (double)ranks[r].peak_memory);
-        cJSON *seconds = cJSON_AddObjectToObject(rank, "seconds");
-        cJSON_AddNumberToObject(seconds, "all", ranks[r].seconds);
-        cJSON_AddNumberToObject(seconds, "reading", ranks[r].seconds_read);
-        cJSON_AddNumberToObject(seconds, "waiting_for_reading", ranks[r].seconds_wait_read);
-        cJSON_AddNumberToObject(seconds, "writing", ranks[r].seconds_write);
-        cJSON_AddNumberToObject(seconds, "waiting_for_writing", ranks[r].seconds_wait_write);
+        hc_json_open_object(to, NULL);
+        hc_json_put_text(to, "host", ranks[r].host);
+        hc_json_put_text(to, "device", ranks[r].device);
+        hc_json_put_number(to, "first_line_from_0", (double)ranks[r].first_line);
+        hc_json_put_number(to, "lines", (double)ranks[r].lines);
+        hc_json_put_number(to, "peak_resident_bytes", (double)ranks[r].peak_memory);
+        hc_json_open_object(to, "seconds");
+        hc_json_put_number(to, "all", ranks[r].seconds);
+        hc_json_put_number(to, "reading", ranks[r].seconds_read);
+        hc_json_put_number(to, "waiting_for_reading", ranks[r].seconds_wait_read);
+        hc_json_put_number(to, "writing", ranks[r].seconds_write);
+        hc_json_put_number(to, "waiting_for_writing", ranks[r].seconds_wait_write);
+        hc_json_close(to);
+        hc_json_close(to);
     }
+    hc_json_close(to);
 }
 
-void hc_record_begin(const HcCompute *compute, const char *command, cJSON *record) {
+void hc_record_put_head(HcJson *record, const HcCompute *compute, const char *command) {
     HcComputeInfo info;
     char when[32] = "";
     time_t seconds = time(NULL);
@@ -163,44 +179,43 @@ void hc_record_begin(const HcCompute *compute, const char *command, cJSON *recor
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &parts);
     }
     compute->ops->info(compute, &info);
-    cJSON_AddNumberToObject(record, "hcube_record", 1);
-    cJSON_AddStringToObject(record, "version", hc_version());
-    cJSON_AddStringToObject(record, "command", command);
-    cJSON_AddStringToObject(record, "finished", when);
-    cJSON *device = cJSON_AddObjectToObject(record, "device");
-    cJSON_AddStringToObject(device, "backend", compute->ops->name);
-    cJSON_AddStringToObject(device, "name", info.name);
-    cJSON_AddNumberToObject(device, "threads", info.threads);
+    hc_json_put_number(record, "hcube_record", 1);
+    hc_json_put_text(record, "version", hc_version());
+    hc_json_put_text(record, "command", command);
+    hc_json_put_text(record, "finished", when);
+    hc_json_open_object(record, "device");
+    hc_json_put_text(record, "backend", compute->ops->name);
+    hc_json_put_text(record, "name", info.name);
+    hc_json_put_number(record, "threads", info.threads);
+    hc_json_close(record);
 }
 
 static HcStatus make_record(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
-                            const HcRunReport *report, const HcRankReport *ranks, cJSON *record,
+                            const HcRunReport *report, const HcRankReport *ranks, HcJson *record,
                             HcError *err) {
-    HcStatus status = HC_OK;
-    HcText command = {0};
-    hc_chain_print(chain, &command);
-    hc_record_begin(compute, settings->command != NULL ? settings->command : command.data, record);
-    cJSON *steps = cJSON_AddArrayToObject(record, "steps");
+    HcText text = {0};
+    hc_chain_print(chain, &text);
+    char *chain_text = hc_text_take(&text);
+    hc_record_put_head(record, compute, settings->command != NULL ? settings->command : chain_text);
+    free(chain_text);
+    hc_json_open_array(record, "steps");
     for (int32_t s = 0; s < chain->count; s++) {
-        HC_TRY(add_stage(&chain->stages[s], steps, err));
+        put_stage(&chain->stages[s], record);
     }
-    add_numbers(report, record);
+    hc_json_close(record);
+    put_numbers(report, record);
     if (ranks != NULL) {
-        add_ranks(ranks, hc_ranks_count(settings->ranks), record);
+        put_ranks(ranks, hc_ranks_count(settings->ranks), record);
     }
-    cJSON *notes = cJSON_AddArrayToObject(record, "notes");
-    if (notes == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
-    }
+    hc_json_open_array(record, "notes");
     for (int32_t n = 0; n < chain->note_count; n++) {
-        cJSON_AddItemToArray(notes, cJSON_CreateString(chain->notes[n]));
+        hc_json_put_text(record, NULL, chain->notes[n]);
     }
+    hc_json_close(record);
     if (settings->describe != NULL) {
-        HC_TRY(settings->describe(record, settings->describe_user, err));
+        HC_OR_RETURN(settings->describe(record, settings->describe_user, err));
     }
-done:
-    hc_text_clear(&command);
-    return status;
+    return hc_json_check(record, "the record", err);
 }
 
 static char *record_beside(const char *output) {
@@ -241,7 +256,7 @@ static HcStatus retire_old(const HcChain *chain, const HcRunSettings *settings, 
 }
 
 /* The record beside an output of a stage. */
-static HcStatus write_beside(const HcStage *stage, const char *output, const cJSON *record, HcError *err) {
+static HcStatus write_beside(const HcStage *stage, const char *output, const HcJson *record, HcError *err) {
     HcStatus status = HC_OK;
     char *path = record_beside(output);
     bool ours = false;
@@ -250,8 +265,7 @@ static HcStatus write_beside(const HcStage *stage, const char *output, const cJS
     }
     /* One of ours goes with the output that it described. */
     HC_TRY(hc_chain_is_record(path, &ours, err));
-    HC_TRY(
-        hc_json_write_unflushed(path, record, ours || hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
+    HC_TRY(hc_json_save_unflushed(record, path, ours || hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
 done:
     free(path);
     return status;
@@ -259,7 +273,7 @@ done:
 
 /* Beside each output that has one. The record that decides comes last: a process that is killed between two
  * of them has not finished. */
-static HcStatus write_records(const HcChain *chain, const HcRunSettings *settings, const cJSON *record,
+static HcStatus write_records(const HcChain *chain, const HcRunSettings *settings, const HcJson *record,
                               HcError *err) {
     for (int last = 0; last < 2; last++) {
         for (int32_t s = 0; s < chain->count; s++) {
@@ -276,22 +290,19 @@ static HcStatus write_records(const HcChain *chain, const HcRunSettings *setting
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
                              const HcRunReport *report, const HcRankReport *ranks, HcError *err) {
     HcStatus status = HC_OK;
-    cJSON *record = NULL;
-    HC_TRY(retire_old(chain, settings, err));
+    HcJson record;
+    HC_OR_RETURN(retire_old(chain, settings, err));
     if (settings->record != NULL && strcmp(settings->record, "none") == 0) {
         return HC_OK;
     }
-    record = cJSON_CreateObject();
-    if (record == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
-    HC_TRY(make_record(chain, compute, settings, report, ranks, record, err));
+    hc_json_begin(&record);
+    HC_TRY(make_record(chain, compute, settings, report, ranks, &record, err));
     if (settings->record != NULL) {
-        HC_TRY(hc_json_write_unflushed(settings->record, record, chain->overwrite != HC_OVERWRITE_NONE, err));
-        goto done;
+        HC_TRY(hc_json_save_unflushed(&record, settings->record, chain->overwrite != HC_OVERWRITE_NONE, err));
+    } else {
+        HC_TRY(write_records(chain, settings, &record, err));
     }
-    HC_TRY(write_records(chain, settings, record, err));
 done:
-    cJSON_Delete(record);
+    hc_json_clear(&record);
     return status;
 }

@@ -22,10 +22,7 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
                              const HcRunReport *report, const HcRankReport *ranks,
                              HcError *err) HC_MUST_CHECK;
 
-/* Begins a record: version, command, when it was finished (now) and on what. */
-void hc_record_begin(const HcCompute *compute, const char *command, cJSON *record);
-
-/* The parameters of a stage by its option table, as JSON (only what was given or has a default). */
-HcStatus hc_record_options(const HcStage *stage, cJSON *to, HcError *err) HC_MUST_CHECK;
+/* Puts the head of a record: version, command, when it was finished (now) and on what. */
+void hc_record_put_head(HcJson *record, const HcCompute *compute, const char *command);
 
 #endif

@@ -30,7 +30,7 @@ typedef struct HcRunSettings {
     int32_t shares, device_shares;
     /* Adds to the record when all outputs are complete; hc_file_find (io/file.h) says where they lie. NULL =
      * adds nothing. */
-    HcStatus (*describe)(cJSON *record, void *describe_user, HcError *err);
+    HcStatus (*describe)(HcJson *record, void *describe_user, HcError *err);
     void *describe_user;
     const char *command; /* the command line for the records, or NULL: the chain's own text */
     const char *record; /* where the records go: NULL = beside each output, "none" = nowhere, else one file */

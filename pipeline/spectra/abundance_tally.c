@@ -120,19 +120,19 @@ void hc_abundance_tally_note(HcStage *stage, const HcAbundanceTally *tally, cons
     hc_text_clear(&text);
 }
 
-HcStatus hc_abundance_tally_json(const HcAbundanceTally *tally, const char *worst,
-                                 const HcLibraryFit *library, cJSON *to, HcError *err) {
-    bool fine = cJSON_AddNumberToObject(to, "pixels", (double)tally->pixels) != NULL &&
-                cJSON_AddNumberToObject(to, "unfinished_pixels", (double)tally->unfinished) != NULL &&
-                cJSON_AddNumberToObject(to, worst, tally->worst) != NULL;
-    cJSON *list = cJSON_AddArrayToObject(to, "spectra");
-    for (int32_t k = 0; k < library->count && fine; k++) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, item);
-        fine = cJSON_AddStringToObject(item, "name", library->name[k]) != NULL &&
-               cJSON_AddNumberToObject(item, "library_spectrum_from_0", library->from[k]) != NULL &&
-               cJSON_AddNumberToObject(item, "pixels", (double)tally->present[k]) != NULL &&
-               cJSON_AddNumberToObject(item, "mean_abundance", tally->mean[k]) != NULL;
+void hc_abundance_tally_json(const HcAbundanceTally *tally, const char *worst, const HcLibraryFit *library,
+                             HcJson *to) {
+    hc_json_put_number(to, "pixels", (double)tally->pixels);
+    hc_json_put_number(to, "unfinished_pixels", (double)tally->unfinished);
+    hc_json_put_number(to, worst, tally->worst);
+    hc_json_open_array(to, "spectra");
+    for (int32_t k = 0; k < library->count; k++) {
+        hc_json_open_object(to, NULL);
+        hc_json_put_text(to, "name", library->name[k]);
+        hc_json_put_number(to, "library_spectrum_from_0", library->from[k]);
+        hc_json_put_number(to, "pixels", (double)tally->present[k]);
+        hc_json_put_number(to, "mean_abundance", tally->mean[k]);
+        hc_json_close(to);
     }
-    return fine ? HC_OK : hc_fail_memory(err, 0, "the record");
+    hc_json_close(to);
 }

@@ -42,7 +42,7 @@ void hc_abundance_tally_note(HcStage *stage, const HcAbundanceTally *tally, cons
                              bool top);
 
 /* Adds `pixels`, `unfinished_pixels`, `worst` by that name, and a list of the spectra to a record. */
-HcStatus hc_abundance_tally_json(const HcAbundanceTally *tally, const char *worst,
-                                 const HcLibraryFit *library, cJSON *to, HcError *err) HC_MUST_CHECK;
+void hc_abundance_tally_json(const HcAbundanceTally *tally, const char *worst, const HcLibraryFit *library,
+                             HcJson *to);
 
 #endif

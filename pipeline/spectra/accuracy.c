@@ -86,30 +86,21 @@ void hc_accuracy_finish(HcAccuracy *accuracy) {
     accuracy->kappa = share(all * right - chance, all * all - chance);
 }
 
-/* A number that reads back the same bits; null where nothing can be said. */
-static bool add_number(cJSON *to, const char *name, double value) {
-    char text[HC_TEXT_DOUBLE];
-    return cJSON_AddRawToObject(to, name, isfinite(value) ? hc_text_double(text, value) : "null") != NULL;
+static void put_class(const HcAccuracy *accuracy, int32_t number, const char *name, int64_t training,
+                      HcJson *to) {
+    hc_json_open_object(to, NULL);
+    hc_json_put_number(to, "number", number);
+    hc_json_put_text(to, "name", name);
+    hc_json_put_double(to, "training_pixels", (double)training);
+    hc_json_put_double(to, "reference_pixels", (double)accuracy->reference[number]);
+    hc_json_put_double(to, "predicted_pixels", (double)accuracy->predicted[number]);
+    hc_json_put_double(to, "producers_accuracy", accuracy->producers[number]);
+    hc_json_put_double(to, "users_accuracy", accuracy->users[number]);
+    hc_json_put_double(to, "f1", accuracy->f1[number]);
+    hc_json_close(to);
 }
 
-static HcStatus add_class(const HcAccuracy *accuracy, int32_t number, const char *name, int64_t training,
-                          cJSON *classes, HcError *err) {
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddItemToArray(classes, item);
-    if (cJSON_AddNumberToObject(item, "number", number) == NULL ||
-        cJSON_AddStringToObject(item, "name", name) == NULL ||
-        !add_number(item, "training_pixels", (double)training) ||
-        !add_number(item, "reference_pixels", (double)accuracy->reference[number]) ||
-        !add_number(item, "predicted_pixels", (double)accuracy->predicted[number]) ||
-        !add_number(item, "producers_accuracy", accuracy->producers[number]) ||
-        !add_number(item, "users_accuracy", accuracy->users[number]) ||
-        !add_number(item, "f1", accuracy->f1[number])) {
-        return hc_fail_memory(err, 0, "a report");
-    }
-    return HC_OK;
-}
-
-static HcStatus add_matrix(const HcAccuracy *accuracy, cJSON *to, HcError *err) {
+static HcStatus put_matrix(const HcAccuracy *accuracy, HcJson *to, HcError *err) {
     size_t size = (size_t)accuracy->classes * ((size_t)accuracy->classes + 1);
     double *values = malloc(size * sizeof *values);
     if (values == NULL) {
@@ -118,25 +109,25 @@ static HcStatus add_matrix(const HcAccuracy *accuracy, cJSON *to, HcError *err) 
     for (size_t i = 0; i < size; i++) {
         values[i] = (double)accuracy->matrix[i];
     }
-    HcStatus status = hc_json_add_doubles(to, "confusion_matrix", values, size, err);
+    hc_json_put_doubles(to, "confusion_matrix", values, size);
     free(values);
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_accuracy_json(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
-                          cJSON *to, HcError *err) {
-    if (!add_number(to, "validation_pixels", (double)accuracy->pixels) ||
-        !add_number(to, "correct_pixels", (double)accuracy->correct) ||
-        !add_number(to, "unclassified_pixels", (double)accuracy->predicted[0]) ||
-        !add_number(to, "overall_accuracy", accuracy->overall) ||
-        !add_number(to, "average_accuracy", accuracy->average) || !add_number(to, "kappa", accuracy->kappa)) {
-        return hc_fail_memory(err, 0, "a report");
-    }
-    cJSON *classes = cJSON_AddArrayToObject(to, "classes");
+                          HcJson *to, HcError *err) {
+    hc_json_put_double(to, "validation_pixels", (double)accuracy->pixels);
+    hc_json_put_double(to, "correct_pixels", (double)accuracy->correct);
+    hc_json_put_double(to, "unclassified_pixels", (double)accuracy->predicted[0]);
+    hc_json_put_double(to, "overall_accuracy", accuracy->overall);
+    hc_json_put_double(to, "average_accuracy", accuracy->average);
+    hc_json_put_double(to, "kappa", accuracy->kappa);
+    hc_json_open_array(to, "classes");
     for (int32_t c = 1; c <= accuracy->classes; c++) {
-        HC_OR_RETURN(add_class(accuracy, c, names->name[c], training[c], classes, err));
+        put_class(accuracy, c, names->name[c], training[c], to);
     }
-    return add_matrix(accuracy, to, err);
+    hc_json_close(to);
+    return put_matrix(accuracy, to, err);
 }
 
 /* Characters of a text in UTF-8. */

@@ -2,10 +2,9 @@
 #ifndef HC_PIPELINE_SPECTRA_ACCURACY_H
 #define HC_PIPELINE_SPECTRA_ACCURACY_H
 
+#include "pipeline/json.h"
 #include "core/scene.h"
 #include "core/text.h"
-
-#include <cjson/cJSON.h>
 
 /* Classes are numbered from 1; 0 is what was left unclassified, which may be predicted and is never true.
  * What cannot be said (an accuracy over no pixel) is NaN. Zero-initialise, then hc_accuracy_clear() is always
@@ -36,7 +35,7 @@ void hc_accuracy_finish(HcAccuracy *accuracy);
 /* Adds the figures to a JSON object; training[classes + 1] are the pixels that each class was trained with.
  */
 HcStatus hc_accuracy_json(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
-                          cJSON *to, HcError *err) HC_MUST_CHECK;
+                          HcJson *to, HcError *err) HC_MUST_CHECK;
 
 /* The same as tables to be read. */
 void hc_accuracy_text(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,

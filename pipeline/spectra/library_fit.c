@@ -323,20 +323,19 @@ void hc_library_fit_clear(HcLibraryFit *fit) {
     *fit = (HcLibraryFit){0};
 }
 
-HcStatus hc_library_figures_json(const HcLibraryFigures *figures, cJSON *to, HcError *err) {
-    cJSON *library = cJSON_AddObjectToObject(to, "library");
-    if (cJSON_AddNumberToObject(library, "spectra", figures->spectra) == NULL ||
-        cJSON_AddNumberToObject(library, "bands", figures->bands) == NULL ||
-        cJSON_AddNumberToObject(library, "left_out_by_name", figures->by_name) == NULL ||
-        cJSON_AddNumberToObject(library, "chosen_spectra", figures->chosen) == NULL ||
-        cJSON_AddNumberToObject(library, "used_spectra", figures->used) == NULL ||
-        cJSON_AddNumberToObject(library, "outlying_values", figures->outliers) == NULL ||
-        cJSON_AddBoolToObject(library, "resampled", figures->resampled) == NULL ||
-        cJSON_AddNumberToObject(library, "interpolated_bands", figures->interpolated) == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
+void hc_library_figures_json(const HcLibraryFigures *figures, HcJson *to) {
     const double extent[2] = {figures->shortest, figures->longest};
-    return isfinite(extent[0]) ? hc_json_add_doubles(library, "extent_nm", extent, 2, err) : HC_OK;
+    hc_json_open_object(to, "library");
+    hc_json_put_number(to, "spectra", figures->spectra);
+    hc_json_put_number(to, "bands", figures->bands);
+    hc_json_put_number(to, "left_out_by_name", figures->by_name);
+    hc_json_put_number(to, "chosen_spectra", figures->chosen);
+    hc_json_put_number(to, "used_spectra", figures->used);
+    hc_json_put_number(to, "outlying_values", figures->outliers);
+    hc_json_put_bool(to, "resampled", figures->resampled);
+    hc_json_put_number(to, "interpolated_bands", figures->interpolated);
+    hc_json_put_doubles(to, "extent_nm", isfinite(extent[0]) ? extent : NULL, 2);
+    hc_json_close(to);
 }
 
 /* ---- samples ---- */

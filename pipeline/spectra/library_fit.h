@@ -43,7 +43,7 @@ HcStatus hc_library_fit(const HcLibrary *library, const char *path, const HcStag
 void hc_library_fit_clear(HcLibraryFit *fit);
 
 /* Adds the figures to a record, as an object `library`. */
-HcStatus hc_library_figures_json(const HcLibraryFigures *figures, cJSON *to, HcError *err) HC_MUST_CHECK;
+void hc_library_figures_json(const HcLibraryFigures *figures, HcJson *to);
 
 /* The spectra as samples; `from` are their numbers in the library. Spectra of one name are one class; classes
  * are numbered from 1 as they come. Both must be cleared by the caller, also after a failure. */

@@ -432,23 +432,22 @@ done:
     return status;
 }
 
-static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     const HcAbundanceTally *tally = &state->tally;
     if (tally->mean == NULL) {
-        return HC_OK;
+        return;
     }
-    if (cJSON_AddNumberToObject(to, "library_factor", state->library.factor) == NULL ||
-        cJSON_AddNumberToObject(to, "median_residual_share", state->fit.missed) == NULL ||
-        (is_l1(stage) && cJSON_AddNumberToObject(to, "pivots", (double)tally->pivots) == NULL)) {
-        return hc_fail_memory(err, 0, "the record");
+    hc_json_put_number(to, "library_factor", state->library.factor);
+    hc_json_put_number(to, "median_residual_share", state->fit.missed);
+    if (is_l1(stage)) {
+        hc_json_put_number(to, "pivots", (double)tally->pivots);
     }
-    HC_OR_RETURN(hc_library_figures_json(&state->library.fit.figures, to, err));
-    HC_OR_RETURN(hc_abundance_tally_json(tally, "largest_error", &state->library.fit, to, err));
+    hc_library_figures_json(&state->library.fit.figures, to);
+    hc_abundance_tally_json(tally, "largest_error", &state->library.fit, to);
     if (params_of(stage)->verify) {
-        HC_OR_RETURN(hc_abundance_proof_json(&state->proof, to, err));
+        hc_abundance_proof_json(&state->proof, to);
     }
-    return HC_OK;
 }
 
 static void close_abundance(HcStage *stage) {

@@ -31,6 +31,6 @@ HcStatus hc_abundance_proof_gather(HcAbundanceProof *proof, HcRanks *ranks, HcEr
 void hc_abundance_proof_note(HcStage *stage, const HcAbundanceProof *proof);
 
 /* Adds it to a record, as an object `proof`. */
-HcStatus hc_abundance_proof_json(const HcAbundanceProof *proof, cJSON *to, HcError *err) HC_MUST_CHECK;
+void hc_abundance_proof_json(const HcAbundanceProof *proof, HcJson *to);
 
 #endif

@@ -84,24 +84,27 @@ void hc_abundance_proof_note(HcStage *stage, const HcAbundanceProof *proof) {
     hc_text_clear(&text);
 }
 
-static bool add_place(const HcPixelProof *pixel, cJSON *to) {
-    return cJSON_AddNumberToObject(to, "sample_from_0", (double)pixel->sample) != NULL &&
-           cJSON_AddNumberToObject(to, "line_from_0", (double)pixel->line) != NULL &&
-           cJSON_AddNumberToObject(to, "error", pixel->error) != NULL;
+static void put_place(const char *name, const HcPixelProof *pixel, HcJson *to) {
+    hc_json_open_object(to, name);
+    hc_json_put_number(to, "sample_from_0", (double)pixel->sample);
+    hc_json_put_number(to, "line_from_0", (double)pixel->line);
+    hc_json_put_number(to, "error", pixel->error);
+    hc_json_close(to);
 }
 
-HcStatus hc_abundance_proof_json(const HcAbundanceProof *proof, cJSON *to, HcError *err) {
-    cJSON *all = cJSON_AddObjectToObject(to, "proof");
-    bool fine = cJSON_AddNumberToObject(all, "limit", proof->limit) != NULL &&
-                cJSON_AddNumberToObject(all, "pixels", (double)proof->pixels) != NULL &&
-                cJSON_AddNumberToObject(all, "not_proved_pixels", (double)proof->unproved) != NULL;
-    cJSON *worst = proof->pixels > 0 ? cJSON_AddObjectToObject(all, "worst") : NULL;
-    fine = fine && (proof->pixels == 0 || add_place(&proof->worst, worst));
-    cJSON *list = cJSON_AddArrayToObject(all, "not_proved");
+void hc_abundance_proof_json(const HcAbundanceProof *proof, HcJson *to) {
     int32_t count = named_count(proof, HC_PROOF_NAMED);
-    for (int32_t i = 0; i < count && fine; i++) {
-        cJSON *item = cJSON_CreateObject();
-        fine = cJSON_AddItemToArray(list, item) && add_place(&proof->named[i], item);
+    hc_json_open_object(to, "proof");
+    hc_json_put_number(to, "limit", proof->limit);
+    hc_json_put_number(to, "pixels", (double)proof->pixels);
+    hc_json_put_number(to, "not_proved_pixels", (double)proof->unproved);
+    if (proof->pixels > 0) {
+        put_place("worst", &proof->worst, to);
     }
-    return fine ? HC_OK : hc_fail_memory(err, 0, "the record");
+    hc_json_open_array(to, "not_proved");
+    for (int32_t i = 0; i < count; i++) {
+        put_place(NULL, &proof->named[i], to);
+    }
+    hc_json_close(to);
+    hc_json_close(to);
 }

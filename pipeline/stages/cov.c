@@ -115,16 +115,13 @@ static const char *output(const HcStage *stage) {
     return ((const Params *)stage->params)->path;
 }
 
-static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+static void report(const HcStage *stage, HcJson *to) {
     const Params *params = stage->params;
     const State *state = stage->state;
     int64_t pixels = params->sums ? state->moments.count : state->statistics.pixels;
-    if (cJSON_AddStringToObject(to, "output", params->path) == NULL ||
-        cJSON_AddNumberToObject(to, "pixels", (double)pixels) == NULL ||
-        cJSON_AddBoolToObject(to, "exact", hc_sums_limit(&stage->in, kind_of(stage)) > 0) == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
-    return HC_OK;
+    hc_json_put_text(to, "output", params->path);
+    hc_json_put_number(to, "pixels", (double)pixels);
+    hc_json_put_bool(to, "exact", hc_sums_limit(&stage->in, kind_of(stage)) > 0);
 }
 
 static void close_cov(HcStage *stage) {

@@ -478,41 +478,35 @@ static const char *output(const HcStage *stage) {
     return params->report.count > 0 ? params->report.item[0] : NULL;
 }
 
-static HcStatus report_classes(const HcKnnState *state, cJSON *to, HcError *err) {
+static void report_classes(const HcKnnState *state, HcJson *to) {
     const HcClasses *classes = &state->training.pixels.classes;
-    cJSON *list = cJSON_AddArrayToObject(to, "classes");
+    hc_json_open_array(to, "classes");
     for (int32_t c = 1; c < classes->count; c++) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, item);
-        if (cJSON_AddStringToObject(item, "name", classes->name[c]) == NULL ||
-            cJSON_AddNumberToObject(item, "training_pixels", (double)state->trained[c]) == NULL) {
-            return hc_fail_memory(err, 0, "the record");
-        }
+        hc_json_open_object(to, NULL);
+        hc_json_put_text(to, "name", classes->name[c]);
+        hc_json_put_number(to, "training_pixels", (double)state->trained[c]);
+        hc_json_close(to);
     }
-    return HC_OK;
+    hc_json_close(to);
 }
 
-static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+static void report(const HcStage *stage, HcJson *to) {
     const HcKnnState *state = stage->state;
-    if (state->trained == NULL) {
-        return HC_OK;
-    }
-    if (cJSON_AddNumberToObject(to, "training_pixels", (double)state->used) == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
-    if (state->from_library) {
-        HC_OR_RETURN(hc_library_figures_json(&state->figures, to, err));
-    }
-    HC_OR_RETURN(report_classes(state, to, err));
     const HcAccuracy *accuracy = &state->accuracy;
-    if (accuracy->classes > 0 &&
-        (cJSON_AddNumberToObject(to, "validation_pixels", (double)accuracy->pixels) == NULL ||
-         cJSON_AddNumberToObject(to, "overall_accuracy", accuracy->overall) == NULL ||
-         cJSON_AddNumberToObject(to, "average_accuracy", accuracy->average) == NULL ||
-         cJSON_AddNumberToObject(to, "kappa", accuracy->kappa) == NULL)) {
-        return hc_fail_memory(err, 0, "the record");
+    if (state->trained == NULL) {
+        return;
     }
-    return HC_OK;
+    hc_json_put_number(to, "training_pixels", (double)state->used);
+    if (state->from_library) {
+        hc_library_figures_json(&state->figures, to);
+    }
+    report_classes(state, to);
+    if (accuracy->classes > 0) {
+        hc_json_put_number(to, "validation_pixels", (double)accuracy->pixels);
+        hc_json_put_number(to, "overall_accuracy", accuracy->overall);
+        hc_json_put_number(to, "average_accuracy", accuracy->average);
+        hc_json_put_number(to, "kappa", accuracy->kappa);
+    }
 }
 
 static void close_knn(HcStage *stage) {

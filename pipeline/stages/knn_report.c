@@ -10,8 +10,7 @@ const char *const hc_knn_metric_words[] = {"euclidean", "angle", NULL};
 const char *const hc_knn_scale_words[] = {"none", "unit-variance", NULL};
 
 /* Which spectra of the library the training spectra are. */
-static HcStatus add_spectra(const HcKnnState *state, cJSON *to, HcError *err) {
-    HcStatus status = HC_OK;
+static HcStatus put_spectra(const HcKnnState *state, HcJson *to, HcError *err) {
     size_t count = (size_t)state->used;
     int32_t *used = malloc(count * sizeof *used);
     if (used == NULL) {
@@ -20,16 +19,14 @@ static HcStatus add_spectra(const HcKnnState *state, cJSON *to, HcError *err) {
     for (size_t i = 0; i < count; i++) {
         used[i] = (int32_t)state->library.from[i];
     }
-    HC_TRY(hc_json_add_ints(to, "training_spectrum_from_0", used, count, err));
-    HC_TRY(hc_json_add_ints(to, "training_class", state->library.label, count, err));
-done:
+    hc_json_put_ints(to, "training_spectrum_from_0", used, count);
+    hc_json_put_ints(to, "training_class", state->library.label, count);
     free(used);
-    return status;
+    return HC_OK;
 }
 
 /* Where the training spectra lie, so that the numbers of neighbours can be looked up. */
-static HcStatus add_places(const HcStage *stage, cJSON *to, HcError *err) {
-    HcStatus status = HC_OK;
+static HcStatus put_places(const HcStage *stage, HcJson *to, HcError *err) {
     const HcKnnState *state = stage->state;
     const HcLabelled *pixels = &state->training.pixels;
     const struct {
@@ -46,48 +43,47 @@ static HcStatus add_places(const HcStage *stage, cJSON *to, HcError *err) {
         for (int64_t i = 0; i < state->used; i++) {
             used[i] = columns[c].values[state->from[i]];
         }
-        HC_TRY(hc_json_add_ints(to, columns[c].name, used, (size_t)state->used, err));
+        hc_json_put_ints(to, columns[c].name, used, (size_t)state->used);
     }
-done:
     free(used);
-    return status;
+    return HC_OK;
 }
 
 /* What a reader needs to do the same again. */
-static bool add_settings(const HcStage *stage, cJSON *report) {
+static void put_settings(const HcStage *stage, HcJson *to) {
     const HcKnnParams *params = hc_knn_params(stage);
-    bool fine = cJSON_AddNumberToObject(report, "k", (double)params->k) != NULL &&
-                cJSON_AddStringToObject(report, "metric", hc_knn_metric_words[params->metric]) != NULL &&
-                cJSON_AddStringToObject(report, "vote", hc_knn_vote_words[params->vote]) != NULL &&
-                cJSON_AddStringToObject(report, "scale", hc_knn_scale_words[params->scale]) != NULL &&
-                cJSON_AddStringToObject(report, "training", params->training) != NULL;
+    hc_json_put_number(to, "k", (double)params->k);
+    hc_json_put_text(to, "metric", hc_knn_metric_words[params->metric]);
+    hc_json_put_text(to, "vote", hc_knn_vote_words[params->vote]);
+    hc_json_put_text(to, "scale", hc_knn_scale_words[params->scale]);
+    hc_json_put_text(to, "training", params->training);
     if (!isnan(params->reject)) {
-        fine = fine && cJSON_AddNumberToObject(report, "reject", params->reject) != NULL;
+        hc_json_put_number(to, "reject", params->reject);
     }
     if (params->validation != NULL) {
-        return fine && cJSON_AddStringToObject(report, "validation", params->validation) != NULL;
+        hc_json_put_text(to, "validation", params->validation);
+    } else {
+        hc_json_put_number(to, "split", params->split);
+        hc_json_put_number(to, "seed", (double)params->seed);
     }
-    return fine && cJSON_AddNumberToObject(report, "split", params->split) != NULL &&
-           cJSON_AddNumberToObject(report, "seed", (double)params->seed) != NULL;
 }
 
 static HcStatus write_json(const HcStage *stage, const char *path, HcError *err) {
     HcStatus status = HC_OK;
-    const HcKnnParams *params = hc_knn_params(stage);
     const HcKnnState *state = stage->state;
-    cJSON *report = cJSON_CreateObject();
-    if (cJSON_AddNumberToObject(report, "hcube_accuracy", 1) == NULL ||
-        cJSON_AddStringToObject(report, "stage", stage->kind->name) == NULL || !add_settings(stage, report) ||
-        cJSON_AddNumberToObject(report, "training_pixels", (double)state->used) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "a report"));
+    HcJson report;
+    hc_json_begin(&report);
+    hc_json_put_number(&report, "hcube_accuracy", 1);
+    hc_json_put_text(&report, "stage", stage->kind->name);
+    put_settings(stage, &report);
+    hc_json_put_number(&report, "training_pixels", (double)state->used);
+    HC_TRY(hc_accuracy_json(&state->accuracy, &state->training.pixels.classes, state->trained, &report, err));
+    if (hc_knn_params(stage)->neighbours) {
+        HC_TRY(state->from_library ? put_spectra(state, &report, err) : put_places(stage, &report, err));
     }
-    HC_TRY(hc_accuracy_json(&state->accuracy, &state->training.pixels.classes, state->trained, report, err));
-    if (params->neighbours) {
-        HC_TRY(state->from_library ? add_spectra(state, report, err) : add_places(stage, report, err));
-    }
-    HC_TRY(hc_json_write(path, report, hc_knn_overwrites(stage), err));
+    HC_TRY(hc_json_save(&report, path, hc_knn_overwrites(stage), err));
 done:
-    cJSON_Delete(report);
+    hc_json_clear(&report);
     return status;
 }
 

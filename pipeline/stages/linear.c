@@ -312,24 +312,19 @@ const char *hc_linear_output(const HcStage *stage) {
     return params_of(stage)->save_model;
 }
 
-HcStatus hc_linear_report(const HcStage *stage, cJSON *to, HcError *err) {
+void hc_linear_report(const HcStage *stage, HcJson *to) {
     const HcLinear *linear = stage->state;
     const HcTransform *transform = &linear->transform;
-    if (cJSON_AddNumberToObject(to, "components", linear->used) == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
+    hc_json_put_number(to, "components", linear->used);
     if (!has_transform(linear)) {
-        return HC_OK;
+        return;
     }
-    if (cJSON_AddNumberToObject(to, "pixels", (double)transform->pixels) == NULL) {
-        return hc_fail_memory(err, 0, "the record");
+    hc_json_put_number(to, "pixels", (double)transform->pixels);
+    if (*transform->noise != '\0') {
+        hc_json_put_text(to, "noise", transform->noise);
+        hc_json_put_number(to, "noise_pixels", (double)transform->noise_pixels);
     }
-    if (*transform->noise != '\0' &&
-        (cJSON_AddStringToObject(to, "noise", transform->noise) == NULL ||
-         cJSON_AddNumberToObject(to, "noise_pixels", (double)transform->noise_pixels) == NULL)) {
-        return hc_fail_memory(err, 0, "the record");
-    }
-    return hc_json_add_doubles(to, "eigenvalues", transform->eigenvalues, (size_t)transform->components, err);
+    hc_json_put_doubles(to, "eigenvalues", transform->eigenvalues, (size_t)transform->components);
 }
 
 void hc_linear_close(HcStage *stage) {

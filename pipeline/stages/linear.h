@@ -85,7 +85,7 @@ HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, co
                            void *scratch, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_finish(HcStage *stage, HcError *err) HC_MUST_CHECK;
 const char *hc_linear_output(const HcStage *stage);
-HcStatus hc_linear_report(const HcStage *stage, cJSON *to, HcError *err) HC_MUST_CHECK;
+void hc_linear_report(const HcStage *stage, HcJson *to);
 void hc_linear_close(HcStage *stage);
 
 #endif

@@ -397,16 +397,14 @@ static const char *output(const HcStage *stage) {
     return ((const Params *)stage->params)->path;
 }
 
-static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
-    cJSON *bands = cJSON_AddArrayToObject(to, "shown_bands_from_1");
-    if (bands == NULL || cJSON_AddNumberToObject(to, "every_pixel", state->step) == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
+    hc_json_open_array(to, "shown_bands_from_1");
     for (int32_t c = 0; c < state->band_count; c++) {
-        cJSON_AddItemToArray(bands, cJSON_CreateNumber(state->band[c] + 1));
+        hc_json_put_number(to, NULL, state->band[c] + 1);
     }
-    return HC_OK;
+    hc_json_close(to);
+    hc_json_put_number(to, "every_pixel", state->step);
 }
 
 static void close_preview(HcStage *stage) {

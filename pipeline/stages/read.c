@@ -235,20 +235,17 @@ static HcStatus gather_border(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+static void report(const HcStage *stage, HcJson *to) {
     const HcSource *source = stage->state;
     int64_t size = 0;
     int64_t modified = 0;
     hc_reader_identity(source->reader, &size, &modified);
-    if (cJSON_AddStringToObject(to, "file", hc_reader_path(source->reader)) == NULL ||
-        cJSON_AddNumberToObject(to, "bytes", (double)size) == NULL ||
-        cJSON_AddNumberToObject(to, "modified", (double)modified) == NULL ||
-        cJSON_AddStringToObject(to, "method", hc_reader_method(source->reader)) == NULL ||
-        cJSON_AddStringToObject(to, "type", hc_type_name(stage->out.type)) == NULL ||
-        cJSON_AddNumberToObject(to, "zero_border_pixels", (double)source->zero_border) == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
-    return HC_OK;
+    hc_json_put_text(to, "file", hc_reader_path(source->reader));
+    hc_json_put_number(to, "bytes", (double)size);
+    hc_json_put_number(to, "modified", (double)modified);
+    hc_json_put_text(to, "method", hc_reader_method(source->reader));
+    hc_json_put_text(to, "type", hc_type_name(stage->out.type));
+    hc_json_put_number(to, "zero_border_pixels", (double)source->zero_border);
 }
 
 static void close_source(HcStage *stage) {

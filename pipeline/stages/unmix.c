@@ -348,19 +348,17 @@ done:
     return status;
 }
 
-static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     HcUnmixRule rule = rule_of(stage);
     if (state->tally.mean == NULL) {
-        return HC_OK;
+        return;
     }
-    if (cJSON_AddNumberToObject(to, "lambda", rule.lambda) == NULL ||
-        cJSON_AddNumberToObject(to, "library_factor", state->library.factor) == NULL ||
-        cJSON_AddNumberToObject(to, "median_residual_share", state->fit.missed) == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
-    HC_OR_RETURN(hc_library_figures_json(&state->library.fit.figures, to, err));
-    return hc_abundance_tally_json(&state->tally, "largest_gap", &state->library.fit, to, err);
+    hc_json_put_number(to, "lambda", rule.lambda);
+    hc_json_put_number(to, "library_factor", state->library.factor);
+    hc_json_put_number(to, "median_residual_share", state->fit.missed);
+    hc_library_figures_json(&state->library.fit.figures, to);
+    hc_abundance_tally_json(&state->tally, "largest_gap", &state->library.fit, to);
 }
 
 static void close_unmix(HcStage *stage) {

@@ -230,20 +230,21 @@ static const char *output(const HcStage *stage) {
     return state->writer != NULL ? hc_writer_path(state->writer) : NULL;
 }
 
-static HcStatus report(const HcStage *stage, cJSON *to, HcError *err) {
+static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     if (state->writer == NULL) {
-        return HC_OK;
+        return;
     }
     double nodata = hc_writer_nodata(state->writer);
-    if (cJSON_AddStringToObject(to, "file", hc_writer_path(state->writer)) == NULL ||
-        cJSON_AddStringToObject(to, "format", hc_writer_format(state->writer)) == NULL ||
-        cJSON_AddStringToObject(to, "type", hc_type_name(hc_writer_type(state->writer))) == NULL ||
-        (isnan(nodata) ? cJSON_AddStringToObject(to, "nodata", "nan")
-                       : cJSON_AddNumberToObject(to, "nodata", nodata)) == NULL) {
-        return hc_fail_memory(err, 0, "the record");
+    hc_json_put_text(to, "file", hc_writer_path(state->writer));
+    hc_json_put_text(to, "format", hc_writer_format(state->writer));
+    hc_json_put_text(to, "type", hc_type_name(hc_writer_type(state->writer)));
+    if (isnan(nodata)) {
+        hc_json_put_text(to, "nodata", "nan");
+    } else {
+        hc_json_put_number(to, "nodata", nodata);
     }
-    return hc_write_tally_json(state->writer, to, err);
+    hc_write_tally_json(state->writer, to);
 }
 
 static void close_write(HcStage *stage) {

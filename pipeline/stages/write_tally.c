@@ -89,13 +89,11 @@ void hc_write_tally_note(HcStage *stage, const HcWriter *writer, bool scaled) {
     }
 }
 
-HcStatus hc_write_tally_json(const HcWriter *writer, cJSON *to, HcError *err) {
+void hc_write_tally_json(const HcWriter *writer, HcJson *to) {
     HcStoredTally tally;
     double low, high;
-    if (hc_writer_tally(writer, &tally, &low, &high) &&
-        (cJSON_AddNumberToObject(to, "values", (double)tally.values) == NULL ||
-         cJSON_AddNumberToObject(to, "clamped_values", (double)tally.clamped) == NULL)) {
-        return hc_fail_memory(err, 0, "the record");
+    if (hc_writer_tally(writer, &tally, &low, &high)) {
+        hc_json_put_number(to, "values", (double)tally.values);
+        hc_json_put_number(to, "clamped_values", (double)tally.clamped);
     }
-    return HC_OK;
 }

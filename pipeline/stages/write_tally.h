@@ -14,6 +14,6 @@ bool hc_write_suggest(double lowest, double highest, double low, double high, do
 void hc_write_tally_note(HcStage *stage, const HcWriter *writer, bool scaled);
 
 /* Adds `values` and `clamped_values` of an integer output to a record. */
-HcStatus hc_write_tally_json(const HcWriter *writer, cJSON *to, HcError *err) HC_MUST_CHECK;
+void hc_write_tally_json(const HcWriter *writer, HcJson *to);
 
 #endif

@@ -54,20 +54,17 @@ HcStatus hc_statistics_make(HcStatistics *out, const HcScene *scene, const HcMom
 }
 
 HcStatus hc_statistics_save(const HcStatistics *statistics, const char *path, bool overwrite, HcError *err) {
-    HcStatus status = HC_OK;
     size_t n = (size_t)statistics->scene.bands;
-    cJSON *json = cJSON_CreateObject();
-    if (cJSON_AddNumberToObject(json, "hcube_statistics", 1) == NULL ||
-        cJSON_AddStringToObject(json, "noise", statistics->noise) == NULL ||
-        cJSON_AddNumberToObject(json, "pixels", (double)statistics->pixels) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, path));
-    }
-    HC_TRY(hc_json_add_bands(json, &statistics->scene, err));
-    HC_TRY(hc_json_add_doubles(json, "mean", statistics->mean, n, err));
-    HC_TRY(hc_json_add_doubles(json, "covariance", statistics->covariance, n * n, err));
-    HC_TRY(hc_json_write(path, json, overwrite, err));
-done:
-    cJSON_Delete(json);
+    HcJson json;
+    hc_json_begin(&json);
+    hc_json_put_number(&json, "hcube_statistics", 1);
+    hc_json_put_text(&json, "noise", statistics->noise);
+    hc_json_put_number(&json, "pixels", (double)statistics->pixels);
+    hc_json_put_bands(&json, &statistics->scene);
+    hc_json_put_doubles(&json, "mean", statistics->mean, n);
+    hc_json_put_doubles(&json, "covariance", statistics->covariance, n * n);
+    HcStatus status = hc_json_save(&json, path, overwrite, err);
+    hc_json_clear(&json);
     return status;
 }
 

@@ -55,7 +55,7 @@ static bool parse_wide(const char **text, HcWide *out) {
 }
 
 /* JSON numbers would be rounded to doubles, so the integers stand in a text. */
-static HcStatus add_wides(cJSON *to, const char *name, const HcWide *value, size_t count, HcError *err) {
+static HcStatus put_wides(HcJson *to, const char *name, const HcWide *value, size_t count, HcError *err) {
     char *text = malloc(count * WIDE_DIGITS);
     char *end = text;
     if (text == NULL) {
@@ -66,9 +66,9 @@ static HcStatus add_wides(cJSON *to, const char *name, const HcWide *value, size
         *end++ = ' ';
     }
     end[-1] = '\0';
-    bool added = cJSON_AddStringToObject(to, name, text) != NULL;
+    hc_json_put_text(to, name, text);
     free(text);
-    return added ? HC_OK : hc_fail_memory(err, 0, name);
+    return HC_OK;
 }
 
 static HcStatus fail_wides(const char *path, const char *name, size_t count, HcError *err) {
@@ -109,7 +109,7 @@ static void unpack_triangle(const HcWide *triangle, size_t n, HcWide *square) {
 
 /* ---- files ---- */
 
-static HcStatus add_integers(cJSON *json, const HcMoments *moments, HcError *err) {
+static HcStatus put_integers(HcJson *json, const HcMoments *moments, HcError *err) {
     HcStatus status = HC_OK;
     size_t n = (size_t)moments->bands;
     HcWide *triangle = malloc(n * n * sizeof *triangle);
@@ -117,33 +117,32 @@ static HcStatus add_integers(cJSON *json, const HcMoments *moments, HcError *err
         return hc_fail_memory(err, (double)(n * n) * sizeof *triangle, "sums of products");
     }
     size_t count = pack_triangle(moments->product, n, triangle);
-    HC_TRY(add_wides(json, "sum", moments->sum, n, err));
-    HC_TRY(add_wides(json, "products", triangle, count, err));
+    HC_TRY(put_wides(json, "sum", moments->sum, n, err));
+    HC_TRY(put_wides(json, "products", triangle, count, err));
 done:
     free(triangle);
     return status;
 }
 
-static HcStatus add_floats(cJSON *json, const HcMoments *moments, HcError *err) {
-    size_t n = (size_t)moments->bands;
-    HC_OR_RETURN(hc_json_add_doubles(json, "mean", moments->mean, n, err));
-    return hc_json_add_doubles(json, "scatter", moments->scatter, n * n, err);
-}
-
 HcStatus hc_saved_sums_write(const char *path, const HcScene *scene, HcDifference difference,
                              const HcMoments *moments, bool overwrite, HcError *err) {
     HcStatus status = HC_OK;
-    cJSON *json = cJSON_CreateObject();
-    if (cJSON_AddNumberToObject(json, "hcube_sums", 1) == NULL ||
-        cJSON_AddStringToObject(json, "noise", word_of(difference)) == NULL ||
-        cJSON_AddNumberToObject(json, "pixels", (double)moments->count) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, path));
+    size_t n = (size_t)moments->bands;
+    HcJson json;
+    hc_json_begin(&json);
+    hc_json_put_number(&json, "hcube_sums", 1);
+    hc_json_put_text(&json, "noise", word_of(difference));
+    hc_json_put_number(&json, "pixels", (double)moments->count);
+    hc_json_put_bands(&json, scene);
+    if (moments->exact) {
+        HC_TRY(put_integers(&json, moments, err));
+    } else {
+        hc_json_put_doubles(&json, "mean", moments->mean, n);
+        hc_json_put_doubles(&json, "scatter", moments->scatter, n * n);
     }
-    HC_TRY(hc_json_add_bands(json, scene, err));
-    HC_TRY(moments->exact ? add_integers(json, moments, err) : add_floats(json, moments, err));
-    HC_TRY(hc_json_write(path, json, overwrite, err));
+    HC_TRY(hc_json_save(&json, path, overwrite, err));
 done:
-    cJSON_Delete(json);
+    hc_json_clear(&json);
     return status;
 }
 

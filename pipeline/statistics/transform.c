@@ -404,32 +404,30 @@ int32_t hc_transform_count(const HcTransform *transform, double minimum) {
 }
 
 HcStatus hc_transform_save(const HcTransform *transform, const char *path, bool overwrite, HcError *err) {
-    HcStatus status = HC_OK;
     size_t p = (size_t)transform->bands;
     size_t m = (size_t)transform->components;
-    cJSON *json = cJSON_CreateObject();
-    cJSON *left_out = cJSON_AddArrayToObject(json, "left_out_bands_from_1");
-    if (left_out == NULL || cJSON_AddNumberToObject(json, "hcube_model", 1) == NULL ||
-        cJSON_AddStringToObject(json, "method", transform->method) == NULL ||
-        cJSON_AddStringToObject(json, "noise", transform->noise) == NULL ||
-        cJSON_AddNumberToObject(json, "pixels", (double)transform->pixels) == NULL ||
-        cJSON_AddNumberToObject(json, "noise_pixels", (double)transform->noise_pixels) == NULL ||
-        cJSON_AddNumberToObject(json, "components", transform->components) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, path));
-    }
+    HcJson json;
+    hc_json_begin(&json);
+    hc_json_open_array(&json, "left_out_bands_from_1");
     for (size_t b = 0; b < p; b++) {
         if (transform->left_out[b] != HC_BAND_USED) {
-            cJSON_AddItemToArray(left_out, cJSON_CreateNumber((double)b + 1));
+            hc_json_put_number(&json, NULL, (double)b + 1);
         }
     }
-    HC_TRY(hc_json_add_bands(json, &transform->scene, err));
-    HC_TRY(hc_json_add_doubles(json, "eigenvalues", transform->eigenvalues, m, err));
-    HC_TRY(hc_json_add_doubles(json, "mean", transform->mean, p, err));
-    HC_TRY(hc_json_add_doubles(json, "forward", transform->forward, p * m, err));
-    HC_TRY(hc_json_add_doubles(json, "inverse", transform->inverse, m * p, err));
-    HC_TRY(hc_json_write(path, json, overwrite, err));
-done:
-    cJSON_Delete(json);
+    hc_json_close(&json);
+    hc_json_put_number(&json, "hcube_model", 1);
+    hc_json_put_text(&json, "method", transform->method);
+    hc_json_put_text(&json, "noise", transform->noise);
+    hc_json_put_number(&json, "pixels", (double)transform->pixels);
+    hc_json_put_number(&json, "noise_pixels", (double)transform->noise_pixels);
+    hc_json_put_number(&json, "components", transform->components);
+    hc_json_put_bands(&json, &transform->scene);
+    hc_json_put_doubles(&json, "eigenvalues", transform->eigenvalues, m);
+    hc_json_put_doubles(&json, "mean", transform->mean, p);
+    hc_json_put_doubles(&json, "forward", transform->forward, p * m);
+    hc_json_put_doubles(&json, "inverse", transform->inverse, m * p);
+    HcStatus status = hc_json_save(&json, path, overwrite, err);
+    hc_json_clear(&json);
     return status;
 }
 

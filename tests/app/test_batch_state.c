@@ -130,13 +130,14 @@ static int end(void **state) {
 /* A record, by the function of the program; the caller deletes *json. */
 static HcStatus describe(cJSON **json, HcError *err) {
     HcBatchOrigin origin = {0};
-    *json = cJSON_CreateObject();
-    HcStatus status =
-        *json != NULL ? hc_batch_origin(&origin, &batch, 0, NULL, err) : hc_fail_memory(err, 0, "the record");
+    HcJson made;
+    hc_json_begin(&made);
+    HcStatus status = hc_batch_origin(&origin, &batch, 0, NULL, err);
     origin.chain = &chain;
     if (status == HC_OK) {
-        status = hc_batch_describe(*json, &origin, err);
+        status = hc_batch_describe(&made, &origin, err);
     }
+    *json = made.root;
     hc_batch_origin_clear(&origin);
     return status;
 }

@@ -118,9 +118,11 @@ static void json_and_text(void **state) {
     }
     HcAccuracy accuracy = four_classes();
     HcError err = {0};
-    cJSON *made = cJSON_CreateObject();
-    check_ok(hc_accuracy_json(&accuracy, &classes, training, made, &err), err);
-    char *text = cJSON_Print(made);
+    HcJson made;
+    hc_json_begin(&made);
+    check_ok(hc_accuracy_json(&accuracy, &classes, training, &made, &err), err);
+    char *text = hc_json_format(&made, false);
+    assert_non_null(text);
     cJSON *json = cJSON_Parse(text);
     assert_non_null(json);
     check_same(number_of(json, "overall_accuracy"), accuracy.overall);
@@ -147,7 +149,7 @@ static void json_and_text(void **state) {
     hc_text_clear(&table);
     free(text);
     cJSON_Delete(json);
-    cJSON_Delete(made);
+    hc_json_clear(&made);
     hc_accuracy_clear(&accuracy);
     for (int c = 0; c < 5; c++) {
         free(names[c]);

@@ -228,10 +228,12 @@ static void spectra_that_lack_values_are_left_out(void **state) {
     check_note(&fitted,
                "are resampled to 6 bands; left out: 2 of 5 spectra, which lack values at 430-440 nm: "
                "Fir, Yew");
-    cJSON *json = cJSON_CreateObject();
+    HcJson json;
     HcError err = {0};
-    check_ok(hc_library_figures_json(&fitted.fit.figures, json, &err), err);
-    const cJSON *library = cJSON_GetObjectItemCaseSensitive(json, "library");
+    hc_json_begin(&json);
+    hc_library_figures_json(&fitted.fit.figures, &json);
+    check_ok(hc_json_check(&json, "the figures", &err), err);
+    const cJSON *library = cJSON_GetObjectItemCaseSensitive(json.root, "library");
     check_near(cJSON_GetObjectItemCaseSensitive(library, "spectra")->valuedouble, 5, 0);
     check_near(cJSON_GetObjectItemCaseSensitive(library, "bands")->valuedouble, 36, 0);
     check_near(cJSON_GetObjectItemCaseSensitive(library, "used_spectra")->valuedouble, 3, 0);
@@ -240,7 +242,7 @@ static void spectra_that_lack_values_are_left_out(void **state) {
     assert_non_null(printed);
     assert_non_null(strstr(printed, "\"extent_nm\":[380, 485]"));
     cJSON_free(printed);
-    cJSON_Delete(json);
+    hc_json_clear(&json);
     clear(&fitted);
 }
 

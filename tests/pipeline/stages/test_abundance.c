@@ -679,16 +679,18 @@ static void pixels_without_proof_are_named(void **state) {
         "abundance: 3 of 256 pixels are not proved to 1e-09, the worst has an error of nan (sample "
         "22, line 3): sample 12, line 0 (2e-09); sample 22, line 3 (nan); sample 49, line 5 "
         "(0.005)");
-    cJSON *json = cJSON_CreateObject();
-    check_ok(hc_abundance_proof_json(&proof, json, &err), err);
-    const cJSON *told = cJSON_GetObjectItemCaseSensitive(json, "proof");
+    HcJson json;
+    hc_json_begin(&json);
+    hc_abundance_proof_json(&proof, &json);
+    check_ok(hc_json_check(&json, "the proof", &err), err);
+    const cJSON *told = cJSON_GetObjectItemCaseSensitive(json.root, "proof");
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(told, "not_proved");
     check_near(number_of(told, "not_proved_pixels"), 3, 0);
     assert_int_equal(cJSON_GetArraySize(list), 3);
     check_near(number_of(cJSON_GetArrayItem(list, 2), "sample_from_0"), 49, 0);
     check_near(number_of(cJSON_GetArrayItem(list, 2), "line_from_0"), 5, 0);
     check_near(number_of(cJSON_GetArrayItem(list, 2), "error"), (double)5e-3F, 0);
-    cJSON_Delete(json);
+    hc_json_clear(&json);
     /* More than anybody wants to read. */
     for (size_t i = 0; i < 300; i++) {
         error[i] = 1e-3F;
@@ -698,12 +700,13 @@ static void pixels_without_proof_are_named(void **state) {
     hc_abundance_proof_note(stage, &proof);
     assert_non_null(strstr(chain->notes[2], "256 of 256 pixels are not proved"));
     assert_non_null(strstr(chain->notes[2], "; sample 5, line 0 (0.001); ..."));
-    json = cJSON_CreateObject();
-    check_ok(hc_abundance_proof_json(&proof, json, &err), err);
-    told = cJSON_GetObjectItemCaseSensitive(json, "proof");
+    hc_json_begin(&json);
+    hc_abundance_proof_json(&proof, &json);
+    check_ok(hc_json_check(&json, "the proof", &err), err);
+    told = cJSON_GetObjectItemCaseSensitive(json.root, "proof");
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(told, "not_proved")),
                      HC_PROOF_NAMED);
-    cJSON_Delete(json);
+    hc_json_clear(&json);
     hc_chain_free(chain);
 }
 
