@@ -49,7 +49,7 @@ typedef struct HcKnnState {
 extern const char *const hc_knn_vote_words[], *const hc_knn_metric_words[], *const hc_knn_scale_words[];
 
 static inline const HcKnnParams *hc_knn_params(const HcStage *stage) {
-    return stage->params;
+    return (const HcKnnParams *)stage->params;
 }
 
 static inline bool hc_knn_splits(const HcStage *stage) {
@@ -62,7 +62,7 @@ static inline bool hc_knn_validates(const HcStage *stage) {
 
 /* Training pixels, or spectra of a library. */
 static inline int64_t hc_knn_training_count(const HcStage *stage) {
-    const HcKnnState *state = stage->state;
+    const HcKnnState *state = (const HcKnnState *)stage->state;
     return state->from_library ? state->library.count : state->training.pixels.count;
 }
 
