@@ -19,7 +19,7 @@ export OMP_WAIT_POLICY=passive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_C
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 # MPI keeps memory, and modules of it that are gone by the end hide where it came from.
-export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0:verify_asan_link_order=0
 
 # ranks COUNT STATUS WORD...: hcube with these words on so many ranks.
 ranks() {
@@ -133,13 +133,14 @@ head -c 48000 "$SAMPLE/scene.img" >wide.img
 same "5" read "$folder/wide.hdr" ! filter median3x3 ! mnf --save-model model.json ! write out.img ! write out.tif
 rm wide.*
 
-# dying.sh: one rank is killed as soon as an output has been begun.
+# dying.sh: one rank is killed in front of its fourth change to temporary files: it has begun an output.
 cat >dying.sh <<'DYING'
 if [[ $OMPI_COMM_WORLD_RANK == "$DYING" ]]; then
-    (until compgen -G '.out.*.partial/*' || compgen -G 'out/.*.partial/*'; do sleep 0.02; done >/dev/null && kill -s KILL $$) &
+    export HCUBE_KILL_NAME=.partial HCUBE_KILL_AT=4 HCUBE_KILL_WRITES=1 LD_PRELOAD=$KILL_AT
 fi
 exec "$@"
 DYING
+export KILL_AT=$MODULES/kill_at.so
 
 # Scenes of a batch go to the ranks as these become free, each to one of them; what is complete is not done again.
 mkdir scenes out
