@@ -64,13 +64,11 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_window_parse(params->window, &stage->in, &state->window, err));
     }
     HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
-    size_t n = (size_t)stage->in.bands;
-    stage->needs = (HcNeeds){.halo = stage->settled ? 0 : hc_difference_halo(kind_of(stage)),
-                             .observes = !stage->settled,
-                             .passes_through = true,
-                             .has_output = true,
-                             .sums_floats = !stage->settled && hc_sums_limit(&stage->in, kind_of(stage)) == 0,
-                             .bytes_fixed = stage->settled ? 0 : n * n * sizeof(HcWide)};
+    stage->needs.passes_through = true;
+    stage->needs.has_output = true;
+    if (!stage->settled) {
+        hc_scene_sums_plan(stage, kind_of(stage));
+    }
     return HC_OK;
 }
 

@@ -161,11 +161,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_linear_plan(stage, "MNF", &fits, err));
     if (fits) {
         HC_OR_RETURN(plan_noise(stage, err));
-        stage->needs.observes = true;
-        stage->needs.halo = hc_difference_halo(state->difference);
-        stage->needs.sums_floats = hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE) == 0 ||
-                                   hc_sums_limit(&stage->in, state->difference) == 0;
-        stage->needs.bytes_fixed += 2 * (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
+        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+        if (state->difference != HC_DIFFERENCE_NONE) {
+            hc_scene_sums_plan(stage, state->difference);
+        }
     }
     return HC_OK;
 }

@@ -31,9 +31,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     HC_OR_RETURN(hc_linear_plan(stage, "PCA", &fits, err));
     if (fits) {
-        stage->needs.observes = true;
-        stage->needs.sums_floats = hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE) == 0;
-        stage->needs.bytes_fixed += (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
+        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
     }
     return HC_OK;
 }

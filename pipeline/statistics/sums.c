@@ -27,6 +27,15 @@ static void close_sums(HcSceneSums *sums, HcStage *stage) {
     sums->sums = NULL;
 }
 
+void hc_scene_sums_plan(HcStage *stage, HcDifference difference) {
+    size_t bands = (size_t)stage->in.bands;
+    int32_t halo = hc_difference_halo(difference);
+    stage->needs.observes = true;
+    stage->needs.halo = halo > stage->needs.halo ? halo : stage->needs.halo;
+    stage->needs.sums_floats = stage->needs.sums_floats || hc_sums_limit(&stage->in, difference) == 0;
+    stage->needs.bytes_fixed += bands * bands * sizeof(HcWide);
+}
+
 HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference difference,
                             const HcWindow *window, HcError *err) {
     *sums = (HcSceneSums){.difference = difference,

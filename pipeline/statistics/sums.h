@@ -25,6 +25,10 @@ typedef struct HcSceneSums {
     int32_t done_count; /* at most those of this rank */
 } HcSceneSums;
 
+/* In plan of a stage that collects such sums, once for each: that it observes, with which halo, what they
+ * take on the device, and whether floats are summed. */
+void hc_scene_sums_plan(HcStage *stage, HcDifference difference);
+
 /* For the scene that comes into the stage. */
 HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference difference,
                             const HcWindow *window, HcError *err) HC_MUST_CHECK;
