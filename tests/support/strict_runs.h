@@ -15,4 +15,11 @@ void check_runs_agree(const char *const *chains, size_t count, int32_t lines);
 void check_failures_leave_nothing(const char *const *chains, size_t count, int32_t lines,
                                   const char *const *results);
 
+/* Fails the test unless a stage keeps what every stage promises (docs/adding-a-stage.md). `step` is the stage
+ * with its options, as between two ! ("filter median3x3"); it must change blocks and need no file. Checked
+ * are pixels of nodata and with a NaN in one band, a scene of one pixel and one without any valid pixel, the
+ * same bytes for other blocks, threads and the strict backend, and that each failure of the device leaves
+ * nothing. Runs in the current folder. */
+void check_stage_contract(const char *step);
+
 #endif
