@@ -62,7 +62,7 @@ static int32_t threads_of(const HcCommon *common) {
     int32_t ranks = hc_ranks_local_count(hc_app_ranks());
     cpu_set_t set;
     if (common->threads > 0 || ranks == 1) {
-        return common->threads > 0 ? (int32_t)common->threads : 0;
+        return (int32_t)common->threads;
     }
     int64_t all = sysconf(_SC_NPROCESSORS_ONLN);
     int64_t bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 
 static void print_batch_help(void) {
-    HcText text = {0};
-    hc_options_help(hc_batch_options(), &text);
+    HcText own = {0};
+    HcText shared = {0};
+    hc_options_help(hc_batch_own_options, &own);
+    hc_options_help(hc_batch_common_options(), &shared);
     printf("hcube batch STEP ! STEP ... --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
            "hcube batch 'STEP ! STEP ...' --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
            "hcube batch chain.hcube --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n\n"
@@ -16,9 +18,10 @@ static void print_batch_help(void) {
            "end no output. In the output and the chain {stem}, {name}, {parent}, {folder} and {index} are "
            "filled for\n"
            "each scene. What is complete is skipped, so that the same command again does what is "
-           "left.\n\nOptions\n%s",
-           text.data != NULL ? text.data : "");
-    hc_text_clear(&text);
+           "left.\n\nOptions\n%s\nOptions of every run\n%s",
+           own.data != NULL ? own.data : "", shared.data != NULL ? shared.data : "");
+    hc_text_clear(&own);
+    hc_text_clear(&shared);
 }
 
 /* One model for all scenes, and a word on it. */

@@ -18,18 +18,11 @@ typedef struct InfoParams {
 } InfoParams;
 
 static const HcOption info_options[] = {
-    {.name = "path",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(InfoParams, path),
-     .value = "SCENE",
-     .positional = true,
-     .required = true,
+    {HC_TEXT(InfoParams, path), .value = "SCENE", .positional = true, .required = true,
      .help = "an ENVI header or data file, anything that GDAL opens, or a spectral library (ENVI, CSV)"},
-    {.name = "json", .kind = HC_OPTION_FLAG, .offset = offsetof(InfoParams, json), .help = "as JSON"},
-    {.name = "bands",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(InfoParams, bands),
-     .help = "list every band: number, centre, width, bad or not, name; and every class or spectrum"},
+    {HC_FLAG(InfoParams, json), .help = "print JSON"},
+    {HC_FLAG(InfoParams, bands),
+     .help = "list every band (number, centre, width, bad or not, name), and every class or spectrum"},
     {0}};
 
 static int32_t count_bad(const HcScene *scene) {

@@ -223,9 +223,9 @@ done:
 
 /* Words of the usage line for the positional options of a table. */
 static void print_positional(const HcOption *table) {
-    for (; table->name != NULL; table++) {
-        if (table->positional) {
-            printf(table->required ? " %s" : " [%s]", table->value);
+    HC_EACH_OPTION(option, table) {
+        if (option->positional) {
+            printf(option->required ? " %s" : " [%s]", option->value);
         }
     }
 }

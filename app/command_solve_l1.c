@@ -24,72 +24,27 @@ typedef struct Params {
 } Params;
 
 static const HcOption options[] = {
-    {.name = "matrix",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, matrix),
-     .file = HC_FILE_READ,
-     .value = "A",
-     .positional = true,
-     .required = true,
+    {HC_TEXT(Params, matrix), .file = HC_FILE_READ, .value = "A", .positional = true, .required = true,
      .help = "the matrix: .npy, or a raster of one band (lines are rows, samples columns)"},
-    {.name = "right",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, right),
-     .file = HC_FILE_READ,
-     .value = "B",
-     .positional = true,
-     .required = true,
-     .help = "the right side: a vector with one value a row of A"},
-    {.name = "output",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, output),
-     .file = HC_FILE_WRITTEN,
-     .value = "X",
-     .positional = true,
-     .required = true,
+    {HC_TEXT(Params, right), .file = HC_FILE_READ, .value = "B", .positional = true, .required = true,
+     .help = "the right side: a vector with one value for each row of A"},
+    {HC_TEXT(Params, output), .file = HC_FILE_WRITTEN, .value = "X", .positional = true, .required = true,
      .help = "the solution: .npy, or a raster of one column, by the extension"},
-    {.name = "solver",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(Params, solver),
-     .choices = solver_words,
-     .standard = "fista",
-     .help = "fista: least 1/2 |A x - b|^2 + lambda |x|_1; alm: least |x|_1 where A x = b"},
-    {.name = "lambda",
-     .kind = HC_OPTION_REAL,
-     .offset = offsetof(Params, lambda),
-     .value = "LAMBDA",
-     .help = "of fista, above 0"},
-    {.name = "lambda-relative",
-     .kind = HC_OPTION_REAL,
-     .offset = offsetof(Params, lambda_relative),
-     .value = "FACTOR",
-     .help = "lambda as a part of the largest |A'b|, from which on x is 0; else 0.1"},
-    {.name = "positive",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(Params, positive),
-     .help = "no entry of x is negative"},
-    {.name = "tolerance",
-     .kind = HC_OPTION_REAL,
-     .offset = offsetof(Params, tolerance),
-     .value = "FACTOR",
-     .standard = "1e-4",
-     .minimum = 0,
-     .maximum = 1,
+    {HC_CHOICE(Params, solver), .choices = solver_words, .standard = "fista",
+     .help = "fista: minimise 1/2 |A x - b|^2 + lambda |x|_1 by fast proximal gradients; alm: minimise |x|_1 "
+             "where A x = b by augmented Lagrangians"},
+    {HC_REAL(Params, lambda), .range = {0, INFINITY, HC_OPEN_LOW}, .otherwise = "by --lambda-relative",
+     .value = "LAMBDA", .help = "lambda of fista"},
+    {HC_REAL(Params, lambda_relative, "lambda-relative"), .range = {0, INFINITY, HC_OPEN_LOW},
+     .otherwise = "0.1", .value = "FACTOR",
+     .help = "lambda of fista as a fraction of the largest |A'b|, from which on x is 0"},
+    {HC_FLAG(Params, positive), .help = "no entry of x is negative"},
+    {HC_REAL(Params, tolerance), .range = {0, 1}, .initial = 1e-4, .value = "FACTOR",
      .help = "fista ends at this relative duality gap, alm at this |A x - b| / |b|; 0: after all iterations"},
-    {.name = "iterations",
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(Params, iterations),
-     .value = "COUNT",
-     .minimum = 1,
-     .maximum = 1e9,
-     .help = "at most: steps of fista, or inner steps of each outer one of alm; else 10000, for alm 1000"},
-    {.name = "outer",
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(Params, outer),
-     .value = "COUNT",
-     .minimum = 1,
-     .maximum = 1e6,
-     .help = "outer steps of alm, at most; else 50"},
+    {HC_INT(Params, iterations), .range = {1, 1e9}, .otherwise = "10000, for alm 1000", .value = "COUNT",
+     .help = "most steps of fista, or inner steps in each outer step of alm"},
+    {HC_INT(Params, outer), .range = {1, 1e6}, .otherwise = "50", .value = "COUNT",
+     .help = "most outer steps of alm"},
     {0}};
 
 /* A problem, from its files to its solution. */
@@ -115,19 +70,14 @@ typedef struct Problem {
 
 static HcStatus check_options(const Params *params, HcError *err) {
     bool alm = params->solver == ALM;
-    if (alm && (!isnan(params->lambda) || !isnan(params->lambda_relative))) {
+    if (alm && (params->lambda > 0 || params->lambda_relative > 0)) {
         return hc_fail(err, HC_E_USAGE, "solve l1: --lambda and --lambda-relative are for --solver fista");
     }
-    if (!alm && params->outer != HC_INT_NOT_GIVEN) {
+    if (!alm && params->outer > 0) {
         return hc_fail(err, HC_E_USAGE, "solve l1: --outer is for --solver alm");
     }
-    if (!isnan(params->lambda) && !isnan(params->lambda_relative)) {
+    if (params->lambda > 0 && params->lambda_relative > 0) {
         return hc_fail(err, HC_E_USAGE, "solve l1: --lambda or --lambda-relative, not both");
-    }
-    if (params->lambda <= 0 || params->lambda_relative <= 0) {
-        return hc_fail(err, HC_E_USAGE, "solve l1: --lambda%s %g: must be above 0",
-                       params->lambda <= 0 ? "" : "-relative",
-                       params->lambda <= 0 ? params->lambda : params->lambda_relative);
     }
     return HC_OK;
 }
@@ -137,11 +87,11 @@ static HcL1Rule make_rule(const Params *params) {
     int64_t iterations = params->iterations;
     return (HcL1Rule){
         .positive = params->positive,
-        .lambda = isnan(params->lambda) ? 0 : params->lambda,
-        .iterations = (int32_t)(iterations != HC_INT_NOT_GIVEN ? iterations
-                                : alm                          ? 1000
-                                                               : 10000),
-        .outer = (int32_t)(params->outer != HC_INT_NOT_GIVEN ? params->outer : 50),
+        .lambda = params->lambda,
+        .iterations = (int32_t)(iterations > 0 ? iterations
+                                : alm          ? 1000
+                                               : 10000),
+        .outer = (int32_t)(params->outer > 0 ? params->outer : 50),
         .tolerance = params->tolerance,
     };
 }
@@ -225,7 +175,7 @@ static HcStatus fetch(Problem *problem, HcError *err) {
 static HcStatus choose_lambda(Problem *problem, const HcMatrix *matrix, HcError *err) {
     const Params *params = &problem->params;
     double largest = 0;
-    double factor = isnan(params->lambda_relative) ? 0.1 : params->lambda_relative;
+    double factor = params->lambda_relative > 0 ? params->lambda_relative : 0.1;
     HC_OR_RETURN(problem->compute->ops->gemv_t(problem->queue, matrix, problem->right_buffer.data,
                                                problem->x_buffer.data, err));
     HC_OR_RETURN(fetch(problem, err));
@@ -281,7 +231,7 @@ static HcStatus solve(Problem *problem, HcError *err) {
     float *x = problem->x_buffer.data;
     double started = hc_solve_now();
     problem->rule = make_rule(&problem->params);
-    if (problem->params.solver == FISTA && isnan(problem->params.lambda)) {
+    if (problem->params.solver == FISTA && problem->params.lambda == 0) {
         HC_OR_RETURN(choose_lambda(problem, &matrix, err));
     }
     HC_OR_RETURN(ops->l1_open(problem->compute, &matrix, &problem->l1, err));

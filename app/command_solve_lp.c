@@ -18,51 +18,21 @@ typedef struct Params {
 } Params;
 
 static const HcOption options[] = {
-    {.name = "model",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, model),
-     .file = HC_FILE_READ,
-     .value = "MODEL",
-     .positional = true,
-     .required = true,
+    {HC_TEXT(Params, model), .file = HC_FILE_READ, .value = "MODEL", .positional = true, .required = true,
      .help = "the program: MPS, fixed or free, also as .mps.gz"},
-    {.name = "output",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, output),
-     .file = HC_FILE_WRITTEN,
-     .value = "X.csv",
-     .positional = true,
-     .help = "write the optimal solution there: name,value of every column"},
-    {.name = "prices",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, prices),
-     .file = HC_FILE_WRITTEN,
-     .value = "FILE.csv",
-     .help = "write the dual prices there: name,price of every row"},
-    {.name = "certificate",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, certificate),
-     .file = HC_FILE_WRITTEN,
-     .value = "FILE.csv",
-     .help = "of a program without an optimum, write there what proves it"},
-    {.name = "verify",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(Params, verify),
+    {HC_TEXT(Params, output), .file = HC_FILE_WRITTEN, .value = "X.csv", .positional = true,
+     .help = "write the optimal solution: name,value of every column"},
+    {HC_TEXT(Params, prices), .file = HC_FILE_WRITTEN, .value = "FILE.csv",
+     .help = "write the dual prices: name,price of every row, what the objective gains for each unit of its "
+             "right side"},
+    {HC_TEXT(Params, certificate), .file = HC_FILE_WRITTEN, .value = "FILE.csv",
+     .help = "write the proof that there is no optimum"},
+    {HC_FLAG(Params, verify),
      .help = "print the proof of the result; a result that is not proved is not written"},
-    {.name = "pivots",
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(Params, pivots),
-     .value = "COUNT",
-     .minimum = 1,
-     .maximum = 1e15,
-     .help = "pivots at most; else as many as it should ever take"},
-    {.name = "tolerance",
-     .kind = HC_OPTION_REAL,
-     .offset = offsetof(Params, tolerance),
-     .value = "FACTOR",
-     .minimum = 1e-15,
-     .maximum = 1e-2,
-     .help = "by how much constraints may be violated, once scaled; else 1e-9"},
+    {HC_INT(Params, pivots), .range = {1, 1e15}, .otherwise = "a limit far above what programs take",
+     .value = "COUNT", .help = "most pivots"},
+    {HC_REAL(Params, tolerance), .range = {1e-15, 1e-2}, .initial = 1e-9, .value = "FACTOR",
+     .help = "how far a constraint may be violated, once rows and columns are scaled"},
     {0}};
 
 static const char *const end_words[] = {
@@ -131,8 +101,7 @@ static HcStatus load(Problem *problem, HcError *err) {
 
 static HcStatus solve(Problem *problem, HcError *err) {
     const Params *params = &problem->params;
-    const HcSimplexRule rule = {.pivots = params->pivots != HC_INT_NOT_GIVEN ? params->pivots : 0,
-                                .tolerance = isnan(params->tolerance) ? 0 : params->tolerance};
+    const HcSimplexRule rule = {.pivots = params->pivots, .tolerance = params->tolerance};
     HC_OR_RETURN(
         hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
     HC_OR_RETURN(problem->compute->ops->queue_open(problem->compute, &problem->queue, err));

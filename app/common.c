@@ -8,56 +8,27 @@
 #include <unistd.h>
 
 const HcOption hc_common_options[] = {
-    {.name = "device",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(HcCommon, device),
-     .value = "auto|cpu|gpu|gpu:N",
-     .standard = "auto",
-     .help = "what computes (see: hcube devices)"},
-    {.name = "threads",
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(HcCommon, threads),
-     .value = "COUNT",
-     .minimum = 1,
-     .maximum = 4096,
-     .help = "threads that compute; else one a processor"},
-    {.name = "memory",
-     .kind = HC_OPTION_SIZE,
-     .offset = offsetof(HcCommon, memory),
-     .value = "SIZE",
-     .help = "most memory to use, like 400M or 4G; else 3/4 of what is free"},
-    {.name = "device-memory",
-     .kind = HC_OPTION_SIZE,
-     .offset = offsetof(HcCommon, device_memory),
-     .value = "SIZE",
-     .help = "most memory of a GPU to use; else what is free"},
-    {.name = "overwrite",
-     .kind = HC_OPTION_LEVEL,
-     .offset = offsetof(HcCommon, overwrite),
-     .value = "any",
+    {HC_TEXT(HcCommon, device), .value = "auto|cpu|gpu|gpu:N", .standard = "auto",
+     .help = "device that computes (see: hcube devices)"},
+    {HC_INT(HcCommon, threads), .range = {1, 4096}, .otherwise = "one for each processor", .value = "COUNT",
+     .help = "threads that compute"},
+    {HC_SIZE(HcCommon, memory), .otherwise = "3/4 of what is free", .value = "SIZE",
+     .help = "most memory to use, like 400M or 4G, with the 80 MiB of the program itself"},
+    {HC_SIZE(HcCommon, device_memory, "device-memory"), .otherwise = "9/10 of what is free", .value = "SIZE",
+     .help = "most memory of a GPU to use"},
+    {HC_LEVEL(HcCommon, overwrite), .value = "any",
      .help = "outputs may replace existing files; any: also a scene with more bands than the result"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(HcCommon, quiet),
-     .help = "print nothing but errors"},
-    {.name = "progress",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(HcCommon, progress),
-     .choices = hc_progress_words,
-     .standard = "auto",
-     .help = "progress on standard error; a bar on terminals only"},
-    {.name = "record",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(HcCommon, record),
-     .file = HC_FILE_WRITTEN,
-     .value = "FILE|none",
-     .help = "one record there, or none; else OUTPUT.hcube.json beside each output"},
+    {HC_FLAG(HcCommon, quiet), .letter = 'q', .help = "print only errors"},
+    {HC_CHOICE(HcCommon, progress), .choices = hc_progress_words, .standard = "auto",
+     .help = "progress on standard error; auto shows a bar on terminals only"},
+    {HC_TEXT(HcCommon, record), .file = HC_FILE_WRITTEN, .value = "FILE|none",
+     .otherwise = "OUTPUT.hcube.json beside each output",
+     .help = "write one record to this file, which is replaced if it exists, or none"},
     {0}};
 
 size_t hc_common_options_but(const char *const *left_out, HcOption *options) {
     size_t count = 0;
-    for (const HcOption *option = hc_common_options; option->name != NULL; option++) {
+    HC_EACH_OPTION(option, hc_common_options) {
         const char *const *out = left_out;
         while (*out != NULL && strcmp(*out, option->name) != 0) {
             out++;
@@ -123,11 +94,7 @@ typedef struct Leading {
 } Leading;
 
 static const HcOption leading_options[] = {
-    {.name = "set",
-     .kind = HC_OPTION_LIST,
-     .offset = offsetof(Leading, set),
-     .value = "NAME=VALUE",
-     .help = "fills {NAME} in a chain file or quoted chain; may be repeated"},
+    {HC_LIST(Leading, set), .value = "NAME=VALUE", .help = "fill {NAME} in a chain file or quoted chain"},
     {0}};
 
 static bool is_file(const char *path) {

@@ -10,12 +10,8 @@
 #include <time.h>
 
 static const HcOption record_option = {
-    .name = "record",
-    .kind = HC_OPTION_TEXT,
-    .offset = offsetof(HcCommon, record),
-    .file = HC_FILE_WRITTEN,
-    .value = "FILE|none",
-    .help = "the record there, or none; else OUTPUT.hcube.json beside the output"};
+    HC_TEXT(HcCommon, record), .file = HC_FILE_WRITTEN, .value = "FILE|none",
+    .otherwise = "OUTPUT.hcube.json beside the output", .help = "write the record to this file, or none"};
 
 const HcOption *hc_solve_options(void) {
     static const char *const left_out[] = {"memory", "progress", "record", NULL};

@@ -1,6 +1,7 @@
 #include "pipeline/option.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,13 +19,13 @@ static void reset_one(const HcOption *option, void *params) {
         *(int32_t *)at = 0;
         break;
     case HC_OPTION_INT:
-        *(int64_t *)at = HC_INT_NOT_GIVEN;
+        *(int64_t *)at = (int64_t)option->initial;
         break;
     case HC_OPTION_REAL:
-        *(double *)at = NAN;
+        *(double *)at = option->initial;
         break;
     case HC_OPTION_SIZE:
-        *(uint64_t *)at = 0;
+        *(uint64_t *)at = (uint64_t)option->initial;
         break;
     case HC_OPTION_TEXT:
         *(const char **)at = NULL;
@@ -38,18 +39,86 @@ static void reset_one(const HcOption *option, void *params) {
     }
 }
 
-static bool outside(const HcOption *option, double value) {
-    return (option->minimum != 0 || option->maximum != 0) &&
-           !(value >= option->minimum && value <= option->maximum);
+bool hc_option_is_unset(const HcOption *option, const void *params) {
+    const void *at = (const char *)params + option->offset;
+    switch (option->kind) {
+    case HC_OPTION_FLAG:
+        return !*(const bool *)at;
+    case HC_OPTION_LEVEL:
+        return *(const int32_t *)at == 0;
+    case HC_OPTION_INT:
+        return option->otherwise != NULL && *(const int64_t *)at == (int64_t)option->initial;
+    case HC_OPTION_REAL:
+        return isnan(*(const double *)at) ||
+               (option->otherwise != NULL && *(const double *)at == option->initial);
+    case HC_OPTION_SIZE:
+        return option->otherwise != NULL && *(const uint64_t *)at == (uint64_t)option->initial;
+    case HC_OPTION_TEXT:
+        return *(const char *const *)at == NULL;
+    case HC_OPTION_CHOICE:
+        return *(const int32_t *)at < 0;
+    case HC_OPTION_LIST:
+        return ((const HcOptionList *)at)->count == 0;
+    }
+    return false;
+}
+
+/* ---- ranges ---- */
+
+static bool has_range(const HcOption *option) {
+    return option->range.low != 0 || option->range.high != 0;
+}
+
+static bool is_outside(const HcOption *option, double value) {
+    const HcRange *range = &option->range;
+    bool low = (range->open & HC_OPEN_LOW) ? value > range->low : value >= range->low;
+    bool high = (range->open & HC_OPEN_HIGH) ? value < range->high : value <= range->high;
+    return has_range(option) && !(low && high);
+}
+
+/* 1000000, 0.0001, 1e-9: buffer has HC_TEXT_DOUBLE bytes. */
+static const char *print_number(char *buffer, double value) {
+    snprintf(buffer, HC_TEXT_DOUBLE, fabs(value) < 1e16 && value == trunc(value) ? "%.0f" : "%.6g", value);
+    char *exponent = strchr(buffer, 'e');
+    if (exponent != NULL) { /* neither "+" nor a zero in front of it */
+        bool negative = exponent[1] == '-';
+        const char *digits = exponent + 1 + strspn(exponent + 1, "+-0");
+        memmove(exponent + 1 + negative, digits, strlen(digits) + 1);
+    }
+    return buffer;
+}
+
+/* "1 to 128" with the words `before` and `between`; "at least 1", "above 0 and below 1" where an end is open
+ * or there is none. */
+static void print_range(const HcRange *range, const char *before, const char *between, HcText *to) {
+    char low[HC_TEXT_DOUBLE];
+    char high[HC_TEXT_DOUBLE];
+    bool has_low = isfinite(range->low);
+    bool has_high = isfinite(range->high);
+    print_number(low, range->low);
+    print_number(high, range->high);
+    if (has_low && has_high && range->open == HC_CLOSED) {
+        hc_text_add(to, "%s%s%s%s", before, low, between, high);
+        return;
+    }
+    if (has_low) {
+        hc_text_add(to, "%s %s", (range->open & HC_OPEN_LOW) ? "above" : "at least", low);
+    }
+    if (has_high) {
+        hc_text_add(to, "%s%s %s", has_low ? " and " : "", (range->open & HC_OPEN_HIGH) ? "below" : "at most",
+                    high);
+    }
 }
 
 static HcStatus bad_range(const char *who, const HcOption *option, const char *word, HcError *err) {
-    if (option->maximum >= 1e15) {
-        return hc_fail(err, HC_E_USAGE, "%s: --%s %s: must be at least %g", who, option->name, word,
-                       option->minimum);
-    }
-    return hc_fail(err, HC_E_USAGE, "%s: --%s %s: must lie between %g and %g", who, option->name, word,
-                   option->minimum, option->maximum);
+    HcText range = {0};
+    bool closed =
+        option->range.open == HC_CLOSED && isfinite(option->range.low) && isfinite(option->range.high);
+    print_range(&option->range, "between ", " and ", &range);
+    HcStatus status = hc_fail(err, HC_E_USAGE, "%s: --%s %s: must %s %s", who, option->name, word,
+                              closed ? "lie" : "be", range.data != NULL ? range.data : "in its range");
+    hc_text_clear(&range);
+    return status;
 }
 
 static void list_choices(const HcOption *option, const char *between, HcText *to) {
@@ -95,14 +164,14 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
             return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a whole number", who, option->name, word);
         }
         *(int64_t *)at = whole;
-        return outside(option, (double)whole) ? bad_range(who, option, word, err) : HC_OK;
+        return is_outside(option, (double)whole) ? bad_range(who, option, word, err) : HC_OK;
     case HC_OPTION_REAL:
         /* NaN would mean "not given". */
         if (!hc_text_parse_double(word, &real) || isnan(real)) {
             return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a number", who, option->name, word);
         }
         *(double *)at = real;
-        return outside(option, real) ? bad_range(who, option, word, err) : HC_OK;
+        return is_outside(option, real) ? bad_range(who, option, word, err) : HC_OK;
     case HC_OPTION_SIZE:
         if (!hc_text_parse_bytes(word, at) || *(uint64_t *)at == 0) {
             return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a size (like 512M or 4G)", who, option->name,
@@ -127,17 +196,17 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
 }
 
 void hc_options_reset(const HcOption *table, void *params) {
-    for (; table->name != NULL; table++) {
-        reset_one(table, params);
-        if (table->standard != NULL) {
+    HC_EACH_OPTION(option, table) {
+        reset_one(option, params);
+        if (option->standard != NULL) {
             /* A default that its own table refuses is a mistake in the table; the tests walk all tables. */
-            (void)!set_value("", table, params, table->standard, NULL);
+            (void)!set_value("", option, params, option->standard, NULL);
         }
     }
 }
 
 static const HcOption *find(const HcOptionSet *set, const char *name, size_t length, char letter) {
-    for (const HcOption *option = set->table; option->name != NULL; option++) {
+    HC_EACH_OPTION(option, set->table) {
         if (letter != 0 ? option->letter == letter
                         : strlen(option->name) == length && strncmp(option->name, name, length) == 0) {
             return option;
@@ -151,8 +220,10 @@ static HcStatus unknown(const char *who, const HcOptionSet *sets, int32_t set_co
     const char *names[256];
     size_t count = 0;
     for (int32_t s = 0; s < set_count; s++) {
-        for (const HcOption *option = sets[s].table; option->name != NULL && count < 255; option++) {
-            names[count++] = option->name;
+        HC_EACH_OPTION(option, sets[s].table) {
+            if (count < 255) {
+                names[count++] = option->name;
+            }
         }
     }
     names[count] = NULL;
@@ -196,35 +267,14 @@ static bool is_taken(const Taken *taken, const HcOption *option) {
 static const HcOption *next_positional(const HcOptionSet *sets, int32_t set_count, const Taken *taken,
                                        void **params) {
     for (int32_t s = 0; s < set_count; s++) {
-        for (const HcOption *option = sets[s].table; option->name != NULL && !sets[s].named_only; option++) {
-            if (option->positional && !is_taken(taken, option)) {
+        HC_EACH_OPTION(option, sets[s].table) {
+            if (option->positional && !sets[s].named_only && !is_taken(taken, option)) {
                 *params = sets[s].params;
                 return option;
             }
         }
     }
     return NULL;
-}
-
-static bool is_given(const HcOption *option, void *params) {
-    void *at = field(option, params);
-    switch (option->kind) {
-    case HC_OPTION_TEXT:
-        return *(const char **)at != NULL;
-    case HC_OPTION_INT:
-        return *(int64_t *)at != HC_INT_NOT_GIVEN;
-    case HC_OPTION_REAL:
-        return !isnan(*(double *)at);
-    case HC_OPTION_CHOICE:
-        return *(int32_t *)at >= 0;
-    case HC_OPTION_LIST:
-        return ((HcOptionList *)at)->count > 0;
-    case HC_OPTION_FLAG:
-    case HC_OPTION_LEVEL:
-    case HC_OPTION_SIZE:
-        return true;
-    }
-    return true;
 }
 
 /* The option that a word like --name, --name=value or -k means, of the first set that knows it; NULL when
@@ -333,8 +383,8 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
         }
     }
     for (int32_t s = 0; s < set_count; s++) {
-        for (const HcOption *option = sets[s].table; option->name != NULL; option++) {
-            if (option->required && !is_given(option, sets[s].params)) {
+        HC_EACH_OPTION(option, sets[s].table) {
+            if (option->required && hc_option_is_unset(option, sets[s].params)) {
                 return hc_fail(err, HC_E_USAGE, "%s: %s%s is missing", who, option->positional ? "" : "--",
                                option->positional ? option->value : option->name);
             }
@@ -363,24 +413,55 @@ static void help_left(const HcOption *option, HcText *left) {
     }
 }
 
+/* Nothing for what is off or empty without the option: a flag, a file. */
+static void print_default(const HcOption *option, HcText *to) {
+    char number[HC_TEXT_DOUBLE];
+    bool is_number = option->kind == HC_OPTION_INT || option->kind == HC_OPTION_REAL;
+    if (option->otherwise != NULL || option->standard != NULL) {
+        hc_text_add(to, ". Default: %s", option->otherwise != NULL ? option->otherwise : option->standard);
+    } else if (is_number && !isnan(option->initial)) {
+        hc_text_add(to, ". Default: %s", print_number(number, option->initial));
+    }
+}
+
+/* "nearest training spectra that vote. Range: 1 to 128. Default: 5" */
+static void help_right(const HcOption *option, HcText *right) {
+    hc_text_add(right, "%s", option->help);
+    if (option->unit != NULL) {
+        hc_text_add(right, " [%s]", option->unit);
+    }
+    if (option->file != HC_FILE_NONE) {
+        hc_text_add(right, option->file == HC_FILE_READ ? " (reads)" : " (writes)");
+    }
+    if (has_range(option)) {
+        hc_text_add(right, ". Range: ");
+        print_range(&option->range, "", " to ", right);
+    }
+    if (option->kind == HC_OPTION_LIST) {
+        hc_text_add(right, ". May be repeated");
+    }
+    if (option->required) {
+        hc_text_add(right, ". Required");
+    } else {
+        print_default(option, right);
+    }
+}
+
 void hc_options_help(const HcOption *table, HcText *text) {
-    for (; table->name != NULL; table++) {
+    HC_EACH_OPTION(option, table) {
         HcText left = {0};
-        help_left(table, &left);
+        HcText right = {0};
+        help_left(option, &left);
+        help_right(option, &right);
         const char *shown = left.data != NULL ? left.data : "";
+        const char *said = right.data != NULL ? right.data : "";
         if (left.length > 28) {
-            hc_text_add(text, "  %s\n  %-28s  %s", shown, "", table->help);
+            hc_text_add(text, "  %s\n  %-28s  %s\n", shown, "", said);
         } else {
-            hc_text_add(text, "  %-28s  %s", shown, table->help);
+            hc_text_add(text, "  %-28s  %s\n", shown, said);
         }
-        if (table->standard != NULL) {
-            hc_text_add(text, " [%s]", table->standard);
-        }
-        if (table->file != HC_FILE_NONE) {
-            hc_text_add(text, table->file == HC_FILE_READ ? " (reads)" : " (writes)");
-        }
-        hc_text_add(text, "\n");
         hc_text_clear(&left);
+        hc_text_clear(&right);
     }
 }
 
@@ -391,7 +472,7 @@ static bool is_no_file(const HcOption *option, const char *word) {
 
 HcStatus hc_options_files(const HcOptionSet *set, HcOptionFile kind, HcOptionVisit visit, void *user,
                           HcError *err) {
-    for (const HcOption *option = set->table; option->name != NULL; option++) {
+    HC_EACH_OPTION(option, set->table) {
         const void *at = field(option, set->params);
         bool list = option->kind == HC_OPTION_LIST;
         int32_t count = list ? ((const HcOptionList *)at)->count : 1;

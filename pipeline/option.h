@@ -1,5 +1,10 @@
-/* Options: one table for a stage or command makes its parser, its checks, its --help and its documentation.
- */
+/* Options: one table for a stage or command makes its parser, its checks, its defaults, its --help and the
+ * tables of its page. A row says each thing once:
+ *
+ *     {HC_INT(Params, k), .letter = 'k', .range = {1, 128}, .initial = 5, .value = "COUNT",
+ *      .help = "nearest training spectra that vote"}
+ *
+ * The parser fills the defaults, so that a stage reads its parameters as they are. */
 #ifndef HC_PIPELINE_OPTION_H
 #define HC_PIPELINE_OPTION_H
 
@@ -13,11 +18,11 @@
 typedef enum HcOptionKind {
     HC_OPTION_FLAG,   /* bool, false */
     HC_OPTION_LEVEL,  /* int32_t, 0; 1 when given alone, 2 when given as --name=VALUE with the one `value` */
-    HC_OPTION_INT,    /* int64_t, HC_INT_NOT_GIVEN */
-    HC_OPTION_REAL,   /* double, NaN */
-    HC_OPTION_SIZE,   /* uint64_t bytes, 0 */
-    HC_OPTION_TEXT,   /* const char *, NULL; borrowed from the words */
-    HC_OPTION_CHOICE, /* int32_t, place in `choices`, -1 */
+    HC_OPTION_INT,    /* int64_t, `initial` */
+    HC_OPTION_REAL,   /* double, `initial` */
+    HC_OPTION_SIZE,   /* uint64_t bytes, `initial` */
+    HC_OPTION_TEXT,   /* const char *, `standard` or NULL; borrowed from the words */
+    HC_OPTION_CHOICE, /* int32_t, place of `standard` in `choices`, or -1 */
     HC_OPTION_LIST    /* HcOptionList of texts, may be repeated */
 } HcOptionKind;
 
@@ -36,8 +41,16 @@ typedef enum HcOverwrite {
     HC_OVERWRITE_ANY    /* this one as well */
 } HcOverwrite;
 
-#define HC_INT_NOT_GIVEN INT64_MIN
-#define HC_LIST_MAX      32
+/* Ends of a range that are no values themselves. */
+typedef enum HcOpenEnds { HC_CLOSED, HC_OPEN_LOW, HC_OPEN_HIGH, HC_OPEN_BOTH } HcOpenEnds;
+
+/* {1, 128}; {0, INFINITY} is "at least 0", {0, 1, HC_OPEN_BOTH} "above 0 and below 1", {0, 0} any number. */
+typedef struct HcRange {
+    double low, high;
+    HcOpenEnds open;
+} HcRange;
+
+#define HC_LIST_MAX 32
 
 typedef struct HcOptionList {
     const char *item[HC_LIST_MAX + 1]; /* NULL-terminated */
@@ -46,21 +59,51 @@ typedef struct HcOptionList {
 
 typedef struct HcOption {
     const char *name; /* "components": given as --components */
-    char letter;      /* 'k': also as -k; 0 = none */
     HcOptionKind kind;
-    size_t offset;              /* of the field in the parameters */
-    HcOptionFile file;          /* for TEXT and LIST */
+    size_t offset; /* of the field in the parameters */
+    char letter;   /* 'k': also as -k; 0 = none */
+    HcRange range; /* for INT and REAL */
+    /* The value while the option is not given: a number, for TEXT and CHOICE a word. `otherwise` says in
+     * words what a value means that is no default as such: 0 threads, "one for each processor". A REAL
+     * without such a value takes NAN, which nobody can give. */
+    double initial;
+    const char *standard, *otherwise;
+    const char *unit;           /* "pixels", or NULL */
     const char *value;          /* how help shows the value: "COUNT"; NULL for flags */
-    const char *standard;       /* the default as text, or NULL */
-    double minimum, maximum;    /* for INT and REAL; both 0 = any */
     const char *const *choices; /* for CHOICE, NULL-terminated */
+    HcOptionFile file;          /* for TEXT and LIST */
     bool positional;            /* may be given without its name, in the order of the table */
     bool required;
     bool of_fit;      /* says how a model is fitted: of no use where one is loaded */
-    const char *help; /* one sentence, with the unit */
+    const char *help; /* what it does, in one sentence: help adds unit, range and default */
 } HcOption;
 
-/* A table (ended by a NULL name) with the parameters it fills. */
+/* Name, kind and field of an option: HC_INT(Params, k) is --k. A name that differs from the field is a third
+ * argument, so that a search finds it: HC_FLAG(Params, all_bands, "all-bands"). A field of another type does
+ * not compile. */
+#define HC_FLAG(...)   HC_OPTION_ROW_(HC_OPTION_FLAG, bool, __VA_ARGS__)
+#define HC_LEVEL(...)  HC_OPTION_ROW_(HC_OPTION_LEVEL, int32_t, __VA_ARGS__)
+#define HC_INT(...)    HC_OPTION_ROW_(HC_OPTION_INT, int64_t, __VA_ARGS__)
+#define HC_REAL(...)   HC_OPTION_ROW_(HC_OPTION_REAL, double, __VA_ARGS__)
+#define HC_SIZE(...)   HC_OPTION_ROW_(HC_OPTION_SIZE, uint64_t, __VA_ARGS__)
+#define HC_TEXT(...)   HC_OPTION_ROW_(HC_OPTION_TEXT, const char *, __VA_ARGS__)
+#define HC_CHOICE(...) HC_OPTION_ROW_(HC_OPTION_CHOICE, int32_t, __VA_ARGS__)
+#define HC_LIST(...)   HC_OPTION_ROW_(HC_OPTION_LIST, HcOptionList, __VA_ARGS__)
+
+#define HC_OPTION_ROW_(kind, type, ...)                                                                      \
+    HC_FOURTH_(__VA_ARGS__, HC_OPTION_NAMED_, HC_OPTION_BY_FIELD_, ~)(kind, type, __VA_ARGS__)
+#define HC_FOURTH_(first, second, third, fourth, ...)  fourth
+#define HC_OPTION_BY_FIELD_(kind, type, Params, field) HC_OPTION_NAMED_(kind, type, Params, field, #field)
+#define HC_OPTION_NAMED_(kind_, type, Params, field, name_)                                                  \
+    .name = (name_), .kind = (kind_),                                                                        \
+    .offset = offsetof(Params, field) + _Generic(((Params *)0)->field, type                                  \
+                                                 : (size_t)0)
+
+/* Walks a table, which ends with an option without a name; NULL is a table without options. */
+#define HC_EACH_OPTION(option, table)                                                                        \
+    for (const HcOption *(option) = (table); (option) != NULL && (option)->name != NULL; (option)++)
+
+/* A table (ended by a NULL name, NULL = no options) with the parameters it fills. */
 typedef struct HcOptionSet {
     const HcOption *table;
     void *params;
@@ -84,7 +127,11 @@ int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const cha
 /* Whether the option takes a value that may be the next word. */
 bool hc_option_takes_value(const HcOption *option);
 
-/* The help of a table, one option a paragraph line. */
+/* Whether the field has the value that it has while the option is not given, and that is no value to speak of
+ * (`otherwise`, or nothing at all). */
+bool hc_option_is_unset(const HcOption *option, const void *params);
+
+/* The help of a table: an option a line, with its unit, range and default. */
 void hc_options_help(const HcOption *table, HcText *text);
 
 /* Calls `visit` for every file of that kind that the parameters name, until one fails; paths are borrowed. */

@@ -34,7 +34,9 @@ typedef struct HcBatch {
     int32_t recipes;         /* files that were found, but draw their pixels from elsewhere (.vrt) */
 } HcBatch;
 
-/* All options of the command, ended by an empty one. */
+/* The options that only this command has, those that it shares with every run, and all. */
+extern const HcOption hc_batch_own_options[];
+const HcOption *hc_batch_common_options(void);
 const HcOption *hc_batch_options(void);
 
 /* Fills a zeroed batch from the words of the command line: options, chain, scenes, outputs. Refuses scenes

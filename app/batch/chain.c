@@ -4,66 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const HcOption own_options[] = {
-    {.name = "scenes",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(HcBatchParams, scenes),
-     .file = HC_FILE_READ,
-     .value = "LIST|GLOB|DIR",
-     .required = true,
-     .help = "a text file with a scene a line, a quoted pattern, or a folder of scenes"},
-    {.name = "output",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(HcBatchParams, output),
-     .file = HC_FILE_WRITTEN,
-     .value = "PATTERN",
-     .required = true,
-     .help = "the output of each scene, with {stem}, {name}, {parent}, {folder} or {index}"},
-    {.name = "jobs",
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(HcBatchParams, jobs),
-     .value = "COUNT",
-     .minimum = 1,
-     .maximum = 1024,
-     .help =
-         "scenes at the same time, which share memory, threads and GPUs; else one a GPU, or on the CPU one "
-         "for every four processors, at most 8"},
-    {.name = "worker",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(HcBatchParams, worker),
-     .value = "I/N",
-     .help = "do every Nth scene only, from the Ith on (I from 1)"},
-    {.name = "retry-failed",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(HcBatchParams, retry_failed),
-     .help = "try scenes again that have failed before"},
-    {.name = "hash",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(HcBatchParams, hash),
-     .help = "know inputs again by their content instead of the time of their last change"},
-    {.name = "pool",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(HcBatchParams, pool),
-     .file = HC_FILE_WRITTEN,
-     .value = "MODEL.json",
-     .help = "fit one model (mnf, pca) to all scenes, save it there, and apply it to each"},
-    {.name = "set",
-     .kind = HC_OPTION_LIST,
-     .offset = offsetof(HcBatchParams, set),
-     .value = "NAME=VALUE",
-     .help = "fills {NAME} in the chain; may be repeated"},
+const HcOption hc_batch_own_options[] = {
+    {HC_TEXT(HcBatchParams, scenes), .file = HC_FILE_READ, .value = "LIST|GLOB|DIR", .required = true,
+     .help = "text file with one scene a line, quoted pattern, or folder of scenes"},
+    {HC_TEXT(HcBatchParams, output), .file = HC_FILE_WRITTEN, .value = "PATTERN", .required = true,
+     .help = "output of each scene, with {stem}, {name}, {parent}, {folder} or {index}, which the chain may "
+             "hold too"},
+    {HC_INT(HcBatchParams, jobs), .range = {1, 1024},
+     .otherwise = "one for each GPU, or on the CPU one for every four processors, at most 8",
+     .value = "COUNT", .help = "scenes at the same time, which share memory, threads and GPUs"},
+    {HC_TEXT(HcBatchParams, worker), .value = "I/N", .otherwise = "every scene",
+     .help = "process every Nth scene only, from the Ith on (I from 1)"},
+    {HC_FLAG(HcBatchParams, retry_failed, "retry-failed"),
+     .help = "process scenes again that have failed before"},
+    {HC_FLAG(HcBatchParams, hash),
+     .help = "recognise inputs by their content, not by the time of their last change"},
+    {HC_TEXT(HcBatchParams, pool), .file = HC_FILE_WRITTEN, .value = "MODEL.json",
+     .help = "fit one mnf or pca to all scenes, save it to this file, and apply it to each"},
+    {HC_LIST(HcBatchParams, set), .value = "NAME=VALUE", .help = "fill {NAME} in the chain"},
     {0}};
 
-const HcOption *hc_batch_options(void) {
+/* HcCommon lies at the beginning of HcBatchParams. */
+const HcOption *hc_batch_common_options(void) {
     /* Outputs are replaced, and records are what a batch goes on by. */
     static const char *const left_out[] = {"overwrite", "record", NULL};
+    static HcOption shared[16];
+    shared[hc_common_options_but(left_out, shared)] = (HcOption){0};
+    return shared;
+}
+
+const HcOption *hc_batch_options(void) {
     static HcOption all[32];
     size_t count = 0;
-    for (const HcOption *option = own_options; option->name != NULL; option++) {
+    HC_EACH_OPTION(option, hc_batch_own_options) {
         all[count++] = *option;
     }
-    /* HcCommon lies at the beginning of HcBatchParams. */
-    count += hc_common_options_but(left_out, all + count);
+    HC_EACH_OPTION(option, hc_batch_common_options()) {
+        all[count++] = *option;
+    }
     all[count] = (HcOption){0};
     return all;
 }

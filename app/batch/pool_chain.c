@@ -8,7 +8,7 @@
 
 /* The option that a word like --name or --name=value means, or NULL. */
 static const HcOption *option_of(const HcStageClass *kind, const char *word) {
-    for (const HcOption *option = kind->options; option->name != NULL; option++) {
+    HC_EACH_OPTION(option, kind->options) {
         size_t length = strlen(option->name);
         if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, option->name, length) == 0 &&
             (word[2 + length] == '\0' || word[2 + length] == '=')) {

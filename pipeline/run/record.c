@@ -10,59 +10,50 @@
 #include <time.h>
 #include <unistd.h>
 
+static void put_list(const HcOptionList *list, const char *name, HcJson *to) {
+    hc_json_open_array(to, name);
+    for (int32_t i = 0; i < list->count; i++) {
+        hc_json_put_text(to, NULL, list->item[i]);
+    }
+    hc_json_close(to);
+}
+
 /* Only what was given or has a default. */
 static void put_option(const HcOption *option, const void *params, HcJson *to) {
     const void *at = (const char *)params + option->offset;
     const char *name = option->name;
+    if (hc_option_is_unset(option, params)) {
+        return;
+    }
     switch (option->kind) {
     case HC_OPTION_FLAG:
-        if (*(const bool *)at) {
-            hc_json_put_bool(to, name, true);
-        }
+        hc_json_put_bool(to, name, true);
         break;
     case HC_OPTION_LEVEL:
         if (*(const int32_t *)at == 1) {
             hc_json_put_bool(to, name, true);
-        } else if (*(const int32_t *)at != 0) {
+        } else {
             hc_json_put_text(to, name, option->value);
         }
         break;
     case HC_OPTION_INT:
-        if (*(const int64_t *)at != HC_INT_NOT_GIVEN) {
-            hc_json_put_number(to, name, (double)*(const int64_t *)at);
-        }
+        hc_json_put_number(to, name, (double)*(const int64_t *)at);
         break;
     case HC_OPTION_REAL:
-        if (!isnan(*(const double *)at)) {
-            hc_json_put_number(to, name, *(const double *)at);
-        }
+        hc_json_put_number(to, name, *(const double *)at);
         break;
     case HC_OPTION_SIZE:
-        if (*(const uint64_t *)at != 0) {
-            hc_json_put_number(to, name, (double)*(const uint64_t *)at);
-        }
+        hc_json_put_number(to, name, (double)*(const uint64_t *)at);
         break;
     case HC_OPTION_TEXT:
-        if (*(const char *const *)at != NULL) {
-            hc_json_put_text(to, name, *(const char *const *)at);
-        }
+        hc_json_put_text(to, name, *(const char *const *)at);
         break;
     case HC_OPTION_CHOICE:
-        if (*(const int32_t *)at >= 0) {
-            hc_json_put_text(to, name, option->choices[*(const int32_t *)at]);
-        }
+        hc_json_put_text(to, name, option->choices[*(const int32_t *)at]);
         break;
-    case HC_OPTION_LIST: {
-        const HcOptionList *list = at;
-        if (list->count > 0) {
-            hc_json_open_array(to, name);
-            for (int32_t i = 0; i < list->count; i++) {
-                hc_json_put_text(to, NULL, list->item[i]);
-            }
-            hc_json_close(to);
-        }
+    case HC_OPTION_LIST:
+        put_list(at, name, to);
         break;
-    }
     }
 }
 
@@ -70,7 +61,7 @@ static void put_stage(const HcStage *stage, HcJson *to) {
     hc_json_open_object(to, NULL);
     hc_json_put_text(to, "stage", stage->kind->name);
     hc_json_open_object(to, "options");
-    for (const HcOption *option = stage->kind->options; option->name != NULL; option++) {
+    HC_EACH_OPTION(option, stage->kind->options) {
         put_option(option, stage->params, to);
     }
     hc_json_close(to);

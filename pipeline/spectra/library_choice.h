@@ -14,15 +14,13 @@ typedef struct HcLibraryChoice {
 
 /* The options of a stage with the parameters `Params`, whose choice is the field `choice`. */
 #define HC_LIBRARY_CHOICE_OPTIONS                                                                            \
-    {.name = "spectra",                                                                                      \
-     .kind = HC_OPTION_TEXT,                                                                                 \
-     .offset = offsetof(Params, choice.spectra),                                                             \
-     .value = "LIST",                                                                                        \
-     .help = "use these spectra of the library only: numbers from 1, ranges, names and patterns of names, "  \
+    {HC_TEXT(Params, choice.spectra, "spectra"), .value = "LIST", .otherwise = "all spectra",                \
+     .help = "use only these spectra of the library: numbers from 1, ranges, names and patterns of names, "  \
              "separated by commas: 1-20,35,Oak leaf,*kaolinite*"},                                           \
     {                                                                                                        \
-        .name = "all-spectra", .kind = HC_OPTION_FLAG, .offset = offsetof(Params, choice.all),               \
-        .help = "use entries too that are no spectra by their names (error bars, wavelengths, widths)"       \
+        HC_FLAG(Params, choice.all, "all-spectra"),                                                          \
+            .help = "also use entries whose names say that they are no spectra (error bars, wavelengths, "   \
+                    "widths)"                                                                                \
     }
 
 /* Leaves out of a library what is not chosen. An item of the list is a number from 1, a range a-b of them, or

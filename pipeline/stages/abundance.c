@@ -44,59 +44,30 @@ static const char *const sum_words[] = {"free", "one", "at-most-one", NULL}; /* 
 static const char *const norm_words[] = {"l1", "l2", NULL};                  /* as Norm */
 
 static const HcOption options[] = {
-    {.name = "endmembers",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, endmembers),
-     .file = HC_FILE_READ,
-     .value = "FILE",
-     .required = true,
-     .help = "the spectra of the endmembers: a spectral library, ENVI (.sli, .hdr) or CSV"},
+    {HC_TEXT(Params, endmembers), .file = HC_FILE_READ, .value = "FILE", .required = true,
+     .help = "spectral library that holds the endmembers: ENVI (.sli, .hdr) or CSV"},
     HC_LIBRARY_CHOICE_OPTIONS,
-    {.name = "sum",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(Params, sum),
-     .choices = sum_words,
-     .standard = "one",
+    {HC_CHOICE(Params, sum), .choices = sum_words, .standard = "one",
      .help = "what the abundances of a pixel sum to"},
-    {.name = "norm",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(Params, norm),
-     .choices = norm_words,
-     .standard = "l1",
+    {HC_CHOICE(Params, norm), .choices = norm_words, .standard = "l1",
+     .help = "what is minimised: the sum of absolute deviations over the bands that have a value (l1), or of "
+             "squared deviations (l2); l2 leaves out pixels without a value in some band"},
+    {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
+     .help = "factor that brings the endmembers to the unit of the scene; auto takes it from headers and "
+             "values, none is 1"},
+    {HC_TEXT(Params, weights), .file = HC_FILE_READ, .value = "FILE", .otherwise = "all bands count the same",
+     .help = "divide deviations by the standard deviation of the noise of their band: a file from cov "
+             "--noise (.json), or a list of standard deviations, one for each band"},
+    {HC_FLAG(Params, residual), .unit = "units of the input",
+     .help = "add the band residual: the mean absolute deviation (l2: root mean square) over the bands that "
+             "have a value, without weights"},
+    {HC_FLAG(Params, status), .help = "add the band status: 0 where the optimum is reached and proved (l1: "
+                                      "to 1e-9, l2: to a gap of 1e-4)"},
+    {HC_FLAG(Params, pivots),
      .help =
-         "what is least: the sum of absolute deviations over the bands that have a value, or (l2) that of "
-         "squared ones; then pixels without a value in some band are left out"},
-    {.name = "scale",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, scale),
-     .value = "FACTOR|auto|none",
-     .standard = "auto",
-     .help = "multiply the endmembers by this, to bring them to the unit of the scene; auto: by what headers "
-             "and values say"},
-    {.name = "weights",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, weights),
-     .file = HC_FILE_READ,
-     .value = "FILE",
-     .help = "deviations count by 1 / standard deviation of the noise of their band: a file that cov --noise "
-             "made, or a list of standard deviations, one a band"},
-    {.name = "residual",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(Params, residual),
-     .help = "add a band with the mean absolute (l2: root mean square) deviation [units of what comes in]"},
-    {.name = "status",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(Params, status),
-     .help = "add a band that is 0 where the optimum is reached"},
-    {.name = "pivots",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(Params, pivots),
-     .help = "add a band with the pivots of the simplex method (l2: the steps of active sets)"},
-    {.name = "verify",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(Params, verify),
-     .help = "add bands with the objective, the dual objective and the error of the proof (l2: the error "
-             "alone), and say which pixels are not proved to be optimal"},
+         "add the band pivots: the pivots of the simplex method (l2: the band iterations, active-set steps)"},
+    {HC_FLAG(Params, verify), .help = "add the bands objective, dual objective and error (l2: only error), "
+                                      "and report pixels that are not proved to be optimal"},
     {0}};
 
 static const Params *params_of(const HcStage *stage) {

@@ -8,18 +8,12 @@ typedef struct Params {
 } Params;
 
 static const HcOption options[] = {
-    {.name = "kind",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(Params, kind),
-     .value = "KIND",
-     .choices = hc_noise_words,
-     .positional = true,
+    {HC_CHOICE(Params, kind), .value = "KIND", .choices = hc_noise_words, .positional = true,
      .standard = "mean3x3",
-     .help = "mean3x3 or median3x3 of the neighbourhood; shift and shift-diagonal with --noise only"},
-    {.name = "noise",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(Params, noise),
-     .help = "the noise image: each pixel minus the filtered one (or its right, its lower right neighbour)"},
+     .help = "filter of the neighbourhood; shift and shift-diagonal only with --noise"},
+    {HC_FLAG(Params, noise),
+     .help = "output the noise image: each pixel minus the filtered one; shift: minus its right neighbour, "
+             "shift-diagonal: minus its lower right neighbour"},
     {0}};
 
 static HcDifference kind_of(const HcStage *stage) {

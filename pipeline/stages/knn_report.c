@@ -57,7 +57,7 @@ static void put_settings(const HcStage *stage, HcJson *to) {
     hc_json_put_text(to, "vote", hc_knn_vote_words[params->vote]);
     hc_json_put_text(to, "scale", hc_knn_scale_words[params->scale]);
     hc_json_put_text(to, "training", params->training);
-    if (!isnan(params->reject)) {
+    if (isfinite(params->reject)) {
         hc_json_put_number(to, "reject", params->reject);
     }
     if (params->validation != NULL) {
@@ -97,7 +97,7 @@ static HcStatus write_text(const HcStage *stage, const char *path, HcError *err)
                 (long long)params->k, (long long)state->used, params->training,
                 hc_knn_metric_words[params->metric], hc_knn_vote_words[params->vote],
                 hc_knn_scale_words[params->scale]);
-    if (!isnan(params->reject)) {
+    if (isfinite(params->reject)) {
         hc_text_add(&text, ", rejected beyond %s", hc_text_double(number, params->reject));
     }
     if (params->validation != NULL) {

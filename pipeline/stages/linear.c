@@ -16,8 +16,7 @@ static const HcLinearParams *params_of(const HcStage *stage) {
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcLinearParams *params = params_of(stage);
     const char *name = stage->kind->name;
-    int choices =
-        (params->components != HC_INT_NOT_GIVEN) + !isnan(params->min_eigenvalue) + params->keep_all;
+    int choices = (params->components > 0) + !isnan(params->min_eigenvalue) + params->keep_all;
     if (choices > 1) {
         return hc_fail(err, HC_E_USAGE, "%s: give one of --components, --min-eigenvalue and --keep-all",
                        name);
@@ -56,7 +55,7 @@ static int32_t chosen_components(const HcStage *stage) {
     const HcLinearParams *params = params_of(stage);
     const HcLinear *linear = stage->state;
     int32_t most = has_transform(linear) ? linear->transform.components : stage->in.bands;
-    if (params->components != HC_INT_NOT_GIVEN) {
+    if (params->components > 0) {
         return params->components < most ? (int32_t)params->components : most;
     }
     if (!isnan(params->min_eigenvalue) && has_transform(linear)) {
@@ -171,11 +170,10 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
         HC_OR_RETURN(plan_inverse(stage, err));
         linear->used = stage->in.bands;
     } else {
-        if (!*fits && params->components != HC_INT_NOT_GIVEN &&
-            params->components > linear->transform.components) {
+        if (!*fits && params->components > linear->transform.components) {
             hc_stage_note(stage, "--components %lld: only %d can be had", (long long)params->components,
                           linear->transform.components);
-        } else if (*fits && params->components != HC_INT_NOT_GIVEN && params->components > stage->in.bands) {
+        } else if (*fits && params->components > stage->in.bands) {
             return hc_fail(err, HC_E_USAGE, "%s: --components %lld: the scene has %d bands",
                            stage->kind->name, (long long)params->components, stage->in.bands);
         }

@@ -5,6 +5,8 @@
 #include "pipeline/stage.h"
 #include "pipeline/statistics/transform.h"
 
+#include <math.h>
+
 /* First in the parameters of both stages. */
 typedef struct HcLinearParams {
     int64_t components;
@@ -15,49 +17,26 @@ typedef struct HcLinearParams {
 } HcLinearParams;
 
 #define HC_LINEAR_OPTIONS                                                                                    \
-    {.name = "components",                                                                                   \
-     .kind = HC_OPTION_INT,                                                                                  \
-     .offset = offsetof(HcLinearParams, components),                                                         \
-     .value = "COUNT",                                                                                       \
-     .minimum = 1,                                                                                           \
-     .maximum = 100000,                                                                                      \
-     .help = "keep this many components"},                                                                   \
-        {.name = "min-eigenvalue",                                                                           \
-         .kind = HC_OPTION_REAL,                                                                             \
-         .offset = offsetof(HcLinearParams, min_eigenvalue),                                                 \
-         .value = "VALUE",                                                                                   \
-         .help = "keep the components whose eigenvalue is at least this"},                                   \
-        {.name = "keep-all",                                                                                 \
-         .kind = HC_OPTION_FLAG,                                                                             \
-         .offset = offsetof(HcLinearParams, keep_all),                                                       \
-         .help = "keep all components (as without any of these three, but for --denoise, which needs one)"}, \
-        {.name = "denoise",                                                                                  \
-         .kind = HC_OPTION_FLAG,                                                                             \
-         .offset = offsetof(HcLinearParams, denoise),                                                        \
-         .help = "forward, drop the components that are not kept, inverse: bands come out, not components"}, \
-        {.name = "inverse",                                                                                  \
-         .kind = HC_OPTION_FLAG,                                                                             \
-         .offset = offsetof(HcLinearParams, inverse),                                                        \
-         .help = "components come in, bands go out, by --model or the same stage earlier in the chain"},     \
-        {.name = "fit-only",                                                                                 \
-         .kind = HC_OPTION_FLAG,                                                                             \
-         .offset = offsetof(HcLinearParams, fit_only),                                                       \
-         .help = "fit and save the model, hand the scene on unchanged"},                                     \
-        {.name = "model",                                                                                    \
-         .kind = HC_OPTION_TEXT,                                                                             \
-         .offset = offsetof(HcLinearParams, model),                                                          \
-         .file = HC_FILE_READ,                                                                               \
-         .value = "MODEL.json",                                                                              \
-         .help = "use this saved model instead of fitting one"},                                             \
-        {.name = "save-model",                                                                               \
-         .kind = HC_OPTION_TEXT,                                                                             \
-         .offset = offsetof(HcLinearParams, save_model),                                                     \
-         .file = HC_FILE_WRITTEN,                                                                            \
-         .value = "MODEL.json",                                                                              \
+    {HC_INT(HcLinearParams, components), .range = {1, 100000}, .otherwise = "all components",                \
+     .value = "COUNT", .help = "keep this many components"},                                                 \
+        {HC_REAL(HcLinearParams, min_eigenvalue, "min-eigenvalue"), .initial = NAN,                          \
+         .otherwise = "all components", .value = "VALUE",                                                    \
+         .help = "keep the components whose eigenvalue (mnf: 1 + SNR) is at least this, and at least one"},  \
+        {HC_FLAG(HcLinearParams, keep_all, "keep-all"),                                                      \
+         .help = "keep all components; --denoise needs this, --components or --min-eigenvalue"},             \
+        {HC_FLAG(HcLinearParams, denoise), .help = "transform, drop the components that are not kept, "      \
+                                                   "transform back: bands come out, not components"},        \
+        {HC_FLAG(HcLinearParams, inverse),                                                                   \
+         .help = "turn components back into bands, by --model or the same stage earlier in the chain"},      \
+        {HC_FLAG(HcLinearParams, fit_only, "fit-only"),                                                      \
+         .help = "fit and save the model (--save-model), and pass the scene on unchanged"},                  \
+        {HC_TEXT(HcLinearParams, model), .file = HC_FILE_READ, .value = "MODEL.json",                        \
+         .help = "use this saved model instead of a fit"},                                                   \
+        {HC_TEXT(HcLinearParams, save_model, "save-model"), .file = HC_FILE_WRITTEN, .value = "MODEL.json",  \
          .help = "save the fitted model"},                                                                   \
     {                                                                                                        \
-        .name = "overwrite", .kind = HC_OPTION_LEVEL, .offset = offsetof(HcLinearParams, overwrite),         \
-        .value = "any", .help = "replace an existing model file; any: also a scene"                          \
+        HC_LEVEL(HcLinearParams, overwrite), .value = "any",                                                 \
+                                             .help = "replace an existing model file; any: also a scene"     \
     }
 
 /* First in the state of both stages. */

@@ -38,34 +38,17 @@ static HcDifference difference_of(const Params *params) {
 
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
-    {.name = "noise",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, noise),
-     .of_fit = true,
-     .file = HC_FILE_READ,
-     .value = "NOISE",
-     .help = "how noise is taken: mean3x3, median3x3, shift, shift-diagonal, or a file that cov --noise made "
-             "[mean3x3]"},
-    {.name = "noise-window",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, noise_window),
-     .of_fit = true,
-     .value = "X,Y,W,H",
-     .help = "take noise from this (homogeneous) rectangle only [pixels, from 0]"},
-    {.name = "dark",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, dark),
-     .of_fit = true,
-     .file = HC_FILE_READ,
-     .value = "SCENE",
-     .help = "noise is the covariance of this dark image with the same bands"},
-    {.name = "singular",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(Params, singular),
-     .of_fit = true,
-     .choices = singular_words,
-     .standard = "drop",
-     .help = "bands that are constant, without noise or repeated: leave them out, or stop"},
+    {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE", .otherwise = "mean3x3",
+     .help =
+         "how the noise is estimated: mean3x3, median3x3, shift, shift-diagonal, or a file from cov --noise"},
+    {HC_TEXT(Params, noise_window, "noise-window"), .of_fit = true, .unit = "pixels", .value = "X,Y,W,H",
+     .otherwise = "the whole scene",
+     .help = "estimate the noise in this homogeneous rectangle only: first sample and first line (from 0), "
+             "samples, lines"},
+    {HC_TEXT(Params, dark), .of_fit = true, .file = HC_FILE_READ, .value = "SCENE",
+     .help = "take the noise covariance from this dark image with the same bands"},
+    {HC_CHOICE(Params, singular), .of_fit = true, .choices = singular_words, .standard = "drop",
+     .help = "leave out bands that are constant, without noise or repeated, or stop at the first one"},
     {0}};
 
 /* Whether the dark image is there and has the bands; no pixel is read. */

@@ -16,11 +16,8 @@ typedef struct State {
 
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
-    {.name = "correlation",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(Params, correlation),
-     .of_fit = true,
-     .help = "of the correlation matrix: every band is first divided by its standard deviation"},
+    {HC_FLAG(Params, correlation), .of_fit = true,
+     .help = "use the correlation matrix: every band is first divided by its standard deviation"},
     {0}};
 
 static HcStatus plan(HcStage *stage, HcError *err) {

@@ -31,51 +31,22 @@ static const char *const output_words[] = {"denoised", "dimension", NULL};
 static const char *const keep_words[] = {"optimal", "edge", "shrink", NULL};
 
 static const HcOption options[] = {
-    {.name = "window",
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(Params, window),
-     .value = "SIZE",
-     .minimum = 1,
-     .maximum = HC_PATCH_SIZE_MOST,
-     .standard = "8",
-     .help = "lines and samples of a patch [pixels]"},
-    {.name = "step",
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(Params, step),
-     .value = "STEP",
-     .minimum = 1,
-     .maximum = HC_PATCH_SIZE_MOST,
-     .help = "a patch begins every so many lines and samples, at most the window [pixels] [half the window]"},
-    {.name = "tiled",
-     .kind = HC_OPTION_FLAG,
-     .offset = offsetof(Params, tiled),
-     .help = "patches side by side: the step is the window"},
-    {.name = "keep",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, keep),
-     .value = "optimal|edge|shrink|COUNT",
-     .help = "which singular values are signal: above the optimal limit, above the edge of noise, those made "
-             "smaller by what noise added, or this many [shrink; for the dimension optimal]"},
-    {.name = "noise",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, noise),
-     .value = "SIGMA|estimate",
-     .help = "standard deviation of the noise in every band [units of what comes in], or estimated in each "
-             "patch [1, as mnf leaves it]"},
-    {.name = "output",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(Params, output),
-     .choices = output_words,
-     .standard = "denoised",
-     .help = "the bands without the noise, or how many singular values are signal"},
-    {.name = "values",
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(Params, values),
-     .value = "COUNT",
-     .minimum = 0,
-     .maximum = HC_SVD_MOST,
-     .standard = "0",
-     .help = "with --output dimension: add bands with so many of the largest singular values"},
+    {HC_INT(Params, window), .range = {1, HC_PATCH_SIZE_MOST}, .initial = 8, .unit = "pixels",
+     .value = "SIZE", .help = "lines and samples of a patch"},
+    {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MOST}, .otherwise = "half the window", .unit = "pixels",
+     .value = "STEP", .help = "lines and samples from one patch to the next, at most the window"},
+    {HC_FLAG(Params, tiled), .help = "patches side by side: the step is the window"},
+    {HC_TEXT(Params, keep), .value = "optimal|edge|shrink|COUNT",
+     .otherwise = "shrink; with --output dimension optimal",
+     .help = "which singular values are signal: those above the optimal limit, those above the edge of the "
+             "noise, those above the edge with the share of the noise taken off (shrink), or this many"},
+    {HC_TEXT(Params, noise), .unit = "units of the input", .value = "SIGMA|estimate",
+     .otherwise = "1, as mnf leaves it",
+     .help = "standard deviation of the noise in every band, or an estimate in each patch"},
+    {HC_CHOICE(Params, output), .choices = output_words, .standard = "denoised",
+     .help = "the bands without the noise, or the number of singular values that are signal"},
+    {HC_INT(Params, values), .range = {0, HC_SVD_MOST}, .initial = 0, .value = "COUNT",
+     .help = "with --output dimension: add bands with this many of the largest singular values"},
     {0}};
 
 static const Params *params_of(const HcStage *stage) {
@@ -119,10 +90,10 @@ static HcStatus parse_noise(const char *text, HcPatchRule *rule, HcError *err) {
 
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
-    if (params->tiled && params->step != HC_INT_NOT_GIVEN) {
+    if (params->tiled && params->step > 0) {
         return hc_fail(err, HC_E_USAGE, "svd: give one of --step and --tiled");
     }
-    if (params->step != HC_INT_NOT_GIVEN && params->step > params->window) {
+    if (params->step > params->window) {
         return hc_fail(err, HC_E_USAGE, "svd: --step %lld: more than the window of %lld leaves pixels out",
                        (long long)params->step, (long long)params->window);
     }
@@ -150,9 +121,9 @@ static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
                           .samples = (int32_t)stage->in.samples,
                           .bands = stage->in.bands,
                           .size = (int32_t)params->window,
-                          .step = (int32_t)(params->tiled                      ? params->window
-                                            : params->step != HC_INT_NOT_GIVEN ? params->step
-                                                                               : half),
+                          .step = (int32_t)(params->tiled      ? params->window
+                                            : params->step > 0 ? params->step
+                                                               : half),
                           .describe = params->output == OUTPUT_DIMENSION,
                           .tight = stage->tight};
     /* The edge of noise counts a value of noise now and then, which shrinking makes next to nothing. */

@@ -32,74 +32,34 @@ static const char *const compress_words[] = {"none", "deflate", "zstd", "lzw", N
 static const char *const interleave_words[] = {"bsq", "bil", "bip", NULL};
 
 static const HcOption options[] = {
-    {.name = "output",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, path),
-     .file = HC_FILE_WRITTEN,
-     .value = "OUTPUT",
-     .positional = true,
-     .required = true,
-     .help = "the raster file to write"},
-    {.name = "format",
-     .letter = 'f',
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, format),
-     .value = "DRIVER",
-     .help = "GDAL driver: ENVI, GTiff, COG, ...; else the extension decides (.tif GTiff; .img .dat .bsq "
-             ".bil .bip .hdr or none ENVI)"},
-    {.name = "type",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(Params, type),
-     .choices = type_words,
-     .help =
-         "type of the stored values; integers are rounded and clamped; else float32, and for class maps of "
-         "one band uint8 (uint16 beyond 255 classes)"},
-    {.name = "scale",
-     .kind = HC_OPTION_REAL,
-     .offset = offsetof(Params, scale),
-     .value = "SCALE",
-     .help = "store (value - OFFSET) / SCALE, so that integers keep fractions; the file says so as scale and "
-             "offset of its bands"},
-    {.name = "offset",
-     .kind = HC_OPTION_REAL,
-     .offset = offsetof(Params, offset),
-     .value = "OFFSET",
-     .help = "see --scale; either may be given alone (scale 1, offset 0)"},
-    {.name = "interleave",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, interleave),
-     .value = "bsq|bil|bip",
-     .help =
-         "order of the values in the file; for ENVI .bil and .bip decide, else bsq; else the driver's own"},
-    {.name = "compress",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(Params, compress),
-     .choices = compress_words,
-     .help = "compression of GeoTIFF and COG"},
-    {.name = "co",
-     .kind = HC_OPTION_LIST,
-     .offset = offsetof(Params, creation),
-     .value = "NAME=VALUE",
-     .help = "a creation option of the driver; may be repeated"},
-    {.name = "nodata",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, nodata),
-     .value = "VALUE",
-     .help =
-         "what masked pixels become, as it is stored; else the scene's nodata value where bands are still "
-         "its bands; else NaN, or for integers the lowest value (the highest where unsigned)"},
-    {.name = "overwrite",
-     .kind = HC_OPTION_LEVEL,
-     .offset = offsetof(Params, overwrite),
-     .value = "any",
+    {HC_TEXT(Params, path, "output"), .file = HC_FILE_WRITTEN, .value = "OUTPUT", .positional = true,
+     .required = true, .help = "raster file to write"},
+    {HC_TEXT(Params, format), .letter = 'f', .value = "DRIVER",
+     .otherwise = "by the extension: .tif GTiff; .img, .dat, .bsq, .bil, .bip, .hdr or none ENVI",
+     .help = "name of the GDAL driver, such as ENVI, GTiff or COG"},
+    {HC_CHOICE(Params, type), .choices = type_words,
+     .otherwise = "float32; for class maps of one band uint8, beyond 255 classes uint16",
+     .help = "type of the stored values; integers are rounded to nearest (halves to even) and clamped"},
+    {HC_REAL(Params, scale), .initial = NAN, .otherwise = "1", .value = "SCALE",
+     .help = "store (value - OFFSET) / SCALE, so that integers keep fractions; the file names SCALE (not 0) "
+             "and OFFSET of its bands"},
+    {HC_REAL(Params, offset), .initial = NAN, .otherwise = "0", .unit = "units of the input",
+     .value = "OFFSET", .help = "OFFSET of --scale; each of the two may be given alone"},
+    {HC_TEXT(Params, interleave), .value = "bsq|bil|bip",
+     .otherwise = "for ENVI by the extension .bil or .bip, else bsq; for others that of the driver",
+     .help = "order of the values in the file"},
+    {HC_CHOICE(Params, compress), .choices = compress_words, .otherwise = "that of the driver",
+     .help = "compression of GeoTIFF and COG, with a predictor"},
+    {HC_LIST(Params, creation, "co"), .value = "NAME=VALUE", .help = "creation option of the driver"},
+    {HC_TEXT(Params, nodata), .unit = "stored units", .value = "VALUE",
+     .otherwise = "the scene's nodata value where the bands are still its bands; else NaN, or for integers "
+                  "the lowest value (the highest where unsigned)",
+     .help = "value of masked pixels in the file; nan is a value"},
+    {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace an existing file; any: also a scene with more bands than the result"},
-    {.name = "write-threads",
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(Params, threads),
-     .value = "COUNT",
-     .minimum = 1,
-     .maximum = 256,
-     .help = "threads for writing ENVI files; else one a processor, at most 16"},
+    {HC_INT(Params, threads, "write-threads"), .range = {1, 256},
+     .otherwise = "one for each processor, at most 16", .value = "COUNT",
+     .help = "threads that write ENVI files"},
     {0}};
 
 static HcWriterOptions writer_options(const HcStage *stage) {
@@ -118,7 +78,7 @@ static HcWriterOptions writer_options(const HcStage *stage) {
                              .scale = isnan(params->scale) ? 1 : params->scale,
                              .offset = isnan(params->offset) ? 0 : params->offset,
                              .overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE,
-                             .threads = params->threads > 0 ? (int32_t)params->threads : 0};
+                             .threads = (int32_t)params->threads};
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {

@@ -184,7 +184,7 @@ static void stages_are_commands(void **state) {
         char name[64];
         const char *const words[] = {"scene.hdr", "out.tif", name, "file"};
         int32_t count = 2;
-        for (const HcOption *option = kind->options; option->name != NULL; option++) {
+        HC_EACH_OPTION(option, kind->options) {
             if (option->required && !option->positional) {
                 snprintf(name, sizeof name, "--%s", option->name);
                 count = 4;

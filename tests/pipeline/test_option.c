@@ -3,6 +3,8 @@
 #include "tests/support/check.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct Params {
@@ -18,44 +20,15 @@ typedef struct Params {
 static const char *const words_of_choice[] = {"red", "green", NULL};
 
 static const HcOption table[] = {
-    {.name = "first",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, first),
-     .value = "FIRST",
-     .positional = true,
-     .required = true,
-     .help = "h"},
-    {.name = "flag", .letter = 'f', .kind = HC_OPTION_FLAG, .offset = offsetof(Params, flag), .help = "h"},
-    {.name = "whole",
-     .letter = 'k',
-     .kind = HC_OPTION_INT,
-     .offset = offsetof(Params, whole),
-     .value = "N",
-     .minimum = -10,
-     .maximum = 10,
-     .help = "h"},
-    {.name = "real",
-     .kind = HC_OPTION_REAL,
-     .offset = offsetof(Params, real),
-     .value = "X",
-     .standard = "0.5",
-     .minimum = 0,
-     .maximum = 1,
-     .help = "h"},
-    {.name = "size", .kind = HC_OPTION_SIZE, .offset = offsetof(Params, size), .value = "SIZE", .help = "h"},
-    {.name = "text", .kind = HC_OPTION_TEXT, .offset = offsetof(Params, text), .value = "T", .help = "h"},
-    {.name = "choice",
-     .kind = HC_OPTION_CHOICE,
-     .offset = offsetof(Params, choice),
-     .choices = words_of_choice,
-     .help = "h"},
-    {.name = "list", .kind = HC_OPTION_LIST, .offset = offsetof(Params, list), .value = "L", .help = "h"},
-    {.name = "second",
-     .kind = HC_OPTION_TEXT,
-     .offset = offsetof(Params, second),
-     .value = "SECOND",
-     .positional = true,
-     .help = "h"},
+    {HC_TEXT(Params, first), .value = "FIRST", .positional = true, .required = true, .help = "h"},
+    {HC_FLAG(Params, flag), .letter = 'f', .help = "h"},
+    {HC_INT(Params, whole), .letter = 'k', .range = {-10, 10}, .initial = 7, .value = "N", .help = "h"},
+    {HC_REAL(Params, real), .range = {0, 1}, .initial = 0.5, .value = "X", .help = "h"},
+    {HC_SIZE(Params, size), .otherwise = "what is free", .value = "SIZE", .help = "h"},
+    {HC_TEXT(Params, text), .standard = "usual", .value = "T", .help = "h"},
+    {HC_CHOICE(Params, choice), .choices = words_of_choice, .help = "h"},
+    {HC_LIST(Params, list), .value = "L", .help = "h"},
+    {HC_TEXT(Params, second), .value = "SECOND", .positional = true, .help = "h"},
     {0}};
 
 enum { WORDS_MAX = 80 };
@@ -81,7 +54,8 @@ static void values_of_every_kind(void **state) {
     HcError err = {0};
     check_ok(parse(&p, buffer, "a", &err), err);
     assert_string_equal(p.first, "a");
-    assert_true(!p.flag && p.whole == HC_INT_NOT_GIVEN && p.size == 0 && p.text == NULL && p.second == NULL);
+    assert_true(!p.flag && p.whole == 7 && p.size == 0 && p.second == NULL);
+    assert_string_equal(p.text, "usual");
     assert_true(p.choice == -1 && p.list.count == 0);
     check_same(p.real, 0.5);
     check_ok(parse(&p, buffer,
@@ -144,12 +118,16 @@ static void mistakes_are_named(void **state) {
     }
 }
 
+typedef struct LevelParams {
+    int32_t overwrite;
+} LevelParams;
+
+static const HcOption level_table[] = {
+    {HC_LEVEL(LevelParams, overwrite), .value = "any", .help = "replace files"}, {0}};
+
 /* A flag that may be given with its one value. */
 static void levels(void **state) {
     (void)state;
-    static const HcOption levels[] = {
-        {.name = "overwrite", .kind = HC_OPTION_LEVEL, .offset = 0, .value = "any", .help = "replace files"},
-        {0}};
     static const struct {
         const char *word;
         int32_t level;
@@ -159,8 +137,8 @@ static void levels(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         HcError err = {0};
         int32_t level = 7;
-        HcOptionSet set = {.table = levels, .params = &level};
-        hc_options_reset(levels, &level);
+        HcOptionSet set = {.table = level_table, .params = &level};
+        hc_options_reset(level_table, &level);
         check_ok(hc_options_parse("test", &set, 1, &cases[c].word, cases[c].word != NULL, &err), err);
         assert_int_equal(level, cases[c].level);
     }
@@ -168,20 +146,178 @@ static void levels(void **state) {
     for (size_t w = 0; w < 2; w++) {
         HcError err = {0};
         int32_t level = 0;
-        HcOptionSet set = {.table = levels, .params = &level};
+        HcOptionSet set = {.table = level_table, .params = &level};
         check_fails(hc_options_parse("test", &set, 1, &wrong[w], 1, &err), HC_E_USAGE, err);
     }
     /* The word behind it is another one. */
     const char *const two[] = {"--overwrite", "any"};
     HcError err = {0};
     int32_t level = 0;
-    HcOptionSet set = {.table = levels, .params = &level};
+    HcOptionSet set = {.table = level_table, .params = &level};
     assert_int_equal(hc_options_leading(&set, 1, two, 2), 1);
     check_fails(hc_options_parse("test", &set, 1, two, 2, &err), HC_E_USAGE, err);
     HcText help = {0};
-    hc_options_help(levels, &help);
+    hc_options_help(level_table, &help);
     assert_non_null(strstr(help.data, "--overwrite[=any]"));
     hc_text_clear(&help);
+}
+
+/* ---- ranges and defaults ---- */
+
+typedef struct Numbers {
+    int64_t whole, big;
+    double any, ratio, price, share, half, low, unset;
+    uint64_t size;
+} Numbers;
+
+static const HcOption number_table[] = {
+    {HC_INT(Numbers, whole), .range = {1, 64}, .otherwise = "half", .value = "N", .help = "whole"},
+    {HC_INT(Numbers, big), .range = {0, 9007199254740992}, .initial = 1000000, .value = "N", .help = "big"},
+    {HC_REAL(Numbers, any), .value = "X", .help = "any"},
+    {HC_REAL(Numbers, ratio, "the-ratio"), .range = {0, 1, HC_OPEN_BOTH}, .initial = 0.25, .value = "X",
+     .help = "ratio"},
+    {HC_REAL(Numbers, price), .range = {0, INFINITY}, .initial = INFINITY, .otherwise = "none", .unit = "nm",
+     .value = "X", .help = "price"},
+    {HC_REAL(Numbers, share), .range = {0, 1, HC_OPEN_LOW}, .initial = 1e-9, .value = "X", .help = "share"},
+    {HC_REAL(Numbers, half), .range = {0, 1e30, HC_OPEN_HIGH}, .initial = 1, .value = "X", .help = "half"},
+    {HC_REAL(Numbers, low), .range = {-INFINITY, 5}, .initial = 5, .value = "X", .help = "low"},
+    {HC_REAL(Numbers, unset), .range = {0, 1}, .initial = NAN, .otherwise = "by chance", .value = "X",
+     .help = "unset"},
+    {HC_SIZE(Numbers, size), .initial = 4096, .otherwise = "little", .value = "SIZE", .help = "size"},
+    {0}};
+
+static HcStatus parse_number(Numbers *numbers, const char *word, HcError *err) {
+    HcOptionSet set = {.table = number_table, .params = numbers};
+    hc_options_reset(number_table, numbers);
+    return hc_options_parse("test", &set, 1, &word, word != NULL, err);
+}
+
+static void ends_of_a_range_are_in_it_or_not(void **state) {
+    (void)state;
+    static const char *const inside[] = {"--whole=1",   "--whole=64",       "--big=9007199254740992",
+                                         "--any=-inf",  "--the-ratio=1e-9", "--price=0",
+                                         "--price=inf", "--share=1",        "--half=0",
+                                         "--low=-inf",  "--low=5",          "--unset=0"};
+    static const struct {
+        const char *word, *message;
+    } outside[] = {{"--whole=0", "test: --whole 0: must lie between 1 and 64"},
+                   {"--whole=65", "test: --whole 65: must lie between 1 and 64"},
+                   {"--big=-1", "test: --big -1: must lie between 0 and 9007199254740992"},
+                   {"--the-ratio=0", "test: --the-ratio 0: must be above 0 and below 1"},
+                   {"--the-ratio=1", "test: --the-ratio 1: must be above 0 and below 1"},
+                   {"--price=-1", "test: --price -1: must be at least 0"},
+                   {"--share=0", "test: --share 0: must be above 0 and at most 1"},
+                   {"--half=1e30", "test: --half 1e30: must be at least 0 and below 1e30"},
+                   {"--half=inf", "test: --half inf: must be at least 0 and below 1e30"},
+                   {"--low=5.5", "test: --low 5.5: must be at most 5"}};
+    Numbers numbers;
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+        HcError err = {0};
+        check_ok(parse_number(&numbers, inside[i], &err), err);
+    }
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        HcError err = {0};
+        assert_int_equal(parse_number(&numbers, outside[i].word, &err), HC_E_USAGE);
+        assert_string_equal(err.text, outside[i].message);
+    }
+}
+
+static void defaults_are_filled_in(void **state) {
+    (void)state;
+    Numbers numbers;
+    HcError err = {0};
+    memset(&numbers, 0x55, sizeof numbers);
+    check_ok(parse_number(&numbers, NULL, &err), err);
+    assert_true(numbers.whole == 0 && numbers.big == 1000000 && numbers.size == 4096);
+    assert_true(isnan(numbers.unset) && isinf(numbers.price));
+    check_same(numbers.any, 0);
+    check_same(numbers.ratio, 0.25);
+    check_same(numbers.share, 1e-9);
+    check_same(numbers.half, 1);
+    check_same(numbers.low, 5);
+}
+
+/* What a record leaves out: what was not given and has no number to show. */
+static void what_is_unset(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        bool unset;
+    } cases[] = {{"whole", true}, {"big", false}, {"price", true},
+                 {"unset", true}, {"size", true}, {"any", false}};
+    Numbers numbers;
+    HcError err = {0};
+    check_ok(parse_number(&numbers, NULL, &err), err);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        HC_EACH_OPTION(option, number_table) {
+            if (strcmp(option->name, cases[c].name) == 0) {
+                assert_int_equal(hc_option_is_unset(option, &numbers), cases[c].unset);
+            }
+        }
+    }
+    numbers = (Numbers){.whole = 3, .price = 1, .unset = 0, .size = 1};
+    HC_EACH_OPTION(option, number_table) {
+        assert_false(hc_option_is_unset(option, &numbers));
+    }
+    Params p;
+    hc_options_reset(table, &p);
+    HC_EACH_OPTION(option, table) {
+        bool number = option->kind == HC_OPTION_INT || option->kind == HC_OPTION_REAL;
+        assert_int_equal(hc_option_is_unset(option, &p), !number && strcmp(option->name, "text") != 0);
+    }
+}
+
+static void help_names_unit_range_and_default(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "  --whole N                     whole. Range: 1 to 64. Default: half\n",
+        "  --big N                       big. Range: 0 to 9007199254740992. Default: 1000000\n",
+        "  --any X                       any. Default: 0\n",
+        "  --the-ratio X                 ratio. Range: above 0 and below 1. Default: 0.25\n",
+        "  --price X                     price [nm]. Range: at least 0. Default: none\n",
+        "  --share X                     share. Range: above 0 and at most 1. Default: 1e-9\n",
+        "  --half X                      half. Range: at least 0 and below 1e30. Default: 1\n",
+        "  --low X                       low. Range: at most 5. Default: 5\n",
+        "  --unset X                     unset. Range: 0 to 1. Default: by chance\n",
+        "  --size SIZE                   size. Default: little\n"};
+    HcText help = {0};
+    HcText expected = {0};
+    hc_options_help(number_table, &help);
+    for (size_t l = 0; l < sizeof lines / sizeof *lines; l++) {
+        hc_text_add(&expected, "%s", lines[l]);
+    }
+    assert_string_equal(help.data, expected.data);
+    hc_text_clear(&help);
+    hc_text_clear(&expected);
+    hc_options_help(table, &help);
+    assert_non_null(strstr(help.data, "  FIRST                         h. Required\n"));
+    assert_non_null(strstr(help.data, "  --flag, -f                    h\n"));
+    assert_non_null(strstr(help.data, "  --text T                      h. Default: usual\n"));
+    assert_non_null(strstr(help.data, "  --choice red|green            h\n"));
+    assert_non_null(strstr(help.data, "  --list L                      h. May be repeated\n"));
+    hc_text_clear(&help);
+}
+
+/* A stage may have no option: NULL, or a table that ends at once. */
+static void a_table_may_be_empty(void **state) {
+    (void)state;
+    static const HcOption empty[] = {{0}};
+    const HcOption *const tables[] = {NULL, empty};
+    const char *const words[] = {"--flag", "word"};
+    for (size_t t = 0; t < 2; t++) {
+        HcError err = {0};
+        HcOptionSet set = {.table = tables[t]};
+        HcText help = {0};
+        hc_options_reset(tables[t], NULL);
+        check_ok(hc_options_parse("test", &set, 1, words, 0, &err), err);
+        for (size_t w = 0; w < 2; w++) {
+            check_fails(hc_options_parse("test", &set, 1, words + w, 1, &err), HC_E_USAGE, err);
+        }
+        assert_int_equal(hc_options_leading(&set, 1, words, 2), 1);
+        check_ok(hc_options_files(&set, HC_FILE_READ, NULL, NULL, &err), err);
+        hc_options_help(tables[t], &help);
+        assert_null(help.data);
+    }
 }
 
 static void lists_have_a_limit(void **state) {
@@ -278,7 +414,20 @@ static void check_option(const HcStageClass *kind, const HcOption *option) {
     wrong =
         !takes_value && (option->value != NULL || option->standard != NULL) ? "a flag with a value" : wrong;
     wrong = (option->kind == HC_OPTION_CHOICE) != (option->choices != NULL) ? "choices" : wrong;
-    wrong = option->minimum > option->maximum ? "range" : wrong;
+    bool number = option->kind == HC_OPTION_INT || option->kind == HC_OPTION_REAL;
+    const HcRange *range = &option->range;
+    bool ranged = range->low != 0 || range->high != 0;
+    wrong = ranged && (!number || !(range->low < range->high)) ? "range" : wrong;
+    wrong = option->standard != NULL && option->otherwise != NULL ? "two defaults" : wrong;
+    /* What a reader of the help must be told. */
+    wrong = option->kind == HC_OPTION_SIZE && option->otherwise == NULL ? "a size without a default" : wrong;
+    wrong = option->kind == HC_OPTION_CHOICE && option->standard == NULL && option->otherwise == NULL
+                ? "a choice without a default"
+                : wrong;
+    /* So that nothing is taken for a value that was given: NAN, or what the range leaves out. */
+    wrong = option->kind == HC_OPTION_REAL && !ranged && option->otherwise != NULL && !isnan(option->initial)
+                ? "words for a default that is a number"
+                : wrong;
     wrong = option->positional && option->value == NULL ? "value of a positional" : wrong;
     wrong = option->positional && !takes_value ? "a positional flag" : wrong;
     /* So that no option is missing in the list of files that a command reads and writes. */
@@ -304,19 +453,27 @@ static void check_option(const HcStageClass *kind, const HcOption *option) {
 /* A default that its own table refuses would go unnoticed in a run. */
 static void check_default(const HcStageClass *kind, const HcOption *option) {
     HcOption alone[2] = {*option, {0}};
+    char number[HC_TEXT_DOUBLE];
     alone[0].required = false;
     alone[0].standard = NULL;
     void *params = calloc(1, kind->params_size);
     assert_non_null(params);
     HcError err = {0};
     HcOptionSet set = {.table = alone, .params = params};
-    char name[64];
-    strcpy(name, "--");
-    strcat(name, option->name);
-    const char *const words[] = {name, option->standard};
+    char word[128];
+    int length =
+        snprintf(word, sizeof word, "--%s=%s", option->name,
+                 option->standard != NULL ? option->standard : hc_text_double(number, option->initial));
+    assert_true(length > 0 && (size_t)length < sizeof word);
+    const char *const words[] = {word};
     hc_options_reset(alone, params);
-    check_ok(hc_options_parse(kind->name, &set, 1, words, 2, &err), err);
+    check_ok(hc_options_parse(kind->name, &set, 1, words, 1, &err), err);
     free(params);
+}
+
+static bool has_default(const HcOption *option) {
+    bool number = option->kind == HC_OPTION_INT || option->kind == HC_OPTION_REAL;
+    return option->standard != NULL || (number && option->otherwise == NULL && !option->required);
 }
 
 static void tables_of_all_stages_are_sane(void **state) {
@@ -328,16 +485,16 @@ static void tables_of_all_stages_are_sane(void **state) {
         assert_true(kind->summary != NULL && strlen(kind->summary) > 10 && kind->plan != NULL);
         assert_true(kind->role != HC_ROLE_STAGE || kind->process != NULL);
         assert_true((kind->observe != NULL) == (kind->settle != NULL));
-        for (const HcOption *option = kind->options; option->name != NULL; option++) {
+        HC_EACH_OPTION(option, kind->options) {
             check_option(kind, option);
-            if (option->standard != NULL) {
+            if (has_default(option)) {
                 check_default(kind, option);
             }
         }
         HcText help = {0};
         hc_options_help(kind->options, &help);
-        assert_true(help.data != NULL && !help.failed);
-        for (const HcOption *option = kind->options; option->name != NULL; option++) {
+        assert_true((help.data != NULL || kind->options == NULL) && !help.failed);
+        HC_EACH_OPTION(option, kind->options) {
             assert_non_null(strstr(help.data, option->help));
         }
         hc_text_clear(&help);
@@ -352,6 +509,11 @@ int main(void) {
         cmocka_unit_test(values_of_every_kind),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(levels),
+        cmocka_unit_test(ends_of_a_range_are_in_it_or_not),
+        cmocka_unit_test(defaults_are_filled_in),
+        cmocka_unit_test(what_is_unset),
+        cmocka_unit_test(help_names_unit_range_and_default),
+        cmocka_unit_test(a_table_may_be_empty),
         cmocka_unit_test(lists_have_a_limit),
         cmocka_unit_test(leading_options_are_counted),
         cmocka_unit_test(numbers_of_a_list),

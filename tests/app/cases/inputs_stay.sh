@@ -74,7 +74,7 @@ listed() {
         run | plan | batch | solve* | bench) run 0 $command --help ;;
         *) run 0 stages $command ;;
         esac
-        grep -E ' \((reads|writes)\)$' <<<"$out" | sed 's/^ *//; s/\[\([^]]*\)\], .*/\1/; s/ .*//' | sed "s/^/$command /"
+        grep -E ' \((reads|writes)\)(\.|$)' <<<"$out" | sed 's/^ *//; s/\[\([^]]*\)\], .*/\1/; s/ .*//' | sed "s/^/$command /"
     done
 }
 known=$(printf '%s\n' "${reads[@]%%|*}" "${writes[@]%%|*}" "${other[@]}" | sort)
