@@ -42,9 +42,9 @@ static const HcOption options[] = {
     {HC_REAL(Params, tolerance), .range = {0, 1}, .initial = 1e-4, .value = "FACTOR",
      .help = "fista ends at this relative duality gap, alm at this |A x - b| / |b|; 0: after all iterations"},
     {HC_INT(Params, iterations), .range = {1, 1e9}, .otherwise = "10000, for alm 1000", .value = "COUNT",
-     .help = "most steps of fista, or inner steps in each outer step of alm"},
+     .help = "maximum number of steps of fista, or of inner steps for each outer step of alm"},
     {HC_INT(Params, outer), .range = {1, 1e6}, .otherwise = "50", .value = "COUNT",
-     .help = "most outer steps of alm"},
+     .help = "maximum number of outer steps of alm"},
     {0}};
 
 /* A problem, from its files to its solution. */

@@ -30,7 +30,7 @@ static const HcOption options[] = {
     {HC_FLAG(Params, verify),
      .help = "print the proof of the result; a result that is not proved is not written"},
     {HC_INT(Params, pivots), .range = {1, 1e15}, .otherwise = "a limit far above what programs take",
-     .value = "COUNT", .help = "most pivots"},
+     .value = "COUNT", .help = "maximum number of pivots"},
     {HC_REAL(Params, tolerance), .range = {1e-15, 1e-2}, .initial = 1e-9, .value = "FACTOR",
      .help = "how far a constraint may be violated, once rows and columns are scaled"},
     {0}};

@@ -222,7 +222,7 @@ done:
 
 /* The option of the batch that a word like --name, --name=value or -q means, or NULL. */
 static const HcOption *option_of(const char *word) {
-    for (const HcOption *option = hc_batch_options(); option->name != NULL; option++) {
+    HC_EACH_OPTION(option, hc_batch_options()) {
         size_t length = strlen(option->name);
         if ((strncmp(word, "--", 2) == 0 && strncmp(word + 2, option->name, length) == 0 &&
              (word[2 + length] == '\0' || word[2 + length] == '=')) ||

@@ -64,7 +64,7 @@ static const HcOption options[] = {
     {HC_REAL(Params, gap), .range = {1e-12, 1}, .initial = 1e-4, .value = "VALUE",
      .help = "a pixel has converged when (F(x) - lower bound) / F(x) is at most this"},
     {HC_INT(Params, iterations), .range = {1, 1000000000}, .initial = 1000, .value = "COUNT",
-     .help = "most steps of the solver in a pixel"},
+     .help = "maximum number of solver steps for a pixel"},
     {HC_INT(Params, top), .range = {1, HC_UNMIX_SPECTRA_MOST}, .otherwise = "all abundances",
      .value = "COUNT",
      .help = "write only this many of the largest abundances: first their spectrum numbers (from 0; -1 "

@@ -44,7 +44,7 @@ refuse 3 "nowhere.sli: there is no such file" unmix "$scene" bad.img --library n
 refuse 3 "class.hdr: not a spectral library" unmix "$scene" bad.img --library "$SAMPLE/class.hdr"
 printf 'nm,a,b\n400,0.1,0.2\n500,0.2,0.3\n600,0.3,0.3\n' >short.csv
 refuse 3 "short.csv: none of its spectra has values at" unmix "$scene" bad.img --library short.csv
-refuse 2 "--lambda -1: must be at least 0" unmix "$scene" bad.img --library "$library" --lambda -1
+refuse 2 "--lambda -1: must lie between 0 and 1e30" unmix "$scene" bad.img --library "$library" --lambda -1
 refuse 2 "--lambda nan: not a number" unmix "$scene" bad.img --library "$library" --lambda nan
 refuse 2 "--top 0" unmix "$scene" bad.img --library "$library" --top 0
 refuse 2 "--top 61: $library has 60 spectra to use" unmix "$scene" bad.img --library "$library" --top 61

@@ -529,7 +529,7 @@ static void wrong_options_are_refused(void **state) {
         {"unmix --library far.csv", HC_E_INPUT, "far.csv: "},
         {"unmix --library short.csv", HC_E_INPUT, "short.csv: "},
         {"unmix --library holes.csv", HC_E_INPUT, "holes.csv: "},
-        {"unmix --library library.csv --lambda -1", HC_E_USAGE, "--lambda -1: must be at least 0"},
+        {"unmix --library library.csv --lambda -1", HC_E_USAGE, "--lambda -1: must lie between 0 and 1e30"},
         {"unmix --library library.csv --lambda nan", HC_E_USAGE, "--lambda nan: not a number"},
         {"unmix --library library.csv --lambda inf", HC_E_USAGE, "--lambda inf"},
         {"unmix --library library.csv --lambda 0.1 --sum-to-one", HC_E_USAGE, "changes nothing"},
