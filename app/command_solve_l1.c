@@ -33,9 +33,9 @@ static const HcOption options[] = {
     {HC_CHOICE(Params, solver), .choices = solver_words, .standard = "fista",
      .help = "fista: minimise 1/2 |A x - b|^2 + lambda |x|_1 by fast proximal gradients; alm: minimise |x|_1 "
              "where A x = b by augmented Lagrangians"},
-    {HC_REAL(Params, lambda), .range = {0, INFINITY, HC_OPEN_LOW}, .otherwise = "by --lambda-relative",
-     .value = "LAMBDA", .help = "lambda of fista"},
-    {HC_REAL(Params, lambda_relative, "lambda-relative"), .range = {0, INFINITY, HC_OPEN_LOW},
+    {HC_REAL(Params, lambda), .range = {0, INFINITY}, .open = HC_OPEN_LOW,
+     .otherwise = "by --lambda-relative", .value = "LAMBDA", .help = "lambda of fista"},
+    {HC_REAL(Params, lambda_relative, "lambda-relative"), .range = {0, INFINITY}, .open = HC_OPEN_LOW,
      .otherwise = "0.1", .value = "FACTOR",
      .help = "lambda of fista as a fraction of the largest |A'b|, from which on x is 0"},
     {HC_FLAG(Params, positive), .help = "no entry of x is negative"},

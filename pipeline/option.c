@@ -71,8 +71,8 @@ static bool has_range(const HcOption *option) {
 
 static bool is_outside(const HcOption *option, double value) {
     const HcRange *range = &option->range;
-    bool low = (range->open & HC_OPEN_LOW) ? value > range->low : value >= range->low;
-    bool high = (range->open & HC_OPEN_HIGH) ? value < range->high : value <= range->high;
+    bool low = (option->open & HC_OPEN_LOW) ? value > range->low : value >= range->low;
+    bool high = (option->open & HC_OPEN_HIGH) ? value < range->high : value <= range->high;
     return has_range(option) && !(low && high);
 }
 
@@ -90,31 +90,31 @@ static const char *print_number(char *buffer, double value) {
 
 /* "1 to 128" with the words `before` and `between`; "at least 1", "above 0 and below 1" where an end is open
  * or there is none. */
-static void print_range(const HcRange *range, const char *before, const char *between, HcText *to) {
+static void print_range(const HcOption *option, const char *before, const char *between, HcText *to) {
+    const HcRange *range = &option->range;
     char low[HC_TEXT_DOUBLE];
     char high[HC_TEXT_DOUBLE];
     bool has_low = isfinite(range->low);
     bool has_high = isfinite(range->high);
     print_number(low, range->low);
     print_number(high, range->high);
-    if (has_low && has_high && range->open == HC_CLOSED) {
+    if (has_low && has_high && option->open == HC_CLOSED) {
         hc_text_add(to, "%s%s%s%s", before, low, between, high);
         return;
     }
     if (has_low) {
-        hc_text_add(to, "%s %s", (range->open & HC_OPEN_LOW) ? "above" : "at least", low);
+        hc_text_add(to, "%s %s", (option->open & HC_OPEN_LOW) ? "above" : "at least", low);
     }
     if (has_high) {
-        hc_text_add(to, "%s%s %s", has_low ? " and " : "", (range->open & HC_OPEN_HIGH) ? "below" : "at most",
-                    high);
+        hc_text_add(to, "%s%s %s", has_low ? " and " : "",
+                    (option->open & HC_OPEN_HIGH) ? "below" : "at most", high);
     }
 }
 
 static HcStatus bad_range(const char *who, const HcOption *option, const char *word, HcError *err) {
     HcText range = {0};
-    bool closed =
-        option->range.open == HC_CLOSED && isfinite(option->range.low) && isfinite(option->range.high);
-    print_range(&option->range, "between ", " and ", &range);
+    bool closed = option->open == HC_CLOSED && isfinite(option->range.low) && isfinite(option->range.high);
+    print_range(option, "between ", " and ", &range);
     HcStatus status = hc_fail(err, HC_E_USAGE, "%s: --%s %s: must %s %s", who, option->name, word,
                               closed ? "lie" : "be", range.data != NULL ? range.data : "in its range");
     hc_text_clear(&range);
@@ -435,7 +435,7 @@ static void help_right(const HcOption *option, HcText *right) {
     }
     if (has_range(option)) {
         hc_text_add(right, ". Range: ");
-        print_range(&option->range, "", " to ", right);
+        print_range(option, "", " to ", right);
     }
     if (option->kind == HC_OPTION_LIST) {
         hc_text_add(right, ". May be repeated");

@@ -44,10 +44,10 @@ typedef enum HcOverwrite {
 /* Ends of a range that are no values themselves. */
 typedef enum HcOpenEnds { HC_CLOSED, HC_OPEN_LOW, HC_OPEN_HIGH, HC_OPEN_BOTH } HcOpenEnds;
 
-/* {1, 128}; {0, INFINITY} is "at least 0", {0, 1, HC_OPEN_BOTH} "above 0 and below 1", {0, 0} any number. */
+/* {1, 128}; {0, INFINITY} is "at least 0", {0, 1} with both ends open "above 0 and below 1", {0, 0} any
+ * number. */
 typedef struct HcRange {
     double low, high;
-    HcOpenEnds open;
 } HcRange;
 
 #define HC_LIST_MAX 32
@@ -63,6 +63,7 @@ typedef struct HcOption {
     size_t offset; /* of the field in the parameters */
     char letter;   /* 'k': also as -k; 0 = none */
     HcRange range; /* for INT and REAL */
+    HcOpenEnds open;
     /* The value while the option is not given: a number, for TEXT and CHOICE a word. `otherwise` says in
      * words what a value means that is no default as such: 0 threads, "one for each processor". A REAL
      * without such a value takes NAN, which nobody can give. */

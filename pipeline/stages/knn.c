@@ -48,7 +48,7 @@ static const HcOption options[] = {
      .help = "attribute of --validation that names the class"},
     {HC_TEXT(Params, validation_layer, "validation-layer"), .value = "NAME", .otherwise = "the only layer",
      .help = "layer of --validation"},
-    {HC_REAL(Params, split), .range = {0, 1, HC_OPEN_BOTH}, .initial = NAN,
+    {HC_REAL(Params, split), .range = {0, 1}, .open = HC_OPEN_BOTH, .initial = NAN,
      .otherwise = "train with all pixels", .value = "FRACTION",
      .help = "train with this fraction of the pixels of each class, and measure the accuracy on the others"},
     {HC_INT(Params, seed), .range = {0, 9007199254740992}, .initial = 1, .value = "NUMBER",

@@ -23,7 +23,8 @@ static const HcOption options[] = {
     {HC_TEXT(Params, path), .file = HC_FILE_READ, .value = "SCENE", .positional = true, .required = true,
      .help = "the scene: an ENVI header or data file, or anything that GDAL opens"},
     {HC_TEXT(Params, mask), .file = HC_FILE_READ, .value = "FILE",
-     .help = "raster of one band with the lines and samples of the scene: pixels that are 0, nodata or NaN there are left out"},
+     .help = "raster of one band with the lines and samples of the scene: pixels that are 0, nodata or NaN "
+             "there are left out"},
     {HC_FLAG(Params, all_bands, "all-bands"),
      .help = "also read the bands that the header marks as bad (bbl)"},
     {HC_REAL(Params, nodata, "source-nodata"), .initial = NAN, .otherwise = "that of the file",
