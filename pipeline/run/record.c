@@ -3,7 +3,6 @@
 #include "pipeline/json.h"
 #include "core/version.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
