@@ -181,20 +181,20 @@ done:
     return status;
 }
 
-static HcStatus claim_named(const HcOption *option, const char *path, void *user, HcError *err) {
+static HcStatus add_named(const HcOption *option, const char *path, void *user, HcError *err) {
     (void)option;
     HcStage *stage = user;
-    return hc_chain_claims(stage->chain, path) ? HC_OK : hc_stage_claim(stage, path, err);
+    return hc_chain_writes(stage->chain, path) ? HC_OK : hc_stage_will_write(stage, path, err);
 }
 
-/* What the options of a stage name and its plan has not claimed. */
+/* What the options of a stage name and its plan has not named. */
 static HcStatus add_named_files(HcStage *stage, HcError *err) {
     const HcOptionSet set = {.table = stage->kind->options, .params = stage->params};
-    return hc_options_files(&set, HC_FILE_WRITTEN, claim_named, stage, err);
+    return hc_options_files(&set, HC_FILE_WRITTEN, add_named, stage, err);
 }
 
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
-    chain->claim_count = chain->read_count = 0;
+    chain->output_count = chain->read_count = 0;
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];
         hc_scene_clear(&stage->in);

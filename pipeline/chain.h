@@ -7,14 +7,14 @@
 #include "pipeline/stage.h"
 #include "pipeline/words.h"
 
-#define HC_NOTES_MAX  64
-#define HC_CLAIMS_MAX 128
+#define HC_NOTES_MAX       64
+#define HC_CHAIN_FILES_MAX 128
 
 /* A file that a planned stage will write. */
-typedef struct HcClaim {
+typedef struct HcOutput {
     const char *path; /* borrowed from its parameters or state */
     const HcStage *stage;
-} HcClaim;
+} HcOutput;
 
 struct HcChain {
     HcStage *stages; /* [count], stable addresses */
@@ -24,9 +24,10 @@ struct HcChain {
     char *notes[HC_NOTES_MAX]; /* remarks for the user, in order, without repeats */
     int32_t note_count;
     bool note_lost; /* memory ran out for one */
-    HcClaim claims[HC_CLAIMS_MAX];
-    int32_t claim_count;
-    const char *reads[HC_CLAIMS_MAX]; /* files beside the scene that planned stages read, borrowed likewise */
+    HcOutput outputs[HC_CHAIN_FILES_MAX];
+    int32_t output_count;
+    const char
+        *reads[HC_CHAIN_FILES_MAX]; /* files beside the scene that planned stages read, borrowed likewise */
     int32_t read_count;
     HcSource *source;      /* of the first step, borrowed from its state; no reader until it is planned */
     bool settles_only;     /* a side chain: stages observe and settle, no file is written */
@@ -50,7 +51,7 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
 void hc_chain_free(HcChain *chain);
 
 /* Whether a planned stage will write this file. */
-bool hc_chain_claims(const HcChain *chain, const char *path);
+bool hc_chain_writes(const HcChain *chain, const char *path);
 
 /* Whether a file is a record that hcube wrote; fails where memory or the disk does. */
 HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) HC_MUST_CHECK;

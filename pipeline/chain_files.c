@@ -125,19 +125,19 @@ static HcStatus check_swapped(const HcChain *chain, const char *who, const char 
 }
 
 /* Bands of the raster that an output is; a picture has four, and what is no raster has none. */
-static int32_t bands_written(const HcClaim *claim) {
+static int32_t bands_written(const HcOutput *output) {
     enum { PICTURE_BANDS = 4 };
-    bool raster = claim->stage->kind->role == HC_ROLE_SINK;
-    int32_t bands = raster ? claim->stage->in.bands : 0;
-    return raster && hc_text_ends_with(claim->path, ".png") && bands < PICTURE_BANDS ? PICTURE_BANDS : bands;
+    bool raster = output->stage->kind->role == HC_ROLE_SINK;
+    int32_t bands = raster ? output->stage->in.bands : 0;
+    return raster && hc_text_ends_with(output->path, ".png") && bands < PICTURE_BANDS ? PICTURE_BANDS : bands;
 }
 
 static HcStatus check_outputs(HcChain *chain, HcError *err) {
-    for (int32_t c = 0; c < chain->claim_count; c++) {
-        const HcStage *stage = chain->claims[c].stage;
-        const char *path = chain->claims[c].path;
+    for (int32_t c = 0; c < chain->output_count; c++) {
+        const HcStage *stage = chain->outputs[c].stage;
+        const char *path = chain->outputs[c].path;
         HC_OR_RETURN(hc_file_use_write(&chain->use, stage->kind->name, path, err));
-        HC_OR_RETURN(check_swapped(chain, stage->kind->name, path, bands_written(&chain->claims[c]),
+        HC_OR_RETURN(check_swapped(chain, stage->kind->name, path, bands_written(&chain->outputs[c]),
                                    hc_stage_overwrite(stage), err));
     }
     return HC_OK;
@@ -146,7 +146,7 @@ static HcStatus check_outputs(HcChain *chain, HcError *err) {
 /* The one record of all outputs. */
 static HcStatus check_record(HcChain *chain, const char *path, HcError *err) {
     HC_OR_RETURN(hc_file_check(path, chain->overwrite != HC_OVERWRITE_NONE, err));
-    if (hc_chain_claims(chain, path)) {
+    if (hc_chain_writes(chain, path)) {
         return hc_fail(err, HC_E_USAGE, "--record %s: the chain writes this file already", path);
     }
     HC_OR_RETURN(hc_file_use_write(&chain->use, "--record", path, err));
@@ -154,20 +154,20 @@ static HcStatus check_record(HcChain *chain, const char *path, HcError *err) {
 }
 
 /* The record beside an output. */
-static HcStatus check_record_of(HcChain *chain, const HcClaim *claim, HcError *err) {
+static HcStatus check_record_of(HcChain *chain, const HcOutput *output, HcError *err) {
     HcStatus status = HC_OK;
     bool ours = false;
-    char *path = hc_text_format("%s.hcube.json", claim->path);
+    char *path = hc_text_format("%s.hcube.json", output->path);
     if (path == NULL) {
-        return hc_fail_memory(err, (double)strlen(claim->path), "the record");
+        return hc_fail_memory(err, (double)strlen(output->path), "the record");
     }
     HC_TRY(hc_chain_is_record(path, &ours, err));
-    HC_TRY(hc_file_check(path, ours || hc_stage_overwrite(claim->stage) != HC_OVERWRITE_NONE, err));
-    if (hc_chain_claims(chain, path)) {
+    HC_TRY(hc_file_check(path, ours || hc_stage_overwrite(output->stage) != HC_OVERWRITE_NONE, err));
+    if (hc_chain_writes(chain, path)) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "%s: the chain writes this file already, its record has no place",
                        path));
     }
-    HC_TRY(hc_file_use_write(&chain->use, claim->stage->kind->name, path, err));
+    HC_TRY(hc_file_use_write(&chain->use, output->stage->kind->name, path, err));
 done:
     free(path);
     return status;
@@ -180,8 +180,8 @@ HcStatus hc_chain_check_files(HcChain *chain, const char *record, HcError *err) 
     if (record != NULL && strcmp(record, "none") != 0) {
         HC_OR_RETURN(check_record(chain, record, err));
     }
-    for (int32_t c = 0; c < chain->claim_count && record == NULL; c++) {
-        HC_OR_RETURN(check_record_of(chain, &chain->claims[c], err));
+    for (int32_t c = 0; c < chain->output_count && record == NULL; c++) {
+        HC_OR_RETURN(check_record_of(chain, &chain->outputs[c], err));
     }
     return HC_OK;
 }

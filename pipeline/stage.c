@@ -58,9 +58,9 @@ HcOverwrite hc_stage_overwrite(const HcStage *stage) {
     return most;
 }
 
-bool hc_chain_claims(const HcChain *chain, const char *path) {
-    for (int32_t c = 0; c < chain->claim_count; c++) {
-        if (hc_file_same_place(chain->claims[c].path, path)) {
+bool hc_chain_writes(const HcChain *chain, const char *path) {
+    for (int32_t c = 0; c < chain->output_count; c++) {
+        if (hc_file_same_place(chain->outputs[c].path, path)) {
             return true;
         }
     }
@@ -76,7 +76,7 @@ static bool chain_reads(const HcChain *chain, const char *path) {
     return false;
 }
 
-HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
+HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) {
     HcChain *chain = stage->chain;
     const HcReader *reader = chain->source->reader;
     if (chain->settles_only) {
@@ -89,20 +89,20 @@ HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) {
     if (chain_reads(chain, path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads this file", stage->kind->name, path);
     }
-    if (hc_chain_claims(chain, path)) {
+    if (hc_chain_writes(chain, path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain writes this file already", stage->kind->name,
                        path);
     }
-    if (chain->claim_count == HC_CLAIMS_MAX) {
+    if (chain->output_count == HC_CHAIN_FILES_MAX) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d outputs", stage->kind->name, path,
-                       HC_CLAIMS_MAX);
+                       HC_CHAIN_FILES_MAX);
     }
-    chain->claims[chain->claim_count++] = (HcClaim){.path = path, .stage = stage};
+    chain->outputs[chain->output_count++] = (HcOutput){.path = path, .stage = stage};
     return HC_OK;
 }
 
 HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) {
-    HC_OR_RETURN(hc_stage_claim(stage, path, err));
+    HC_OR_RETURN(hc_stage_will_write(stage, path, err));
     if (!stage->chain->settles_only) {
         HC_OR_RETURN(hc_file_check(path, hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
     }
@@ -110,13 +110,13 @@ HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) {
 }
 
 HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {
-    if (hc_chain_claims(stage->chain, path)) {
+    if (hc_chain_writes(stage->chain, path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: an earlier step writes this file, but only at the end",
                        stage->kind->name, path);
     }
-    if (stage->chain->read_count == HC_CLAIMS_MAX) {
+    if (stage->chain->read_count == HC_CHAIN_FILES_MAX) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d files to read", stage->kind->name, path,
-                       HC_CLAIMS_MAX);
+                       HC_CHAIN_FILES_MAX);
     }
     stage->chain->reads[stage->chain->read_count++] = path;
     return HC_OK;

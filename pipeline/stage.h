@@ -159,9 +159,9 @@ void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 HcOverwrite hc_stage_overwrite(const HcStage *stage);
 
 /* Says at plan time that the stage will write this file (borrowed); refuses one that the chain writes
- * already, or reads. Files that options name (HcOption.file) are claimed without it; this is for those whose
+ * already, or reads. Files that options name (HcOption.file) are known without it; this is for those whose
  * name is derived, and for refusing early. */
-HcStatus hc_stage_claim(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
+HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* The same, and checks that the file may be made there: its folder exists, and the file does not or may be
  * replaced.

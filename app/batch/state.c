@@ -212,8 +212,8 @@ HcStatus hc_batch_describe(HcJson *record, void *user, HcError *err) {
     hc_json_open_object(record, "batch");
     put_origin(record, origin);
     hc_json_open_array(record, "outputs");
-    for (int32_t c = 0; c < origin->chain->claim_count; c++) {
-        HC_OR_RETURN(put_output(record, origin->chain->claims[c].path, err));
+    for (int32_t c = 0; c < origin->chain->output_count; c++) {
+        HC_OR_RETURN(put_output(record, origin->chain->outputs[c].path, err));
     }
     hc_json_close(record);
     hc_json_close(record);
@@ -397,8 +397,8 @@ static void clean_output(const char *path) {
 
 void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain *chain) {
     clean_output(batch->scenes[scene].output);
-    for (int32_t c = 0; c < chain->claim_count; c++) {
-        clean_output(chain->claims[c].path);
+    for (int32_t c = 0; c < chain->output_count; c++) {
+        clean_output(chain->outputs[c].path);
     }
 }
 

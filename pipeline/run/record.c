@@ -235,8 +235,8 @@ done:
  * name. The record that decides goes first. */
 static HcStatus retire_old(const HcChain *chain, const HcRunSettings *settings, HcError *err) {
     for (int first = 1; first >= 0; first--) {
-        for (int32_t c = 0; c < chain->claim_count; c++) {
-            const char *output = chain->claims[c].path;
+        for (int32_t c = 0; c < chain->output_count; c++) {
+            const char *output = chain->outputs[c].path;
             if (decides(settings, output) == (first == 1)) {
                 HC_OR_RETURN(retire_record(output, err));
             }

@@ -19,7 +19,7 @@ typedef struct Params {
 
 typedef struct State {
     HcWriter *writer;
-    HcWriterNames names; /* of the files that the chain claims */
+    HcWriterNames names; /* of the files */
     HcWriterNeeds needs;
 } State;
 
@@ -100,9 +100,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (state->names.data == NULL) {
         HC_OR_RETURN(hc_writer_names(params->path, params->format, &state->names, err));
     }
-    HC_OR_RETURN(hc_stage_claim(stage, state->names.data, err));
+    HC_OR_RETURN(hc_stage_will_write(stage, state->names.data, err));
     if (state->names.header != NULL) {
-        HC_OR_RETURN(hc_stage_claim(stage, state->names.header, err));
+        HC_OR_RETURN(hc_stage_will_write(stage, state->names.header, err));
     }
     if (state->writer == NULL) {
         HC_OR_RETURN(hc_writer_needs(params->path, &stage->in, &how, &state->needs, err));

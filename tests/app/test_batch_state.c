@@ -101,8 +101,8 @@ static int begin(void **state) {
     set_time(in_folder("s.hdr"), 1000000000);
     scene = (HcBatchScene){.path = strdup(in_folder("s.hdr")), .output = output};
     batch = (HcBatch){.scenes = &scene, .scene_count = 1, .workers = 1, .chain = chain_text};
-    chain = (HcChain){.claim_count = 1};
-    chain.claims[0].path = output;
+    chain = (HcChain){.output_count = 1};
+    chain.outputs[0].path = output;
     /* What libraries and the system prepare once shall not count. */
     HcError err = {0};
     HcIdentity identity;
