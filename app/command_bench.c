@@ -28,7 +28,7 @@ static const HcOption bench_options[] = {
      .value = "COUNT", .help = "components of the projection"},
     {HC_INT(BenchParams, training), .range = {1, (1 << 24) - 1}, .initial = 5000, .value = "COUNT",
      .help = "training spectra of knn, knn-angle and vote: random float32"},
-    {HC_INT(BenchParams, neighbours), .letter = 'k', .range = {1, HC_KNN_MOST}, .initial = 10,
+    {HC_INT(BenchParams, neighbours), .letter = 'k', .range = {1, HC_KNN_MAX}, .initial = 10,
      .value = "COUNT", .help = "nearest training spectra that knn and vote look for"},
     {HC_INT(BenchParams, matrices), .range = {1, HC_BENCH_MATRICES_MAX}, .initial = 10000, .value = "COUNT",
      .help = "random matrices in a batch of svd-*"},

@@ -139,7 +139,7 @@ static double deviation_of(const Pixels *pixels, const float *pixel, const float
 static HcStatus check_pixels(HcRig *rig, const Pixels *pixels, HcBenchRow *row, HcError *err) {
     const Kind *kind = pixels->kind;
     int64_t count = rig->settings->samples < CHECKED ? rig->settings->samples : CHECKED;
-    float got[CHECKED * HC_ABUNDANCE_ENDMEMBERS_MOST];
+    float got[CHECKED * HC_ABUNDANCE_ENDMEMBERS_MAX];
     HC_OR_RETURN(rig->ops->download(rig->queue, pixels->out.data, got,
                                     (size_t)(count * kind->endmembers) * sizeof *got, err));
     HC_OR_RETURN(rig->ops->wait(rig->queue, err));

@@ -97,10 +97,10 @@ HcStatus hc_bench_open(HcBench *bench, const HcBenchSettings *settings, HcError 
         return hc_fail(err, HC_E_USAGE, "--training %lld: must be 1 to %lld spectra",
                        (long long)settings->training, (long long)((int64_t)1 << 24) - 1);
     }
-    if (settings->neighbours < 1 || settings->neighbours > HC_KNN_MOST ||
+    if (settings->neighbours < 1 || settings->neighbours > HC_KNN_MAX ||
         settings->neighbours > settings->training) {
         return hc_fail(err, HC_E_USAGE, "--neighbours %d: must be 1 to %d, and at most --training (%lld)",
-                       settings->neighbours, HC_KNN_MOST, (long long)settings->training);
+                       settings->neighbours, HC_KNN_MAX, (long long)settings->training);
     }
     if (settings->matrices < 1 || settings->matrices > HC_BENCH_MATRICES_MAX) {
         return hc_fail(err, HC_E_USAGE, "--matrices %lld: must be 1 to %d", (long long)settings->matrices,

@@ -157,9 +157,9 @@ HcStatus hc_check_knn(const HcQueue *queue, const HcBlock *in, int64_t training_
         return hc_fail(err, HC_E_USAGE, "knn: %d bands in, training spectra of %d", in->bands,
                        training_bands);
     }
-    if (k < 1 || k > HC_KNN_MOST || k > training_count) {
+    if (k < 1 || k > HC_KNN_MAX || k > training_count) {
         return hc_fail(err, HC_E_USAGE, "knn: %d neighbours of %lld training spectra: 1 to %d", k,
-                       (long long)training_count, HC_KNN_MOST);
+                       (long long)training_count, HC_KNN_MAX);
     }
     if (index == NULL || distance == NULL) {
         return hc_fail(err, HC_E_USAGE, "knn: the place for the neighbours is missing");
@@ -175,7 +175,7 @@ HcStatus hc_check_vote(const HcQueue *queue, const HcBlock *in, const int32_t *i
     if (index == NULL || distance == NULL || label == NULL || rule == NULL) {
         return hc_fail(err, HC_E_USAGE, "vote: the neighbours, their labels or the rule is missing");
     }
-    if (rule->k < 1 || rule->k > HC_KNN_MOST || rule->classes < 1 || !(rule->reject >= 0)) {
+    if (rule->k < 1 || rule->k > HC_KNN_MAX || rule->classes < 1 || !(rule->reject >= 0)) {
         return hc_fail(err, HC_E_USAGE, "vote: %d neighbours, %d classes, rejection beyond %g", rule->k,
                        rule->classes, rule->reject);
     }
@@ -191,9 +191,9 @@ HcStatus hc_check_svd(HcElement element, int32_t rows, int32_t columns, int64_t 
     if ((int)element < 0 || element >= HC_ELEMENT_COUNT) {
         return hc_fail(err, HC_E_USAGE, "svd: no element has the number %d", (int)element);
     }
-    if (rows < 1 || rows > HC_SVD_MOST || columns < 1 || columns > HC_SVD_MOST || most < 1) {
+    if (rows < 1 || rows > HC_SVD_MAX || columns < 1 || columns > HC_SVD_MAX || most < 1) {
         return hc_fail(err, HC_E_USAGE, "svd: %d x %d matrices, %lld at once: 1 to %d rows and columns", rows,
-                       columns, (long long)most, HC_SVD_MOST);
+                       columns, (long long)most, HC_SVD_MAX);
     }
     return HC_OK;
 }
@@ -214,15 +214,14 @@ HcStatus hc_check_svd_batch(const HcQueue *queue, const HcSvd *svd, const HcSvdB
 }
 
 HcStatus hc_check_patch_rule(const HcPatchRule *rule, HcError *err) {
-    if (rule == NULL || rule->lines < 1 || rule->samples < 1 || rule->bands < 1 ||
-        rule->bands > HC_SVD_MOST) {
+    if (rule == NULL || rule->lines < 1 || rule->samples < 1 || rule->bands < 1 || rule->bands > HC_SVD_MAX) {
         return hc_fail(err, HC_E_USAGE, "patches: of a scene of %lld lines, %d samples, %d bands",
                        rule != NULL ? (long long)rule->lines : 0, rule != NULL ? rule->samples : 0,
                        rule != NULL ? rule->bands : 0);
     }
-    if (rule->size < 1 || rule->size > HC_PATCH_SIZE_MOST || rule->step < 1 || rule->step > rule->size) {
+    if (rule->size < 1 || rule->size > HC_PATCH_SIZE_MAX || rule->step < 1 || rule->step > rule->size) {
         return hc_fail(err, HC_E_USAGE, "patches: size %d (1 to %d), one every %d pixels", rule->size,
-                       HC_PATCH_SIZE_MOST, rule->step);
+                       HC_PATCH_SIZE_MAX, rule->step);
     }
     if ((int)rule->keep < 0 || rule->keep > HC_PATCH_COUNT || rule->count < 0 || rule->values < 0 ||
         !(rule->noise >= 0 && rule->noise < (double)INFINITY)) {
@@ -252,11 +251,11 @@ HcStatus hc_check_patches(const HcQueue *queue, const HcBlock *in, const HcPatch
 }
 
 HcStatus hc_check_unmix_rule(const HcUnmixRule *rule, HcError *err) {
-    if (rule == NULL || rule->spectrum == NULL || rule->spectra < 1 ||
-        rule->spectra > HC_UNMIX_SPECTRA_MOST || rule->bands < 1) {
+    if (rule == NULL || rule->spectrum == NULL || rule->spectra < 1 || rule->spectra > HC_UNMIX_SPECTRA_MAX ||
+        rule->bands < 1) {
         return hc_fail(err, HC_E_USAGE, "unmix: %d spectra of %d bands: 1 to %d spectra",
                        rule != NULL ? rule->spectra : 0, rule != NULL ? rule->bands : 0,
-                       HC_UNMIX_SPECTRA_MOST);
+                       HC_UNMIX_SPECTRA_MAX);
     }
     if (!(rule->lambda >= 0 && rule->lambda < (double)INFINITY) || !(rule->gap > 0) || rule->iterations < 1 ||
         rule->top < 0 || rule->top > rule->spectra || (int)rule->solver < 0 || rule->solver > HC_UNMIX_ALM ||
@@ -295,10 +294,10 @@ HcStatus hc_check_matrix(const HcMatrix *matrix, const char *what, HcError *err)
     if (matrix == NULL || matrix->data == NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: the matrix or its memory is missing", what);
     }
-    if (matrix->rows < 1 || matrix->rows > HC_MATRIX_SIDE_MOST || matrix->columns < 1 ||
-        matrix->columns > HC_MATRIX_SIDE_MOST) {
+    if (matrix->rows < 1 || matrix->rows > HC_MATRIX_SIDE_MAX || matrix->columns < 1 ||
+        matrix->columns > HC_MATRIX_SIDE_MAX) {
         return hc_fail(err, HC_E_USAGE, "%s: a matrix of %lld rows and %lld columns: 1 to %lld of each", what,
-                       (long long)matrix->rows, (long long)matrix->columns, (long long)HC_MATRIX_SIDE_MOST);
+                       (long long)matrix->rows, (long long)matrix->columns, (long long)HC_MATRIX_SIDE_MAX);
     }
     return HC_OK;
 }
@@ -348,12 +347,12 @@ HcStatus hc_check_alm(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule
 
 HcStatus hc_check_abundance_rule(const HcAbundanceRule *rule, HcError *err) {
     if (rule == NULL || rule->spectrum == NULL || rule->endmembers < 1 ||
-        rule->endmembers > HC_ABUNDANCE_ENDMEMBERS_MOST || rule->bands < 1 ||
-        rule->bands > HC_ABUNDANCE_BANDS_MOST) {
+        rule->endmembers > HC_ABUNDANCE_ENDMEMBERS_MAX || rule->bands < 1 ||
+        rule->bands > HC_ABUNDANCE_BANDS_MAX) {
         return hc_fail(err, HC_E_USAGE,
                        "simplex_batched: %d endmembers of %d bands: 1 to %d endmembers of 1 to %d bands",
                        rule != NULL ? rule->endmembers : 0, rule != NULL ? rule->bands : 0,
-                       HC_ABUNDANCE_ENDMEMBERS_MOST, HC_ABUNDANCE_BANDS_MOST);
+                       HC_ABUNDANCE_ENDMEMBERS_MAX, HC_ABUNDANCE_BANDS_MAX);
     }
     if ((int)rule->sum < 0 || rule->sum > HC_SUM_AT_MOST_ONE || rule->pivots < 0) {
         return hc_fail(err, HC_E_USAGE, "simplex_batched: sum %d, %d pivots", (int)rule->sum, rule->pivots);

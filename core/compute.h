@@ -101,7 +101,7 @@ typedef enum HcMetric {
 /* Training spectra in device memory; opaque. */
 typedef struct HcTraining HcTraining;
 
-#define HC_KNN_MOST 128 /* neighbours of a pixel */
+#define HC_KNN_MAX 128 /* neighbours of a pixel */
 
 typedef enum HcVote { HC_VOTE_MAJORITY, HC_VOTE_DISTANCE } HcVote;
 
@@ -143,7 +143,7 @@ typedef enum HcSvdEnd {
     HC_SVD_NOT_FINITE  /* the matrix holds NaN or infinity: all results are NaN */
 } HcSvdEnd;
 
-#define HC_SVD_MOST   4096 /* rows or columns of a matrix, at most */
+#define HC_SVD_MAX    4096 /* rows or columns of a matrix, at most */
 #define HC_SVD_SWEEPS 40   /* at most */
 
 /* Matrices of one shape and what becomes of them; k = min(rows, columns). All [device]; NULL = not wanted. */
@@ -157,7 +157,7 @@ typedef struct HcSvdBatch {
     uint8_t *end;         /* [count] HcSvdEnd */
 } HcSvdBatch;
 
-#define HC_PATCH_SIZE_MOST 64 /* lines and samples of a patch */
+#define HC_PATCH_SIZE_MAX 64 /* lines and samples of a patch */
 
 /* Patches of a scene as matrices [pixels][bands]; opaque. */
 typedef struct HcPatches HcPatches;
@@ -201,7 +201,7 @@ typedef enum HcUnmixEnd {
     HC_UNMIX_UNFINISHED /* the limit of iterations came first */
 } HcUnmixEnd;
 
-#define HC_UNMIX_SPECTRA_MOST 4096
+#define HC_UNMIX_SPECTRA_MAX 4096
 
 /* What is counted of the pixels that were unmixed; then follow, for each spectrum, the pixels whose abundance
  * is not 0, and then their sums in units of HC_UNMIX_COUNT_UNIT (values beyond 2^16 count as 2^16). All are
@@ -237,9 +237,9 @@ typedef struct HcUnmixRule {
 /* A library to unmix with, in device memory; opaque. */
 typedef struct HcUnmixing HcUnmixing;
 
-#define HC_MATRIX_SIDE_MOST INT32_MAX
+#define HC_MATRIX_SIDE_MAX INT32_MAX
 
-/* A dense matrix of 1 to HC_MATRIX_SIDE_MOST rows and columns; data is aligned as a float is, no more. */
+/* A dense matrix of 1 to HC_MATRIX_SIDE_MAX rows and columns; data is aligned as a float is, no more. */
 typedef struct HcMatrix {
     const float *data; /* [device] [rows][columns] */
     int64_t rows, columns;
@@ -278,8 +278,8 @@ typedef struct HcL1Told {
 /* What abundances of least absolute deviation may sum to. */
 typedef enum HcAbundanceSum { HC_SUM_FREE, HC_SUM_ONE, HC_SUM_AT_MOST_ONE } HcAbundanceSum;
 
-#define HC_ABUNDANCE_ENDMEMBERS_MOST 64
-#define HC_ABUNDANCE_BANDS_MOST      512
+#define HC_ABUNDANCE_ENDMEMBERS_MAX 64
+#define HC_ABUNDANCE_BANDS_MAX      512
 
 /* What is counted of the pixels whose abundances were found; then follow, for each endmember, the pixels
  * whose abundance is not 0, and then their sums in units of HC_UNMIX_COUNT_UNIT, as with unmix. */
@@ -380,7 +380,7 @@ struct HcComputeOps {
                               HcMetric metric, HcTraining **out, HcError *err);
     void (*training_close)(HcTraining *training);
 
-    /* The k (1 to HC_KNN_MOST, at most the count) nearest training spectra of every interior pixel, nearest
+    /* The k (1 to HC_KNN_MAX, at most the count) nearest training spectra of every interior pixel, nearest
      * first, ties to the lower number: index and distance [device] [lines][samples][k], distance as HcMetric
      * has it. Exactly those, and exactly the distances, that float64 arithmetic gives which adds in the order
      * of the bands and rounds every operation (norms are square roots of such sums). A masked pixel has index
@@ -394,7 +394,7 @@ struct HcComputeOps {
     HcStatus (*vote)(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
                      const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err);
 
-    /* Keeps what decompositions of rows x columns matrices (1 to HC_SVD_MOST each) need; `most` matrices are
+    /* Keeps what decompositions of rows x columns matrices (1 to HC_SVD_MAX each) need; `most` matrices are
      * worked on at once, so that memory does not depend on the batch. vectors: left or right will be wanted.
      * One queue at a time may use it. */
     HcStatus (*svd_open)(HcCompute *compute, HcElement element, int32_t rows, int32_t columns, int64_t most,

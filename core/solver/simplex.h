@@ -55,7 +55,7 @@ extern "C" {
 /* Bits of a logarithm behind the point. */
 #define HC_SIMPLEX_FRACTION 20
 /* An implied bound is not used beyond this. */
-#define HC_SIMPLEX_IMPLIED_MOST 1e7
+#define HC_SIMPLEX_IMPLIED_MAX 1e7
 
 /* ---- the program at work ---- */
 
@@ -261,7 +261,7 @@ HC_SIMPLEX_FORMULA double hc_simplex_implied_by(const HcSimplexReach *reach, dou
 HC_SIMPLEX_FORMULA double hc_simplex_loosen(double bound, double side, double lower, double upper) {
     double other = side > 0 ? lower : -upper;
     bound += isfinite(other) ? 1 + fmax(bound - other, 0.0) : 1 + fabs(bound);
-    return fabs(bound) < HC_SIMPLEX_IMPLIED_MOST ? bound : (double)INFINITY;
+    return fabs(bound) < HC_SIMPLEX_IMPLIED_MAX ? bound : (double)INFINITY;
 }
 
 /* The side on which a bound is wanted: that to which the cost pulls, if there is none; else 0. */

@@ -41,7 +41,7 @@ static bool weight_better(const Party *a, const Party *b) {
 /* The class that wins and its share. distance[k] as users know them, nearest first. */
 static int32_t decide(const HcVoteRule *rule, const int32_t *index, const double *distance,
                       const int32_t *label, double *share) {
-    Party party[HC_KNN_MOST];
+    Party party[HC_KNN_MAX];
     int32_t parties = 0;
     double total = 0;
     bool weighted = rule->vote == HC_VOTE_DISTANCE;
@@ -65,7 +65,7 @@ static int32_t decide(const HcVoteRule *rule, const int32_t *index, const double
 
 static void vote_pixel(const HcVoteRule *rule, const int32_t *index, const double *distance,
                        const int32_t *label, float *out) {
-    double user[HC_KNN_MOST] = {0};
+    double user[HC_KNN_MAX] = {0};
     double share = 0;
     for (int32_t i = 0; i < rule->k; i++) {
         user[i] = user_distance(rule->metric, distance[i]);

@@ -18,7 +18,7 @@ typedef int64_t LaneMask __attribute__((vector_size(LANES * sizeof(double))));
 /* out = right - sum over k of factor[k] column[k]; right == NULL is 0. */
 HC_CLONES static void subtract_columns(const double *column, int64_t rows, int64_t count, const double *right,
                                        const double *factor, double *restrict out) {
-    int64_t used[HC_ABUNDANCE_ENDMEMBERS_MOST];
+    int64_t used[HC_ABUNDANCE_ENDMEMBERS_MAX];
     int64_t n = 0;
     int64_t i = 0;
     for (int64_t k = 0; k < count; k++) {
@@ -377,7 +377,7 @@ static int32_t choose_edge(const HcAbundances *abundances, const HcAbundanceDesk
 /* Row `enters` takes place j of the basis. */
 static void change_basis(const HcAbundances *abundances, HcAbundanceDesk *desk, int32_t j, int32_t enters) {
     int64_t width = abundances->problem.width;
-    double entering[HC_ABUNDANCE_ENDMEMBERS_MOST];
+    double entering[HC_ABUNDANCE_ENDMEMBERS_MAX];
     double slope = desk->side[enters] > 0 ? desk->high[enters] : desk->low[enters];
     add_multiple(width, -slope, abundances->problem.row + enters * width, desk->pull);
     add_rows(desk->inverse, abundances->problem.endmembers, width, abundances->problem.row + enters * width,
@@ -413,7 +413,7 @@ static bool descend(const HcAbundances *abundances, HcAbundanceDesk *desk, int32
     int64_t width = abundances->problem.width;
     int32_t gone = desk->basis[j];
     double sign = excess > 0 ? 1 : -1;
-    int32_t list[HC_ABUNDANCE_BANDS_MOST + 2 * HC_ABUNDANCE_ENDMEMBERS_MOST];
+    int32_t list[HC_ABUNDANCE_BANDS_MAX + 2 * HC_ABUNDANCE_ENDMEMBERS_MAX];
     for (int64_t k = 0; k < n; k++) {
         desk->edge[k] = -sign * desk->inverse[k * width + j];
     }
@@ -482,7 +482,7 @@ static void make_feasible(const HcAbundances *abundances, HcAbundanceDesk *desk)
 static void find_dual(const HcAbundances *abundances, HcAbundanceDesk *desk) {
     int64_t n = abundances->problem.endmembers;
     int32_t bands = abundances->problem.bands;
-    double left[HC_ABUNDANCE_ENDMEMBERS_MOST];
+    double left[HC_ABUNDANCE_ENDMEMBERS_MAX];
     form_slopes(abundances->problem.rows, desk->side, desk->low, desk->high, desk->slope);
     for (int refined = 0; refined < 2; refined++) {
         add_rows(abundances->problem.row, abundances->problem.rows, abundances->problem.width, desk->slope,

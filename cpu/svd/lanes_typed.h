@@ -27,8 +27,8 @@ typedef struct GROUP {
     VECTOR scale[2]; /* factors of the matrices, in two steps: one could overflow */
     HcSvdPlace place[LANES];
     bool finite[LANES];
-    int exponent[LANES];                      /* power of two that the matrix was scaled by */
-    int32_t column[LANES][HC_SVD_LANES_MOST]; /* of the matrix, that lies in each place; longest first */
+    int exponent[LANES];                     /* power of two that the matrix was scaled by */
+    int32_t column[LANES][HC_SVD_LANES_MAX]; /* of the matrix, that lies in each place; longest first */
     int32_t sweeps[LANES];
     bool converged[LANES];
 } GROUP;
@@ -424,7 +424,7 @@ static void NAME(find_largest)(const BITS *restrict matrix, int32_t longer, int3
 
 /* Finds scale and order of the columns of a lane's matrix. */
 static void NAME(look)(const HcSvd *svd, GROUP *group, int32_t lane) {
-    BITS largest[HC_SVD_LANES_MOST];
+    BITS largest[HC_SVD_LANES_MAX];
     int32_t *column = group->column[lane];
     NAME(find_largest)(group->place[lane].matrix, svd->longer, svd->shorter, svd->turned, largest);
     for (int32_t c = 0; c < svd->shorter; c++) {
@@ -520,7 +520,7 @@ static void NAME(store_vector)(const VECTOR *column, int32_t lane, int32_t rows,
 static void NAME(store)(const GROUP *group, int32_t lane) {
     const HcSvdPlace *place = &group->place[lane];
     int32_t n = group->shorter;
-    int32_t order[HC_SVD_LANES_MOST];
+    int32_t order[HC_SVD_LANES_MAX];
     int32_t rank = 0;
     for (int32_t c = 0; c < n; c++) {
         int32_t at = c;

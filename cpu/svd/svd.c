@@ -20,7 +20,7 @@ HcStatus hc_cpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, in
     svd->longer = svd->turned ? columns : rows;
     svd->shorter = svd->turned ? rows : columns;
     svd->vectors = vectors;
-    svd->way = svd->shorter <= HC_SVD_LANES_MOST ? hc_cpu_svd_lanes(element) : NULL;
+    svd->way = svd->shorter <= HC_SVD_LANES_MAX ? hc_cpu_svd_lanes(element) : NULL;
     if (svd->way == NULL) {
         svd->way = hc_cpu_svd_single(element);
     }

@@ -56,7 +56,7 @@ static inline HcSvdPlace hc_cpu_svd_place(const HcSvd *svd, const HcSvdBatch *ba
 
 /* Side by side in the lanes of vector registers: matrices whose shorter side is at most that. NULL where the
  * processor has no vectors that can be compared (x86 without SSE 4.2, before 2009). */
-enum { HC_SVD_LANES_MOST = 64 };
+enum { HC_SVD_LANES_MAX = 64 };
 const HcSvdWay *hc_cpu_svd_lanes(HcElement element);
 /* By LAPACK, a matrix a call. */
 const HcSvdWay *hc_cpu_svd_single(HcElement element);

@@ -15,7 +15,7 @@ enum {
     HC_ACTIVE_CORRECTIONS = 3,
     HC_ACTIVE_NEAR = 40, /* members that shared memory holds; larger sets move to global memory */
     HC_ACTIVE_ROWS = 5,  /* numbers of a member, beside its row of the factor */
-    HC_ACTIVE_WORDS = HC_UNMIX_SPECTRA_MOST / 32
+    HC_ACTIVE_WORDS = HC_UNMIX_SPECTRA_MAX / 32
 };
 
 /* Doubles that a set of so many members takes. */

@@ -20,7 +20,7 @@
 /* What a thread brings at a time: much more than a system call costs, and little enough that all threads end
  * at nearly the same time. */
 #define SHARE_LEAST ((int64_t)128 << 10)
-#define SHARE_MOST  ((int64_t)1 << 20)
+#define SHARE_MAX   ((int64_t)1 << 20)
 #define SHARES_EACH 4
 
 static int64_t value_bytes(const HcReader *reader) {
@@ -165,9 +165,9 @@ static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t 
                        .total = total,
                        .lock = PTHREAD_MUTEX_INITIALIZER,
                        .failed_at = -1};
-    request.share_bytes = request.share_bytes < SHARE_LEAST  ? SHARE_LEAST
-                          : request.share_bytes > SHARE_MOST ? SHARE_MOST
-                                                             : request.share_bytes;
+    request.share_bytes = request.share_bytes < SHARE_LEAST ? SHARE_LEAST
+                          : request.share_bytes > SHARE_MAX ? SHARE_MAX
+                                                            : request.share_bytes;
     int64_t shares = (total + request.share_bytes - 1) / request.share_bytes;
     if (shares > 1 && reader->workers == NULL) {
         reader->workers = hc_workers_open(reader->threads);

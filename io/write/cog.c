@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB             1048576.0
-#define STANDARD_EDGE   512 /* of the driver */
-#define TILE_BYTES_MOST (8 * MIB)
-#define TILES_HELD      4.5        /* in the driver and in libtiff, measured */
-#define DRIVER_BYTES    (40 * MIB) /* for overviews and GDAL's cache */
-#define OVERVIEWS_MOST  24
+#define MIB            1048576.0
+#define STANDARD_EDGE  512 /* of the driver */
+#define TILE_BYTES_MAX (8 * MIB)
+#define TILES_HELD     4.5        /* in the driver and in libtiff, measured */
+#define DRIVER_BYTES   (40 * MIB) /* for overviews and GDAL's cache */
+#define OVERVIEWS_MAX  24
 
 bool hc_write_is_cog(const HcWritePlan *plan) {
     return plan->format != NULL && strcmp(plan->format, "COG") == 0;
@@ -35,8 +35,8 @@ char **hc_write_cog_tiles(char **options, const HcWritePlan *plan, const HcScene
     char text[24];
     int edge = STANDARD_EDGE;
     int64_t extent = scene->samples > scene->lines ? scene->samples : scene->lines;
-    while (edge > 16 && (tile_bytes(plan, scene, edge) > TILE_BYTES_MOST ||
-                         (edge < STANDARD_EDGE && edge / 2 >= extent))) {
+    while (edge > 16 &&
+           (tile_bytes(plan, scene, edge) > TILE_BYTES_MAX || (edge < STANDARD_EDGE && edge / 2 >= extent))) {
         edge /= 2;
     }
     snprintf(text, sizeof text, "%d", edge);
@@ -69,12 +69,12 @@ char **hc_write_cog_source(const HcWritePlan *plan, const HcScene *scene) {
 
 /* Overviews of half the size until one fits a tile, as the driver makes them. Classes are not averaged. */
 static CPLErr build(GDALDatasetH source, const HcWritePlan *plan, const HcScene *scene) {
-    int factors[OVERVIEWS_MOST], count = 0, edge = hc_write_cog_edge(plan);
+    int factors[OVERVIEWS_MAX], count = 0, edge = hc_write_cog_edge(plan);
     int64_t samples = scene->samples, lines = scene->lines;
     const char *standard = hc_scene_is_class_map(scene) ? "NEAREST" : "CUBIC";
     const char *way = CSLFetchNameValueDef(plan->options, "RESAMPLING", standard);
     char text[24];
-    while ((samples > edge || lines > edge) && count < OVERVIEWS_MOST) {
+    while ((samples > edge || lines > edge) && count < OVERVIEWS_MAX) {
         samples /= 2;
         lines /= 2;
         factors[count] = 2 << count;

@@ -82,15 +82,15 @@ static bool is_l1(const HcStage *stage) {
 
 static HcStatus check_sizes(const HcStage *stage, HcError *err) {
     const HcLibraryFit *library = &((const State *)stage->state)->library.fit;
-    if (library->count > HC_ABUNDANCE_ENDMEMBERS_MOST) {
+    if (library->count > HC_ABUNDANCE_ENDMEMBERS_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d endmembers: abundance takes at most %d, unmix %d",
-                       params_of(stage)->endmembers, library->count, HC_ABUNDANCE_ENDMEMBERS_MOST,
-                       HC_UNMIX_SPECTRA_MOST);
+                       params_of(stage)->endmembers, library->count, HC_ABUNDANCE_ENDMEMBERS_MAX,
+                       HC_UNMIX_SPECTRA_MAX);
     }
-    if (library->bands > HC_ABUNDANCE_BANDS_MOST) {
+    if (library->bands > HC_ABUNDANCE_BANDS_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED,
                        "abundance: %d bands come in: at most %d (choose some with bands, or take unmix)",
-                       library->bands, HC_ABUNDANCE_BANDS_MOST);
+                       library->bands, HC_ABUNDANCE_BANDS_MAX);
     }
     return HC_OK;
 }

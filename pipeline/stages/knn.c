@@ -24,7 +24,7 @@ static const HcOption options[] = {
     {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",
      .help = "layer of the polygons and points"},
     HC_LIBRARY_CHOICE_OPTIONS,
-    {HC_INT(Params, k), .letter = 'k', .range = {1, HC_KNN_MOST}, .initial = 5, .value = "COUNT",
+    {HC_INT(Params, k), .letter = 'k', .range = {1, HC_KNN_MAX}, .initial = 5, .value = "COUNT",
      .help = "nearest training spectra that vote"},
     {HC_CHOICE(Params, vote), .choices = hc_knn_vote_words, .standard = "majority",
      .help = "weight of a neighbour: 1 (majority), or 1 / its distance"},

@@ -31,9 +31,9 @@ static const char *const output_words[] = {"denoised", "dimension", NULL};
 static const char *const keep_words[] = {"optimal", "edge", "shrink", NULL};
 
 static const HcOption options[] = {
-    {HC_INT(Params, window), .range = {1, HC_PATCH_SIZE_MOST}, .initial = 8, .unit = "pixels",
-     .value = "SIZE", .help = "lines and samples of a patch"},
-    {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MOST}, .otherwise = "half the window", .unit = "pixels",
+    {HC_INT(Params, window), .range = {1, HC_PATCH_SIZE_MAX}, .initial = 8, .unit = "pixels", .value = "SIZE",
+     .help = "lines and samples of a patch"},
+    {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX}, .otherwise = "half the window", .unit = "pixels",
      .value = "STEP", .help = "lines and samples from one patch to the next, at most the window"},
     {HC_FLAG(Params, tiled), .help = "patches side by side: the step is the window"},
     {HC_TEXT(Params, keep), .value = "optimal|edge|shrink|COUNT",
@@ -45,7 +45,7 @@ static const HcOption options[] = {
      .help = "standard deviation of the noise in every band, or an estimate in each patch"},
     {HC_CHOICE(Params, output), .choices = output_words, .standard = "denoised",
      .help = "the bands without the noise, or the number of singular values that are signal"},
-    {HC_INT(Params, values), .range = {0, HC_SVD_MOST}, .initial = 0, .value = "COUNT",
+    {HC_INT(Params, values), .range = {0, HC_SVD_MAX}, .initial = 0, .value = "COUNT",
      .help = "with --output dimension: add bands with this many of the largest singular values"},
     {0}};
 
@@ -70,8 +70,8 @@ static HcStatus parse_keep(const char *text, HcPatchRule *rule, HcError *err) {
                    ? hc_fail(err, HC_E_USAGE, "svd: --keep %s: unknown, did you mean %s?", text, nearest)
                    : hc_fail(err, HC_E_USAGE, "svd: --keep %s: optimal, edge, shrink or a number", text);
     }
-    if (count < 1 || count > HC_SVD_MOST || count != floor(count)) {
-        return hc_fail(err, HC_E_USAGE, "svd: --keep %s: a whole number from 1 to %d", text, HC_SVD_MOST);
+    if (count < 1 || count > HC_SVD_MAX || count != floor(count)) {
+        return hc_fail(err, HC_E_USAGE, "svd: --keep %s: a whole number from 1 to %d", text, HC_SVD_MAX);
     }
     rule->count = (int32_t)count;
     return HC_OK;
@@ -101,9 +101,9 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "svd: --values %lld: goes with --output dimension",
                        (long long)params->values);
     }
-    if (stage->in.bands > HC_SVD_MOST) {
+    if (stage->in.bands > HC_SVD_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "svd: the scene has %d bands, at most %d", stage->in.bands,
-                       HC_SVD_MOST);
+                       HC_SVD_MAX);
     }
     return HC_OK;
 }

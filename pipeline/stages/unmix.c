@@ -65,8 +65,7 @@ static const HcOption options[] = {
      .help = "a pixel has converged when (F(x) - lower bound) / F(x) is at most this"},
     {HC_INT(Params, iterations), .range = {1, 1000000000}, .initial = 1000, .value = "COUNT",
      .help = "maximum number of solver steps for a pixel"},
-    {HC_INT(Params, top), .range = {1, HC_UNMIX_SPECTRA_MOST}, .otherwise = "all abundances",
-     .value = "COUNT",
+    {HC_INT(Params, top), .range = {1, HC_UNMIX_SPECTRA_MAX}, .otherwise = "all abundances", .value = "COUNT",
      .help = "write only this many of the largest abundances: first their spectrum numbers (from 0; -1 "
              "pads), then their values"},
     {HC_REAL(Params, threshold), .range = {0, 1e30}, .initial = 0, .value = "VALUE",
@@ -120,9 +119,9 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
 static HcStatus check_library(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
     int32_t count = ((const State *)stage->state)->library.fit.count;
-    if (count > HC_UNMIX_SPECTRA_MOST) {
+    if (count > HC_UNMIX_SPECTRA_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d spectra: at most %d", params->library, count,
-                       HC_UNMIX_SPECTRA_MOST);
+                       HC_UNMIX_SPECTRA_MAX);
     }
     if (params->top > count) {
         return hc_fail(err, HC_E_USAGE, "unmix: --top %lld: %s has %d spectra to use", (long long)params->top,

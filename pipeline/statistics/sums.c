@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRETCHES_MOST = 64 };
+enum { STRETCHES_MAX = 64 };
 static const int64_t stretch_pixels = (int64_t)1 << 17;
 
 int64_t hc_stretch_lines(const HcScene *scene) {
     int64_t step = hc_sums_lines(scene->samples);
     int64_t enough = (stretch_pixels + scene->samples - 1) / scene->samples;
-    int64_t few = (scene->lines + STRETCHES_MOST - 1) / STRETCHES_MOST;
+    int64_t few = (scene->lines + STRETCHES_MAX - 1) / STRETCHES_MAX;
     int64_t lines = enough > few ? enough : few;
     return (lines + step - 1) / step * step;
 }

@@ -282,7 +282,7 @@ static double objective(const Problem *problem, const float *pixel, const double
 /* The least objective of a pixel. */
 static double reference(const Problem *problem, const float *pixel) {
     Tableau tableau = tableau_new(problem, pixel);
-    double abundance[HC_ABUNDANCE_ENDMEMBERS_MOST] = {0};
+    double abundance[HC_ABUNDANCE_ENDMEMBERS_MAX] = {0};
     int32_t skipped = problem->rule.sum == HC_SUM_ONE ? 1 : 0;
     double others = 0;
     solve_tableau(&tableau);
@@ -324,8 +324,8 @@ static void check_told(const Problem *problem, const Cube *got, int64_t p) {
     Answer answer = answer_at(problem, got, p);
     const float *pixel = problem->cube.data + p * problem->rule.bands;
     Problem plain = *problem; /* without weights */
-    double abundance[HC_ABUNDANCE_ENDMEMBERS_MOST];
-    double one[HC_ABUNDANCE_BANDS_MOST];
+    double abundance[HC_ABUNDANCE_ENDMEMBERS_MAX];
+    double one[HC_ABUNDANCE_BANDS_MAX];
     double finite = 0;
     double sum = 0;
     double size = 0;
@@ -794,9 +794,9 @@ void test_simplex_batched_refuses(void **state) {
     }
     wrong[4].spectrum = NULL;
     wrong[5].endmembers = 0;
-    wrong[6].endmembers = HC_ABUNDANCE_ENDMEMBERS_MOST + 1;
+    wrong[6].endmembers = HC_ABUNDANCE_ENDMEMBERS_MAX + 1;
     wrong[7].bands = 0;
-    wrong[8].bands = HC_ABUNDANCE_BANDS_MOST + 1;
+    wrong[8].bands = HC_ABUNDANCE_BANDS_MAX + 1;
     wrong[9].sum = (HcAbundanceSum)(HC_SUM_AT_MOST_ONE + 1);
     wrong[10].sum = (HcAbundanceSum)-1;
     wrong[11].pivots = -1;

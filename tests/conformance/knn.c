@@ -261,7 +261,7 @@ void test_knn_refuses(void **state) {
     check_fails(ops->knn(queue, &more, many, 1, index, distance, err), HC_E_USAGE, rig.err);
     check_fails(ops->knn(queue, &in, NULL, 1, index, distance, err), HC_E_USAGE, rig.err);
     check_fails(ops->knn(queue, &in, many, 0, index, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, &in, many, HC_KNN_MOST + 1, index, distance, err), HC_E_USAGE, rig.err);
+    check_fails(ops->knn(queue, &in, many, HC_KNN_MAX + 1, index, distance, err), HC_E_USAGE, rig.err);
     check_fails(ops->knn(queue, &in, few, 4, index, distance, err), HC_E_USAGE, rig.err);
     check_fails(ops->knn(queue, &in, many, 1, NULL, distance, err), HC_E_USAGE, rig.err);
     check_fails(ops->knn(queue, &in, many, 1, index, NULL, err), HC_E_USAGE, rig.err);

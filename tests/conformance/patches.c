@@ -478,9 +478,9 @@ void test_patches_refuses(void **state) {
     wrong[0].lines = 0;
     wrong[1].samples = 0;
     wrong[2].bands = 0;
-    wrong[3].bands = HC_SVD_MOST + 1;
+    wrong[3].bands = HC_SVD_MAX + 1;
     wrong[4].size = 0;
-    wrong[5].size = HC_PATCH_SIZE_MOST + 1;
+    wrong[5].size = HC_PATCH_SIZE_MAX + 1;
     wrong[6].step = 0;
     wrong[7].step = 5;
     wrong[8].keep = (HcPatchKeep)(HC_PATCH_COUNT + 1);

@@ -631,8 +631,8 @@ void test_svd_refuses(void **state) {
                  {0, 0, 2, 1},
                  {0, 2, 0, 1},
                  {0, -3, 2, 1},
-                 {0, HC_SVD_MOST + 1, 2, 1},
-                 {0, 2, HC_SVD_MOST + 1, 1},
+                 {0, HC_SVD_MAX + 1, 2, 1},
+                 {0, 2, HC_SVD_MAX + 1, 1},
                  {0, 2, 2, 0}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         check_fails(ops->svd_open(rig.compute, (HcElement)wrong[i].element, wrong[i].rows, wrong[i].columns,

@@ -804,7 +804,7 @@ void test_unmix_refuses(void **state) {
     }
     wrong[4].spectrum = NULL;
     wrong[5].spectra = 0;
-    wrong[6].spectra = HC_UNMIX_SPECTRA_MOST + 1;
+    wrong[6].spectra = HC_UNMIX_SPECTRA_MAX + 1;
     wrong[7].bands = 0;
     wrong[8].lambda = -1;
     wrong[9].lambda = NAN;

@@ -7,8 +7,8 @@ enum { LABELS = 50 };
 
 /* One pixel's neighbours. */
 typedef struct Neighbours {
-    int32_t index[HC_KNN_MOST];
-    double distance[HC_KNN_MOST];
+    int32_t index[HC_KNN_MAX];
+    double distance[HC_KNN_MAX];
 } Neighbours;
 
 static double told(HcMetric metric, double distance) {
@@ -123,7 +123,7 @@ static void check_rule(Rig *rig, const HcVoteRule *rule, int32_t lines, int32_t 
 
 void test_vote(void **state) {
     (void)state;
-    static const int32_t ks[] = {1, 2, 3, 5, 20, HC_KNN_MOST};
+    static const int32_t ks[] = {1, 2, 3, 5, 20, HC_KNN_MAX};
     static const double rejects[] = {INFINITY, 1.2, 0};
     uint64_t seed = 13;
     for (int32_t threads = 1; threads <= 3; threads++) {
@@ -209,7 +209,7 @@ void test_vote_refuses(void **state) {
     check_fails(ops->vote(queue, &in, index, distance, index, &rule, NULL, err), HC_E_USAGE, rig.err);
     HcVoteRule wrong[] = {rule, rule, rule, rule, rule};
     wrong[0].k = 0;
-    wrong[1].k = HC_KNN_MOST + 1;
+    wrong[1].k = HC_KNN_MAX + 1;
     wrong[2].classes = 0;
     wrong[3].reject = NAN;
     wrong[4].confidence = true; /* a band more */

@@ -43,7 +43,7 @@ static void patches_cover_a_side(void **state) {
         }
     }
     check_side(1087, 8, 4);
-    check_side(1087, HC_PATCH_SIZE_MOST, 1);
+    check_side(1087, HC_PATCH_SIZE_MAX, 1);
 }
 
 static HcPatchLevel level_of(HcPatchKeep keep, int32_t pixels, int32_t bands) {
@@ -188,8 +188,8 @@ static void memory_is_counted(void **state) {
     rule.samples = 1087;
     assert_true(hc_patch_most(&rule) * (int64_t)hc_patch_bytes(&rule) <= (int64_t)HC_PATCH_MEMORY);
     assert_true((hc_patch_most(&rule) + 1) * (int64_t)hc_patch_bytes(&rule) > (int64_t)HC_PATCH_MEMORY);
-    rule.bands = HC_SVD_MOST;
-    rule.size = HC_PATCH_SIZE_MOST;
+    rule.bands = HC_SVD_MAX;
+    rule.size = HC_PATCH_SIZE_MAX;
     assert_int_equal(hc_patch_most(&rule), 1);
 }
 

@@ -872,7 +872,7 @@ static void wrong_options_stop(void **state) {
     for (size_t i = 0; i < cube_pixels(&labels); i++) {
         count += labels.value[i] > 0;
     }
-    assert_true(count >= 20 && count <= HC_KNN_MOST);
+    assert_true(count >= 20 && count <= HC_KNN_MAX);
     check_run_fails(NULL, HC_E_USAGE, "--training", "read scene.img ! knn ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "-k 128",
                     "read scene.img ! knn --training labels.img -k 128 ! write bad.img");
