@@ -34,6 +34,10 @@ void hc_stage_note(HcStage *stage, const char *format, ...) {
     free(text);
 }
 
+void hc_stage_note_lost(HcStage *stage) {
+    stage->chain->note_lost = true;
+}
+
 void hc_chain_note(HcChain *chain, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -154,6 +154,9 @@ HcStatus hc_stage_unknown(const char *name, HcError *err);
  * record. */
 void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 
+/* Says that there was no memory for the text of a note: the run then fails, since it may not lack one. */
+void hc_stage_note_lost(HcStage *stage);
+
 /* How far the outputs of the stage may replace existing files: by its own --overwrite or that of the chain.
  */
 HcOverwrite hc_stage_overwrite(const HcStage *stage);

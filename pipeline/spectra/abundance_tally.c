@@ -114,7 +114,9 @@ void hc_abundance_tally_note(HcStage *stage, const HcAbundanceTally *tally, cons
         hc_text_add(&text, "%s%s (%s %d) %.3g", i > 0 ? ", " : "", library->name[k], top ? "number" : "band",
                     top ? k : k + 1, tally->mean[k]);
     }
-    if (found > 0 && !text.failed) {
+    if (text.failed) {
+        hc_stage_note_lost(stage);
+    } else if (found > 0) {
         hc_stage_note(stage, "largest mean abundances: %s", text.data);
     }
     hc_text_clear(&text);

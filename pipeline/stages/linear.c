@@ -206,7 +206,9 @@ static void note_left_out(HcStage *stage, const HcTransform *transform, HcLeftOu
             hc_text_add(&list, "%s%d", count == 1 ? "" : ", ", b + 1);
         }
     }
-    if (count > 0) {
+    if (list.failed) {
+        hc_stage_note_lost(stage);
+    } else if (count > 0) {
         hc_stage_note(stage, "%s: %d band%s (%s%s)", text, count, count == 1 ? "" : "s",
                       list.data != NULL ? list.data : "", count > 12 ? ", ..." : "");
     }
