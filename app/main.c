@@ -160,14 +160,12 @@ static int exit_code(HcStatus status) {
 
 /* Runs the command on this rank, and learns whether it went well on all. */
 static HcStatus run_command(int argc, char **argv, HcRanks **ranks, HcError *err) {
-    HcStatus status = HC_OK;
     if (hc_command_line() == NULL) {
         return hc_fail_memory(err, 0, "the command line");
     }
     HC_OR_RETURN(hc_ranks_open(ranks, hc_command_line(), err));
     hc_set_app_ranks(*ranks);
-    status = hc_ranks_agree(*ranks, dispatch(argc, argv, err), err);
-    return status;
+    return hc_ranks_agree(*ranks, dispatch(argc, argv, err), err);
 }
 
 int main(int argc, char **argv) {

@@ -297,7 +297,6 @@ static HcStatus tell_fault(const HcFault *fault, HcError *err) {
 }
 
 static HcStatus wait_for(HcQueue *queue, HcError *err) {
-    HcStatus status = HC_OK;
     if (queue == NULL) {
         return hc_fail(err, HC_E_USAGE, "wait: the queue is missing");
     }
@@ -308,7 +307,7 @@ static HcStatus wait_for(HcQueue *queue, HcError *err) {
         *queue->fault = {};
         HC_OR_RETURN(tell_fault(&fault, err));
     }
-    return status;
+    return HC_OK;
 }
 
 static HcStatus upload(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {

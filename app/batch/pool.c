@@ -319,7 +319,6 @@ static bool hear(pid_t process, int pipe, HcError *told) {
 }
 
 static HcStatus make_apart(const HcBatchPool *pool, HcError *err) {
-    HcStatus status = HC_OK;
     pid_t process = 0;
     int end = -1;
     HcError told = {0};
@@ -338,7 +337,7 @@ static HcStatus make_apart(const HcBatchPool *pool, HcError *err) {
     if (told.status != HC_OK) {
         return hc_fail(err, told.status, "%s", told.text);
     }
-    return status;
+    return HC_OK;
 }
 
 static void clear_pool(HcBatchPool *pool) {

@@ -179,15 +179,15 @@ static char *absolute_output(const char *path) {
 }
 
 /* Notes an output that is complete, whether or not it has its name. */
-static HcStatus put_output(HcJson *outputs, const char *claim, HcError *err) {
+static HcStatus put_output(HcJson *outputs, const char *output, HcError *err) {
     HcStatus status = HC_OK;
     HcIdentity identity = {0};
     char *lies = NULL;
-    char *path = absolute_output(claim);
+    char *path = absolute_output(output);
     if (path == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "a path"));
     }
-    HC_TRY(hc_file_find(claim, &lies, err));
+    HC_TRY(hc_file_find(output, &lies, err));
     HC_TRY(hc_identity_of(lies, false, &identity, err));
     if (identity.exists) {
         hc_json_open_object(outputs, NULL);

@@ -232,23 +232,21 @@ static HcStatus check(const HcSimplex *s, HcLpSolution *out, bool *proved, HcErr
 }
 
 HcStatus hc_simplex_improve(HcSimplex *s, const HcSimplexStop *stop, HcLpSolution *out, HcError *err) {
-    HcStatus status = HC_OK;
     memset(out->rest, 0, (size_t)(2 * s->columns + s->rows) * sizeof *out->rest);
     bool finished = s->pivots >= s->limit;
     if (out->end != HC_LP_UNFINISHED) {
         HC_OR_RETURN(check(s, out, &finished, err));
     }
     if (finished) {
-        return status;
+        return HC_OK;
     }
     if (out->end != HC_LP_UNFINISHED) {
         HC_OR_RETURN(refine(s, stop, out, err));
         HC_OR_RETURN(check(s, out, &finished, err));
         if (finished) {
-            return status;
+            return HC_OK;
         }
     }
     HC_OR_RETURN(hc_simplex_precise(s, out, err));
-    HC_OR_RETURN(check(s, out, &finished, err));
-    return status;
+    return check(s, out, &finished, err);
 }

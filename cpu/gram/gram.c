@@ -131,15 +131,13 @@ done:
 
 HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                      HcSums *sums, HcError *err) {
-    HcStatus status = HC_OK;
     if (sums == NULL) {
         return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
     }
     HC_OR_RETURN(hc_check_gram(queue, in, kind, sums->bands, err));
     hc_cpu_blas_alone();
-    status = sums->moments.exact ? gram_exact(in, kind, window, sums, err)
-                                 : hc_cpu_gram_float(in, kind, window, sums, err);
-    return status;
+    return sums->moments.exact ? gram_exact(in, kind, window, sums, err)
+                               : hc_cpu_gram_float(in, kind, window, sums, err);
 }
 
 HcStatus hc_cpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {

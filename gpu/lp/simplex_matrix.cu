@@ -263,7 +263,6 @@ done:
 }
 
 HcStatus upload_dense(HcSimplex *s, HcError *err) {
-    HcStatus status = HC_OK;
     HcSimplexOwn *own = s->own;
     HcSimplexView *v = &own->view;
     dim3 tiles((unsigned)hc_div_up(s->rows, TURN), (unsigned)hc_div_up(s->columns, TURN));
@@ -272,7 +271,7 @@ HcStatus upload_dense(HcSimplex *s, HcError *err) {
                             hc_div_up(v->columns, HC_SIMPLEX_TILE) * HC_SIMPLEX_TILE, &own->rows, &v->by_row,
                             err));
     if (s->rows == 0) {
-        return status;
+        return HC_OK;
     }
     /* Pricing reads whole tiles, and does not use what lies beyond the last column. */
     HC_OR_RETURN(
@@ -284,8 +283,7 @@ HcStatus upload_dense(HcSimplex *s, HcError *err) {
                           (size_t)s->rows * (size_t)s->columns * sizeof(double), err));
     }
     turn<<<tiles, dim3(TURN, TURN_ROWS), 0, own->queue->stream>>>(v->by_column, v->by_row);
-    HC_OR_RETURN(hc_gpu_launched(doing, err));
-    return status;
+    return hc_gpu_launched(doing, err);
 }
 
 HcStatus upload_sparse(HcSimplex *s, HcError *err) {

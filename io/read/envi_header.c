@@ -472,10 +472,9 @@ static HcStatus get_type(const HcEnviHeader *header, HcEnviShape *out, HcError *
     HC_OR_RETURN(check_once(header, "data type", err));
     HC_OR_RETURN(hc_envi_integer(header, "data type", &code, &found, err));
     if (!found) {
-        status = hc_fail(err, HC_E_INPUT,
-                         "%s: the header does not say the type of the values ('data type' is missing)",
-                         header->path);
-        return status;
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: the header does not say the type of the values ('data type' is missing)",
+                       header->path);
     }
     out->complex_values = code == 6 || code == 9;
     out->data_type = (int32_t)(code > 99 ? 99 : code);
@@ -494,21 +493,19 @@ static HcStatus get_type(const HcEnviHeader *header, HcEnviShape *out, HcError *
 
 static HcStatus get_interleave(const HcEnviHeader *header, HcEnviShape *out, HcError *err) {
     static const char *const words[] = {"bsq", "bil", "bip"};
-    HcStatus status = HC_OK;
     HC_OR_RETURN(check_once(header, "interleave", err));
     const HcEnviField *field = hc_envi_field(header, "interleave");
     out->interleave = HC_ENVI_BSQ;
     if (field == NULL || field->value[0] == '\0') {
-        return status;
+        return HC_OK;
     }
     for (int i = 0; i < 3; i++) {
         if (hc_text_equal(field->value, words[i])) {
             out->interleave = (HcEnviInterleave)i;
-            return status;
+            return HC_OK;
         }
     }
-    status = fail_value(header, field, field->value, "is none of bsq, bil, bip", err);
-    return status;
+    return fail_value(header, field, field->value, "is none of bsq, bil, bip", err);
 }
 
 /* Frames with gaps between lines or bands; few programs write them. */

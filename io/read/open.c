@@ -228,8 +228,7 @@ static HcStatus check_header(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
     const HcEnviHeader *header = &reader->header;
     if (hc_envi_is_library(header)) {
-        status = hc_fail(err, HC_E_UNSUPPORTED, "%s is a spectral library, not a scene", header->path);
-        return status;
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s is a spectral library, not a scene", header->path);
     }
     HC_OR_RETURN(hc_envi_shape(header, &reader->shape, err));
     if (reader->shape.complex_values) {

@@ -24,11 +24,10 @@ static HcStatus open_mask(HcReader *reader, const char *path, HcError *err) {
     HC_OR_RETURN(hc_reader_open(&reader->mask, path, &options, err));
     const HcScene *mask = &reader->mask->scene, *scene = &reader->scene;
     if (!hc_scene_same_grid(mask, scene)) {
-        status = hc_fail(err, HC_E_INPUT,
-                         "%s: the mask has %" PRId64 " lines x %" PRId64 " samples, the scene %s has %" PRId64
-                         " x %" PRId64,
-                         path, mask->lines, mask->samples, reader->path, scene->lines, scene->samples);
-        return status;
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: the mask has %" PRId64 " lines x %" PRId64 " samples, the scene %s has %" PRId64
+                       " x %" PRId64,
+                       path, mask->lines, mask->samples, reader->path, scene->lines, scene->samples);
     }
     if (mask->bands != 1) {
         status =
@@ -56,8 +55,7 @@ static HcStatus settle_method(HcReader *reader, HcError *err) {
         GDALClose(reader->dataset);
         reader->dataset = NULL;
     } else if (reader->dataset == NULL) {
-        status = hc_fail(err, HC_E_INPUT, "%s: cannot be opened for reading", reader->path);
-        return status;
+        return hc_fail(err, HC_E_INPUT, "%s: cannot be opened for reading", reader->path);
     } else {
         const char *interleave = GDALGetMetadataItem(reader->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
         reader->pixel_interleaved = interleave != NULL && hc_text_equal(interleave, "PIXEL");

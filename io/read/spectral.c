@@ -47,19 +47,18 @@ static HcStatus note_unit(HcReader *reader, const char *text, HcError *err) {
 
 /* The factor to nanometres, 0 when the values are no wavelengths. */
 static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, double *factor, HcError *err) {
-    HcStatus status = HC_OK;
     HcUnitKind kind = hc_wavelength_unit(found->unit, factor);
     if (kind == HC_UNIT_OTHER) {
         hc_read_note(reader, "wavelengths are left out: their unit is '%.60s'", found->unit);
         *factor = 0;
-        return status;
+        return HC_OK;
     }
     double top = largest(found->wavelength, found->wavelength_count);
     if (kind == HC_UNIT_LENGTH) {
         if (*factor == 1 && found->wavelength_count > 0 && top < 100) {
             hc_read_note(reader, "wavelengths up to %g nm look like micrometres", top);
         }
-        return status;
+        return HC_OK;
     }
     if (reader->options.wavelength_unit != NULL) {
         (void)hc_wavelength_unit(reader->options.wavelength_unit, factor);
@@ -73,7 +72,7 @@ static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, doubl
     } else {
         *factor = 0; /* widths alone say nothing about the unit */
     }
-    return status;
+    return HC_OK;
 }
 
 static bool right_count(HcReader *reader, const char *what, const double *values, int32_t count) {
@@ -90,7 +89,6 @@ static bool right_count(HcReader *reader, const char *what, const double *values
 }
 
 HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError *err) {
-    HcStatus status = HC_OK;
     HcScene *scene = &reader->scene;
     double factor = 1;
     bool wavelengths = found->wavelength_count > 0 && scene->wavelength == NULL &&
@@ -98,7 +96,7 @@ HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError
     bool widths = found->fwhm_count > 0 && scene->fwhm == NULL &&
                   right_count(reader, "fwhm", found->fwhm, found->fwhm_count);
     if (!wavelengths && !widths) {
-        return status;
+        return HC_OK;
     }
     HC_OR_RETURN(find_factor(reader, found, &factor, err));
     if (factor > 0 && wavelengths) {
@@ -107,5 +105,5 @@ HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError
     if (factor > 0 && widths) {
         HC_OR_RETURN(take(&scene->fwhm, found->fwhm, scene->bands, factor, err));
     }
-    return status;
+    return HC_OK;
 }

@@ -98,7 +98,6 @@ HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, 
 
 /* Fresh; key NULL = the class of no class. */
 static HcStatus class_name(const HcClassKey *key, const HcNamed *named, char **out, HcError *err) {
-    HcStatus status = HC_OK;
     const char *name = key == NULL ? "Unclassified" : named == NULL ? key->text : NULL;
     if (key != NULL && named != NULL) {
         HC_OR_RETURN(hc_read_attributes_name(named->attributes, key->number, &name, err));
@@ -109,8 +108,7 @@ static HcStatus class_name(const HcClassKey *key, const HcNamed *named, char **o
     *out = name != NULL    ? strdup(name)
            : named == NULL ? hc_text_format("%" PRId64, key->number)
                            : hc_text_format("Class %" PRId64, key->number);
-    status = *out != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a class");
-    return status;
+    return *out != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a class");
 }
 
 /* That of the source, unless it has none or black, which is that of class 0. */

@@ -95,16 +95,14 @@ static HcStatus add_value(HcLabelling *labelling, const HcScene *raster, int64_t
 }
 
 static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const HcRaw *raw, HcError *err) {
-    HcStatus status = HC_OK;
     int64_t last = 0; /* the value before, and its class */
     int32_t id = 0;
     for (int64_t l = 0; l < raw->lines; l++) {
         for (int64_t s = 0; s < raw->samples; s++) {
             int64_t value = 0;
             if (!value_at(raw, l, s, &value)) {
-                status = hc_fail(err, HC_E_INPUT, "%s: holds %" PRIu64 ", too large for a class",
-                                 labelling->path, (uint64_t)value);
-                return status;
+                return hc_fail(err, HC_E_INPUT, "%s: holds %" PRIu64 ", too large for a class",
+                               labelling->path, (uint64_t)value);
             }
             if (value == 0) {
                 continue;
@@ -118,7 +116,7 @@ static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const H
             }
         }
     }
-    return status;
+    return HC_OK;
 }
 
 static HcStatus read_values(HcLabelling *labelling, HcReader *reader, HcError *err) {

@@ -54,7 +54,6 @@ static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, co
 
 /* Copies the interior lines of a block for a sink. */
 static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const HcBlock *block, HcError *err) {
-    HcStatus status = HC_OK;
     const HcComputeOps *ops = flow->compute->ops;
     HcParcel *parcel = hc_flow_take_parcel(flow, sink);
     if (parcel == NULL) {
@@ -71,8 +70,7 @@ static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const Hc
     host->mask = (uint8_t *)parcel->buffer.data + values * sizeof(float);
     HC_OR_RETURN(ops->download(slot->queue, block->data + skipped * (size_t)block->bands, host->data,
                                values * sizeof(float), err));
-    HC_OR_RETURN(ops->download(slot->queue, block->mask + skipped, host->mask, hc_block_pixels(host), err));
-    return status;
+    return ops->download(slot->queue, block->mask + skipped, host->mask, hc_block_pixels(host), err);
 }
 
 /* What the sinks of the pass get of one block. */
@@ -186,7 +184,6 @@ static HcStatus drain(HcFlow *flow, HcSlot *slot, HcError *err) {
 }
 
 HcStatus hc_flow_compute(HcFlow *flow, HcError *err) {
-    HcStatus status = HC_OK;
     for (int64_t block = 0; block < flow->layout.blocks; block++) {
         HcSlot *slot = &flow->slots[block % flow->layout.slots];
         HC_OR_RETURN(drain(flow, slot, err));
@@ -207,5 +204,5 @@ HcStatus hc_flow_compute(HcFlow *flow, HcError *err) {
     for (int64_t block = flow->layout.blocks; block < flow->layout.blocks + flow->layout.slots; block++) {
         HC_OR_RETURN(drain(flow, &flow->slots[block % flow->layout.slots], err));
     }
-    return status;
+    return HC_OK;
 }
