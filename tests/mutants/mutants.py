@@ -179,9 +179,21 @@ def copy_tree(target):
             shutil.copy2(ROOT / name, target / name)
 
 
-def test_names(build, pattern):
+# What tests of the command line load into the program.
+PRELOADED = ("stand_in", "stand_in_old", "kill_at", "fail_at")
+
+
+def targets_by_test(build, pattern):
+    """{test: what must be built for it}: only that, since linking everything takes longer than most tests."""
     shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True)
-    return [test["name"] for test in json.loads(shown.stdout)["tests"] if re.search(pattern, test["name"])]
+    return {test["name"]: targets_of(test["command"], build) for test in json.loads(shown.stdout)["tests"]
+            if re.search(pattern, test["name"])}
+
+
+def targets_of(command, build):
+    """The program of a test where this build makes it, else hcube, which scripts start."""
+    program = pathlib.Path(command[0])
+    return [program.name] if build in program.parents else ["hcube", *PRELOADED]
 
 
 def environment(**more):
@@ -228,16 +240,16 @@ def make_map(jobs, pattern):
         path.mkdir(parents=True)
     copy_tree(tree)
     configure(tree, build, "-O1 --coverage")
-    names = test_names(build, pattern)
-    targets = sorted({target for name in names for target in targets_of(name)} | {"hcube", *PRELOADED})
+    targets_by_name = targets_by_test(build, pattern)
+    targets = sorted({target for targets in targets_by_name.values() for target in targets} | {"hcube", *PRELOADED})
     made = quiet(["cmake", "--build", build, "-j", str(max(jobs, os.cpu_count() or 1)), "--target", *targets])
     if made.returncode != 0:
         sys.exit(made.stdout)
     tests = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for name, lines, seconds in pool.map(lambda test: run_covered(build, test, folder), names):
+        for name, lines, seconds in pool.map(lambda test: run_covered(build, test, folder), targets_by_name):
             if lines is not None:
-                tests[name] = {"seconds": seconds, "lines": lines}
+                tests[name] = {"seconds": seconds, "lines": lines, "targets": targets_by_name[name]}
     with gzip.open(STATE / "map.json.gz", "wt") as file:
         json.dump(tests, file)
     return tests
@@ -252,17 +264,6 @@ def tests_for(tests, site, last_line, killers):
 
 
 # ---- one mutant ----
-
-# What tests of the command line load into the program.
-PRELOADED = ("stand_in", "stand_in_old", "kill_at", "fail_at")
-
-
-def targets_of(test):
-    """What must be built for a test: only that, since linking all of them takes longer than most tests."""
-    for begin, target in (("cli_", "hcube"), ("audit_", "hcube"), ("conformance", "conformance"), ("test_gpu", "test_gpu")):
-        if test.startswith(begin):
-            return (target,) if target != "hcube" else ("hcube", *PRELOADED)
-    return (test,)
 
 class Worker:
     """A copy of the tree with a build of its own."""
@@ -283,7 +284,7 @@ class Worker:
     def judge(self, names, tests):
         """("killed", the first of the tests that fails), ("survived", None) or ("uncompiled", None)."""
         for name in names:
-            if self.make(*targets_of(name)).returncode != 0:
+            if self.make(*tests[name]["targets"]).returncode != 0:
                 return "uncompiled", None
             limit = 60 + 10 * tests[name]["seconds"]
             ran = quiet(["bash", "-c", 'ulimit -f 4194304 -c 0; exec "$@"', "-", "ctest", "--test-dir", self.build, "-R",
