@@ -2,6 +2,7 @@
 #include "bench/internal.h"
 #include "pipeline/statistics/transform.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ typedef struct Call {
     const int32_t *index;
     HcFilter filter;
     HcDifference difference;
+    HcReduction reduction;
     HcSums *sums;
     HcBuffer host;
     double *matrix, *values, *vectors; /* on the host, [bands][bands] and so on */
@@ -56,6 +58,12 @@ static HcStatus call_gram(HcRig *rig, void *user, HcError *err) {
 static HcStatus call_project(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
     return rig->ops->project(rig->queue, &call->in, rig->matrix, rig->mean, NULL, &call->out, err);
+}
+
+static HcStatus call_reduce(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    const double *target = call->reduction == HC_REDUCE_SQUARES ? NULL : rig->mean;
+    return rig->ops->reduce(rig->queue, &call->in, call->reduction, target, &call->out, err);
 }
 
 static HcStatus call_eigh(HcRig *rig, void *user, HcError *err) {
@@ -231,6 +239,66 @@ static HcStatus project(HcRig *rig, HcError *err) {
     return HC_OK;
 }
 
+/* Sums of squares, or angles with the mean, of the pixels that the serial reference decoded. */
+static HcStatus check_reduced(HcRig *rig, const Call *call, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchWitness *witness = rig->bench->witness;
+    size_t n = (size_t)rig->settings->bands;
+    size_t pixels = witness != NULL ? (size_t)witness->lines * (size_t)rig->settings->samples : 0;
+    size_t weights = n * (size_t)rig->settings->components;
+    if (witness == NULL) {
+        return HC_OK;
+    }
+    float *expected = malloc(pixels * sizeof *expected);
+    double *matrix = malloc((weights + n) * sizeof *matrix);
+    if (expected == NULL || matrix == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)pixels * sizeof *expected, "expected reductions"));
+    }
+    const double *t = matrix + weights;
+    hc_bench_matrix(rig->settings, matrix, matrix + weights);
+    for (size_t p = 0; p < pixels; p++) {
+        const float *y = witness->x + p * n;
+        double yy = 0;
+        double yt = 0;
+        double tt = 0;
+        for (size_t b = 0; b < n; b++) {
+            yy += (double)y[b] * (double)y[b];
+            yt += (double)y[b] * t[b];
+            tt += t[b] * t[b];
+        }
+        expected[p] = (float)(call->reduction == HC_REDUCE_SQUARES ? yy : acos(yt / sqrt(yy * tt)));
+    }
+    HC_TRY(hc_rig_compare(rig, call->out.data, expected, pixels, 1e-6, row, err));
+done:
+    free(expected);
+    free(matrix);
+    return status;
+}
+
+static HcStatus reduces(HcRig *rig, HcError *err) {
+    const struct {
+        const char *name;
+        HcReduction reduction;
+        double operations; /* a value */
+    } kinds[] = {{"reduce-squares", HC_REDUCE_SQUARES, 2}, {"reduce-angle", HC_REDUCE_ANGLE, 12}};
+    double values = part_pixels(rig) * rig->settings->bands;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (!hc_bench_wants(rig->bench, kinds[i].name)) {
+            continue;
+        }
+        Call call = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands),
+                     .out = hc_rig_block(rig, &rig->out, rig->part, 1),
+                     .reduction = kinds[i].reduction};
+        HcBenchRow *row = hc_bench_row(rig->bench, kinds[i].name, rig->device->by, rig->part);
+        row->operations = values * kinds[i].operations;
+        hc_rig_floor(rig, row, 4 * values + 6 * part_pixels(rig), 0, row->operations);
+        HC_OR_RETURN(hc_rig_measure(rig, call_reduce, &call, row, err));
+        HC_OR_RETURN(check_reduced(rig, &call, row, err));
+        hc_bench_scale(rig->bench, row);
+    }
+    return HC_OK;
+}
+
 static HcStatus eigh(HcRig *rig, HcError *err) {
     HcStatus status = HC_OK;
     size_t n = (size_t)rig->settings->bands;
@@ -261,5 +329,6 @@ HcStatus hc_rig_operations(HcRig *rig, HcError *err) {
     HC_OR_RETURN(gram(rig, "gram-mean3x3", HC_DIFFERENCE_MEAN3X3, true, err));
     HC_OR_RETURN(gram(rig, "gram-float", HC_DIFFERENCE_NONE, false, err));
     HC_OR_RETURN(project(rig, err));
+    HC_OR_RETURN(reduces(rig, err));
     return eigh(rig, err);
 }

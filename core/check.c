@@ -113,6 +113,21 @@ HcStatus hc_check_project(const HcQueue *queue, const HcBlock *in, const double 
     return status;
 }
 
+HcStatus hc_check_reduce(const HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
+                         const HcBlock *out, HcError *err) {
+    HC_OR_RETURN(check_pair(queue, in, out, 0, "reduce", err));
+    if ((int)kind < HC_REDUCE_SQUARES || kind > HC_REDUCE_ANGLE) {
+        return hc_fail(err, HC_E_USAGE, "reduce: no reduction has the number %d", (int)kind);
+    }
+    if (kind != HC_REDUCE_SQUARES) {
+        return targets != NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "reduce: the targets are missing");
+    }
+    return targets == NULL && out->bands == 1
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "reduce: squares are one band without targets, not %d%s",
+                         out->bands, targets != NULL ? " with targets" : "");
+}
+
 HcStatus hc_check_sums(int32_t bands, int64_t integer_limit, HcError *err) {
     const int64_t most = HC_SUMS_LIMIT;
     const int32_t most_bands = 1 << 20;

@@ -18,6 +18,8 @@ HcStatus hc_check_difference(const HcQueue *queue, const HcBlock *in, HcDifferen
                              HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_project(const HcQueue *queue, const HcBlock *in, const double *matrix, const HcBlock *out,
                           HcError *err) HC_MUST_CHECK;
+HcStatus hc_check_reduce(const HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
+                         const HcBlock *out, HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_sums(int32_t bands, int64_t integer_limit, HcError *err) HC_MUST_CHECK;
 HcStatus hc_check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kind, int32_t sums_bands,
                        HcError *err) HC_MUST_CHECK;

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define HC_COMPUTE_ABI 7
+#define HC_COMPUTE_ABI 8
 
 /* Largest magnitude of an integer whose sums of products can be exact. */
 #define HC_SUMS_LIMIT ((int64_t)1 << 20)
@@ -86,6 +86,15 @@ typedef struct HcDecode {
 typedef enum HcMaskReason { HC_MASK_USER, HC_MASK_NODATA, HC_MASK_NAN, HC_MASK_REASONS } HcMaskReason;
 
 typedef enum HcFilter { HC_FILTER_MEAN3X3, HC_FILTER_MEDIAN3X3 } HcFilter;
+
+/* What a pixel y becomes, by itself or with each target t: y'y and so on are sums over the bands. */
+typedef enum HcReduction {
+    HC_REDUCE_SQUARES,   /* y'y; one band, no targets */
+    HC_REDUCE_MATCH,     /* y't / t't: 1 where y = t, 0 where t is 0 throughout */
+    HC_REDUCE_COHERENCE, /* y't |y't| / (y'y t't): the squared cosine of the angle with the sign of the
+                          * cosine, -1 to 1; 0 where y or t is 0 throughout */
+    HC_REDUCE_ANGLE      /* the angle between y and t, 0 to pi [radians]; pi / 2 where one is 0 throughout */
+} HcReduction;
 
 /* A rectangle of the scene [pixels]. */
 typedef struct HcWindow {
@@ -357,6 +366,17 @@ struct HcComputeOps {
      * rounded once. matrix [device] [in bands][out bands], offsets [device] [bands], NULL = 0. */
     HcStatus (*project)(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
                         const double *out_offset, const HcBlock *out, HcError *err);
+
+    /* out band j = the reduction of the pixel and targets[j]; targets [device] [out bands][in bands], finite,
+     * NULL where the kind has none. Formed in float64 and rounded once: beyond the range of float32 it is
+     * infinity. Sums have eight parts, band b in part b % 8 in ascending order, added as ((0 + 4) + (2 + 6))
+     * +
+     * ((1 + 5) + (3 + 7)): the same bits on every backend, but for the arc tangent of an angle. The angle is
+     * 2 atan2(| |t| y - |y| t |, | |t| y + |y| t |), which is as accurate for small angles as for others.
+     * A valid pixel that holds NaN or infinity becomes NaN, with SQUARES and MATCH perhaps infinity. Sums of
+     * squares of a target that is not 0 lie within 1e-200 to 1e200. */
+    HcStatus (*reduce)(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
+                       const HcBlock *out, HcError *err);
 
     /* Growing sums over `bands` bands. integer_limit > 0 promises that every value summed is an integer of at
      * most that magnitude (at most 2^20), and makes the sums exact; 0 makes them float64 in the fixed

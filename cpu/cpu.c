@@ -172,6 +172,7 @@ static const HcComputeOps cpu_ops = {
     .filter = hc_cpu_filter,
     .difference = hc_cpu_difference,
     .project = hc_cpu_project,
+    .reduce = hc_cpu_reduce,
     .sums_open = hc_cpu_sums_open,
     .sums_close = hc_cpu_sums_close,
     .gram = hc_cpu_gram,

@@ -88,6 +88,8 @@ HcStatus hc_cpu_difference(HcQueue *queue, const HcBlock *in, HcDifference kind,
                            HcError *err);
 HcStatus hc_cpu_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
                         const double *out_offset, const HcBlock *out, HcError *err);
+HcStatus hc_cpu_reduce(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
+                       const HcBlock *out, HcError *err);
 HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
                           HcError *err);
 void hc_cpu_sums_close(HcSums *sums);

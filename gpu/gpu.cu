@@ -372,6 +372,7 @@ const HcComputeOps hc_gpu_operations = {
     .filter = hc_gpu_filter,
     .difference = hc_gpu_difference,
     .project = hc_gpu_project,
+    .reduce = hc_gpu_reduce,
     .sums_open = hc_gpu_sums_open,
     .sums_close = hc_gpu_sums_close,
     .gram = hc_gpu_gram,

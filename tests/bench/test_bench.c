@@ -111,7 +111,7 @@ static void check_rows(const HcBench *bench, const char *by, bool copies) {
     const char *const near[] = {"project",        "chain-mnf",      "eigh-graded",    "scene-first",
                                 "scene",          "svd-16",         "svd-32",         "svd-64",
                                 "svd-16-complex", "svd-32-complex", "svd-64-complex", "svd-16-complex-128",
-                                "patches"};
+                                "patches",        "reduce-squares", "reduce-angle"};
     for (int32_t r = 0; r < bench->row_count; r++) {
         check_row(&bench->rows[r]);
     }
@@ -127,7 +127,7 @@ static void check_rows(const HcBench *bench, const char *by, bool copies) {
         assert_int_equal(find(bench, same[i], by)->check, HC_BENCH_SAME);
         assert_true(hc_bench_times_serial(bench, find(bench, same[i], by)) > 0);
     }
-    for (int i = 0; i < 13; i++) {
+    for (int i = 0; i < 15; i++) {
         assert_int_equal(find(bench, near[i], by)->check, HC_BENCH_NEAR);
         assert_true(i >= 3 || hc_bench_times_serial(bench, find(bench, near[i], by)) > 0);
     }

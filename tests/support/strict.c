@@ -63,6 +63,7 @@ typedef enum WorkKind {
     FILTER,
     DIFFERENCE,
     PROJECT,
+    REDUCE,
     GRAM,
     KNN,
     VOTE,
@@ -89,8 +90,8 @@ typedef struct Work {
     HcDecode how;
     HcBlock in, out;
     const int32_t *index;
-    int variant; /* HcFilter or HcDifference */
-    const double *matrix, *in_offset, *out_offset;
+    int variant;                                   /* HcFilter, HcDifference or HcReduction */
+    const double *matrix, *in_offset, *out_offset; /* matrix: also the targets of REDUCE */
     bool has_window;
     HcWindow window;
     HcSums *sums;
@@ -339,12 +340,13 @@ static HcStatus translate_raw(const Strict *strict, HcRaw *raw, HcDecode *how, i
 }
 
 /* NULL stays NULL. */
-static HcStatus translate_doubles(const Strict *strict, const double **values, size_t count, HcError *err) {
+static HcStatus translate_doubles(const Strict *strict, const double **values, size_t count, const char *what,
+                                  HcError *err) {
     void *real = NULL;
     if (*values == NULL) {
         return HC_OK;
     }
-    HcStatus status = translate(strict, *values, 0, count * sizeof(double), "project", &real, err);
+    HcStatus status = translate(strict, *values, 0, count * sizeof(double), what, &real, err);
     *values = real;
     return status;
 }
@@ -376,11 +378,18 @@ static HcStatus do_copy(const Strict *strict, const Work *work, HcError *err) {
 static HcStatus do_project(const Strict *strict, Work *work, HcError *err) {
     size_t n = (size_t)work->in.bands;
     size_t m = (size_t)work->out.bands;
-    HC_OR_RETURN(translate_doubles(strict, &work->matrix, n * m, err));
-    HC_OR_RETURN(translate_doubles(strict, &work->in_offset, n, err));
-    HC_OR_RETURN(translate_doubles(strict, &work->out_offset, m, err));
+    HC_OR_RETURN(translate_doubles(strict, &work->matrix, n * m, "project", err));
+    HC_OR_RETURN(translate_doubles(strict, &work->in_offset, n, "project", err));
+    HC_OR_RETURN(translate_doubles(strict, &work->out_offset, m, "project", err));
     return strict->cpu->ops->project(strict->cpu_queue, &work->in, work->matrix, work->in_offset,
                                      work->out_offset, &work->out, err);
+}
+
+static HcStatus do_reduce(const Strict *strict, Work *work, HcError *err) {
+    size_t values = (size_t)work->in.bands * (size_t)work->out.bands;
+    HC_OR_RETURN(translate_doubles(strict, &work->matrix, values, "reduce, the targets", err));
+    return strict->cpu->ops->reduce(strict->cpu_queue, &work->in, (HcReduction)work->variant, work->matrix,
+                                    &work->out, err);
 }
 
 /* The neighbours of the interior pixels. */
@@ -578,6 +587,8 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
         return ops->difference(queue, &work->in, (HcDifference)work->variant, &work->out, err);
     case PROJECT:
         return do_project(strict, work, err);
+    case REDUCE:
+        return do_reduce(strict, work, err);
     case GRAM:
         if (work->sums->real == NULL) {
             return hc_fail(err, HC_E_DEVICE, "gram: the sums were closed before their work was done");
@@ -762,6 +773,16 @@ static HcStatus strict_project(HcQueue *queue, const HcBlock *in, const double *
                  .in_offset = in_offset,
                  .out_offset = out_offset,
                  .out = *out};
+    return accept(queue, &work, err);
+}
+
+static HcStatus strict_reduce(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
+                              const HcBlock *out, HcError *err) {
+    HcStatus status = hc_check_reduce(queue, in, kind, targets, out, err);
+    if (status != HC_OK) {
+        return status;
+    }
+    Work work = {.kind = REDUCE, .in = *in, .variant = (int)kind, .matrix = targets, .out = *out};
     return accept(queue, &work, err);
 }
 
@@ -1358,6 +1379,7 @@ static const HcComputeOps strict_ops = {
     .filter = strict_filter,
     .difference = strict_difference,
     .project = strict_project,
+    .reduce = strict_reduce,
     .sums_open = strict_sums_open,
     .sums_close = strict_sums_close,
     .gram = strict_gram,

@@ -1,0 +1,144 @@
+/* Every pixel y to one number, by itself or with each of some targets t: y'y, y't / t't, the squared cosine
+ * or the angle between them.
+ *
+ * A pixel is 4 bytes a band to read and a few operations a band to do, so this waits for memory. Sums have
+ * eight parts in a fixed order (core/compute.h): a vector register on the CPU, eight lanes on the GPU, the
+ * same bits. */
+#include "cpu/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* PIXELS: those that a thread takes at once, with one sum of squares of each target. */
+enum { PARTS = 8, PIXELS = 64 };
+
+static double join(const double *part) {
+    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+HC_CLONES static double squares(const float *restrict y, int64_t bands) {
+    double part[PARTS] = {0};
+    int64_t whole = bands / PARTS * PARTS;
+    for (int64_t b = 0; b < whole; b += PARTS) {
+        for (int i = 0; i < PARTS; i++) {
+            part[i] += (double)y[b + i] * (double)y[b + i];
+        }
+    }
+    for (int64_t b = whole; b < bands; b++) {
+        part[b - whole] += (double)y[b] * (double)y[b];
+    }
+    return join(part);
+}
+
+HC_CLONES static double target_squares(const double *restrict t, int64_t bands) {
+    double part[PARTS] = {0};
+    for (int64_t b = 0; b < bands; b++) {
+        part[b % PARTS] += t[b] * t[b];
+    }
+    return join(part);
+}
+
+HC_CLONES static double products(const float *restrict y, const double *restrict t, int64_t bands) {
+    double part[PARTS] = {0};
+    int64_t whole = bands / PARTS * PARTS;
+    for (int64_t b = 0; b < whole; b += PARTS) {
+        for (int i = 0; i < PARTS; i++) {
+            part[i] += (double)y[b + i] * t[b + i];
+        }
+    }
+    for (int64_t b = whole; b < bands; b++) {
+        part[b - whole] += (double)y[b] * t[b];
+    }
+    return join(part);
+}
+
+/* Sums of (a y - b t)^2 and (a y + b t)^2. */
+HC_CLONES static void apart(const float *restrict y, const double *restrict t, int64_t bands, double a,
+                            double b, double *minus, double *plus) {
+    double down[PARTS] = {0};
+    double up[PARTS] = {0};
+    int64_t whole = bands / PARTS * PARTS;
+    for (int64_t k = 0; k < whole; k += PARTS) {
+        for (int i = 0; i < PARTS; i++) {
+            double ay = a * (double)y[k + i];
+            double bt = b * t[k + i];
+            down[i] += (ay - bt) * (ay - bt);
+            up[i] += (ay + bt) * (ay + bt);
+        }
+    }
+    for (int64_t k = whole; k < bands; k++) {
+        double ay = a * (double)y[k];
+        double bt = b * t[k];
+        down[k - whole] += (ay - bt) * (ay - bt);
+        up[k - whole] += (ay + bt) * (ay + bt);
+    }
+    *minus = join(down);
+    *plus = join(up);
+}
+
+/* yy, tt: the sums of squares of the pixel and the target. NaN in the pixel passes all comparisons with 0. */
+static double with_target(HcReduction kind, const float *y, double yy, const double *t, double tt,
+                          int64_t bands) {
+    if (kind == HC_REDUCE_ANGLE) {
+        double minus = 0;
+        double plus = 0;
+        if (yy * tt == 0) {
+            return acos(0);
+        }
+        apart(y, t, bands, sqrt(tt), sqrt(yy), &minus, &plus);
+        return 2 * atan2(sqrt(minus), sqrt(plus));
+    }
+    double yt = products(y, t, bands);
+    if (kind == HC_REDUCE_MATCH) {
+        return tt == 0 ? yt : yt / tt;
+    }
+    return yy * tt == 0 ? 0 : yt * fabs(yt) / (yy * tt);
+}
+
+typedef struct Job {
+    const HcBlock *in, *out;
+    HcReduction kind;
+    const double *targets;
+    int64_t panels; /* in a line */
+} Job;
+
+static void reduce_panel(const Job *job, int64_t unit) {
+    const HcBlock *in = job->in;
+    const HcBlock *out = job->out;
+    double yy[PIXELS] = {0};
+    int64_t bands = in->bands;
+    int64_t row = unit / job->panels;
+    int64_t sample = unit % job->panels * PIXELS;
+    int64_t pixels = hc_min64(PIXELS, out->samples - sample);
+    int64_t line = hc_block_first_line(out) + row;
+    const float *x = hc_cpu_line(in, line) + sample * bands;
+    const uint8_t *valid = hc_cpu_mask_line(in, line) + sample;
+    float *to = out->data + (row * out->samples + sample) * out->bands;
+    memcpy(out->mask + row * out->samples + sample, valid, (size_t)pixels);
+    for (int64_t p = 0; p < pixels && job->kind != HC_REDUCE_MATCH; p++) {
+        yy[p] = valid[p] ? squares(x + p * bands, bands) : 0;
+    }
+    for (int64_t p = 0; p < pixels && job->kind == HC_REDUCE_SQUARES; p++) {
+        to[p] = (float)yy[p];
+    }
+    for (int64_t j = 0; j < out->bands && job->kind != HC_REDUCE_SQUARES; j++) {
+        const double *t = job->targets + j * bands;
+        double tt = target_squares(t, bands);
+        for (int64_t p = 0; p < pixels; p++) {
+            to[p * out->bands + j] =
+                valid[p] ? (float)with_target(job->kind, x + p * bands, yy[p], t, tt, bands) : 0.0F;
+        }
+    }
+}
+
+HcStatus hc_cpu_reduce(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
+                       const HcBlock *out, HcError *err) {
+    HC_OR_RETURN(hc_check_reduce(queue, in, kind, targets, out, err));
+    Job job = {in, out, kind, targets, (out->samples + PIXELS - 1) / PIXELS};
+    int64_t units = hc_block_rows(out) * job.panels;
+#pragma omp parallel for num_threads(queue->cpu->threads) schedule(static)
+    for (int64_t unit = 0; unit < units; unit++) {
+        reduce_panel(&job, unit);
+    }
+    return HC_OK;
+}

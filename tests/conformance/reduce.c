@@ -1,0 +1,247 @@
+/* reduce: against sums in long double, in the order of the bands. */
+#include "tests/conformance/rig.h"
+
+#include <stdlib.h>
+
+enum { KINDS = HC_REDUCE_ANGLE + 1 };
+
+/* Sums of a pixel and a target: of squares, products, magnitudes of products. */
+typedef struct Sums {
+    long double yy, tt, yt, size;
+} Sums;
+
+static Sums sums_of(const float *y, const double *t, int64_t bands) {
+    Sums sums = {0};
+    for (int64_t b = 0; b < bands; b++) {
+        long double product = t != NULL ? (long double)y[b] * (long double)t[b] : 0;
+        sums.yy += (long double)y[b] * (long double)y[b];
+        sums.tt += t != NULL ? (long double)t[b] * (long double)t[b] : 0;
+        sums.yt += product;
+        sums.size += fabsl(product);
+    }
+    return sums;
+}
+
+/* |y|^2 |t|^2 sin^2, by Lagrange's identity: nothing cancels at small angles. */
+static long double crosses(const float *y, const double *t, int64_t bands) {
+    long double sum = 0;
+    for (int64_t i = 0; i < bands; i++) {
+        for (int64_t j = 0; j < i; j++) {
+            long double cross = (long double)y[i] * (long double)t[j] - (long double)y[j] * (long double)t[i];
+            sum += cross * cross;
+        }
+    }
+    return sum;
+}
+
+/* Rounding to float32, and some float64 roundings a band of what is summed. */
+static void check_value(HcReduction kind, const float *y, const double *t, int64_t bands, float got) {
+    Sums sums = sums_of(y, t, bands);
+    double unit = 0x1p-52 * (double)(bands + 16);
+    long double expected = sums.yy;
+    long double bound = sums.yy * unit;
+    long double both = sums.yy * sums.tt;
+    if (kind == HC_REDUCE_MATCH) {
+        expected = sums.tt == 0 ? 0 : sums.yt / sums.tt;
+        bound = sums.tt == 0 ? 0 : sums.size / sums.tt * unit;
+    } else if (kind == HC_REDUCE_COHERENCE) {
+        long double off = sums.size * unit;
+        expected = both == 0 ? 0 : sums.yt * fabsl(sums.yt) / both;
+        bound = both == 0 ? 0 : (2 * fabsl(sums.yt) * off + off * off) / both + fabsl(expected) * unit;
+    } else if (kind == HC_REDUCE_ANGLE) {
+        expected = both == 0 ? acosl(0) : atan2l(sqrtl(crosses(y, t, bands)), sums.yt);
+        bound = unit;
+    }
+    check_near(got, (double)expected, (double)(bound + fabsl(expected) * 0x1p-24) + 0x1p-149);
+}
+
+/* Reduces the lines of a cube, into host memory made here. */
+static Cube reduce_lines(Rig *rig, const Cube *cube, HcReduction kind, const double *targets, int32_t count,
+                         int64_t line, int32_t lines, int32_t halo) {
+    size_t bytes = (size_t)count * (size_t)cube->bands * sizeof *targets;
+    HcBlock in = rig_put_block(rig, cube, line, lines, halo);
+    HcBlock out = rig_room_block(rig, cube, line, lines, halo / 2, count);
+    const double *there = kind != HC_REDUCE_SQUARES ? rig_put(rig, targets, bytes) : NULL;
+    check_ok(rig->ops->reduce(rig->queue, &in, kind, there, &out, &rig->err), rig->err);
+    Cube got = rig_get_block(rig, &out);
+    rig_empty(rig);
+    return got;
+}
+
+static void check_cube(const Cube *cube, const Cube *got, HcReduction kind, const double *targets) {
+    int64_t pixels = (int64_t)cube->lines * cube->samples;
+    assert_memory_equal(got->mask, cube->mask, (size_t)pixels);
+    for (int64_t p = 0; p < pixels; p++) {
+        for (int64_t j = 0; j < got->bands; j++) {
+            float value = got->data[p * got->bands + j];
+            if (cube->mask[p] != 0) {
+                check_value(kind, cube->data + p * cube->bands, targets + j * cube->bands, cube->bands,
+                            value);
+            } else {
+                check_same(value, 0.0);
+            }
+        }
+    }
+}
+
+/* The first of the targets is a pixel, the second its opposite, but for rounding of the others. */
+static double *targets_of(const Cube *cube, int32_t count, uint64_t *seed) {
+    double *targets = malloc((size_t)count * (size_t)cube->bands * sizeof *targets);
+    assert_non_null(targets);
+    for (int64_t i = 0; i < (int64_t)count * cube->bands; i++) {
+        double near = (double)cube->data[i % cube->bands];
+        targets[i] = i < cube->bands ? near : i < 2 * cube->bands ? -near * 1e-3 : rig_normal(seed);
+    }
+    return targets;
+}
+
+void test_reduce(void **state) {
+    (void)state;
+    static const int32_t shapes[][4] = {{1, 1, 1, 1},  {1, 150, 3, 5},  {6, 1, 7, 2},
+                                        {3, 61, 8, 3}, {5, 140, 31, 1}, {3, 4, 425, 4}};
+    uint64_t seed = 11;
+    for (size_t round = 0; round < sizeof shapes / sizeof shapes[0] * KINDS; round++) {
+        const int32_t *shape = shapes[round / KINDS];
+        HcReduction kind = (HcReduction)(round % KINDS);
+        int32_t count = kind == HC_REDUCE_SQUARES ? 1 : shape[3];
+        Cube cube = cube_new(shape[0], shape[1], shape[2]);
+        cube_fill_normal(&cube, 1, 3, &seed);
+        double *targets = targets_of(&cube, count, &seed);
+        cube_mask(&cube, round == 21 ? MASK_ALL : round % 5 == 0 ? MASK_NONE : MASK_SOME, &seed);
+        Cube first = {0};
+        for (int32_t threads = 1; threads <= 3; threads++) {
+            Rig rig;
+            rig_open(&rig, threads);
+            if (threads == 1) {
+                first = reduce_lines(&rig, &cube, kind, targets, count, 0, cube.lines, 0);
+                check_cube(&cube, &first, kind, targets);
+            }
+            for (int32_t line = 0; line < cube.lines; line += threads) {
+                int32_t lines = line + threads <= cube.lines ? threads : cube.lines - line;
+                int32_t halo = threads % 3;
+                Cube got = reduce_lines(&rig, &cube, kind, targets, count, line, lines, halo);
+                rig_check_rows(&got, &first, line, halo / 2);
+                cube_free(&got);
+            }
+            rig_close(&rig);
+        }
+        cube_free(&first);
+        cube_free(&cube);
+        free(targets);
+    }
+}
+
+/* One pixel of two bands with one target. */
+static float reduce_two(Rig *rig, HcReduction kind, float a, float b, double c, double d) {
+    Cube cube = cube_new(1, 1, 2);
+    double target[2] = {c, d};
+    cube.data[0] = a;
+    cube.data[1] = b;
+    Cube got = reduce_lines(rig, &cube, kind, target, 1, 0, 1, 0);
+    float value = got.data[0];
+    assert_int_equal(got.mask[0], 1);
+    cube_free(&cube);
+    cube_free(&got);
+    return value;
+}
+
+/* Angles that are known, down to those that a cosine in float64 cannot tell from 0; and signs. */
+void test_reduce_angles(void **state) {
+    (void)state;
+    const double quarter = acos(0);
+    Rig rig;
+    rig_open(&rig, 2);
+    check_same(reduce_two(&rig, HC_REDUCE_ANGLE, 3, 4, 3, 4), 0.0);
+    check_same(reduce_two(&rig, HC_REDUCE_ANGLE, 6, 8, 3, 4), 0.0);
+    check_same(reduce_two(&rig, HC_REDUCE_ANGLE, 6, 8, -3, -4), (double)(float)(2 * quarter));
+    check_same(reduce_two(&rig, HC_REDUCE_ANGLE, 3, 4, 4, -3), (double)(float)quarter);
+    check_near(reduce_two(&rig, HC_REDUCE_ANGLE, 0.1F, 0.7F, 3 * (double)0.1F, 3 * (double)0.7F), 0, 1e-15);
+    for (int power = 1; power <= 40; power++) {
+        float small = ldexpf(1, -power);
+        double angle = atan((double)small);
+        check_near(reduce_two(&rig, HC_REDUCE_ANGLE, 1, small, 1, 0), angle, angle * 0x1p-23);
+        check_near(reduce_two(&rig, HC_REDUCE_ANGLE, 1e15F, 1e15F * small, 1e-20, 0), angle, angle * 0x1p-22);
+    }
+    check_same(reduce_two(&rig, HC_REDUCE_COHERENCE, 3, 4, 6, 8), 1.0);
+    check_same(reduce_two(&rig, HC_REDUCE_COHERENCE, 3, 4, -6, -8), -1.0);
+    check_same(reduce_two(&rig, HC_REDUCE_COHERENCE, 1, 1, -1, 0), -0.5);
+    check_same(reduce_two(&rig, HC_REDUCE_COHERENCE, 1, 1, 1, -1), 0.0);
+    check_same(reduce_two(&rig, HC_REDUCE_MATCH, 0.75F, 1, 3, 4), 0.25);
+    check_same(reduce_two(&rig, HC_REDUCE_MATCH, -3, -4, 3, 4), -1.0);
+    check_same(reduce_two(&rig, HC_REDUCE_SQUARES, 3, -4, 0, 0), 25.0);
+    rig_close(&rig);
+}
+
+/* Vectors of zeros, values beyond float32, NaN and infinity. */
+void test_reduce_special(void **state) {
+    (void)state;
+    const double quarter = (double)(float)acos(0);
+    Rig rig;
+    rig_open(&rig, 1);
+    const double of_zero[KINDS] = {0, 0, 0, quarter};
+    for (int i = 0; i < KINDS; i++) {
+        HcReduction kind = (HcReduction)i;
+        check_same(reduce_two(&rig, kind, 0, 0, 3, 4), of_zero[i]);
+        check_same(reduce_two(&rig, kind, 0, 0, 0, 0), of_zero[i]);
+        assert_true(isnan(reduce_two(&rig, kind, NAN, 1, 3, 4)));
+        assert_true(isnan(reduce_two(&rig, kind, 1, -NAN, 0, 0)));
+        float infinite = reduce_two(&rig, kind, INFINITY, 1, 3, 4);
+        if (kind == HC_REDUCE_SQUARES || kind == HC_REDUCE_MATCH) {
+            assert_true(isinf(infinite) && infinite > 0);
+        } else {
+            assert_true(isnan(infinite));
+        }
+        if (kind != HC_REDUCE_SQUARES) {
+            check_same(reduce_two(&rig, kind, 3, 4, 0, 0), of_zero[i]);
+            assert_true(isnan(reduce_two(&rig, kind, INFINITY, -INFINITY, 3, 4)));
+        }
+    }
+    assert_true(isinf(reduce_two(&rig, HC_REDUCE_SQUARES, 1e30F, 0, 0, 0)));
+    assert_true(isinf(reduce_two(&rig, HC_REDUCE_MATCH, 1e30F, 0, 1e-30, 0)));
+    check_same(reduce_two(&rig, HC_REDUCE_COHERENCE, 1e38F, 0, 1e100, 0), 1.0);
+    check_same(reduce_two(&rig, HC_REDUCE_ANGLE, -1e-45F, 0, 1e-90, 0), 2 * quarter);
+    rig_close(&rig);
+}
+
+void test_reduce_refuses(void **state) {
+    (void)state;
+    Rig rig;
+    rig_open(&rig, 1);
+    HcQueue *queue = rig.queue;
+    HcError *err = &rig.err;
+    Cube cube = cube_new(4, 5, 3);
+    HcBlock in = rig_put_block(&rig, &cube, 1, 2, 0);
+    HcBlock one = rig_room_block(&rig, &cube, 1, 2, 0, 1);
+    HcBlock two = rig_room_block(&rig, &cube, 1, 2, 0, 2);
+    const double *targets = rig_room(&rig, 6 * sizeof *targets);
+    HcBlock wider = one;
+    HcBlock later = one;
+    HcBlock none = {.lines = 2, .samples = 5, .bands = 1};
+    wider.samples++;
+    later.line0++;
+    const struct {
+        HcReduction kind;
+        const HcBlock *in, *out;
+        const double *targets;
+        const char *says;
+    } wrong[] = {{HC_REDUCE_SQUARES, &in, &two, NULL, "squares are one band without targets, not 2"},
+                 {HC_REDUCE_SQUARES, &in, &one, targets, "not 1 with targets"},
+                 {HC_REDUCE_ANGLE, &in, &two, NULL, "targets are missing"},
+                 {(HcReduction)KINDS, &in, &one, targets, "number 4"},
+                 {(HcReduction)-1, &in, &one, targets, "number -1"},
+                 {HC_REDUCE_SQUARES, &in, &wider, NULL, "5 samples in, 6 out"},
+                 {HC_REDUCE_SQUARES, &in, &later, NULL, "lines 2 to 3"},
+                 {HC_REDUCE_SQUARES, &in, &none, NULL, "output block"},
+                 {HC_REDUCE_SQUARES, NULL, &one, NULL, "input block"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        HcStatus status =
+            rig.ops->reduce(queue, wrong[i].in, wrong[i].kind, wrong[i].targets, wrong[i].out, err);
+        if (status != HC_E_USAGE || strstr(rig.err.text, wrong[i].says) == NULL) {
+            fail_msg("status %d, '%s' does not say '%s'", (int)status, rig.err.text, wrong[i].says);
+        }
+        rig.err = (HcError){0};
+    }
+    check_fails(rig.ops->reduce(NULL, &in, HC_REDUCE_SQUARES, NULL, &one, err), HC_E_USAGE, rig.err);
+    cube_free(&cube);
+    rig_close(&rig);
+}
