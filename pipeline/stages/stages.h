@@ -16,6 +16,7 @@
     STAGE(knn)                                                                                               \
     STAGE(unmix)                                                                                             \
     STAGE(abundance)                                                                                         \
+    STAGE(rx)                                                                                                \
     STAGE(write)                                                                                             \
     STAGE(preview)
 

@@ -385,6 +385,8 @@ static void denoise_and_inverse_agree(void **state) {
         {"mnf --keep-all ! svd --step 3 ! mnf --inverse", 59, 1e-3},
         {"mnf --components 12 ! svd --tiled --keep optimal ! filter mean3x3", 12, 1e-3},
         {"mnf --components 8 ! svd --window 5 --output dimension --values 3", 4, 1e-5},
+        {"rx", 1, 1e-5},
+        {"mnf --components 8 ! rx", 1, 1e-5},
     };
     char words[1024];
     char chain[2048];

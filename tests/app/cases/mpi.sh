@@ -69,6 +69,16 @@ same "2 3 5" read "$scene" ! mnf --components 7 --save-model model.json ! write 
 same "3" read "$scene" ! cov noise.json --noise median3x3 ! cov all.json ! pca --components 3 ! write out.bil
 same "2" read "$scene" ! filter median3x3 ! filter mean3x3 ! write out.bip --type int16 \
     ! write tiled.tif --co TILED=YES --co INTERLEAVE=PIXEL --compress deflate ! write cloud.tif --format COG
+# Every stage that needs no word, so new ones too.
+tried=
+run 0 stages
+for stage in $(cut -d' ' -f1 <<<"$out"); do
+    if "$HCUBE" plan read "$scene" ! "$stage" ! write out.img >/dev/null 2>&1; then
+        tried+=" $stage"
+        same "3" read "$scene" ! "$stage" ! write out.img
+    fi
+done
+[[ $tried == *" filter"*" pca"*" rx"* ]] || fail "stages without words:$tried"
 same "3" read "$scene" ! svd --window 8 --step 4 --noise estimate ! write out.img
 same "5" read "$scene" ! mnf --components 10 \
     ! knn --training "$SAMPLE/training.gpkg" --layer training --field class_name -k 3 --split 0.5 --report report.json \
