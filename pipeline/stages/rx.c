@@ -112,7 +112,8 @@ static HcStatus fit(HcStage *stage, HcError *err) {
             (long long)background->pixels, bands));
     }
     if (state->components < bands) {
-        hc_stage_note(stage, "%d of %d bands are constant or repeat others: %d directions are compared",
+        hc_stage_note(stage,
+                      "%d of %d bands are constant or combinations of others: %d directions are compared",
                       bands - state->components, bands, state->components);
     }
     HC_TRY(upload(stage, &transform, err));
