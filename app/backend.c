@@ -48,7 +48,7 @@ static HcStatus load_and_open(HcOpening *opening) {
     const HcModule *module = NULL;
     HC_OR_RETURN(hc_load_module(&module, &opening->error));
     HC_OR_RETURN(choose_gpu(module, opening));
-    return module->ops->open(&opening->gpu, &opening->config, &opening->error);
+    return hc_compute_open(module->ops, &opening->config, &opening->gpu, &opening->error);
 }
 
 /* The body of a thread; a failure is in opening->error. */
@@ -99,7 +99,7 @@ HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_
     if (opening->tried) {
         snprintf(reason, reason_size, "%s", opening->error.text);
     }
-    return hc_cpu_ops()->open(out, &opening->config, err);
+    return hc_compute_open(hc_cpu_ops(), &opening->config, out, err);
 }
 
 HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size,
@@ -116,14 +116,14 @@ static HcStatus print_cpu(HcError *err) {
     HcComputeInfo info;
     HcComputeConfig config = {0};
     char total[32];
-    HC_OR_RETURN(hc_cpu_ops()->open(&compute, &config, err));
-    compute->ops->info(compute, &info);
+    HC_OR_RETURN(hc_compute_open(hc_cpu_ops(), &config, &compute, err));
+    hc_compute_info(compute, &info);
     printf("cpu    %s", info.name);
     if (info.memory_total > 0) {
         printf(", %s", hc_text_bytes(total, sizeof total, (double)info.memory_total));
     }
     printf("\n");
-    compute->ops->close(compute);
+    hc_compute_close(compute);
     return HC_OK;
 }
 

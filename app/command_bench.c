@@ -1,4 +1,5 @@
 /* bench: how long each operation takes, as a table and as JSON. */
+#include "core/operation/knn.h"
 #include "app/app.h"
 #include "bench/bench.h"
 #include "core/version.h"
@@ -144,9 +145,7 @@ static HcStatus measure_device(HcBench *bench, const BenchParams *params, const 
     *is_cpu = compute->ops == hc_cpu_ops();
     HC_TRY(measure(bench, compute, err));
 done:
-    if (compute != NULL) {
-        compute->ops->close(compute);
-    }
+    hc_compute_close(compute);
     return status;
 }
 

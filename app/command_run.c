@@ -1,4 +1,5 @@
 /* run, plan, and every stage as a command. */
+#include "core/operation/decode.h"
 #include "app/app.h"
 
 #include <stdio.h>
@@ -90,9 +91,7 @@ static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *
 done:
     /* Stages hold memory of the backend: they go first. */
     hc_chain_free(chain);
-    if (compute != NULL) {
-        compute->ops->close(compute);
-    }
+    hc_compute_close(compute);
     return status;
 }
 
@@ -211,13 +210,11 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     HcRunSettings settings = {
         .memory = common.memory, .device_memory = common.device_memory, .record = common.record};
     HC_TRY(hc_run_plan(chain, compute, &settings, &report, err));
-    compute->ops->info(compute, &info);
+    hc_compute_info(compute, &info);
     print_plan(chain, &report, info.shared_memory);
 done:
     hc_chain_free(chain);
-    if (compute != NULL) {
-        compute->ops->close(compute);
-    }
+    hc_compute_close(compute);
     return status;
 }
 

@@ -120,17 +120,15 @@ static HcStatus open_files(Problem *problem, HcError *err) {
 /* ---- solving ---- */
 
 static HcStatus make_buffer(Problem *problem, int64_t count, HcBuffer *buffer, HcError *err) {
-    return problem->compute->ops->alloc(problem->compute, HC_MEMORY_DEVICE, (size_t)count * sizeof(float),
-                                        buffer, err);
+    return hc_alloc(problem->compute, HC_MEMORY_DEVICE, (size_t)count * sizeof(float), buffer, err);
 }
 
 /* The values of a file into device memory; where that is the host's, without a copy. */
 static HcStatus load(Problem *problem, HcMatrixFile *file, const HcBuffer *to, HcError *err) {
     HcStatus status = HC_OK;
     HcComputeInfo info;
-    const HcComputeOps *ops = problem->compute->ops;
     size_t bytes = (size_t)(hc_matrix_rows(file) * hc_matrix_columns(file)) * sizeof(float);
-    ops->info(problem->compute, &info);
+    hc_compute_info(problem->compute, &info);
     if (info.shared_memory) {
         return hc_matrix_read(file, to->data, err);
     }
@@ -139,8 +137,8 @@ static HcStatus load(Problem *problem, HcMatrixFile *file, const HcBuffer *to, H
         HC_TRY(hc_fail_memory(err, (double)bytes, "a matrix"));
     }
     HC_TRY(hc_matrix_read(file, values, err));
-    HC_TRY(ops->upload(problem->queue, values, to->data, bytes, err));
-    HC_TRY(ops->wait(problem->queue, err));
+    HC_TRY(hc_upload(problem->queue, values, to->data, bytes, err));
+    HC_TRY(hc_wait(problem->queue, err));
 done:
     free(values);
     return status;
@@ -149,7 +147,7 @@ done:
 static HcStatus load_all(Problem *problem, HcError *err) {
     HC_OR_RETURN(
         hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
-    HC_OR_RETURN(problem->compute->ops->queue_open(problem->compute, &problem->queue, err));
+    HC_OR_RETURN(hc_queue_open(problem->compute, &problem->queue, err));
     HC_OR_RETURN(make_buffer(problem, problem->rows * problem->columns, &problem->matrix_buffer, err));
     HC_OR_RETURN(make_buffer(problem, problem->rows, &problem->right_buffer, err));
     HC_OR_RETURN(make_buffer(problem, problem->columns, &problem->x_buffer, err));
@@ -165,10 +163,9 @@ static HcStatus load_all(Problem *problem, HcError *err) {
 }
 
 static HcStatus fetch(Problem *problem, HcError *err) {
-    const HcComputeOps *ops = problem->compute->ops;
-    HC_OR_RETURN(ops->download(problem->queue, problem->x_buffer.data, problem->x,
-                               (size_t)problem->columns * sizeof *problem->x, err));
-    return ops->wait(problem->queue, err);
+    HC_OR_RETURN(hc_download(problem->queue, problem->x_buffer.data, problem->x,
+                             (size_t)problem->columns * sizeof *problem->x, err));
+    return hc_wait(problem->queue, err);
 }
 
 /* lambda as a part of the largest |A'b|, which the place of x has room for. */
@@ -176,8 +173,7 @@ static HcStatus choose_lambda(Problem *problem, const HcMatrix *matrix, HcError 
     const Params *params = &problem->params;
     double largest = 0;
     double factor = params->lambda_relative > 0 ? params->lambda_relative : 0.1;
-    HC_OR_RETURN(problem->compute->ops->gemv_t(problem->queue, matrix, problem->right_buffer.data,
-                                               problem->x_buffer.data, err));
+    HC_OR_RETURN(hc_gemv_t(problem->queue, matrix, problem->right_buffer.data, problem->x_buffer.data, err));
     HC_OR_RETURN(fetch(problem, err));
     for (int64_t c = 0; c < problem->columns; c++) {
         largest = fmax(largest, fabs((double)problem->x[c]));
@@ -195,7 +191,7 @@ static HcStatus on_host(const Problem *problem, HcMatrixFile *file, const HcBuff
                         const float **out, HcError *err) {
     HcComputeInfo info;
     size_t bytes = (size_t)(hc_matrix_rows(file) * hc_matrix_columns(file)) * sizeof(float);
-    problem->compute->ops->info(problem->compute, &info);
+    hc_compute_info(problem->compute, &info);
     *out = buffer->data;
     if (!info.shared_memory) {
         *out = *room = malloc(bytes);
@@ -225,7 +221,6 @@ done:
 }
 
 static HcStatus solve(Problem *problem, HcError *err) {
-    const HcComputeOps *ops = problem->compute->ops;
     const HcMatrix matrix = {problem->matrix_buffer.data, problem->rows, problem->columns};
     const float *right = problem->right_buffer.data;
     float *x = problem->x_buffer.data;
@@ -234,11 +229,11 @@ static HcStatus solve(Problem *problem, HcError *err) {
     if (problem->params.solver == FISTA && problem->params.lambda == 0) {
         HC_OR_RETURN(choose_lambda(problem, &matrix, err));
     }
-    HC_OR_RETURN(ops->l1_open(problem->compute, &matrix, &problem->l1, err));
+    HC_OR_RETURN(hc_l1_open(problem->compute, &matrix, &problem->l1, err));
     if (problem->params.solver == FISTA) {
-        HC_OR_RETURN(ops->fista(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
+        HC_OR_RETURN(hc_fista(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
     } else {
-        HC_OR_RETURN(ops->alm(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
+        HC_OR_RETURN(hc_alm(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
     }
     HC_OR_RETURN(fetch(problem, err));
     HC_OR_RETURN(problem->told.end != HC_L1_REACHED ? polish(problem, err) : HC_OK);
@@ -335,13 +330,12 @@ static void close_problem(Problem *problem) {
     if (problem->compute == NULL) {
         return;
     }
-    const HcComputeOps *ops = problem->compute->ops;
-    ops->l1_close(problem->l1);
-    ops->queue_close(problem->queue);
-    ops->release(problem->compute, &problem->matrix_buffer);
-    ops->release(problem->compute, &problem->right_buffer);
-    ops->release(problem->compute, &problem->x_buffer);
-    ops->close(problem->compute);
+    hc_l1_close(problem->l1);
+    hc_queue_close(problem->queue);
+    hc_release(problem->compute, &problem->matrix_buffer);
+    hc_release(problem->compute, &problem->right_buffer);
+    hc_release(problem->compute, &problem->x_buffer);
+    hc_compute_close(problem->compute);
 }
 
 static HcStatus run(int32_t word_count, const char *const *words, HcError *err) {

@@ -1,4 +1,5 @@
 /* solve lp: one linear program. */
+#include "core/operation/simplex.h"
 #include "app/solve.h"
 #include "io/file.h"
 #include "io/table/program.h"
@@ -104,10 +105,9 @@ static HcStatus solve(Problem *problem, HcError *err) {
     const HcSimplexRule rule = {.pivots = params->pivots, .tolerance = params->tolerance};
     HC_OR_RETURN(
         hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
-    HC_OR_RETURN(problem->compute->ops->queue_open(problem->compute, &problem->queue, err));
+    HC_OR_RETURN(hc_queue_open(problem->compute, &problem->queue, err));
     double started = hc_solve_now();
-    HC_OR_RETURN(problem->compute->ops->simplex(problem->queue, &problem->file.program, &rule,
-                                                &problem->solution, err));
+    HC_OR_RETURN(hc_simplex(problem->queue, &problem->file.program, &rule, &problem->solution, err));
     problem->seconds.solving = hc_solve_now() - started;
     return HC_OK;
 }
@@ -362,8 +362,8 @@ done:
 
 static void close_problem(Problem *problem) {
     if (problem->compute != NULL) {
-        problem->compute->ops->queue_close(problem->queue);
-        problem->compute->ops->close(problem->compute);
+        hc_queue_close(problem->queue);
+        hc_compute_close(problem->compute);
     }
     hc_program_clear(&problem->file);
     hc_file_use_clear(&problem->use);

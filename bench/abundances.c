@@ -1,5 +1,6 @@
 /* Rows of abundances of least absolute deviation: mixtures with noise and outliers, on the pixels of a scene.
  * "12" and "one" have 188 bands and 12 endmembers, "64" has 500 bands and 64 endmembers. */
+#include "core/operation/abundances.h"
 #include "bench/internal.h"
 #include "bench/serial.h"
 
@@ -79,7 +80,7 @@ static HcStatus make_pixels(const HcBenchSettings *settings, const Kind *kind, i
 
 static HcStatus call_abundances(HcRig *rig, void *user, HcError *err) {
     Pixels *pixels = user;
-    return rig->ops->simplex_batched(rig->queue, &pixels->in, pixels->open, &pixels->out, err);
+    return hc_simplex_batched(rig->queue, &pixels->in, pixels->open, &pixels->out, err);
 }
 
 static HcStatus open_pixels(HcRig *rig, const Kind *kind, int64_t lines, Pixels *pixels, HcError *err) {
@@ -92,14 +93,14 @@ static HcStatus open_pixels(HcRig *rig, const Kind *kind, int64_t lines, Pixels 
                                      .sum = kind->sum};
     size_t bands = (size_t)hc_abundance_bands(&pixels->rule);
     size_t counts = hc_abundance_counts(&pixels->rule) * sizeof(int64_t);
-    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
-                                 count * ((size_t)kind->bands * sizeof(float) + 1), &pixels->pixels, err));
-    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * (bands * sizeof(float) + 1),
-                                 &pixels->abundances, err));
-    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, counts, &pixels->counts, err));
-    HC_OR_RETURN(rig->ops->zero(rig->queue, pixels->counts.data, counts, err));
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, count * ((size_t)kind->bands * sizeof(float) + 1),
+                          &pixels->pixels, err));
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, count * (bands * sizeof(float) + 1),
+                          &pixels->abundances, err));
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, counts, &pixels->counts, err));
+    HC_OR_RETURN(hc_zero(rig->queue, pixels->counts.data, counts, err));
     pixels->rule.counts = pixels->counts.data;
-    HC_OR_RETURN(rig->ops->abundances_open(rig->compute, &pixels->rule, &pixels->open, err));
+    HC_OR_RETURN(hc_abundances_open(rig->compute, &pixels->rule, &pixels->open, err));
     pixels->in = hc_rig_block(rig, &pixels->pixels, lines, kind->bands);
     pixels->out = hc_rig_block(rig, &pixels->abundances, lines, (int32_t)bands);
     return hc_rig_repeat(rig, pixels->mixed, LINES, &pixels->in, err);
@@ -109,10 +110,10 @@ static void close_pixels(HcRig *rig, Pixels *pixels, HcStatus status) {
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->abundances_close(pixels->open);
-    rig->ops->release(rig->compute, &pixels->pixels);
-    rig->ops->release(rig->compute, &pixels->abundances);
-    rig->ops->release(rig->compute, &pixels->counts);
+    hc_abundances_close(pixels->open);
+    hc_release(rig->compute, &pixels->pixels);
+    hc_release(rig->compute, &pixels->abundances);
+    hc_release(rig->compute, &pixels->counts);
     free(pixels->endmembers);
     free(pixels->mixed);
 }
@@ -140,9 +141,9 @@ static HcStatus check_pixels(HcRig *rig, const Pixels *pixels, HcBenchRow *row, 
     const Kind *kind = pixels->kind;
     int64_t count = rig->settings->samples < CHECKED ? rig->settings->samples : CHECKED;
     float got[CHECKED * HC_ABUNDANCE_ENDMEMBERS_MAX];
-    HC_OR_RETURN(rig->ops->download(rig->queue, pixels->out.data, got,
-                                    (size_t)(count * kind->endmembers) * sizeof *got, err));
-    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(hc_download(rig->queue, pixels->out.data, got,
+                             (size_t)(count * kind->endmembers) * sizeof *got, err));
+    HC_OR_RETURN(hc_wait(rig->queue, err));
     for (int64_t p = 0; p < count; p++) {
         const float *pixel = pixels->mixed + p * kind->bands;
         const float *abundance = got + p * kind->endmembers;
@@ -169,8 +170,8 @@ static HcStatus check_pixels(HcRig *rig, const Pixels *pixels, HcBenchRow *row, 
 static HcStatus check_proofs(HcRig *rig, const Pixels *pixels, HcBenchRow *row, HcError *err) {
     int64_t counts[HC_ABUNDANCE_COUNTS];
     double error = 0;
-    HC_OR_RETURN(rig->ops->download(rig->queue, pixels->counts.data, counts, sizeof counts, err));
-    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(hc_download(rig->queue, pixels->counts.data, counts, sizeof counts, err));
+    HC_OR_RETURN(hc_wait(rig->queue, err));
     memcpy(&error, &counts[HC_ABUNDANCE_COUNT_ERROR], sizeof error);
     if (counts[HC_ABUNDANCE_COUNT_UNFINISHED] != 0 || !(error <= proof_tolerance)) {
         return hc_fail(err, HC_E_DEVICE, "%s: a pixel ended with an error of %g", row->operation, error);

@@ -1,3 +1,4 @@
+#include "core/operation/knn.h"
 #include "bench/internal.h"
 
 #include <stdio.h>

@@ -118,17 +118,17 @@ static HcStatus measure_products(HcRig *rig, HcVendor *vendor, const HcVendorOps
         gram.rows = gram.columns = WIDE;
     }
     size_t n = (size_t)gram.columns;
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, (size_t)gram.rows * n * sizeof(double),
-                           &gram.scratch, err));
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, n * n * sizeof(double), &gram.product, err));
-    HC_TRY(rig->ops->zero(rig->queue, gram.product.data, n * n * sizeof(double), err));
+    HC_TRY(
+        hc_alloc(rig->compute, HC_MEMORY_DEVICE, (size_t)gram.rows * n * sizeof(double), &gram.scratch, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, n * n * sizeof(double), &gram.product, err));
+    HC_TRY(hc_zero(rig->queue, gram.product.data, n * n * sizeof(double), err));
     HC_TRY(hc_rig_measure(rig, call_gram, &gram, &row, err));
     rig->device->ceiling.float64 = rate((double)gram.rows * (double)n * (double)(n + 1), &row);
     HC_TRY(hc_rig_measure(rig, call_product, &gram, &other, err));
     rig->device->ceiling.float32 = rate((double)gram.rows * (double)n * (double)n * 2, &other);
 done:
-    rig->ops->release(rig->compute, &gram.scratch);
-    rig->ops->release(rig->compute, &gram.product);
+    hc_release(rig->compute, &gram.scratch);
+    hc_release(rig->compute, &gram.product);
     return status;
 }
 

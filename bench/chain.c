@@ -1,5 +1,8 @@
 /* Rows of whole chains: the scene's bytes lie in the memory of the backend, blocks are cut as the pipeline
  * cuts them. */
+#include "core/operation/decode.h"
+#include "core/operation/gram.h"
+#include "core/operation/project.h"
 #include "bench/internal.h"
 #include "pipeline/statistics/transform.h"
 
@@ -31,19 +34,18 @@ static int64_t lines_of_block(const HcRig *rig) {
 
 static HcStatus open_sums(HcRig *rig, Chain *chain, HcError *err) {
     int32_t bands = rig->settings->bands;
-    rig->ops->sums_close(chain->values);
+    hc_sums_close(chain->values);
     chain->values = NULL;
-    rig->ops->sums_close(chain->noise);
+    hc_sums_close(chain->noise);
     chain->noise = NULL;
-    HC_OR_RETURN(
-        rig->ops->sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_NONE), &chain->values, err));
-    return rig->ops->sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_MEAN3X3), &chain->noise, err);
+    HC_OR_RETURN(hc_sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_NONE), &chain->values, err));
+    return hc_sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_MEAN3X3), &chain->noise, err);
 }
 
 static HcStatus open_block(HcRig *rig, Chain *chain, HcError *err) {
     size_t line = (size_t)rig->settings->samples * ((size_t)rig->settings->bands * sizeof(float) + 1);
-    return rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, (size_t)(chain->block_lines + 2) * line,
-                           &chain->block, err);
+    return hc_alloc(rig->compute, HC_MEMORY_DEVICE, (size_t)(chain->block_lines + 2) * line, &chain->block,
+                    err);
 }
 
 static HcStatus open_fit(HcRig *rig, Chain *chain, HcError *err) {
@@ -56,21 +58,18 @@ static HcStatus open_fit(HcRig *rig, Chain *chain, HcError *err) {
     }
     chain->covariance = chain->mean + n;
     chain->noise_covariance = chain->covariance + n * n;
-    HC_OR_RETURN(
-        rig->ops->alloc(rig->compute, HC_MEMORY_HOST, (n + n * m) * sizeof(double), &chain->host, err));
-    HC_OR_RETURN(
-        rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, (n + n * m) * sizeof(double), &chain->matrix, err));
-    return rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, pixels * (m * sizeof(float) + 1), &chain->out,
-                           err);
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_HOST, (n + n * m) * sizeof(double), &chain->host, err));
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, (n + n * m) * sizeof(double), &chain->matrix, err));
+    return hc_alloc(rig->compute, HC_MEMORY_DEVICE, pixels * (m * sizeof(float) + 1), &chain->out, err);
 }
 
 static void close_chain(HcRig *rig, Chain *chain) {
-    rig->ops->release(rig->compute, &chain->block);
-    rig->ops->sums_close(chain->values);
-    rig->ops->sums_close(chain->noise);
-    rig->ops->release(rig->compute, &chain->host);
-    rig->ops->release(rig->compute, &chain->matrix);
-    rig->ops->release(rig->compute, &chain->out);
+    hc_release(rig->compute, &chain->block);
+    hc_sums_close(chain->values);
+    hc_sums_close(chain->noise);
+    hc_release(rig->compute, &chain->host);
+    hc_release(rig->compute, &chain->matrix);
+    hc_release(rig->compute, &chain->out);
     free(chain->mean);
 }
 
@@ -95,7 +94,7 @@ static HcStatus decode_block(HcRig *rig, Chain *chain, int64_t number, int32_t h
                      .samples = rig->settings->samples,
                      .bands = rig->settings->bands};
     out->mask = (uint8_t *)chain->block.data + hc_block_values(out) * sizeof(float);
-    return rig->ops->decode(rig->queue, &raw, &how, out, err);
+    return hc_decode(rig->queue, &raw, &how, out, err);
 }
 
 static HcStatus call_covariances(HcRig *rig, void *user, HcError *err) {
@@ -103,15 +102,15 @@ static HcStatus call_covariances(HcRig *rig, void *user, HcError *err) {
     for (int64_t b = 0; b < blocks_of(chain); b++) {
         HcBlock block;
         HC_OR_RETURN(decode_block(rig, chain, b, 1, &block, err));
-        HC_OR_RETURN(rig->ops->gram(rig->queue, &block, HC_DIFFERENCE_NONE, NULL, chain->values, err));
-        HC_OR_RETURN(rig->ops->gram(rig->queue, &block, HC_DIFFERENCE_MEAN3X3, NULL, chain->noise, err));
+        HC_OR_RETURN(hc_gram(rig->queue, &block, HC_DIFFERENCE_NONE, NULL, chain->values, err));
+        HC_OR_RETURN(hc_gram(rig->queue, &block, HC_DIFFERENCE_MEAN3X3, NULL, chain->noise, err));
     }
     return HC_OK;
 }
 
 static HcStatus fetch(HcRig *rig, Chain *chain, HcMoments *values, HcMoments *noise, HcError *err) {
-    HC_OR_RETURN(rig->ops->sums_fetch(rig->queue, chain->values, values, err));
-    return rig->ops->sums_fetch(rig->queue, chain->noise, noise, err);
+    HC_OR_RETURN(hc_sums_fetch(rig->queue, chain->values, values, err));
+    return hc_sums_fetch(rig->queue, chain->noise, noise, err);
 }
 
 static HcStatus fetch_covariances(HcRig *rig, Chain *chain, HcError *err) {
@@ -152,7 +151,7 @@ static HcStatus upload_transform(HcRig *rig, Chain *chain, const HcTransform *tr
     for (size_t b = 0; b < n; b++) {
         memcpy(host + n + b * m, transform->forward + b * (size_t)transform->components, m * sizeof *host);
     }
-    return rig->ops->upload(rig->queue, host, chain->matrix.data, (n + n * m) * sizeof *host, err);
+    return hc_upload(rig->queue, host, chain->matrix.data, (n + n * m) * sizeof *host, err);
 }
 
 static HcStatus project_blocks(HcRig *rig, Chain *chain, HcError *err) {
@@ -167,7 +166,7 @@ static HcStatus project_blocks(HcRig *rig, Chain *chain, HcError *err) {
         out.bands = chain->components;
         out.data = (float *)chain->out.data + (size_t)block.line0 * values;
         out.mask = masks + (size_t)block.line0 * samples;
-        HC_OR_RETURN(rig->ops->project(rig->queue, &block, mean + block.bands, mean, NULL, &out, err));
+        HC_OR_RETURN(hc_project(rig->queue, &block, mean + block.bands, mean, NULL, &out, err));
     }
     return HC_OK;
 }
@@ -231,7 +230,7 @@ static HcStatus check_mnf(HcRig *rig, Chain *chain, HcBenchRow *row, HcError *er
     chain->lines = witness->lines;
     HC_OR_RETURN(open_sums(rig, chain, err));
     HC_OR_RETURN(call_mnf(rig, chain, err));
-    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(hc_wait(rig->queue, err));
     if (chain->components != witness->component_count) {
         return hc_fail(err, HC_E_DEVICE, "bench: chain-mnf by %s finds %d components instead of %d", row->by,
                        chain->components, witness->component_count);

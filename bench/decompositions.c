@@ -1,6 +1,9 @@
 /* Rows of decompositions: batches of small singular value decompositions, patches of the scene, and the
  * eigenvalues of a graded matrix, each with the vendor's libraries beside it. But for patches they do not
  * depend on the scene. */
+#include "core/operation/eigh.h"
+#include "core/operation/patches.h"
+#include "core/operation/svd.h"
 #include "bench/internal.h"
 
 #include <complex.h>
@@ -63,7 +66,7 @@ typedef struct Svd {
 
 static HcStatus call_svd(HcRig *rig, void *user, HcError *err) {
     Svd *svd = user;
-    return rig->ops->svd_batched(rig->queue, svd->own, &svd->batch, err);
+    return hc_svd_batched(rig->queue, svd->own, &svd->batch, err);
 }
 
 static HcStatus call_vendor_svd(HcRig *rig, void *user, HcError *err) {
@@ -86,13 +89,13 @@ static HcStatus fill(HcRig *rig, Svd *svd, int64_t count, HcError *err) {
     int64_t values = (int64_t)(square_bytes(svd->kind) / sizeof(float));
     int64_t end = count * values;
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, (size_t)piece * sizeof(float), &host, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, (size_t)piece * sizeof(float), &host, err));
     for (int64_t first = svd->filled * values; first < end; first += piece) {
         int64_t some = end - first < piece ? end - first : piece;
         hc_bench_normal(rig->settings, first, some, host.data);
-        HC_TRY(rig->ops->upload(rig->queue, host.data, (float *)svd->matrices + first,
-                                (size_t)some * sizeof(float), err));
-        HC_TRY(rig->ops->wait(rig->queue, err));
+        HC_TRY(hc_upload(rig->queue, host.data, (float *)svd->matrices + first, (size_t)some * sizeof(float),
+                         err));
+        HC_TRY(hc_wait(rig->queue, err));
     }
     svd->filled = count > svd->filled ? count : svd->filled;
     svd->batch.count = count;
@@ -100,7 +103,7 @@ done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -112,9 +115,8 @@ static HcStatus open_batch(HcRig *rig, const Kind *kind, Svd *svd, HcError *err)
     svd->kind = kind;
     svd->most = fits < count ? fits : count;
     size_t all = (size_t)svd->most * square;
-    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
-                                 3 * all + (size_t)svd->most * (size_t)kind->n * sizeof(float), &svd->room,
-                                 err));
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE,
+                          3 * all + (size_t)svd->most * (size_t)kind->n * sizeof(float), &svd->room, err));
     char *at = svd->room.data;
     svd->matrices = at;
     svd->batch =
@@ -213,11 +215,10 @@ static HcStatus fetch(HcRig *rig, const Svd *svd, int64_t number, Sample *sample
     for (size_t i = 0; i < 4; i++) {
         size_t bytes = i < 3 ? square_size : values_size;
         char *at = (char *)host->data + i * square_size;
-        HC_OR_RETURN(
-            rig->ops->download(rig->queue, (const char *)from[i] + (size_t)number * bytes, at, bytes, err));
+        HC_OR_RETURN(hc_download(rig->queue, (const char *)from[i] + (size_t)number * bytes, at, bytes, err));
         *to[i] = (const float *)at;
     }
-    return rig->ops->wait(rig->queue, err);
+    return hc_wait(rig->queue, err);
 }
 
 /* Looks at some of the matrices from the first to the last; `off` is the largest distance, which must be
@@ -231,8 +232,8 @@ static HcStatus sample_batch(HcRig *rig, const Svd *svd, const HcBenchRow *row, 
     int64_t last = svd->batch.count - 1;
     int64_t samples = last + 1 < SAMPLES ? last + 1 : SAMPLES;
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST,
-                           3 * square_bytes(svd->kind) + (size_t)sample.n * sizeof(float), &host, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST,
+                    3 * square_bytes(svd->kind) + (size_t)sample.n * sizeof(float), &host, err));
     *off = 0;
     for (int64_t s = 0; s < samples; s++) {
         int64_t number = samples > 1 ? s * last / (samples - 1) : 0;
@@ -248,7 +249,7 @@ done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -259,7 +260,7 @@ static HcStatus svd_row(HcRig *rig, Svd *svd, const char *name, HcBenchRow *row,
     HC_OR_RETURN(choose_count(rig, body, svd, err));
     /* The results of another row are not taken for those of this one. */
     HC_OR_RETURN(
-        rig->ops->zero(rig->queue, svd->batch.left, (size_t)svd->batch.count * square_bytes(svd->kind), err));
+        hc_zero(rig->queue, svd->batch.left, (size_t)svd->batch.count * square_bytes(svd->kind), err));
     row->matrices = svd->batch.count;
     row->batch = batch_count(rig, svd->kind);
     double each = 3 * (double)square_bytes(svd->kind) + (double)svd->kind->n * sizeof(float);
@@ -276,14 +277,14 @@ static HcStatus svd_row(HcRig *rig, Svd *svd, const char *name, HcBenchRow *row,
 static HcStatus own_svd(HcRig *rig, Svd *svd, HcError *err) {
     HcStatus status = HC_OK;
     HcBenchRow *row = hc_bench_row(rig->bench, svd->kind->name, rig->device->by, rig->settings->lines);
-    HC_TRY(rig->ops->svd_open(rig->compute, svd->kind->element, svd->kind->n, svd->kind->n, svd->most, true,
-                              &svd->own, err));
+    HC_TRY(hc_svd_open(rig->compute, svd->kind->element, svd->kind->n, svd->kind->n, svd->most, true,
+                       &svd->own, err));
     HC_TRY(svd_row(rig, svd, NULL, row, err));
 done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->svd_close(svd->own);
+    hc_svd_close(svd->own);
     svd->own = NULL;
     return status;
 }
@@ -307,10 +308,10 @@ static HcStatus svds(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops
         if (vendor != NULL) {
             HC_TRY(vendor_svd(rig, &svd, err));
         }
-        rig->ops->release(rig->compute, &svd.room);
+        hc_release(rig->compute, &svd.room);
     }
 done:
-    rig->ops->release(rig->compute, &svd.room);
+    hc_release(rig->compute, &svd.room);
     return status;
 }
 
@@ -323,7 +324,7 @@ typedef struct Patches {
 
 static HcStatus call_patches(HcRig *rig, void *user, HcError *err) {
     Patches *patches = user;
-    return rig->ops->patches(rig->queue, &patches->in, patches->patches, &patches->out, err);
+    return hc_patches(rig->queue, &patches->in, patches->patches, &patches->out, err);
 }
 
 /* Patches of the first lines, as if the scene ended behind them, of as many bands as there are components. */
@@ -335,12 +336,12 @@ static HcStatus open_patches(HcRig *rig, int64_t lines, HcPatchKeep keep, Patche
                         .step = PATCH_STEP,
                         .keep = keep,
                         .count = PATCH_SIZE * PATCH_SIZE};
-    rig->ops->patches_close(out->patches);
+    hc_patches_close(out->patches);
     out->patches = NULL;
     out->in = hc_rig_block(rig, &rig->block, lines, rule.bands);
     out->out = hc_rig_block(rig, &rig->out, lines, rule.bands);
     HC_OR_RETURN(hc_rig_decode_bands(rig, lines, rule.bands, err));
-    return rig->ops->patches_open(rig->compute, &rule, &out->patches, err);
+    return hc_patches_open(rig->compute, &rule, &out->patches, err);
 }
 
 /* Lines that make a call long enough to be measured, and not much longer. */
@@ -363,17 +364,17 @@ static HcStatus check_patches(HcRig *rig, Patches *patches, HcBenchRow *row, HcE
     HcStatus status = HC_OK;
     size_t values = (size_t)row->lines * (size_t)rig->settings->samples * (size_t)rig->settings->components;
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, values * sizeof(float), &host, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, values * sizeof(float), &host, err));
     HC_TRY(open_patches(rig, row->lines, HC_PATCH_COUNT, patches, err));
     HC_TRY(call_patches(rig, patches, err));
-    HC_TRY(rig->ops->download(rig->queue, patches->in.data, host.data, values * sizeof(float), err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_download(rig->queue, patches->in.data, host.data, values * sizeof(float), err));
+    HC_TRY(hc_wait(rig->queue, err));
     HC_TRY(hc_rig_compare(rig, patches->out.data, host.data, values, 1e-5, row, err));
 done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -396,7 +397,7 @@ done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->patches_close(patches.patches);
+    hc_patches_close(patches.patches);
     return status;
 }
 
@@ -413,8 +414,7 @@ typedef struct Graded {
 
 static HcStatus call_eigh(HcRig *rig, void *user, HcError *err) {
     Graded *graded = user;
-    return rig->ops->eigh(rig->compute, rig->settings->bands, graded->matrix, graded->values, graded->vectors,
-                          err);
+    return hc_eigh(rig->compute, rig->settings->bands, graded->matrix, graded->values, graded->vectors, err);
 }
 
 static HcStatus call_vendor_eigh(HcRig *rig, void *user, HcError *err) {

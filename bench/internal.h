@@ -2,6 +2,7 @@
 #ifndef HC_BENCH_INTERNAL_H
 #define HC_BENCH_INTERNAL_H
 
+#include "core/moments.h"
 #include "bench/bench.h"
 
 /* The nearest training spectra of the first pixels. */
@@ -33,7 +34,6 @@ typedef struct HcRig {
     const HcBenchSettings *settings;
     HcBenchDevice *device;
     HcCompute *compute;
-    const HcComputeOps *ops;
     HcQueue *queue;
     int64_t part;   /* lines */
     HcBuffer raw;   /* the scene, [lines][bands][samples] uint16 */

@@ -1,5 +1,6 @@
 /* Rows of one dense matrix: its products with vectors, and l1 problems with it (Gao and Li). They do not
  * depend on the scene. Where a matrix is cut to what is measured, the numbers are brought to the whole. */
+#include "core/operation/l1.h"
 #include "bench/internal.h"
 #include "bench/serial.h"
 
@@ -109,20 +110,20 @@ static HcStatus put_random(HcRig *rig, int64_t first, int64_t count, float *to, 
     HcStatus status = HC_OK;
     const int64_t piece = (int64_t)1 << 20;
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, (size_t)piece * sizeof(float), &host, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, (size_t)piece * sizeof(float), &host, err));
     for (int64_t at = 0; at < count; at += piece) {
         int64_t some = hc_min64(piece, count - at);
         for (int64_t i = 0; i < some; i++) {
             ((float *)host.data)[i] = hc_bench_dense(rig->settings, first + at + i);
         }
-        HC_TRY(rig->ops->upload(rig->queue, host.data, to + at, (size_t)some * sizeof(float), err));
-        HC_TRY(rig->ops->wait(rig->queue, err));
+        HC_TRY(hc_upload(rig->queue, host.data, to + at, (size_t)some * sizeof(float), err));
+        HC_TRY(hc_wait(rig->queue, err));
     }
 done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -131,19 +132,18 @@ static HcStatus fetch(HcRig *rig, const float *at, int64_t count, float **out, H
     if (*out == NULL) {
         return hc_fail_memory(err, (double)count * sizeof **out, "a vector");
     }
-    HC_OR_RETURN(rig->ops->download(rig->queue, at, *out, (size_t)count * sizeof **out, err));
-    return rig->ops->wait(rig->queue, err);
+    HC_OR_RETURN(hc_download(rig->queue, at, *out, (size_t)count * sizeof **out, err));
+    return hc_wait(rig->queue, err);
 }
 
 /* Chooses the kind: its matrix, and `count` floats for vectors. */
 static HcStatus choose(HcRig *rig, Dense *dense, const Kind *kind, bool is_problem, HcError *err) {
-    rig->ops->release(rig->compute, &dense->vectors);
+    hc_release(rig->compute, &dense->vectors);
     dense->kind = kind;
     dense->matrix = cut(kind, most_bytes(rig, is_problem));
     dense->matrix.data = dense->values.data;
     size_t floats = 3 * (size_t)dense->matrix.rows + 4 * (size_t)dense->matrix.columns;
-    HC_OR_RETURN(
-        rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, floats * sizeof(float), &dense->vectors, err));
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, floats * sizeof(float), &dense->vectors, err));
     dense->in = dense->vectors.data;
     dense->out = dense->in + (kind->turned ? dense->matrix.rows : dense->matrix.columns);
     dense->room = dense->in + dense->matrix.rows + dense->matrix.columns;
@@ -183,8 +183,7 @@ static HcStatus call_product(HcRig *rig, void *user, HcError *err) {
         return dense->vendor_ops->gemv(dense->vendor, rig->queue, &dense->matrix, turned, dense->in,
                                        dense->out, err);
     }
-    return (turned ? rig->ops->gemv_t : rig->ops->gemv)(rig->queue, &dense->matrix, dense->in, dense->out,
-                                                        err);
+    return (turned ? hc_gemv_t : hc_gemv)(rig->queue, &dense->matrix, dense->in, dense->out, err);
 }
 
 /* Some entries from the first to the last, against float64. */
@@ -223,7 +222,7 @@ static HcStatus product_row(HcRig *rig, Dense *dense, HcBenchRow *row, const cha
     int64_t out = dense->kind->turned ? matrix->columns : matrix->rows;
     double values = values_of(matrix);
     /* The results of another row are not taken for those of this one. */
-    HC_OR_RETURN(rig->ops->zero(rig->queue, dense->out, (size_t)out * sizeof(float), err));
+    HC_OR_RETURN(hc_zero(rig->queue, dense->out, (size_t)out * sizeof(float), err));
     hc_rig_floor(rig, row, 4 * (values + (double)matrix->rows + (double)matrix->columns), 0, 0);
     row->operations = 2 * values;
     HC_OR_RETURN(hc_rig_measure(rig, call_product, dense, row, err));
@@ -256,8 +255,8 @@ static HcStatus call_problem(HcRig *rig, void *user, HcError *err) {
                                         dense->rule.lambda, dense->square, dense->rule.iterations,
                                         dense->room, dense->in, err);
     }
-    return (dense->kind->alm ? rig->ops->alm : rig->ops->fista)(rig->queue, dense->l1, &dense->rule,
-                                                                dense->out, dense->in, &dense->told, err);
+    return (dense->kind->alm ? hc_alm : hc_fista)(rig->queue, dense->l1, &dense->rule, dense->out, dense->in,
+                                                  &dense->told, err);
 }
 
 /* x0, of whose entries few are not 0. */
@@ -289,9 +288,9 @@ static HcStatus make_problem(HcRig *rig, Dense *dense, HcError *err) {
         HC_TRY(hc_fail_memory(err, columns * sizeof *x, "a vector"));
     }
     make_solution(rig->settings, dense->matrix.columns, x);
-    HC_TRY(rig->ops->upload(rig->queue, x, dense->in, (size_t)dense->matrix.columns * sizeof *x, err));
-    HC_TRY(rig->ops->gemv(rig->queue, &dense->matrix, dense->in, dense->out, err));
-    HC_TRY(rig->ops->gemv_t(rig->queue, &dense->matrix, dense->out, dense->room, err));
+    HC_TRY(hc_upload(rig->queue, x, dense->in, (size_t)dense->matrix.columns * sizeof *x, err));
+    HC_TRY(hc_gemv(rig->queue, &dense->matrix, dense->in, dense->out, err));
+    HC_TRY(hc_gemv_t(rig->queue, &dense->matrix, dense->out, dense->room, err));
     HC_TRY(fetch(rig, dense->room, dense->matrix.columns, &slopes, err));
     dense->rule = (HcL1Rule){
         .lambda = lambda_share * largest(slopes, dense->matrix.columns), .iterations = STEPS, .outer = OUTER};
@@ -353,7 +352,7 @@ static HcStatus check_problem(HcRig *rig, Dense *dense, HcBenchRow *row, char *h
     }
     dense->rule.iterations = MORE * STEPS;
     HC_OR_RETURN(call_problem(rig, dense, err));
-    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(hc_wait(rig->queue, err));
     dense->rule.iterations = STEPS;
     double above = (objective - dense->told.objective) / objective;
     if (!(above <= told.gap + told_tolerance)) {
@@ -388,7 +387,7 @@ static HcStatus own_problem(HcRig *rig, Dense *dense, HcError *err) {
     HcBenchRow *row = hc_bench_row(rig->bench, dense->kind->name, rig->device->by, rig->settings->lines);
     double passes = STEPS * (dense->kind->alm ? OUTER : 1);
     dense->by_vendor = false;
-    HC_TRY(rig->ops->l1_open(rig->compute, &dense->matrix, &dense->l1, err));
+    HC_TRY(hc_l1_open(rig->compute, &dense->matrix, &dense->l1, err));
     hc_rig_floor(rig, row, passes * 4 * values_of(&dense->matrix), 0, 0);
     HC_TRY(measure_problem(rig, dense, row, err));
     HC_TRY(check_problem(rig, dense, row, how, sizeof how, err));
@@ -397,7 +396,7 @@ done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->l1_close(dense->l1);
+    hc_l1_close(dense->l1);
     dense->l1 = NULL;
     return status;
 }
@@ -451,8 +450,7 @@ HcStatus hc_rig_l1(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, 
     if (values == 0) {
         return HC_OK;
     }
-    HC_TRY(
-        rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, (size_t)values * sizeof(float), &dense.values, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, (size_t)values * sizeof(float), &dense.values, err));
     HC_TRY(put_random(rig, 0, values, dense.values.data, err));
     for (size_t k = 0; k < PRODUCTS; k++) {
         if (hc_bench_wants(rig->bench, products[k].name)) {
@@ -468,8 +466,8 @@ done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->release(rig->compute, &dense.values);
-    rig->ops->release(rig->compute, &dense.vectors);
+    hc_release(rig->compute, &dense.values);
+    hc_release(rig->compute, &dense.vectors);
     return status;
 }
 

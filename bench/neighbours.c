@@ -1,4 +1,5 @@
 /* Rows of nearest training spectra and of votes. */
+#include "core/operation/vote.h"
 #include "bench/internal.h"
 
 #include <math.h>
@@ -24,14 +25,14 @@ typedef struct Search {
 
 static HcStatus call_knn(HcRig *rig, void *user, HcError *err) {
     Search *search = user;
-    return rig->ops->knn(rig->queue, &search->in, search->training, rig->settings->neighbours, search->index,
-                         search->distance, err);
+    return hc_knn(rig->queue, &search->in, search->training, rig->settings->neighbours, search->index,
+                  search->distance, err);
 }
 
 static HcStatus call_vote(HcRig *rig, void *user, HcError *err) {
     Search *search = user;
-    return rig->ops->vote(rig->queue, &search->in, search->index, search->distance, search->label.data,
-                          &search->rule, &search->out, err);
+    return hc_vote(rig->queue, &search->in, search->index, search->distance, search->label.data,
+                   &search->rule, &search->out, err);
 }
 
 static const HcBenchNearest *expected(const HcRig *rig, HcMetric metric) {
@@ -66,8 +67,7 @@ static HcBlock first_lines(const HcRig *rig, int64_t lines) {
 
 static HcStatus open_room(HcRig *rig, Search *search, int64_t lines, HcError *err) {
     size_t count = (size_t)lines * line_neighbours(rig);
-    HC_OR_RETURN(
-        rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * neighbour_bytes, &search->room, err));
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, count * neighbour_bytes, &search->room, err));
     search->distance = search->room.data;
     search->index = (int32_t *)(search->distance + count);
     return HC_OK;
@@ -77,9 +77,9 @@ static void close_search(HcRig *rig, Search *search, HcStatus status) {
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->training_close(search->training);
-    rig->ops->release(rig->compute, &search->room);
-    rig->ops->release(rig->compute, &search->label);
+    hc_training_close(search->training);
+    hc_release(rig->compute, &search->room);
+    hc_release(rig->compute, &search->label);
 }
 
 static HcStatus open_training(HcRig *rig, HcMetric metric, HcTraining **out, HcError *err) {
@@ -91,8 +91,7 @@ static HcStatus open_training(HcRig *rig, HcMetric metric, HcTraining **out, HcE
         HC_TRY(hc_fail_memory(err, (double)values * sizeof *spectra, "training spectra"));
     }
     hc_bench_training(settings, spectra);
-    HC_TRY(rig->ops->training_open(rig->compute, spectra, settings->training, settings->bands, metric, out,
-                                   err));
+    HC_TRY(hc_training_open(rig->compute, spectra, settings->training, settings->bands, metric, out, err));
 done:
     free(spectra);
     return status;
@@ -163,7 +162,7 @@ static HcStatus fill_neighbours(HcRig *rig, Search *search, int64_t lines, HcErr
     HcStatus status = HC_OK;
     size_t count = line_neighbours(rig);
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, count * neighbour_bytes, &host, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, count * neighbour_bytes, &host, err));
     double *distance = host.data;
     int32_t *index = (int32_t *)(distance + count);
     for (size_t i = 0; i < count; i++) {
@@ -171,16 +170,16 @@ static HcStatus fill_neighbours(HcRig *rig, Search *search, int64_t lines, HcErr
         index[i] = (int32_t)(i * 2654435761U % (uint64_t)rig->settings->training);
     }
     for (size_t line = 0; line < (size_t)lines; line++) {
-        HC_TRY(rig->ops->upload(rig->queue, distance, search->distance + line * count,
-                                count * sizeof *distance, err));
-        HC_TRY(rig->ops->upload(rig->queue, index, search->index + line * count, count * sizeof *index, err));
+        HC_TRY(
+            hc_upload(rig->queue, distance, search->distance + line * count, count * sizeof *distance, err));
+        HC_TRY(hc_upload(rig->queue, index, search->index + line * count, count * sizeof *index, err));
     }
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_wait(rig->queue, err));
 done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -189,19 +188,19 @@ static HcStatus fill_labels(HcRig *rig, Search *search, HcError *err) {
     HcStatus status = HC_OK;
     size_t count = (size_t)rig->settings->training;
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, count * sizeof(int32_t), &search->label, err));
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, count * sizeof(int32_t), &host, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, count * sizeof(int32_t), &search->label, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, count * sizeof(int32_t), &host, err));
     int32_t *label = host.data;
     for (size_t j = 0; j < count; j++) {
         label[j] = 1 + (int32_t)(j % (size_t)search->rule.classes);
     }
-    HC_TRY(rig->ops->upload(rig->queue, label, search->label.data, count * sizeof *label, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_upload(rig->queue, label, search->label.data, count * sizeof *label, err));
+    HC_TRY(hc_wait(rig->queue, err));
 done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 

@@ -1,4 +1,12 @@
 /* Rows of single operations, on a part of the scene. */
+#include "core/operation/reduce.h"
+#include "core/operation/decode.h"
+#include "core/operation/difference.h"
+#include "core/operation/eigh.h"
+#include "core/operation/filter.h"
+#include "core/operation/gather.h"
+#include "core/operation/gram.h"
+#include "core/operation/project.h"
 #include "bench/internal.h"
 #include "pipeline/statistics/transform.h"
 
@@ -22,53 +30,53 @@ typedef struct Call {
 
 static HcStatus call_upload(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return rig->ops->upload(rig->queue, call->host.data, rig->out.data, call->host.bytes, err);
+    return hc_upload(rig->queue, call->host.data, rig->out.data, call->host.bytes, err);
 }
 
 static HcStatus call_download(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return rig->ops->download(rig->queue, rig->out.data, call->host.data, call->host.bytes, err);
+    return hc_download(rig->queue, rig->out.data, call->host.data, call->host.bytes, err);
 }
 
 static HcStatus call_decode(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return rig->ops->decode(rig->queue, &call->raw, &call->how, &call->out, err);
+    return hc_decode(rig->queue, &call->raw, &call->how, &call->out, err);
 }
 
 static HcStatus call_gather(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return rig->ops->gather(rig->queue, &call->in, call->index, &call->out, err);
+    return hc_gather(rig->queue, &call->in, call->index, &call->out, err);
 }
 
 static HcStatus call_filter(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return rig->ops->filter(rig->queue, &call->in, call->filter, &call->out, err);
+    return hc_filter(rig->queue, &call->in, call->filter, &call->out, err);
 }
 
 static HcStatus call_difference(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return rig->ops->difference(rig->queue, &call->in, call->difference, &call->out, err);
+    return hc_difference(rig->queue, &call->in, call->difference, &call->out, err);
 }
 
 static HcStatus call_gram(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return rig->ops->gram(rig->queue, &call->in, call->difference, NULL, call->sums, err);
+    return hc_gram(rig->queue, &call->in, call->difference, NULL, call->sums, err);
 }
 
 static HcStatus call_project(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return rig->ops->project(rig->queue, &call->in, rig->matrix, rig->mean, NULL, &call->out, err);
+    return hc_project(rig->queue, &call->in, rig->matrix, rig->mean, NULL, &call->out, err);
 }
 
 static HcStatus call_reduce(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
     const double *target = call->reduction == HC_REDUCE_SQUARES ? NULL : rig->mean;
-    return rig->ops->reduce(rig->queue, &call->in, call->reduction, target, &call->out, err);
+    return hc_reduce(rig->queue, &call->in, call->reduction, target, &call->out, err);
 }
 
 static HcStatus call_eigh(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return rig->ops->eigh(rig->compute, rig->settings->bands, call->matrix, call->values, call->vectors, err);
+    return hc_eigh(rig->compute, rig->settings->bands, call->matrix, call->values, call->vectors, err);
 }
 
 /* Values in the part: of one band, of all. */
@@ -90,7 +98,7 @@ static HcStatus copies(HcRig *rig, HcError *err) {
             continue;
         }
         if (call.host.data == NULL) {
-            HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, bytes, &call.host, err));
+            HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, bytes, &call.host, err));
             memset(call.host.data, 1, bytes);
         }
         HcBenchRow *row = hc_bench_row(rig->bench, names[i], rig->device->by, rig->part);
@@ -99,7 +107,7 @@ static HcStatus copies(HcRig *rig, HcError *err) {
         hc_bench_scale(rig->bench, row);
     }
 done:
-    rig->ops->release(rig->compute, &call.host);
+    hc_release(rig->compute, &call.host);
     return status;
 }
 
@@ -182,14 +190,14 @@ static HcStatus check_gram(HcRig *rig, HcDifference kind, HcBenchRow *row, HcErr
     }
     HcBlock block = hc_rig_block(rig, &rig->block, witness->lines, rig->settings->bands);
     HC_TRY(hc_rig_decode(rig, witness->lines, err));
-    HC_TRY(rig->ops->sums_open(rig->compute, block.bands, hc_rig_limit(kind), &sums, err));
-    HC_TRY(rig->ops->gram(rig->queue, &block, kind, NULL, sums, err));
-    HC_TRY(rig->ops->sums_fetch(rig->queue, sums, &moments, err));
+    HC_TRY(hc_sums_open(rig->compute, block.bands, hc_rig_limit(kind), &sums, err));
+    HC_TRY(hc_gram(rig->queue, &block, kind, NULL, sums, err));
+    HC_TRY(hc_sums_fetch(rig->queue, sums, &moments, err));
     HC_TRY(hc_rig_compare_moments(&moments, kind == HC_DIFFERENCE_NONE ? &witness->values : &witness->noise,
                                   row, err));
     HC_TRY(hc_rig_decode(rig, rig->part, err));
 done:
-    rig->ops->sums_close(sums);
+    hc_sums_close(sums);
     hc_moments_clear(&moments);
     return status;
 }
@@ -206,14 +214,14 @@ static HcStatus gram(HcRig *rig, const char *name, HcDifference kind, bool exact
     row->operations = part_pixels(rig) * n * (n + 1);
     hc_rig_floor(rig, row, part_pixels(rig) * (4 * n + 1),
                  exact ? hc_rig_limb_operations(rig, kind, rig->part) : 0, exact ? 0 : row->operations);
-    HC_TRY(rig->ops->sums_open(rig->compute, call.in.bands, exact ? hc_rig_limit(kind) : 0, &call.sums, err));
+    HC_TRY(hc_sums_open(rig->compute, call.in.bands, exact ? hc_rig_limit(kind) : 0, &call.sums, err));
     HC_TRY(hc_rig_measure(rig, call_gram, &call, row, err));
     if (exact) {
         HC_TRY(check_gram(rig, kind, row, err));
     }
     hc_bench_scale(rig->bench, row);
 done:
-    rig->ops->sums_close(call.sums);
+    hc_sums_close(call.sums);
     return status;
 }
 

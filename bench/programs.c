@@ -1,5 +1,6 @@
 /* Rows of linear programs: the random ones of Bai, Ouyang, He and Jiang, n rows and 2 n columns, whose right
  * sides are half the sums of the rows. */
+#include "core/operation/simplex.h"
 #include "bench/internal.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ typedef struct Program {
 static HcStatus call_simplex(HcRig *rig, void *user, HcError *err) {
     Program *p = user;
     HcSimplexRule rule = {0};
-    return rig->ops->simplex(rig->queue, &p->program, &rule, &p->solution, err);
+    return hc_simplex(rig->queue, &p->program, &rule, &p->solution, err);
 }
 
 /* Between 0 and 1. */

@@ -1,4 +1,5 @@
 /* The rig: an open backend with the scene in its memory, the stopwatch, and the comparisons. */
+#include "core/operation/decode.h"
 #include "bench/internal.h"
 
 #include <math.h>
@@ -44,16 +45,16 @@ static HcStatus fill_raw(HcRig *rig, HcError *err) {
     const int64_t values = rig->settings->lines * rig->settings->samples * rig->settings->bands;
     const int64_t chunk = (int64_t)4 << 20;
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, (size_t)chunk * sizeof(uint16_t), &host, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, (size_t)chunk * sizeof(uint16_t), &host, err));
     for (int64_t first = 0; first < values; first += chunk) {
         int64_t count = values - first < chunk ? values - first : chunk;
         hc_bench_random(rig->settings, first, count, host.data);
-        HC_TRY(rig->ops->upload(rig->queue, host.data, (uint16_t *)rig->raw.data + first,
-                                (size_t)count * sizeof(uint16_t), err));
-        HC_TRY(rig->ops->wait(rig->queue, err));
+        HC_TRY(hc_upload(rig->queue, host.data, (uint16_t *)rig->raw.data + first,
+                         (size_t)count * sizeof(uint16_t), err));
+        HC_TRY(hc_wait(rig->queue, err));
     }
 done:
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -64,8 +65,8 @@ static HcStatus fill_small(HcRig *rig, HcError *err) {
     size_t weights = n * (size_t)rig->settings->components;
     size_t bytes = (weights + n) * sizeof(double) + 2 * n * sizeof(int32_t);
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, bytes, &rig->small, err));
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, bytes, &host, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, bytes, &rig->small, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, bytes, &host, err));
     double *matrix = host.data;
     int32_t *index = (int32_t *)(matrix + weights + n);
     hc_bench_matrix(rig->settings, matrix, matrix + weights);
@@ -77,10 +78,10 @@ static HcStatus fill_small(HcRig *rig, HcError *err) {
     rig->mean = rig->matrix + weights;
     rig->in_order = (int32_t *)(rig->mean + n);
     rig->reversed = rig->in_order + n;
-    HC_TRY(rig->ops->upload(rig->queue, host.data, rig->small.data, bytes, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_upload(rig->queue, host.data, rig->small.data, bytes, err));
+    HC_TRY(hc_wait(rig->queue, err));
 done:
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -90,23 +91,23 @@ static HcStatus add_device(HcRig *rig, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "bench: more than %d backends", HC_BENCH_DEVICES_MAX);
     }
     rig->device = &bench->devices[bench->device_count++];
-    *rig->device = (HcBenchDevice){.by = rig->ops->name};
-    rig->ops->info(rig->compute, &rig->device->info);
+    *rig->device = (HcBenchDevice){.by = hc_compute_name(rig->compute->ops)};
+    hc_compute_info(rig->compute, &rig->device->info);
     return HC_OK;
 }
 
 HcStatus hc_rig_open(HcRig *rig, HcBench *bench, HcCompute *compute, HcError *err) {
     const HcBenchSettings *settings = &bench->settings;
-    *rig = (HcRig){.bench = bench, .settings = settings, .compute = compute, .ops = compute->ops};
+    *rig = (HcRig){.bench = bench, .settings = settings, .compute = compute};
     HC_OR_RETURN(add_device(rig, err));
-    HC_OR_RETURN(rig->ops->queue_open(compute, &rig->queue, err));
+    HC_OR_RETURN(hc_queue_open(compute, &rig->queue, err));
     rig->part = part_lines(rig);
     size_t pixels = (size_t)settings->lines * (size_t)settings->samples;
     size_t block = (size_t)rig->part * line_bytes(settings);
-    HC_OR_RETURN(rig->ops->alloc(compute, HC_MEMORY_DEVICE,
-                                 pixels * (size_t)settings->bands * sizeof(uint16_t), &rig->raw, err));
-    HC_OR_RETURN(rig->ops->alloc(compute, HC_MEMORY_DEVICE, block, &rig->block, err));
-    HC_OR_RETURN(rig->ops->alloc(compute, HC_MEMORY_DEVICE, block, &rig->out, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, pixels * (size_t)settings->bands * sizeof(uint16_t),
+                          &rig->raw, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, block, &rig->block, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, block, &rig->out, err));
     HC_OR_RETURN(fill_raw(rig, err));
     return fill_small(rig, err);
 }
@@ -115,16 +116,16 @@ void hc_rig_close(HcRig *rig) {
     if (rig->compute == NULL) {
         return;
     }
-    rig->ops->queue_close(rig->queue);
-    rig->ops->release(rig->compute, &rig->raw);
-    rig->ops->release(rig->compute, &rig->block);
-    rig->ops->release(rig->compute, &rig->out);
-    rig->ops->release(rig->compute, &rig->small);
+    hc_queue_close(rig->queue);
+    hc_release(rig->compute, &rig->raw);
+    hc_release(rig->compute, &rig->block);
+    hc_release(rig->compute, &rig->out);
+    hc_release(rig->compute, &rig->small);
 }
 
 void hc_rig_drain(HcRig *rig) {
     HcError ignored = {0};
-    (void)rig->ops->wait(rig->queue, &ignored);
+    (void)!hc_wait(rig->queue, &ignored);
 }
 
 /* ---- time ---- */
@@ -134,7 +135,7 @@ HcStatus hc_rig_time(HcRig *rig, HcRigBody *body, void *user, int32_t calls, dou
     for (int32_t c = 0; c < calls; c++) {
         HC_OR_RETURN(body(rig, user, err));
     }
-    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(hc_wait(rig->queue, err));
     *seconds = (hc_bench_now() - start) / calls;
     return HC_OK;
 }
@@ -218,8 +219,8 @@ HcStatus hc_rig_decode_bands(HcRig *rig, int64_t lines, int32_t bands, HcError *
     HcRaw raw = hc_rig_raw(rig, lines);
     HcDecode how = {.band_index = rig->in_order};
     HcBlock block = hc_rig_block(rig, &rig->block, lines, bands);
-    HC_OR_RETURN(rig->ops->decode(rig->queue, &raw, &how, &block, err));
-    return rig->ops->wait(rig->queue, err);
+    HC_OR_RETURN(hc_decode(rig->queue, &raw, &how, &block, err));
+    return hc_wait(rig->queue, err);
 }
 
 HcStatus hc_rig_repeat(HcRig *rig, const float *pixels, int64_t period, const HcBlock *to, HcError *err) {
@@ -231,13 +232,13 @@ HcStatus hc_rig_repeat(HcRig *rig, const float *pixels, int64_t period, const Hc
         return hc_fail_memory(err, (double)count, "a mask");
     }
     memset(mask, 1, count);
-    HC_TRY(rig->ops->upload(rig->queue, mask, to->mask, count, err));
+    HC_TRY(hc_upload(rig->queue, mask, to->mask, count, err));
     for (int64_t first = 0; first < to->lines; first += period) {
         int64_t some = to->lines - first < period ? to->lines - first : period;
-        HC_TRY(rig->ops->upload(rig->queue, pixels, to->data + first * line,
-                                (size_t)(some * line) * sizeof(float), err));
+        HC_TRY(hc_upload(rig->queue, pixels, to->data + first * line, (size_t)(some * line) * sizeof(float),
+                         err));
     }
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_wait(rig->queue, err));
 done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
@@ -319,12 +320,12 @@ HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size
                         HcBenchRow *row, HcError *err) {
     HcStatus status = HC_OK;
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, count * sizeof(float), &host, err));
-    HC_TRY(rig->ops->download(rig->queue, at, host.data, count * sizeof(float), err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, count * sizeof(float), &host, err));
+    HC_TRY(hc_download(rig->queue, at, host.data, count * sizeof(float), err));
+    HC_TRY(hc_wait(rig->queue, err));
     HC_TRY(hc_rig_compare_host(host.data, expected, count, tolerance, row, err));
 done:
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -332,15 +333,15 @@ HcStatus hc_rig_compare_bytes(HcRig *rig, const void *at, const void *expected, 
                               HcError *err) {
     HcStatus status = HC_OK;
     HcBuffer host = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, bytes, &host, err));
-    HC_TRY(rig->ops->download(rig->queue, at, host.data, bytes, err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, bytes, &host, err));
+    HC_TRY(hc_download(rig->queue, at, host.data, bytes, err));
+    HC_TRY(hc_wait(rig->queue, err));
     if (memcmp(host.data, expected, bytes) != 0) {
         HC_TRY(differs(row, err));
     }
     row->check = HC_BENCH_SAME;
 done:
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #ifndef HC_BENCH_SERIAL_H
 #define HC_BENCH_SERIAL_H
 
+#include "core/operation/knn.h"
 #include "core/compute.h"
 #include "core/moments.h"
 

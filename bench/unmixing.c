@@ -1,4 +1,5 @@
 /* Rows of sparse unmixing: mixtures of a library of spectra that are much alike, on the pixels of a scene. */
+#include "core/operation/unmix.h"
 #include "bench/internal.h"
 
 #include <stdio.h>
@@ -35,7 +36,7 @@ typedef struct Unmix {
 
 static HcStatus call_unmix(HcRig *rig, void *user, HcError *err) {
     Unmix *unmix = user;
-    return rig->ops->unmix(rig->queue, &unmix->in, unmix->open, &unmix->out, err);
+    return hc_unmix(rig->queue, &unmix->in, unmix->open, &unmix->out, err);
 }
 
 static HcStatus open_unmix(HcRig *rig, const Kind *kind, int64_t most, Unmix *unmix, HcError *err) {
@@ -58,16 +59,16 @@ static HcStatus open_unmix(HcRig *rig, const Kind *kind, int64_t most, Unmix *un
                                 .gap = 1e-4,
                                 .iterations = kind->iterations,
                                 .top = TOP};
-    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, pixels * (bands * sizeof(float) + 1),
-                                 &unmix->pixels, err));
-    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
-                                 pixels * ((size_t)hc_unmix_bands(&unmix->rule) * sizeof(float) + 1),
-                                 &unmix->abundances, err));
-    HC_OR_RETURN(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE,
-                                 hc_unmix_counts(&unmix->rule) * sizeof(int64_t), &unmix->counts, err));
-    HC_OR_RETURN(rig->ops->zero(rig->queue, unmix->counts.data, unmix->counts.bytes, err));
+    HC_OR_RETURN(
+        hc_alloc(rig->compute, HC_MEMORY_DEVICE, pixels * (bands * sizeof(float) + 1), &unmix->pixels, err));
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE,
+                          pixels * ((size_t)hc_unmix_bands(&unmix->rule) * sizeof(float) + 1),
+                          &unmix->abundances, err));
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, hc_unmix_counts(&unmix->rule) * sizeof(int64_t),
+                          &unmix->counts, err));
+    HC_OR_RETURN(hc_zero(rig->queue, unmix->counts.data, unmix->counts.bytes, err));
     unmix->rule.counts = unmix->counts.data;
-    HC_OR_RETURN(rig->ops->unmix_open(rig->compute, &unmix->rule, &unmix->open, err));
+    HC_OR_RETURN(hc_unmix_open(rig->compute, &unmix->rule, &unmix->open, err));
     unmix->in = hc_rig_block(rig, &unmix->pixels, most, settings->bands);
     unmix->out = hc_rig_block(rig, &unmix->abundances, most, hc_unmix_bands(&unmix->rule));
     return hc_rig_repeat(rig, unmix->mixed, LINES, &unmix->in, err);
@@ -77,10 +78,10 @@ static void close_unmix(HcRig *rig, Unmix *unmix, HcStatus status) {
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    rig->ops->unmix_close(unmix->open);
-    rig->ops->release(rig->compute, &unmix->pixels);
-    rig->ops->release(rig->compute, &unmix->abundances);
-    rig->ops->release(rig->compute, &unmix->counts);
+    hc_unmix_close(unmix->open);
+    hc_release(rig->compute, &unmix->pixels);
+    hc_release(rig->compute, &unmix->abundances);
+    hc_release(rig->compute, &unmix->counts);
     free(unmix->library);
     free(unmix->mixed);
 }
@@ -89,8 +90,8 @@ static void close_unmix(HcRig *rig, Unmix *unmix, HcStatus status) {
 static HcStatus check_gaps(HcRig *rig, const Unmix *unmix, HcBenchRow *row, HcError *err) {
     int64_t counts[HC_UNMIX_COUNTS];
     double gap = 0;
-    HC_OR_RETURN(rig->ops->download(rig->queue, unmix->counts.data, counts, sizeof counts, err));
-    HC_OR_RETURN(rig->ops->wait(rig->queue, err));
+    HC_OR_RETURN(hc_download(rig->queue, unmix->counts.data, counts, sizeof counts, err));
+    HC_OR_RETURN(hc_wait(rig->queue, err));
     memcpy(&gap, &counts[HC_UNMIX_COUNT_GAP], sizeof gap);
     double unfinished = (double)counts[HC_UNMIX_COUNT_UNFINISHED] / (double)counts[HC_UNMIX_COUNT_PIXELS];
     if (unmix->rule.solver == HC_UNMIX_ACTIVE && !(gap <= unmix->rule.gap)) {

@@ -68,11 +68,11 @@ static HcStatus check_float64(HcRig *rig, const Call *measured, HcBenchRow *row,
         return HC_OK;
     }
     call.pixels = witness->lines * rig->settings->samples;
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, n * n * sizeof(double), &host, err));
-    HC_TRY(rig->ops->zero(rig->queue, call.product, n * n * sizeof(double), err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, n * n * sizeof(double), &host, err));
+    HC_TRY(hc_zero(rig->queue, call.product, n * n * sizeof(double), err));
     HC_TRY(call_float64(rig, &call, err));
-    HC_TRY(rig->ops->download(rig->queue, call.product, host.data, n * n * sizeof(double), err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_download(rig->queue, call.product, host.data, n * n * sizeof(double), err));
+    HC_TRY(hc_wait(rig->queue, err));
     const double *product = host.data;
     row->check = HC_BENCH_SAME;
     for (size_t i = 0; i < n; i++) {
@@ -86,7 +86,7 @@ static HcStatus check_float64(HcRig *rig, const Call *measured, HcBenchRow *row,
         }
     }
 done:
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -97,9 +97,9 @@ static HcStatus grams(HcRig *rig, Call *call, HcError *err) {
     double operations = (double)pixels * (double)n * (double)(n + 1);
     HcBuffer scratch = {0};
     HcBuffer product = {0};
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, pixels * n * sizeof(double), &scratch, err));
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, n * n * sizeof(double), &product, err));
-    HC_TRY(rig->ops->zero(rig->queue, product.data, product.bytes, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, pixels * n * sizeof(double), &scratch, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, n * n * sizeof(double), &product, err));
+    HC_TRY(hc_zero(rig->queue, product.data, product.bytes, err));
     call->scratch = scratch.data;
     call->product = product.data;
     HcBenchRow *row = new_row(rig, "gram-none", "float64 in exact chunks", rig->part);
@@ -114,8 +114,8 @@ static HcStatus grams(HcRig *rig, Call *call, HcError *err) {
     HC_TRY(hc_rig_measure(rig, call_float32, call, row, err));
     hc_bench_scale(rig->bench, row);
 done:
-    rig->ops->release(rig->compute, &scratch);
-    rig->ops->release(rig->compute, &product);
+    hc_release(rig->compute, &scratch);
+    hc_release(rig->compute, &product);
     return status;
 }
 
@@ -129,17 +129,17 @@ static HcStatus upload_matrix(HcRig *rig, HcBuffer *out, HcError *err) {
     if (matrix == NULL) {
         HC_TRY(hc_fail_memory(err, (double)(weights + n) * sizeof *matrix, "a matrix"));
     }
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_HOST, weights * sizeof(float), &host, err));
-    HC_TRY(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, weights * sizeof(float), out, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, weights * sizeof(float), &host, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, weights * sizeof(float), out, err));
     hc_bench_matrix(rig->settings, matrix, matrix + weights);
     for (size_t i = 0; i < weights; i++) {
         ((float *)host.data)[i] = (float)matrix[i];
     }
-    HC_TRY(rig->ops->upload(rig->queue, host.data, out->data, weights * sizeof(float), err));
-    HC_TRY(rig->ops->wait(rig->queue, err));
+    HC_TRY(hc_upload(rig->queue, host.data, out->data, weights * sizeof(float), err));
+    HC_TRY(hc_wait(rig->queue, err));
 done:
     free(matrix);
-    rig->ops->release(rig->compute, &host);
+    hc_release(rig->compute, &host);
     return status;
 }
 
@@ -158,7 +158,7 @@ static HcStatus gemm(HcRig *rig, Call *call, HcError *err) {
     HC_TRY(hc_rig_measure(rig, call_gemm, call, row, err));
     hc_bench_scale(rig->bench, row);
 done:
-    rig->ops->release(rig->compute, &matrix);
+    hc_release(rig->compute, &matrix);
     return status;
 }
 

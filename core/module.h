@@ -3,7 +3,8 @@
 #ifndef HC_CORE_MODULE_H
 #define HC_CORE_MODULE_H
 
-#include "core/compute.h"
+#include "core/operation/gemv.h"
+#include "core/operation/svd.h"
 
 #ifdef __cplusplus
 extern "C" {

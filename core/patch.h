@@ -2,7 +2,7 @@
 #ifndef HC_CORE_PATCH_H
 #define HC_CORE_PATCH_H
 
-#include "core/compute.h"
+#include "core/operation/patches.h"
 
 #include <math.h>
 

@@ -1,4 +1,5 @@
 /* The GPU backend: opening, queues, copies, and the table of its operations. */
+#include "core/operation/table.h"
 #include "gpu/gram/gram.cuh"
 
 #include <new>
@@ -20,7 +21,8 @@ HcStatus hc_gpu_use(const HcGpu *gpu, HcError *err) {
     return hc_gpu_check(cudaSetDevice(gpu->device), "choosing the device", err);
 }
 
-extern const HcComputeOps hc_gpu_operations;
+#define DECLARE(name, Function) Function hc_gpu_##name;
+HC_OPERATIONS(DECLARE)
 
 /* Device memory for what sums hold beside their panels, and for queues [bytes]. */
 static const size_t other_reserve = (size_t)64 << 20;
@@ -43,9 +45,7 @@ static void close_gpu(HcCompute *compute) {
         free_queues(gpu);
         hc_gpu_trim(gpu);
     }
-    if (gpu->host != NULL) {
-        gpu->host->close(gpu->host_compute);
-    }
+    hc_compute_close(gpu->host);
     delete gpu;
 }
 
@@ -77,7 +77,6 @@ static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError
     if ((gpu = new (std::nothrow) HcGpu()) == NULL) {
         HC_TRY(hc_fail_memory(err, sizeof *gpu, "the GPU backend"));
     }
-    gpu->base.ops = &hc_gpu_operations;
     gpu->device = config->device;
     gpu->memory = config->memory;
     gpu->threads = config->threads > 0 ? config->threads : (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -92,8 +91,7 @@ static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError
     if (config->host != NULL) {
         HcComputeConfig host = {};
         host.threads = config->threads;
-        HC_TRY(config->host->open(&gpu->host_compute, &host, err));
-        gpu->host = config->host;
+        HC_TRY(hc_compute_open(config->host, &host, &gpu->host, err));
     }
     HC_TRY(hc_gpu_use(gpu, err));
     HC_TRY(hc_gpu_check(cudaFree(NULL), "starting", err));
@@ -268,14 +266,7 @@ done:
     return status;
 }
 
-static HcStatus missing(const char *what, HcError *err) {
-    return hc_fail(err, HC_E_USAGE, "%s: the queue or the memory is missing", what);
-}
-
 static HcStatus follow(HcQueue *queue, HcQueue *after, HcError *err) {
-    if (queue == NULL || after == NULL) {
-        return missing("follow", err);
-    }
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     HC_OR_RETURN(hc_gpu_check(cudaEventRecord(after->event, after->stream), "ordering queues", err));
     return hc_gpu_check(cudaStreamWaitEvent(queue->stream, after->event, 0), "ordering queues", err);
@@ -297,9 +288,6 @@ static HcStatus tell_fault(const HcFault *fault, HcError *err) {
 }
 
 static HcStatus wait_for(HcQueue *queue, HcError *err) {
-    if (queue == NULL) {
-        return hc_fail(err, HC_E_USAGE, "wait: the queue is missing");
-    }
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     HC_OR_RETURN(hc_gpu_check(cudaStreamSynchronize(queue->stream), "computing", err));
     if (queue->fault->status != HC_OK) {
@@ -311,9 +299,6 @@ static HcStatus wait_for(HcQueue *queue, HcError *err) {
 }
 
 static HcStatus upload(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
-    if (queue == NULL || from == NULL || to == NULL) {
-        return missing("upload", err);
-    }
     HcStatus status = hc_gpu_use(queue->gpu, err);
     return status != HC_OK
                ? status
@@ -322,9 +307,6 @@ static HcStatus upload(HcQueue *queue, const void *from, void *to, size_t bytes,
 }
 
 static HcStatus download(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
-    if (queue == NULL || from == NULL || to == NULL) {
-        return missing("download", err);
-    }
     HcStatus status = hc_gpu_use(queue->gpu, err);
     return status != HC_OK
                ? status
@@ -333,9 +315,6 @@ static HcStatus download(HcQueue *queue, const void *from, void *to, size_t byte
 }
 
 static HcStatus zero(HcQueue *queue, void *at, size_t bytes, HcError *err) {
-    if (queue == NULL || at == NULL) {
-        return missing("zero", err);
-    }
     HcStatus status = hc_gpu_use(queue->gpu, err);
     return status != HC_OK
                ? status
@@ -343,65 +322,31 @@ static HcStatus zero(HcQueue *queue, void *at, size_t bytes, HcError *err) {
 }
 
 /* On the host, by the host's routine: bits that do not depend on the device. */
-static HcStatus eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
+HcStatus hc_gpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err) {
     HcGpu *gpu = (HcGpu *)compute;
     if (gpu->host == NULL) {
         return hc_fail(err, HC_E_USAGE, "eigh: the GPU backend was opened without the host's operations");
     }
-    return gpu->host->eigh(gpu->host_compute, n, matrix, values, vectors, err);
+    return hc_eigh(gpu->host, n, matrix, values, vectors, err);
 }
 
-const HcComputeOps hc_gpu_operations = {
-    .abi = HC_COMPUTE_ABI,
-    .name = "gpu",
-    .open = open_gpu,
-    .close = close_gpu,
-    .info = info,
-    .alloc = hc_gpu_alloc,
-    .release = hc_gpu_release,
-    .queue_open = queue_open,
-    .queue_close = queue_close,
-    .follow = follow,
-    .wait = wait_for,
-    .upload = upload,
-    .download = download,
-    .zero = zero,
-    .decode = hc_gpu_decode,
-    .gather = hc_gpu_gather,
-    .filter = hc_gpu_filter,
-    .difference = hc_gpu_difference,
-    .project = hc_gpu_project,
-    .reduce = hc_gpu_reduce,
-    .sums_open = hc_gpu_sums_open,
-    .sums_close = hc_gpu_sums_close,
-    .gram = hc_gpu_gram,
-    .sums_fetch = hc_gpu_sums_fetch,
-    .training_open = hc_gpu_training_open,
-    .training_close = hc_gpu_training_close,
-    .knn = hc_gpu_knn,
-    .vote = hc_gpu_vote,
-    .svd_open = hc_gpu_svd_open,
-    .svd_close = hc_gpu_svd_close,
-    .svd_batched = hc_gpu_svd_batched,
-    .patches_open = hc_gpu_patches_open,
-    .patches_close = hc_gpu_patches_close,
-    .patches = hc_gpu_patches,
-    .unmix_open = hc_gpu_unmix_open,
-    .unmix_close = hc_gpu_unmix_close,
-    .unmix = hc_gpu_unmix,
-    .gemv = hc_gpu_gemv,
-    .gemv_t = hc_gpu_gemv_t,
-    .l1_open = hc_gpu_l1_open,
-    .l1_close = hc_gpu_l1_close,
-    .fista = hc_gpu_fista,
-    .alm = hc_gpu_alm,
-    .simplex = hc_gpu_simplex,
-    .abundances_open = hc_gpu_abundances_open,
-    .abundances_close = hc_gpu_abundances_close,
-    .simplex_batched = hc_gpu_simplex_batched,
-    .eigh = eigh,
-};
+#define ENTRY(name, Function) .name = hc_gpu_##name,
+static const HcComputeOps hc_gpu_operations = {.abi = HC_COMPUTE_ABI,
+                                               .name = "gpu",
+                                               .open = open_gpu,
+                                               .close = close_gpu,
+                                               .info = info,
+                                               .alloc = hc_gpu_alloc,
+                                               .release = hc_gpu_release,
+                                               .queue_open = queue_open,
+                                               .queue_close = queue_close,
+                                               .follow = follow,
+                                               .wait = wait_for,
+                                               .upload = upload,
+                                               .download = download,
+                                               .zero = zero,
+                                               HC_OPERATIONS(ENTRY)};
 
 /* ---- the module ---- */
 

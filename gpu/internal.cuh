@@ -2,8 +2,9 @@
 #ifndef HC_GPU_INTERNAL_CUH
 #define HC_GPU_INTERNAL_CUH
 
-#include "core/check.h"
+#include "core/compute.h"
 #include "core/module.h"
+#include "core/moments.h"
 
 #include <cuda_runtime.h>
 #include <atomic>
@@ -27,13 +28,12 @@ struct HcGpu {
     int device;
     int32_t threads;
     int major, minor;
-    int processors;       /* streaming multiprocessors */
-    size_t shared_memory; /* that a block can ask for [bytes] */
-    bool hopper;          /* exact sums by gram_hopper.cu */
-    size_t panel_bytes;   /* of the limbs that are collected for exact sums */
-    uint64_t memory;      /* most to use, 0 = no limit [bytes] */
-    const HcComputeOps *host;
-    HcCompute *host_compute;
+    int processors;          /* streaming multiprocessors */
+    size_t shared_memory;    /* that a block can ask for [bytes] */
+    bool hopper;             /* exact sums by gram_hopper.cu */
+    size_t panel_bytes;      /* of the limbs that are collected for exact sums */
+    uint64_t memory;         /* most to use, 0 = no limit [bytes] */
+    HcCompute *host;         /* the backend of the host; NULL = none was given */
     mutable std::mutex lock; /* around the pieces and queues */
     HcGpuPiece *pieces;
     HcQueue *queues;                  /* kept for later */
@@ -42,6 +42,7 @@ struct HcGpu {
 };
 
 struct HcQueue {
+    HcHead head;
     HcQueue *next; /* of those that are kept */
     HcGpu *gpu;
     cudaStream_t stream;
@@ -171,63 +172,6 @@ __device__ static inline float hc_middle_of_nine(float p0, float p1, float p2, f
 }
 
 #endif
-
-HcStatus hc_gpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
-                       HcError *err);
-HcStatus hc_gpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
-                       HcError *err);
-HcStatus hc_gpu_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out, HcError *err);
-HcStatus hc_gpu_difference(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
-                           HcError *err);
-HcStatus hc_gpu_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
-                        const double *out_offset, const HcBlock *out, HcError *err);
-HcStatus hc_gpu_reduce(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
-                       const HcBlock *out, HcError *err);
-HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
-                          HcError *err);
-void hc_gpu_sums_close(HcSums *sums);
-HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
-                     HcSums *sums, HcError *err);
-HcStatus hc_gpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
-
-HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t count, int32_t bands,
-                              HcMetric metric, HcTraining **out, HcError *err);
-void hc_gpu_training_close(HcTraining *training);
-HcStatus hc_gpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k, int32_t *index,
-                    double *distance, HcError *err);
-HcStatus hc_gpu_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
-                     const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err);
-
-HcStatus hc_gpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, int32_t columns, int64_t most,
-                         bool vectors, HcSvd **out, HcError *err);
-void hc_gpu_svd_close(HcSvd *svd);
-HcStatus hc_gpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err);
-HcStatus hc_gpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatches **out, HcError *err);
-void hc_gpu_patches_close(HcPatches *patches);
-HcStatus hc_gpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
-                        HcError *err);
-
-HcStatus hc_gpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixing **out, HcError *err);
-void hc_gpu_unmix_close(HcUnmixing *unmixing);
-HcStatus hc_gpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
-                      HcError *err);
-
-HcStatus hc_gpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err);
-HcStatus hc_gpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err);
-HcStatus hc_gpu_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, HcError *err);
-void hc_gpu_l1_close(HcL1 *l1);
-HcStatus hc_gpu_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
-                      HcL1Told *told, HcError *err);
-HcStatus hc_gpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
-                    HcError *err);
-
-HcStatus hc_gpu_abundances_open(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
-                                HcError *err);
-void hc_gpu_abundances_close(HcAbundances *abundances);
-HcStatus hc_gpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
-                                const HcBlock *out, HcError *err);
-HcStatus hc_gpu_simplex(HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
-                        HcLpSolution *out, HcError *err);
 
 /* vendor.cu */
 const HcVendorOps *hc_gpu_vendor(void);

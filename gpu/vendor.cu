@@ -234,7 +234,6 @@ static HcStatus gemv(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, b
     const float zero = 0;
     int rows = (int)matrix->rows;
     int columns = (int)matrix->columns;
-    HC_OR_RETURN(hc_check_gemv(queue, matrix, x, y, transposed ? "gemv_t" : "gemv", err));
     HC_OR_RETURN(hc_gpu_use(vendor->gpu, err));
     HC_OR_RETURN(
         check_blas(vendor->cublasSetStream_v2(vendor->blas, queue->stream), "choosing a queue", err));
@@ -347,7 +346,6 @@ static HcStatus eigh(HcVendor *vendor, HcQueue *queue, int32_t n, const double *
     int info = 0;
     size_t column = (size_t)(n > 0 ? n : 0) * sizeof(double);
     size_t square = column * (size_t)(n > 0 ? n : 0);
-    HC_OR_RETURN(hc_check_eigh(n, matrix, values, vectors, err));
     HC_OR_RETURN(hc_gpu_use(vendor->gpu, err));
     HC_OR_RETURN(
         check_solver(vendor->cusolverDnSetStream(vendor->solver, queue->stream), "choosing a queue", err));

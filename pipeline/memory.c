@@ -4,21 +4,21 @@
 static HcStatus fill(HcCompute *compute, const void *from, size_t bytes, void *to, HcError *err) {
     HcStatus status = HC_OK;
     HcQueue *queue = NULL;
-    HC_TRY(compute->ops->queue_open(compute, &queue, err));
+    HC_TRY(hc_queue_open(compute, &queue, err));
     if (from != NULL) {
-        HC_TRY(compute->ops->upload(queue, from, to, bytes, err));
+        HC_TRY(hc_upload(queue, from, to, bytes, err));
     } else {
-        HC_TRY(compute->ops->zero(queue, to, bytes, err));
+        HC_TRY(hc_zero(queue, to, bytes, err));
     }
-    HC_TRY(compute->ops->wait(queue, err));
+    HC_TRY(hc_wait(queue, err));
 done:
-    compute->ops->queue_close(queue);
+    hc_queue_close(queue);
     return status;
 }
 
 static HcStatus make(HcCompute *compute, const void *from, size_t bytes, HcBuffer *out, HcError *err) {
     HcStatus status = HC_OK;
-    HC_TRY(compute->ops->alloc(compute, HC_MEMORY_DEVICE, bytes, out, err));
+    HC_TRY(hc_alloc(compute, HC_MEMORY_DEVICE, bytes, out, err));
     HC_TRY(fill(compute, from, bytes, out->data, err));
 done:
     if (status != HC_OK) {
@@ -38,16 +38,16 @@ HcStatus hc_memory_zeros(HcCompute *compute, size_t bytes, HcBuffer *out, HcErro
 HcStatus hc_memory_download(HcCompute *compute, const HcBuffer *from, void *to, size_t bytes, HcError *err) {
     HcStatus status = HC_OK;
     HcQueue *queue = NULL;
-    HC_TRY(compute->ops->queue_open(compute, &queue, err));
-    HC_TRY(compute->ops->download(queue, from->data, to, bytes, err));
-    HC_TRY(compute->ops->wait(queue, err));
+    HC_TRY(hc_queue_open(compute, &queue, err));
+    HC_TRY(hc_download(queue, from->data, to, bytes, err));
+    HC_TRY(hc_wait(queue, err));
 done:
-    compute->ops->queue_close(queue);
+    hc_queue_close(queue);
     return status;
 }
 
 void hc_memory_release(HcCompute *compute, HcBuffer *buffer) {
     if (compute != NULL && buffer->data != NULL) {
-        compute->ops->release(compute, buffer);
+        hc_release(compute, buffer);
     }
 }

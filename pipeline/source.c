@@ -34,8 +34,8 @@ HcStatus hc_source_open(HcSource *source, HcCompute *compute, HcError *err) {
     return HC_OK;
 }
 
-HcStatus hc_source_reset_counts(HcSource *source, HcCompute *compute, HcQueue *queue, HcError *err) {
-    return compute->ops->zero(queue, source->counts.data, HC_MASK_REASONS * sizeof(int64_t), err);
+HcStatus hc_source_reset_counts(HcSource *source, HcQueue *queue, HcError *err) {
+    return hc_zero(queue, source->counts.data, HC_MASK_REASONS * sizeof(int64_t), err);
 }
 
 HcStatus hc_source_counts(const HcSource *source, HcCompute *compute, int64_t counts[HC_MASK_REASONS],

@@ -4,6 +4,7 @@
 #ifndef HC_PIPELINE_SOURCE_H
 #define HC_PIPELINE_SOURCE_H
 
+#include "core/operation/decode.h"
 #include "core/compute.h"
 #include "io/read/reader.h"
 
@@ -27,8 +28,7 @@ HcStatus hc_source_use_bands(HcSource *source, const int32_t *bands, int32_t cou
 HcStatus hc_source_open(HcSource *source, HcCompute *compute, HcError *err) HC_MUST_CHECK;
 
 /* Starts the count of masked pixels anew (before a pass), and reads it (after one). */
-HcStatus hc_source_reset_counts(HcSource *source, HcCompute *compute, HcQueue *queue,
-                                HcError *err) HC_MUST_CHECK;
+HcStatus hc_source_reset_counts(HcSource *source, HcQueue *queue, HcError *err) HC_MUST_CHECK;
 HcStatus hc_source_counts(const HcSource *source, HcCompute *compute, int64_t counts[HC_MASK_REASONS],
                           HcError *err) HC_MUST_CHECK;
 

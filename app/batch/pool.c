@@ -164,9 +164,7 @@ static HcStatus fit_model(const HcBatchPool *pool, HcError *err) {
                        pool->sums_noise ? &noise.moments : NULL, err));
 done:
     hc_chain_free(chain);
-    if (compute != NULL) {
-        compute->ops->close(compute);
-    }
+    hc_compute_close(compute);
     hc_saved_sums_clear(&values);
     hc_saved_sums_clear(&noise);
     return status;

@@ -284,7 +284,7 @@ static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
     HC_OR_RETURN(hc_backend_end(opening, &worker->compute, reason, sizeof reason, err));
     const char *asked = worker->work->common.device;
     bool numbered = strncmp(asked, "gpu:", 4) == 0;
-    const char *name = worker->compute->ops->name;
+    const char *name = hc_compute_name(worker->compute->ops);
     pthread_mutex_lock(&worker->lock);
     snprintf(worker->device, sizeof worker->device, "%s",
              strcmp(name, "gpu") != 0 ? name
@@ -339,9 +339,7 @@ done:
         drop(&ready);
         tell_scene(&worker, HC_BATCH_LEFT, scene, status, "");
     }
-    if (worker.compute != NULL) {
-        worker.compute->ops->close(worker.compute);
-    }
+    hc_compute_close(worker.compute);
     free(worker.busy);
     pthread_mutex_destroy(&worker.lock);
     return status;

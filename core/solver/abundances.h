@@ -13,7 +13,7 @@
 #ifndef HC_CORE_SOLVER_ABUNDANCES_H
 #define HC_CORE_SOLVER_ABUNDANCES_H
 
-#include "core/compute.h"
+#include "core/operation/abundances.h"
 
 #ifdef __cplusplus
 extern "C" {

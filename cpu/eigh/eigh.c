@@ -220,7 +220,6 @@ HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double
     HcStatus status = HC_OK;
     int threads = ((const HcCpu *)compute)->threads;
     int threads_before = omp_get_max_threads();
-    HC_TRY(hc_check_eigh(n, matrix, values, vectors, err));
     hc_cpu_blas_alone();
     HC_TRY(hc_cpu_eigh_plain(threads, n, matrix, values, vectors, err));
     HC_TRY(hc_cpu_eigh_small(threads, n, matrix, values, vectors, err));

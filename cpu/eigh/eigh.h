@@ -2,7 +2,10 @@
 #ifndef HC_CPU_EIGH_EIGH_H
 #define HC_CPU_EIGH_EIGH_H
 
+#include "core/operation/eigh.h"
 #include "cpu/internal.h"
+
+HcEighFn hc_cpu_eigh;
 
 /* As the operation eigh, with eigenvalues that are right relative to the largest one. BLAS must be kept to
  * one thread by the caller. */

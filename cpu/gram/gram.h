@@ -2,7 +2,13 @@
 #ifndef HC_CPU_GRAM_GRAM_H
 #define HC_CPU_GRAM_GRAM_H
 
-#include "cpu/internal.h"
+#include "core/operation/gram.h"
+#include "cpu/image/difference.h"
+
+HcSumsOpenFn hc_cpu_sums_open;
+HcSumsCloseFn hc_cpu_sums_close;
+HcGramFn hc_cpu_gram;
+HcSumsFetchFn hc_cpu_sums_fetch;
 
 /* One thread's part of exact sums. Pixels are collected in panels, panels are multiplied into narrow sums,
  * and narrow sums are added to the moments (upper triangle) before they could be inexact. Only add() and
@@ -28,6 +34,7 @@ static inline const HcPanelKind *hc_cpu_panel_kind(HcCpuGram way) {
 }
 
 struct HcSums {
+    HcSumsHead head;
     HcCpu *cpu;
     int32_t bands;
     int64_t limit; /* 0 = the float form */

@@ -1,10 +1,13 @@
 /* Bytes as they lie in a file -> a block: float32, pixel-major, with its mask. */
+#include "core/operation/decode.h"
 #include "cpu/internal.h"
 #include "cpu/image/transpose.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+HcDecodeFn hc_cpu_decode;
 
 /* Pixels and bands that are turned at once: a strip of a line lies in the second cache, a tile in the first.
  */
@@ -224,7 +227,6 @@ static bool consecutive(const HcRaw *raw, const HcDecode *how, int32_t bands) {
 
 HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                        HcError *err) {
-    HC_OR_RETURN(hc_check_decode(queue, raw, how, out, err));
     HC_OR_RETURN(check_index(raw, how, out, err));
     Job job = {.raw = raw, .how = how, .out = out};
     job.has_nodata = how->has_nodata && can_hold(raw->type, how->nodata);

@@ -1,5 +1,5 @@
 /* Differences of neighbouring pixels: the noise of a scene. */
-#include "cpu/internal.h"
+#include "cpu/image/difference.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -251,7 +251,6 @@ HcStatus hc_cpu_difference(HcQueue *queue, const HcBlock *in, HcDifference kind,
     HcStatus status = HC_OK;
     float *scratch = NULL;
     double *wide = NULL;
-    HC_TRY(hc_check_difference(queue, in, kind, out, err));
     int threads = queue->cpu->threads;
     size_t values = HC_CPU_RUN * (size_t)in->bands;
     scratch = malloc(values * sizeof *scratch * (size_t)threads);

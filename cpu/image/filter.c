@@ -1,9 +1,12 @@
 /* 3x3 mean and median. */
-#include "cpu/internal.h"
+#include "core/operation/filter.h"
+#include "cpu/image/difference.h"
 
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+
+HcFilterFn hc_cpu_filter;
 
 /* One thread's memory. */
 typedef struct Work {
@@ -102,7 +105,6 @@ HcStatus hc_cpu_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const H
     HcStatus status = HC_OK;
     double *sums = NULL;
     uint8_t *full = NULL;
-    HC_TRY(hc_check_filter(queue, in, kind, out, err));
     int threads = queue->cpu->threads;
     size_t values = HC_CPU_RUN * (size_t)in->bands;
     size_t samples = (size_t)in->samples;

@@ -1,14 +1,13 @@
 /* Bands of a block in another order. */
+#include "core/operation/gather.h"
 #include "cpu/internal.h"
 
 #include <string.h>
 
+HcGatherFn hc_cpu_gather;
+
 HcStatus hc_cpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
                        HcError *err) {
-    HcStatus status = hc_check_gather(queue, in, index, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     for (int32_t k = 0; k < out->bands; k++) {
         if (index[k] < 0 || index[k] >= in->bands) {
             return hc_fail(err, HC_E_USAGE, "gather: band %d asked for, the block has 0 to %d", index[k],

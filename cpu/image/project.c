@@ -1,10 +1,13 @@
 /* One matrix product for every pixel: out = offset + (x - offset) * matrix, in float64, rounded once. */
+#include "core/operation/project.h"
 #include "cpu/internal.h"
 
 #include <cblas.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+
+HcProjectFn hc_cpu_project;
 
 /* Pixels of one product. Panels start at multiples of it in each line, whatever the block or the thread. */
 enum { PANEL = 128 };
@@ -59,7 +62,6 @@ HcStatus hc_cpu_project(HcQueue *queue, const HcBlock *in, const double *matrix,
     HcStatus status = HC_OK;
     double *offsets = NULL;
     double *work = NULL;
-    HC_TRY(hc_check_project(queue, in, matrix, out, err));
     hc_cpu_blas_alone();
     int threads = queue->cpu->threads;
     size_t n = (size_t)in->bands;

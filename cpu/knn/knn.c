@@ -267,13 +267,6 @@ static HcStatus work_init(Work *work, const Job *job, HcError *err) {
 
 HcStatus hc_cpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k, int32_t *index,
                     double *distance, HcError *err) {
-    if (training == NULL) {
-        return hc_fail(err, HC_E_USAGE, "knn: the training spectra are missing");
-    }
-    HcStatus status = hc_check_knn(queue, in, training->count, training->bands, k, index, distance, err);
-    if (status != HC_OK) {
-        return status;
-    }
     hc_cpu_blas_alone();
     int threads = queue->cpu->threads;
     int64_t pixels = (int64_t)in->lines * in->samples;

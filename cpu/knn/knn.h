@@ -3,11 +3,17 @@
 #ifndef HC_CPU_KNN_KNN_H
 #define HC_CPU_KNN_KNN_H
 
+#include "core/operation/knn.h"
 #include "cpu/internal.h"
+
+HcTrainingOpenFn hc_cpu_training_open;
+HcTrainingCloseFn hc_cpu_training_close;
+HcKnnFn hc_cpu_knn;
 
 /* Similarity s = x'.t' - h is what the fast product gives (larger is nearer); x' and t' are rounded to
  * float32 about the centre of the training spectra. */
 struct HcTraining {
+    HcTrainingHead head;
     int64_t count;
     int32_t bands;
     HcMetric metric;

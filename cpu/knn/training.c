@@ -131,7 +131,6 @@ HcStatus hc_cpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     double *work = NULL;
     HcTraining *training = NULL;
     *out = NULL;
-    HC_TRY(hc_check_training(spectra, count, bands, metric, err));
     size_t spectrum_count = (size_t)count;
     size_t values = spectrum_count * (size_t)bands;
     training = calloc(1, sizeof *training);

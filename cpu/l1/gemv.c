@@ -143,7 +143,6 @@ void hc_cpu_gemv_sums(const HcMatrix *matrix, const double *x, int threads, doub
 HcStatus hc_cpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
     HcStatus status = HC_OK;
     double *sums = NULL;
-    HC_TRY(hc_check_gemv(queue, matrix, x, y, "gemv", err));
     if (matrix->columns == 1 && matrix->rows > 1) {
         HcMatrix row = hc_cpu_turned(matrix);
         return hc_cpu_gemv_t(queue, &row, x, y, err);

@@ -4,7 +4,11 @@
 #ifndef HC_CPU_L1_GEMV_H
 #define HC_CPU_L1_GEMV_H
 
+#include "core/operation/gemv.h"
 #include "cpu/internal.h"
+
+HcGemvFn hc_cpu_gemv;
+HcGemvFn hc_cpu_gemv_t;
 
 /* Pieces that the columns are cut into, and rows that the sums of one have. */
 int64_t hc_cpu_gemv_parts(const HcMatrix *matrix);

@@ -149,7 +149,6 @@ void hc_cpu_gemv_t_sums(const HcMatrix *matrix, const double *x, int threads, do
 HcStatus hc_cpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
     HcStatus status = HC_OK;
     double *sums = NULL;
-    HC_TRY(hc_check_gemv(queue, matrix, x, y, "gemv_t", err));
     if (matrix->columns == 1 && matrix->rows > 1) {
         HcMatrix row = hc_cpu_turned(matrix);
         return hc_cpu_gemv(queue, &row, x, y, err);

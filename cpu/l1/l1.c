@@ -254,7 +254,6 @@ HcStatus hc_cpu_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, 
     HcStatus status = HC_OK;
     HcL1 *l1 = NULL;
     *out = NULL;
-    HC_TRY(hc_check_matrix(matrix, "l1", err));
     hc_cpu_blas_alone();
     l1 = calloc(1, sizeof *l1);
     if (l1 == NULL) {

@@ -4,7 +4,13 @@
 #ifndef HC_CPU_L1_L1_H
 #define HC_CPU_L1_L1_H
 
+#include "core/operation/l1.h"
 #include "cpu/l1/gemv.h"
+
+HcL1OpenFn hc_cpu_l1_open;
+HcL1CloseFn hc_cpu_l1_close;
+HcL1Fn hc_cpu_fista;
+HcL1Fn hc_cpu_alm;
 
 /* Columns whose entries of x are moved by one thread at a time. */
 enum { HC_L1_BLOCK = 4096 };
@@ -19,6 +25,7 @@ typedef struct HcL1Sums {
 } HcL1Sums;
 
 struct HcL1 {
+    HcL1Head head;
     HcMatrix matrix;
     int threads;
     double largest;      /* the largest eigenvalue of A'A, rather more than less; 0 = A is 0 */

@@ -80,7 +80,6 @@ HcStatus hc_cpu_simplex(HcQueue *queue, const HcLinearProgram *program, const Hc
     HcStatus status = HC_OK;
     HcSimplexOwn own = {0};
     HcSimplex simplex = {.steps = &steps, .own = &own};
-    HC_TRY(hc_check_simplex(queue, program, rule, out, err));
     own.threads = queue->cpu->threads;
     HC_TRY(hc_simplex_solve(&simplex, program, rule, out, err));
 done:

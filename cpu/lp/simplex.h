@@ -4,8 +4,11 @@
 #ifndef HC_CPU_LP_SIMPLEX_H
 #define HC_CPU_LP_SIMPLEX_H
 
+#include "core/operation/simplex.h"
 #include "core/solver/simplex.h"
 #include "cpu/internal.h"
+
+HcSimplexFn hc_cpu_simplex;
 
 /* Values of a row that are worked on at once; rows of the inverse are padded with zeros to multiples of it.
  */

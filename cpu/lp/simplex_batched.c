@@ -63,7 +63,6 @@ HcStatus hc_cpu_abundances_open(HcCompute *compute, const HcAbundanceRule *rule,
     HcStatus status = HC_OK;
     HcAbundances *abundances = NULL;
     *out = NULL;
-    HC_TRY(hc_check_abundance_rule(rule, err));
     abundances = calloc(1, sizeof *abundances);
     if (abundances == NULL) {
         return hc_fail_memory(err, sizeof *abundances, "abundances");
@@ -211,8 +210,8 @@ static void add_counts(const HcAbundances *abundances) {
 
 HcStatus hc_cpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
                                 const HcBlock *out, HcError *err) {
-    HC_OR_RETURN(hc_check_simplex_batched(queue, in, abundances,
-                                          abundances != NULL ? &abundances->rule : NULL, out, err));
+    (void)queue;
+    (void)err;
     int64_t runs = (out->samples + HC_ABUNDANCE_RUN - 1) / HC_ABUNDANCE_RUN;
     int64_t units = hc_block_rows(out) * runs;
     for (int t = 0; t < abundances->threads; t++) {

@@ -2,8 +2,13 @@
 #ifndef HC_CPU_LP_SIMPLEX_BATCHED_H
 #define HC_CPU_LP_SIMPLEX_BATCHED_H
 
+#include "core/operation/abundances.h"
 #include "core/solver/abundances.h"
 #include "cpu/internal.h"
+
+HcAbundancesOpenFn hc_cpu_abundances_open;
+HcAbundancesCloseFn hc_cpu_abundances_close;
+HcSimplexBatchedFn hc_cpu_simplex_batched;
 
 /* Pixels that begin with the basis of their left neighbour; the first of so many begins with all abundances
  * 0. Counted from the start of each line, whatever the block or the thread. */
@@ -50,6 +55,7 @@ typedef struct HcAbundanceDesk {
 } HcAbundanceDesk;
 
 struct HcAbundances {
+    HcAbundancesHead head;
     HcAbundanceRule rule;
     HcAbundanceProblem problem;
     double *column; /* [endmembers][rows] A' */

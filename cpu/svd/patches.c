@@ -1,9 +1,14 @@
 /* Patches of a scene: each is a matrix [pixels][bands] whose singular values say what is signal. */
+#include "core/operation/svd.h"
 #include "core/patch.h"
 #include "cpu/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+HcPatchesOpenFn hc_cpu_patches_open;
+HcPatchesCloseFn hc_cpu_patches_close;
+HcPatchesFn hc_cpu_patches;
 
 /* Patches that a thread gets at a time, at most: many, so that threads seldom wait for one another, but few
  * enough for the cache. */
@@ -17,6 +22,7 @@ typedef struct Place {
 } Place;
 
 struct HcPatches {
+    HcPatchesHead head;
     HcPatchRule rule;
     HcPatchSide along, across; /* lines, samples */
     int32_t pixels, values;    /* of a patch */
@@ -63,7 +69,6 @@ HcStatus hc_cpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatc
     HcStatus status = HC_OK;
     HcPatches *patches = NULL;
     *out = NULL;
-    HC_TRY(hc_check_patch_rule(rule, err));
     patches = calloc(1, sizeof *patches);
     if (patches == NULL) {
         return hc_fail_memory(err, sizeof *patches, "patches");
@@ -76,8 +81,8 @@ HcStatus hc_cpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatc
     patches->most = hc_min64(hc_patch_most(rule), (int64_t)AT_ONCE * ((const HcCpu *)compute)->threads);
     HC_TRY(take_memory(patches, err));
     hc_patch_levels(rule, patches->pixels, patches->level);
-    HC_TRY(compute->ops->svd_open(compute, HC_ELEMENT_FLOAT32, patches->pixels, rule->bands, patches->most,
-                                  !rule->describe, &patches->svd, err));
+    HC_TRY(hc_svd_open(compute, HC_ELEMENT_FLOAT32, patches->pixels, rule->bands, patches->most,
+                       !rule->describe, &patches->svd, err));
     *out = patches;
 done:
     if (status != HC_OK) {
@@ -90,7 +95,7 @@ void hc_cpu_patches_close(HcPatches *patches) {
     if (patches == NULL) {
         return;
     }
-    hc_cpu_svd_close(patches->svd);
+    hc_svd_close(patches->svd);
     free(patches->level);
     free(patches->place);
     free(patches->matrix);
@@ -172,7 +177,7 @@ static HcStatus work_on(HcQueue *queue, HcPatches *patches, const HcBlock *in, i
                         .values = patches->value,
                         .left = patches->left,
                         .right = patches->right};
-    HC_OR_RETURN(queue->cpu->base.ops->svd_batched(queue, patches->svd, &batch, err));
+    HC_OR_RETURN(hc_svd_batched(queue, patches->svd, &batch, err));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < count; i++) {
         float *value = patches->value + i * values;
@@ -254,7 +259,6 @@ static void finish_line(const HcPatches *patches, const HcBlock *in, const HcBlo
 
 HcStatus hc_cpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
                         HcError *err) {
-    HC_OR_RETURN(hc_check_patches(queue, in, patches, patches != NULL ? &patches->rule : NULL, out, err));
     int64_t end = out->line0 + out->lines;
     int64_t count = 0;
     memset(out->data, 0, hc_block_values(out) * sizeof *out->data);

@@ -3,7 +3,12 @@
 #ifndef HC_CPU_SVD_SVD_H
 #define HC_CPU_SVD_SVD_H
 
+#include "core/operation/svd.h"
 #include "cpu/internal.h"
+
+HcSvdOpenFn hc_cpu_svd_open;
+HcSvdCloseFn hc_cpu_svd_close;
+HcSvdBatchedFn hc_cpu_svd_batched;
 
 /* How matrices of one element and shape are decomposed. */
 typedef struct HcSvdWay {
@@ -15,6 +20,7 @@ typedef struct HcSvdWay {
 } HcSvdWay;
 
 struct HcSvd {
+    HcSvdHead head;
     HcElement element;
     int32_t longer, shorter; /* sides of the matrices */
     bool turned;             /* they have more columns than rows */

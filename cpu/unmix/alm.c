@@ -1,6 +1,7 @@
 /* Augmented Lagrangians of all open pixels of a panel at once: abundances that solve the equations and
  * abundances that are not negative come together by a penalty on their difference (Bioucas-Dias and
  * Figueiredo 2010), which follows what either of them still moves (Boyd and others 2011). */
+#include "cpu/eigh/eigh.h"
 #include "cpu/unmix/unmix.h"
 
 #include <cblas.h>

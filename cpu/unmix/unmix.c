@@ -147,7 +147,6 @@ HcStatus hc_cpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixi
     HcStatus status = HC_OK;
     HcUnmixing *unmixing = NULL;
     *out = NULL;
-    HC_TRY(hc_check_unmix_rule(rule, err));
     hc_cpu_blas_alone();
     unmixing = calloc(1, sizeof *unmixing);
     if (unmixing == NULL) {
@@ -342,7 +341,8 @@ static void add_counts(const HcUnmixing *unmixing) {
 
 HcStatus hc_cpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
                       HcError *err) {
-    HC_OR_RETURN(hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->rule : NULL, out, err));
+    (void)queue;
+    (void)err;
     hc_cpu_blas_alone();
     int64_t panels = (out->samples + HC_UNMIX_PANEL - 1) / HC_UNMIX_PANEL;
     int64_t units = hc_block_rows(out) * panels;

@@ -4,7 +4,12 @@
 #ifndef HC_CPU_UNMIX_UNMIX_H
 #define HC_CPU_UNMIX_UNMIX_H
 
+#include "core/operation/unmix.h"
 #include "cpu/internal.h"
+
+HcUnmixOpenFn hc_cpu_unmix_open;
+HcUnmixCloseFn hc_cpu_unmix_close;
+HcUnmixFn hc_cpu_unmix;
 
 /* Pixels of one product, at most. Panels start at multiples of it in each line, whatever the block or the
  * thread. */
@@ -29,6 +34,7 @@ typedef struct HcUnmixPanel {
 } HcUnmixPanel;
 
 struct HcUnmixing {
+    HcUnmixingHead head;
     HcUnmixRule rule; /* its library and its weights are those below */
     double *spectrum; /* [spectra][bands] */
     double *weight;   /* [bands] */

@@ -224,7 +224,6 @@ static void center_on_mean(const HcSums *sums, const double *center, const doubl
 HcStatus hc_floats_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
     HcStatus status = HC_OK;
     const HcFloats *floats = &sums->floats;
-    const HcComputeOps *ops = sums->gpu->base.ops;
     size_t n = (size_t)floats->padded;
     size_t stripes = (size_t)floats->stripes;
     double *total = (double *)malloc((n + 2) * n * sizeof *total);
@@ -235,10 +234,10 @@ HcStatus hc_floats_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *
     }
     add_stripes<<<256, 256, 0, queue->stream>>>(*floats);
     HC_TRY(hc_gpu_launched("adding sums", err));
-    HC_TRY(ops->download(queue, floats->center, center, n * sizeof *center, err));
-    HC_TRY(ops->download(queue, floats->total, total, (n + 1) * n * sizeof *total, err));
-    HC_TRY(ops->download(queue, floats->count, count, stripes * sizeof *count, err));
-    HC_TRY(ops->wait(queue, err));
+    HC_TRY(hc_download(queue, floats->center, center, n * sizeof *center, err));
+    HC_TRY(hc_download(queue, floats->total, total, (n + 1) * n * sizeof *total, err));
+    HC_TRY(hc_download(queue, floats->count, count, stripes * sizeof *count, err));
+    HC_TRY(hc_wait(queue, err));
     for (size_t s = 0; s < stripes; s++) {
         out->count += count[s];
     }

@@ -12,11 +12,7 @@ HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
     HcStatus status = HC_OK;
     HcSums *sums = NULL;
     HcQueue *queue = NULL;
-    if (compute == NULL || out == NULL) {
-        return hc_fail(err, HC_E_USAGE, "sums: no backend, or no place for them");
-    }
     *out = NULL;
-    HC_TRY(hc_check_sums(bands, integer_limit, err));
     if ((sums = new (std::nothrow) HcSums()) == NULL) {
         return hc_fail_memory(err, sizeof *sums, "sums of products");
     }
@@ -26,16 +22,16 @@ HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
     HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, layout(sums, NULL), &sums->memory, err));
     (void)layout(sums, (char *)sums->memory.data);
     sums->gpu->sums_bytes += sums->memory.bytes;
-    HC_TRY(compute->ops->queue_open(compute, &queue, err));
-    HC_TRY(compute->ops->zero(queue, sums->memory.data, sums->memory.bytes, err));
+    HC_TRY(hc_queue_open(compute, &queue, err));
+    HC_TRY(hc_zero(queue, sums->memory.data, sums->memory.bytes, err));
     if (integer_limit > 0) {
         HC_TRY(hc_exact_open(sums, queue, err));
     }
-    HC_TRY(compute->ops->wait(queue, err));
+    HC_TRY(hc_wait(queue, err));
     *out = sums;
 done:
     if (queue != NULL) {
-        compute->ops->queue_close(queue);
+        hc_queue_close(queue);
     }
     if (status != HC_OK) {
         hc_gpu_sums_close(sums);
@@ -54,10 +50,6 @@ void hc_gpu_sums_close(HcSums *sums) {
 HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                      HcSums *sums, HcError *err) {
     HcGramJob job;
-    if (sums == NULL) {
-        return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
-    }
-    HC_OR_RETURN(hc_check_gram(queue, in, kind, sums->bands, err));
     if (sums->limit == 0 && sums->started && sums->kind != kind) {
         return hc_fail(err, HC_E_USAGE, "gram: float sums of two kinds of differences");
     }
@@ -77,9 +69,6 @@ HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
 
 HcStatus hc_gpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
     HcStatus status = HC_OK;
-    if (queue == NULL || sums == NULL || out == NULL) {
-        return hc_fail(err, HC_E_USAGE, "sums: the queue, the sums or the place for them is missing");
-    }
     HC_TRY(hc_gpu_use(queue->gpu, err));
     HC_TRY(hc_moments_init(out, sums->bands, sums->limit > 0, err));
     HC_TRY(sums->limit > 0 ? hc_exact_fetch(queue, sums, out, err) : hc_floats_fetch(queue, sums, out, err));

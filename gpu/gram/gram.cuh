@@ -2,7 +2,13 @@
 #ifndef HC_GPU_GRAM_GRAM_CUH
 #define HC_GPU_GRAM_GRAM_CUH
 
+#include "core/operation/gram.h"
 #include "gpu/internal.cuh"
+
+HcSumsOpenFn hc_gpu_sums_open;
+HcSumsCloseFn hc_gpu_sums_close;
+HcGramFn hc_gpu_gram;
+HcSumsFetchFn hc_gpu_sums_fetch;
 
 /* Pixels that are summed, as kernels take them. */
 struct HcGramJob {
@@ -80,6 +86,7 @@ struct HcFloats {
 enum { HC_FLOAT_TILE = 64 };
 
 struct HcSums {
+    HcSumsHead head;
     HcGpu *gpu;
     int32_t bands;
     int64_t limit;     /* 0 = the float form */

@@ -92,10 +92,9 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
 
 HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err) {
     HcExact *exact = &sums->exact;
-    const HcComputeOps *ops = sums->gpu->base.ops;
     std::vector<HcGramGroup> groups = make_groups(exact->padded / HC_TILE_BANDS);
-    HC_OR_RETURN(ops->upload(queue, groups.data(), exact->group, groups.size() * sizeof(HcGramGroup), err));
-    HC_OR_RETURN(ops->wait(queue, err)); /* `groups` ends here */
+    HC_OR_RETURN(hc_upload(queue, groups.data(), exact->group, groups.size() * sizeof(HcGramGroup), err));
+    HC_OR_RETURN(hc_wait(queue, err)); /* `groups` ends here */
     return HC_OK;
 }
 
@@ -570,7 +569,6 @@ HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *e
     HcStatus status = HC_OK;
     const HcExact *exact = &sums->exact;
     HcCompute *compute = &sums->gpu->base;
-    const HcComputeOps *ops = compute->ops;
     size_t n = (size_t)exact->padded;
     HcBuffer pinned = {};
     uint64_t *low = NULL;
@@ -581,11 +579,11 @@ HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *e
     high = (int64_t *)(low + n * n);
     sum = high + n * n;
     HC_TRY(fold(queue, &sums->exact, err));
-    HC_TRY(ops->download(queue, exact->low, low, n * n * sizeof *low, err));
-    HC_TRY(ops->download(queue, exact->high, high, n * n * sizeof *high, err));
-    HC_TRY(ops->download(queue, exact->sum, sum, n * sizeof *sum, err));
-    HC_TRY(ops->download(queue, exact->count, sum + n, sizeof *sum, err));
-    HC_TRY(ops->wait(queue, err));
+    HC_TRY(hc_download(queue, exact->low, low, n * n * sizeof *low, err));
+    HC_TRY(hc_download(queue, exact->high, high, n * n * sizeof *high, err));
+    HC_TRY(hc_download(queue, exact->sum, sum, n * sizeof *sum, err));
+    HC_TRY(hc_download(queue, exact->count, sum + n, sizeof *sum, err));
+    HC_TRY(hc_wait(queue, err));
     restore(sums, low, high, sum, sum[n], out);
 done:
     hc_gpu_release(compute, &pinned);

@@ -1,4 +1,5 @@
 /* Bytes as they lie in a file -> a block: float32, pixel-major, with its mask. */
+#include "core/operation/decode.h"
 #include "gpu/internal.cuh"
 
 #include <float.h>
@@ -6,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <type_traits>
+
+HcDecodeFn hc_gpu_decode;
 
 namespace {
 
@@ -513,10 +516,7 @@ bool is_aligned(const HcRaw *raw) {
 
 HcStatus hc_gpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                        HcError *err) {
-    HcStatus status = hc_check_decode(queue, raw, how, out, err);
-    if (status != HC_OK || (status = hc_gpu_use(queue->gpu, err)) != HC_OK) {
-        return status;
-    }
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     Job job = make_job(queue, raw, how, out);
     Kernels kernels = kernels_of(raw->type);
     bool aligned = is_aligned(raw);

@@ -1,5 +1,8 @@
 /* Differences of neighbouring pixels: the noise of a scene. */
+#include "core/operation/difference.h"
 #include "gpu/knn/neighbours.cuh"
+
+HcDifferenceFn hc_gpu_difference;
 
 namespace {
 
@@ -86,10 +89,7 @@ Kernel *kernel_of(HcDifference kind) {
 
 HcStatus hc_gpu_difference(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
                            HcError *err) {
-    HcStatus status = hc_check_difference(queue, in, kind, out, err);
-    if (status != HC_OK || (status = hc_gpu_use(queue->gpu, err)) != HC_OK) {
-        return status;
-    }
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     HcView to = hc_view(out);
     HcWalk walk = hc_walk(to);
     Kernel *kernel = kernel_of(kind);

@@ -1,7 +1,10 @@
 /* 3x3 mean and median. */
+#include "core/operation/filter.h"
 #include "gpu/knn/neighbours.cuh"
 
 #include <math.h>
+
+HcFilterFn hc_gpu_filter;
 
 namespace {
 
@@ -100,10 +103,7 @@ __global__ void __launch_bounds__(HC_WALK_THREADS)
 } // namespace
 
 HcStatus hc_gpu_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out, HcError *err) {
-    HcStatus status = hc_check_filter(queue, in, kind, out, err);
-    if (status != HC_OK || (status = hc_gpu_use(queue->gpu, err)) != HC_OK) {
-        return status;
-    }
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     HcView to = hc_view(out);
     HcWalk walk = hc_walk(to);
     auto kernel = kind == HC_FILTER_MEDIAN3X3 ? filter<HC_FILTER_MEDIAN3X3> : filter<HC_FILTER_MEAN3X3>;

@@ -1,5 +1,8 @@
 /* Bands of a block in another order. */
+#include "core/operation/gather.h"
 #include "gpu/internal.cuh"
+
+HcGatherFn hc_gpu_gather;
 
 namespace {
 
@@ -54,10 +57,7 @@ __global__ void __launch_bounds__(THREADS) gather(const Job job) {
 
 HcStatus hc_gpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
                        HcError *err) {
-    HcStatus status = hc_check_gather(queue, in, index, out, err);
-    if (status != HC_OK || (status = hc_gpu_use(queue->gpu, err)) != HC_OK) {
-        return status;
-    }
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     /* Rows of both blocks lie without gaps, so pixels are counted through. */
     int64_t skip = (hc_block_first_line(out) - hc_block_first_line(in)) * in->samples;
     Job job = {};

@@ -1,7 +1,10 @@
 /* One matrix product for every pixel: out = offset + (x - offset) * matrix, in float64, rounded once. Every
  * value is summed over the bands in one order, wherever its pixel lies. */
+#include "core/operation/project.h"
 #include "gpu/double_product.cuh"
 #include "gpu/internal.cuh"
+
+HcProjectFn hc_gpu_project;
 
 namespace {
 
@@ -178,10 +181,7 @@ typedef void Kernel(Job job);
 
 HcStatus hc_gpu_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
                         const double *out_offset, const HcBlock *out, HcError *err) {
-    HcStatus status = hc_check_project(queue, in, matrix, out, err);
-    if (status != HC_OK || (status = hc_gpu_use(queue->gpu, err)) != HC_OK) {
-        return status;
-    }
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     static Kernel *const kernels[MOST_TILES] = {project<1>, project<2>, project<3>, project<4>};
     /* Rows of both blocks lie without gaps, so pixels are counted through. */
     int64_t skip = (hc_block_first_line(out) - hc_block_first_line(in)) * in->samples;

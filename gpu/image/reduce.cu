@@ -2,10 +2,13 @@
  * or the angle between them.
  *
  * Memory is what this waits for, so loads are whole sectors and several of them are under way in each thread:
- * eight lanes share a pixel (the eight parts of a sum, core/compute.h), a warp reads four pixels side by
- * side, and a lane has four pixels, for which it reads and squares a target once. What a target reads again
- * of a pixel is in the first cache. */
+ * eight lanes share a pixel (the eight parts of a sum, core/operation/reduce.h), a warp reads four pixels
+ * side by side, and a lane has four pixels, for which it reads and squares a target once. What a target reads
+ * again of a pixel is in the first cache. */
+#include "core/operation/reduce.h"
 #include "gpu/internal.cuh"
+
+HcReduceFn hc_gpu_reduce;
 
 namespace {
 
@@ -174,10 +177,7 @@ typedef void Kernel(Job job);
 
 HcStatus hc_gpu_reduce(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
                        const HcBlock *out, HcError *err) {
-    HcStatus status = hc_check_reduce(queue, in, kind, targets, out, err);
-    if (status != HC_OK || (status = hc_gpu_use(queue->gpu, err)) != HC_OK) {
-        return status;
-    }
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     static Kernel *const kernels[] = {reduce<HC_REDUCE_SQUARES>, reduce<HC_REDUCE_MATCH>,
                                       reduce<HC_REDUCE_COHERENCE>, reduce<HC_REDUCE_ANGLE>};
     /* Rows of both blocks lie without gaps, so pixels are counted through. */

@@ -7,6 +7,7 @@
  * bound does not do, or too many remain, a pixel is compared with every training spectrum. (Tiles of
  * distances that are never written, with a running list of the best: the paper, section 3.) For angles, x and
  * t are spectra of unit length: |x - t|^2 = 2 - 2 cosine. */
+#include "core/operation/knn.h"
 #include "gpu/internal.cuh"
 #include "gpu/shared.cuh"
 
@@ -15,6 +16,10 @@
 #include <math.h>
 #include <new>
 #include <stdlib.h>
+
+HcTrainingOpenFn hc_gpu_training_open;
+HcTrainingCloseFn hc_gpu_training_close;
+HcKnnFn hc_gpu_knn;
 
 namespace {
 
@@ -39,6 +44,7 @@ struct Candidate {
 } // namespace
 
 struct HcTraining {
+    HcTrainingHead head;
     HcGpu *gpu;
     int64_t count, tiles;
     int32_t bands, steps; /* of STEP bands */
@@ -836,11 +842,7 @@ HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     HcTraining *training = NULL;
     HcQueue *queue = NULL;
     double *centre = NULL;
-    if (compute == NULL || out == NULL) {
-        return hc_fail(err, HC_E_USAGE, "knn: no backend, or no place for the training spectra");
-    }
     *out = NULL;
-    HC_TRY(hc_check_training(spectra, count, bands, metric, err));
     training = new (std::nothrow) HcTraining();
     centre = (double *)calloc((size_t)bands, sizeof *centre);
     if (training == NULL || centre == NULL) {
@@ -856,19 +858,19 @@ HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, layout(training, NULL), &training->memory, err));
     (void)layout(training, (char *)training->memory.data);
     training->gpu->sums_bytes += training->memory.bytes;
-    HC_TRY(compute->ops->queue_open(compute, &queue, err));
-    HC_TRY(compute->ops->upload(queue, spectra, training->spectra,
-                                (size_t)count * (size_t)bands * sizeof *spectra, err));
-    HC_TRY(compute->ops->upload(queue, centre, training->centre, (size_t)bands * sizeof *centre, err));
+    HC_TRY(hc_queue_open(compute, &queue, err));
+    HC_TRY(
+        hc_upload(queue, spectra, training->spectra, (size_t)count * (size_t)bands * sizeof *spectra, err));
+    HC_TRY(hc_upload(queue, centre, training->centre, (size_t)bands * sizeof *centre, err));
     move_training<<<(unsigned)hc_div_up(training->tiles * TILE * 32, THREADS), THREADS, 0, queue->stream>>>(
         *training);
     HC_TRY(hc_gpu_launched("preparing training spectra", err));
-    HC_TRY(compute->ops->wait(queue, err));
+    HC_TRY(hc_wait(queue, err));
     *out = training;
 done:
     free(centre);
     if (queue != NULL) {
-        compute->ops->queue_close(queue);
+        hc_queue_close(queue);
     }
     if (status != HC_OK) {
         hc_gpu_training_close(training);
@@ -914,7 +916,7 @@ static HcStatus search(HcQueue *queue, const HcTraining *training, const Run *ru
     }
     choose<<<(unsigned)hc_div_up(run->count * 32, THREADS), THREADS, 0, queue->stream>>>(*training, *run);
     HC_OR_RETURN(hc_gpu_launched("choosing neighbours", err));
-    HC_OR_RETURN(queue->gpu->base.ops->zero(queue, training->left_count, sizeof(int32_t), err));
+    HC_OR_RETURN(hc_zero(queue, training->left_count, sizeof(int32_t), err));
     list_left<<<(unsigned)hc_div_up(run->count, THREADS), THREADS, 0, queue->stream>>>(*training, *run);
     HC_OR_RETURN(hc_gpu_launched("listing pixels", err));
     choose_from_all<<<(unsigned)(2 * queue->gpu->processors), THREADS, 0, queue->stream>>>(*training, *run);
@@ -925,10 +927,6 @@ HcStatus hc_gpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *trainin
                     double *distance, HcError *err) {
     int64_t pixels = 0;
     int64_t above = 0;
-    if (training == NULL) {
-        return hc_fail(err, HC_E_USAGE, "knn: the training spectra are missing");
-    }
-    HC_OR_RETURN(hc_check_knn(queue, in, training->count, training->bands, k, index, distance, err));
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     pixels = (int64_t)in->lines * in->samples;
     above = (int64_t)in->above * in->samples;

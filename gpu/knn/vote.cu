@@ -1,7 +1,10 @@
 /* Neighbours -> classes. */
+#include "core/operation/vote.h"
 #include "gpu/internal.cuh"
 
 #include <math.h>
+
+HcVoteFn hc_gpu_vote;
 
 namespace {
 
@@ -111,10 +114,7 @@ __global__ void vote(const Job job) {
 
 HcStatus hc_gpu_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
                      const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err) {
-    HcStatus status = hc_check_vote(queue, in, index, distance, label, rule, out, err);
-    if (status != HC_OK || (status = hc_gpu_use(queue->gpu, err)) != HC_OK) {
-        return status;
-    }
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     Job job = {index, distance, label, in->mask + (int64_t)in->above * in->samples, *rule, hc_view(out)};
     int64_t pixels = job.out.rows * job.out.samples;
     vote<<<(unsigned)hc_div_up(pixels, 128), 128, 0, queue->stream>>>(job);

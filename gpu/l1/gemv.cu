@@ -464,7 +464,6 @@ template HcStatus hc_gpu_multiply(HcQueue *queue, const HcMatrix *matrix, const 
                                   const int32_t *stopped, HcError *err);
 
 HcStatus hc_gpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
-    HC_OR_RETURN(hc_check_gemv(queue, matrix, x, y, "gemv", err));
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     return hc_gpu_multiply(queue, matrix, x, {.y = y, .sums = NULL}, NULL, err);
 }

@@ -3,7 +3,11 @@
 #ifndef HC_GPU_L1_GEMV_CUH
 #define HC_GPU_L1_GEMV_CUH
 
+#include "core/operation/gemv.h"
 #include "gpu/internal.cuh"
+
+HcGemvFn hc_gpu_gemv;
+HcGemvFn hc_gpu_gemv_t;
 
 /* Where a product goes: rounded to y, or as it is to sums; the other is NULL. */
 struct HcProduct {

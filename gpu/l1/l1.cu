@@ -2,6 +2,7 @@
  * min |x|_1 where A x = b by augmented Lagrangians: with multipliers u and a penalty p,
  *     |x|_1 + u'(b - A x) + p/2 |b - A x|^2
  * is p times a problem of fista, to meet b + u / p with lambda = 1 / p; then u grows by p (b - A x). */
+#include "core/operation/eigh.h"
 #include "gpu/l1/l1.cuh"
 
 #include <math.h>
@@ -108,7 +109,7 @@ HcStatus largest_of_tridiagonal(const HcGpu *gpu, const double *diagonal, const 
             matrix[i * n + i - 1] = matrix[(i - 1) * n + i] = beside[i - 1];
         }
     }
-    HC_OR_RETURN(gpu->host->eigh(gpu->host_compute, n, matrix, values, vectors, err));
+    HC_OR_RETURN(hc_eigh(gpu->host, n, matrix, values, vectors, err));
     *largest = values[0];
     *last = fabs(vectors[n - 1]);
     return HC_OK;
@@ -195,7 +196,6 @@ HcStatus hc_gpu_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, 
     HcQueue *queue = NULL;
     HcL1 *l1 = NULL;
     *out = NULL;
-    HC_TRY(hc_check_matrix(matrix, "l1", err));
     if (gpu->host == NULL) {
         return hc_fail(err, HC_E_USAGE, "l1: the GPU backend was opened without the host's operations");
     }
@@ -206,16 +206,16 @@ HcStatus hc_gpu_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, 
     l1->gpu = gpu;
     l1->matrix = *matrix;
     HC_TRY(hc_gpu_use(gpu, err));
-    HC_TRY(compute->ops->queue_open(compute, &queue, err));
+    HC_TRY(hc_queue_open(compute, &queue, err));
     hc_gpu_l1_plan(l1);
     HC_TRY(get_memory(l1, queue, err));
     HC_TRY(hc_gpu_l1_turn(l1, queue, err));
     HC_TRY(find_largest(l1, queue, err));
-    HC_TRY(compute->ops->wait(queue, err));
+    HC_TRY(hc_wait(queue, err));
     *out = l1;
     l1 = NULL;
 done:
-    compute->ops->queue_close(queue);
+    hc_queue_close(queue);
     hc_gpu_l1_close(l1);
     return status;
 }
@@ -510,7 +510,6 @@ HcStatus end_problem(HcL1 *l1, HcQueue *queue, const Problem &problem, HcL1Told 
 HcStatus hc_gpu_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
                       HcL1Told *told, HcError *err) {
     Problem problem = {};
-    HC_OR_RETURN(hc_check_fista(queue, l1, rule, b, x, told, err));
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     problem = problem_of(l1, rule, false, b, x);
     HC_OR_RETURN(begin_problem(l1, queue, problem, err));
@@ -521,7 +520,6 @@ HcStatus hc_gpu_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const floa
 HcStatus hc_gpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
                     HcError *err) {
     Problem problem = {};
-    HC_OR_RETURN(hc_check_alm(queue, l1, rule, b, x, told, err));
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     problem = problem_of(l1, rule, true, b, x);
     HC_OR_RETURN(begin_problem(l1, queue, problem, err));

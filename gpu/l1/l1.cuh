@@ -4,7 +4,13 @@
 #ifndef HC_GPU_L1_L1_CUH
 #define HC_GPU_L1_L1_CUH
 
+#include "core/operation/l1.h"
 #include "gpu/l1/gemv.cuh"
+
+HcL1OpenFn hc_gpu_l1_open;
+HcL1CloseFn hc_gpu_l1_close;
+HcL1Fn hc_gpu_fista;
+HcL1Fn hc_gpu_alm;
 
 enum {
     HC_L1_THREADS = 256,
@@ -56,6 +62,7 @@ enum HcL1Term {
 };
 
 struct HcL1 {
+    HcL1Head head;
     HcGpu *gpu;
     HcMatrix matrix;
     double largest;  /* eigenvalue of A'A, rather more than less; 0 = A is 0 */

@@ -228,7 +228,6 @@ HcStatus hc_gpu_simplex(HcQueue *queue, const HcLinearProgram *program, const Hc
     HcStatus status = HC_OK;
     HcSimplexOwn own = {};
     HcSimplex simplex = {};
-    HC_TRY(hc_check_simplex(queue, program, rule, out, err));
     own.gpu = queue->gpu;
     own.queue = queue;
     simplex.steps = &steps;

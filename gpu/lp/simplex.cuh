@@ -9,8 +9,11 @@
 #ifndef HC_GPU_LP_SIMPLEX_CUH
 #define HC_GPU_LP_SIMPLEX_CUH
 
+#include "core/operation/simplex.h"
 #include "core/solver/simplex.h"
 #include "gpu/internal.cuh"
+
+HcSimplexFn hc_gpu_simplex;
 
 enum {
     HC_SIMPLEX_THREADS = 512,

@@ -25,6 +25,7 @@ struct Job {
 typedef void (*Kernel)(const Job);
 
 struct HcAbundances {
+    HcAbundancesHead head;
     HcGpu *gpu;
     HcAbundanceRule rule; /* without its pointers, but counts */
     Job job;
@@ -313,7 +314,6 @@ HcStatus hc_gpu_abundances_open(HcCompute *compute, const HcAbundanceRule *rule,
     HcAbundances *abundances = NULL;
     HcAbundanceProblem problem = {};
     *out = NULL;
-    HC_TRY(hc_check_abundance_rule(rule, err));
     abundances = new (std::nothrow) HcAbundances();
     if (abundances == NULL) {
         HC_TRY(hc_fail_memory(err, sizeof *abundances, doing));
@@ -343,8 +343,6 @@ void hc_gpu_abundances_close(HcAbundances *abundances) {
 HcStatus hc_gpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
                                 const HcBlock *out, HcError *err) {
     Job job;
-    HC_OR_RETURN(hc_check_simplex_batched(queue, in, abundances,
-                                          abundances != NULL ? &abundances->rule : NULL, out, err));
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     job = abundances->job;
     job.in = hc_view(in);

@@ -4,8 +4,13 @@
 #ifndef HC_GPU_LP_SIMPLEX_BATCHED_CUH
 #define HC_GPU_LP_SIMPLEX_BATCHED_CUH
 
+#include "core/operation/abundances.h"
 #include "core/solver/abundances.h"
 #include "gpu/internal.cuh"
+
+HcAbundancesOpenFn hc_gpu_abundances_open;
+HcAbundancesCloseFn hc_gpu_abundances_close;
+HcSimplexBatchedFn hc_gpu_simplex_batched;
 
 /* An HcAbundanceProblem in device memory, its rows padded to those of all slots of the lanes. */
 struct HcAbundanceTables {

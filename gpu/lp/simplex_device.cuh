@@ -6,7 +6,7 @@
 
 #include <cooperative_groups.h>
 
-namespace hc_simplex {
+namespace hc_lp {
 
 namespace cg = cooperative_groups;
 
@@ -417,6 +417,6 @@ __device__ inline bool may_go_on(const HcSimplexView &v, HcSimplexState *state, 
     return true;
 }
 
-} // namespace hc_simplex
+} // namespace hc_lp
 
 #endif

@@ -7,7 +7,7 @@
  * reduced costs after the pivot, and of each block the farthest of its basic variables. */
 #include "gpu/lp/simplex_device.cuh"
 
-using namespace hc_simplex;
+using namespace hc_lp;
 
 namespace {
 

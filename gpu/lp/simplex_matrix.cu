@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-using namespace hc_simplex;
+using namespace hc_lp;
 
 namespace {
 

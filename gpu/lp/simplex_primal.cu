@@ -7,7 +7,7 @@
  */
 #include "gpu/lp/simplex_device.cuh"
 
-using namespace hc_simplex;
+using namespace hc_lp;
 
 namespace {
 

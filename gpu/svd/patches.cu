@@ -1,10 +1,16 @@
 /* Patches of a scene as matrices: gathered, decomposed, weighted and averaged, some thousand at a time. */
+#include "core/operation/patches.h"
+#include "core/operation/svd.h"
 #include "gpu/internal.cuh"
 
 #include "core/patch.h"
 
 #include <new>
 #include <stdlib.h>
+
+HcPatchesOpenFn hc_gpu_patches_open;
+HcPatchesCloseFn hc_gpu_patches_close;
+HcPatchesFn hc_gpu_patches;
 
 enum { THREADS = 128, WARPS = THREADS / 32 };
 
@@ -19,6 +25,7 @@ struct Frame {
 };
 
 struct HcPatches {
+    HcPatchesHead head;
     HcGpu *gpu;
     Frame frame;
     HcSvd *svd;
@@ -197,7 +204,6 @@ HcStatus hc_gpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatc
     HcPatches *patches = NULL;
     Frame *frame = NULL;
     *out = NULL;
-    HC_TRY(hc_check_patch_rule(rule, err));
     patches = new (std::nothrow) HcPatches();
     if (patches == NULL) {
         HC_TRY(hc_fail_memory(err, sizeof *patches, "patches"));
@@ -211,8 +217,8 @@ HcStatus hc_gpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatc
     frame->values = frame->pixels < rule->bands ? frame->pixels : rule->bands;
     patches->most = hc_patch_most(rule);
     HC_TRY(hc_gpu_use(patches->gpu, err));
-    HC_TRY(hc_gpu_svd_open(compute, HC_ELEMENT_FLOAT32, frame->pixels, rule->bands, patches->most,
-                           !rule->describe, &patches->svd, err));
+    HC_TRY(hc_svd_open(compute, HC_ELEMENT_FLOAT32, frame->pixels, rule->bands, patches->most,
+                       !rule->describe, &patches->svd, err));
     HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, lay_out(patches, NULL), &patches->memory, err));
     (void)lay_out(patches, (char *)patches->memory.data);
     HC_TRY(put_levels(patches, err));
@@ -225,7 +231,7 @@ done:
 
 void hc_gpu_patches_close(HcPatches *patches) {
     if (patches != NULL) {
-        hc_gpu_svd_close(patches->svd);
+        hc_svd_close(patches->svd);
         hc_gpu_release(&patches->gpu->base, &patches->memory);
         delete patches;
     }
@@ -252,7 +258,7 @@ static HcStatus run_chunk(HcQueue *queue, const HcBlock *in, HcPatches *patches,
     gather_patches<<<(unsigned)count, THREADS, 0, queue->stream>>>(frame, hc_view(in), first,
                                                                    patches->matrices, patches->valid);
     HC_OR_RETURN(hc_gpu_launched(doing, err));
-    HC_OR_RETURN(hc_gpu_svd_batched(queue, patches->svd, &batch, err));
+    HC_OR_RETURN(hc_svd_batched(queue, patches->svd, &batch, err));
     weigh_patches<<<(unsigned)hc_div_up(count, THREADS), THREADS, 0, queue->stream>>>(
         frame, count, patches->levels, patches->valid, patches->singular, patches->kept, patches->dimension);
     HC_OR_RETURN(hc_gpu_launched(doing, err));
@@ -264,8 +270,6 @@ HcStatus hc_gpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, c
                         HcError *err) {
     int64_t first = 0;
     int64_t end = 0;
-    HC_OR_RETURN(
-        hc_check_patches(queue, in, patches, patches != NULL ? &patches->frame.rule : NULL, out, err));
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     first = hc_patch_first(patches->frame.down, out->line0) * patches->frame.across.count;
     end = (hc_patch_last(patches->frame.down, out->line0 + out->lines - 1) + 1) * patches->frame.across.count;

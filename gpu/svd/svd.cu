@@ -59,7 +59,6 @@ HcStatus hc_gpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, in
     HcSvd *svd = NULL;
     size_t bytes = 0;
     *out = NULL;
-    HC_TRY(hc_check_svd(element, rows, columns, most, err));
     svd = new (std::nothrow) HcSvd();
     if (svd == NULL) {
         HC_TRY(hc_fail_memory(err, sizeof *svd, "decompositions"));
@@ -104,7 +103,6 @@ void hc_gpu_svd_close(HcSvd *svd) {
 HcStatus hc_gpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
     static HcSvdRun *const run[HC_ELEMENT_COUNT] = {hc_svd_float32, hc_svd_float64, hc_svd_complex_float32,
                                                     hc_svd_complex_float64};
-    HC_OR_RETURN(hc_check_svd_batch(queue, svd, batch, svd != NULL && svd->vectors, err));
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     return run[svd->element](queue, svd, batch, err);
 }

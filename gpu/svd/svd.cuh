@@ -3,7 +3,12 @@
 #ifndef HC_GPU_SVD_SVD_CUH
 #define HC_GPU_SVD_SVD_CUH
 
+#include "core/operation/svd.h"
 #include "gpu/internal.cuh"
+
+HcSvdOpenFn hc_gpu_svd_open;
+HcSvdCloseFn hc_gpu_svd_close;
+HcSvdBatchedFn hc_gpu_svd_batched;
 
 /* Vectors: entry i of vector k of a matrix lies at data + matrix * matrices + vector * k + i [elements]. */
 template <typename T> struct HcSvdVectors {
@@ -67,6 +72,7 @@ enum {
 };
 
 struct HcSvd {
+    HcSvdHead head;
     HcGpu *gpu;
     HcElement element;
     int32_t rows, columns; /* of the matrices */

@@ -1,4 +1,5 @@
 /* What unmixing derives from a library, on the device. */
+#include "core/operation/eigh.h"
 #include "gpu/unmix/active.cuh"
 
 #include <math.h>
@@ -297,7 +298,7 @@ static HcStatus find_eigenvectors(const HcGpu *gpu, HcUnmixLibrary *library, con
     for (size_t i = 0; i < entries; i++) {
         gram[i] -= library->shift;
     }
-    HC_TRY(gpu->host->eigh(gpu->host_compute, n, gram, value, vector, err));
+    HC_TRY(hc_eigh(gpu->host, n, gram, value, vector, err));
     HC_TRY(put_eigenvectors(library, parts, value, vector, gram, total, err));
 done:
     free(gram);

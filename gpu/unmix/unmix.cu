@@ -14,6 +14,7 @@ enum { BLOCKS_EACH = 4 };
 static const size_t most_memory = (size_t)1 << 30;
 
 struct HcUnmixing {
+    HcUnmixingHead head;
     HcGpu *gpu;
     HcUnmixLibrary library;
     int32_t blocks;      /* that have a room */
@@ -264,7 +265,6 @@ HcStatus hc_gpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixi
     HcStatus status = HC_OK;
     HcUnmixing *unmixing = NULL;
     *out = NULL;
-    HC_TRY(hc_check_unmix_rule(rule, err));
     unmixing = new (std::nothrow) HcUnmixing();
     if (unmixing == NULL) {
         HC_TRY(hc_fail_memory(err, sizeof *unmixing, doing));
@@ -297,8 +297,6 @@ HcStatus hc_gpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, c
                                      unmix_panels<HC_UNMIX_ALM>};
     int32_t *next = NULL;
     double *rooms = NULL;
-    HC_OR_RETURN(
-        hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->library.rule : NULL, out, err));
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     next = (int32_t *)unmixing->rooms.data; /* of the panel to take */
     rooms = (double *)((char *)unmixing->rooms.data + 256);

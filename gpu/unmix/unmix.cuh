@@ -5,8 +5,13 @@
 #ifndef HC_GPU_UNMIX_UNMIX_CUH
 #define HC_GPU_UNMIX_UNMIX_CUH
 
+#include "core/operation/unmix.h"
 #include "gpu/double_product.cuh"
 #include "gpu/internal.cuh"
+
+HcUnmixOpenFn hc_gpu_unmix_open;
+HcUnmixCloseFn hc_gpu_unmix_close;
+HcUnmixFn hc_gpu_unmix;
 
 enum { HC_UNMIX_PANEL = 64, HC_UNMIX_WARPS = 4, HC_UNMIX_THREADS = 32 * HC_UNMIX_WARPS };
 

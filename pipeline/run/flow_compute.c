@@ -1,3 +1,4 @@
+#include "core/operation/decode.h"
 #include "pipeline/run/flow.h"
 
 /* The output block of a stage for one block of the scene, in the memory of the slot. */
@@ -16,7 +17,6 @@ static HcBlock output_block(const HcFlow *flow, const HcSlot *slot, int32_t plac
 /* The raw bytes of a block where decode can work on them: still there from an earlier pass, or on their way.
  */
 static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw *raw, HcError *err) {
-    const HcComputeOps *ops = flow->compute->ops;
     if (flow->kept_raw != NULL && flow->kept_raw[block].data != NULL) {
         *raw = flow->kept_raw[block];
         return HC_OK;
@@ -29,8 +29,8 @@ static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw
     /* The last block in this slot is done, and so is its decode: its bytes are free. */
     char *to = flow->kept_raw != NULL ? (char *)flow->kept.data + (size_t)block * flow->room.raw_block
                                       : slot->memory.data;
-    HC_OR_RETURN(ops->upload(flow->uploads, source->buffer.data, to, source->bytes, err));
-    HC_OR_RETURN(ops->follow(flow->work, flow->uploads, err));
+    HC_OR_RETURN(hc_upload(flow->uploads, source->buffer.data, to, source->bytes, err));
+    HC_OR_RETURN(hc_follow(flow->work, flow->uploads, err));
     const char *host = source->buffer.data;
     raw->data = to + ((const char *)raw->data - host);
     if (raw->user_mask != NULL) {
@@ -47,14 +47,13 @@ static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, co
     HcRaw raw;
     HC_OR_RETURN(bring_raw(flow, slot, block, &raw, err));
     double start = hc_flow_now();
-    HC_OR_RETURN(flow->compute->ops->decode(flow->work, &raw, &flow->chain->source->decode, out, err));
+    HC_OR_RETURN(hc_decode(flow->work, &raw, &flow->chain->source->decode, out, err));
     flow->report->seconds_decode += hc_flow_now() - start;
     return HC_OK;
 }
 
 /* Copies the interior lines of a block for a sink. */
 static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const HcBlock *block, HcError *err) {
-    const HcComputeOps *ops = flow->compute->ops;
     HcParcel *parcel = hc_flow_take_parcel(flow, sink);
     if (parcel == NULL) {
         return flow->error.status; /* another thread failed; its message is the one that counts */
@@ -68,9 +67,9 @@ static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const Hc
     size_t values = hc_block_values(host);
     host->data = parcel->buffer.data;
     host->mask = (uint8_t *)parcel->buffer.data + values * sizeof(float);
-    HC_OR_RETURN(ops->download(slot->queue, block->data + skipped * (size_t)block->bands, host->data,
-                               values * sizeof(float), err));
-    return ops->download(slot->queue, block->mask + skipped, host->mask, hc_block_pixels(host), err);
+    HC_OR_RETURN(hc_download(slot->queue, block->data + skipped * (size_t)block->bands, host->data,
+                             values * sizeof(float), err));
+    return hc_download(slot->queue, block->mask + skipped, host->mask, hc_block_pixels(host), err);
 }
 
 /* What the sinks of the pass get of one block. */
@@ -113,7 +112,7 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
 static HcStatus submit(HcFlow *flow, HcSlot *slot, int64_t block, HcError *err) {
     Sent sent = {0};
     HC_OR_RETURN(compute_block(flow, slot, block, &sent, err));
-    HC_OR_RETURN(flow->compute->ops->follow(slot->queue, flow->work, err));
+    HC_OR_RETURN(hc_follow(slot->queue, flow->work, err));
     for (int32_t k = 0; k < sent.count; k++) {
         HC_OR_RETURN(send_to_sink(flow, slot, sent.sink[k], &sent.block[k], err));
     }
@@ -154,7 +153,7 @@ static HcStatus drain(HcFlow *flow, HcSlot *slot, HcError *err) {
     if (slot->block < 0) {
         return HC_OK;
     }
-    HC_OR_RETURN(flow->compute->ops->wait(slot->queue, err));
+    HC_OR_RETURN(hc_wait(slot->queue, err));
     pthread_mutex_lock(&flow->lock);
     HcParcel *ordered = NULL; /* the slot's list is newest first */
     while (slot->parcels != NULL) {

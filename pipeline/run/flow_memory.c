@@ -6,24 +6,22 @@
 /* ---- for the whole run ---- */
 
 static HcStatus open_queues(HcFlow *flow, HcError *err) {
-    const HcComputeOps *ops = flow->compute->ops;
-    HC_OR_RETURN(ops->queue_open(flow->compute, &flow->work, err));
+    HC_OR_RETURN(hc_queue_open(flow->compute, &flow->work, err));
     if (!flow->info.shared_memory) {
-        HC_OR_RETURN(ops->queue_open(flow->compute, &flow->uploads, err));
+        HC_OR_RETURN(hc_queue_open(flow->compute, &flow->uploads, err));
     }
     for (int32_t s = 0; s < flow->info.slots; s++) {
         flow->slots[s].block = -1;
-        HC_OR_RETURN(ops->queue_open(flow->compute, &flow->slots[s].queue, err));
+        HC_OR_RETURN(hc_queue_open(flow->compute, &flow->slots[s].queue, err));
     }
     return HC_OK;
 }
 
 static void close_queues(HcFlow *flow) {
-    const HcComputeOps *ops = flow->compute->ops;
-    ops->queue_close(flow->uploads);
-    ops->queue_close(flow->work);
+    hc_queue_close(flow->uploads);
+    hc_queue_close(flow->work);
     for (int32_t s = 0; flow->slots != NULL && s < flow->info.slots; s++) {
-        ops->queue_close(flow->slots[s].queue);
+        hc_queue_close(flow->slots[s].queue);
     }
 }
 
@@ -36,27 +34,24 @@ static void release_device(HcFlow *flow) {
 
 /* Whether the backend's own memory, which it may take as late as in the last pass, is there too. */
 static HcStatus try_reserve(const HcFlow *flow, HcError *err) {
-    const HcComputeOps *ops = flow->compute->ops;
     HcComputeInfo now;
     HcBuffer reserve = {0};
-    ops->info(flow->compute, &now);
+    hc_compute_info(flow->compute, &now);
     if (now.reserve == 0) {
         return HC_OK;
     }
-    HcStatus status = ops->alloc(flow->compute, HC_MEMORY_DEVICE, now.reserve, &reserve, err);
-    ops->release(flow->compute, &reserve);
+    HcStatus status = hc_alloc(flow->compute, HC_MEMORY_DEVICE, now.reserve, &reserve, err);
+    hc_release(flow->compute, &reserve);
     return status;
 }
 
 static HcStatus alloc_device(HcFlow *flow, HcError *err) {
-    const HcComputeOps *ops = flow->compute->ops;
     hc_layout_room(flow->chain, &flow->info, &flow->layout, &flow->room);
     if (flow->room.kept > 0) {
-        HC_OR_RETURN(ops->alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.kept, &flow->kept, err));
+        HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.kept, &flow->kept, err));
     }
     for (int32_t s = 0; s < flow->layout.slots; s++) {
-        HC_OR_RETURN(
-            ops->alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.slot, &flow->slots[s].memory, err));
+        HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.slot, &flow->slots[s].memory, err));
     }
     return try_reserve(flow, err);
 }
@@ -127,12 +122,11 @@ void hc_flow_give_memory(HcFlow *flow) {
 }
 
 HcStatus hc_flow_wait_queues(HcFlow *flow, HcError *err) {
-    const HcComputeOps *ops = flow->compute->ops;
-    HcStatus status = flow->uploads != NULL ? ops->wait(flow->uploads, err) : HC_OK;
-    HcStatus next = ops->wait(flow->work, err);
+    HcStatus status = flow->uploads != NULL ? hc_wait(flow->uploads, err) : HC_OK;
+    HcStatus next = hc_wait(flow->work, err);
     status = status != HC_OK ? status : next;
     for (int32_t s = 0; s < flow->info.slots; s++) {
-        next = ops->wait(flow->slots[s].queue, err);
+        next = hc_wait(flow->slots[s].queue, err);
         status = status != HC_OK ? status : next;
     }
     return status;
@@ -143,7 +137,7 @@ HcStatus hc_flow_wait_queues(HcFlow *flow, HcError *err) {
 HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuffer *out, HcError *err) {
     HcError failure = {0};
     char text[32];
-    HcStatus status = flow->compute->ops->alloc(flow->compute, HC_MEMORY_HOST, bytes, out, &failure);
+    HcStatus status = hc_alloc(flow->compute, HC_MEMORY_HOST, bytes, out, &failure);
     if (status == HC_E_MEMORY) {
         return hc_fail(err, status, "the host is out of memory: %s for %s (a smaller --memory needs less)",
                        hc_text_bytes(text, sizeof text, (double)bytes), what);
@@ -155,8 +149,7 @@ static HcStatus cut_slot(HcFlow *flow, HcSlot *slot, const HcSlotLayout *cut, Hc
     size_t raw = flow->layout.device_resident ? 0 : flow->room.raw_block;
     if (raw + cut->all > slot->memory.bytes) { /* a fit made a pass larger than planned */
         hc_memory_release(flow->compute, &slot->memory);
-        HC_OR_RETURN(
-            flow->compute->ops->alloc(flow->compute, HC_MEMORY_DEVICE, raw + cut->all, &slot->memory, err));
+        HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, raw + cut->all, &slot->memory, err));
     }
     char *memory = (char *)slot->memory.data + raw;
     for (int32_t s = 0; s < flow->pass.end; s++) {

@@ -340,7 +340,7 @@ HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *
         return hc_fail(err, HC_E_USAGE, "a chain of %d steps: at most %d", chain->count, HC_STAGES_MAX);
     }
     HC_OR_RETURN(hc_chain_plan(chain, err));
-    compute->ops->info(compute, info);
+    hc_compute_info(compute, info);
     if (info->shared_memory) {
         (void)hc_reader_map(chain->source->reader);
     }

@@ -1,4 +1,5 @@
 #include "pipeline/run/record.h"
+#include "core/operation/decode.h"
 #include "io/file.h"
 #include "pipeline/json.h"
 #include "core/version.h"
@@ -125,7 +126,7 @@ HcStatus hc_record_ranks(const HcChain *chain, const HcCompute *compute, const H
         return hc_fail_memory(err, (double)count * sizeof **out, "the record");
     }
     HcRankReport *own = *out + hc_ranks_number(settings->ranks);
-    compute->ops->info(compute, &info);
+    hc_compute_info(compute, &info);
     gethostname(own->host, sizeof own->host - 1);
     snprintf(own->device, sizeof own->device, "%s", info.name);
     own->first_line = chain->first_line;
@@ -168,13 +169,13 @@ void hc_record_put_head(HcJson *record, const HcCompute *compute, const char *co
     if (gmtime_r(&seconds, &parts) != NULL) {
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &parts);
     }
-    compute->ops->info(compute, &info);
+    hc_compute_info(compute, &info);
     hc_json_put_number(record, "hcube_record", 1);
     hc_json_put_text(record, "version", hc_version());
     hc_json_put_text(record, "command", command);
     hc_json_put_text(record, "finished", when);
     hc_json_open_object(record, "device");
-    hc_json_put_text(record, "backend", compute->ops->name);
+    hc_json_put_text(record, "backend", hc_compute_name(compute->ops));
     hc_json_put_text(record, "name", info.name);
     hc_json_put_number(record, "threads", info.threads);
     hc_json_close(record);

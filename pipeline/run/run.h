@@ -3,6 +3,7 @@
 #ifndef HC_PIPELINE_RUN_RUN_H
 #define HC_PIPELINE_RUN_RUN_H
 
+#include "core/operation/decode.h"
 #include "pipeline/chain.h"
 
 #include <signal.h>

@@ -33,11 +33,10 @@ HcStatus hc_abundance_fit_open(HcAbundanceFit *fit, const HcStage *stage, HcErro
     return hc_spectra_open(&fit->out, stage->compute, stage->out.bands, err);
 }
 
-HcStatus hc_abundance_fit_add(const HcAbundanceFit *fit, const HcStage *stage, HcQueue *queue,
-                              const HcBlock *in, const HcBlock *out, HcError *err) {
-    const HcComputeOps *ops = stage->compute->ops;
-    HC_OR_RETURN(hc_spectra_gather(&fit->in, ops, queue, in, err));
-    return hc_spectra_gather(&fit->out, ops, queue, out, err);
+HcStatus hc_abundance_fit_add(const HcAbundanceFit *fit, HcQueue *queue, const HcBlock *in,
+                              const HcBlock *out, HcError *err) {
+    HC_OR_RETURN(hc_spectra_gather(&fit->in, queue, in, err));
+    return hc_spectra_gather(&fit->out, queue, out, err);
 }
 
 /* mixture[bands] of the abundances of one pixel. */

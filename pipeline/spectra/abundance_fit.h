@@ -17,8 +17,8 @@ size_t hc_abundance_fit_bytes(const HcStage *stage);
 HcStatus hc_abundance_fit_open(HcAbundanceFit *fit, const HcStage *stage, HcError *err) HC_MUST_CHECK;
 
 /* In process(), when the abundances of `in` are in `out`, which has no halo or the same one. */
-HcStatus hc_abundance_fit_add(const HcAbundanceFit *fit, const HcStage *stage, HcQueue *queue,
-                              const HcBlock *in, const HcBlock *out, HcError *err) HC_MUST_CHECK;
+HcStatus hc_abundance_fit_add(const HcAbundanceFit *fit, HcQueue *queue, const HcBlock *in,
+                              const HcBlock *out, HcError *err) HC_MUST_CHECK;
 
 /* In gather(): works out `missed` and `size`. The first bands of `out` are the abundances of the spectra;
  * with top > 0 the numbers of so many of them, from 0, and then their abundances. The pixels are given back.

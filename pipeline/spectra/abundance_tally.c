@@ -1,5 +1,6 @@
 #include "pipeline/spectra/abundance_tally.h"
 
+#include "core/operation/abundances.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 
@@ -11,9 +12,7 @@ enum { NAMED = 5 };
 
 HcStatus hc_abundance_counts_begin(const HcStage *stage, HcQueue *queue, const HcBuffer *counts,
                                    const HcBlock *out, HcError *err) {
-    return out->line0 == stage->chain->first_line
-               ? stage->compute->ops->zero(queue, counts->data, counts->bytes, err)
-               : HC_OK;
+    return out->line0 == stage->chain->first_line ? hc_zero(queue, counts->data, counts->bytes, err) : HC_OK;
 }
 
 HcStatus hc_abundance_counts_gather(const HcStage *stage, const HcBuffer *counts, int32_t worst,

@@ -102,9 +102,9 @@ HcStatus hc_scaled_library_open(HcScaledLibrary *library, const HcStage *stage, 
     return hc_spectra_open(&library->some, stage->compute, stage->in.bands, err);
 }
 
-HcStatus hc_scaled_library_observe(const HcScaledLibrary *library, const HcStage *stage, HcQueue *queue,
-                                   const HcBlock *in, HcError *err) {
-    return hc_spectra_gather(&library->some, stage->compute->ops, queue, in, err);
+HcStatus hc_scaled_library_observe(const HcScaledLibrary *library, HcQueue *queue, const HcBlock *in,
+                                   HcError *err) {
+    return hc_spectra_gather(&library->some, queue, in, err);
 }
 
 /* Moves what is finite to the front; returns how many values that are. */
@@ -122,7 +122,7 @@ HcStatus hc_scaled_library_settle(HcScaledLibrary *library, HcStage *stage, cons
                                   HcError *err) {
     HcStatus status = HC_OK;
     HcSamples samples = {0};
-    HC_TRY(stage->compute->ops->wait(queue, err));
+    HC_TRY(hc_wait(queue, err));
     HC_TRY(hc_spectra_join(&library->some, hc_stage_ranks(stage), err));
     HC_TRY(hc_samples_take(&samples, &library->some, NULL, 1, err));
     hc_spectra_clear(&library->some, stage->compute);

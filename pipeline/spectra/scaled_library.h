@@ -37,8 +37,8 @@ size_t hc_scaled_library_device_bytes(const HcScaledLibrary *library, int32_t ze
 /* Some thousand pixels, evenly taken from the whole scene: opened, gathered from each block, and what they
  * tell. Missing values (NaN) count for nothing. */
 HcStatus hc_scaled_library_open(HcScaledLibrary *library, const HcStage *stage, HcError *err) HC_MUST_CHECK;
-HcStatus hc_scaled_library_observe(const HcScaledLibrary *library, const HcStage *stage, HcQueue *queue,
-                                   const HcBlock *in, HcError *err) HC_MUST_CHECK;
+HcStatus hc_scaled_library_observe(const HcScaledLibrary *library, HcQueue *queue, const HcBlock *in,
+                                   HcError *err) HC_MUST_CHECK;
 HcStatus hc_scaled_library_settle(HcScaledLibrary *library, HcStage *stage, const char *path, HcQueue *queue,
                                   HcError *err) HC_MUST_CHECK;
 

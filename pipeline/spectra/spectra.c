@@ -33,8 +33,7 @@ size_t hc_spectra_bytes(const HcSpectra *spectra, int32_t bands) {
 HcStatus hc_spectra_open(HcSpectra *spectra, HcCompute *compute, int32_t bands, HcError *err) {
     size_t count = (size_t)spectra->pixels.count;
     spectra->bands = bands;
-    HC_OR_RETURN(compute->ops->alloc(compute, HC_MEMORY_HOST, hc_spectra_bytes(spectra, bands),
-                                     &spectra->memory, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, hc_spectra_bytes(spectra, bands), &spectra->memory, err));
     spectra->value = spectra->memory.data;
     spectra->valid = (uint8_t *)(spectra->value + count * (size_t)bands);
     memset(spectra->value, 0, hc_spectra_bytes(spectra, bands));
@@ -60,8 +59,7 @@ static int64_t place_in(const HcBlock *block, const HcLabelled *pixels, int64_t 
     return (pixels->line[at] - hc_block_first_line(block)) * block->samples + pixels->sample[at];
 }
 
-HcStatus hc_spectra_gather(const HcSpectra *spectra, const HcComputeOps *ops, HcQueue *queue,
-                           const HcBlock *in, HcError *err) {
+HcStatus hc_spectra_gather(const HcSpectra *spectra, HcQueue *queue, const HcBlock *in, HcError *err) {
     const HcLabelled *pixels = &spectra->pixels;
     size_t bands = (size_t)spectra->bands;
     int64_t at = first_at(pixels, in->line0);
@@ -73,10 +71,9 @@ HcStatus hc_spectra_gather(const HcSpectra *spectra, const HcComputeOps *ops, Hc
         while (at + run < end && place_in(in, pixels, at + run) == place + run) {
             run++;
         }
-        HC_OR_RETURN(ops->download(queue, in->data + (size_t)place * bands,
-                                   spectra->value + (size_t)at * bands, (size_t)run * bands * sizeof(float),
-                                   err));
-        HC_OR_RETURN(ops->download(queue, in->mask + place, spectra->valid + at, (size_t)run, err));
+        HC_OR_RETURN(hc_download(queue, in->data + (size_t)place * bands, spectra->value + (size_t)at * bands,
+                                 (size_t)run * bands * sizeof(float), err));
+        HC_OR_RETURN(hc_download(queue, in->mask + place, spectra->valid + at, (size_t)run, err));
         at += run;
     }
     return HC_OK;

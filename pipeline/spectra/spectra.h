@@ -28,8 +28,8 @@ HcStatus hc_spectra_open(HcSpectra *spectra, HcCompute *compute, int32_t bands, 
 
 /* Queues the copies of those pixels that lie in the interior of a block; they are there after the next wait.
  */
-HcStatus hc_spectra_gather(const HcSpectra *spectra, const HcComputeOps *ops, HcQueue *queue,
-                           const HcBlock *in, HcError *err) HC_MUST_CHECK;
+HcStatus hc_spectra_gather(const HcSpectra *spectra, HcQueue *queue, const HcBlock *in,
+                           HcError *err) HC_MUST_CHECK;
 
 /* All ranks, when their own are there: each gets those of all. */
 HcStatus hc_spectra_join(HcSpectra *spectra, HcRanks *ranks, HcError *err) HC_MUST_CHECK;

@@ -1,5 +1,7 @@
 /* abundance: how much of each endmember is in a pixel, by least absolute deviations. */
 #include "pipeline/stages/abundance.h"
+#include "core/operation/abundances.h"
+#include "core/operation/gather.h"
 #include "pipeline/spectra/abundance_fit.h"
 #include "pipeline/spectra/abundance_tally.h"
 #include "pipeline/chain.h"
@@ -261,7 +263,7 @@ static HcStatus open_absolute(HcStage *stage, const float *spectra, HcError *err
     State *state = stage->state;
     HcAbundanceRule rule = absolute_rule(stage);
     rule.spectrum = spectra;
-    return stage->compute->ops->abundances_open(stage->compute, &rule, &state->absolute, err);
+    return hc_abundances_open(stage->compute, &rule, &state->absolute, err);
 }
 
 static HcStatus open_squared(HcStage *stage, const float *spectra, HcError *err) {
@@ -286,7 +288,7 @@ static HcStatus open_squared(HcStage *stage, const float *spectra, HcError *err)
     }
     HC_TRY(hc_memory_upload(stage->compute, order, bytes, &state->order, err));
     rule.spectrum = spectra;
-    HC_TRY(stage->compute->ops->unmix_open(stage->compute, &rule, &state->squared, err));
+    HC_TRY(hc_unmix_open(stage->compute, &rule, &state->squared, err));
 done:
     free(order);
     return status;
@@ -307,13 +309,6 @@ done:
 
 static HcStatus open_abundance(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
-    bool is_there = is_l1(stage) ? ops->simplex_batched != NULL && ops->abundances_open != NULL
-                                 : ops->unmix != NULL && ops->unmix_open != NULL;
-    if (!is_there) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "abundance: not on this backend (%s): give --device cpu",
-                       ops->name);
-    }
     state->proof.limit = proof_limit[params_of(stage)->norm];
     HcStatus status = hc_abundance_fit_open(&state->fit, stage, err);
     if (status != HC_OK) {
@@ -325,7 +320,7 @@ static HcStatus open_abundance(HcStage *stage, HcError *err) {
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     const State *state = stage->state;
-    return hc_scaled_library_observe(&state->library, stage, queue, in, err);
+    return hc_scaled_library_observe(&state->library, queue, in, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -340,24 +335,22 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
 static HcStatus least_squares(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                               void *scratch, HcError *err) {
     const State *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
     HcUnmixRule rule = squared_rule(stage);
     HcBlock all = *out;
     all.bands = hc_unmix_bands(&rule);
     all.data = scratch;
     all.mask = (uint8_t *)(all.data + hc_block_values(&all));
-    HC_OR_RETURN(ops->unmix(queue, in, state->squared, &all, err));
-    return ops->gather(queue, &all, state->order.data, out, err);
+    HC_OR_RETURN(hc_unmix(queue, in, state->squared, &all, err));
+    return hc_gather(queue, &all, state->order.data, out, err);
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     const State *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
     HC_OR_RETURN(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
-    HC_OR_RETURN(is_l1(stage) ? ops->simplex_batched(queue, in, state->absolute, out, err)
+    HC_OR_RETURN(is_l1(stage) ? hc_simplex_batched(queue, in, state->absolute, out, err)
                               : least_squares(stage, queue, in, out, scratch, err));
-    return hc_abundance_fit_add(&state->fit, stage, queue, in, out, err);
+    return hc_abundance_fit_add(&state->fit, queue, in, out, err);
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
@@ -424,10 +417,10 @@ static void report(const HcStage *stage, HcJson *to) {
 static void close_abundance(HcStage *stage) {
     State *state = stage->state;
     if (stage->compute != NULL && state->absolute != NULL) {
-        stage->compute->ops->abundances_close(state->absolute);
+        hc_abundances_close(state->absolute);
     }
     if (stage->compute != NULL && state->squared != NULL) {
-        stage->compute->ops->unmix_close(state->squared);
+        hc_unmix_close(state->squared);
     }
     hc_memory_release(stage->compute, &state->counts);
     hc_memory_release(stage->compute, &state->order);

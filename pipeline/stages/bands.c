@@ -1,4 +1,5 @@
 /* bands: chooses, drops or reorders bands. */
+#include "core/operation/gather.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
 
@@ -188,7 +189,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
                         HcError *err) {
     (void)scratch;
     const State *state = stage->state;
-    return stage->compute->ops->gather(queue, in, state->device_index.data, out, err);
+    return hc_gather(queue, in, state->device_index.data, out, err);
 }
 
 static void close_bands(HcStage *stage) {

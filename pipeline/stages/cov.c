@@ -107,7 +107,7 @@ static void report(const HcStage *stage, HcJson *to) {
 
 static void close_cov(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_close(&state->sums, stage);
+    hc_scene_sums_close(&state->sums);
     hc_moments_clear(&state->moments);
     hc_statistics_clear(&state->statistics);
 }

@@ -1,4 +1,6 @@
 /* filter: 3x3 mean or median, and noise images. */
+#include "core/operation/difference.h"
+#include "core/operation/filter.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/statistics.h"
 
@@ -50,10 +52,10 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     const Params *params = stage->params;
     HcDifference kind = kind_of(stage);
     if (params->noise) {
-        return stage->compute->ops->difference(queue, in, kind, out, err);
+        return hc_difference(queue, in, kind, out, err);
     }
     HcFilter filter = kind == HC_DIFFERENCE_MEAN3X3 ? HC_FILTER_MEAN3X3 : HC_FILTER_MEDIAN3X3;
-    return stage->compute->ops->filter(queue, in, filter, out, err);
+    return hc_filter(queue, in, filter, out, err);
 }
 
 const HcStageClass hc_stage_filter = {

@@ -1,5 +1,7 @@
 /* knn: classes by the nearest training spectra, of the scene itself or from a spectral library. */
 #include "pipeline/stages/knn.h"
+#include "core/operation/project.h"
+#include "core/operation/vote.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
@@ -212,10 +214,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     const HcKnnState *state = stage->state;
     if (!state->from_library) {
-        HC_OR_RETURN(hc_spectra_gather(&state->training, stage->compute->ops, queue, in, err));
+        HC_OR_RETURN(hc_spectra_gather(&state->training, queue, in, err));
     }
     if (state->validation.pixels.count > 0) {
-        HC_OR_RETURN(hc_spectra_gather(&state->validation, stage->compute->ops, queue, in, err));
+        HC_OR_RETURN(hc_spectra_gather(&state->validation, queue, in, err));
     }
     return HC_OK;
 }
@@ -239,7 +241,6 @@ static HcBlock rows_of(const HcBlock *block, const HcBlock *like) {
 static HcStatus classify(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcVoteRule *rule,
                          const HcBlock *out, void *scratch, HcError *err) {
     const HcKnnState *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
     size_t count = hc_block_pixels(out) * (size_t)rule->k;
     double *distance = scratch;
     int32_t *index = (int32_t *)(distance + count);
@@ -247,10 +248,10 @@ static HcStatus classify(HcStage *stage, HcQueue *queue, const HcBlock *in, cons
     if (state->matrix.data != NULL) {
         spectra.data = (float *)(index + count);
         spectra.mask = (uint8_t *)(spectra.data + hc_block_values(&spectra));
-        HC_OR_RETURN(ops->project(queue, in, state->matrix.data, state->mean.data, NULL, &spectra, err));
+        HC_OR_RETURN(hc_project(queue, in, state->matrix.data, state->mean.data, NULL, &spectra, err));
     }
-    HC_OR_RETURN(ops->knn(queue, &spectra, state->model, rule->k, index, distance, err));
-    return ops->vote(queue, &spectra, index, distance, state->label.data, rule, out, err);
+    HC_OR_RETURN(hc_knn(queue, &spectra, state->model, rule->k, index, distance, err));
+    return hc_vote(queue, &spectra, index, distance, state->label.data, rule, out, err);
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
@@ -266,10 +267,6 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
 /* Spectra of a library are a model at once; those of the scene are collected first. */
 static HcStatus open_knn(HcStage *stage, HcError *err) {
     HcKnnState *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
-    if (ops->knn == NULL || ops->vote == NULL || ops->training_open == NULL) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "knn: not on this backend (%s): give --device cpu", ops->name);
-    }
     if (state->from_library) {
         HC_OR_RETURN(hc_knn_make_model(stage, &state->library, err));
     } else {
@@ -298,12 +295,10 @@ static HcStatus open_holdout(const HcStage *stage, size_t pixels, Holdout *holdo
     }
     memset(holdout->all, 1, pixels);
     HC_OR_RETURN(hc_memory_upload(compute, holdout->all, pixels, &holdout->in_mask, err));
-    HC_OR_RETURN(
-        compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * bands * sizeof(float), &holdout->in, err));
-    HC_OR_RETURN(compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * sizeof(float), &holdout->out, err));
-    HC_OR_RETURN(compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels, &holdout->out_mask, err));
-    return compute->ops->alloc(compute, HC_MEMORY_DEVICE, pixels * scratch_bytes(stage), &holdout->scratch,
-                               err);
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, pixels * bands * sizeof(float), &holdout->in, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, pixels * sizeof(float), &holdout->out, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, pixels, &holdout->out_mask, err));
+    return hc_alloc(compute, HC_MEMORY_DEVICE, pixels * scratch_bytes(stage), &holdout->scratch, err);
 }
 
 static void close_holdout(const HcStage *stage, Holdout *holdout) {
@@ -319,7 +314,6 @@ static void close_holdout(const HcStage *stage, Holdout *holdout) {
 /* Classifies spectra as if they were the only line of a scene. */
 static HcStatus predict(HcStage *stage, HcQueue *queue, const float *spectra, size_t pixels, Holdout *holdout,
                         HcError *err) {
-    const HcComputeOps *ops = stage->compute->ops;
     HcVoteRule rule = rule_of(stage);
     rule.confidence = rule.nearest = rule.neighbours = false;
     HcBlock in = {.data = holdout->in.data,
@@ -331,10 +325,10 @@ static HcStatus predict(HcStage *stage, HcQueue *queue, const float *spectra, si
     out.data = holdout->out.data;
     out.mask = holdout->out_mask.data;
     out.bands = 1;
-    HC_OR_RETURN(ops->upload(queue, spectra, in.data, hc_block_values(&in) * sizeof(float), err));
+    HC_OR_RETURN(hc_upload(queue, spectra, in.data, hc_block_values(&in) * sizeof(float), err));
     HC_OR_RETURN(classify(stage, queue, &in, &rule, &out, holdout->scratch.data, err));
-    HC_OR_RETURN(ops->download(queue, out.data, holdout->predicted, pixels * sizeof(float), err));
-    return ops->wait(queue, err);
+    HC_OR_RETURN(hc_download(queue, out.data, holdout->predicted, pixels * sizeof(float), err));
+    return hc_wait(queue, err);
 }
 
 static HcStatus measure(HcStage *stage, HcQueue *queue, const HcSamples *validation, HcError *err) {
@@ -369,7 +363,7 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcKnnState *state = stage->state;
     HcSamples training = {0};
     HcSamples validation = {0};
-    HC_TRY(stage->compute->ops->wait(queue, err));
+    HC_TRY(hc_wait(queue, err));
     HC_TRY(hc_spectra_join(&state->training, hc_stage_ranks(stage), err));
     HC_TRY(hc_spectra_join(&state->validation, hc_stage_ranks(stage), err));
     if (state->from_library) {
@@ -441,7 +435,7 @@ static void report(const HcStage *stage, HcJson *to) {
 static void close_knn(HcStage *stage) {
     HcKnnState *state = stage->state;
     if (stage->compute != NULL && state->model != NULL) {
-        stage->compute->ops->training_close(state->model);
+        hc_training_close(state->model);
     }
     hc_memory_release(stage->compute, &state->label);
     hc_memory_release(stage->compute, &state->matrix);

@@ -2,6 +2,7 @@
 #ifndef HC_PIPELINE_STAGES_KNN_H
 #define HC_PIPELINE_STAGES_KNN_H
 
+#include "core/operation/knn.h"
 #include "pipeline/spectra/accuracy.h"
 #include "pipeline/spectra/library_choice.h"
 #include "pipeline/spectra/library_fit.h"

@@ -310,9 +310,8 @@ HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) {
     if (hc_knn_params(stage)->scale != 0) {
         HC_OR_RETURN(make_scale(stage, training, err));
     }
-    HC_OR_RETURN(stage->compute->ops->training_open(stage->compute, training->value, training->count,
-                                                    training->bands, (HcMetric)hc_knn_params(stage)->metric,
-                                                    &state->model, err));
+    HC_OR_RETURN(hc_training_open(stage->compute, training->value, training->count, training->bands,
+                                  (HcMetric)hc_knn_params(stage)->metric, &state->model, err));
     HC_OR_RETURN(hc_memory_upload(stage->compute, training->label, (size_t)training->count * sizeof(int32_t),
                                   &state->label, err));
     state->used = training->count;

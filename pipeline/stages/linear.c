@@ -1,4 +1,5 @@
 #include "pipeline/stages/linear.h"
+#include "core/operation/project.h"
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
@@ -283,19 +284,18 @@ HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, co
                            void *scratch, HcError *err) {
     const HcLinearParams *params = params_of(stage);
     const HcLinear *linear = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
     if (params->inverse) {
-        return ops->project(queue, in, linear->inverse.data, NULL, linear->mean.data, out, err);
+        return hc_project(queue, in, linear->inverse.data, NULL, linear->mean.data, out, err);
     }
     if (!params->denoise) {
-        return ops->project(queue, in, linear->forward.data, linear->mean.data, NULL, out, err);
+        return hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, out, err);
     }
     HcBlock components = *out;
     components.bands = linear->used;
     components.data = scratch;
     components.mask = (uint8_t *)scratch + hc_block_values(&components) * sizeof(float);
-    HC_OR_RETURN(ops->project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
-    return ops->project(queue, &components, linear->inverse.data, NULL, linear->mean.data, out, err);
+    HC_OR_RETURN(hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
+    return hc_project(queue, &components, linear->inverse.data, NULL, linear->mean.data, out, err);
 }
 
 HcStatus hc_linear_finish(HcStage *stage, HcError *err) {

@@ -275,8 +275,8 @@ static bool scree(const HcStage *stage, HcScree *out) {
 
 static void close_mnf(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_close(&state->sums, stage);
-    hc_scene_sums_close(&state->noise_sums, stage);
+    hc_scene_sums_close(&state->sums);
+    hc_scene_sums_close(&state->noise_sums);
     hc_statistics_clear(&state->noise);
     hc_linear_close(stage);
     *state = (State){0};

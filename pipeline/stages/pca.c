@@ -82,7 +82,7 @@ static bool scree(const HcStage *stage, HcScree *out) {
 
 static void close_pca(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_close(&state->sums, stage);
+    hc_scene_sums_close(&state->sums);
     hc_linear_close(stage);
     *state = (State){0};
 }

@@ -1,4 +1,5 @@
 /* read: the scene file, as blocks. */
+#include "core/operation/decode.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
 

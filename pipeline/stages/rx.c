@@ -5,6 +5,8 @@
  * score is the sum of the squares: never negative, and the same for bands in any unit. Directions in which
  * nothing varies (constant bands, bands that repeat others) have no eigenvalue to divide by and are left out.
  */
+#include "core/operation/project.h"
+#include "core/operation/reduce.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/statistics.h"
@@ -150,13 +152,12 @@ done:
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     const State *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
     HcBlock white = *out;
     white.bands = state->components;
     white.data = scratch;
     white.mask = (uint8_t *)scratch + hc_block_values(&white) * sizeof(float);
-    HC_OR_RETURN(ops->project(queue, in, state->whitening.data, state->mean.data, NULL, &white, err));
-    return ops->reduce(queue, &white, HC_REDUCE_SQUARES, NULL, out, err);
+    HC_OR_RETURN(hc_project(queue, in, state->whitening.data, state->mean.data, NULL, &white, err));
+    return hc_reduce(queue, &white, HC_REDUCE_SQUARES, NULL, out, err);
 }
 
 static void report(const HcStage *stage, HcJson *to) {
@@ -167,7 +168,7 @@ static void report(const HcStage *stage, HcJson *to) {
 
 static void close_rx(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_close(&state->sums, stage);
+    hc_scene_sums_close(&state->sums);
     hc_statistics_clear(&state->background);
     hc_memory_release(stage->compute, &state->whitening);
     hc_memory_release(stage->compute, &state->mean);

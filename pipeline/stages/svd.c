@@ -1,4 +1,5 @@
 /* svd: singular values of the patches of a scene: denoising, and local dimension. */
+#include "core/operation/svd.h"
 #include "core/patch.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
@@ -216,7 +217,7 @@ static HcStatus open_svd(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcPatchRule rule;
     HC_OR_RETURN(rule_of(stage, &rule, err));
-    return stage->compute->ops->patches_open(stage->compute, &rule, &state->patches, err);
+    return hc_patches_open(stage->compute, &rule, &state->patches, err);
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
@@ -228,13 +229,13 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     rows.line0 = hc_block_first_line(out);
     rows.lines = (int32_t)hc_block_rows(out);
     rows.above = rows.below = 0;
-    return stage->compute->ops->patches(queue, in, state->patches, &rows, err);
+    return hc_patches(queue, in, state->patches, &rows, err);
 }
 
 static void close_svd(HcStage *stage) {
     State *state = stage->state;
     if (stage->compute != NULL) {
-        stage->compute->ops->patches_close(state->patches);
+        hc_patches_close(state->patches);
     }
     *state = (State){0};
 }

@@ -1,4 +1,5 @@
 /* unmix: how much of each spectrum of a library is in a pixel: sparse, not negative. */
+#include "core/operation/unmix.h"
 #include "pipeline/spectra/abundance_fit.h"
 #include "pipeline/spectra/abundance_tally.h"
 #include "pipeline/chain.h"
@@ -230,7 +231,7 @@ static HcStatus start(HcStage *stage, HcError *err) {
     rule.spectrum = scaled;
     rule.lambda *= factor * factor;
     rule.counts = state->counts.data;
-    HC_TRY(stage->compute->ops->unmix_open(stage->compute, &rule, &state->open, err));
+    HC_TRY(hc_unmix_open(stage->compute, &rule, &state->open, err));
 done:
     free(scaled);
     return status;
@@ -238,11 +239,6 @@ done:
 
 static HcStatus open_unmix(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
-    if (ops->unmix == NULL || ops->unmix_open == NULL) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "unmix: not on this backend (%s): give --device cpu",
-                       ops->name);
-    }
     HcStatus status = hc_abundance_fit_open(&state->fit, stage, err);
     if (status != HC_OK) {
         return status;
@@ -253,7 +249,7 @@ static HcStatus open_unmix(HcStage *stage, HcError *err) {
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     const State *state = stage->state;
-    return hc_scaled_library_observe(&state->library, stage, queue, in, err);
+    return hc_scaled_library_observe(&state->library, queue, in, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -268,10 +264,9 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
                         HcError *err) {
     (void)scratch;
     const State *state = stage->state;
-    const HcComputeOps *ops = stage->compute->ops;
     HC_OR_RETURN(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
-    HC_OR_RETURN(ops->unmix(queue, in, state->open, out, err));
-    return hc_abundance_fit_add(&state->fit, stage, queue, in, out, err);
+    HC_OR_RETURN(hc_unmix(queue, in, state->open, out, err));
+    return hc_abundance_fit_add(&state->fit, queue, in, out, err);
 }
 
 static HcStatus gather(HcStage *stage, HcError *err) {
@@ -314,7 +309,7 @@ static void report(const HcStage *stage, HcJson *to) {
 static void close_unmix(HcStage *stage) {
     State *state = stage->state;
     if (stage->compute != NULL && state->open != NULL) {
-        stage->compute->ops->unmix_close(state->open);
+        hc_unmix_close(state->open);
     }
     hc_memory_release(stage->compute, &state->counts);
     hc_scaled_library_clear(&state->library, stage->compute);

@@ -2,6 +2,7 @@
 #ifndef HC_PIPELINE_STATISTICS_STATISTICS_H
 #define HC_PIPELINE_STATISTICS_STATISTICS_H
 
+#include "core/operation/gram.h"
 #include "core/compute.h"
 
 /* Zero-initialise; hc_statistics_clear() is always safe. */

@@ -17,13 +17,11 @@ int64_t hc_stretch_lines(const HcScene *scene) {
 }
 
 static HcStatus open_sums(HcSceneSums *sums, HcStage *stage, HcError *err) {
-    return stage->compute->ops->sums_open(stage->compute, stage->in.bands, sums->limit, &sums->sums, err);
+    return hc_sums_open(stage->compute, stage->in.bands, sums->limit, &sums->sums, err);
 }
 
-static void close_sums(HcSceneSums *sums, HcStage *stage) {
-    if (sums->sums != NULL) {
-        stage->compute->ops->sums_close(sums->sums);
-    }
+static void close_sums(HcSceneSums *sums) {
+    hc_sums_close(sums->sums);
     sums->sums = NULL;
 }
 
@@ -51,8 +49,8 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
     return open_sums(sums, stage, err);
 }
 
-void hc_scene_sums_close(HcSceneSums *sums, HcStage *stage) {
-    close_sums(sums, stage);
+void hc_scene_sums_close(HcSceneSums *sums) {
+    close_sums(sums);
     for (int32_t k = 0; k < sums->done_count; k++) {
         hc_moments_clear(&sums->done[k]);
     }
@@ -64,8 +62,8 @@ void hc_scene_sums_close(HcSceneSums *sums, HcStage *stage) {
 static HcStatus end_stretch(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     HcMoments moments = {0};
-    HC_TRY(stage->compute->ops->sums_fetch(queue, sums->sums, &moments, err));
-    close_sums(sums, stage);
+    HC_TRY(hc_sums_fetch(queue, sums->sums, &moments, err));
+    close_sums(sums);
     if (sums->done_count > 0 && hc_ranks_number(hc_stage_ranks(stage)) == 0) {
         hc_moments_merge(&sums->done[0], &moments);
     } else {
@@ -90,9 +88,8 @@ static HcBlock lines_of(const HcBlock *block, int64_t line, int64_t end) {
 
 HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
                            HcError *err) {
-    const HcComputeOps *ops = stage->compute->ops;
     if (sums->limit > 0) {
-        return ops->gram(queue, in, sums->difference, sums->window, sums->sums, err);
+        return hc_gram(queue, in, sums->difference, sums->window, sums->sums, err);
     }
     int64_t last = in->line0 + in->lines;
     for (int64_t line = in->line0; line < last;) {
@@ -105,7 +102,7 @@ HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, co
         }
         sums->stretch = stretch;
         HcBlock part = lines_of(in, line, end);
-        HC_OR_RETURN(ops->gram(queue, &part, sums->difference, sums->window, sums->sums, err));
+        HC_OR_RETURN(hc_gram(queue, &part, sums->difference, sums->window, sums->sums, err));
         line = end;
     }
     return HC_OK;
@@ -175,7 +172,7 @@ static HcStatus sum_integers(HcSceneSums *sums, HcStage *stage, HcQueue *queue, 
                              HcError *err) {
     HcRanks *ranks = hc_stage_ranks(stage);
     size_t n = (size_t)stage->in.bands;
-    HC_OR_RETURN(stage->compute->ops->sums_fetch(queue, sums->sums, out, err));
+    HC_OR_RETURN(hc_sums_fetch(queue, sums->sums, out, err));
     HC_OR_RETURN(hc_ranks_sum(ranks, &out->count, 1, err));
     HC_OR_RETURN(hc_ranks_sum_wide(ranks, out->sum, n, err));
     return hc_ranks_sum_wide(ranks, out->product, n * n, err);
@@ -184,6 +181,6 @@ static HcStatus sum_integers(HcSceneSums *sums, HcStage *stage, HcQueue *queue, 
 HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out, HcError *err) {
     HcStatus status = sums->limit > 0 ? sum_integers(sums, stage, queue, out, err)
                                       : fold_floats(sums, stage, queue, out, err);
-    hc_scene_sums_close(sums, stage);
+    hc_scene_sums_close(sums);
     return status;
 }

@@ -7,6 +7,7 @@
 #ifndef HC_PIPELINE_STATISTICS_SUMS_H
 #define HC_PIPELINE_STATISTICS_SUMS_H
 
+#include "core/operation/gram.h"
 #include "pipeline/stage.h"
 
 /* Lines of a stretch, by the shape of the scene alone: of at least 2^17 pixels, and so that there are at most
@@ -42,6 +43,6 @@ HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, co
 HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out,
                             HcError *err) HC_MUST_CHECK;
 
-void hc_scene_sums_close(HcSceneSums *sums, HcStage *stage);
+void hc_scene_sums_close(HcSceneSums *sums);
 
 #endif

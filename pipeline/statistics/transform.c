@@ -1,4 +1,5 @@
 #include "pipeline/statistics/transform.h"
+#include "core/operation/eigh.h"
 #include "pipeline/statistics/dense.h"
 #include "pipeline/json.h"
 
@@ -71,7 +72,7 @@ HcStatus hc_transform_fit_pca(HcTransform *transform, HcCompute *compute, const 
             matrix[b * n + c] = scale[b] * covariance[b * n + c] * scale[c];
         }
     }
-    HC_TRY(compute->ops->eigh(compute, p, matrix, transform->eigenvalues, vectors, err));
+    HC_TRY(hc_eigh(compute, p, matrix, transform->eigenvalues, vectors, err));
     for (size_t k = 0; k < n; k++) {
         for (size_t b = 0; b < n; b++) {
             double loading = vectors[k * n + b];
@@ -272,7 +273,7 @@ static HcStatus eigenvectors(const Fit *fit, HcCompute *compute, double *values,
     for (size_t i = 1; i < m; i++) {
         memmove(fit->second + i * m, fit->second + i * stride, m * sizeof *fit->second);
     }
-    HcStatus status = compute->ops->eigh(compute, (int32_t)m, fit->second, values, fit->first, err);
+    HcStatus status = hc_eigh(compute, (int32_t)m, fit->second, values, fit->first, err);
     if (status != HC_OK) {
         return status;
     }

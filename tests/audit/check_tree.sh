@@ -47,25 +47,33 @@ expects stages "holds the stage filter, 'filters'"
 echo "# Nothing" >docs/stages/nothing.md
 expects stages "describes a stage that does not exist"
 
-# Operations: every one in every table, and all that belongs to one.
+# Operations: a door that checks, a function in every backend, a case and a row.
 for table in cpu/cpu.c gpu/gpu.cu tests/support/strict.c; do
-    for entry in gemv_t eigh sums_fetch svd_batched; do
-        sed -i "/^    \.$entry = /d" "$table"
-        expects operations "operation $entry has no entry in the table of $table"
-    done
+    sed -i 's/HC_OPERATIONS(ENTRY)/.knn = NULL/' "$table"
+    expects operations "$table does not take the entries of its table from HC_OPERATIONS"
 done
-sed -i 's/hc_cpu_fista(/hc_cpu_other(/' cpu/l1/*.c
-expects operations "operation fista has no hc_cpu_fista"
-sed -i 's/hc_gpu_vote(/hc_gpu_other(/' gpu/knn/*.cu
-expects operations "operation vote has no hc_gpu_vote"
-sed -i 's/hc_check_alm(/hc_check_other(/' core/check.h
-expects operations "operation alm has no hc_check_alm"
+for entry in eigh sums_fetch svd_batched; do
+    sed -i "s/hc_cpu_$entry(/hc_cpu_other(/" cpu/*/*.c
+    expects operations "operation $entry has no hc_cpu_$entry"
+    sed -i "s/hc_gpu_$entry(/hc_gpu_other(/" gpu/gpu.cu gpu/*/*.cu
+    expects operations "operation $entry has no hc_gpu_$entry"
+    sed -i "s/strict_$entry(/strict_other(/" tests/support/strict.c
+    expects operations "operation $entry has no strict_$entry"
+    sed -i "s/hc_$entry(/hc_other(/" core/operation/doors/*.c
+    expects operations "operation $entry has no door hc_$entry"
+done
+sed -i '/HC_OR_RETURN(check_alm(/d' core/operation/doors/l1.c
+expects operations "hc_alm in core/operation/doors checks no argument"
+sed -i '/HC_OR_RETURN(check(/d' core/operation/doors/gather.c
+expects operations "hc_gather in core/operation/doors checks no argument"
+sed -i '1i #include "core/operation/table.h"' pipeline/stages/knn.c
+expects operations "pipeline/stages/knn.c includes the table of all operations"
 sed -i '/cmocka_unit_test(test_eigh/d' tests/conformance/conformance.c
 expects operations "operation eigh has no case"
 sed -i 's/"gather"/"other"/' bench/bench.c
 expects operations "operation gather has no row"
-sed -i 's/^struct HcComputeOps {/&\n    HcStatus (*fresh)(HcQueue *queue, HcError *err);/' core/compute.h
-expects operations "operation fresh has no entry in the table of cpu/cpu.c"
+sed -i 's/^    ENTRY(gather, .*/&\n    ENTRY(fresh, HcGatherFn) \\/' core/operation/table.h
+expects operations "operation fresh has no door hc_fresh"
 
 # Tests, cases and harnesses.
 sed -i '/test_moments/d' tests/core/CMakeLists.txt

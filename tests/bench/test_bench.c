@@ -1,5 +1,6 @@
 /* The rows of a bench: all there, with a time each, and checked; on the CPU, and on the strict backend, whose
  * memory the host cannot reach and whose work is done late. How long anything takes is not looked at. */
+#include "core/operation/table.h"
 #include "bench/bench.h"
 #include "cpu/cpu.h"
 #include "tests/support/check.h"
@@ -45,13 +46,11 @@ static HcStatus run(HcBench *bench, const HcBenchSettings *settings, const HcCom
     HcCompute *compute = NULL;
     HcComputeConfig config = {.threads = 2, .host = hc_cpu_ops()};
     HC_TRY(hc_bench_open(bench, settings, err));
-    HC_TRY(ops->open(&compute, &config, err));
+    HC_TRY(hc_compute_open(ops, &config, &compute, err));
     HC_TRY(hc_bench_serial(bench, compute, err));
     HC_TRY(hc_bench_backend(bench, compute, vendor, err));
 done:
-    if (compute != NULL) {
-        ops->close(compute);
-    }
+    hc_compute_close(compute);
     return status;
 }
 
@@ -481,14 +480,6 @@ static HcStatus faulty_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbun
     return status;
 }
 
-static HcStatus open_faulty(HcCompute **out, const HcComputeConfig *config, HcError *err) {
-    HcStatus status = hc_cpu_ops()->open(out, config, err);
-    if (status == HC_OK) {
-        (*out)->ops = &faulty_ops;
-    }
-    return status;
-}
-
 /* Measures some operations, with the fault in those of the vendor, or of the backend. */
 static HcStatus run_faulty(HcBench *bench, Fault which, const char *only, bool vendor, HcError *err) {
     HcBenchSettings settings = small_settings();
@@ -497,7 +488,6 @@ static HcStatus run_faulty(HcBench *bench, Fault which, const char *only, bool v
     settings.matrices = 40; /* not all are looked at, but the last is */
     fault = which;
     faulty_ops = *hc_cpu_ops();
-    faulty_ops.open = open_faulty;
     faulty_ops.svd_open = faulty_svd_open;
     faulty_ops.svd_batched = vendor ? faulty_ops.svd_batched : faulty_svd;
     faulty_ops.eigh = faulty_eigh;

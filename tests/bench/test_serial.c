@@ -1,4 +1,7 @@
 /* What is timed as the serial reference is right: by hand, and against the operations of the CPU backend. */
+#include "core/operation/decode.h"
+#include "core/operation/gram.h"
+#include "core/operation/project.h"
 #include "bench/serial.h"
 #include "cpu/cpu.h"
 #include "tests/support/check.h"
@@ -55,7 +58,6 @@ static void test_by_hand(void **state) {
 }
 
 typedef struct Opened {
-    const HcComputeOps *ops;
     HcCompute *compute;
     HcQueue *queue;
     float data[PIXELS * BANDS];
@@ -69,9 +71,9 @@ static Opened *open_cpu(void) {
     static const int32_t index[BANDS] = {0, 1, 2, 3, 4, 5, 6};
     HcComputeConfig config = {.threads = 2};
     HcError err = {0};
-    opened = (Opened){.ops = hc_cpu_ops()};
-    check_ok(opened.ops->open(&opened.compute, &config, &err), err);
-    check_ok(opened.ops->queue_open(opened.compute, &opened.queue, &err), err);
+    opened = (Opened){0};
+    check_ok(hc_compute_open(hc_cpu_ops(), &config, &opened.compute, &err), err);
+    check_ok(hc_queue_open(opened.compute, &opened.queue, &err), err);
     opened.block = (HcBlock){
         .data = opened.data, .mask = opened.mask, .lines = LINES, .samples = SAMPLES, .bands = BANDS};
     HcRaw view = {.data = raw,
@@ -83,13 +85,13 @@ static Opened *open_cpu(void) {
                   .stride_sample = 2,
                   .stride_band = 2 * SAMPLES};
     HcDecode how = {.band_index = index};
-    check_ok(opened.ops->decode(opened.queue, &view, &how, &opened.block, &err), err);
+    check_ok(hc_decode(opened.queue, &view, &how, &opened.block, &err), err);
     return &opened;
 }
 
 static void close_cpu(Opened *opened) {
-    opened->ops->queue_close(opened->queue);
-    opened->ops->close(opened->compute);
+    hc_queue_close(opened->queue);
+    hc_compute_close(opened->compute);
 }
 
 static void test_decode(void **state) {
@@ -114,17 +116,16 @@ static void test_grams(void **state) {
         HcSums *sums = NULL;
         HcMoments fast = {0};
         HcMoments serial = {0};
-        check_ok(opened->ops->sums_open(opened->compute, BANDS, hc_difference_limit(kinds[i], UINT16_MAX),
-                                        &sums, &err),
+        check_ok(hc_sums_open(opened->compute, BANDS, hc_difference_limit(kinds[i], UINT16_MAX), &sums, &err),
                  err);
-        check_ok(opened->ops->gram(opened->queue, &opened->block, kinds[i], NULL, sums, &err), err);
-        check_ok(opened->ops->sums_fetch(opened->queue, sums, &fast, &err), err);
+        check_ok(hc_gram(opened->queue, &opened->block, kinds[i], NULL, sums, &err), err);
+        check_ok(hc_sums_fetch(opened->queue, sums, &fast, &err), err);
         check_ok(hc_moments_init(&serial, BANDS, true, &err), err);
         check_ok(i == 0 ? hc_serial_gram(x, PIXELS, BANDS, &serial, &err)
                         : hc_serial_gram_mean3x3(x, LINES, SAMPLES, BANDS, &serial, &err),
                  err);
         check_moments(&serial, &fast);
-        opened->ops->sums_close(sums);
+        hc_sums_close(sums);
         hc_moments_clear(&fast);
         hc_moments_clear(&serial);
     }
@@ -148,7 +149,7 @@ static void test_project(void **state) {
     out.data = fast;
     out.mask = mask;
     out.bands = COMPONENTS;
-    check_ok(opened->ops->project(opened->queue, &opened->block, matrix, mean, NULL, &out, &err), err);
+    check_ok(hc_project(opened->queue, &opened->block, matrix, mean, NULL, &out, &err), err);
     hc_serial_project(x, PIXELS, BANDS, mean, matrix, COMPONENTS, serial);
     for (int i = 0; i < PIXELS * COMPONENTS; i++) {
         check_near(serial[i], fast[i], 1e-6 * 65536);
@@ -195,18 +196,17 @@ static void test_knn(void **state) {
     }
     for (int metric = 0; metric < 2; metric++) {
         HcTraining *training = NULL;
-        check_ok(opened->ops->training_open(opened->compute, spectra, SPECTRA, BANDS, (HcMetric)metric,
-                                            &training, &err),
-                 err);
-        check_ok(opened->ops->knn(opened->queue, &opened->block, training, K, index[0], distance[0], &err),
-                 err);
-        check_ok(opened->ops->wait(opened->queue, &err), err);
+        check_ok(
+            hc_training_open(opened->compute, spectra, SPECTRA, BANDS, (HcMetric)metric, &training, &err),
+            err);
+        check_ok(hc_knn(opened->queue, &opened->block, training, K, index[0], distance[0], &err), err);
+        check_ok(hc_wait(opened->queue, &err), err);
         check_ok(hc_serial_knn(x, PIXELS, BANDS, spectra, SPECTRA, (HcMetric)metric, K, index[1], distance[1],
                                &err),
                  err);
         assert_memory_equal(index[0], index[1], sizeof index[0]);
         assert_memory_equal(distance[0], distance[1], sizeof distance[0]);
-        opened->ops->training_close(training);
+        hc_training_close(training);
     }
     close_cpu(opened);
 }

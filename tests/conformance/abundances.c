@@ -1,6 +1,8 @@
 /* Abundances of least absolute deviation: objectives against a plain simplex tableau, and what is known. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/abundances.h"
+
 #include <stdlib.h>
 
 /* What the endmembers look like. */
@@ -118,7 +120,7 @@ static void problem_free(Problem *problem) {
 
 static HcAbundances *open_abundances(Rig *rig, const HcAbundanceRule *rule) {
     HcAbundances *abundances = NULL;
-    check_ok(rig->ops->abundances_open(rig->compute, rule, &abundances, &rig->err), rig->err);
+    check_ok(hc_abundances_open(rig->compute, rule, &abundances, &rig->err), rig->err);
     return abundances;
 }
 
@@ -127,7 +129,7 @@ static Cube run_block(Rig *rig, const Problem *problem, HcAbundances *abundances
                       int32_t lines, int32_t halo) {
     HcBlock in = rig_put_block(rig, &problem->cube, line0, lines, halo + 1);
     HcBlock out = rig_room_block(rig, &problem->cube, line0, lines, halo, hc_abundance_bands(&problem->rule));
-    check_ok(rig->ops->simplex_batched(rig->queue, &in, abundances, &out, &rig->err), rig->err);
+    check_ok(hc_simplex_batched(rig->queue, &in, abundances, &out, &rig->err), rig->err);
     return rig_get_block(rig, &out);
 }
 
@@ -137,7 +139,7 @@ static Cube run_problem(const Problem *problem, int32_t threads) {
     rig_open(&rig, threads);
     HcAbundances *abundances = open_abundances(&rig, &problem->rule);
     Cube got = run_block(&rig, problem, abundances, 0, problem->cube.lines, 0);
-    rig.ops->abundances_close(abundances);
+    hc_abundances_close(abundances);
     rig_close(&rig);
     return got;
 }
@@ -688,7 +690,7 @@ void test_simplex_batched_counts(void **state) {
             assert_int_equal(counts[i], expected[i]);
         }
     }
-    rig.ops->abundances_close(abundances);
+    hc_abundances_close(abundances);
     rig_close(&rig);
     problem_free(&problem);
 }
@@ -719,7 +721,7 @@ void test_simplex_batched_bits(void **state) {
                 cube_free(&part);
                 rig_empty(&rig);
             }
-            rig.ops->abundances_close(abundances);
+            hc_abundances_close(abundances);
             rig_close(&rig);
         }
         cube_free(&whole);
@@ -736,7 +738,7 @@ static Cube run_counted(Problem *problem, int64_t *counts, size_t bytes) {
     HcAbundances *abundances = open_abundances(&rig, &problem->rule);
     Cube got = run_block(&rig, problem, abundances, 0, problem->cube.lines, 0);
     rig_get(&rig, problem->rule.counts, counts, bytes);
-    rig.ops->abundances_close(abundances);
+    hc_abundances_close(abundances);
     rig_close(&rig);
     return got;
 }
@@ -776,7 +778,6 @@ void test_simplex_batched_refuses(void **state) {
     Rig rig;
     rig_open(&rig, 2);
     Problem problem = problem_new(SMOOTH, (Size){5, 6, 3, 4}, HC_SUM_ONE, (Spoil){.noise = 0.02}, &seed);
-    const HcComputeOps *ops = rig.ops;
     HcError *err = &rig.err;
     float spectra[2][30];
     double weights[2][6] = {{1, 1, -1, 1, 1, 1}, {1, 1, 1, 1, 1, INFINITY}};
@@ -801,28 +802,28 @@ void test_simplex_batched_refuses(void **state) {
     wrong[10].sum = (HcAbundanceSum)-1;
     wrong[11].pivots = -1;
     for (size_t i = 0; i < count; i++) {
-        check_fails(ops->abundances_open(rig.compute, &wrong[i], &abundances, err), HC_E_USAGE, rig.err);
+        check_fails(hc_abundances_open(rig.compute, &wrong[i], &abundances, err), HC_E_USAGE, rig.err);
         assert_null(abundances);
     }
-    check_fails(ops->abundances_open(rig.compute, NULL, &abundances, err), HC_E_USAGE, rig.err);
+    check_fails(hc_abundances_open(rig.compute, NULL, &abundances, err), HC_E_USAGE, rig.err);
     abundances = open_abundances(&rig, &problem.rule);
     HcBlock in = rig_put_block(&rig, &problem.cube, 0, 3, 0);
     HcBlock out = rig_room_block(&rig, &problem.cube, 0, 3, 0, 11);
-    check_fails(ops->simplex_batched(NULL, &in, abundances, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->simplex_batched(rig.queue, NULL, abundances, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->simplex_batched(rig.queue, &in, NULL, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->simplex_batched(rig.queue, &in, abundances, NULL, err), HC_E_USAGE, rig.err);
+    check_fails(hc_simplex_batched(NULL, &in, abundances, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_simplex_batched(rig.queue, NULL, abundances, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_simplex_batched(rig.queue, &in, NULL, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_simplex_batched(rig.queue, &in, abundances, NULL, err), HC_E_USAGE, rig.err);
     HcBlock other[] = {out, out, out};
     other[0].bands--;
     other[1].samples--;
     other[2].line0++;
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
-        check_fails(ops->simplex_batched(rig.queue, &in, abundances, &other[i], err), HC_E_USAGE, rig.err);
+        check_fails(hc_simplex_batched(rig.queue, &in, abundances, &other[i], err), HC_E_USAGE, rig.err);
     }
     in.bands--;
-    check_fails(ops->simplex_batched(rig.queue, &in, abundances, &out, err), HC_E_USAGE, rig.err);
-    ops->abundances_close(abundances);
-    ops->abundances_close(NULL);
+    check_fails(hc_simplex_batched(rig.queue, &in, abundances, &out, err), HC_E_USAGE, rig.err);
+    hc_abundances_close(abundances);
+    hc_abundances_close(NULL);
     problem_free(&problem);
     rig_close(&rig);
 }

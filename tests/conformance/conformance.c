@@ -118,5 +118,5 @@ int main(int count, char **words) {
         cmocka_unit_test(test_memory),
     };
     cmocka_set_test_filter(count >= 3 ? words[2] : NULL);
-    return cmocka_run_group_tests_name(rig_ops->name, tests, NULL, nothing_left);
+    return cmocka_run_group_tests_name(hc_compute_name(rig_ops), tests, NULL, nothing_left);
 }

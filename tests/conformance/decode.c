@@ -1,5 +1,7 @@
 #include "tests/conformance/rig.h"
 
+#include "core/operation/decode.h"
+
 #include <float.h>
 #include <stdlib.h>
 
@@ -226,7 +228,7 @@ static void decode_file(Rig *rig, File *file, Expected *how, bool halo) {
                        .nodata_needs_all_bands = how->all,
                        .keep_missing = how->keeps,
                        .counts = rig_put(rig, counts0, sizeof counts0)};
-    check_ok(rig->ops->decode(rig->queue, &raw, &decode, &out, &rig->err), rig->err);
+    check_ok(hc_decode(rig->queue, &raw, &decode, &out, &rig->err), rig->err);
     raw = (HcRaw){0}; /* structs are copied */
     int64_t *counts_at = decode.counts;
     decode = (HcDecode){0};

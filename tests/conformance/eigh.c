@@ -1,5 +1,7 @@
 #include "tests/conformance/rig.h"
 
+#include "core/operation/eigh.h"
+
 #include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@ static double *decompose(const double *matrix, int32_t n, int32_t threads, doubl
     assert_non_null(values);
     Rig rig;
     rig_open(&rig, threads);
-    check_ok(rig.ops->eigh(rig.compute, n, matrix, values, vectors, &rig.err), rig.err);
+    check_ok(hc_eigh(rig.compute, n, matrix, values, vectors, &rig.err), rig.err);
     rig_close(&rig);
     return values;
 }
@@ -466,7 +468,7 @@ typedef struct Elsewhere {
 
 static void *decompose_elsewhere(void *argument) {
     Elsewhere *e = argument;
-    e->status = e->rig.ops->eigh(e->rig.compute, 425, e->matrix, e->values, e->vectors, &e->rig.err);
+    e->status = hc_eigh(e->rig.compute, 425, e->matrix, e->values, e->vectors, &e->rig.err);
     return NULL;
 }
 
@@ -507,11 +509,11 @@ void test_eigh_refuses(void **state) {
     double vectors[4];
     for (int i = 0; i < 3; i++) {
         double matrix[4] = {1, bad[i], bad[i], 1};
-        check_fails(rig.ops->eigh(rig.compute, 2, matrix, values, vectors, &rig.err), HC_E_NUMERIC, rig.err);
+        check_fails(hc_eigh(rig.compute, 2, matrix, values, vectors, &rig.err), HC_E_NUMERIC, rig.err);
     }
     double fine[4] = {1, 0, 0, 1};
-    check_fails(rig.ops->eigh(rig.compute, 0, fine, values, vectors, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(rig.ops->eigh(rig.compute, 2, NULL, values, vectors, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(rig.ops->eigh(rig.compute, 2, fine, values, NULL, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_eigh(rig.compute, 0, fine, values, vectors, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_eigh(rig.compute, 2, NULL, values, vectors, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_eigh(rig.compute, 2, fine, values, NULL, &rig.err), HC_E_USAGE, rig.err);
     rig_close(&rig);
 }

@@ -1,6 +1,8 @@
 /* Products of one dense matrix with a vector, against plain float64. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/gemv.h"
+
 #include <stdlib.h>
 
 /* Rows and columns: each alone, powers of two, one less and one more, longer than any part that a backend
@@ -70,8 +72,7 @@ static void multiply(Rig *rig, Product *p, int64_t shift) {
     float *image = malloc(bytes);
     const unsigned char untouched[sizeof(float)] = {0xFF, 0xFF, 0xFF, 0xFF};
     assert_non_null(image);
-    check_ok((p->turned ? rig->ops->gemv_t : rig->ops->gemv)(rig->queue, &matrix, x, y + shift, &rig->err),
-             rig->err);
+    check_ok((p->turned ? hc_gemv_t : hc_gemv)(rig->queue, &matrix, x, y + shift, &rig->err), rig->err);
     rig_get(rig, y, image, bytes);
     for (int64_t i = 0; i < shift; i++) {
         assert_memory_equal(&image[i], untouched, sizeof untouched);
@@ -194,7 +195,7 @@ void test_gemv_refuses(void **state) {
     float *y = room + 30;
     for (int turned = 0; turned < 2; turned++) {
         HcStatus (*call)(HcQueue *, const HcMatrix *, const float *, float *, HcError *) =
-            turned != 0 ? rig.ops->gemv_t : rig.ops->gemv;
+            turned != 0 ? hc_gemv_t : hc_gemv;
         for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
             check_fails(call(rig.queue, &wrong[i], x, y, &rig.err), HC_E_USAGE, rig.err);
         }

@@ -1,6 +1,7 @@
 /* Sums of products against wide integers and long double. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/gram.h"
 #include "cpu/cpu.h"
 
 #include <stdlib.h>
@@ -82,21 +83,21 @@ static HcMoments sum_blocks(Rig *rig, const Cube *cube, HcDifference kind, const
                             int32_t size) {
     HcSums *sums = NULL;
     HcMoments moments = {0};
-    check_ok(rig->ops->sums_open(rig->compute, cube->bands, limit, &sums, &rig->err), rig->err);
+    check_ok(hc_sums_open(rig->compute, cube->bands, limit, &sums, &rig->err), rig->err);
     for (int32_t line = 0; line < cube->lines; line += size) {
         int32_t lines = line + size <= cube->lines ? size : cube->lines - line;
         HcBlock in = rig_put_block(rig, cube, line, lines, hc_difference_halo(kind) + size % 2);
         HcWindow copy = w != NULL ? *w : (HcWindow){0};
-        check_ok(rig->ops->gram(rig->queue, &in, kind, w != NULL ? &copy : NULL, sums, &rig->err), rig->err);
+        check_ok(hc_gram(rig->queue, &in, kind, w != NULL ? &copy : NULL, sums, &rig->err), rig->err);
         copy = (HcWindow){0};
         if (line == 0 && size < cube->lines) { /* fetching on the way changes nothing */
-            check_ok(rig->ops->sums_fetch(rig->queue, sums, &moments, &rig->err), rig->err);
+            check_ok(hc_sums_fetch(rig->queue, sums, &moments, &rig->err), rig->err);
             hc_moments_clear(&moments);
         }
         rig_empty(rig);
     }
-    check_ok(rig->ops->sums_fetch(rig->queue, sums, &moments, &rig->err), rig->err);
-    rig->ops->sums_close(sums);
+    check_ok(hc_sums_fetch(rig->queue, sums, &moments, &rig->err), rig->err);
+    hc_sums_close(sums);
     return moments;
 }
 
@@ -129,7 +130,7 @@ static void compare_exact(const HcMoments *got, const long double *list, int64_t
 static int ways(HcCpuGram list[2]) {
     int count = 0;
     Rig rig;
-    if (strcmp(rig_ops->name, "cpu") != 0) {
+    if (strcmp(hc_compute_name(rig_ops), "cpu") != 0) {
         return 1;
     }
     rig_open(&rig, 1);
@@ -144,7 +145,7 @@ static int ways(HcCpuGram list[2]) {
 
 static void rig_open_way(Rig *rig, int32_t threads, HcCpuGram way) {
     rig_open(rig, threads);
-    if (strcmp(rig_ops->name, "cpu") == 0) {
+    if (strcmp(hc_compute_name(rig_ops), "cpu") == 0) {
         assert_true(hc_cpu_gram_force(rig->compute, way));
     }
 }
@@ -236,14 +237,14 @@ void test_gram_broken_promise(void **state) {
             cube_fill_integers(&cube, -1000, 1000, &seed);
             cube.data[rig_random(&seed) % (3 * 90 * 37)] = beyond[i];
             HcSums *sums = NULL;
-            check_ok(rig.ops->sums_open(rig.compute, 37, 1000, &sums, &rig.err), rig.err);
+            check_ok(hc_sums_open(rig.compute, 37, 1000, &sums, &rig.err), rig.err);
             HcBlock in = rig_put_block(&rig, &cube, 0, 3, 0);
-            HcStatus status = rig.ops->gram(rig.queue, &in, HC_DIFFERENCE_NONE, NULL, sums, &rig.err);
+            HcStatus status = hc_gram(rig.queue, &in, HC_DIFFERENCE_NONE, NULL, sums, &rig.err);
             if (status == HC_OK) {
-                status = rig.ops->wait(rig.queue, &rig.err);
+                status = hc_wait(rig.queue, &rig.err);
             }
             check_fails(status, HC_E_NUMERIC, rig.err);
-            rig.ops->sums_close(sums);
+            hc_sums_close(sums);
             cube_free(&cube);
             rig_close(&rig);
         }

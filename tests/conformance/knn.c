@@ -1,6 +1,8 @@
 /* Nearest neighbours and their distances are those of plain float64 arithmetic, to the last bit. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/knn.h"
+
 #include <stdlib.h>
 
 /* What the spectra look like. */
@@ -149,7 +151,7 @@ static void search_cube(Rig *rig, const Cube *cube, const HcTraining *training, 
         HcBlock in = rig_put_block(rig, cube, line, lines, size % 3);
         int32_t *index = rig_room(rig, values * sizeof *index);
         double *distance = rig_room(rig, values * sizeof *distance);
-        check_ok(rig->ops->knn(rig->queue, &in, training, shape->k, index, distance, &rig->err), rig->err);
+        check_ok(hc_knn(rig->queue, &in, training, shape->k, index, distance, &rig->err), rig->err);
         Found got = found_new(pixels, shape->k);
         rig_get(rig, index, got.index, values * sizeof *index);
         rig_get(rig, distance, got.distance, values * sizeof *distance);
@@ -174,12 +176,11 @@ static void check_shape(const Shape *shape, Look look, HcMetric metric, Masking 
         HcTraining *training = NULL;
         rig_open(&rig, threads);
         memcpy(copy, spectra, bytes);
-        check_ok(rig.ops->training_open(rig.compute, copy, shape->count, shape->bands, metric, &training,
-                                        &rig.err),
+        check_ok(hc_training_open(rig.compute, copy, shape->count, shape->bands, metric, &training, &rig.err),
                  rig.err);
         memset(copy, 0xFF, bytes); /* they were copied */
         search_cube(&rig, &cube, training, shape, threads == 3 ? shape->lines : threads, &expected);
-        rig.ops->training_close(training);
+        hc_training_close(training);
         rig_close(&rig);
     }
     found_free(&expected);
@@ -222,17 +223,14 @@ static void refuse_training(Rig *rig) {
     HcTraining *training = NULL;
     HcCompute *compute = rig->compute;
     HcError *err = &rig->err;
-    const HcComputeOps *ops = rig->ops;
     const HcMetric metric = HC_METRIC_EUCLIDEAN;
-    check_fails(ops->training_open(compute, NULL, 3, 4, metric, &training, err), HC_E_USAGE, rig->err);
-    check_fails(ops->training_open(compute, spectra, 0, 4, metric, &training, err), HC_E_USAGE, rig->err);
-    check_fails(ops->training_open(compute, spectra, 1 << 24, 4, metric, &training, err), HC_E_USAGE,
-                rig->err);
-    check_fails(ops->training_open(compute, spectra, 3, 0, metric, &training, err), HC_E_USAGE, rig->err);
-    check_fails(ops->training_open(compute, spectra, 3, 4, (HcMetric)7, &training, err), HC_E_USAGE,
-                rig->err);
+    check_fails(hc_training_open(compute, NULL, 3, 4, metric, &training, err), HC_E_USAGE, rig->err);
+    check_fails(hc_training_open(compute, spectra, 0, 4, metric, &training, err), HC_E_USAGE, rig->err);
+    check_fails(hc_training_open(compute, spectra, 1 << 24, 4, metric, &training, err), HC_E_USAGE, rig->err);
+    check_fails(hc_training_open(compute, spectra, 3, 0, metric, &training, err), HC_E_USAGE, rig->err);
+    check_fails(hc_training_open(compute, spectra, 3, 4, (HcMetric)7, &training, err), HC_E_USAGE, rig->err);
     assert_null(training);
-    ops->training_close(NULL);
+    hc_training_close(NULL);
 }
 
 void test_knn_refuses(void **state) {
@@ -250,33 +248,32 @@ void test_knn_refuses(void **state) {
     HcTraining *many = NULL;
     int32_t *index = rig_room(&rig, (size_t)15 * 128 * sizeof *index);
     double *distance = rig_room(&rig, (size_t)15 * 128 * sizeof *distance);
-    const HcComputeOps *ops = rig.ops;
     HcQueue *queue = rig.queue;
     HcError *err = &rig.err;
-    check_ok(ops->training_open(rig.compute, spectra, 3, 4, HC_METRIC_ANGLE, &few, err), rig.err);
-    check_ok(ops->training_open(rig.compute, spectra, 200, 4, HC_METRIC_ANGLE, &many, err), rig.err);
-    check_fails(ops->knn(NULL, &in, many, 1, index, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, NULL, many, 1, index, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, &none, many, 1, index, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, &more, many, 1, index, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, &in, NULL, 1, index, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, &in, many, 0, index, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, &in, many, HC_KNN_MAX + 1, index, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, &in, few, 4, index, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, &in, many, 1, NULL, distance, err), HC_E_USAGE, rig.err);
-    check_fails(ops->knn(queue, &in, many, 1, index, NULL, err), HC_E_USAGE, rig.err);
-    if (strcmp(ops->name, "strict") ==
+    check_ok(hc_training_open(rig.compute, spectra, 3, 4, HC_METRIC_ANGLE, &few, err), rig.err);
+    check_ok(hc_training_open(rig.compute, spectra, 200, 4, HC_METRIC_ANGLE, &many, err), rig.err);
+    check_fails(hc_knn(NULL, &in, many, 1, index, distance, err), HC_E_USAGE, rig.err);
+    check_fails(hc_knn(queue, NULL, many, 1, index, distance, err), HC_E_USAGE, rig.err);
+    check_fails(hc_knn(queue, &none, many, 1, index, distance, err), HC_E_USAGE, rig.err);
+    check_fails(hc_knn(queue, &more, many, 1, index, distance, err), HC_E_USAGE, rig.err);
+    check_fails(hc_knn(queue, &in, NULL, 1, index, distance, err), HC_E_USAGE, rig.err);
+    check_fails(hc_knn(queue, &in, many, 0, index, distance, err), HC_E_USAGE, rig.err);
+    check_fails(hc_knn(queue, &in, many, HC_KNN_MAX + 1, index, distance, err), HC_E_USAGE, rig.err);
+    check_fails(hc_knn(queue, &in, few, 4, index, distance, err), HC_E_USAGE, rig.err);
+    check_fails(hc_knn(queue, &in, many, 1, NULL, distance, err), HC_E_USAGE, rig.err);
+    check_fails(hc_knn(queue, &in, many, 1, index, NULL, err), HC_E_USAGE, rig.err);
+    if (strcmp(hc_compute_name(rig_ops), "strict") ==
         0) { /* late work needs what was closed, or host memory where it may not */
         double host[45];
-        check_ok(ops->knn(queue, &in, few, 3, index, host, err), rig.err);
-        check_fails(ops->wait(queue, err), HC_E_DEVICE, rig.err);
-        check_ok(ops->knn(queue, &in, few, 3, index, distance, err), rig.err);
-        ops->training_close(few);
+        check_ok(hc_knn(queue, &in, few, 3, index, host, err), rig.err);
+        check_fails(hc_wait(queue, err), HC_E_DEVICE, rig.err);
+        check_ok(hc_knn(queue, &in, few, 3, index, distance, err), rig.err);
+        hc_training_close(few);
         few = NULL;
-        check_fails(ops->wait(queue, err), HC_E_DEVICE, rig.err);
+        check_fails(hc_wait(queue, err), HC_E_DEVICE, rig.err);
     }
-    ops->training_close(few);
-    ops->training_close(many);
+    hc_training_close(few);
+    hc_training_close(many);
     cube_free(&cube);
     rig_close(&rig);
 }

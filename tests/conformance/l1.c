@@ -2,6 +2,8 @@
  * whose solution is known. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/l1.h"
+
 #include <stdlib.h>
 
 /* A problem, what was asked, and what came out. */
@@ -156,7 +158,7 @@ static HcMatrix put_matrix(Rig *rig, const Problem *p) {
 static HcL1 *open_problem(Rig *rig, const Problem *p) {
     HcL1 *l1 = NULL;
     HcMatrix matrix = put_matrix(rig, p);
-    check_ok(rig->ops->l1_open(rig->compute, &matrix, &l1, &rig->err), rig->err);
+    check_ok(hc_l1_open(rig->compute, &matrix, &l1, &rig->err), rig->err);
     return l1;
 }
 
@@ -165,15 +167,14 @@ static void run(Rig *rig, HcL1 *l1, Problem *p, bool alm) {
     const float *b = rig_put(rig, p->b, (size_t)p->rows * sizeof *b);
     float *x = rig_room(rig, (size_t)p->columns * sizeof *x);
     memset(&p->told, 0xFF, sizeof p->told);
-    check_ok((alm ? rig->ops->alm : rig->ops->fista)(rig->queue, l1, &p->rule, b, x, &p->told, &rig->err),
-             rig->err);
+    check_ok((alm ? hc_alm : hc_fista)(rig->queue, l1, &p->rule, b, x, &p->told, &rig->err), rig->err);
     rig_get(rig, x, p->x, (size_t)p->columns * sizeof *x);
 }
 
 static void solve(Rig *rig, Problem *p, bool alm) {
     HcL1 *l1 = open_problem(rig, p);
     run(rig, l1, p, alm);
-    rig->ops->l1_close(l1);
+    hc_l1_close(l1);
     rig_empty(rig);
 }
 
@@ -302,7 +303,7 @@ void test_fista_gap(void **state) {
         check_objective(&p);
         before = p.told.iterations;
     }
-    rig.ops->l1_close(l1);
+    hc_l1_close(l1);
     problem_free(&p);
     rig_close(&rig);
 }
@@ -328,7 +329,7 @@ void test_fista_recovers(void **state) {
     p.rule.iterations = 6000;
     run(&rig, l1, &p, false);
     check_near(objective, check_told(&p, false), 1e-4 * objective);
-    rig.ops->l1_close(l1);
+    hc_l1_close(l1);
     problem_free(&p);
     rig_close(&rig);
 }
@@ -353,7 +354,7 @@ void test_fista_paper(void **state) {
     double least = check_told(&p, false);
     assert_true(p.told.gap <= 1e-9 && p.told.nonzeros <= 64);
     check_near(objective, least, 1e-7 * least);
-    rig.ops->l1_close(l1);
+    hc_l1_close(l1);
     problem_free(&p);
     rig_close(&rig);
 }
@@ -591,7 +592,7 @@ void test_l1_not_finite(void **state) {
         }
         p.a[i == 0 ? 0 : 33 * 65 - 1] = values[i];
         HcMatrix matrix = put_matrix(&rig, &p);
-        check_fails(rig.ops->l1_open(rig.compute, &matrix, &l1, &rig.err), HC_E_NUMERIC, rig.err);
+        check_fails(hc_l1_open(rig.compute, &matrix, &l1, &rig.err), HC_E_NUMERIC, rig.err);
         assert_null(l1);
         problem_free(&p);
     }
@@ -630,7 +631,7 @@ void test_l1_bits(void **state) {
             check_same(p.told.gap, told[alm].gap);
             check_same(p.told.residual, told[alm].residual);
         }
-        rig.ops->l1_close(l1);
+        hc_l1_close(l1);
         problem_free(&p);
         rig_close(&rig);
     }
@@ -638,9 +639,8 @@ void test_l1_bits(void **state) {
 
 static void refuse_rule(Rig *rig, HcL1 *l1, const HcL1Rule *rule, float *room, bool alm) {
     HcL1Told told;
-    check_fails(
-        (alm ? rig->ops->alm : rig->ops->fista)(rig->queue, l1, rule, room, room + 8, &told, &rig->err),
-        HC_E_USAGE, rig->err);
+    check_fails((alm ? hc_alm : hc_fista)(rig->queue, l1, rule, room, room + 8, &told, &rig->err), HC_E_USAGE,
+                rig->err);
 }
 
 static void refuse_matrices(Rig *rig, const float *room) {
@@ -648,10 +648,10 @@ static void refuse_matrices(Rig *rig, const float *room) {
     const HcMatrix wrong[] = {{NULL, 2, 2}, {room, 0, 2}, {room, 2, 0}, {room, -3, 2}, {room, 2, most}};
     HcL1 *l1 = NULL;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        check_fails(rig->ops->l1_open(rig->compute, &wrong[i], &l1, &rig->err), HC_E_USAGE, rig->err);
+        check_fails(hc_l1_open(rig->compute, &wrong[i], &l1, &rig->err), HC_E_USAGE, rig->err);
         assert_null(l1);
     }
-    check_fails(rig->ops->l1_open(rig->compute, NULL, &l1, &rig->err), HC_E_USAGE, rig->err);
+    check_fails(hc_l1_open(rig->compute, NULL, &l1, &rig->err), HC_E_USAGE, rig->err);
 }
 
 void test_l1_refuses(void **state) {
@@ -664,7 +664,7 @@ void test_l1_refuses(void **state) {
     HcL1 *l1 = NULL;
     HcL1Told told;
     refuse_matrices(&rig, room);
-    check_ok(rig.ops->l1_open(rig.compute, &matrix, &l1, &rig.err), rig.err);
+    check_ok(hc_l1_open(rig.compute, &matrix, &l1, &rig.err), rig.err);
     const HcL1Rule fine = {.lambda = 1, .iterations = 1, .outer = 1};
     const double no_lambda[] = {0, -1, (double)NAN, (double)INFINITY};
     const double no_tolerance[] = {-1e-9, (double)NAN, (double)INFINITY};
@@ -675,7 +675,7 @@ void test_l1_refuses(void **state) {
     }
     for (int alm = 0; alm < 2; alm++) {
         HcStatus (*call)(HcQueue *, HcL1 *, const HcL1Rule *, const float *, float *, HcL1Told *, HcError *) =
-            alm != 0 ? rig.ops->alm : rig.ops->fista;
+            alm != 0 ? hc_alm : hc_fista;
         HcL1Rule rule = fine;
         rule.iterations = 0;
         refuse_rule(&rig, l1, &rule, room, alm != 0);
@@ -694,7 +694,7 @@ void test_l1_refuses(void **state) {
     HcL1Rule rule = fine;
     rule.outer = 0;
     refuse_rule(&rig, l1, &rule, room, true);
-    rig.ops->l1_close(l1);
-    rig.ops->l1_close(NULL);
+    hc_l1_close(l1);
+    hc_l1_close(NULL);
     rig_close(&rig);
 }

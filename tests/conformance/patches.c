@@ -1,6 +1,7 @@
 /* Patches of a scene: denoised, or described by their singular values. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/svd.h"
 #include "core/patch.h"
 
 #include <float.h>
@@ -271,7 +272,7 @@ static Cube run_block(Rig *rig, const Cube *cube, HcPatches *patches, const HcPa
                       int32_t lines, int32_t halo) {
     HcBlock in = rig_put_block(rig, cube, line0, lines, halo);
     HcBlock out = rig_room_block(rig, cube, line0, lines, 0, hc_patch_bands(rule));
-    check_ok(rig->ops->patches(rig->queue, &in, patches, &out, &rig->err), rig->err);
+    check_ok(hc_patches(rig->queue, &in, patches, &out, &rig->err), rig->err);
     Cube got = rig_get_block(rig, &out);
     rig_empty(rig);
     return got;
@@ -280,7 +281,7 @@ static Cube run_block(Rig *rig, const Cube *cube, HcPatches *patches, const HcPa
 static HcPatches *open_patches(Rig *rig, const HcPatchRule *rule) {
     HcPatches *patches = NULL;
     HcPatchRule given = *rule;
-    check_ok(rig->ops->patches_open(rig->compute, &given, &patches, &rig->err), rig->err);
+    check_ok(hc_patches_open(rig->compute, &given, &patches, &rig->err), rig->err);
     memset(&given, 0xFF, sizeof given); /* it was copied */
     return patches;
 }
@@ -314,7 +315,7 @@ static void check_rule(Rig *rig, const Cube *cube, const HcPatchRule *rule) {
             cube_free(&got);
         }
     }
-    rig->ops->patches_close(patches);
+    hc_patches_close(patches);
     free(expected.value);
     free(expected.error);
 }
@@ -419,7 +420,7 @@ void test_patches_blocks(void **state) {
                 }
                 size = threads == 7 ? size / 2 : size;
             }
-            rig.ops->patches_close(patches);
+            hc_patches_close(patches);
             rig_close(&rig);
         }
         cube_free(&whole);
@@ -454,7 +455,7 @@ void test_patches_not_finite(void **state) {
         cube_free(&got);
         cube_free(&plain);
         cube_free(&cube);
-        rig.ops->patches_close(patches);
+        hc_patches_close(patches);
     }
     rig_close(&rig);
 }
@@ -465,11 +466,10 @@ void test_patches_refuses(void **state) {
     Rig rig;
     rig_open(&rig, 2);
     Cube cube = make_scene(20, 9, 4, MASK_NONE, &seed);
-    const HcComputeOps *ops = rig.ops;
     HcError *err = &rig.err;
     HcPatchRule rule = rule_for(0, &cube, 4, 2);
     HcPatches *patches = NULL;
-    check_fails(ops->patches_open(rig.compute, NULL, &patches, err), HC_E_USAGE, rig.err);
+    check_fails(hc_patches_open(rig.compute, NULL, &patches, err), HC_E_USAGE, rig.err);
     HcPatchRule wrong[16];
     size_t count = 0;
     for (; count < 16; count++) {
@@ -492,24 +492,24 @@ void test_patches_refuses(void **state) {
     wrong[14].noise = -1;
     wrong[15].step = -1;
     for (size_t i = 0; i < count; i++) {
-        check_fails(ops->patches_open(rig.compute, &wrong[i], &patches, err), HC_E_USAGE, rig.err);
+        check_fails(hc_patches_open(rig.compute, &wrong[i], &patches, err), HC_E_USAGE, rig.err);
         assert_null(patches);
     }
     patches = open_patches(&rig, &rule);
     HcBlock in = rig_put_block(&rig, &cube, 5, 6, 3);
     HcBlock out = rig_room_block(&rig, &cube, 5, 6, 0, 4);
     HcQueue *queue = rig.queue;
-    check_fails(ops->patches(NULL, &in, patches, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->patches(queue, NULL, patches, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->patches(queue, &in, NULL, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->patches(queue, &in, patches, NULL, err), HC_E_USAGE, rig.err);
+    check_fails(hc_patches(NULL, &in, patches, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_patches(queue, NULL, patches, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_patches(queue, &in, NULL, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_patches(queue, &in, patches, NULL, err), HC_E_USAGE, rig.err);
     HcBlock short_in[] = {in, in, in, in};
     short_in[0].above--;
     short_in[1].below--;
     short_in[2].bands--;
     short_in[3].samples--;
     for (size_t i = 0; i < sizeof short_in / sizeof *short_in; i++) {
-        check_fails(ops->patches(queue, &short_in[i], patches, &out, err), HC_E_USAGE, rig.err);
+        check_fails(hc_patches(queue, &short_in[i], patches, &out, err), HC_E_USAGE, rig.err);
     }
     HcBlock other[] = {out, out, out, out, out, out};
     other[0].bands--;
@@ -519,7 +519,7 @@ void test_patches_refuses(void **state) {
     other[4].above = 1;
     other[5].below = 1;
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
-        check_fails(ops->patches(queue, &in, patches, &other[i], err), HC_E_USAGE, rig.err);
+        check_fails(hc_patches(queue, &in, patches, &other[i], err), HC_E_USAGE, rig.err);
     }
     /* Lines beyond the end of the scene that the rule knows. */
     HcBlock beyond = in;
@@ -527,9 +527,9 @@ void test_patches_refuses(void **state) {
     beyond.line0 = 12;
     after.line0 = 15;
     beyond.below = 10;
-    check_fails(ops->patches(queue, &beyond, patches, &after, err), HC_E_USAGE, rig.err);
-    ops->patches_close(patches);
-    ops->patches_close(NULL);
+    check_fails(hc_patches(queue, &beyond, patches, &after, err), HC_E_USAGE, rig.err);
+    hc_patches_close(patches);
+    hc_patches_close(NULL);
     cube_free(&cube);
     rig_close(&rig);
 }

@@ -1,5 +1,7 @@
 #include "tests/conformance/rig.h"
 
+#include "core/operation/project.h"
+
 #include <stdlib.h>
 
 static double *random_doubles(size_t count, uint64_t *seed) {
@@ -52,7 +54,7 @@ static Cube project_cube(Rig *rig, const Cube *cube, const Transform *t, int32_t
         double *matrix = rig_put(rig, t->matrix, n * m * sizeof(double));
         double *before = t->in_offset != NULL ? rig_put(rig, t->in_offset, n * sizeof(double)) : NULL;
         double *after = t->out_offset != NULL ? rig_put(rig, t->out_offset, m * sizeof(double)) : NULL;
-        check_ok(rig->ops->project(rig->queue, &in, matrix, before, after, &out, &rig->err), rig->err);
+        check_ok(hc_project(rig->queue, &in, matrix, before, after, &out, &rig->err), rig->err);
         Cube got = rig_get_block(rig, &out);
         compare(cube, t, &out, &got);
         size_t at = (size_t)line * (size_t)cube->samples;

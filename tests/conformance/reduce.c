@@ -1,6 +1,8 @@
 /* reduce: against sums in long double, in the order of the bands. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/reduce.h"
+
 #include <stdlib.h>
 
 enum { KINDS = HC_REDUCE_ANGLE + 1 };
@@ -62,7 +64,7 @@ static Cube reduce_lines(Rig *rig, const Cube *cube, HcReduction kind, const dou
     HcBlock in = rig_put_block(rig, cube, line, lines, halo);
     HcBlock out = rig_room_block(rig, cube, line, lines, halo / 2, count);
     const double *there = kind != HC_REDUCE_SQUARES ? rig_put(rig, targets, bytes) : NULL;
-    check_ok(rig->ops->reduce(rig->queue, &in, kind, there, &out, &rig->err), rig->err);
+    check_ok(hc_reduce(rig->queue, &in, kind, there, &out, &rig->err), rig->err);
     Cube got = rig_get_block(rig, &out);
     rig_empty(rig);
     return got;
@@ -234,14 +236,13 @@ void test_reduce_refuses(void **state) {
                  {HC_REDUCE_SQUARES, &in, &none, NULL, "output block"},
                  {HC_REDUCE_SQUARES, NULL, &one, NULL, "input block"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        HcStatus status =
-            rig.ops->reduce(queue, wrong[i].in, wrong[i].kind, wrong[i].targets, wrong[i].out, err);
+        HcStatus status = hc_reduce(queue, wrong[i].in, wrong[i].kind, wrong[i].targets, wrong[i].out, err);
         if (status != HC_E_USAGE || strstr(rig.err.text, wrong[i].says) == NULL) {
             fail_msg("status %d, '%s' does not say '%s'", (int)status, rig.err.text, wrong[i].says);
         }
         rig.err = (HcError){0};
     }
-    check_fails(rig.ops->reduce(NULL, &in, HC_REDUCE_SQUARES, NULL, &one, err), HC_E_USAGE, rig.err);
+    check_fails(hc_reduce(NULL, &in, HC_REDUCE_SQUARES, NULL, &one, err), HC_E_USAGE, rig.err);
     cube_free(&cube);
     rig_close(&rig);
 }

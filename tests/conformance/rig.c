@@ -7,24 +7,24 @@
 enum { SENTINEL = 64, SENTINEL_BYTE = 0xC3 };
 
 void rig_open(Rig *rig, int32_t threads) {
-    *rig = (Rig){.ops = rig_ops};
+    *rig = (Rig){0};
     HcComputeConfig config = {.threads = threads, .host = hc_cpu_ops()};
-    check_ok(rig->ops->open(&rig->compute, &config, &rig->err), rig->err);
-    check_ok(rig->ops->queue_open(rig->compute, &rig->queue, &rig->err), rig->err);
+    check_ok(hc_compute_open(rig_ops, &config, &rig->compute, &rig->err), rig->err);
+    check_ok(hc_queue_open(rig->compute, &rig->queue, &rig->err), rig->err);
 }
 
 void rig_empty(Rig *rig) {
-    check_ok(rig->ops->wait(rig->queue, &rig->err), rig->err);
+    check_ok(hc_wait(rig->queue, &rig->err), rig->err);
     for (int i = 0; i < rig->buffers; i++) {
-        rig->ops->release(rig->compute, &rig->buffer[i]);
+        hc_release(rig->compute, &rig->buffer[i]);
     }
     rig->buffers = 0;
 }
 
 void rig_close(Rig *rig) {
     rig_empty(rig);
-    rig->ops->queue_close(rig->queue);
-    rig->ops->close(rig->compute);
+    hc_queue_close(rig->queue);
+    hc_compute_close(rig->compute);
 }
 
 static void *put(Rig *rig, const void *from, size_t bytes) {
@@ -38,10 +38,10 @@ static void *put(Rig *rig, const void *from, size_t bytes) {
     }
     memset(image + bytes, SENTINEL_BYTE, SENTINEL);
     HcBuffer *buffer = &rig->buffer[rig->buffers];
-    check_ok(rig->ops->alloc(rig->compute, HC_MEMORY_DEVICE, bytes + SENTINEL, buffer, &rig->err), rig->err);
+    check_ok(hc_alloc(rig->compute, HC_MEMORY_DEVICE, bytes + SENTINEL, buffer, &rig->err), rig->err);
     rig->buffers++;
-    check_ok(rig->ops->upload(rig->queue, image, buffer->data, bytes + SENTINEL, &rig->err), rig->err);
-    check_ok(rig->ops->wait(rig->queue, &rig->err), rig->err);
+    check_ok(hc_upload(rig->queue, image, buffer->data, bytes + SENTINEL, &rig->err), rig->err);
+    check_ok(hc_wait(rig->queue, &rig->err), rig->err);
     free(image);
     return buffer->data;
 }
@@ -57,8 +57,8 @@ void *rig_room(Rig *rig, size_t bytes) {
 void rig_get(Rig *rig, const void *from, void *to, size_t bytes) {
     unsigned char *image = malloc(bytes + SENTINEL);
     assert_non_null(image);
-    check_ok(rig->ops->download(rig->queue, from, image, bytes + SENTINEL, &rig->err), rig->err);
-    check_ok(rig->ops->wait(rig->queue, &rig->err), rig->err);
+    check_ok(hc_download(rig->queue, from, image, bytes + SENTINEL, &rig->err), rig->err);
+    check_ok(hc_wait(rig->queue, &rig->err), rig->err);
     memcpy(to, image, bytes);
     for (int i = 0; i < SENTINEL; i++) {
         assert_int_equal(image[bytes + (size_t)i], SENTINEL_BYTE);

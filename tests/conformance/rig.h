@@ -11,7 +11,6 @@ extern const HcComputeOps *rig_ops;
 enum { RIG_BUFFERS = 64 };
 
 typedef struct Rig {
-    const HcComputeOps *ops;
     HcCompute *compute;
     HcQueue *queue;
     HcError err;

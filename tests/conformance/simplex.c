@@ -2,6 +2,8 @@
  * in the program's own units, in long double. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/simplex.h"
+
 #include <stdlib.h>
 
 #define INF ((double)INFINITY)
@@ -68,7 +70,7 @@ static HcStatus solve(Rig *rig, Case *c, const HcLinearProgram *program, HcSimpl
     c->solution.price = c->price;
     c->solution.ray = c->ray;
     c->solution.rest = NULL;
-    return rig->ops->simplex(rig->queue, program, &rule, &c->solution, &rig->err);
+    return hc_simplex(rig->queue, program, &rule, &c->solution, &rig->err);
 }
 
 /* ---- proofs ---- */
@@ -799,7 +801,7 @@ void test_simplex_ends(void **state) {
     check_ok(solve(&rig, &c, &program, (HcSimplexRule){0}), rig.err);
     check_same(c.solution.objective, objective);
     HcLpSolution out = {.x = c.x, .price = c.price};
-    check_ok(rig.ops->simplex(rig.queue, &program, &(HcSimplexRule){0}, &out, &rig.err), rig.err);
+    check_ok(hc_simplex(rig.queue, &program, &(HcSimplexRule){0}, &out, &rig.err), rig.err);
     check_same(out.objective, objective);
     case_free(&c);
     rig_close(&rig);
@@ -896,12 +898,12 @@ void test_simplex_refuses(void **state) {
     check_fails(solve(&rig, &c, &c.program, (HcSimplexRule){.tolerance = -1e-9}), HC_E_USAGE, rig.err);
     HcLpSolution none = {.x = c.x};
     HcSimplexRule rule = {0};
-    check_fails(rig.ops->simplex(rig.queue, &c.program, &rule, &none, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_simplex(rig.queue, &c.program, &rule, &none, &rig.err), HC_E_USAGE, rig.err);
     none = (HcLpSolution){.price = c.price};
-    check_fails(rig.ops->simplex(rig.queue, &c.program, &rule, &none, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(rig.ops->simplex(rig.queue, &c.program, &rule, NULL, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(rig.ops->simplex(rig.queue, &c.program, NULL, &c.solution, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(rig.ops->simplex(NULL, &c.program, &rule, &c.solution, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_simplex(rig.queue, &c.program, &rule, &none, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_simplex(rig.queue, &c.program, &rule, NULL, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_simplex(rig.queue, &c.program, NULL, &c.solution, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_simplex(NULL, &c.program, &rule, &c.solution, &rig.err), HC_E_USAGE, rig.err);
     case_free(&c);
     rig_close(&rig);
 }

@@ -3,6 +3,8 @@
  * be right relative to themselves, rotations in long double. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/svd.h"
+
 #include <lapacke.h>
 #include <stdlib.h>
 
@@ -181,14 +183,13 @@ static void *room(Rig *rig, size_t bytes) {
 }
 
 static void decompose(Rig *rig, Batch *batch, Way way) {
-    const HcComputeOps *ops = rig->ops;
     HcSvd *svd = NULL;
     size_t count = (size_t)batch->count;
     size_t left = bytes_of_vectors(batch, batch->rows);
     size_t right = bytes_of_vectors(batch, batch->columns);
     size_t bytes = count * (size_t)batch->rows * (size_t)batch->columns * hc_element_bytes(batch->element);
-    check_ok(ops->svd_open(rig->compute, batch->element, batch->rows, batch->columns, way.most, way.vectors,
-                           &svd, &rig->err),
+    check_ok(hc_svd_open(rig->compute, batch->element, batch->rows, batch->columns, way.most, way.vectors,
+                         &svd, &rig->err),
              rig->err);
     HcSvdBatch on_device = {.count = batch->count,
                             .matrices = rig_put(rig, batch->matrices, bytes),
@@ -197,7 +198,7 @@ static void decompose(Rig *rig, Batch *batch, Way way) {
                             .right = way.right ? room(rig, right) : NULL,
                             .sweeps = room(rig, count * sizeof *batch->sweeps),
                             .end = room(rig, count)};
-    check_ok(ops->svd_batched(rig->queue, svd, &on_device, &rig->err), rig->err);
+    check_ok(hc_svd_batched(rig->queue, svd, &on_device, &rig->err), rig->err);
     rig_get(rig, on_device.values, batch->values, bytes_of_values(batch));
     rig_get(rig, on_device.sweeps, batch->sweeps, count * sizeof *batch->sweeps);
     rig_get(rig, on_device.end, batch->end, count);
@@ -207,7 +208,7 @@ static void decompose(Rig *rig, Batch *batch, Way way) {
     if (way.right) {
         rig_get(rig, on_device.right, batch->right, right);
     }
-    ops->svd_close(svd);
+    hc_svd_close(svd);
     rig_empty(rig);
 }
 
@@ -619,7 +620,6 @@ void test_svd_refuses(void **state) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);
-    const HcComputeOps *ops = rig.ops;
     HcSvd *svd = NULL;
     HcSvd *without = NULL;
     static const struct {
@@ -635,13 +635,13 @@ void test_svd_refuses(void **state) {
                  {0, 2, HC_SVD_MAX + 1, 1},
                  {0, 2, 2, 0}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        check_fails(ops->svd_open(rig.compute, (HcElement)wrong[i].element, wrong[i].rows, wrong[i].columns,
-                                  wrong[i].most, true, &svd, &rig.err),
+        check_fails(hc_svd_open(rig.compute, (HcElement)wrong[i].element, wrong[i].rows, wrong[i].columns,
+                                wrong[i].most, true, &svd, &rig.err),
                     HC_E_USAGE, rig.err);
         assert_null(svd);
     }
-    check_ok(ops->svd_open(rig.compute, HC_ELEMENT_FLOAT32, 2, 3, 4, true, &svd, &rig.err), rig.err);
-    check_ok(ops->svd_open(rig.compute, HC_ELEMENT_FLOAT32, 2, 3, 4, false, &without, &rig.err), rig.err);
+    check_ok(hc_svd_open(rig.compute, HC_ELEMENT_FLOAT32, 2, 3, 4, true, &svd, &rig.err), rig.err);
+    check_ok(hc_svd_open(rig.compute, HC_ELEMENT_FLOAT32, 2, 3, 4, false, &without, &rig.err), rig.err);
     float matrix[6] = {1, 2, 3, 4, 5, 6};
     HcSvdBatch fine = {.count = 1,
                        .matrices = rig_put(&rig, matrix, sizeof matrix),
@@ -655,19 +655,19 @@ void test_svd_refuses(void **state) {
     left.right = NULL;
     right.left = NULL;
     values.left = values.right = NULL;
-    check_ok(ops->svd_batched(rig.queue, svd, &fine, &rig.err), rig.err);
-    check_ok(ops->svd_batched(rig.queue, without, &values, &rig.err), rig.err);
-    check_fails(ops->svd_batched(NULL, svd, &fine, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(ops->svd_batched(rig.queue, NULL, &fine, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(ops->svd_batched(rig.queue, svd, NULL, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(ops->svd_batched(rig.queue, svd, &none, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(ops->svd_batched(rig.queue, svd, &nothing, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(ops->svd_batched(rig.queue, svd, &nowhere, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(ops->svd_batched(rig.queue, without, &left, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(ops->svd_batched(rig.queue, without, &right, &rig.err), HC_E_USAGE, rig.err);
-    check_ok(ops->wait(rig.queue, &rig.err), rig.err);
-    ops->svd_close(NULL);
-    ops->svd_close(without);
-    ops->svd_close(svd);
+    check_ok(hc_svd_batched(rig.queue, svd, &fine, &rig.err), rig.err);
+    check_ok(hc_svd_batched(rig.queue, without, &values, &rig.err), rig.err);
+    check_fails(hc_svd_batched(NULL, svd, &fine, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_svd_batched(rig.queue, NULL, &fine, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_svd_batched(rig.queue, svd, NULL, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_svd_batched(rig.queue, svd, &none, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_svd_batched(rig.queue, svd, &nothing, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_svd_batched(rig.queue, svd, &nowhere, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_svd_batched(rig.queue, without, &left, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_svd_batched(rig.queue, without, &right, &rig.err), HC_E_USAGE, rig.err);
+    check_ok(hc_wait(rig.queue, &rig.err), rig.err);
+    hc_svd_close(NULL);
+    hc_svd_close(without);
+    hc_svd_close(svd);
     rig_close(&rig);
 }

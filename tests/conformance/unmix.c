@@ -1,6 +1,8 @@
 /* Sparse unmixing: objectives against plain coordinate descent, and what an optimum must satisfy. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/unmix.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,7 +103,7 @@ static void problem_free(Problem *problem) {
 
 static HcUnmixing *open_unmixing(Rig *rig, const HcUnmixRule *rule) {
     HcUnmixing *unmixing = NULL;
-    check_ok(rig->ops->unmix_open(rig->compute, rule, &unmixing, &rig->err), rig->err);
+    check_ok(hc_unmix_open(rig->compute, rule, &unmixing, &rig->err), rig->err);
     return unmixing;
 }
 
@@ -110,7 +112,7 @@ static Cube run_block(Rig *rig, const Problem *problem, HcUnmixing *unmixing, in
                       int32_t halo) {
     HcBlock in = rig_put_block(rig, &problem->cube, line0, lines, halo + 1);
     HcBlock out = rig_room_block(rig, &problem->cube, line0, lines, halo, hc_unmix_bands(&problem->rule));
-    check_ok(rig->ops->unmix(rig->queue, &in, unmixing, &out, &rig->err), rig->err);
+    check_ok(hc_unmix(rig->queue, &in, unmixing, &out, &rig->err), rig->err);
     return rig_get_block(rig, &out);
 }
 
@@ -120,7 +122,7 @@ static Cube run_problem(const Problem *problem, int32_t threads) {
     rig_open(&rig, threads);
     HcUnmixing *unmixing = open_unmixing(&rig, &problem->rule);
     Cube got = run_block(&rig, problem, unmixing, 0, problem->cube.lines, 0);
-    rig.ops->unmix_close(unmixing);
+    hc_unmix_close(unmixing);
     rig_close(&rig);
     return got;
 }
@@ -744,7 +746,7 @@ void test_unmix_counts(void **state) {
             assert_int_equal(counts[i], expected[i]);
         }
     }
-    rig.ops->unmix_close(unmixing);
+    hc_unmix_close(unmixing);
     rig_close(&rig);
     problem_free(&problem);
 }
@@ -772,7 +774,7 @@ void test_unmix_bits(void **state) {
                 cube_free(&part);
                 rig_empty(&rig);
             }
-            rig.ops->unmix_close(unmixing);
+            hc_unmix_close(unmixing);
             rig_close(&rig);
         }
         cube_free(&whole);
@@ -786,7 +788,6 @@ void test_unmix_refuses(void **state) {
     Rig rig;
     rig_open(&rig, 2);
     Problem problem = problem_new(SMOOTH, (Size){5, 6, 3, 4}, 1e-3, 0.02, &seed);
-    const HcComputeOps *ops = rig.ops;
     HcError *err = &rig.err;
     float spectra[2][30];
     double weights[2][6] = {{1, 1, -1, 1, 1, 1}, {1, 1, 1, 1, 1, INFINITY}};
@@ -820,28 +821,28 @@ void test_unmix_refuses(void **state) {
     wrong[19].threshold = NAN;
     wrong[20].iterations = -1;
     for (size_t i = 0; i < count; i++) {
-        check_fails(ops->unmix_open(rig.compute, &wrong[i], &unmixing, err), HC_E_USAGE, rig.err);
+        check_fails(hc_unmix_open(rig.compute, &wrong[i], &unmixing, err), HC_E_USAGE, rig.err);
         assert_null(unmixing);
     }
-    check_fails(ops->unmix_open(rig.compute, NULL, &unmixing, err), HC_E_USAGE, rig.err);
+    check_fails(hc_unmix_open(rig.compute, NULL, &unmixing, err), HC_E_USAGE, rig.err);
     unmixing = open_unmixing(&rig, &problem.rule);
     HcBlock in = rig_put_block(&rig, &problem.cube, 0, 3, 0);
     HcBlock out = rig_room_block(&rig, &problem.cube, 0, 3, 0, 9);
-    check_fails(ops->unmix(NULL, &in, unmixing, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->unmix(rig.queue, NULL, unmixing, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->unmix(rig.queue, &in, NULL, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->unmix(rig.queue, &in, unmixing, NULL, err), HC_E_USAGE, rig.err);
+    check_fails(hc_unmix(NULL, &in, unmixing, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_unmix(rig.queue, NULL, unmixing, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_unmix(rig.queue, &in, NULL, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_unmix(rig.queue, &in, unmixing, NULL, err), HC_E_USAGE, rig.err);
     HcBlock other[] = {out, out, out};
     other[0].bands--;
     other[1].samples--;
     other[2].line0++;
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
-        check_fails(ops->unmix(rig.queue, &in, unmixing, &other[i], err), HC_E_USAGE, rig.err);
+        check_fails(hc_unmix(rig.queue, &in, unmixing, &other[i], err), HC_E_USAGE, rig.err);
     }
     in.bands--;
-    check_fails(ops->unmix(rig.queue, &in, unmixing, &out, err), HC_E_USAGE, rig.err);
-    ops->unmix_close(unmixing);
-    ops->unmix_close(NULL);
+    check_fails(hc_unmix(rig.queue, &in, unmixing, &out, err), HC_E_USAGE, rig.err);
+    hc_unmix_close(unmixing);
+    hc_unmix_close(NULL);
     problem_free(&problem);
     rig_close(&rig);
 }

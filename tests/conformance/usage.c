@@ -1,13 +1,19 @@
 /* Wrong shapes are refused; memory, queues and the strict backend's own rules. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/decode.h"
+#include "core/operation/difference.h"
+#include "core/operation/filter.h"
+#include "core/operation/gather.h"
+#include "core/operation/gram.h"
+#include "core/operation/project.h"
 #include "tests/support/strict.h"
 
 #include <stdlib.h>
 
 /* At the call, or where only the device can see it, at the wait. */
 static HcStatus at_once_or_later(Rig *rig, HcStatus status) {
-    return status != HC_OK ? status : rig->ops->wait(rig->queue, &rig->err);
+    return status != HC_OK ? status : hc_wait(rig->queue, &rig->err);
 }
 
 #define refused(call) check_fails(at_once_or_later(&rig, call), HC_E_USAGE, rig.err)
@@ -22,7 +28,6 @@ static HcBlock changed(HcBlock block, int32_t lines, int32_t samples, int32_t ba
 
 static void refuse_blocks(Rig *given) {
     Rig rig = *given;
-    const HcComputeOps *ops = rig.ops;
     HcQueue *queue = rig.queue;
     Cube cube = cube_new(9, 5, 4);
     HcBlock in = rig_put_block(&rig, &cube, 3, 3, 1);
@@ -39,21 +44,21 @@ static void refuse_blocks(Rig *given) {
     const int32_t *index = rig_put(&rig, list, sizeof list);
     const double *matrix = rig_room(&rig, 16 * sizeof *matrix);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        refused(ops->filter(queue, &in, HC_FILTER_MEAN3X3, &wrong[i], &rig.err));
-        refused(ops->difference(queue, &in, HC_DIFFERENCE_MEAN3X3, &wrong[i], &rig.err));
-        refused(ops->gather(queue, &in, index, &wrong[i], &rig.err));
-        refused(ops->project(queue, &in, matrix, NULL, NULL, &wrong[i], &rig.err));
+        refused(hc_filter(queue, &in, HC_FILTER_MEAN3X3, &wrong[i], &rig.err));
+        refused(hc_difference(queue, &in, HC_DIFFERENCE_MEAN3X3, &wrong[i], &rig.err));
+        refused(hc_gather(queue, &in, index, &wrong[i], &rig.err));
+        refused(hc_project(queue, &in, matrix, NULL, NULL, &wrong[i], &rig.err));
     }
     HcBlock fewer = changed(out, 0, 0, -1, 0);
-    refused(ops->gather(queue, &in, index, &out, &rig.err)); /* there is no band 4 */
-    refused(ops->gather(queue, &in, NULL, &out, &rig.err));
-    refused(ops->filter(queue, &in, HC_FILTER_MEAN3X3, &fewer, &rig.err));
-    refused(ops->filter(queue, &in, (HcFilter)17, &out, &rig.err));
-    refused(ops->filter(NULL, &in, HC_FILTER_MEAN3X3, &out, &rig.err));
-    refused(ops->difference(queue, &in, HC_DIFFERENCE_SHIFT, &fewer, &rig.err));
-    refused(ops->difference(queue, &in, (HcDifference)17, &out, &rig.err));
-    refused(ops->difference(queue, NULL, HC_DIFFERENCE_SHIFT, &out, &rig.err));
-    refused(ops->project(queue, &in, NULL, NULL, NULL, &out, &rig.err));
+    refused(hc_gather(queue, &in, index, &out, &rig.err)); /* there is no band 4 */
+    refused(hc_gather(queue, &in, NULL, &out, &rig.err));
+    refused(hc_filter(queue, &in, HC_FILTER_MEAN3X3, &fewer, &rig.err));
+    refused(hc_filter(queue, &in, (HcFilter)17, &out, &rig.err));
+    refused(hc_filter(NULL, &in, HC_FILTER_MEAN3X3, &out, &rig.err));
+    refused(hc_difference(queue, &in, HC_DIFFERENCE_SHIFT, &fewer, &rig.err));
+    refused(hc_difference(queue, &in, (HcDifference)17, &out, &rig.err));
+    refused(hc_difference(queue, NULL, HC_DIFFERENCE_SHIFT, &out, &rig.err));
+    refused(hc_project(queue, &in, NULL, NULL, NULL, &out, &rig.err));
     cube_free(&cube);
     *given = rig;
 }
@@ -73,18 +78,18 @@ static void refuse_raw(Rig *given) {
     HcDecode how = {.band_index = rig_put(&rig, list, sizeof list)};
     HcDecode how_beyond = {.band_index = rig_put(&rig, beyond, sizeof beyond)};
     HcDecode how_none = {0};
-    check_ok(rig.ops->decode(rig.queue, &raw, &how, &out, &rig.err), rig.err);
-    refused(rig.ops->decode(rig.queue, &raw, &how_beyond, &out, &rig.err));
-    refused(rig.ops->decode(rig.queue, &raw, &how_none, &out, &rig.err));
-    refused(rig.ops->decode(rig.queue, NULL, &how, &out, &rig.err));
-    refused(rig.ops->decode(NULL, &raw, &how, &out, &rig.err));
+    check_ok(hc_decode(rig.queue, &raw, &how, &out, &rig.err), rig.err);
+    refused(hc_decode(rig.queue, &raw, &how_beyond, &out, &rig.err));
+    refused(hc_decode(rig.queue, &raw, &how_none, &out, &rig.err));
+    refused(hc_decode(rig.queue, NULL, &how, &out, &rig.err));
+    refused(hc_decode(NULL, &raw, &how, &out, &rig.err));
     HcRaw wrong[4] = {raw, raw, raw, raw};
     wrong[0].lines = 4;
     wrong[1].line0 = 3;
     wrong[2].samples = 6;
     wrong[3].type = HC_TYPE_COUNT;
     for (int i = 0; i < 4; i++) {
-        refused(rig.ops->decode(rig.queue, &wrong[i], &how, &out, &rig.err));
+        refused(hc_decode(rig.queue, &wrong[i], &how, &out, &rig.err));
     }
     cube_free(&cube);
     *given = rig;
@@ -95,19 +100,19 @@ static void refuse_sums(Rig *given) {
     HcSums *sums = NULL;
     Cube cube = cube_new(9, 5, 4);
     HcMoments moments = {0};
-    refused(rig.ops->sums_open(rig.compute, 0, 100, &sums, &rig.err));
-    refused(rig.ops->sums_open(rig.compute, 4, -1, &sums, &rig.err));
-    refused(rig.ops->sums_open(rig.compute, 4, (1 << 20) + 1, &sums, &rig.err));
-    check_ok(rig.ops->sums_open(rig.compute, 3, 100, &sums, &rig.err), rig.err);
+    refused(hc_sums_open(rig.compute, 0, 100, &sums, &rig.err));
+    refused(hc_sums_open(rig.compute, 4, -1, &sums, &rig.err));
+    refused(hc_sums_open(rig.compute, 4, (1 << 20) + 1, &sums, &rig.err));
+    check_ok(hc_sums_open(rig.compute, 3, 100, &sums, &rig.err), rig.err);
     HcBlock in = rig_put_block(&rig, &cube, 3, 3, 0);
-    refused(rig.ops->gram(rig.queue, &in, HC_DIFFERENCE_NONE, NULL, sums, &rig.err)); /* 4 bands, sums of 3 */
+    refused(hc_gram(rig.queue, &in, HC_DIFFERENCE_NONE, NULL, sums, &rig.err)); /* 4 bands, sums of 3 */
     in.bands = 3;
-    refused(rig.ops->gram(rig.queue, &in, HC_DIFFERENCE_MEAN3X3, NULL, sums, &rig.err)); /* no halo */
-    refused(rig.ops->gram(rig.queue, &in, (HcDifference)-1, NULL, sums, &rig.err));
-    refused(rig.ops->gram(rig.queue, &in, HC_DIFFERENCE_NONE, NULL, NULL, &rig.err));
-    refused(rig.ops->sums_fetch(rig.queue, NULL, &moments, &rig.err));
-    rig.ops->sums_close(sums);
-    rig.ops->sums_close(NULL);
+    refused(hc_gram(rig.queue, &in, HC_DIFFERENCE_MEAN3X3, NULL, sums, &rig.err)); /* no halo */
+    refused(hc_gram(rig.queue, &in, (HcDifference)-1, NULL, sums, &rig.err));
+    refused(hc_gram(rig.queue, &in, HC_DIFFERENCE_NONE, NULL, NULL, &rig.err));
+    refused(hc_sums_fetch(rig.queue, NULL, &moments, &rig.err));
+    hc_sums_close(sums);
+    hc_sums_close(NULL);
     cube_free(&cube);
     *given = rig;
 }
@@ -116,14 +121,13 @@ void test_usage(void **state) {
     (void)state;
     Rig rig;
     rig_open(&rig, 2);
-    assert_int_equal(rig.ops->abi, HC_COMPUTE_ABI);
     refuse_blocks(&rig);
     rig_empty(&rig);
     refuse_raw(&rig);
     rig_empty(&rig);
     refuse_sums(&rig);
-    rig.ops->close(NULL);
-    rig.ops->queue_close(NULL);
+    hc_compute_close(NULL);
+    hc_queue_close(NULL);
     rig_close(&rig);
 }
 
@@ -133,26 +137,26 @@ static void check_strict(Rig *given) {
     HcError *err = &rig.err;
     char host[32] = {0};
     char *device = rig_room(&rig, 32);
-    check_ok(rig.ops->upload(rig.queue, host, host, 32, err), rig.err);
-    check_fails(rig.ops->wait(rig.queue, err), HC_E_DEVICE, rig.err);
-    check_ok(rig.ops->download(rig.queue, device, device, 32, err), rig.err);
-    check_fails(rig.ops->wait(rig.queue, err), HC_E_DEVICE, rig.err);
-    check_ok(rig.ops->zero(rig.queue, device, 1000, err), rig.err);
-    check_fails(rig.ops->wait(rig.queue, err), HC_E_DEVICE, rig.err);
-    check_ok(rig.ops->zero(rig.queue, host, 8, err), rig.err);
-    check_fails(rig.ops->wait(rig.queue, err), HC_E_DEVICE, rig.err);
+    check_ok(hc_upload(rig.queue, host, host, 32, err), rig.err);
+    check_fails(hc_wait(rig.queue, err), HC_E_DEVICE, rig.err);
+    check_ok(hc_download(rig.queue, device, device, 32, err), rig.err);
+    check_fails(hc_wait(rig.queue, err), HC_E_DEVICE, rig.err);
+    check_ok(hc_zero(rig.queue, device, 1000, err), rig.err);
+    check_fails(hc_wait(rig.queue, err), HC_E_DEVICE, rig.err);
+    check_ok(hc_zero(rig.queue, host, 8, err), rig.err);
+    check_fails(hc_wait(rig.queue, err), HC_E_DEVICE, rig.err);
     HcBuffer buffer;
-    check_ok(rig.ops->alloc(rig.compute, HC_MEMORY_DEVICE, 32, &buffer, err), rig.err);
-    check_ok(rig.ops->zero(rig.queue, buffer.data, 32, err), rig.err);
-    rig.ops->release(rig.compute, &buffer);
+    check_ok(hc_alloc(rig.compute, HC_MEMORY_DEVICE, 32, &buffer, err), rig.err);
+    check_ok(hc_zero(rig.queue, buffer.data, 32, err), rig.err);
+    hc_release(rig.compute, &buffer);
     assert_null(buffer.data);
-    check_fails(rig.ops->wait(rig.queue, err), HC_E_DEVICE, rig.err); /* released before it was done */
+    check_fails(hc_wait(rig.queue, err), HC_E_DEVICE, rig.err); /* released before it was done */
     hc_strict_fail_at(2);
     for (int i = 0; i < 3; i++) {
-        check_ok(rig.ops->zero(rig.queue, device, 8, err), rig.err);
+        check_ok(hc_zero(rig.queue, device, 8, err), rig.err);
     }
-    check_fails(rig.ops->wait(rig.queue, err), HC_E_DEVICE, rig.err);
-    check_ok(rig.ops->wait(rig.queue, err), rig.err);
+    check_fails(hc_wait(rig.queue, err), HC_E_DEVICE, rig.err);
+    check_ok(hc_wait(rig.queue, err), rig.err);
     assert_int_equal(hc_strict_operations(), 3);
     hc_strict_fail_at(0);
     *given = rig;
@@ -164,35 +168,35 @@ void test_memory(void **state) {
     Rig rig;
     rig_open(&rig, 1);
     HcComputeInfo info;
-    rig.ops->info(rig.compute, &info);
+    hc_compute_info(rig.compute, &info);
     assert_true(info.threads == 1 && info.name[0] != '\0' && info.slots >= 1);
     HcQueue *second = NULL;
-    check_ok(rig.ops->queue_open(rig.compute, &second, &rig.err), rig.err);
+    check_ok(hc_queue_open(rig.compute, &second, &rig.err), rig.err);
     unsigned char from[100];
     unsigned char to[100];
     memset(from, 7, sizeof from);
     HcBuffer device;
     HcBuffer pinned;
-    check_ok(rig.ops->alloc(rig.compute, HC_MEMORY_DEVICE, 100, &device, &rig.err), rig.err);
-    check_ok(rig.ops->alloc(rig.compute, HC_MEMORY_HOST, 100, &pinned, &rig.err), rig.err);
+    check_ok(hc_alloc(rig.compute, HC_MEMORY_DEVICE, 100, &device, &rig.err), rig.err);
+    check_ok(hc_alloc(rig.compute, HC_MEMORY_HOST, 100, &pinned, &rig.err), rig.err);
     memset(pinned.data, 1, 100);
-    check_ok(rig.ops->upload(rig.queue, from, device.data, 100, &rig.err), rig.err);
-    check_ok(rig.ops->zero(rig.queue, device.data, 10, &rig.err), rig.err);
-    check_ok(rig.ops->follow(second, rig.queue, &rig.err), rig.err);
-    check_ok(rig.ops->download(second, device.data, pinned.data, 100, &rig.err), rig.err);
-    check_ok(rig.ops->wait(second, &rig.err), rig.err);
+    check_ok(hc_upload(rig.queue, from, device.data, 100, &rig.err), rig.err);
+    check_ok(hc_zero(rig.queue, device.data, 10, &rig.err), rig.err);
+    check_ok(hc_follow(second, rig.queue, &rig.err), rig.err);
+    check_ok(hc_download(second, device.data, pinned.data, 100, &rig.err), rig.err);
+    check_ok(hc_wait(second, &rig.err), rig.err);
     memcpy(to, pinned.data, 100);
     for (int i = 0; i < 100; i++) {
         assert_int_equal(to[i], i < 10 ? 0 : 7);
     }
-    if (strcmp(rig.ops->name, "strict") == 0) {
+    if (strcmp(hc_compute_name(rig_ops), "strict") == 0) {
         check_strict(&rig);
     }
-    rig.ops->queue_close(second);
-    rig.ops->release(rig.compute, &device);
-    rig.ops->release(rig.compute, &pinned);
-    rig.ops->release(rig.compute, &pinned);
-    check_fails(rig.ops->open(&(HcCompute *){NULL}, &(HcComputeConfig){.threads = -1}, &rig.err), HC_E_USAGE,
-                rig.err);
+    hc_queue_close(second);
+    hc_release(rig.compute, &device);
+    hc_release(rig.compute, &pinned);
+    hc_release(rig.compute, &pinned);
+    check_fails(hc_compute_open(rig_ops, &(HcComputeConfig){.threads = -1}, &(HcCompute *){NULL}, &rig.err),
+                HC_E_USAGE, rig.err);
     rig_close(&rig);
 }

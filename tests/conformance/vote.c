@@ -1,6 +1,8 @@
 /* Neighbours become classes. */
 #include "tests/conformance/rig.h"
 
+#include "core/operation/vote.h"
+
 #include <stdlib.h>
 
 enum { LABELS = 50 };
@@ -104,8 +106,7 @@ static void check_rule(Rig *rig, const HcVoteRule *rule, int32_t lines, int32_t 
     const double *at_distance = rig_put(rig, distance, pixels * k * sizeof *distance);
     const int32_t *at_label = rig_put(rig, label, sizeof label);
     HcVoteRule given = *rule;
-    check_ok(rig->ops->vote(rig->queue, &in, at_index, at_distance, at_label, &given, &out, &rig->err),
-             rig->err);
+    check_ok(hc_vote(rig->queue, &in, at_index, at_distance, at_label, &given, &out, &rig->err), rig->err);
     given = (HcVoteRule){0}; /* it was copied */
     Cube got = rig_get_block(rig, &out);
     assert_memory_equal(got.mask, valid, pixels);
@@ -173,9 +174,9 @@ void test_vote_ties(void **state) {
             .vote = cases[c].vote, .k = 4, .classes = 3, .reject = INFINITY, .confidence = true};
         HcBlock in = rig_put_block(&rig, &cube, 0, 1, 0);
         HcBlock out = rig_room_block(&rig, &cube, 0, 1, 0, 2);
-        check_ok(rig.ops->vote(rig.queue, &in, rig_put(&rig, cases[c].index, sizeof cases[c].index),
-                               rig_put(&rig, cases[c].distance, sizeof cases[c].distance),
-                               rig_put(&rig, label, sizeof label), &rule, &out, &rig.err),
+        check_ok(hc_vote(rig.queue, &in, rig_put(&rig, cases[c].index, sizeof cases[c].index),
+                         rig_put(&rig, cases[c].distance, sizeof cases[c].distance),
+                         rig_put(&rig, label, sizeof label), &rule, &out, &rig.err),
                  rig.err);
         Cube got = rig_get_block(&rig, &out);
         check_near(got.data[0], cases[c].winner, 0);
@@ -197,16 +198,15 @@ void test_vote_refuses(void **state) {
     HcVoteRule rule = {.k = 2, .classes = 3, .reject = INFINITY, .nearest = true};
     const int32_t *index = rig_room(&rig, 30 * sizeof *index);
     const double *distance = rig_room(&rig, 30 * sizeof *distance);
-    const HcComputeOps *ops = rig.ops;
     HcQueue *queue = rig.queue;
     HcError *err = &rig.err;
-    check_fails(ops->vote(NULL, &in, index, distance, index, &rule, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->vote(queue, NULL, index, distance, index, &rule, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->vote(queue, &in, NULL, distance, index, &rule, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->vote(queue, &in, index, NULL, index, &rule, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->vote(queue, &in, index, distance, NULL, &rule, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->vote(queue, &in, index, distance, index, NULL, &out, err), HC_E_USAGE, rig.err);
-    check_fails(ops->vote(queue, &in, index, distance, index, &rule, NULL, err), HC_E_USAGE, rig.err);
+    check_fails(hc_vote(NULL, &in, index, distance, index, &rule, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_vote(queue, NULL, index, distance, index, &rule, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_vote(queue, &in, NULL, distance, index, &rule, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_vote(queue, &in, index, NULL, index, &rule, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_vote(queue, &in, index, distance, NULL, &rule, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_vote(queue, &in, index, distance, index, NULL, &out, err), HC_E_USAGE, rig.err);
+    check_fails(hc_vote(queue, &in, index, distance, index, &rule, NULL, err), HC_E_USAGE, rig.err);
     HcVoteRule wrong[] = {rule, rule, rule, rule, rule};
     wrong[0].k = 0;
     wrong[1].k = HC_KNN_MAX + 1;
@@ -214,7 +214,7 @@ void test_vote_refuses(void **state) {
     wrong[3].reject = NAN;
     wrong[4].confidence = true; /* a band more */
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        check_fails(ops->vote(queue, &in, index, distance, index, &wrong[i], &out, err), HC_E_USAGE, rig.err);
+        check_fails(hc_vote(queue, &in, index, distance, index, &wrong[i], &out, err), HC_E_USAGE, rig.err);
     }
     HcBlock other[] = {out, out, out, out};
     other[0].lines--;
@@ -222,8 +222,7 @@ void test_vote_refuses(void **state) {
     other[2].line0++;
     other[3].above = 1;
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
-        check_fails(ops->vote(queue, &in, index, distance, index, &rule, &other[i], err), HC_E_USAGE,
-                    rig.err);
+        check_fails(hc_vote(queue, &in, index, distance, index, &rule, &other[i], err), HC_E_USAGE, rig.err);
     }
     cube_free(&cube);
     rig_close(&rig);

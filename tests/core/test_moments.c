@@ -1,3 +1,5 @@
+#include "core/operation/eigh.h"
+#include "core/operation/gram.h"
 #include "core/compute.h"
 #include "core/moments.h"
 #include "tests/support/check.h"

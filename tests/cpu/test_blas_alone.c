@@ -1,5 +1,9 @@
 /* A backend of one thread computes with one: BLAS takes no others, on whatever thread the operation is
  * called. */
+#include "core/operation/eigh.h"
+#include "core/operation/gram.h"
+#include "core/operation/knn.h"
+#include "core/operation/project.h"
 #include "cpu/cpu.h"
 
 #include <dlfcn.h>
@@ -60,34 +64,30 @@ static void free_block(HcBlock *block) {
 }
 
 static void add_products(HcCompute *compute, HcQueue *queue, const HcBlock *in, int64_t limit) {
-    const HcComputeOps *ops = compute->ops;
     HcError err = {0};
     HcSums *sums = NULL;
     HcMoments moments = {0};
-    check_ok(ops->sums_open(compute, BANDS, limit, &sums, &err), err);
-    check_ok(ops->gram(queue, in, HC_DIFFERENCE_NONE, NULL, sums, &err), err);
-    check_ok(ops->sums_fetch(queue, sums, &moments, &err), err);
+    check_ok(hc_sums_open(compute, BANDS, limit, &sums, &err), err);
+    check_ok(hc_gram(queue, in, HC_DIFFERENCE_NONE, NULL, sums, &err), err);
+    check_ok(hc_sums_fetch(queue, sums, &moments, &err), err);
     hc_moments_clear(&moments);
-    ops->sums_close(sums);
+    hc_sums_close(sums);
 }
 
 static void search(HcCompute *compute, HcQueue *queue, const HcBlock *in) {
-    const HcComputeOps *ops = compute->ops;
     HcError err = {0};
     HcTraining *training = NULL;
     int32_t *index = calloc((size_t)LINES * SAMPLES, sizeof *index);
     double *distance = calloc((size_t)LINES * SAMPLES, sizeof *distance);
-    check_ok(ops->training_open(compute, in->data, SPECTRA, BANDS, HC_METRIC_EUCLIDEAN, &training, &err),
-             err);
-    check_ok(ops->knn(queue, in, training, 1, index, distance, &err), err);
-    ops->training_close(training);
+    check_ok(hc_training_open(compute, in->data, SPECTRA, BANDS, HC_METRIC_EUCLIDEAN, &training, &err), err);
+    check_ok(hc_knn(queue, in, training, 1, index, distance, &err), err);
+    hc_training_close(training);
     free(index);
     free(distance);
 }
 
 static void *compute_elsewhere(void *argument) {
     HcCompute *compute = argument;
-    const HcComputeOps *ops = compute->ops;
     HcError err = {0};
     HcQueue *queue = NULL;
     double *values = random_values((size_t)LINES * SAMPLES * BANDS);
@@ -96,8 +96,8 @@ static void *compute_elsewhere(void *argument) {
     HcBlock in = new_block(BANDS, values);
     HcBlock out = new_block(BANDS, NULL);
     assert_true(eigenvalues != NULL && vectors != NULL);
-    check_ok(ops->queue_open(compute, &queue, &err), err);
-    check_ok(ops->project(queue, &in, values, NULL, NULL, &out, &err), err);
+    check_ok(hc_queue_open(compute, &queue, &err), err);
+    check_ok(hc_project(queue, &in, values, NULL, NULL, &out, &err), err);
     add_products(compute, queue, &in, 1 << 14);
     add_products(compute, queue, &in, 0);
     search(compute, queue, &in);
@@ -106,8 +106,8 @@ static void *compute_elsewhere(void *argument) {
             values[i * BANDS + j] = values[j * BANDS + i];
         }
     }
-    check_ok(ops->eigh(compute, BANDS, values, eigenvalues, vectors, &err), err);
-    ops->queue_close(queue);
+    check_ok(hc_eigh(compute, BANDS, values, eigenvalues, vectors, &err), err);
+    hc_queue_close(queue);
     free_block(&in);
     free_block(&out);
     free(values);
@@ -122,13 +122,13 @@ static void one_thread(void **state) {
     HcCompute *compute = NULL;
     HcComputeConfig config = {.threads = 1};
     pthread_t thread;
-    check_ok(hc_cpu_ops()->open(&compute, &config, &err), err);
+    check_ok(hc_compute_open(hc_cpu_ops(), &config, &compute, &err), err);
     assert_int_equal(pthread_create(&thread, NULL, compute_elsewhere, compute), 0);
     pthread_join(thread, NULL);
 #ifndef HC_SANITIZED /* sanitizers have a pthread_create of their own */
     assert_int_equal(started, 1);
 #endif
-    compute->ops->close(compute);
+    hc_compute_close(compute);
 }
 
 int main(void) {

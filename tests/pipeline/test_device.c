@@ -1,5 +1,6 @@
 /* Runs on a device with memory of its own: where the scene lies, what is copied when, and what happens when
  * the device is full or fails. */
+#include "core/operation/table.h"
 #include "pipeline/run/run.h"
 #include "tests/support/scene_files.h"
 #include "tests/support/strict.h"
@@ -49,9 +50,9 @@ static uint64_t reserve_of_strict(void) {
     HcComputeConfig config = {.threads = 1};
     HcCompute *compute = NULL;
     HcComputeInfo info;
-    assert_int_equal(hc_strict_ops()->open(&compute, &config, NULL), HC_OK);
-    compute->ops->info(compute, &info);
-    compute->ops->close(compute);
+    assert_int_equal(hc_compute_open(hc_strict_ops(), &config, &compute, NULL), HC_OK);
+    hc_compute_info(compute, &info);
+    hc_compute_close(compute);
     assert_true(info.reserve > 0);
     return info.reserve;
 }
@@ -337,14 +338,6 @@ static struct {
 } pending[QUEUES_MAX]; /* downloads that nobody waited for */
 static int pending_count;
 
-static HcStatus watch_open(HcCompute **out, const HcComputeConfig *config, HcError *err) {
-    HcStatus status = hc_strict_ops()->open(out, config, err);
-    if (status == HC_OK) {
-        (*out)->ops = &watching;
-    }
-    return status;
-}
-
 static HcStatus watch_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                              HcError *err) {
     assert_true(worker == NULL || worker == queue);
@@ -406,7 +399,6 @@ static HcStatus watch_alloc(HcCompute *compute, HcMemory where, size_t bytes, Hc
 
 static void watch(int host_buffers) {
     watching = *hc_strict_ops();
-    watching.open = watch_open;
     watching.decode = watch_decode;
     watching.upload = watch_upload;
     watching.download = watch_download;

@@ -23,14 +23,14 @@ static int look_at_device(void **state) {
     HcCompute *compute = NULL;
     HcComputeInfo info;
     HcError err = {0};
-    if (gpu->open(&compute, &config, &err) != HC_OK) {
+    if (hc_compute_open(gpu, &config, &compute, &err) != HC_OK) {
         fprintf(stderr, "%s\n", err.text);
         return -1;
     }
-    gpu->info(compute, &info);
+    hc_compute_info(compute, &info);
     printf("%s; %s\n", info.name, info.driver);
     reserve = info.reserve;
-    gpu->close(compute);
+    hc_compute_close(compute);
     return info.shared_memory ? -1 : 0;
 }
 
@@ -679,5 +679,5 @@ int main(int count, char **words) {
         IN_FOLDER(impossible_memory_is_refused),
         IN_FOLDER(unknown_devices_are_refused),
     };
-    return cmocka_run_group_tests_name(gpu->name, tests, look_at_device, nothing_left);
+    return cmocka_run_group_tests_name(hc_compute_name(gpu), tests, look_at_device, nothing_left);
 }

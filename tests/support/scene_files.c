@@ -422,16 +422,14 @@ HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...
     HC_TRY(hc_words_split(text, "the test", &words, &count, err));
     HC_TRY(hc_chain_parse(&chain, (const char *const *)words, count, NULL, err));
     chain->overwrite = how->keeps_outputs ? HC_OVERWRITE_NONE : HC_OVERWRITE_USUAL;
-    HC_TRY(ops->open(&compute, &config, err));
+    HC_TRY(hc_compute_open(ops, &config, &compute, err));
     status = hc_run(chain, compute, &settings, how->report != NULL ? how->report : &report, err);
     for (int32_t n = 0; how->notes != NULL && n < chain->note_count; n++) {
         hc_text_add(how->notes, "%s\n", chain->notes[n]);
     }
 done:
     hc_chain_free(chain);
-    if (compute != NULL) {
-        compute->ops->close(compute);
-    }
+    hc_compute_close(compute);
     hc_words_free(words, count);
     free(text);
     return status;

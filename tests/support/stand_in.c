@@ -2,6 +2,7 @@
  * as many as the environment variable HCUBE_STAND_IN says. Under fail_at.c each of its operations can fail.
  */
 #include "core/module.h"
+#include "core/operation/table.h"
 #include "tests/support/strict.h"
 
 #include <dlfcn.h>
@@ -93,12 +94,9 @@ static HcStatus open_device(HcCompute **out, const HcComputeConfig *config, HcEr
     if (config->host == NULL) {
         return hc_fail(err, HC_E_USAGE, "the stand-in was opened without the host's operations");
     }
-    HcStatus status = hc_strict_ops()->open(out, config, err);
-    if (status == HC_OK) {
-        (*out)->ops = &ops;
-        opened = config->device;
-    }
-    return status;
+    HC_OR_RETURN(hc_strict_ops()->open(out, config, err));
+    opened = config->device;
+    return HC_OK;
 }
 
 static void tell_device(const HcCompute *compute, HcComputeInfo *out) {

@@ -1,6 +1,6 @@
 #include "tests/support/strict.h"
 
-#include "core/check.h"
+#include "core/operation/table.h"
 #include "cpu/cpu.h"
 
 #include <pthread.h>
@@ -116,6 +116,7 @@ typedef struct Work {
 } Work;
 
 struct HcQueue {
+    HcHead head;
     HcQueue *next;
     Strict *strict;
     bool open;
@@ -125,37 +126,35 @@ struct HcQueue {
 };
 
 struct HcSums {
+    HcSumsHead head;
     HcSums *next;
     Strict *strict;
     HcSums *real; /* NULL when closed */
-    int32_t bands;
 };
 
 struct HcTraining {
+    HcTrainingHead head;
     HcTraining *next;
     Strict *strict;
     HcTraining *real; /* NULL when closed */
-    int64_t count;
-    int32_t bands;
 };
 
 struct HcSvd {
+    HcSvdHead head;
     HcSvd *next;
     Strict *strict;
     HcSvd *real; /* NULL when closed */
-    HcElement element;
-    int32_t rows, columns;
-    bool vectors;
 };
 
 struct HcPatches {
+    HcPatchesHead head;
     HcPatches *next;
     Strict *strict;
     HcPatches *real; /* NULL when closed */
-    HcPatchRule rule;
 };
 
 struct HcUnmixing {
+    HcUnmixingHead head;
     HcUnmixing *next;
     Strict *strict;
     HcUnmixing *real; /* NULL when closed */
@@ -164,6 +163,7 @@ struct HcUnmixing {
 };
 
 struct HcAbundances {
+    HcAbundancesHead head;
     HcAbundances *next;
     Strict *strict;
     HcAbundances *real; /* NULL when closed */
@@ -172,10 +172,10 @@ struct HcAbundances {
 };
 
 struct HcL1 {
+    HcL1Head head;
     HcL1 *next;
     Strict *strict;
     HcL1 *real; /* NULL when closed */
-    HcMatrix matrix;
     void *data; /* where the matrix really is */
 };
 
@@ -381,15 +381,14 @@ static HcStatus do_project(const Strict *strict, Work *work, HcError *err) {
     HC_OR_RETURN(translate_doubles(strict, &work->matrix, n * m, "project", err));
     HC_OR_RETURN(translate_doubles(strict, &work->in_offset, n, "project", err));
     HC_OR_RETURN(translate_doubles(strict, &work->out_offset, m, "project", err));
-    return strict->cpu->ops->project(strict->cpu_queue, &work->in, work->matrix, work->in_offset,
-                                     work->out_offset, &work->out, err);
+    return hc_project(strict->cpu_queue, &work->in, work->matrix, work->in_offset, work->out_offset,
+                      &work->out, err);
 }
 
 static HcStatus do_reduce(const Strict *strict, Work *work, HcError *err) {
     size_t values = (size_t)work->in.bands * (size_t)work->out.bands;
     HC_OR_RETURN(translate_doubles(strict, &work->matrix, values, "reduce, the targets", err));
-    return strict->cpu->ops->reduce(strict->cpu_queue, &work->in, (HcReduction)work->variant, work->matrix,
-                                    &work->out, err);
+    return hc_reduce(strict->cpu_queue, &work->in, (HcReduction)work->variant, work->matrix, &work->out, err);
 }
 
 /* The neighbours of the interior pixels. */
@@ -408,8 +407,8 @@ static HcStatus do_knn(const Strict *strict, Work *work, HcError *err) {
         return hc_fail(err, HC_E_DEVICE, "knn: the training spectra were closed before their work was done");
     }
     HC_OR_RETURN(translate_neighbours(strict, work, "knn", err));
-    return strict->cpu->ops->knn(strict->cpu_queue, &work->in, work->training->real, work->k, work->neighbour,
-                                 work->distance, err);
+    return hc_knn(strict->cpu_queue, &work->in, work->training->real, work->k, work->neighbour,
+                  work->distance, err);
 }
 
 /* There must be a label for every neighbour. */
@@ -423,8 +422,8 @@ static HcStatus do_vote(const Strict *strict, Work *work, HcError *err) {
     }
     HC_OR_RETURN(translate(strict, work->index, 0, ((size_t)last + 1) * sizeof *work->index,
                            "vote, the labels", &real, err));
-    return strict->cpu->ops->vote(strict->cpu_queue, &work->in, work->neighbour, work->distance, real,
-                                  &work->rule, &work->out, err);
+    return hc_vote(strict->cpu_queue, &work->in, work->neighbour, work->distance, real, &work->rule,
+                   &work->out, err);
 }
 
 /* NULL stays NULL. */
@@ -438,12 +437,13 @@ static HcStatus do_svd(const Strict *strict, Work *work, HcError *err) {
     if (svd->real == NULL) {
         return hc_fail(err, HC_E_DEVICE, "svd: it was closed before its work was done");
     }
-    size_t element = hc_element_bytes(svd->element);
-    size_t rows = (size_t)svd->rows;
-    size_t columns = (size_t)svd->columns;
+    size_t element = hc_element_bytes(svd->head.element);
+    size_t rows = (size_t)svd->head.rows;
+    size_t columns = (size_t)svd->head.columns;
     size_t count = (size_t)batch->count;
     size_t vectors = count * (rows < columns ? rows : columns);
-    size_t real = svd->element == HC_ELEMENT_FLOAT32 || svd->element == HC_ELEMENT_COMPLEX_FLOAT32 ? 4 : 8;
+    size_t real =
+        svd->head.element == HC_ELEMENT_FLOAT32 || svd->head.element == HC_ELEMENT_COMPLEX_FLOAT32 ? 4 : 8;
     void *matrices = NULL;
     void *sweeps = batch->sweeps;
     void *end = batch->end;
@@ -457,14 +457,14 @@ static HcStatus do_svd(const Strict *strict, Work *work, HcError *err) {
     batch->matrices = matrices;
     batch->sweeps = sweeps;
     batch->end = end;
-    return strict->cpu->ops->svd_batched(strict->cpu_queue, svd->real, batch, err);
+    return hc_svd_batched(strict->cpu_queue, svd->real, batch, err);
 }
 
 static HcStatus do_patches(const Strict *strict, const Work *work, HcError *err) {
     if (work->patches->real == NULL) {
         return hc_fail(err, HC_E_DEVICE, "patches: they were closed before their work was done");
     }
-    return strict->cpu->ops->patches(strict->cpu_queue, &work->in, work->patches->real, &work->out, err);
+    return hc_patches(strict->cpu_queue, &work->in, work->patches->real, &work->out, err);
 }
 
 /* Where the counts of a rule really are; NULL stays. */
@@ -484,7 +484,7 @@ static HcStatus do_unmix(const Strict *strict, const Work *work, HcError *err) {
     if (status != HC_OK || counts != work->unmixing->counts) {
         return status != HC_OK ? status : hc_fail(err, HC_E_DEVICE, "unmix: the counts were moved");
     }
-    return strict->cpu->ops->unmix(strict->cpu_queue, &work->in, work->unmixing->real, &work->out, err);
+    return hc_unmix(strict->cpu_queue, &work->in, work->unmixing->real, &work->out, err);
 }
 
 static HcStatus translate_abundance_counts(const Strict *strict, const HcAbundanceRule *rule, void **real,
@@ -507,7 +507,7 @@ static HcStatus do_simplex_batched(const Strict *strict, const Work *work, HcErr
     if (status != HC_OK || counts != abundances->counts) {
         return status != HC_OK ? status : hc_fail(err, HC_E_DEVICE, "simplex_batched: the counts were moved");
     }
-    return strict->cpu->ops->simplex_batched(strict->cpu_queue, &work->in, abundances->real, &work->out, err);
+    return hc_simplex_batched(strict->cpu_queue, &work->in, abundances->real, &work->out, err);
 }
 
 static HcStatus translate_matrix(const Strict *strict, const HcMatrix *matrix, void **real, HcError *err) {
@@ -524,7 +524,6 @@ static HcStatus translate_vectors(const Strict *strict, const Work *work, int64_
 }
 
 static HcStatus do_gemv(const Strict *strict, const Work *work, HcError *err) {
-    const HcComputeOps *ops = strict->cpu->ops;
     HcMatrix matrix = work->dense;
     void *data = NULL;
     void *x = NULL;
@@ -534,11 +533,10 @@ static HcStatus do_gemv(const Strict *strict, const Work *work, HcError *err) {
     HC_OR_RETURN(translate_vectors(strict, work, turned ? matrix.rows : matrix.columns,
                                    turned ? matrix.columns : matrix.rows, &x, &y, err));
     matrix.data = data;
-    return (turned ? ops->gemv_t : ops->gemv)(strict->cpu_queue, &matrix, x, y, err);
+    return (turned ? hc_gemv_t : hc_gemv)(strict->cpu_queue, &matrix, x, y, err);
 }
 
 static HcStatus do_l1(const Strict *strict, const Work *work, HcError *err) {
-    const HcComputeOps *ops = strict->cpu->ops;
     const HcL1 *l1 = work->l1;
     void *data = NULL;
     void *b = NULL;
@@ -546,17 +544,16 @@ static HcStatus do_l1(const Strict *strict, const Work *work, HcError *err) {
     if (l1->real == NULL) {
         return hc_fail(err, HC_E_DEVICE, "l1: it was closed before its work was done");
     }
-    HC_OR_RETURN(translate_matrix(strict, &l1->matrix, &data, err));
+    HC_OR_RETURN(translate_matrix(strict, &l1->head.matrix, &data, err));
     if (data != l1->data) {
         return hc_fail(err, HC_E_DEVICE, "l1: the matrix was moved");
     }
-    HC_OR_RETURN(translate_vectors(strict, work, l1->matrix.rows, l1->matrix.columns, &b, &x, err));
-    return (work->kind == FISTA ? ops->fista : ops->alm)(strict->cpu_queue, l1->real, &work->l1_rule, b, x,
-                                                         work->told, err);
+    HC_OR_RETURN(translate_vectors(strict, work, l1->head.matrix.rows, l1->head.matrix.columns, &b, &x, err));
+    return (work->kind == FISTA ? hc_fista : hc_alm)(strict->cpu_queue, l1->real, &work->l1_rule, b, x,
+                                                     work->told, err);
 }
 
 static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
-    const HcComputeOps *ops = strict->cpu->ops;
     HcQueue *queue = strict->cpu_queue;
     void *real = NULL;
     if (work->kind >= GATHER && work->kind <= SIMPLEX_BATCHED) {
@@ -576,15 +573,15 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
         break;
     case DECODE:
         HC_OR_RETURN(translate_raw(strict, &work->raw, &work->how, work->out.bands, err));
-        return ops->decode(queue, &work->raw, &work->how, &work->out, err);
+        return hc_decode(queue, &work->raw, &work->how, &work->out, err);
     case GATHER:
         HC_OR_RETURN(translate(strict, work->index, 0, sizeof(int32_t) * (size_t)work->out.bands, "gather",
                                &real, err));
-        return ops->gather(queue, &work->in, real, &work->out, err);
+        return hc_gather(queue, &work->in, real, &work->out, err);
     case FILTER:
-        return ops->filter(queue, &work->in, (HcFilter)work->variant, &work->out, err);
+        return hc_filter(queue, &work->in, (HcFilter)work->variant, &work->out, err);
     case DIFFERENCE:
-        return ops->difference(queue, &work->in, (HcDifference)work->variant, &work->out, err);
+        return hc_difference(queue, &work->in, (HcDifference)work->variant, &work->out, err);
     case PROJECT:
         return do_project(strict, work, err);
     case REDUCE:
@@ -593,8 +590,8 @@ static HcStatus do_work(const Strict *strict, Work *work, HcError *err) {
         if (work->sums->real == NULL) {
             return hc_fail(err, HC_E_DEVICE, "gram: the sums were closed before their work was done");
         }
-        return ops->gram(queue, &work->in, (HcDifference)work->variant,
-                         work->has_window ? &work->window : NULL, work->sums->real, err);
+        return hc_gram(queue, &work->in, (HcDifference)work->variant, work->has_window ? &work->window : NULL,
+                       work->sums->real, err);
     case KNN:
         return do_knn(strict, work, err);
     case VOTE:
@@ -672,9 +669,6 @@ static HcStatus accept(HcQueue *queue, const Work *work, HcError *err) {
 /* --- operations --- */
 
 static HcStatus strict_wait(HcQueue *queue, HcError *err) {
-    if (queue == NULL) {
-        return hc_fail(err, HC_E_USAGE, "wait: the queue is missing");
-    }
     Strict *strict = queue->strict;
     pthread_mutex_lock(&strict->lock);
     run_until(queue, queue->accepted);
@@ -692,20 +686,13 @@ static HcStatus strict_wait(HcQueue *queue, HcError *err) {
 }
 
 static HcStatus strict_follow(HcQueue *queue, HcQueue *after, HcError *err) {
-    if (queue == NULL || after == NULL) {
-        return hc_fail(err, HC_E_USAGE, "follow: a queue is missing");
-    }
     Work work = {.kind = FOLLOW, .after = after};
     return queue == after ? HC_OK : accept(queue, &work, err);
 }
 
 static HcStatus copy(HcQueue *queue, WorkKind kind, const void *from, void *to, size_t bytes, HcError *err) {
-    if (queue == NULL || (bytes > 0 && (to == NULL || (kind != ZERO && from == NULL)))) {
-        return hc_fail(err, HC_E_USAGE, "copy or zero: %s is missing",
-                       queue == NULL ? "the queue" : "a pointer");
-    }
     Work work = {.kind = kind, .from = from, .to = to, .bytes = bytes};
-    return bytes > 0 ? accept(queue, &work, err) : HC_OK;
+    return accept(queue, &work, err);
 }
 
 static HcStatus strict_upload(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
@@ -722,40 +709,24 @@ static HcStatus strict_zero(HcQueue *queue, void *at, size_t bytes, HcError *err
 
 static HcStatus strict_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                               HcError *err) {
-    HcStatus status = hc_check_decode(queue, raw, how, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = DECODE, .raw = *raw, .how = *how, .out = *out};
     return accept(queue, &work, err);
 }
 
 static HcStatus strict_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
                               HcError *err) {
-    HcStatus status = hc_check_gather(queue, in, index, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = GATHER, .in = *in, .index = index, .out = *out};
     return accept(queue, &work, err);
 }
 
 static HcStatus strict_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out,
                               HcError *err) {
-    HcStatus status = hc_check_filter(queue, in, kind, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = FILTER, .in = *in, .variant = (int)kind, .out = *out};
     return accept(queue, &work, err);
 }
 
 static HcStatus strict_difference(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
                                   HcError *err) {
-    HcStatus status = hc_check_difference(queue, in, kind, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = DIFFERENCE, .in = *in, .variant = (int)kind, .out = *out};
     return accept(queue, &work, err);
 }
@@ -763,10 +734,6 @@ static HcStatus strict_difference(HcQueue *queue, const HcBlock *in, HcDifferenc
 static HcStatus strict_project(HcQueue *queue, const HcBlock *in, const double *matrix,
                                const double *in_offset, const double *out_offset, const HcBlock *out,
                                HcError *err) {
-    HcStatus status = hc_check_project(queue, in, matrix, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = PROJECT,
                  .in = *in,
                  .matrix = matrix,
@@ -778,23 +745,12 @@ static HcStatus strict_project(HcQueue *queue, const HcBlock *in, const double *
 
 static HcStatus strict_reduce(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
                               const HcBlock *out, HcError *err) {
-    HcStatus status = hc_check_reduce(queue, in, kind, targets, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = REDUCE, .in = *in, .variant = (int)kind, .matrix = targets, .out = *out};
     return accept(queue, &work, err);
 }
 
 static HcStatus strict_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                             HcSums *sums, HcError *err) {
-    if (sums == NULL) {
-        return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
-    }
-    HcStatus status = hc_check_gram(queue, in, kind, sums->bands, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = GRAM, .in = *in, .variant = (int)kind, .has_window = window != NULL, .sums = sums};
     if (window != NULL) {
         work.window = *window;
@@ -810,13 +766,12 @@ static HcStatus strict_sums_open(HcCompute *compute, int32_t bands, int64_t inte
     if (sums == NULL) {
         return hc_fail_memory(err, sizeof *sums, "strict sums");
     }
-    HcStatus status = strict->cpu->ops->sums_open(strict->cpu, bands, integer_limit, &sums->real, err);
+    HcStatus status = hc_sums_open(strict->cpu, bands, integer_limit, &sums->real, err);
     if (status != HC_OK) {
         free(sums);
         return status;
     }
     sums->strict = strict;
-    sums->bands = bands;
     pthread_mutex_lock(&strict->lock);
     sums->next = strict->sums;
     strict->sums = sums;
@@ -830,21 +785,21 @@ static void strict_sums_close(HcSums *sums) {
         return;
     }
     pthread_mutex_lock(&sums->strict->lock);
-    sums->strict->cpu->ops->sums_close(sums->real);
+    hc_sums_close(sums->real);
     sums->real = NULL;
     pthread_mutex_unlock(&sums->strict->lock);
 }
 
 static HcStatus strict_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
-    if (queue == NULL || sums == NULL || sums->real == NULL || out == NULL) {
-        return hc_fail(err, HC_E_USAGE, "sums: the queue, the sums or the place for them is missing");
+    if (sums->real == NULL) {
+        return hc_fail(err, HC_E_USAGE, "sums: they are closed");
     }
     HcStatus status = strict_wait(queue, err);
     if (status != HC_OK) {
         return status;
     }
     pthread_mutex_lock(&sums->strict->lock);
-    status = sums->strict->cpu->ops->sums_fetch(sums->strict->cpu_queue, sums->real, out, err);
+    status = hc_sums_fetch(sums->strict->cpu_queue, sums->real, out, err);
     pthread_mutex_unlock(&sums->strict->lock);
     return status;
 }
@@ -857,15 +812,12 @@ static HcStatus strict_training_open(HcCompute *compute, const float *spectra, i
     if (training == NULL) {
         return hc_fail_memory(err, sizeof *training, "strict training spectra");
     }
-    HcStatus status =
-        strict->cpu->ops->training_open(strict->cpu, spectra, count, bands, metric, &training->real, err);
+    HcStatus status = hc_training_open(strict->cpu, spectra, count, bands, metric, &training->real, err);
     if (status != HC_OK) {
         free(training);
         return status;
     }
     training->strict = strict;
-    training->count = count;
-    training->bands = bands;
     pthread_mutex_lock(&strict->lock);
     training->next = strict->trainings;
     strict->trainings = training;
@@ -879,20 +831,13 @@ static void strict_training_close(HcTraining *training) {
         return;
     }
     pthread_mutex_lock(&training->strict->lock);
-    training->strict->cpu->ops->training_close(training->real);
+    hc_training_close(training->real);
     training->real = NULL;
     pthread_mutex_unlock(&training->strict->lock);
 }
 
 static HcStatus strict_knn(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k,
                            int32_t *index, double *distance, HcError *err) {
-    if (training == NULL) {
-        return hc_fail(err, HC_E_USAGE, "knn: the training spectra are missing");
-    }
-    HcStatus status = hc_check_knn(queue, in, training->count, training->bands, k, index, distance, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {
         .kind = KNN, .in = *in, .training = training, .k = k, .neighbour = index, .distance = distance};
     return accept(queue, &work, err);
@@ -901,10 +846,6 @@ static HcStatus strict_knn(HcQueue *queue, const HcBlock *in, const HcTraining *
 /* The neighbours are only read. */
 static HcStatus strict_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
                             const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err) {
-    HcStatus status = hc_check_vote(queue, in, index, distance, label, rule, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = VOTE,
                  .in = *in,
                  .k = rule->k,
@@ -924,17 +865,12 @@ static HcStatus strict_svd_open(HcCompute *compute, HcElement element, int32_t r
     if (svd == NULL) {
         return hc_fail_memory(err, sizeof *svd, "strict decompositions");
     }
-    HcStatus status =
-        strict->cpu->ops->svd_open(strict->cpu, element, rows, columns, most, vectors, &svd->real, err);
+    HcStatus status = hc_svd_open(strict->cpu, element, rows, columns, most, vectors, &svd->real, err);
     if (status != HC_OK) {
         free(svd);
         return status;
     }
     svd->strict = strict;
-    svd->element = element;
-    svd->rows = rows;
-    svd->columns = columns;
-    svd->vectors = vectors;
     pthread_mutex_lock(&strict->lock);
     svd->next = strict->svds;
     strict->svds = svd;
@@ -948,16 +884,12 @@ static void strict_svd_close(HcSvd *svd) {
         return;
     }
     pthread_mutex_lock(&svd->strict->lock);
-    svd->strict->cpu->ops->svd_close(svd->real);
+    hc_svd_close(svd->real);
     svd->real = NULL;
     pthread_mutex_unlock(&svd->strict->lock);
 }
 
 static HcStatus strict_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
-    HcStatus status = hc_check_svd_batch(queue, svd, batch, svd != NULL && svd->vectors, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = SVD, .svd = svd, .batch = *batch};
     return accept(queue, &work, err);
 }
@@ -970,13 +902,12 @@ static HcStatus strict_patches_open(HcCompute *compute, const HcPatchRule *rule,
     if (patches == NULL) {
         return hc_fail_memory(err, sizeof *patches, "strict patches");
     }
-    HcStatus status = strict->cpu->ops->patches_open(strict->cpu, rule, &patches->real, err);
+    HcStatus status = hc_patches_open(strict->cpu, rule, &patches->real, err);
     if (status != HC_OK) {
         free(patches);
         return status;
     }
     patches->strict = strict;
-    patches->rule = *rule;
     pthread_mutex_lock(&strict->lock);
     patches->next = strict->patches;
     strict->patches = patches;
@@ -990,17 +921,13 @@ static void strict_patches_close(HcPatches *patches) {
         return;
     }
     pthread_mutex_lock(&patches->strict->lock);
-    patches->strict->cpu->ops->patches_close(patches->real);
+    hc_patches_close(patches->real);
     patches->real = NULL;
     pthread_mutex_unlock(&patches->strict->lock);
 }
 
 static HcStatus strict_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
                                HcError *err) {
-    HcStatus status = hc_check_patches(queue, in, patches, patches != NULL ? &patches->rule : NULL, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = PATCHES, .in = *in, .patches = patches, .out = *out};
     return accept(queue, &work, err);
 }
@@ -1012,7 +939,6 @@ static HcStatus strict_unmix_open(HcCompute *compute, const HcUnmixRule *rule, H
     void *counts = NULL;
     HcUnmixRule real = {0};
     *out = NULL;
-    HC_OR_RETURN(hc_check_unmix_rule(rule, err));
     HcUnmixing *unmixing = calloc(1, sizeof *unmixing);
     if (unmixing == NULL) {
         return hc_fail_memory(err, sizeof *unmixing, "strict unmixing");
@@ -1023,7 +949,7 @@ static HcStatus strict_unmix_open(HcCompute *compute, const HcUnmixRule *rule, H
     real = *rule;
     real.counts = counts;
     if (status == HC_OK) {
-        status = strict->cpu->ops->unmix_open(strict->cpu, &real, &unmixing->real, err);
+        status = hc_unmix_open(strict->cpu, &real, &unmixing->real, err);
     }
     if (status != HC_OK) {
         free(unmixing);
@@ -1045,18 +971,13 @@ static void strict_unmix_close(HcUnmixing *unmixing) {
         return;
     }
     pthread_mutex_lock(&unmixing->strict->lock);
-    unmixing->strict->cpu->ops->unmix_close(unmixing->real);
+    hc_unmix_close(unmixing->real);
     unmixing->real = NULL;
     pthread_mutex_unlock(&unmixing->strict->lock);
 }
 
 static HcStatus strict_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
                              HcError *err) {
-    HcStatus status =
-        hc_check_unmix(queue, in, unmixing, unmixing != NULL ? &unmixing->rule : NULL, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = UNMIX, .in = *in, .unmixing = unmixing, .out = *out};
     return accept(queue, &work, err);
 }
@@ -1068,7 +989,6 @@ static HcStatus strict_abundances_open(HcCompute *compute, const HcAbundanceRule
     void *counts = NULL;
     HcAbundanceRule real = {0};
     *out = NULL;
-    HC_OR_RETURN(hc_check_abundance_rule(rule, err));
     HcAbundances *abundances = calloc(1, sizeof *abundances);
     if (abundances == NULL) {
         return hc_fail_memory(err, sizeof *abundances, "strict abundances");
@@ -1079,7 +999,7 @@ static HcStatus strict_abundances_open(HcCompute *compute, const HcAbundanceRule
     real = *rule;
     real.counts = counts;
     if (status == HC_OK) {
-        status = strict->cpu->ops->abundances_open(strict->cpu, &real, &abundances->real, err);
+        status = hc_abundances_open(strict->cpu, &real, &abundances->real, err);
     }
     if (status != HC_OK) {
         free(abundances);
@@ -1101,37 +1021,24 @@ static void strict_abundances_close(HcAbundances *abundances) {
         return;
     }
     pthread_mutex_lock(&abundances->strict->lock);
-    abundances->strict->cpu->ops->abundances_close(abundances->real);
+    hc_abundances_close(abundances->real);
     abundances->real = NULL;
     pthread_mutex_unlock(&abundances->strict->lock);
 }
 
 static HcStatus strict_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
                                        const HcBlock *out, HcError *err) {
-    HcStatus status = hc_check_simplex_batched(queue, in, abundances,
-                                               abundances != NULL ? &abundances->rule : NULL, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = SIMPLEX_BATCHED, .in = *in, .abundances = abundances, .out = *out};
     return accept(queue, &work, err);
 }
 
 static HcStatus strict_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
-    HcStatus status = hc_check_gemv(queue, matrix, x, y, "gemv", err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = GEMV, .dense = *matrix, .vector = x, .result = y};
     return accept(queue, &work, err);
 }
 
 static HcStatus strict_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y,
                               HcError *err) {
-    HcStatus status = hc_check_gemv(queue, matrix, x, y, "gemv_t", err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = GEMV_T, .dense = *matrix, .vector = x, .result = y};
     return accept(queue, &work, err);
 }
@@ -1141,7 +1048,6 @@ static HcStatus strict_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 
     Strict *strict = strict_of(compute);
     void *data = NULL;
     *out = NULL;
-    HC_OR_RETURN(hc_check_matrix(matrix, "l1", err));
     HcL1 *l1 = calloc(1, sizeof *l1);
     if (l1 == NULL) {
         return hc_fail_memory(err, sizeof *l1, "a strict l1 problem");
@@ -1151,14 +1057,13 @@ static HcStatus strict_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 
     pthread_mutex_unlock(&strict->lock);
     if (status == HC_OK) {
         HcMatrix real = {data, matrix->rows, matrix->columns};
-        status = strict->cpu->ops->l1_open(strict->cpu, &real, &l1->real, err);
+        status = hc_l1_open(strict->cpu, &real, &l1->real, err);
     }
     if (status != HC_OK) {
         free(l1);
         return status;
     }
     l1->strict = strict;
-    l1->matrix = *matrix;
     l1->data = data;
     pthread_mutex_lock(&strict->lock);
     l1->next = strict->l1s;
@@ -1173,27 +1078,19 @@ static void strict_l1_close(HcL1 *l1) {
         return;
     }
     pthread_mutex_lock(&l1->strict->lock);
-    l1->strict->cpu->ops->l1_close(l1->real);
+    hc_l1_close(l1->real);
     l1->real = NULL;
     pthread_mutex_unlock(&l1->strict->lock);
 }
 
 static HcStatus strict_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
                              HcL1Told *told, HcError *err) {
-    HcStatus status = hc_check_fista(queue, l1, rule, b, x, told, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = FISTA, .l1 = l1, .l1_rule = *rule, .vector = b, .result = x, .told = told};
     return accept(queue, &work, err);
 }
 
 static HcStatus strict_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
                            HcL1Told *told, HcError *err) {
-    HcStatus status = hc_check_alm(queue, l1, rule, b, x, told, err);
-    if (status != HC_OK) {
-        return status;
-    }
     Work work = {.kind = ALM, .l1 = l1, .l1_rule = *rule, .vector = b, .result = x, .told = told};
     return accept(queue, &work, err);
 }
@@ -1201,17 +1098,13 @@ static HcStatus strict_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const
 /* Host memory, like eigh. */
 static HcStatus strict_simplex(HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
                                HcLpSolution *out, HcError *err) {
-    HcStatus status = hc_check_simplex(queue, program, rule, out, err);
-    if (status != HC_OK) {
-        return status;
-    }
-    return queue->strict->cpu->ops->simplex(queue->strict->cpu_queue, program, rule, out, err);
+    return hc_simplex(queue->strict->cpu_queue, program, rule, out, err);
 }
 
 static HcStatus strict_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values,
                             double *vectors, HcError *err) {
     HcCompute *cpu = strict_of(compute)->cpu;
-    return cpu->ops->eigh(cpu, n, matrix, values, vectors, err);
+    return hc_eigh(cpu, n, matrix, values, vectors, err);
 }
 
 /* --- opening and closing --- */
@@ -1256,26 +1149,26 @@ static void close_all(Strict *strict) {
     for (HcSums *sums = strict->sums, *next; sums != NULL; sums = next) {
         next = sums->next;
         atomic_fetch_add(&leaks, sums->real != NULL ? 1 : 0);
-        strict->cpu->ops->sums_close(sums->real);
+        hc_sums_close(sums->real);
         free(sums);
     }
     for (HcTraining *training = strict->trainings, *next; training != NULL; training = next) {
         next = training->next;
         atomic_fetch_add(&leaks, training->real != NULL ? 1 : 0);
-        strict->cpu->ops->training_close(training->real);
+        hc_training_close(training->real);
         free(training);
     }
     for (HcSvd *svd = strict->svds, *next; svd != NULL; svd = next) {
         next = svd->next;
         atomic_fetch_add(&leaks, svd->real != NULL ? 1 : 0);
-        strict->cpu->ops->svd_close(svd->real);
+        hc_svd_close(svd->real);
         free(svd);
     }
     for (HcPatches *patches = strict->patches, *next; patches != NULL; patches = next) {
         next = patches->next;
         if (patches->real != NULL) {
             atomic_fetch_add(&leaks, 1);
-            strict->cpu->ops->patches_close(patches->real);
+            hc_patches_close(patches->real);
         }
         free(patches);
     }
@@ -1283,7 +1176,7 @@ static void close_all(Strict *strict) {
         next = unmixing->next;
         if (unmixing->real != NULL) {
             atomic_fetch_add(&leaks, 1);
-            strict->cpu->ops->unmix_close(unmixing->real);
+            hc_unmix_close(unmixing->real);
         }
         free(unmixing);
     }
@@ -1291,7 +1184,7 @@ static void close_all(Strict *strict) {
         next = abundances->next;
         if (abundances->real != NULL) {
             atomic_fetch_add(&leaks, 1);
-            strict->cpu->ops->abundances_close(abundances->real);
+            hc_abundances_close(abundances->real);
         }
         free(abundances);
     }
@@ -1299,7 +1192,7 @@ static void close_all(Strict *strict) {
         next = l1->next;
         if (l1->real != NULL) {
             atomic_fetch_add(&leaks, 1);
-            strict->cpu->ops->l1_close(l1->real);
+            hc_l1_close(l1->real);
         }
         free(l1);
     }
@@ -1317,8 +1210,8 @@ static void strict_close(HcCompute *compute) {
     }
     close_all(strict);
     if (strict->cpu != NULL) {
-        strict->cpu->ops->queue_close(strict->cpu_queue);
-        strict->cpu->ops->close(strict->cpu);
+        hc_queue_close(strict->cpu_queue);
+        hc_compute_close(strict->cpu);
     }
     pthread_mutex_destroy(&strict->lock);
     free(strict);
@@ -1332,11 +1225,10 @@ static HcStatus strict_open(HcCompute **out, const HcComputeConfig *config, HcEr
         return hc_fail_memory(err, sizeof *strict, "the strict backend");
     }
     pthread_mutex_init(&strict->lock, NULL);
-    strict->base.ops = hc_strict_ops();
     strict->next_address = device_base;
     strict->memory = config->memory;
-    HC_TRY(hc_cpu_ops()->open(&strict->cpu, config, err));
-    HC_TRY(strict->cpu->ops->queue_open(strict->cpu, &strict->cpu_queue, err));
+    HC_TRY(hc_compute_open(hc_cpu_ops(), config, &strict->cpu, err));
+    HC_TRY(hc_queue_open(strict->cpu, &strict->cpu_queue, err));
     *out = &strict->base;
 done:
     if (status != HC_OK) {
@@ -1347,7 +1239,7 @@ done:
 
 static void strict_info(const HcCompute *compute, HcComputeInfo *out) {
     const Strict *strict = (const Strict *)compute;
-    strict->cpu->ops->info(strict->cpu, out);
+    hc_compute_info(strict->cpu, out);
     snprintf(out->name, sizeof out->name, "strict test device, %d threads", out->threads);
     out->shared_memory = false;
     out->slots = 3;
@@ -1359,56 +1251,22 @@ static void strict_info(const HcCompute *compute, HcComputeInfo *out) {
     }
 }
 
-static const HcComputeOps strict_ops = {
-    .abi = HC_COMPUTE_ABI,
-    .name = "strict",
-    .open = strict_open,
-    .close = strict_close,
-    .info = strict_info,
-    .alloc = strict_alloc,
-    .release = strict_release,
-    .queue_open = strict_queue_open,
-    .queue_close = strict_queue_close,
-    .follow = strict_follow,
-    .wait = strict_wait,
-    .upload = strict_upload,
-    .download = strict_download,
-    .zero = strict_zero,
-    .decode = strict_decode,
-    .gather = strict_gather,
-    .filter = strict_filter,
-    .difference = strict_difference,
-    .project = strict_project,
-    .reduce = strict_reduce,
-    .sums_open = strict_sums_open,
-    .sums_close = strict_sums_close,
-    .gram = strict_gram,
-    .sums_fetch = strict_sums_fetch,
-    .training_open = strict_training_open,
-    .training_close = strict_training_close,
-    .knn = strict_knn,
-    .vote = strict_vote,
-    .svd_open = strict_svd_open,
-    .svd_close = strict_svd_close,
-    .svd_batched = strict_svd_batched,
-    .patches_open = strict_patches_open,
-    .patches_close = strict_patches_close,
-    .patches = strict_patches,
-    .unmix_open = strict_unmix_open,
-    .unmix_close = strict_unmix_close,
-    .unmix = strict_unmix,
-    .abundances_open = strict_abundances_open,
-    .abundances_close = strict_abundances_close,
-    .simplex_batched = strict_simplex_batched,
-    .gemv = strict_gemv,
-    .gemv_t = strict_gemv_t,
-    .l1_open = strict_l1_open,
-    .l1_close = strict_l1_close,
-    .fista = strict_fista,
-    .alm = strict_alm,
-    .simplex = strict_simplex,
-    .eigh = strict_eigh,
-};
+#define ENTRY(name, Function) .name = strict_##name,
+static const HcComputeOps strict_ops = {.abi = HC_COMPUTE_ABI,
+                                        .name = "strict",
+                                        .open = strict_open,
+                                        .close = strict_close,
+                                        .info = strict_info,
+                                        .alloc = strict_alloc,
+                                        .release = strict_release,
+                                        .queue_open = strict_queue_open,
+                                        .queue_close = strict_queue_close,
+                                        .follow = strict_follow,
+                                        .wait = strict_wait,
+                                        .upload = strict_upload,
+                                        .download = strict_download,
+                                        .zero = strict_zero,
+                                        HC_OPERATIONS(ENTRY)};
 
 const HcComputeOps *hc_strict_ops(void) {
     return &strict_ops;

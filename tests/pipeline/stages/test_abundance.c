@@ -1,3 +1,4 @@
+#include "core/operation/decode.h"
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
 #include "pipeline/stages/abundance.h"

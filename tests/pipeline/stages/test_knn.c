@@ -1,3 +1,4 @@
+#include "core/operation/knn.h"
 #include "io/read/reader.h"
 #include "pipeline/json.h"
 #include "tests/support/scene_files.h"

@@ -501,10 +501,10 @@ static HcTransform fit_alone(int n, const double *covariance, const double *nois
     HcCompute *compute = NULL;
     HcComputeConfig config = {.threads = 1};
     double mean[64] = {0};
-    check_ok(hc_cpu_ops()->open(&compute, &config, &err), err);
+    check_ok(hc_compute_open(hc_cpu_ops(), &config, &compute, &err), err);
     fit.scene.bands = n;
     check_ok(hc_transform_fit_mnf(&fit, compute, mean, covariance, noise, &err), err);
-    hc_cpu_ops()->close(compute);
+    hc_compute_close(compute);
     return fit;
 }
 

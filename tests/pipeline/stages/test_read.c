@@ -1,3 +1,4 @@
+#include "core/operation/decode.h"
 #include "tests/support/scene_files.h"
 
 #include <stdio.h>

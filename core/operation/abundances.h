@@ -1,0 +1,83 @@
+/* simplex_batched: abundances of least absolute deviation, a linear program a pixel. */
+#ifndef HC_CORE_OPERATION_ABUNDANCES_H
+#define HC_CORE_OPERATION_ABUNDANCES_H
+
+#include "core/operation/unmix.h"
+#include "core/solver/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HC_ABUNDANCE_ENDMEMBERS_MAX 64
+#define HC_ABUNDANCE_BANDS_MAX      512
+
+/* What the abundances of a pixel may sum to. */
+typedef enum HcAbundanceSum { HC_SUM_FREE, HC_SUM_ONE, HC_SUM_AT_MOST_ONE } HcAbundanceSum;
+
+/* What is counted over the pixels. Behind these counts follow, for each endmember, the pixels whose abundance
+ * is not 0, and then the sums of the abundances in units of HC_UNMIX_COUNT_UNIT, as with unmix. */
+typedef enum HcAbundanceCount {
+    HC_ABUNDANCE_COUNT_PIXELS,
+    HC_ABUNDANCE_COUNT_UNFINISHED, /* not HC_LP_OPTIMAL */
+    HC_ABUNDANCE_COUNT_PIVOTS,
+    HC_ABUNDANCE_COUNT_ERROR, /* the bits of the largest error (told_error), a double */
+    HC_ABUNDANCE_COUNTS
+} HcAbundanceCount;
+
+/* The problem of every pixel y of a block: min over x >= 0 of
+ *     sum over b of weight[b] |y[b] - sum over k of x[k] spectrum[k][b]|
+ * over the bands in which y is finite. */
+typedef struct HcAbundanceRule {
+    int32_t endmembers, bands;
+    const float *spectrum; /* [host] [endmembers][bands], finite; copied */
+    const double *weight;  /* [host] [bands], >= 0; copied; NULL = 1 */
+    HcAbundanceSum sum;
+    int32_t pivots; /* of a pixel, at most; 0 = as many as it should ever take */
+    /* Bands that follow the abundances, in this order: mean over the bands used of |y - x'spectrum| (no
+     * weights) [units of the spectra]; HcLpEnd; pivots; the primal and the dual objective; the error. The
+     * error is the largest of the relative violations of the primal's and the dual's constraints and of the
+     * relative gap, computed from scratch. */
+    bool told_residual, told_end, told_pivots, told_objectives, told_error;
+    int64_t
+        *counts; /* [device] [hc_abundance_counts], grows by the valid interior pixels; NULL = not counted */
+} HcAbundanceRule;
+
+/* Endmembers in device memory, with what is derived from them; opaque. */
+typedef struct HcAbundances HcAbundances;
+
+typedef struct HcAbundancesHead {
+    HcHead head;
+    int32_t endmembers, bands;
+    int32_t out_bands;
+} HcAbundancesHead;
+
+/* Bands of the output of simplex_batched. */
+static inline int32_t hc_abundance_bands(const HcAbundanceRule *rule) {
+    return rule->endmembers + (rule->told_residual ? 1 : 0) + (rule->told_end ? 1 : 0) +
+           (rule->told_pivots ? 1 : 0) + (rule->told_objectives ? 2 : 0) + (rule->told_error ? 1 : 0);
+}
+
+/* Length of rule.counts. */
+static inline size_t hc_abundance_counts(const HcAbundanceRule *rule) {
+    return HC_ABUNDANCE_COUNTS + 2 * (size_t)rule->endmembers;
+}
+
+/* Copies endmembers and derives what the solver needs. One queue at a time may use the result. */
+typedef HcStatus HcAbundancesOpenFn(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
+                                    HcError *err);
+HcAbundancesOpenFn hc_abundances_open HC_MUST_CHECK;
+typedef void HcAbundancesCloseFn(HcAbundances *abundances);
+HcAbundancesCloseFn hc_abundances_close;
+
+/* Writes every row of `out`, hc_abundance_bands() bands. Solves a linear program a pixel by its bounded dual,
+ * in float64, and rounds once. A masked pixel is 0 throughout. So is a pixel without a finite band, which
+ * comes out masked and is not counted. The same bits however the scene is cut into blocks. */
+typedef HcStatus HcSimplexBatchedFn(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
+                                    const HcBlock *out, HcError *err);
+HcSimplexBatchedFn hc_simplex_batched HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

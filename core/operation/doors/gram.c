@@ -1,0 +1,58 @@
+#include "core/operation/gram.h"
+#include "core/operation/doors/check.h"
+
+static HcStatus check_sums(int32_t bands, int64_t integer_limit, HcError *err) {
+    const int64_t most = HC_SUMS_LIMIT;
+    const int32_t most_bands = 1 << 20;
+    if (bands >= 1 && bands <= most_bands && integer_limit >= 0 && integer_limit <= most) {
+        return HC_OK;
+    }
+    return hc_fail(err, HC_E_USAGE, "sums: %d bands of integers up to %lld (at most %lld)", bands,
+                   (long long)integer_limit, (long long)most);
+}
+
+HcStatus hc_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out, HcError *err) {
+    HC_OR_RETURN(hc_check_open(compute, out, "sums", err));
+    *out = NULL;
+    HC_OR_RETURN(check_sums(bands, integer_limit, err));
+    HC_OR_RETURN(compute->ops->sums_open(compute, bands, integer_limit, out, err));
+    *(HcSumsHead *)*out = (HcSumsHead){{compute}, bands};
+    return HC_OK;
+}
+
+void hc_sums_close(HcSums *sums) {
+    if (sums != NULL) {
+        hc_ops_of(sums)->sums_close(sums);
+    }
+}
+
+static HcStatus check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kind, const HcSums *sums,
+                           HcError *err) {
+    HC_OR_RETURN(hc_check_queue(queue, "gram", err));
+    if (sums == NULL) {
+        return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
+    }
+    HC_OR_RETURN(hc_check_difference_kind(kind, "gram", err));
+    HC_OR_RETURN(hc_check_block(in, "gram", "input", err));
+    int32_t bands = ((const HcSumsHead *)sums)->bands;
+    if (in->bands != bands) {
+        return hc_fail(err, HC_E_USAGE, "gram: %d bands in, sums of %d", in->bands, bands);
+    }
+    if (hc_difference_halo(kind) > 0 && in->line0 > 0 && in->above < 1) {
+        return hc_fail(err, HC_E_USAGE, "gram: line %lld needs a line of halo above", (long long)in->line0);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window, HcSums *sums,
+                 HcError *err) {
+    HC_OR_RETURN(check_gram(queue, in, kind, sums, err));
+    return hc_ops_of(queue)->gram(queue, in, kind, window, sums, err);
+}
+
+HcStatus hc_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
+    if (queue == NULL || sums == NULL || out == NULL) {
+        return hc_fail(err, HC_E_USAGE, "sums: the queue, the sums or the place for them is missing");
+    }
+    return hc_ops_of(queue)->sums_fetch(queue, sums, out, err);
+}

@@ -1,0 +1,59 @@
+/* gram: counts, sums and sums of products over the pixels of a scene. */
+#ifndef HC_CORE_OPERATION_GRAM_H
+#define HC_CORE_OPERATION_GRAM_H
+
+#include "core/compute.h"
+#include "core/moments.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Largest magnitude of an integer whose sums of products can be exact. */
+#define HC_SUMS_LIMIT ((int64_t)1 << 20)
+
+/* Growing sums in device memory; opaque. */
+typedef struct HcSums HcSums;
+
+typedef struct HcSumsHead {
+    HcHead head;
+    int32_t bands;
+} HcSumsHead;
+
+/* A rectangle of the scene [pixels]. */
+typedef struct HcWindow {
+    int64_t sample0, line0, samples, lines;
+} HcWindow;
+
+/* Lines in one part of the fixed partition for float sums: depends on the samples of the scene alone. */
+static inline int32_t hc_sums_lines(int64_t samples) {
+    return samples >= 1024 ? 1 : (int32_t)((1023 + samples) / samples);
+}
+
+/* Opens empty sums over `bands` bands. With integer_limit > 0 the caller promises that every value summed is
+ * an integer of at most that magnitude (at most HC_SUMS_LIMIT); the sums are then exact. With 0 they are
+ * float64 in the fixed partition of hc_sums_lines(). */
+typedef HcStatus HcSumsOpenFn(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
+                              HcError *err);
+HcSumsOpenFn hc_sums_open HC_MUST_CHECK;
+typedef void HcSumsCloseFn(HcSums *sums);
+HcSumsCloseFn hc_sums_close;
+
+/* Adds the valid interior pixels of a block, or their differences, to the sums. Differences are those of
+ * HcDifference: integers stay integers. window: only pixels inside it with their whole neighbourhood; NULL =
+ * the scene.
+ *
+ * Float sums are the same for every split of the scene into blocks, provided that blocks come in order, start
+ * at multiples of hc_sums_lines(samples) and have one kind of difference. */
+typedef HcStatus HcGramFn(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
+                          HcSums *sums, HcError *err);
+HcGramFn hc_gram HC_MUST_CHECK;
+
+/* Waits for the queue and copies the sums. Makes `out`; the caller clears it. */
+typedef HcStatus HcSumsFetchFn(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
+HcSumsFetchFn hc_sums_fetch HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

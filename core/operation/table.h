@@ -1,0 +1,96 @@
+/* The table of a backend: one entry for each of its functions.
+ *
+ * Only those include it that fill a table (cpu/cpu.c, gpu/gpu.cu, backends of the tests) or dispatch by it
+ * (the doors). A new operation adds two lines: the include of its header, and its line in HC_OPERATIONS. Each
+ * backend makes the entry
+ * `.NAME = hc_BACKEND_NAME` of that line, so that a backend without the function does not link. */
+#ifndef HC_CORE_OPERATION_TABLE_H
+#define HC_CORE_OPERATION_TABLE_H
+
+#include "core/operation/abundances.h"
+#include "core/operation/decode.h"
+#include "core/operation/difference.h"
+#include "core/operation/eigh.h"
+#include "core/operation/filter.h"
+#include "core/operation/gather.h"
+#include "core/operation/gemv.h"
+#include "core/operation/gram.h"
+#include "core/operation/knn.h"
+#include "core/operation/l1.h"
+#include "core/operation/patches.h"
+#include "core/operation/project.h"
+#include "core/operation/reduce.h"
+#include "core/operation/simplex.h"
+#include "core/operation/svd.h"
+#include "core/operation/unmix.h"
+#include "core/operation/vote.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ENTRY(name, type of the function): opening, memory and queues. */
+#define HC_BASICS(ENTRY)                                                                                     \
+    ENTRY(open, HcComputeOpenFn)                                                                             \
+    ENTRY(close, HcComputeCloseFn)                                                                           \
+    ENTRY(info, HcComputeInfoFn)                                                                             \
+    ENTRY(alloc, HcAllocFn)                                                                                  \
+    ENTRY(release, HcReleaseFn)                                                                              \
+    ENTRY(queue_open, HcQueueOpenFn)                                                                         \
+    ENTRY(queue_close, HcQueueCloseFn)                                                                       \
+    ENTRY(follow, HcFollowFn)                                                                                \
+    ENTRY(wait, HcWaitFn)                                                                                    \
+    ENTRY(upload, HcCopyFn)                                                                                  \
+    ENTRY(download, HcCopyFn)                                                                                \
+    ENTRY(zero, HcZeroFn)
+
+/* The operations, with what opens, closes and fetches the things that they work with. */
+#define HC_OPERATIONS(ENTRY)                                                                                 \
+    ENTRY(decode, HcDecodeFn)                                                                                \
+    ENTRY(gather, HcGatherFn)                                                                                \
+    ENTRY(filter, HcFilterFn)                                                                                \
+    ENTRY(difference, HcDifferenceFn)                                                                        \
+    ENTRY(project, HcProjectFn)                                                                              \
+    ENTRY(reduce, HcReduceFn)                                                                                \
+    ENTRY(sums_open, HcSumsOpenFn)                                                                           \
+    ENTRY(sums_close, HcSumsCloseFn)                                                                         \
+    ENTRY(gram, HcGramFn)                                                                                    \
+    ENTRY(sums_fetch, HcSumsFetchFn)                                                                         \
+    ENTRY(training_open, HcTrainingOpenFn)                                                                   \
+    ENTRY(training_close, HcTrainingCloseFn)                                                                 \
+    ENTRY(knn, HcKnnFn)                                                                                      \
+    ENTRY(vote, HcVoteFn)                                                                                    \
+    ENTRY(svd_open, HcSvdOpenFn)                                                                             \
+    ENTRY(svd_close, HcSvdCloseFn)                                                                           \
+    ENTRY(svd_batched, HcSvdBatchedFn)                                                                       \
+    ENTRY(patches_open, HcPatchesOpenFn)                                                                     \
+    ENTRY(patches_close, HcPatchesCloseFn)                                                                   \
+    ENTRY(patches, HcPatchesFn)                                                                              \
+    ENTRY(unmix_open, HcUnmixOpenFn)                                                                         \
+    ENTRY(unmix_close, HcUnmixCloseFn)                                                                       \
+    ENTRY(unmix, HcUnmixFn)                                                                                  \
+    ENTRY(gemv, HcGemvFn)                                                                                    \
+    ENTRY(gemv_t, HcGemvFn)                                                                                  \
+    ENTRY(l1_open, HcL1OpenFn)                                                                               \
+    ENTRY(l1_close, HcL1CloseFn)                                                                             \
+    ENTRY(fista, HcL1Fn)                                                                                     \
+    ENTRY(alm, HcL1Fn)                                                                                       \
+    ENTRY(simplex, HcSimplexFn)                                                                              \
+    ENTRY(abundances_open, HcAbundancesOpenFn)                                                               \
+    ENTRY(abundances_close, HcAbundancesCloseFn)                                                             \
+    ENTRY(simplex_batched, HcSimplexBatchedFn)                                                               \
+    ENTRY(eigh, HcEighFn)
+
+#define HC_TABLE_FIELD(name, Function) Function *name;
+
+struct HcComputeOps {
+    uint32_t abi;     /* HC_COMPUTE_ABI */
+    const char *name; /* "cpu", "strict", "gpu" */
+    HC_BASICS(HC_TABLE_FIELD)
+    HC_OPERATIONS(HC_TABLE_FIELD)
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
