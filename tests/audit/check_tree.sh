@@ -57,8 +57,8 @@ for entry in eigh sums_fetch svd_batched; do
     expects operations "operation $entry has no hc_cpu_$entry"
     sed -i "s/hc_gpu_$entry(/hc_gpu_other(/" gpu/gpu.cu gpu/*/*.cu
     expects operations "operation $entry has no hc_gpu_$entry"
-    sed -i "s/strict_$entry(/strict_other(/" tests/support/strict.c
-    expects operations "operation $entry has no strict_$entry"
+    sed -i "s/hc_strict_$entry(/hc_strict_other(/" tests/support/*.c
+    expects operations "operation $entry has no hc_strict_$entry"
     sed -i "s/hc_$entry(/hc_other(/" core/operation/doors/*.c
     expects operations "operation $entry has no door hc_$entry"
 done

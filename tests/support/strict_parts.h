@@ -1,0 +1,69 @@
+/* What the files of the strict backend share: its memory, its queues, and handles whose real ones the CPU
+ * backend has. */
+#ifndef HC_TESTS_SUPPORT_STRICT_PARTS_H
+#define HC_TESTS_SUPPORT_STRICT_PARTS_H
+
+#include "core/operation/table.h"
+
+#include <pthread.h>
+
+typedef struct Piece Piece;
+
+/* A handle (sums, training spectra, ...). Each struct has one of these behind its head. */
+typedef struct Kept {
+    struct Kept *next;
+    void *handle; /* the whole struct */
+    void *real;   /* of the CPU backend; NULL when closed */
+    void (*close)(void *real);
+} Kept;
+
+typedef struct Strict {
+    HcCompute base;
+    HcCompute *cpu;
+    HcQueue *cpu_queue;
+    pthread_mutex_t lock; /* around everything: a device has one order of events too */
+    Piece *pieces;
+    HcQueue *queues; /* closed ones stay until the end: others may follow them */
+    Kept *kept;      /* so do closed handles: late work may need them */
+    uintptr_t next_address;
+    uint64_t memory; /* as it was opened with, 0 = no limit [bytes] */
+    uint64_t taken;  /* device memory that is given out [bytes] */
+} Strict;
+
+/* Device addresses start here, where no host address is; they are never given out twice. */
+static const uintptr_t strict_device_base = (uintptr_t)1 << 60;
+
+/* The host address behind device memory [pointer + low, pointer + low + bytes), which must lie in one buffer.
+ */
+HcStatus strict_translate_from(const Strict *strict, const void *pointer, int64_t low, size_t bytes,
+                               const char *what, void **real, HcError *err) HC_MUST_CHECK;
+/* pointer: the address of a pointer to device memory, which becomes the host address. NULL stays NULL. */
+HcStatus strict_translate(const Strict *strict, void *pointer, size_t bytes, const char *what,
+                          HcError *err) HC_MUST_CHECK;
+HcStatus strict_translate_block(const Strict *strict, HcBlock *block, const char *what,
+                                HcError *err) HC_MUST_CHECK;
+
+/* Work that is done late: translates the pointers in its arguments and calls the door for the CPU backend. */
+typedef HcStatus StrictWork(const Strict *strict, void *arguments, HcError *err);
+
+/* Puts work into the queue, with a copy of its arguments. */
+HcStatus strict_accept(HcQueue *queue, StrictWork *work, const void *arguments, size_t bytes,
+                       HcError *err) HC_MUST_CHECK;
+
+/* Ends the opening of a handle. status: of opening the real one; where it failed, the handle is freed. */
+HcStatus strict_keep(HcStatus status, HcCompute *compute, void *handle, Kept *kept, void *real,
+                     void (*close)(void *real)) HC_MUST_CHECK;
+void strict_close_kept(HcCompute *compute, Kept *kept);
+/* Late work needs handles that are still open. */
+HcStatus strict_still_open(const Kept *kept, const char *what, HcError *err) HC_MUST_CHECK;
+
+HcStatus strict_wait(HcQueue *queue, HcError *err) HC_MUST_CHECK;
+
+#define STRICT_DECLARE(name, Function) Function hc_strict_##name;
+HC_OPERATIONS(STRICT_DECLARE)
+
+static inline Strict *strict_of(HcCompute *compute) {
+    return (Strict *)compute;
+}
+
+#endif
