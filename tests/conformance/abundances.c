@@ -399,7 +399,7 @@ static void check_all(const Problem *problem, int32_t threads) {
 /* --- the cases --- */
 
 /* More than 1,000 problems. */
-void test_simplex_batched(void **state) {
+CASE(test_simplex_batched) {
     (void)state;
     uint64_t seed = 1;
     static const Size sizes[] = {{1, 1, 1, 9},   {1, 40, 1, 9},   {5, 1, 1, 9},    {3, 7, 2, 70},
@@ -425,7 +425,7 @@ void test_simplex_batched(void **state) {
 }
 
 /* Ties everywhere: residuals that are exactly 0, endmembers twice, one that is 0, integers. */
-void test_simplex_batched_ties(void **state) {
+CASE(test_simplex_batched_ties) {
     (void)state;
     uint64_t seed = 2;
     static const Size sizes[] = {
@@ -449,7 +449,7 @@ void test_simplex_batched_ties(void **state) {
 
 /* Pixels that are 0, that are endmembers, that have one finite band; weights that are 0, all of them too;
  * endmembers that are all 0; infinities. */
-void test_simplex_batched_special(void **state) {
+CASE(test_simplex_batched_special) {
     (void)state;
     uint64_t seed = 3;
     for (int sum = HC_SUM_FREE; sum <= HC_SUM_AT_MOST_ONE; sum++) {
@@ -478,7 +478,7 @@ void test_simplex_batched_special(void **state) {
 }
 
 /* Units change nothing but the scale of results, also where they are far apart. */
-void test_simplex_batched_units(void **state) {
+CASE(test_simplex_batched_units) {
     (void)state;
     uint64_t seed = 4;
     for (int sum = HC_SUM_FREE; sum <= HC_SUM_AT_MOST_ONE; sum++) {
@@ -506,7 +506,7 @@ void test_simplex_batched_units(void **state) {
 }
 
 /* Mixtures without noise are found again, and also where a fifth of the bands is far off. */
-void test_simplex_batched_truth(void **state) {
+CASE(test_simplex_batched_truth) {
     (void)state;
     uint64_t seed = 5;
     for (int sum = HC_SUM_FREE; sum <= HC_SUM_AT_MOST_ONE; sum++) {
@@ -529,7 +529,7 @@ void test_simplex_batched_truth(void **state) {
 
 /* Mixtures without noise, but for their rounding to float32, of endmembers that are much alike: bases are
  * close to singular, and the optimum is 10^-7 of the pixel. Neighbours hand their bases on. */
-void test_simplex_batched_alike(void **state) {
+CASE(test_simplex_batched_alike) {
     (void)state;
     uint64_t seed = 13;
     static const Size sizes[] = {{20, 100, 1, 64}, {40, 188, 1, 64}, {64, 220, 1, 64}};
@@ -548,7 +548,7 @@ void test_simplex_batched_alike(void **state) {
 }
 
 /* As large as they may be; the reference solves two of them. */
-void test_simplex_batched_large(void **state) {
+CASE(test_simplex_batched_large) {
     (void)state;
     uint64_t seed = 6;
     static const Size sizes[] = {{64, 500, 1, 1}, {64, 512, 1, 2}, {33, 188, 1, 2}};
@@ -580,7 +580,7 @@ static void check_bounds(Answer answer, bool is_free, double least) {
 }
 
 /* A limit of pivots: points are feasible, and more pivots make the first pixel better. */
-void test_simplex_batched_stopped(void **state) {
+CASE(test_simplex_batched_stopped) {
     (void)state;
     uint64_t seed = 7;
     for (int sum = HC_SUM_FREE; sum <= HC_SUM_AT_MOST_ONE; sum++) {
@@ -614,7 +614,7 @@ void test_simplex_batched_stopped(void **state) {
 }
 
 /* Every band that is told comes in its place, whichever others are. */
-void test_simplex_batched_told(void **state) {
+CASE(test_simplex_batched_told) {
     (void)state;
     uint64_t seed = 8;
     Problem problem = problem_new(SMOOTH, (Size){5, 20, 1, 10}, HC_SUM_ONE, (Spoil){.noise = 0.02}, &seed);
@@ -648,7 +648,7 @@ void test_simplex_batched_told(void **state) {
 }
 
 /* Counts of the interior pixels, over blocks, are those of the output. */
-void test_simplex_batched_counts(void **state) {
+CASE(test_simplex_batched_counts) {
     (void)state;
     uint64_t seed = 9;
     Problem problem =
@@ -696,7 +696,7 @@ void test_simplex_batched_counts(void **state) {
 }
 
 /* The same bits however the scene is cut, for every number of threads, and masked pixels are 0. */
-void test_simplex_batched_bits(void **state) {
+CASE(test_simplex_batched_bits) {
     (void)state;
     uint64_t seed = 10;
     static const int32_t cuts[] = {1, 2, 3, 7};
@@ -744,7 +744,7 @@ static Cube run_counted(Problem *problem, int64_t *counts, size_t bytes) {
 }
 
 /* A pixel without a finite band is one that was masked: in the output, in counts and for its neighbours. */
-void test_simplex_batched_empty(void **state) {
+CASE(test_simplex_batched_empty) {
     (void)state;
     enum { LINES = 3, SAMPLES = 70, BANDS = 20, ENDMEMBERS = 6 };
     uint64_t seed = 12;
@@ -772,7 +772,7 @@ void test_simplex_batched_empty(void **state) {
     problem_free(&problem);
 }
 
-void test_simplex_batched_refuses(void **state) {
+CASE(test_simplex_batched_refuses) {
     (void)state;
     uint64_t seed = 11;
     Rig rig;

@@ -283,7 +283,7 @@ static int64_t decode_case(Rig *rig, HcType type, Layout layout, const int32_t s
     return how.partly;
 }
 
-void test_decode(void **state) {
+CASE(test_decode) {
     (void)state;
     static const int32_t shapes[][3] = {{1, 1, 1},   {1, 1, 425}, {5, 1, 3},    {1, 67, 1},
                                         {4, 70, 33}, {3, 16, 16}, {6, 131, 18}, {3, 64, 64}};
@@ -311,7 +311,7 @@ void test_decode(void **state) {
 
 /* By the rule "all bands" a pixel counts as nodata only where each of its bands does, whichever of them lie
  * apart from the others in the work of a backend. */
-void test_decode_nodata_in_some_bands(void **state) {
+CASE(test_decode_nodata_in_some_bands) {
     enum { SOME = 301, PIXELS = 40 };
     static const int32_t ranges[][2] = {{0, SOME},   {0, 256}, {256, SOME}, {16, 32}, {0, 16},
                                         {300, SOME}, {0, 300}, {1, SOME},   {0, 0},   {128, 256}};
@@ -351,7 +351,7 @@ void test_decode_nodata_in_some_bands(void **state) {
     rig_close(&rig);
 }
 
-void test_decode_extremes(void **state) {
+CASE(test_decode_extremes) {
     (void)state;
     static const uint64_t patterns[] = {0, ~(uint64_t)0, 0x8000800080008000U, 0x7FFF7FFF7FFF7FFFU, 0x80};
     uint64_t seed = 2;

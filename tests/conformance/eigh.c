@@ -91,7 +91,7 @@ static void check_closed_form(int32_t n, double scale) {
     free(vectors);
 }
 
-void test_eigh(void **state) {
+CASE(test_eigh) {
     (void)state;
     uint64_t seed = 9;
     static const int32_t sizes[] = {1, 2, 3, 17, 25, 26, 31, 32, 33, 64, 65, 130, 224, 225};
@@ -166,7 +166,7 @@ static void fill_wilkinson(double *matrix, size_t n, size_t rows, double glue) {
 
 /* What divide and conquer finds hard: eigenvalues that coincide, parts that do not couple, scales that
  * differ. */
-void test_eigh_clusters(void **state) {
+CASE(test_eigh_clusters) {
     (void)state;
     uint64_t seed = 77;
     static const int32_t sizes[] = {2, 26, 33, 64, 65, 150, 224};
@@ -385,7 +385,7 @@ static void check_limit(int32_t n, uint64_t *seed) {
 
 /* Graded matrices. What is right relative to the largest eigenvalue alone will not do: the smallest ones of
  * LAPACK's dsyevd are off by 7e-6 to 2e-4 for a condition of 1e12 and 224 rows, and by 100 % from 1e16 on. */
-void test_eigh_graded(void **state) {
+CASE(test_eigh_graded) {
     (void)state;
     uint64_t seed = 3;
     static const int32_t sizes[] = {1, 2, 5, 30, 64, 224};
@@ -414,7 +414,7 @@ void test_eigh_graded(void **state) {
 
 /* Graded matrices that are semidefinite or indefinite: right relative to the largest eigenvalue, as any
  * other; where rows are 0, also the small ones. */
-void test_eigh_graded_singular(void **state) {
+CASE(test_eigh_graded_singular) {
     (void)state;
     enum { N = 66, ZEROS = 2 };
     uint64_t seed = 4;
@@ -473,7 +473,7 @@ static void *decompose_elsewhere(void *argument) {
 }
 
 /* A scene of many bands, from the thread that opened the backend and from another one. */
-void test_eigh_large(void **state) {
+CASE(test_eigh_large) {
     (void)state;
     uint64_t seed = 5;
     size_t n = 425;
@@ -500,7 +500,7 @@ void test_eigh_large(void **state) {
     free(matrix);
 }
 
-void test_eigh_refuses(void **state) {
+CASE(test_eigh_refuses) {
     (void)state;
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     Rig rig;

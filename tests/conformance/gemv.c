@@ -120,18 +120,18 @@ static void check_products(bool turned) {
     rig_close(&rig);
 }
 
-void test_gemv(void **state) {
+CASE(test_gemv) {
     (void)state;
     check_products(false);
 }
 
-void test_gemv_t(void **state) {
+CASE(test_gemv_t) {
     (void)state;
     check_products(true);
 }
 
 /* The same bits again, and by any number of threads. */
-void test_gemv_bits(void **state) {
+CASE(test_gemv_bits) {
     (void)state;
     static const int64_t some[][2] = {{1, 100003}, {100003, 1}, {1023, 1027}, {20000, 15}, {11, 50001}};
     for (int k = 0; k < 10; k++) {
@@ -160,7 +160,7 @@ void test_gemv_bits(void **state) {
 }
 
 /* NaN and infinity reach the entries that they belong to, and no others. */
-void test_gemv_not_finite(void **state) {
+CASE(test_gemv_not_finite) {
     (void)state;
     Rig rig;
     uint64_t seed = 13;
@@ -182,7 +182,7 @@ void test_gemv_not_finite(void **state) {
     rig_close(&rig);
 }
 
-void test_gemv_refuses(void **state) {
+CASE(test_gemv_refuses) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);

@@ -172,7 +172,7 @@ static void check_exact(const Cube *cube, HcDifference kind, const HcWindow *w, 
     free(differences);
 }
 
-void test_gram_exact(void **state) {
+CASE(test_gram_exact) {
     (void)state;
     static const int32_t shapes[][3] = {{1, 1, 1},  {1, 40, 6},   {30, 1, 5},
                                         {9, 70, 1}, {21, 67, 19}, {5, 7, 425}};
@@ -202,7 +202,7 @@ static void fill(Cube *cube, float even, float odd) {
 }
 
 /* The largest sums: all values at their limits, and enough pixels that narrow sums have to be emptied. */
-void test_gram_extremes(void **state) {
+CASE(test_gram_extremes) {
     (void)state;
     Cube cube = cube_new(300, 250, 3);
     fill(&cube, 65535, 65535);
@@ -223,7 +223,7 @@ void test_gram_extremes(void **state) {
 }
 
 /* A value beyond the limit is noticed, not summed wrongly. */
-void test_gram_broken_promise(void **state) {
+CASE(test_gram_broken_promise) {
     (void)state;
     uint64_t seed = 6;
     static const float beyond[] = {1001, -1001, 3e9F, -1e30F, NAN, INFINITY};
@@ -281,7 +281,7 @@ static void compare_float(const HcMoments *got, const long double *list, int64_t
     free(mean);
 }
 
-void test_gram_float(void **state) {
+CASE(test_gram_float) {
     (void)state;
     static const int32_t shapes[][3] = {{1, 1, 1},     {1, 40, 6},   {3000, 1, 3}, {9, 700, 2},
                                         {21, 130, 19}, {3, 1500, 4}, {5, 7, 225}};
@@ -327,7 +327,7 @@ static long double ratio(HcWide numerator, HcWide denominator) {
     return (long double)quotient + (long double)rest / (long double)denominator;
 }
 
-void test_covariance(void **state) {
+CASE(test_covariance) {
     (void)state;
     uint64_t seed = 8;
     Rig rig;

@@ -189,7 +189,7 @@ static void check_shape(const Shape *shape, Look look, HcMetric metric, Masking 
     cube_free(&cube);
 }
 
-void test_knn(void **state) {
+CASE(test_knn) {
     (void)state;
     static const Shape shapes[] = {{1, 1, 1, 1, 1},       {1, 30, 1, 40, 3},    {7, 1, 5, 20, 20},
                                    {3, 11, 17, 130, 128}, {4, 90, 33, 1100, 5}, {2, 5, 425, 300, 10},
@@ -206,7 +206,7 @@ void test_knn(void **state) {
 }
 
 /* Spectra for which float32, or an unlucky order of additions, would go wrong. */
-void test_knn_looks(void **state) {
+CASE(test_knn_looks) {
     (void)state;
     static const Shape shapes[] = {{5, 9, 31, 700, 7}, {2, 8, 3, 150, 128}, {3, 3, 200, 140, 1}};
     uint64_t seed = 12;
@@ -233,7 +233,7 @@ static void refuse_training(Rig *rig) {
     hc_training_close(NULL);
 }
 
-void test_knn_refuses(void **state) {
+CASE(test_knn_refuses) {
     (void)state;
     Rig rig;
     rig_open(&rig, 2);

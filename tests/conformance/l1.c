@@ -217,7 +217,7 @@ static void check_objective(Problem *p) {
     }
 }
 
-void test_fista(void **state) {
+CASE(test_fista) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 7},   {7, 1},    {2, 2},    {20, 30},
                                         {50, 21}, {31, 200}, {65, 129}, {100, 100}};
@@ -243,7 +243,7 @@ void test_fista(void **state) {
 }
 
 /* Slopes A'(b - A x) are lambda times the sign where x is not 0, and at most lambda elsewhere. */
-void test_fista_optimum(void **state) {
+CASE(test_fista_optimum) {
     (void)state;
     Rig rig;
     uint64_t seed = 22;
@@ -273,7 +273,7 @@ void test_fista_optimum(void **state) {
 }
 
 /* Stopped anywhere, the gap says how far the objective may still be off; a tolerance ends it there. */
-void test_fista_gap(void **state) {
+CASE(test_fista_gap) {
     (void)state;
     const int32_t limits[] = {1, 2, 5, 10, 20, 50, 200};
     const double tolerances[] = {0.1, 1e-2, 1e-3, 1e-4};
@@ -309,7 +309,7 @@ void test_fista_gap(void **state) {
 }
 
 /* The problem of Gao and Li, made small: few entries of x are not 0, b = A x, and lambda is small. */
-void test_fista_recovers(void **state) {
+CASE(test_fista_recovers) {
     (void)state;
     Rig rig;
     uint64_t seed = 24;
@@ -336,7 +336,7 @@ void test_fista_recovers(void **state) {
 
 /* The same with as many non-zeros as rows, 64 times as many columns, as in the paper: no x is recovered, but
  * 1,200 steps reach the objective of 12,000 to seven digits. */
-void test_fista_paper(void **state) {
+CASE(test_fista_paper) {
     (void)state;
     Rig rig;
     uint64_t seed = 28;
@@ -423,7 +423,7 @@ static void check_nothing(Problem *p, double objective, double residual) {
     check_near(p->told.residual, residual, 1e-12);
 }
 
-void test_fista_special(void **state) {
+CASE(test_fista_special) {
     (void)state;
     Rig rig;
     uint64_t seed = 27;
@@ -473,7 +473,7 @@ static void check_met(Problem *p) {
     check_near(norm, expected, 1e-2 * expected);
 }
 
-void test_alm(void **state) {
+CASE(test_alm) {
     (void)state;
     static const int64_t shapes[][3] = {{128, 1024, 10}, {40, 60, 6}, {50, 20, 20}, {1, 9, 1}, {9, 1, 1}};
     Rig rig;
@@ -509,7 +509,7 @@ void test_alm(void **state) {
 }
 
 /* As many non-zeros as rows, and few inner steps: A x = b is met all the same, since the penalty grows. */
-void test_alm_grows(void **state) {
+CASE(test_alm_grows) {
     (void)state;
     Rig rig;
     uint64_t seed = 34;
@@ -527,7 +527,7 @@ void test_alm_grows(void **state) {
 }
 
 /* b that no x meets: the residual is at least that of least squares, and the end says so. */
-void test_alm_infeasible(void **state) {
+CASE(test_alm_infeasible) {
     (void)state;
     Rig rig;
     uint64_t seed = 32;
@@ -548,7 +548,7 @@ void test_alm_infeasible(void **state) {
     rig_close(&rig);
 }
 
-void test_alm_special(void **state) {
+CASE(test_alm_special) {
     (void)state;
     Rig rig;
     uint64_t seed = 33;
@@ -569,7 +569,7 @@ void test_alm_special(void **state) {
 
 /* ---- both ---- */
 
-void test_l1_not_finite(void **state) {
+CASE(test_l1_not_finite) {
     (void)state;
     const float values[] = {NAN, INFINITY, -INFINITY};
     Rig rig;
@@ -600,7 +600,7 @@ void test_l1_not_finite(void **state) {
 }
 
 /* The same bits by any number of threads, again, and whatever was solved in between. */
-void test_l1_bits(void **state) {
+CASE(test_l1_bits) {
     (void)state;
     enum { COLUMNS = 9001 };
     static float first[2][COLUMNS];
@@ -654,7 +654,7 @@ static void refuse_matrices(Rig *rig, const float *room) {
     check_fails(hc_l1_open(rig->compute, NULL, &l1, &rig->err), HC_E_USAGE, rig->err);
 }
 
-void test_l1_refuses(void **state) {
+CASE(test_l1_refuses) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);

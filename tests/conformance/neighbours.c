@@ -149,7 +149,7 @@ static void compare_filter(const Cube *cube, int variant, const HcBlock *block, 
     }
 }
 
-void test_filter(void **state) {
+CASE(test_filter) {
     (void)state;
     each_cube(2, run_filter, compare_filter);
 }
@@ -177,7 +177,7 @@ static void compare_difference(const Cube *cube, int variant, const HcBlock *blo
     }
 }
 
-void test_difference(void **state) {
+CASE(test_difference) {
     (void)state;
     each_cube(HC_DIFFERENCE_SHIFT_DIAGONAL + 1, run_difference, compare_difference);
 }
@@ -203,7 +203,7 @@ static void compare_gather(const Cube *cube, int variant, const HcBlock *block, 
     }
 }
 
-void test_gather(void **state) {
+CASE(test_gather) {
     (void)state;
     each_cube(2, run_gather, compare_gather);
 }

@@ -343,7 +343,7 @@ static HcPatchRule rule_for(int number, const Cube *cube, int32_t size, int32_t 
     return rule;
 }
 
-void test_patches(void **state) {
+CASE(test_patches) {
     (void)state;
     /* lines, samples, bands, size, step: one pixel, one line, one band, scenes smaller than a patch, bands
      * and pixels on either side of each other and of 64. */
@@ -370,7 +370,7 @@ void test_patches(void **state) {
 }
 
 /* Noise and signal that differ by far more than the rounding: every rule, with all masked too. */
-void test_patches_rules(void **state) {
+CASE(test_patches_rules) {
     (void)state;
     uint64_t seed = 7;
     Rig rig;
@@ -388,7 +388,7 @@ void test_patches_rules(void **state) {
 
 /* A pixel has the same bits for every cut into blocks, every spare line of halo and every number of threads.
  */
-void test_patches_blocks(void **state) {
+CASE(test_patches_blocks) {
     (void)state;
     static const int32_t shapes[][5] = {{37, 29, 11, 8, 4}, {37, 29, 11, 8, 3}, {23, 40, 66, 5, 2},
                                         {19, 9, 66, 9, 9},  {6, 31, 3, 16, 5},  {41, 7, 40, 8, 1}};
@@ -429,7 +429,7 @@ void test_patches_blocks(void **state) {
 }
 
 /* A value that is no number makes NaN of all pixels that share a patch with it, and changes no other. */
-void test_patches_not_finite(void **state) {
+CASE(test_patches_not_finite) {
     (void)state;
     uint64_t seed = 10;
     Rig rig;
@@ -460,7 +460,7 @@ void test_patches_not_finite(void **state) {
     rig_close(&rig);
 }
 
-void test_patches_refuses(void **state) {
+CASE(test_patches_refuses) {
     (void)state;
     uint64_t seed = 9;
     Rig rig;

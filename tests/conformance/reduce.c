@@ -97,7 +97,7 @@ static double *targets_of(const Cube *cube, int32_t count, uint64_t *seed) {
     return targets;
 }
 
-void test_reduce(void **state) {
+CASE(test_reduce) {
     (void)state;
     static const int32_t shapes[][4] = {{1, 1, 1, 1},  {1, 150, 3, 5},  {6, 1, 7, 2},
                                         {3, 61, 8, 3}, {5, 140, 31, 1}, {3, 4, 425, 4}};
@@ -148,7 +148,7 @@ static float reduce_two(Rig *rig, HcReduction kind, float a, float b, double c, 
 }
 
 /* Angles that are known, down to those that a cosine in float64 cannot tell from 0; and signs. */
-void test_reduce_angles(void **state) {
+CASE(test_reduce_angles) {
     (void)state;
     const double quarter = acos(0);
     Rig rig;
@@ -175,7 +175,7 @@ void test_reduce_angles(void **state) {
 }
 
 /* Vectors of zeros, values beyond float32, NaN and infinity. */
-void test_reduce_special(void **state) {
+CASE(test_reduce_special) {
     (void)state;
     const double quarter = (double)(float)acos(0);
     Rig rig;
@@ -205,7 +205,7 @@ void test_reduce_special(void **state) {
     rig_close(&rig);
 }
 
-void test_reduce_refuses(void **state) {
+CASE(test_reduce_refuses) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);

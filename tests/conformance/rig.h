@@ -70,99 +70,10 @@ void rig_check_rows(const Cube *rows, const Cube *whole, int64_t line0, int32_t 
 /* A reflectance: a slope, two features and noise with that deviation. */
 void rig_fill_spectrum(float *spectrum, int32_t bands, double texture, uint64_t *seed);
 
-/* The cases. */
-void test_decode(void **state);
-void test_decode_extremes(void **state);
-void test_decode_nodata_in_some_bands(void **state);
-void test_gather(void **state);
-void test_filter(void **state);
-void test_difference(void **state);
-void test_project(void **state);
-void test_reduce(void **state);
-void test_reduce_angles(void **state);
-void test_reduce_special(void **state);
-void test_reduce_refuses(void **state);
-void test_gram_exact(void **state);
-void test_gram_extremes(void **state);
-void test_gram_broken_promise(void **state);
-void test_gram_float(void **state);
-void test_covariance(void **state);
-void test_knn(void **state);
-void test_knn_looks(void **state);
-void test_knn_refuses(void **state);
-void test_vote(void **state);
-void test_vote_ties(void **state);
-void test_vote_refuses(void **state);
-void test_patches(void **state);
-void test_patches_rules(void **state);
-void test_patches_blocks(void **state);
-void test_patches_not_finite(void **state);
-void test_patches_refuses(void **state);
-void test_unmix(void **state);
-void test_unmix_without_lambda(void **state);
-void test_unmix_mixtures(void **state);
-void test_unmix_tight(void **state);
-void test_unmix_nothing(void **state);
-void test_unmix_solvers(void **state);
-void test_unmix_stopped(void **state);
-void test_unmix_sum_to_one(void **state);
-void test_unmix_top(void **state);
-void test_unmix_ties(void **state);
-void test_unmix_counts(void **state);
-void test_unmix_bits(void **state);
-void test_unmix_refuses(void **state);
-void test_gemv(void **state);
-void test_gemv_t(void **state);
-void test_gemv_bits(void **state);
-void test_gemv_not_finite(void **state);
-void test_gemv_refuses(void **state);
-void test_fista(void **state);
-void test_fista_optimum(void **state);
-void test_fista_gap(void **state);
-void test_fista_recovers(void **state);
-void test_fista_paper(void **state);
-void test_fista_special(void **state);
-void test_l1_not_finite(void **state);
-void test_alm(void **state);
-void test_alm_grows(void **state);
-void test_alm_infeasible(void **state);
-void test_alm_special(void **state);
-void test_l1_bits(void **state);
-void test_l1_refuses(void **state);
-void test_simplex(void **state);
-void test_simplex_kinds(void **state);
-void test_simplex_families(void **state);
-void test_simplex_constructed(void **state);
-void test_simplex_ends(void **state);
-void test_simplex_bits(void **state);
-void test_simplex_refuses(void **state);
-void test_simplex_batched(void **state);
-void test_simplex_batched_ties(void **state);
-void test_simplex_batched_special(void **state);
-void test_simplex_batched_units(void **state);
-void test_simplex_batched_truth(void **state);
-void test_simplex_batched_large(void **state);
-void test_simplex_batched_stopped(void **state);
-void test_simplex_batched_told(void **state);
-void test_simplex_batched_counts(void **state);
-void test_simplex_batched_bits(void **state);
-void test_simplex_batched_alike(void **state);
-void test_simplex_batched_empty(void **state);
-void test_simplex_batched_refuses(void **state);
-void test_svd(void **state);
-void test_svd_large(void **state);
-void test_svd_bits(void **state);
-void test_svd_wanted(void **state);
-void test_svd_complex(void **state);
-void test_svd_graded(void **state);
-void test_svd_refuses(void **state);
-void test_eigh(void **state);
-void test_eigh_clusters(void **state);
-void test_eigh_graded(void **state);
-void test_eigh_graded_singular(void **state);
-void test_eigh_large(void **state);
-void test_eigh_refuses(void **state);
-void test_usage(void **state);
-void test_memory(void **state);
+/* A case. CMake finds it by this line and runs it for every backend. Its name is test_OPERATION, or
+ * test_OPERATION_WHAT. */
+#define CASE(name)                                                                                           \
+    void name(void **state);                                                                                 \
+    void name(void **state)
 
 #endif

@@ -330,7 +330,7 @@ static void check_assignment(Rig *rig, int64_t side) {
     check_optimum(rig, &c, 0);
 }
 
-void test_simplex(void **state) {
+CASE(test_simplex) {
     (void)state;
     Rig rig;
     rig_open(&rig, 2);
@@ -572,7 +572,7 @@ static void fill_rows(Case *c, uint64_t *seed) {
     }
 }
 
-void test_simplex_kinds(void **state) {
+CASE(test_simplex_kinds) {
     (void)state;
     enum { PROGRAMS = 600 };
     uint64_t seed = 41;
@@ -620,7 +620,7 @@ static Case family(int64_t n, int zeros, uint64_t *seed) {
     return c;
 }
 
-void test_simplex_families(void **state) {
+CASE(test_simplex_families) {
     (void)state;
     uint64_t seed = 5;
     Rig rig;
@@ -692,7 +692,7 @@ static Case constructed(int64_t rows, int64_t columns, int zeros, double spread,
     return c;
 }
 
-void test_simplex_constructed(void **state) {
+CASE(test_simplex_constructed) {
     (void)state;
     uint64_t seed = 77;
     Rig rig;
@@ -776,7 +776,7 @@ static void check_corner(Rig *rig) {
     check_optimum(rig, &c, -1);
 }
 
-void test_simplex_ends(void **state) {
+CASE(test_simplex_ends) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);
@@ -810,7 +810,7 @@ void test_simplex_ends(void **state) {
 /* ---- bits, and what is refused ---- */
 
 /* The same bits whatever the number of threads, and every time. */
-void test_simplex_bits(void **state) {
+CASE(test_simplex_bits) {
     (void)state;
     uint64_t seed = 9;
     static const int32_t threads[] = {2, 3, 7, 1};
@@ -865,7 +865,7 @@ static void refuse_sparse(Rig *rig, Case *c) {
     check_fails(solve(rig, c, &program, (HcSimplexRule){0}), HC_E_USAGE, rig->err);
 }
 
-void test_simplex_refuses(void **state) {
+CASE(test_simplex_refuses) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);

@@ -348,7 +348,7 @@ static void check_batch(const Batch *batch, bool vectors) {
 }
 
 /* Every shape with matrices of every kind, as many as the time allows. */
-void test_svd(void **state) {
+CASE(test_svd) {
     (void)state;
     static const struct {
         int32_t rows, columns, count;
@@ -376,7 +376,7 @@ void test_svd(void **state) {
 }
 
 /* Matrices that only the way for large ones meets, of every kind. */
-void test_svd_large(void **state) {
+CASE(test_svd_large) {
     (void)state;
     uint64_t seed = 5;
     Rig rig;
@@ -418,7 +418,7 @@ static void copy_shifted(const Batch *a, int64_t shift, Batch *b) {
 }
 
 /* A matrix has the same bits wherever it lies, whatever lies beside it, and for every number of threads. */
-void test_svd_bits(void **state) {
+CASE(test_svd_bits) {
     (void)state;
     static const int32_t shapes[][2] = {{8, 8}, {13, 17}, {40, 9}, {66, 70}};
     static const int32_t threads[] = {1, 2, 7};
@@ -452,7 +452,7 @@ void test_svd_bits(void **state) {
 }
 
 /* What is not wanted does not change the rest. */
-void test_svd_wanted(void **state) {
+CASE(test_svd_wanted) {
     (void)state;
     static const int32_t shapes[][2] = {{9, 9}, {30, 8}, {8, 30}, {65, 68}};
     uint64_t seed = 7;
@@ -490,7 +490,7 @@ void test_svd_wanted(void **state) {
 }
 
 /* The singular values of [[re, -im], [im, re]] are those of the complex matrix, each twice. */
-void test_svd_complex(void **state) {
+CASE(test_svd_complex) {
     (void)state;
     static const int32_t shapes[][2] = {{1, 1}, {5, 3}, {3, 5}, {16, 16}, {32, 20}, {33, 34}};
     uint64_t seed = 8;
@@ -573,7 +573,7 @@ static void rotate_columns(long double *matrix, int64_t rows, int64_t columns, l
 
 /* Columns that are well apart in direction but not in length (12 powers of ten): even the smallest singular
  * value has all its digits, in whatever order the columns come. */
-void test_svd_graded(void **state) {
+CASE(test_svd_graded) {
     (void)state;
     static const int32_t shapes[][2] = {{6, 6},   {16, 16}, {20, 18}, {50, 12},
                                         {12, 50}, {33, 31}, {64, 64}, {150, 60}};
@@ -616,7 +616,7 @@ void test_svd_graded(void **state) {
     rig_close(&rig);
 }
 
-void test_svd_refuses(void **state) {
+CASE(test_svd_refuses) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);

@@ -400,7 +400,7 @@ static void check_all(const Problem *problem, const Cube *got) {
 
 static const Size sizes[] = {{1, 1, 1, 1}, {1, 4, 2, 3}, {12, 20, 3, 7}, {30, 9, 2, 9}, {6, 33, 1, 70}};
 
-void test_unmix(void **state) {
+CASE(test_unmix) {
     (void)state;
     uint64_t seed = 1;
     for (Look look = 0; look < LOOKS; look++) {
@@ -425,7 +425,7 @@ void test_unmix(void **state) {
 }
 
 /* No gap can be had where spectra point everywhere, and lambda is 0; else one can. */
-void test_unmix_without_lambda(void **state) {
+CASE(test_unmix_without_lambda) {
     (void)state;
     uint64_t seed = 2;
     for (Look look = 0; look < LOOKS; look++) {
@@ -452,7 +452,7 @@ void test_unmix_without_lambda(void **state) {
     }
 }
 
-void test_unmix_mixtures(void **state) {
+CASE(test_unmix_mixtures) {
     (void)state;
     uint64_t seed = 3;
     Problem problem = problem_new(SMOOTH, (Size){10, 50, 3, 20}, 1e-8, 0, &seed);
@@ -484,7 +484,7 @@ void test_unmix_mixtures(void **state) {
 }
 
 /* Gaps far below what the equations of a set, whose condition is large, give at once. */
-void test_unmix_tight(void **state) {
+CASE(test_unmix_tight) {
     (void)state;
     uint64_t seed = 12;
     for (int way = 0; way < 4; way++) {
@@ -500,7 +500,7 @@ void test_unmix_tight(void **state) {
 }
 
 /* A band of weight 0 may hold anything; a pixel of 0, or a large lambda, has abundances 0. */
-void test_unmix_nothing(void **state) {
+CASE(test_unmix_nothing) {
     (void)state;
     uint64_t seed = 4;
     Problem problem = problem_new(SMOOTH, (Size){12, 20, 2, 9}, 1e-3, 0.02, &seed);
@@ -535,7 +535,7 @@ void test_unmix_nothing(void **state) {
     problem_free(&problem);
 }
 
-void test_unmix_solvers(void **state) {
+CASE(test_unmix_solvers) {
     (void)state;
     uint64_t seed = 5;
     for (int number = 0; number < 2 * LOOKS; number++) {
@@ -554,7 +554,7 @@ void test_unmix_solvers(void **state) {
 }
 
 /* Solvers that are stopped early tell how far they are, and are no farther. */
-void test_unmix_stopped(void **state) {
+CASE(test_unmix_stopped) {
     (void)state;
     uint64_t seed = 6;
     static const int32_t limits[] = {1, 3, 25, 130};
@@ -576,7 +576,7 @@ void test_unmix_stopped(void **state) {
     }
 }
 
-void test_unmix_sum_to_one(void **state) {
+CASE(test_unmix_sum_to_one) {
     (void)state;
     uint64_t seed = 7;
     for (Look look = 0; look < LOOKS; look++) {
@@ -646,7 +646,7 @@ static void check_top(const HcUnmixRule *rule, const float *all, const float *to
     }
 }
 
-void test_unmix_top(void **state) {
+CASE(test_unmix_top) {
     (void)state;
     uint64_t seed = 8;
     Problem problem = problem_new(TWICE, (Size){12, 20, 3, 30}, 1e-4, 0.05, &seed);
@@ -686,7 +686,7 @@ void test_unmix_top(void **state) {
 }
 
 /* Of equal abundances the first come first. */
-void test_unmix_ties(void **state) {
+CASE(test_unmix_ties) {
     (void)state;
     uint64_t seed = 13;
     Problem problem = problem_new(NORMAL, (Size){5, 5, 1, 1}, 0.25, 0, &seed);
@@ -705,7 +705,7 @@ void test_unmix_ties(void **state) {
 }
 
 /* Counts of the interior pixels, over blocks, are those of the output. */
-void test_unmix_counts(void **state) {
+CASE(test_unmix_counts) {
     (void)state;
     uint64_t seed = 9;
     Problem problem = problem_new(SMOOTH, (Size){12, 20, 8, 70}, 1e-4, 0.05, &seed);
@@ -751,7 +751,7 @@ void test_unmix_counts(void **state) {
     problem_free(&problem);
 }
 
-void test_unmix_bits(void **state) {
+CASE(test_unmix_bits) {
     (void)state;
     uint64_t seed = 10;
     static const int32_t cuts[] = {1, 2, 3, 7};
@@ -782,7 +782,7 @@ void test_unmix_bits(void **state) {
     }
 }
 
-void test_unmix_refuses(void **state) {
+CASE(test_unmix_refuses) {
     (void)state;
     uint64_t seed = 11;
     Rig rig;

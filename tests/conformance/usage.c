@@ -117,7 +117,7 @@ static void refuse_sums(Rig *given) {
     *given = rig;
 }
 
-void test_usage(void **state) {
+CASE(test_usage) {
     (void)state;
     Rig rig;
     rig_open(&rig, 2);
@@ -163,7 +163,7 @@ static void check_strict(Rig *given) {
 }
 
 /* Copies arrive; a queue that follows another sees its work. */
-void test_memory(void **state) {
+CASE(test_memory) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);

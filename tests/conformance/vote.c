@@ -122,7 +122,7 @@ static void check_rule(Rig *rig, const HcVoteRule *rule, int32_t lines, int32_t 
     rig_empty(rig);
 }
 
-void test_vote(void **state) {
+CASE(test_vote) {
     (void)state;
     static const int32_t ks[] = {1, 2, 3, 5, 20, HC_KNN_MAX};
     static const double rejects[] = {INFINITY, 1.2, 0};
@@ -148,7 +148,7 @@ void test_vote(void **state) {
 }
 
 /* Chosen by hand: what wins a tie. */
-void test_vote_ties(void **state) {
+CASE(test_vote_ties) {
     (void)state;
     static const int32_t label[LABELS] = {3, 1, 2, 1};
     static const struct {
@@ -188,7 +188,7 @@ void test_vote_ties(void **state) {
     rig_close(&rig);
 }
 
-void test_vote_refuses(void **state) {
+CASE(test_vote_refuses) {
     (void)state;
     Rig rig;
     rig_open(&rig, 2);
