@@ -23,6 +23,7 @@ cp "$SAMPLE"/endmembers.csv ends.csv
 run 0 mnf s.hdr --fit-only --save-model mnf.json --record none --quiet
 run 0 pca s.hdr --fit-only --save-model pca.json --record none --quiet
 run 0 cov s.hdr noise.json --noise shift --record none --quiet
+run 0 cov s.hdr scene.json --record none --quiet
 echo 'read {scene} ! mnf --components 2 ! write {out} --format ENVI' >chain.hcube
 echo 'mnf --components 2 ! write --format ENVI' >batch.hcube
 echo in/s.hdr >list.txt
@@ -47,6 +48,7 @@ reads=(
     "unmix --library|read in/s.hdr % ! unmix --library in/lib.sli|lib.sli lib.hdr"
     "unmix --weights|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --weights in/noise.json|noise.json"
     "abundance --endmembers|read in/s.hdr % ! abundance --endmembers in/ends.csv|ends.csv"
+    "rx --background|read in/s.hdr % ! rx --background in/scene.json|scene.json"
     "abundance --weights|read in/s.hdr % ! abundance --endmembers $SAMPLE/endmembers.csv --weights in/noise.json|noise.json"
 )
 # What writes: the option, the ending that the name must have, and the steps.
