@@ -40,37 +40,43 @@ static void find_factor(HcScaledLibrary *library, HcStage *stage, const char *pa
     library->factor = hc_unit_factor(&library->unit, &scene);
 }
 
-HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path,
-                                const HcLibraryChoice *choice, const char *scale, HcError *err) {
+HcStatus hc_stage_library_read(HcStage *stage, const char *path, const HcLibraryChoice *choice,
+                               HcLibraryFit *fit, HcValueUnit *unit, HcError *err) {
     HcStatus status = HC_OK;
     HcLibrary file = {0};
     char *left_out = NULL;
-    HC_TRY(hc_stage_reads(stage, path, err));
-    if (library->fit.count > 0) {
-        return HC_OK;
-    }
     HC_TRY(hc_library_read(&file, path, err));
     HC_TRY(hc_library_choose(&file, path, choice, stage->kind->name, &left_out, err));
     if (left_out != NULL) {
         hc_stage_note(stage, "%s", left_out);
     }
-    HC_TRY(hc_library_fit(&file, path, stage, &library->fit, err));
-    if (library->fit.note != NULL) {
-        hc_stage_note(stage, "%s", library->fit.note);
+    HC_TRY(hc_library_fit(&file, path, stage, fit, err));
+    if (fit->note != NULL) {
+        hc_stage_note(stage, "%s", fit->note);
     }
-    library->unit = hc_library_unit(&library->fit, &file);
-    library->factor = NAN;
-    HC_TRY(parse_scale(stage, scale, &library->factor, err));
-    if (isnan(library->factor)) {
-        find_factor(library, stage, path, NULL, 0);
-    }
+    *unit = hc_library_unit(fit, &file);
 done:
     free(left_out);
     hc_library_clear(&file);
     if (status != HC_OK) {
-        hc_library_fit_clear(&library->fit);
+        hc_library_fit_clear(fit);
     }
     return status;
+}
+
+HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path,
+                                const HcLibraryChoice *choice, const char *scale, HcError *err) {
+    HC_OR_RETURN(hc_stage_reads(stage, path, err));
+    if (library->fit.count > 0) {
+        return HC_OK;
+    }
+    library->factor = NAN;
+    HC_OR_RETURN(parse_scale(stage, scale, &library->factor, err));
+    HC_OR_RETURN(hc_stage_library_read(stage, path, choice, &library->fit, &library->unit, err));
+    if (isnan(library->factor)) {
+        find_factor(library, stage, path, NULL, 0);
+    }
+    return HC_OK;
 }
 
 void hc_scaled_library_clear(HcScaledLibrary *library, HcCompute *compute) {

@@ -6,6 +6,12 @@
 #include "pipeline/spectra/library_choice.h"
 #include "pipeline/spectra/library_unit.h"
 
+/* In plan: reads a library, takes what was chosen of it and fits that to the bands that come in; says in
+ * notes what was done. `fit` is empty after a failure. Errors are those of hc_library_read, hc_library_choose
+ * and hc_library_fit. */
+HcStatus hc_stage_library_read(HcStage *stage, const char *path, const HcLibraryChoice *choice,
+                               HcLibraryFit *fit, HcValueUnit *unit, HcError *err) HC_MUST_CHECK;
+
 /* Zero-initialise, then hc_scaled_library_clear() is always safe. */
 typedef struct HcScaledLibrary {
     HcLibraryFit fit; /* once read, in its own unit */
@@ -14,12 +20,10 @@ typedef struct HcScaledLibrary {
     HcSpectra some;   /* pixels whose values tell the unit of the scene */
 } HcScaledLibrary;
 
-/* For plan(): reads a library, which the stage is said to read, takes what was chosen of it and fits that to
- * the bands that come in, unless that is done. `scale` is the factor, "none", or "auto": then the factor
- * stays unknown where headers do not tell it. Notes say what was done.
+/* In plan: says that the stage reads the library, and reads it as above unless that is done. `scale` is the
+ * factor, "none", or "auto": then the factor stays unknown where headers do not tell it.
  *
- * HC_E_USAGE: another `scale`. Otherwise as hc_stage_reads, hc_library_read, hc_library_choose and
- * hc_library_fit. */
+ * HC_E_USAGE: another `scale`. Otherwise as hc_stage_reads and hc_stage_library_read. */
 HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path,
                                 const HcLibraryChoice *choice, const char *scale, HcError *err) HC_MUST_CHECK;
 void hc_scaled_library_clear(HcScaledLibrary *library, HcCompute *compute);

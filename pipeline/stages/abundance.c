@@ -2,13 +2,10 @@
 #include "pipeline/stages/abundance.h"
 #include "core/operation/abundances.h"
 #include "core/operation/gather.h"
-#include "pipeline/spectra/abundance_fit.h"
-#include "pipeline/spectra/abundance_tally.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
-#include "pipeline/spectra/scaled_library.h"
+#include "pipeline/spectra/mixture.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/spectra/weights.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,14 +21,10 @@ typedef struct Params {
 } Params;
 
 typedef struct State {
-    HcScaledLibrary library;
-    double *weight;         /* [bands] of the absolute (l2: squared) deviations, or NULL */
-    HcBuffer counts;        /* [device] as HcAbundanceCount (l2: HcUnmixCount) has them */
+    HcMixture mixture;      /* first; its weights are those of absolute deviations, but for l2 */
     HcAbundances *absolute; /* l1, once the unit of the scene is known */
     HcUnmixing *squared;    /* l2, likewise */
     HcBuffer order;         /* [device] l2: which of its bands each band that goes out is */
-    HcAbundanceTally tally;
-    HcAbundanceFit fit;
     HcAbundanceProof proof;
 } State;
 
@@ -83,7 +76,7 @@ static bool is_l1(const HcStage *stage) {
 /* ---- plan ---- */
 
 static HcStatus check_sizes(const HcStage *stage, HcError *err) {
-    const HcLibraryFit *library = &((const State *)stage->state)->library.fit;
+    const HcLibraryFit *library = &((const HcMixture *)stage->state)->library.fit;
     if (library->count > HC_ABUNDANCE_ENDMEMBERS_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d endmembers: abundance takes at most %d, unmix %d",
                        params_of(stage)->endmembers, library->count, HC_ABUNDANCE_ENDMEMBERS_MAX,
@@ -109,12 +102,14 @@ static void take_roots(double *weight, int32_t bands) {
     }
 }
 
-static HcStatus read_weights(HcStage *stage, HcError *err) {
-    State *state = stage->state;
-    bool done_before = state->weight != NULL;
-    HC_OR_RETURN(hc_weights_read(params_of(stage)->weights, stage, &state->weight, err));
-    if (is_l1(stage) && state->weight != NULL && !done_before) {
-        take_roots(state->weight, stage->in.bands);
+static HcStatus read_files(HcStage *stage, HcError *err) {
+    const Params *params = params_of(stage);
+    HcMixture *mixture = stage->state;
+    bool done_before = mixture->weight != NULL;
+    HC_OR_RETURN(
+        hc_mixture_read(stage, params->endmembers, &params->choice, params->scale, params->weights, err));
+    if (is_l1(stage) && mixture->weight != NULL && !done_before) {
+        take_roots(mixture->weight, stage->in.bands);
     }
     return HC_OK;
 }
@@ -123,17 +118,17 @@ static HcStatus read_weights(HcStage *stage, HcError *err) {
 static HcAbundanceRule absolute_rule(const HcStage *stage) {
     const Params *params = params_of(stage);
     const State *state = stage->state;
-    return (HcAbundanceRule){.endmembers = state->library.fit.count,
-                             .bands = state->library.fit.bands,
-                             .spectrum = state->library.fit.value,
-                             .weight = state->weight,
+    return (HcAbundanceRule){.endmembers = state->mixture.library.fit.count,
+                             .bands = state->mixture.library.fit.bands,
+                             .spectrum = state->mixture.library.fit.value,
+                             .weight = state->mixture.weight,
                              .sum = (HcAbundanceSum)params->sum,
                              .told_residual = params->residual,
                              .told_end = params->status,
                              .told_pivots = params->pivots,
                              .told_objectives = params->verify,
                              .told_error = params->verify,
-                             .counts = state->counts.data};
+                             .counts = state->mixture.counts.data};
 }
 
 /* A spectrum of zeros that takes what is left of a sum of at most one. */
@@ -145,10 +140,10 @@ static int32_t shade_count(const HcStage *stage) {
 static HcUnmixRule squared_rule(const HcStage *stage) {
     const Params *params = params_of(stage);
     const State *state = stage->state;
-    return (HcUnmixRule){.spectra = state->library.fit.count + shade_count(stage),
-                         .bands = state->library.fit.bands,
-                         .spectrum = state->library.fit.value,
-                         .weight = state->weight,
+    return (HcUnmixRule){.spectra = state->mixture.library.fit.count + shade_count(stage),
+                         .bands = state->mixture.library.fit.bands,
+                         .spectrum = state->mixture.library.fit.value,
+                         .weight = state->mixture.weight,
                          .sum_to_one = params->sum != HC_SUM_FREE,
                          .solver = HC_UNMIX_ACTIVE,
                          .gap = proof_limit[NORM_L2],
@@ -157,13 +152,13 @@ static HcUnmixRule squared_rule(const HcStage *stage) {
                          .told_iterations = params->pivots,
                          .told_gap = params->verify,
                          .told_end = params->status,
-                         .counts = state->counts.data};
+                         .counts = state->mixture.counts.data};
 }
 
-static size_t count_bytes(const HcStage *stage) {
+static size_t count_numbers(const HcStage *stage) {
     HcAbundanceRule absolute = absolute_rule(stage);
     HcUnmixRule squared = squared_rule(stage);
-    return (is_l1(stage) ? hc_abundance_counts(&absolute) : hc_unmix_counts(&squared)) * sizeof(int64_t);
+    return is_l1(stage) ? hc_abundance_counts(&absolute) : hc_unmix_counts(&squared);
 }
 
 /* Bands behind the abundances, in their order. */
@@ -190,7 +185,7 @@ static void list_told(const HcStage *stage, Told told[TOLD]) {
 
 static int32_t out_bands(const HcStage *stage) {
     Told told[TOLD];
-    int32_t bands = ((const State *)stage->state)->library.fit.count;
+    int32_t bands = ((const HcMixture *)stage->state)->library.fit.count;
     list_told(stage, told);
     for (int t = 0; t < TOLD; t++) {
         bands += told[t].wanted;
@@ -199,7 +194,7 @@ static int32_t out_bands(const HcStage *stage) {
 }
 
 static HcStatus plan_out(HcStage *stage, HcError *err) {
-    const HcLibraryFit *library = &((const State *)stage->state)->library.fit;
+    const HcLibraryFit *library = &((const HcMixture *)stage->state)->library.fit;
     HcScene *out = &stage->out;
     Told told[TOLD];
     int32_t band = library->count;
@@ -218,18 +213,10 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static void plan_needs(HcStage *stage) {
-    const State *state = stage->state;
-    HcUnmixRule squared = squared_rule(stage);
-    size_t library = hc_scaled_library_device_bytes(&state->library, shade_count(stage));
-    size_t scratch = (size_t)hc_unmix_bands(&squared) * sizeof(float) + 1;
-    stage->needs =
-        (HcNeeds){.observes = hc_scaled_library_looks(&state->library),
-                  .consumes = params_of(stage)->verify,
-                  .missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED,
-                  .bytes_fixed = library + count_bytes(stage),
-                  .host_bytes = hc_scaled_library_bytes(&state->library) + hc_abundance_fit_bytes(stage),
-                  .bytes_per_pixel = is_l1(stage) ? 0 : scratch};
+/* Scratch memory of a pixel with l2. */
+static size_t squared_bytes(const HcStage *stage) {
+    HcUnmixRule rule = squared_rule(stage);
+    return (size_t)hc_unmix_bands(&rule) * sizeof(float) + 1;
 }
 
 /* Says when pixels that this stage could take do not reach it. */
@@ -240,24 +227,6 @@ static void note_left_out(HcStage *stage) {
                       before->kind->name);
     }
 }
-
-static HcStatus plan(HcStage *stage, HcError *err) {
-    const Params *params = params_of(stage);
-    State *state = stage->state;
-    if (stage->in.meaning == HC_CLASS_MAP) {
-        return hc_fail(err, HC_E_USAGE, "abundance: the scene is a class map, whose numbers are no values");
-    }
-    HC_OR_RETURN(hc_scaled_library_read(&state->library, stage, params->endmembers, &params->choice,
-                                        params->scale, err));
-    HC_OR_RETURN(check_sizes(stage, err));
-    HC_OR_RETURN(read_weights(stage, err));
-    HC_OR_RETURN(plan_out(stage, err));
-    plan_needs(stage);
-    note_left_out(stage);
-    return HC_OK;
-}
-
-/* ---- open and settle ---- */
 
 static HcStatus open_absolute(HcStage *stage, const float *spectra, HcError *err) {
     State *state = stage->state;
@@ -271,7 +240,7 @@ static HcStatus open_squared(HcStage *stage, const float *spectra, HcError *err)
     State *state = stage->state;
     HcUnmixRule rule = squared_rule(stage);
     Told told[TOLD];
-    int32_t count = state->library.fit.count;
+    int32_t count = state->mixture.library.fit.count;
     size_t bytes = (size_t)stage->out.bands * sizeof(int32_t);
     int32_t *order = malloc(bytes);
     if (order == NULL) {
@@ -294,42 +263,30 @@ done:
     return status;
 }
 
-/* Brings the endmembers to the unit of the scene: abundances stay. */
-static HcStatus start(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    State *state = stage->state;
-    float *spectra = NULL;
-    HC_TRY(hc_scaled_library_spectra(&state->library, shade_count(stage), &spectra, err));
-    HC_TRY(hc_memory_zeros(stage->compute, count_bytes(stage), &state->counts, err));
-    HC_TRY(is_l1(stage) ? open_absolute(stage, spectra, err) : open_squared(stage, spectra, err));
-done:
-    free(spectra);
-    return status;
+static HcStatus start(HcStage *stage, const float *spectra, HcError *err) {
+    return is_l1(stage) ? open_absolute(stage, spectra, err) : open_squared(stage, spectra, err);
 }
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HC_OR_RETURN(read_files(stage, err));
+    HC_OR_RETURN(check_sizes(stage, err));
+    HC_OR_RETURN(plan_out(stage, err));
+    hc_mixture_plan(stage, &(HcMixturePlan){params_of(stage)->endmembers, shade_count(stage),
+                                            count_numbers(stage), start});
+    stage->needs.consumes = params_of(stage)->verify;
+    stage->needs.missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED;
+    stage->needs.bytes_per_pixel = is_l1(stage) ? 0 : squared_bytes(stage);
+    note_left_out(stage);
+    return HC_OK;
+}
+
+/* ---- the run ---- */
 
 static HcStatus open_abundance(HcStage *stage, HcError *err) {
     State *state = stage->state;
     state->proof.limit = proof_limit[params_of(stage)->norm];
-    HcStatus status = hc_abundance_fit_open(&state->fit, stage, err);
-    if (status != HC_OK) {
-        return status;
-    }
-    return hc_scaled_library_looks(&state->library) ? hc_scaled_library_open(&state->library, stage, err)
-                                                    : start(stage, err);
+    return hc_mixture_open(stage, err);
 }
-
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    const State *state = stage->state;
-    return hc_scaled_library_observe(&state->library, queue, in, err);
-}
-
-static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
-    State *state = stage->state;
-    HC_OR_RETURN(hc_scaled_library_settle(&state->library, stage, params_of(stage)->endmembers, queue, err));
-    return start(stage, err);
-}
-
-/* ---- the run ---- */
 
 /* Least squares have bands in another order, and maybe one for shade. */
 static HcStatus least_squares(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
@@ -347,10 +304,10 @@ static HcStatus least_squares(HcStage *stage, HcQueue *queue, const HcBlock *in,
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     const State *state = stage->state;
-    HC_OR_RETURN(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
+    HC_OR_RETURN(hc_mixture_before(stage, queue, out, err));
     HC_OR_RETURN(is_l1(stage) ? hc_simplex_batched(queue, in, state->absolute, out, err)
                               : least_squares(stage, queue, in, out, scratch, err));
-    return hc_abundance_fit_add(&state->fit, queue, in, out, err);
+    return hc_mixture_after(stage, queue, in, out, err);
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
@@ -362,11 +319,11 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
 
 static void note_tally(HcStage *stage) {
     const State *state = stage->state;
-    const HcAbundanceTally *tally = &state->tally;
+    const HcAbundanceTally *tally = &state->mixture.tally;
     int32_t sum = params_of(stage)->sum;
-    hc_abundance_tally_note(stage, tally, &state->library.fit, false);
-    hc_abundance_fit_note(stage, &state->fit, sum != HC_SUM_FREE,
-                          hc_abundance_tally_total(tally, state->library.fit.count),
+    hc_abundance_tally_note(stage, tally, &state->mixture.library.fit, false);
+    hc_abundance_fit_note(stage, &state->mixture.fit, sum != HC_SUM_FREE,
+                          hc_abundance_tally_total(tally, state->mixture.library.fit.count),
                           sum == HC_SUM_ONE ? "--sum at-most-one or free" : "--sum free");
     if (params_of(stage)->verify) {
         hc_abundance_proof_note(stage, &state->proof);
@@ -381,15 +338,16 @@ static void note_tally(HcStage *stage) {
 static HcStatus gather(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
-    int32_t count = state->library.fit.count;
+    int32_t count = state->mixture.library.fit.count;
     int64_t *counts = NULL;
-    HC_TRY(hc_abundance_counts_gather(
-        stage, &state->counts, is_l1(stage) ? HC_ABUNDANCE_COUNT_ERROR : HC_UNMIX_COUNT_GAP, &counts, err));
+    HC_TRY(hc_abundance_counts_gather(stage, &state->mixture.counts,
+                                      is_l1(stage) ? HC_ABUNDANCE_COUNT_ERROR : HC_UNMIX_COUNT_GAP, &counts,
+                                      err));
     HC_TRY(hc_abundance_proof_gather(&state->proof, hc_stage_ranks(stage), err));
-    HC_TRY(is_l1(stage)
-               ? hc_abundance_tally_simplex(&state->tally, counts, count, err)
-               : hc_abundance_tally_unmix(&state->tally, counts, count + shade_count(stage), count, err));
-    HC_TRY(hc_abundance_fit_gather(&state->fit, stage, &state->library, 0, err));
+    HC_TRY(is_l1(stage) ? hc_abundance_tally_simplex(&state->mixture.tally, counts, count, err)
+                        : hc_abundance_tally_unmix(&state->mixture.tally, counts, count + shade_count(stage),
+                                                   count, err));
+    HC_TRY(hc_abundance_fit_gather(&state->mixture.fit, stage, &state->mixture.library, 0, err));
     note_tally(stage);
 done:
     free(counts);
@@ -398,17 +356,14 @@ done:
 
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
-    const HcAbundanceTally *tally = &state->tally;
+    const HcAbundanceTally *tally = &state->mixture.tally;
     if (tally->mean == NULL) {
         return;
     }
-    hc_json_put_number(to, "library_factor", state->library.factor);
-    hc_json_put_number(to, "median_residual_share", state->fit.missed);
     if (is_l1(stage)) {
         hc_json_put_number(to, "pivots", (double)tally->pivots);
     }
-    hc_library_figures_json(&state->library.fit.figures, to);
-    hc_abundance_tally_json(tally, "largest_error", &state->library.fit, to);
+    hc_mixture_report(stage, "largest_error", to);
     if (params_of(stage)->verify) {
         hc_abundance_proof_json(&state->proof, to);
     }
@@ -422,12 +377,8 @@ static void close_abundance(HcStage *stage) {
     if (stage->compute != NULL && state->squared != NULL) {
         hc_unmix_close(state->squared);
     }
-    hc_memory_release(stage->compute, &state->counts);
     hc_memory_release(stage->compute, &state->order);
-    hc_scaled_library_clear(&state->library, stage->compute);
-    hc_abundance_tally_clear(&state->tally);
-    hc_abundance_fit_clear(&state->fit, stage->compute);
-    free(state->weight);
+    hc_mixture_close(stage);
     *state = (State){0};
 }
 
@@ -444,8 +395,8 @@ const HcStageClass hc_stage_abundance = {
     .state_size = sizeof(State),
     .plan = plan,
     .open = open_abundance,
-    .observe = observe,
-    .settle = settle,
+    .observe = hc_mixture_observe,
+    .settle = hc_mixture_settle,
     .process = process,
     .consume = consume,
     .gather = gather,

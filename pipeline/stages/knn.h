@@ -4,10 +4,7 @@
 
 #include "core/operation/knn.h"
 #include "pipeline/spectra/accuracy.h"
-#include "pipeline/spectra/library_choice.h"
-#include "pipeline/spectra/library_fit.h"
-#include "pipeline/spectra/library_unit.h"
-#include "pipeline/spectra/spectra.h"
+#include "pipeline/spectra/scaled_library.h"
 #include "pipeline/stage.h"
 
 #include <math.h>

@@ -127,30 +127,16 @@ static HcStatus read_library(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const char *path = hc_knn_params(stage)->training;
     HcKnnState *state = stage->state;
-    HcLibrary library = {0};
     HcLibraryFit fit = {0};
-    char *left_out = NULL;
     HC_TRY(refuse_options(stage, err));
-    HC_TRY(hc_library_read(&library, path, err));
-    HC_TRY(
-        hc_library_choose(&library, path, &hc_knn_params(stage)->choice, stage->kind->name, &left_out, err));
-    if (left_out != NULL) {
-        hc_stage_note(stage, "%s", left_out);
-    }
-    HC_TRY(hc_library_fit(&library, path, stage, &fit, err));
+    HC_TRY(hc_stage_library_read(stage, path, &hc_knn_params(stage)->choice, &fit, &state->unit, err));
     HC_TRY(hc_library_samples(&fit, &state->library, &state->training.pixels.classes, err));
-    if (fit.note != NULL) {
-        hc_stage_note(stage, "%s", fit.note);
-    }
     state->from_library = true;
     state->figures = fit.figures;
-    state->unit = hc_library_unit(&fit, &library);
     note_unit(stage, NULL, 0);
     note_integers(stage);
 done:
-    free(left_out);
     hc_library_fit_clear(&fit);
-    hc_library_clear(&library);
     if (status != HC_OK) {
         hc_samples_clear(&state->library);
         hc_classes_clear(&state->training.pixels.classes);

@@ -1,12 +1,7 @@
 /* unmix: how much of each spectrum of a library is in a pixel: sparse, not negative. */
 #include "core/operation/unmix.h"
-#include "pipeline/spectra/abundance_fit.h"
-#include "pipeline/spectra/abundance_tally.h"
-#include "pipeline/chain.h"
-#include "pipeline/memory.h"
-#include "pipeline/spectra/scaled_library.h"
+#include "pipeline/spectra/mixture.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/spectra/weights.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,13 +26,9 @@ typedef struct Added {
 } Added;
 
 typedef struct State {
-    HcScaledLibrary library;
-    double *weight; /* [bands], or NULL */
+    HcMixture mixture; /* first */
     Added added;
-    HcBuffer counts;  /* [device] as HcUnmixCount has them */
     HcUnmixing *open; /* once the unit of the scene is known */
-    HcAbundanceTally tally;
-    HcAbundanceFit fit;
 } State;
 
 static const double standard_lambda = 1e-3;
@@ -111,15 +102,12 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "unmix: --lambda %s: changes nothing with --sum-to-one",
                        hc_text_double(number, params->lambda));
     }
-    if (stage->in.meaning == HC_CLASS_MAP) {
-        return hc_fail(err, HC_E_USAGE, "unmix: the scene is a class map, whose numbers are no values");
-    }
     return HC_OK;
 }
 
 static HcStatus check_library(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
-    int32_t count = ((const State *)stage->state)->library.fit.count;
+    int32_t count = ((const HcMixture *)stage->state)->library.fit.count;
     if (count > HC_UNMIX_SPECTRA_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d spectra: at most %d", params->library, count,
                        HC_UNMIX_SPECTRA_MAX);
@@ -135,10 +123,10 @@ static HcStatus check_library(const HcStage *stage, HcError *err) {
 static HcUnmixRule rule_of(const HcStage *stage) {
     const Params *params = params_of(stage);
     const State *state = stage->state;
-    return (HcUnmixRule){.spectra = state->library.fit.count,
-                         .bands = state->library.fit.bands,
-                         .spectrum = state->library.fit.value,
-                         .weight = state->weight,
+    return (HcUnmixRule){.spectra = state->mixture.library.fit.count,
+                         .bands = state->mixture.library.fit.bands,
+                         .spectrum = state->mixture.library.fit.value,
+                         .weight = state->mixture.weight,
                          .lambda = params->sum_to_one      ? 0
                                    : isnan(params->lambda) ? standard_lambda
                                                            : params->lambda,
@@ -152,7 +140,7 @@ static HcUnmixRule rule_of(const HcStage *stage) {
                          .told_iterations = state->added.iterations,
                          .told_gap = state->added.gap,
                          .told_end = state->added.end,
-                         .counts = state->counts.data};
+                         .counts = state->mixture.counts.data};
 }
 
 static HcStatus name_bands(HcScene *out, const HcUnmixRule *rule, const HcLibraryFit *library, HcError *err) {
@@ -188,13 +176,14 @@ static HcStatus name_numbers(HcScene *out, const HcUnmixRule *rule, const HcLibr
     return HC_OK;
 }
 
-static void plan_needs(HcStage *stage, const HcUnmixRule *rule) {
-    const State *state = stage->state;
-    size_t library = hc_scaled_library_device_bytes(&state->library, 0);
-    stage->needs =
-        (HcNeeds){.observes = hc_scaled_library_looks(&state->library),
-                  .bytes_fixed = library + hc_unmix_counts(rule) * sizeof(int64_t),
-                  .host_bytes = hc_scaled_library_bytes(&state->library) + hc_abundance_fit_bytes(stage)};
+/* Opens the operation; lambda goes with the square of the factor. */
+static HcStatus start(HcStage *stage, const float *spectra, HcError *err) {
+    State *state = stage->state;
+    HcUnmixRule rule = rule_of(stage);
+    double factor = state->mixture.library.factor;
+    rule.spectrum = spectra;
+    rule.lambda *= factor * factor;
+    return hc_unmix_open(stage->compute, &rule, &state->open, err);
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -204,58 +193,16 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(check_params(stage, err));
     HC_OR_RETURN(parse_added(params->add, &state->added, err));
     HC_OR_RETURN(
-        hc_scaled_library_read(&state->library, stage, params->library, &params->choice, params->scale, err));
+        hc_mixture_read(stage, params->library, &params->choice, params->scale, params->weights, err));
     HC_OR_RETURN(check_library(stage, err));
-    HC_OR_RETURN(hc_weights_read(params->weights, stage, &state->weight, err));
     HcUnmixRule rule = rule_of(stage);
     HC_OR_RETURN(hc_scene_copy(out, &stage->in, err));
     HC_OR_RETURN(hc_scene_reband(out, hc_unmix_bands(&rule), HC_OTHER, err));
     out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
-    HC_OR_RETURN(name_bands(out, &rule, &state->library.fit, err));
-    HC_OR_RETURN(name_numbers(out, &rule, &state->library.fit, err));
-    plan_needs(stage, &rule);
+    HC_OR_RETURN(name_bands(out, &rule, &state->mixture.library.fit, err));
+    HC_OR_RETURN(name_numbers(out, &rule, &state->mixture.library.fit, err));
+    hc_mixture_plan(stage, &(HcMixturePlan){params->library, 0, hc_unmix_counts(&rule), start});
     return HC_OK;
-}
-
-/* ---- open and settle ---- */
-
-/* Brings the library to the unit of the scene: abundances stay, and lambda goes with the square. */
-static HcStatus start(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    State *state = stage->state;
-    HcUnmixRule rule = rule_of(stage);
-    double factor = state->library.factor;
-    float *scaled = NULL;
-    HC_TRY(hc_scaled_library_spectra(&state->library, 0, &scaled, err));
-    HC_TRY(hc_memory_zeros(stage->compute, hc_unmix_counts(&rule) * sizeof(int64_t), &state->counts, err));
-    rule.spectrum = scaled;
-    rule.lambda *= factor * factor;
-    rule.counts = state->counts.data;
-    HC_TRY(hc_unmix_open(stage->compute, &rule, &state->open, err));
-done:
-    free(scaled);
-    return status;
-}
-
-static HcStatus open_unmix(HcStage *stage, HcError *err) {
-    State *state = stage->state;
-    HcStatus status = hc_abundance_fit_open(&state->fit, stage, err);
-    if (status != HC_OK) {
-        return status;
-    }
-    return hc_scaled_library_looks(&state->library) ? hc_scaled_library_open(&state->library, stage, err)
-                                                    : start(stage, err);
-}
-
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    const State *state = stage->state;
-    return hc_scaled_library_observe(&state->library, queue, in, err);
-}
-
-static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
-    State *state = stage->state;
-    HC_OR_RETURN(hc_scaled_library_settle(&state->library, stage, params_of(stage)->library, queue, err));
-    return start(stage, err);
 }
 
 /* ---- the run ---- */
@@ -264,29 +211,29 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
                         HcError *err) {
     (void)scratch;
     const State *state = stage->state;
-    HC_OR_RETURN(hc_abundance_counts_begin(stage, queue, &state->counts, out, err));
+    HC_OR_RETURN(hc_mixture_before(stage, queue, out, err));
     HC_OR_RETURN(hc_unmix(queue, in, state->open, out, err));
-    return hc_abundance_fit_add(&state->fit, queue, in, out, err);
+    return hc_mixture_after(stage, queue, in, out, err);
 }
 
 static HcStatus gather(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = params_of(stage);
-    State *state = stage->state;
+    HcMixture *mixture = stage->state;
     HcUnmixRule rule = rule_of(stage);
     int64_t *counts = NULL;
-    HC_TRY(hc_abundance_counts_gather(stage, &state->counts, HC_UNMIX_COUNT_GAP, &counts, err));
-    HC_TRY(hc_abundance_tally_unmix(&state->tally, counts, rule.spectra, rule.spectra, err));
-    HC_TRY(hc_abundance_fit_gather(&state->fit, stage, &state->library, rule.top, err));
-    hc_abundance_tally_note(stage, &state->tally, &state->library.fit, rule.top > 0);
-    hc_abundance_fit_note(stage, &state->fit, params->sum_to_one,
-                          hc_abundance_tally_total(&state->tally, rule.spectra), "leave out --sum-to-one");
-    if (state->tally.unfinished > 0) {
+    HC_TRY(hc_abundance_counts_gather(stage, &mixture->counts, HC_UNMIX_COUNT_GAP, &counts, err));
+    HC_TRY(hc_abundance_tally_unmix(&mixture->tally, counts, rule.spectra, rule.spectra, err));
+    HC_TRY(hc_abundance_fit_gather(&mixture->fit, stage, &mixture->library, rule.top, err));
+    hc_abundance_tally_note(stage, &mixture->tally, &mixture->library.fit, rule.top > 0);
+    hc_abundance_fit_note(stage, &mixture->fit, params->sum_to_one,
+                          hc_abundance_tally_total(&mixture->tally, rule.spectra), "leave out --sum-to-one");
+    if (mixture->tally.unfinished > 0) {
         hc_stage_note(stage,
                       "%lld of %lld pixels ended before the gap of %.3g was reached, the worst at %.3g "
                       "(more --iterations, or another --solver)",
-                      (long long)state->tally.unfinished, (long long)state->tally.pixels, params->gap,
-                      state->tally.worst);
+                      (long long)mixture->tally.unfinished, (long long)mixture->tally.pixels, params->gap,
+                      mixture->tally.worst);
     }
 done:
     free(counts);
@@ -294,16 +241,13 @@ done:
 }
 
 static void report(const HcStage *stage, HcJson *to) {
-    const State *state = stage->state;
+    const HcMixture *mixture = stage->state;
     HcUnmixRule rule = rule_of(stage);
-    if (state->tally.mean == NULL) {
+    if (mixture->tally.mean == NULL) {
         return;
     }
     hc_json_put_number(to, "lambda", rule.lambda);
-    hc_json_put_number(to, "library_factor", state->library.factor);
-    hc_json_put_number(to, "median_residual_share", state->fit.missed);
-    hc_library_figures_json(&state->library.fit.figures, to);
-    hc_abundance_tally_json(&state->tally, "largest_gap", &state->library.fit, to);
+    hc_mixture_report(stage, "largest_gap", to);
 }
 
 static void close_unmix(HcStage *stage) {
@@ -311,11 +255,7 @@ static void close_unmix(HcStage *stage) {
     if (stage->compute != NULL && state->open != NULL) {
         hc_unmix_close(state->open);
     }
-    hc_memory_release(stage->compute, &state->counts);
-    hc_scaled_library_clear(&state->library, stage->compute);
-    hc_abundance_tally_clear(&state->tally);
-    hc_abundance_fit_clear(&state->fit, stage->compute);
-    free(state->weight);
+    hc_mixture_close(stage);
     *state = (State){0};
 }
 
@@ -328,9 +268,9 @@ const HcStageClass hc_stage_unmix = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .open = open_unmix,
-    .observe = observe,
-    .settle = settle,
+    .open = hc_mixture_open,
+    .observe = hc_mixture_observe,
+    .settle = hc_mixture_settle,
     .process = process,
     .gather = gather,
     .report = report,
