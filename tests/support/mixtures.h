@@ -3,7 +3,7 @@
 #ifndef HC_TESTS_SUPPORT_MIXTURES_H
 #define HC_TESTS_SUPPORT_MIXTURES_H
 
-#include "tests/support/scene_files.h"
+#include "tests/support/strict_runs.h"
 
 /* Blocks begin at multiples of 10 lines, as their samples have it. */
 enum { LINES = 27, SAMPLES = 103, BANDS = 14, SPECTRA = 5, PIXELS = LINES * SAMPLES };
@@ -33,5 +33,20 @@ const cJSON *read_result(cJSON **json);
 /* Checks what a result says of all spectra against abundances [LINES][SAMPLES][SPECTRA or more], NaN where
  * masked. */
 void check_spectra(const cJSON *result, const Cube *abundances);
+
+/* The next three are about a stage up to the name of its library: `step` is "unmix --library" or "abundance
+ * --endmembers". They write library.csv.
+ *
+ * Fails the test unless the stage refuses libraries that are none or do not fit scene.img, wrong --scale and
+ * --weights, components, class maps and files of earlier steps, and leaves no bad.img. */
+void check_library_refusals(const char *step);
+
+/* Fails the test unless a scene without a valid pixel becomes `bands` bands of NaN, with no pixels in the
+ * record. */
+void check_without_pixels(const char *step, const char *options, int32_t bands);
+
+/* Runs `step` with the options on scene.img into some.img, with halos and further passes behind it, on the
+ * CPU and on the strict backend; `check` looks at record.json, some.img and the notes of each run. */
+void check_counts(const char *step, const char *options, void (*check)(const char *notes));
 
 #endif

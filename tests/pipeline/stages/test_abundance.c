@@ -566,14 +566,14 @@ static void outliers_count_little(void **state) {
 
 /* ---- the record ---- */
 
-/* Checks record.json against NAME.img, which has been written with --pivots --verify. */
-static void check_record(const char *name, bool l1) {
+/* Checks record.json against some.img, which has been written with --pivots --verify. */
+static void check_record(const char *notes, bool l1) {
     cJSON *json = NULL;
     const cJSON *result = read_result(&json);
     const cJSON *proof = cJSON_GetObjectItemCaseSensitive(result, "proof");
     const cJSON *worst = cJSON_GetObjectItemCaseSensitive(proof, "worst");
     int32_t bands = SPECTRA + (l1 ? 4 : 2);
-    Cube found = cube_read_floats(name, LINES, SAMPLES, bands);
+    Cube found = cube_read_floats("some", LINES, SAMPLES, bands);
     double pivots = 0;
     double error = -1;
     int error_at = 0;
@@ -585,6 +585,8 @@ static void check_record(const char *name, bool l1) {
             error_at = i;
         }
     }
+    assert_non_null(strstr(notes, "pixels are proved: the largest error is "));
+    assert_null(strstr(notes, "not proved"));
     check_spectra(result, &found);
     check_near(number_of(result, "largest_error"), error, 1e-6 * error);
     if (l1) {
@@ -601,33 +603,19 @@ static void check_record(const char *name, bool l1) {
     cube_free(&found);
 }
 
+static void check_record_l1(const char *notes) {
+    check_record(notes, true);
+}
+
+static void check_record_l2(const char *notes) {
+    check_record(notes, false);
+}
+
 static void records_sum_up(void **state) {
     (void)state;
-    /* Halos and further passes count no pixel twice. */
-    static const char *const ends[] = {"", "! filter", "! pca --components 2", "! filter ! pca ! filter"};
     Cube scene = write_scene("scene", 1, true);
-    library_write("library.csv", 1, 0);
-    for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
-        for (int strict = 0; strict < 2; strict++) {
-            for (int l1 = 0; l1 < 2; l1++) {
-                HcText notes = {0};
-                RunHow how = {.ops = strict ? hc_strict_ops() : NULL,
-                              .notes = &notes,
-                              .settings = {.block_lines = strict ? 10 : 0, .record = "record.json"}};
-                check_runs(&how,
-                           "read scene.img ! abundance --endmembers library.csv --norm %s --pivots --verify "
-                           "! write some.img %s ! write out.img",
-                           l1 ? "l1" : "l2", ends[e]);
-                check_record("some", l1 != 0);
-                assert_non_null(strstr(notes.data, "abundance: largest mean abundances: "));
-                assert_non_null(strstr(notes.data, "pixels are proved: the largest error is "));
-                assert_null(strstr(notes.data, "not proved"));
-                hc_text_clear(&notes);
-            }
-        }
-    }
-    assert_int_equal(hc_strict_leaks(), 0);
-    assert_int_equal(hc_strict_overruns(), 0);
+    check_counts("abundance --endmembers", "--pivots --verify", check_record_l1);
+    check_counts("abundance --endmembers", "--norm l2 --pivots --verify", check_record_l2);
     cube_free(&scene);
 }
 
@@ -731,29 +719,8 @@ static void blocks_threads_and_devices_agree(void **state) {
 
 static void masked_scenes_stay_masked(void **state) {
     (void)state;
-    static const char *const norms[] = {"l1", "l2"};
-    Cube cube = cube_new(4, 5, BANDS);
-    cube_write(&cube, "empty", HC_FLOAT32, "bsq", "data ignore value = 0\n");
-    library_write("library.csv", 1, 0);
-    for (int n = 0; n < 2; n++) {
-        HcText notes = {0};
-        RunHow how = {.notes = &notes, .settings = {.record = "record.json"}};
-        check_runs(&how,
-                   "read empty.img ! abundance --endmembers library.csv --norm %s --verify ! write out.img",
-                   norms[n]);
-        int32_t bands = SPECTRA + (n == 0 ? 3 : 1);
-        Cube out = cube_read_floats("out", 4, 5, bands);
-        for (size_t i = 0; i < cube_pixels(&cube) * (size_t)bands; i++) {
-            assert_true(isnan(out.value[i]));
-        }
-        cJSON *json = NULL;
-        check_near(number_of(read_result(&json), "pixels"), 0, 0);
-        assert_true(notes.data == NULL || strstr(notes.data, "proved") == NULL);
-        cJSON_Delete(json);
-        hc_text_clear(&notes);
-        cube_free(&out);
-    }
-    cube_free(&cube);
+    check_without_pixels("abundance --endmembers", "--verify", SPECTRA + 3);
+    check_without_pixels("abundance --endmembers", "--norm l2 --verify", SPECTRA + 1);
 }
 
 static void failures_leave_nothing(void **state) {
@@ -821,44 +788,15 @@ static void wrong_options_are_refused(void **state) {
         HcStatus status;
         const char *part;
     } cases[] = {{"abundance", HC_E_USAGE, "--endmembers"},
-                 {"abundance --endmembers nowhere.csv", HC_E_INPUT, "nowhere.csv: there is no such file"},
-                 {"abundance --endmembers scene.img", HC_E_INPUT, "scene.hdr: not a spectral library"},
-                 {"abundance --endmembers far.csv", HC_E_INPUT, "far.csv: "},
-                 {"abundance --endmembers short.csv", HC_E_INPUT, "short.csv: "},
                  {"abundance --endmembers library.csv --sum two", HC_E_USAGE, "--sum two: must be one of"},
-                 {"abundance --endmembers library.csv --norm l3", HC_E_USAGE, "--norm l3: "},
-                 {"abundance --endmembers library.csv --scale 0", HC_E_USAGE,
-                  "abundance: --scale 0: auto, none, or a number"},
-                 {"abundance --endmembers library.csv --scale atuo", HC_E_USAGE, "did you mean auto?"},
-                 {"abundance --endmembers library.csv --weights nowhere.txt", HC_E_INPUT, "nowhere.txt"},
-                 {"abundance --endmembers library.csv --weights three.txt", HC_E_INPUT,
-                  "three.txt: has 3 numbers, 14 bands"},
-                 {"abundance --endmembers library.csv --weights scene.json", HC_E_INPUT, "not of its noise"},
-                 {"pca ! abundance --endmembers library.csv", HC_E_USAGE, "components come in"},
-                 {"write made.img ! abundance --endmembers made.img", HC_E_USAGE,
-                  "made.img: an earlier step writes this file"},
-                 {"write made.img ! abundance --endmembers library.csv --weights made.img", HC_E_USAGE,
-                  "made.img: an earlier step writes this file"},
-                 {"abundance --endmembers library.csv ! abundance --endmembers library.csv", HC_E_USAGE,
-                  "no spectra"}};
+                 {"abundance --endmembers library.csv --norm l3", HC_E_USAGE, "--norm l3: "}};
     Cube scene = write_scene("scene", 1, true);
-    library_write("library.csv", 1, 0);
-    file_write("far.csv", "nm,a,b\n2000,0.1,0.2\n2100,0.1,0.3\n2200,0.2,0.3\n");
-    file_write("short.csv", "band,a,b\n1,0.1,0.2\n2,0.1,0.3\n3,0.2,0.3\n");
-    file_write("three.txt", "1 2 3\n");
-    check_runs(NULL, "read scene.img ! cov scene.json");
+    check_library_refusals("abundance --endmembers");
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         check_run_fails(NULL, cases[c].status, cases[c].part, "read scene.img ! %s ! write bad.img",
                         cases[c].chain);
     }
-    Cube classes = cube_new(LINES, SAMPLES, 1);
-    classes.value[40] = 1;
-    cube_write(&classes, "classes", HC_UINT8, "bsq",
-               "classes = 2\nclass names = {Unclassified, Oats}\nclass lookup = {0, 0, 0, 9, 9, 9}\n");
-    check_run_fails(NULL, HC_E_USAGE, "abundance: the scene is a class map",
-                    "read classes.img ! abundance --endmembers library.csv ! write bad.img");
     assert_false(file_exists("bad.img"));
-    cube_free(&classes);
     cube_free(&scene);
 }
 

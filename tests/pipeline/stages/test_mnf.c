@@ -1,19 +1,11 @@
 #include "cpu/cpu.h"
-#include "pipeline/statistics/transform.h"
-#include "tests/support/reference.h"
+#include "tests/support/linear_runs.h"
 #include "tests/support/truth.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { LINES = 45, SAMPLES = 38, BANDS = 6 };
-
-static HcTransform load_model(const char *path) {
-    HcTransform model = {0};
-    HcError err = {0};
-    check_ok(hc_transform_load(&model, path, "mnf", &err), err);
-    return model;
-}
 
 /* What a fit must give, for the kept bands alone. */
 typedef struct Expected {
@@ -32,7 +24,7 @@ static Expected expect(const Cube *cube, NoiseKind kind, const int32_t *window) 
 }
 
 static void check_fit(const Cube *cube, const Expected *e, const char *model_path, const char *name) {
-    HcTransform model = load_model(model_path);
+    HcTransform model = model_load(model_path, "mnf");
     assert_int_equal(model.components, e->components);
     assert_int_equal(model.pixels, e->pixels);
     assert_int_equal(model.noise_pixels, e->noise_pixels);
@@ -40,20 +32,9 @@ static void check_fit(const Cube *cube, const Expected *e, const char *model_pat
         check_near(model.eigenvalues[k], e->values[k], 1e-9 * e->values[k]);
     }
     hc_transform_clear(&model);
-    Cube out = cube_read_floats(name, cube->lines, cube->samples, e->components);
     Cube parts = reference_project(cube, e->mean, e->forward, e->components);
-    size_t m = (size_t)e->components;
-    for (size_t i = 0; i < cube_pixels(cube); i++) {
-        for (size_t k = 0; k < m; k++) {
-            if (cube->valid[i]) {
-                check_near(out.value[i * m + k], parts.value[i * m + k], 1e-4 * sqrt(e->values[k]));
-            } else {
-                assert_true(isnan(out.value[i * m + k]));
-            }
-        }
-    }
+    check_components(name, &parts, e->values);
     cube_free(&parts);
-    cube_free(&out);
 }
 
 static const char *const noise_words[] = {"mean3x3", "median3x3", "shift", "shift-diagonal"};
@@ -270,56 +251,23 @@ static void inverse_returns_the_input(void **state) {
     (void)state;
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 27, true);
     cube_border(&cube, 0);
-    cube_write(&cube, "scene", HC_UINT16, "bip", "data ignore value = 0\n");
-    check_runs(
-        NULL,
-        "read scene.img ! mnf --save-model model.json ! write parts.img ! mnf --inverse ! write back.img");
-    check_runs(NULL, "read parts.img ! mnf --inverse --model model.json ! write again.img");
-    Cube back = cube_read_floats("back", LINES, SAMPLES, BANDS);
-    Cube again = cube_read_floats("again", LINES, SAMPLES, BANDS);
-    for (size_t i = 0; i < cube_pixels(&cube); i++) {
-        for (size_t b = 0; b < BANDS; b++) {
-            /* Masked pixels are the scene's nodata again. */
-            check_near(back.value[i * BANDS + b], cube.value[i * BANDS + b], 1e-6 * 30000);
-            check_near(again.value[i * BANDS + b], cube.value[i * BANDS + b], 1e-6 * 30000);
-        }
-    }
-    check_run_fails(NULL, HC_E_USAGE, "--inverse needs", "read scene.img ! mnf --inverse ! write bad.img");
-    cube_free(&again);
-    cube_free(&back);
+    check_inverse("mnf", &cube);
     cube_free(&cube);
 }
 
 static void denoise_is_forward_drop_inverse(void **state) {
     (void)state;
-    enum { KEPT = 2 };
+    double loading[BANDS * BANDS] = {0}; /* forward' noise forward = 1: the inverse is noise * forward */
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 28, true);
     Expected e = expect(&cube, NOISE_MEAN3X3, NULL);
-    Cube parts = reference_project(&cube, e.mean, e.forward, KEPT);
-    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
-    check_runs(NULL,
-               "read scene.img ! mnf --denoise --components 2 --save-model model.json ! write denoised.img");
-    check_runs(NULL, "read scene.img ! mnf --components 2 ! mnf --inverse ! write chained.img");
-    check_runs(NULL, "read scene.img ! mnf --model model.json --components 2 --denoise ! write loaded.img");
-    check_same_files("denoised.img", "chained.img");
-    check_same_files("denoised.img", "loaded.img");
-    Cube out = cube_read_floats("denoised", LINES, SAMPLES, BANDS);
-    for (size_t i = 0; i < cube_pixels(&cube); i++) {
-        for (size_t b = 0; b < BANDS; b++) {
-            /* forward' noise forward = 1: the inverse is noise * forward. */
-            double expected = e.mean[b];
-            for (size_t k = 0; k < KEPT; k++) {
-                double loading = 0;
-                for (size_t c = 0; c < BANDS; c++) {
-                    loading += e.noise[b * BANDS + c] * e.forward[c * BANDS + k];
-                }
-                expected += loading * parts.value[i * KEPT + k];
+    for (size_t b = 0; b < BANDS; b++) {
+        for (size_t k = 0; k < BANDS; k++) {
+            for (size_t c = 0; c < BANDS; c++) {
+                loading[b * BANDS + k] += e.noise[b * BANDS + c] * e.forward[c * BANDS + k];
             }
-            check_near(out.value[i * BANDS + b], expected, 1e-6 * 30000);
         }
     }
-    cube_free(&out);
-    cube_free(&parts);
+    check_denoise("mnf", &cube, e.mean, e.forward, loading, 2);
     cube_free(&cube);
 }
 
@@ -344,17 +292,7 @@ static void saved_model_gives_the_same_bytes(void **state) {
     (void)state;
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 30, true);
     cube_border(&cube, 0);
-    cube_write(&cube, "scene", HC_UINT16, "bsq", "data ignore value = 0\n");
-    check_runs(NULL, "read scene.img ! mnf --save-model model.json ! write fitted.img");
-    check_runs(NULL, "read scene.img ! mnf --fit-only --save-model alone.json");
-    check_runs(NULL, "read scene.img ! mnf --fit-only --save-model passed.json ! write same.img");
-    check_runs(NULL, "read scene.img ! write plain.img");
-    check_runs(NULL, "read scene.img ! mnf --model model.json ! write loaded.img");
-    check_same_files("fitted.img", "loaded.img");
-    check_same_files("model.json", "alone.json");
-    check_same_files("same.img", "plain.img");
-    check_run_fails(NULL, HC_E_INPUT, "not of pca",
-                    "read scene.img ! pca --model model.json ! write bad.img");
+    check_saved_model("mnf", "pca", &cube);
     cube_free(&cube);
 }
 
@@ -703,7 +641,7 @@ static void noise_only_eigenvalues_are_one(void **state) {
 
     check_runs(NULL, "read %s ! mnf --save-model model.json ! write out.img",
                sample_path(path, sizeof path, "scene.hdr"));
-    HcTransform model = load_model("model.json");
+    HcTransform model = model_load("model.json", "mnf");
     assert_int_equal(model.components, GOOD);
     assert_int_equal(model.pixels, (int64_t)n1);
     assert_int_equal(model.noise_pixels, (int64_t)n2);
@@ -797,7 +735,7 @@ static void denoising_gains_what_theory_gives(void **state) {
                path);
     Cube known = cube_read_floats("known", SIDE, SIDE, GOOD);
     Cube measured = cube_read_floats("measured", SIDE, SIDE, GOOD);
-    HcTransform model = load_model("model.json");
+    HcTransform model = model_load("model.json", "mnf");
     double before = truth_error(&truth, truth.scene.value);
     double after = truth_error(&truth, known.value);
     double after_measured = truth_error(&truth, measured.value);

@@ -1,33 +1,9 @@
-#include "pipeline/statistics/transform.h"
-#include "tests/support/reference.h"
+#include "tests/support/linear_runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { LINES = 41, SAMPLES = 37, BANDS = 7 };
-
-static HcTransform load_model(const char *path, const char *method) {
-    HcTransform model = {0};
-    HcError err = {0};
-    check_ok(hc_transform_load(&model, path, method, &err), err);
-    return model;
-}
-
-/* Every valid pixel within `tolerance` deviations of the component, every masked one NaN in all of them. */
-static void check_components(const char *name, const Cube *expected, const double *values) {
-    Cube out = cube_read_floats(name, expected->lines, expected->samples, expected->bands);
-    size_t m = (size_t)expected->bands;
-    for (size_t i = 0; i < cube_pixels(expected); i++) {
-        for (size_t k = 0; k < m; k++) {
-            if (expected->valid[i]) {
-                check_near(out.value[i * m + k], expected->value[i * m + k], 1e-4 * sqrt(values[k]));
-            } else {
-                assert_true(isnan(out.value[i * m + k]));
-            }
-        }
-    }
-    cube_free(&out);
-}
 
 /* Runs pca over the scene and compares all of it with the reference. */
 static void check_pca(const Cube *cube, HcType type, const char *more) {
@@ -39,7 +15,7 @@ static void check_pca(const Cube *cube, HcType type, const char *more) {
     reference_pca(BANDS, covariance, values, forward);
     cube_write(cube, "scene", type, "bil", more);
     check_runs(NULL, "read scene.img ! pca --save-model model.json ! write out.img");
-    HcTransform model = load_model("model.json", "pca");
+    HcTransform model = model_load("model.json", "pca");
     assert_int_equal(model.components, BANDS);
     assert_int_equal(model.pixels, pixels);
     for (int32_t k = 0; k < BANDS; k++) {
@@ -108,7 +84,7 @@ static void correlation_divides_by_deviations(void **state) {
     cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
     check_runs(NULL, "read scene.img ! pca --correlation --save-model model.json ! write out.img ! "
                      "pca --inverse ! write back.img");
-    HcTransform model = load_model("model.json", "pca");
+    HcTransform model = model_load("model.json", "pca");
     for (int k = 0; k < BANDS; k++) {
         check_near(model.eigenvalues[k], values[k], 1e-9 * values[k]);
     }
@@ -127,17 +103,8 @@ static void correlation_divides_by_deviations(void **state) {
 static void inverse_returns_the_input(void **state) {
     (void)state;
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 5, true);
-    cube_write(&cube, "scene", HC_UINT16, "bip", NULL);
-    check_runs(
-        NULL,
-        "read scene.img ! pca --save-model model.json ! write parts.img ! pca --inverse ! write back.img");
-    check_runs(NULL, "read parts.img ! pca --inverse --model model.json ! write again.img");
-    Cube back = cube_read_floats("back", LINES, SAMPLES, BANDS);
-    for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
-        check_near(back.value[i], cube.value[i], 1e-6 * 30000);
-    }
-    check_same_files("back.img", "again.img");
-    cube_free(&back);
+    cube_border(&cube, 0);
+    check_inverse("pca", &cube);
     cube_free(&cube);
 }
 
@@ -147,30 +114,10 @@ static void denoise_is_forward_drop_inverse(void **state) {
     double covariance[BANDS * BANDS];
     double values[BANDS];
     double forward[BANDS * BANDS];
-    enum { KEPT = 3 };
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 6, true);
     (void)reference_covariance(&cube, mean, covariance);
     reference_pca(BANDS, covariance, values, forward);
-    Cube parts = reference_project(&cube, mean, forward, KEPT);
-    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
-    check_runs(NULL,
-               "read scene.img ! pca --denoise --components 3 --save-model model.json ! write denoised.img");
-    check_runs(NULL, "read scene.img ! pca --components 3 ! pca --inverse ! write chained.img");
-    check_runs(NULL, "read scene.img ! pca --model model.json --components 3 --denoise ! write loaded.img");
-    check_same_files("denoised.img", "chained.img");
-    check_same_files("denoised.img", "loaded.img");
-    Cube out = cube_read_floats("denoised", LINES, SAMPLES, BANDS);
-    for (size_t i = 0; i < cube_pixels(&cube); i++) {
-        for (size_t b = 0; b < BANDS; b++) {
-            double expected = mean[b];
-            for (size_t k = 0; k < KEPT; k++) {
-                expected += forward[b * BANDS + k] * parts.value[i * KEPT + k];
-            }
-            check_near(out.value[i * BANDS + b], expected, 1e-6 * 30000);
-        }
-    }
-    cube_free(&out);
-    cube_free(&parts);
+    check_denoise("pca", &cube, mean, forward, forward, 3);
     cube_free(&cube);
 }
 
@@ -204,17 +151,7 @@ static void saved_model_gives_the_same_bytes(void **state) {
     (void)state;
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 8, true);
     cube_border(&cube, 0);
-    cube_write(&cube, "scene", HC_UINT16, "bsq", "data ignore value = 0\n");
-    check_runs(NULL, "read scene.img ! pca --save-model model.json ! write fitted.img");
-    check_runs(NULL, "read scene.img ! pca --fit-only --save-model alone.json");
-    check_runs(NULL, "read scene.img ! pca --model model.json ! write loaded.img");
-    check_same_files("fitted.img", "loaded.img");
-    check_same_files("model.json", "alone.json");
-    check_run_fails(NULL, HC_E_USAGE, "--save-model", "read scene.img ! pca --fit-only");
-    check_run_fails(NULL, HC_E_INPUT, "not of mnf",
-                    "read scene.img ! mnf --model model.json ! write bad.img");
-    check_run_fails(NULL, HC_E_INPUT, "7 bands",
-                    "read scene.img ! bands 1-6 ! pca --model model.json ! write bad.img");
+    check_saved_model("pca", "mnf", &cube);
     cube_free(&cube);
 }
 
@@ -266,7 +203,7 @@ static void degenerate_scenes_are_defined(void **state) {
     check_runs(
         NULL,
         "read scene.img ! pca --save-model model.json ! write parts.img ! pca --inverse ! write back.img");
-    HcTransform model = load_model("model.json", "pca");
+    HcTransform model = model_load("model.json", "pca");
     check_near(model.eigenvalues[BANDS - 1], 0, 1e-9 * model.eigenvalues[0]);
     check_near(model.eigenvalues[BANDS - 2], 0, 1e-9 * model.eigenvalues[0]);
     assert_true(model.eigenvalues[BANDS - 3] > 1);

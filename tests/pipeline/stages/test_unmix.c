@@ -399,41 +399,22 @@ static void the_largest_are_kept(void **state) {
 
 /* ---- the record ---- */
 
-/* Checks the record against the abundances of NAME.img. */
-static void check_record(const char *name) {
+/* Checks the record against the abundances of some.img. */
+static void check_record(const char *notes) {
     cJSON *json = NULL;
     const cJSON *result = read_result(&json);
-    Cube found = cube_read_floats(name, LINES, SAMPLES, SPECTRA);
+    Cube found = cube_read_floats("some", LINES, SAMPLES, SPECTRA);
     check_spectra(result, &found);
     assert_true(number_of(result, "largest_gap") >= 0 && number_of(result, "largest_gap") <= 1e-4);
+    assert_null(strstr(notes, "ended before the gap"));
     cJSON_Delete(json);
     cube_free(&found);
 }
 
 static void records_sum_up(void **state) {
     (void)state;
-    /* Halos and further passes count no pixel twice. */
-    static const char *const ends[] = {"", "! filter", "! pca --components 2", "! filter ! pca ! filter"};
     Cube scene = write_scene("scene", 1, "");
-    library_write("library.csv", 1, 0);
-    for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
-        for (int strict = 0; strict < 2; strict++) {
-            HcText notes = {0};
-            RunHow how = {.ops = strict ? hc_strict_ops() : NULL,
-                          .notes = &notes,
-                          .settings = {.block_lines = strict ? 10 : 0, .record = "record.json"}};
-            check_runs(&how,
-                       "read scene.img ! unmix --library library.csv --threshold 0.03 ! write some.img %s ! "
-                       "write out.img",
-                       ends[e]);
-            check_record("some");
-            assert_non_null(strstr(notes.data, "unmix: largest mean abundances: "));
-            assert_null(strstr(notes.data, "ended before the gap"));
-            hc_text_clear(&notes);
-        }
-    }
-    assert_int_equal(hc_strict_leaks(), 0);
-    assert_int_equal(hc_strict_overruns(), 0);
+    check_counts("unmix --library", "--threshold 0.03", check_record);
 
     /* One step is not enough, and that is said. */
     HcText notes = {0};
@@ -483,22 +464,7 @@ static void blocks_threads_and_devices_agree(void **state) {
 
 static void masked_scenes_stay_masked(void **state) {
     (void)state;
-    Cube cube = cube_new(4, 5, BANDS);
-    cube_write(&cube, "empty", HC_FLOAT32, "bsq", "data ignore value = 0\n");
-    library_write("library.csv", 1, 0);
-    HcText notes = {0};
-    RunHow how = {.notes = &notes, .settings = {.record = "record.json"}};
-    check_runs(&how, "read empty.img ! unmix --library library.csv ! write out.img");
-    Cube out = cube_read_floats("out", 4, 5, SPECTRA);
-    for (size_t i = 0; i < cube_pixels(&cube) * SPECTRA; i++) {
-        assert_true(isnan(out.value[i]));
-    }
-    cJSON *json = NULL;
-    check_near(number_of(read_result(&json), "pixels"), 0, 0);
-    cJSON_Delete(json);
-    hc_text_clear(&notes);
-    cube_free(&out);
-    cube_free(&cube);
+    check_without_pixels("unmix --library", "", SPECTRA);
 }
 
 static void failures_leave_nothing(void **state) {
@@ -523,12 +489,6 @@ static void wrong_options_are_refused(void **state) {
         const char *part;
     } cases[] = {
         {"unmix", HC_E_USAGE, "--library"},
-        {"unmix --library nowhere.csv", HC_E_INPUT, "nowhere.csv: there is no such file"},
-        {"unmix --library scene.img", HC_E_INPUT, "scene.hdr: not a spectral library"},
-        {"unmix --library noise.txt", HC_E_INPUT, "noise.txt"},
-        {"unmix --library far.csv", HC_E_INPUT, "far.csv: "},
-        {"unmix --library short.csv", HC_E_INPUT, "short.csv: "},
-        {"unmix --library holes.csv", HC_E_INPUT, "holes.csv: "},
         {"unmix --library library.csv --lambda -1", HC_E_USAGE, "--lambda -1: must lie between 0 and 1e30"},
         {"unmix --library library.csv --lambda nan", HC_E_USAGE, "--lambda nan: not a number"},
         {"unmix --library library.csv --lambda inf", HC_E_USAGE, "--lambda inf"},
@@ -541,33 +501,9 @@ static void wrong_options_are_refused(void **state) {
         {"unmix --library library.csv --solver simplex", HC_E_USAGE, "--solver simplex: must be one of"},
         {"unmix --library library.csv --add rmsd", HC_E_USAGE, "--add rmsd: unknown, did you mean rmse?"},
         {"unmix --library library.csv --add rmse,bands", HC_E_USAGE, "--add bands: rmse, iterations"},
-        {"unmix --library library.csv --scale 0", HC_E_USAGE, "--scale 0: auto, none, or a number"},
-        {"unmix --library library.csv --scale nan", HC_E_USAGE, "--scale nan"},
-        {"unmix --library library.csv --scale atuo", HC_E_USAGE, "did you mean auto?"},
-        {"unmix --library library.csv --weights nowhere.txt", HC_E_INPUT, "nowhere.txt"},
-        {"unmix --library library.csv --weights three.txt", HC_E_INPUT, "three.txt: has 3 numbers, 14 bands"},
-        {"unmix --library library.csv --weights words.txt", HC_E_INPUT, "words.txt: 'loud' is not a number"},
-        {"unmix --library library.csv --weights below.txt", HC_E_INPUT, "below.txt: the noise of band 4"},
-        {"unmix --library library.csv --weights zero.txt", HC_E_INPUT, "zero.txt: the noise of band 3"},
-        {"unmix --library library.csv --weights scene.json", HC_E_INPUT, "not of its noise"},
-        {"pca ! unmix --library library.csv", HC_E_USAGE, "components come in"},
-        {"write made.img ! unmix --library made.img", HC_E_USAGE, "an earlier step writes this file"},
         {"unmix --library library.csv --top 2 ! unmix --library library.csv", HC_E_USAGE, "no spectra"}};
     Cube scene = write_scene("scene", 1, "");
-    library_write("library.csv", 1, 0);
-    file_write("far.csv", "nm,a,b\n2000,0.1,0.2\n2100,0.1,0.3\n2200,0.2,0.3\n");
-    file_write("short.csv", "band,a,b\n1,0.1,0.2\n2,0.1,0.3\n3,0.2,0.3\n");
-    char holes[512] = "band,a\n";
-    for (int b = 1; b <= BANDS; b++) {
-        snprintf(holes + strlen(holes), sizeof holes - strlen(holes), b == 5 ? "%d,\n" : "%d,0.1\n", b);
-    }
-    file_write("holes.csv", holes);
-    file_write("three.txt", "1 2 3\n");
-    file_write("words.txt", "1 2 loud\n");
-    file_write("below.txt", "1 1 1 -1 1 1 1 1 1 1 1 1 1 1\n");
-    file_write("zero.txt", "1 1 0 1 1 1 1 1 1 1 1 1 1 1\n");
-    file_write("noise.txt", "1 1 1\n");
-    check_runs(NULL, "read scene.img ! cov scene.json");
+    check_library_refusals("unmix --library");
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         check_run_fails(NULL, cases[c].status, cases[c].part, "read scene.img ! %s ! write bad.img",
                         cases[c].chain);
@@ -576,14 +512,7 @@ static void wrong_options_are_refused(void **state) {
     cube_write(&scene, "dumb", HC_FLOAT32, "bsq", "data ignore value = -9999\n");
     check_runs(NULL, "read dumb.img ! unmix --library library.csv ! write out.img");
     check_run_fails(NULL, HC_E_INPUT, "far.csv: ", "read dumb.img ! unmix --library far.csv ! write bad.img");
-    Cube classes = cube_new(LINES, SAMPLES, 1);
-    classes.value[40] = 1;
-    cube_write(&classes, "classes", HC_UINT8, "bsq",
-               "classes = 2\nclass names = {Unclassified, Oats}\nclass lookup = {0, 0, 0, 9, 9, 9}\n");
-    check_run_fails(NULL, HC_E_USAGE, "unmix: the scene is a class map",
-                    "read classes.img ! unmix --library library.csv ! write bad.img");
     assert_false(file_exists("bad.img"));
-    cube_free(&classes);
     cube_free(&scene);
 }
 
