@@ -29,6 +29,10 @@ HcStatus hc_compute_open(const HcComputeOps *ops, const HcComputeConfig *config,
     return HC_OK;
 }
 
+uint32_t hc_compute_abi(void) {
+    return HC_COMPUTE_ABI;
+}
+
 void hc_compute_close(HcCompute *compute) {
     if (compute != NULL) {
         compute->ops->close(compute);

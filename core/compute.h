@@ -25,9 +25,6 @@
 extern "C" {
 #endif
 
-/* Version of the tables; a module with another one is refused. */
-#define HC_COMPUTE_ABI 9
-
 /* The functions of a backend (core/operation/table.h). */
 typedef struct HcComputeOps HcComputeOps;
 
@@ -88,6 +85,8 @@ HcStatus hc_compute_open(const HcComputeOps *ops, const HcComputeConfig *config,
                          HcError *err) HC_MUST_CHECK;
 HcComputeCloseFn hc_compute_close;
 HcComputeInfoFn hc_compute_info;
+/* The version of the tables that this program understands; a module with another one is refused. */
+uint32_t hc_compute_abi(void);
 /* "cpu", "strict" or "gpu". */
 const char *hc_compute_name(const HcComputeOps *ops);
 

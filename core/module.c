@@ -51,9 +51,9 @@ static HcStatus load(const HcModule **out, HcError *err) {
     if (module == NULL) {
         return hc_fail(err, HC_E_DEVICE, "%s: not a GPU module of hcube", path);
     }
-    if (module->abi != HC_COMPUTE_ABI || !hc_text_equal(module->version, hc_version())) {
-        return hc_fail(err, HC_E_DEVICE, "%s: the GPU module of hcube %s (interface %u), this is %s (%d)",
-                       path, module->version, module->abi, hc_version(), HC_COMPUTE_ABI);
+    if (module->abi != hc_compute_abi() || !hc_text_equal(module->version, hc_version())) {
+        return hc_fail(err, HC_E_DEVICE, "%s: the GPU module of hcube %s (interface %u), this is %s (%u)",
+                       path, module->version, module->abi, hc_version(), hc_compute_abi());
     }
     *out = module;
     return HC_OK;

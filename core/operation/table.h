@@ -1,9 +1,9 @@
 /* The table of a backend: one entry for each of its functions.
  *
  * Only those include it that fill a table (cpu/cpu.c, gpu/gpu.cu, backends of the tests) or dispatch by it
- * (the doors). A new operation adds two lines: the include of its header, and its line in HC_OPERATIONS. Each
- * backend makes the entry
- * `.NAME = hc_BACKEND_NAME` of that line, so that a backend without the function does not link. */
+ * (the doors). A new operation adds two lines, the include of its header and its line in HC_OPERATIONS, and
+ * raises HC_COMPUTE_ABI. Each backend makes the entry `.NAME = hc_BACKEND_NAME` of that line: without the
+ * function, it does not link. */
 #ifndef HC_CORE_OPERATION_TABLE_H
 #define HC_CORE_OPERATION_TABLE_H
 
@@ -28,6 +28,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Version of the tables: goes up with each change of an entry or of what it works with. */
+#define HC_COMPUTE_ABI 9
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \

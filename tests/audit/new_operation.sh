@@ -38,7 +38,7 @@ compiles() {
         -Wmissing-prototypes -Werror -I. "${flags[@]}" "$1"
 }
 abi() {
-    sed -nE 's/^#define HC_COMPUTE_ABI ([0-9]+)$/\1/p' core/compute.h
+    sed -nE 's/^#define HC_COMPUTE_ABI ([0-9]+)$/\1/p' core/operation/table.h
 }
 before=$(abi)
 scripts/new-operation fresh >/dev/null
