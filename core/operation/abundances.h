@@ -15,13 +15,29 @@ extern "C" {
 /* What the abundances of a pixel may sum to. */
 typedef enum HcAbundanceSum { HC_SUM_FREE, HC_SUM_ONE, HC_SUM_AT_MOST_ONE } HcAbundanceSum;
 
+/* Bands that a rule may add behind the abundances, in this order. */
+typedef enum HcAbundanceAdd {
+    HC_ABUNDANCE_ADD_RESIDUAL, /* mean over the bands used of |y - x'spectrum|, no weights [units of the
+                                  spectra] */
+    HC_ABUNDANCE_ADD_END,      /* HcLpEnd */
+    HC_ABUNDANCE_ADD_PIVOTS,
+    HC_ABUNDANCE_ADD_OBJECTIVE, /* of the primal */
+    HC_ABUNDANCE_ADD_DUAL,      /* the objective of the dual */
+    HC_ABUNDANCE_ADD_ERROR,     /* the largest of the relative violations of the primal's and the dual's
+                                 * constraints and of     the relative gap, computed from scratch */
+    HC_ABUNDANCE_ADDS
+} HcAbundanceAdd;
+
+/* What these bands are called: [HC_ABUNDANCE_ADDS], then NULL. */
+extern const char *const hc_abundance_add_words[];
+
 /* What is counted over the pixels. Behind these counts follow, for each endmember, the pixels whose abundance
  * is not 0, and then the sums of the abundances in units of HC_UNMIX_COUNT_UNIT, as with unmix. */
 typedef enum HcAbundanceCount {
     HC_ABUNDANCE_COUNT_PIXELS,
     HC_ABUNDANCE_COUNT_UNFINISHED, /* not HC_LP_OPTIMAL */
     HC_ABUNDANCE_COUNT_PIVOTS,
-    HC_ABUNDANCE_COUNT_ERROR, /* the bits of the largest error (told_error), a double */
+    HC_ABUNDANCE_COUNT_ERROR, /* the bits of the largest error (HC_ABUNDANCE_ADD_ERROR), a double */
     HC_ABUNDANCE_COUNTS
 } HcAbundanceCount;
 
@@ -34,11 +50,7 @@ typedef struct HcAbundanceRule {
     const double *weight;  /* [host] [bands], >= 0; copied; NULL = 1 */
     HcAbundanceSum sum;
     int32_t pivots; /* of a pixel, at most; 0 = as many as it should ever take */
-    /* Bands that follow the abundances, in this order: mean over the bands used of |y - x'spectrum| (no
-     * weights) [units of the spectra]; HcLpEnd; pivots; the primal and the dual objective; the error. The
-     * error is the largest of the relative violations of the primal's and the dual's constraints and of the
-     * relative gap, computed from scratch. */
-    bool told_residual, told_end, told_pivots, told_objectives, told_error;
+    bool add[HC_ABUNDANCE_ADDS];
     int64_t
         *counts; /* [device] [hc_abundance_counts], grows by the valid interior pixels; NULL = not counted */
 } HcAbundanceRule;
@@ -52,10 +64,18 @@ typedef struct HcAbundancesHead {
     int32_t out_bands;
 } HcAbundancesHead;
 
+/* The band of the output that holds an added one, if the rule adds it. */
+static inline int32_t hc_abundance_added_band(const HcAbundanceRule *rule, HcAbundanceAdd add) {
+    int32_t band = rule->endmembers;
+    for (int32_t a = 0; a < (int32_t)add; a++) {
+        band += rule->add[a] ? 1 : 0;
+    }
+    return band;
+}
+
 /* Bands of the output of simplex_batched. */
 static inline int32_t hc_abundance_bands(const HcAbundanceRule *rule) {
-    return rule->endmembers + (rule->told_residual ? 1 : 0) + (rule->told_end ? 1 : 0) +
-           (rule->told_pivots ? 1 : 0) + (rule->told_objectives ? 2 : 0) + (rule->told_error ? 1 : 0);
+    return hc_abundance_added_band(rule, HC_ABUNDANCE_ADDS);
 }
 
 /* Length of rule.counts. */
@@ -70,9 +90,10 @@ HcAbundancesOpenFn hc_abundances_open HC_MUST_CHECK;
 typedef void HcAbundancesCloseFn(HcAbundances *abundances);
 HcAbundancesCloseFn hc_abundances_close;
 
-/* Writes every row of `out`, hc_abundance_bands() bands. Solves a linear program a pixel by its bounded dual,
- * in float64, and rounds once. A masked pixel is 0 throughout. So is a pixel without a finite band, which
- * comes out masked and is not counted. The same bits however the scene is cut into blocks. */
+/* Writes every row of `out`, hc_abundance_bands() bands: abundances, then those that the rule adds. Solves a
+ * linear program a pixel by its bounded dual, in float64, and rounds once. A masked pixel is 0 throughout. So
+ * is a pixel without a finite band, which comes out masked and is not counted. The same bits however the
+ * scene is cut into blocks. */
 typedef HcStatus HcSimplexBatchedFn(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
                                     const HcBlock *out, HcError *err);
 HcSimplexBatchedFn hc_simplex_batched HC_MUST_CHECK;

@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 /* Version of the tables: goes up with each change of an entry or of what it works with. */
-#define HC_COMPUTE_ABI 9
+#define HC_COMPUTE_ABI 10
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \

@@ -23,6 +23,18 @@ typedef enum HcUnmixEnd {
     HC_UNMIX_UNFINISHED /* the limit of iterations came first */
 } HcUnmixEnd;
 
+/* Bands that a rule may add behind the abundances, in this order. */
+typedef enum HcUnmixAdd {
+    HC_UNMIX_ADD_RMSE,       /* root of the mean squared residual over the bands [units of the spectra] */
+    HC_UNMIX_ADD_ITERATIONS, /* of the solver */
+    HC_UNMIX_ADD_GAP,        /* relative duality gap */
+    HC_UNMIX_ADD_END,        /* HcUnmixEnd */
+    HC_UNMIX_ADDS
+} HcUnmixAdd;
+
+/* What these bands are called: [HC_UNMIX_ADDS], then NULL. */
+extern const char *const hc_unmix_add_words[];
+
 /* What is counted over the unmixed pixels. Behind these counts follow, for each spectrum, the pixels whose
  * abundance is not 0, and then the sums of the abundances in units of HC_UNMIX_COUNT_UNIT (values beyond 2^16
  * count as 2^16). All are integers, so that their order does not matter. */
@@ -51,7 +63,7 @@ typedef struct HcUnmixRule {
     int32_t top; /* 0 = all abundances; n = the n largest: first their spectrum numbers (from 0; -1 pads),
                     then values */
     double threshold; /* >= 0; abundances below it, once they are rounded, become 0 */
-    bool rmse, told_iterations, told_gap, told_end; /* bands that follow, in this order */
+    bool add[HC_UNMIX_ADDS];
     int64_t *counts; /* [device] [hc_unmix_counts], grows by the valid interior pixels; NULL = not counted */
 } HcUnmixRule;
 
@@ -64,10 +76,18 @@ typedef struct HcUnmixingHead {
     int32_t out_bands;
 } HcUnmixingHead;
 
+/* The band of the output that holds an added one, if the rule adds it. */
+static inline int32_t hc_unmix_added_band(const HcUnmixRule *rule, HcUnmixAdd add) {
+    int32_t band = rule->top > 0 ? 2 * rule->top : rule->spectra;
+    for (int32_t a = 0; a < (int32_t)add; a++) {
+        band += rule->add[a] ? 1 : 0;
+    }
+    return band;
+}
+
 /* Bands of the output of unmix. */
 static inline int32_t hc_unmix_bands(const HcUnmixRule *rule) {
-    return (rule->top > 0 ? 2 * rule->top : rule->spectra) + (rule->rmse ? 1 : 0) +
-           (rule->told_iterations ? 1 : 0) + (rule->told_gap ? 1 : 0) + (rule->told_end ? 1 : 0);
+    return hc_unmix_added_band(rule, HC_UNMIX_ADDS);
 }
 
 /* Length of rule.counts. */
@@ -82,8 +102,7 @@ typedef void HcUnmixCloseFn(HcUnmixing *unmixing);
 HcUnmixCloseFn hc_unmix_close;
 
 /* Writes every row of `out`, hc_unmix_bands() bands: abundances in the order of the spectra (or `top`
- * numbers, then `top` values), the root of the mean squared residual over the bands [units of the spectra],
- * iterations, the relative duality gap, HcUnmixEnd.
+ * numbers, then `top` values), then those that the rule adds (HcUnmixAdd).
  *
  * Solved in float64, from an empty set of spectra or that of the pixel to the left, and rounded once.
  * Residual and gap are those of the values before rounding and threshold. A masked pixel is 0 throughout. The

@@ -133,21 +133,14 @@ static void write_pixel(const HcAbundanceRule *rule, const HcAbundanceDesk *desk
     for (int32_t k = 0; k < rule->endmembers; k++) {
         *to++ = (float)desk->abundance[k];
     }
-    if (rule->told_residual) {
-        *to++ = (float)desk->told.deviation;
-    }
-    if (rule->told_end) {
-        *to++ = (float)end_of(desk);
-    }
-    if (rule->told_pivots) {
-        *to++ = (float)desk->pivots;
-    }
-    if (rule->told_objectives) {
-        *to++ = (float)desk->told.primal;
-        *to++ = (float)desk->told.dual;
-    }
-    if (rule->told_error) {
-        *to = (float)desk->told.error;
+    const double added[HC_ABUNDANCE_ADDS] = {
+        [HC_ABUNDANCE_ADD_RESIDUAL] = desk->told.deviation, [HC_ABUNDANCE_ADD_END] = end_of(desk),
+        [HC_ABUNDANCE_ADD_PIVOTS] = (double)desk->pivots,   [HC_ABUNDANCE_ADD_OBJECTIVE] = desk->told.primal,
+        [HC_ABUNDANCE_ADD_DUAL] = desk->told.dual,          [HC_ABUNDANCE_ADD_ERROR] = desk->told.error};
+    for (int a = 0; a < HC_ABUNDANCE_ADDS; a++) {
+        if (rule->add[a]) {
+            *to++ = (float)added[a];
+        }
     }
 }
 

@@ -267,17 +267,15 @@ static void write_pixel(const HcUnmixRule *rule, const HcUnmixPanel *panel, int3
         }
         to += rule->spectra;
     }
-    if (rule->rmse) {
-        *to++ = (float)panel->rmse[p];
-    }
-    if (rule->told_iterations) {
-        *to++ = (float)panel->iterations[p];
-    }
-    if (rule->told_gap) {
-        *to++ = (float)panel->gap[p];
-    }
-    if (rule->told_end) {
-        *to = (float)(panel->gap[p] <= rule->gap ? HC_UNMIX_OPTIMAL : HC_UNMIX_UNFINISHED);
+    const double added[HC_UNMIX_ADDS] = {
+        [HC_UNMIX_ADD_RMSE] = panel->rmse[p],
+        [HC_UNMIX_ADD_ITERATIONS] = panel->iterations[p],
+        [HC_UNMIX_ADD_GAP] = panel->gap[p],
+        [HC_UNMIX_ADD_END] = panel->gap[p] <= rule->gap ? HC_UNMIX_OPTIMAL : HC_UNMIX_UNFINISHED};
+    for (int a = 0; a < HC_UNMIX_ADDS; a++) {
+        if (rule->add[a]) {
+            *to++ = (float)added[a];
+        }
     }
 }
 

@@ -16,7 +16,7 @@ struct Job {
     HcAbundanceTables tables;
     bool column_shared;
     size_t desk_doubles;
-    bool told_residual, told_end, told_pivots, told_objectives, told_error;
+    bool add[HC_ABUNDANCE_ADDS];
     int64_t *counts; /* NULL = not counted */
     HcView in, out;
     int64_t counted_first, counted_end; /* rows of `out` */
@@ -91,21 +91,18 @@ __device__ static void write_pixel(const Job &job, const HcAbundanceDesk &desk, 
     }
     if (lane == 0) {
         float *at = to + job.tables.endmembers;
-        if (job.told_residual) {
-            *at++ = (float)told.deviation;
-        }
-        if (job.told_end) {
-            *at++ = told.error <= HC_ABUNDANCE_PROOF ? (float)HC_LP_OPTIMAL : (float)HC_LP_UNFINISHED;
-        }
-        if (job.told_pivots) {
-            *at++ = (float)told.pivots;
-        }
-        if (job.told_objectives) {
-            *at++ = (float)told.primal;
-            *at++ = (float)told.dual;
-        }
-        if (job.told_error) {
-            *at = (float)told.error;
+        double added[HC_ABUNDANCE_ADDS];
+        added[HC_ABUNDANCE_ADD_RESIDUAL] = told.deviation;
+        added[HC_ABUNDANCE_ADD_END] = told.error <= HC_ABUNDANCE_PROOF ? HC_LP_OPTIMAL : HC_LP_UNFINISHED;
+        added[HC_ABUNDANCE_ADD_PIVOTS] = (double)told.pivots;
+        added[HC_ABUNDANCE_ADD_OBJECTIVE] = told.primal;
+        added[HC_ABUNDANCE_ADD_DUAL] = told.dual;
+        added[HC_ABUNDANCE_ADD_ERROR] = told.error;
+#pragma unroll
+        for (int a = 0; a < HC_ABUNDANCE_ADDS; a++) {
+            if (job.add[a]) {
+                *at++ = (float)added[a];
+            }
         }
     }
 }
@@ -280,11 +277,7 @@ static void take_rule(HcAbundances *abundances, const HcAbundanceRule *rule) {
     abundances->rule = *rule;
     abundances->rule.spectrum = NULL;
     abundances->rule.weight = NULL;
-    abundances->job.told_residual = rule->told_residual;
-    abundances->job.told_end = rule->told_end;
-    abundances->job.told_pivots = rule->told_pivots;
-    abundances->job.told_objectives = rule->told_objectives;
-    abundances->job.told_error = rule->told_error;
+    memcpy(abundances->job.add, rule->add, sizeof abundances->job.add);
     abundances->job.counts = rule->counts;
 }
 

@@ -117,17 +117,16 @@ __device__ static void write_pixel(const HcUnmixRule &rule, const HcUnmixPanel *
         }
     }
     if (hc_lane() == 0) {
-        if (rule.rmse) {
-            to[at++] = (float)panel->rmse[p];
-        }
-        if (rule.told_iterations) {
-            to[at++] = (float)panel->iterations[p];
-        }
-        if (rule.told_gap) {
-            to[at++] = (float)panel->gap[p];
-        }
-        if (rule.told_end) {
-            to[at] = panel->gap[p] <= rule.gap ? (float)HC_UNMIX_OPTIMAL : (float)HC_UNMIX_UNFINISHED;
+        double added[HC_UNMIX_ADDS];
+        added[HC_UNMIX_ADD_RMSE] = panel->rmse[p];
+        added[HC_UNMIX_ADD_ITERATIONS] = panel->iterations[p];
+        added[HC_UNMIX_ADD_GAP] = panel->gap[p];
+        added[HC_UNMIX_ADD_END] = panel->gap[p] <= rule.gap ? HC_UNMIX_OPTIMAL : HC_UNMIX_UNFINISHED;
+#pragma unroll
+        for (int a = 0; a < HC_UNMIX_ADDS; a++) {
+            if (rule.add[a]) {
+                to[at++] = (float)added[a];
+            }
         }
     }
 }

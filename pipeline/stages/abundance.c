@@ -123,11 +123,12 @@ static HcAbundanceRule absolute_rule(const HcStage *stage) {
                              .spectrum = state->mixture.library.fit.value,
                              .weight = state->mixture.weight,
                              .sum = (HcAbundanceSum)params->sum,
-                             .told_residual = params->residual,
-                             .told_end = params->status,
-                             .told_pivots = params->pivots,
-                             .told_objectives = params->verify,
-                             .told_error = params->verify,
+                             .add = {[HC_ABUNDANCE_ADD_RESIDUAL] = params->residual,
+                                     [HC_ABUNDANCE_ADD_END] = params->status,
+                                     [HC_ABUNDANCE_ADD_PIVOTS] = params->pivots,
+                                     [HC_ABUNDANCE_ADD_OBJECTIVE] = params->verify,
+                                     [HC_ABUNDANCE_ADD_DUAL] = params->verify,
+                                     [HC_ABUNDANCE_ADD_ERROR] = params->verify},
                              .counts = state->mixture.counts.data};
 }
 
@@ -148,10 +149,10 @@ static HcUnmixRule squared_rule(const HcStage *stage) {
                          .solver = HC_UNMIX_ACTIVE,
                          .gap = proof_limit[NORM_L2],
                          .iterations = LEAST_SQUARES_STEPS,
-                         .rmse = params->residual,
-                         .told_iterations = params->pivots,
-                         .told_gap = params->verify,
-                         .told_end = params->status,
+                         .add = {[HC_UNMIX_ADD_RMSE] = params->residual,
+                                 [HC_UNMIX_ADD_ITERATIONS] = params->pivots,
+                                 [HC_UNMIX_ADD_GAP] = params->verify,
+                                 [HC_UNMIX_ADD_END] = params->status},
                          .counts = state->mixture.counts.data};
 }
 
@@ -161,54 +162,54 @@ static size_t count_numbers(const HcStage *stage) {
     return is_l1(stage) ? hc_abundance_counts(&absolute) : hc_unmix_counts(&squared);
 }
 
-/* Bands behind the abundances, in their order. */
-typedef struct Told {
+/* A band behind the abundances: its name, and the band of the operation that it is. */
+typedef struct Added {
     const char *name;
-    bool wanted;
-    int32_t from; /* l2: the band of unmix behind its abundances */
-} Told;
+    int32_t from;
+} Added;
 
-enum { TOLD = 6 };
+/* l2: those of unmix, in the order and by the names of l1. */
+static const struct {
+    HcUnmixAdd add;
+    const char *name;
+} squared_adds[] = {{HC_UNMIX_ADD_RMSE, "residual"},
+                    {HC_UNMIX_ADD_END, "status"},
+                    {HC_UNMIX_ADD_ITERATIONS, "iterations"},
+                    {HC_UNMIX_ADD_GAP, "error"}};
 
-static void list_told(const HcStage *stage, Told told[TOLD]) {
-    const Params *params = params_of(stage);
-    bool l1 = is_l1(stage);
-    int32_t steps = params->residual ? 1 : 0;
-    int32_t gap = steps + (params->pivots ? 1 : 0);
-    told[0] = (Told){"residual", params->residual, 0};
-    told[1] = (Told){"status", params->status, gap + (params->verify ? 1 : 0)};
-    told[2] = (Told){l1 ? "pivots" : "iterations", params->pivots, steps};
-    told[3] = (Told){"objective", l1 && params->verify, 0};
-    told[4] = (Told){"dual objective", l1 && params->verify, 0};
-    told[5] = (Told){"error", params->verify, gap};
-}
-
-static int32_t out_bands(const HcStage *stage) {
-    Told told[TOLD];
-    int32_t bands = ((const HcMixture *)stage->state)->library.fit.count;
-    list_told(stage, told);
-    for (int t = 0; t < TOLD; t++) {
-        bands += told[t].wanted;
+/* Returns how many there are. */
+static int32_t list_added(const HcStage *stage, Added added[HC_ABUNDANCE_ADDS]) {
+    HcAbundanceRule absolute = absolute_rule(stage);
+    HcUnmixRule squared = squared_rule(stage);
+    int32_t count = 0;
+    for (int a = 0; is_l1(stage) && a < HC_ABUNDANCE_ADDS; a++) {
+        if (absolute.add[a]) {
+            added[count++] =
+                (Added){hc_abundance_add_words[a], hc_abundance_added_band(&absolute, (HcAbundanceAdd)a)};
+        }
     }
-    return bands;
+    for (size_t i = 0; !is_l1(stage) && i < sizeof squared_adds / sizeof squared_adds[0]; i++) {
+        if (squared.add[squared_adds[i].add]) {
+            added[count++] =
+                (Added){squared_adds[i].name, hc_unmix_added_band(&squared, squared_adds[i].add)};
+        }
+    }
+    return count;
 }
 
 static HcStatus plan_out(HcStage *stage, HcError *err) {
     const HcLibraryFit *library = &((const HcMixture *)stage->state)->library.fit;
     HcScene *out = &stage->out;
-    Told told[TOLD];
-    int32_t band = library->count;
+    Added added[HC_ABUNDANCE_ADDS];
+    int32_t count = list_added(stage, added);
     HC_OR_RETURN(hc_scene_copy(out, &stage->in, err));
-    HC_OR_RETURN(hc_scene_reband(out, out_bands(stage), HC_OTHER, err));
+    HC_OR_RETURN(hc_scene_reband(out, library->count + count, HC_OTHER, err));
     out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
     for (int32_t k = 0; k < library->count; k++) {
         HC_OR_RETURN(hc_scene_name_band(out, k, err, "%s", library->name[k]));
     }
-    list_told(stage, told);
-    for (int t = 0; t < TOLD; t++) {
-        if (told[t].wanted) {
-            HC_OR_RETURN(hc_scene_name_band(out, band++, err, "%s", told[t].name));
-        }
+    for (int32_t a = 0; a < count; a++) {
+        HC_OR_RETURN(hc_scene_name_band(out, library->count + a, err, "%s", added[a].name));
     }
     return HC_OK;
 }
@@ -239,8 +240,9 @@ static HcStatus open_squared(HcStage *stage, const float *spectra, HcError *err)
     HcStatus status = HC_OK;
     State *state = stage->state;
     HcUnmixRule rule = squared_rule(stage);
-    Told told[TOLD];
+    Added added[HC_ABUNDANCE_ADDS];
     int32_t count = state->mixture.library.fit.count;
+    int32_t more = list_added(stage, added);
     size_t bytes = (size_t)stage->out.bands * sizeof(int32_t);
     int32_t *order = malloc(bytes);
     if (order == NULL) {
@@ -249,11 +251,8 @@ static HcStatus open_squared(HcStage *stage, const float *spectra, HcError *err)
     for (int32_t k = 0; k < count; k++) {
         order[k] = k;
     }
-    list_told(stage, told);
-    for (int t = 0; t < TOLD; t++) {
-        if (told[t].wanted) {
-            order[count++] = rule.spectra + told[t].from;
-        }
+    for (int32_t a = 0; a < more; a++) {
+        order[count + a] = added[a].from;
     }
     HC_TRY(hc_memory_upload(stage->compute, order, bytes, &state->order, err));
     rule.spectrum = spectra;

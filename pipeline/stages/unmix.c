@@ -20,21 +20,15 @@ typedef struct Params {
     const char *add;
 } Params;
 
-/* Bands behind the abundances. */
-typedef struct Added {
-    bool rmse, iterations, gap, end;
-} Added;
-
 typedef struct State {
     HcMixture mixture; /* first */
-    Added added;
+    bool add[HC_UNMIX_ADDS];
     HcUnmixing *open; /* once the unit of the scene is known */
 } State;
 
 static const double standard_lambda = 1e-3;
 
 static const char *const solver_words[] = {"active", "fista", "alm", NULL}; /* as HcUnmixSolver */
-static const char *const added_words[] = {"rmse", "iterations", "gap", "end", NULL};
 
 static const HcOption options[] = {
     {HC_TEXT(Params, library), .file = HC_FILE_READ, .value = "FILE", .required = true,
@@ -72,24 +66,23 @@ static const Params *params_of(const HcStage *stage) {
 
 /* ---- plan ---- */
 
-static HcStatus parse_added(const char *text, Added *added, HcError *err) {
-    bool *const field[] = {&added->rmse, &added->iterations, &added->gap, &added->end};
-    *added = (Added){0};
+static HcStatus parse_added(const char *text, bool add[HC_UNMIX_ADDS], HcError *err) {
+    memset(add, 0, HC_UNMIX_ADDS * sizeof *add);
     while (text != NULL && *text != '\0') {
         char word[16] = {0};
         size_t length = strcspn(text, ",");
         int32_t w = 0;
         memcpy(word, text, length < sizeof word ? length : sizeof word - 1);
-        while (added_words[w] != NULL && strcmp(added_words[w], word) != 0) {
+        while (hc_unmix_add_words[w] != NULL && strcmp(hc_unmix_add_words[w], word) != 0) {
             w++;
         }
-        if (added_words[w] == NULL) {
-            const char *nearest = hc_text_nearest(word, added_words);
+        if (hc_unmix_add_words[w] == NULL) {
+            const char *nearest = hc_text_nearest(word, hc_unmix_add_words);
             return nearest != NULL
                        ? hc_fail(err, HC_E_USAGE, "unmix: --add %s: unknown, did you mean %s?", word, nearest)
                        : hc_fail(err, HC_E_USAGE, "unmix: --add %s: rmse, iterations, gap or end", word);
         }
-        *field[w] = true;
+        add[w] = true;
         text += length + (text[length] == ',');
     }
     return HC_OK;
@@ -123,28 +116,25 @@ static HcStatus check_library(const HcStage *stage, HcError *err) {
 static HcUnmixRule rule_of(const HcStage *stage) {
     const Params *params = params_of(stage);
     const State *state = stage->state;
-    return (HcUnmixRule){.spectra = state->mixture.library.fit.count,
-                         .bands = state->mixture.library.fit.bands,
-                         .spectrum = state->mixture.library.fit.value,
-                         .weight = state->mixture.weight,
-                         .lambda = params->sum_to_one      ? 0
-                                   : isnan(params->lambda) ? standard_lambda
-                                                           : params->lambda,
-                         .sum_to_one = params->sum_to_one,
-                         .solver = (HcUnmixSolver)params->solver,
-                         .gap = params->gap,
-                         .iterations = (int32_t)params->iterations,
-                         .top = (int32_t)params->top,
-                         .threshold = params->threshold,
-                         .rmse = state->added.rmse,
-                         .told_iterations = state->added.iterations,
-                         .told_gap = state->added.gap,
-                         .told_end = state->added.end,
-                         .counts = state->mixture.counts.data};
+    HcUnmixRule rule = {.spectra = state->mixture.library.fit.count,
+                        .bands = state->mixture.library.fit.bands,
+                        .spectrum = state->mixture.library.fit.value,
+                        .weight = state->mixture.weight,
+                        .lambda = params->sum_to_one      ? 0
+                                  : isnan(params->lambda) ? standard_lambda
+                                                          : params->lambda,
+                        .sum_to_one = params->sum_to_one,
+                        .solver = (HcUnmixSolver)params->solver,
+                        .gap = params->gap,
+                        .iterations = (int32_t)params->iterations,
+                        .top = (int32_t)params->top,
+                        .threshold = params->threshold,
+                        .counts = state->mixture.counts.data};
+    memcpy(rule.add, state->add, sizeof rule.add);
+    return rule;
 }
 
 static HcStatus name_bands(HcScene *out, const HcUnmixRule *rule, const HcLibraryFit *library, HcError *err) {
-    const bool told[] = {rule->rmse, rule->told_iterations, rule->told_gap, rule->told_end};
     int32_t band = 0;
     for (int32_t k = 0; rule->top == 0 && k < rule->spectra; k++) {
         HC_OR_RETURN(hc_scene_name_band(out, band++, err, "%s", library->name[k]));
@@ -155,9 +145,10 @@ static HcStatus name_bands(HcScene *out, const HcUnmixRule *rule, const HcLibrar
     for (int32_t k = 1; k <= rule->top; k++) {
         HC_OR_RETURN(hc_scene_name_band(out, band++, err, "abundance %d", k));
     }
-    for (int32_t w = 0; added_words[w] != NULL; w++) {
-        if (told[w]) {
-            HC_OR_RETURN(hc_scene_name_band(out, band++, err, "%s", added_words[w]));
+    for (int a = 0; a < HC_UNMIX_ADDS; a++) {
+        if (rule->add[a]) {
+            band = hc_unmix_added_band(rule, (HcUnmixAdd)a);
+            HC_OR_RETURN(hc_scene_name_band(out, band, err, "%s", hc_unmix_add_words[a]));
         }
     }
     return HC_OK;
@@ -191,7 +182,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcScene *out = &stage->out;
     HC_OR_RETURN(check_params(stage, err));
-    HC_OR_RETURN(parse_added(params->add, &state->added, err));
+    HC_OR_RETURN(parse_added(params->add, state->add, err));
     HC_OR_RETURN(
         hc_mixture_read(stage, params->library, &params->choice, params->scale, params->weights, err));
     HC_OR_RETURN(check_library(stage, err));

@@ -101,11 +101,7 @@ static Problem problem_new(Look look, Size size, HcAbundanceSum sum, Spoil spoil
                                      .spectrum = problem.spectrum,
                                      .weight = problem.weight,
                                      .sum = sum,
-                                     .told_residual = true,
-                                     .told_end = true,
-                                     .told_pivots = true,
-                                     .told_objectives = true,
-                                     .told_error = true};
+                                     .add = {true, true, true, true, true, true}};
     fill_endmembers(&problem, look, seed);
     mix(&problem, look, spoil, seed);
     return problem;
@@ -619,24 +615,21 @@ CASE(test_simplex_batched_told) {
     uint64_t seed = 8;
     Problem problem = problem_new(SMOOTH, (Size){5, 20, 1, 10}, HC_SUM_ONE, (Spoil){.noise = 0.02}, &seed);
     Cube all = run_problem(&problem, 1);
-    static const int32_t starts[] = {5, 6, 7, 8, 10, 11};
-    for (int wanted = 0; wanted < 32; wanted++) {
-        bool told[] = {(wanted & 1) != 0, (wanted & 2) != 0, (wanted & 4) != 0, (wanted & 8) != 0,
-                       (wanted & 16) != 0};
-        problem.rule.told_residual = told[0];
-        problem.rule.told_end = told[1];
-        problem.rule.told_pivots = told[2];
-        problem.rule.told_objectives = told[3];
-        problem.rule.told_error = told[4];
+    for (int wanted = 0; wanted < 1 << HC_ABUNDANCE_ADDS; wanted++) {
+        for (int a = 0; a < HC_ABUNDANCE_ADDS; a++) {
+            problem.rule.add[a] = (wanted >> a & 1) != 0;
+        }
         Cube got = run_problem(&problem, 1);
         for (int64_t p = 0; p < 10; p++) {
             const float *from = all.data + p * 11;
             const float *at = got.data + p * got.bands;
             assert_memory_equal(at, from, 5 * sizeof(float));
             at += 5;
-            for (int i = 0; i < 5; i++) {
-                for (int32_t b = starts[i]; told[i] && b < starts[i + 1]; b++) {
-                    check_same(*at++, from[b]);
+            for (int a = 0; a < HC_ABUNDANCE_ADDS; a++) {
+                if (problem.rule.add[a]) {
+                    assert_int_equal(hc_abundance_added_band(&problem.rule, (HcAbundanceAdd)a),
+                                     at - (got.data + p * got.bands));
+                    check_same(*at++, from[5 + a]);
                 }
             }
             assert_true(at == got.data + (p + 1) * got.bands);

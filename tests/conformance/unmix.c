@@ -86,10 +86,7 @@ static Problem problem_new(Look look, Size size, double lambda, double noise, ui
                                  .lambda = lambda,
                                  .gap = 1e-4,
                                  .iterations = 100000,
-                                 .rmse = true,
-                                 .told_iterations = true,
-                                 .told_gap = true,
-                                 .told_end = true};
+                                 .add = {true, true, true, true}};
     fill_library(&problem, seed);
     mix(&problem, noise, seed);
     return problem;
@@ -303,8 +300,12 @@ typedef struct Answer {
 
 static Answer answer_at(const Problem *problem, const Cube *got, int64_t pixel) {
     const float *at = got->data + pixel * got->bands;
-    const float *told = at + problem->rule.spectra;
-    return (Answer){at, (double)told[0], (double)told[1], (double)told[2], (double)told[3]};
+    double added[HC_UNMIX_ADDS];
+    for (int a = 0; a < HC_UNMIX_ADDS; a++) {
+        added[a] = (double)at[hc_unmix_added_band(&problem->rule, (HcUnmixAdd)a)];
+    }
+    return (Answer){at, added[HC_UNMIX_ADD_RMSE], added[HC_UNMIX_ADD_ITERATIONS], added[HC_UNMIX_ADD_GAP],
+                    added[HC_UNMIX_ADD_END]};
 }
 
 static State state_of(const Problem *problem, const Cube *got, int64_t pixel) {
@@ -656,7 +657,7 @@ CASE(test_unmix_top) {
         static const int32_t tops[] = {1, 2, 5, 12};
         problem.rule.top = tops[number % 4];
         problem.rule.threshold = number < 4 ? 0 : 0.05;
-        problem.rule.told_gap = number % 2 == 0;
+        problem.rule.add[HC_UNMIX_ADD_GAP] = number % 2 == 0;
         Cube got = run_problem(&problem, 2);
         assert_int_equal(got.bands, 2 * problem.rule.top + (number % 2 == 0 ? 4 : 3));
         for (int64_t p = 0; p < 90; p++) {

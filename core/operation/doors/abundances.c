@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+const char *const hc_abundance_add_words[] = {"residual",       "status", "pivots", "objective",
+                                              "dual objective", "error",  NULL};
+
 static HcStatus check_rule(const HcAbundanceRule *rule, HcError *err) {
     if (rule == NULL || rule->spectrum == NULL || rule->endmembers < 1 ||
         rule->endmembers > HC_ABUNDANCE_ENDMEMBERS_MAX || rule->bands < 1 ||

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+const char *const hc_unmix_add_words[] = {"rmse", "iterations", "gap", "end", NULL};
+
 static HcStatus check_rule(const HcUnmixRule *rule, HcError *err) {
     if (rule == NULL || rule->spectrum == NULL || rule->spectra < 1 || rule->spectra > HC_UNMIX_SPECTRA_MAX ||
         rule->bands < 1) {
