@@ -58,6 +58,7 @@ typedef struct HcAbundanceRule {
 /* Endmembers in device memory, with what is derived from them; opaque. */
 typedef struct HcAbundances HcAbundances;
 
+/* Begins the handle of every backend; filled by the door that opens it. */
 typedef struct HcAbundancesHead {
     HcHead head;
     int32_t endmembers, bands;

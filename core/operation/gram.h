@@ -15,6 +15,7 @@ extern "C" {
 /* Growing sums in device memory; opaque. */
 typedef struct HcSums HcSums;
 
+/* Begins the handle of every backend; filled by the door that opens it. */
 typedef struct HcSumsHead {
     HcHead head;
     int32_t bands;

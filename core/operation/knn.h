@@ -19,6 +19,7 @@ typedef enum HcMetric {
 /* Training spectra in device memory; opaque. */
 typedef struct HcTraining HcTraining;
 
+/* Begins the handle of every backend; filled by the door that opens it. */
 typedef struct HcTrainingHead {
     HcHead head;
     int64_t count;

@@ -11,6 +11,7 @@ extern "C" {
 /* One matrix to solve l1 problems with, and the memory that they need; opaque. */
 typedef struct HcL1 HcL1;
 
+/* Begins the handle of every backend; filled by the door that opens it. */
 typedef struct HcL1Head {
     HcHead head;
     HcMatrix matrix;

@@ -39,6 +39,7 @@ typedef struct HcPatchRule {
 /* Patches of a scene as matrices [pixels][bands]; opaque. */
 typedef struct HcPatches HcPatches;
 
+/* Begins the handle of every backend; filled by the door that opens it. */
 typedef struct HcPatchesHead {
     HcHead head;
     HcPatchRule rule;

@@ -34,6 +34,7 @@ typedef enum HcSvdEnd {
 /* Decompositions of matrices of one shape, with the memory that they work in; opaque. */
 typedef struct HcSvd HcSvd;
 
+/* Begins the handle of every backend; filled by the door that opens it. */
 typedef struct HcSvdHead {
     HcHead head;
     HcElement element;

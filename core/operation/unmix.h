@@ -70,6 +70,7 @@ typedef struct HcUnmixRule {
 /* A library to unmix with, in device memory; opaque. */
 typedef struct HcUnmixing HcUnmixing;
 
+/* Begins the handle of every backend; filled by the door that opens it. */
 typedef struct HcUnmixingHead {
     HcHead head;
     int32_t spectra, bands;
