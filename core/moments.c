@@ -261,8 +261,8 @@ HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const 
                                double *covariance, HcError *err) {
     size_t n = (size_t)moments->bands;
     if (moments->count < 2) {
-        return hc_fail(err, HC_E_NUMERIC, "%lld valid pixels for %s: a covariance needs at least 2",
-                       (long long)moments->count, what);
+        return hc_fail(err, HC_E_NUMERIC, "%lld valid pixel%s in %s: a covariance needs at least 2",
+                       (long long)moments->count, moments->count == 1 ? "" : "s", what);
     }
     if (!moments->exact) {
         double scale = 1.0 / ((double)(moments->count - 1) * variance);

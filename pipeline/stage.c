@@ -38,6 +38,18 @@ void hc_stage_note_lost(HcStage *stage) {
     stage->chain->note_lost = true;
 }
 
+HcStatus hc_stage_named(const HcStage *stage, HcStatus status, HcError *err) {
+    const char *name = stage->kind->name;
+    size_t length = strlen(name);
+    if (status != HC_E_NUMERIC || err == NULL || err->status != status ||
+        (strncmp(err->text, name, length) == 0 && err->text[length] == ':')) {
+        return status;
+    }
+    HcError said = *err;
+    *err = (HcError){0};
+    return hc_fail_at(err, status, said.file, said.line, "%s: %s", name, said.text);
+}
+
 void hc_chain_note(HcChain *chain, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -157,6 +157,10 @@ void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 /* Says that there was no memory for the text of a note: the run then fails, since it may not lack one. */
 void hc_stage_note_lost(HcStage *stage);
 
+/* For the runner: a failure of arithmetic that stages share says which one asked ("rx: all 7 bands are
+ * constant"). Returns `status`; other failures, and those that name the stage, stay as they are. */
+HcStatus hc_stage_named(const HcStage *stage, HcStatus status, HcError *err) HC_MUST_CHECK;
+
 /* How far the outputs of the stage may replace existing files: by its own --overwrite or that of the chain.
  */
 HcOverwrite hc_stage_overwrite(const HcStage *stage);

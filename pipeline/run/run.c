@@ -18,7 +18,7 @@ static HcStatus open_stages(HcFlow *flow, HcError *err) {
             HC_OR_RETURN(hc_run_side(stage, flow->compute, flow->settings, err));
         }
         if (!stage->is_open && stage->kind->open != NULL) {
-            HC_OR_RETURN(stage->kind->open(stage, err));
+            HC_OR_RETURN(hc_stage_named(stage, stage->kind->open(stage, err), err));
         }
         stage->is_open = true;
     }
@@ -100,7 +100,7 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
         HcStage *stage = &flow->chain->stages[s];
         if (hc_pass_observes(&flow->pass, stage)) {
             double start_time = hc_flow_now();
-            HC_TRY(stage->kind->settle(stage, flow->work, err));
+            HC_TRY(hc_stage_named(stage, stage->kind->settle(stage, flow->work, err), err));
             stage->seconds_settle += hc_flow_now() - start_time;
         }
     }

@@ -65,7 +65,7 @@ HcStatus hc_transform_fit_pca(HcTransform *transform, HcCompute *compute, const 
         scale[b] = !standardise ? 1 : variance > 0 ? 1 / sqrt(variance) : 0;
     }
     if (used == 0) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "all %d bands are constant: there are no principal components", p));
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "all %d bands are constant", p));
     }
     for (size_t b = 0; b < n; b++) {
         for (size_t c = 0; c < n; c++) {

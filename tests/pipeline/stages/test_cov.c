@@ -331,7 +331,8 @@ static void unusable_scenes_stop(void **state) {
     Cube one = cube_new(1, 1, BANDS);
     cube_write(&one, "one", HC_UINT16, "bsq", NULL);
     check_run_fails(NULL, HC_E_NUMERIC, "pixel", "read one.img ! cov bad.json");
-    check_run_fails(NULL, HC_E_NUMERIC, "pixel", "read one.img ! cov bad.json --noise shift");
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "cov: 0 valid pixels in the noise: ", "read one.img ! cov bad.json --noise shift");
     cube_free(&one);
     assert_false(file_exists("bad.json"));
 }

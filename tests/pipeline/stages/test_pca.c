@@ -219,14 +219,17 @@ static void degenerate_scenes_are_defined(void **state) {
         cube.value[i] = 5;
     }
     cube_write(&cube, "flat", HC_UINT16, "bsq", NULL);
-    check_run_fails(NULL, HC_E_NUMERIC, "constant", "read flat.img ! pca ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "pca: all 7 bands are constant",
+                    "read flat.img ! pca ! write bad.img");
     cube_write(&cube, "empty", HC_UINT16, "bsq", "data ignore value = 5\n");
-    check_run_fails(NULL, HC_E_NUMERIC, "pixels", "read empty.img ! pca ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "pca: 0 valid pixels in the scene: ", "read empty.img ! pca ! write bad.img");
     cube_free(&cube);
 
     Cube one = cube_new(1, 1, BANDS);
     cube_write(&one, "one", HC_UINT16, "bsq", NULL);
-    check_run_fails(NULL, HC_E_NUMERIC, "pixel", "read one.img ! pca ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "pca: 1 valid pixel in the scene: ", "read one.img ! pca ! write bad.img");
     assert_false(file_exists("bad.img"));
     cube_free(&one);
 }

@@ -172,13 +172,15 @@ static void scenes_without_a_background_are_refused(void **state) {
     cube_free(&few);
     Cube flat = cube_new(20, 20, BANDS);
     cube_write(&flat, "flat", HC_UINT16, "bsq", NULL);
-    check_run_fails(NULL, HC_E_NUMERIC, "constant", "read flat.img ! rx ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "rx: all 7 bands are constant", "read flat.img ! rx ! write bad.img");
     cube_write(&flat, "empty", HC_UINT16, "bsq", "data ignore value = 0\n");
-    check_run_fails(NULL, HC_E_NUMERIC, "pixels", "read empty.img ! rx ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "rx: 0 valid pixels in the scene: ", "read empty.img ! rx ! write bad.img");
     cube_free(&flat);
     Cube one = cube_new(1, 1, BANDS);
     cube_write(&one, "one", HC_UINT16, "bsq", NULL);
-    check_run_fails(NULL, HC_E_NUMERIC, "pixel", "read one.img ! rx ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "rx: 1 valid pixel in the scene: ", "read one.img ! rx ! write bad.img");
     assert_false(file_exists("bad.img"));
     cube_free(&one);
 }
