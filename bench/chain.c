@@ -38,8 +38,9 @@ static HcStatus open_sums(HcRig *rig, Chain *chain, HcError *err) {
     chain->values = NULL;
     hc_sums_close(chain->noise);
     chain->noise = NULL;
-    HC_OR_RETURN(hc_sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_NONE), &chain->values, err));
-    return hc_sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_MEAN3X3), &chain->noise, err);
+    HC_OR_RETURN(
+        hc_sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_NONE), NULL, &chain->values, err));
+    return hc_sums_open(rig->compute, bands, hc_rig_limit(HC_DIFFERENCE_MEAN3X3), NULL, &chain->noise, err);
 }
 
 static HcStatus open_block(HcRig *rig, Chain *chain, HcError *err) {

@@ -2,7 +2,7 @@
 #ifndef HC_BENCH_INTERNAL_H
 #define HC_BENCH_INTERNAL_H
 
-#include "core/moments.h"
+#include "core/sums/moments.h"
 #include "bench/bench.h"
 
 /* The nearest training spectra of the first pixels. */

@@ -348,7 +348,7 @@ done:
 HcStatus hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expected, HcBenchRow *row,
                                 HcError *err) {
     size_t n = (size_t)expected->bands;
-    if (!moments->exact || moments->bands != expected->bands || moments->count != expected->count ||
+    if (moments->bands != expected->bands || moments->count != expected->count ||
         memcmp(moments->sum, expected->sum, n * sizeof(HcWide)) != 0 ||
         memcmp(moments->product, expected->product, n * n * sizeof(HcWide)) != 0) {
         return differs(row, err);

@@ -6,7 +6,7 @@
 
 #include "core/operation/knn.h"
 #include "core/compute.h"
-#include "core/moments.h"
+#include "core/sums/moments.h"
 
 #include <stdint.h>
 

@@ -51,8 +51,8 @@ static HcStatus make_room(HcBenchWitness *witness, const HcBenchSettings *settin
     memset(witness->x, 1, values * sizeof *witness->x);
     memset(witness->projected, 1, projected * sizeof *witness->projected);
     memset(witness->components, 1, projected * sizeof *witness->components);
-    HC_OR_RETURN(hc_moments_init(&witness->values, settings->bands, true, err));
-    return hc_moments_init(&witness->noise, settings->bands, true, err);
+    HC_OR_RETURN(hc_moments_init(&witness->values, settings->bands, err));
+    return hc_moments_init(&witness->noise, settings->bands, err);
 }
 
 /* Decodes, sums and projects the lines of the witness. */

@@ -4,7 +4,7 @@
 
 #include "core/compute.h"
 #include "core/module.h"
-#include "core/moments.h"
+#include "core/sums/moments.h"
 
 #include <cuda_runtime.h>
 #include <atomic>

@@ -19,6 +19,7 @@ void hc_chain_free(HcChain *chain) {
         hc_scene_clear(&stage->out);
         free(stage->params);
         free(stage->state);
+        free(stage->sample.values);
     }
     for (int32_t n = 0; n < chain->note_count; n++) {
         free(chain->notes[n]);

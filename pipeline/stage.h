@@ -34,19 +34,19 @@ typedef enum HcMissing {
 
 /* What a stage needs, filled by plan and added up by the planner. */
 typedef struct HcNeeds {
-    int32_t halo;         /* lines of context on each side, in observe and process */
-    bool observes;        /* wants to see the whole scene first (and is not settled yet) */
-    bool consumes;        /* wants host copies of the blocks that go out */
-    bool passes_through;  /* process is not called, the output is the input */
-    HcMissing missing;    /* values in the pixels that come in */
-    bool sums_floats;     /* observes by sums (pipeline/statistics/sums.h) of values that are not known to be
-                             integers */
-    bool has_output;      /* leaves a file or model behind, so that a chain may end with it */
-    size_t bytes_fixed;   /* device memory, whatever the block size */
-    size_t bytes_least;   /* the same of a stage that is tight; 0 = bytes_fixed */
-    size_t host_bytes;    /* host memory beyond blocks (a writer's own) */
-    int32_t threads_most; /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
-    size_t thread_bytes;  /* host memory of each of them, from two on */
+    int32_t halo;           /* lines of context on each side, in observe and process */
+    bool observes;          /* wants to see the whole scene first (and is not settled yet) */
+    bool consumes;          /* wants host copies of the blocks that go out */
+    bool passes_through;    /* process is not called, the output is the input */
+    HcMissing missing;      /* values in the pixels that come in */
+    int32_t float_sums;     /* how many sums (pipeline/statistics/sums.h) of values that are not known to be
+                               integers it     observes by; a sample of the scene comes first (HcStage.sample) */
+    bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
+    size_t bytes_fixed;     /* device memory, whatever the block size */
+    size_t bytes_least;     /* the same of a stage that is tight; 0 = bytes_fixed */
+    size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
+    int32_t threads_most;   /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
+    size_t thread_bytes;    /* host memory of each of them, from two on */
     size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
 } HcNeeds;
 
@@ -72,6 +72,13 @@ typedef struct HcScree {
     int32_t count;
     const char *title; /* "PCA eigenvalues" */
 } HcScree;
+
+/* Some valid pixels of what comes into a stage, from lines spread over the scene: the same for every size of
+ * blocks and every number of ranks. */
+typedef struct HcSample {
+    float *values; /* [count][bands] */
+    int64_t count; /* 0 where the scene has no valid pixel */
+} HcSample;
 
 typedef struct HcStageClass {
     const char *name;    /* "mnf" */
@@ -138,6 +145,7 @@ struct HcStage {
     HcCompute *compute; /* set before open */
     bool tight;         /* set before open: memory is scarce, the stage takes bytes_least */
     int32_t threads;    /* set before open: as many of needs.threads_most as memory allows, at least 1 */
+    HcSample sample;    /* set before the first block is observed, where needs.float_sums */
     bool is_open;
     bool settled;                                                             /* settle has succeeded */
     double seconds_observe, seconds_settle, seconds_process, seconds_consume; /* measured by the runner */

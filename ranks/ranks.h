@@ -9,7 +9,7 @@
 #ifndef HC_RANKS_RANKS_H
 #define HC_RANKS_RANKS_H
 
-#include "core/moments.h"
+#include "core/sums/moments.h"
 #include "core/status.h"
 
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #define HC_CORE_OPERATION_DIFFERENCE_H
 
 #include "core/compute.h"
-#include "core/moments.h"
+#include "core/sums/moments.h"
 
 #ifdef __cplusplus
 extern "C" {

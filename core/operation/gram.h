@@ -3,7 +3,7 @@
 #define HC_CORE_OPERATION_GRAM_H
 
 #include "core/compute.h"
-#include "core/moments.h"
+#include "core/sums/moments.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,29 +26,31 @@ typedef struct HcWindow {
     int64_t sample0, line0, samples, lines;
 } HcWindow;
 
-/* Lines in one part of the fixed partition for float sums: depends on the samples of the scene alone. */
-static inline int32_t hc_sums_lines(int64_t samples) {
-    return samples >= 1024 ? 1 : (int32_t)((1023 + samples) / samples);
-}
-
-/* Opens empty sums over `bands` bands. With integer_limit > 0 the caller promises that every value summed is
- * an integer of at most that magnitude (at most HC_SUMS_LIMIT); the sums are then exact. With 0 they are
- * float64 in the fixed partition of hc_sums_lines(). */
-typedef HcStatus HcSumsOpenFn(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
-                              HcError *err);
+/* Opens empty sums over `bands` bands. They are sums of integers, and exact. Two kinds of scenes have them:
+ *  - integer_limit > 0, grid NULL: the caller promises that every value summed is an integer of at most that
+ * magnitude (at most HC_SUMS_LIMIT).
+ *  - integer_limit 0, with a grid (copied): values are finite floats, and the integers v that they have on
+ * the grid are summed. Differences are formed of v in float64: 9 v - (left + here + right), each column
+ * summed from above. */
+typedef HcStatus HcSumsOpenFn(HcCompute *compute, int32_t bands, int64_t integer_limit, const HcGrid *grid,
+                              HcSums **out, HcError *err);
 HcSumsOpenFn hc_sums_open HC_MUST_CHECK;
 typedef void HcSumsCloseFn(HcSums *sums);
 HcSumsCloseFn hc_sums_close;
 
 /* Adds the valid interior pixels of a block, or their differences, to the sums. Differences are those of
  * HcDifference: integers stay integers. window: only pixels inside it with their whole neighbourhood; NULL =
- * the scene.
- *
- * Float sums are the same for every split of the scene into blocks, provided that blocks come in order, start
- * at multiples of hc_sums_lines(samples) and have one kind of difference. */
+ * the scene. */
 typedef HcStatus HcGramFn(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                           HcSums *sums, HcError *err);
 HcGramFn hc_gram HC_MUST_CHECK;
+
+/* Host memory that each thread takes for sums on a grid, where device memory is host memory: limbs of a
+ * panel, and 15 products of them [bytes]. */
+static inline size_t hc_sums_thread_bytes(int32_t bands) {
+    size_t padded = ((size_t)bands + 31) / 32 * 32;
+    return padded * padded * 15 * sizeof(int32_t) + padded * 16384;
+}
 
 /* Waits for the queue and copies the sums. Makes `out`; the caller clears it. */
 typedef HcStatus HcSumsFetchFn(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HC_AMX __attribute__((target("amx-tile,amx-int8,avx512f,avx512bw")))
+#define HC_AMX __attribute__((target("amx-tile,amx-int8,avx512f,avx512bw,avx512dq")))
 
 enum {
     TILE = 16,          /* bands of a tile */
@@ -25,15 +25,18 @@ enum {
 };
 
 /* Pixels are sorted by what their values need. */
-typedef enum Class { BYTES_1U, BYTES_2U, BYTES_2S, BYTES_3S, CLASSES } Class;
+typedef enum Class { BYTES_1U, BYTES_2U, BYTES_2S, BYTES_3S, BYTES_4S, BYTES_5S, CLASSES } Class;
 
 static const struct {
     int limbs;
     bool is_signed; /* the top limb */
-} class_of[CLASSES] = {{1, false}, {2, false}, {2, true}, {3, true}};
+} class_of[CLASSES] = {{1, false}, {2, false}, {2, true}, {3, true}, {4, true}, {5, true}};
 
-/* Limb products in the order of their sums: (0,0) (0,1) (1,1) (0,2) (1,2) (2,2). */
-enum { PAIRS = 6 };
+/* Limb products in the order of their sums: (0,0) (0,1) (1,1) (0,2) (1,2) (2,2) ... */
+enum { LIMBS_MAX = 5, LIMBS_OF_INTEGERS = 3 };
+static inline int pairs_of(int limbs) {
+    return limbs * (limbs + 1) / 2;
+}
 static inline int pair_of(int row, int column) {
     return column * (column + 1) / 2 + row;
 }
@@ -41,19 +44,22 @@ static inline int pair_of(int row, int column) {
 typedef struct Panel {
     int32_t staged;          /* pixels in `stage` */
     int32_t steps;           /* in `rows` and `columns` */
-    int32_t *stage;          /* [STEP][padded]: values */
+    int32_t *stage;          /* [STEP][padded]: values, or their lowest 32 bits */
+    int32_t *high;           /* [STEP][padded]: what these leave, of five limbs */
     uint8_t *rows, *columns; /* [limbs][tiles][STEPS][TILE_BYTES]: limbs as the first and second factor */
 } Panel;
 
 struct HcPanels {
     int32_t bands, padded; /* padded to pairs of tiles */
     int32_t tiles;         /* of a limb */
-    float limit;
-    int32_t summed; /* pixels in `product` */
-    int64_t count;  /* pixels in `sum` */
-    Class guess;    /* of the next pixel: that of the last */
+    int32_t limbs;         /* that values may need */
+    int32_t used;          /* of them, in `product` */
+    float limit;           /* of integers, 0 = whole numbers of a grid */
+    int32_t summed;        /* pixels in `product` */
+    int64_t count;         /* pixels in `sum` */
+    Class guess;           /* of the next pixel: that of the last */
     Panel panel[CLASSES];
-    int32_t *product; /* [PAIRS][tiles / 2][tiles / 2][2][2][TILE][TILE] */
+    int32_t *product; /* [pairs][tiles / 2][tiles / 2][2][2][TILE][TILE] */
     int64_t *sum;     /* [padded] */
 };
 
@@ -63,6 +69,7 @@ static void close_panels(HcPanels *panels) {
     }
     for (int c = 0; c < CLASSES; c++) {
         free(panels->panel[c].stage);
+        free(panels->panel[c].high);
         free(panels->panel[c].rows);
         free(panels->panel[c].columns);
     }
@@ -72,7 +79,7 @@ static void close_panels(HcPanels *panels) {
 }
 
 static size_t product_count(const HcPanels *panels) {
-    return (size_t)PAIRS * (size_t)panels->padded * (size_t)panels->padded;
+    return (size_t)pairs_of(panels->limbs) * (size_t)panels->padded * (size_t)panels->padded;
 }
 
 /* Pages that are never written are never there: classes that do not occur cost nothing. */
@@ -81,7 +88,9 @@ static bool open_panel(Panel *panel, size_t padded, int limbs) {
     panel->stage = aligned_alloc(64, STEP * padded * sizeof *panel->stage);
     panel->rows = aligned_alloc(64, bytes);
     panel->columns = aligned_alloc(64, bytes);
-    return panel->stage != NULL && panel->rows != NULL && panel->columns != NULL;
+    panel->high = limbs > 4 ? aligned_alloc(64, STEP * padded * sizeof *panel->high) : NULL;
+    return panel->stage != NULL && panel->rows != NULL && panel->columns != NULL &&
+           (limbs <= 4 || panel->high != NULL);
 }
 
 static HcStatus open_panels(int32_t bands, int64_t limit, HcPanels **out, HcError *err) {
@@ -92,17 +101,19 @@ static HcStatus open_panels(int32_t bands, int64_t limit, HcPanels **out, HcErro
         panels->padded = (bands + 2 * TILE - 1) / (2 * TILE) * (2 * TILE);
         panels->tiles = panels->padded / TILE;
         panels->limit = (float)limit;
+        panels->limbs = limit > 0 ? LIMBS_OF_INTEGERS : LIMBS_MAX;
         panels->guess = BYTES_2U;
         panels->product = aligned_alloc(64, product_count(panels) * sizeof *panels->product);
         panels->sum = calloc((size_t)panels->padded, sizeof *panels->sum);
         fine = panels->product != NULL && panels->sum != NULL;
     }
-    for (int c = 0; fine && c < CLASSES; c++) {
+    for (int c = 0; fine && c < CLASSES && class_of[c].limbs <= panels->limbs; c++) {
         fine = open_panel(&panels->panel[c], (size_t)panels->padded, class_of[c].limbs);
     }
     if (!fine) {
         close_panels(panels);
-        return hc_fail_memory(err, (double)bands * bands * PAIRS * sizeof(int32_t), "panels of products");
+        return hc_fail_memory(err, (double)bands * bands * pairs_of(LIMBS_MAX) * sizeof(int32_t),
+                              "panels of products");
     }
     memset(panels->product, 0, product_count(panels) * sizeof *panels->product);
     *out = panels;
@@ -117,17 +128,22 @@ static inline int64_t product_at(const HcPanels *panels, int pair, int32_t b, in
     return panels->product[(tile * TILE + b % TILE) * TILE + c % TILE];
 }
 
-static int64_t value_at(const HcPanels *panels, int32_t b, int32_t c) {
-    int64_t value = 0;
-    for (int column = 0; column < 3; column++) {
+static HcWide value_at(const HcPanels *panels, int32_t b, int32_t c) {
+    int64_t low = 0; /* weights up to 2^24 of sums below 2^33 */
+    HcWide value = 0;
+    for (int column = 0; column < panels->used; column++) {
         for (int row = 0; row <= column; row++) {
             int pair = pair_of(row, column);
             int64_t part = product_at(panels, pair, b, c);
             part += row != column ? product_at(panels, pair, c, b) : 0;
-            value += part * ((int64_t)1 << 8 * (row + column));
+            if (row + column <= 3) {
+                low += part * ((int64_t)1 << 8 * (row + column));
+            } else {
+                value += (HcWide)part * ((int64_t)1 << 8 * (row + column - 4));
+            }
         }
     }
-    return value;
+    return value * ((int64_t)1 << 32) + low;
 }
 
 /* Sums -> moments. */
@@ -143,10 +159,13 @@ static void flush(HcPanels *panels, HcMoments *moments) {
         }
         moments->count += panels->count;
     }
-    memset(panels->product, 0, product_count(panels) * sizeof *panels->product);
+    memset(panels->product, 0,
+           (size_t)pairs_of(panels->used) * (size_t)panels->padded * (size_t)panels->padded *
+               sizeof *panels->product);
     memset(panels->sum, 0, (size_t)panels->padded * sizeof *panels->sum);
     panels->count = 0;
     panels->summed = 0;
+    panels->used = 0;
 }
 
 /* 2 x 2 tiles of sums grow by the products of 2 tiles of rows and 2 of columns, over `steps` steps. The four
@@ -226,6 +245,7 @@ HC_AMX static void multiply(HcPanels *panels, Class class, HcMoments *moments) {
     if (panels->summed + panel->steps * STEP > MOST_PIXELS) {
         flush(panels, moments);
     }
+    panels->used = limbs > panels->used ? limbs : panels->used;
     IN_MEMORY();
     _tile_loadconfig(&config);
     for (int column = 0; column < limbs; column++) {
@@ -241,12 +261,10 @@ HC_AMX static void multiply(HcPanels *panels, Class class, HcMoments *moments) {
 
 /* One tile of one step: each word holds one limb of four pixels (in an order of its own, the same
  * everywhere). */
-HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, uint8_t *const to[3],
-                             int64_t *sum) {
+HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, uint8_t *const to[LIMBS_MAX]) {
     const __m512i low = _mm512_set1_epi32(0x0000FFFF);
     const __m512i even = _mm512_set1_epi32(0x00FF00FF);
     const __m512i first = _mm512_set1_epi32(0x000000FF);
-    __m512i total = _mm512_setzero_si512();
     for (int64_t q = 0; q < STEP / 4; q++) {
         const int32_t *at = stage + 4 * q * padded;
         __m512i v0 = _mm512_load_si512(at);
@@ -269,7 +287,36 @@ HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, ui
                 _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x00FFFFFF), v1, _mm512_slli_epi32(v3, 8), 0xCA);
             _mm512_store_si512(to[2] + 64 * q, _mm512_ternarylogic_epi32(low, w02, w13, 0xCA));
         }
-        total = _mm512_add_epi32(total, _mm512_add_epi32(_mm512_add_epi32(v0, v1), _mm512_add_epi32(v2, v3)));
+        if (limbs > 3) {
+            __m512i u02 =
+                _mm512_ternarylogic_epi32(first, _mm512_srli_epi32(v0, 24), _mm512_srli_epi32(v2, 16), 0xCA);
+            __m512i u13 =
+                _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x00FFFFFF), _mm512_srli_epi32(v1, 8), v3, 0xCA);
+            _mm512_store_si512(to[3] + 64 * q, _mm512_ternarylogic_epi32(low, u02, u13, 0xCA));
+        }
+    }
+}
+
+/* The limb above 32 bits, in the same order of pixels. */
+HC_AMX static void pack_high(const int32_t *high, int64_t padded, uint8_t *to) {
+    for (int64_t q = 0; q < STEP / 4; q++) {
+        const int32_t *at = high + 4 * q * padded;
+        const __m512i first = _mm512_set1_epi32(0x000000FF);
+        __m512i v02 = _mm512_ternarylogic_epi32(
+            first, _mm512_load_si512(at), _mm512_slli_epi32(_mm512_load_si512(at + 2 * padded), 8), 0xCA);
+        __m512i v13 =
+            _mm512_ternarylogic_epi32(first, _mm512_load_si512(at + padded),
+                                      _mm512_slli_epi32(_mm512_load_si512(at + 3 * padded), 8), 0xCA);
+        _mm512_store_si512(to + 64 * q, _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x0000FFFF), v02,
+                                                                  _mm512_slli_epi32(v13, 16), 0xCA));
+    }
+}
+
+/* Adds a column of values to the sums of 16 bands; integers of three limbs stay within 32 bits. */
+HC_AMX static void add_tile(const int32_t *stage, int64_t padded, int64_t *sum) {
+    __m512i total = _mm512_setzero_si512();
+    for (int64_t p = 0; p < STEP; p++) {
+        total = _mm512_add_epi32(total, _mm512_load_si512(stage + p * padded));
     }
     __m512i wide0 = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(total));
     __m512i wide1 = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(total, 1));
@@ -282,13 +329,19 @@ HC_AMX static void pack(HcPanels *panels, Class class) {
     Panel *panel = &panels->panel[class];
     int limbs = class_of[class].limbs;
     for (int32_t t = 0; t < panels->tiles; t++) {
-        uint8_t *columns[3] = {NULL};
-        size_t at[3] = {0};
+        uint8_t *columns[LIMBS_MAX] = {NULL};
+        size_t at[LIMBS_MAX] = {0};
         for (int limb = 0; limb < limbs; limb++) {
             at[limb] = (size_t)((limb * panels->tiles + t) * STEPS + panel->steps) * TILE_BYTES;
             columns[limb] = panel->columns + at[limb];
         }
-        pack_tile(panel->stage + t * TILE, panels->padded, limbs, columns, panels->sum + t * TILE);
+        pack_tile(panel->stage + t * TILE, panels->padded, limbs, columns);
+        if (limbs > 4) {
+            pack_high(panel->high + t * TILE, panels->padded, columns[4]);
+        }
+        if (panels->limit > 0) {
+            add_tile(panel->stage + t * TILE, panels->padded, panels->sum + t * TILE);
+        }
         for (int limb = 0; limb < limbs; limb++) {
             hc_transpose16(columns[limb], 64, panel->rows + at[limb], 64);
         }
@@ -353,6 +406,52 @@ static bool add(HcPanels *panels, const float *pixels, int32_t count, HcMoments 
     return true;
 }
 
+/* One pixel of whole numbers -> its low words and what these leave; the sums grow at once. */
+HC_AMX static Class convert_near(const double *pixel, int32_t bands, int32_t padded, int32_t *low,
+                                 int32_t *high, int64_t *sum) {
+    __m512i smallest = _mm512_setzero_si512();
+    __m512i largest = _mm512_setzero_si512();
+    for (int32_t b = 0; b < padded; b += 8) {
+        int32_t left = bands - b;
+        __mmask8 there = (__mmask8)(left >= 8 ? 0xFF : left > 0 ? (1 << left) - 1 : 0);
+        __m512i whole = _mm512_cvtpd_epi64(_mm512_maskz_loadu_pd(there, pixel + b));
+        smallest = _mm512_min_epi64(smallest, whole);
+        largest = _mm512_max_epi64(largest, whole);
+        _mm256_store_si256((__m256i *)(low + b), _mm512_cvtepi64_epi32(whole));
+        _mm256_store_si256((__m256i *)(high + b), _mm512_cvtepi64_epi32(_mm512_srai_epi64(whole, 32)));
+        _mm512_storeu_si512(sum + b, _mm512_add_epi64(_mm512_loadu_si512(sum + b), whole));
+    }
+    int64_t least = _mm512_reduce_min_epi64(smallest);
+    int64_t most = _mm512_reduce_max_epi64(largest);
+    int64_t size = most > -1 - least ? most : -1 - least;
+    return size < 1 << 15 ? BYTES_2S : size < 1 << 23 ? BYTES_3S : size <= INT32_MAX ? BYTES_4S : BYTES_5S;
+}
+
+static void add_near(HcPanels *panels, const double *pixels, int32_t count, HcMoments *moments) {
+    size_t padded = (size_t)panels->padded;
+    int32_t *unused = panels->panel[BYTES_5S].high + (STEP - 1) * padded;
+    for (int32_t p = 0; p < count; p++, pixels += panels->bands) {
+        Panel *panel = &panels->panel[panels->guess];
+        size_t at = (size_t)panel->staged * padded;
+        int32_t *low = panel->stage + at;
+        int32_t *high = panel->high != NULL ? panel->high + at : unused;
+        Class class = convert_near(pixels, panels->bands, panels->padded, low, high, panels->sum);
+        if (class != panels->guess) {
+            panels->guess = class;
+            panel = &panels->panel[class];
+            at = (size_t)panel->staged * padded;
+            memcpy(panel->stage + at, low, padded * sizeof *low);
+            if (panel->high != NULL) {
+                memmove(panel->high + at, high, padded * sizeof *high);
+            }
+        }
+        panels->count++;
+        if (++panel->staged == STEP) {
+            step(panels, class, moments);
+        }
+    }
+}
+
 static void drain(HcPanels *panels, HcMoments *moments) {
     for (int c = 0; c < CLASSES; c++) {
         Panel *panel = &panels->panel[c];
@@ -360,6 +459,9 @@ static void drain(HcPanels *panels, HcMoments *moments) {
         if (panel->staged > 0) {
             size_t filled = (size_t)panel->staged * padded;
             memset(panel->stage + filled, 0, (STEP * padded - filled) * sizeof *panel->stage);
+            if (panel->high != NULL) {
+                memset(panel->high + filled, 0, (STEP * padded - filled) * sizeof *panel->high);
+            }
             pack(panels, (Class)c);
         }
         if (panel->steps > 0) {
@@ -379,7 +481,8 @@ static void ask_for_amx(void) {
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
-    bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+    bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq");
     bool has_amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 3) == 3; /* tile and int8 */
 #ifdef SYS_arch_prctl
     amx_usable = has_avx512 && has_amx && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
@@ -389,7 +492,7 @@ static void ask_for_amx(void) {
 }
 
 const HcPanelKind *hc_cpu_panels_amx(void) {
-    static const HcPanelKind kind = {open_panels, close_panels, add, drain};
+    static const HcPanelKind kind = {open_panels, close_panels, add, add_near, drain};
     pthread_once(&amx_once, ask_for_amx);
     return amx_usable ? &kind : NULL;
 }

@@ -10,8 +10,9 @@
 enum { PANEL = 256 };
 
 struct HcPanels {
-    int32_t bands;
-    double limit;
+    int32_t bands;   /* of `panel`: twice those of the scene where values are cut in two */
+    bool in_two;     /* whole numbers of a grid: v = 2^18 a + b; columns of all a, then of all b */
+    double limit;    /* of what is multiplied */
     int64_t most;    /* pixels that fit before sums could reach 2^53 */
     int64_t summed;  /* pixels in `product` */
     int32_t filled;  /* pixels in `panel` */
@@ -30,10 +31,14 @@ static void close_panels(HcPanels *panels) {
 }
 
 static HcStatus open_panels(int32_t bands, int64_t limit, HcPanels **out, HcError *err) {
-    size_t n = (size_t)bands;
+    enum { HALF_BITS = 18 };
+    bool in_two = limit == 0;
+    size_t n = (size_t)bands * (in_two ? 2 : 1);
     HcPanels *panels = calloc(1, sizeof *panels);
     if (panels != NULL) {
-        panels->bands = bands;
+        limit = in_two ? (int64_t)1 << (HALF_BITS - 1) : limit; /* |v| < 2^35 */
+        panels->bands = (int32_t)n;
+        panels->in_two = in_two;
         panels->limit = (double)limit;
         panels->most = (((int64_t)1 << 53) - 1) / (limit * limit);
         panels->panel = aligned_alloc(64, (PANEL * n * sizeof(double) + 63) / 64 * 64);
@@ -48,11 +53,38 @@ static HcStatus open_panels(int32_t bands, int64_t limit, HcPanels **out, HcErro
     return HC_OK;
 }
 
+/* 2^18 */
+static const int64_t half_weight = (int64_t)1 << 18;
+
+/* Products of halves -> the product of bands b and c. */
+static HcWide product_of_halves(const HcPanels *panels, size_t b, size_t c) {
+    size_t all = (size_t)panels->bands;
+    size_t n = all / 2;
+    const double *product = panels->product;
+    int64_t high = (int64_t)product[b * all + c];
+    int64_t mixed = (int64_t)product[b * all + n + c] + (int64_t)product[c * all + n + b];
+    int64_t low = (int64_t)product[(n + b) * all + n + c];
+    return ((HcWide)high * half_weight + mixed) * half_weight + low;
+}
+
+static void add_halves(const HcPanels *panels, HcMoments *moments) {
+    size_t n = (size_t)moments->bands;
+    for (size_t b = 0; b < n; b++) {
+        moments->sum[b] += (HcWide)(int64_t)panels->sum[b] * half_weight + (int64_t)panels->sum[n + b];
+        for (size_t c = b; c < n; c++) {
+            moments->product[b * n + c] += product_of_halves(panels, b, c);
+        }
+    }
+}
+
 /* Sums -> moments. */
 static void flush(HcPanels *panels, HcMoments *moments) {
     size_t n = (size_t)panels->bands;
 #pragma omp critical(hc_cpu_moments)
-    {
+    if (panels->in_two) {
+        add_halves(panels, moments);
+        moments->count += panels->summed;
+    } else {
         for (size_t b = 0; b < n; b++) {
             moments->sum[b] += (int64_t)panels->sum[b];
             for (size_t c = b; c < n; c++) {
@@ -115,6 +147,26 @@ static bool add(HcPanels *panels, const float *pixels, int32_t count, HcMoments 
     return true;
 }
 
+/* v = 2^18 a + b with |b| <= 2^17. */
+HC_CLONES static void cut_in_two(const double *restrict v, int64_t bands, double *restrict a,
+                                 double *restrict b) {
+    for (int64_t i = 0; i < bands; i++) {
+        a[i] = rint(v[i] * 0x1p-18);
+        b[i] = v[i] - a[i] * 0x1p18;
+    }
+}
+
+static void add_near(HcPanels *panels, const double *pixels, int32_t count, HcMoments *moments) {
+    int64_t n = panels->bands / 2;
+    for (int32_t p = 0; p < count; p++) {
+        double *to = panels->panel + panels->filled * 2 * n;
+        cut_in_two(pixels + p * n, n, to, to + n);
+        if (++panels->filled == PANEL) {
+            multiply(panels, moments);
+        }
+    }
+}
+
 static void drain(HcPanels *panels, HcMoments *moments) {
     if (panels->filled > 0) {
         multiply(panels, moments);
@@ -123,6 +175,6 @@ static void drain(HcPanels *panels, HcMoments *moments) {
 }
 
 const HcPanelKind *hc_cpu_panels_float64(void) {
-    static const HcPanelKind kind = {open_panels, close_panels, add, drain};
+    static const HcPanelKind kind = {open_panels, close_panels, add, add_near, drain};
     return &kind;
 }

@@ -16,10 +16,13 @@ HcSumsFetchFn hc_cpu_sums_fetch;
 typedef struct HcPanels HcPanels;
 
 typedef struct HcPanelKind {
+    /* limit: of integers, 0 = whole numbers near the center of a grid. */
     HcStatus (*open)(int32_t bands, int64_t limit, HcPanels **out, HcError *err);
     void (*close)(HcPanels *panels);
     /* pixels[count][bands], integers; false when one is beyond the limit. */
     bool (*add)(HcPanels *panels, const float *pixels, int32_t count, HcMoments *moments);
+    /* pixels[count][bands], whole numbers below HC_GRID_NEAR. */
+    void (*add_near)(HcPanels *panels, const double *pixels, int32_t count, HcMoments *moments);
     /* Empties the panels into the moments. */
     void (*drain)(HcPanels *panels, HcMoments *moments);
 } HcPanelKind;
@@ -37,13 +40,34 @@ struct HcSums {
     HcSumsHead head;
     HcCpu *cpu;
     int32_t bands;
-    int64_t limit; /* 0 = the float form */
-    HcMoments moments;
+    int64_t limit;           /* of integers, 0 = floats */
+    HcMoments moments;       /* exact ones of floats know the grid */
+    double *scale;           /* [bands] of the grid, NULL = none */
     const HcPanelKind *kind; /* of the exact form */
     HcPanels **panels;       /* [threads] */
 };
 
-HcStatus hc_cpu_gram_float(const HcBlock *in, HcDifference kind, const HcWindow *window, HcSums *sums,
-                           HcError *err);
+/* ---- float scenes on a grid (grid.c) ---- */
+
+/* One thread's memory for a strip of HC_CPU_RUN samples. */
+typedef struct HcGridWork {
+    double *row[3];  /* [HC_CPU_RUN + 2][bands]: lines above, here and below of the strip, on the grid */
+    int64_t line[3]; /* which lines these are, -1 = none */
+    double *values;  /* [HC_CPU_RUN][bands] */
+    int32_t *far;    /* [bands] */
+} HcGridWork;
+
+HcStatus hc_cpu_grid_open(HcGridWork *work, int32_t bands, HcError *err);
+void hc_cpu_grid_close(HcGridWork *work);
+
+/* Forgets the lines: another block, or another strip. */
+void hc_cpu_grid_begin(HcGridWork *work);
+
+/* The values of `count` (HC_CPU_RUN at most) pixels from `sample` on, all of whose neighbours exist, or their
+ * differences, of the strip [first, last) of samples: work->values[count][bands], near ones only. What is far
+ * goes to the moments (one thread at a time); fails where there is no memory for it. */
+HcStatus hc_cpu_grid_values(HcGridWork *work, const HcBlock *in, HcDifference kind, int64_t line,
+                            int32_t first, int32_t last, int32_t sample, int32_t count, HcSums *sums,
+                            HcError *err);
 
 #endif

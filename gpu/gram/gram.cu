@@ -7,7 +7,7 @@ static size_t layout(HcSums *sums, char *memory) {
     return sums->limit > 0 ? hc_exact_layout(sums, memory) : hc_floats_layout(sums, memory);
 }
 
-HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
+HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, const HcGrid *grid, HcSums **out,
                           HcError *err) {
     HcStatus status = HC_OK;
     HcSums *sums = NULL;

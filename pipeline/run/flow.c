@@ -28,10 +28,13 @@ int32_t hc_flow_lines(const HcFlow *flow, int64_t block) {
     return (int32_t)(lines < flow->layout.block_lines ? lines : flow->layout.block_lines);
 }
 
-void hc_flow_halo(const HcFlow *flow, int64_t block, int32_t halo, int32_t *above, int32_t *below) {
-    int64_t line0 = hc_flow_first_line(flow, block);
-    int64_t rest = flow->chain->stages[0].out.lines - line0 - hc_flow_lines(flow, block);
-    *above = (int32_t)(line0 < halo ? line0 : halo);
+HcSpan hc_flow_span(const HcFlow *flow, int64_t block) {
+    return (HcSpan){hc_flow_first_line(flow, block), hc_flow_lines(flow, block)};
+}
+
+void hc_flow_halo(const HcFlow *flow, HcSpan span, int32_t halo, int32_t *above, int32_t *below) {
+    int64_t rest = flow->chain->stages[0].out.lines - span.line0 - span.lines;
+    *above = (int32_t)(span.line0 < halo ? span.line0 : halo);
     *below = (int32_t)(rest < halo ? rest : halo);
 }
 
@@ -42,7 +45,7 @@ static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
     HcReader *reader = flow->chain->source->reader;
     int32_t above = 0;
     int32_t below = 0;
-    hc_flow_halo(flow, block, flow->layout.raw_halo, &above, &below);
+    hc_flow_halo(flow, hc_flow_span(flow, block), flow->layout.raw_halo, &above, &below);
     int32_t rows = above + hc_flow_lines(flow, block) + below;
     size_t bytes = hc_reader_bytes(reader, rows);
     if (bytes > slot->buffer.bytes) {

@@ -1,5 +1,5 @@
 /* Flow: what the three threads of a run share: raw blocks from the reader, blocks in flight, parcels to the
- * writer. Only run.c, flow.c, flow_memory.c and flow_compute.c look inside. */
+ * writer. Only run.c, flow*.c and sample.c look inside. */
 #ifndef HC_PIPELINE_RUN_FLOW_H
 #define HC_PIPELINE_RUN_FLOW_H
 
@@ -75,8 +75,16 @@ void hc_flow_fail(HcFlow *flow, const HcError *error);
 int64_t hc_flow_first_line(const HcFlow *flow, int64_t block);
 int32_t hc_flow_lines(const HcFlow *flow, int64_t block);
 
-/* How many lines of context there are above and below a block, at most `halo`. */
-void hc_flow_halo(const HcFlow *flow, int64_t block, int32_t halo, int32_t *above, int32_t *below);
+/* Lines of the scene, as many as a block has or fewer. */
+typedef struct HcSpan {
+    int64_t line0;
+    int32_t lines;
+} HcSpan;
+
+HcSpan hc_flow_span(const HcFlow *flow, int64_t block);
+
+/* How many lines of context there are above and below, at most `halo`. */
+void hc_flow_halo(const HcFlow *flow, HcSpan span, int32_t halo, int32_t *above, int32_t *below);
 
 /* Queues and device memory for the whole run; where the device has less room than it said, a smaller layout
  * and a note. Called when the first stages are open: they may have needed the device for themselves. */
@@ -105,6 +113,12 @@ bool hc_flow_wait_raw(HcFlow *flow, int64_t block);
 
 /* A free parcel of that sink; waits for the writer. NULL when the run stops. */
 HcParcel *hc_flow_take_parcel(HcFlow *flow, const HcStage *sink);
+
+/* The output of a stage for some lines of the scene, in the memory of the slot. */
+HcBlock hc_flow_output(const HcFlow *flow, const HcSlot *slot, int32_t place, HcSpan span);
+
+/* Gives the stages of the pass that sum floats their samples, before its first block (sample.c). */
+HcStatus hc_flow_sample(HcFlow *flow, HcError *err) HC_MUST_CHECK;
 
 /* Takes all blocks through the stages of the pass, on the calling thread (flow_compute.c). */
 HcStatus hc_flow_compute(HcFlow *flow, HcError *err) HC_MUST_CHECK;

@@ -1,14 +1,11 @@
 #include "core/operation/decode.h"
 #include "pipeline/run/flow.h"
 
-/* The output block of a stage for one block of the scene, in the memory of the slot. */
-static HcBlock output_block(const HcFlow *flow, const HcSlot *slot, int32_t place, int64_t block) {
+HcBlock hc_flow_output(const HcFlow *flow, const HcSlot *slot, int32_t place, HcSpan span) {
     const HcScene *scene = &flow->chain->stages[place].out;
-    HcBlock out = {.line0 = hc_flow_first_line(flow, block),
-                   .lines = hc_flow_lines(flow, block),
-                   .samples = (int32_t)scene->samples,
-                   .bands = scene->bands};
-    hc_flow_halo(flow, block, flow->pass.halo[place], &out.above, &out.below);
+    HcBlock out = {
+        .line0 = span.line0, .lines = span.lines, .samples = (int32_t)scene->samples, .bands = scene->bands};
+    hc_flow_halo(flow, span, flow->pass.halo[place], &out.above, &out.below);
     out.data = slot->output[place];
     out.mask = (uint8_t *)slot->output[place] + hc_block_values(&out) * sizeof(float);
     return out;
@@ -81,7 +78,8 @@ typedef struct Sent {
 
 /* Takes one block through the stages of the pass. */
 static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, Sent *sent, HcError *err) {
-    HcBlock current = output_block(flow, slot, 0, block);
+    HcSpan span = hc_flow_span(flow, block);
+    HcBlock current = hc_flow_output(flow, slot, 0, span);
     HC_OR_RETURN(decode_block(flow, slot, block, &current, err));
     for (int32_t s = 1; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
@@ -95,7 +93,7 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
             break;
         }
         if (!stage->needs.passes_through) {
-            HcBlock out = output_block(flow, slot, s, block);
+            HcBlock out = hc_flow_output(flow, slot, s, span);
             HC_OR_RETURN(stage->kind->process(stage, flow->work, &current, &out, slot->scratch, err));
             stage->seconds_process += hc_flow_now() - start;
             current = out;

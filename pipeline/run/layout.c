@@ -75,6 +75,10 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
             cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->out, lines);
         }
         cost.host += stage->needs.host_bytes;
+        if (info->shared_memory) {
+            cost.host += (size_t)stage->needs.float_sums * (size_t)info->threads *
+                         hc_sums_thread_bytes(stage->in.bands);
+        }
         cost.host += stage->threads > 1 ? (size_t)stage->threads * stage->needs.thread_bytes : 0;
     }
     return cost;
@@ -162,29 +166,22 @@ static double device_limit(const HcComputeInfo *info, const HcRunSettings *setti
     return all - (double)info->reserve;
 }
 
-/* The lines of this rank. Ranks meet where float sums are cut anyway. */
+/* The lines of this rank. */
 static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *limits) {
-    const HcScene *scene = &chain->stages[0].out;
-    int64_t unit = limits->step;
-    for (int32_t s = 0; s < chain->count; s++) {
-        unit = chain->stages[s].needs.sums_floats ? hc_stretch_lines(scene) : unit;
-    }
-    int64_t units = (scene->lines + unit - 1) / unit;
-    int64_t first = units * hc_ranks_number(ranks) / hc_ranks_count(ranks) * unit;
-    int64_t end = units * (hc_ranks_number(ranks) + 1) / hc_ranks_count(ranks) * unit;
-    limits->first_line = first < scene->lines ? first : scene->lines;
-    limits->end_line = end < scene->lines ? end : scene->lines;
+    int64_t lines = chain->stages[0].out.lines;
+    limits->first_line = lines * hc_ranks_number(ranks) / hc_ranks_count(ranks);
+    limits->end_line = lines * (hc_ranks_number(ranks) + 1) / hc_ranks_count(ranks);
 }
 
 static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
     const HcReader *reader = chain->source->reader;
-    HcLimits limits = {.step = hc_sums_lines(chain->stages[0].out.samples), .halo = raw_halo_of(chain)};
+    HcLimits limits = {.halo = raw_halo_of(chain)};
     share_lines(chain, settings->ranks, &limits);
     double available = 0.75 * available_memory() / hc_ranks_local_count(settings->ranks) /
                        (settings->shares > 1 ? settings->shares : 1);
     limits.host = settings->memory > 0 ? (double)settings->memory : available;
     limits.device = device_limit(info, settings);
-    Cost least = cost_of(chain, info, &limits, limits.step);
+    Cost least = cost_of(chain, info, &limits, 1);
     uint64_t cache = cache_for(reader, limits.host - (double)host_bytes(&least, info, stream_slots(info)));
     hc_io_limit_cache(cache);
     limits.cache = hc_reader_through_gdal(reader) ? cache : 0;
@@ -198,7 +195,7 @@ static void share_threads(HcChain *chain, const HcComputeInfo *info, const HcLim
     for (int32_t s = 0; s < chain->count; s++) {
         wanting += chain->stages[s].needs.threads_most > 1;
     }
-    Cost least = cost_of(chain, info, limits, limits->step);
+    Cost least = cost_of(chain, info, limits, 1);
     double spare = limits->host - (double)host_bytes(&least, info, stream_slots(info));
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];
@@ -210,9 +207,8 @@ static void share_threads(HcChain *chain, const HcComputeInfo *info, const HcLim
     }
 }
 
-static int64_t half_of(int64_t lines, int32_t step) {
-    int64_t half = lines / 2 / step * step;
-    return half < step ? step : half;
+static int64_t half_of(int64_t lines) {
+    return lines > 1 ? lines / 2 : 1;
 }
 
 /* Halves the lines of a block until all fits. */
@@ -225,14 +221,14 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
         if (host <= limits->host && device <= limits->device) {
             return HC_OK;
         }
-        if (*lines == limits->step) {
+        if (*lines == 1) {
             double reserve = (double)info->reserve;
             return host > limits->host ? does_not_fit("--memory", host, limits->host, err)
                                        : does_not_fit(settings->device_memory > 0 ? "--device-memory"
                                                                                   : "free device memory of",
                                                       device + reserve, limits->device + reserve, err);
         }
-        *lines = half_of(*lines, limits->step);
+        *lines = half_of(*lines);
     }
 }
 
@@ -291,7 +287,7 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInf
     set_tight(chain, false);
     set_threads(chain, 1);
     HcLimits limits = limits_of(chain, info, settings);
-    int64_t least = limits.step;
+    int64_t least = 1;
     if (fit_lines(chain, info, settings, &limits, &least, &unimportant) != HC_OK) {
         set_tight(chain, true);
         limits = limits_of(chain, info, settings);
@@ -301,12 +297,12 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInf
                                                : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));
     int64_t own = limits.end_line - limits.first_line;
     wanted = wanted > own ? own : wanted;
-    int64_t lines = wanted < limits.step ? limits.step : wanted / limits.step * limits.step;
+    int64_t lines = wanted < 1 ? 1 : wanted;
     HC_OR_RETURN(fit_lines(chain, info, settings, &limits, &lines, err));
     if (settings->block_lines == 0 && own > 0) {
         /* As many blocks, of nearly the same size. */
         int64_t blocks = blocks_of(&limits, lines);
-        lines = ((own + blocks - 1) / blocks + limits.step - 1) / limits.step * limits.step;
+        lines = (own + blocks - 1) / blocks;
     }
     chain->first_line = limits.first_line;
     layout->limits = limits;
@@ -317,10 +313,10 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInf
 bool hc_layout_shrink(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info,
                       HcRunReport *report) {
     int64_t lines = layout->block_lines;
-    if (!layout->device_resident && lines <= layout->limits.step) {
+    if (!layout->device_resident && lines <= 1) {
         return false;
     }
-    lines = layout->device_resident ? lines : half_of(lines, layout->limits.step);
+    lines = layout->device_resident ? lines : half_of(lines);
     lay_out(layout, chain, info, lines, false, report);
     return true;
 }

@@ -9,14 +9,14 @@
 typedef struct HcLimits {
     double host, device;          /* bytes for buffers; device: INFINITY where there is no limit of its own */
     int64_t first_line, end_line; /* of this rank */
-    int32_t step, halo;           /* blocks are multiples of step lines; halo of the raw blocks */
+    int32_t halo;                 /* of the raw blocks */
     uint64_t cache;               /* GDAL's, 0 where nothing comes through it */
 } HcLimits;
 
 typedef struct HcLayout {
     int32_t block_lines;
     int32_t raw_halo;     /* lines of context of the raw blocks: enough for every pass */
-    int64_t blocks;       /* 0 where more ranks than parts of the scene have come */
+    int64_t blocks;       /* 0 where more ranks than lines have come */
     int32_t slots;        /* blocks in flight */
     int32_t raw_slots;    /* raw blocks in host memory: all of them when resident */
     bool resident;        /* raw blocks stay in host memory */

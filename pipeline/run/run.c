@@ -93,6 +93,7 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
         HC_TRY(hc_flow_take_memory(flow, err));
     }
     HC_TRY(hc_flow_open_pass(flow, err));
+    HC_TRY(hc_flow_sample(flow, err));
     HC_TRY(hc_source_reset_counts(flow->chain->source, flow->work, err));
     HC_TRY(run_threads(flow, err));
     HC_TRY(hc_reader_unchanged(flow->chain->source->reader, err));

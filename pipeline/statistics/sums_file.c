@@ -16,178 +16,184 @@ static const char *word_of(HcDifference difference) {
     return difference == HC_DIFFERENCE_NONE ? "" : hc_noise_words[difference - 1];
 }
 
-/* ---- wide integers ---- */
+/* ---- whole numbers ----
+ *
+ * JSON numbers would be rounded to doubles, so the integers stand in a text. */
 
-enum { WIDE_DIGITS = 41 }; /* a sign, 39 digits and a blank or the final 0 */
+/* Digits of a sum and of a product, at most: of integer scenes, and of far values on a grid. */
+enum { WIDE_DIGITS = 38, LONG_SUM_DIGITS = 99, LONG_PRODUCT_DIGITS = 190 };
 
-/* Decimal digits behind `to`; returns the end. */
-static char *print_wide(HcWide value, char *to) {
-    char digits[WIDE_DIGITS];
-    int count = 0;
-    bool negative = value < 0;
-    do { /* digit by digit with its sign, since the most negative number has no positive one */
-        int digit = (int)(value % 10);
-        digits[count++] = (char)('0' + (digit < 0 ? -digit : digit));
-        value /= 10;
-    } while (value != 0);
-    if (negative) {
-        *to++ = '-';
-    }
-    while (count > 0) {
-        *to++ = digits[--count];
-    }
-    return to;
-}
-
-/* Reads what print_wide prints; false where there is no number, or one of more than 38 digits. */
-static bool parse_wide(const char **text, HcWide *out) {
-    const char *at = *text + strspn(*text, " ");
-    bool negative = *at == '-';
-    const char *first = at += negative;
-    HcWide value = 0;
-    for (; *at >= '0' && *at <= '9' && at - first < 38; at++) {
-        value = 10 * value + (*at - '0');
-    }
-    bool whole = at > first && (*at == ' ' || *at == '\0');
-    *out = negative ? -value : value;
-    *text = at;
-    return whole;
-}
-
-/* JSON numbers would be rounded to doubles, so the integers stand in a text. */
-static HcStatus put_wides(HcJson *to, const char *name, const HcWide *value, size_t count, HcError *err) {
-    char *text = malloc(count * WIDE_DIGITS);
+static HcStatus put_sums(HcJson *to, const HcMoments *moments, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    char *text = malloc(n * HC_LONG_TEXT);
     char *end = text;
     if (text == NULL) {
-        return hc_fail_memory(err, (double)count * WIDE_DIGITS, name);
+        return hc_fail_memory(err, (double)(n * HC_LONG_TEXT), "sum");
     }
-    for (size_t i = 0; i < count; i++) {
-        end = print_wide(value[i], end);
+    for (size_t b = 0; b < n; b++) {
+        HcLong sum = hc_moments_sum(moments, b);
+        end = hc_long_print(&sum, end);
         *end++ = ' ';
     }
     end[-1] = '\0';
-    hc_json_put_text(to, name, text);
+    hc_json_put_text(to, "sum", text);
     free(text);
     return HC_OK;
 }
 
-static HcStatus fail_wides(const char *path, const char *name, size_t count, HcError *err) {
-    return hc_fail(err, HC_E_INPUT, "%s: \"%s\" does not hold %zu whole numbers", path, name, count);
-}
-
-static HcStatus get_wides(const cJSON *from, const char *name, HcWide *value, size_t count, const char *path,
-                          HcError *err) {
-    const char *text = hc_json_text(from, name);
-    bool whole = text != NULL;
-    for (size_t i = 0; i < count && whole; i++) {
-        whole = parse_wide(&text, &value[i]);
+/* The rows of the symmetric matrix from the diagonal on, one behind the other. */
+static HcStatus put_products(HcJson *to, const HcMoments *moments, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    size_t each = moments->far_product != NULL ? HC_LONG_TEXT : WIDE_DIGITS + 3;
+    char *text = malloc(n * (n + 1) / 2 * each);
+    char *end = text;
+    if (text == NULL) {
+        return hc_fail_memory(err, (double)(n * (n + 1) / 2 * each), "products");
     }
-    if (!whole || *text != '\0') {
-        return fail_wides(path, name, count, err);
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = b; c < n; c++) {
+            HcLong product = hc_moments_product(moments, b, c);
+            end = hc_long_print(&product, end);
+            *end++ = ' ';
+        }
     }
+    end[-1] = '\0';
+    hc_json_put_text(to, "products", text);
+    free(text);
     return HC_OK;
 }
 
-/* The rows of a symmetric matrix from the diagonal on, one behind the other; or back. */
-static size_t pack_triangle(const HcWide *square, size_t n, HcWide *triangle) {
-    size_t count = 0;
-    for (size_t b = 0; b < n; b++) {
-        for (size_t c = b; c < n; c++) {
-            triangle[count++] = square[b * n + c];
-        }
-    }
-    return count;
+static HcStatus fail_wholes(const char *path, const char *name, size_t count, HcError *err) {
+    return hc_fail(err, HC_E_INPUT, "%s: \"%s\" does not hold %zu whole numbers", path, name, count);
 }
 
-static void unpack_triangle(const HcWide *triangle, size_t n, HcWide *square) {
-    for (size_t b = 0; b < n; b++) {
-        for (size_t c = b; c < n; c++) {
-            square[b * n + c] = square[c * n + b] = *triangle++;
+static HcStatus get_sums(const cJSON *json, const char *path, HcMoments *moments, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    const char *text = hc_json_text(json, "sum");
+    bool whole = text != NULL;
+    for (size_t b = 0; b < n && whole; b++) {
+        HcLong sum;
+        whole = hc_long_parse(&text, moments->center != NULL ? LONG_SUM_DIGITS : WIDE_DIGITS, &sum);
+        if (whole) {
+            HC_OR_RETURN(hc_moments_set_sum(moments, b, &sum, err));
         }
     }
+    return whole && *text == '\0' ? HC_OK : fail_wholes(path, "sum", n, err);
+}
+
+static HcStatus get_products(const cJSON *json, const char *path, HcMoments *moments, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    const char *text = hc_json_text(json, "products");
+    bool whole = text != NULL;
+    for (size_t b = 0; b < n && whole; b++) {
+        for (size_t c = b; c < n && whole; c++) {
+            HcLong product;
+            whole =
+                hc_long_parse(&text, moments->center != NULL ? LONG_PRODUCT_DIGITS : WIDE_DIGITS, &product);
+            if (whole) {
+                HC_OR_RETURN(hc_moments_set_product(moments, b, c, &product, err));
+            }
+        }
+    }
+    return whole && *text == '\0' ? HC_OK : fail_wholes(path, "products", n * (n + 1) / 2, err);
+}
+
+/* ---- the grid of float scenes ---- */
+
+static HcStatus put_grid(HcJson *json, const HcMoments *moments, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    double *exponent = malloc(n * sizeof *exponent);
+    if (exponent == NULL) {
+        return hc_fail_memory(err, (double)(n * sizeof *exponent), "the grid of sums");
+    }
+    for (size_t b = 0; b < n; b++) {
+        exponent[b] = moments->exponent[b];
+    }
+    hc_json_put_doubles(json, "center", moments->center, n);
+    hc_json_put_doubles(json, "unit_exponent", exponent, n);
+    free(exponent);
+    return HC_OK;
+}
+
+static HcStatus get_grid(const cJSON *json, const char *path, HcMoments *moments, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)moments->bands;
+    double *center = malloc(n * sizeof *center);
+    double *read = malloc(n * sizeof *read);
+    int32_t *exponent = malloc(n * sizeof *exponent);
+    int32_t wrong = 0;
+    HcGrid grid = {center, exponent};
+    if (center == NULL || read == NULL || exponent == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(n * sizeof *center), "the grid of sums"));
+    }
+    HC_TRY(hc_json_get_doubles(json, "center", center, n, path, err));
+    HC_TRY(hc_json_get_doubles(json, "unit_exponent", read, n, path, err));
+    for (size_t b = 0; b < n; b++) {
+        exponent[b] = fabs(read[b]) < 1000 && read[b] == rint(read[b]) ? (int32_t)read[b] : INT32_MIN / 2;
+    }
+    wrong = hc_grid_wrong_band(&grid, moments->bands);
+    if (wrong >= 0) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: band %d has a \"center\" of %g and a \"unit_exponent\" of %g",
+                       path, wrong + 1, center[wrong], read[wrong]));
+    }
+    HC_TRY(hc_moments_on_grid(moments, &grid, err));
+done:
+    free(center);
+    free(read);
+    free(exponent);
+    return status;
 }
 
 /* ---- files ---- */
 
-static HcStatus put_integers(HcJson *json, const HcMoments *moments, HcError *err) {
-    HcStatus status = HC_OK;
-    size_t n = (size_t)moments->bands;
-    HcWide *triangle = malloc(n * n * sizeof *triangle);
-    if (triangle == NULL) {
-        return hc_fail_memory(err, (double)(n * n) * sizeof *triangle, "sums of products");
-    }
-    size_t count = pack_triangle(moments->product, n, triangle);
-    HC_TRY(put_wides(json, "sum", moments->sum, n, err));
-    HC_TRY(put_wides(json, "products", triangle, count, err));
-done:
-    free(triangle);
-    return status;
-}
-
 HcStatus hc_saved_sums_write(const char *path, const HcScene *scene, HcDifference difference,
                              const HcMoments *moments, bool overwrite, HcError *err) {
     HcStatus status = HC_OK;
-    size_t n = (size_t)moments->bands;
     HcJson json;
     hc_json_begin(&json);
-    hc_json_put_number(&json, "hcube_sums", 1);
+    hc_json_put_number(&json, "hcube_sums", moments->center != NULL ? 2 : 1);
     hc_json_put_text(&json, "noise", word_of(difference));
     hc_json_put_number(&json, "pixels", (double)moments->count);
     hc_json_put_bands(&json, scene);
-    if (moments->exact) {
-        HC_TRY(put_integers(&json, moments, err));
-    } else {
-        hc_json_put_doubles(&json, "mean", moments->mean, n);
-        hc_json_put_doubles(&json, "scatter", moments->scatter, n * n);
+    if (moments->center != NULL) {
+        HC_TRY(put_grid(&json, moments, err));
     }
+    HC_TRY(put_sums(&json, moments, err));
+    HC_TRY(put_products(&json, moments, err));
     HC_TRY(hc_json_save(&json, path, overwrite, err));
 done:
     hc_json_clear(&json);
     return status;
 }
 
-static HcStatus get_integers(const cJSON *json, const char *path, HcMoments *moments, HcError *err) {
-    HcStatus status = HC_OK;
-    size_t n = (size_t)moments->bands;
-    HcWide *triangle = malloc(n * n * sizeof *triangle);
-    if (triangle == NULL) {
-        return hc_fail_memory(err, (double)(n * n) * sizeof *triangle, "sums of products");
-    }
-    HC_TRY(get_wides(json, "sum", moments->sum, n, path, err));
-    HC_TRY(get_wides(json, "products", triangle, n * (n + 1) / 2, path, err));
-    unpack_triangle(triangle, n, moments->product);
-done:
-    free(triangle);
-    return status;
-}
-
-static HcStatus get_floats(const cJSON *json, const char *path, HcMoments *moments, HcError *err) {
-    size_t n = (size_t)moments->bands;
-    HC_OR_RETURN(hc_json_get_doubles(json, "mean", moments->mean, n, path, err));
-    return hc_json_get_doubles(json, "scatter", moments->scatter, n * n, path, err);
-}
-
 /* Before memory is taken: whether the file can hold what so many bands ask for. */
-static HcStatus check_room(const cJSON *json, bool exact, size_t n, const char *path, HcError *err) {
-    if (!exact) {
-        return hc_json_check_count(json, "scatter", n * n, path, err);
-    }
+static HcStatus check_room(const cJSON *json, size_t n, const char *path, HcError *err) {
     const char *text = hc_json_text(json, "products");
     size_t count = n * (n + 1) / 2;
+    if (cJSON_HasObjectItem(json, "scatter")) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: float sums of an earlier version of hcube, which were rounded: write them again",
+                       path);
+    }
     if (text == NULL || strlen(text) < 2 * count - 1) { /* a digit each, and blanks between them */
-        return fail_wides(path, "products", count, err);
+        return fail_wholes(path, "products", count, err);
     }
     return HC_OK;
 }
 
 static HcStatus get_moments(const cJSON *json, const char *path, HcSavedSums *out, HcError *err) {
-    bool exact = cJSON_HasObjectItem(json, "products");
     int64_t pixels = 0;
-    HC_OR_RETURN(hc_json_get_int(json, "pixels", 0, INT64_MAX / 2, &pixels, path, err));
-    HC_OR_RETURN(check_room(json, exact, (size_t)out->scene.bands, path, err));
-    HC_OR_RETURN(hc_moments_init(&out->moments, out->scene.bands, exact, err));
+    int64_t version = 0;
+    HC_OR_RETURN(hc_json_get_int(json, "hcube_sums", 1, 2, &version, path, err));
+    HC_OR_RETURN(hc_json_get_int(json, "pixels", 0, (int64_t)1 << 40, &pixels, path, err));
+    HC_OR_RETURN(check_room(json, (size_t)out->scene.bands, path, err));
+    HC_OR_RETURN(hc_moments_init(&out->moments, out->scene.bands, err));
     out->moments.count = pixels;
-    return exact ? get_integers(json, path, &out->moments, err) : get_floats(json, path, &out->moments, err);
+    if (version == 2) {
+        HC_OR_RETURN(get_grid(json, path, &out->moments, err));
+    }
+    HC_OR_RETURN(get_sums(json, path, &out->moments, err));
+    return get_products(json, path, &out->moments, err);
 }
 
 HcStatus hc_saved_sums_read(const char *path, HcSavedSums *out, HcError *err) {
@@ -231,29 +237,26 @@ static HcStatus check_form(const HcSavedSums *to, const HcSavedSums *from, const
         return hc_fail(err, HC_E_INPUT, "%s: noise \"%s\" does not go with \"%s\"", path,
                        word_of(from->difference), word_of(to->difference));
     }
-    if (from->moments.exact != to->moments.exact) {
-        return hc_fail(err, HC_E_INPUT, "%s: sums of %s do not go with sums of %s", path,
-                       from->moments.exact ? "integers" : "floats",
-                       to->moments.exact ? "integers" : "floats");
-    }
     if (!same_scaling(&from->scene, &to->scene)) {
         return hc_fail(err, HC_E_INPUT, "%s: values are scaled otherwise than in the scenes before it", path);
     }
     return HC_OK;
 }
 
-/* A covariance is made of count times product and of sum times sum, in 128 bits (hc_moments_covariance), and
- * of its denominator, which for noise is up to 72 count squared. Sums of a scene keep sum squared below count
- * times product; those of a file need not. */
+/* A covariance of integers is made of count times product and of sum times sum, in 128 bits
+ * (hc_moments_covariance), and of its denominator, which for noise is up to 72 count squared. Sums of a scene
+ * keep sum squared below count times product; those of a file need not. On a grid longer integers take their
+ * place. */
 static HcStatus check_size(const HcMoments *moments, const char *path, HcError *err) {
     const double most = ldexp(1, 125);
     size_t n = (size_t)moments->bands;
     double count = (double)moments->count;
+    bool integers = moments->center == NULL;
     bool fits = 72 * count * count < most;
-    for (size_t b = 0; b < n && moments->exact; b++) {
+    for (size_t b = 0; b < n && integers; b++) {
         fits = fits && (double)moments->sum[b] * (double)moments->sum[b] < most;
     }
-    for (size_t k = 0; k < n * n && moments->exact; k++) {
+    for (size_t k = 0; k < n * n && integers; k++) {
         fits = fits && count * fabs((double)moments->product[k]) < most;
     }
     if (!fits) {
@@ -263,14 +266,16 @@ static HcStatus check_size(const HcMoments *moments, const char *path, HcError *
     return HC_OK;
 }
 
-HcStatus hc_saved_sums_add(HcSavedSums *to, const HcSavedSums *from, const char *path, HcError *err) {
+HcStatus hc_saved_sums_add(HcSavedSums *to, HcSavedSums *from, const char *path, HcError *err) {
     if (to->scene.bands == 0) {
         HC_OR_RETURN(hc_scene_copy(&to->scene, &from->scene, err));
-        HC_OR_RETURN(hc_moments_init(&to->moments, from->moments.bands, from->moments.exact, err));
+        HC_OR_RETURN(hc_moments_copy(&to->moments, &from->moments, err));
         to->difference = from->difference;
+        return check_size(&from->moments, path, err);
     }
     HC_OR_RETURN(check_form(to, from, path, err));
     HC_OR_RETURN(check_size(&from->moments, path, err));
+    HC_OR_RETURN(hc_moments_align(&to->moments, &from->moments, err));
     hc_moments_merge(&to->moments, &from->moments);
     return check_size(&to->moments, path, err);
 }

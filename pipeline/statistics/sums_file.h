@@ -1,9 +1,9 @@
 /* Sums file: the moments of one scene or of its noise before a mean and a covariance are made of them, so
- * that those of several scenes can be added. Integers stay whole, floats keep all their bits. */
+ * that those of several scenes can be added. They are whole numbers and stay so. */
 #ifndef HC_PIPELINE_STATISTICS_SUMS_FILE_H
 #define HC_PIPELINE_STATISTICS_SUMS_FILE_H
 
-#include "core/moments.h"
+#include "core/sums/moments.h"
 
 /* Zero-initialise; hc_saved_sums_clear() is always safe. */
 typedef struct HcSavedSums {
@@ -21,10 +21,9 @@ HcStatus hc_saved_sums_write(const char *path, const HcScene *scene, HcDifferenc
 /* Into zeroed sums, cleared by the caller also after a failure. */
 HcStatus hc_saved_sums_read(const char *path, HcSavedSums *out, HcError *err) HC_MUST_CHECK;
 
-/* Adds `from` to `to`, which may be zeroed. Floats depend on the order. Fails with HC_E_INPUT where the two
- * are of other bands, other differences, other scalings or of another form, and with HC_E_NUMERIC where
- * integers would become too large for a covariance; `path` names `from` in the message. */
-HcStatus hc_saved_sums_add(HcSavedSums *to, const HcSavedSums *from, const char *path,
-                           HcError *err) HC_MUST_CHECK;
+/* Adds `from` to `to`, which may be zeroed; `from` is brought onto the same grid. Fails with HC_E_INPUT where
+ * the two are of other bands, other differences or other scalings, and with HC_E_NUMERIC where integers would
+ * become too large for a covariance; `path` names `from` in the message. */
+HcStatus hc_saved_sums_add(HcSavedSums *to, HcSavedSums *from, const char *path, HcError *err) HC_MUST_CHECK;
 
 #endif

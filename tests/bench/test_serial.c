@@ -37,13 +37,13 @@ static void test_by_hand(void **state) {
     HcError err = {0};
     hc_serial_decode(small, 3, 3, 1, pixels);
     assert_true(pixels[4] > 49.5F && pixels[4] < 50.5F);
-    check_ok(hc_moments_init(&moments, 1, true, &err), err);
+    check_ok(hc_moments_init(&moments, 1, &err), err);
     check_ok(hc_serial_gram(pixels, 2, 1, &moments, &err), err);
     assert_int_equal(moments.count, 2);
     assert_int_equal((int64_t)moments.sum[0], 3);
     assert_int_equal((int64_t)moments.product[0], 5);
     hc_moments_clear(&moments);
-    check_ok(hc_moments_init(&moments, 1, true, &err), err);
+    check_ok(hc_moments_init(&moments, 1, &err), err);
     check_ok(hc_serial_gram_mean3x3(pixels, 3, 3, 1, &moments, &err), err);
     assert_int_equal(moments.count, 1);
     assert_int_equal((int64_t)moments.sum[0], 9 * 50 - 90);
@@ -116,11 +116,12 @@ static void test_grams(void **state) {
         HcSums *sums = NULL;
         HcMoments fast = {0};
         HcMoments serial = {0};
-        check_ok(hc_sums_open(opened->compute, BANDS, hc_difference_limit(kinds[i], UINT16_MAX), &sums, &err),
+        check_ok(hc_sums_open(opened->compute, BANDS, hc_difference_limit(kinds[i], UINT16_MAX), NULL, &sums,
+                              &err),
                  err);
         check_ok(hc_gram(opened->queue, &opened->block, kinds[i], NULL, sums, &err), err);
         check_ok(hc_sums_fetch(opened->queue, sums, &fast, &err), err);
-        check_ok(hc_moments_init(&serial, BANDS, true, &err), err);
+        check_ok(hc_moments_init(&serial, BANDS, &err), err);
         check_ok(i == 0 ? hc_serial_gram(x, PIXELS, BANDS, &serial, &err)
                         : hc_serial_gram_mean3x3(x, LINES, SAMPLES, BANDS, &serial, &err),
                  err);

@@ -100,10 +100,24 @@ static void refuse_sums(Rig *given) {
     HcSums *sums = NULL;
     Cube cube = cube_new(9, 5, 4);
     HcMoments moments = {0};
-    refused(hc_sums_open(rig.compute, 0, 100, &sums, &rig.err));
-    refused(hc_sums_open(rig.compute, 4, -1, &sums, &rig.err));
-    refused(hc_sums_open(rig.compute, 4, (1 << 20) + 1, &sums, &rig.err));
-    check_ok(hc_sums_open(rig.compute, 3, 100, &sums, &rig.err), rig.err);
+    refused(hc_sums_open(rig.compute, 0, 100, NULL, &sums, &rig.err));
+    refused(hc_sums_open(rig.compute, 4, -1, NULL, &sums, &rig.err));
+    refused(hc_sums_open(rig.compute, 4, (1 << 20) + 1, NULL, &sums, &rig.err));
+    double center[4] = {0, 1, 0.5, 3};
+    int32_t exponent[4] = {-3, 0, -1, 0};
+    HcGrid grid = {center, exponent};
+    refused(hc_sums_open(rig.compute, 4, 0, NULL, &sums, &rig.err));
+    refused(hc_sums_open(rig.compute, 4, 100, &grid, &sums, &rig.err));
+    center[3] = 2.5; /* no multiple of the unit */
+    refused(hc_sums_open(rig.compute, 4, 0, &grid, &sums, &rig.err));
+    center[3] = NAN;
+    refused(hc_sums_open(rig.compute, 4, 0, &grid, &sums, &rig.err));
+    center[3] = 0;
+    exponent[3] = -150;
+    refused(hc_sums_open(rig.compute, 4, 0, &grid, &sums, &rig.err));
+    grid.exponent = NULL;
+    refused(hc_sums_open(rig.compute, 4, 0, &grid, &sums, &rig.err));
+    check_ok(hc_sums_open(rig.compute, 3, 100, NULL, &sums, &rig.err), rig.err);
     HcBlock in = rig_put_block(&rig, &cube, 3, 3, 0);
     refused(hc_gram(rig.queue, &in, HC_DIFFERENCE_NONE, NULL, sums, &rig.err)); /* 4 bands, sums of 3 */
     in.bands = 3;

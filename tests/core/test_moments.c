@@ -1,7 +1,7 @@
 #include "core/operation/eigh.h"
 #include "core/operation/gram.h"
 #include "core/compute.h"
-#include "core/moments.h"
+#include "core/sums/moments.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>
@@ -175,50 +175,245 @@ static void test_ratio_edges(void **state) {
     }
 }
 
-static void fill(HcMoments *moments, const double *pixels, int64_t count) {
+/* ---- on a grid ---- */
+
+enum { GRID_BANDS = 3, GRID_PIXELS = 300 };
+
+/* Sums of values as a backend forms them. */
+static HcMoments on_grid(const float *values, int64_t count, const HcGrid *grid) {
     HcError err = {0};
-    check_ok(hc_moments_init(moments, 2, false, &err), err);
-    moments->count = count;
+    HcMoments out;
+    check_ok(hc_moments_init(&out, GRID_BANDS, &err), err);
+    check_ok(hc_moments_on_grid(&out, grid, &err), err);
+    out.count = count;
     for (int64_t p = 0; p < count; p++) {
-        moments->mean[0] += pixels[2 * p] / (double)count;
-        moments->mean[1] += pixels[2 * p + 1] / (double)count;
+        double v[GRID_BANDS];
+        double near[GRID_BANDS];
+        int32_t far[GRID_BANDS];
+        int32_t far_count = 0;
+        for (int32_t b = 0; b < GRID_BANDS; b++) {
+            v[b] =
+                hc_grid_value(values[p * GRID_BANDS + b], grid->center[b], hc_grid_scale(grid->exponent[b]));
+            near[b] = v[b];
+            if (fabs(v[b]) >= HC_GRID_NEAR) {
+                far[far_count++] = b;
+                near[b] = hc_far_rest(v[b]);
+            }
+        }
+        for (int b = 0; b < GRID_BANDS; b++) {
+            out.sum[b] += (HcWide)near[b];
+            for (int c = 0; c < GRID_BANDS; c++) {
+                out.product[b * GRID_BANDS + c] += (HcWide)near[b] * (HcWide)near[c];
+            }
+        }
+        if (far_count > 0) {
+            check_ok(hc_moments_far(&out, &err), err);
+            hc_moments_add_far(&out, v, near, far, far_count);
+        }
     }
+    return out;
+}
+
+/* Mean and covariance in 113 bits, of the values or of what a grid makes of them. */
+static void plain_covariance(const float *values, int64_t count, const HcGrid *grid, double mean[GRID_BANDS],
+                             double covariance[GRID_BANDS][GRID_BANDS]) {
+    static __float128 x[GRID_PIXELS][GRID_BANDS];
+    __float128 middle[GRID_BANDS] = {0};
     for (int64_t p = 0; p < count; p++) {
-        for (int k = 0; k < 4; k++) {
-            moments->scatter[k] += (pixels[2 * p + k / 2] - moments->mean[k / 2]) *
-                                   (pixels[2 * p + k % 2] - moments->mean[k % 2]);
+        for (int b = 0; b < GRID_BANDS; b++) {
+            float value = values[p * GRID_BANDS + b];
+            x[p][b] = (__float128)value;
+            if (grid != NULL) {
+                double v = hc_grid_value(value, grid->center[b], hc_grid_scale(grid->exponent[b]));
+                x[p][b] =
+                    (__float128)v * (__float128)ldexp(1, grid->exponent[b]) + (__float128)grid->center[b];
+            }
+            middle[b] += x[p][b] / (__float128)count;
+        }
+    }
+    for (int b = 0; b < GRID_BANDS; b++) {
+        mean[b] = (double)middle[b];
+        for (int c = 0; c < GRID_BANDS; c++) {
+            __float128 sum = 0;
+            for (int64_t p = 0; p < count; p++) {
+                sum += (x[p][b] - middle[b]) * (x[p][c] - middle[c]);
+            }
+            covariance[b][c] = (double)(sum / (__float128)(count - 1));
         }
     }
 }
 
-static void test_merge_float(void **state) {
-    (void)state;
-    double pixels[200];
-    uint64_t seed = 2;
-    for (int i = 0; i < 200; i++) {
-        pixels[i] = (double)(next(&seed) % 1000) + (i % 2) * 50;
-    }
-    HcMoments whole;
-    fill(&whole, pixels, 100);
-    for (int64_t split = 1; split < 100; split += 7) {
-        HcMoments a;
-        HcMoments b;
-        HcMoments none = {.bands = 2};
-        fill(&a, pixels, split);
-        fill(&b, pixels + 2 * split, 100 - split);
-        hc_moments_merge(&a, &none); /* nothing changes nothing */
-        hc_moments_merge(&a, &b);
-        assert_int_equal(a.count, 100);
-        check_near(a.mean[0], whole.mean[0], 1e-10);
-        check_near(a.mean[1], whole.mean[1], 1e-10);
-        for (int k = 0; k < 4; k++) {
-            check_near(a.scatter[k], whole.scatter[k], 1e-12 * whole.scatter[0]);
+static void check_covariance(const HcMoments *moments, const double mean[GRID_BANDS],
+                             double covariance[GRID_BANDS][GRID_BANDS], double tolerance) {
+    HcError err = {0};
+    double got_mean[GRID_BANDS];
+    double got[GRID_BANDS * GRID_BANDS];
+    check_ok(hc_moments_covariance(moments, 1, "the scene", got_mean, got, &err), err);
+    for (int b = 0; b < GRID_BANDS; b++) {
+        check_near(got_mean[b], mean[b], tolerance * (fabs(mean[b]) + sqrt(covariance[b][b])));
+        for (int c = 0; c < GRID_BANDS; c++) {
+            double size = sqrt(covariance[b][b] * covariance[c][c]);
+            check_near(got[b * GRID_BANDS + c], covariance[b][c], tolerance * size);
         }
-        check_same(a.scatter[1], a.scatter[2]);
-        hc_moments_clear(&a);
-        hc_moments_clear(&b);
     }
-    hc_moments_clear(&whole);
+}
+
+/* Values that scatter by `spread` about 300, 0 and 1e-20; some pixels lie far out. */
+static void random_values(float *values, int64_t count, float spread, float far, uint64_t *seed) {
+    static const float about[GRID_BANDS] = {300, 0, 1e-20F};
+    static const float unit[GRID_BANDS] = {1, 1, 1e-21F};
+    for (int64_t p = 0; p < count; p++) {
+        for (int b = 0; b < GRID_BANDS; b++) {
+            float random = (float)(int64_t)(next(seed) % 2000001) / 1000000.0F - 1;
+            values[p * GRID_BANDS + b] = about[b] + unit[b] * spread * random;
+        }
+        if (far != 0 && p % 50 == 7) {
+            values[p * GRID_BANDS + p % GRID_BANDS] *= far;
+        }
+    }
+}
+
+static void test_grid_covariance(void **state) {
+    (void)state;
+    static const float fars[] = {0, 1e6F, -3e9F, 1e15F, 1e18F};
+    uint64_t seed = 12;
+    for (size_t k = 0; k < 5; k++) {
+        float values[GRID_PIXELS * GRID_BANDS];
+        double center[GRID_BANDS];
+        int32_t exponent[GRID_BANDS];
+        double mean[GRID_BANDS];
+        double covariance[GRID_BANDS][GRID_BANDS];
+        HcGrid grid = {center, exponent};
+        random_values(values, GRID_PIXELS, 2, 0, &seed);
+        hc_grid_choose(values, GRID_PIXELS, GRID_BANDS, center, exponent);
+        assert_int_equal(hc_grid_wrong_band(&grid, GRID_BANDS), -1);
+        random_values(values, GRID_PIXELS, 2, fars[k], &seed);
+        HcMoments moments = on_grid(values, GRID_PIXELS, &grid);
+        assert_true((moments.far_product != NULL) == (fars[k] != 0));
+        plain_covariance(values, GRID_PIXELS, &grid, mean, covariance);
+        check_covariance(&moments, mean, covariance, 1e-15);
+        plain_covariance(values, GRID_PIXELS, NULL, mean, covariance); /* rounding to the grid: as promised */
+        check_covariance(&moments, mean, covariance, 0x1p-28);
+        hc_moments_clear(&moments);
+    }
+}
+
+/* Sums on two grids are those of all values, each rounded to its own. */
+static void test_grids_align(void **state) {
+    (void)state;
+    uint64_t seed = 13;
+    for (int round = 0; round < 6; round++) {
+        float values[GRID_PIXELS * GRID_BANDS];
+        double center[2][GRID_BANDS];
+        int32_t exponent[2][GRID_BANDS];
+        double mean[GRID_BANDS];
+        double covariance[GRID_BANDS][GRID_BANDS];
+        const int64_t half = GRID_PIXELS / 2;
+        HcMoments part[2];
+        HcError err = {0};
+        for (int k = 0; k < 2; k++) {
+            float *own = values + k * half * GRID_BANDS;
+            random_values(own, half, k == 0 ? 0.5F : 40, round % 3 == 2 ? 1e7F : 0, &seed);
+            hc_grid_choose(own, half, GRID_BANDS, center[k], exponent[k]);
+            part[k] = on_grid(own, half, &(HcGrid){center[k], exponent[k]});
+        }
+        int first = round % 2;
+        check_ok(hc_moments_align(&part[first], &part[1 - first], &err), err);
+        hc_moments_merge(&part[first], &part[1 - first]);
+        assert_int_equal(part[first].count, GRID_PIXELS);
+        plain_covariance(values, GRID_PIXELS, NULL, mean, covariance);
+        check_covariance(&part[first], mean, covariance, 0x1p-28);
+        hc_moments_clear(&part[0]);
+        hc_moments_clear(&part[1]);
+    }
+}
+
+/* A grid follows the bulk of a band. */
+static void test_grid_choice(void **state) {
+    (void)state;
+    enum { COUNT = 1000 };
+    float values[COUNT];
+    double center = 0;
+    int32_t exponent = 0;
+    uint64_t seed = 14;
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = 1000 + (float)(next(&seed) % 1024) / 256; /* a deviation of 1.15 */
+    }
+    hc_grid_choose(values, COUNT, 1, &center, &exponent);
+    assert_int_equal(exponent, -28);
+    check_near(center, 1002, 0.2);
+    for (int i = 0; i < COUNT; i += 50) { /* some far values change nothing of it */
+        values[i] = 1e12F;
+    }
+    hc_grid_choose(values, COUNT, 1, &center, &exponent);
+    assert_int_equal(exponent, -28);
+    check_near(center, 1002, 0.2);
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = i == 500 ? 5.0F : 4.0F;
+    }
+    hc_grid_choose(values, COUNT, 1, &center, &exponent);
+    assert_true(exponent < -25 && exponent > -40);
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = 4;
+    }
+    hc_grid_choose(values, COUNT, 1, &center, &exponent);
+    assert_true(center == 4 && exponent == -29);
+    memset(values, 0, sizeof values);
+    hc_grid_choose(values, COUNT, 1, &center, &exponent);
+    assert_true(center == 0 && exponent == -149);
+    hc_grid_choose(NULL, 0, 1, &center, &exponent);
+    assert_true(center == 0 && exponent == -149);
+    values[0] = 3.4e38F;
+    values[1] = -3.4e38F;
+    hc_grid_choose(values, 2, 1, &center, &exponent);
+    assert_true(center == 0 && exponent == 127 - 28);
+}
+
+/* Long integers against 128-bit ones, and powers of two. */
+static void test_long(void **state) {
+    (void)state;
+    uint64_t seed = 15;
+    for (int round = 0; round < 2000; round++) {
+        HcWide a = random_wide(&seed, 60);
+        HcWide b = random_wide(&seed, 60);
+        HcLong x = hc_long_of_wide(a);
+        HcLong y = hc_long_of_wide(b);
+        HcLong sum = hc_long_add(&x, &y);
+        HcLong difference = hc_long_subtract(&x, &y);
+        HcLong product = hc_long_multiply(&x, &y);
+        HcWide got = 0;
+        assert_true(hc_long_to_wide(&sum, &got) && got == a + b);
+        assert_true(hc_long_to_wide(&difference, &got) && got == a - b);
+        assert_true(hc_long_to_wide(&product, &got) && got == a * b);
+        int64_t digit[HC_LONG_DIGITS];
+        HcLong far = hc_long_shift(&product, (int32_t)(next(&seed) % 480));
+        hc_long_to_digits(&far, digit);
+        HcLong back = hc_long_of_digits(digit);
+        assert_memory_equal(&back, &far, sizeof far);
+        char text[HC_LONG_TEXT];
+        const char *at = text;
+        *hc_long_print(&far, text) = '\0';
+        assert_true(hc_long_parse(&at, 190, &back) && *at == '\0');
+        assert_memory_equal(&back, &far, sizeof far);
+        int32_t shift = (int32_t)(next(&seed) % 400);
+        HcLong shifted = hc_long_shift(&product, shift);
+        HcWide divisor = b < 0 ? -b : b > 0 ? b : 1;
+        check_same(hc_long_ratio(&shifted, divisor, -shift), hc_wide_ratio(a * b, divisor));
+        double whole = ldexp((double)(int64_t)(next(&seed) >> 12), (int)(next(&seed) % 200));
+        HcLong of_double = hc_long_of_double(round % 2 == 0 ? whole : -whole);
+        check_same(hc_long_ratio(&of_double, 1, 0), round % 2 == 0 ? whole : -whole);
+    }
+    HcLong zero = hc_long_of_wide(0);
+    char text[HC_LONG_TEXT];
+    *hc_long_print(&zero, text) = '\0';
+    assert_string_equal(text, "0");
+    HcLong large = hc_long_of_double(0x1p100);
+    *hc_long_print(&large, text) = '\0';
+    assert_string_equal(text, "1267650600228229401496703205376");
+    const char *bad = "12x";
+    assert_false(hc_long_parse(&bad, 190, &zero));
+    bad = "1234";
+    assert_false(hc_long_parse(&bad, 3, &zero));
 }
 
 static void test_merge_exact(void **state) {
@@ -226,8 +421,8 @@ static void test_merge_exact(void **state) {
     HcError err = {0};
     HcMoments a;
     HcMoments b;
-    check_ok(hc_moments_init(&a, 1, true, &err), err);
-    check_ok(hc_moments_init(&b, 1, true, &err), err);
+    check_ok(hc_moments_init(&a, 1, &err), err);
+    check_ok(hc_moments_init(&b, 1, &err), err);
     a.count = 3;
     a.sum[0] = 5;
     a.product[0] = (HcWide)1 << 100;
@@ -248,7 +443,7 @@ static void test_covariance(void **state) {
     HcMoments m;
     double mean;
     double covariance;
-    check_ok(hc_moments_init(&m, 1, true, &err), err);
+    check_ok(hc_moments_init(&m, 1, &err), err);
     m.count = 4;
     m.sum[0] = 10;
     m.product[0] = 30;
@@ -274,7 +469,7 @@ static void test_covariance_of_many_bands(void **state) {
         double variance = round % 3 == 0 ? 1 : round % 3 == 1 ? 72 : 0.94;
         bool large = round % 2 == 1;
         HcMoments m;
-        check_ok(hc_moments_init(&m, N, true, &err), err);
+        check_ok(hc_moments_init(&m, N, &err), err);
         m.count = round < 6 ? 1000003 : 3000000019;
         for (int b = 0; b < N; b++) {
             m.sum[b] = random_wide(&seed, 60) * (b % 2 == 0 ? 1 : -1);
@@ -346,18 +541,23 @@ static void test_sign_rule(void **state) {
         int first = at < 20 - at ? at : 20 - at;
         check_same(many[first], 9.0);
     }
-    assert_int_equal(hc_sums_lines(614), 2);
-    assert_int_equal(hc_sums_lines(1024), 1);
-    assert_int_equal(hc_sums_lines(1), 1024);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ratio_exact),  cmocka_unit_test(test_ratio_halfway),
-        cmocka_unit_test(test_ratio_random), cmocka_unit_test(test_ratio_edges),
-        cmocka_unit_test(test_merge_float),  cmocka_unit_test(test_merge_exact),
-        cmocka_unit_test(test_covariance),   cmocka_unit_test(test_covariance_of_many_bands),
-        cmocka_unit_test(test_differences),  cmocka_unit_test(test_sign_rule),
+        cmocka_unit_test(test_ratio_exact),
+        cmocka_unit_test(test_ratio_halfway),
+        cmocka_unit_test(test_ratio_random),
+        cmocka_unit_test(test_ratio_edges),
+        cmocka_unit_test(test_grid_covariance),
+        cmocka_unit_test(test_grids_align),
+        cmocka_unit_test(test_grid_choice),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_merge_exact),
+        cmocka_unit_test(test_covariance),
+        cmocka_unit_test(test_covariance_of_many_bands),
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_sign_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,10 @@ static void add_products(HcCompute *compute, HcQueue *queue, const HcBlock *in, 
     HcError err = {0};
     HcSums *sums = NULL;
     HcMoments moments = {0};
-    check_ok(hc_sums_open(compute, BANDS, limit, &sums, &err), err);
+    double center[BANDS] = {0};
+    int32_t exponent[BANDS] = {0};
+    HcGrid grid = {center, exponent};
+    check_ok(hc_sums_open(compute, BANDS, limit, limit == 0 ? &grid : NULL, &sums, &err), err);
     check_ok(hc_gram(queue, in, HC_DIFFERENCE_NONE, NULL, sums, &err), err);
     check_ok(hc_sums_fetch(queue, sums, &moments, &err), err);
     hc_moments_clear(&moments);

@@ -5,21 +5,7 @@
 
 #include <stdlib.h>
 
-/* Of five stretches, the last one short. */
-enum { LINES = 1501, SAMPLES = 400, BANDS = 3, STRETCHES = 5 };
-
-static void stretches_fit_every_scene(void **state) {
-    (void)state;
-    for (int64_t samples = 1; samples < 3000000; samples = samples * 3 + 1) {
-        for (int64_t lines = 1; lines < 3000000; lines = lines * 7 + 2) {
-            HcScene scene = {.lines = lines, .samples = samples, .bands = 1};
-            int64_t stretch = hc_stretch_lines(&scene);
-            assert_true(stretch * samples >= 131072);
-            assert_true((lines + stretch - 1) / stretch <= 64);
-            assert_true(stretch % hc_sums_lines(samples) == 0);
-        }
-    }
-}
+enum { LINES = 1501, SAMPLES = 400, BANDS = 3 };
 
 static Cube float_scene(void) {
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 11, false);
@@ -32,7 +18,6 @@ static Cube float_scene(void) {
     return cube;
 }
 
-/* Stretches end within blocks, at their ends, and hold several. */
 static void float_sums_do_not_know_of_blocks(void **state) {
     (void)state;
     static const int32_t block_lines[] = {3, 100, 329, 330, 700, 1501};
@@ -71,14 +56,12 @@ static void check_statistics(const char *path, int64_t pixels, const double *mea
     hc_statistics_clear(&found);
 }
 
-/* Every pixel once, and differences across the cuts too. */
-static void stretches_are_the_scene(void **state) {
+/* Every pixel once, and differences across blocks too. */
+static void float_sums_are_the_scene(void **state) {
     (void)state;
     double mean[BANDS];
     double covariance[BANDS * BANDS];
     Cube cube = float_scene();
-    HcScene scene = {.lines = LINES, .samples = SAMPLES, .bands = BANDS};
-    assert_int_equal((LINES + hc_stretch_lines(&scene) - 1) / hc_stretch_lines(&scene), STRETCHES);
     cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
     for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
         cube.value[i] = (double)(float)cube.value[i];
@@ -98,9 +81,8 @@ static void stretches_are_the_scene(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stretches_fit_every_scene),
         IN_FOLDER(float_sums_do_not_know_of_blocks),
-        IN_FOLDER(stretches_are_the_scene),
+        IN_FOLDER(float_sums_are_the_scene),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

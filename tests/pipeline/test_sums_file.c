@@ -24,7 +24,7 @@ static HcMoments whole_moments(HcWide scale) {
     HcWide small = scale < most ? scale : most;
     HcError err = {0};
     HcMoments moments;
-    check_ok(hc_moments_init(&moments, BANDS, true, &err), err);
+    check_ok(hc_moments_init(&moments, BANDS, &err), err);
     moments.count = 7;
     for (int b = 0; b < BANDS; b++) {
         moments.sum[b] = (b == 1 ? -1 : 1) * small * (b + 1);
@@ -35,15 +35,23 @@ static HcMoments whole_moments(HcWide scale) {
     return moments;
 }
 
-static HcMoments float_moments(double first) {
+/* On a grid, with far values where `far` is not 0. */
+static HcMoments grid_moments(HcWide scale, int32_t exponent, int64_t far) {
+    static const double center[BANDS] = {2, -0.5, 0};
+    const int32_t unit[BANDS] = {exponent, exponent + 1, exponent - 5};
     HcError err = {0};
-    HcMoments moments;
-    check_ok(hc_moments_init(&moments, BANDS, false, &err), err);
-    moments.count = 5;
-    for (int b = 0; b < BANDS; b++) {
-        moments.mean[b] = first / (b + 3);
-        for (int c = 0; c < BANDS; c++) {
-            moments.scatter[b * BANDS + c] = first / (7 + b + c);
+    HcMoments moments = whole_moments(scale);
+    check_ok(hc_moments_on_grid(&moments, &(HcGrid){center, unit}, &err), err);
+    if (far != 0) {
+        check_ok(hc_moments_far(&moments, &err), err);
+        for (int b = 0; b < BANDS; b++) {
+            HcLong sum = hc_moments_sum(&moments, (size_t)b);
+            HcLong more = hc_long_of_wide(far * (b + 1));
+            more = hc_long_shift(&more, 200);
+            sum = hc_long_add(&sum, &more);
+            check_ok(hc_moments_set_sum(&moments, (size_t)b, &sum, &err), err);
+            more = hc_long_shift(&more, 190);
+            check_ok(hc_moments_set_product(&moments, (size_t)b, (size_t)b, &more, &err), err);
         }
     }
     return moments;
@@ -57,13 +65,20 @@ static void write_sums(const HcMoments *moments, HcDifference difference) {
 
 static void check_moments(const HcMoments *a, const HcMoments *b) {
     assert_int_equal(a->count, b->count);
-    assert_int_equal(a->exact, b->exact);
-    if (a->exact) {
-        assert_memory_equal(a->sum, b->sum, BANDS * sizeof *a->sum);
-        assert_memory_equal(a->product, b->product, BANDS * BANDS * sizeof *a->product);
-    } else {
-        assert_memory_equal(a->mean, b->mean, BANDS * sizeof *a->mean);
-        assert_memory_equal(a->scatter, b->scatter, BANDS * BANDS * sizeof *a->scatter);
+    assert_true((a->center == NULL) == (b->center == NULL));
+    if (a->center != NULL) {
+        assert_memory_equal(a->center, b->center, BANDS * sizeof *a->center);
+        assert_memory_equal(a->exponent, b->exponent, BANDS * sizeof *a->exponent);
+    }
+    for (size_t k = 0; k < BANDS; k++) {
+        HcLong one = hc_moments_sum(a, k);
+        HcLong other = hc_moments_sum(b, k);
+        assert_memory_equal(&one, &other, sizeof one);
+        for (size_t c = k; c < BANDS; c++) {
+            one = hc_moments_product(a, k, c);
+            other = hc_moments_product(b, k, c);
+            assert_memory_equal(&one, &other, sizeof one);
+        }
     }
 }
 
@@ -84,7 +99,7 @@ static void every_bit(void **state) {
     (void)state;
     HcMoments small = whole_moments(3);
     HcMoments wide = whole_moments(((HcWide)1 << 123) + 12345);
-    HcMoments floats = float_moments(1.1);
+    HcMoments floats = grid_moments(12345, -20, -3);
     HcMoments none = whole_moments(0);
     none.count = 0;
     returns(&small, HC_DIFFERENCE_NONE);
@@ -97,14 +112,19 @@ static void every_bit(void **state) {
 static void adds(HcMoments *first, HcMoments *second) {
     HcError err = {0};
     HcSavedSums all = {0};
-    HcSavedSums one = {.scene = scene_of(BANDS), .moments = *first};
-    HcSavedSums other = {.scene = scene_of(BANDS), .moments = *second};
+    HcSavedSums one = {.scene = scene_of(BANDS)};
+    HcSavedSums other = {.scene = scene_of(BANDS)};
+    check_ok(hc_moments_copy(&one.moments, first, &err), err);
+    check_ok(hc_moments_copy(&other.moments, second, &err), err);
     check_ok(hc_saved_sums_add(&all, &one, "one", &err), err);
     check_moments(&all.moments, first);
     check_ok(hc_saved_sums_add(&all, &other, "other", &err), err);
+    check_ok(hc_moments_align(first, second, &err), err);
     hc_moments_merge(first, second);
     check_moments(&all.moments, first);
     hc_saved_sums_clear(&all);
+    hc_moments_clear(&one.moments);
+    hc_moments_clear(&other.moments);
     hc_moments_clear(first);
     hc_moments_clear(second);
 }
@@ -113,18 +133,24 @@ static void sums_of_two(void **state) {
     (void)state;
     HcMoments a = whole_moments(10);
     HcMoments b = whole_moments((HcWide)1 << 80);
-    HcMoments c = float_moments(1.1);
-    HcMoments d = float_moments(-7);
+    HcMoments c = grid_moments(10, -8, 0);
+    HcMoments d = grid_moments((HcWide)1 << 80, -8, 0);
+    HcMoments e = grid_moments(10, -8, 0);
+    HcMoments f = grid_moments(7, -11, 5);
+    HcMoments g = whole_moments(10); /* integers are on a grid, too */
+    HcMoments h = grid_moments(7, -11, 0);
     adds(&a, &b);
     adds(&c, &d);
+    adds(&e, &f);
+    adds(&g, &h);
 }
 
 /* What does not go with whole_moments(10) of scene_of(BANDS). */
-static void refused(const HcSavedSums *from, HcStatus expected, const char *part) {
+static void refused(HcSavedSums *from, HcStatus expected, const char *part) {
     HcError err = {0};
     HcSavedSums all = {0};
     HcMoments moments = whole_moments(10);
-    const HcSavedSums first = {.scene = scene_of(BANDS), .moments = moments};
+    HcSavedSums first = {.scene = scene_of(BANDS), .moments = moments};
     check_ok(hc_saved_sums_add(&all, &first, "first", &err), err);
     assert_int_equal(hc_saved_sums_add(&all, from, "b.hdr", &err), expected);
     if (strstr(err.text, "b.hdr: ") != err.text || strstr(err.text, part) == NULL) {
@@ -137,7 +163,6 @@ static void refused(const HcSavedSums *from, HcStatus expected, const char *part
 static void other_kinds(void **state) {
     (void)state;
     HcMoments whole = whole_moments(10);
-    HcMoments floats = float_moments(1);
     HcMoments large = whole_moments((HcWide)1 << 123);
     HcMoments low = whole_moments(10);
     HcMoments wide = whole_moments(10);
@@ -157,8 +182,6 @@ static void other_kinds(void **state) {
     other.difference = HC_DIFFERENCE_SHIFT;
     refused(&other, HC_E_INPUT, "noise \"shift\" does not go with \"\"");
     other.difference = HC_DIFFERENCE_NONE;
-    other.moments = floats;
-    refused(&other, HC_E_INPUT, "sums of floats do not go with sums of integers");
     other.moments = large;
     refused(&other, HC_E_NUMERIC, "too many pixels");
     other.moments = low; /* its sum with another one has no 128 bits, nor has the square of this sum */
@@ -168,7 +191,6 @@ static void other_kinds(void **state) {
     hc_moments_clear(&low);
     hc_moments_clear(&wide);
     hc_moments_clear(&whole);
-    hc_moments_clear(&floats);
     hc_moments_clear(&large);
 }
 
@@ -203,15 +225,29 @@ static void bad_files(void **state) {
         bad_text(text, "does not hold 1 whole numbers");
     }
     bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"mean\": [1], \"scatter\": "
-             "[null]}",
-             "scatter");
+             "[1]}",
+             "float sums of an earlier version");
+    const char *const grids[] = {"[0], \"unit_exponent\": [-150]", "[0], \"unit_exponent\": [1e9]",
+                                 "[0.3], \"unit_exponent\": [0]", "[1e300], \"unit_exponent\": [0]"};
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        char text[256];
+        snprintf(
+            text, sizeof text,
+            "{\"hcube_sums\": 2, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"sum\": \"1\", \"products\": "
+            "\"1\", \"center\": %s}",
+            grids[i]);
+        bad_text(text, "band 1 has a \"center\" of");
+    }
+    bad_text("{\"hcube_sums\": 2, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"sum\": \"1\", "
+             "\"products\": \"1\"}",
+             "center");
+    bad_text("{\"hcube_sums\": 3, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"sum\": \"1\", "
+             "\"products\": \"1\"}",
+             "hcube_sums");
     /* More bands than the file has numbers for: no memory is taken for them. */
     bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1048576, \"sum\": \"1\", "
              "\"products\": \"1\"}",
              "does not hold 549756338176 whole numbers");
-    bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1048576, \"mean\": [1], "
-             "\"scatter\": [1]}",
-             "has 1 numbers, 1099511627776 are needed");
     bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"file_bands_from_0\": [-1], "
              "\"mean\": [1], \"scatter\": [1]}",
              "element 1 is not a band");

@@ -33,8 +33,10 @@ static bool (*asked_to_fail)(void);
 OR_FAIL(alloc, (HcCompute * compute, HcMemory where, size_t bytes, HcBuffer *out, HcError *err),
         (compute, where, bytes, out, err))
 OR_FAIL(queue_open, (HcCompute * compute, HcQueue **out, HcError *err), (compute, out, err))
-OR_FAIL(sums_open, (HcCompute * compute, int32_t bands, int64_t integer_limit, HcSums **out, HcError *err),
-        (compute, bands, integer_limit, out, err))
+OR_FAIL(sums_open,
+        (HcCompute * compute, int32_t bands, int64_t integer_limit, const HcGrid *grid, HcSums **out,
+         HcError *err),
+        (compute, bands, integer_limit, grid, out, err))
 OR_FAIL(sums_fetch, (HcQueue * queue, HcSums *sums, HcMoments *out, HcError *err), (queue, sums, out, err))
 OR_FAIL(training_open,
         (HcCompute * compute, const float *spectra, int64_t count, int32_t bands, HcMetric metric,

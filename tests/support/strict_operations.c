@@ -149,14 +149,14 @@ static void close_sums(void *real) {
     hc_sums_close(real);
 }
 
-HcStatus hc_strict_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, HcSums **out,
-                             HcError *err) {
+HcStatus hc_strict_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, const HcGrid *grid,
+                             HcSums **out, HcError *err) {
     HcSums *real = NULL;
     HcSums *sums = calloc(1, sizeof *sums);
     if (sums == NULL) {
         return hc_fail_memory(err, sizeof *sums, "strict sums");
     }
-    HcStatus status = hc_sums_open(strict_of(compute)->cpu, bands, integer_limit, &real, err);
+    HcStatus status = hc_sums_open(strict_of(compute)->cpu, bands, integer_limit, grid, &real, err);
     HC_OR_RETURN(strict_keep(status, compute, sums, &sums->kept, real, close_sums));
     *out = sums;
     return HC_OK;

@@ -1,0 +1,593 @@
+#include "core/sums/moments.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 WideUnsigned;
+
+/* Variance of the median of nine independent standard normal values: the integral of
+ * 9!/(4! 4!) x^2 F(x)^4 (1-F(x))^4 f(x), by the trapezoidal rule. */
+static const double median9_variance = 0.16610128135871643;
+
+double hc_difference_variance(HcDifference difference) {
+    switch (difference) {
+    case HC_DIFFERENCE_NONE:
+        return 1;
+    case HC_DIFFERENCE_MEAN3X3:
+        return 72; /* 8^2 + 8 * 1 */
+    case HC_DIFFERENCE_MEDIAN3X3:
+        /* 1 + v - 2/9: the covariance of the median with each value is 1/9, that of the mean with it (the
+         * median less the mean is independent of the mean, by Basu's theorem). Covariances of weakly
+         * correlated bands come out up to 6 % small: medians of two bands are less correlated than their
+         * values. */
+        return 1 + median9_variance - 2.0 / 9.0;
+    case HC_DIFFERENCE_SHIFT:
+    case HC_DIFFERENCE_SHIFT_DIAGONAL:
+        return 2;
+    }
+    return NAN;
+}
+
+int32_t hc_difference_halo(HcDifference difference) {
+    return difference == HC_DIFFERENCE_NONE || difference == HC_DIFFERENCE_SHIFT ? 0 : 1;
+}
+
+int64_t hc_difference_limit(HcDifference difference, int64_t limit) {
+    /* Blocks are float32: beyond 2^24 a promise of integers would not be kept. */
+    if (limit <= 0 || limit > (int64_t)1 << 24) {
+        return 0;
+    }
+    switch (difference) {
+    case HC_DIFFERENCE_NONE:
+        return limit;
+    case HC_DIFFERENCE_MEAN3X3:
+        return 16 * limit;
+    case HC_DIFFERENCE_MEDIAN3X3:
+    case HC_DIFFERENCE_SHIFT:
+    case HC_DIFFERENCE_SHIFT_DIAGONAL:
+        return 2 * limit;
+    }
+    return 0;
+}
+
+HcStatus hc_moments_init(HcMoments *moments, int32_t bands, HcError *err) {
+    size_t n = (size_t)bands;
+    *moments = (HcMoments){.bands = bands};
+    moments->sum = calloc(n, sizeof *moments->sum);
+    moments->product = calloc(n * n, sizeof *moments->product);
+    if (moments->sum == NULL || moments->product == NULL) {
+        hc_moments_clear(moments);
+        return hc_fail_memory(err, (double)(n * n) * sizeof(HcWide), "sums of products");
+    }
+    return HC_OK;
+}
+
+void hc_moments_clear(HcMoments *moments) {
+    free(moments->sum);
+    free(moments->product);
+    free(moments->center);
+    free(moments->exponent);
+    free(moments->far_sum);
+    free(moments->far_product);
+    *moments = (HcMoments){0};
+}
+
+/* ---- float scenes: the grid, and far values ---- */
+
+HcStatus hc_moments_on_grid(HcMoments *moments, const HcGrid *grid, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    moments->center = malloc(n * sizeof *moments->center);
+    moments->exponent = malloc(n * sizeof *moments->exponent);
+    if (moments->center == NULL || moments->exponent == NULL) {
+        return hc_fail_memory(err, (double)(n * sizeof *moments->center), "the grid of sums");
+    }
+    memcpy(moments->center, grid->center, n * sizeof *moments->center);
+    memcpy(moments->exponent, grid->exponent, n * sizeof *moments->exponent);
+    return HC_OK;
+}
+
+HcStatus hc_moments_far(HcMoments *moments, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    if (moments->far_product != NULL) {
+        return HC_OK;
+    }
+    free(moments->far_sum);
+    moments->far_sum = calloc(n * HC_LONG_DIGITS, sizeof *moments->far_sum);
+    moments->far_product = calloc(n * n * HC_LONG_DIGITS, sizeof *moments->far_product);
+    if (moments->far_sum == NULL || moments->far_product == NULL) {
+        free(moments->far_product);
+        moments->far_product = NULL;
+        return hc_fail_memory(err, (double)(n * n * HC_LONG_DIGITS) * sizeof(int64_t),
+                              "sums of values that lie far from the others of their band");
+    }
+    return HC_OK;
+}
+
+HcStatus hc_moments_copy(HcMoments *to, const HcMoments *from, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)from->bands;
+    HC_TRY(hc_moments_init(to, from->bands, err));
+    if (from->center != NULL) {
+        HC_TRY(hc_moments_on_grid(to, &(HcGrid){from->center, from->exponent}, err));
+    }
+    if (from->far_product != NULL) {
+        HC_TRY(hc_moments_far(to, err));
+    }
+    hc_moments_merge(to, from);
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = 0; c < b; c++) {
+            to->product[b * n + c] = to->product[c * n + b];
+        }
+    }
+done:
+    if (status != HC_OK) {
+        hc_moments_clear(to);
+    }
+    return status;
+}
+
+double hc_far_rest(double value) {
+    double rest = value - rint(value * 0x1p-32) * 0x1p32;
+    return rest >= 0x1p31 ? rest - 0x1p32 : rest;
+}
+
+/* A whole number as part * 2^exponent. */
+typedef struct Scaled {
+    int64_t part; /* below 2^53 */
+    int32_t exponent;
+} Scaled;
+
+static inline Scaled scaled_of(double value) {
+    int exponent = 0;
+    if (fabs(value) < 0x1p53) {
+        return (Scaled){(int64_t)value, 0};
+    }
+    double part = frexp(value, &exponent);
+    return (Scaled){(int64_t)ldexp(part, 53), exponent - 53};
+}
+
+/* Adds a b to digits. */
+static void add_product(Scaled a, Scaled b, int64_t *digit) {
+    HcWide product = (HcWide)a.part * b.part;
+    int32_t at = a.exponent + b.exponent;
+    digit += at / 32;
+    for (int32_t k = 0; k < 4 && product != 0; k++) {
+        int64_t piece = k < 3 ? (int64_t)(uint32_t)product : (int64_t)product;
+        piece = (int64_t)((uint64_t)piece << at % 32);
+        product >>= 32;
+        digit[k] += piece & 0xFFFFFFFF;
+        digit[k + 1] += piece >> 32;
+    }
+}
+
+/* Carries, so that digits are small again. */
+static void carry(int64_t *digit, size_t count) {
+    for (size_t i = 0; i < count; i++, digit += HC_LONG_DIGITS) {
+        HcLong value = hc_long_of_digits(digit);
+        hc_long_to_digits(&value, digit);
+    }
+}
+
+void hc_moments_carry(HcMoments *moments) {
+    size_t n = (size_t)moments->bands;
+    carry(moments->far_sum, n);
+    carry(moments->far_product, n * n);
+    moments->far_added = 0;
+}
+
+void hc_moments_add_far(HcMoments *to, const double *values, const double *near, const int32_t *far,
+                        int32_t far_count) {
+    enum { FAR_MOST = 1 << 28 }; /* a pixel adds at most four numbers below 2^32 to a digit */
+    const Scaled one = {1, 0};
+    int32_t n = to->bands;
+    for (int32_t f = 0; f < far_count; f++) {
+        int32_t i = far[f];
+        Scaled beyond = scaled_of(values[i] - near[i]);
+        Scaled rest = scaled_of(near[i]);
+        int32_t next = 0; /* of the far bands, from band j on */
+        add_product(beyond, one, to->far_sum + (size_t)i * HC_LONG_DIGITS);
+        for (int32_t j = 0; j < n; j++) {
+            bool is_far = next < far_count && far[next] == j;
+            next += is_far;
+            if (is_far && j < i) {
+                continue; /* was done from there */
+            }
+            size_t at = i < j ? (size_t)i * (size_t)n + (size_t)j : (size_t)j * (size_t)n + (size_t)i;
+            int64_t *digit = to->far_product + at * HC_LONG_DIGITS;
+            add_product(beyond, scaled_of(values[j]), digit);
+            if (is_far) {
+                add_product(rest, scaled_of(values[j] - near[j]), digit);
+            }
+        }
+    }
+    if (++to->far_added == FAR_MOST) {
+        hc_moments_carry(to);
+    }
+}
+
+HcLong hc_moments_sum(const HcMoments *moments, size_t b) {
+    HcLong near = hc_long_of_wide(moments->sum[b]);
+    if (moments->far_sum == NULL) {
+        return near;
+    }
+    HcLong far = hc_long_of_digits(moments->far_sum + b * HC_LONG_DIGITS);
+    return hc_long_add(&near, &far);
+}
+
+HcLong hc_moments_product(const HcMoments *moments, size_t b, size_t c) {
+    size_t at = b * (size_t)moments->bands + c;
+    HcLong near = hc_long_of_wide(moments->product[at]);
+    if (moments->far_product == NULL) {
+        return near;
+    }
+    HcLong far = hc_long_of_digits(moments->far_product + at * HC_LONG_DIGITS);
+    return hc_long_add(&near, &far);
+}
+
+HcStatus hc_moments_set_sum(HcMoments *moments, size_t b, const HcLong *value, HcError *err) {
+    if (hc_long_to_wide(value, &moments->sum[b])) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_moments_far(moments, err));
+    moments->sum[b] = 0;
+    hc_long_to_digits(value, moments->far_sum + b * HC_LONG_DIGITS);
+    return HC_OK;
+}
+
+HcStatus hc_moments_set_product(HcMoments *moments, size_t b, size_t c, const HcLong *value, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    HcWide near = 0;
+    if (!hc_long_to_wide(value, &near)) {
+        HC_OR_RETURN(hc_moments_far(moments, err));
+        hc_long_to_digits(value, moments->far_product + (b * n + c) * HC_LONG_DIGITS);
+        near = 0;
+    }
+    moments->product[b * n + c] = moments->product[c * n + b] = near;
+    return HC_OK;
+}
+
+/* How v becomes w on a finer grid: w = v 2^shift + offset. */
+typedef struct Move {
+    int32_t shift;
+    HcLong offset;
+} Move;
+
+/* All sums into far ones, of the moved values: sum of w = sum of v 2^s + n o, and for products likewise. */
+static void move_to(HcMoments *moments, const Move *move) {
+    size_t n = (size_t)moments->bands;
+    HcLong count = hc_long_of_wide(moments->count);
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = b; c < n; c++) {
+            HcLong product = hc_moments_product(moments, b, c);
+            HcLong sum_b = hc_moments_sum(moments, b);
+            HcLong sum_c = hc_moments_sum(moments, c);
+            HcLong b_times = hc_long_multiply(&sum_b, &move[c].offset);
+            HcLong c_times = hc_long_multiply(&sum_c, &move[b].offset);
+            HcLong both = hc_long_multiply(&move[b].offset, &move[c].offset);
+            product = hc_long_shift(&product, move[b].shift + move[c].shift);
+            b_times = hc_long_shift(&b_times, move[b].shift);
+            c_times = hc_long_shift(&c_times, move[c].shift);
+            both = hc_long_multiply(&both, &count);
+            product = hc_long_add(&product, &b_times);
+            product = hc_long_add(&product, &c_times);
+            product = hc_long_add(&product, &both);
+            hc_long_to_digits(&product, moments->far_product + (b * n + c) * HC_LONG_DIGITS);
+            moments->product[b * n + c] = moments->product[c * n + b] = 0;
+        }
+    }
+    for (size_t b = 0; b < n; b++) {
+        HcLong sum = hc_moments_sum(moments, b);
+        HcLong offsets = hc_long_multiply(&count, &move[b].offset);
+        sum = hc_long_shift(&sum, move[b].shift);
+        sum = hc_long_add(&sum, &offsets);
+        hc_long_to_digits(&sum, moments->far_sum + b * HC_LONG_DIGITS);
+        moments->sum[b] = 0;
+    }
+}
+
+static HcStatus move_onto(HcMoments *moments, const double *center, const int32_t *exponent, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)moments->bands;
+    Move *move = calloc(n, sizeof *move);
+    if (move == NULL) {
+        return hc_fail_memory(err, (double)(n * sizeof *move), "sums of products");
+    }
+    HC_TRY(hc_moments_far(moments, err));
+    for (size_t b = 0; b < n; b++) {
+        HcLong from = hc_long_of_double(ldexp(moments->center[b], -exponent[b]));
+        HcLong to = hc_long_of_double(ldexp(center[b], -exponent[b]));
+        move[b] = (Move){moments->exponent[b] - exponent[b], hc_long_subtract(&from, &to)};
+    }
+    move_to(moments, move);
+    memcpy(moments->center, center, n * sizeof *center);
+    memcpy(moments->exponent, exponent, n * sizeof *exponent);
+done:
+    free(move);
+    return status;
+}
+
+/* Sums of integers are those on a grid of units of 1. */
+static HcStatus integers_on_grid(HcMoments *moments, HcError *err) {
+    if (moments->center != NULL) {
+        return HC_OK;
+    }
+    moments->center = calloc((size_t)moments->bands, sizeof *moments->center);
+    moments->exponent = calloc((size_t)moments->bands, sizeof *moments->exponent);
+    return moments->center != NULL && moments->exponent != NULL
+               ? HC_OK
+               : hc_fail_memory(err, (double)moments->bands * sizeof *moments->center, "the grid of sums");
+}
+
+/* Room for far values in both where one has met some. */
+static HcStatus far_in_both(HcMoments *a, HcMoments *b, HcError *err) {
+    if (a->far_product == NULL && b->far_product == NULL) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_moments_far(a, err));
+    return hc_moments_far(b, err);
+}
+
+HcStatus hc_moments_align(HcMoments *a, HcMoments *b, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)a->bands;
+    HcMoments common = {.bands = a->bands};
+    if (a->center == NULL && b->center == NULL) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(integers_on_grid(a, err));
+    HC_OR_RETURN(integers_on_grid(b, err));
+    if (memcmp(a->center, b->center, n * sizeof *a->center) == 0 &&
+        memcmp(a->exponent, b->exponent, n * sizeof *a->exponent) == 0) {
+        return far_in_both(a, b, err);
+    }
+    HC_TRY(hc_moments_on_grid(&common, &(HcGrid){a->center, a->exponent}, err));
+    for (size_t k = 0; k < n; k++) {
+        if (b->exponent[k] < common.exponent[k]) {
+            common.center[k] = b->center[k];
+            common.exponent[k] = b->exponent[k];
+        }
+    }
+    HC_TRY(move_onto(a, common.center, common.exponent, err));
+    HC_TRY(move_onto(b, common.center, common.exponent, err));
+done:
+    hc_moments_clear(&common);
+    return status;
+}
+
+void hc_moments_merge(HcMoments *to, const HcMoments *from) {
+    size_t n = (size_t)to->bands;
+    for (size_t b = 0; b < n; b++) {
+        to->sum[b] += from->sum[b];
+    }
+    for (size_t k = 0; k < n * n; k++) {
+        to->product[k] += from->product[k];
+    }
+    to->count += from->count;
+    if (from->far_product == NULL) {
+        return;
+    }
+    for (size_t k = 0; k < n * HC_LONG_DIGITS; k++) {
+        to->far_sum[k] += from->far_sum[k];
+    }
+    for (size_t k = 0; k < n * n * HC_LONG_DIGITS; k++) {
+        to->far_product[k] += from->far_product[k];
+    }
+    hc_moments_carry(to);
+}
+
+static int leading_bit(WideUnsigned value) {
+    uint64_t high = (uint64_t)(value >> 64);
+    return high != 0 ? 127 - __builtin_clzll(high) : 63 - __builtin_clzll((uint64_t)value);
+}
+
+/* For any denominator: long division, one binary digit at a time, from the leading digit of the quotient on.
+ * 54 digits decide the rounding together with whether anything is left. */
+static double long_ratio(HcWide numerator, HcWide denominator) {
+    bool negative = numerator < 0;
+    WideUnsigned remainder = negative ? -(WideUnsigned)numerator : (WideUnsigned)numerator;
+    WideUnsigned divisor = (WideUnsigned)denominator;
+    int exponent = leading_bit(remainder) - leading_bit(divisor);
+    WideUnsigned high = divisor; /* divisor scaled so that remainder / high lies in [1/2, 2) */
+    int shift = 0;               /* remainder is scaled by 2^shift where the divisor cannot be */
+    if (exponent >= 0) {
+        high = divisor << exponent;
+    } else {
+        shift = -exponent;
+        remainder <<= shift;
+    }
+    if (remainder < high) {
+        exponent--;
+        /* remainder < high <= 2^127: one more digit fits unless high has bit 127 set, where halving is exact
+         * enough only if its low bit is clear; denominators here stay far below that. */
+        remainder <<= 1;
+    }
+    uint64_t quotient = 0;
+    for (int digit = 0; digit < 54; digit++) {
+        quotient <<= 1;
+        if (remainder >= high) {
+            remainder -= high;
+            quotient |= 1;
+        }
+        remainder <<= 1;
+    }
+    bool half = (quotient & 1) != 0;
+    quotient >>= 1;
+    if (half && (remainder != 0 || (quotient & 1) != 0)) {
+        quotient++;
+    }
+    double value = ldexp((double)quotient, exponent - 52);
+    return negative ? -value : value;
+}
+
+/* A denominator below 2^64, prepared for many divisions by it. */
+typedef struct Divisor {
+    HcWide value;
+    uint64_t scaled;     /* value 2^shift: its leading bit is set. 0: too large, divide digit by digit */
+    uint64_t reciprocal; /* floor((2^128 - 1) / scaled) - 2^64 */
+    int shift;
+} Divisor;
+
+static Divisor divisor_of(HcWide value) {
+    Divisor out = {.value = value};
+    if (value >> 64 == 0) {
+        out.shift = __builtin_clzll((uint64_t)value);
+        out.scaled = (uint64_t)value << out.shift;
+        out.reciprocal = (uint64_t)(~(WideUnsigned)0 / out.scaled);
+    }
+    return out;
+}
+
+/* value * 2^exponent for an exponent within +-1000: exact. */
+static double scaled_by(double value, int exponent) {
+    uint64_t bits = (uint64_t)(1023 + exponent) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return value * power;
+}
+
+/* The numerator is scaled to 127 bits, its quotient by a 64-bit divisor then has 63 or 64: more than enough
+ * for one rounding, together with whether anything is left. The quotient comes from the reciprocal (Moeller
+ * and Granlund 2011, algorithm 4). */
+static inline double ratio(HcWide numerator, const Divisor *by) {
+    if (numerator == 0) {
+        return 0;
+    }
+    if (by->scaled == 0) {
+        return long_ratio(numerator, by->value);
+    }
+    bool negative = numerator < 0;
+    WideUnsigned size = negative ? -(WideUnsigned)numerator : (WideUnsigned)numerator;
+    int shift = 126 - leading_bit(size);
+    size <<= shift;
+    uint64_t high = (uint64_t)(size >> 64); /* below 2^63, so below the divisor: the quotient fits */
+    uint64_t low = (uint64_t)size;
+    WideUnsigned guess = (WideUnsigned)by->reciprocal * high + size;
+    uint64_t quotient = (uint64_t)(guess >> 64) + 1;
+    uint64_t rest = low - quotient * by->scaled;
+    if (rest > (uint64_t)guess) {
+        quotient--;
+        rest += by->scaled;
+    }
+    if (rest >= by->scaled) {
+        quotient++;
+        rest -= by->scaled;
+    }
+    /* One bit less, for the sign; what falls off or is left lies far below the half that decides. */
+    int64_t odd = (int64_t)(quotient >> 1 | (quotient & 1) | (rest != 0));
+    return scaled_by((double)(negative ? -odd : odd), 1 + by->shift - shift);
+}
+
+double hc_wide_ratio(HcWide numerator, HcWide denominator) {
+    Divisor by = divisor_of(denominator);
+    return ratio(numerator, &by);
+}
+
+/* a * b, where both mostly are 64-bit integers. */
+static inline HcWide product_of(HcWide a, HcWide b) {
+    return a == (int64_t)a && b == (int64_t)b ? (HcWide)(int64_t)a * (int64_t)b : a * b;
+}
+
+/* n*Sxy - Sx*Sy over the denominator, of the upper triangle. */
+static void exact_covariance(const HcMoments *moments, const Divisor *by, double *covariance) {
+    size_t n = (size_t)moments->bands;
+    for (size_t b = 0; b < n; b++) {
+        const HcWide *products = moments->product + b * n;
+        for (size_t c = b; c < n; c++) {
+            HcWide numerator =
+                product_of(moments->count, products[c]) - product_of(moments->sum[b], moments->sum[c]);
+            covariance[b * n + c] = ratio(numerator, by);
+        }
+    }
+}
+
+/* Whether count times a product, and a sum squared, surely fit 126 bits. */
+static bool fits_wide(const HcMoments *moments) {
+    const double most = 0x1p125;
+    size_t n = (size_t)moments->bands;
+    double count = (double)moments->count;
+    bool fits = moments->far_product == NULL;
+    for (size_t b = 0; b < n && fits; b++) {
+        double sum = (double)moments->sum[b];
+        fits = sum * sum < most;
+        for (size_t c = b; c < n; c++) {
+            fits = fits && count * fabs((double)moments->product[b * n + c]) < most;
+        }
+    }
+    return fits;
+}
+
+/* As exact_covariance, where numbers are too long for it. */
+static void long_covariance(const HcMoments *moments, HcWide denominator, double *covariance) {
+    size_t n = (size_t)moments->bands;
+    HcLong count = hc_long_of_wide(moments->count);
+    for (size_t b = 0; b < n; b++) {
+        HcLong sum_b = hc_moments_sum(moments, b);
+        for (size_t c = b; c < n; c++) {
+            HcLong product = hc_moments_product(moments, b, c);
+            HcLong sum_c = hc_moments_sum(moments, c);
+            HcLong means = hc_long_multiply(&sum_b, &sum_c);
+            product = hc_long_multiply(&count, &product);
+            product = hc_long_subtract(&product, &means);
+            covariance[b * n + c] = hc_long_ratio(&product, denominator, 0);
+        }
+    }
+}
+
+/* Sums of v = (x - center) / u -> the means and covariances of x. */
+static void off_grid(const HcMoments *moments, double *mean, double *covariance) {
+    size_t n = (size_t)moments->bands;
+    for (size_t b = 0; b < n; b++) {
+        if (mean != NULL) {
+            mean[b] = ldexp(mean[b], moments->exponent[b]) + moments->center[b];
+        }
+        for (size_t c = b; c < n; c++) {
+            covariance[b * n + c] = ldexp(covariance[b * n + c], moments->exponent[b] + moments->exponent[c]);
+        }
+    }
+}
+
+/* The lower triangle from the upper one, a square at a time: a column of it is a cache line a value. */
+static void mirror(double *matrix, size_t n) {
+    enum { SIDE = 8 };
+    for (size_t top = 0; top < n; top += SIDE) {
+        for (size_t b = top; b < n; b++) {
+            for (size_t c = top; c < top + SIDE && c < b; c++) {
+                matrix[b * n + c] = matrix[c * n + b];
+            }
+        }
+    }
+}
+
+HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const char *what, double *mean,
+                               double *covariance, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    if (moments->count < 2) {
+        return hc_fail(err, HC_E_NUMERIC, "%lld valid pixel%s in %s: a covariance needs at least 2",
+                       (long long)moments->count, moments->count == 1 ? "" : "s", what);
+    }
+    bool whole = variance == floor(variance);
+    HcWide count = moments->count;
+    Divisor pixels = divisor_of(count);
+    Divisor denominator = divisor_of(count * (count - 1) * (whole ? (HcWide)variance : 1));
+    bool fits = fits_wide(moments);
+    for (size_t b = 0; b < n && mean != NULL; b++) {
+        HcLong sum = fits ? (HcLong){{0}} : hc_moments_sum(moments, b);
+        mean[b] = fits ? ratio(moments->sum[b], &pixels) : hc_long_ratio(&sum, count, 0);
+    }
+    if (fits) {
+        exact_covariance(moments, &denominator, covariance);
+    } else {
+        long_covariance(moments, denominator.value, covariance);
+    }
+    if (moments->center != NULL) {
+        off_grid(moments, mean, covariance);
+    }
+    for (size_t b = 0; b < n && !whole; b++) {
+        for (size_t c = b; c < n; c++) {
+            covariance[b * n + c] /= variance;
+        }
+    }
+    mirror(covariance, n);
+    return HC_OK;
+}
