@@ -77,12 +77,97 @@ static void float_sums_are_the_scene(void **state) {
     cube_free(&cube);
 }
 
+/* ---- real scenes as floats ---- */
+
+typedef struct RealScene {
+    const char *path;
+    int32_t lines, samples;
+} RealScene;
+
+static const RealScene real_scenes[] = {{"aviris-crop/aviris_crop.img", 90, 90},
+                                        {"dc1/dc1_clean.img", 75, 75},
+                                        {"hydice-urban/hydice_urban.img", 100, 80},
+                                        {"jasper-ridge/jasper_f224.img", 100, 100},
+                                        {"jasper-ridge/jasper_r198.img", 100, 100},
+                                        {"salinas-a/salinas_a.img", 83, 86},
+                                        {"samson/samson.img", 95, 95}};
+
+/* Means and covariances in long double, about the mean. */
+static void plain_covariance(const Cube *cube, long double *mean, long double *covariance) {
+    size_t n = (size_t)cube->bands;
+    size_t pixels = cube_pixels(cube);
+    long double *row = calloc(n, sizeof *row);
+    assert_non_null(row);
+    memset(mean, 0, n * sizeof *mean);
+    memset(covariance, 0, n * n * sizeof *covariance);
+    for (size_t i = 0; i < pixels * n; i++) {
+        mean[i % n] += (long double)cube->value[i] / (long double)pixels;
+    }
+    for (size_t p = 0; p < pixels; p++) {
+        for (size_t b = 0; b < n; b++) {
+            row[b] = (long double)cube->value[p * n + b] - mean[b];
+        }
+        for (size_t b = 0; b < n; b++) {
+            for (size_t c = b; c < n; c++) {
+                covariance[b * n + c] += row[b] * row[c];
+            }
+        }
+    }
+    for (size_t k = 0; k < n * n; k++) {
+        covariance[k] /= (long double)(pixels - 1);
+    }
+    free(row);
+}
+
+/* Every covariance of a float scene errs by at most 2^-38 of what its bands' variances allow. */
+static void real_scenes_keep_their_digits(void **state) {
+    (void)state;
+    const char *folder = getenv("HCUBE_DATA");
+    if (folder == NULL) {
+        skip();
+    }
+    for (size_t k = 0; k < sizeof real_scenes / sizeof *real_scenes; k++) {
+        const RealScene *real = &real_scenes[k];
+        size_t bytes = 0;
+        check_runs(NULL, "read %s/%s ! write plain.img --type float32 --interleave bip --overwrite", folder,
+                   real->path);
+        free(file_bytes("plain.img", &bytes));
+        size_t n = bytes / ((size_t)real->lines * (size_t)real->samples * sizeof(float));
+        Cube cube = cube_read_floats("plain", real->lines, real->samples, (int32_t)n);
+        for (size_t i = 0; i < cube_pixels(&cube) * n; i++) { /* a calibration makes floats of all digits */
+            cube.value[i] = (double)((float)cube.value[i] * 0.0123456F);
+        }
+        cube_write(&cube, "scaled", HC_FLOAT32, "bil", NULL);
+        check_runs(NULL, "read scaled.img ! cov scaled.json --overwrite");
+        long double *mean = malloc(n * sizeof *mean);
+        long double *covariance = malloc(n * n * sizeof *covariance);
+        assert_true(mean != NULL && covariance != NULL);
+        plain_covariance(&cube, mean, covariance);
+        HcStatistics found = {0};
+        HcError err = {0};
+        check_ok(hc_statistics_load(&found, "scaled.json", &err), err);
+        for (size_t b = 0; b < n; b++) {
+            double spread = (double)sqrtl(covariance[b * n + b]);
+            check_near(found.mean[b], (double)mean[b], 0x1p-38 * (fabs((double)mean[b]) + spread));
+            for (size_t c = b; c < n; c++) {
+                double size = spread * (double)sqrtl(covariance[c * n + c]);
+                check_near(found.covariance[b * n + c], (double)covariance[b * n + c], 0x1p-38 * size);
+            }
+        }
+        hc_statistics_clear(&found);
+        cube_free(&cube);
+        free(mean);
+        free(covariance);
+    }
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(float_sums_do_not_know_of_blocks),
         IN_FOLDER(float_sums_are_the_scene),
+        IN_FOLDER(real_scenes_keep_their_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
