@@ -1,7 +1,7 @@
 #include "core/sums/grid.h"
 
 enum {
-    SPREAD_BITS = 29, /* of the unit below the spread */
+    SPREAD_BITS = 28, /* of the unit below the spread */
     CENTER_BITS = 50, /* the center is at most so many bits above the unit */
     SMALLEST = -149,  /* the unit of denormals */
     LARGEST = 127,
