@@ -18,25 +18,37 @@ struct HcGramJob {
     int64_t top, bottom, left, right; /* of the window, in rows and samples of the view, ends excluded */
 };
 
-/* ---- exact sums (gram_limbs.cu) ----
+/* ---- exact sums (limbs.cu, grid.cu, hopper.cu) ----
  *
- * Values v = x - offset are written as l0 + 256 l1 + 65536 l2 with limbs of -128 to 127, their products are
- * summed by the matrix units in 32-bit integers, these are added to 64-bit integers, and these to 128-bit
- * ones before they could overflow. Values of most scenes need no l2: whether any does is found for each tile
- * of pixels, and the products with it are left out where none does. Limbs are collected in a panel, and
- * multiplied when it is full or the sums are fetched: few large products are faster than many small ones. */
+ * Whole numbers v are written as l0 + 256 l1 + 65536 l2 + ... with limbs of -128 to 127. The matrix units sum
+ * products of limbs in 32-bit integers; these are added to 64-bit integers, and these to 128-bit ones before
+ * they could overflow. Integers, v = x - offset, have up to three limbs, and those of most scenes need two.
+ * Values of a grid (core/grid.h) have up to five, and mostly need four. How many 32 bands need is found for
+ * each tile of pixels, and products with limbs that are 0 throughout are left out. Limbs are collected in a
+ * panel, and multiplied when it is full or the sums are fetched: few large products are faster than many
+ * small ones. */
 
 enum {
-    HC_LIMBS = 3,
+    HC_LIMBS_INTEGERS = 3,
+    HC_LIMBS_GRID = 5,
+    HC_LIMBS_LEAST = 2, /* are always there */
+    /* Products of limbs a and b weigh 256^(a + b). Those of a grid are summed in two parts, since nine sums
+     * do not fit a thread: weights 0 to 3, and 4 to 8. */
+    HC_WEIGHTS_INTEGERS = 2 * HC_LIMBS_INTEGERS - 1,
+    HC_WEIGHTS_LOW = 4,
+    HC_WEIGHTS_HIGH = 2 * HC_LIMBS_GRID - 1 - HC_WEIGHTS_LOW,
     HC_TILE_BANDS = 32,   /* of a tile of products */
     HC_TILE_PIXELS = 128, /* of a tile of limbs */
     HC_STEP_PIXELS = 64,  /* that are multiplied between two barriers */
     HC_TILE_STEPS = HC_TILE_PIXELS / HC_STEP_PIXELS,
     HC_SIDE_LIMB_BYTES = 2 * HC_TILE_BANDS * HC_STEP_PIXELS, /* a limb of 64 bands and 64 pixels */
-    HC_SIDE_BYTES = HC_LIMBS * HC_SIDE_LIMB_BYTES,
-    HC_PART_TILES = 256, /* of pixels, in a part: -128 * -128 * 3 * 256 * 128 < 2^31 */
-    HC_GROUP_TILES = 8,  /* of products, one a warp */
-    HC_GROUP_BLOCKS = 8  /* blocks of 32 bands that a group looks at, at most */
+    /* Of pixels, in a part: -128 * -128 * 4 * 255 * 128 < 2^31. Weight 3 has four pairs of limbs; weight 4
+     * has five, but the fifth limb is at most 8. */
+    HC_PART_TILES = 255,
+    HC_GROUP_TILES = 8,       /* of products, one a warp */
+    HC_GROUP_BLOCKS = 8,      /* blocks of 32 bands that a group looks at, at most */
+    HC_GROUP_BLOCKS_GRID = 6, /* of five limbs: one stage fits 64 KB */
+    HC_NEEDS_FAR = 0x80       /* beside the number of limbs: some value is far */
 };
 
 /* Tiles of products that one thread block sums: which of its blocks of bands each warp multiplies. */
@@ -49,25 +61,33 @@ struct HcGramGroup {
 struct HcExact {
     int32_t padded;      /* bands, to whole tiles */
     int32_t sides;       /* blocks of 64 bands; the last may be half empty, and is 0 there */
+    int32_t limbs;       /* that the panel has room for: 3, or 5 with a grid */
+    int32_t halves;      /* of products: 2 with a grid, low and high weights */
     int32_t groups;      /* of tiles */
     HcGramGroup *group;  /* [device] [groups] */
     int64_t panel_tiles; /* of pixels, that the panel holds */
     int64_t filled;      /* of them */
     int8_t *panel;       /* [device] [64 pixels][64 bands][limb][band][pixel], as shared memory takes it */
-    uint8_t *third;      /* [device] [tiles of pixels][32 bands], whether there is a third limb */
-    int8_t *zeros;       /* [device] a third limb of zeros */
+    uint8_t *needs;      /* [device] [tiles of pixels][32 bands], how many limbs, and HC_NEEDS_FAR */
+    int8_t *zeros;       /* [device] a limb of zeros */
     int32_t parts;       /* into which a panel is cut, each with sums of its own */
-    int64_t *product;    /* [device] [parts][padded][padded], lower tiles */
+    int64_t *product;    /* [device] [parts][halves][padded][padded], lower tiles */
     int64_t *sum;        /* [device] [padded] of v */
-    int64_t *count;      /* [device] */
-    uint64_t *low;       /* [device] [padded][padded], 128-bit sums: the low and the high half */
-    int64_t *high;
+    int64_t *count;      /* [device] pixels; then whether any value was far */
+    uint64_t *low;       /* [device] [padded + 1][padded], 128-bit sums, low and high halves: those of */
+    int64_t *high;       /* products, then those of v */
     int64_t offset;
     int64_t pixels; /* in `product`, at most */
-    int64_t most;   /* pixels that `product` can hold */
+    int64_t most;   /* pixels that `product` and `sum` can hold */
+    /* Of a grid: */
+    double *center;       /* [device] [padded] */
+    double *scale;        /* [device] [padded] */
+    int64_t *far_sum;     /* [device] [bands][HC_LONG_DIGITS] */
+    int64_t *far_product; /* [device] [bands][bands][HC_LONG_DIGITS], upper triangle */
+    int64_t far_pixels;   /* since carries were last made, at most */
 };
 
-/* ---- float sums (gram_float.cu) ----
+/* ---- float sums (float.cu) ----
  *
  * Part p of the fixed partition belongs to stripe p mod stripes; the parts of a stripe are summed in the
  * order of the scene about a provisional mean, so that the sums do not depend on the cut into blocks. */
@@ -89,7 +109,9 @@ struct HcSums {
     HcSumsHead head;
     HcGpu *gpu;
     int32_t bands;
-    int64_t limit;     /* 0 = the float form */
+    int64_t limit;     /* of integers, 0 = floats */
+    bool on_grid;      /* floats whose sums are exact */
+    HcMoments grid;    /* its centers and units, without sums */
     HcDifference kind; /* of the float form, once `started` */
     bool started;
     HcBuffer memory;
@@ -103,14 +125,31 @@ size_t hc_floats_layout(HcSums *sums, char *memory);
 /* Fills what is not zero at first. */
 HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err);
 
+static inline bool hc_sums_exact(const HcSums *sums) {
+    return sums->limit > 0 || sums->on_grid;
+}
+
 /* Whether the module holds code for the device of this thread. */
 cudaError_t hc_exact_kernels(void);
 
-/* Where the device has Hopper's matrix units and the module the code for them (gram_hopper.cu). */
+/* Where the device has Hopper's matrix units and the module the code for them (hopper.cu). */
 bool hc_hopper_can(const HcGpu *gpu);
-/* Pairs of tiles of products, each a thread block's. */
-int32_t hc_hopper_groups(int32_t padded);
+/* Thread blocks for all products over a part of the pixels. */
+int32_t hc_hopper_groups(int32_t padded, int32_t limbs);
 HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err);
+
+/* How pixels become tiles (grid.cu). */
+struct HcTiling {
+    int64_t tiles;
+    int32_t columns;     /* tiles side by side, 0 = pixels in their order */
+    int32_t across_bits; /* of the number of patches of 4 x 4 pixels side by side in a tile */
+};
+HcTiling hc_grid_tiling(const HcGramJob *job);
+/* Tiles [first, first + tiles) to limbs, as `to` says where; what is far is added. */
+HcStatus hc_grid_split(HcQueue *queue, const HcGramJob *job, const HcTiling *tiling, int64_t first,
+                       int64_t tiles, const HcExact *to, HcError *err);
+/* Makes carries, so that digits of far values are small. */
+HcStatus hc_grid_carry(HcQueue *queue, const HcExact *exact, int32_t bands, HcError *err);
 
 HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err);
 HcStatus hc_floats_gram(HcQueue *queue, const HcGramJob *job, int32_t part_lines, HcSums *sums, HcError *err);
@@ -120,8 +159,10 @@ HcStatus hc_floats_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *
 #ifdef __CUDACC__
 
 /* The first limb of 32 bands in a step of the panel; the next limbs are HC_SIDE_LIMB_BYTES further. */
+template <int LIMBS>
 __device__ static inline int64_t hc_panel_at(const HcExact &exact, int64_t step, int32_t block) {
-    return (step * exact.sides + block / 2) * HC_SIDE_BYTES + block % 2 * (HC_SIDE_LIMB_BYTES / 2);
+    return (step * exact.sides + block / 2) * (LIMBS * HC_SIDE_LIMB_BYTES) +
+           block % 2 * (HC_SIDE_LIMB_BYTES / 2);
 }
 
 /* Where 16 bytes of a row of limbs lie: moved about so that eight rows are in all banks. */
@@ -146,9 +187,10 @@ __device__ static inline void hc_add_pairs(int64_t *const at[PAIRS], const longl
     }
 }
 
-__device__ static inline int64_t *hc_product_at(const HcExact &exact, int64_t part, int64_t row,
+/* plane: part * halves + half. */
+__device__ static inline int64_t *hc_product_at(const HcExact &exact, int64_t plane, int64_t row,
                                                 int64_t column) {
-    return exact.product + (part * exact.padded + row) * exact.padded + column;
+    return exact.product + (plane * exact.padded + row) * exact.padded + column;
 }
 
 /* The value that is summed for a pixel (given by its place in the view) and band, where its neighbourhood is

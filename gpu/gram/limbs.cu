@@ -1,4 +1,5 @@
-/* Exact sums of products of integers: 8-bit limbs on the matrix units (gram.cuh says how). */
+/* Exact sums of products: 8-bit limbs on the matrix units (gram.cuh says how). Here: integers to limbs
+ * (grid.cu has float scenes), products on devices without Hopper's units, and what becomes of the sums. */
 #include "gpu/gram/gram.cuh"
 #include "gpu/shared.cuh"
 
@@ -9,16 +10,19 @@ enum {
     SPLIT_THREADS = 256,
     SPLIT_RUN = HC_TILE_PIXELS / (SPLIT_THREADS / 32), /* pixels of a lane */
     GROUP_THREADS = 32 * HC_GROUP_TILES,
-    LIMB_BYTES = HC_TILE_BANDS * HC_STEP_PIXELS,
-    BLOCK_BYTES = HC_LIMBS * LIMB_BYTES, /* 32 bands and 64 pixels, as they lie in the panel */
-    WEIGHTS = 2 * HC_LIMBS - 1           /* l_a l_b weighs 256^(a + b) */
+    LIMB_BYTES = HC_TILE_BANDS * HC_STEP_PIXELS /* of 32 bands and 64 pixels */
 };
 
 /* ---- layout ---- */
 
+/* Blocks of 32 bands that a group looks at, at most. */
+static int32_t group_blocks(const HcExact *exact) {
+    return exact->limbs == HC_LIMBS_GRID ? HC_GROUP_BLOCKS_GRID : HC_GROUP_BLOCKS;
+}
+
 /* Cuts the lower triangle of tiles into groups: squares of four by two blocks, so that a group looks at few
  * blocks of bands. */
-static std::vector<HcGramGroup> make_groups(int32_t blocks) {
+static std::vector<HcGramGroup> make_groups(int32_t blocks, int32_t most_blocks) {
     std::vector<HcGramGroup> groups;
     HcGramGroup group = {};
     auto slot_of = [&](int32_t block) {
@@ -43,7 +47,7 @@ static std::vector<HcGramGroup> make_groups(int32_t blocks) {
             for (int32_t i = top; i < top + 4 && i < blocks; i++) {
                 for (int32_t j = left; j < left + 2 && j <= i; j++) {
                     int32_t added = 2 - known(i) - (i != j ? known(j) : 1);
-                    if (group.tiles == HC_GROUP_TILES || group.blocks + added > HC_GROUP_BLOCKS) {
+                    if (group.tiles == HC_GROUP_TILES || group.blocks + added > most_blocks) {
                         groups.push_back(group);
                         group = {};
                     }
@@ -58,44 +62,85 @@ static std::vector<HcGramGroup> make_groups(int32_t blocks) {
     return groups;
 }
 
+/* The largest sums of a pixel: four products of two limbs of weight 3, and what lighter ones add. Heavier
+ * ones, in units of weight 4, stay below 2^39, since the fifth limb is at most 8. */
+static const int64_t grid_product = ((int64_t)1 << 40) + ((int64_t)1 << 38);
+
+static size_t grid_layout(HcSums *sums, char *memory, size_t at) {
+    HcExact *exact = &sums->exact;
+    size_t padded = (size_t)exact->padded;
+    size_t digits = (size_t)sums->bands * HC_LONG_DIGITS;
+    exact->center = (double *)hc_take(memory, &at, padded * sizeof(double));
+    exact->scale = (double *)hc_take(memory, &at, padded * sizeof(double));
+    exact->far_sum = (int64_t *)hc_take(memory, &at, digits * sizeof(int64_t));
+    exact->far_product = (int64_t *)hc_take(memory, &at, digits * (size_t)sums->bands * sizeof(int64_t));
+    return at;
+}
+
 size_t hc_exact_layout(HcSums *sums, char *memory) {
     HcExact *exact = &sums->exact;
     size_t at = 0;
+    exact->limbs = sums->on_grid ? HC_LIMBS_GRID : HC_LIMBS_INTEGERS;
+    exact->halves = sums->on_grid ? 2 : 1;
     exact->padded = (int32_t)hc_div_up(sums->bands, HC_TILE_BANDS) * HC_TILE_BANDS;
-    exact->groups = (int32_t)make_groups(exact->padded / HC_TILE_BANDS).size();
+    exact->groups = (int32_t)make_groups(exact->padded / HC_TILE_BANDS, group_blocks(exact)).size();
     exact->sides = (exact->padded / HC_TILE_BANDS + 1) / 2;
+    if (sums->on_grid) {
+        exact->most = INT64_MAX / grid_product;
+    } else {
+        /* Two limbs hold -32896 to 32639: types of 8 and 16 bits are moved there. */
+        exact->offset = sums->limit <= 32768 ? 128 : sums->limit <= 65535 ? 32896 : 0;
+        int64_t largest = sums->limit + exact->offset;
+        exact->most = ((int64_t)1 << 62) / (largest * largest);
+    }
     size_t n = (size_t)exact->padded;
-    int32_t groups = sums->gpu->hopper ? hc_hopper_groups(exact->padded) : exact->groups;
+    size_t tile_bytes = (size_t)exact->sides * (size_t)exact->limbs * HC_SIDE_LIMB_BYTES * HC_TILE_STEPS;
+    int32_t groups = sums->gpu->hopper ? hc_hopper_groups(exact->padded, exact->limbs) : exact->groups;
     exact->parts = sums->gpu->processors > groups ? sums->gpu->processors / groups : 1;
     int64_t most_tiles = (int64_t)exact->parts * HC_PART_TILES;
-    exact->panel_tiles =
-        (int64_t)(sums->gpu->panel_bytes / ((size_t)exact->sides * HC_SIDE_BYTES * HC_TILE_STEPS));
+    most_tiles = hc_min64(most_tiles, exact->most / HC_TILE_PIXELS);
+    most_tiles = hc_min64(most_tiles, UINT16_MAX); /* of a grid of thread blocks */
+    exact->panel_tiles = (int64_t)(sums->gpu->panel_bytes / tile_bytes);
     exact->panel_tiles = exact->panel_tiles < 1 ? 1 : exact->panel_tiles;
     exact->panel_tiles = exact->panel_tiles > most_tiles ? most_tiles : exact->panel_tiles;
     size_t tiles = (size_t)exact->panel_tiles;
+    size_t planes = (size_t)exact->parts * (size_t)exact->halves;
     exact->group = (HcGramGroup *)hc_take(memory, &at, (size_t)exact->groups * sizeof(HcGramGroup));
-    exact->panel =
-        (int8_t *)hc_take(memory, &at, tiles * HC_TILE_STEPS * (size_t)exact->sides * HC_SIDE_BYTES);
-    exact->third = (uint8_t *)hc_take(memory, &at, tiles * (n / HC_TILE_BANDS));
+    exact->panel = (int8_t *)hc_take(memory, &at, tiles * tile_bytes);
+    exact->needs = (uint8_t *)hc_take(memory, &at, tiles * (n / HC_TILE_BANDS));
     exact->zeros = (int8_t *)hc_take(memory, &at, LIMB_BYTES);
-    exact->product = (int64_t *)hc_take(memory, &at, (size_t)exact->parts * n * n * sizeof(int64_t));
+    exact->product = (int64_t *)hc_take(memory, &at, planes * n * n * sizeof(int64_t));
     exact->sum = (int64_t *)hc_take(memory, &at, n * sizeof(int64_t));
-    exact->count = (int64_t *)hc_take(memory, &at, sizeof(int64_t));
-    exact->low = (uint64_t *)hc_take(memory, &at, n * n * sizeof(uint64_t));
-    exact->high = (int64_t *)hc_take(memory, &at, n * n * sizeof(int64_t));
-    /* Two limbs hold -32896 to 32639: types of 8 and 16 bits are moved there. */
-    exact->offset = sums->limit <= 32768 ? 128 : sums->limit <= 65535 ? 32896 : 0;
-    int64_t largest = sums->limit + exact->offset;
-    exact->most = ((int64_t)1 << 62) / (largest * largest);
-    return at;
+    exact->count = (int64_t *)hc_take(memory, &at, 2 * sizeof(int64_t));
+    exact->low = (uint64_t *)hc_take(memory, &at, (n + 1) * n * sizeof(uint64_t));
+    exact->high = (int64_t *)hc_take(memory, &at, (n + 1) * n * sizeof(int64_t));
+    return sums->on_grid ? grid_layout(sums, memory, at) : at;
+}
+
+static HcStatus upload_grid(HcSums *sums, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)sums->bands;
+    double *scale = (double *)malloc(n * sizeof *scale);
+    if (scale == NULL) {
+        return hc_fail_memory(err, (double)(n * sizeof *scale), "the grid of sums");
+    }
+    for (size_t b = 0; b < n; b++) {
+        scale[b] = hc_grid_scale(sums->grid.exponent[b]);
+    }
+    HC_TRY(hc_upload(queue, sums->grid.center, sums->exact.center, n * sizeof(double), err));
+    HC_TRY(hc_upload(queue, scale, sums->exact.scale, n * sizeof(double), err));
+    HC_TRY(hc_wait(queue, err));
+done:
+    free(scale);
+    return status;
 }
 
 HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err) {
     HcExact *exact = &sums->exact;
-    std::vector<HcGramGroup> groups = make_groups(exact->padded / HC_TILE_BANDS);
+    std::vector<HcGramGroup> groups = make_groups(exact->padded / HC_TILE_BANDS, group_blocks(exact));
     HC_OR_RETURN(hc_upload(queue, groups.data(), exact->group, groups.size() * sizeof(HcGramGroup), err));
     HC_OR_RETURN(hc_wait(queue, err)); /* `groups` ends here */
-    return HC_OK;
+    return sums->on_grid ? upload_grid(sums, queue, err) : HC_OK;
 }
 
 /* ---- values to limbs ---- */
@@ -153,7 +198,7 @@ __device__ static inline uint32_t limbs_of(int32_t value) {
 template <HcDifference KIND>
 __global__ void __launch_bounds__(SPLIT_THREADS, 4)
     split(HcGramJob job, int64_t first, int64_t limit, HcExact exact, HcFault *fault) {
-    __shared__ uint32_t words[HC_LIMBS][HC_TILE_BANDS][TILE_WORDS + 1];
+    __shared__ uint32_t words[HC_LIMBS_INTEGERS][HC_TILE_BANDS][TILE_WORDS + 1];
     __shared__ int32_t sums[SPLIT_THREADS / 32][32];
     __shared__ uint8_t valid[HC_TILE_PIXELS];
     const float integer = 12582912.0F; /* 1.5 * 2^23: adding it leaves the integer in the low bits */
@@ -217,15 +262,16 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
         }
     } else {
         for (int32_t word = 0; word < SPLIT_RUN / 4; word++) {
-            for (int32_t limb = 0; limb < HC_LIMBS; limb++) {
+            for (int32_t limb = 0; limb < HC_LIMBS_INTEGERS; limb++) {
                 words[limb][lane][warp * (SPLIT_RUN / 4) + word] = 0;
             }
         }
     }
     sums[warp][lane] = sum;
     const bool third = __syncthreads_or((seen & 0xFF0000U) != 0) != 0;
+    const int32_t needs = third ? HC_LIMBS_INTEGERS : HC_LIMBS_LEAST;
     if (threadIdx.x == 0) {
-        exact.third[tile * gridDim.y + blockIdx.y] = third;
+        exact.needs[tile * gridDim.y + blockIdx.y] = (uint8_t)needs;
     }
     if (warp == 0) {
         int64_t total = 0;
@@ -237,13 +283,14 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
         }
     }
     /* The third limb is not written where it is 0 throughout: nobody reads it there. */
-    const int32_t limbs_used = third ? HC_LIMBS : HC_LIMBS - 1;
     const int32_t row = threadIdx.x / 8;
     const int32_t chunk = threadIdx.x % 8; /* of 16 bytes, over both steps */
-    for (int32_t limb = 0; limb < limbs_used; limb++) {
+    for (int32_t limb = 0; limb < needs; limb++) {
         const uint32_t *from = &words[limb][row][chunk * 4];
-        int8_t *to = exact.panel + hc_panel_at(exact, tile * HC_TILE_STEPS + chunk / 4, (int32_t)blockIdx.y) +
-                     limb * HC_SIDE_LIMB_BYTES + hc_swizzled(row, chunk % 4);
+        int8_t *to =
+            exact.panel +
+            hc_panel_at<HC_LIMBS_INTEGERS>(exact, tile * HC_TILE_STEPS + chunk / 4, (int32_t)blockIdx.y) +
+            limb * HC_SIDE_LIMB_BYTES + hc_swizzled(row, chunk % 4);
         *(uint4 *)to = make_uint4(from[0], from[1], from[2], from[3]);
     }
 }
@@ -266,8 +313,9 @@ __device__ static inline void multiply(int32_t sum[4], const uint32_t a[4], cons
 #endif
 }
 
-/* One step of a warp's tile: 64 pixels, LIMBS limbs. */
-template <int LIMBS>
+/* One step of a warp's tile: 64 pixels, of products of LIMBS limbs those of `WEIGHTS` weights from FIRST on.
+ */
+template <int LIMBS, int FIRST, int WEIGHTS>
 __device__ static inline void multiply_step(const int8_t *rows, const int8_t *columns, int32_t lane,
                                             int32_t acc[WEIGHTS][2][4][4]) {
     const int32_t part = lane / 8;
@@ -278,7 +326,7 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
 #pragma unroll
         for (int32_t limb = 0; limb < LIMBS; limb++) {
 #pragma unroll
-            for (int32_t m = 0; m < 2; m++) {
+            for (int32_t m = 0; m < 2 && limb + LIMBS > FIRST; m++) {
                 hc_load_matrices(a[limb][m],
                                  rows + limb * LIMB_BYTES +
                                      hc_swizzled(m * 16 + part % 2 * 8 + in_part, half * 2 + part / 2));
@@ -289,9 +337,11 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
             uint32_t b[LIMBS][4];
 #pragma unroll
             for (int32_t limb = 0; limb < LIMBS; limb++) {
-                hc_load_matrices(b[limb],
-                                 columns + limb * LIMB_BYTES +
-                                     hc_swizzled(n * 16 + part / 2 * 8 + in_part, half * 2 + part % 2));
+                if (limb + LIMBS > FIRST) {
+                    hc_load_matrices(b[limb],
+                                     columns + limb * LIMB_BYTES +
+                                         hc_swizzled(n * 16 + part / 2 * 8 + in_part, half * 2 + part % 2));
+                }
             }
 #pragma unroll
             for (int32_t first = 0; first < LIMBS; first++) {
@@ -299,8 +349,11 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
                 for (int32_t second = 0; second < LIMBS; second++) {
 #pragma unroll
                     for (int32_t m = 0; m < 2; m++) {
-                        multiply(acc[first + second][m][n * 2], a[first][m], b[second]);
-                        multiply(acc[first + second][m][n * 2 + 1], a[first][m], b[second] + 2);
+                        const int32_t at = first + second - FIRST;
+                        if (at >= 0 && at < WEIGHTS) {
+                            multiply(acc[at][m][n * 2], a[first][m], b[second]);
+                            multiply(acc[at][m][n * 2 + 1], a[first][m], b[second] + 2);
+                        }
                     }
                 }
             }
@@ -311,7 +364,7 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
 /* What a thread block knows of its part of the panel. */
 struct HcPart {
     HcGramGroup group;
-    uint8_t third[HC_PART_TILES][HC_GROUP_BLOCKS]; /* of tiles and blocks: whether there is a third limb */
+    uint8_t needs[HC_PART_TILES][HC_GROUP_BLOCKS]; /* of tiles and blocks: how many limbs there are */
     uint8_t limbs[HC_PART_TILES];                  /* that the tile needs */
 };
 
@@ -322,88 +375,55 @@ __device__ static inline void look_at_part(const HcExact &exact, int64_t tile0, 
     }
     __syncthreads();
     for (int32_t t = threadIdx.x; t < tiles; t += GROUP_THREADS) {
-        bool any = false;
+        uint8_t most = HC_LIMBS_LEAST;
         for (int32_t slot = 0; slot < part->group.blocks; slot++) {
-            bool third = exact.third[(tile0 + t) * blocks + part->group.block[slot]] != 0;
-            part->third[t][slot] = third;
-            any = any || third;
+            uint8_t needs = exact.needs[(tile0 + t) * blocks + part->group.block[slot]] & ~HC_NEEDS_FAR;
+            part->needs[t][slot] = needs;
+            most = needs > most ? needs : most;
         }
-        part->limbs[t] = any ? HC_LIMBS : HC_LIMBS - 1;
+        part->limbs[t] = most;
     }
     __syncthreads();
 }
 
+/* Whether a tile of so many limbs has products of weight `first` and above. */
+__device__ static inline bool reaches(int32_t limbs, int32_t first) {
+    return 2 * (limbs - 1) >= first;
+}
+
 /* Copies the limbs of one step of all blocks of a group: [block][limb][band][pixel]. */
+template <int MOST_LIMBS, int FIRST>
 __device__ static inline void load_step(const HcExact &exact, const HcPart &part, int64_t step, int64_t tile0,
                                         int8_t *to) {
     const int32_t tile = (int32_t)(step / HC_TILE_STEPS - tile0);
     const int32_t at = threadIdx.x * 16; /* 256 threads bring two limbs */
-    const int32_t from = at / LIMB_BYTES * HC_SIDE_LIMB_BYTES + at % LIMB_BYTES;
-    const bool third = part.limbs[tile] == HC_LIMBS && at < LIMB_BYTES;
+    const int32_t limbs = part.limbs[tile];
+    if (!reaches(limbs, FIRST)) {
+        return;
+    }
 #pragma unroll
     for (int32_t slot = 0; slot < HC_GROUP_BLOCKS; slot++) {
         if (slot < part.group.blocks) {
-            const int8_t *block = exact.panel + hc_panel_at(exact, step, part.group.block[slot]);
-            hc_copy_16(to + slot * BLOCK_BYTES + at, block + from);
-            if (third) {
-                hc_copy_16(to + slot * BLOCK_BYTES + 2 * LIMB_BYTES + at,
-                           part.third[tile][slot] != 0 ? block + 2 * HC_SIDE_LIMB_BYTES + at
-                                                       : exact.zeros + at);
+            const int8_t *block = exact.panel + hc_panel_at<MOST_LIMBS>(exact, step, part.group.block[slot]);
+            int8_t *place = to + slot * MOST_LIMBS * LIMB_BYTES + at;
+#pragma unroll
+            for (int32_t limb0 = 0; limb0 < MOST_LIMBS; limb0 += 2) {
+                const int32_t limb = limb0 + at / LIMB_BYTES;
+                if (limb < limbs) {
+                    hc_copy_16(place + limb0 * LIMB_BYTES,
+                               limb < part.needs[tile][slot]
+                                   ? block + limb * HC_SIDE_LIMB_BYTES + at % LIMB_BYTES
+                                   : exact.zeros + at % LIMB_BYTES);
+                }
             }
         }
     }
 }
 
-/* Thread block (group, part): the products of a group of tiles over a part of the pixels of the panel. */
-template <int STAGES>
-__global__ void __launch_bounds__(GROUP_THREADS, 1)
-    multiply_limbs(HcExact exact, int64_t tiles, int64_t tiles_each) {
-    extern __shared__ __align__(128) int8_t shared[];
-    __shared__ HcPart part;
-    const int32_t warp = threadIdx.x / 32;
-    const int32_t lane = threadIdx.x % 32;
-    const int64_t tile0 = blockIdx.y * tiles_each;
-    const int64_t part_tiles = tiles - tile0 < tiles_each ? tiles - tile0 : tiles_each;
-    look_at_part(exact, tile0, part_tiles, &part);
-    const HcGramGroup &group = part.group;
-    const int32_t steps = (int32_t)part_tiles * HC_TILE_STEPS;
-    const int32_t stage_bytes = group.blocks * BLOCK_BYTES;
-    auto load = [&](int32_t step) {
-        if (step < steps) {
-            load_step(exact, part, tile0 * HC_TILE_STEPS + step, tile0, shared + step % STAGES * stage_bytes);
-        }
-        hc_copies_end();
-    };
-    int32_t acc[WEIGHTS][2][4][4] = {};
-#pragma unroll
-    for (int32_t s = 0; s < STAGES - 1; s++) {
-        load(s);
-    }
-    const bool works = warp < group.tiles;
-    const int32_t row_at = works ? group.row[warp] * BLOCK_BYTES : 0;
-    const int32_t column_at = works ? group.column[warp] * BLOCK_BYTES : 0;
-    for (int32_t step = 0; step < steps; step++) {
-        if (STAGES == 1) {
-            __syncthreads();
-            load(step);
-        }
-        hc_copies_wait<STAGES == 1 ? 0 : STAGES - 2>();
-        __syncthreads();
-        if (STAGES > 1) {
-            load(step + STAGES - 1);
-        }
-        const int8_t *stage = shared + step % STAGES * stage_bytes;
-        if (works && part.limbs[step / HC_TILE_STEPS] == HC_LIMBS) {
-            multiply_step<HC_LIMBS>(stage + row_at, stage + column_at, lane, acc);
-        } else if (works) {
-            multiply_step<HC_LIMBS - 1>(stage + row_at, stage + column_at, lane, acc);
-        }
-    }
-    if (!works) {
-        return;
-    }
-    const int64_t row0 = (int64_t)group.block[group.row[warp]] * HC_TILE_BANDS + lane / 4;
-    const int64_t column0 = (int64_t)group.block[group.column[warp]] * HC_TILE_BANDS + lane % 4 * 2;
+/* Adds a warp's tile of 32-bit sums to those of the part. */
+template <int WEIGHTS>
+__device__ static inline void add_tile(const HcExact &exact, int64_t plane, int64_t row0, int64_t column0,
+                                       const int32_t acc[WEIGHTS][2][4][4]) {
 #pragma unroll
     for (int32_t m = 0; m < 2; m++) {
 #pragma unroll
@@ -412,7 +432,7 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
             longlong2 added[2];
 #pragma unroll
             for (int32_t half = 0; half < 2; half++) {
-                at[half] = hc_product_at(exact, blockIdx.y, row0 + m * 16 + half * 8, column0 + n * 8);
+                at[half] = hc_product_at(exact, plane, row0 + m * 16 + half * 8, column0 + n * 8);
                 added[half] = make_longlong2(0, 0);
 #pragma unroll
                 for (int32_t w = WEIGHTS - 1; w >= 0; w--) {
@@ -425,33 +445,106 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
     }
 }
 
+/* Thread block (group, part): the products of a group of tiles over a part of the pixels of the panel, those
+ * of WEIGHTS weights from FIRST on. */
+template <int STAGES, int MOST_LIMBS, int FIRST, int WEIGHTS>
+__global__ void __launch_bounds__(GROUP_THREADS, 1)
+    multiply_limbs(HcExact exact, int64_t tiles, int64_t tiles_each) {
+    extern __shared__ __align__(128) int8_t shared[];
+    __shared__ HcPart part;
+    const int32_t block_bytes = MOST_LIMBS * LIMB_BYTES;
+    const int32_t warp = threadIdx.x / 32;
+    const int32_t lane = threadIdx.x % 32;
+    const int64_t tile0 = blockIdx.y * tiles_each;
+    const int64_t part_tiles = tiles - tile0 < tiles_each ? tiles - tile0 : tiles_each;
+    look_at_part(exact, tile0, part_tiles, &part);
+    const HcGramGroup &group = part.group;
+    const int32_t steps = (int32_t)part_tiles * HC_TILE_STEPS;
+    const int32_t stage_bytes = group.blocks * block_bytes;
+    auto load = [&](int32_t step) {
+        if (step < steps) {
+            load_step<MOST_LIMBS, FIRST>(exact, part, tile0 * HC_TILE_STEPS + step, tile0,
+                                         shared + step % STAGES * stage_bytes);
+        }
+        hc_copies_end();
+    };
+    int32_t acc[WEIGHTS][2][4][4] = {};
+#pragma unroll
+    for (int32_t s = 0; s < STAGES - 1; s++) {
+        load(s);
+    }
+    const bool works = warp < group.tiles;
+    const int32_t row_at = works ? group.row[warp] * block_bytes : 0;
+    const int32_t column_at = works ? group.column[warp] * block_bytes : 0;
+    for (int32_t step = 0; step < steps; step++) {
+        if (STAGES == 1) {
+            __syncthreads();
+            load(step);
+        }
+        hc_copies_wait<STAGES == 1 ? 0 : STAGES - 2>();
+        __syncthreads();
+        if (STAGES > 1) {
+            load(step + STAGES - 1);
+        }
+        const int8_t *rows = shared + step % STAGES * stage_bytes + row_at;
+        const int8_t *columns = shared + step % STAGES * stage_bytes + column_at;
+        const int32_t limbs = part.limbs[step / HC_TILE_STEPS];
+        if (!works || !reaches(limbs, FIRST)) {
+            continue;
+        }
+        /* A limb whose lightest product is too heavy takes no part. */
+        constexpr int last = MOST_LIMBS < FIRST + WEIGHTS ? MOST_LIMBS : FIRST + WEIGHTS;
+        if (limbs == 2) {
+            multiply_step<2, FIRST, WEIGHTS>(rows, columns, lane, acc);
+        } else if (last == 3 || limbs == 3) {
+            multiply_step<3, FIRST, WEIGHTS>(rows, columns, lane, acc);
+        } else if (last == 4 || limbs == 4) {
+            multiply_step < last<4 ? last : 4, FIRST, WEIGHTS>(rows, columns, lane, acc);
+        } else {
+            multiply_step < last<5 ? last : 5, FIRST, WEIGHTS>(rows, columns, lane, acc);
+        }
+    }
+    if (works) {
+        add_tile<WEIGHTS>(exact, (int64_t)blockIdx.y * exact.halves + (FIRST > 0 ? 1 : 0),
+                          (int64_t)group.block[group.row[warp]] * HC_TILE_BANDS + lane / 4,
+                          (int64_t)group.block[group.column[warp]] * HC_TILE_BANDS + lane % 4 * 2, acc);
+    }
+}
+
+/* value + 2^32 heavy, to a 128-bit sum. */
+__device__ static inline void add_wide(uint64_t *low, int64_t *high, int64_t value, int64_t heavy) {
+    const uint64_t first = *low + (uint64_t)value;
+    const uint64_t second = first + ((uint64_t)heavy << 32);
+    *high += (value >> 63) + (first < (uint64_t)value ? 1 : 0) + (heavy >> 32) + (second < first ? 1 : 0);
+    *low = second;
+}
+
 /* 64-bit sums into 128-bit ones. */
 __global__ void widen(HcExact exact) {
-    int64_t count = (int64_t)exact.padded * exact.padded;
-    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count;
+    const int64_t count = (int64_t)exact.padded * exact.padded;
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count + exact.padded;
          i += (int64_t)gridDim.x * blockDim.x) {
         int64_t value = 0;
-        for (int32_t part = 0; part < exact.parts; part++) {
-            value += exact.product[part * count + i];
-            exact.product[part * count + i] = 0;
+        int64_t heavy = 0;
+        for (int32_t plane = 0; plane < exact.parts * exact.halves && i < count; plane++) {
+            int64_t *at = exact.product + plane * count + i;
+            (plane % exact.halves == 0 ? value : heavy) += *at;
+            *at = 0;
         }
-        uint64_t low = exact.low[i] + (uint64_t)value;
-        exact.high[i] += (value < 0 ? -1 : 0) + (low < (uint64_t)value ? 1 : 0);
-        exact.low[i] = low;
+        if (i >= count) {
+            value = exact.sum[i - count];
+            exact.sum[i - count] = 0;
+        }
+        add_wide(&exact.low[i], &exact.high[i], value, heavy);
     }
 }
 
 /* ---- the operation ---- */
 
-/* Into the panel, behind what is there. */
-static HcStatus launch_split(HcQueue *queue, const HcGramJob *job, int64_t first, int64_t tiles, HcSums *sums,
-                             HcError *err) {
-    HcExact to = sums->exact;
-    int64_t blocks = to.padded / HC_TILE_BANDS;
-    dim3 grid((unsigned)tiles, (unsigned)blocks);
+static HcStatus launch_split(HcQueue *queue, const HcGramJob *job, int64_t first, int64_t tiles,
+                             const HcExact &to, HcSums *sums, HcError *err) {
+    dim3 grid((unsigned)tiles, (unsigned)(to.padded / HC_TILE_BANDS));
     HcFault *fault = queue->fault_device;
-    to.panel += to.filled * HC_TILE_STEPS * to.sides * HC_SIDE_BYTES;
-    to.third += to.filled * blocks;
     switch (job->kind) {
     case HC_DIFFERENCE_NONE:
         split<HC_DIFFERENCE_NONE>
@@ -482,17 +575,30 @@ cudaError_t hc_exact_kernels(void) {
     return cudaFuncGetAttributes(&attributes, widen);
 }
 
-template <int STAGES>
-static HcStatus launch_stages(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t stage,
-                              HcError *err) {
+template <int STAGES, int MOST_LIMBS, int FIRST, int WEIGHTS>
+static HcStatus launch_weights(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t stage,
+                               HcError *err) {
     int64_t each = hc_div_up(tiles, exact->parts);
     dim3 grid((unsigned)exact->groups, (unsigned)hc_div_up(tiles, each));
     HC_OR_RETURN(
-        hc_gpu_check(cudaFuncSetAttribute(multiply_limbs<STAGES>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                          (int)(stage * STAGES)),
+        hc_gpu_check(cudaFuncSetAttribute(multiply_limbs<STAGES, MOST_LIMBS, FIRST, WEIGHTS>,
+                                          cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(stage * STAGES)),
                      "asking for shared memory", err));
-    multiply_limbs<STAGES><<<grid, GROUP_THREADS, stage * STAGES, queue->stream>>>(*exact, tiles, each);
+    multiply_limbs<STAGES, MOST_LIMBS, FIRST, WEIGHTS>
+        <<<grid, GROUP_THREADS, stage * STAGES, queue->stream>>>(*exact, tiles, each);
     return hc_gpu_launched("multiplying", err);
+}
+
+template <int STAGES>
+static HcStatus launch_stages(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t stage,
+                              HcError *err) {
+    if (exact->limbs == HC_LIMBS_INTEGERS) {
+        return launch_weights<STAGES, HC_LIMBS_INTEGERS, 0, HC_WEIGHTS_INTEGERS>(queue, exact, tiles, stage,
+                                                                                 err);
+    }
+    HC_OR_RETURN((launch_weights<STAGES, HC_LIMBS_GRID, 0, HC_WEIGHTS_LOW>(queue, exact, tiles, stage, err)));
+    return launch_weights<STAGES, HC_LIMBS_GRID, HC_WEIGHTS_LOW, HC_WEIGHTS_HIGH>(queue, exact, tiles, stage,
+                                                                                  err);
 }
 
 static HcStatus launch_products(HcQueue *queue, const HcExact *exact, HcError *err) {
@@ -501,8 +607,8 @@ static HcStatus launch_products(HcQueue *queue, const HcExact *exact, HcError *e
         return hc_hopper_products(queue, exact, tiles, err);
     }
     int32_t blocks = exact->padded / HC_TILE_BANDS;
-    blocks = blocks < HC_GROUP_BLOCKS ? blocks : HC_GROUP_BLOCKS;
-    size_t stage = (size_t)blocks * BLOCK_BYTES;
+    blocks = blocks < group_blocks(exact) ? blocks : group_blocks(exact);
+    size_t stage = (size_t)blocks * (size_t)exact->limbs * LIMB_BYTES;
     size_t spare = (sizeof(HcPart) + 127) / 128 * 128; /* the kernel's own */
     if (queue->gpu->major >= 8 && 3 * stage + spare <= queue->gpu->shared_memory) {
         return launch_stages<3>(queue, exact, tiles, stage, err);
@@ -527,19 +633,40 @@ static HcStatus fold(HcQueue *queue, HcExact *exact, HcError *err) {
     return hc_gpu_launched("widening sums", err);
 }
 
+/* Far values of so many pixels will be added: carries in time. A pixel adds at most 2^34 to a digit. */
+static HcStatus carry_in_time(HcQueue *queue, HcSums *sums, int64_t pixels, HcError *err) {
+    HcExact *exact = &sums->exact;
+    if (exact->far_pixels + pixels > (int64_t)1 << 28) {
+        HC_OR_RETURN(hc_grid_carry(queue, exact, sums->bands, err));
+        exact->far_pixels = 0;
+    }
+    exact->far_pixels += pixels;
+    return HC_OK;
+}
+
 HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err) {
     HcExact *exact = &sums->exact;
-    int64_t tiles = hc_div_up(job->rows * job->in.samples, HC_TILE_PIXELS);
-    for (int64_t tile = 0; tile < tiles;) {
+    HcTiling tiling = {hc_div_up(job->rows * job->in.samples, HC_TILE_PIXELS), 0, 0};
+    if (sums->on_grid) {
+        tiling = hc_grid_tiling(job);
+    }
+    for (int64_t tile = 0; tile < tiling.tiles;) {
         if (exact->filled == exact->panel_tiles) {
             HC_OR_RETURN(empty_panel(queue, exact, err));
         }
-        int64_t room = exact->panel_tiles - exact->filled;
-        int64_t count = tiles - tile < room ? tiles - tile : room;
+        int64_t count = hc_min64(tiling.tiles - tile, exact->panel_tiles - exact->filled);
         if (exact->pixels + count * HC_TILE_PIXELS > exact->most) {
             HC_OR_RETURN(fold(queue, exact, err));
         }
-        HC_OR_RETURN(launch_split(queue, job, tile * HC_TILE_PIXELS, count, sums, err));
+        HcExact to = *exact; /* behind what is there */
+        to.panel += to.filled * HC_TILE_STEPS * to.sides * to.limbs * HC_SIDE_LIMB_BYTES;
+        to.needs += to.filled * (to.padded / HC_TILE_BANDS);
+        if (sums->on_grid) {
+            HC_OR_RETURN(carry_in_time(queue, sums, count * HC_TILE_PIXELS, err));
+            HC_OR_RETURN(hc_grid_split(queue, job, &tiling, tile, count, &to, err));
+        } else {
+            HC_OR_RETURN(launch_split(queue, job, tile * HC_TILE_PIXELS, count, to, sums, err));
+        }
         exact->pixels += count * HC_TILE_PIXELS;
         exact->filled += count;
         tile += count;
@@ -547,22 +674,46 @@ HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcErr
     return HC_OK;
 }
 
+/* ---- fetching ---- */
+
+/* 128-bit sums as they come from the device. */
+struct HcWides {
+    const uint64_t *low;
+    const int64_t *high;
+};
+
+static HcWide wide_at(const HcWides &wides, size_t at) {
+    return ((HcWide)wides.high[at] << 64) + (HcWide)wides.low[at];
+}
+
 /* Takes the offset back: sums of x = v + offset from those of v. */
-static void restore(const HcSums *sums, const uint64_t *low, const int64_t *high, const int64_t *sum,
-                    int64_t count, HcMoments *out) {
+static void restore(const HcSums *sums, const HcWides &wides, int64_t count, HcMoments *out) {
     size_t n = (size_t)sums->bands;
     size_t padded = (size_t)sums->exact.padded;
+    size_t sum_at = padded * padded;
     HcWide offset = sums->exact.offset;
     HcWide square = offset * offset * count;
     out->count = count;
     for (size_t i = 0; i < n; i++) {
-        out->sum[i] = sum[i] + offset * count;
+        HcWide sum = wide_at(wides, sum_at + i);
+        out->sum[i] = sum + offset * count;
         for (size_t j = 0; j <= i; j++) {
-            HcWide product = ((HcWide)high[i * padded + j] << 64) + (HcWide)low[i * padded + j];
-            product += offset * ((HcWide)sum[i] + sum[j]) + square;
+            HcWide product = wide_at(wides, i * padded + j);
+            product += offset * (sum + wide_at(wides, sum_at + j)) + square;
             out->product[i * n + j] = out->product[j * n + i] = product;
         }
     }
+}
+
+static HcStatus fetch_far(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
+    size_t bytes = (size_t)sums->bands * HC_LONG_DIGITS * sizeof(int64_t);
+    HC_OR_RETURN(hc_moments_far(out, err));
+    HC_OR_RETURN(hc_grid_carry(queue, &sums->exact, sums->bands, err));
+    sums->exact.far_pixels = 0;
+    HC_OR_RETURN(hc_download(queue, sums->exact.far_sum, out->far_sum, bytes, err));
+    HC_OR_RETURN(
+        hc_download(queue, sums->exact.far_product, out->far_product, bytes * (size_t)sums->bands, err));
+    return hc_wait(queue, err);
 }
 
 HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
@@ -570,21 +721,24 @@ HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *e
     const HcExact *exact = &sums->exact;
     HcCompute *compute = &sums->gpu->base;
     size_t n = (size_t)exact->padded;
+    size_t sums_count = (n + 1) * n;
     HcBuffer pinned = {};
     uint64_t *low = NULL;
     int64_t *high = NULL;
-    int64_t *sum = NULL;
-    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_HOST, (2 * n * n + n + 1) * sizeof *low, &pinned, err));
+    int64_t *count = NULL; /* and whether any value was far */
+    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_HOST, (2 * sums_count + 2) * sizeof *low, &pinned, err));
     low = (uint64_t *)pinned.data;
-    high = (int64_t *)(low + n * n);
-    sum = high + n * n;
+    high = (int64_t *)(low + sums_count);
+    count = high + sums_count;
     HC_TRY(fold(queue, &sums->exact, err));
-    HC_TRY(hc_download(queue, exact->low, low, n * n * sizeof *low, err));
-    HC_TRY(hc_download(queue, exact->high, high, n * n * sizeof *high, err));
-    HC_TRY(hc_download(queue, exact->sum, sum, n * sizeof *sum, err));
-    HC_TRY(hc_download(queue, exact->count, sum + n, sizeof *sum, err));
+    HC_TRY(hc_download(queue, exact->low, low, sums_count * sizeof *low, err));
+    HC_TRY(hc_download(queue, exact->high, high, sums_count * sizeof *high, err));
+    HC_TRY(hc_download(queue, exact->count, count, 2 * sizeof *count, err));
     HC_TRY(hc_wait(queue, err));
-    restore(sums, low, high, sum, sum[n], out);
+    restore(sums, {low, high}, count[0], out);
+    if (count[1] != 0) {
+        HC_TRY(fetch_far(queue, sums, out, err));
+    }
 done:
     hc_gpu_release(compute, &pinned);
     return status;
