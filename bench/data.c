@@ -80,6 +80,20 @@ float hc_bench_dense(const HcBenchSettings *settings, int64_t place) {
     return (float)real_at(settings->seed + 11, (uint64_t)place);
 }
 
+void hc_bench_reals(const HcBenchSettings *settings, int64_t lines, float *pixels) {
+    enum { PERIOD = 512 }; /* samples from crest to crest */
+    int64_t bands = settings->bands;
+    for (int64_t p = 0; p < lines * settings->samples; p++) {
+        double at = (double)(p % settings->samples % PERIOD) / PERIOD;
+        double wave = 4 * fabs(at - 0.5) - 1;
+        hc_bench_normal(settings, p * bands, bands, pixels + p * bands);
+        for (int64_t b = 0; b < bands; b++) {
+            float *x = &pixels[p * bands + b];
+            *x = (float)(2 + wave * (1 + 0.5 * hc_bench_dense(settings, b)) + (double)*x / 64);
+        }
+    }
+}
+
 void hc_bench_training(const HcBenchSettings *settings, float *spectra) {
     size_t values = (size_t)settings->training * (size_t)settings->bands;
     double half = (double)(1 << (settings->bits - 1));

@@ -221,6 +221,56 @@ done:
     return status;
 }
 
+/* Sums on a grid, as float scenes have them: of four limbs. */
+static HcStatus gram_on(HcRig *rig, const char *name, HcDifference kind, const HcGrid *grid, HcError *err) {
+    HcStatus status = HC_OK;
+    double n = rig->settings->bands;
+    double limbs = 4;
+    Call call = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands), .difference = kind};
+    if (!hc_bench_wants(rig->bench, name)) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, name, rig->device->by, rig->part);
+    row->operations = part_pixels(rig) * n * (n + 1);
+    hc_rig_floor(rig, row, part_pixels(rig) * (4 * n + 1), row->operations * limbs * limbs, 0);
+    HC_TRY(hc_sums_open(rig->compute, call.in.bands, 0, grid, &call.sums, err));
+    HC_TRY(hc_rig_measure(rig, call_gram, &call, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    hc_sums_close(call.sums);
+    return status;
+}
+
+static HcStatus grams_on_grid(HcRig *rig, HcError *err) {
+    enum { LINES = 16 };
+    HcStatus status = HC_OK;
+    const char *names[] = {"gram-float", "gram-float-mean3x3"};
+    int64_t lines = rig->part < LINES ? rig->part : LINES;
+    int64_t pixels = lines * rig->settings->samples;
+    size_t bands = (size_t)rig->settings->bands;
+    HcBlock block = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands);
+    if (!hc_bench_wants(rig->bench, names[0]) && !hc_bench_wants(rig->bench, names[1])) {
+        return HC_OK;
+    }
+    float *values = malloc((size_t)pixels * bands * sizeof *values);
+    double *center = malloc(bands * sizeof *center);
+    int32_t *exponent = malloc(bands * sizeof *exponent);
+    if (values == NULL || center == NULL || exponent == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)pixels * (double)bands * sizeof *values, "pixels"));
+    }
+    hc_bench_reals(rig->settings, lines, values);
+    hc_grid_choose(values, pixels, rig->settings->bands, center, exponent);
+    HC_TRY(hc_rig_repeat(rig, values, lines, &block, err));
+    HC_TRY(gram_on(rig, names[0], HC_DIFFERENCE_NONE, &(HcGrid){center, exponent}, err));
+    HC_TRY(gram_on(rig, names[1], HC_DIFFERENCE_MEAN3X3, &(HcGrid){center, exponent}, err));
+    HC_TRY(hc_rig_decode(rig, rig->part, err)); /* for the rows that follow */
+done:
+    free(values);
+    free(center);
+    free(exponent);
+    return status;
+}
+
 static HcStatus project(HcRig *rig, HcError *err) {
     const HcBenchWitness *witness = rig->bench->witness;
     double n = rig->settings->bands;
@@ -331,6 +381,7 @@ HcStatus hc_rig_operations(HcRig *rig, HcError *err) {
     HC_OR_RETURN(blocks(rig, err));
     HC_OR_RETURN(gram(rig, "gram-none", HC_DIFFERENCE_NONE, err));
     HC_OR_RETURN(gram(rig, "gram-mean3x3", HC_DIFFERENCE_MEAN3X3, err));
+    HC_OR_RETURN(grams_on_grid(rig, err));
     HC_OR_RETURN(project(rig, err));
     HC_OR_RETURN(reduces(rig, err));
     return eigh(rig, err);

@@ -24,8 +24,9 @@ HcStatus hc_gpu_use(const HcGpu *gpu, HcError *err) {
 #define DECLARE(name, Function) Function hc_gpu_##name;
 HC_OPERATIONS(DECLARE)
 
-/* Device memory for what sums hold beside their panels, and for queues [bytes]. */
-static const size_t other_reserve = (size_t)64 << 20;
+/* Device memory for what sums hold beside their panels, of which digits of far values are most with hundreds
+ * of bands, and for queues [bytes]. */
+static const size_t other_reserve = (size_t)128 << 20;
 
 /* ---- opening ---- */
 

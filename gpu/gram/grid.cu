@@ -273,7 +273,7 @@ __global__ void __launch_bounds__(THREADS, KIND == HC_DIFFERENCE_NONE ? 4 : 3)
     __shared__ uint32_t words[HC_LIMBS_GRID][HC_TILE_BANDS][WORDS + 1];
     __shared__ int64_t sums[WARPS][32];
     __shared__ int32_t needs_by[WARPS];
-    __shared__ alignas(4) uint8_t valid[HC_TILE_PIXELS];
+    __shared__ uint32_t valid[HC_TILE_PIXELS / PATCH]; /* a byte a pixel */
     const int64_t tile = blockIdx.y;
     const int32_t warp = threadIdx.x / 32;
     const int32_t lane = threadIdx.x % 32;
@@ -283,7 +283,7 @@ __global__ void __launch_bounds__(THREADS, KIND == HC_DIFFERENCE_NONE ? 4 : 3)
     bool ok = false;
     if (threadIdx.x < HC_TILE_PIXELS) {
         ok = used(job, KIND, place_of(job, tiling, corner, (int32_t)threadIdx.x));
-        valid[threadIdx.x] = ok;
+        ((uint8_t *)valid)[threadIdx.x] = ok;
     }
     const int32_t count = __syncthreads_count(ok);
     if (blockIdx.x == 0 && threadIdx.x == 0 && count > 0) {
@@ -293,7 +293,7 @@ __global__ void __launch_bounds__(THREADS, KIND == HC_DIFFERENCE_NONE ? 4 : 3)
     const int32_t band_there = there ? band : job.in.bands - 1;
     const double center = exact.center[band_there];
     const double scale = exact.scale[band_there];
-    const uint32_t *valid_rows = (const uint32_t *)valid + warp * PATCH;
+    const uint32_t *valid_rows = valid + warp * PATCH;
     const Patch<KIND> patch = patch_of<KIND>(job, tiling, corner, warp, band_there);
     Rows<KIND> rows;
     Seen seen = {};

@@ -9,6 +9,7 @@
 #include "core/operation/project.h"
 #include "tests/support/strict.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* At the call, or where only the device can see it, at the wait. */
@@ -95,6 +96,30 @@ static void refuse_raw(Rig *given) {
     *given = rig;
 }
 
+/* Grids that no sums are on: the last band's center or unit is wrong, or nothing fits together. */
+static void refuse_grids(Rig *given) {
+    Rig rig = *given;
+    HcSums *sums = NULL;
+    static const struct {
+        double center;
+        int32_t exponent;
+    } wrong[] = {{0, -150}, {0, 128}, {0.5, 0}, {0x1p54, 0}, {NAN, 0}, {INFINITY, 0}};
+    double center[4] = {1, 2.5, -3, 0};
+    int32_t exponent[4] = {0, -1, 0, 0};
+    HcGrid grid = {center, exponent};
+    refused(hc_sums_open(rig.compute, 4, 100, &grid, &sums, &rig.err));
+    refused(hc_sums_open(rig.compute, 4, 0, &(HcGrid){NULL, exponent}, &sums, &rig.err));
+    refused(hc_sums_open(rig.compute, 4, 0, &(HcGrid){center, NULL}, &sums, &rig.err));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        center[3] = wrong[i].center;
+        exponent[3] = wrong[i].exponent;
+        refused(hc_sums_open(rig.compute, 4, 0, &grid, &sums, &rig.err));
+        check_ok(hc_sums_open(rig.compute, 3, 0, &grid, &sums, &rig.err), rig.err);
+        hc_sums_close(sums);
+    }
+    *given = rig;
+}
+
 static void refuse_sums(Rig *given) {
     Rig rig = *given;
     HcSums *sums = NULL;
@@ -103,20 +128,7 @@ static void refuse_sums(Rig *given) {
     refused(hc_sums_open(rig.compute, 0, 100, NULL, &sums, &rig.err));
     refused(hc_sums_open(rig.compute, 4, -1, NULL, &sums, &rig.err));
     refused(hc_sums_open(rig.compute, 4, (1 << 20) + 1, NULL, &sums, &rig.err));
-    double center[4] = {0, 1, 0.5, 3};
-    int32_t exponent[4] = {-3, 0, -1, 0};
-    HcGrid grid = {center, exponent};
     refused(hc_sums_open(rig.compute, 4, 0, NULL, &sums, &rig.err));
-    refused(hc_sums_open(rig.compute, 4, 100, &grid, &sums, &rig.err));
-    center[3] = 2.5; /* no multiple of the unit */
-    refused(hc_sums_open(rig.compute, 4, 0, &grid, &sums, &rig.err));
-    center[3] = NAN;
-    refused(hc_sums_open(rig.compute, 4, 0, &grid, &sums, &rig.err));
-    center[3] = 0;
-    exponent[3] = -150;
-    refused(hc_sums_open(rig.compute, 4, 0, &grid, &sums, &rig.err));
-    grid.exponent = NULL;
-    refused(hc_sums_open(rig.compute, 4, 0, &grid, &sums, &rig.err));
     check_ok(hc_sums_open(rig.compute, 3, 100, NULL, &sums, &rig.err), rig.err);
     HcBlock in = rig_put_block(&rig, &cube, 3, 3, 0);
     refused(hc_gram(rig.queue, &in, HC_DIFFERENCE_NONE, NULL, sums, &rig.err)); /* 4 bands, sums of 3 */
@@ -140,6 +152,7 @@ CASE(test_usage) {
     refuse_raw(&rig);
     rig_empty(&rig);
     refuse_sums(&rig);
+    refuse_grids(&rig);
     hc_compute_close(NULL);
     hc_queue_close(NULL);
     rig_close(&rig);
