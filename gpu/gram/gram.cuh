@@ -58,24 +58,36 @@ struct HcGramGroup {
     uint8_t row[HC_GROUP_TILES], column[HC_GROUP_TILES];
 };
 
+/* Up to four products of 32 bands by 32 that one thread block sums on Hopper: two blocks of rows by two of
+ * columns. */
+struct HcGramSquare {
+    uint16_t block[4]; /* numbers of 32 bands; the columns are the first two */
+    uint8_t blocks;    /* of them that are there */
+    uint8_t row[2],
+        owns[2]; /* places of the rows in `block`; bits: which columns' products this square adds */
+};
+
 struct HcExact {
-    int32_t padded;      /* bands, to whole tiles */
-    int32_t sides;       /* blocks of 64 bands; the last may be half empty, and is 0 there */
-    int32_t limbs;       /* that the panel has room for: 3, or 5 with a grid */
-    int32_t halves;      /* of products: 2 with a grid, low and high weights */
-    int32_t groups;      /* of tiles */
-    HcGramGroup *group;  /* [device] [groups] */
-    int64_t panel_tiles; /* of pixels, that the panel holds */
-    int64_t filled;      /* of them */
-    int8_t *panel;       /* [device] [64 pixels][64 bands][limb][band][pixel], as shared memory takes it */
-    uint8_t *needs;      /* [device] [tiles of pixels][32 bands], how many limbs, and HC_NEEDS_FAR */
-    int8_t *zeros;       /* [device] a limb of zeros */
-    int32_t parts;       /* into which a panel is cut, each with sums of its own */
-    int64_t *product;    /* [device] [parts][halves][padded][padded], lower tiles */
-    int64_t *sum;        /* [device] [padded] of v */
-    int64_t *count;      /* [device] pixels; then whether any value was far */
-    uint64_t *low;       /* [device] [padded + 1][padded], 128-bit sums, low and high halves: those of */
-    int64_t *high;       /* products, then those of v */
+    int32_t padded;       /* bands, to whole tiles */
+    int32_t sides;        /* blocks of 64 bands; the last may be half empty, and is 0 there */
+    int32_t limbs;        /* that the panel has room for: 3, or 5 with a grid */
+    int32_t halves;       /* of products: 2 with a grid, low and high weights */
+    int32_t groups;       /* of tiles */
+    HcGramGroup *group;   /* [device] [groups] */
+    int32_t squares;      /* of a grid on Hopper, else 0 */
+    HcGramSquare *square; /* [device] [squares] */
+    int64_t panel_tiles;  /* of pixels, that the panel holds */
+    int64_t filled;       /* of them */
+    int8_t *panel;        /* [device] [64 pixels][64 bands][limb][band][pixel], as shared memory takes it */
+    uint8_t *needs;       /* [device] [tiles of pixels][32 bands], how many limbs, and HC_NEEDS_FAR */
+    int8_t *zeros;        /* [device] a limb of zeros */
+    int32_t parts;        /* into which a panel is cut, each with sums of its own */
+    int64_t *product;     /* [device] [parts][halves][padded][padded], lower tiles; those of squares: lower or
+                           * upper */
+    int64_t *sum;         /* [device] [padded] of v */
+    int64_t *count;       /* [device] pixels; then whether any value was far */
+    uint64_t *low;        /* [device] [padded + 1][padded], 128-bit sums, low and high halves: those of */
+    int64_t *high;        /* products, then those of v */
     int64_t offset;
     int64_t pixels; /* in `product`, at most */
     int64_t most;   /* pixels that `product` and `sum` can hold */
@@ -134,8 +146,11 @@ cudaError_t hc_exact_kernels(void);
 
 /* Where the device has Hopper's matrix units and the module the code for them (hopper.cu). */
 bool hc_hopper_can(const HcGpu *gpu);
-/* Thread blocks for all products over a part of the pixels. */
-int32_t hc_hopper_groups(int32_t padded, int32_t limbs);
+/* Pairs of tiles of products, each a thread block's. */
+int32_t hc_hopper_groups(int32_t padded);
+/* Squares that have every product of 32 bands by 32, in one order of the two, once: how many; square NULL =
+ * only that. */
+int32_t hc_hopper_squares(int32_t padded, HcGramSquare *square);
 HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err);
 
 /* How pixels become tiles (grid.cu). */

@@ -1,28 +1,35 @@
 /* Products of limbs on Hopper's matrix units (wgmma), which take factors from shared memory: the same
  * sums as multiply_limbs() of limbs.cu. Needs code for compute capability 9.0a.
  *
- * A thread block has two groups of warps. For integers each sums a tile of its own. Nine sums of a tile, one
- * for each weight of a grid's products, do not fit a thread: there both groups sum the same tile, one the low
- * weights and one the high ones, and the panel is read once. */
+ * A thread block has two groups of warps. For integers each sums a tile of its own, 64 bands by 64. Nine sums
+ * of a tile, one for each weight of a grid's products, do not fit a thread: there both groups sum the same
+ * tile, one the low weights and one the high ones, and the panel is read once. These products take longest,
+ * so that no product of two bands is summed twice: a tile is two blocks of 32 bands by two, chosen so that
+ * every pair of blocks is in one tile. 224 bands take 7 such tiles; cut into neighbours of 64 they would
+ * take 10. */
 #include "gpu/gram/gram.cuh"
 #include "gpu/shared.cuh"
 
+#include <vector>
+
 enum {
-    SIDE = 64, /* bands of a tile of products */
-    LIMB_BYTES = HC_SIDE_LIMB_BYTES,
+    SIDE = 64,  /* bands of a tile of products */
     GROUPS = 2, /* warp groups that multiply */
     THREADS = 128 * GROUPS,
-    SUMS = SIDE * SIDE / 128 /* of a tile and a weight, in each thread */
+    SUMS = SIDE * SIDE / 128,            /* of a tile and a weight, in each thread */
+    BLOCK_BYTES = HC_SIDE_LIMB_BYTES / 2 /* a limb of 32 bands */
 };
 
-/* tiles: that a thread block sums; blocks: of 64 bands, that it looks at, at most; halves: into which weights
- * are cut. */
+/* PLACES: in a stage, for limbs of so many bands (PLACE_BANDS); LIMB_BYTES: from limb to limb there;
+ * BRINGERS: threads that load a stage. */
 struct Integers {
-    enum { LIMBS = HC_LIMBS_INTEGERS, TILES = GROUPS, BLOCKS = 3, HALVES = 1, STAGES = 4 };
+    enum { LIMBS = HC_LIMBS_INTEGERS, STAGES = 4, PLACES = 3, PLACE_BANDS = SIDE, BRINGERS = 1 };
+    enum { LIMB_BYTES = HC_SIDE_LIMB_BYTES, STAGE_BYTES = PLACES * LIMBS * LIMB_BYTES };
 };
 
 struct Grid {
-    enum { LIMBS = HC_LIMBS_GRID, TILES = 1, BLOCKS = 2, HALVES = GROUPS, STAGES = 5 };
+    enum { LIMBS = HC_LIMBS_GRID, STAGES = 5, PLACES = 4, PLACE_BANDS = HC_TILE_BANDS, BRINGERS = 32 };
+    enum { LIMB_BYTES = PLACES * BLOCK_BYTES, STAGE_BYTES = LIMBS * LIMB_BYTES };
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -31,17 +38,18 @@ __device__ int hc_has_wgmma = 1;
 __device__ int hc_has_wgmma = 0;
 #endif
 
-/* The tiles of a thread block, in the lower triangle taken row by row. */
+/* The two tiles of a thread block, in the lower triangle taken row by row. */
 struct Tiles {
     int32_t count, blocks;
-    int32_t block[Integers::BLOCKS];
+    int32_t block[Integers::PLACES];
     int32_t row[GROUPS], column[GROUPS]; /* places in `block` */
 };
 
 template <class Form> struct Shared {
-    Tiles tiles;
-    uint8_t limbs[HC_PART_TILES];                   /* that a tile of pixels needs */
-    uint8_t needs[HC_PART_TILES][2 * Form::BLOCKS]; /* limbs that 32 bands have there */
+    Tiles tiles;                     /* of integers */
+    HcGramSquare square;             /* of a grid */
+    uint8_t limbs[HC_PART_TILES];    /* that a tile of pixels needs */
+    uint8_t needs[HC_PART_TILES][6]; /* limbs that 32 bands have there */
     alignas(8) uint64_t full[Form::STAGES], empty[Form::STAGES];
 };
 
@@ -57,9 +65,9 @@ __device__ static inline int32_t place_of(Tiles *tiles, int32_t block) {
     return tiles->blocks++;
 }
 
-template <class Form> __device__ static inline Tiles tiles_of(int32_t group, int32_t all) {
+__device__ static inline Tiles tiles_of(int32_t group, int32_t all) {
     Tiles tiles = {};
-    for (int32_t t = group * Form::TILES; t < all && t < (group + 1) * Form::TILES; t++) {
+    for (int32_t t = group * GROUPS; t < all && t < (group + 1) * GROUPS; t++) {
         int32_t row = 0;
         while ((row + 1) * (row + 2) / 2 <= t) {
             row++;
@@ -156,7 +164,7 @@ template <int WEIGHTS> __device__ static inline void products_wait(int32_t acc[W
 
 /* Of products of LIMBS limbs those of WEIGHTS weights from FIRST on. The rows come from registers: two
  * factors in shared memory would take its whole bandwidth. */
-template <int LIMBS, int FIRST, int WEIGHTS>
+template <int LIMBS, int FIRST, int WEIGHTS, int LIMB_BYTES>
 __device__ static inline void multiply_step(const int8_t *rows, const int8_t *columns,
                                             int32_t acc[WEIGHTS][SUMS]) {
     const uint64_t limb_at = LIMB_BYTES >> 4;
@@ -192,44 +200,65 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
 }
 
 /* One thread brings the limbs of a step, once its stage is free. */
-template <class Form>
-__device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step, Shared<Form> *known,
-                                    int8_t *stages) {
-    const int32_t stage = step % Form::STAGES;
+__device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step,
+                                    Shared<Integers> *known, int8_t *stages) {
+    const int32_t limb_bytes = Integers::LIMB_BYTES;
+    const int32_t stage = step % Integers::STAGES;
     const uint8_t *needs = known->needs[step / HC_TILE_STEPS];
     const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
     uint64_t *full = &known->full[stage];
-    barrier_wait(&known->empty[stage], step / Form::STAGES % 2 ^ 1);
-    barrier_expect(full, (uint32_t)(known->tiles.blocks * limbs * LIMB_BYTES));
+    barrier_wait(&known->empty[stage], step / Integers::STAGES % 2 ^ 1);
+    barrier_expect(full, (uint32_t)(known->tiles.blocks * limbs * limb_bytes));
     for (int32_t place = 0; place < known->tiles.blocks; place++) {
         const int8_t *from =
-            exact.panel + hc_panel_at<Form::LIMBS>(exact, step0 + step, known->tiles.block[place] * 2);
-        int8_t *to = stages + (stage * Form::BLOCKS + place) * (Form::LIMBS * LIMB_BYTES);
+            exact.panel + hc_panel_at<HC_LIMBS_INTEGERS>(exact, step0 + step, known->tiles.block[place] * 2);
+        int8_t *to = stages + stage * Integers::STAGE_BYTES + place * HC_LIMBS_INTEGERS * limb_bytes;
         const int32_t fewest = min((int32_t)min(needs[2 * place], needs[2 * place + 1]), limbs);
-        copy_bulk(to, from, (uint32_t)(fewest * LIMB_BYTES), full);
-        for (int32_t limb = fewest; limb < limbs; limb++) {
-            for (int32_t half = 0; half < 2; half++) {
-                const int32_t at = limb * LIMB_BYTES + half * (LIMB_BYTES / 2);
-                copy_bulk(to + at, needs[2 * place + half] > limb ? from + at : exact.zeros, LIMB_BYTES / 2,
-                          full);
-            }
+        copy_bulk(to, from, (uint32_t)(fewest * limb_bytes), full);
+        for (int32_t half = 0; half < 2 && fewest < limbs; half++) {
+            const int32_t at = fewest * limb_bytes + half * BLOCK_BYTES;
+            copy_bulk(to + at, needs[2 * place + half] > fewest ? from + at : exact.zeros, BLOCK_BYTES, full);
         }
     }
 }
 
+/* A warp brings the limbs of a step, a lane one of 32 bands, once its stage is free. */
+__device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step, Shared<Grid> *known,
+                                    int8_t *stages) {
+    const int32_t stage = step % Grid::STAGES;
+    const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
+    const int32_t place = (int32_t)threadIdx.x % Grid::PLACES;
+    const int32_t limb = (int32_t)threadIdx.x / Grid::PLACES;
+    uint64_t *full = &known->full[stage];
+    barrier_wait(&known->empty[stage], step / Grid::STAGES % 2 ^ 1);
+    if (threadIdx.x == 0) {
+        barrier_expect(full, (uint32_t)(known->square.blocks * limbs * BLOCK_BYTES));
+    }
+    __syncwarp();
+    if (place < known->square.blocks && limb < limbs) {
+        const int8_t *from =
+            known->needs[step / HC_TILE_STEPS][place] > limb
+                ? exact.panel + hc_panel_at<HC_LIMBS_GRID>(exact, step0 + step, known->square.block[place]) +
+                      limb * HC_SIDE_LIMB_BYTES
+                : exact.zeros;
+        copy_bulk(stages + stage * Grid::STAGE_BYTES + limb * Grid::LIMB_BYTES + place * BLOCK_BYTES, from,
+                  BLOCK_BYTES, full);
+    }
+}
+
+/* Adds a warp group's sums, where it is to: row0 is the thread's row in the 16 of its warp, column0 its first
+ * column in each 32. */
 template <int WEIGHTS>
-__device__ static inline void add_tile(const HcExact &exact, const Tiles &tiles, int32_t which, int64_t plane,
+__device__ static inline void add_sums(const HcExact &exact, int64_t plane, int64_t row0,
+                                       const int64_t column0[2], const bool adds[2],
                                        int32_t acc[WEIGHTS][SUMS]) {
-    const int32_t lane = threadIdx.x % 32;
-    const int64_t row0 = (int64_t)tiles.block[tiles.row[which]] * SIDE + threadIdx.x / 32 % 4 * 16 + lane / 4;
-    const int64_t column0 = (int64_t)tiles.block[tiles.column[which]] * SIDE + lane % 4 * 2;
 #pragma unroll
     for (int32_t i = 0; i < SUMS; i += 8) { /* four pairs: two rows, two places in each */
         int64_t *at[4];
         longlong2 added[4];
 #pragma unroll
         for (int32_t k = 0; k < 4; k++) {
-            at[k] = hc_product_at(exact, plane, row0 + k % 2 * 8, column0 + (i / 4 + k / 2) * 8);
+            at[k] = hc_product_at(exact, plane, row0 + k % 2 * 8, column0[i / 16] + (i % 16 / 4 + k / 2) * 8);
             added[k] = make_longlong2(0, 0);
 #pragma unroll
             for (int32_t w = WEIGHTS - 1; w >= 0; w--) {
@@ -237,11 +266,65 @@ __device__ static inline void add_tile(const HcExact &exact, const Tiles &tiles,
                 added[k].y = added[k].y * 256 + acc[w][i + 2 * k + 1];
             }
         }
-        /* The last 32 bands of a tile may not be there: rows and columns by 16. */
-        if (row0 < exact.padded && column0 + i / 4 * 8 < exact.padded) {
+        if (adds[i / 16]) {
             hc_add_pairs<4>(at, added);
         }
     }
+}
+
+template <int WEIGHTS>
+__device__ static inline void add_tile(const HcExact &exact, const Shared<Integers> &known, int32_t which,
+                                       int64_t plane, int32_t acc[WEIGHTS][SUMS]) {
+    const Tiles &tiles = known.tiles;
+    const int32_t lane = threadIdx.x % 32;
+    const int64_t row0 = (int64_t)tiles.block[tiles.row[which]] * SIDE + threadIdx.x / 32 % 4 * 16 + lane / 4;
+    const int64_t column = (int64_t)tiles.block[tiles.column[which]] * SIDE + lane % 4 * 2;
+    const int64_t column0[2] = {column, column + HC_TILE_BANDS};
+    /* The last 32 bands of a tile may not be there. */
+    const bool adds[2] = {row0 < exact.padded, row0 < exact.padded && column0[1] < exact.padded};
+    add_sums<WEIGHTS>(exact, plane, row0, column0, adds, acc);
+}
+
+template <int WEIGHTS>
+__device__ static inline void add_tile(const HcExact &exact, const Shared<Grid> &known, int32_t which,
+                                       int64_t plane, int32_t acc[WEIGHTS][SUMS]) {
+    (void)which;
+    const HcGramSquare &square = known.square;
+    const int32_t lane = threadIdx.x % 32;
+    const int32_t warp = threadIdx.x / 32 % 4; /* two for each block of rows */
+    const int64_t row0 =
+        (int64_t)square.block[square.row[warp / 2]] * HC_TILE_BANDS + warp % 2 * 16 + lane / 4;
+    const int64_t column0[2] = {(int64_t)square.block[0] * HC_TILE_BANDS + lane % 4 * 2,
+                                (int64_t)square.block[1] * HC_TILE_BANDS + lane % 4 * 2};
+    const uint8_t owns = square.owns[warp / 2];
+    const bool adds[2] = {(owns & 1) != 0, (owns & 2) != 0};
+    add_sums<WEIGHTS>(exact, plane, row0, column0, adds, acc);
+}
+
+/* Which blocks of bands lie in the places of a stage, and how many limbs they have. */
+__device__ static inline void choose_bands(const HcExact &exact, Shared<Integers> *known) {
+    known->tiles = tiles_of((int32_t)blockIdx.x, exact.sides * (exact.sides + 1) / 2);
+}
+
+__device__ static inline void choose_bands(const HcExact &exact, Shared<Grid> *known) {
+    known->square = exact.square[blockIdx.x];
+}
+
+/* 32 bands of a stage, by their place. */
+__device__ static inline int32_t block_in(const Shared<Integers> &known, int32_t place) {
+    return known.tiles.block[place / 2] * 2 + place % 2;
+}
+
+__device__ static inline int32_t block_in(const Shared<Grid> &known, int32_t place) {
+    return known.square.block[place];
+}
+
+__device__ static inline int32_t blocks_in(const Shared<Integers> &known) {
+    return 2 * known.tiles.blocks;
+}
+
+__device__ static inline int32_t blocks_in(const Shared<Grid> &known) {
+    return known.square.blocks;
 }
 
 template <class Form>
@@ -249,7 +332,7 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
                                           Shared<Form> *known) {
     const int32_t blocks = exact.padded / HC_TILE_BANDS;
     if (threadIdx.x == 0) {
-        known->tiles = tiles_of<Form>((int32_t)blockIdx.x, exact.sides * (exact.sides + 1) / 2);
+        choose_bands(exact, known);
         for (int32_t s = 0; s < Form::STAGES; s++) {
             barrier_open(&known->full[s], 1);
             barrier_open(&known->empty[s], THREADS);
@@ -259,12 +342,12 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
     __syncthreads();
     for (int32_t t = threadIdx.x; t < count; t += THREADS) {
         uint8_t most = HC_LIMBS_LEAST;
-        for (int32_t half = 0; half < 2 * known->tiles.blocks; half++) {
-            const int32_t block = known->tiles.block[half / 2] * 2 + half % 2;
+        for (int32_t place = 0; place < blocks_in(*known); place++) {
+            const int32_t block = block_in(*known, place);
             const bool there = block < blocks; /* elsewhere the panel is 0 */
             const uint8_t needs =
                 there ? exact.needs[(tile0 + t) * blocks + block] & ~HC_NEEDS_FAR : (uint8_t)Form::LIMBS;
-            known->needs[t][half] = needs;
+            known->needs[t][place] = needs;
             most = there && needs > most ? needs : most;
         }
         known->limbs[t] = most;
@@ -272,31 +355,39 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
     __syncthreads();
 }
 
-/* Limbs that take part in products of WEIGHTS weights from FIRST on, where tiles have so many. */
-template <class Form, int FIRST, int WEIGHTS>
-__device__ static inline void multiply_limbs(int32_t limbs, const int8_t *rows, const int8_t *columns,
-                                             int32_t acc[WEIGHTS][SUMS]) {
-    if constexpr (Form::HALVES == 1) {
-        if (limbs == HC_LIMBS_INTEGERS) {
-            multiply_step<HC_LIMBS_INTEGERS, FIRST, WEIGHTS>(rows, columns, acc);
-        } else {
-            multiply_step<HC_LIMBS_LEAST, FIRST, WEIGHTS>(rows, columns, acc);
-        }
-    } else if constexpr (FIRST == 0) { /* the fifth limb has none of these */
+/* Products of a tile where tiles of pixels have so many limbs. */
+template <int WEIGHTS>
+__device__ static inline void multiply_tile(const Shared<Integers> &known, int32_t which, int32_t limbs,
+                                            const int8_t *stage, int32_t acc[WEIGHTS][SUMS]) {
+    const int8_t *rows = stage + known.tiles.row[which] * HC_LIMBS_INTEGERS * Integers::LIMB_BYTES;
+    const int8_t *columns = stage + known.tiles.column[which] * HC_LIMBS_INTEGERS * Integers::LIMB_BYTES;
+    if (limbs == HC_LIMBS_INTEGERS) {
+        multiply_step<HC_LIMBS_INTEGERS, 0, WEIGHTS, Integers::LIMB_BYTES>(rows, columns, acc);
+    } else {
+        multiply_step<HC_LIMBS_LEAST, 0, WEIGHTS, Integers::LIMB_BYTES>(rows, columns, acc);
+    }
+}
+
+template <int FIRST, int WEIGHTS>
+__device__ static inline void multiply_square(const Shared<Grid> &known, int32_t limbs, const int8_t *stage,
+                                              int32_t acc[WEIGHTS][SUMS]) {
+    const int32_t half = threadIdx.x / 64 % 2; /* of the rows, which count from the first */
+    const int8_t *rows = stage + (known.square.row[half] - half) * BLOCK_BYTES;
+    if constexpr (FIRST == 0) { /* the fifth limb has none of these */
         if (limbs >= 4) {
-            multiply_step<4, FIRST, WEIGHTS>(rows, columns, acc);
+            multiply_step<4, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
         } else if (limbs == 3) {
-            multiply_step<3, FIRST, WEIGHTS>(rows, columns, acc);
+            multiply_step<3, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
         } else {
-            multiply_step<2, FIRST, WEIGHTS>(rows, columns, acc);
+            multiply_step<2, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
         }
     } else { /* two limbs have none of these */
         if (limbs == 5) {
-            multiply_step<5, FIRST, WEIGHTS>(rows, columns, acc);
+            multiply_step<5, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
         } else if (limbs == 4) {
-            multiply_step<4, FIRST, WEIGHTS>(rows, columns, acc);
+            multiply_step<4, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
         } else if (limbs == 3) {
-            multiply_step<3, FIRST, WEIGHTS>(rows, columns, acc);
+            multiply_step<3, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
         }
     }
 }
@@ -305,31 +396,35 @@ __device__ static inline void multiply_limbs(int32_t limbs, const int8_t *rows, 
 template <class Form, int FIRST, int WEIGHTS>
 __device__ static inline void sum_steps(const HcExact &exact, int64_t tile0, int32_t steps, int32_t which,
                                         Shared<Form> *known, int8_t *stages) {
-    const bool brings = FIRST == 0 && threadIdx.x == 0;
-    const bool works = which < known->tiles.count;
+    const bool brings = FIRST == 0 && threadIdx.x < Form::BRINGERS;
+    bool works = true;
+    if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
+        works = which < known->tiles.count;
+    }
     for (int32_t step = 0; brings && step < Form::STAGES && step < steps; step++) {
-        bring<Form>(exact, tile0 * HC_TILE_STEPS, step, known, stages);
+        bring(exact, tile0 * HC_TILE_STEPS, step, known, stages);
     }
     int32_t acc[WEIGHTS][SUMS] = {};
     for (int32_t step = 0; step < steps; step++) {
         const int32_t stage = step % Form::STAGES;
         const int32_t next = step - 1 + Form::STAGES; /* takes the place of the step before */
         if (brings && step > 0 && next < steps) {
-            bring<Form>(exact, tile0 * HC_TILE_STEPS, next, known, stages);
+            bring(exact, tile0 * HC_TILE_STEPS, next, known, stages);
         }
         __syncwarp();
-        const int8_t *at = stages + stage * Form::BLOCKS * (Form::LIMBS * LIMB_BYTES);
+        const int8_t *at = stages + stage * Form::STAGE_BYTES;
         barrier_wait(&known->full[stage], step / Form::STAGES % 2);
-        if (works) {
-            multiply_limbs<Form, FIRST, WEIGHTS>(
-                known->limbs[step / HC_TILE_STEPS], at + known->tiles.row[which] * (Form::LIMBS * LIMB_BYTES),
-                at + known->tiles.column[which] * (Form::LIMBS * LIMB_BYTES), acc);
+        const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
+        if constexpr (Form::LIMBS == HC_LIMBS_GRID) {
+            multiply_square<FIRST, WEIGHTS>(*known, limbs, at, acc);
+        } else if (works) {
+            multiply_tile<WEIGHTS>(*known, which, limbs, at, acc);
         }
         barrier_arrive(&known->empty[stage]);
     }
     if (works) {
-        add_tile<WEIGHTS>(exact, known->tiles, which,
-                          (int64_t)blockIdx.y * Form::HALVES + (FIRST > 0 ? 1 : 0), acc);
+        add_tile<WEIGHTS>(exact, *known, which, (int64_t)blockIdx.y * exact.halves + (FIRST > 0 ? 1 : 0),
+                          acc);
     }
 }
 
@@ -347,7 +442,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int32_t steps = count * HC_TILE_STEPS;
     look_around<Form>(exact, tile0, count, &known);
     const int32_t which = threadIdx.x / 128;
-    if constexpr (Form::HALVES == 1) {
+    if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
         sum_steps<Form, 0, HC_WEIGHTS_INTEGERS>(exact, tile0, steps, which, &known, stages);
     } else if (which == 0) {
         sum_steps<Form, 0, HC_WEIGHTS_LOW>(exact, tile0, steps, 0, &known, stages);
@@ -368,28 +463,152 @@ bool hc_hopper_can(const HcGpu *gpu) {
     return can != 0;
 }
 
-template <class Form> static int32_t groups_of(int32_t padded) {
+int32_t hc_hopper_groups(int32_t padded) {
     int32_t sides = (padded + SIDE - 1) / SIDE;
-    return (int32_t)hc_div_up(sides * (sides + 1) / 2, Form::TILES);
+    return (int32_t)hc_div_up(sides * (sides + 1) / 2, GROUPS);
 }
 
-int32_t hc_hopper_groups(int32_t padded, int32_t limbs) {
-    return limbs == HC_LIMBS_GRID ? groups_of<Grid>(padded) : groups_of<Integers>(padded);
+/* ---- squares ---- */
+
+/* Which products of blocks are still to be summed; (i, j) and (j, i) are one. */
+struct Open {
+    int32_t blocks;
+    std::vector<uint8_t> open; /* [blocks][blocks] */
+    explicit Open(int32_t count) : blocks(count), open((size_t)count * (size_t)count, 1) {
+    }
+    uint8_t &at(int32_t i, int32_t j) {
+        return open[(size_t)(i > j ? i : j) * (size_t)blocks + (size_t)(i > j ? j : i)];
+    }
+    /* How many of the products of rows i, r and columns j, c; they are taken, and `owns` says which. */
+    int32_t take(int32_t i, int32_t r, int32_t j, int32_t c, uint8_t owns[2]) {
+        const int32_t row[2] = {i, r};
+        const int32_t column[2] = {j, c};
+        int32_t count = 0;
+        for (int32_t h = 0; h < 2; h++) {
+            owns[h] = 0;
+            for (int32_t g = 0; g < 2; g++) {
+                if (at(row[h], column[g]) != 0) {
+                    at(row[h], column[g]) = 0;
+                    owns[h] |= (uint8_t)(1 << g);
+                    count++;
+                }
+            }
+        }
+        return count;
+    }
+    void give_back(int32_t i, int32_t r, int32_t j, int32_t c, const uint8_t owns[2]) {
+        const int32_t row[2] = {i, r};
+        const int32_t column[2] = {j, c};
+        for (int32_t k = 0; k < 4; k++) {
+            if ((owns[k / 2] >> k % 2 & 1) != 0) {
+                at(row[k / 2], column[k % 2]) = 1;
+            }
+        }
+    }
+};
+
+/* The square of rows i, r and columns j, c, whose products it takes. */
+static HcGramSquare make_square(Open *open, int32_t i, int32_t r, int32_t j, int32_t c) {
+    HcGramSquare square = {};
+    auto place_of = [&](int32_t block) {
+        for (uint8_t k = 0; k < square.blocks; k++) {
+            if (square.block[k] == block) {
+                return k;
+            }
+        }
+        square.block[square.blocks] = (uint16_t)block;
+        return square.blocks++;
+    };
+    (void)open->take(i, r, j, c, square.owns);
+    (void)place_of(j);
+    (void)place_of(c);
+    square.row[0] = place_of(i);
+    square.row[1] = place_of(r);
+    return square;
 }
+
+/* Blocks of rows and columns that have the most open products with i and j, then the fewest blocks. */
+static void best_partners(Open *open, int32_t i, int32_t j, int32_t *row, int32_t *column) {
+    int32_t best = -1;
+    for (int32_t r = 0; r < open->blocks; r++) {
+        for (int32_t c = 0; c < open->blocks; c++) {
+            uint8_t owns[2];
+            int32_t blocks = 1 + (j != i) + (r != i && r != j) + (c != i && c != j && c != r);
+            int32_t value = 8 * open->take(i, r, j, c, owns) - blocks;
+            open->give_back(i, r, j, c, owns);
+            if (value > best) {
+                best = value;
+                *row = r;
+                *column = c;
+            }
+        }
+    }
+}
+
+/* From the diagonal on, each time the best square with the next open product. No square wastes a product for
+ * odd numbers of blocks up to 31. */
+static std::vector<HcGramSquare> greedy_squares(int32_t blocks) {
+    std::vector<HcGramSquare> squares;
+    Open open(blocks);
+    for (int32_t distance = 0; distance < blocks; distance++) {
+        for (int32_t j = 0; j + distance < blocks; j++) {
+            int32_t i = j + distance;
+            int32_t r = i;
+            int32_t c = j;
+            if (open.at(i, j) != 0) {
+                best_partners(&open, i, j, &r, &c);
+                squares.push_back(make_square(&open, i, r, j, c));
+            }
+        }
+    }
+    return squares;
+}
+
+/* Two neighbours by two. */
+static std::vector<HcGramSquare> plain_squares(int32_t blocks) {
+    std::vector<HcGramSquare> squares;
+    Open open(blocks);
+    for (int32_t i = 0; i < blocks; i += 2) {
+        for (int32_t j = 0; j <= i; j += 2) {
+            int32_t r = i + 1 < blocks ? i + 1 : i;
+            int32_t c = j + 1 < blocks ? j + 1 : j;
+            squares.push_back(make_square(&open, i, r, j, c));
+        }
+    }
+    return squares;
+}
+
+int32_t hc_hopper_squares(int32_t padded, HcGramSquare *square) {
+    const int32_t most = 32; /* the search takes the fourth power of the blocks */
+    int32_t blocks = padded / HC_TILE_BANDS;
+    std::vector<HcGramSquare> best = plain_squares(blocks);
+    if (blocks <= most) {
+        std::vector<HcGramSquare> greedy = greedy_squares(blocks);
+        if (greedy.size() < best.size()) {
+            best = greedy;
+        }
+    }
+    for (size_t k = 0; square != NULL && k < best.size(); k++) {
+        square[k] = best[k];
+    }
+    return (int32_t)best.size();
+}
+
+/* ---- launching ---- */
 
 template <class Form>
-static HcStatus launch(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err) {
-    const size_t shared = (size_t)Form::STAGES * Form::BLOCKS * (Form::LIMBS * LIMB_BYTES);
+static HcStatus launch(HcQueue *queue, const HcExact *exact, int32_t groups, int64_t tiles, HcError *err) {
+    const int shared = Form::STAGES * Form::STAGE_BYTES;
     int64_t each = hc_div_up(tiles, exact->parts);
-    dim3 grid((unsigned)groups_of<Form>(exact->padded), (unsigned)hc_div_up(tiles, each));
+    dim3 grid((unsigned)groups, (unsigned)hc_div_up(tiles, each));
     HC_OR_RETURN(hc_gpu_check(
-        cudaFuncSetAttribute(multiply_hopper<Form>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
+        cudaFuncSetAttribute(multiply_hopper<Form>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
         "asking for shared memory", err));
     multiply_hopper<Form><<<grid, THREADS, shared, queue->stream>>>(*exact, tiles, each);
     return hc_gpu_launched("multiplying", err);
 }
 
 HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err) {
-    return exact->limbs == HC_LIMBS_GRID ? launch<Grid>(queue, exact, tiles, err)
-                                         : launch<Integers>(queue, exact, tiles, err);
+    return exact->squares > 0 ? launch<Grid>(queue, exact, exact->squares, tiles, err)
+                              : launch<Integers>(queue, exact, hc_hopper_groups(exact->padded), tiles, err);
 }

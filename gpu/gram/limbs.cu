@@ -95,7 +95,10 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     }
     size_t n = (size_t)exact->padded;
     size_t tile_bytes = (size_t)exact->sides * (size_t)exact->limbs * HC_SIDE_LIMB_BYTES * HC_TILE_STEPS;
-    int32_t groups = sums->gpu->hopper ? hc_hopper_groups(exact->padded, exact->limbs) : exact->groups;
+    exact->squares = sums->gpu->hopper && sums->on_grid ? hc_hopper_squares(exact->padded, NULL) : 0;
+    int32_t groups = exact->squares > 0  ? exact->squares
+                     : sums->gpu->hopper ? hc_hopper_groups(exact->padded)
+                                         : exact->groups;
     exact->parts = sums->gpu->processors > groups ? sums->gpu->processors / groups : 1;
     int64_t most_tiles = (int64_t)exact->parts * HC_PART_TILES;
     most_tiles = hc_min64(most_tiles, exact->most / HC_TILE_PIXELS);
@@ -103,9 +106,13 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     exact->panel_tiles = (int64_t)(sums->gpu->panel_bytes / tile_bytes);
     exact->panel_tiles = exact->panel_tiles < 1 ? 1 : exact->panel_tiles;
     exact->panel_tiles = exact->panel_tiles > most_tiles ? most_tiles : exact->panel_tiles;
+    if (exact->panel_tiles > exact->parts) {
+        exact->panel_tiles -= exact->panel_tiles % exact->parts;
+    }
     size_t tiles = (size_t)exact->panel_tiles;
     size_t planes = (size_t)exact->parts * (size_t)exact->halves;
     exact->group = (HcGramGroup *)hc_take(memory, &at, (size_t)exact->groups * sizeof(HcGramGroup));
+    exact->square = (HcGramSquare *)hc_take(memory, &at, (size_t)exact->squares * sizeof(HcGramSquare));
     exact->panel = (int8_t *)hc_take(memory, &at, tiles * tile_bytes);
     exact->needs = (uint8_t *)hc_take(memory, &at, tiles * (n / HC_TILE_BANDS));
     exact->zeros = (int8_t *)hc_take(memory, &at, LIMB_BYTES);
@@ -115,6 +122,21 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     exact->low = (uint64_t *)hc_take(memory, &at, (n + 1) * n * sizeof(uint64_t));
     exact->high = (int64_t *)hc_take(memory, &at, (n + 1) * n * sizeof(int64_t));
     return sums->on_grid ? grid_layout(sums, memory, at) : at;
+}
+
+static HcStatus upload_squares(HcExact *exact, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t bytes = (size_t)exact->squares * sizeof(HcGramSquare);
+    HcGramSquare *square = (HcGramSquare *)malloc(bytes);
+    if (square == NULL) {
+        return hc_fail_memory(err, (double)bytes, "squares of products");
+    }
+    (void)hc_hopper_squares(exact->padded, square);
+    HC_TRY(hc_upload(queue, square, exact->square, bytes, err));
+    HC_TRY(hc_wait(queue, err));
+done:
+    free(square);
+    return status;
 }
 
 static HcStatus upload_grid(HcSums *sums, HcQueue *queue, HcError *err) {
@@ -140,6 +162,9 @@ HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err) {
     std::vector<HcGramGroup> groups = make_groups(exact->padded / HC_TILE_BANDS, group_blocks(exact));
     HC_OR_RETURN(hc_upload(queue, groups.data(), exact->group, groups.size() * sizeof(HcGramGroup), err));
     HC_OR_RETURN(hc_wait(queue, err)); /* `groups` ends here */
+    if (exact->squares > 0) {
+        HC_OR_RETURN(upload_squares(exact, queue, err));
+    }
     return sums->on_grid ? upload_grid(sums, queue, err) : HC_OK;
 }
 
@@ -686,6 +711,16 @@ static HcWide wide_at(const HcWides &wides, size_t at) {
     return ((HcWide)wides.high[at] << 64) + (HcWide)wides.low[at];
 }
 
+/* The sum of the products of two bands, i >= j. */
+static HcWide product_of(const HcExact *exact, const HcWides &wides, size_t i, size_t j) {
+    size_t n = (size_t)exact->padded;
+    HcWide product = wide_at(wides, i * n + j);
+    if (exact->squares > 0 && i / HC_TILE_BANDS != j / HC_TILE_BANDS) { /* one of the two is 0 */
+        product += wide_at(wides, j * n + i);
+    }
+    return product;
+}
+
 /* Takes the offset back: sums of x = v + offset from those of v. */
 static void restore(const HcSums *sums, const HcWides &wides, int64_t count, HcMoments *out) {
     size_t n = (size_t)sums->bands;
@@ -698,7 +733,7 @@ static void restore(const HcSums *sums, const HcWides &wides, int64_t count, HcM
         HcWide sum = wide_at(wides, sum_at + i);
         out->sum[i] = sum + offset * count;
         for (size_t j = 0; j <= i; j++) {
-            HcWide product = wide_at(wides, i * padded + j);
+            HcWide product = product_of(&sums->exact, wides, i, j);
             product += offset * (sum + wide_at(wides, sum_at + j)) + square;
             out->product[i * n + j] = out->product[j * n + i] = product;
         }
