@@ -1,11 +1,7 @@
-/* Growing sums of products: their memory, and which form they have. */
+/* Growing sums of products: their memory, and what is asked of them. */
 #include "gpu/gram/gram.cuh"
 
 #include <new>
-
-static size_t layout(HcSums *sums, char *memory) {
-    return hc_sums_exact(sums) ? hc_exact_layout(sums, memory) : hc_floats_layout(sums, memory);
-}
 
 HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, const HcGrid *grid,
                           HcSums **out, HcError *err) {
@@ -24,14 +20,12 @@ HcStatus hc_gpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
         sums->grid.bands = bands;
         HC_TRY(hc_moments_on_grid(&sums->grid, grid, err));
     }
-    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, layout(sums, NULL), &sums->memory, err));
-    (void)layout(sums, (char *)sums->memory.data);
+    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, hc_exact_layout(sums, NULL), &sums->memory, err));
+    (void)hc_exact_layout(sums, (char *)sums->memory.data);
     sums->gpu->sums_bytes += sums->memory.bytes;
     HC_TRY(hc_queue_open(compute, &queue, err));
     HC_TRY(hc_zero(queue, sums->memory.data, sums->memory.bytes, err));
-    if (hc_sums_exact(sums)) {
-        HC_TRY(hc_exact_open(sums, queue, err));
-    }
+    HC_TRY(hc_exact_open(sums, queue, err));
     HC_TRY(hc_wait(queue, err));
     *out = sums;
 done:
@@ -56,11 +50,6 @@ void hc_gpu_sums_close(HcSums *sums) {
 HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                      HcSums *sums, HcError *err) {
     HcGramJob job;
-    if (!hc_sums_exact(sums) && sums->started && sums->kind != kind) {
-        return hc_fail(err, HC_E_USAGE, "gram: float sums of two kinds of differences");
-    }
-    sums->kind = kind;
-    sums->started = true;
     job = {hc_view(in), kind, in->above, in->lines, 0, hc_block_rows(in), 0, in->samples};
     if (window != NULL) {
         job.top = hc_max64(0, window->line0 - job.in.first_line);
@@ -69,20 +58,18 @@ HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
         job.right = hc_min64(job.right, window->sample0 + window->samples);
     }
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
-    return hc_sums_exact(sums) ? hc_exact_gram(queue, &job, sums, err)
-                               : hc_floats_gram(queue, &job, hc_sums_lines(in->samples), sums, err);
+    return hc_exact_gram(queue, &job, sums, err);
 }
 
 HcStatus hc_gpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
     HcStatus status = HC_OK;
     HC_TRY(hc_gpu_use(queue->gpu, err));
-    HC_TRY(hc_moments_init(out, sums->bands, hc_sums_exact(sums), err));
+    HC_TRY(hc_moments_init(out, sums->bands, err));
     if (sums->on_grid) {
         const HcGrid grid = {sums->grid.center, sums->grid.exponent};
         HC_TRY(hc_moments_on_grid(out, &grid, err));
     }
-    HC_TRY(hc_sums_exact(sums) ? hc_exact_fetch(queue, sums, out, err)
-                               : hc_floats_fetch(queue, sums, out, err));
+    HC_TRY(hc_exact_fetch(queue, sums, out, err));
 done:
     if (status != HC_OK) {
         hc_moments_clear(out);

@@ -99,47 +99,21 @@ struct HcExact {
     int64_t far_pixels;   /* since carries were last made, at most */
 };
 
-/* ---- float sums (float.cu) ----
- *
- * Part p of the fixed partition belongs to stripe p mod stripes; the parts of a stripe are summed in the
- * order of the scene about a provisional mean, so that the sums do not depend on the cut into blocks. */
-
-struct HcFloats {
-    int32_t padded; /* bands, to whole tiles of HC_FLOAT_TILE */
-    int32_t stripes;
-    double *center;  /* [device] [padded], the provisional mean */
-    int32_t *there;  /* [device] whether it is known */
-    double *scatter; /* [device] [stripes][padded][padded], lower tiles, about the center */
-    double *sum;     /* [device] [stripes][padded] of x - center */
-    double *total;   /* [device] [padded + 1][padded] of all stripes: products, then sums */
-    int64_t *count;  /* [device] [stripes] */
-};
-
-enum { HC_FLOAT_TILE = 64 };
-
 struct HcSums {
     HcSumsHead head;
     HcGpu *gpu;
     int32_t bands;
-    int64_t limit;     /* of integers, 0 = floats */
-    bool on_grid;      /* floats whose sums are exact */
-    HcMoments grid;    /* its centers and units, without sums */
-    HcDifference kind; /* of the float form, once `started` */
-    bool started;
+    int64_t limit;  /* of integers, 0 = floats */
+    bool on_grid;   /* floats whose sums are exact */
+    HcMoments grid; /* its centers and units, without sums */
     HcBuffer memory;
     HcExact exact;
-    HcFloats floats;
 };
 
 /* Bytes of device memory, and its cut (memory NULL: only the bytes). */
 size_t hc_exact_layout(HcSums *sums, char *memory);
-size_t hc_floats_layout(HcSums *sums, char *memory);
 /* Fills what is not zero at first. */
 HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err);
-
-static inline bool hc_sums_exact(const HcSums *sums) {
-    return sums->limit > 0 || sums->on_grid;
-}
 
 /* Whether the module holds code for the device of this thread. */
 cudaError_t hc_exact_kernels(void);
@@ -167,9 +141,7 @@ HcStatus hc_grid_split(HcQueue *queue, const HcGramJob *job, const HcTiling *til
 HcStatus hc_grid_carry(HcQueue *queue, const HcExact *exact, int32_t bands, HcError *err);
 
 HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err);
-HcStatus hc_floats_gram(HcQueue *queue, const HcGramJob *job, int32_t part_lines, HcSums *sums, HcError *err);
 HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
-HcStatus hc_floats_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
 
 #ifdef __CUDACC__
 
@@ -209,30 +181,28 @@ __device__ static inline int64_t *hc_product_at(const HcExact &exact, int64_t pl
 }
 
 /* The value that is summed for a pixel (given by its place in the view) and band, where its neighbourhood is
- * whole. In float it is exact for integers while it stays within 2^24; in double it is what float scenes sum.
- */
-template <typename T>
-__device__ static inline T hc_difference_of(const HcView &view, HcDifference kind, int64_t pixel,
-                                            int32_t band) {
+ * whole. It is exact for integers while it stays within 2^24. */
+__device__ static inline float hc_difference_of(const HcView &view, HcDifference kind, int64_t pixel,
+                                                int32_t band) {
     const int64_t n = view.bands;
     const int64_t line = view.samples * n;
     const float *x = view.data + pixel * n + band;
     switch (kind) {
     case HC_DIFFERENCE_MEAN3X3: {
-        T left = (T)x[-line - n] + (T)x[-n] + (T)x[line - n];
-        T here = (T)x[-line] + (T)x[0] + (T)x[line];
-        T right = (T)x[-line + n] + (T)x[n] + (T)x[line + n];
-        return (T)9 * (T)x[0] - (left + here + right);
+        float left = x[-line - n] + x[-n] + x[line - n];
+        float here = x[-line] + x[0] + x[line];
+        float right = x[-line + n] + x[n] + x[line + n];
+        return 9.0F * x[0] - (left + here + right);
     }
     case HC_DIFFERENCE_MEDIAN3X3:
-        return (T)x[0] - (T)hc_middle_of_nine(x[-line - n], x[-line], x[-line + n], x[-n], x[0], x[n],
-                                              x[line - n], x[line], x[line + n]);
+        return x[0] - hc_middle_of_nine(x[-line - n], x[-line], x[-line + n], x[-n], x[0], x[n], x[line - n],
+                                        x[line], x[line + n]);
     case HC_DIFFERENCE_SHIFT:
-        return (T)x[0] - (T)x[n];
+        return x[0] - x[n];
     case HC_DIFFERENCE_SHIFT_DIAGONAL:
-        return (T)x[0] - (T)x[line + n];
+        return x[0] - x[line + n];
     default:
-        return (T)x[0];
+        return x[0];
     }
 }
 

@@ -209,7 +209,7 @@ __device__ static inline void values_of(const HcView &view, int64_t pixel, int32
     } else {
 #pragma unroll
         for (int32_t p = 0; p < SPLIT_RUN; p++) {
-            x[p] = valid[p] != 0 ? hc_difference_of<float>(view, KIND, pixel + p, band) : 0.0F;
+            x[p] = valid[p] != 0 ? hc_difference_of(view, KIND, pixel + p, band) : 0.0F;
         }
     }
 }
