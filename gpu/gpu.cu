@@ -141,7 +141,7 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
     out->threads = gpu->threads;
     out->slots = 3;
     out->block_bytes = (size_t)28 << 20;
-    uint64_t reserve = 2 * gpu->panel_bytes + other_reserve;
+    uint64_t reserve = 2 * gpu->panel_bytes / 3 * 5 + other_reserve; /* two panels of five limbs, not three */
     uint64_t taken = gpu->sums_bytes;
     out->reserve = taken < reserve ? reserve - taken : 0;
     (void)cudaSetDevice(gpu->device);

@@ -30,8 +30,8 @@ struct HcGpu {
     int major, minor;
     int processors;          /* streaming multiprocessors */
     size_t shared_memory;    /* that a block can ask for [bytes] */
-    bool hopper;             /* exact sums by gram_hopper.cu */
-    size_t panel_bytes;      /* of the limbs that are collected for exact sums */
+    bool hopper;             /* exact sums by gram/hopper.cu */
+    size_t panel_bytes;      /* of the limbs that are collected for exact sums, three of each value */
     uint64_t memory;         /* most to use, 0 = no limit [bytes] */
     HcCompute *host;         /* the backend of the host; NULL = none was given */
     mutable std::mutex lock; /* around the pieces and queues */

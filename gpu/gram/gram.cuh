@@ -18,7 +18,7 @@ struct HcGramJob {
     int64_t top, bottom, left, right; /* of the window, in rows and samples of the view, ends excluded */
 };
 
-/* ---- exact sums (limbs.cu, grid.cu, hopper.cu) ----
+/* ---- exact sums (integers.cu, grid.cu, limbs.cu, hopper.cu) ----
  *
  * Whole numbers v are written as l0 + 256 l1 + 65536 l2 + ... with limbs of -128 to 127. The matrix units sum
  * products of limbs in 32-bit integers; these are added to 64-bit integers, and these to 128-bit ones before
@@ -126,6 +126,10 @@ int32_t hc_hopper_groups(int32_t padded);
  * only that. */
 int32_t hc_hopper_squares(int32_t padded, HcGramSquare *square);
 HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err);
+
+/* Tiles of pixels from `first` on to limbs, as `to` says where (integers.cu). */
+HcStatus hc_integers_split(HcQueue *queue, const HcGramJob *job, int64_t first, int64_t tiles,
+                           const HcExact *to, int64_t limit, HcError *err);
 
 /* How pixels become tiles (grid.cu). */
 struct HcTiling {

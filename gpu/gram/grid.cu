@@ -34,14 +34,15 @@ __device__ static inline double far_rest(double value) {
 static const double rounder = 0x1.8p52;
 static const uint32_t rounder_exponent = 0x43300000;
 
-/* on_grid() of a few values, without the slow rounding of rint(). */
+/* on_grid() of a few values, without the slow rounding of rint(). The product with a power of two is exact,
+ * so that it may be part of the sum. */
 template <int COUNT>
 __device__ static inline void all_on_grid(const float x[COUNT], double center, double scale,
                                           double whole[COUNT]) {
     uint32_t other = 0;
 #pragma unroll
     for (int32_t k = 0; k < COUNT; k++) {
-        const double moved = __dadd_rn(__dmul_rn(__dsub_rn((double)x[k], center), scale), rounder);
+        const double moved = __fma_rn(__dsub_rn((double)x[k], center), scale, rounder);
         other |= (uint32_t)__double2hiint(moved) ^ rounder_exponent;
         whole[k] = __dsub_rn(moved, rounder);
     }

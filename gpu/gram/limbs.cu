@@ -1,14 +1,11 @@
-/* Exact sums of products: 8-bit limbs on the matrix units (gram.cuh says how). Here: integers to limbs
- * (grid.cu has float scenes), products on devices without Hopper's units, and what becomes of the sums. */
+/* Exact sums of products of limbs (gram.cuh says how; integers.cu and grid.cu make them): their memory,
+ * products on devices without Hopper's matrix units, and what becomes of the sums. */
 #include "gpu/gram/gram.cuh"
 #include "gpu/shared.cuh"
 
 #include <vector>
 
 enum {
-    TILE_WORDS = HC_TILE_PIXELS / 4, /* a word holds a limb of four pixels */
-    SPLIT_THREADS = 256,
-    SPLIT_RUN = HC_TILE_PIXELS / (SPLIT_THREADS / 32), /* pixels of a lane */
     GROUP_THREADS = 32 * HC_GROUP_TILES,
     LIMB_BYTES = HC_TILE_BANDS * HC_STEP_PIXELS /* of 32 bands and 64 pixels */
 };
@@ -103,7 +100,9 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     int64_t most_tiles = (int64_t)exact->parts * HC_PART_TILES;
     most_tiles = hc_min64(most_tiles, exact->most / HC_TILE_PIXELS);
     most_tiles = hc_min64(most_tiles, UINT16_MAX); /* of a grid of thread blocks */
-    exact->panel_tiles = (int64_t)(sums->gpu->panel_bytes / tile_bytes);
+    /* As many tiles with five limbs as with three. */
+    exact->panel_tiles =
+        (int64_t)(sums->gpu->panel_bytes / HC_LIMBS_INTEGERS * (size_t)exact->limbs / tile_bytes);
     exact->panel_tiles = exact->panel_tiles < 1 ? 1 : exact->panel_tiles;
     exact->panel_tiles = exact->panel_tiles > most_tiles ? most_tiles : exact->panel_tiles;
     if (exact->panel_tiles > exact->parts) {
@@ -166,158 +165,6 @@ HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err) {
         HC_OR_RETURN(upload_squares(exact, queue, err));
     }
     return sums->on_grid ? upload_grid(sums, queue, err) : HC_OK;
-}
-
-/* ---- values to limbs ---- */
-
-/* 9 x - the sum of the neighbourhood, for a run of pixels. The columns of three are summed once for three
- * pixels: sums of integers, and exact. */
-__device__ static inline void mean_differences(const HcView &view, int64_t pixel, int32_t band,
-                                               float x[SPLIT_RUN]) {
-    const int64_t pixels = view.rows * view.samples;
-    const int64_t line = (int64_t)view.samples * view.bands;
-    const float *from = view.data + (pixel - 1) * view.bands + band;
-    float column[SPLIT_RUN + 2];
-    float center[SPLIT_RUN + 2];
-    if (pixel - 1 >= view.samples && pixel + SPLIT_RUN + view.samples < pixels) {
-#pragma unroll
-        for (int32_t p = 0; p < SPLIT_RUN + 2; p++) {
-            center[p] = from[p * view.bands];
-            column[p] = from[p * view.bands - line] + center[p] + from[p * view.bands + line];
-        }
-    } else {
-#pragma unroll
-        for (int32_t p = 0; p < SPLIT_RUN + 2; p++) {
-            const int64_t at = pixel - 1 + p;
-            const bool inside = at >= view.samples && at + view.samples < pixels;
-            center[p] = inside ? from[p * view.bands] : 0.0F;
-            column[p] = inside ? from[p * view.bands - line] + center[p] + from[p * view.bands + line] : 0.0F;
-        }
-    }
-#pragma unroll
-    for (int32_t p = 0; p < SPLIT_RUN; p++) {
-        x[p] = 9.0F * center[p + 1] - (column[p] + column[p + 1] + column[p + 2]);
-    }
-}
-
-/* The values of a run of pixels of one band; those that are not valid may be anything. */
-template <HcDifference KIND>
-__device__ static inline void values_of(const HcView &view, int64_t pixel, int32_t band, const uint8_t *valid,
-                                        float x[SPLIT_RUN]) {
-    if constexpr (KIND == HC_DIFFERENCE_MEAN3X3) {
-        mean_differences(view, pixel, band, x);
-    } else {
-#pragma unroll
-        for (int32_t p = 0; p < SPLIT_RUN; p++) {
-            x[p] = valid[p] != 0 ? hc_difference_of(view, KIND, pixel + p, band) : 0.0F;
-        }
-    }
-}
-
-/* The three limbs of a value in the bytes of a word: v + 128 (1 + 256 + 65536) has the bytes limb + 128. */
-__device__ static inline uint32_t limbs_of(int32_t value) {
-    return ((uint32_t)value + 0x808080U) ^ 0x808080U;
-}
-
-/* Tile (x, y) of 128 pixels and 32 bands: a lane a band, a warp 16 pixels. */
-template <HcDifference KIND>
-__global__ void __launch_bounds__(SPLIT_THREADS, 4)
-    split(HcGramJob job, int64_t first, int64_t limit, HcExact exact, HcFault *fault) {
-    __shared__ uint32_t words[HC_LIMBS_INTEGERS][HC_TILE_BANDS][TILE_WORDS + 1];
-    __shared__ int32_t sums[SPLIT_THREADS / 32][32];
-    __shared__ uint8_t valid[HC_TILE_PIXELS];
-    const float integer = 12582912.0F; /* 1.5 * 2^23: adding it leaves the integer in the low bits */
-    const int64_t tile = blockIdx.x;
-    const int64_t samples = job.in.samples;
-    const int64_t pixel0 = first + tile * HC_TILE_PIXELS;
-    const int32_t warp = threadIdx.x / 32;
-    const int32_t lane = threadIdx.x % 32;
-    const int32_t band = blockIdx.y * HC_TILE_BANDS + lane;
-    bool ok = false;
-    if (threadIdx.x < HC_TILE_PIXELS) {
-        int64_t pixel = pixel0 + threadIdx.x;
-        ok = pixel < job.rows * samples &&
-             hc_difference_valid(job.in, KIND, job.first_row + pixel / samples, pixel % samples, job.top,
-                                 job.bottom, job.left, job.right);
-        valid[threadIdx.x] = ok;
-    }
-    int32_t count = __syncthreads_count(ok);
-    if (blockIdx.y == 0 && threadIdx.x == 0 && count > 0) {
-        atomicAdd((unsigned long long *)exact.count, (unsigned long long)count);
-    }
-
-    int32_t sum = 0;
-    uint32_t seen = 0;
-    if (band < job.in.bands) {
-        const uint8_t *used = valid + warp * SPLIT_RUN;
-        float x[SPLIT_RUN];
-        uint32_t limbs[SPLIT_RUN];
-        float wrong = 0;
-        bool is_wrong = false;
-        values_of<KIND>(job.in, job.first_row * samples + pixel0 + warp * SPLIT_RUN, band, used, x);
-#pragma unroll
-        for (int32_t p = 0; p < SPLIT_RUN; p++) {
-            const float moved = x[p] + integer;
-            int32_t v = 0;
-            if (used[p] != 0) {
-                v = __float_as_int(moved) - __float_as_int(integer) - (int32_t)exact.offset;
-                if (!(fabsf(x[p]) <= (float)limit) || moved - integer != x[p]) {
-                    is_wrong = true;
-                    wrong = x[p];
-                }
-            }
-            sum += v;
-            limbs[p] = limbs_of(v);
-            seen |= limbs[p];
-        }
-        if (is_wrong) {
-            hc_raise(fault, HC_E_NUMERIC, HC_FAULT_PROMISE, (double)wrong, limit);
-        }
-#pragma unroll
-        for (int32_t word = 0; word < SPLIT_RUN / 4; word++) {
-            /* bytes of four pixels: 0 1 of both pairs, then 2 */
-            const uint32_t *l = limbs + 4 * word;
-            uint32_t early = __byte_perm(l[0], l[1], 0x5140);
-            uint32_t late = __byte_perm(l[2], l[3], 0x5140);
-            const int32_t at = warp * (SPLIT_RUN / 4) + word;
-            words[0][lane][at] = __byte_perm(early, late, 0x5410);
-            words[1][lane][at] = __byte_perm(early, late, 0x7632);
-            words[2][lane][at] =
-                __byte_perm(__byte_perm(l[0], l[1], 0x0062), __byte_perm(l[2], l[3], 0x0062), 0x5410);
-        }
-    } else {
-        for (int32_t word = 0; word < SPLIT_RUN / 4; word++) {
-            for (int32_t limb = 0; limb < HC_LIMBS_INTEGERS; limb++) {
-                words[limb][lane][warp * (SPLIT_RUN / 4) + word] = 0;
-            }
-        }
-    }
-    sums[warp][lane] = sum;
-    const bool third = __syncthreads_or((seen & 0xFF0000U) != 0) != 0;
-    const int32_t needs = third ? HC_LIMBS_INTEGERS : HC_LIMBS_LEAST;
-    if (threadIdx.x == 0) {
-        exact.needs[tile * gridDim.y + blockIdx.y] = (uint8_t)needs;
-    }
-    if (warp == 0) {
-        int64_t total = 0;
-        for (int32_t w = 0; w < SPLIT_THREADS / 32; w++) {
-            total += sums[w][lane];
-        }
-        if (total != 0) {
-            atomicAdd((unsigned long long *)&exact.sum[band], (unsigned long long)total);
-        }
-    }
-    /* The third limb is not written where it is 0 throughout: nobody reads it there. */
-    const int32_t row = threadIdx.x / 8;
-    const int32_t chunk = threadIdx.x % 8; /* of 16 bytes, over both steps */
-    for (int32_t limb = 0; limb < needs; limb++) {
-        const uint32_t *from = &words[limb][row][chunk * 4];
-        int8_t *to =
-            exact.panel +
-            hc_panel_at<HC_LIMBS_INTEGERS>(exact, tile * HC_TILE_STEPS + chunk / 4, (int32_t)blockIdx.y) +
-            limb * HC_SIDE_LIMB_BYTES + hc_swizzled(row, chunk % 4);
-        *(uint4 *)to = make_uint4(from[0], from[1], from[2], from[3]);
-    }
 }
 
 /* ---- products of limbs ---- */
@@ -566,35 +413,6 @@ __global__ void widen(HcExact exact) {
 
 /* ---- the operation ---- */
 
-static HcStatus launch_split(HcQueue *queue, const HcGramJob *job, int64_t first, int64_t tiles,
-                             const HcExact &to, HcSums *sums, HcError *err) {
-    dim3 grid((unsigned)tiles, (unsigned)(to.padded / HC_TILE_BANDS));
-    HcFault *fault = queue->fault_device;
-    switch (job->kind) {
-    case HC_DIFFERENCE_NONE:
-        split<HC_DIFFERENCE_NONE>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
-        break;
-    case HC_DIFFERENCE_MEAN3X3:
-        split<HC_DIFFERENCE_MEAN3X3>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
-        break;
-    case HC_DIFFERENCE_MEDIAN3X3:
-        split<HC_DIFFERENCE_MEDIAN3X3>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
-        break;
-    case HC_DIFFERENCE_SHIFT:
-        split<HC_DIFFERENCE_SHIFT>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
-        break;
-    case HC_DIFFERENCE_SHIFT_DIAGONAL:
-        split<HC_DIFFERENCE_SHIFT_DIAGONAL>
-            <<<grid, SPLIT_THREADS, 0, queue->stream>>>(*job, first, sums->limit, to, fault);
-        break;
-    }
-    return hc_gpu_launched("taking values apart", err);
-}
-
 cudaError_t hc_exact_kernels(void) {
     cudaFuncAttributes attributes;
     return cudaFuncGetAttributes(&attributes, widen);
@@ -690,7 +508,7 @@ HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcErr
             HC_OR_RETURN(carry_in_time(queue, sums, count * HC_TILE_PIXELS, err));
             HC_OR_RETURN(hc_grid_split(queue, job, &tiling, tile, count, &to, err));
         } else {
-            HC_OR_RETURN(launch_split(queue, job, tile * HC_TILE_PIXELS, count, to, sums, err));
+            HC_OR_RETURN(hc_integers_split(queue, job, tile * HC_TILE_PIXELS, count, &to, sums->limit, err));
         }
         exact->pixels += count * HC_TILE_PIXELS;
         exact->filled += count;
