@@ -1,6 +1,6 @@
 /* Differences of neighbouring pixels: the noise of a scene. */
 #include "core/operation/difference.h"
-#include "gpu/knn/neighbours.cuh"
+#include "gpu/image/walk.cuh"
 
 HcDifferenceFn hc_gpu_difference;
 

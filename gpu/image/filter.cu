@@ -1,6 +1,6 @@
 /* 3x3 mean and median. */
 #include "core/operation/filter.h"
-#include "gpu/knn/neighbours.cuh"
+#include "gpu/image/walk.cuh"
 
 #include <math.h>
 

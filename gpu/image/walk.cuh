@@ -1,8 +1,8 @@
 /* How filter and difference walk over a block: a thread takes one band of a stretch of a line and keeps the
  * three columns around its pixel. Lanes take neighbouring bands (and, where bands are few, neighbouring
  * stretches); warps take neighbouring lines, so that each line comes from far away once. */
-#ifndef HC_GPU_KNN_NEIGHBOURS_CUH
-#define HC_GPU_KNN_NEIGHBOURS_CUH
+#ifndef HC_GPU_IMAGE_WALK_CUH
+#define HC_GPU_IMAGE_WALK_CUH
 
 #include "gpu/internal.cuh"
 

@@ -1,0 +1,133 @@
+/* Nearest training spectra: what the files of this folder share. */
+#ifndef HC_GPU_KNN_KNN_CUH
+#define HC_GPU_KNN_KNN_CUH
+
+#include "core/operation/knn.h"
+#include "gpu/internal.cuh"
+#include "gpu/shared.cuh"
+
+#include <cuda_fp16.h>
+#include <float.h>
+#include <math.h>
+
+enum {
+    QUERIES = 128, /* of a thread block */
+    TILE = 128,    /* training spectra that are compared at once */
+    STEP = 32,     /* bands between two barriers: both halves of them are 128 bytes */
+    ROW_BYTES = 2 * STEP * 2,
+    THREADS = 256,
+    WARPS = THREADS / 32,
+    MOST = 384, /* candidates of a pixel */
+    KEPT = MOST - TILE,
+    PER_LANE = MOST / 32,
+    STAGE_BYTES = (QUERIES + TILE) * ROW_BYTES
+};
+
+struct HcCandidate {
+    float similarity;
+    int32_t number;
+};
+
+struct HcTraining {
+    HcTrainingHead head;
+    HcGpu *gpu;
+    int64_t count, tiles;
+    int32_t bands, steps; /* of STEP bands */
+    HcMetric metric;
+    double scale;   /* a power of two that brings the longest t' to 16 .. 32 */
+    double longest; /* of t', scaled */
+    double rounded; /* what the rounding of cosines adds to the bound, scaled */
+    HcBuffer memory;
+    float *spectra;     /* [device] [count][bands] */
+    double *centre;     /* [device] [bands] */
+    double *norm;       /* [device] [count], for angles */
+    __half *halves;     /* [device] [tiles * TILE][steps][2][STEP]: high and low halves of t' */
+    float *half_square; /* [device] [tiles * TILE] |t'|^2 / 2, infinite behind the last */
+    /* what is known of a run of pixels: at most `room` at once */
+    int64_t room;
+    __half *moved;           /* [device] [room][steps][2][STEP] of x' */
+    float *slack;            /* [device] [room] twice the bound, scaled; infinite: compare with all */
+    int32_t *found;          /* [device] [room] candidates, -1 = compare with all */
+    HcCandidate *candidates; /* [device] [room][MOST] */
+    int32_t *left;           /* [device] [room] pixels that are compared with all */
+    int32_t *left_count;     /* [device] */
+};
+
+/* Interior pixels of a block, from `first` on. */
+struct HcKnnRun {
+    const float *data;
+    const uint8_t *mask;
+    int64_t count;
+    int32_t k;
+    int32_t *index;
+    double *distance;
+};
+
+/* The bound of the error of a similarity, scaled, for spectra of `bands` bands (padded), |x'| and |t'|:
+ *  - two halves leave 2^-22 of a value, and low low is left out: 4 * 2^-22 |x'| |t'|;
+ *  - 3 `bands` products, exact in float32, are summed; each addition may lose 2^-23 of the sum of magnitudes
+ *    so far, which is at most |x'| |t'| (matrix units align and truncate, and keep more: Fasi, Higham,
+ *    Mikaitis, Pranesh 2021);
+ *  - halves below 2^-14 are spaced by 2^-24: 2^-25 a value;
+ *  - |t'|^2 / 2 and the difference are rounded: 2^-23 of them;
+ *  - the exact distance is itself rounded in float64; `rounded` for cosines. */
+__device__ static inline double error_of(double bands, double x, double t, double rounded) {
+    const double unit = 1.0 / (1 << 23);
+    double product = (3 * bands + 16) * unit * x * t;
+    double small = sqrt(bands) * (x + t) * unit;
+    double rest = 4 * unit * (t * t + x * t) + 1e-15 * bands * (x + t) * (x + t);
+    return 1.01 * (product + small + rest + rounded);
+}
+
+__device__ static inline void split_half(double value, __half *high, __half *low) {
+    *high = __double2half(value);
+    *low = __double2half(value - (double)__half2float(*high));
+}
+
+/* One warp a spectrum: x -> (x / |x|) - centre, scaled, as halves. Returns |x'|, or infinity where halves do
+ * not do; *plain is |x| for angles. */
+__device__ static inline double move_spectrum(const float *x, int32_t bands, int32_t steps, HcMetric metric,
+                                              const double *centre, double scale, __half *to, double *plain) {
+    const int32_t lane = threadIdx.x % 32;
+    double length = 1;
+    if (metric == HC_METRIC_ANGLE) {
+        double sum = 0;
+        for (int32_t b = lane; b < bands; b += 32) {
+            sum += (double)x[b] * (double)x[b];
+        }
+        for (int32_t d = 16; d > 0; d /= 2) {
+            sum += __shfl_xor_sync(0xFFFFFFFFU, sum, d);
+        }
+        length = sqrt(sum);
+    }
+    *plain = length;
+    double sum = 0;
+    double largest = 0;
+    for (int32_t b = lane; b < steps * STEP; b += 32) {
+        double value = 0;
+        if (b < bands) {
+            double unit = metric == HC_METRIC_ANGLE ? (length > 0 ? (double)x[b] / length : 0) : (double)x[b];
+            value = (unit - centre[b]) * scale;
+        }
+        sum += value * value;
+        largest = fmax(largest, fabs(value));
+        __half *at = to + b / STEP * 2 * STEP + b % STEP;
+        split_half(value, at, at + STEP);
+    }
+    for (int32_t d = 16; d > 0; d /= 2) {
+        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, d);
+        largest = fmax(largest, __shfl_xor_sync(0xFFFFFFFFU, largest, d));
+    }
+    return largest < 60000 ? sqrt(sum) * (1 + 1e-12) : (double)INFINITY;
+}
+
+/* The norm as the distance has it: summed in the order of the bands. */
+__device__ static inline double exact_norm(const float *x, int32_t bands) {
+    double sum = 0;
+    for (int32_t b = 0; b < bands; b++) {
+        sum += (double)x[b] * (double)x[b];
+    }
+    return sqrt(sum);
+}
+
+#endif

@@ -1,0 +1,158 @@
+/* Training spectra on the device: about their centre, scaled, and cut into halves. */
+#include "gpu/knn/knn.cuh"
+
+#include <new>
+#include <stdlib.h>
+
+HcTrainingOpenFn hc_gpu_training_open;
+HcTrainingCloseFn hc_gpu_training_close;
+
+namespace {
+
+__global__ void move_training(HcTraining training) {
+    const int64_t j = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / 32;
+    if (j >= training.tiles * TILE) {
+        return;
+    }
+    __half *to = training.halves + j * training.steps * 2 * STEP;
+    if (j >= training.count) {
+        for (int32_t b = threadIdx.x % 32; b < training.steps * 2 * STEP; b += 32) {
+            to[b] = __float2half(0);
+        }
+        if (threadIdx.x % 32 == 0) {
+            training.half_square[j] = INFINITY;
+        }
+        return;
+    }
+    const float *x = training.spectra + j * training.bands;
+    double plain = 1;
+    double length = move_spectrum(x, training.bands, training.steps, training.metric, training.centre,
+                                  training.scale, to, &plain);
+    if (threadIdx.x % 32 == 0) {
+        /* A spectrum of zeros has the cosine 0, as if it were 2 away and not 1. */
+        double beyond = plain > 0 ? 0 : training.scale * training.scale;
+        training.half_square[j] = (float)((length * length + beyond) / 2);
+        if (training.metric == HC_METRIC_ANGLE) {
+            training.norm[j] = exact_norm(x, training.bands);
+        }
+    }
+}
+
+size_t layout(HcTraining *training, char *memory) {
+    size_t at = 0;
+    size_t count = (size_t)training->count;
+    size_t padded = (size_t)training->tiles * TILE;
+    size_t row = (size_t)training->steps * ROW_BYTES;
+    size_t each = row + sizeof(float) + 2 * sizeof(int32_t) + MOST * sizeof(HcCandidate);
+    /* Whole waves of thread blocks, two on a multiprocessor. */
+    int64_t wave = 2 * (int64_t)training->gpu->processors * QUERIES;
+    int64_t room = (int64_t)(3 * training->gpu->panel_bytes / 2 / each) / QUERIES * QUERIES;
+    room = room > wave ? wave : room;
+    training->room = room < QUERIES ? (int64_t)QUERIES : room;
+    size_t pixels = (size_t)training->room;
+    training->spectra = (float *)hc_take(memory, &at, count * (size_t)training->bands * sizeof(float));
+    training->centre = (double *)hc_take(memory, &at, (size_t)training->bands * sizeof(double));
+    training->norm = (double *)hc_take(memory, &at, count * sizeof(double));
+    training->halves = (__half *)hc_take(memory, &at, padded * row);
+    training->half_square = (float *)hc_take(memory, &at, padded * sizeof(float));
+    training->moved = (__half *)hc_take(memory, &at, pixels * row);
+    training->slack = (float *)hc_take(memory, &at, pixels * sizeof(float));
+    training->found = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
+    training->left = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
+    training->left_count = (int32_t *)hc_take(memory, &at, sizeof(int32_t));
+    training->candidates = (HcCandidate *)hc_take(memory, &at, pixels * MOST * sizeof(HcCandidate));
+    return at;
+}
+
+double length_of(const float *x, int32_t bands) {
+    double sum = 0;
+    for (int32_t b = 0; b < bands; b++) {
+        sum += (double)x[b] * (double)x[b];
+    }
+    return sqrt(sum);
+}
+
+/* The centre, and how long the spectra are about it; unit spectra for angles. */
+void look_at(HcTraining *training, const float *spectra, double *centre) {
+    int32_t bands = training->bands;
+    bool angle = training->metric == HC_METRIC_ANGLE;
+    for (int64_t j = 0; j < training->count; j++) {
+        const float *x = spectra + j * bands;
+        double length = angle ? length_of(x, bands) : 1;
+        for (int32_t b = 0; b < bands && length > 0; b++) {
+            centre[b] += (double)x[b] / length / (double)training->count;
+        }
+    }
+    double longest = 0;
+    bool zeros = false;
+    for (int64_t j = 0; j < training->count; j++) {
+        const float *x = spectra + j * bands;
+        double length = angle ? length_of(x, bands) : 1;
+        double sum = 0;
+        zeros = zeros || length == 0;
+        for (int32_t b = 0; b < bands; b++) {
+            double value = (length > 0 ? (double)x[b] / length : 0) - centre[b];
+            sum += value * value;
+        }
+        longest = fmax(longest, sqrt(sum));
+    }
+    training->scale = longest > 0 && longest < 1e300 ? ldexp(1.0, 4 - ilogb(longest)) : 1;
+    training->longest = longest * training->scale * (1 + 1e-12);
+    /* A spectrum of zeros is set apart by half the square of the scale, in float32. */
+    double square = training->scale * training->scale;
+    training->rounded = angle ? square * (1e-15 * bands + (zeros ? ldexp(1.0, -23) : 0)) : 0;
+}
+
+} // namespace
+
+HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t count, int32_t bands,
+                              HcMetric metric, HcTraining **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcTraining *training = NULL;
+    HcQueue *queue = NULL;
+    double *centre = NULL;
+    *out = NULL;
+    training = new (std::nothrow) HcTraining();
+    centre = (double *)calloc((size_t)bands, sizeof *centre);
+    if (training == NULL || centre == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)bands * sizeof *centre, "training spectra"));
+    }
+    training->gpu = (HcGpu *)compute;
+    training->count = count;
+    training->tiles = hc_div_up(count, TILE);
+    training->bands = bands;
+    training->steps = (int32_t)hc_div_up(bands, STEP);
+    training->metric = metric;
+    look_at(training, spectra, centre);
+    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, layout(training, NULL), &training->memory, err));
+    (void)layout(training, (char *)training->memory.data);
+    training->gpu->sums_bytes += training->memory.bytes;
+    HC_TRY(hc_queue_open(compute, &queue, err));
+    HC_TRY(
+        hc_upload(queue, spectra, training->spectra, (size_t)count * (size_t)bands * sizeof *spectra, err));
+    HC_TRY(hc_upload(queue, centre, training->centre, (size_t)bands * sizeof *centre, err));
+    move_training<<<(unsigned)hc_div_up(training->tiles * TILE * 32, THREADS), THREADS, 0, queue->stream>>>(
+        *training);
+    HC_TRY(hc_gpu_launched("preparing training spectra", err));
+    HC_TRY(hc_wait(queue, err));
+    *out = training;
+done:
+    free(centre);
+    if (queue != NULL) {
+        hc_queue_close(queue);
+    }
+    if (status != HC_OK) {
+        hc_gpu_training_close(training);
+    }
+    return status;
+}
+
+void hc_gpu_training_close(HcTraining *training) {
+    if (training != NULL) {
+        if (training->gpu != NULL) {
+            training->gpu->sums_bytes -= training->memory.bytes;
+            hc_gpu_release(&training->gpu->base, &training->memory);
+        }
+        delete training;
+    }
+}
