@@ -28,7 +28,7 @@ static void print_batch_help(void) {
 static HcStatus pool_scenes(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) {
     HcBatchTotals sums = {.start = totals->start};
     HC_OR_RETURN(hc_batch_pool(batch, &sums, left_out, err));
-    totals->device_told = sums.device_told;
+    totals->device_noted = sums.device_noted;
     if (hc_ranks_number(hc_app_ranks()) == 0) {
         hc_batch_tell_pool(batch, &sums, *left_out);
     }

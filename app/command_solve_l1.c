@@ -60,7 +60,7 @@ typedef struct Problem {
     HcL1 *l1;
     float *x; /* [columns] on the host */
     HcL1Rule rule;
-    HcL1Told told;
+    HcL1Report report;
     bool polished;
     HcSolveSeconds seconds;
     char reason[256]; /* why there is no GPU */
@@ -213,7 +213,7 @@ static HcStatus polish(Problem *problem, HcError *err) {
     HC_TRY(on_host(problem, problem->matrix, &problem->matrix_buffer, &matrix_room, &matrix.data, err));
     HC_TRY(on_host(problem, problem->right, &problem->right_buffer, &right_room, &right, err));
     HC_TRY(hc_l1_polish(&matrix, right, &problem->rule, problem->params.solver == ALM, problem->x,
-                        &problem->told, &problem->polished, err));
+                        &problem->report, &problem->polished, err));
 done:
     free(matrix_room);
     free(right_room);
@@ -231,12 +231,12 @@ static HcStatus solve(Problem *problem, HcError *err) {
     }
     HC_OR_RETURN(hc_l1_open(problem->compute, &matrix, &problem->l1, err));
     if (problem->params.solver == FISTA) {
-        HC_OR_RETURN(hc_fista(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
+        HC_OR_RETURN(hc_fista(problem->queue, problem->l1, &problem->rule, right, x, &problem->report, err));
     } else {
-        HC_OR_RETURN(hc_alm(problem->queue, problem->l1, &problem->rule, right, x, &problem->told, err));
+        HC_OR_RETURN(hc_alm(problem->queue, problem->l1, &problem->rule, right, x, &problem->report, err));
     }
     HC_OR_RETURN(fetch(problem, err));
-    HC_OR_RETURN(problem->told.end != HC_L1_REACHED ? polish(problem, err) : HC_OK);
+    HC_OR_RETURN(problem->report.end != HC_L1_REACHED ? polish(problem, err) : HC_OK);
     problem->seconds.solving = hc_solve_now() - started;
     return HC_OK;
 }
@@ -245,33 +245,33 @@ static HcStatus solve(Problem *problem, HcError *err) {
 
 static void print_result(const Problem *problem) {
     const HcCommon *common = &problem->common;
-    const HcL1Told *told = &problem->told;
+    const HcL1Report *report = &problem->report;
     bool alm = problem->params.solver == ALM;
     hc_solve_tell(common, "problem", "%" PRId64 " rows x %" PRId64 " columns", problem->rows,
                   problem->columns);
     if (!alm) {
         hc_solve_tell(common, "lambda", "%.6g", problem->rule.lambda);
     }
-    hc_solve_tell(common, "status", "%s", told->end == HC_L1_REACHED ? "converged" : "unfinished");
+    hc_solve_tell(common, "status", "%s", report->end == HC_L1_REACHED ? "converged" : "unfinished");
     if (problem->polished) {
         hc_solve_tell(common, "polished", "the values of the columns in use are the best that they can have");
     }
-    hc_solve_tell(common, "objective", "%.10g (%s)", told->objective,
+    hc_solve_tell(common, "objective", "%.10g (%s)", report->objective,
                   alm ? "|x|_1" : "1/2 |A x - b|^2 + lambda |x|_1");
-    hc_solve_tell(common, "gap", "%.3g of the objective", told->gap);
-    hc_solve_tell(common, "residual", "%.3g of |b|", told->residual);
-    hc_solve_tell(common, "non-zeros", "%" PRId64 " of %" PRId64, told->nonzeros, problem->columns);
+    hc_solve_tell(common, "gap", "%.3g of the objective", report->gap);
+    hc_solve_tell(common, "residual", "%.3g of |b|", report->residual);
+    hc_solve_tell(common, "non-zeros", "%" PRId64 " of %" PRId64, report->nonzeros, problem->columns);
     if (alm) {
-        hc_solve_tell(common, "iterations", "%d in %d outer steps", told->iterations, told->outer);
+        hc_solve_tell(common, "iterations", "%d in %d outer steps", report->iterations, report->outer);
     } else {
-        hc_solve_tell(common, "iterations", "%d", told->iterations);
+        hc_solve_tell(common, "iterations", "%d", report->iterations);
     }
     hc_solve_tell(common, "time", "%.3f s, and %.3f s for reading", problem->seconds.solving,
                   problem->seconds.reading);
 }
 
 static void make_result(const Problem *problem, HcJson *result) {
-    const HcL1Told *told = &problem->told;
+    const HcL1Report *report = &problem->report;
     bool alm = problem->params.solver == ALM;
     hc_json_begin(result);
     hc_json_put_text(result, "matrix", problem->params.matrix);
@@ -284,15 +284,15 @@ static void make_result(const Problem *problem, HcJson *result) {
     }
     hc_json_put_bool(result, "positive", problem->rule.positive);
     hc_json_put_number(result, "tolerance", problem->rule.tolerance);
-    hc_json_put_text(result, "status", told->end == HC_L1_REACHED ? "converged" : "unfinished");
+    hc_json_put_text(result, "status", report->end == HC_L1_REACHED ? "converged" : "unfinished");
     hc_json_put_bool(result, "polished", problem->polished);
-    hc_json_put_number(result, "objective", told->objective);
-    hc_json_put_number(result, "relative_gap", told->gap);
-    hc_json_put_number(result, "relative_residual", told->residual);
-    hc_json_put_number(result, "nonzeros", (double)told->nonzeros);
-    hc_json_put_number(result, "iterations", told->iterations);
+    hc_json_put_number(result, "objective", report->objective);
+    hc_json_put_number(result, "relative_gap", report->gap);
+    hc_json_put_number(result, "relative_residual", report->residual);
+    hc_json_put_number(result, "nonzeros", (double)report->nonzeros);
+    hc_json_put_number(result, "iterations", report->iterations);
     if (alm) {
-        hc_json_put_number(result, "outer", told->outer);
+        hc_json_put_number(result, "outer", report->outer);
     }
 }
 
@@ -302,7 +302,7 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
     const HcCommon *common = &problem->common;
     const char *output = problem->params.output;
     char note[400] = "";
-    if (problem->told.end != HC_L1_REACHED) {
+    if (problem->report.end != HC_L1_REACHED) {
         snprintf(note, sizeof note,
                  "%s: written, but the limit of iterations came before the tolerance (--iterations, %s)",
                  output, problem->params.solver == ALM ? "--outer, --tolerance" : "--tolerance");

@@ -12,7 +12,7 @@
 /* Bands that are off by up to 1: their share. */
 static const double outliers = 0.02;
 
-/* The largest error (HcAbundanceRule) that a pixel may be told, and how far its float32 abundances may be
+/* The largest error (HcAbundanceRule) that a pixel may be report, and how far its float32 abundances may be
  * from the least sum of deviations, relative to the sum of the pixel's values. */
 static const double proof_tolerance = 1e-9;
 static const double sum_tolerance = 1e-6;

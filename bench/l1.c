@@ -25,9 +25,9 @@ enum {
     SOLUTION = 1024
 };
 
-/* Products in float32 in any order, relative to the sum of magnitudes; what is told, relative to itself. */
+/* Products in float32 in any order, relative to the sum of magnitudes; reports, relative to themselves. */
 static const double product_tolerance = 0x1p-21;
-static const double told_tolerance = 1e-6;
+static const double report_tolerance = 1e-6;
 
 /* lambda relative to the one from which on x is 0; a call that is not repeated [s]. */
 static const double lambda_share = 0.1;
@@ -72,7 +72,7 @@ typedef struct Dense {
     float *in, *out;
     HcL1 *l1;
     HcL1Rule rule;
-    HcL1Told told;
+    HcL1Report report;
     double square; /* at least the largest eigenvalue of A'A */
     float *room;   /* the vendor's, [2 rows + 3 columns] */
 } Dense;
@@ -256,7 +256,7 @@ static HcStatus call_problem(HcRig *rig, void *user, HcError *err) {
                                         dense->room, dense->in, err);
     }
     return (dense->kind->alm ? hc_alm : hc_fista)(rig->queue, dense->l1, &dense->rule, dense->out, dense->in,
-                                                  &dense->told, err);
+                                                  &dense->report, err);
 }
 
 /* x0, of whose entries few are not 0. */
@@ -335,31 +335,31 @@ done:
     return status;
 }
 
-/* What was told is true; how: what the objective is worth. */
+/* Checks the report of the solver; how: what the objective is worth. */
 static HcStatus check_problem(HcRig *rig, Dense *dense, HcBenchRow *row, char *how, size_t size,
                               HcError *err) {
     double objective = 0;
     double nothing = 0;
-    HcL1Told told = dense->told;
+    HcL1Report report = dense->report;
     HC_OR_RETURN(evaluate(rig, dense, &objective, &nothing, err));
-    if (!(fabs(told.objective - objective) <= told_tolerance * objective)) {
-        HC_OR_RETURN(wrong(row, "the objective is told as", told.objective, err));
+    if (!(fabs(report.objective - objective) <= report_tolerance * objective)) {
+        HC_OR_RETURN(wrong(row, "the objective is reported as", report.objective, err));
     }
     row->check = HC_BENCH_NEAR;
     if (dense->kind->alm) {
-        snprintf(how, size, "residual %.1e, gap %.1e", told.residual, told.gap);
+        snprintf(how, size, "residual %.1e, gap %.1e", report.residual, report.gap);
         return HC_OK;
     }
     dense->rule.iterations = MORE * STEPS;
     HC_OR_RETURN(call_problem(rig, dense, err));
     HC_OR_RETURN(hc_wait(rig->queue, err));
     dense->rule.iterations = STEPS;
-    double above = (objective - dense->told.objective) / objective;
-    if (!(above <= told.gap + told_tolerance)) {
-        HC_OR_RETURN(wrong(row, "the gap is told as", told.gap, err));
+    double above = (objective - dense->report.objective) / objective;
+    if (!(above <= report.gap + report_tolerance)) {
+        HC_OR_RETURN(wrong(row, "the gap is reported as", report.gap, err));
     }
     snprintf(how, size, "%.1e above %d steps", above, MORE * STEPS);
-    dense->told = told;
+    dense->report = report;
     return HC_OK;
 }
 
@@ -405,13 +405,13 @@ done:
 static HcStatus vendor_problem(HcRig *rig, Dense *dense, HcError *err) {
     double objective = 0;
     double nothing = 0;
-    double least = dense->told.objective * (1 - dense->told.gap);
+    double least = dense->report.objective * (1 - dense->report.gap);
     HcBenchRow *row = hc_bench_vendor_row(rig, dense->kind->name, rig->settings->lines);
     dense->by_vendor = true;
     hc_rig_floor(rig, row, 2 * STEPS * 4 * values_of(&dense->matrix), 0, 0);
     HC_OR_RETURN(measure_problem(rig, dense, row, err));
     HC_OR_RETURN(evaluate(rig, dense, &objective, &nothing, err));
-    if (!(objective >= least * (1 - told_tolerance) && objective < nothing)) {
+    if (!(objective >= least * (1 - report_tolerance) && objective < nothing)) {
         HC_OR_RETURN(wrong(row, "the objective is", objective, err));
     }
     row->check = HC_BENCH_NEAR;

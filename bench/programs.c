@@ -88,15 +88,15 @@ static HcStatus open_program(HcRig *rig, const Kind *kind, Program *p, HcError *
 }
 
 static HcStatus check(const Program *p, HcBenchRow *row, HcError *err) {
-    const HcLpSolution *told = &p->solution;
-    HcLpProof proof = hc_program_prove(&p->program, told);
-    if (told->end != HC_LP_OPTIMAL || !(proof.primal <= proof_tolerance) ||
+    const HcLpSolution *report = &p->solution;
+    HcLpProof proof = hc_program_prove(&p->program, report);
+    if (report->end != HC_LP_OPTIMAL || !(proof.primal <= proof_tolerance) ||
         !(proof.dual <= proof_tolerance) || !(proof.gap <= proof_tolerance)) {
         return hc_fail(err, HC_E_DEVICE, "%s: end %d, violations %g and %g, gap %g", row->operation,
-                       (int)told->end, proof.primal, proof.dual, proof.gap);
+                       (int)report->end, proof.primal, proof.dual, proof.gap);
     }
     snprintf(row->how, sizeof row->how, "%lld pivots, %lld of %lld columns of the inverse",
-             (long long)told->pivots, (long long)told->columns_kept, (long long)p->program.rows);
+             (long long)report->pivots, (long long)report->columns_kept, (long long)p->program.rows);
     row->check = HC_BENCH_NEAR;
     return HC_OK;
 }

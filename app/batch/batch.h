@@ -167,7 +167,7 @@ typedef struct HcBatchPart {
 /* What all events together amount to. */
 typedef struct HcBatchTotals {
     double start; /* by hc_batch_now */
-    bool device_told;
+    bool device_noted;
     int32_t done, skipped, failed, failed_before, elsewhere;
     double bytes, seconds; /* of runs, added up; runs may overlap */
     int32_t part_count, device_count;

@@ -147,11 +147,11 @@ void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotal
     }
     if (event->what == HC_BATCH_DEVICE) {
         /* Once, and not for every worker. */
-        if (event->text[0] != '\0' && !totals->device_told && !batch->params.common.quiet &&
+        if (event->text[0] != '\0' && !totals->device_noted && !batch->params.common.quiet &&
             !as_json(batch)) {
             hc_say("note: computing on the CPU (%s)", event->text);
         }
-        totals->device_told = true;
+        totals->device_noted = true;
         return;
     }
     if (!as_json(batch)) {

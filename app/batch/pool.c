@@ -87,7 +87,7 @@ static HcStatus sum_scenes(HcBatchPool *pool, HcBatchTotals *totals, HcError *er
     while (totals->elsewhere > 0) {
         HC_OR_RETURN(wait_a_moment(err));
         pool->sums.params.retry_failed = false; /* once is enough */
-        *totals = (HcBatchTotals){.start = totals->start, .device_told = totals->device_told};
+        *totals = (HcBatchTotals){.start = totals->start, .device_noted = totals->device_noted};
         HC_OR_RETURN(hc_batch_run(&pool->sums, totals, err));
     }
     return HC_OK;
@@ -289,22 +289,22 @@ done:
 
 /* Threads that a fit starts would be missing in workers that are forked later. */
 static _Noreturn void make_and_tell(const HcBatchPool *pool, int pipe) {
-    HcError told = {0};
-    told.status = claim_model(pool, &told);
+    HcError failure = {0};
+    failure.status = claim_model(pool, &failure);
     hc_file_remove_partials();
-    bool said = hc_batch_send(pipe, &told, sizeof told);
+    bool said = hc_batch_send(pipe, &failure, sizeof failure);
     hc_process_ends();
     /* Not by _exit: what was printed is flushed, and leak checks and coverage run. */
     exit(said ? HC_OK : HC_E_IO);
 }
 
 /* What the process tells; an interruption is passed on to it. */
-static bool hear(pid_t process, int pipe, HcError *told) {
+static bool hear(pid_t process, int pipe, HcError *failure) {
     const volatile sig_atomic_t *cancel = hc_catch_signals();
     size_t done = 0;
     ssize_t got = 1;
-    while (done < sizeof *told && got != 0) {
-        got = read(pipe, (char *)told + done, sizeof *told - done);
+    while (done < sizeof *failure && got != 0) {
+        got = read(pipe, (char *)failure + done, sizeof *failure - done);
         if (got < 0 && errno != EINTR) {
             break;
         }
@@ -313,18 +313,18 @@ static bool hear(pid_t process, int pipe, HcError *told) {
         }
         done += got > 0 ? (size_t)got : 0;
     }
-    return done == sizeof *told;
+    return done == sizeof *failure;
 }
 
 static HcStatus make_apart(const HcBatchPool *pool, HcError *err) {
     pid_t process = 0;
     int end = -1;
-    HcError told = {0};
+    HcError failure = {0};
     HC_OR_RETURN(hc_batch_fork(&process, &end, err));
     if (process == 0) {
         make_and_tell(pool, end);
     }
-    bool heard = hear(process, end, &told);
+    bool heard = hear(process, end, &failure);
     close(end);
     while (waitpid(process, NULL, 0) < 0 && errno == EINTR) {
     }
@@ -332,8 +332,8 @@ static HcStatus make_apart(const HcBatchPool *pool, HcError *err) {
         return hc_fail(err, HC_E_MEMORY, "batch: --pool %s: the process that fits the model has died",
                        pool->model);
     }
-    if (told.status != HC_OK) {
-        return hc_fail(err, told.status, "%s", told.text);
+    if (failure.status != HC_OK) {
+        return hc_fail(err, failure.status, "%s", failure.text);
     }
     return HC_OK;
 }

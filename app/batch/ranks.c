@@ -69,7 +69,7 @@ static HcStatus gather(const HcBatch *batch, HcBatchTotals *totals, HcError *err
     all[own].words = NULL;
     HC_TRY(hc_ranks_largest(ranks, words, (size_t)batch->scene_count, err));
     HC_TRY(hc_ranks_join(ranks, all, count * sizeof *all, err));
-    *totals = (HcBatchTotals){.start = totals->start, .device_told = totals->device_told, .words = words};
+    *totals = (HcBatchTotals){.start = totals->start, .device_noted = totals->device_noted, .words = words};
     for (size_t r = 0; r < count; r++) {
         add_rank(totals, &all[r], (int32_t)r);
     }

@@ -31,8 +31,8 @@ typedef enum HcL1End {
     HC_L1_UNFINISHED /* the limit of iterations came first */
 } HcL1End;
 
-/* What a solution is like; computed in float64 from its float32 entries. */
-typedef struct HcL1Told {
+/* What a solution is worth; computed in float64 from its float32 entries. */
+typedef struct HcL1Report {
     HcL1End end;
     int32_t iterations; /* of fista, or all inner ones of alm */
     int32_t outer;      /* of alm */
@@ -41,7 +41,7 @@ typedef struct HcL1Told {
     double gap;       /* fista: relative duality gap. alm: (|x|_1 - b'u) / |x|_1 at the multipliers u, scaled
                        * to |A'u| <= 1 */
     double residual;  /* |A x - b| / |b|, 0 where b is 0 */
-} HcL1Told;
+} HcL1Report;
 
 /* Takes the memory for problems with this matrix and finds its largest singular value, by Lanczos steps from
  * a fixed vector. matrix.data must hold the matrix already, and stay until hc_l1_close(). Fails with
@@ -51,11 +51,11 @@ HcL1OpenFn hc_l1_open HC_MUST_CHECK;
 typedef void HcL1CloseFn(HcL1 *l1);
 HcL1CloseFn hc_l1_close;
 
-/* Both solve from x = 0. b [device] [rows], x [device] [columns]; told [host], there after hc_wait(). Where b
- * holds NaN or infinity, x is 0, the end HC_L1_UNFINISHED, and objective, gap and residual are NaN. The same
- * bits whatever was solved before. */
+/* Both solve from x = 0. b [device] [rows], x [device] [columns]; report [host], there after hc_wait(). Where
+ * b holds NaN or infinity, x is 0, the end HC_L1_UNFINISHED, and objective, gap and residual are NaN. The
+ * same bits whatever was solved before. */
 typedef HcStatus HcL1Fn(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
-                        HcL1Told *told, HcError *err);
+                        HcL1Report *report, HcError *err);
 
 /* min over x of 1/2 |A x - b|^2 + lambda |x|_1 by fast proximal gradients (Beck and Teboulle 2009; Gao and
  * Li). A step that shows a larger largest singular value than was found is taken back. */

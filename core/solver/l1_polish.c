@@ -190,13 +190,13 @@ static double bound_of(const Polish *polish, double top, double square, double b
 }
 
 /* Of the values, rounded to float32. */
-static HcStatus measure(Polish *polish, const HcL1Told *before, HcL1Told *told, HcError *err) {
+static HcStatus measure(Polish *polish, const HcL1Report *before, HcL1Report *report, HcError *err) {
     int64_t rows = polish->matrix->rows;
     double norm = 0;
     double energy = 0;
     double top = 0;
-    *told = *before;
-    told->nonzeros = 0;
+    *report = *before;
+    report->nonzeros = 0;
     for (int64_t r = 0; r < rows; r++) {
         polish->residual[r] = (double)polish->b[r];
         energy += polish->residual[r] * polish->residual[r];
@@ -204,33 +204,33 @@ static HcStatus measure(Polish *polish, const HcL1Told *before, HcL1Told *told, 
     for (int64_t k = 0; k < polish->count; k++) {
         polish->value[k] = (double)(float)polish->value[k];
         norm += fabs(polish->value[k]);
-        told->nonzeros += polish->value[k] != 0;
+        report->nonzeros += polish->value[k] != 0;
         for (int64_t r = 0; r < rows; r++) {
             polish->residual[r] -= polish->value[k] * polish->part[k * rows + r];
         }
     }
     double square = dot(polish->residual, polish->residual, rows);
     double bound = before->objective * (1 - before->gap);
-    told->residual = energy > 0 ? sqrt(square / energy) : 0;
+    report->residual = energy > 0 ? sqrt(square / energy) : 0;
     if (polish->alm) {
-        told->objective = norm;
+        report->objective = norm;
     } else {
         HC_OR_RETURN(find_top(polish, &top, err));
-        told->objective = square / 2 + polish->rule->lambda * norm;
+        report->objective = square / 2 + polish->rule->lambda * norm;
         bound = bound_of(polish, top, square, bound);
     }
-    double gap = told->objective > 0 ? (told->objective - bound) / told->objective : 0;
-    told->gap = polish->alm ? gap : fmax(gap, 0);
-    double reached = polish->alm ? told->residual : told->gap;
-    told->end = reached <= polish->rule->tolerance ? HC_L1_REACHED : HC_L1_UNFINISHED;
+    double gap = report->objective > 0 ? (report->objective - bound) / report->objective : 0;
+    report->gap = polish->alm ? gap : fmax(gap, 0);
+    double reached = polish->alm ? report->residual : report->gap;
+    report->end = reached <= polish->rule->tolerance ? HC_L1_REACHED : HC_L1_UNFINISHED;
     return HC_OK;
 }
 
 HcStatus hc_l1_polish(const HcMatrix *matrix, const float *b, const HcL1Rule *rule, bool alm, float *x,
-                      HcL1Told *told, bool *polished, HcError *err) {
+                      HcL1Report *report, bool *polished, HcError *err) {
     HcStatus status = HC_OK;
     Polish polish = {.matrix = matrix, .b = b, .rule = rule, .alm = alm};
-    HcL1Told after = *told;
+    HcL1Report after = *report;
     *polished = false;
     for (int64_t j = 0; j < matrix->columns; j++) {
         polish.count += x[j] != 0;
@@ -238,19 +238,19 @@ HcStatus hc_l1_polish(const HcMatrix *matrix, const float *b, const HcL1Rule *ru
     double count = (double)polish.count;
     bool fits = polish.count > 0 && polish.count <= matrix->rows &&
                 count * count * (count + (double)matrix->rows) <= most_work;
-    if (!fits || !isfinite(told->objective)) {
+    if (!fits || !isfinite(report->objective)) {
         return HC_OK;
     }
     HC_TRY(open_polish(&polish, x, err));
     form_equations(&polish);
     if (move(&polish)) {
-        HC_TRY(measure(&polish, told, &after, err));
-        *polished = alm ? after.residual < told->residual : after.objective < told->objective;
+        HC_TRY(measure(&polish, report, &after, err));
+        *polished = alm ? after.residual < report->residual : after.objective < report->objective;
     }
     for (int64_t k = 0; k < polish.count && *polished; k++) {
         x[polish.column[k]] = (float)polish.value[k];
     }
-    *told = *polished ? after : *told;
+    *report = *polished ? after : *report;
 done:
     free(polish.column);
     free(polish.part);

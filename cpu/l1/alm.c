@@ -59,12 +59,12 @@ static double relative_gap(HcL1 *l1, const float *b, bool positive, double norm)
     return norm > 0 ? (norm - along) / norm : 0;
 }
 
-HcStatus hc_cpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
-                    HcError *err) {
+HcStatus hc_cpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
+                    HcL1Report *report, HcError *err) {
     (void)queue;
     (void)err;
     double energy = 0;
-    if (!hc_l1_start(l1, b, x, told, &energy)) {
+    if (!hc_l1_start(l1, b, x, report, &energy)) {
         return HC_OK;
     }
     Lagrangian state = {.residual = energy > 0 ? 1 : 0,
@@ -73,13 +73,13 @@ HcStatus hc_cpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float 
     hc_l1_slopes(l1, l1->product, l1->target);
     double top = hc_l1_top(l1, rule->positive);
     state.penalty = 1 / (first_lambda * top);
-    while (top > 0 && told->outer < rule->outer && !(state.residual <= rule->tolerance)) {
-        told->iterations += advance(l1, rule, b, energy, &state);
-        told->outer++;
+    while (top > 0 && report->outer < rule->outer && !(state.residual <= rule->tolerance)) {
+        report->iterations += advance(l1, rule, b, energy, &state);
+        report->outer++;
     }
-    hc_l1_finish(l1, b, energy, &state.inner, x, told);
-    told->objective = state.inner.norm;
-    told->gap = relative_gap(l1, b, rule->positive, told->objective);
-    told->end = told->residual <= rule->tolerance ? HC_L1_REACHED : HC_L1_UNFINISHED;
+    hc_l1_finish(l1, b, energy, &state.inner, x, report);
+    report->objective = state.inner.norm;
+    report->gap = relative_gap(l1, b, rule->positive, report->objective);
+    report->end = report->residual <= rule->tolerance ? HC_L1_REACHED : HC_L1_UNFINISHED;
     return HC_OK;
 }

@@ -154,7 +154,7 @@ int32_t hc_l1_descend(HcL1 *l1, HcL1Problem *problem, double tolerance, int32_t 
 
 /* ---- one problem ---- */
 
-bool hc_l1_start(HcL1 *l1, const float *b, float *x, HcL1Told *told, double *energy) {
+bool hc_l1_start(HcL1 *l1, const float *b, float *x, HcL1Report *report, double *energy) {
     *energy = 0;
     memset(x, 0, (size_t)l1->matrix.columns * sizeof *x);
     memset(l1->here, 0, (size_t)l1->matrix.columns * sizeof *l1->here);
@@ -163,46 +163,47 @@ bool hc_l1_start(HcL1 *l1, const float *b, float *x, HcL1Told *told, double *ene
         l1->target[r] = (double)b[r];
         *energy += l1->target[r] * l1->target[r];
     }
-    *told = (HcL1Told){
+    *report = (HcL1Report){
         .end = HC_L1_UNFINISHED, .objective = (double)NAN, .gap = (double)NAN, .residual = (double)NAN};
     return isfinite(*energy);
 }
 
-void hc_l1_finish(HcL1 *l1, const float *b, double energy, HcL1Problem *problem, float *x, HcL1Told *told) {
-    told->nonzeros = 0;
+void hc_l1_finish(HcL1 *l1, const float *b, double energy, HcL1Problem *problem, float *x,
+                  HcL1Report *report) {
+    report->nonzeros = 0;
     problem->norm = 0;
     for (int64_t j = 0; j < l1->matrix.columns; j++) {
         x[j] = (float)l1->here[j];
         l1->here[j] = (double)x[j];
         problem->norm += fabs(l1->here[j]);
         if (x[j] != 0) {
-            l1->active[told->nonzeros++] = (int32_t)j;
+            l1->active[report->nonzeros++] = (int32_t)j;
         }
     }
-    hc_l1_multiply(l1, told->nonzeros, l1->product);
+    hc_l1_multiply(l1, report->nonzeros, l1->product);
     double sum = 0;
     for (int64_t r = 0; r < l1->matrix.rows; r++) {
         double difference = l1->product[r] - (double)b[r];
         sum += difference * difference;
     }
-    told->residual = energy > 0 ? sqrt(sum / energy) : 0;
+    report->residual = energy > 0 ? sqrt(sum / energy) : 0;
 }
 
 HcStatus hc_cpu_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
-                      HcL1Told *told, HcError *err) {
+                      HcL1Report *report, HcError *err) {
     (void)queue;
     (void)err;
     double energy = 0;
-    if (!hc_l1_start(l1, b, x, told, &energy)) {
+    if (!hc_l1_start(l1, b, x, report, &energy)) {
         return HC_OK;
     }
     HcL1Problem problem = {.lambda = rule->lambda, .positive = rule->positive, .square = l1->largest};
-    told->iterations = hc_l1_descend(l1, &problem, rule->tolerance, rule->iterations);
-    hc_l1_finish(l1, b, energy, &problem, x, told);
+    report->iterations = hc_l1_descend(l1, &problem, rule->tolerance, rule->iterations);
+    hc_l1_finish(l1, b, energy, &problem, x, report);
     hc_l1_slopes(l1, l1->product, l1->target);
     raise_bound(l1, &problem, hc_l1_top(l1, rule->positive));
-    told->objective = objective(l1, &problem);
-    told->gap = relative_gap(&problem, told->objective);
-    told->end = told->gap <= rule->tolerance ? HC_L1_REACHED : HC_L1_UNFINISHED;
+    report->objective = objective(l1, &problem);
+    report->gap = relative_gap(&problem, report->objective);
+    report->end = report->gap <= rule->tolerance ? HC_L1_REACHED : HC_L1_UNFINISHED;
     return HC_OK;
 }

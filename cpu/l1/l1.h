@@ -63,12 +63,14 @@ void hc_l1_slopes(HcL1 *l1, const double *values, const double *target);
 /* The largest of the slopes, in magnitude unless `positive`; 0 at least. */
 double hc_l1_top(const HcL1 *l1, bool positive);
 
-/* Starts with x = 0 and target = b. False where b is not finite: then all is told. energy: |b|^2. */
-bool hc_l1_start(HcL1 *l1, const float *b, float *x, HcL1Told *told, double *energy);
+/* Starts with x = 0 and target = b. False where b is not finite: then the report is complete. energy: |b|^2.
+ */
+bool hc_l1_start(HcL1 *l1, const float *b, float *x, HcL1Report *report, double *energy);
 /* Steps from l1->here until the relative duality gap is at most `tolerance` (0 = all), `most` at most;
  * returns how many. */
 int32_t hc_l1_descend(HcL1 *l1, HcL1Problem *problem, double tolerance, int32_t most);
-/* Rounds l1->here to x, and itself to that; brings product, norm and what is told of both up to date. */
-void hc_l1_finish(HcL1 *l1, const float *b, double energy, HcL1Problem *problem, float *x, HcL1Told *told);
+/* Rounds l1->here to x, and itself to that; brings product, norm and report up to date. */
+void hc_l1_finish(HcL1 *l1, const float *b, double energy, HcL1Problem *problem, float *x,
+                  HcL1Report *report);
 
 #endif

@@ -126,17 +126,19 @@ static void lay_pixel(const HcAbundances *abundances, const float *from, HcAbund
 }
 
 static HcLpEnd end_of(const HcAbundanceDesk *desk) {
-    return desk->told.error <= HC_ABUNDANCE_PROOF ? HC_LP_OPTIMAL : HC_LP_UNFINISHED;
+    return desk->report.error <= HC_ABUNDANCE_PROOF ? HC_LP_OPTIMAL : HC_LP_UNFINISHED;
 }
 
 static void write_pixel(const HcAbundanceRule *rule, const HcAbundanceDesk *desk, float *to) {
     for (int32_t k = 0; k < rule->endmembers; k++) {
         *to++ = (float)desk->abundance[k];
     }
-    const double added[HC_ABUNDANCE_ADDS] = {
-        [HC_ABUNDANCE_ADD_RESIDUAL] = desk->told.deviation, [HC_ABUNDANCE_ADD_END] = end_of(desk),
-        [HC_ABUNDANCE_ADD_PIVOTS] = (double)desk->pivots,   [HC_ABUNDANCE_ADD_OBJECTIVE] = desk->told.primal,
-        [HC_ABUNDANCE_ADD_DUAL] = desk->told.dual,          [HC_ABUNDANCE_ADD_ERROR] = desk->told.error};
+    const double added[HC_ABUNDANCE_ADDS] = {[HC_ABUNDANCE_ADD_RESIDUAL] = desk->report.deviation,
+                                             [HC_ABUNDANCE_ADD_END] = end_of(desk),
+                                             [HC_ABUNDANCE_ADD_PIVOTS] = (double)desk->pivots,
+                                             [HC_ABUNDANCE_ADD_OBJECTIVE] = desk->report.primal,
+                                             [HC_ABUNDANCE_ADD_DUAL] = desk->report.dual,
+                                             [HC_ABUNDANCE_ADD_ERROR] = desk->report.error};
     for (int a = 0; a < HC_ABUNDANCE_ADDS; a++) {
         if (rule->add[a]) {
             *to++ = (float)added[a];
@@ -149,7 +151,7 @@ static void count_pixel(const HcAbundanceRule *rule, HcAbundanceDesk *desk) {
     int64_t *sums = pixels + rule->endmembers;
     int64_t *largest = desk->counts + HC_ABUNDANCE_COUNT_ERROR;
     int64_t bits;
-    memcpy(&bits, &desk->told.error, sizeof bits); /* errors are not negative: they order as doubles do */
+    memcpy(&bits, &desk->report.error, sizeof bits); /* errors are not negative: they order as doubles do */
     desk->counts[HC_ABUNDANCE_COUNT_PIXELS]++;
     desk->counts[HC_ABUNDANCE_COUNT_UNFINISHED] += end_of(desk) != HC_LP_OPTIMAL;
     desk->counts[HC_ABUNDANCE_COUNT_PIVOTS] += desk->pivots;

@@ -17,10 +17,10 @@ enum { HC_ABUNDANCE_RUN = 64 };
 /* Rows and endmembers are filled up to multiples of it with zeros, for vectors. */
 enum { HC_ABUNDANCE_LANES = 8 };
 
-/* What is told of a pixel, as HcAbundanceRule says. */
-typedef struct HcAbundanceTold {
+/* The report on a pixel, with the values that HcAbundanceAdd lists. */
+typedef struct HcAbundanceReport {
     double deviation, primal, dual, error;
-} HcAbundanceTold;
+} HcAbundanceReport;
 
 /* One pixel, and what a thread needs to solve it. u_i is the slope that row i has: high where r_i > 0, low
  * where r_i < 0, and in the basis what makes the sum of all a_i u_i = 0. */
@@ -49,8 +49,8 @@ typedef struct HcAbundanceDesk {
     double size;                /* mean |y|: what differences are measured by */
     int32_t finite;             /* bands */
     int64_t pivots;
-    HcAbundanceTold told, best_told; /* of the two */
-    int64_t *counts;                 /* [hc_abundance_counts] of this thread */
+    HcAbundanceReport report, best_report; /* of the two */
+    int64_t *counts;                       /* [hc_abundance_counts] of this thread */
     void *memory;
 } HcAbundanceDesk;
 
@@ -63,7 +63,7 @@ struct HcAbundances {
     HcAbundanceDesk *desk; /* [threads] */
 };
 
-/* Solves the pixel on the desk: `abundance`, `pivots` and what is told. */
+/* Solves the pixel on the desk: `abundance`, `pivots` and `report`. */
 void hc_abundance_solve(const HcAbundances *abundances, HcAbundanceDesk *desk);
 
 #endif

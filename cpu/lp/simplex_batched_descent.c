@@ -554,7 +554,7 @@ static double price_of_sum(const HcAbundances *abundances, const double *price) 
     return best;
 }
 
-/* What is told of the pixel, from the abundances and the dual solution alone. */
+/* The report on the pixel, from the abundances and the dual solution alone. */
 static void prove(const HcAbundances *abundances, HcAbundanceDesk *desk) {
     HcAbundanceSum sum = abundances->problem.sum;
     double total = 0;
@@ -580,10 +580,10 @@ static void prove(const HcAbundances *abundances, HcAbundanceDesk *desk) {
     double gap = fabs(sums.primal - sums.dual);
     double least = HC_ABUNDANCE_TINIEST * fmax(sums.size, abundances->problem.mixture);
     gap = gap > 0 ? gap / fmax(sums.primal, least) : gap;
-    desk->told = (HcAbundanceTold){.deviation = sums.deviation / desk->finite,
-                                   .primal = sums.primal * abundances->problem.weight_unit,
-                                   .dual = sums.dual * abundances->problem.weight_unit,
-                                   .error = isfinite(gap + broken) ? fmax(gap, broken) : INFINITY};
+    desk->report = (HcAbundanceReport){.deviation = sums.deviation / desk->finite,
+                                       .primal = sums.primal * abundances->problem.weight_unit,
+                                       .dual = sums.dual * abundances->problem.weight_unit,
+                                       .error = isfinite(gap + broken) ? fmax(gap, broken) : INFINITY};
 }
 
 /* Abundances and the proof of the corner that was found, of the right sides as they are. */
@@ -597,11 +597,11 @@ static void certify(const HcAbundances *abundances, HcAbundanceDesk *desk) {
 /* Of the points of all rounds, which are feasible, the one with the least error stays. */
 static void keep_best(const HcAbundances *abundances, HcAbundanceDesk *desk, bool first) {
     size_t bytes = (size_t)abundances->problem.endmembers * sizeof *desk->best;
-    if (first || desk->told.error < desk->best_told.error) {
-        desk->best_told = desk->told;
+    if (first || desk->report.error < desk->best_report.error) {
+        desk->best_report = desk->report;
         memcpy(desk->best, desk->abundance, bytes);
     } else {
-        desk->told = desk->best_told;
+        desk->report = desk->best_report;
         memcpy(desk->abundance, desk->best, bytes);
     }
 }
@@ -620,7 +620,7 @@ void hc_abundance_solve(const HcAbundances *abundances, HcAbundanceDesk *desk) {
                 hc_min64(abundances->problem.limit - desk->pivots, abundances->problem.usual));
         certify(abundances, desk);
         keep_best(abundances, desk, round == 0);
-        if (desk->told.error <= HC_ABUNDANCE_PROOF || desk->pivots >= abundances->problem.limit) {
+        if (desk->report.error <= HC_ABUNDANCE_PROOF || desk->pivots >= abundances->problem.limit) {
             break;
         }
         if (round == 0) {

@@ -18,7 +18,7 @@ struct Job {
 };
 
 /* The distance that users know. */
-__device__ inline double told(double distance, HcMetric metric) {
+__device__ inline double user_distance(double distance, HcMetric metric) {
     return metric == HC_METRIC_EUCLIDEAN ? sqrt(distance) : acos(fmin(1.0, fmax(-1.0, -distance)));
 }
 
@@ -35,11 +35,11 @@ struct Winner {
 /* Each class is looked at where its first neighbour is: no table of classes is needed. */
 __device__ Winner count_votes(const Job &job, const int32_t *index, const double *distance) {
     const HcVoteRule &rule = job.rule;
-    const bool zeros = rule.vote == HC_VOTE_DISTANCE && told(distance[0], rule.metric) == 0;
+    const bool zeros = rule.vote == HC_VOTE_DISTANCE && user_distance(distance[0], rule.metric) == 0;
     Winner winner = {0, -1, 0};
     double nearest = 0;
     for (int32_t n = 0; n < rule.k; n++) {
-        const double far = told(distance[n], rule.metric);
+        const double far = user_distance(distance[n], rule.metric);
         if (zeros && far != 0) {
             break;
         }
@@ -55,7 +55,7 @@ __device__ Winner count_votes(const Job &job, const int32_t *index, const double
         double votes = 0;
         double sum = 0;
         for (int32_t m = n; m < rule.k; m++) {
-            const double its = told(distance[m], rule.metric);
+            const double its = user_distance(distance[m], rule.metric);
             if (zeros && its != 0) {
                 break;
             }
@@ -94,7 +94,7 @@ __global__ void vote(const Job job) {
     }
     const int32_t *index = job.index + p * rule.k;
     const double *distance = job.distance + p * rule.k;
-    const double nearest = told(distance[0], rule.metric);
+    const double nearest = user_distance(distance[0], rule.metric);
     Winner winner = count_votes(job, index, distance);
     const bool rejected = nearest > rule.reject;
     int32_t b = 0;

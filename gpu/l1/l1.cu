@@ -385,7 +385,7 @@ __global__ void __launch_bounds__(THREADS) close_inner(Problem problem) {
     }
 }
 
-/* Rounds x, and what is told of it starts from that; how many entries are not 0 goes where APART was. */
+/* Rounds x, from which the report starts; how many entries are not 0 goes where APART was. */
 __global__ void __launch_bounds__(THREADS) round_x(Problem problem) {
     __shared__ double room[THREADS];
     const double *x = problem.state->back != 0 ? problem.before : problem.here;
@@ -426,31 +426,31 @@ struct Ending {
     double top, norm, nonzeros, misfit, along, square;
 };
 
-__device__ HcL1Told told_of(const Problem &problem, const Ending &ending) {
+__device__ HcL1Report report_of(const Problem &problem, const Ending &ending) {
     const HcL1State &state = *problem.state;
-    HcL1Told told = {};
+    HcL1Report report = {};
     double gap_or_residual = 0;
-    told.iterations = state.steps;
-    told.outer = state.outer;
-    told.nonzeros = (int64_t)ending.nonzeros;
-    told.residual = state.energy > 0 ? sqrt(ending.misfit / state.energy) : 0;
+    report.iterations = state.steps;
+    report.outer = state.outer;
+    report.nonzeros = (int64_t)ending.nonzeros;
+    report.residual = state.energy > 0 ? sqrt(ending.misfit / state.energy) : 0;
     if (problem.alm) {
-        told.objective = ending.norm;
-        told.gap = ending.norm > 0 ? (ending.norm - ending.along / fmax(ending.top, 1.0)) / ending.norm : 0;
-        gap_or_residual = told.residual;
+        report.objective = ending.norm;
+        report.gap = ending.norm > 0 ? (ending.norm - ending.along / fmax(ending.top, 1.0)) / ending.norm : 0;
+        gap_or_residual = report.residual;
     } else {
         double bound = hc_l1_raise_bound(state.bound, state.lambda, state.positive != 0, ending.top,
                                          ending.along, ending.square);
-        told.objective = ending.misfit / 2 + state.lambda * ending.norm;
-        told.gap = hc_l1_gap(told.objective, bound);
-        gap_or_residual = told.gap;
+        report.objective = ending.misfit / 2 + state.lambda * ending.norm;
+        report.gap = hc_l1_gap(report.objective, bound);
+        gap_or_residual = report.gap;
     }
-    told.end = gap_or_residual <= problem.rule.tolerance ? HC_L1_REACHED : HC_L1_UNFINISHED;
+    report.end = gap_or_residual <= problem.rule.tolerance ? HC_L1_REACHED : HC_L1_UNFINISHED;
     if (!isfinite(state.energy)) {
-        told.end = HC_L1_UNFINISHED;
-        told.objective = told.gap = told.residual = (double)NAN;
+        report.end = HC_L1_UNFINISHED;
+        report.objective = report.gap = report.residual = (double)NAN;
     }
-    return told;
+    return report;
 }
 
 __global__ void __launch_bounds__(THREADS) tell(Problem problem) {
@@ -470,7 +470,7 @@ __global__ void __launch_bounds__(THREADS) tell(Problem problem) {
     ending.norm = sum_of_blocks(problem, HC_L1_NORM, room);
     ending.nonzeros = sum_of_blocks(problem, HC_L1_APART, room);
     if (threadIdx.x == 0) {
-        problem.progress->told = told_of(problem, ending);
+        problem.progress->report = report_of(problem, ending);
     }
 }
 
@@ -492,7 +492,7 @@ HcStatus queue_slopes(HcL1 *l1, HcQueue *queue, const Problem &problem, HcError 
 }
 
 /* Rounds x and tells; done on return, since the caller's memory is written by the host. */
-HcStatus end_problem(HcL1 *l1, HcQueue *queue, const Problem &problem, HcL1Told *told, HcError *err) {
+HcStatus end_problem(HcL1 *l1, HcQueue *queue, const Problem &problem, HcL1Report *report, HcError *err) {
     round_x<<<(unsigned)problem.blocks, THREADS, 0, queue->stream>>>(problem);
     HC_OR_RETURN(
         hc_gpu_multiply(queue, &l1->matrix, (const float *)problem.x, {NULL, l1->product}, NULL, err));
@@ -501,24 +501,24 @@ HcStatus end_problem(HcL1 *l1, HcQueue *queue, const Problem &problem, HcL1Told 
     tell<<<1, THREADS, 0, queue->stream>>>(problem);
     HC_OR_RETURN(hc_gpu_launched(doing, err));
     HC_OR_RETURN(hc_gpu_check(cudaStreamSynchronize(queue->stream), doing, err));
-    *told = l1->progress->told;
+    *report = l1->progress->report;
     return HC_OK;
 }
 
 } // namespace
 
 HcStatus hc_gpu_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
-                      HcL1Told *told, HcError *err) {
+                      HcL1Report *report, HcError *err) {
     Problem problem = {};
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     problem = problem_of(l1, rule, false, b, x);
     HC_OR_RETURN(begin_problem(l1, queue, problem, err));
     HC_OR_RETURN(hc_gpu_l1_descend(l1, queue, 1, rule->iterations, err));
-    return end_problem(l1, queue, problem, told, err);
+    return end_problem(l1, queue, problem, report, err);
 }
 
-HcStatus hc_gpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
-                    HcError *err) {
+HcStatus hc_gpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
+                    HcL1Report *report, HcError *err) {
     Problem problem = {};
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     problem = problem_of(l1, rule, true, b, x);
@@ -531,5 +531,5 @@ HcStatus hc_gpu_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float 
         close_inner<<<1, THREADS, 0, queue->stream>>>(problem);
         HC_OR_RETURN(hc_gpu_launched(doing, err));
     }
-    return end_problem(l1, queue, problem, told, err);
+    return end_problem(l1, queue, problem, report, err);
 }

@@ -43,7 +43,7 @@ struct HcL1State {
 struct HcL1Progress {
     int32_t problems; /* number of the last that ended before its limit, from 1 */
     int32_t finished;
-    HcL1Told told;
+    HcL1Report report;
     double squares[HC_L1_BLOCKS];
 };
 

@@ -49,12 +49,12 @@ __device__ static inline void add(int64_t *to, int64_t value) {
     }
 }
 
-__device__ static void count_pixel(const Job &job, const HcAbundanceDesk &desk, const HcAbundanceTold &told,
-                                   int lane, Tally *tally) {
+__device__ static void count_pixel(const Job &job, const HcAbundanceDesk &desk,
+                                   const HcAbundanceReport &report, int lane, Tally *tally) {
     tally->pixels++;
-    tally->unfinished += !(told.error <= HC_ABUNDANCE_PROOF);
-    tally->pivots += told.pivots;
-    tally->error = fmax(tally->error, told.error);
+    tally->unfinished += !(report.error <= HC_ABUNDANCE_PROOF);
+    tally->pivots += report.pivots;
+    tally->error = fmax(tally->error, report.error);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         int32_t k = lane + 32 * i;
@@ -84,20 +84,20 @@ __device__ static void add_tally(const Job &job, const Tally &tally, int lane) {
     }
 }
 
-__device__ static void write_pixel(const Job &job, const HcAbundanceDesk &desk, const HcAbundanceTold &told,
-                                   int lane, float *to) {
+__device__ static void write_pixel(const Job &job, const HcAbundanceDesk &desk,
+                                   const HcAbundanceReport &report, int lane, float *to) {
     for (int32_t k = lane; k < job.tables.endmembers; k += 32) {
         to[k] = (float)desk.best[k];
     }
     if (lane == 0) {
         float *at = to + job.tables.endmembers;
         double added[HC_ABUNDANCE_ADDS];
-        added[HC_ABUNDANCE_ADD_RESIDUAL] = told.deviation;
-        added[HC_ABUNDANCE_ADD_END] = told.error <= HC_ABUNDANCE_PROOF ? HC_LP_OPTIMAL : HC_LP_UNFINISHED;
-        added[HC_ABUNDANCE_ADD_PIVOTS] = (double)told.pivots;
-        added[HC_ABUNDANCE_ADD_OBJECTIVE] = told.primal;
-        added[HC_ABUNDANCE_ADD_DUAL] = told.dual;
-        added[HC_ABUNDANCE_ADD_ERROR] = told.error;
+        added[HC_ABUNDANCE_ADD_RESIDUAL] = report.deviation;
+        added[HC_ABUNDANCE_ADD_END] = report.error <= HC_ABUNDANCE_PROOF ? HC_LP_OPTIMAL : HC_LP_UNFINISHED;
+        added[HC_ABUNDANCE_ADD_PIVOTS] = (double)report.pivots;
+        added[HC_ABUNDANCE_ADD_OBJECTIVE] = report.primal;
+        added[HC_ABUNDANCE_ADD_DUAL] = report.dual;
+        added[HC_ABUNDANCE_ADD_ERROR] = report.error;
 #pragma unroll
         for (int a = 0; a < HC_ABUNDANCE_ADDS; a++) {
             if (job.add[a]) {
@@ -149,15 +149,15 @@ __device__ static void solve_run(const Job &job, const HcAbundanceTables &tables
             }
             continue;
         }
-        HcAbundanceTold told;
+        HcAbundanceReport report;
         if (!warm) {
             pixel.begin_cold();
             warm = true;
         }
-        pixel.run(&told);
-        write_pixel(job, desk, told, lane, to);
+        pixel.run(&report);
+        write_pixel(job, desk, report, lane, to);
         if (counted) {
-            count_pixel(job, desk, told, lane, &tally);
+            count_pixel(job, desk, report, lane, &tally);
         }
         __syncwarp();
     }

@@ -45,8 +45,8 @@ static inline size_t hc_abundance_desk(size_t endmembers, size_t across) {
     return endmembers * across + 6 * endmembers + (endmembers + 1) / 2;
 }
 
-/* What is told of a pixel; its abundances stay in desk.best. */
-struct HcAbundanceTold {
+/* The report on a pixel; its abundances stay in desk.best. */
+struct HcAbundanceReport {
     int64_t pivots;
     double deviation, primal, dual, error;
 };
@@ -690,9 +690,9 @@ template <int SLOTS> struct HcAbundancePixel {
         return least;
     }
 
-    /* What is told of the pixel, from the abundances and the dual solution alone. desk.point becomes the
+    /* The report on the pixel, from the abundances and the dual solution alone. desk.point becomes the
      * abundances. */
-    __device__ void prove(HcAbundanceTold *told) {
+    __device__ void prove(HcAbundanceReport *report) {
         double primal = 0;
         double dual = 0;
         double weighed = 0;
@@ -734,15 +734,15 @@ template <int SLOTS> struct HcAbundancePixel {
         double gap = fabs(primal - dual);
         double least = HC_ABUNDANCE_TINIEST * fmax(weighed, tables.mixture);
         gap = gap > 0 ? gap / fmax(primal, least) : gap;
-        told->primal = primal * tables.weight_unit;
-        told->dual = dual * tables.weight_unit;
-        told->deviation = hc_sum_lanes(deviation) / finite;
-        told->error = isfinite(gap + broken) ? fmax(gap, broken) : INFINITY;
+        report->primal = primal * tables.weight_unit;
+        report->dual = dual * tables.weight_unit;
+        report->deviation = hc_sum_lanes(deviation) / finite;
+        report->error = isfinite(gap + broken) ? fmax(gap, broken) : INFINITY;
         __syncwarp();
     }
 
     /* Of the points of all rounds, which are feasible, the one with the least error stays. */
-    __device__ void keep_best(const HcAbundanceTold &here, bool first, HcAbundanceTold *best) const {
+    __device__ void keep_best(const HcAbundanceReport &here, bool first, HcAbundanceReport *best) const {
         if (first || here.error < best->error) {
             *best = here;
             for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
@@ -753,8 +753,8 @@ template <int SLOTS> struct HcAbundancePixel {
     }
 
     /* From the basis and the inverse that the desk has; after lay(). */
-    __device__ void run(HcAbundanceTold *told) {
-        HcAbundanceTold here;
+    __device__ void run(HcAbundanceReport *report) {
+        HcAbundanceReport here;
         here.pivots = 0;
         for (int round = 0; round < HC_ABUNDANCE_ROUNDS; round++) {
             nudge = round == 1 ? 0 : HC_ABUNDANCE_NUDGE * (double)(1 << 3 * round) * size;
@@ -763,8 +763,8 @@ template <int SLOTS> struct HcAbundancePixel {
             make_feasible();
             find_dual();
             prove(&here);
-            keep_best(here, round == 0, told);
-            if (told->error <= HC_ABUNDANCE_PROOF || here.pivots >= tables.limit) {
+            keep_best(here, round == 0, report);
+            if (report->error <= HC_ABUNDANCE_PROOF || here.pivots >= tables.limit) {
                 return;
             }
             if (round == 0) {

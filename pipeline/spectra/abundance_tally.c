@@ -53,12 +53,12 @@ static HcStatus fill_spectra(HcAbundanceTally *tally, const int64_t *present, co
 }
 
 HcStatus hc_abundance_tally_unmix(HcAbundanceTally *tally, const int64_t *counts, int32_t spectra,
-                                  int32_t told, HcError *err) {
+                                  int32_t named, HcError *err) {
     const int64_t *present = counts + HC_UNMIX_COUNTS;
     tally->pixels = counts[HC_UNMIX_COUNT_PIXELS];
     tally->unfinished = counts[HC_UNMIX_COUNT_UNFINISHED];
     memcpy(&tally->worst, &counts[HC_UNMIX_COUNT_GAP], sizeof tally->worst);
-    return fill_spectra(tally, present, present + spectra, told, err);
+    return fill_spectra(tally, present, present + spectra, named, err);
 }
 
 HcStatus hc_abundance_tally_simplex(HcAbundanceTally *tally, const int64_t *counts, int32_t endmembers,

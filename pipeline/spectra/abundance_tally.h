@@ -24,9 +24,9 @@ typedef struct HcAbundanceTally {
     double *mean;       /* [spectra] abundance, over all these pixels */
 } HcAbundanceTally;
 
-/* From the counts of the operation unmix, of a rule with `spectra` spectra; of the first `told` of them. */
+/* From the counts of the operation unmix, of a rule with `spectra` spectra; of the first `named` of them. */
 HcStatus hc_abundance_tally_unmix(HcAbundanceTally *tally, const int64_t *counts, int32_t spectra,
-                                  int32_t told, HcError *err) HC_MUST_CHECK;
+                                  int32_t named, HcError *err) HC_MUST_CHECK;
 
 /* From the counts of the operation simplex_batched. */
 HcStatus hc_abundance_tally_simplex(HcAbundanceTally *tally, const int64_t *counts, int32_t endmembers,

@@ -433,11 +433,11 @@ static HcStatus faulty_gemv_t(HcQueue *queue, const HcMatrix *matrix, const floa
 }
 
 static HcStatus faulty_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
-                             HcL1Told *told, HcError *err) {
-    HcStatus status = hc_cpu_ops()->fista(queue, l1, rule, b, x, told, err);
+                             HcL1Report *report, HcError *err) {
+    HcStatus status = hc_cpu_ops()->fista(queue, l1, rule, b, x, report, err);
     x[0] += fault == SOLUTION_OFF ? 1 : 0;
-    told->objective = fault == OBJECTIVE_NAN ? (double)NAN : told->objective;
-    told->gap = fault == GAP_TOO_SMALL ? 0 : told->gap;
+    report->objective = fault == OBJECTIVE_NAN ? (double)NAN : report->objective;
+    report->gap = fault == GAP_TOO_SMALL ? 0 : report->gap;
     return status;
 }
 
@@ -462,7 +462,7 @@ static HcStatus faulty_abundances_open(HcCompute *compute, const HcAbundanceRule
     return hc_cpu_ops()->abundances_open(compute, rule, out, err);
 }
 
-/* The first pixel, or what is told of all. */
+/* The first pixel, or the report on all. */
 static HcStatus faulty_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
                                        const HcBlock *out, HcError *err) {
     HcStatus status = hc_cpu_ops()->simplex_batched(queue, in, abundances, out, err);

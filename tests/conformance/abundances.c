@@ -307,18 +307,18 @@ typedef struct Answer {
 
 static Answer answer_at(const Problem *problem, const Cube *got, int64_t pixel) {
     const float *at = got->data + pixel * got->bands;
-    const float *told = at + problem->rule.endmembers;
+    const float *report = at + problem->rule.endmembers;
     return (Answer){at,
-                    (double)told[0],
-                    (double)told[1],
-                    (double)told[2],
-                    (double)told[3],
-                    (double)told[4],
-                    (double)told[5]};
+                    (double)report[0],
+                    (double)report[1],
+                    (double)report[2],
+                    (double)report[3],
+                    (double)report[4],
+                    (double)report[5]};
 }
 
-/* Abundances are feasible, but for their rounding, and what is told of them is true. */
-static void check_told(const Problem *problem, const Cube *got, int64_t p) {
+/* Abundances are feasible, but for their rounding, and the report on them is true. */
+static void check_report(const Problem *problem, const Cube *got, int64_t p) {
     Answer answer = answer_at(problem, got, p);
     const float *pixel = problem->cube.data + p * problem->rule.bands;
     Problem plain = *problem; /* without weights */
@@ -371,13 +371,13 @@ static double magnitude(const Problem *problem, const float *pixel) {
     return sum;
 }
 
-/* And they are optimal. Objectives are told in float32. */
+/* And they are optimal. Objectives are reported in float32. */
 static void check_optimal(const Problem *problem, const Cube *got, int64_t p) {
     Answer answer = answer_at(problem, got, p);
     const float *pixel = problem->cube.data + p * problem->rule.bands;
     double least = reference(problem, pixel);
     double close = 1e-7 * least + 1e-13 * magnitude(problem, pixel) + 1e-30;
-    check_told(problem, got, p);
+    check_report(problem, got, p);
     assert_true(answer.end == HC_LP_OPTIMAL);
     check_near(answer.primal, least, close);
     check_near(answer.dual, least, close);
@@ -492,7 +492,7 @@ CASE(test_simplex_batched_units) {
             }
             Cube got = run_problem(&problem, 1);
             for (int64_t p = 0; p < 12; p++) {
-                check_told(&problem, &got, p);
+                check_report(&problem, &got, p);
                 assert_true(answer_at(&problem, &got, p).end == HC_LP_OPTIMAL);
             }
             cube_free(&got);
@@ -514,7 +514,7 @@ CASE(test_simplex_batched_truth) {
                 for (int32_t k = 0; k < 9; k++) {
                     check_near(answer_at(&problem, &got, p).abundance[k], problem.truth[p * 9 + k], 1e-6);
                 }
-                check_told(&problem, &got, p);
+                check_report(&problem, &got, p);
                 assert_true(answer_at(&problem, &got, p).end == HC_LP_OPTIMAL);
             }
             cube_free(&got);
@@ -534,7 +534,7 @@ CASE(test_simplex_batched_alike) {
             Problem problem = problem_new(ALIKE, sizes[i], (HcAbundanceSum)sum, (Spoil){0}, &seed);
             Cube got = run_problem(&problem, 2);
             for (int64_t p = 0; p < sizes[i].samples; p++) {
-                check_told(&problem, &got, p);
+                check_report(&problem, &got, p);
                 assert_true(answer_at(&problem, &got, p).end == HC_LP_OPTIMAL);
             }
             cube_free(&got);
@@ -556,7 +556,7 @@ CASE(test_simplex_batched_large) {
                 check_all(&problem, 2);
             } else {
                 Cube got = run_problem(&problem, 2);
-                check_told(&problem, &got, 0);
+                check_report(&problem, &got, 0);
                 assert_true(answer_at(&problem, &got, 0).end == HC_LP_OPTIMAL);
                 cube_free(&got);
             }
@@ -565,8 +565,8 @@ CASE(test_simplex_batched_large) {
     }
 }
 
-/* What is told of a point that is not optimal says so. Where the sum is free, dual prices may break the
- * constraints by a share that is told, and the dual objective is no bound by itself. */
+/* The report on a point that is not optimal says so. Where the sum is free, dual prices may break the
+ * constraints by a share that is report, and the dual objective is no bound by itself. */
 static void check_bounds(Answer answer, bool is_free, double least) {
     double close = 1e-6 * least;
     double above = (answer.primal - least - close) / answer.primal;
@@ -593,7 +593,7 @@ CASE(test_simplex_batched_stopped) {
             Cube got = run_problem(&problem, 1);
             for (int64_t p = 0; p < 30; p++) {
                 Answer answer = answer_at(&problem, &got, p);
-                check_told(&problem, &got, p);
+                check_report(&problem, &got, p);
                 assert_true(answer.pivots <= limit);
                 unfinished += answer.end == HC_LP_UNFINISHED ? 1 : 0;
                 check_bounds(answer, sum == HC_SUM_FREE, least[p]);
@@ -609,8 +609,8 @@ CASE(test_simplex_batched_stopped) {
     }
 }
 
-/* Every band that is told comes in its place, whichever others are. */
-CASE(test_simplex_batched_told) {
+/* Every band that is added comes in its place, whichever others are. */
+CASE(test_simplex_batched_report) {
     (void)state;
     uint64_t seed = 8;
     Problem problem = problem_new(SMOOTH, (Size){5, 20, 1, 10}, HC_SUM_ONE, (Spoil){.noise = 0.02}, &seed);

@@ -13,7 +13,7 @@ typedef struct Problem {
     float *b; /* [rows] */
     float *x; /* [columns] */
     HcL1Rule rule;
-    HcL1Told told;
+    HcL1Report report;
     double *reference; /* [columns] of coordinate descent */
     double *residual;  /* [rows] b - A reference */
 } Problem;
@@ -162,12 +162,12 @@ static HcL1 *open_problem(Rig *rig, const Problem *p) {
     return l1;
 }
 
-/* With an open matrix: fills p->x and p->told. */
+/* With an open matrix: fills p->x and p->report. */
 static void run(Rig *rig, HcL1 *l1, Problem *p, bool alm) {
     const float *b = rig_put(rig, p->b, (size_t)p->rows * sizeof *b);
     float *x = rig_room(rig, (size_t)p->columns * sizeof *x);
-    memset(&p->told, 0xFF, sizeof p->told);
-    check_ok((alm ? hc_alm : hc_fista)(rig->queue, l1, &p->rule, b, x, &p->told, &rig->err), rig->err);
+    memset(&p->report, 0xFF, sizeof p->report);
+    check_ok((alm ? hc_alm : hc_fista)(rig->queue, l1, &p->rule, b, x, &p->report, &rig->err), rig->err);
     rig_get(rig, x, p->x, (size_t)p->columns * sizeof *x);
 }
 
@@ -178,8 +178,8 @@ static void solve(Rig *rig, Problem *p, bool alm) {
     rig_empty(rig);
 }
 
-/* What is told is true of x, which is returned: 1/2 |A x - b|^2 + lambda |x|_1, or |x|_1. */
-static double check_told(Problem *p, bool alm) {
+/* The report is true of x, and the objective is returned: 1/2 |A x - b|^2 + lambda |x|_1, or |x|_1. */
+static double check_report(Problem *p, bool alm) {
     double square = form_residual(p);
     double energy = 0;
     int64_t nonzeros = 0;
@@ -192,14 +192,14 @@ static double check_told(Problem *p, bool alm) {
     }
     double objective = alm ? norm_of(p) : square / 2 + p->rule.lambda * norm_of(p);
     double residual = energy > 0 ? sqrt(square / energy) : 0;
-    check_near(p->told.objective, objective, 1e-9 * objective);
-    check_near(p->told.residual, residual, 1e-9);
-    assert_int_equal(p->told.nonzeros, nonzeros);
-    assert_int_equal(p->told.end, (alm ? p->told.residual : p->told.gap) <= p->rule.tolerance
-                                      ? HC_L1_REACHED
-                                      : HC_L1_UNFINISHED);
+    check_near(p->report.objective, objective, 1e-9 * objective);
+    check_near(p->report.residual, residual, 1e-9);
+    assert_int_equal(p->report.nonzeros, nonzeros);
+    assert_int_equal(p->report.end, (alm ? p->report.residual : p->report.gap) <= p->rule.tolerance
+                                        ? HC_L1_REACHED
+                                        : HC_L1_UNFINISHED);
     if (!alm) {
-        assert_true(p->told.gap >= 0 && p->told.iterations <= p->rule.iterations);
+        assert_true(p->report.gap >= 0 && p->report.iterations <= p->rule.iterations);
     }
     return objective;
 }
@@ -208,12 +208,12 @@ static double check_told(Problem *p, bool alm) {
 
 /* The objective is that of coordinate descent but for the tolerance, and no farther from it than the gap. */
 static void check_objective(Problem *p) {
-    double objective = check_told(p, false);
+    double objective = check_report(p, false);
     double least = descend(p);
     double above = (objective - least) / objective;
-    if (!(above >= -1e-9 && above <= p->told.gap + 1e-9)) {
+    if (!(above >= -1e-9 && above <= p->report.gap + 1e-9)) {
         fail_msg("%lld x %lld, lambda %g: objective %.9g, least %.9g, gap %.3g", (long long)p->rows,
-                 (long long)p->columns, p->rule.lambda, objective, least, p->told.gap);
+                 (long long)p->columns, p->rule.lambda, objective, least, p->report.gap);
     }
 }
 
@@ -235,7 +235,7 @@ CASE(test_fista) {
         }
         p.rule.lambda = shares[round / 2 % 3] * fmax(top_of_b(&p), 1);
         solve(&rig, &p, false);
-        assert_int_equal(p.told.end, HC_L1_REACHED);
+        assert_int_equal(p.report.end, HC_L1_REACHED);
         check_objective(&p);
         problem_free(&p);
     }
@@ -256,9 +256,9 @@ CASE(test_fista_optimum) {
         fill_sparse(&p, 25, &seed);
         p.rule.lambda = 0.05 * top_of_b(&p);
         solve(&rig, &p, false);
-        assert_int_equal(p.told.iterations, 3000);
-        check_told(&p, false);
-        assert_true(p.told.gap <= 1e-4 && p.told.nonzeros > 5 && p.told.nonzeros < 60);
+        assert_int_equal(p.report.iterations, 3000);
+        check_report(&p, false);
+        assert_true(p.report.gap <= 1e-4 && p.report.nonzeros > 5 && p.report.nonzeros < 60);
         for (int64_t j = 0; j < p.columns; j++) {
             double g = slope(&p, j, p.residual) / p.rule.lambda;
             if (p.x[j] != 0) {
@@ -288,9 +288,9 @@ CASE(test_fista_gap) {
         p.rule.iterations = limits[i];
         p.rule.tolerance = i % 2 == 0 ? 0 : 1e-12;
         run(&rig, l1, &p, false);
-        assert_int_equal(p.told.iterations, limits[i]);
-        assert_int_equal(p.told.end, HC_L1_UNFINISHED);
-        assert_true(p.told.gap <= 1);
+        assert_int_equal(p.report.iterations, limits[i]);
+        assert_int_equal(p.report.end, HC_L1_UNFINISHED);
+        assert_true(p.report.gap <= 1);
         check_objective(&p);
     }
     int32_t before = 0;
@@ -298,10 +298,10 @@ CASE(test_fista_gap) {
     for (int i = 0; i < 4; i++) {
         p.rule.tolerance = tolerances[i];
         run(&rig, l1, &p, false);
-        assert_int_equal(p.told.end, HC_L1_REACHED);
-        assert_true(p.told.iterations > before && p.told.iterations < 5000);
+        assert_int_equal(p.report.end, HC_L1_REACHED);
+        assert_true(p.report.iterations > before && p.report.iterations < 5000);
         check_objective(&p);
-        before = p.told.iterations;
+        before = p.report.iterations;
     }
     hc_l1_close(l1);
     problem_free(&p);
@@ -321,14 +321,14 @@ CASE(test_fista_recovers) {
     p.rule.iterations = 600;
     HcL1 *l1 = open_problem(&rig, &p);
     run(&rig, l1, &p, false);
-    double objective = check_told(&p, false);
+    double objective = check_report(&p, false);
     for (int64_t j = 0; j < p.columns; j++) {
         check_near(p.x[j], p.reference[j], 0.03);
         assert_int_equal(fabsf(p.x[j]) > 0.05F, fabs(p.reference[j]) > 0);
     }
     p.rule.iterations = 6000;
     run(&rig, l1, &p, false);
-    check_near(objective, check_told(&p, false), 1e-4 * objective);
+    check_near(objective, check_report(&p, false), 1e-4 * objective);
     hc_l1_close(l1);
     problem_free(&p);
     rig_close(&rig);
@@ -348,11 +348,11 @@ CASE(test_fista_paper) {
     p.rule.iterations = 1200;
     HcL1 *l1 = open_problem(&rig, &p);
     run(&rig, l1, &p, false);
-    double objective = check_told(&p, false);
+    double objective = check_report(&p, false);
     p.rule.iterations = 12000;
     run(&rig, l1, &p, false);
-    double least = check_told(&p, false);
-    assert_true(p.told.gap <= 1e-9 && p.told.nonzeros <= 64);
+    double least = check_report(&p, false);
+    assert_true(p.report.gap <= 1e-9 && p.report.nonzeros <= 64);
     check_near(objective, least, 1e-7 * least);
     hc_l1_close(l1);
     problem_free(&p);
@@ -374,8 +374,8 @@ static void check_diagonal(Rig *rig) {
     p.rule.tolerance = 1e-6;
     p.rule.iterations = 100;
     solve(rig, &p, false);
-    check_told(&p, false);
-    assert_int_equal(p.told.end, HC_L1_REACHED);
+    check_report(&p, false);
+    assert_int_equal(p.report.end, HC_L1_REACHED);
     for (int64_t j = 0; j < N; j++) {
         double d = entry(&p, j, j);
         double target = d * (double)p.b[j];
@@ -401,7 +401,7 @@ static void check_units(Rig *rig) {
         }
         p.rule.lambda = 0.1 * top_of_b(&p);
         solve(rig, &p, false);
-        assert_int_equal(p.told.end, HC_L1_REACHED);
+        assert_int_equal(p.report.end, HC_L1_REACHED);
         for (int64_t j = 0; j < 50; j++) {
             double x = (double)p.x[j] * (double)units[i][0] / (double)units[i][1];
             first[j] = i == 0 ? x : first[j];
@@ -416,11 +416,11 @@ static void check_nothing(Problem *p, double objective, double residual) {
     for (int64_t j = 0; j < p->columns; j++) {
         assert_true(p->x[j] == 0);
     }
-    assert_int_equal(p->told.end, HC_L1_REACHED);
-    assert_int_equal(p->told.nonzeros, 0);
-    check_near(p->told.gap, 0, 0);
-    check_near(p->told.objective, objective, 1e-12 * objective);
-    check_near(p->told.residual, residual, 1e-12);
+    assert_int_equal(p->report.end, HC_L1_REACHED);
+    assert_int_equal(p->report.nonzeros, 0);
+    check_near(p->report.gap, 0, 0);
+    check_near(p->report.objective, objective, 1e-12 * objective);
+    check_near(p->report.residual, residual, 1e-12);
 }
 
 CASE(test_fista_special) {
@@ -442,7 +442,7 @@ CASE(test_fista_special) {
     p.rule.lambda = 1.001 * top_of_b(&p);
     solve(&rig, &p, false);
     check_nothing(&p, energy / 2, 1);
-    assert_true(p.told.iterations < p.rule.iterations);
+    assert_true(p.report.iterations < p.rule.iterations);
     p.rule.lambda = 0.5 * top_of_b(&p);
     memset(p.a, 0, sizeof *p.a * 30 * 77);
     solve(&rig, &p, false);
@@ -461,10 +461,10 @@ CASE(test_fista_special) {
 
 /* |A x - b| is as small as was asked for, and no other x that meets b has less |x|_1 but for the gap. */
 static void check_met(Problem *p) {
-    double norm = check_told(p, true);
-    assert_int_equal(p->told.end, HC_L1_REACHED);
-    assert_true(p->told.outer >= 1 && p->told.iterations >= p->told.outer);
-    check_near(p->told.gap, 0, 1e-2);
+    double norm = check_report(p, true);
+    assert_int_equal(p->report.end, HC_L1_REACHED);
+    assert_true(p->report.outer >= 1 && p->report.iterations >= p->report.outer);
+    check_near(p->report.gap, 0, 1e-2);
     double expected = 0;
     for (int64_t j = 0; j < p->columns; j++) {
         check_near(p->x[j], p->reference[j], 0.02);
@@ -500,10 +500,10 @@ CASE(test_alm) {
     p.rule.iterations = 50;
     p.rule.outer = 10;
     solve(&rig, &p, true);
-    check_told(&p, true);
-    assert_int_equal(p.told.outer, 10);
-    assert_int_equal(p.told.iterations, 500);
-    assert_true(p.told.residual < 1e-3);
+    check_report(&p, true);
+    assert_int_equal(p.report.outer, 10);
+    assert_int_equal(p.report.iterations, 500);
+    assert_true(p.report.residual < 1e-3);
     problem_free(&p);
     rig_close(&rig);
 }
@@ -520,8 +520,8 @@ CASE(test_alm_grows) {
     p.rule.outer = 60;
     p.rule.tolerance = 1e-6;
     solve(&rig, &p, true);
-    check_told(&p, true);
-    assert_int_equal(p.told.end, HC_L1_REACHED);
+    check_report(&p, true);
+    assert_int_equal(p.report.end, HC_L1_REACHED);
     problem_free(&p);
     rig_close(&rig);
 }
@@ -540,9 +540,9 @@ CASE(test_alm_infeasible) {
     p.b[3] = 10;
     p.b[7] = -10; /* of two equal rows: A x - b is 10 in both at best */
     solve(&rig, &p, true);
-    check_told(&p, true);
-    assert_int_equal(p.told.end, HC_L1_UNFINISHED);
-    assert_int_equal(p.told.outer, 8);
+    check_report(&p, true);
+    assert_int_equal(p.report.end, HC_L1_UNFINISHED);
+    assert_int_equal(p.report.outer, 8);
     assert_true(form_residual(&p) >= 200 * (1 - 1e-9));
     problem_free(&p);
     rig_close(&rig);
@@ -560,8 +560,8 @@ CASE(test_alm_special) {
     p.b[4] = 3;
     memset(p.a, 0, sizeof *p.a * 30 * 77);
     solve(&rig, &p, true);
-    assert_int_equal(p.told.end, HC_L1_UNFINISHED);
-    p.told.end = HC_L1_REACHED; /* all else is as above */
+    assert_int_equal(p.report.end, HC_L1_UNFINISHED);
+    p.report.end = HC_L1_REACHED; /* all else is as above */
     check_nothing(&p, 0, 1);
     problem_free(&p);
     rig_close(&rig);
@@ -583,9 +583,9 @@ CASE(test_l1_not_finite) {
         p.b[32] = values[i];
         for (int alm = 0; alm < 2; alm++) {
             solve(&rig, &p, alm != 0);
-            assert_int_equal(p.told.end, HC_L1_UNFINISHED);
-            assert_true(isnan(p.told.objective) && isnan(p.told.gap) && isnan(p.told.residual));
-            assert_true(p.told.iterations == 0 && p.told.outer == 0 && p.told.nonzeros == 0);
+            assert_int_equal(p.report.end, HC_L1_UNFINISHED);
+            assert_true(isnan(p.report.objective) && isnan(p.report.gap) && isnan(p.report.residual));
+            assert_true(p.report.iterations == 0 && p.report.outer == 0 && p.report.nonzeros == 0);
             for (int64_t j = 0; j < p.columns; j++) {
                 assert_true(p.x[j] == 0);
             }
@@ -604,7 +604,7 @@ CASE(test_l1_bits) {
     (void)state;
     enum { COLUMNS = 9001 };
     static float first[2][COLUMNS];
-    HcL1Told told[2];
+    HcL1Report report[2];
     for (int32_t threads = 1; threads <= 4; threads++) {
         Rig rig;
         uint64_t seed = 42;
@@ -624,12 +624,12 @@ CASE(test_l1_bits) {
             run(&rig, l1, &p, alm != 0);
             if (threads == 1 && round < 2) {
                 memcpy(first[alm], p.x, sizeof first[alm]);
-                told[alm] = p.told;
+                report[alm] = p.report;
             }
             assert_memory_equal(first[alm], p.x, sizeof first[alm]);
-            check_same(p.told.objective, told[alm].objective);
-            check_same(p.told.gap, told[alm].gap);
-            check_same(p.told.residual, told[alm].residual);
+            check_same(p.report.objective, report[alm].objective);
+            check_same(p.report.gap, report[alm].gap);
+            check_same(p.report.residual, report[alm].residual);
         }
         hc_l1_close(l1);
         problem_free(&p);
@@ -638,9 +638,9 @@ CASE(test_l1_bits) {
 }
 
 static void refuse_rule(Rig *rig, HcL1 *l1, const HcL1Rule *rule, float *room, bool alm) {
-    HcL1Told told;
-    check_fails((alm ? hc_alm : hc_fista)(rig->queue, l1, rule, room, room + 8, &told, &rig->err), HC_E_USAGE,
-                rig->err);
+    HcL1Report report;
+    check_fails((alm ? hc_alm : hc_fista)(rig->queue, l1, rule, room, room + 8, &report, &rig->err),
+                HC_E_USAGE, rig->err);
 }
 
 static void refuse_matrices(Rig *rig, const float *room) {
@@ -662,7 +662,7 @@ CASE(test_l1_refuses) {
     float *room = rig_put(&rig, zeros, sizeof zeros);
     HcMatrix matrix = {room + 16, 2, 2};
     HcL1 *l1 = NULL;
-    HcL1Told told;
+    HcL1Report report;
     refuse_matrices(&rig, room);
     check_ok(hc_l1_open(rig.compute, &matrix, &l1, &rig.err), rig.err);
     const HcL1Rule fine = {.lambda = 1, .iterations = 1, .outer = 1};
@@ -674,8 +674,8 @@ CASE(test_l1_refuses) {
         refuse_rule(&rig, l1, &rule, room, false);
     }
     for (int alm = 0; alm < 2; alm++) {
-        HcStatus (*call)(HcQueue *, HcL1 *, const HcL1Rule *, const float *, float *, HcL1Told *, HcError *) =
-            alm != 0 ? hc_alm : hc_fista;
+        HcStatus (*call)(HcQueue *, HcL1 *, const HcL1Rule *, const float *, float *, HcL1Report *,
+                         HcError *) = alm != 0 ? hc_alm : hc_fista;
         HcL1Rule rule = fine;
         rule.iterations = 0;
         refuse_rule(&rig, l1, &rule, room, alm != 0);
@@ -684,11 +684,11 @@ CASE(test_l1_refuses) {
             rule.tolerance = no_tolerance[i];
             refuse_rule(&rig, l1, &rule, room, alm != 0);
         }
-        check_fails(call(NULL, l1, &fine, room, room + 8, &told, &rig.err), HC_E_USAGE, rig.err);
-        check_fails(call(rig.queue, NULL, &fine, room, room + 8, &told, &rig.err), HC_E_USAGE, rig.err);
-        check_fails(call(rig.queue, l1, NULL, room, room + 8, &told, &rig.err), HC_E_USAGE, rig.err);
-        check_fails(call(rig.queue, l1, &fine, NULL, room + 8, &told, &rig.err), HC_E_USAGE, rig.err);
-        check_fails(call(rig.queue, l1, &fine, room, NULL, &told, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(NULL, l1, &fine, room, room + 8, &report, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(rig.queue, NULL, &fine, room, room + 8, &report, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(rig.queue, l1, NULL, room, room + 8, &report, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(rig.queue, l1, &fine, NULL, room + 8, &report, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(rig.queue, l1, &fine, room, NULL, &report, &rig.err), HC_E_USAGE, rig.err);
         check_fails(call(rig.queue, l1, &fine, room, room + 8, NULL, &rig.err), HC_E_USAGE, rig.err);
     }
     HcL1Rule rule = fine;

@@ -13,7 +13,7 @@ typedef struct Neighbours {
     double distance[HC_KNN_MAX];
 } Neighbours;
 
-static double told(HcMetric metric, double distance) {
+static double user_distance(HcMetric metric, double distance) {
     return metric == HC_METRIC_EUCLIDEAN ? sqrt(distance) : acos(fmin(1, fmax(-1, -distance)));
 }
 
@@ -22,9 +22,9 @@ static void plain(const HcVoteRule *rule, const Neighbours *n, const int32_t *la
     double votes[LABELS + 1] = {0};
     double sum[LABELS + 1] = {0};
     double total = 0;
-    bool zeros = rule->vote == HC_VOTE_DISTANCE && told(rule->metric, n->distance[0]) == 0;
+    bool zeros = rule->vote == HC_VOTE_DISTANCE && user_distance(rule->metric, n->distance[0]) == 0;
     for (int32_t i = 0; i < rule->k; i++) {
-        double distance = told(rule->metric, n->distance[i]);
+        double distance = user_distance(rule->metric, n->distance[i]);
         double vote = rule->vote == HC_VOTE_MAJORITY ? 1 : zeros ? distance == 0 : 1 / distance;
         votes[label[n->index[i]]] += vote;
         sum[label[n->index[i]]] += distance;
@@ -37,13 +37,13 @@ static void plain(const HcVoteRule *rule, const Neighbours *n, const int32_t *la
             best = c;
         }
     }
-    bool rejected = told(rule->metric, n->distance[0]) > rule->reject;
+    bool rejected = user_distance(rule->metric, n->distance[0]) > rule->reject;
     *out++ = rejected ? 0 : (float)best;
     if (rule->confidence) {
         *out++ = rejected ? 0 : (float)(votes[best] / total);
     }
     if (rule->nearest) {
-        *out++ = (float)told(rule->metric, n->distance[0]);
+        *out++ = (float)user_distance(rule->metric, n->distance[0]);
     }
     for (int32_t i = 0; rule->neighbours && i < rule->k; i++) {
         *out++ = (float)n->index[i];

@@ -588,7 +588,7 @@ typedef struct L1 {
     HcL1Rule rule;
     const float *b;
     float *x;
-    HcL1Told *told;
+    HcL1Report *report;
 } L1;
 
 static HcStatus translate_l1(const Strict *strict, L1 *work, HcError *err) {
@@ -606,24 +606,24 @@ static HcStatus translate_l1(const Strict *strict, L1 *work, HcError *err) {
 static HcStatus do_fista(const Strict *strict, void *arguments, HcError *err) {
     L1 *work = arguments;
     HC_OR_RETURN(translate_l1(strict, work, err));
-    return hc_fista(strict->cpu_queue, work->l1->kept.real, &work->rule, work->b, work->x, work->told, err);
+    return hc_fista(strict->cpu_queue, work->l1->kept.real, &work->rule, work->b, work->x, work->report, err);
 }
 
 static HcStatus do_alm(const Strict *strict, void *arguments, HcError *err) {
     L1 *work = arguments;
     HC_OR_RETURN(translate_l1(strict, work, err));
-    return hc_alm(strict->cpu_queue, work->l1->kept.real, &work->rule, work->b, work->x, work->told, err);
+    return hc_alm(strict->cpu_queue, work->l1->kept.real, &work->rule, work->b, work->x, work->report, err);
 }
 
 HcStatus hc_strict_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
-                         HcL1Told *told, HcError *err) {
-    L1 work = {l1, *rule, b, x, told};
+                         HcL1Report *report, HcError *err) {
+    L1 work = {l1, *rule, b, x, report};
     return strict_accept(queue, do_fista, &work, sizeof work, err);
 }
 
 HcStatus hc_strict_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
-                       HcL1Told *told, HcError *err) {
-    L1 work = {l1, *rule, b, x, told};
+                       HcL1Report *report, HcError *err) {
+    L1 work = {l1, *rule, b, x, report};
     return strict_accept(queue, do_alm, &work, sizeof work, err);
 }
 

@@ -20,9 +20,9 @@ void hc_l1_close(HcL1 *l1) {
 
 /* What fista and alm have in common. */
 static HcStatus check(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
-                      const float *x, const HcL1Told *told, const char *what, HcError *err) {
+                      const float *x, const HcL1Report *report, const char *what, HcError *err) {
     HC_OR_RETURN(hc_check_queue(queue, what, err));
-    if (l1 == NULL || rule == NULL || b == NULL || x == NULL || told == NULL) {
+    if (l1 == NULL || rule == NULL || b == NULL || x == NULL || report == NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: the matrix, the rule, the right side or a result is missing",
                        what);
     }
@@ -34,31 +34,31 @@ static HcStatus check(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule
 }
 
 static HcStatus check_fista(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
-                            const float *x, const HcL1Told *told, HcError *err) {
-    HcStatus status = check(queue, l1, rule, b, x, told, "fista", err);
+                            const float *x, const HcL1Report *report, HcError *err) {
+    HcStatus status = check(queue, l1, rule, b, x, report, "fista", err);
     if (status == HC_OK && !(rule->lambda > 0 && rule->lambda < (double)INFINITY)) {
         status = hc_fail(err, HC_E_USAGE, "fista: lambda is %g, it must be above 0", rule->lambda);
     }
     return status;
 }
 
-HcStatus hc_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
-                  HcError *err) {
-    HC_OR_RETURN(check_fista(queue, l1, rule, b, x, told, err));
-    return hc_ops_of(queue)->fista(queue, l1, rule, b, x, told, err);
+HcStatus hc_fista(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x,
+                  HcL1Report *report, HcError *err) {
+    HC_OR_RETURN(check_fista(queue, l1, rule, b, x, report, err));
+    return hc_ops_of(queue)->fista(queue, l1, rule, b, x, report, err);
 }
 
 static HcStatus check_alm(const HcQueue *queue, const HcL1 *l1, const HcL1Rule *rule, const float *b,
-                          const float *x, const HcL1Told *told, HcError *err) {
-    HcStatus status = check(queue, l1, rule, b, x, told, "alm", err);
+                          const float *x, const HcL1Report *report, HcError *err) {
+    HcStatus status = check(queue, l1, rule, b, x, report, "alm", err);
     if (status == HC_OK && rule->outer < 1) {
         status = hc_fail(err, HC_E_USAGE, "alm: %d outer steps", rule->outer);
     }
     return status;
 }
 
-HcStatus hc_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Told *told,
+HcStatus hc_alm(HcQueue *queue, HcL1 *l1, const HcL1Rule *rule, const float *b, float *x, HcL1Report *report,
                 HcError *err) {
-    HC_OR_RETURN(check_alm(queue, l1, rule, b, x, told, err));
-    return hc_ops_of(queue)->alm(queue, l1, rule, b, x, told, err);
+    HC_OR_RETURN(check_alm(queue, l1, rule, b, x, report, err));
+    return hc_ops_of(queue)->alm(queue, l1, rule, b, x, report, err);
 }
