@@ -7,7 +7,7 @@
 #ifndef HC_CORE_OPERATION_TABLE_H
 #define HC_CORE_OPERATION_TABLE_H
 
-#include "core/operation/abundances.h"
+#include "core/operation/lad.h"
 #include "core/operation/decode.h"
 #include "core/operation/difference.h"
 #include "core/operation/eigh.h"
@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 /* Version of the tables: goes up with each change of an entry or of what it works with. */
-#define HC_COMPUTE_ABI 10
+#define HC_COMPUTE_ABI 11
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -79,9 +79,9 @@ extern "C" {
     ENTRY(fista, HcL1Fn)                                                                                     \
     ENTRY(alm, HcL1Fn)                                                                                       \
     ENTRY(simplex, HcSimplexFn)                                                                              \
-    ENTRY(abundances_open, HcAbundancesOpenFn)                                                               \
-    ENTRY(abundances_close, HcAbundancesCloseFn)                                                             \
-    ENTRY(simplex_batched, HcSimplexBatchedFn)                                                               \
+    ENTRY(lad_open, HcLadOpenFn)                                                                             \
+    ENTRY(lad_close, HcLadCloseFn)                                                                           \
+    ENTRY(lad, HcLadFn)                                                                                      \
     ENTRY(eigh, HcEighFn)
 
 #define HC_TABLE_FIELD(name, Function) Function *name;

@@ -1,6 +1,6 @@
 #include "pipeline/spectra/abundance_tally.h"
 
-#include "core/operation/abundances.h"
+#include "core/operation/lad.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 
@@ -63,11 +63,11 @@ HcStatus hc_abundance_tally_unmix(HcAbundanceTally *tally, const int64_t *counts
 
 HcStatus hc_abundance_tally_simplex(HcAbundanceTally *tally, const int64_t *counts, int32_t endmembers,
                                     HcError *err) {
-    const int64_t *present = counts + HC_ABUNDANCE_COUNTS;
-    tally->pixels = counts[HC_ABUNDANCE_COUNT_PIXELS];
-    tally->unfinished = counts[HC_ABUNDANCE_COUNT_UNFINISHED];
-    tally->pivots = counts[HC_ABUNDANCE_COUNT_PIVOTS];
-    memcpy(&tally->worst, &counts[HC_ABUNDANCE_COUNT_ERROR], sizeof tally->worst);
+    const int64_t *present = counts + HC_LAD_COUNTS;
+    tally->pixels = counts[HC_LAD_COUNT_PIXELS];
+    tally->unfinished = counts[HC_LAD_COUNT_UNFINISHED];
+    tally->pivots = counts[HC_LAD_COUNT_PIVOTS];
+    memcpy(&tally->worst, &counts[HC_LAD_COUNT_ERROR], sizeof tally->worst);
     return fill_spectra(tally, present, present + endmembers, endmembers, err);
 }
 

@@ -18,8 +18,8 @@ HcStatus hc_abundance_counts_gather(const HcStage *stage, const HcBuffer *counts
 typedef struct HcAbundanceTally {
     int64_t pixels;     /* whose abundances were looked for */
     int64_t unfinished; /* of them, without the optimum that was asked for */
-    double worst;       /* the largest gap of unmix, the largest error of simplex_batched */
-    int64_t pivots;     /* of simplex_batched, in all pixels */
+    double worst;       /* the largest gap of unmix, the largest error of lad */
+    int64_t pivots;     /* of lad, in all pixels */
     int64_t *present;   /* [spectra] pixels where the abundance is above 0 */
     double *mean;       /* [spectra] abundance, over all these pixels */
 } HcAbundanceTally;
@@ -28,7 +28,7 @@ typedef struct HcAbundanceTally {
 HcStatus hc_abundance_tally_unmix(HcAbundanceTally *tally, const int64_t *counts, int32_t spectra,
                                   int32_t named, HcError *err) HC_MUST_CHECK;
 
-/* From the counts of the operation simplex_batched. */
+/* From the counts of the operation lad. */
 HcStatus hc_abundance_tally_simplex(HcAbundanceTally *tally, const int64_t *counts, int32_t endmembers,
                                     HcError *err) HC_MUST_CHECK;
 void hc_abundance_tally_clear(HcAbundanceTally *tally);

@@ -1,6 +1,6 @@
 /* abundance: how much of each endmember is in a pixel, by least absolute deviations. */
 #include "pipeline/stages/abundance.h"
-#include "core/operation/abundances.h"
+#include "core/operation/lad.h"
 #include "core/operation/gather.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
@@ -21,10 +21,10 @@ typedef struct Params {
 } Params;
 
 typedef struct State {
-    HcMixture mixture;      /* first; its weights are those of absolute deviations, but for l2 */
-    HcAbundances *absolute; /* l1, once the unit of the scene is known */
-    HcUnmixing *squared;    /* l2, likewise */
-    HcBuffer order;         /* [device] l2: which of its bands each band that goes out is */
+    HcMixture mixture;   /* first; its weights are those of absolute deviations, but for l2 */
+    HcLad *absolute;     /* l1, once the unit of the scene is known */
+    HcUnmixing *squared; /* l2, likewise */
+    HcBuffer order;      /* [device] l2: which of its bands each band that goes out is */
     HcAbundanceProof proof;
 } State;
 
@@ -35,7 +35,7 @@ static const double proof_limit[] = {1e-9, 1e-4};
 /* Steps of active sets in a pixel, at most. */
 enum { LEAST_SQUARES_STEPS = 1000 };
 
-static const char *const sum_words[] = {"free", "one", "at-most-one", NULL}; /* as HcAbundanceSum */
+static const char *const sum_words[] = {"free", "one", "at-most-one", NULL}; /* as HcLadSum */
 static const char *const norm_words[] = {"l1", "l2", NULL};                  /* as Norm */
 
 static const HcOption options[] = {
@@ -77,15 +77,15 @@ static bool is_l1(const HcStage *stage) {
 
 static HcStatus check_sizes(const HcStage *stage, HcError *err) {
     const HcLibraryFit *library = &((const HcMixture *)stage->state)->library.fit;
-    if (library->count > HC_ABUNDANCE_ENDMEMBERS_MAX) {
+    if (library->count > HC_LAD_ENDMEMBERS_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d endmembers: abundance takes at most %d, unmix %d",
-                       params_of(stage)->endmembers, library->count, HC_ABUNDANCE_ENDMEMBERS_MAX,
+                       params_of(stage)->endmembers, library->count, HC_LAD_ENDMEMBERS_MAX,
                        HC_UNMIX_SPECTRA_MAX);
     }
-    if (library->bands > HC_ABUNDANCE_BANDS_MAX) {
+    if (library->bands > HC_LAD_BANDS_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED,
                        "abundance: %d bands come in: at most %d (choose some with bands, or take unmix)",
-                       library->bands, HC_ABUNDANCE_BANDS_MAX);
+                       library->bands, HC_LAD_BANDS_MAX);
     }
     return HC_OK;
 }
@@ -115,21 +115,21 @@ static HcStatus read_files(HcStage *stage, HcError *err) {
 }
 
 /* Points into the state: valid while that is. The endmembers are still in the unit of their library. */
-static HcAbundanceRule absolute_rule(const HcStage *stage) {
+static HcLadRule absolute_rule(const HcStage *stage) {
     const Params *params = params_of(stage);
     const State *state = stage->state;
-    return (HcAbundanceRule){.endmembers = state->mixture.library.fit.count,
-                             .bands = state->mixture.library.fit.bands,
-                             .spectrum = state->mixture.library.fit.value,
-                             .weight = state->mixture.weight,
-                             .sum = (HcAbundanceSum)params->sum,
-                             .add = {[HC_ABUNDANCE_ADD_RESIDUAL] = params->residual,
-                                     [HC_ABUNDANCE_ADD_END] = params->status,
-                                     [HC_ABUNDANCE_ADD_PIVOTS] = params->pivots,
-                                     [HC_ABUNDANCE_ADD_OBJECTIVE] = params->verify,
-                                     [HC_ABUNDANCE_ADD_DUAL] = params->verify,
-                                     [HC_ABUNDANCE_ADD_ERROR] = params->verify},
-                             .counts = state->mixture.counts.data};
+    return (HcLadRule){.endmembers = state->mixture.library.fit.count,
+                       .bands = state->mixture.library.fit.bands,
+                       .spectrum = state->mixture.library.fit.value,
+                       .weight = state->mixture.weight,
+                       .sum = (HcLadSum)params->sum,
+                       .add = {[HC_LAD_ADD_RESIDUAL] = params->residual,
+                               [HC_LAD_ADD_END] = params->status,
+                               [HC_LAD_ADD_PIVOTS] = params->pivots,
+                               [HC_LAD_ADD_OBJECTIVE] = params->verify,
+                               [HC_LAD_ADD_DUAL] = params->verify,
+                               [HC_LAD_ADD_ERROR] = params->verify},
+                       .counts = state->mixture.counts.data};
 }
 
 /* A spectrum of zeros that takes what is left of a sum of at most one. */
@@ -157,9 +157,9 @@ static HcUnmixRule squared_rule(const HcStage *stage) {
 }
 
 static size_t count_numbers(const HcStage *stage) {
-    HcAbundanceRule absolute = absolute_rule(stage);
+    HcLadRule absolute = absolute_rule(stage);
     HcUnmixRule squared = squared_rule(stage);
-    return is_l1(stage) ? hc_abundance_counts(&absolute) : hc_unmix_counts(&squared);
+    return is_l1(stage) ? hc_lad_counts(&absolute) : hc_unmix_counts(&squared);
 }
 
 /* A band behind the abundances: its name, and the band of the operation that it is. */
@@ -178,14 +178,13 @@ static const struct {
                     {HC_UNMIX_ADD_GAP, "error"}};
 
 /* Returns how many there are. */
-static int32_t list_added(const HcStage *stage, Added added[HC_ABUNDANCE_ADDS]) {
-    HcAbundanceRule absolute = absolute_rule(stage);
+static int32_t list_added(const HcStage *stage, Added added[HC_LAD_ADDS]) {
+    HcLadRule absolute = absolute_rule(stage);
     HcUnmixRule squared = squared_rule(stage);
     int32_t count = 0;
-    for (int a = 0; is_l1(stage) && a < HC_ABUNDANCE_ADDS; a++) {
+    for (int a = 0; is_l1(stage) && a < HC_LAD_ADDS; a++) {
         if (absolute.add[a]) {
-            added[count++] =
-                (Added){hc_abundance_add_words[a], hc_abundance_added_band(&absolute, (HcAbundanceAdd)a)};
+            added[count++] = (Added){hc_lad_add_words[a], hc_lad_added_band(&absolute, (HcLadAdd)a)};
         }
     }
     for (size_t i = 0; !is_l1(stage) && i < sizeof squared_adds / sizeof squared_adds[0]; i++) {
@@ -200,7 +199,7 @@ static int32_t list_added(const HcStage *stage, Added added[HC_ABUNDANCE_ADDS]) 
 static HcStatus plan_out(HcStage *stage, HcError *err) {
     const HcLibraryFit *library = &((const HcMixture *)stage->state)->library.fit;
     HcScene *out = &stage->out;
-    Added added[HC_ABUNDANCE_ADDS];
+    Added added[HC_LAD_ADDS];
     int32_t count = list_added(stage, added);
     HC_OR_RETURN(hc_scene_copy(out, &stage->in, err));
     HC_OR_RETURN(hc_scene_reband(out, library->count + count, HC_OTHER, err));
@@ -231,16 +230,16 @@ static void note_left_out(HcStage *stage) {
 
 static HcStatus open_absolute(HcStage *stage, const float *spectra, HcError *err) {
     State *state = stage->state;
-    HcAbundanceRule rule = absolute_rule(stage);
+    HcLadRule rule = absolute_rule(stage);
     rule.spectrum = spectra;
-    return hc_abundances_open(stage->compute, &rule, &state->absolute, err);
+    return hc_lad_open(stage->compute, &rule, &state->absolute, err);
 }
 
 static HcStatus open_squared(HcStage *stage, const float *spectra, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
     HcUnmixRule rule = squared_rule(stage);
-    Added added[HC_ABUNDANCE_ADDS];
+    Added added[HC_LAD_ADDS];
     int32_t count = state->mixture.library.fit.count;
     int32_t more = list_added(stage, added);
     size_t bytes = (size_t)stage->out.bands * sizeof(int32_t);
@@ -304,7 +303,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
                         HcError *err) {
     const State *state = stage->state;
     HC_OR_RETURN(hc_mixture_before(stage, queue, out, err));
-    HC_OR_RETURN(is_l1(stage) ? hc_simplex_batched(queue, in, state->absolute, out, err)
+    HC_OR_RETURN(is_l1(stage) ? hc_lad(queue, in, state->absolute, out, err)
                               : least_squares(stage, queue, in, out, scratch, err));
     return hc_mixture_after(stage, queue, in, out, err);
 }
@@ -340,8 +339,7 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     int32_t count = state->mixture.library.fit.count;
     int64_t *counts = NULL;
     HC_TRY(hc_abundance_counts_gather(stage, &state->mixture.counts,
-                                      is_l1(stage) ? HC_ABUNDANCE_COUNT_ERROR : HC_UNMIX_COUNT_GAP, &counts,
-                                      err));
+                                      is_l1(stage) ? HC_LAD_COUNT_ERROR : HC_UNMIX_COUNT_GAP, &counts, err));
     HC_TRY(hc_abundance_proof_gather(&state->proof, hc_stage_ranks(stage), err));
     HC_TRY(is_l1(stage) ? hc_abundance_tally_simplex(&state->mixture.tally, counts, count, err)
                         : hc_abundance_tally_unmix(&state->mixture.tally, counts, count + shade_count(stage),
@@ -371,7 +369,7 @@ static void report(const HcStage *stage, HcJson *to) {
 static void close_abundance(HcStage *stage) {
     State *state = stage->state;
     if (stage->compute != NULL && state->absolute != NULL) {
-        hc_abundances_close(state->absolute);
+        hc_lad_close(state->absolute);
     }
     if (stage->compute != NULL && state->squared != NULL) {
         hc_unmix_close(state->squared);

@@ -456,16 +456,14 @@ static HcStatus faulty_vendor_fista(HcVendor *vendor, HcQueue *queue, const HcMa
     return status;
 }
 
-static HcStatus faulty_abundances_open(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
-                                       HcError *err) {
+static HcStatus faulty_lad_open(HcCompute *compute, const HcLadRule *rule, HcLad **out, HcError *err) {
     abundance_counts = rule->counts;
-    return hc_cpu_ops()->abundances_open(compute, rule, out, err);
+    return hc_cpu_ops()->lad_open(compute, rule, out, err);
 }
 
 /* The first pixel, or the report on all. */
-static HcStatus faulty_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
-                                       const HcBlock *out, HcError *err) {
-    HcStatus status = hc_cpu_ops()->simplex_batched(queue, in, abundances, out, err);
+static HcStatus faulty_lad(HcQueue *queue, const HcBlock *in, HcLad *lad, const HcBlock *out, HcError *err) {
+    HcStatus status = hc_cpu_ops()->lad(queue, in, lad, out, err);
     double error = fault == ERROR_NAN ? (double)NAN : 1e-8;
     float *most = out->data; /* of the abundances of the pixel */
     for (int32_t k = 1; k < out->bands; k++) {
@@ -473,9 +471,9 @@ static HcStatus faulty_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbun
     }
     *most += fault == ABUNDANCE_OFF ? 0.01F : fault == ABUNDANCE_NAN ? NAN : fault == SUM_OFF ? 2e-6F : 0;
     if (fault == NOT_PROVED) {
-        abundance_counts[HC_ABUNDANCE_COUNT_UNFINISHED]++;
+        abundance_counts[HC_LAD_COUNT_UNFINISHED]++;
     } else if (fault == ERROR_NAN || fault == ERROR_LARGE) {
-        memcpy(&abundance_counts[HC_ABUNDANCE_COUNT_ERROR], &error, sizeof error);
+        memcpy(&abundance_counts[HC_LAD_COUNT_ERROR], &error, sizeof error);
     }
     return status;
 }
@@ -495,8 +493,8 @@ static HcStatus run_faulty(HcBench *bench, Fault which, const char *only, bool v
     faulty_ops.gemv = vendor ? faulty_ops.gemv : faulty_gemv;
     faulty_ops.gemv_t = vendor ? faulty_ops.gemv_t : faulty_gemv_t;
     faulty_ops.fista = vendor ? faulty_ops.fista : faulty_fista;
-    faulty_ops.abundances_open = faulty_abundances_open;
-    faulty_ops.simplex_batched = faulty_simplex_batched;
+    faulty_ops.lad_open = faulty_lad_open;
+    faulty_ops.lad = faulty_lad;
     faulty_vendor_ops = *hc_cpu_vendor();
     faulty_vendor_ops.svd = vendor ? faulty_vendor_svd : faulty_vendor_ops.svd;
     faulty_vendor_ops.gemv = vendor ? faulty_vendor_gemv : faulty_vendor_ops.gemv;

@@ -50,7 +50,7 @@ OR_FAIL(patches_open, (HcCompute * compute, const HcPatchRule *rule, HcPatches *
         (compute, rule, out, err))
 OR_FAIL(unmix_open, (HcCompute * compute, const HcUnmixRule *rule, HcUnmixing **out, HcError *err),
         (compute, rule, out, err))
-OR_FAIL(abundances_open, (HcCompute * compute, const HcAbundanceRule *rule, HcAbundances **out, HcError *err),
+OR_FAIL(lad_open, (HcCompute * compute, const HcLadRule *rule, HcLad **out, HcError *err),
         (compute, rule, out, err))
 OR_FAIL(l1_open, (HcCompute * compute, const HcMatrix *matrix, HcL1 **out, HcError *err),
         (compute, matrix, out, err))
@@ -74,7 +74,7 @@ static void fill_operations(void) {
     ops.svd_open = svd_open_or_fail;
     ops.patches_open = patches_open_or_fail;
     ops.unmix_open = unmix_open_or_fail;
-    ops.abundances_open = abundances_open_or_fail;
+    ops.lad_open = lad_open_or_fail;
     ops.l1_open = l1_open_or_fail;
     ops.simplex = simplex_or_fail;
     ops.eigh = eigh_or_fail;

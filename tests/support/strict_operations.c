@@ -405,7 +405,7 @@ HcStatus hc_strict_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches
     return strict_accept(queue, do_patches, &work, sizeof work, err);
 }
 
-/* ---- abundances ---- */
+/* ---- least absolute deviations ---- */
 
 struct HcUnmixing {
     HcUnmixingHead head;
@@ -459,8 +459,8 @@ HcStatus hc_strict_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing
     return strict_accept(queue, do_unmix, &work, sizeof work, err);
 }
 
-struct HcAbundances {
-    HcAbundancesHead head;
+struct HcLad {
+    HcLadHead head;
     Kept kept;
     int64_t *counts;    /* as the caller gave them */
     const void *really; /* where they lie */
@@ -468,48 +468,46 @@ struct HcAbundances {
 };
 
 static void close_abundances(void *real) {
-    hc_abundances_close(real);
+    hc_lad_close(real);
 }
 
-HcStatus hc_strict_abundances_open(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
-                                   HcError *err) {
-    HcAbundances *real = NULL;
-    HcAbundanceRule own = *rule;
+HcStatus hc_strict_lad_open(HcCompute *compute, const HcLadRule *rule, HcLad **out, HcError *err) {
+    HcLad *real = NULL;
+    HcLadRule own = *rule;
     const void *counts = rule->counts;
-    size_t bytes = hc_abundance_counts(rule) * sizeof *rule->counts;
-    HC_OR_RETURN(translate_at_once(strict_of(compute), &counts, bytes, "simplex_batched, the counts", err));
+    size_t bytes = hc_lad_counts(rule) * sizeof *rule->counts;
+    HC_OR_RETURN(translate_at_once(strict_of(compute), &counts, bytes, "lad, the counts", err));
     own.counts = (int64_t *)(uintptr_t)counts;
-    HcAbundances *abundances = calloc(1, sizeof *abundances);
-    if (abundances == NULL) {
-        return hc_fail_memory(err, sizeof *abundances, "strict abundances");
+    HcLad *lad = calloc(1, sizeof *lad);
+    if (lad == NULL) {
+        return hc_fail_memory(err, sizeof *lad, "strict lad");
     }
-    abundances->counts = rule->counts;
-    abundances->really = counts;
-    abundances->counts_bytes = bytes;
-    HcStatus status = hc_abundances_open(strict_of(compute)->cpu, &own, &real, err);
-    HC_OR_RETURN(strict_keep(status, compute, abundances, &abundances->kept, real, close_abundances));
-    *out = abundances;
+    lad->counts = rule->counts;
+    lad->really = counts;
+    lad->counts_bytes = bytes;
+    HcStatus status = hc_lad_open(strict_of(compute)->cpu, &own, &real, err);
+    HC_OR_RETURN(strict_keep(status, compute, lad, &lad->kept, real, close_abundances));
+    *out = lad;
     return HC_OK;
 }
 
-void hc_strict_abundances_close(HcAbundances *abundances) {
-    strict_close_kept(abundances->head.head.compute, &abundances->kept);
+void hc_strict_lad_close(HcLad *lad) {
+    strict_close_kept(lad->head.head.compute, &lad->kept);
 }
 
-static HcStatus do_simplex_batched(const Strict *strict, void *arguments, HcError *err) {
+static HcStatus do_lad(const Strict *strict, void *arguments, HcError *err) {
     Solve *work = arguments;
-    HC_OR_RETURN(translate_solve(strict, work, "simplex_batched: endmembers", err));
-    return hc_simplex_batched(strict->cpu_queue, &work->pair.in, work->kept->real, &work->pair.out, err);
+    HC_OR_RETURN(translate_solve(strict, work, "lad: endmembers", err));
+    return hc_lad(strict->cpu_queue, &work->pair.in, work->kept->real, &work->pair.out, err);
 }
 
-HcStatus hc_strict_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
-                                   const HcBlock *out, HcError *err) {
+HcStatus hc_strict_lad(HcQueue *queue, const HcBlock *in, HcLad *lad, const HcBlock *out, HcError *err) {
     Solve work = {.pair = {.in = *in, .out = *out},
-                  .kept = &abundances->kept,
-                  .counts = abundances->counts,
-                  .counts_then = abundances->really,
-                  .counts_bytes = abundances->counts_bytes};
-    return strict_accept(queue, do_simplex_batched, &work, sizeof work, err);
+                  .kept = &lad->kept,
+                  .counts = lad->counts,
+                  .counts_then = lad->really,
+                  .counts_bytes = lad->counts_bytes};
+    return strict_accept(queue, do_lad, &work, sizeof work, err);
 }
 
 /* ---- dense matrices ---- */

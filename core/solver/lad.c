@@ -1,4 +1,4 @@
-#include "core/solver/abundances.h"
+#include "core/solver/lad.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static double unit_of(double magnitude) {
     return magnitude > 0 ? ldexp(1, exponent) : 0;
 }
 
-static HcStatus take_memory(HcAbundanceProblem *problem, HcError *err) {
+static HcStatus take_memory(HcLadProblem *problem, HcError *err) {
     size_t rows = (size_t)problem->rows;
     size_t width = (size_t)problem->width;
     size_t count = rows * width + 4 * rows + width + (size_t)problem->endmembers * width;
@@ -35,7 +35,7 @@ static HcStatus take_memory(HcAbundanceProblem *problem, HcError *err) {
 }
 
 /* Endmembers that are 0 have the scale of the largest. */
-static void fill_scales(HcAbundanceProblem *problem, const float *spectrum) {
+static void fill_scales(HcLadProblem *problem, const float *spectrum) {
     double largest = 0;
     for (int32_t k = 0; k < problem->endmembers; k++) {
         double most = 0;
@@ -52,7 +52,7 @@ static void fill_scales(HcAbundanceProblem *problem, const float *spectrum) {
     }
 }
 
-static void fill_rows(HcAbundanceProblem *problem, const float *spectrum) {
+static void fill_rows(HcLadProblem *problem, const float *spectrum) {
     int32_t n = problem->endmembers;
     int64_t width = problem->width;
     double least = problem->scale[0];
@@ -66,15 +66,15 @@ static void fill_rows(HcAbundanceProblem *problem, const float *spectrum) {
         }
         problem->row[(problem->bands + k) * width + k] = 1;
         if (problem->sum != HC_SUM_FREE) {
-            problem->row[hc_abundance_sum_row(problem) * width + k] = least / problem->scale[k];
-            problem->right[hc_abundance_sum_row(problem)] = least;
+            problem->row[hc_lad_sum_row(problem) * width + k] = least / problem->scale[k];
+            problem->right[hc_lad_sum_row(problem)] = least;
         }
     }
 }
 
 /* A product of the bands' slopes with an endmember is at most the sum of the weights, so that no price of
  * x_k >= 0 is beyond it; where the sum has a price too, that is one of these products over a row's entry. */
-static void fill_slopes(HcAbundanceProblem *problem, const double *weight) {
+static void fill_slopes(HcLadProblem *problem, const double *weight) {
     int32_t bands = problem->bands;
     double heaviest = 0;
     double largest = 0;
@@ -95,7 +95,7 @@ static void fill_slopes(HcAbundanceProblem *problem, const double *weight) {
         problem->high[bands + k] = 2 * problem->most * (1 + largest / problem->scale[k]);
     }
     if (problem->sum != HC_SUM_FREE) {
-        int32_t i = hc_abundance_sum_row(problem);
+        int32_t i = hc_lad_sum_row(problem);
         problem->mixture = problem->most * problem->right[i];
         bool equal = problem->sum == HC_SUM_ONE;
         problem->low[i] = equal ? -INFINITY : -2 * problem->most * largest / problem->right[i];
@@ -104,9 +104,9 @@ static void fill_slopes(HcAbundanceProblem *problem, const double *weight) {
 }
 
 /* Numbers without a pattern. */
-static void fill_nudges(HcAbundanceProblem *problem) {
+static void fill_nudges(HcLadProblem *problem) {
     uint64_t state = 1;
-    int32_t count = hc_abundance_sum_row(problem) + (problem->sum == HC_SUM_AT_MOST_ONE ? 1 : 0);
+    int32_t count = hc_lad_sum_row(problem) + (problem->sum == HC_SUM_AT_MOST_ONE ? 1 : 0);
     for (int32_t i = 0; i < count; i++) {
         state = state * 6364136223846793005U + 1442695040888963407U;
         double share = (double)(state >> 12) * 0x1p-52;
@@ -116,15 +116,15 @@ static void fill_nudges(HcAbundanceProblem *problem) {
 
 /* All x are 0, but the first of them where they sum to one: its row is then s'x = right, and the first row of
  * the inverse is (1, - s_1, - s_2 ...) / s_0. */
-static void fill_basis(HcAbundanceProblem *problem) {
+static void fill_basis(HcLadProblem *problem) {
     int64_t width = problem->width;
     for (int32_t k = 0; k < problem->endmembers; k++) {
         problem->basis[k] = problem->bands + k;
         problem->inverse[k * width + k] = 1;
     }
     if (problem->sum == HC_SUM_ONE) {
-        const double *share = problem->row + hc_abundance_sum_row(problem) * width;
-        problem->basis[0] = hc_abundance_sum_row(problem);
+        const double *share = problem->row + hc_lad_sum_row(problem) * width;
+        problem->basis[0] = hc_lad_sum_row(problem);
         problem->inverse[0] = 1 / share[0];
         for (int32_t k = 1; k < problem->endmembers; k++) {
             problem->inverse[k] = -share[k] / share[0];
@@ -132,16 +132,15 @@ static void fill_basis(HcAbundanceProblem *problem) {
     }
 }
 
-HcStatus hc_abundance_problem_make(const HcAbundanceRule *rule, int32_t padding, HcAbundanceProblem *out,
-                                   HcError *err) {
+HcStatus hc_lad_problem_make(const HcLadRule *rule, int32_t padding, HcLadProblem *out, HcError *err) {
     HcStatus status = HC_OK;
     int32_t rows = rule->bands + rule->endmembers + (rule->sum != HC_SUM_FREE ? 1 : 0);
-    *out = (HcAbundanceProblem){.endmembers = rule->endmembers,
-                                .bands = rule->bands,
-                                .sum = rule->sum,
-                                .rows = padded(rows, padding),
-                                .width = padded(rule->endmembers, padding),
-                                .usual = 10 * (int64_t)rows};
+    *out = (HcLadProblem){.endmembers = rule->endmembers,
+                          .bands = rule->bands,
+                          .sum = rule->sum,
+                          .rows = padded(rows, padding),
+                          .width = padded(rule->endmembers, padding),
+                          .usual = 10 * (int64_t)rows};
     out->limit = rule->pivots > 0 ? rule->pivots : 10 * out->usual;
     HC_TRY(take_memory(out, err));
     fill_scales(out, rule->spectrum);
@@ -151,13 +150,13 @@ HcStatus hc_abundance_problem_make(const HcAbundanceRule *rule, int32_t padding,
     fill_basis(out);
 done:
     if (status != HC_OK) {
-        hc_abundance_problem_clear(out);
+        hc_lad_problem_clear(out);
     }
     return status;
 }
 
-void hc_abundance_problem_clear(HcAbundanceProblem *problem) {
+void hc_lad_problem_clear(HcLadProblem *problem) {
     free(problem->row);
     free(problem->basis);
-    *problem = (HcAbundanceProblem){0};
+    *problem = (HcLadProblem){0};
 }

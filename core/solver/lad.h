@@ -10,42 +10,42 @@
  *
  * Endmembers and weights are scaled by powers of two to at most 1, which costs no bits: x here is the
  * abundance times the endmember's scale. */
-#ifndef HC_CORE_SOLVER_ABUNDANCES_H
-#define HC_CORE_SOLVER_ABUNDANCES_H
+#ifndef HC_CORE_SOLVER_LAD_H
+#define HC_CORE_SOLVER_LAD_H
 
-#include "core/operation/abundances.h"
+#include "core/operation/lad.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* An error (HcAbundanceRule) that counts as a proof. */
-#define HC_ABUNDANCE_PROOF 1e-9
+/* An error (HcLadRule) that counts as a proof. */
+#define HC_LAD_PROOF 1e-9
 
 /* Prices beyond their bounds by so much of them count as within. */
-#define HC_ABUNDANCE_SLACK 0x1p-36
+#define HC_LAD_SLACK 0x1p-36
 
 /* A row may enter the basis whose speed is at least so much of the largest. */
-#define HC_ABUNDANCE_PIVOT 0x1p-30
+#define HC_LAD_PIVOT 0x1p-30
 
 /* Right sides are moved by so much of the size of a pixel, so that hardly any two residuals become 0 at the
  * same place and every step lowers f. The answer is that of the right sides as they were. */
-#define HC_ABUNDANCE_NUDGE 0x1p-42
+#define HC_LAD_NUDGE 0x1p-42
 
 /* Residuals of the basis that are beyond so much of the size of a pixel tell that the inverse has drifted. */
-#define HC_ABUNDANCE_DRIFT 0x1p-36
+#define HC_LAD_DRIFT 0x1p-36
 
 /* f is at least so much of that of x = 0, or where the sum counts of that of `mixture`, when gaps are
  * relative to it; what is below is in the reach of rounding. */
-#define HC_ABUNDANCE_TINIEST 0x1p-16
+#define HC_LAD_TINIEST 0x1p-16
 
 /* Descents of one pixel, at most. The second begins with x = 0 and right sides that are not moved, those that
  * follow with the inverse made anew and right sides that are moved eight times as far each. */
-#define HC_ABUNDANCE_ROUNDS 6
+#define HC_LAD_ROUNDS 6
 
-typedef struct HcAbundanceProblem {
+typedef struct HcLadProblem {
     int32_t endmembers, bands;
-    HcAbundanceSum sum;
+    HcLadSum sum;
     int32_t rows;       /* bands, endmembers, the sum where it counts; padding with zeros */
     int32_t width;      /* endmembers; padding with zeros */
     double *row;        /* [rows][width] A */
@@ -60,15 +60,15 @@ typedef struct HcAbundanceProblem {
     double weight_unit; /* weights here times this are those of the rule */
     int64_t usual;      /* pivots that a descent should ever take */
     int64_t limit;      /* of pivots of a pixel */
-} HcAbundanceProblem;
+} HcLadProblem;
 
 /* Rows and width are multiples of `padding`. The rule has been checked. */
-HcStatus hc_abundance_problem_make(const HcAbundanceRule *rule, int32_t padding, HcAbundanceProblem *out,
-                                   HcError *err) HC_MUST_CHECK;
-void hc_abundance_problem_clear(HcAbundanceProblem *problem);
+HcStatus hc_lad_problem_make(const HcLadRule *rule, int32_t padding, HcLadProblem *out,
+                             HcError *err) HC_MUST_CHECK;
+void hc_lad_problem_clear(HcLadProblem *problem);
 
 /* The row of the sum, where it counts. */
-static inline int32_t hc_abundance_sum_row(const HcAbundanceProblem *problem) {
+static inline int32_t hc_lad_sum_row(const HcLadProblem *problem) {
     return problem->bands + problem->endmembers;
 }
 

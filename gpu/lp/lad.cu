@@ -1,5 +1,5 @@
 /* Abundances of least absolute deviation: a warp a run of pixels. */
-#include "gpu/lp/simplex_batched.cuh"
+#include "gpu/lp/lad.cuh"
 
 #include <new>
 #include <string.h>
@@ -13,10 +13,10 @@ enum { MOST_WARPS = 8 };
 
 /* What the kernel gets. */
 struct Job {
-    HcAbundanceTables tables;
+    HcLadTables tables;
     bool column_shared;
     size_t desk_doubles;
-    bool add[HC_ABUNDANCE_ADDS];
+    bool add[HC_LAD_ADDS];
     int64_t *counts; /* NULL = not counted */
     HcView in, out;
     int64_t counted_first, counted_end; /* rows of `out` */
@@ -24,10 +24,10 @@ struct Job {
 
 typedef void (*Kernel)(const Job);
 
-struct HcAbundances {
-    HcAbundancesHead head;
+struct HcLad {
+    HcLadHead head;
     HcGpu *gpu;
-    HcAbundanceRule rule; /* without its pointers, but counts */
+    HcLadRule rule; /* without its pointers, but counts */
     Job job;
     HcBuffer memory; /* what the tables point to */
     Kernel kernel;
@@ -49,10 +49,10 @@ __device__ static inline void add(int64_t *to, int64_t value) {
     }
 }
 
-__device__ static void count_pixel(const Job &job, const HcAbundanceDesk &desk,
-                                   const HcAbundanceReport &report, int lane, Tally *tally) {
+__device__ static void count_pixel(const Job &job, const HcLadDesk &desk, const HcLadReport &report, int lane,
+                                   Tally *tally) {
     tally->pixels++;
-    tally->unfinished += !(report.error <= HC_ABUNDANCE_PROOF);
+    tally->unfinished += !(report.error <= HC_LAD_PROOF);
     tally->pivots += report.pivots;
     tally->error = fmax(tally->error, report.error);
 #pragma unroll
@@ -67,12 +67,12 @@ __device__ static void count_pixel(const Job &job, const HcAbundanceDesk &desk,
 }
 
 __device__ static void add_tally(const Job &job, const Tally &tally, int lane) {
-    int64_t *found = job.counts + HC_ABUNDANCE_COUNTS;
+    int64_t *found = job.counts + HC_LAD_COUNTS;
     if (lane == 0) {
-        add(job.counts + HC_ABUNDANCE_COUNT_PIXELS, tally.pixels);
-        add(job.counts + HC_ABUNDANCE_COUNT_UNFINISHED, tally.unfinished);
-        add(job.counts + HC_ABUNDANCE_COUNT_PIVOTS, tally.pivots);
-        atomicMax((long long *)job.counts + HC_ABUNDANCE_COUNT_ERROR, __double_as_longlong(tally.error));
+        add(job.counts + HC_LAD_COUNT_PIXELS, tally.pixels);
+        add(job.counts + HC_LAD_COUNT_UNFINISHED, tally.unfinished);
+        add(job.counts + HC_LAD_COUNT_PIVOTS, tally.pivots);
+        atomicMax((long long *)job.counts + HC_LAD_COUNT_ERROR, __double_as_longlong(tally.error));
     }
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -84,22 +84,22 @@ __device__ static void add_tally(const Job &job, const Tally &tally, int lane) {
     }
 }
 
-__device__ static void write_pixel(const Job &job, const HcAbundanceDesk &desk,
-                                   const HcAbundanceReport &report, int lane, float *to) {
+__device__ static void write_pixel(const Job &job, const HcLadDesk &desk, const HcLadReport &report, int lane,
+                                   float *to) {
     for (int32_t k = lane; k < job.tables.endmembers; k += 32) {
         to[k] = (float)desk.best[k];
     }
     if (lane == 0) {
         float *at = to + job.tables.endmembers;
-        double added[HC_ABUNDANCE_ADDS];
-        added[HC_ABUNDANCE_ADD_RESIDUAL] = report.deviation;
-        added[HC_ABUNDANCE_ADD_END] = report.error <= HC_ABUNDANCE_PROOF ? HC_LP_OPTIMAL : HC_LP_UNFINISHED;
-        added[HC_ABUNDANCE_ADD_PIVOTS] = (double)report.pivots;
-        added[HC_ABUNDANCE_ADD_OBJECTIVE] = report.primal;
-        added[HC_ABUNDANCE_ADD_DUAL] = report.dual;
-        added[HC_ABUNDANCE_ADD_ERROR] = report.error;
+        double added[HC_LAD_ADDS];
+        added[HC_LAD_ADD_RESIDUAL] = report.deviation;
+        added[HC_LAD_ADD_END] = report.error <= HC_LAD_PROOF ? HC_LP_OPTIMAL : HC_LP_UNFINISHED;
+        added[HC_LAD_ADD_PIVOTS] = (double)report.pivots;
+        added[HC_LAD_ADD_OBJECTIVE] = report.primal;
+        added[HC_LAD_ADD_DUAL] = report.dual;
+        added[HC_LAD_ADD_ERROR] = report.error;
 #pragma unroll
-        for (int a = 0; a < HC_ABUNDANCE_ADDS; a++) {
+        for (int a = 0; a < HC_LAD_ADDS; a++) {
             if (job.add[a]) {
                 *at++ = (float)added[a];
             }
@@ -107,9 +107,9 @@ __device__ static void write_pixel(const Job &job, const HcAbundanceDesk &desk,
     }
 }
 
-__device__ static HcAbundanceDesk desk_at(const HcAbundanceTables &tables, double *memory) {
+__device__ static HcLadDesk desk_at(const HcLadTables &tables, double *memory) {
     int32_t n = tables.endmembers;
-    HcAbundanceDesk desk;
+    HcLadDesk desk;
     desk.inverse = memory;
     desk.point = desk.inverse + n * tables.across;
     desk.pull = desk.point + n;
@@ -122,7 +122,7 @@ __device__ static HcAbundanceDesk desk_at(const HcAbundanceTables &tables, doubl
 }
 
 template <int SLOTS>
-__device__ static void solve_run(const Job &job, const HcAbundanceTables &tables, const HcAbundanceDesk &desk,
+__device__ static void solve_run(const Job &job, const HcLadTables &tables, const HcLadDesk &desk,
                                  int64_t row, int32_t sample0) {
     const HcView &in = job.in;
     const HcView &out = job.out;
@@ -133,7 +133,7 @@ __device__ static void solve_run(const Job &job, const HcAbundanceTables &tables
     bool warm = false;
     for (int32_t s = sample0; s < min(sample0 + (int)RUN, out.samples); s++) {
         float *to = out.data + (row * out.samples + s) * out.bands;
-        HcAbundancePixel<SLOTS> pixel = {tables, desk, in.data + (line + s) * in.bands};
+        HcLadPixel<SLOTS> pixel = {tables, desk, in.data + (line + s) * in.bands};
         pixel.rows.lane = lane;
         bool solved = in.mask[line + s] != 0;
         if (solved) {
@@ -149,7 +149,7 @@ __device__ static void solve_run(const Job &job, const HcAbundanceTables &tables
             }
             continue;
         }
-        HcAbundanceReport report;
+        HcLadReport report;
         if (!warm) {
             pixel.begin_cold();
             warm = true;
@@ -170,10 +170,10 @@ template <int SLOTS>
 __global__ static void __launch_bounds__(32 * MOST_WARPS, SLOTS <= 7 ? 3 : 1)
     solve_runs(const __grid_constant__ Job job) {
     extern __shared__ double shared[];
-    HcAbundanceTables tables = job.tables;
+    HcLadTables tables = job.tables;
     int32_t warps = (int32_t)blockDim.x / 32;
     int32_t warp = (int32_t)threadIdx.x / 32;
-    HcAbundanceDesk desk = desk_at(tables, shared + warp * job.desk_doubles);
+    HcLadDesk desk = desk_at(tables, shared + warp * job.desk_doubles);
     if (job.column_shared) {
         double *column = shared + warps * job.desk_doubles;
         for (int32_t i = (int32_t)threadIdx.x; i < tables.endmembers * tables.pitch;
@@ -197,7 +197,7 @@ static const struct {
 } kernels[] = {{4, solve_runs<4>}, {7, solve_runs<7>}, {12, solve_runs<12>}, {19, solve_runs<19>}};
 
 /* The tables as kernels take them, in memory of the host. */
-static void fill_tables(const HcAbundanceProblem *problem, const HcAbundanceTables *tables, double *column,
+static void fill_tables(const HcLadProblem *problem, const HcLadTables *tables, double *column,
                         double *vectors, double *scale, double *inverse, int32_t *basis) {
     const double *from[] = {problem->low, problem->high, problem->right, problem->nudge};
     for (int32_t k = 0; k < problem->endmembers; k++) {
@@ -216,9 +216,9 @@ static void fill_tables(const HcAbundanceProblem *problem, const HcAbundanceTabl
 }
 
 /* Makes the tables and brings them to the device. */
-static HcStatus take_tables(HcAbundances *abundances, const HcAbundanceProblem *problem, HcError *err) {
+static HcStatus take_tables(HcLad *lad, const HcLadProblem *problem, HcError *err) {
     HcStatus status = HC_OK;
-    HcAbundanceTables *tables = &abundances->job.tables;
+    HcLadTables *tables = &lad->job.tables;
     size_t n = (size_t)problem->endmembers;
     size_t rows = (size_t)tables->rows;
     size_t columns = n * (size_t)tables->pitch;
@@ -229,13 +229,12 @@ static HcStatus take_tables(HcAbundances *abundances, const HcAbundanceProblem *
     if (host == NULL) {
         HC_TRY(hc_fail_memory(err, (double)(count * sizeof *host), doing));
     }
-    HC_TRY(hc_gpu_alloc(&abundances->gpu->base, HC_MEMORY_DEVICE, count * sizeof *host, &abundances->memory,
-                        err));
+    HC_TRY(hc_gpu_alloc(&lad->gpu->base, HC_MEMORY_DEVICE, count * sizeof *host, &lad->memory, err));
     fill_tables(problem, tables, host, host + columns, host + columns + 4 * rows,
                 host + columns + 4 * rows + n, (int32_t *)(host + columns + 4 * rows + n + inverses));
-    HC_TRY(hc_gpu_check(
-        cudaMemcpy(abundances->memory.data, host, count * sizeof *host, cudaMemcpyHostToDevice), doing, err));
-    at = (double *)abundances->memory.data;
+    HC_TRY(hc_gpu_check(cudaMemcpy(lad->memory.data, host, count * sizeof *host, cudaMemcpyHostToDevice),
+                        doing, err));
+    at = (double *)lad->memory.data;
     tables->column = at;
     tables->low = at + columns;
     tables->high = tables->low + rows;
@@ -251,43 +250,43 @@ done:
 
 /* As many warps of a block as have room in shared memory, beside the columns where those take no more than
  * a quarter of it; and as many blocks as run at once. */
-static HcStatus plan(HcAbundances *abundances, HcError *err) {
-    Job *job = &abundances->job;
+static HcStatus plan(HcLad *lad, HcError *err) {
+    Job *job = &lad->job;
     size_t columns = (size_t)job->tables.endmembers * (size_t)job->tables.pitch * sizeof(double);
     size_t desk = 0;
     int each = 0;
-    job->desk_doubles = hc_abundance_desk((size_t)job->tables.endmembers, (size_t)job->tables.across);
+    job->desk_doubles = hc_lad_desk((size_t)job->tables.endmembers, (size_t)job->tables.across);
     desk = job->desk_doubles * sizeof(double);
-    job->column_shared = columns <= abundances->gpu->shared_memory / 4;
-    size_t left = abundances->gpu->shared_memory - (job->column_shared ? columns : 0);
-    abundances->warps = left / desk < MOST_WARPS ? (int32_t)(left / desk) : MOST_WARPS;
-    abundances->shared = (size_t)abundances->warps * desk + (job->column_shared ? columns : 0);
-    HC_OR_RETURN(hc_gpu_check(cudaFuncSetAttribute((const void *)abundances->kernel,
-                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                   (int)abundances->shared),
-                              doing, err));
-    HC_OR_RETURN(hc_gpu_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                  &each, abundances->kernel, 32 * abundances->warps, abundances->shared),
-                              doing, err));
-    abundances->blocks = each * abundances->gpu->processors;
+    job->column_shared = columns <= lad->gpu->shared_memory / 4;
+    size_t left = lad->gpu->shared_memory - (job->column_shared ? columns : 0);
+    lad->warps = left / desk < MOST_WARPS ? (int32_t)(left / desk) : MOST_WARPS;
+    lad->shared = (size_t)lad->warps * desk + (job->column_shared ? columns : 0);
+    HC_OR_RETURN(
+        hc_gpu_check(cudaFuncSetAttribute((const void *)lad->kernel,
+                                          cudaFuncAttributeMaxDynamicSharedMemorySize, (int)lad->shared),
+                     doing, err));
+    HC_OR_RETURN(hc_gpu_check(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, lad->kernel, 32 * lad->warps, lad->shared),
+        doing, err));
+    lad->blocks = each * lad->gpu->processors;
     return HC_OK;
 }
 
-static void take_rule(HcAbundances *abundances, const HcAbundanceRule *rule) {
-    abundances->rule = *rule;
-    abundances->rule.spectrum = NULL;
-    abundances->rule.weight = NULL;
-    memcpy(abundances->job.add, rule->add, sizeof abundances->job.add);
-    abundances->job.counts = rule->counts;
+static void take_rule(HcLad *lad, const HcLadRule *rule) {
+    lad->rule = *rule;
+    lad->rule.spectrum = NULL;
+    lad->rule.weight = NULL;
+    memcpy(lad->job.add, rule->add, sizeof lad->job.add);
+    lad->job.counts = rule->counts;
 }
 
-static void take_shape(HcAbundances *abundances, const HcAbundanceProblem *problem) {
-    HcAbundanceTables *tables = &abundances->job.tables;
+static void take_shape(HcLad *lad, const HcLadProblem *problem) {
+    HcLadTables *tables = &lad->job.tables;
     size_t number = 0;
     while (32 * kernels[number].slots < problem->rows) {
         number++;
     }
-    abundances->kernel = kernels[number].kernel;
+    lad->kernel = kernels[number].kernel;
     tables->endmembers = problem->endmembers;
     tables->bands = problem->bands;
     tables->sum = problem->sum;
@@ -301,48 +300,45 @@ static void take_shape(HcAbundances *abundances, const HcAbundanceProblem *probl
     tables->limit = problem->limit;
 }
 
-HcStatus hc_gpu_abundances_open(HcCompute *compute, const HcAbundanceRule *rule, HcAbundances **out,
-                                HcError *err) {
+HcStatus hc_gpu_lad_open(HcCompute *compute, const HcLadRule *rule, HcLad **out, HcError *err) {
     HcStatus status = HC_OK;
-    HcAbundances *abundances = NULL;
-    HcAbundanceProblem problem = {};
+    HcLad *lad = NULL;
+    HcLadProblem problem = {};
     *out = NULL;
-    abundances = new (std::nothrow) HcAbundances();
-    if (abundances == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof *abundances, doing));
+    lad = new (std::nothrow) HcLad();
+    if (lad == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *lad, doing));
     }
-    abundances->gpu = (HcGpu *)compute;
-    HC_TRY(hc_gpu_use(abundances->gpu, err));
-    HC_TRY(hc_abundance_problem_make(rule, 1, &problem, err));
-    take_rule(abundances, rule);
-    take_shape(abundances, &problem);
-    HC_TRY(take_tables(abundances, &problem, err));
-    HC_TRY(plan(abundances, err));
-    *out = abundances;
-    abundances = NULL;
+    lad->gpu = (HcGpu *)compute;
+    HC_TRY(hc_gpu_use(lad->gpu, err));
+    HC_TRY(hc_lad_problem_make(rule, 1, &problem, err));
+    take_rule(lad, rule);
+    take_shape(lad, &problem);
+    HC_TRY(take_tables(lad, &problem, err));
+    HC_TRY(plan(lad, err));
+    *out = lad;
+    lad = NULL;
 done:
-    hc_abundance_problem_clear(&problem);
-    hc_gpu_abundances_close(abundances);
+    hc_lad_problem_clear(&problem);
+    hc_gpu_lad_close(lad);
     return status;
 }
 
-void hc_gpu_abundances_close(HcAbundances *abundances) {
-    if (abundances != NULL) {
-        hc_gpu_release(&abundances->gpu->base, &abundances->memory);
-        delete abundances;
+void hc_gpu_lad_close(HcLad *lad) {
+    if (lad != NULL) {
+        hc_gpu_release(&lad->gpu->base, &lad->memory);
+        delete lad;
     }
 }
 
-HcStatus hc_gpu_simplex_batched(HcQueue *queue, const HcBlock *in, HcAbundances *abundances,
-                                const HcBlock *out, HcError *err) {
+HcStatus hc_gpu_lad(HcQueue *queue, const HcBlock *in, HcLad *lad, const HcBlock *out, HcError *err) {
     Job job;
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
-    job = abundances->job;
+    job = lad->job;
     job.in = hc_view(in);
     job.out = hc_view(out);
     job.counted_first = out->above;
     job.counted_end = (int64_t)out->above + out->lines;
-    abundances->kernel<<<(unsigned)abundances->blocks, 32U * (unsigned)abundances->warps, abundances->shared,
-                         queue->stream>>>(job);
+    lad->kernel<<<(unsigned)lad->blocks, 32U * (unsigned)lad->warps, lad->shared, queue->stream>>>(job);
     return hc_gpu_launched(doing, err);
 }

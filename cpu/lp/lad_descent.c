@@ -2,12 +2,12 @@
  * the bounded dual program, a dual simplex with the ratio test that flips bounds). On an edge one row leaves
  * the basis; f falls until the rows whose residuals change their signs have made its slope positive, and the
  * last of them enters the basis: many bands are passed in one pivot. */
-#include "cpu/lp/simplex_batched.h"
+#include "cpu/lp/lad.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LANES = HC_ABUNDANCE_LANES };
+enum { LANES = HC_LAD_LANES };
 
 /* Where the compiler does not find the vectors by itself. */
 typedef double Lanes
@@ -18,7 +18,7 @@ typedef int64_t LaneMask __attribute__((vector_size(LANES * sizeof(double))));
 /* out = right - sum over k of factor[k] column[k]; right == NULL is 0. */
 HC_CLONES static void subtract_columns(const double *column, int64_t rows, int64_t count, const double *right,
                                        const double *factor, double *restrict out) {
-    int64_t used[HC_ABUNDANCE_ENDMEMBERS_MAX];
+    int64_t used[HC_LAD_ENDMEMBERS_MAX];
     int64_t n = 0;
     int64_t i = 0;
     for (int64_t k = 0; k < count; k++) {
@@ -245,14 +245,13 @@ HC_CLONES static void change_inverse(int64_t count, int64_t width, const double 
 }
 
 /* inverse = that of the rows of the basis; false where they are dependent. */
-static bool invert(const HcAbundances *abundances, const int32_t *basis, double *square, double *inverse) {
-    int64_t n = abundances->problem.endmembers;
-    int64_t width = abundances->problem.width;
+static bool invert(const HcLad *lad, const int32_t *basis, double *square, double *inverse) {
+    int64_t n = lad->problem.endmembers;
+    int64_t width = lad->problem.width;
     int64_t across = 2 * width;
     memset(square, 0, (size_t)(n * across) * sizeof *square);
     for (int64_t j = 0; j < n; j++) {
-        memcpy(square + j * across, abundances->problem.row + basis[j] * width,
-               (size_t)width * sizeof *square);
+        memcpy(square + j * across, lad->problem.row + basis[j] * width, (size_t)width * sizeof *square);
         square[j * across + width + j] = 1;
     }
     for (int64_t k = 0; k < n; k++) {
@@ -282,27 +281,25 @@ static bool invert(const HcAbundances *abundances, const int32_t *basis, double 
     return true;
 }
 
-static void begin_cold(const HcAbundances *abundances, HcAbundanceDesk *desk) {
-    size_t n = (size_t)abundances->problem.endmembers;
-    memcpy(desk->basis, abundances->problem.basis, n * sizeof *desk->basis);
-    memcpy(desk->inverse, abundances->problem.inverse,
-           n * (size_t)abundances->problem.width * sizeof *desk->inverse);
+static void begin_cold(const HcLad *lad, HcLadDesk *desk) {
+    size_t n = (size_t)lad->problem.endmembers;
+    memcpy(desk->basis, lad->problem.basis, n * sizeof *desk->basis);
+    memcpy(desk->inverse, lad->problem.inverse, n * (size_t)lad->problem.width * sizeof *desk->inverse);
 }
 
-static void make_inverse(const HcAbundances *abundances, HcAbundanceDesk *desk) {
-    if (!invert(abundances, desk->basis, desk->square, desk->inverse)) {
-        begin_cold(abundances, desk);
+static void make_inverse(const HcLad *lad, HcLadDesk *desk) {
+    if (!invert(lad, desk->basis, desk->square, desk->inverse)) {
+        begin_cold(lad, desk);
     }
 }
 
 /* point += the inverse times the basis' entries of `vector`. */
-static void add_solution(const HcAbundances *abundances, const HcAbundanceDesk *desk, const double *vector,
-                         double *point) {
-    int64_t n = abundances->problem.endmembers;
+static void add_solution(const HcLad *lad, const HcLadDesk *desk, const double *vector, double *point) {
+    int64_t n = lad->problem.endmembers;
     for (int64_t k = 0; k < n; k++) {
         double sum = 0;
         for (int64_t j = 0; j < n; j++) {
-            sum += desk->inverse[k * abundances->problem.width + j] * vector[desk->basis[j]];
+            sum += desk->inverse[k * lad->problem.width + j] * vector[desk->basis[j]];
         }
         point[k] += sum;
     }
@@ -310,61 +307,58 @@ static void add_solution(const HcAbundances *abundances, const HcAbundanceDesk *
 
 /* The point of the basis, once more corrected by what it leaves of the residuals of the basis: where
  * endmembers are much alike, x is far larger than what it explains. Returns what it left before. */
-static double find_point(const HcAbundances *abundances, HcAbundanceDesk *desk, const double *right) {
-    int64_t n = abundances->problem.endmembers;
+static double find_point(const HcLad *lad, HcLadDesk *desk, const double *right) {
+    int64_t n = lad->problem.endmembers;
     double left = 0;
     memset(desk->point, 0, (size_t)n * sizeof *desk->point);
-    add_solution(abundances, desk, right, desk->point);
-    subtract_columns(abundances->column, abundances->problem.rows, n, right, desk->point, desk->residual);
+    add_solution(lad, desk, right, desk->point);
+    subtract_columns(lad->column, lad->problem.rows, n, right, desk->point, desk->residual);
     for (int64_t j = 0; j < n; j++) {
         left = fmax(left, fabs(desk->residual[desk->basis[j]]));
     }
-    add_solution(abundances, desk, desk->residual, desk->point);
+    add_solution(lad, desk, desk->residual, desk->point);
     return left;
 }
 
 /* price = minus the inverse's columns times the pull. */
-static void find_prices(const HcAbundances *abundances, const double *pull, const double *inverse,
-                        double *price) {
-    add_rows(inverse, abundances->problem.endmembers, abundances->problem.width, pull, price);
-    for (int64_t j = 0; j < abundances->problem.width; j++) {
+static void find_prices(const HcLad *lad, const double *pull, const double *inverse, double *price) {
+    add_rows(inverse, lad->problem.endmembers, lad->problem.width, pull, price);
+    for (int64_t j = 0; j < lad->problem.width; j++) {
         price[j] = -price[j];
     }
 }
 
 /* The corner of the basis, with sides by the signs of the residuals. */
-static void take_corner(const HcAbundances *abundances, HcAbundanceDesk *desk) {
-    int64_t n = abundances->problem.endmembers;
-    if (!(find_point(abundances, desk, desk->moved) <= HC_ABUNDANCE_DRIFT * desk->size)) {
-        make_inverse(abundances, desk);
-        find_point(abundances, desk, desk->moved);
+static void take_corner(const HcLad *lad, HcLadDesk *desk) {
+    int64_t n = lad->problem.endmembers;
+    if (!(find_point(lad, desk, desk->moved) <= HC_LAD_DRIFT * desk->size)) {
+        make_inverse(lad, desk);
+        find_point(lad, desk, desk->moved);
     }
-    subtract_columns(abundances->column, abundances->problem.rows, n, desk->moved, desk->point,
-                     desk->residual);
-    for (int64_t i = 0; i < abundances->problem.rows; i++) {
+    subtract_columns(lad->column, lad->problem.rows, n, desk->moved, desk->point, desk->residual);
+    for (int64_t i = 0; i < lad->problem.rows; i++) {
         desk->side[i] = desk->residual[i] > 0 ? 1 : -1;
     }
     for (int64_t j = 0; j < n; j++) {
         desk->side[desk->basis[j]] = 0;
         desk->residual[desk->basis[j]] = 0;
     }
-    form_slopes(abundances->problem.rows, desk->side, desk->low, desk->high, desk->slope);
-    add_rows(abundances->problem.row, abundances->problem.rows, abundances->problem.width, desk->slope,
-             desk->pull);
+    form_slopes(lad->problem.rows, desk->side, desk->low, desk->high, desk->slope);
+    add_rows(lad->problem.row, lad->problem.rows, lad->problem.width, desk->slope, desk->pull);
 }
 
 /* The row of the basis whose edge is the steepest: its place in the basis, and by how much its price is
  * beyond its bounds, with the sign of its residual on the edge. -1 = f is least here. */
-static int32_t choose_edge(const HcAbundances *abundances, const HcAbundanceDesk *desk, double *excess) {
+static int32_t choose_edge(const HcLad *lad, const HcLadDesk *desk, double *excess) {
     int32_t chosen = -1;
     double steepest = 0;
-    for (int32_t j = 0; j < abundances->problem.endmembers; j++) {
+    for (int32_t j = 0; j < lad->problem.endmembers; j++) {
         int32_t i = desk->basis[j];
         double over = desk->price[j] - desk->high[i];
         double under = desk->low[i] - desk->price[j];
         double here = over > under ? over : under;
         double steep = here * here / desk->length[j];
-        double least = HC_ABUNDANCE_SLACK * (i < abundances->problem.bands ? 1 : abundances->problem.most);
+        double least = HC_LAD_SLACK * (i < lad->problem.bands ? 1 : lad->problem.most);
         if (here > least && steep > steepest) {
             steepest = steep;
             chosen = j;
@@ -375,28 +369,27 @@ static int32_t choose_edge(const HcAbundances *abundances, const HcAbundanceDesk
 }
 
 /* Row `enters` takes place j of the basis. */
-static void change_basis(const HcAbundances *abundances, HcAbundanceDesk *desk, int32_t j, int32_t enters) {
-    int64_t width = abundances->problem.width;
-    double entering[HC_ABUNDANCE_ENDMEMBERS_MAX];
+static void change_basis(const HcLad *lad, HcLadDesk *desk, int32_t j, int32_t enters) {
+    int64_t width = lad->problem.width;
+    double entering[HC_LAD_ENDMEMBERS_MAX];
     double slope = desk->side[enters] > 0 ? desk->high[enters] : desk->low[enters];
-    add_multiple(width, -slope, abundances->problem.row + enters * width, desk->pull);
-    add_rows(desk->inverse, abundances->problem.endmembers, width, abundances->problem.row + enters * width,
-             entering);
-    change_inverse(abundances->problem.endmembers, width, entering, j, desk->inverse);
+    add_multiple(width, -slope, lad->problem.row + enters * width, desk->pull);
+    add_rows(desk->inverse, lad->problem.endmembers, width, lad->problem.row + enters * width, entering);
+    change_inverse(lad->problem.endmembers, width, entering, j, desk->inverse);
     desk->basis[j] = enters;
     desk->side[enters] = 0;
     desk->residual[enters] = 0;
 }
 
 /* Turns the listed rows before the stop to their other sides. Returns the fastest that lies there. */
-static int32_t pass_rows(const HcAbundances *abundances, HcAbundanceDesk *desk, double stop,
-                         const int32_t *list, int32_t listed) {
+static int32_t pass_rows(const HcLad *lad, HcLadDesk *desk, double stop, const int32_t *list,
+                         int32_t listed) {
     int32_t fastest = -1;
     for (int32_t p = 0; p < listed; p++) {
         int32_t i = list[p];
         if (desk->place[i] < stop) {
-            add_multiple(abundances->problem.width, -desk->side[i] * desk->range[i],
-                         abundances->problem.row + i * abundances->problem.width, desk->pull);
+            add_multiple(lad->problem.width, -desk->side[i] * desk->range[i],
+                         lad->problem.row + i * lad->problem.width, desk->pull);
             desk->side[i] = -desk->side[i];
         } else if (fastest < 0 || fabs(desk->speed[i]) > fabs(desk->speed[fastest])) {
             fastest = i;
@@ -407,46 +400,45 @@ static int32_t pass_rows(const HcAbundances *abundances, HcAbundanceDesk *desk, 
 
 /* Along the edge on which row j of the basis gets a residual of that sign, to where f is least. False where
  * no other row can take its place. */
-static bool descend(const HcAbundances *abundances, HcAbundanceDesk *desk, int32_t j, double excess) {
-    int64_t n = abundances->problem.endmembers;
-    int64_t rows = abundances->problem.rows;
-    int64_t width = abundances->problem.width;
+static bool descend(const HcLad *lad, HcLadDesk *desk, int32_t j, double excess) {
+    int64_t n = lad->problem.endmembers;
+    int64_t rows = lad->problem.rows;
+    int64_t width = lad->problem.width;
     int32_t gone = desk->basis[j];
     double sign = excess > 0 ? 1 : -1;
-    int32_t list[HC_ABUNDANCE_BANDS_MAX + 2 * HC_ABUNDANCE_ENDMEMBERS_MAX];
+    int32_t list[HC_LAD_BANDS_MAX + 2 * HC_LAD_ENDMEMBERS_MAX];
     for (int64_t k = 0; k < n; k++) {
         desk->edge[k] = -sign * desk->inverse[k * width + j];
     }
-    subtract_columns(abundances->column, rows, n, NULL, desk->edge, desk->speed);
+    subtract_columns(lad->column, rows, n, NULL, desk->edge, desk->speed);
     double unit = sum_of(desk->residual, rows) / sum_of(desk->speed, rows);
     find_places(rows, desk->side, desk->residual, desk->speed, desk->range, fmax(unit, 0x1p-900),
-                HC_ABUNDANCE_PIVOT * largest_of(desk->speed, rows), desk->place, desk->gain);
+                HC_LAD_PIVOT * largest_of(desk->speed, rows), desk->place, desk->gain);
     double stop = find_stop(rows, desk->place, desk->gain, fabs(excess));
     int32_t listed = list_rows(rows, desk->place, fmin(stop, 1), list);
     if (listed == 0) {
         return false;
     }
-    int32_t enters = pass_rows(abundances, desk, stop, list, listed);
+    int32_t enters = pass_rows(lad, desk, stop, list, listed);
     double step = fmax(-desk->residual[enters] / desk->speed[enters], 0);
     add_multiple(rows, step, desk->speed, desk->residual);
-    change_basis(abundances, desk, j, enters);
+    change_basis(lad, desk, j, enters);
     desk->side[gone] = sign;
     desk->residual[gone] = sign * step;
-    add_multiple(width, sign > 0 ? desk->high[gone] : desk->low[gone], abundances->problem.row + gone * width,
+    add_multiple(width, sign > 0 ? desk->high[gone] : desk->low[gone], lad->problem.row + gone * width,
                  desk->pull);
     return true;
 }
 
 /* Pivots until f is least, or so many. */
-static void go_down(const HcAbundances *abundances, HcAbundanceDesk *desk, int64_t limit) {
+static void go_down(const HcLad *lad, HcLadDesk *desk, int64_t limit) {
     double excess = 0;
-    take_corner(abundances, desk);
+    take_corner(lad, desk);
     for (int64_t pivots = 0; pivots < limit; pivots++) {
-        measure_columns(desk->inverse, abundances->problem.endmembers, abundances->problem.width,
-                        desk->length);
-        find_prices(abundances, desk->pull, desk->inverse, desk->price);
-        int32_t j = choose_edge(abundances, desk, &excess);
-        if (j < 0 || !descend(abundances, desk, j, excess)) {
+        measure_columns(desk->inverse, lad->problem.endmembers, lad->problem.width, desk->length);
+        find_prices(lad, desk->pull, desk->inverse, desk->price);
+        int32_t j = choose_edge(lad, desk, &excess);
+        if (j < 0 || !descend(lad, desk, j, excess)) {
             break;
         }
         desk->pivots++;
@@ -454,9 +446,9 @@ static void go_down(const HcAbundances *abundances, HcAbundanceDesk *desk, int64
 }
 
 /* point: what rounding and the moved right sides left of violations is taken away. */
-static void make_feasible(const HcAbundances *abundances, HcAbundanceDesk *desk) {
-    int32_t n = abundances->problem.endmembers;
-    int32_t bands = abundances->problem.bands;
+static void make_feasible(const HcLad *lad, HcLadDesk *desk) {
+    int32_t n = lad->problem.endmembers;
+    int32_t bands = lad->problem.bands;
     double sum = 0;
     for (int32_t j = 0; j < n; j++) {
         if (desk->basis[j] >= bands && desk->basis[j] < bands + n) {
@@ -465,12 +457,11 @@ static void make_feasible(const HcAbundances *abundances, HcAbundanceDesk *desk)
     }
     for (int32_t k = 0; k < n; k++) {
         desk->point[k] = desk->point[k] > 0 && isfinite(desk->point[k]) ? desk->point[k] : 0;
-        sum += desk->point[k] / abundances->problem.scale[k];
+        sum += desk->point[k] / lad->problem.scale[k];
     }
-    bool changes =
-        abundances->problem.sum == HC_SUM_ONE || (abundances->problem.sum == HC_SUM_AT_MOST_ONE && sum > 1);
+    bool changes = lad->problem.sum == HC_SUM_ONE || (lad->problem.sum == HC_SUM_AT_MOST_ONE && sum > 1);
     if (changes && sum == 0) {
-        desk->point[0] = abundances->problem.scale[0];
+        desk->point[0] = lad->problem.scale[0];
     } else if (changes) {
         for (int32_t k = 0; k < n; k++) {
             desk->point[k] /= sum;
@@ -479,15 +470,14 @@ static void make_feasible(const HcAbundances *abundances, HcAbundanceDesk *desk)
 }
 
 /* slope: those of the bands, within their bounds; 0 of all other rows. */
-static void find_dual(const HcAbundances *abundances, HcAbundanceDesk *desk) {
-    int64_t n = abundances->problem.endmembers;
-    int32_t bands = abundances->problem.bands;
-    double left[HC_ABUNDANCE_ENDMEMBERS_MAX];
-    form_slopes(abundances->problem.rows, desk->side, desk->low, desk->high, desk->slope);
+static void find_dual(const HcLad *lad, HcLadDesk *desk) {
+    int64_t n = lad->problem.endmembers;
+    int32_t bands = lad->problem.bands;
+    double left[HC_LAD_ENDMEMBERS_MAX];
+    form_slopes(lad->problem.rows, desk->side, desk->low, desk->high, desk->slope);
     for (int refined = 0; refined < 2; refined++) {
-        add_rows(abundances->problem.row, abundances->problem.rows, abundances->problem.width, desk->slope,
-                 desk->pull);
-        find_prices(abundances, desk->pull, desk->inverse, left);
+        add_rows(lad->problem.row, lad->problem.rows, lad->problem.width, desk->slope, desk->pull);
+        find_prices(lad, desk->pull, desk->inverse, left);
         for (int64_t j = 0; j < n; j++) {
             desk->slope[desk->basis[j]] += left[j];
         }
@@ -496,16 +486,16 @@ static void find_dual(const HcAbundances *abundances, HcAbundanceDesk *desk) {
         int32_t i = desk->basis[j];
         desk->slope[i] = fmin(fmax(desk->slope[i], desk->low[i]), desk->high[i]);
     }
-    memset(desk->slope + bands, 0, (size_t)(abundances->problem.rows - bands) * sizeof *desk->slope);
+    memset(desk->slope + bands, 0, (size_t)(lad->problem.rows - bands) * sizeof *desk->slope);
 }
 
 /* The largest relative violation of sum over the bands of u_b E_kb <= 0, which `price` holds. */
-static double violation(const HcAbundances *abundances, const HcAbundanceDesk *desk) {
+static double violation(const HcLad *lad, const HcLadDesk *desk) {
     double largest = 0;
-    for (int64_t k = 0; k < abundances->problem.endmembers; k++) {
-        const double *column = abundances->column + k * abundances->problem.rows;
+    for (int64_t k = 0; k < lad->problem.endmembers; k++) {
+        const double *column = lad->column + k * lad->problem.rows;
         double size = 0;
-        for (int64_t b = 0; desk->price[k] > 0 && b < abundances->problem.bands; b++) {
+        for (int64_t b = 0; desk->price[k] > 0 && b < lad->problem.bands; b++) {
             size += fabs(desk->slope[b] * column[b]);
         }
         largest = desk->price[k] > 0 ? fmax(largest, desk->price[k] / size) : largest;
@@ -544,59 +534,55 @@ HC_CLONES static void add_bands(int64_t rows, const double *weight, const double
 
 /* The best price of the sum that the slopes of the bands, whose products with the endmembers are `price`,
  * allow: price_k + it times the row of the sum <= 0 for all k. */
-static double price_of_sum(const HcAbundances *abundances, const double *price) {
-    const double *share =
-        abundances->problem.row + hc_abundance_sum_row(&abundances->problem) * abundances->problem.width;
-    double best = abundances->problem.sum == HC_SUM_ONE ? INFINITY : 0;
-    for (int64_t k = 0; k < abundances->problem.endmembers; k++) {
+static double price_of_sum(const HcLad *lad, const double *price) {
+    const double *share = lad->problem.row + hc_lad_sum_row(&lad->problem) * lad->problem.width;
+    double best = lad->problem.sum == HC_SUM_ONE ? INFINITY : 0;
+    for (int64_t k = 0; k < lad->problem.endmembers; k++) {
         best = fmin(best, -price[k] / share[k]);
     }
     return best;
 }
 
 /* The report on the pixel, from the abundances and the dual solution alone. */
-static void prove(const HcAbundances *abundances, HcAbundanceDesk *desk) {
-    HcAbundanceSum sum = abundances->problem.sum;
+static void prove(const HcLad *lad, HcLadDesk *desk) {
+    HcLadSum sum = lad->problem.sum;
     double total = 0;
     double broken = 0;
     Sums sums;
-    subtract_columns(abundances->column, abundances->problem.rows, abundances->problem.endmembers,
-                     desk->pixel, desk->point, desk->residual);
-    add_rows(abundances->problem.row, abundances->problem.bands, abundances->problem.width, desk->slope,
-             desk->price);
-    add_bands(abundances->problem.rows, desk->weight, desk->used, desk->pixel, desk->slope, desk->residual,
-              &sums);
-    for (int64_t k = 0; k < abundances->problem.endmembers; k++) {
-        desk->abundance[k] = desk->point[k] / abundances->problem.scale[k];
+    subtract_columns(lad->column, lad->problem.rows, lad->problem.endmembers, desk->pixel, desk->point,
+                     desk->residual);
+    add_rows(lad->problem.row, lad->problem.bands, lad->problem.width, desk->slope, desk->price);
+    add_bands(lad->problem.rows, desk->weight, desk->used, desk->pixel, desk->slope, desk->residual, &sums);
+    for (int64_t k = 0; k < lad->problem.endmembers; k++) {
+        desk->abundance[k] = desk->point[k] / lad->problem.scale[k];
         total += desk->abundance[k];
     }
     if (sum == HC_SUM_FREE) {
-        broken = violation(abundances, desk);
+        broken = violation(lad, desk);
     } else {
-        sums.dual += price_of_sum(abundances, desk->price) *
-                     abundances->problem.right[hc_abundance_sum_row(&abundances->problem)];
+        sums.dual += price_of_sum(lad, desk->price) * lad->problem.right[hc_lad_sum_row(&lad->problem)];
         broken = sum == HC_SUM_ONE ? fabs(total - 1) : fmax(total - 1, 0);
     }
     double gap = fabs(sums.primal - sums.dual);
-    double least = HC_ABUNDANCE_TINIEST * fmax(sums.size, abundances->problem.mixture);
+    double least = HC_LAD_TINIEST * fmax(sums.size, lad->problem.mixture);
     gap = gap > 0 ? gap / fmax(sums.primal, least) : gap;
-    desk->report = (HcAbundanceReport){.deviation = sums.deviation / desk->finite,
-                                       .primal = sums.primal * abundances->problem.weight_unit,
-                                       .dual = sums.dual * abundances->problem.weight_unit,
-                                       .error = isfinite(gap + broken) ? fmax(gap, broken) : INFINITY};
+    desk->report = (HcLadReport){.deviation = sums.deviation / desk->finite,
+                                 .primal = sums.primal * lad->problem.weight_unit,
+                                 .dual = sums.dual * lad->problem.weight_unit,
+                                 .error = isfinite(gap + broken) ? fmax(gap, broken) : INFINITY};
 }
 
 /* Abundances and the proof of the corner that was found, of the right sides as they are. */
-static void certify(const HcAbundances *abundances, HcAbundanceDesk *desk) {
-    find_point(abundances, desk, desk->pixel);
-    make_feasible(abundances, desk);
-    find_dual(abundances, desk);
-    prove(abundances, desk);
+static void certify(const HcLad *lad, HcLadDesk *desk) {
+    find_point(lad, desk, desk->pixel);
+    make_feasible(lad, desk);
+    find_dual(lad, desk);
+    prove(lad, desk);
 }
 
 /* Of the points of all rounds, which are feasible, the one with the least error stays. */
-static void keep_best(const HcAbundances *abundances, HcAbundanceDesk *desk, bool first) {
-    size_t bytes = (size_t)abundances->problem.endmembers * sizeof *desk->best;
+static void keep_best(const HcLad *lad, HcLadDesk *desk, bool first) {
+    size_t bytes = (size_t)lad->problem.endmembers * sizeof *desk->best;
     if (first || desk->report.error < desk->best_report.error) {
         desk->best_report = desk->report;
         memcpy(desk->best, desk->abundance, bytes);
@@ -606,27 +592,26 @@ static void keep_best(const HcAbundances *abundances, HcAbundanceDesk *desk, boo
     }
 }
 
-void hc_abundance_solve(const HcAbundances *abundances, HcAbundanceDesk *desk) {
+void hc_lad_solve(const HcLad *lad, HcLadDesk *desk) {
     if (!desk->warm) {
-        begin_cold(abundances, desk);
+        begin_cold(lad, desk);
         desk->warm = true;
     }
     desk->pivots = 0;
-    for (int round = 0; round < HC_ABUNDANCE_ROUNDS; round++) {
-        double nudge = round == 1 ? 0 : HC_ABUNDANCE_NUDGE * (double)(1 << 3 * round) * desk->size;
-        memcpy(desk->moved, desk->pixel, (size_t)abundances->problem.rows * sizeof *desk->moved);
-        add_multiple(abundances->problem.rows, nudge, abundances->problem.nudge, desk->moved);
-        go_down(abundances, desk,
-                hc_min64(abundances->problem.limit - desk->pivots, abundances->problem.usual));
-        certify(abundances, desk);
-        keep_best(abundances, desk, round == 0);
-        if (desk->report.error <= HC_ABUNDANCE_PROOF || desk->pivots >= abundances->problem.limit) {
+    for (int round = 0; round < HC_LAD_ROUNDS; round++) {
+        double nudge = round == 1 ? 0 : HC_LAD_NUDGE * (double)(1 << 3 * round) * desk->size;
+        memcpy(desk->moved, desk->pixel, (size_t)lad->problem.rows * sizeof *desk->moved);
+        add_multiple(lad->problem.rows, nudge, lad->problem.nudge, desk->moved);
+        go_down(lad, desk, hc_min64(lad->problem.limit - desk->pivots, lad->problem.usual));
+        certify(lad, desk);
+        keep_best(lad, desk, round == 0);
+        if (desk->report.error <= HC_LAD_PROOF || desk->pivots >= lad->problem.limit) {
             break;
         }
         if (round == 0) {
-            begin_cold(abundances, desk);
+            begin_cold(lad, desk);
         } else {
-            make_inverse(abundances, desk);
+            make_inverse(lad, desk);
         }
     }
 }

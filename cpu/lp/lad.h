@@ -2,29 +2,29 @@
 #ifndef HC_CPU_LP_SIMPLEX_BATCHED_H
 #define HC_CPU_LP_SIMPLEX_BATCHED_H
 
-#include "core/operation/abundances.h"
-#include "core/solver/abundances.h"
+#include "core/operation/lad.h"
+#include "core/solver/lad.h"
 #include "cpu/internal.h"
 
-HcAbundancesOpenFn hc_cpu_abundances_open;
-HcAbundancesCloseFn hc_cpu_abundances_close;
-HcSimplexBatchedFn hc_cpu_simplex_batched;
+HcLadOpenFn hc_cpu_lad_open;
+HcLadCloseFn hc_cpu_lad_close;
+HcLadFn hc_cpu_lad;
 
 /* Pixels that begin with the basis of their left neighbour; the first of so many begins with all abundances
  * 0. Counted from the start of each line, whatever the block or the thread. */
-enum { HC_ABUNDANCE_RUN = 64 };
+enum { HC_LAD_RUN = 64 };
 
 /* Rows and endmembers are filled up to multiples of it with zeros, for vectors. */
-enum { HC_ABUNDANCE_LANES = 8 };
+enum { HC_LAD_LANES = 8 };
 
-/* The report on a pixel, with the values that HcAbundanceAdd lists. */
-typedef struct HcAbundanceReport {
+/* The report on a pixel, with the values that HcLadAdd lists. */
+typedef struct HcLadReport {
     double deviation, primal, dual, error;
-} HcAbundanceReport;
+} HcLadReport;
 
 /* One pixel, and what a thread needs to solve it. u_i is the slope that row i has: high where r_i > 0, low
  * where r_i < 0, and in the basis what makes the sum of all a_i u_i = 0. */
-typedef struct HcAbundanceDesk {
+typedef struct HcLadDesk {
     double *pixel;              /* [rows] right sides of this pixel, all finite */
     double *low, *high, *range; /* [rows] slopes of f, and high - low */
     double *weight;             /* [rows] of the bands; 0 of missing ones and of all other rows */
@@ -49,21 +49,21 @@ typedef struct HcAbundanceDesk {
     double size;                /* mean |y|: what differences are measured by */
     int32_t finite;             /* bands */
     int64_t pivots;
-    HcAbundanceReport report, best_report; /* of the two */
-    int64_t *counts;                       /* [hc_abundance_counts] of this thread */
+    HcLadReport report, best_report; /* of the two */
+    int64_t *counts;                 /* [hc_lad_counts] of this thread */
     void *memory;
-} HcAbundanceDesk;
+} HcLadDesk;
 
-struct HcAbundances {
-    HcAbundancesHead head;
-    HcAbundanceRule rule;
-    HcAbundanceProblem problem;
+struct HcLad {
+    HcLadHead head;
+    HcLadRule rule;
+    HcLadProblem problem;
     double *column; /* [endmembers][rows] A' */
     int threads;
-    HcAbundanceDesk *desk; /* [threads] */
+    HcLadDesk *desk; /* [threads] */
 };
 
 /* Solves the pixel on the desk: `abundance`, `pivots` and `report`. */
-void hc_abundance_solve(const HcAbundances *abundances, HcAbundanceDesk *desk);
+void hc_lad_solve(const HcLad *lad, HcLadDesk *desk);
 
 #endif

@@ -1,6 +1,6 @@
 /* Rows of abundances of least absolute deviation: mixtures with noise and outliers, on the pixels of a scene.
  * "12" and "one" have 188 bands and 12 endmembers, "64" has 500 bands and 64 endmembers. */
-#include "core/operation/abundances.h"
+#include "core/operation/lad.h"
 #include "bench/internal.h"
 #include "bench/serial.h"
 
@@ -12,7 +12,7 @@
 /* Bands that are off by up to 1: their share. */
 static const double outliers = 0.02;
 
-/* The largest error (HcAbundanceRule) that a pixel may be report, and how far its float32 abundances may be
+/* The largest error (HcLadRule) that a pixel may report, and how far its float32 abundances may be
  * from the least sum of deviations, relative to the sum of the pixel's values. */
 static const double proof_tolerance = 1e-9;
 static const double sum_tolerance = 1e-6;
@@ -28,7 +28,7 @@ enum {
 typedef struct Kind {
     const char *name;
     int32_t bands, endmembers;
-    HcAbundanceSum sum;
+    HcLadSum sum;
     int32_t serial; /* pixels that the serial reference solves */
 } Kind;
 
@@ -41,8 +41,8 @@ static const Kind kinds[] = {
 typedef struct Pixels {
     const Kind *kind;
     HcBenchSettings settings; /* those of the bench, with the bands of the row */
-    HcAbundanceRule rule;
-    HcAbundances *open;
+    HcLadRule rule;
+    HcLad *open;
     HcBlock in, out;
     HcBuffer pixels, abundances, counts;
     float *endmembers; /* [endmembers][bands] */
@@ -80,19 +80,19 @@ static HcStatus make_pixels(const HcBenchSettings *settings, const Kind *kind, i
 
 static HcStatus call_abundances(HcRig *rig, void *user, HcError *err) {
     Pixels *pixels = user;
-    return hc_simplex_batched(rig->queue, &pixels->in, pixels->open, &pixels->out, err);
+    return hc_lad(rig->queue, &pixels->in, pixels->open, &pixels->out, err);
 }
 
 static HcStatus open_pixels(HcRig *rig, const Kind *kind, int64_t lines, Pixels *pixels, HcError *err) {
     size_t samples = (size_t)rig->settings->samples;
     size_t count = (size_t)lines * samples;
     HC_OR_RETURN(make_pixels(rig->settings, kind, LINES * (int64_t)samples, pixels, err));
-    pixels->rule = (HcAbundanceRule){.endmembers = kind->endmembers,
-                                     .bands = kind->bands,
-                                     .spectrum = pixels->endmembers,
-                                     .sum = kind->sum};
-    size_t bands = (size_t)hc_abundance_bands(&pixels->rule);
-    size_t counts = hc_abundance_counts(&pixels->rule) * sizeof(int64_t);
+    pixels->rule = (HcLadRule){.endmembers = kind->endmembers,
+                               .bands = kind->bands,
+                               .spectrum = pixels->endmembers,
+                               .sum = kind->sum};
+    size_t bands = (size_t)hc_lad_bands(&pixels->rule);
+    size_t counts = hc_lad_counts(&pixels->rule) * sizeof(int64_t);
     HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, count * ((size_t)kind->bands * sizeof(float) + 1),
                           &pixels->pixels, err));
     HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, count * (bands * sizeof(float) + 1),
@@ -100,7 +100,7 @@ static HcStatus open_pixels(HcRig *rig, const Kind *kind, int64_t lines, Pixels 
     HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, counts, &pixels->counts, err));
     HC_OR_RETURN(hc_zero(rig->queue, pixels->counts.data, counts, err));
     pixels->rule.counts = pixels->counts.data;
-    HC_OR_RETURN(hc_abundances_open(rig->compute, &pixels->rule, &pixels->open, err));
+    HC_OR_RETURN(hc_lad_open(rig->compute, &pixels->rule, &pixels->open, err));
     pixels->in = hc_rig_block(rig, &pixels->pixels, lines, kind->bands);
     pixels->out = hc_rig_block(rig, &pixels->abundances, lines, (int32_t)bands);
     return hc_rig_repeat(rig, pixels->mixed, LINES, &pixels->in, err);
@@ -110,7 +110,7 @@ static void close_pixels(HcRig *rig, Pixels *pixels, HcStatus status) {
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    hc_abundances_close(pixels->open);
+    hc_lad_close(pixels->open);
     hc_release(rig->compute, &pixels->pixels);
     hc_release(rig->compute, &pixels->abundances);
     hc_release(rig->compute, &pixels->counts);
@@ -140,7 +140,7 @@ static double deviation_of(const Pixels *pixels, const float *pixel, const float
 static HcStatus check_pixels(HcRig *rig, const Pixels *pixels, HcBenchRow *row, HcError *err) {
     const Kind *kind = pixels->kind;
     int64_t count = rig->settings->samples < CHECKED ? rig->settings->samples : CHECKED;
-    float got[CHECKED * HC_ABUNDANCE_ENDMEMBERS_MAX];
+    float got[CHECKED * HC_LAD_ENDMEMBERS_MAX];
     HC_OR_RETURN(hc_download(rig->queue, pixels->out.data, got,
                              (size_t)(count * kind->endmembers) * sizeof *got, err));
     HC_OR_RETURN(hc_wait(rig->queue, err));
@@ -168,17 +168,17 @@ static HcStatus check_pixels(HcRig *rig, const Pixels *pixels, HcBenchRow *row, 
 
 /* All are proved to be optimal. how: what a pixel took. */
 static HcStatus check_proofs(HcRig *rig, const Pixels *pixels, HcBenchRow *row, HcError *err) {
-    int64_t counts[HC_ABUNDANCE_COUNTS];
+    int64_t counts[HC_LAD_COUNTS];
     double error = 0;
     HC_OR_RETURN(hc_download(rig->queue, pixels->counts.data, counts, sizeof counts, err));
     HC_OR_RETURN(hc_wait(rig->queue, err));
-    memcpy(&error, &counts[HC_ABUNDANCE_COUNT_ERROR], sizeof error);
-    if (counts[HC_ABUNDANCE_COUNT_UNFINISHED] != 0 || !(error <= proof_tolerance)) {
+    memcpy(&error, &counts[HC_LAD_COUNT_ERROR], sizeof error);
+    if (counts[HC_LAD_COUNT_UNFINISHED] != 0 || !(error <= proof_tolerance)) {
         return hc_fail(err, HC_E_DEVICE, "%s: a pixel ended with an error of %g", row->operation, error);
     }
     snprintf(row->how, sizeof row->how, "%.4g pixels/s, %.1f pivots a pixel, error at most %.0e",
              (double)row->lines * rig->settings->samples / row->seconds,
-             (double)counts[HC_ABUNDANCE_COUNT_PIVOTS] / (double)counts[HC_ABUNDANCE_COUNT_PIXELS], error);
+             (double)counts[HC_LAD_COUNT_PIVOTS] / (double)counts[HC_LAD_COUNT_PIXELS], error);
     return HC_OK;
 }
 
@@ -203,7 +203,7 @@ done:
     return status;
 }
 
-HcStatus hc_rig_abundances(HcRig *rig, HcError *err) {
+HcStatus hc_rig_lad(HcRig *rig, HcError *err) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (hc_bench_wants(rig->bench, kinds[i].name)) {
             HC_OR_RETURN(abundance_row(rig, &kinds[i], err));

@@ -1,21 +1,21 @@
 /* Abundances of least absolute deviation on the GPU: the descent of one pixel by a warp. It is that of the
- * CPU (cpu/lp/simplex_batched_descent.c), with sums in another order. Rows lie in turn with the lanes: lane l
+ * CPU (cpu/lp/lad_descent.c), with sums in another order. Rows lie in turn with the lanes: lane l
  * has the rows l, l + 32 ...; what belongs to endmembers lies in shared memory. */
 #ifndef HC_GPU_LP_SIMPLEX_BATCHED_CUH
 #define HC_GPU_LP_SIMPLEX_BATCHED_CUH
 
-#include "core/operation/abundances.h"
-#include "core/solver/abundances.h"
+#include "core/operation/lad.h"
+#include "core/solver/lad.h"
 #include "gpu/internal.cuh"
 
-HcAbundancesOpenFn hc_gpu_abundances_open;
-HcAbundancesCloseFn hc_gpu_abundances_close;
-HcSimplexBatchedFn hc_gpu_simplex_batched;
+HcLadOpenFn hc_gpu_lad_open;
+HcLadCloseFn hc_gpu_lad_close;
+HcLadFn hc_gpu_lad;
 
-/* An HcAbundanceProblem in device memory, its rows padded to those of all slots of the lanes. */
-struct HcAbundanceTables {
+/* An HcLadProblem in device memory, its rows padded to those of all slots of the lanes. */
+struct HcLadTables {
     int32_t endmembers, bands;
-    HcAbundanceSum sum;
+    HcLadSum sum;
     int32_t rows;         /* 32 times the slots */
     int32_t pitch;        /* of `column`: an odd number, so that a warp reads across it without conflicts */
     int32_t across;       /* of inverses, odd as well */
@@ -29,7 +29,7 @@ struct HcAbundanceTables {
 };
 
 /* What a warp has in shared memory for one pixel. */
-struct HcAbundanceDesk {
+struct HcLadDesk {
     double *inverse; /* [endmembers][across] of the matrix whose rows are those of the basis */
     double *point;   /* [endmembers] x */
     double *pull;    /* [endmembers] sum of a_i u_i outside of the basis */
@@ -41,12 +41,12 @@ struct HcAbundanceDesk {
 };
 
 /* Doubles of a desk. */
-static inline size_t hc_abundance_desk(size_t endmembers, size_t across) {
+static inline size_t hc_lad_desk(size_t endmembers, size_t across) {
     return endmembers * across + 6 * endmembers + (endmembers + 1) / 2;
 }
 
 /* The report on a pixel; its abundances stay in desk.best. */
-struct HcAbundanceReport {
+struct HcLadReport {
     int64_t pivots;
     double deviation, primal, dual, error;
 };
@@ -91,7 +91,7 @@ __device__ static inline double hc_least_lanes(double value) {
 }
 
 /* The rows of a lane. */
-template <int SLOTS> struct HcAbundanceRows {
+template <int SLOTS> struct HcLadRows {
     int lane;
     uint32_t used;  /* slots whose row counts: those of missing bands do not */
     uint32_t basic; /* in the basis */
@@ -110,14 +110,14 @@ template <int SLOTS> struct HcAbundanceRows {
     __device__ inline bool owns(int s, int32_t row_) const {
         return row_ == row(s);
     }
-    __device__ inline double low(const HcAbundanceTables &tables, int s) const {
+    __device__ inline double low(const HcLadTables &tables, int s) const {
         return has(used, s) ? tables.low[row(s)] : 0;
     }
-    __device__ inline double high(const HcAbundanceTables &tables, int s) const {
+    __device__ inline double high(const HcLadTables &tables, int s) const {
         return has(used, s) ? tables.high[row(s)] : 0;
     }
     /* u outside of the basis, 0 in it. */
-    __device__ inline double slope(const HcAbundanceTables &tables, int s) const {
+    __device__ inline double slope(const HcLadTables &tables, int s) const {
         return has(basic, s) ? 0 : has(up, s) ? high(tables, s) : low(tables, s);
     }
     /* Puts `row_` into a set or takes it out. */
@@ -130,14 +130,14 @@ template <int SLOTS> struct HcAbundanceRows {
 };
 
 /* A pixel and what a warp has of its problem. */
-template <int SLOTS> struct HcAbundancePixel {
-    const HcAbundanceTables &tables;
-    const HcAbundanceDesk &desk;
+template <int SLOTS> struct HcLadPixel {
+    const HcLadTables &tables;
+    const HcLadDesk &desk;
     const float *pixel; /* [bands] */
     double size;        /* mean |y|: what differences are measured by */
     double nudge;       /* how far right sides are moved */
     int32_t finite;     /* bands */
-    HcAbundanceRows<SLOTS> rows;
+    HcLadRows<SLOTS> rows;
 
     /* The right side of a row as it is; 0 of missing bands. */
     __device__ inline double right(int32_t row) const {
@@ -316,7 +316,7 @@ template <int SLOTS> struct HcAbundancePixel {
 
     /* The corner of the basis, with sides by the signs of the residuals. */
     __device__ void take_corner() {
-        if (!(find_point(true) <= HC_ABUNDANCE_DRIFT * size)) {
+        if (!(find_point(true) <= HC_LAD_DRIFT * size)) {
             make_inverse();
             find_point(true);
         }
@@ -357,7 +357,7 @@ template <int SLOTS> struct HcAbundancePixel {
             double under = (counts ? tables.low[i] : 0) - price;
             double here = over > under ? over : under;
             double steep = here * here / length;
-            if (here > HC_ABUNDANCE_SLACK * (i < tables.bands ? 1 : tables.most) && steep > steepest) {
+            if (here > HC_LAD_SLACK * (i < tables.bands ? 1 : tables.most) && steep > steepest) {
                 steepest = steep;
                 chosen = j;
                 chosen_excess = over > under ? here : -here;
@@ -391,7 +391,7 @@ template <int SLOTS> struct HcAbundancePixel {
             largest = other > largest ? other : largest;
         }
         double unit = fmax(residuals / speeds, 0x1p-900);
-        double least = HC_ABUNDANCE_PIVOT * largest;
+        double least = HC_LAD_PIVOT * largest;
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
             bool up = rows.has(rows.up, s);
@@ -692,7 +692,7 @@ template <int SLOTS> struct HcAbundancePixel {
 
     /* The report on the pixel, from the abundances and the dual solution alone. desk.point becomes the
      * abundances. */
-    __device__ void prove(HcAbundanceReport *report) {
+    __device__ void prove(HcLadReport *report) {
         double primal = 0;
         double dual = 0;
         double weighed = 0;
@@ -732,7 +732,7 @@ template <int SLOTS> struct HcAbundancePixel {
             broken = tables.sum == HC_SUM_ONE ? fabs(total - 1) : fmax(total - 1, 0.0);
         }
         double gap = fabs(primal - dual);
-        double least = HC_ABUNDANCE_TINIEST * fmax(weighed, tables.mixture);
+        double least = HC_LAD_TINIEST * fmax(weighed, tables.mixture);
         gap = gap > 0 ? gap / fmax(primal, least) : gap;
         report->primal = primal * tables.weight_unit;
         report->dual = dual * tables.weight_unit;
@@ -742,7 +742,7 @@ template <int SLOTS> struct HcAbundancePixel {
     }
 
     /* Of the points of all rounds, which are feasible, the one with the least error stays. */
-    __device__ void keep_best(const HcAbundanceReport &here, bool first, HcAbundanceReport *best) const {
+    __device__ void keep_best(const HcLadReport &here, bool first, HcLadReport *best) const {
         if (first || here.error < best->error) {
             *best = here;
             for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
@@ -753,18 +753,18 @@ template <int SLOTS> struct HcAbundancePixel {
     }
 
     /* From the basis and the inverse that the desk has; after lay(). */
-    __device__ void run(HcAbundanceReport *report) {
-        HcAbundanceReport here;
+    __device__ void run(HcLadReport *report) {
+        HcLadReport here;
         here.pivots = 0;
-        for (int round = 0; round < HC_ABUNDANCE_ROUNDS; round++) {
-            nudge = round == 1 ? 0 : HC_ABUNDANCE_NUDGE * (double)(1 << 3 * round) * size;
+        for (int round = 0; round < HC_LAD_ROUNDS; round++) {
+            nudge = round == 1 ? 0 : HC_LAD_NUDGE * (double)(1 << 3 * round) * size;
             here.pivots += go_down(min((long long)tables.usual, (long long)(tables.limit - here.pivots)));
             find_point(false);
             make_feasible();
             find_dual();
             prove(&here);
             keep_best(here, round == 0, report);
-            if (report->error <= HC_ABUNDANCE_PROOF || here.pivots >= tables.limit) {
+            if (report->error <= HC_LAD_PROOF || here.pivots >= tables.limit) {
                 return;
             }
             if (round == 0) {
