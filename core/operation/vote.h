@@ -10,6 +10,17 @@ extern "C" {
 
 typedef enum HcVote { HC_VOTE_MAJORITY, HC_VOTE_DISTANCE } HcVote;
 
+/* Bands that a rule may add behind the class, in this order. */
+typedef enum HcVoteAdd {
+    HC_VOTE_ADD_CONFIDENCE, /* the winner's share of the votes, or of the weights; 0 for class 0 */
+    HC_VOTE_ADD_DISTANCE,   /* to the nearest neighbour */
+    HC_VOTE_ADD_NEIGHBOURS, /* k bands: numbers of the neighbours, from 0, nearest first */
+    HC_VOTE_ADDS
+} HcVoteAdd;
+
+/* Names of these bands: [HC_VOTE_ADDS], then NULL. Those of the neighbours are numbered from 1. */
+extern const char *const hc_vote_add_words[];
+
 /* What neighbours become. Distances here are those that users know: Euclidean, or an angle [radians]. */
 typedef struct HcVoteRule {
     HcVote vote; /* MAJORITY: most votes, ties to the smaller sum of distances, then to the lower class.
@@ -19,15 +30,21 @@ typedef struct HcVoteRule {
     int32_t k;
     int32_t classes; /* labels are 1 .. classes */
     double reject;   /* a pixel whose nearest neighbour is farther is of class 0; INFINITY = none is */
-    /* Bands that follow the first, the class, in this order. */
-    bool confidence; /* the winner's share of the votes, or of the weights; 0 for class 0 */
-    bool nearest;    /* distance to the nearest neighbour */
-    bool neighbours; /* k bands: numbers of the neighbours, from 0, nearest first */
+    bool add[HC_VOTE_ADDS];
 } HcVoteRule;
 
-/* Bands of the output of vote. */
+/* The band of the output that holds an added one (the first of the neighbours), if the rule adds it. */
+static inline int32_t hc_vote_added_band(const HcVoteRule *rule, HcVoteAdd add) {
+    int32_t band = 1;
+    for (int32_t a = 0; a < (int32_t)add; a++) {
+        band += !rule->add[a] ? 0 : a == HC_VOTE_ADD_NEIGHBOURS ? rule->k : 1;
+    }
+    return band;
+}
+
+/* Bands of the output of vote: the class, then those that the rule adds. */
 static inline int32_t hc_vote_bands(const HcVoteRule *rule) {
-    return 1 + (rule->confidence ? 1 : 0) + (rule->nearest ? 1 : 0) + (rule->neighbours ? rule->k : 0);
+    return hc_vote_added_band(rule, HC_VOTE_ADDS);
 }
 
 /* Turns the neighbours of the interior pixels of `in`, as knn leaves them, into the interior rows of `out`:

@@ -76,13 +76,13 @@ static void vote_pixel(const HcVoteRule *rule, const int32_t *index, const doubl
     bool rejected = user[0] > rule->reject;
     int32_t class = rejected ? 0 : decide(rule, index, user, label, &share);
     *out++ = (float)class;
-    if (rule->confidence) {
-        *out++ = (float)share;
+    const double added[] = {[HC_VOTE_ADD_CONFIDENCE] = share, [HC_VOTE_ADD_DISTANCE] = user[0]};
+    for (int a = 0; a < HC_VOTE_ADD_NEIGHBOURS; a++) {
+        if (rule->add[a]) {
+            *out++ = (float)added[a];
+        }
     }
-    if (rule->nearest) {
-        *out++ = (float)user[0];
-    }
-    for (int32_t i = 0; rule->neighbours && i < rule->k; i++) {
+    for (int32_t i = 0; rule->add[HC_VOTE_ADD_NEIGHBOURS] && i < rule->k; i++) {
         *out++ = (float)index[i];
     }
 }

@@ -99,13 +99,15 @@ __global__ void vote(const Job job) {
     const bool rejected = nearest > rule.reject;
     int32_t b = 0;
     to[b++] = rejected ? 0.0F : (float)winner.label;
-    if (rule.confidence) {
-        to[b++] = rejected ? 0.0F : (float)(winner.votes / winner.all);
+    double added[HC_VOTE_ADD_NEIGHBOURS];
+    added[HC_VOTE_ADD_CONFIDENCE] = rejected ? 0 : winner.votes / winner.all;
+    added[HC_VOTE_ADD_DISTANCE] = nearest;
+    for (int32_t a = 0; a < HC_VOTE_ADD_NEIGHBOURS; a++) {
+        if (rule.add[a]) {
+            to[b++] = (float)added[a];
+        }
     }
-    if (rule.nearest) {
-        to[b++] = (float)nearest;
-    }
-    for (int32_t n = 0; n < rule.k && rule.neighbours; n++) {
+    for (int32_t n = 0; n < rule.k && rule.add[HC_VOTE_ADD_NEIGHBOURS]; n++) {
         to[b++] = (float)index[n];
     }
 }

@@ -68,9 +68,9 @@ static HcVoteRule rule_of(const HcStage *stage) {
                         .k = (int32_t)params->k,
                         .classes = hc_knn_class_count(stage),
                         .reject = params->reject,
-                        .confidence = params->confidence,
-                        .nearest = params->distance,
-                        .neighbours = params->neighbours};
+                        .add = {[HC_VOTE_ADD_CONFIDENCE] = params->confidence,
+                                [HC_VOTE_ADD_DISTANCE] = params->distance,
+                                [HC_VOTE_ADD_NEIGHBOURS] = params->neighbours}};
 }
 
 /* Scratch memory of a pixel: distances and numbers of its neighbours, and its scaled spectrum. */
@@ -140,6 +140,21 @@ static bool only_reports(const HcStage *stage) {
     return hc_knn_params(stage)->report.count > 0 && stage->place == stage->chain->count - 1;
 }
 
+static HcStatus name_added(HcScene *out, const HcVoteRule *rule, HcError *err) {
+    for (int a = 0; a < HC_VOTE_ADD_NEIGHBOURS; a++) {
+        if (rule->add[a]) {
+            int32_t band = hc_vote_added_band(rule, (HcVoteAdd)a);
+            HC_OR_RETURN(hc_scene_name_band(out, band, err, "%s", hc_vote_add_words[a]));
+        }
+    }
+    int32_t first = hc_vote_added_band(rule, HC_VOTE_ADD_NEIGHBOURS);
+    for (int32_t n = 0; rule->add[HC_VOTE_ADD_NEIGHBOURS] && n < rule->k; n++) {
+        HC_OR_RETURN(hc_scene_name_band(out, first + n, err, "%s %d",
+                                        hc_vote_add_words[HC_VOTE_ADD_NEIGHBOURS], n + 1));
+    }
+    return HC_OK;
+}
+
 static HcStatus plan_out(HcStage *stage, HcError *err) {
     const HcKnnState *state = stage->state;
     HcVoteRule rule = rule_of(stage);
@@ -148,7 +163,6 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
         return HC_OK;
     }
     HcScene *out = &stage->out;
-    int32_t band = 1;
     HC_OR_RETURN(hc_scene_reband(out, hc_vote_bands(&rule), HC_CLASS_MAP, err));
     HC_OR_RETURN(hc_classes_copy(&out->classes, &state->training.pixels.classes, err));
     out->has_nodata = false; /* the mask alone says where there is no class */
@@ -156,16 +170,10 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
     if ((out->parts = calloc((size_t)out->bands, sizeof *out->parts)) == NULL) {
         return hc_fail_memory(err, (double)out->bands * sizeof *out->parts, "band properties");
     }
-    if (rule.confidence) {
-        out->parts[band] = rule.vote == HC_VOTE_MAJORITY ? rule.k : 0;
-        HC_OR_RETURN(hc_scene_name_band(out, band++, err, "confidence"));
+    if (rule.add[HC_VOTE_ADD_CONFIDENCE] && rule.vote == HC_VOTE_MAJORITY) {
+        out->parts[hc_vote_added_band(&rule, HC_VOTE_ADD_CONFIDENCE)] = rule.k;
     }
-    if (rule.nearest) {
-        HC_OR_RETURN(hc_scene_name_band(out, band++, err, "distance"));
-    }
-    for (int32_t n = 1; rule.neighbours && n <= rule.k; n++) {
-        HC_OR_RETURN(hc_scene_name_band(out, band++, err, "neighbour %d", n));
-    }
+    HC_OR_RETURN(name_added(out, &rule, err));
     out->integer_limit = out->bands == 1 ? rule.classes : 0;
     return HC_OK;
 }
@@ -315,7 +323,7 @@ static void close_holdout(const HcStage *stage, Holdout *holdout) {
 static HcStatus predict(HcStage *stage, HcQueue *queue, const float *spectra, size_t pixels, Holdout *holdout,
                         HcError *err) {
     HcVoteRule rule = rule_of(stage);
-    rule.confidence = rule.nearest = rule.neighbours = false;
+    memset(rule.add, 0, sizeof rule.add);
     HcBlock in = {.data = holdout->in.data,
                   .mask = holdout->in_mask.data,
                   .lines = 1,

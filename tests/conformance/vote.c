@@ -38,15 +38,17 @@ static void plain(const HcVoteRule *rule, const Neighbours *n, const int32_t *la
         }
     }
     bool rejected = user_distance(rule->metric, n->distance[0]) > rule->reject;
-    *out++ = rejected ? 0 : (float)best;
-    if (rule->confidence) {
-        *out++ = rejected ? 0 : (float)(votes[best] / total);
+    *out = rejected ? 0 : (float)best;
+    if (rule->add[HC_VOTE_ADD_CONFIDENCE]) {
+        float share = rejected ? 0 : (float)(votes[best] / total);
+        out[hc_vote_added_band(rule, HC_VOTE_ADD_CONFIDENCE)] = share;
     }
-    if (rule->nearest) {
-        *out++ = (float)user_distance(rule->metric, n->distance[0]);
+    if (rule->add[HC_VOTE_ADD_DISTANCE]) {
+        float distance = (float)user_distance(rule->metric, n->distance[0]);
+        out[hc_vote_added_band(rule, HC_VOTE_ADD_DISTANCE)] = distance;
     }
-    for (int32_t i = 0; rule->neighbours && i < rule->k; i++) {
-        *out++ = (float)n->index[i];
+    for (int32_t i = 0; rule->add[HC_VOTE_ADD_NEIGHBOURS] && i < rule->k; i++) {
+        out[hc_vote_added_band(rule, HC_VOTE_ADD_NEIGHBOURS) + i] = (float)n->index[i];
     }
 }
 
@@ -138,9 +140,9 @@ CASE(test_vote) {
                                           : round % 5 == 1 ? LABELS
                                                            : 3,
                                .reject = rejects[round % 7 % 3],
-                               .confidence = round / 4 % 2 != 0,
-                               .nearest = round / 8 % 2 != 0,
-                               .neighbours = round / 16 % 2 != 0};
+                               .add = {[HC_VOTE_ADD_CONFIDENCE] = round / 4 % 2 != 0,
+                                       [HC_VOTE_ADD_DISTANCE] = round / 8 % 2 != 0,
+                                       [HC_VOTE_ADD_NEIGHBOURS] = round / 16 % 2 != 0}};
             check_rule(&rig, &rule, round % 4 + 1, round % 3 == 0 ? 1 : 37, &seed);
         }
         rig_close(&rig);
@@ -170,8 +172,11 @@ CASE(test_vote_ties) {
     rig_open(&rig, 1);
     Cube cube = cube_new(1, 1, 1);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        HcVoteRule rule = {
-            .vote = cases[c].vote, .k = 4, .classes = 3, .reject = INFINITY, .confidence = true};
+        HcVoteRule rule = {.vote = cases[c].vote,
+                           .k = 4,
+                           .classes = 3,
+                           .reject = INFINITY,
+                           .add = {[HC_VOTE_ADD_CONFIDENCE] = true}};
         HcBlock in = rig_put_block(&rig, &cube, 0, 1, 0);
         HcBlock out = rig_room_block(&rig, &cube, 0, 1, 0, 2);
         check_ok(hc_vote(rig.queue, &in, rig_put(&rig, cases[c].index, sizeof cases[c].index),
@@ -195,7 +200,7 @@ CASE(test_vote_refuses) {
     Cube cube = cube_new(9, 5, 4);
     HcBlock in = rig_put_block(&rig, &cube, 3, 3, 1);
     HcBlock out = rig_room_block(&rig, &cube, 3, 3, 0, 2);
-    HcVoteRule rule = {.k = 2, .classes = 3, .reject = INFINITY, .nearest = true};
+    HcVoteRule rule = {.k = 2, .classes = 3, .reject = INFINITY, .add = {[HC_VOTE_ADD_DISTANCE] = true}};
     const int32_t *index = rig_room(&rig, 30 * sizeof *index);
     const double *distance = rig_room(&rig, 30 * sizeof *distance);
     HcQueue *queue = rig.queue;
@@ -212,7 +217,7 @@ CASE(test_vote_refuses) {
     wrong[1].k = HC_KNN_MAX + 1;
     wrong[2].classes = 0;
     wrong[3].reject = NAN;
-    wrong[4].confidence = true; /* a band more */
+    wrong[4].add[HC_VOTE_ADD_CONFIDENCE] = true; /* a band more */
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         check_fails(hc_vote(queue, &in, index, distance, index, &wrong[i], &out, err), HC_E_USAGE, rig.err);
     }

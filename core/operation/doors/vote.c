@@ -1,6 +1,8 @@
 #include "core/operation/vote.h"
 #include "core/operation/doors/check.h"
 
+const char *const hc_vote_add_words[] = {"confidence", "distance", "neighbour", NULL};
+
 static HcStatus check(const HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
                       const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err) {
     HC_OR_RETURN(hc_check_queue(queue, "vote", err));
