@@ -3,6 +3,7 @@
 #include "app/batch/pool.h"
 #include "pipeline/statistics/statistics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,6 +155,20 @@ static HcStatus make_applied_chain(HcBatchPool *pool, const HcBatch *batch, cons
     return hc_batch_print_chain(&pool->applied, err);
 }
 
+/* Names the stages that fit models. */
+static HcStatus fail_no_fit(HcError *err) {
+    char names[256] = "";
+    for (int i = 0; hc_stage_list[i] != NULL; i++) {
+        size_t length = strlen(names);
+        if (hc_stage_list[i]->fits != NULL) {
+            snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "",
+                     hc_stage_list[i]->name);
+        }
+    }
+    return hc_fail(err, HC_E_USAGE, "batch: --pool: no step of the chain fits a model (stages that can: %s)",
+                   names);
+}
+
 /* The one step whose fit is pooled. */
 static HcStatus find_fit(const HcChain *chain, int32_t *step, HcError *err) {
     HcFit how;
@@ -165,10 +180,11 @@ static HcStatus find_fit(const HcChain *chain, int32_t *step, HcError *err) {
             count++;
         }
     }
-    if (count != 1) {
-        return hc_fail(err, HC_E_USAGE,
-                       count == 0 ? "batch: --pool: no step of the chain fits a model (mnf and pca do)"
-                                  : "batch: --pool: more than one step of the chain fits a model");
+    if (count == 0) {
+        return fail_no_fit(err);
+    }
+    if (count > 1) {
+        return hc_fail(err, HC_E_USAGE, "batch: --pool: more than one step of the chain fits a model");
     }
     (void)chain->stages[*step].kind->fits(&chain->stages[*step], &how);
     if (how.save_model != NULL) {

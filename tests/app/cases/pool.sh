@@ -170,6 +170,11 @@ run 9 batch "${mnf[@]}" --scenes list.txt --pool none.json
 [[ $(tail -n 1 <<<"$err") == "hcube: batch: --pool none.json: not one of 1 scenes could be summed" && ! -e none.json ]] || fail "$err"
 
 # What has no meaning for many scenes.
+fitting=$("$HCUBE" stages | sed 's/ .*//' | while read -r stage; do
+    ! "$HCUBE" stages "$stage" | grep -q -e '--save-model' || echo -n ", $stage"
+done)
+[[ $fitting == *pca* && $fitting == *mnf* ]] || fail "stages with --save-model: $fitting"
+refuse 2 "fits a model (stages that can: ${fitting#, })" batch bands --keep 1 "${scenes[@]}" --pool x.json
 refuse 2 "no step of the chain fits a model" batch filter --kind mean3x3 "${scenes[@]}" --pool x.json
 refuse 2 "no step of the chain fits a model" batch mnf --model m.json "${scenes[@]}" --pool x.json
 refuse 2 "more than one step of the chain fits a model" batch mnf ! pca "${scenes[@]}" --pool x.json
