@@ -128,17 +128,18 @@ static HcStatus print_cpu(HcError *err) {
 }
 
 static void print_gpus(void) {
-    enum { MOST = 64 };
-    HcDevice list[MOST];
+    enum { DEVICES_MAX = 64 };
+    HcDevice list[DEVICES_MAX];
     const HcModule *module = NULL;
     HcError error = {0};
     int32_t count = 0;
     char total[32];
-    if (hc_load_module(&module, &error) != HC_OK || module->devices(list, MOST, &count, &error) != HC_OK) {
+    if (hc_load_module(&module, &error) != HC_OK ||
+        module->devices(list, DEVICES_MAX, &count, &error) != HC_OK) {
         printf("gpu    none: %s\n", error.text);
         return;
     }
-    for (int32_t d = 0; d < count && d < MOST; d++) {
+    for (int32_t d = 0; d < count && d < DEVICES_MAX; d++) {
         char word[16] = "gpu";
         if (count > 1) {
             snprintf(word, sizeof word, "gpu:%d", d);

@@ -153,10 +153,10 @@ bool hc_text_parse_bytes(const char *text, uint64_t *bytes) {
 /* Insertions, deletions, replacements and exchanges of neighbours (optimal string alignment), in three rows.
  */
 static size_t edit_distance(const char *a, const char *b) {
-    enum { MOST = 63 };
-    size_t rows[3][MOST + 1];
+    enum { LENGTH_MAX = 63 };
+    size_t rows[3][LENGTH_MAX + 1];
     size_t length = strlen(b);
-    if (length > MOST) {
+    if (length > LENGTH_MAX) {
         return length;
     }
     for (size_t j = 0; j <= length; j++) {

@@ -27,9 +27,9 @@ typedef struct Turns {
 } Turns;
 
 enum {
-    MOST_JOBS = 64,          /* where --jobs does not say */
-    PROCESSORS_A_JOB = 4,    /* of the CPU; there much of a small scene's work is done by one thread */
-    MOST_JOBS_OF_THE_CPU = 8 /* since each reads another file */
+    JOBS_MAX = 64,        /* where --jobs does not say */
+    PROCESSORS_A_JOB = 4, /* of the CPU; there much of a small scene's work is done by one thread */
+    CPU_JOBS_MAX = 8      /* since each reads another file */
 };
 
 typedef struct Job {
@@ -116,9 +116,9 @@ static int32_t fitting_jobs(const Jobs *jobs, int32_t gpus) {
         return 1;
     }
     if (gpus > 0) {
-        count = least(gpus, MOST_JOBS);
+        count = least(gpus, JOBS_MAX);
     } else if (strncmp(jobs->batch->params.common.device, "gpu", 3) != 0) {
-        count = least(processors() / PROCESSORS_A_JOB, MOST_JOBS_OF_THE_CPU);
+        count = least(processors() / PROCESSORS_A_JOB, CPU_JOBS_MAX);
     }
     return least(count > 0 ? count : 1, jobs->turns->count);
 }
@@ -424,7 +424,7 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
                  .totals = totals,
                  .cancel = hc_catch_signals(),
                  .count = asked,
-                 .capacity = asked > 0 ? asked : MOST_JOBS,
+                 .capacity = asked > 0 ? asked : JOBS_MAX,
                  .ahead = true};
     size_t turns_bytes = 0;
     HC_TRY(open_jobs(&jobs, &turns_bytes, err));

@@ -51,7 +51,7 @@ extern "C" {
  * all become 1 again. */
 #define HC_SIMPLEX_NO_PRIMAL_STEP  1e-12
 #define HC_SIMPLEX_PRIMAL_PATIENCE 256
-#define HC_SIMPLEX_MOST_WEIGHT     1e8
+#define HC_SIMPLEX_WEIGHT_MAX      1e8
 /* Bits of a logarithm behind the point. */
 #define HC_SIMPLEX_FRACTION 20
 /* An implied bound is not used beyond this. */

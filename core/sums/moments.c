@@ -178,7 +178,7 @@ void hc_moments_carry(HcMoments *moments) {
 
 void hc_moments_add_far(HcMoments *to, const double *values, const double *near, const int32_t *far,
                         int32_t far_count) {
-    enum { FAR_MOST = 1 << 28 }; /* a pixel adds at most four numbers below 2^32 to a digit */
+    enum { FAR_MAX = 1 << 28 }; /* a pixel adds at most four numbers below 2^32 to a digit */
     const Scaled one = {1, 0};
     int32_t n = to->bands;
     for (int32_t f = 0; f < far_count; f++) {
@@ -201,7 +201,7 @@ void hc_moments_add_far(HcMoments *to, const double *values, const double *near,
             }
         }
     }
-    if (++to->far_added == FAR_MOST) {
+    if (++to->far_added == FAR_MAX) {
         hc_moments_carry(to);
     }
 }

@@ -105,7 +105,7 @@ static HcStatus pivot(HcSimplex *s, int64_t place, int64_t entering, double dire
     int64_t leaving = s->basic[place];
     double rate = -direction * s->column[place];
     hc_simplex_take_row(s, place);
-    if (s->own->devex[entering] > HC_SIMPLEX_MOST_WEIGHT) {
+    if (s->own->devex[entering] > HC_SIMPLEX_WEIGHT_MAX) {
         reset_weights(s);
     }
     update(s, place, entering);

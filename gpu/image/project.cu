@@ -12,7 +12,7 @@ enum { THREADS = 128, WARP = 32, WARPS = THREADS / WARP };
 enum { ROWS = 16, PIXELS = WARPS * ROWS };                /* pixels of a warp and of a thread block */
 enum { DEPTH = 32, STEP = 8 };                            /* bands in shared memory and of one product */
 enum { PITCH = DEPTH + 4 };                               /* 4 doubles more: columns in different banks */
-enum { MOST_TILES = 4, WIDTH = 8 };                       /* components of a thread block, in tiles of 8 */
+enum { TILES_MAX = 4, WIDTH = 8 };                        /* components of a thread block, in tiles of 8 */
 enum { HELD = PIXELS * DEPTH / THREADS, STRIDE = WARPS }; /* of the next pixels, in registers */
 
 struct Job {
@@ -182,7 +182,7 @@ typedef void Kernel(Job job);
 HcStatus hc_gpu_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
                         const double *out_offset, const HcBlock *out, HcError *err) {
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
-    static Kernel *const kernels[MOST_TILES] = {project<1>, project<2>, project<3>, project<4>};
+    static Kernel *const kernels[TILES_MAX] = {project<1>, project<2>, project<3>, project<4>};
     /* Rows of both blocks lie without gaps, so pixels are counted through. */
     int64_t skip = (hc_block_first_line(out) - hc_block_first_line(in)) * in->samples;
     Job job = {};
@@ -195,7 +195,7 @@ HcStatus hc_gpu_project(HcQueue *queue, const HcBlock *in, const double *matrix,
     job.pixels = (int64_t)hc_block_pixels(out);
     job.bands = in->bands;
     int64_t all = hc_div_up(out->bands, WIDTH);
-    job.parts = (int32_t)hc_div_up(all, MOST_TILES);
+    job.parts = (int32_t)hc_div_up(all, TILES_MAX);
     int64_t tiles = hc_div_up(all, job.parts);
     int64_t blocks = hc_div_up(job.pixels, PIXELS) * job.parts;
     kernels[tiles - 1]<<<(unsigned)blocks, THREADS, 0, queue->stream>>>(job);

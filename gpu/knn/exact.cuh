@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(THREADS) choose(HcTraining training, HcKnnRun 
         number[i] = -1;
         mine[i] = 0;
         if (i * 32 + lane < found) {
-            number[i] = training.candidates[q * MOST + i * 32 + lane].number;
+            number[i] = training.candidates[q * CANDIDATES_MAX + i * 32 + lane].number;
             mine[i] = exact_distance(training, x, norm, number[i]);
         }
     }
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(THREADS) choose_from_all(HcTraining training, 
             sum_exact(training, run, tile0, &shared, sum);
             for (int32_t i = 0; i < 4; i++) {
                 const int32_t row = threadIdx.x / 16 + 16 * i;
-                Listed *list = (Listed *)(training.candidates + shared.pixel[row] * MOST);
+                Listed *list = (Listed *)(training.candidates + shared.pixel[row] * CANDIDATES_MAX);
                 for (int32_t j = 0; j < 4; j++) {
                     const int64_t number = tile0 + threadIdx.x % 16 + 16 * j;
                     double distance = sum[i][j];
@@ -231,7 +231,7 @@ __global__ void __launch_bounds__(THREADS) choose_from_all(HcTraining training, 
             }
             __syncthreads();
             for (int32_t row = warp * (EXACT / WARPS); row < (warp + 1) * (EXACT / WARPS); row++) {
-                Listed *list = (Listed *)(training.candidates + shared.pixel[row] * MOST);
+                Listed *list = (Listed *)(training.candidates + shared.pixel[row] * CANDIDATES_MAX);
                 if (shared.found[row] >= run.k) {
                     sort_list(list, shared.found[row], run.k);
                     if (threadIdx.x % 32 == 0) {
@@ -245,7 +245,7 @@ __global__ void __launch_bounds__(THREADS) choose_from_all(HcTraining training, 
         __syncthreads();
         for (int32_t row = warp * (EXACT / WARPS); row < (warp + 1) * (EXACT / WARPS); row++) {
             const int64_t q = shared.pixel[row];
-            const Listed *list = (const Listed *)(training.candidates + q * MOST);
+            const Listed *list = (const Listed *)(training.candidates + q * CANDIDATES_MAX);
             for (int32_t n = threadIdx.x % 32; n < run.k && q >= 0; n += 32) {
                 run.index[q * run.k + n] = list[n].number;
                 run.distance[q * run.k + n] = list[n].distance;

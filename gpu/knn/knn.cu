@@ -217,10 +217,10 @@ struct Shared {
 
 /* One warp: drops the candidates of a query that cannot be among the k nearest. */
 __device__ void prune(const HcTraining &training, int64_t query0, int32_t row, int32_t k, Shared *shared) {
-    HcCandidate *list = training.candidates + (query0 + row) * MOST;
+    HcCandidate *list = training.candidates + (query0 + row) * CANDIDATES_MAX;
     const int32_t lane = threadIdx.x % 32;
     const int32_t found = shared->found[row];
-    if (found < k || found > MOST) {
+    if (found < k || found > CANDIDATES_MAX) {
         return;
     }
     HcCandidate mine[PER_LANE];
@@ -245,7 +245,7 @@ __device__ void prune(const HcTraining &training, int64_t query0, int32_t row, i
     __syncwarp();
     if (lane == 0) {
         const bool too_many = kept > KEPT;
-        shared->found[row] = too_many ? MOST + 1 : kept;
+        shared->found[row] = too_many ? CANDIDATES_MAX + 1 : kept;
         shared->threshold[row] = too_many ? INFINITY : least;
     }
 }
@@ -268,8 +268,8 @@ __device__ inline void collect(const HcTraining &training, int64_t query0, int64
                     const float similarity = acc[m][n][half * 2 + c] - shared->half_square[column];
                     if (similarity >= least && similarity > -INFINITY) {
                         const int32_t at = atomicAdd(&shared->found[row], 1);
-                        if (at < MOST) {
-                            training.candidates[(query0 + row) * MOST + at] = {
+                        if (at < CANDIDATES_MAX) {
+                            training.candidates[(query0 + row) * CANDIDATES_MAX + at] = {
                                 similarity, (int32_t)(tile * TILE + column)};
                         }
                     }
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
         const float slack = training.slack[query0 + threadIdx.x];
         shared.slack[threadIdx.x] = slack;
         shared.threshold[threadIdx.x] = slack < 0 || isinf(slack) ? INFINITY : -INFINITY;
-        shared.found[threadIdx.x] = isinf(slack) ? MOST + 1 : 0;
+        shared.found[threadIdx.x] = isinf(slack) ? CANDIDATES_MAX + 1 : 0;
     }
     int64_t next_tile = 0; /* what is loaded next, and to where */
     int32_t next_step = 0;
@@ -348,7 +348,7 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
     }
     if (threadIdx.x < QUERIES) {
         const int32_t found = shared.found[threadIdx.x];
-        training.found[query0 + threadIdx.x] = found > MOST ? -1 : found;
+        training.found[query0 + threadIdx.x] = found > CANDIDATES_MAX ? -1 : found;
     }
 }
 

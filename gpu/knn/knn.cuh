@@ -17,9 +17,9 @@ enum {
     ROW_BYTES = 2 * STEP * 2,
     THREADS = 256,
     WARPS = THREADS / 32,
-    MOST = 384, /* candidates of a pixel */
-    KEPT = MOST - TILE,
-    PER_LANE = MOST / 32,
+    CANDIDATES_MAX = 384, /* candidates of a pixel */
+    KEPT = CANDIDATES_MAX - TILE,
+    PER_LANE = CANDIDATES_MAX / 32,
     STAGE_BYTES = (QUERIES + TILE) * ROW_BYTES
 };
 
@@ -48,7 +48,7 @@ struct HcTraining {
     __half *moved;           /* [device] [room][steps][2][STEP] of x' */
     float *slack;            /* [device] [room] twice the bound, scaled; infinite: compare with all */
     int32_t *found;          /* [device] [room] candidates, -1 = compare with all */
-    HcCandidate *candidates; /* [device] [room][MOST] */
+    HcCandidate *candidates; /* [device] [room][CANDIDATES_MAX] */
     int32_t *left;           /* [device] [room] pixels that are compared with all */
     int32_t *left_count;     /* [device] */
 };

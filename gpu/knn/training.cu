@@ -43,7 +43,7 @@ size_t layout(HcTraining *training, char *memory) {
     size_t count = (size_t)training->count;
     size_t padded = (size_t)training->tiles * TILE;
     size_t row = (size_t)training->steps * ROW_BYTES;
-    size_t each = row + sizeof(float) + 2 * sizeof(int32_t) + MOST * sizeof(HcCandidate);
+    size_t each = row + sizeof(float) + 2 * sizeof(int32_t) + CANDIDATES_MAX * sizeof(HcCandidate);
     /* Whole waves of thread blocks, two on a multiprocessor. */
     int64_t wave = 2 * (int64_t)training->gpu->processors * QUERIES;
     int64_t room = (int64_t)(3 * training->gpu->panel_bytes / 2 / each) / QUERIES * QUERIES;
@@ -60,7 +60,7 @@ size_t layout(HcTraining *training, char *memory) {
     training->found = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
     training->left = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
     training->left_count = (int32_t *)hc_take(memory, &at, sizeof(int32_t));
-    training->candidates = (HcCandidate *)hc_take(memory, &at, pixels * MOST * sizeof(HcCandidate));
+    training->candidates = (HcCandidate *)hc_take(memory, &at, pixels * CANDIDATES_MAX * sizeof(HcCandidate));
     return at;
 }
 

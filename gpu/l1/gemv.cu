@@ -11,7 +11,7 @@ enum {
     WARPS = HC_GEMV_WARPS,
     PIECE = HC_GEMV_PIECE,
     STRIDE = 32 * PIECE,
-    MOST_ROWS = 4,   /* of a warp */
+    ROWS_MAX = 4,    /* of a warp */
     LONG_BLOCKS = 2, /* of a processor, that share all rows */
     MANY_BLOCKS = 3, /* of a processor, where each has a group of rows of its own */
     MANY_GROUPS = 4, /* of rows for each of the blocks that would share them, from which on none are shared */
@@ -38,7 +38,7 @@ template <typename X> struct Job {
 
 /* Pieces of a row that a lane reads at once, where a warp has so many rows. */
 template <int ROWS, bool EVEN, bool MANY, typename X>
-constexpr int packs_of = ROWS < MOST_ROWS                              ? 8 / ROWS
+constexpr int packs_of = ROWS < ROWS_MAX                               ? 8 / ROWS
                          : EVEN && !MANY && sizeof(X) == sizeof(float) ? 4
                                                                        : 2;
 
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(THREADS, LONG_BLOCKS) multiply_long(Job<X> job
 template <bool EVEN, typename X>
 __global__ void __launch_bounds__(THREADS, MANY_BLOCKS) multiply_many(Job<X> job) {
     if (hc_begin(job.stopped)) {
-        add_group<MOST_ROWS, EVEN, true>(job, blockIdx.x, 0, job.shares.steps, NULL);
+        add_group<ROWS_MAX, EVEN, true>(job, blockIdx.x, 0, job.shares.steps, NULL);
     }
 }
 
@@ -394,7 +394,7 @@ template <typename X> Kernel<X> kernel_for(int32_t rows, bool even) {
     case 2:
         return even ? multiply_long<2, true, X> : multiply_long<2, false, X>;
     default:
-        return even ? multiply_long<MOST_ROWS, true, X> : multiply_long<MOST_ROWS, false, X>;
+        return even ? multiply_long<ROWS_MAX, true, X> : multiply_long<ROWS_MAX, false, X>;
     }
 }
 
@@ -407,7 +407,7 @@ template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *er
     while (job->across < WARPS && job->across < job->rows) {
         job->across *= 2;
     }
-    while (rows < MOST_ROWS && rows * job->across < job->rows) {
+    while (rows < ROWS_MAX && rows * job->across < job->rows) {
         rows *= 2;
     }
     int32_t group_rows = rows * job->across;

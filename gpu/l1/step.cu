@@ -14,9 +14,9 @@ namespace {
 enum {
     THREADS = HC_L1_THREADS,
     WARPS = HC_L1_WARPS,
-    MOST_PIECES = 8,                       /* of 4 entries of a column, of a thread */
-    MOST_ROWS = THREADS * MOST_PIECES * 4, /* of a column that goes through shared memory */
-    MOST_STAGES = 8,
+    PIECES_MAX = 8,                      /* of 4 entries of a column, of a thread */
+    ROWS_MAX = THREADS * PIECES_MAX * 4, /* of a column that goes through shared memory */
+    STAGES_MAX = 8,
     LEAST_COLUMNS = 4, /* of a team, before there are more blocks */
     TOGETHER = 8,      /* rows of which a block adds the parts at once */
     TILE = 32
@@ -118,7 +118,7 @@ __device__ inline void wait_for_copies(int32_t pending) {
         hc_copies_wait<6>();
         break;
     default:
-        hc_copies_wait<MOST_STAGES - 1>();
+        hc_copies_wait<STAGES_MAX - 1>();
         break;
     }
 }
@@ -574,7 +574,7 @@ void hc_gpu_l1_plan(HcL1 *l1) {
     l1->stages = 0;
     l1->blocks = (int32_t)hc_l1_blocks(columns);
     l1->parts_count = 1;
-    if (l1->matrix.rows > MOST_ROWS) {
+    if (l1->matrix.rows > ROWS_MAX) {
         return;
     }
     l1->pitch = (int32_t)(hc_div_up(l1->matrix.rows, 4) * 4);
@@ -585,7 +585,7 @@ void hc_gpu_l1_plan(HcL1 *l1) {
     }
     size_t fit = (l1->gpu->shared_memory - taken) / stage_bytes(shape);
     int64_t least = WARPS / shape.team * LEAST_COLUMNS; /* of a block */
-    l1->stages = fit < MOST_STAGES ? (int32_t)fit : MOST_STAGES;
+    l1->stages = fit < STAGES_MAX ? (int32_t)fit : STAGES_MAX;
     l1->blocks = (int32_t)hc_min64(hc_div_up(columns, least), l1->gpu->processors);
     l1->parts_count = l1->blocks;
 }

@@ -9,7 +9,7 @@ static const char doing[] = "abundances of least absolute deviation";
 /* Pixels that begin with the basis of their left neighbour, counted from the start of each line. */
 enum { RUN = 16 };
 
-enum { MOST_WARPS = 8 };
+enum { WARPS_MAX = 8 };
 
 /* What the kernel gets. */
 struct Job {
@@ -167,7 +167,7 @@ __device__ static void solve_run(const Job &job, const HcLadTables &tables, cons
 }
 
 template <int SLOTS>
-__global__ static void __launch_bounds__(32 * MOST_WARPS, SLOTS <= 7 ? 3 : 1)
+__global__ static void __launch_bounds__(32 * WARPS_MAX, SLOTS <= 7 ? 3 : 1)
     solve_runs(const __grid_constant__ Job job) {
     extern __shared__ double shared[];
     HcLadTables tables = job.tables;
@@ -259,7 +259,7 @@ static HcStatus plan(HcLad *lad, HcError *err) {
     desk = job->desk_doubles * sizeof(double);
     job->column_shared = columns <= lad->gpu->shared_memory / 4;
     size_t left = lad->gpu->shared_memory - (job->column_shared ? columns : 0);
-    lad->warps = left / desk < MOST_WARPS ? (int32_t)(left / desk) : MOST_WARPS;
+    lad->warps = left / desk < WARPS_MAX ? (int32_t)(left / desk) : WARPS_MAX;
     lad->shared = (size_t)lad->warps * desk + (job->column_shared ? columns : 0);
     HC_OR_RETURN(
         hc_gpu_check(cudaFuncSetAttribute((const void *)lad->kernel,

@@ -161,7 +161,7 @@ __device__ void move_variables(const HcSimplexView &v, const Exchange &x, const 
                                double rate, bool bland, Room *room) {
     Best best = nothing();
     double change = step.reduced / alpha;
-    bool reset = step.weight > HC_SIMPLEX_MOST_WEIGHT;
+    bool reset = step.weight > HC_SIMPLEX_WEIGHT_MAX;
     double weight = reset ? 1 : step.weight;
     for (int32_t j = first_variable(); j < v.all; j += stride_variables()) {
         double entry = v.row[j] / alpha;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_AXES 8
+#define AXES_MAX 8
 
 typedef enum Kind { KIND_OTHER, KIND_BAND, KIND_LINE, KIND_SAMPLE } Kind;
 
@@ -20,7 +20,7 @@ typedef struct Axis {
 } Axis;
 
 typedef struct Axes {
-    Axis axis[MOST_AXES];
+    Axis axis[AXES_MAX];
     size_t count;
 } Axes;
 
@@ -174,7 +174,7 @@ static Axes find_axes(const char *file, const char *array) {
     GDALGroupH root = dataset != NULL ? GDALDatasetGetRootGroup(dataset) : NULL;
     GDALMDArrayH found = root != NULL ? GDALGroupOpenMDArrayFromFullname(root, array, NULL) : NULL;
     GDALDimensionH *dimensions = found != NULL ? GDALMDArrayGetDimensions(found, &count) : NULL;
-    for (size_t i = 0; i < count && count <= MOST_AXES; i++) {
+    for (size_t i = 0; i < count && count <= AXES_MAX; i++) {
         axes.axis[axes.count++] = axis_of(dimensions[i]);
     }
     GDALReleaseDimensions(dimensions, count);

@@ -33,21 +33,21 @@ static int advise(const HcReader *reader, int64_t offset, int64_t bytes, int adv
 
 /* ---- pages that are gone ---- */
 
-enum { MOST_MAPS = 64 };
+enum { MAPS_MAX = 64 };
 
 /* The mappings of the process, for the handler of the signal; begin 0 = free. */
 static struct {
     _Atomic uintptr_t begin;
     _Atomic size_t bytes;
     _Atomic bool lost;
-} maps[MOST_MAPS];
+} maps[MAPS_MAX];
 static pthread_mutex_t maps_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before; /* what is done with the signal elsewhere */
 
 /* Only what may be called in a signal handler: mmap is a plain system call. */
 static void on_bus_error(int number, siginfo_t *info, void *context) {
     uintptr_t at = (uintptr_t)info->si_addr;
-    for (int m = 0; m < MOST_MAPS; m++) {
+    for (int m = 0; m < MAPS_MAX; m++) {
         uintptr_t begin = maps[m].begin;
         if (begin != 0 && at >= begin && at - begin < maps[m].bytes) {
             size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -86,7 +86,7 @@ static bool watch_map(HcReader *reader) {
     bool found = false;
     pthread_mutex_lock(&maps_lock);
     bool handled = handle_signal();
-    for (int m = 0; m < MOST_MAPS && handled && !found; m++) {
+    for (int m = 0; m < MAPS_MAX && handled && !found; m++) {
         if (maps[m].begin == 0) {
             maps[m].bytes = reader->map_bytes;
             maps[m].lost = false;

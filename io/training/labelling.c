@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_CLASSES 65535
+#define CLASSES_MAX 65535
 
 static int compare(const HcClassKey *key, int64_t number, const char *text) {
     if (text != NULL) {
@@ -58,8 +58,8 @@ HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *
         *id = labelling->order[at] + 1;
         return HC_OK;
     }
-    if (labelling->key_count == MOST_CLASSES) {
-        return hc_fail(err, HC_E_INPUT, "%s: more than %d classes", labelling->path, MOST_CLASSES);
+    if (labelling->key_count == CLASSES_MAX) {
+        return hc_fail(err, HC_E_INPUT, "%s: more than %d classes", labelling->path, CLASSES_MAX);
     }
     HC_OR_RETURN(make_key_room(labelling, err));
     char *copy = text != NULL ? strdup(text) : NULL;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_CLASSES 65535
+#define CLASSES_MAX 65535
 
 /* ---- classes ---- */
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_LISTED 12    /* names in a message */
-#define FARTHEST    1.0e9 /* corners of polygons that touch the scene [pixels]: GDAL burns with int */
+#define LISTED_MAX 12    /* names in a message */
+#define FARTHEST   1.0e9 /* corners of polygons that touch the scene [pixels]: GDAL burns with int */
 
 typedef struct Vector {
     HcLabelling *labelling;
@@ -53,11 +53,11 @@ static void list_layers(GDALDatasetH dataset, HcText *text) {
     int shown = 0;
     for (int i = 0; i < GDALDatasetGetLayerCount(dataset); i++) {
         OGRLayerH layer = GDALDatasetGetLayer(dataset, i);
-        if (has_geometries(layer) && shown++ < MOST_LISTED) {
+        if (has_geometries(layer) && shown++ < LISTED_MAX) {
             hc_text_add(text, "%s'%.40s'", text->length > 0 ? ", " : "", OGR_L_GetName(layer));
         }
     }
-    hc_text_add(text, "%s", shown > MOST_LISTED ? ", ..." : "");
+    hc_text_add(text, "%s", shown > LISTED_MAX ? ", ..." : "");
 }
 
 static HcStatus fail_layer(const Vector *vector, GDALDatasetH dataset, const char *name, HcError *err) {
@@ -106,7 +106,7 @@ static bool is_sensible(OGRFieldDefnH field) {
 
 static void list_fields(OGRFeatureDefnH definition, HcText *text) {
     int count = OGR_FD_GetFieldCount(definition);
-    for (int i = 0; i < count && i < MOST_LISTED; i++) {
+    for (int i = 0; i < count && i < LISTED_MAX; i++) {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(definition, i);
         OGRFieldType type = OGR_Fld_GetType(field);
         const char *word = type == OFTString                            ? "text"
@@ -115,7 +115,7 @@ static void list_fields(OGRFeatureDefnH definition, HcText *text) {
                                                                         : OGR_GetFieldTypeName(type);
         hc_text_add(text, "%s'%.40s' (%s)", i > 0 ? ", " : "", OGR_Fld_GetNameRef(field), word);
     }
-    hc_text_add(text, "%s", count > MOST_LISTED ? ", ..." : count == 0 ? "none" : "");
+    hc_text_add(text, "%s", count > LISTED_MAX ? ", ..." : count == 0 ? "none" : "");
 }
 
 /* `why`: "has no field 'x'", "choose the field that names the class". */

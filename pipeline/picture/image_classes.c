@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ENTRIES = 256, NAME_BYTES = 48, FEWEST_ROWS = 16, MOST_COLUMNS = 4 };
+enum { ENTRIES_MAX = 256, NAME_BYTES = 48, FEWEST_ROWS = 16, COLUMNS_MAX = 4 };
 
 static const uint8_t unknown_colour[3] = {128, 128, 128};
 
 /* The entries of a legend and how they are laid out: columns of `rows`, each `step` wide. */
 typedef struct Legend {
-    HcLegendEntry entry[MOST_ENTRIES];
-    char name[MOST_ENTRIES][NAME_BYTES];
+    HcLegendEntry entry[ENTRIES_MAX];
+    char name[ENTRIES_MAX][NAME_BYTES];
     int32_t count, rows, columns;
     int32_t scale, margin, step;
     int32_t width, height; /* with the margins round it */
@@ -58,11 +58,11 @@ static void collect(Legend *legend, const HcClasses *classes, const uint8_t *see
     for (int32_t c = 0; c < classes->count; c++) {
         bool shown = is_drawn(classes, c) && (seen == NULL || seen[c] != 0);
         wanted += shown;
-        if (shown && wanted < MOST_ENTRIES) {
+        if (shown && wanted < ENTRIES_MAX) {
             add_entry(legend, classes->name[c], classes->colour[c]);
         }
     }
-    if (wanted >= MOST_ENTRIES) {
+    if (wanted >= ENTRIES_MAX) {
         static const uint8_t white[3] = {255, 255, 255};
         snprintf(rest, sizeof rest, "and %d more", wanted - legend->count);
         add_entry(legend, rest, white);
@@ -84,7 +84,7 @@ static void lay_out(Legend *legend, int32_t width, int32_t height, HcLegendPlace
     legend->step += 2 * legend->margin;
     if (place == HC_LEGEND_RIGHT) {
         int32_t room = (height - 2 * legend->margin) / (13 * legend->scale);
-        int32_t least = (legend->count + MOST_COLUMNS - 1) / MOST_COLUMNS;
+        int32_t least = (legend->count + COLUMNS_MAX - 1) / COLUMNS_MAX;
         room = room < FEWEST_ROWS ? FEWEST_ROWS : room;
         legend->rows = room < least ? least : room;
     } else {

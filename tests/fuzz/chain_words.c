@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_WORDS = 200 };
+enum { WORDS_MAX = 200 };
 
 static void make_files(void) {
     static const char header[] = "ENVI\nsamples = 6\nlines = 5\nbands = 4\ndata type = 12\ninterleave = bil\n"
@@ -52,7 +52,7 @@ static void plan(const char *const *words, int32_t count) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static int here = -1; /* where libFuzzer finds its files */
-    const char *words[MOST_WORDS];
+    const char *words[WORDS_MAX];
     int32_t count = 0;
     char *rest = NULL;
     if (here < 0) {
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hc_fuzz_expect(text != NULL, "there is memory for the harness itself");
     memcpy(text, data, size);
     text[size] = '\0';
-    for (char *word = strtok_r(text, "\n", &rest); word != NULL && count < MOST_WORDS;
+    for (char *word = strtok_r(text, "\n", &rest); word != NULL && count < WORDS_MAX;
          word = strtok_r(NULL, "\n", &rest)) {
         words[count++] = word;
     }

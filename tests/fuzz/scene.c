@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 22 };
+enum { BYTES_MAX = 1 << 22 };
 
 static void check_scene(const HcScene *scene) {
     hc_fuzz_expect(scene->lines > 0 && scene->samples > 0 && scene->bands > 0, "a scene has pixels");
@@ -47,7 +47,7 @@ static void read_lines(HcReader *reader, bool mapped) {
     const HcScene *scene = hc_reader_scene(reader);
     int64_t lines = scene->lines < 3 ? scene->lines : 3;
     size_t bytes = hc_reader_bytes(reader, lines);
-    if (bytes > MOST_BYTES) {
+    if (bytes > BYTES_MAX) {
         return;
     }
     void *room = mapped ? NULL : malloc(bytes);

@@ -6,14 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 900 };
+enum { VALUES_MAX = 900 };
 
 static const double tau = 6.283185307179586;
 static const double deviation_of_width = 0.42466090014400953;
 
 typedef struct Bands {
     int32_t count;
-    double centre[MOST], width[MOST];
+    double centre[VALUES_MAX], width[VALUES_MAX];
 } Bands;
 
 static double uniform(uint64_t *state) {
@@ -25,7 +25,7 @@ static double uniform(uint64_t *state) {
 static Bands make_bands(int32_t count, double low, double step, double width, double jitter) {
     Bands bands = {.count = count};
     uint64_t seed = 7;
-    assert_true(count <= MOST);
+    assert_true(count <= VALUES_MAX);
     for (int32_t b = 0; b < count; b++) {
         bands.centre[b] = low + step * (b + jitter * (uniform(&seed) - 0.5));
         bands.width[b] = width;
@@ -92,9 +92,9 @@ static void constants_and_lines_stay(void **state) {
         int32_t count = (int32_t)(600 / cases[c].step);
         Bands from = make_bands(count, 400, cases[c].step, cases[c].width, cases[c].jitter);
         Bands to = make_bands(45, 452.3, 10, cases[c].to_width, 0.2);
-        float value[2 * MOST];
-        float out[2 * MOST];
-        double line[2 * MOST];
+        float value[2 * VALUES_MAX];
+        float out[2 * VALUES_MAX];
+        double line[2 * VALUES_MAX];
         for (int32_t b = 0; b < count; b++) {
             value[b] = 0.37F;
             value[count + b] = (float)(0.1 + 0.001 * from.centre[b]);
@@ -119,9 +119,9 @@ static void a_gaussian_is_widened(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         Bands from = make_bands(800, 400, cases[c].step, cases[c].from_width, cases[c].jitter);
         Bands to = make_bands(30, 450, 9.7, cases[c].to_width, 0);
-        float value[MOST];
-        float out[MOST];
-        double wanted[MOST];
+        float value[VALUES_MAX];
+        float out[VALUES_MAX];
+        double wanted[VALUES_MAX];
         const double feature = 25;
         /* What the library has seen is as wide as its own bands made it. */
         double seen = hypot(feature, cases[c].from_width);
@@ -144,9 +144,9 @@ static void orders_do_not_matter(void **state) {
     (void)state;
     Bands from = make_bands(60, 400, 5, 6, 0.8);
     Bands to = make_bands(20, 420, 11, 9, 0);
-    float value[MOST];
-    float sorted[MOST];
-    float out[MOST];
+    float value[VALUES_MAX];
+    float sorted[VALUES_MAX];
+    float out[VALUES_MAX];
     uint64_t seed = 11;
     for (int32_t b = 0; b < from.count; b++) {
         value[b] = (float)uniform(&seed);
@@ -232,8 +232,8 @@ static void quadrature_says_the_same(void **state) {
         /* The spacing in the bands' order is below their width, which then says how far a value reaches. */
         Bands from = make_bands(60, 400, cases[c].step, cases[c].from_width, 0);
         Bands to = make_bands(24, 395, cases[c].step * 61 / 24, cases[c].to_width, 0.7);
-        float value[5 * MOST];
-        float out[5 * MOST];
+        float value[5 * VALUES_MAX];
+        float out[5 * VALUES_MAX];
         uint64_t seed = 21 + c;
         for (int32_t i = 0; i < 5 * from.count; i++) {
             value[i] = (float)uniform(&seed);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LINES = 37, SAMPLES = 41, BANDS = 6, CLASSES = 3, MOST = 16 };
+enum { LINES = 37, SAMPLES = 41, BANDS = 6, CLASSES = 3, NEIGHBOURS_MAX = 16 };
 
 /* The numbers of the classes in the rasters that are made here; the stage counts them from 1. */
 static const int class_number[CLASSES + 1] = {0, 2, 5, 9};
@@ -63,7 +63,7 @@ typedef struct Trained {
 typedef struct Answer {
     int class;
     double confidence, distance;
-    int neighbour[MOST];
+    int neighbour[NEIGHBOURS_MAX];
 } Answer;
 
 static void set_scale(Trained *trained) {
@@ -153,7 +153,7 @@ static void find_neighbours(const Trained *trained, const How *how, const double
 
 static Answer classify(const Trained *trained, const How *how, const double *x) {
     Answer answer = {0};
-    double distance[MOST] = {0};
+    double distance[NEIGHBOURS_MAX] = {0};
     double votes[CLASSES + 1] = {0};
     double far[CLASSES + 1] = {0};
     double all = 0;
