@@ -1,5 +1,5 @@
 /* Float scenes on their grid: values become whole numbers and these limbs (gram.cuh), differences are those
- * of whole numbers. All is float64, without contraction, in the order that core/compute.h says: the same
+ * of whole numbers. All is float64, without contraction, in the order that core/operation/gram.h says: the same
  * whole numbers as the CPU's. What is far from its band's center goes to sums of long integers; only its
  * lowest 32 bits become limbs. */
 #include "gpu/gram/gram.cuh"
@@ -23,7 +23,7 @@ __device__ static inline bool is_far(double whole) {
     return !(fabs(whole) < HC_GRID_NEAR);
 }
 
-/* As hc_far_rest() of core/moments.c. */
+/* As hc_far_rest() of core/sums/moments.c. */
 __device__ static inline double far_rest(double value) {
     const double rest = __dsub_rn(value, __dmul_rn(rint(__dmul_rn(value, 0x1p-32)), 0x1p32));
     return rest >= 0x1p31 ? __dsub_rn(rest, 0x1p32) : rest;
