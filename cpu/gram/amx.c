@@ -1,6 +1,6 @@
 /* Exact sums of products on the matrix unit (AMX) of some x86 processors: integers are split into limbs of 8
  * bits, limbs are multiplied and summed in 32-bit integers, and these are added to the moments before they
- * could overflow. The sums are the same to the last bit as those of gram_blas.c. */
+ * could overflow. The sums are the same to the last bit as those of gram/blas.c. */
 #include "cpu/gram/gram.h"
 #include "cpu/image/transpose.h"
 
