@@ -43,9 +43,9 @@ typedef struct HcNeeds {
                                integers it     observes by; a sample of the scene comes first (HcStage.sample) */
     bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
     size_t bytes_fixed;     /* device memory, whatever the block size */
-    size_t bytes_least;     /* the same of a stage that is tight; 0 = bytes_fixed */
+    size_t bytes_tight;     /* the same of a stage that is tight; 0 = bytes_fixed */
     size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
-    int32_t threads_most;   /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
+    int32_t threads_max;    /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
     size_t thread_bytes;    /* host memory of each of them, from two on */
     size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
 } HcNeeds;
@@ -143,8 +143,8 @@ struct HcStage {
     HcScene in, out; /* as planned last */
     HcNeeds needs;
     HcCompute *compute; /* set before open */
-    bool tight;         /* set before open: memory is scarce, the stage takes bytes_least */
-    int32_t threads;    /* set before open: as many of needs.threads_most as memory allows, at least 1 */
+    bool tight;         /* set before open: memory is scarce, the stage takes bytes_tight */
+    int32_t threads;    /* set before open: as many of needs.threads_max as memory allows, at least 1 */
     HcSample sample;    /* set before the first block is observed, where needs.float_sums */
     bool is_open;
     bool settled;                                                             /* settle has succeeded */

@@ -53,11 +53,11 @@ typedef struct HcSvdBatch {
     uint8_t *end;         /* [count] HcSvdEnd */
 } HcSvdBatch;
 
-/* Takes the memory for decompositions of rows x columns matrices (1 to HC_SVD_MAX each). At most `most`
+/* Takes the memory for decompositions of rows x columns matrices (1 to HC_SVD_MAX each). At most `at_once`
  * matrices are worked on at once, so that memory does not depend on the batch. vectors: whether left or right
  * will be wanted. One queue at a time may use the result. */
 typedef HcStatus HcSvdOpenFn(HcCompute *compute, HcElement element, int32_t rows, int32_t columns,
-                             int64_t most, bool vectors, HcSvd **out, HcError *err);
+                             int64_t at_once, bool vectors, HcSvd **out, HcError *err);
 HcSvdOpenFn hc_svd_open HC_MUST_CHECK;
 typedef void HcSvdCloseFn(HcSvd *svd);
 HcSvdCloseFn hc_svd_close;

@@ -78,7 +78,7 @@ HcStatus hc_cpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatc
     patches->across = hc_patch_side(rule->samples, rule->size, rule->step);
     patches->pixels = hc_patch_pixels(rule);
     patches->values = patches->pixels < rule->bands ? patches->pixels : rule->bands;
-    patches->most = hc_min64(hc_patch_most(rule), (int64_t)AT_ONCE * ((const HcCpu *)compute)->threads);
+    patches->most = hc_min64(hc_patch_max(rule), (int64_t)AT_ONCE * ((const HcCpu *)compute)->threads);
     HC_TRY(take_memory(patches, err));
     hc_patch_levels(rule, patches->pixels, patches->level);
     HC_TRY(hc_svd_open(compute, HC_ELEMENT_FLOAT32, patches->pixels, rule->bands, patches->most,

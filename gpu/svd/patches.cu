@@ -215,7 +215,7 @@ HcStatus hc_gpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatc
     frame->across = hc_patch_side(rule->samples, rule->size, rule->step);
     frame->pixels = frame->down.size * frame->across.size;
     frame->values = frame->pixels < rule->bands ? frame->pixels : rule->bands;
-    patches->most = hc_patch_most(rule);
+    patches->most = hc_patch_max(rule);
     HC_TRY(hc_gpu_use(patches->gpu, err));
     HC_TRY(hc_svd_open(compute, HC_ELEMENT_FLOAT32, frame->pixels, rule->bands, patches->most,
                        !rule->describe, &patches->svd, err));

@@ -38,10 +38,10 @@ typedef struct HcWritePlan {
     double scale, offset;
     bool
         in_parts; /* the bands behind the classes are stored as whole numbers of parts, each with its scale */
-    bool shares_nodata;        /* valid pixels may hold it too: class 0 of a class map */
-    HcInterleave interleave;   /* ENVI */
-    char **options;            /* creation options for the driver, as a GDAL string list */
-    int threads, threads_most; /* of GDAL that compress: those in `options`, and the most that help where
+    bool shares_nodata;       /* valid pixels may hold it too: class 0 of a class map */
+    HcInterleave interleave;  /* ENVI */
+    char **options;           /* creation options for the driver, as a GDAL string list */
+    int threads, threads_max; /* of GDAL that compress: those in `options`, and the most that help where
                                   the planner may choose, else the same */
 } HcWritePlan;
 
@@ -103,7 +103,7 @@ HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const
 /* write_threads.c: threads of GDAL that compress tiles. */
 /* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles. 1
  * where the output is not compressed. */
-int hc_write_threads_most(const HcWritePlan *plan, const HcScene *scene);
+int hc_write_threads_max(const HcWritePlan *plan, const HcScene *scene);
 /* The number that the creation options say, 0 = none. */
 int hc_write_threads_fixed(const HcWritePlan *plan);
 /* Host memory that they take beyond that of a writer that does not compress [bytes]. */

@@ -416,10 +416,10 @@ done:
 static void choose_threads(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options) {
     char text[24];
     bool has_threads = hc_write_is_tiff(plan) && takes(plan->driver, "NUM_THREADS", "") != TAKES_NO_OPTION;
-    plan->threads = plan->threads_most = has_threads ? hc_write_threads_fixed(plan) : 1;
+    plan->threads = plan->threads_max = has_threads ? hc_write_threads_fixed(plan) : 1;
     if (plan->threads == 0) {
-        plan->threads_most = hc_write_threads_most(plan, scene);
-        plan->threads = options->compressors < plan->threads_most ? options->compressors : plan->threads_most;
+        plan->threads_max = hc_write_threads_max(plan, scene);
+        plan->threads = options->compressors < plan->threads_max ? options->compressors : plan->threads_max;
         plan->threads = plan->threads < 1 ? 1 : plan->threads;
         snprintf(text, sizeof text, "%d", plan->threads);
         plan->options = CSLSetNameValue(plan->options, "NUM_THREADS", text);

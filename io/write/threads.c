@@ -55,7 +55,7 @@ static double tiles_of(const HcWritePlan *plan, const HcScene *scene) {
     return across * down * (bands_apart(plan) ? scene->bands : 1);
 }
 
-int hc_write_threads_most(const HcWritePlan *plan, const HcScene *scene) {
+int hc_write_threads_max(const HcWritePlan *plan, const HcScene *scene) {
     double tiles = tiles_of(plan, scene);
     int most = hc_io_thread_count(CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
     if (!is_compressed(plan)) {

@@ -214,11 +214,11 @@ HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterO
     *out = (HcWriterNeeds){0};
     HC_TRY(hc_write_plan(&plan, path, scene, options, err));
     double own = memory_of(scene, &plan);
-    double most = hc_write_threads_memory(&plan, scene, plan.threads_most);
-    bool may_choose = plan.threads_most > plan.threads;
+    double most = hc_write_threads_memory(&plan, scene, plan.threads_max);
+    bool may_choose = plan.threads_max > plan.threads;
     out->memory = (size_t)(own + hc_write_threads_memory(&plan, scene, plan.threads));
-    out->threads_most = may_choose ? plan.threads_most : 1;
-    out->thread_memory = may_choose ? (size_t)(most / plan.threads_most) : 0;
+    out->threads_max = may_choose ? plan.threads_max : 1;
+    out->thread_memory = may_choose ? (size_t)(most / plan.threads_max) : 0;
 done:
     hc_write_plan_clear(&plan);
     return status;

@@ -33,7 +33,7 @@ typedef struct HcWriterOptions {
                              the scene's gain and offset; scale is not 0. Not for class maps */
     bool overwrite;
     int32_t threads;     /* for ENVI, 0 = one a processor, up to HC_IO_THREADS */
-    int32_t compressors; /* threads of GDAL that compress a GTiff or COG, at most threads_most of the needs; 0
+    int32_t compressors; /* threads of GDAL that compress a GTiff or COG, at most threads_max of the needs; 0
                             = one. A creation option NUM_THREADS is preferred */
 } HcWriterOptions;
 
@@ -59,7 +59,7 @@ void hc_writer_names_clear(HcWriterNames *names);
 typedef struct HcWriterNeeds {
     size_t memory; /* host memory beyond the blocks [bytes]: lines that are collected, GDAL's cache, and what
                       compressing takes */
-    int32_t threads_most; /* threads that help to compress; 1 = more are of no use, or must not be chosen */
+    int32_t threads_max;  /* threads that help to compress; 1 = more are of no use, or must not be chosen */
     size_t thread_memory; /* host memory that each takes on top, from two on [bytes] */
 } HcWriterNeeds;
 

@@ -48,8 +48,8 @@ typedef struct HcFlow {
     HcSlot *slots;    /* [info.slots], of which the layout may take fewer */
     HcQueue *work;    /* decode and stages: one block after the other, since sums grow in order */
     HcQueue *uploads; /* raw blocks on their way to the device, NULL where memory is shared */
-    HcDeviceRoom room;
-    HcBuffer kept;   /* the raw scene where it stays on the device, a block every room.raw_block bytes */
+    HcDeviceMemory device;
+    HcBuffer kept;   /* the raw scene where it stays on the device, a block every device.raw_block bytes */
     HcRaw *kept_raw; /* [layout.blocks] what lies there, data NULL until it does; NULL where nothing stays */
     HcParcel *parcels; /* all of them, [parcel_count] */
     int32_t parcel_count;

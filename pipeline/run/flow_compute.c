@@ -24,7 +24,7 @@ static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw
         return HC_OK;
     }
     /* The last block in this slot is done, and so is its decode: its bytes are free. */
-    char *to = flow->kept_raw != NULL ? (char *)flow->kept.data + (size_t)block * flow->room.raw_block
+    char *to = flow->kept_raw != NULL ? (char *)flow->kept.data + (size_t)block * flow->device.raw_block
                                       : slot->memory.data;
     HC_OR_RETURN(hc_upload(flow->uploads, source->buffer.data, to, source->bytes, err));
     HC_OR_RETURN(hc_follow(flow->work, flow->uploads, err));

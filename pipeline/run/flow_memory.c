@@ -46,12 +46,13 @@ static HcStatus try_reserve(const HcFlow *flow, HcError *err) {
 }
 
 static HcStatus alloc_device(HcFlow *flow, HcError *err) {
-    hc_layout_room(flow->chain, &flow->info, &flow->layout, &flow->room);
-    if (flow->room.kept > 0) {
-        HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.kept, &flow->kept, err));
+    hc_layout_memory(flow->chain, &flow->info, &flow->layout, &flow->device);
+    if (flow->device.kept > 0) {
+        HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, flow->device.kept, &flow->kept, err));
     }
     for (int32_t s = 0; s < flow->layout.slots; s++) {
-        HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, flow->room.slot, &flow->slots[s].memory, err));
+        HC_OR_RETURN(
+            hc_alloc(flow->compute, HC_MEMORY_DEVICE, flow->device.slot, &flow->slots[s].memory, err));
     }
     return try_reserve(flow, err);
 }
@@ -146,7 +147,7 @@ HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuf
 }
 
 static HcStatus cut_slot(HcFlow *flow, HcSlot *slot, const HcSlotLayout *cut, HcError *err) {
-    size_t raw = flow->layout.device_resident ? 0 : flow->room.raw_block;
+    size_t raw = flow->layout.device_resident ? 0 : flow->device.raw_block;
     if (raw + cut->all > slot->memory.bytes) { /* a fit made a pass larger than planned */
         hc_memory_release(flow->compute, &slot->memory);
         HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, raw + cut->all, &slot->memory, err));

@@ -69,8 +69,8 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
     cost.host = (size_t)limits->cache + hc_reader_thread_bytes(reader);
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        bool least = stage->tight && stage->needs.bytes_least > 0;
-        cost.fixed += least ? stage->needs.bytes_least : stage->needs.bytes_fixed;
+        bool least = stage->tight && stage->needs.bytes_tight > 0;
+        cost.fixed += least ? stage->needs.bytes_tight : stage->needs.bytes_fixed;
         if (stage->needs.consumes) {
             cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->out, lines);
         }
@@ -193,13 +193,13 @@ static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const
 static void share_threads(HcChain *chain, const HcComputeInfo *info, const HcLimits *limits) {
     int32_t wanting = 0;
     for (int32_t s = 0; s < chain->count; s++) {
-        wanting += chain->stages[s].needs.threads_most > 1;
+        wanting += chain->stages[s].needs.threads_max > 1;
     }
     Cost least = cost_of(chain, info, limits, 1);
     double spare = limits->host - (double)host_bytes(&least, info, stream_slots(info));
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];
-        double most = stage->needs.threads_most;
+        double most = stage->needs.threads_max;
         if (most > 1 && stage->needs.thread_bytes > 0) {
             double count = floor(fmin(most, spare / 2 / wanting / (double)stage->needs.thread_bytes));
             stage->threads = count > 1 ? (int32_t)count : 1;
@@ -321,8 +321,8 @@ bool hc_layout_shrink(HcLayout *layout, const HcChain *chain, const HcComputeInf
     return true;
 }
 
-void hc_layout_room(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,
-                    HcDeviceRoom *out) {
+void hc_layout_memory(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,
+                      HcDeviceMemory *out) {
     Cost cost = cost_of(chain, info, &layout->limits, layout->block_lines);
     out->raw_block = cost.raw_device;
     out->slot = layout->device_resident ? cost.slot : cost.slot + cost.raw_device;

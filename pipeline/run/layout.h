@@ -25,14 +25,14 @@ typedef struct HcLayout {
 } HcLayout;
 
 /* Device buffers of a whole run [bytes]. */
-typedef struct HcDeviceRoom {
+typedef struct HcDeviceMemory {
     size_t raw_block; /* one raw block, 0 where memory is shared */
     size_t slot;      /* what the largest pass needs in a slot, and a raw block unless all of them stay */
     size_t kept;      /* all raw blocks, 0 unless they stay on the device */
-} HcDeviceRoom;
+} HcDeviceMemory;
 
-void hc_layout_room(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,
-                    HcDeviceRoom *out);
+void hc_layout_memory(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,
+                      HcDeviceMemory *out);
 
 /* Plans the chain for a backend, chooses the layout, and fills the planned half of the report. */
 HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,

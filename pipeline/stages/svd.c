@@ -205,9 +205,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs.halo = rule.size - 1;
     /* The patches that are worked on, and as much again to work in. */
     rule.tight = false;
-    stage->needs.bytes_fixed = 2 * (size_t)hc_patch_most(&rule) * hc_patch_bytes(&rule);
+    stage->needs.bytes_fixed = 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
     rule.tight = true;
-    stage->needs.bytes_least = 2 * (size_t)hc_patch_most(&rule) * hc_patch_bytes(&rule);
+    stage->needs.bytes_tight = 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
     return HC_OK;
 }
 

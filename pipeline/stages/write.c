@@ -118,7 +118,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                              .passes_through = true,
                              .has_output = true,
                              .host_bytes = state->needs.memory,
-                             .threads_most = state->needs.threads_most,
+                             .threads_max = state->needs.threads_max,
                              .thread_bytes = state->needs.thread_memory};
     return HC_OK;
 }

@@ -185,13 +185,13 @@ static void memory_is_counted(void **state) {
     assert_int_equal(hc_patch_count(&rule), 153);
     /* [40][20], 20 values, [20][40], [20][20] */
     assert_int_equal(hc_patch_bytes(&rule), 4 * (800 + 20 + 800 + 400));
-    assert_int_equal(hc_patch_most(&rule), 153);
+    assert_int_equal(hc_patch_max(&rule), 153);
     rule.samples = 1087;
-    assert_true(hc_patch_most(&rule) * (int64_t)hc_patch_bytes(&rule) <= (int64_t)HC_PATCH_MEMORY);
-    assert_true((hc_patch_most(&rule) + 1) * (int64_t)hc_patch_bytes(&rule) > (int64_t)HC_PATCH_MEMORY);
+    assert_true(hc_patch_max(&rule) * (int64_t)hc_patch_bytes(&rule) <= (int64_t)HC_PATCH_MEMORY);
+    assert_true((hc_patch_max(&rule) + 1) * (int64_t)hc_patch_bytes(&rule) > (int64_t)HC_PATCH_MEMORY);
     rule.bands = HC_SVD_MAX;
     rule.size = HC_PATCH_SIZE_MAX;
-    assert_int_equal(hc_patch_most(&rule), 1);
+    assert_int_equal(hc_patch_max(&rule), 1);
 }
 
 int main(void) {

@@ -567,10 +567,10 @@ static void threads_that_compress(void **state) {
         HcWriterOptions options = {.format = formats[cog], .creation_options = cog ? small : NULL};
         const double tile = (cog ? 128 * 128 : 240 * 304) * 5 * 4.0;
         check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &none, &err), err);
-        assert_int_equal(none.threads_most, cog ? 16 : 1); /* a COG is compressed unless the user says no */
+        assert_int_equal(none.threads_max, cog ? 16 : 1); /* a COG is compressed unless the user says no */
         options.compress = ways[i % 3];
         check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &one, &err), err);
-        assert_int_equal(one.threads_most, cog ? 16 : 6);
+        assert_int_equal(one.threads_max, cog ? 16 : 6);
         assert_true(one.memory >= none.memory);
         assert_true((double)one.thread_memory > 4 * tile);
         options.compressors = 4;
@@ -591,7 +591,7 @@ static void threads_that_compress(void **state) {
         options.overwrite = true;
         check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &fixed, &err), err);
         assert_int_equal(fixed.memory, many.memory);
-        assert_int_equal(fixed.threads_most, 1);
+        assert_int_equal(fixed.threads_max, 1);
         unlink(in_folder("a.tif"));
         unlink(in_folder("b.tif"));
     }

@@ -1,23 +1,23 @@
 #include "core/operation/svd.h"
 #include "core/operation/doors/check.h"
 
-static HcStatus check_shape(HcElement element, int32_t rows, int32_t columns, int64_t most, HcError *err) {
+static HcStatus check_shape(HcElement element, int32_t rows, int32_t columns, int64_t at_once, HcError *err) {
     if ((int)element < 0 || element >= HC_ELEMENT_COUNT) {
         return hc_fail(err, HC_E_USAGE, "svd: no element has the number %d", (int)element);
     }
-    if (rows < 1 || rows > HC_SVD_MAX || columns < 1 || columns > HC_SVD_MAX || most < 1) {
+    if (rows < 1 || rows > HC_SVD_MAX || columns < 1 || columns > HC_SVD_MAX || at_once < 1) {
         return hc_fail(err, HC_E_USAGE, "svd: %d x %d matrices, %lld at once: 1 to %d rows and columns", rows,
-                       columns, (long long)most, HC_SVD_MAX);
+                       columns, (long long)at_once, HC_SVD_MAX);
     }
     return HC_OK;
 }
 
-HcStatus hc_svd_open(HcCompute *compute, HcElement element, int32_t rows, int32_t columns, int64_t most,
+HcStatus hc_svd_open(HcCompute *compute, HcElement element, int32_t rows, int32_t columns, int64_t at_once,
                      bool vectors, HcSvd **out, HcError *err) {
     HC_OR_RETURN(hc_check_open(compute, out, "svd", err));
     *out = NULL;
-    HC_OR_RETURN(check_shape(element, rows, columns, most, err));
-    HC_OR_RETURN(compute->ops->svd_open(compute, element, rows, columns, most, vectors, out, err));
+    HC_OR_RETURN(check_shape(element, rows, columns, at_once, err));
+    HC_OR_RETURN(compute->ops->svd_open(compute, element, rows, columns, at_once, vectors, out, err));
     *(HcSvdHead *)*out = (HcSvdHead){{compute}, element, rows, columns, vectors};
     return HC_OK;
 }
