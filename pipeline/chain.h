@@ -34,8 +34,8 @@ struct HcChain {
     HcPaths inputs;        /* files that the command reads beside: the chain file, a list of scenes */
     HcFileUse use;         /* all files of the run, by hc_chain_check_files */
     HcOverwrite overwrite; /* of all outputs */
-    bool asks; /* whether HC_OVERWRITE_USUAL stops at a scene that looks as if it was meant as the input */
-    int64_t first_line;                   /* of the lines that this rank takes through the chain */
+    bool asks;          /* whether HC_OVERWRITE_USUAL refuses a scene that may have been meant as the input */
+    int64_t first_line; /* of the lines that this rank takes through the chain */
     const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
 };
 
@@ -56,27 +56,29 @@ bool hc_chain_writes(const HcChain *chain, const char *path);
 /* Whether a file is a record that hcube wrote; fails where memory or the disk does. */
 HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 
-/* After planning, before anything is computed: refuses (HC_E_USAGE) an output, record or derived file that
- * would replace one that the command reads, another output, a record that is not ours without overwrite, or a
- * scene that looks as if it was meant as the input (HC_OVERWRITE_USUAL). Fills chain->use. record: as in
- * HcRunSettings. */
+/* Checks all files after planning, before anything is computed. Refuses (HC_E_USAGE) an output, record or
+ * derived file that would replace
+ *  - a file that the command reads, or another output,
+ *  - a record that hcube did not write, without overwrite,
+ *  - a scene that may have been meant as the input (HC_OVERWRITE_USUAL).
+ * Fills chain->use. record: as in HcRunSettings. */
 HcStatus hc_chain_check_files(HcChain *chain, const char *record, HcError *err) HC_MUST_CHECK;
 
-/* Removes what dead processes have left of the files that the chain's options name; before planning. */
+/* Removes temporary files that dead processes left of the chain's outputs; before planning. */
 void hc_chain_remove_dead(const HcChain *chain);
 
 /* Plans every stage in order (again: keeps what is settled). */
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) HC_MUST_CHECK;
 
-/* HC_E_MEMORY where memory ran out for a note: what the user is not told of must not end well. */
+/* HC_E_MEMORY where memory ran out for a note: a run that lacks a note must not succeed. */
 HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) HC_MUST_CHECK;
 
-/* The first stage that keeps values which are missing in some bands of a pixel from `stage`, which takes
- * them: one in front of it that needs whole pixels. NULL = none does. */
+/* For a stage that takes pixels with missing values: the first stage before it that needs whole pixels, and
+ * so keeps them from it. NULL = none does. */
 const HcStage *hc_chain_needs_whole(const HcStage *stage);
 
-/* Whether the source of a planned chain keeps such pixels, since a stage takes them and none in front of it
- * needs whole ones. */
+/* Whether the source of a planned chain keeps such pixels: a stage takes them, and none before it needs whole
+ * ones. */
 bool hc_chain_keeps_missing(const HcChain *chain);
 
 /* As hc_stage_note, for remarks on the run. */

@@ -63,8 +63,8 @@ HcStatus hc_json_save_unflushed(const HcJson *json, const char *path, bool overw
 
 /* ---- reading ---- */
 
-/* Whether there is an array of exactly `count` items: before memory is taken for as many as a file says that
- * it holds. */
+/* Checks that an array has exactly `count` items, before memory is allocated for a count that a file claims.
+ */
 HcStatus hc_json_check_count(const cJSON *from, const char *name, size_t count, const char *where,
                              HcError *err) HC_MUST_CHECK;
 /* Reads an array of exactly `count` finite doubles; `where` names the file in messages. */

@@ -37,8 +37,8 @@ typedef enum HcOptionFile {
 /* How far outputs may replace existing files: the field of an option --overwrite[=any]. */
 typedef enum HcOverwrite {
     HC_OVERWRITE_NONE,  /* not at all */
-    HC_OVERWRITE_USUAL, /* but for a scene that looks as if it was meant as the input */
-    HC_OVERWRITE_ANY    /* this one as well */
+    HC_OVERWRITE_USUAL, /* all files, except a scene that may have been meant as the input */
+    HC_OVERWRITE_ANY    /* all files */
 } HcOverwrite;
 
 /* Ends of a range that are no values themselves. */
@@ -64,9 +64,9 @@ typedef struct HcOption {
     char letter;   /* 'k': also as -k; 0 = none */
     HcRange range; /* for INT and REAL */
     HcOpenEnds open;
-    /* The value while the option is not given: a number, for TEXT and CHOICE a word. `otherwise` says in
-     * words what a value means that is no default as such: 0 threads, "one for each processor". A REAL
-     * without such a value takes NAN, which nobody can give. */
+    /* The default: a number, for TEXT and CHOICE a word. Where the default stands for something else,
+     * `otherwise` describes it: "one for each processor" for 0 threads. A REAL without a default has NAN,
+     * which no user can give. */
     double initial;
     const char *standard, *otherwise;
     const char *unit;           /* "pixels", or NULL */
@@ -75,7 +75,7 @@ typedef struct HcOption {
     HcOptionFile file;          /* for TEXT and LIST */
     bool positional;            /* may be given without its name, in the order of the table */
     bool required;
-    bool of_fit;      /* says how a model is fitted: of no use where one is loaded */
+    bool of_fit;      /* controls how a model is fitted; has no effect on a loaded one */
     const char *help; /* what it does, in one sentence: help adds unit, range and default */
 } HcOption;
 
@@ -114,10 +114,9 @@ typedef struct HcOptionSet {
 /* Fills the defaults. */
 void hc_options_reset(const HcOption *table, void *params);
 
-/* Reads words into the sets (reset before); the first set that knows a name takes it, positional words go to
- * the positional options that were not given by name, of the first set, then the next. `who` starts the
- * messages: "mnf: --componets: unknown option, did you mean --components?". Checks ranges and what is
- * required. */
+/* Reads words into the sets (reset before). The first set that knows a name takes it. Positional words fill
+ * the positional options that no name has filled, set by set. `who` starts the messages: "mnf: --componets:
+ * unknown option, did you mean --components?". Checks ranges and required options. */
 HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count,
                           const char *const *words, int32_t word_count, HcError *err) HC_MUST_CHECK;
 
@@ -128,8 +127,7 @@ int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const cha
 /* Whether the option takes a value that may be the next word. */
 bool hc_option_takes_value(const HcOption *option);
 
-/* Whether the field has the value that it has while the option is not given, and that is no value to speak of
- * (`otherwise`, or nothing at all). */
+/* Whether the field holds the default, and that is no value (`otherwise`, or none at all). */
 bool hc_option_is_unset(const HcOption *option, const void *params);
 
 /* The help of a table: an option a line, with its unit, range and default. */

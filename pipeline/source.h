@@ -32,8 +32,8 @@ HcStatus hc_source_reset_counts(HcSource *source, HcQueue *queue, HcError *err) 
 HcStatus hc_source_counts(const HcSource *source, HcCompute *compute, int64_t counts[HC_MASK_REASONS],
                           HcError *err) HC_MUST_CHECK;
 
-/* Counts pixels of zeros at the border in raw bytes [host] that hold these lines; each line of the scene
- * once, on the thread that reads. */
+/* Counts the border pixels of zeros in these lines of raw bytes [host]. Call it once for each line, on the
+ * reading thread. */
 void hc_source_look(HcSource *source, const HcRaw *raw, int64_t line0, int32_t lines);
 
 void hc_source_close(HcSource *source, HcCompute *compute);

@@ -23,9 +23,9 @@ typedef enum HcRole {
     HC_ROLE_SINK    /* hands its blocks on unchanged and takes a copy of each to a file */
 } HcRole;
 
-/* What becomes of a pixel whose value is missing in some bands only (nodata, NaN, infinity). Such pixels are
- * kept, with NaN for what is missing, where a stage asks for them and all between it and the source hand them
- * on; else the source masks them. */
+/* How a stage treats a pixel that lacks a value in some bands only (nodata, NaN, infinity). The source masks
+ * such pixels, unless a stage asks for them and all stages between pass them on. They then hold NaN in
+ * these bands. */
 typedef enum HcMissing {
     HC_MISSING_MASKED, /* the stage needs whole pixels */
     HC_MISSING_PASSED, /* it hands on what is missing */
@@ -39,11 +39,11 @@ typedef struct HcNeeds {
     bool consumes;          /* wants host copies of the blocks that go out */
     bool passes_through;    /* process is not called, the output is the input */
     HcMissing missing;      /* values in the pixels that come in */
-    int32_t float_sums;     /* how many sums (pipeline/statistics/sums.h) of values that are not known to be
-                               integers it     observes by; a sample of the scene comes first (HcStage.sample) */
+    int32_t float_sums;     /* sums (pipeline/statistics/sums.h) of values that are not known to be integers;
+                               they need a sample of the scene first (HcStage.sample) */
     bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
     size_t bytes_fixed;     /* device memory, whatever the block size */
-    size_t bytes_tight;     /* the same of a stage that is tight; 0 = bytes_fixed */
+    size_t bytes_tight;     /* bytes_fixed while memory is scarce (HcStage.tight); 0 = bytes_fixed */
     size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
     int32_t threads_max;    /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
     size_t thread_bytes;    /* host memory of each of them, from two on */
@@ -112,16 +112,16 @@ typedef struct HcStageClass {
      * writing thread. */
     HcStatus (*consume)(HcStage *stage, const HcBlock *block, HcError *err);
     /* OPTIONAL. Whether the parsed stage fits a model to sums of the scene, and how. Such a stage has the
-     * options
-     * --model, --save-model and --fit-only, and marks those of the fit (HcOption.of_fit). */
+     * options --model, --save-model and --fit-only, and marks those of the fit (HcOption.of_fit). */
     bool (*fits)(const HcStage *stage, HcFit *how);
-    /* With fits. The model of these sums, as settle makes it of the scene's. noise: NULL where it needs none.
+    /* With fits. Fits the model to these sums, as settle does to those of the scene. noise: NULL = not
+     * needed.
      */
     HcStatus (*fit)(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err);
-    /* OPTIONAL. What a scree plot shows of the settled stage; false where there is nothing yet. */
+    /* OPTIONAL. Gives the values of a scree plot; false until the stage is settled. */
     bool (*scree)(const HcStage *stage, HcScree *out);
-    /* OPTIONAL. After the last block, before any finish: what each rank has counted, drawn or written of its
-     * lines becomes that of the scene. Called on all ranks, also where there is one only. */
+    /* OPTIONAL. After the last block, before any finish: joins the counts, pictures and files that ranks have
+     * made of their lines. Called on all ranks, also on a single one. */
     HcStatus (*gather)(HcStage *stage, HcError *err);
     /* OPTIONAL. After the last block, on the first rank alone: completes the files of the stage. The runner
      * has opened a set (io/file.h), so that they get their names together with those of all other stages. */
@@ -162,20 +162,19 @@ HcStatus hc_stage_unknown(const char *name, HcError *err);
  * record. */
 void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 
-/* Says that there was no memory for the text of a note: the run then fails, since it may not lack one. */
+/* Says that memory ran out for the text of a note. The run then fails. */
 void hc_stage_note_lost(HcStage *stage);
 
-/* For the runner: a failure of arithmetic that stages share says which one asked ("rx: all 7 bands are
- * constant"). Returns `status`; other failures, and those that name the stage, stay as they are. */
+/* For the runner: puts the name of the stage before a failure of shared arithmetic ("rx: all 7 bands are
+ * constant"). Returns `status`. Other failures, and those that name the stage, stay as they are. */
 HcStatus hc_stage_named(const HcStage *stage, HcStatus status, HcError *err) HC_MUST_CHECK;
 
-/* How far the outputs of the stage may replace existing files: by its own --overwrite or that of the chain.
- */
+/* Whether outputs of the stage may replace existing files, by its own --overwrite or that of the chain. */
 HcOverwrite hc_stage_overwrite(const HcStage *stage);
 
-/* Says at plan time that the stage will write this file (borrowed); refuses one that the chain writes
- * already, or reads. Files that options name (HcOption.file) are known without it; this is for those whose
- * name is derived, and for refusing early. */
+/* Registers, at plan time, a file that the stage will write (borrowed). Refuses one that the chain writes
+ * already, or reads. Files that options name (HcOption.file) are known without it. It serves derived names
+ * and early refusals. */
 HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* The same, and checks that the file may be made there: its folder exists, and the file does not or may be
@@ -183,8 +182,8 @@ HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) HC_
  */
 HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
-/* Says at plan time that the stage reads this file (borrowed); refuses one that an earlier stage will only
- * write. */
+/* Registers, at plan time, a file that the stage reads (borrowed). Refuses one that an earlier stage has yet
+ * to write. */
 HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* The ranks that share the run, NULL where this process has it alone. */

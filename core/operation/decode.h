@@ -19,9 +19,9 @@ typedef struct HcDecode {
     /* true: a pixel is masked when all its bands hold nodata; false: when any of them does. NaN and infinity
      * in any band always mask the pixel. */
     bool nodata_needs_all_bands;
-    /* For operations that take NaN as a missing value. Bands that hold nodata, NaN or infinity become NaN.
-     * Only a pixel without any other band is masked, as HC_MASK_NODATA where one of its bands holds nodata.
-     * The rules above do not apply then. */
+    /* For operations that take NaN as a missing value; replaces the rules above. Bands that hold nodata, NaN
+     * or infinity become NaN. A pixel is masked when all its bands do, as HC_MASK_NODATA when one of them
+     * holds nodata. */
     bool keep_missing;
     int64_t *counts; /* [device] [HC_MASK_REASONS], grows by the masked interior pixels; NULL = not counted */
 } HcDecode;

@@ -26,12 +26,12 @@ typedef struct HcWindow {
     int64_t sample0, line0, samples, lines;
 } HcWindow;
 
-/* Opens empty sums over `bands` bands. They are sums of integers, and exact. Two kinds of scenes have them:
- *  - integer_limit > 0, grid NULL: the caller promises that every value summed is an integer of at most that
- * magnitude (at most HC_SUMS_LIMIT).
- *  - integer_limit 0, with a grid (copied): values are finite floats, and the integers v that they have on
- * the grid are summed. Differences are formed of v in float64: 9 v - (left + here + right), each column
- * summed from above. */
+/* Opens empty sums over `bands` bands: exact sums of integers. There are two kinds:
+ *  - integer_limit > 0, grid NULL: every value is an integer of at most that magnitude, as the caller
+ * promises. The limit is at most HC_SUMS_LIMIT.
+ *  - integer_limit 0, with a grid (copied): values are finite floats. The sums are of v, their integers on
+ * the grid. Differences are formed of v in float64: 9 v - (left + here + right), each column summed from
+ * above. */
 typedef HcStatus HcSumsOpenFn(HcCompute *compute, int32_t bands, int64_t integer_limit, const HcGrid *grid,
                               HcSums **out, HcError *err);
 HcSumsOpenFn hc_sums_open HC_MUST_CHECK;
@@ -45,8 +45,8 @@ typedef HcStatus HcGramFn(HcQueue *queue, const HcBlock *in, HcDifference kind, 
                           HcSums *sums, HcError *err);
 HcGramFn hc_gram HC_MUST_CHECK;
 
-/* Host memory that each thread takes for sums on a grid, where device memory is host memory: limbs of a
- * panel, and 15 products of them [bytes]. */
+/* Host memory of each thread for sums on a grid, where device memory is host memory: the limbs of a panel
+ * and their 15 products [bytes]. */
 static inline size_t hc_sums_thread_bytes(int32_t bands) {
     size_t padded = ((size_t)bands + 31) / 32 * 32;
     return padded * padded * 15 * sizeof(int32_t) + padded * 16384;

@@ -24,11 +24,11 @@ typedef enum HcLadAdd {
     HC_LAD_ADD_OBJECTIVE, /* of the primal */
     HC_LAD_ADD_DUAL,      /* the objective of the dual */
     HC_LAD_ADD_ERROR,     /* the largest of the relative violations of the primal's and the dual's
-                           * constraints and of     the relative gap, computed from scratch */
+                           * constraints and of the relative gap, computed from scratch */
     HC_LAD_ADDS
 } HcLadAdd;
 
-/* What these bands are called: [HC_LAD_ADDS], then NULL. */
+/* Names of these bands: [HC_LAD_ADDS], then NULL. */
 extern const char *const hc_lad_add_words[];
 
 /* What is counted over the pixels. Behind these counts follow, for each endmember, the pixels whose abundance
@@ -49,7 +49,7 @@ typedef struct HcLadRule {
     const float *spectrum; /* [host] [endmembers][bands], finite; copied */
     const double *weight;  /* [host] [bands], >= 0; copied; NULL = 1 */
     HcLadSum sum;
-    int32_t pivots; /* of a pixel, at most; 0 = as many as it should ever take */
+    int32_t pivots; /* limit for a pixel; 0 = chosen from the size of the problem */
     bool add[HC_LAD_ADDS];
     int64_t *counts; /* [device] [hc_lad_counts], grows by the valid interior pixels; NULL = not counted */
 } HcLadRule;

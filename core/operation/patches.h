@@ -56,9 +56,9 @@ HcPatchesOpenFn hc_patches_open HC_MUST_CHECK;
 typedef void HcPatchesCloseFn(HcPatches *patches);
 HcPatchesCloseFn hc_patches_close;
 
-/* Every interior pixel of `out` becomes the mean, over the patches that hold it, of what the patch says of
- * it. That is its spectrum in the sum of the singular values that count as signal (float32, orthogonalised as
- * svd_batched does). With rule.describe it is the dimension and the singular values of the patch.
+/* Writes for every interior pixel of `out` the mean over the patches that hold it. Averaged is the spectrum
+ * of the pixel in the patch, rebuilt from the singular values that count as signal. With rule.describe it is
+ * the dimension and the singular values of the patch. Patches are decomposed in float32, as by svd_batched.
  *
  * Masked pixels are zero rows of a patch, and stay masked. Patches lie on the grid of the scene, so `in` has
  * size - 1 rows of halo more than `out`, or ends with the scene; `out` has no halo. A pixel has the same bits

@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /* Solves one linear program by a revised simplex method, in float64, done on return. Program and solution lie
- * on the host (core/solver/program.h). The inverse of the basis is kept as those of its columns that are no
- * unit vectors (Bai, Ouyang, He and Jiang). Contradictory bounds of one variable or row are refused: no
- * combination of rows would prove them. */
+ * on the host (core/solver/program.h). Of the inverse of the basis only the columns that are no unit vectors
+ * are stored (Bai, Ouyang, He and Jiang). A variable or row with contradictory bounds is refused, since no
+ * combination of rows proves it infeasible. */
 typedef HcStatus HcSimplexFn(HcQueue *queue, const HcLinearProgram *program, const HcSimplexRule *rule,
                              HcLpSolution *out, HcError *err);
 HcSimplexFn hc_simplex HC_MUST_CHECK;

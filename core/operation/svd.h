@@ -27,7 +27,7 @@ static inline size_t hc_element_bytes(HcElement element) {
 /* How a decomposition ended. */
 typedef enum HcSvdEnd {
     HC_SVD_CONVERGED,
-    HC_SVD_UNFINISHED, /* after HC_SVD_SWEEPS: results are as good as they got */
+    HC_SVD_UNFINISHED, /* stopped after HC_SVD_SWEEPS: results are approximate */
     HC_SVD_NOT_FINITE  /* the matrix holds NaN or infinity: all results are NaN */
 } HcSvdEnd;
 
@@ -53,9 +53,9 @@ typedef struct HcSvdBatch {
     uint8_t *end;         /* [count] HcSvdEnd */
 } HcSvdBatch;
 
-/* Takes the memory for decompositions of rows x columns matrices (1 to HC_SVD_MAX each). At most `at_once`
- * matrices are worked on at once, so that memory does not depend on the batch. vectors: whether left or right
- * will be wanted. One queue at a time may use the result. */
+/* Allocates the memory to decompose rows x columns matrices (1 to HC_SVD_MAX each), at most `at_once` of them
+ * at a time. It does not depend on the size of a batch. vectors: whether batches ask for left or right. One
+ * queue at a time may use the result. */
 typedef HcStatus HcSvdOpenFn(HcCompute *compute, HcElement element, int32_t rows, int32_t columns,
                              int64_t at_once, bool vectors, HcSvd **out, HcError *err);
 HcSvdOpenFn hc_svd_open HC_MUST_CHECK;
@@ -65,11 +65,11 @@ HcSvdCloseFn hc_svd_close;
 /* Decomposes each matrix: matrix = sum over k of values[k] left[k] right[k]^H, by one-sided Jacobi rotations
  * (Li, Yan, Hou: batched small SVD; Brent and Luk 1985).
  *
- * left and right have orthonormal rows, also where singular values are 0. Every result is within small
- * multiples of the rounding unit of `element` times the root of the longer side. Signs (phases) are free:
- * left[k] and right[k] may be turned together. Magnitudes may be anything finite. What is below 2^-90
- * (float32) or 2^-300 (float64) of a matrix's largest entry may come out as 0. A matrix has the same bits
- * wherever it lies in the batch. */
+ * left and right have orthonormal rows, also where singular values are 0. The error of every
+ * result is a small multiple of the rounding unit of `element` times the root of the longer side. Signs
+ * (phases) are free: left[k] and right[k] may change theirs together. Entries may have any finite magnitude.
+ * Values below 2^-90 (float32) or 2^-300 (float64) of a matrix's largest entry may come out as 0. A matrix
+ * has the same bits wherever it lies in the batch. */
 typedef HcStatus HcSvdBatchedFn(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err);
 HcSvdBatchedFn hc_svd_batched HC_MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /* The table of a backend: one entry for each of its functions.
  *
- * Only those include it that fill a table (cpu/cpu.c, gpu/gpu.cu, backends of the tests) or dispatch by it
- * (the doors). A new operation adds two lines, the include of its header and its line in HC_OPERATIONS, and
- * raises HC_COMPUTE_ABI. Each backend makes the entry `.NAME = hc_BACKEND_NAME` of that line: without the
- * function, it does not link. */
+ * Only two kinds of files include it: those that fill a table (cpu/cpu.c, gpu/gpu.cu, backends of the tests)
+ * and those that call through it (the doors). A new operation adds two lines, the include of its header and
+ * its line in HC_OPERATIONS, and raises HC_COMPUTE_ABI. Each backend makes the entry `.NAME =
+ * hc_BACKEND_NAME` of that line: without the function, it does not link. */
 #ifndef HC_CORE_OPERATION_TABLE_H
 #define HC_CORE_OPERATION_TABLE_H
 
@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* Version of the tables: goes up with each change of an entry or of what it works with. */
+/* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
 #define HC_COMPUTE_ABI 11
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
@@ -47,7 +47,7 @@ extern "C" {
     ENTRY(download, HcCopyFn)                                                                                \
     ENTRY(zero, HcZeroFn)
 
-/* The operations, with what opens, closes and fetches the things that they work with. */
+/* The operations, and the functions that open, close and fetch their handles. */
 #define HC_OPERATIONS(ENTRY)                                                                                 \
     ENTRY(decode, HcDecodeFn)                                                                                \
     ENTRY(gather, HcGatherFn)                                                                                \

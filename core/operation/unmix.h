@@ -32,7 +32,7 @@ typedef enum HcUnmixAdd {
     HC_UNMIX_ADDS
 } HcUnmixAdd;
 
-/* What these bands are called: [HC_UNMIX_ADDS], then NULL. */
+/* Names of these bands: [HC_UNMIX_ADDS], then NULL. */
 extern const char *const hc_unmix_add_words[];
 
 /* What is counted over the unmixed pixels. Behind these counts follow, for each spectrum, the pixels whose

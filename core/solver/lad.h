@@ -19,28 +19,28 @@
 extern "C" {
 #endif
 
-/* An error (HcLadRule) that counts as a proof. */
+/* Largest error (HC_LAD_ADD_ERROR) that counts as a proof. */
 #define HC_LAD_PROOF 1e-9
 
-/* Prices beyond their bounds by so much of them count as within. */
+/* Fraction of its bounds by which a price may exceed them and still count as within. */
 #define HC_LAD_SLACK 0x1p-36
 
-/* A row may enter the basis whose speed is at least so much of the largest. */
+/* Fraction of the largest rate that a row must have to enter the basis. */
 #define HC_LAD_PIVOT 0x1p-30
 
-/* Right sides are moved by so much of the size of a pixel, so that hardly any two residuals become 0 at the
- * same place and every step lowers f. The answer is that of the right sides as they were. */
+/* Fraction of the size of a pixel by which right sides are moved. Then hardly any two residuals become 0 at
+ * the same place, and every step lowers f. The answer is computed with the original right sides. */
 #define HC_LAD_NUDGE 0x1p-42
 
-/* Residuals of the basis that are beyond so much of the size of a pixel tell that the inverse has drifted. */
+/* Fraction of the size of a pixel: larger residuals of the basis mean that the inverse has drifted. */
 #define HC_LAD_DRIFT 0x1p-36
 
-/* f is at least so much of that of x = 0, or where the sum counts of that of `mixture`, when gaps are
- * relative to it; what is below is in the reach of rounding. */
+/* Gaps are relative to f, but at least to this fraction of f at x = 0, or of `mixture` where the sum counts.
+ * A smaller f is within reach of rounding. */
 #define HC_LAD_TINIEST 0x1p-16
 
-/* Descents of one pixel, at most. The second begins with x = 0 and right sides that are not moved, those that
- * follow with the inverse made anew and right sides that are moved eight times as far each. */
+/* Maximum number of descents of one pixel. The second begins with x = 0 and the original right sides. Each
+ * later one begins with a new inverse, and moves right sides eight times as far as before. */
 #define HC_LAD_ROUNDS 6
 
 typedef struct HcLadProblem {

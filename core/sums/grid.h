@@ -23,8 +23,8 @@ typedef struct HcGrid {
     const int32_t *exponent; /* -149 to 127: of the unit */
 } HcGrid;
 
-/* Values, and differences of them, below this magnitude are summed by limbs, all others (far ones) in long
- * integers. The difference 9 x - sum of two neighbours that are 2^31 units from the center is not far. */
+/* Values and differences below this magnitude are near: they are summed by limbs. All others are far: they
+ * are summed in long integers. A 3x3 difference of values less than 2^31 units from the center is near. */
 #define HC_GRID_NEAR 0x1p35
 
 /* The factor that hc_grid_value() takes: exact. */
@@ -38,12 +38,13 @@ static inline double hc_grid_value(float x, double center, double scale) {
     return rint(((double)x - center) * scale);
 }
 
-/* Whether centers and units are such as above; says which band is not otherwise (-1 = all are). */
+/* The first band whose center or unit is outside the ranges above; -1 = none is. */
 int32_t hc_grid_wrong_band(const HcGrid *grid, int32_t bands);
 
-/* A grid for values[count][bands], which should be spread over the scene: their mean and standard deviation,
- * without what lies more than 4 of these from the mean (three times). Bands whose values are all the same get
- * a unit of 2^-31 of them, or the smallest one of all. count may be 0. The same bits everywhere. */
+/* Chooses a grid for values[count][bands], a sample spread over the scene. The center follows the mean, the
+ * unit the standard deviation; three times, values more than 4 standard deviations from the mean are left
+ * out. A band of equal values gets a unit of 2^-31 of them, one of zeros the smallest unit. count may be 0.
+ * The same bits everywhere. */
 void hc_grid_choose(const float *values, int64_t count, int32_t bands, double *center, int32_t *exponent);
 
 #ifdef __cplusplus

@@ -18,7 +18,7 @@ __extension__ typedef __int128 HcWide;
 
 enum { HC_LONG_WORDS = 11 };
 
-/* Two's complement, the lowest word first. What does not fit is lost. */
+/* Two's complement, the lowest word first. Overflow is lost. */
 typedef struct HcLong {
     uint64_t word[HC_LONG_WORDS];
 } HcLong;
@@ -40,16 +40,16 @@ enum { HC_LONG_TEXT = 216 }; /* characters of the longest decimal number, its si
 
 /* Decimal digits behind `to`; returns the end, which is not marked by a 0. */
 char *hc_long_print(const HcLong *value, char *to);
-/* Reads what hc_long_print prints, of at most so many digits (190 at most); moves *text behind it. False
- * where there is no such number. */
+/* Reads a number as hc_long_print writes it, of at most `digits` digits (up to 190), and moves *text behind
+ * it. False where *text holds no such number. */
 bool hc_long_parse(const char **text, int32_t digits, HcLong *out);
 
-/* Whether it is one of 128 bits, and that. */
+/* Converts to 128 bits; false where the value does not fit. */
 bool hc_long_to_wide(const HcLong *value, HcWide *out);
 
 /* ---- digits ----
  *
- * A sum that many add to, in any order and without carries: digit k weighs 2^(32 k). */
+ * A sum in digits, digit k of weight 2^(32 k). Adding in any order needs no carries. */
 
 enum { HC_LONG_DIGITS = 20 };
 

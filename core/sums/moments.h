@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* How noise is taken from a scene: a linear or median difference of neighbouring pixels whose whole
- * neighbourhood is valid. Values of a difference are kept as integers on integer scenes;
- * `hc_difference_variance` says what white noise of variance 1 gives. (Green et al. 1988; 3x3 mean: Zhou,
+/* How noise is estimated from a scene: by a linear or median difference of neighbouring pixels whose whole
+ * neighbourhood is valid. Differences of integer scenes are integers. hc_difference_variance() is the
+ * variance that white noise of variance 1 gets. (Green et al. 1988; 3x3 mean: Zhou,
  * Gao, Fang, section 3.) */
 typedef enum HcDifference {
     HC_DIFFERENCE_NONE,           /* x itself */
@@ -28,13 +28,13 @@ double hc_difference_variance(HcDifference difference);
 /* Lines of context that a difference needs on each side: 0 or 1. */
 int32_t hc_difference_halo(HcDifference difference);
 
-/* Largest magnitude of a difference of integers of magnitude at most `limit`; 0 (not known) stays 0, and is
- * the answer beyond what float32 holds. */
+/* Largest magnitude of a difference of integers of magnitude at most `limit`. 0 (not known) gives 0, and so
+ * does a result that float32 cannot hold. */
 int64_t hc_difference_limit(HcDifference difference, int64_t limit);
 
-/* Sums of one scene, on the host: integers, independent of every order of summation. Those of integer scenes
- * are of the values x themselves, those of float scenes of v = (x - center) / 2^exponent (core/sums/grid.h).
- * Both triangles are filled, of far_product the upper one. Zero-initialise; hc_moments_clear() is always
+/* Sums of one scene, on the host: integers that do not depend on the order of summation. Integer scenes sum
+ * their values x, float scenes v = (x - center) / 2^exponent (core/sums/grid.h). product has both triangles,
+ * far_product the upper one. Zero-initialise; hc_moments_clear() is always
  * safe. */
 typedef struct HcMoments {
     int32_t bands;
@@ -51,36 +51,36 @@ typedef struct HcMoments {
 HcStatus hc_moments_init(HcMoments *moments, int32_t bands, HcError *err) HC_MUST_CHECK;
 void hc_moments_clear(HcMoments *moments);
 
-/* A copy of `from`, of whose products only the upper triangle counts. */
+/* Copies `from`; of its products only the upper triangle is read. */
 HcStatus hc_moments_copy(HcMoments *to, const HcMoments *from, HcError *err) HC_MUST_CHECK;
 
-/* Makes the sums those of values on the grid, a copy of which is kept. For empty ones. */
+/* Puts empty sums onto a grid (copied). */
 HcStatus hc_moments_on_grid(HcMoments *moments, const HcGrid *grid, HcError *err) HC_MUST_CHECK;
-/* Makes room for far values, where there is none yet. */
+/* Allocates the sums of far values, unless they exist. */
 HcStatus hc_moments_far(HcMoments *moments, HcError *err) HC_MUST_CHECK;
-/* Adds a pixel's products that limbs leave out, once these have summed near[bands] of its values[bands]:
- * near[b] is the value where it is near, else its lowest 32 bits with a sign (hc_far_rest). far: the bands of
- * far values, ascending. `to` has room for far values. */
+/* Adds the products of a pixel that limbs leave out. Limbs have summed near[bands]: near[b] is the value
+ * where it is near, else its lowest 32 bits with a sign (hc_far_rest). far: the bands of far values,
+ * ascending. Needs hc_moments_far(to). */
 void hc_moments_add_far(HcMoments *to, const double *values, const double *near, const int32_t *far,
                         int32_t far_count);
 
-/* What a far value has beside whole multiples of 2^32: -2^31 to 2^31 - 1. */
+/* A far value less the nearest multiple of 2^32: -2^31 to 2^31 - 1. */
 double hc_far_rest(double value);
 
 /* Makes the digits of far sums small, so that more can be added. */
 void hc_moments_carry(HcMoments *moments);
 
-/* Adds `from` to `to` (same bands, form and grid). In the exact form the order does not matter. Both have
- * room for far values, or `from` has none. */
+/* Adds `from` to `to` (same bands and grid), in any order. Where `from` has far sums, `to` must have them
+ * too. */
 void hc_moments_merge(HcMoments *to, const HcMoments *from);
 
 /* Brings sums onto one grid, that of the finer unit in each band; nothing is rounded. */
 HcStatus hc_moments_align(HcMoments *a, HcMoments *b, HcError *err) HC_MUST_CHECK;
 
-/* The whole sum of a band, and of products of two (b <= c), with what is far. */
+/* The sum of a band, and of the products of two bands (b <= c), far values included. */
 HcLong hc_moments_sum(const HcMoments *moments, size_t b);
 HcLong hc_moments_product(const HcMoments *moments, size_t b, size_t c);
-/* Sets them; fails where there is no memory for what is far. */
+/* Sets them; fails where the far sums need memory and there is none. */
 HcStatus hc_moments_set_sum(HcMoments *moments, size_t b, const HcLong *value, HcError *err) HC_MUST_CHECK;
 HcStatus hc_moments_set_product(HcMoments *moments, size_t b, size_t c, const HcLong *value,
                                 HcError *err) HC_MUST_CHECK;

@@ -83,11 +83,12 @@ typedef struct HcSpan {
 
 HcSpan hc_flow_span(const HcFlow *flow, int64_t block);
 
-/* How many lines of context there are above and below, at most `halo`. */
+/* Lines of context above and below the span within the scene, up to `halo`. */
 void hc_flow_halo(const HcFlow *flow, HcSpan span, int32_t halo, int32_t *above, int32_t *below);
 
-/* Queues and device memory for the whole run; where the device has less room than it said, a smaller layout
- * and a note. Called when the first stages are open: they may have needed the device for themselves. */
+/* Allocates queues and device memory for the whole run. Where the device has less memory than it reported,
+ * takes a smaller layout and adds a note. Called when the first stages are open: they allocate theirs first.
+ */
 HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) HC_MUST_CHECK;
 
 /* Ends what hc_flow_take_memory began; safe after any failure. */
@@ -97,7 +98,7 @@ void hc_flow_give_memory(HcFlow *flow);
 HcStatus hc_flow_open_pass(HcFlow *flow, HcError *err) HC_MUST_CHECK;
 void hc_flow_close_pass(HcFlow *flow);
 
-/* Host memory, or one line that says what it was for. */
+/* Allocates host memory; a failure names `what` it was for. */
 HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuffer *out,
                              HcError *err) HC_MUST_CHECK;
 

@@ -5,7 +5,7 @@
 #include "pipeline/run/passes.h"
 #include "pipeline/run/run.h"
 
-/* What the choice of a layout goes by. */
+/* The limits of a layout. */
 typedef struct HcLimits {
     double host, device;          /* bytes for buffers; device: INFINITY where there is no limit of its own */
     int64_t first_line, end_line; /* of this rank */
@@ -16,7 +16,7 @@ typedef struct HcLimits {
 typedef struct HcLayout {
     int32_t block_lines;
     int32_t raw_halo;     /* lines of context of the raw blocks: enough for every pass */
-    int64_t blocks;       /* 0 where more ranks than lines have come */
+    int64_t blocks;       /* 0 on a rank without lines */
     int32_t slots;        /* blocks in flight */
     int32_t raw_slots;    /* raw blocks in host memory: all of them when resident */
     bool resident;        /* raw blocks stay in host memory */
@@ -38,8 +38,8 @@ void hc_layout_memory(const HcChain *chain, const HcComputeInfo *info, const HcL
 HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,
                        HcComputeInfo *info, HcRunReport *report, HcError *err) HC_MUST_CHECK;
 
-/* The next smaller layout, for a device that has less room than it said: first the scene no longer stays
- * there, then blocks are halved. False where there is none. */
+/* The next smaller layout, for a device with less free memory than it reported: first the scene leaves the
+ * device, then blocks are halved. False where there is none. */
 bool hc_layout_shrink(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info,
                       HcRunReport *report) HC_MUST_CHECK;
 

@@ -18,8 +18,8 @@ typedef struct HcPass {
  */
 void hc_pass_next(const HcChain *chain, HcPass *pass);
 
-/* The same where stages before the place `settled_before` count as settled, for walking through the passes
- * before any has run. */
+/* The same, with the stages before the place `settled_before` taken as settled. The planner walks through the
+ * passes with it before any has run. */
 void hc_pass_after(const HcChain *chain, int32_t settled_before, HcPass *pass);
 
 /* Whether a stage observes in this pass. */

@@ -4,7 +4,7 @@
 
 #include "pipeline/run/run.h"
 
-/* What one rank says of its share of a run. */
+/* The report of one rank on its share of a run. */
 typedef struct HcRankReport {
     char host[64], device[128];
     int64_t first_line, lines;
@@ -12,12 +12,12 @@ typedef struct HcRankReport {
     uint64_t peak_memory; /* [bytes] */
 } HcRankReport;
 
-/* All ranks: what each says, [count of ranks], fresh memory; NULL where the process is alone. */
+/* All ranks: collects their reports, [count of ranks], fresh memory; NULL where the process is alone. */
 HcStatus hc_record_ranks(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
                          const HcRunReport *report, HcRankReport **out, HcError *err) HC_MUST_CHECK;
 
-/* Removes the records of what the outputs replace, and writes that of a finished run beside each of its
- * outputs (OUTPUT.hcube.json), or where the settings say; ranks as from hc_record_ranks. */
+/* Removes the records of the files that the outputs replace. Writes the record of a finished run beside each
+ * output (OUTPUT.hcube.json), or where the settings say. ranks: as from hc_record_ranks. */
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
                              const HcRunReport *report, const HcRankReport *ranks,
                              HcError *err) HC_MUST_CHECK;

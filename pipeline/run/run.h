@@ -19,15 +19,14 @@ typedef struct HcProgress {
 } HcProgress;
 
 typedef struct HcRunSettings {
-    uint64_t memory;        /* most host memory for the whole process [bytes], 0 = 3/4 of what is available */
-    uint64_t device_memory; /* most device memory, 0 = what the device says is free */
+    uint64_t memory;        /* limit for the host memory of the process [bytes], 0 = 3/4 of the available */
+    uint64_t device_memory; /* limit for device memory [bytes], 0 = all that is free */
     int32_t block_lines;    /* lines of a block, 0 = chosen by the planner (for tests) */
     const volatile sig_atomic_t *cancel; /* not 0 = stop; may be NULL */
     void (*progress)(const HcProgress *progress, void *user);
     void *user;
     HcRanks *ranks; /* that share the lines of the scene; NULL = this process takes all of them */
-    /* Runs at the same time among which free memory is divided, of the host and of the device; 0 = this one.
-     */
+    /* Runs that share the free memory of the host and of the device; 0 = this one alone. */
     int32_t shares, device_shares;
     /* Adds to the record when all outputs are complete; hc_file_find (io/file.h) says where they lie. NULL =
      * adds nothing. */
@@ -35,8 +34,8 @@ typedef struct HcRunSettings {
     void *describe_user;
     const char *command; /* the command line for the records, or NULL: the chain's own text */
     const char *record; /* where the records go: NULL = beside each output, "none" = nowhere, else one file */
-    /* Of the records beside outputs, that of this output goes first and comes last: where it is, all of them
-     * are. NULL = they come in the order of the chain. */
+    /* The record of this output is removed first and written last: where it exists, all records do. NULL =
+     * records are written in the order of the chain. */
     const char *decides;
 } HcRunSettings;
 
@@ -70,12 +69,12 @@ HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *se
 HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                 HcError *err) HC_MUST_CHECK;
 
-/* Settles the chain that a planned stage wants before it opens (HcStageClass.side), if any, and hands it
- * over. settings: of the run that the stage is in, NULL = none. */
+/* Runs the side chain of a planned stage (HcStageClass.side), if it has one, and hands it over. settings: of
+ * the stage's run, NULL = none. */
 HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *settings,
                      HcError *err) HC_MUST_CHECK;
 
-/* What a run needs at most before the scene: program, libraries, GDAL's caches [bytes]. */
+/* Upper limit of the memory that a run takes besides the scene: program, libraries, GDAL's caches [bytes]. */
 #define HC_PROGRAM_BYTES ((uint64_t)80 << 20)
 
 #endif

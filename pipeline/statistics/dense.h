@@ -4,13 +4,13 @@
 
 #include <stddef.h>
 
-/* Every entry is a difference formed in one fixed order, a multiplication and a subtraction at a time, so
- * that its bits are the same on every processor, however wide its vectors are. */
+/* Every entry is formed in one fixed order, one multiplication and one subtraction at a time. So its bits do
+ * not depend on the processor and the width of its vectors. */
 
 enum { HC_TILE = 8 };
 
-/* Rows of a matrix with n columns lie this far apart: whole tiles, and an odd number of them, since rows a
- * power of two apart would share a few lines of the cache. */
+/* Distance of the rows of a matrix with n columns: an odd number of tiles. Rows a power of two apart would
+ * share a few lines of the cache. */
 size_t hc_dense_stride(size_t n);
 
 /* `n` rounded up to whole tiles. */

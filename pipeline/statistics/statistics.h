@@ -29,15 +29,15 @@ HcStatus hc_statistics_load(HcStatistics *out, const char *path, HcError *err) H
 HcStatus hc_statistics_check_bands(const HcScene *made, const HcScene *scene, const char *path,
                                    HcError *err) HC_MUST_CHECK;
 
-/* Which bands of statistics made for `made` are those of `scene`: place[scene->bands], from 0. They are the
- * same ones by their numbers in the file and their wavelengths, where these are known; else by wavelengths
- * alone; else there are as many, and nothing tells them apart. `path` names the statistics in the message.
+/* Finds the bands of `scene` among those of statistics made for `made`: place[scene->bands], from 0. Bands
+ * match by number in the file and wavelength, where both are known, else by wavelength alone. Without either,
+ * the counts must agree. `path` names the statistics in the message.
  *
- * HC_E_INPUT: a band of the scene is none of them. */
+ * HC_E_INPUT: a band of the scene has no match. */
 HcStatus hc_statistics_match(const HcScene *made, const HcScene *scene, const char *path, int32_t *place,
                              HcError *err) HC_MUST_CHECK;
 
-/* Keeps the bands of `scene` of statistics, in its order; as above. */
+/* Reduces statistics to the bands of `scene`, in its order; matched as above. */
 HcStatus hc_statistics_take(HcStatistics *statistics, const HcScene *scene, const char *path,
                             HcError *err) HC_MUST_CHECK;
 
@@ -47,15 +47,15 @@ extern const char *const hc_noise_words[];
 /* HC_DIFFERENCE_NONE when the word is none of them. */
 HcDifference hc_noise_of_word(const char *word);
 
-/* Largest magnitude of the integers that sums over this scene (or its differences) would hold; 0 when they
- * are no integers, or too large to be summed exactly. */
+/* Largest magnitude of the values (or differences) of an integer scene. 0: they are no integers, or too large
+ * to be summed as such. */
 int64_t hc_sums_limit(const HcScene *scene, HcDifference difference);
 
 /* "x,y,w,h" [samples, lines] within the scene; x and y from 0. */
 HcStatus hc_window_parse(const char *text, const HcScene *scene, HcWindow *window,
                          HcError *err) HC_MUST_CHECK;
 
-/* Refuses a class map for a stage that computes with values: class numbers are none. */
+/* Refuses a class map, for a stage that computes with values. */
 HcStatus hc_statistics_of_values(const HcScene *scene, const char *stage, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -1,9 +1,10 @@
-/* Sums: moments of the scene, or of its differences, that a stage collects while blocks pass; those of all
- * ranks together in the end.
+/* Sums: moments of the scene, or of its differences. A stage collects them while blocks pass; at the end
+ * those of all ranks are added.
  *
- * They are sums of integers: of the values of integer scenes, and of those that float scenes have on a grid
- * (core/sums/grid.h), which a sample of the scene decides. So neither blocks nor ranks nor their order change
- * a bit. */
+ * They are sums of integers: the values of an integer scene, or those of a float scene on a grid
+ * (core/sums/grid.h). A sample of the scene chooses the grid. So the order of blocks and ranks changes no
+ * bit.
+ */
 #ifndef HC_PIPELINE_STATISTICS_SUMS_H
 #define HC_PIPELINE_STATISTICS_SUMS_H
 
@@ -18,8 +19,8 @@ typedef struct HcSceneSums {
     int64_t limit;          /* of the integers, 0 = floats */
 } HcSceneSums;
 
-/* In plan of a stage that collects such sums, once for each: that it observes, with which halo, what they
- * take on the device, and whether floats are summed. */
+/* Adds to the needs of a stage that collects such sums: observing, halo, device memory, float sums. Call it
+ * in plan, once for each HcSceneSums. */
 void hc_scene_sums_plan(HcStage *stage, HcDifference difference);
 
 /* For the scene that comes into the stage. */
@@ -30,7 +31,7 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
 HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
                            HcError *err) HC_MUST_CHECK;
 
-/* All ranks: the sums of the scene, made here and cleared by the caller. Closes, since a later pass may need
+/* All ranks: makes the sums of the scene, which the caller clears. Closes `sums`, since a later pass may need
  * the memory. */
 HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out,
                             HcError *err) HC_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* Sums file: the moments of one scene or of its noise before a mean and a covariance are made of them, so
- * that those of several scenes can be added. They are whole numbers and stay so. */
+/* Sums file: the moments of one scene or of its noise, as whole numbers. Moments of several scenes can be
+ * added before a mean and a covariance are made of them. */
 #ifndef HC_PIPELINE_STATISTICS_SUMS_FILE_H
 #define HC_PIPELINE_STATISTICS_SUMS_FILE_H
 
@@ -21,9 +21,10 @@ HcStatus hc_saved_sums_write(const char *path, const HcScene *scene, HcDifferenc
 /* Into zeroed sums, cleared by the caller also after a failure. */
 HcStatus hc_saved_sums_read(const char *path, HcSavedSums *out, HcError *err) HC_MUST_CHECK;
 
-/* Adds `from` to `to`, which may be zeroed; `from` is brought onto the same grid. Fails with HC_E_INPUT where
- * the two are of other bands, other differences or other scalings, and with HC_E_NUMERIC where integers would
- * become too large for a covariance; `path` names `from` in the message. */
+/* Adds `from` to `to`, which may be zeroed; puts both onto one grid. `path` names `from` in messages.
+ *
+ * HC_E_INPUT: bands, differences or scalings differ. HC_E_NUMERIC: integers would become too large for a
+ * covariance. */
 HcStatus hc_saved_sums_add(HcSavedSums *to, HcSavedSums *from, const char *path, HcError *err) HC_MUST_CHECK;
 
 #endif

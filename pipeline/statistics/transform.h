@@ -30,9 +30,8 @@ HcStatus hc_transform_fit_pca(HcTransform *transform, HcCompute *compute, const 
                               const double *covariance, bool standardise, HcError *err) HC_MUST_CHECK;
 
 /* Maximum noise fraction of a covariance and a noise covariance (Green et al. 1988; Zhou, Gao, Fang section
- * 2): the noise is whitened, the eigenvalues of the whitened covariance are 1 + SNR. Bands that are constant,
- * that have no noise, or whose noise is a combination of earlier bands' take no part (left_out says which).
- */
+ * 2). Whitens the noise; the eigenvalues of the whitened covariance are 1 + SNR. left_out marks bands that
+ * take no part: constant, without noise, or with noise that is a combination of earlier bands'. */
 HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const double *mean,
                               const double *covariance, const double *noise, HcError *err) HC_MUST_CHECK;
 
