@@ -30,6 +30,7 @@ struct Call {
 struct HcWorkers {
     pthread_t *thread; /* [threads] that run, besides the callers */
     int32_t threads;
+    int32_t numbered; /* threads that know their number */
     int looks;
     pthread_mutex_t lock;
     pthread_cond_t begun;
@@ -63,14 +64,14 @@ static inline void pause_shortly(void) {
 #endif
 }
 
-static void take_items(Call *call) {
+static void take_items(Call *call, int32_t thread) {
     within_item = true;
     for (;;) {
         int64_t item = atomic_fetch_add_explicit(&call->next, 1, memory_order_relaxed);
         if (item >= call->count) {
             break;
         }
-        call->work(call->user, item);
+        call->work(call->user, item, thread);
     }
     within_item = false;
 }
@@ -85,10 +86,10 @@ static Call *find_call(const HcWorkers *workers) {
 }
 
 /* Helps one call; the lock is held before and after. Behind the unlock that ends it the call may be gone. */
-static void help(HcWorkers *workers, Call *call) {
+static void help(HcWorkers *workers, Call *call, int32_t thread) {
     atomic_fetch_add(&call->inside, 1);
     pthread_mutex_unlock(&workers->lock);
-    take_items(call);
+    take_items(call, thread);
     pthread_mutex_lock(&workers->lock);
     if (atomic_fetch_sub(&call->inside, 1) == 1) {
         pthread_cond_signal(&call->left);
@@ -98,10 +99,11 @@ static void help(HcWorkers *workers, Call *call) {
 static void *work_along(void *argument) {
     HcWorkers *workers = argument;
     pthread_mutex_lock(&workers->lock);
+    int32_t number = ++workers->numbered;
     while (!workers->stop) {
         Call *call = find_call(workers);
         if (call != NULL) {
-            help(workers, call);
+            help(workers, call, number);
             continue;
         }
         unsigned long seen = atomic_load(&workers->begin);
@@ -136,6 +138,10 @@ HcWorkers *hc_workers_open(int32_t threads) {
         workers->threads++;
     }
     return workers;
+}
+
+int32_t hc_workers_threads(const HcWorkers *workers) {
+    return workers == NULL ? 1 : workers->threads + 1;
 }
 
 void hc_workers_close(HcWorkers *workers) {
@@ -196,13 +202,13 @@ static void end_call(HcWorkers *workers, Call *call) {
 void hc_workers_run(HcWorkers *workers, int64_t count, HcWork *work, void *user) {
     if (workers == NULL || workers->threads == 0 || count < 2 || within_item) {
         for (int64_t item = 0; item < count; item++) {
-            work(user, item);
+            work(user, item, 0);
         }
         return;
     }
     Call call = {.work = work, .user = user, .count = count, .left = PTHREAD_COND_INITIALIZER};
     begin_call(workers, &call);
-    take_items(&call);
+    take_items(&call, 0);
     end_call(workers, &call);
     pthread_cond_destroy(&call.left);
 }

@@ -17,8 +17,10 @@ extern "C" {
 
 typedef struct HcWorkers HcWorkers;
 
-/* One item of the work, 0 to count-1; items are begun in that order, on any thread. */
-typedef void HcWork(void *user, int64_t item);
+/* One item of the work, 0 to count-1; items are begun in that order, on any thread. `thread` numbers the
+ * threads of a call, for memory of their own: 0 is the caller, the others are below hc_workers_threads(). A
+ * call inside an item counts anew, from 0. */
+typedef void HcWork(void *user, int64_t item, int32_t thread);
 
 /* Threads that are worth having, the caller's own included: `wanted`, or (0 and below) one for each processor
  * that this process may use, at most `most` of them. */
@@ -26,6 +28,10 @@ int32_t hc_workers_count(int32_t wanted, int32_t most);
 
 /* `threads` counts the caller's. NULL where one is enough or none can be had: then the caller does all. */
 HcWorkers *hc_workers_open(int32_t threads);
+
+/* Threads that a call may use, the caller's included; fewer than asked for where the system gave no more.
+ * NULL has 1. */
+int32_t hc_workers_threads(const HcWorkers *workers);
 
 /* No call may run. NULL is fine. */
 void hc_workers_close(HcWorkers *workers);

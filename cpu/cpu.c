@@ -29,13 +29,15 @@ static HcStatus open_cpu(HcCompute **out, const HcComputeConfig *config, HcError
         return hc_fail_memory(err, sizeof *cpu, "the CPU backend");
     }
     pthread_once(&blas_once, set_up_blas);
-    cpu->threads = threads > 0 ? threads : (int)(processors > 0 ? processors : 1);
+    cpu->workers = hc_workers_open(threads > 0 ? threads : (int32_t)(processors > 0 ? processors : 1));
+    cpu->threads = hc_workers_threads(cpu->workers);
     cpu->gram = HC_CPU_GRAM_BEST;
     *out = &cpu->base;
     return HC_OK;
 }
 
 static void close_cpu(HcCompute *compute) {
+    hc_workers_close(((HcCpu *)compute)->workers);
     free(compute);
 }
 

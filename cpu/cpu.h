@@ -1,4 +1,4 @@
-/* The CPU backend: every operation of the compute contract with OpenMP and BLAS. */
+/* The CPU backend: every operation of the compute contract with threads of its own and BLAS. */
 #ifndef HC_CPU_CPU_H
 #define HC_CPU_CPU_H
 

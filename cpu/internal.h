@@ -3,6 +3,7 @@
 #define HC_CPU_INTERNAL_H
 
 #include "core/compute.h"
+#include "core/workers.h"
 #include "cpu/cpu.h"
 
 #include <omp.h>
@@ -17,8 +18,9 @@
 #endif
 
 typedef struct HcCpu {
-    HcCompute base; /* first: an HcCompute is one of these */
-    int threads;
+    HcCompute base;     /* first: an HcCompute is one of these */
+    HcWorkers *workers; /* NULL = the caller alone */
+    int threads;        /* that the workers have, the caller's included */
     HcCpuGram gram;
 } HcCpu;
 
@@ -27,10 +29,9 @@ struct HcQueue {
     HcCpu *cpu; /* work is done at once: a queue holds nothing */
 };
 
-/* Keeps BLAS and LAPACK on the calling thread, and on those of the parallel regions that it starts. For every
- * operation that uses them: OpenBLAS asks OpenMP how many threads it may take, each thread has an answer of
- * its own, and a region of one thread does not count as one. (Newer versions forget what
- * openblas_set_num_threads said.) Our regions say their number of threads. */
+/* Keeps BLAS and LAPACK on the calling thread. For every operation that uses them; hc_cpu_work does it for
+ * the threads of its workers. OpenBLAS asks OpenMP how many threads it may take, and each thread has an
+ * answer of its own. (Newer versions forget what openblas_set_num_threads said.) */
 static inline void hc_cpu_blas_alone(void) {
     omp_set_num_threads(1);
 }

@@ -61,6 +61,7 @@ struct HcPanels {
     Panel panel[CLASSES];
     int32_t *product; /* [pairs][tiles / 2][tiles / 2][2][2][TILE][TILE] */
     int64_t *sum;     /* [padded] */
+    pthread_mutex_t *lock;
 };
 
 static void close_panels(HcPanels *panels) {
@@ -93,11 +94,13 @@ static bool open_panel(Panel *panel, size_t padded, int limbs) {
            (limbs <= 4 || panel->high != NULL);
 }
 
-static HcStatus open_panels(int32_t bands, int64_t limit, HcPanels **out, HcError *err) {
+static HcStatus open_panels(int32_t bands, int64_t limit, pthread_mutex_t *lock, HcPanels **out,
+                            HcError *err) {
     HcPanels *panels = calloc(1, sizeof *panels);
     bool fine = panels != NULL;
     if (fine) {
         panels->bands = bands;
+        panels->lock = lock;
         panels->padded = (bands + 2 * TILE - 1) / (2 * TILE) * (2 * TILE);
         panels->tiles = panels->padded / TILE;
         panels->limit = (float)limit;
@@ -149,16 +152,15 @@ static HcWide value_at(const HcPanels *panels, int32_t b, int32_t c) {
 /* Sums -> moments. */
 static void flush(HcPanels *panels, HcMoments *moments) {
     size_t n = (size_t)panels->bands;
-#pragma omp critical(hc_cpu_moments)
-    {
-        for (int32_t b = 0; b < panels->bands; b++) {
-            moments->sum[b] += panels->sum[b];
-            for (int32_t c = b; c < panels->bands; c++) {
-                moments->product[(size_t)b * n + (size_t)c] += value_at(panels, b, c);
-            }
+    pthread_mutex_lock(panels->lock);
+    for (int32_t b = 0; b < panels->bands; b++) {
+        moments->sum[b] += panels->sum[b];
+        for (int32_t c = b; c < panels->bands; c++) {
+            moments->product[(size_t)b * n + (size_t)c] += value_at(panels, b, c);
         }
-        moments->count += panels->count;
     }
+    moments->count += panels->count;
+    pthread_mutex_unlock(panels->lock);
     memset(panels->product, 0,
            (size_t)pairs_of(panels->used) * (size_t)panels->padded * (size_t)panels->padded *
                sizeof *panels->product);

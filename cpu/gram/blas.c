@@ -19,6 +19,7 @@ struct HcPanels {
     double *panel;   /* [PANEL][bands] */
     double *product; /* [bands][bands], upper triangle */
     double *sum;     /* [bands] */
+    pthread_mutex_t *lock;
 };
 
 static void close_panels(HcPanels *panels) {
@@ -30,7 +31,8 @@ static void close_panels(HcPanels *panels) {
     }
 }
 
-static HcStatus open_panels(int32_t bands, int64_t limit, HcPanels **out, HcError *err) {
+static HcStatus open_panels(int32_t bands, int64_t limit, pthread_mutex_t *lock, HcPanels **out,
+                            HcError *err) {
     enum { HALF_BITS = 18 };
     bool in_two = limit == 0;
     size_t n = (size_t)bands * (in_two ? 2 : 1);
@@ -39,6 +41,7 @@ static HcStatus open_panels(int32_t bands, int64_t limit, HcPanels **out, HcErro
         limit = in_two ? (int64_t)1 << (HALF_BITS - 1) : limit; /* |v| < 2^35 */
         panels->bands = (int32_t)n;
         panels->in_two = in_two;
+        panels->lock = lock;
         panels->limit = (double)limit;
         panels->most = (((int64_t)1 << 53) - 1) / (limit * limit);
         panels->panel = aligned_alloc(64, (PANEL * n * sizeof(double) + 63) / 64 * 64);
@@ -80,7 +83,7 @@ static void add_halves(const HcPanels *panels, HcMoments *moments) {
 /* Sums -> moments. */
 static void flush(HcPanels *panels, HcMoments *moments) {
     size_t n = (size_t)panels->bands;
-#pragma omp critical(hc_cpu_moments)
+    pthread_mutex_lock(panels->lock);
     if (panels->in_two) {
         add_halves(panels, moments);
         moments->count += panels->summed;
@@ -93,6 +96,7 @@ static void flush(HcPanels *panels, HcMoments *moments) {
         }
         moments->count += panels->summed;
     }
+    pthread_mutex_unlock(panels->lock);
     memset(panels->product, 0, n * n * sizeof *panels->product);
     memset(panels->sum, 0, n * sizeof *panels->sum);
     panels->summed = 0;

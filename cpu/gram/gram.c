@@ -1,13 +1,25 @@
 /* Growing sums of products. Strips of the block are units of work; which thread adds one does not matter,
  * since sums are of integers. */
 #include "cpu/gram/gram.h"
+#include "cpu/work.h"
 
-#include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Lines of a unit of work: their neighbours are still in the cache when the next line asks for them. */
 enum { UNIT_LINES = 16 };
+
+static HcStatus open_grid_work(HcSums *sums, HcError *err) {
+    size_t threads = (size_t)sums->cpu->threads;
+    if ((sums->work = calloc(threads, sizeof *sums->work)) == NULL) {
+        return hc_fail_memory(err, (double)threads * sizeof *sums->work, "lines on the grid");
+    }
+    for (size_t t = 0; t < threads; t++) {
+        HC_OR_RETURN(hc_cpu_grid_open(&sums->work[t], sums->bands, err));
+    }
+    return HC_OK;
+}
 
 HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, const HcGrid *grid,
                           HcSums **out, HcError *err) {
@@ -20,6 +32,7 @@ HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
     sums->cpu = (HcCpu *)compute;
     sums->bands = bands;
     sums->limit = integer_limit;
+    pthread_mutex_init(&sums->lock, NULL);
     HC_TRY(hc_moments_init(&sums->moments, bands, err));
     if (grid != NULL) {
         HC_TRY(hc_moments_on_grid(&sums->moments, grid, err));
@@ -36,7 +49,10 @@ HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
         HC_TRY(hc_fail_memory(err, sizeof(HcPanels *) * (double)sums->cpu->threads, "panels"));
     }
     for (int t = 0; t < sums->cpu->threads; t++) {
-        HC_TRY(sums->kind->open(bands, integer_limit, &sums->panels[t], err));
+        HC_TRY(sums->kind->open(bands, integer_limit, &sums->lock, &sums->panels[t], err));
+    }
+    if (grid != NULL) {
+        HC_TRY(open_grid_work(sums, err));
     }
     *out = sums;
 done:
@@ -53,20 +69,57 @@ void hc_cpu_sums_close(HcSums *sums) {
     for (int t = 0; sums->panels != NULL && t < sums->cpu->threads; t++) {
         sums->kind->close(sums->panels[t]);
     }
+    for (int t = 0; sums->work != NULL && t < sums->cpu->threads; t++) {
+        hc_cpu_grid_close(&sums->work[t]);
+    }
+    free(sums->work);
     free(sums->panels);
     free(sums->scale);
+    pthread_mutex_destroy(&sums->lock);
     hc_moments_clear(&sums->moments);
     free(sums);
 }
 
-/* A unit of the exact sums: a strip of HC_CPU_RUN samples over some lines. */
+/* The work is cut into units: strips of HC_CPU_RUN samples over some lines. */
 typedef struct Job {
     const HcBlock *in;
     HcDifference kind;
-    const uint8_t *ok; /* [lines][samples] */
+    const HcWindow *window;
+    uint8_t *ok; /* [lines][samples] */
     int64_t strips;
     HcSums *sums;
+    float *scratch;     /* [threads][HC_CPU_RUN][bands] of integers */
+    atomic_bool failed; /* the first thread to set it writes: */
+    HcStatus status;
+    HcError error;
 } Job;
+
+static void fail_job(Job *job, HcStatus status, const HcError *error) {
+    if (!atomic_exchange(&job->failed, true)) {
+        job->status = status;
+        job->error = *error;
+    }
+}
+
+static void find_valid(void *user, int64_t line, int64_t end, int32_t thread) {
+    const Job *job = user;
+    const HcBlock *in = job->in;
+    (void)thread;
+    for (; line < end; line++) {
+        hc_cpu_difference_valid(in, job->kind, in->line0 + line, job->window, job->ok + line * in->samples);
+    }
+}
+
+/* Which pixels count, then `add` of all units. Which thread adds a pixel does not matter: sums are of whole
+ * numbers. */
+static HcStatus add_units(Job *job, HcCpuWork *add, HcError *err) {
+    const HcCpu *cpu = job->sums->cpu;
+    const HcBlock *in = job->in;
+    job->strips = (in->samples + HC_CPU_RUN - 1) / HC_CPU_RUN;
+    hc_cpu_work(cpu, in->lines, hc_cpu_grain(cpu, in->lines), find_valid, job);
+    hc_cpu_work(cpu, (in->lines + UNIT_LINES - 1) / UNIT_LINES * job->strips, 1, add, job);
+    return atomic_load(&job->failed) ? hc_fail(err, job->status, "%s", job->error.text) : HC_OK;
+}
 
 /* false when a value is beyond the limit. */
 static bool gram_unit(const Job *job, int64_t unit, HcPanels *panels, float *scratch) {
@@ -96,41 +149,31 @@ static bool gram_unit(const Job *job, int64_t unit, HcPanels *panels, float *scr
     return fine;
 }
 
-static HcStatus gram_exact(const HcBlock *in, HcDifference kind, const HcWindow *window, HcSums *sums,
-                           HcError *err) {
+static void gram_units(void *user, int64_t unit, int64_t end, int32_t thread) {
+    Job *job = user;
+    HcPanels *panels = job->sums->panels[thread];
+    float *scratch = job->scratch + (int64_t)thread * HC_CPU_RUN * job->in->bands;
+    for (; unit < end; unit++) {
+        if (!gram_unit(job, unit, panels, scratch)) {
+            HcError error = {0};
+            fail_job(job,
+                     hc_fail(&error, HC_E_NUMERIC,
+                             "a value is not an integer of magnitude %lld or less, as was promised",
+                             (long long)job->sums->limit),
+                     &error);
+        }
+    }
+}
+
+static HcStatus gram_exact(Job *job, HcError *err) {
     HcStatus status = HC_OK;
-    int threads = sums->cpu->threads;
-    size_t samples = (size_t)in->samples;
-    size_t values = HC_CPU_RUN * (size_t)in->bands;
-    uint8_t *ok = malloc(samples * (size_t)in->lines);
-    float *scratch = aligned_alloc(64, (values * sizeof *scratch * (size_t)threads + 63) / 64 * 64);
-    bool fine = true;
-    if (ok == NULL || scratch == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(values * sizeof *scratch) * threads, "differences"));
+    size_t values = HC_CPU_RUN * (size_t)job->in->bands * (size_t)job->sums->cpu->threads;
+    job->scratch = aligned_alloc(64, (values * sizeof *job->scratch + 63) / 64 * 64);
+    if (job->scratch == NULL) {
+        return hc_fail_memory(err, (double)(values * sizeof *job->scratch), "differences");
     }
-    Job job = {in, kind, ok, (in->samples + HC_CPU_RUN - 1) / HC_CPU_RUN, sums};
-    int64_t units = (in->lines + UNIT_LINES - 1) / UNIT_LINES * job.strips;
-#pragma omp parallel num_threads(threads) reduction(&& : fine)
-    {
-#pragma omp for schedule(static)
-        for (int32_t line = 0; line < in->lines; line++) {
-            hc_cpu_difference_valid(in, kind, in->line0 + line, window, ok + (size_t)line * samples);
-        }
-        /* Which thread adds a pixel does not matter: the sums are integers. */
-#pragma omp for schedule(dynamic)
-        for (int64_t unit = 0; unit < units; unit++) {
-            int thread = omp_get_thread_num();
-            fine = gram_unit(&job, unit, sums->panels[thread], scratch + (size_t)thread * values) && fine;
-        }
-    }
-    if (!fine) {
-        status =
-            hc_fail(err, HC_E_NUMERIC, "a value is not an integer of magnitude %lld or less, as was promised",
-                    (long long)sums->limit);
-    }
-done:
-    free(ok);
-    free(scratch);
+    status = add_units(job, gram_units, err);
+    free(job->scratch);
     return status;
 }
 
@@ -160,50 +203,30 @@ static HcStatus grid_unit(const Job *job, int64_t unit, HcPanels *panels, HcGrid
     return HC_OK;
 }
 
-static HcStatus gram_grid(const HcBlock *in, HcDifference kind, const HcWindow *window, HcSums *sums,
-                          HcError *err) {
-    int threads = sums->cpu->threads;
-    size_t samples = (size_t)in->samples;
-    uint8_t *ok = malloc(samples * (size_t)in->lines);
-    HcStatus first_failure = HC_OK;
-    if (ok == NULL) {
-        return hc_fail_memory(err, (double)samples * in->lines, "valid pixels");
-    }
-    Job job = {in, kind, ok, (in->samples + HC_CPU_RUN - 1) / HC_CPU_RUN, sums};
-    int64_t units = (in->lines + UNIT_LINES - 1) / UNIT_LINES * job.strips;
-#pragma omp parallel num_threads(threads)
-    {
-        HcGridWork work;
-        HcError own = {0};
-        HcStatus status = hc_cpu_grid_open(&work, in->bands, &own);
-#pragma omp for schedule(static)
-        for (int32_t line = 0; line < in->lines; line++) {
-            hc_cpu_difference_valid(in, kind, in->line0 + line, window, ok + (size_t)line * samples);
-        }
-#pragma omp for schedule(dynamic)
-        for (int64_t unit = 0; unit < units; unit++) {
-            if (status == HC_OK) {
-                status = grid_unit(&job, unit, sums->panels[omp_get_thread_num()], &work, &own);
-            }
-        }
-        hc_cpu_grid_close(&work);
+static void grid_units(void *user, int64_t unit, int64_t end, int32_t thread) {
+    Job *job = user;
+    HcError error = {0};
+    for (; unit < end && !atomic_load(&job->failed); unit++) {
+        HcStatus status = grid_unit(job, unit, job->sums->panels[thread], &job->sums->work[thread], &error);
         if (status != HC_OK) {
-#pragma omp critical(hc_cpu_failure)
-            first_failure = hc_fail(err, status, "%s", own.text);
+            fail_job(job, status, &error);
         }
     }
-    free(ok);
-    return first_failure;
 }
 
 HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                      HcSums *sums, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t pixels = (size_t)in->samples * (size_t)in->lines;
+    Job job = {.in = in, .kind = kind, .window = window, .ok = malloc(pixels), .sums = sums};
     (void)queue;
     hc_cpu_blas_alone();
-    if (sums->scale != NULL) {
-        return gram_grid(in, kind, window, sums, err);
+    if (job.ok == NULL) {
+        return hc_fail_memory(err, (double)pixels, "valid pixels");
     }
-    return gram_exact(in, kind, window, sums, err);
+    status = sums->scale != NULL ? add_units(&job, grid_units, err) : gram_exact(&job, err);
+    free(job.ok);
+    return status;
 }
 
 HcStatus hc_cpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {

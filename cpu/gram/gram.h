@@ -5,6 +5,8 @@
 #include "core/operation/gram.h"
 #include "cpu/image/difference.h"
 
+#include <pthread.h>
+
 HcSumsOpenFn hc_cpu_sums_open;
 HcSumsCloseFn hc_cpu_sums_close;
 HcGramFn hc_cpu_gram;
@@ -12,12 +14,12 @@ HcSumsFetchFn hc_cpu_sums_fetch;
 
 /* One thread's part of exact sums. Pixels are collected in panels, panels are multiplied into narrow sums,
  * and narrow sums are added to the moments (upper triangle) before they could be inexact. Only add() and
- * drain() touch the moments, one thread at a time. */
+ * drain() touch the moments, under their lock. */
 typedef struct HcPanels HcPanels;
 
 typedef struct HcPanelKind {
-    /* limit: of integers, 0 = whole numbers near the center of a grid. */
-    HcStatus (*open)(int32_t bands, int64_t limit, HcPanels **out, HcError *err);
+    /* limit: of integers, 0 = whole numbers near the center of a grid. lock: of the moments. */
+    HcStatus (*open)(int32_t bands, int64_t limit, pthread_mutex_t *lock, HcPanels **out, HcError *err);
     void (*close)(HcPanels *panels);
     /* pixels[count][bands], integers; false when one is beyond the limit. */
     bool (*add)(HcPanels *panels, const float *pixels, int32_t count, HcMoments *moments);
@@ -36,6 +38,14 @@ static inline const HcPanelKind *hc_cpu_panel_kind(HcCpuGram way) {
     return amx != NULL ? amx : hc_cpu_panels_float64();
 }
 
+/* One thread's memory for a strip of HC_CPU_RUN samples. */
+typedef struct HcGridWork {
+    double *row[3];  /* [HC_CPU_RUN + 2][bands]: lines above, here and below of the strip, on the grid */
+    int64_t line[3]; /* which lines these are, -1 = none */
+    double *values;  /* [HC_CPU_RUN][bands] */
+    int32_t *far;    /* [bands] */
+} HcGridWork;
+
 struct HcSums {
     HcSumsHead head;
     HcCpu *cpu;
@@ -45,17 +55,11 @@ struct HcSums {
     double *scale;           /* [bands] of the grid, NULL = none */
     const HcPanelKind *kind; /* of the exact form */
     HcPanels **panels;       /* [threads] */
+    HcGridWork *work;        /* [threads] of a grid, NULL = none */
+    pthread_mutex_t lock;    /* of the moments while threads add to them */
 };
 
 /* ---- float scenes on a grid (grid.c) ---- */
-
-/* One thread's memory for a strip of HC_CPU_RUN samples. */
-typedef struct HcGridWork {
-    double *row[3];  /* [HC_CPU_RUN + 2][bands]: lines above, here and below of the strip, on the grid */
-    int64_t line[3]; /* which lines these are, -1 = none */
-    double *values;  /* [HC_CPU_RUN][bands] */
-    int32_t *far;    /* [bands] */
-} HcGridWork;
 
 HcStatus hc_cpu_grid_open(HcGridWork *work, int32_t bands, HcError *err);
 void hc_cpu_grid_close(HcGridWork *work);
@@ -65,7 +69,7 @@ void hc_cpu_grid_begin(HcGridWork *work);
 
 /* The values of `count` (HC_CPU_RUN at most) pixels from `sample` on, all of whose neighbours exist, or their
  * differences, of the strip [first, last) of samples: work->values[count][bands], near ones only. What is far
- * goes to the moments (one thread at a time); fails where there is no memory for it. */
+ * goes to the moments (under their lock); fails where there is no memory for it. */
 HcStatus hc_cpu_grid_values(HcGridWork *work, const HcBlock *in, HcDifference kind, int64_t line,
                             int32_t first, int32_t last, int32_t sample, int32_t count, HcSums *sums,
                             HcError *err);

@@ -145,13 +145,12 @@ static HcStatus take_far(HcGridWork *work, int32_t count, HcSums *sums, HcError 
             }
         }
         if (far_count > 0) {
-#pragma omp critical(hc_cpu_moments)
-            {
-                status = hc_moments_far(&sums->moments, err);
-                if (status == HC_OK) {
-                    hc_moments_add_far(&sums->moments, pixel, near, work->far, far_count);
-                }
+            pthread_mutex_lock(&sums->lock);
+            status = hc_moments_far(&sums->moments, err);
+            if (status == HC_OK) {
+                hc_moments_add_far(&sums->moments, pixel, near, work->far, far_count);
             }
+            pthread_mutex_unlock(&sums->lock);
             memcpy(pixel, near, (size_t)bands * sizeof *near);
         }
     }

@@ -1,10 +1,11 @@
 /* Bytes as they lie in a file -> a block: float32, pixel-major, with its mask. */
 #include "core/operation/decode.h"
-#include "cpu/internal.h"
 #include "cpu/image/transpose.h"
+#include "cpu/work.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 HcDecodeFn hc_cpu_decode;
@@ -32,6 +33,7 @@ struct Job {
     int64_t strips;  /* in a line */
     bool by_words;   /* the processor turns 16 x 16 words in registers */
     DecodeStrip *strip;
+    atomic_llong counts[HC_MASK_REASONS];
 };
 
 static inline bool is_bad(float value) {
@@ -206,6 +208,18 @@ static void decode_unit(const Job *job, int64_t unit, int64_t counts[HC_MASK_REA
     mask_strip(job, user, &seen, pixels, to, mask, interior ? counts : ignored);
 }
 
+static void decode_units(void *user, int64_t unit, int64_t end, int32_t thread) {
+    Job *job = user;
+    int64_t counts[HC_MASK_REASONS] = {0};
+    (void)thread;
+    for (; unit < end; unit++) {
+        decode_unit(job, unit, counts);
+    }
+    for (int r = 0; r < HC_MASK_REASONS; r++) {
+        atomic_fetch_add(&job->counts[r], counts[r]);
+    }
+}
+
 static HcStatus check_index(const HcRaw *raw, const HcDecode *how, const HcBlock *out, HcError *err) {
     for (int32_t k = 0; k < out->bands; k++) {
         if (how->band_index[k] < 0 || how->band_index[k] >= raw->bands) {
@@ -238,17 +252,9 @@ HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, co
     job.strips = (out->samples + STRIP - 1) / STRIP;
     job.strip = consecutive(raw, how, out->bands) ? strips_of[raw->type].pixels : strips_of[raw->type].tiles;
     int64_t units = hc_block_rows(out) * job.strips;
-#pragma omp parallel num_threads(queue->cpu->threads)
-    {
-        int64_t counts[HC_MASK_REASONS] = {0};
-#pragma omp for schedule(static)
-        for (int64_t unit = 0; unit < units; unit++) {
-            decode_unit(&job, unit, counts);
-        }
-        for (int r = 0; r < HC_MASK_REASONS && how->counts != NULL; r++) {
-#pragma omp atomic
-            how->counts[r] += counts[r];
-        }
+    hc_cpu_work(queue->cpu, units, hc_cpu_grain(queue->cpu, units), decode_units, &job);
+    for (int r = 0; r < HC_MASK_REASONS && how->counts != NULL; r++) {
+        how->counts[r] += atomic_load(&job.counts[r]);
     }
     return HC_OK;
 }

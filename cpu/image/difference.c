@@ -1,7 +1,7 @@
 /* Differences of neighbouring pixels: the noise of a scene. */
 #include "cpu/image/difference.h"
+#include "cpu/work.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -246,6 +246,21 @@ static void difference_line(const HcBlock *in, HcDifference kind, const HcBlock 
     }
 }
 
+typedef struct Job {
+    const HcBlock *in, *out;
+    HcDifference kind;
+    float *scratch; /* [threads][HC_CPU_RUN][bands] */
+    double *wide;   /* [threads][HC_CPU_RUN][bands] */
+} Job;
+
+static void difference_lines(void *user, int64_t row, int64_t end, int32_t thread) {
+    const Job *job = user;
+    int64_t at = (int64_t)thread * HC_CPU_RUN * job->in->bands;
+    for (; row < end; row++) {
+        difference_line(job->in, job->kind, job->out, row, job->scratch + at, job->wide + at);
+    }
+}
+
 HcStatus hc_cpu_difference(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcBlock *out,
                            HcError *err) {
     HcStatus status = HC_OK;
@@ -258,12 +273,9 @@ HcStatus hc_cpu_difference(HcQueue *queue, const HcBlock *in, HcDifference kind,
     if (scratch == NULL || wide == NULL) {
         HC_TRY(hc_fail_memory(err, (double)(values * sizeof *wide) * threads, "differences"));
     }
+    Job job = {in, out, kind, scratch, wide};
     int64_t rows = hc_block_rows(out);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t row = 0; row < rows; row++) {
-        size_t at = (size_t)omp_get_thread_num() * values;
-        difference_line(in, kind, out, row, scratch + at, wide + at);
-    }
+    hc_cpu_work(queue->cpu, rows, hc_cpu_grain(queue->cpu, rows), difference_lines, &job);
 done:
     free(scratch);
     free(wide);

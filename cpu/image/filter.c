@@ -1,8 +1,8 @@
 /* 3x3 mean and median. */
 #include "core/operation/filter.h"
 #include "cpu/image/difference.h"
+#include "cpu/work.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +101,22 @@ static void filter_line(const HcBlock *in, HcFilter kind, const HcBlock *out, in
     }
 }
 
+typedef struct Job {
+    const HcBlock *in, *out;
+    HcFilter kind;
+    double *sums;  /* [threads][HC_CPU_RUN][bands] */
+    uint8_t *full; /* [threads][samples] */
+} Job;
+
+static void filter_lines(void *user, int64_t row, int64_t end, int32_t thread) {
+    const Job *job = user;
+    Work work = {job->sums + (int64_t)thread * HC_CPU_RUN * job->in->bands,
+                 job->full + (int64_t)thread * job->in->samples};
+    for (; row < end; row++) {
+        filter_line(job->in, job->kind, job->out, row, &work);
+    }
+}
+
 HcStatus hc_cpu_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const HcBlock *out, HcError *err) {
     HcStatus status = HC_OK;
     double *sums = NULL;
@@ -113,13 +129,9 @@ HcStatus hc_cpu_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const H
     if (sums == NULL || full == NULL) {
         HC_TRY(hc_fail_memory(err, (double)(values * sizeof *sums + samples) * threads, "a filter"));
     }
+    Job job = {in, out, kind, sums, full};
     int64_t rows = hc_block_rows(out);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t row = 0; row < rows; row++) {
-        size_t thread = (size_t)omp_get_thread_num();
-        Work work = {sums + thread * values, full + thread * samples};
-        filter_line(in, kind, out, row, &work);
-    }
+    hc_cpu_work(queue->cpu, rows, hc_cpu_grain(queue->cpu, rows), filter_lines, &job);
 done:
     free(sums);
     free(full);

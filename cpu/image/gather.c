@@ -1,10 +1,34 @@
 /* Bands of a block in another order. */
 #include "core/operation/gather.h"
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 #include <string.h>
 
 HcGatherFn hc_cpu_gather;
+
+typedef struct Job {
+    const HcBlock *in, *out;
+    const int32_t *index;
+} Job;
+
+static void gather_rows(void *user, int64_t row, int64_t end, int32_t thread) {
+    const Job *job = user;
+    const HcBlock *in = job->in;
+    const HcBlock *out = job->out;
+    int64_t samples = out->samples;
+    int64_t line = hc_block_first_line(out);
+    (void)thread;
+    for (; row < end; row++) {
+        const float *from = hc_cpu_line(in, line + row);
+        float *to = out->data + row * samples * out->bands;
+        memcpy(out->mask + row * samples, hc_cpu_mask_line(in, line + row), (size_t)samples);
+        for (int64_t s = 0; s < samples; s++, from += in->bands, to += out->bands) {
+            for (int32_t k = 0; k < out->bands; k++) {
+                to[k] = from[job->index[k]];
+            }
+        }
+    }
+}
 
 HcStatus hc_cpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, const HcBlock *out,
                        HcError *err) {
@@ -14,19 +38,8 @@ HcStatus hc_cpu_gather(HcQueue *queue, const HcBlock *in, const int32_t *index, 
                            in->bands - 1);
         }
     }
+    Job job = {in, out, index};
     int64_t rows = hc_block_rows(out);
-    int64_t samples = out->samples;
-    int64_t first = hc_block_first_line(out);
-#pragma omp parallel for num_threads(queue->cpu->threads) schedule(static)
-    for (int64_t row = 0; row < rows; row++) {
-        const float *from = hc_cpu_line(in, first + row);
-        float *to = out->data + row * samples * out->bands;
-        memcpy(out->mask + row * samples, hc_cpu_mask_line(in, first + row), (size_t)samples);
-        for (int64_t s = 0; s < samples; s++, from += in->bands, to += out->bands) {
-            for (int32_t k = 0; k < out->bands; k++) {
-                to[k] = from[index[k]];
-            }
-        }
-    }
+    hc_cpu_work(queue->cpu, rows, hc_cpu_grain(queue->cpu, rows), gather_rows, &job);
     return HC_OK;
 }

@@ -1,9 +1,8 @@
 /* One matrix product for every pixel: out = offset + (x - offset) * matrix, in float64, rounded once. */
 #include "core/operation/project.h"
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 #include <cblas.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +35,8 @@ typedef struct Job {
     const double *matrix;
     double *in_offset, *out_offset; /* zeros where none was given */
     int64_t panels;                 /* in a line */
+    double *work;                   /* [threads][each] */
+    size_t each;
 } Job;
 
 static void project_panel(const Job *job, int64_t unit, double *work) {
@@ -55,6 +56,13 @@ static void project_panel(const Job *job, int64_t unit, double *work) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)pixels, out->bands, in->bands, 1.0, centered,
                 in->bands, job->matrix, out->bands, 0.0, product, out->bands);
     round_once(product, job->out_offset, valid, pixels, out->bands, y);
+}
+
+static void project_panels(void *user, int64_t unit, int64_t end, int32_t thread) {
+    const Job *job = user;
+    for (; unit < end; unit++) {
+        project_panel(job, unit, job->work + (size_t)thread * job->each);
+    }
 }
 
 HcStatus hc_cpu_project(HcQueue *queue, const HcBlock *in, const double *matrix, const double *in_offset,
@@ -78,12 +86,9 @@ HcStatus hc_cpu_project(HcQueue *queue, const HcBlock *in, const double *matrix,
     if (out_offset != NULL) {
         memcpy(offsets + n, out_offset, m * sizeof *offsets);
     }
-    Job job = {in, out, matrix, offsets, offsets + n, (out->samples + PANEL - 1) / PANEL};
+    Job job = {in, out, matrix, offsets, offsets + n, (out->samples + PANEL - 1) / PANEL, work, each};
     int64_t units = hc_block_rows(out) * job.panels;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t unit = 0; unit < units; unit++) {
-        project_panel(&job, unit, work + (size_t)omp_get_thread_num() * each);
-    }
+    hc_cpu_work(queue->cpu, units, hc_cpu_grain(queue->cpu, units), project_panels, &job);
 done:
     free(offsets);
     free(work);

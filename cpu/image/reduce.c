@@ -5,7 +5,7 @@
  * eight parts in a fixed order (core/operation/reduce.h): a vector register on the CPU, eight lanes on the
  * GPU, the same bits. */
 #include "core/operation/reduce.h"
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 #include <math.h>
 #include <string.h>
@@ -134,14 +134,18 @@ static void reduce_panel(const Job *job, int64_t unit) {
     }
 }
 
+static void reduce_panels(void *user, int64_t unit, int64_t end, int32_t thread) {
+    (void)thread;
+    for (; unit < end; unit++) {
+        reduce_panel(user, unit);
+    }
+}
+
 HcStatus hc_cpu_reduce(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
                        const HcBlock *out, HcError *err) {
     (void)err;
     Job job = {in, out, kind, targets, (out->samples + PIXELS - 1) / PIXELS};
     int64_t units = hc_block_rows(out) * job.panels;
-#pragma omp parallel for num_threads(queue->cpu->threads) schedule(static)
-    for (int64_t unit = 0; unit < units; unit++) {
-        reduce_panel(&job, unit);
-    }
+    hc_cpu_work(queue->cpu, units, hc_cpu_grain(queue->cpu, units), reduce_panels, &job);
     return HC_OK;
 }

@@ -126,7 +126,8 @@ static void keep_failure(Request *request, int64_t at, int error) {
     pthread_mutex_unlock(&request->lock);
 }
 
-static void read_share(void *user, int64_t number) {
+static void read_share(void *user, int64_t number, int32_t thread) {
+    (void)thread;
     Request *request = user;
     int64_t end = (number + 1) * request->share_bytes;
     end = end < request->total ? end : request->total;

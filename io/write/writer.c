@@ -330,7 +330,8 @@ typedef struct Staging {
     int32_t first;
 } Staging;
 
-static void stage_line(void *user, int64_t item) {
+static void stage_line(void *user, int64_t item, int32_t thread) {
+    (void)thread;
     const Staging *staging = user;
     HcWriter *writer = staging->writer;
     int32_t line = (int32_t)item;

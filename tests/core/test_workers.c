@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -11,7 +12,8 @@ enum { ITEMS = 100 };
 
 static atomic_int done[ITEMS];
 
-static void count(void *user, int64_t item) {
+static void count(void *user, int64_t item, int32_t thread) {
+    (void)thread;
     const atomic_int *most = user;
     if (item >= atomic_load(most)) {
         fail_msg("item %d of %d", (int)item, atomic_load(most));
@@ -65,12 +67,14 @@ typedef struct Row {
     int64_t row;
 } Row;
 
-static void count_entry(void *user, int64_t item) {
+static void count_entry(void *user, int64_t item, int32_t thread) {
+    (void)thread;
     const Row *row = user;
     atomic_fetch_add(&row->table->entry[row->row][item], 1);
 }
 
-static void count_row(void *user, int64_t item) {
+static void count_row(void *user, int64_t item, int32_t thread) {
+    (void)thread;
     Row row = {.table = user, .row = item};
     hc_workers_run(row.table->workers, ITEMS, count_entry, &row);
 }
@@ -117,6 +121,54 @@ static void callers_at_the_same_time(void **state) {
     hc_workers_close(table.workers);
 }
 
+/* ---- numbers of threads ---- */
+
+typedef struct Numbers {
+    HcWorkers *workers;
+    atomic_int inside[4]; /* threads that do an item under this number */
+    atomic_int waited;
+} Numbers;
+
+/* A number is that of one thread at a time, and within the limit. Items wait for a second thread, within
+ * reason, so that others get some. */
+static void use_number(void *user, int64_t item, int32_t thread) {
+    Numbers *numbers = user;
+    if (thread < 0 || thread >= hc_workers_threads(numbers->workers)) {
+        fail_msg("item %d on thread %d of %d", (int)item, thread, hc_workers_threads(numbers->workers));
+    }
+    if (atomic_fetch_add(&numbers->inside[thread], 1) != 0) {
+        fail_msg("two threads have the number %d", thread);
+    }
+    if (atomic_fetch_add(&numbers->waited, 1) < 200) {
+        sched_yield();
+    }
+    atomic_fetch_sub(&numbers->inside[thread], 1);
+}
+
+static void *number_calls(void *user) {
+    Numbers numbers = {.workers = user};
+    for (int call = 0; call < CALLS; call++) {
+        hc_workers_run(numbers.workers, ITEMS, use_number, &numbers);
+    }
+    return NULL;
+}
+
+/* In each call for itself, of several at the same time. */
+static void numbers_of_threads(void **state) {
+    (void)state;
+    pthread_t caller[CALLERS];
+    HcWorkers *workers = hc_workers_open(4);
+    assert_int_equal(hc_workers_threads(NULL), 1);
+    assert_int_equal(hc_workers_threads(workers), 4);
+    for (int c = 0; c < CALLERS; c++) {
+        assert_int_equal(pthread_create(&caller[c], NULL, number_calls, workers), 0);
+    }
+    for (int c = 0; c < CALLERS; c++) {
+        pthread_join(caller[c], NULL);
+    }
+    hc_workers_close(workers);
+}
+
 static void counts(void **state) {
     (void)state;
     assert_true(hc_workers_count(0, 1000) >= 1);
@@ -128,11 +180,9 @@ static void counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_items_once),
-        cmocka_unit_test(after_a_while),
-        cmocka_unit_test(calls_inside_calls),
-        cmocka_unit_test(callers_at_the_same_time),
-        cmocka_unit_test(counts),
+        cmocka_unit_test(all_items_once),     cmocka_unit_test(after_a_while),
+        cmocka_unit_test(calls_inside_calls), cmocka_unit_test(callers_at_the_same_time),
+        cmocka_unit_test(numbers_of_threads), cmocka_unit_test(counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
