@@ -1,6 +1,7 @@
 /* Nearest training spectra. A product in float32 finds candidates, a bound on its error keeps every one that
  * could be among the k nearest, and these are compared exactly in float64 (docs/numerics.md). */
 #include "cpu/knn/knn.h"
+#include "cpu/work.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -44,6 +45,7 @@ typedef struct Job {
     double *distance;
     int64_t pixels; /* of the interior */
     int64_t panel;  /* pixels of a unit of work */
+    Work *work;     /* [threads] */
 } Job;
 
 /* Puts a training spectrum where it belongs among the k nearest. */
@@ -265,32 +267,33 @@ static HcStatus work_init(Work *work, const Job *job, HcError *err) {
     return HC_OK;
 }
 
+static void search_panels(void *user, int64_t unit, int64_t end, int32_t thread) {
+    const Job *job = user;
+    for (; unit < end; unit++) {
+        search_panel(job, unit, &job->work[thread]);
+    }
+}
+
 HcStatus hc_cpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *training, int32_t k, int32_t *index,
                     double *distance, HcError *err) {
-    hc_cpu_blas_alone();
+    HcStatus status = HC_OK;
     int threads = queue->cpu->threads;
     int64_t pixels = (int64_t)in->lines * in->samples;
     int64_t share = (pixels / threads / 4 + 15) / 16 * 16; /* some units for every thread */
-    Job job = {in, training, k, index, distance, pixels, hc_max64(16, hc_min64(PANEL, share))};
-    int64_t units = (pixels + job.panel - 1) / job.panel;
-    HcStatus first_failure = HC_OK;
-#pragma omp parallel num_threads(threads)
-    {
-        Work work = {0};
-        HcError own = {0};
-        HcStatus own_status = work_init(&work, &job, &own);
-        if (own_status != HC_OK) {
-#pragma omp critical(hc_cpu_failure)
-            first_failure = hc_fail(err, own_status, "%s", own.text);
-        }
-#pragma omp barrier
-        if (first_failure == HC_OK) {
-#pragma omp for schedule(dynamic, 1)
-            for (int64_t unit = 0; unit < units; unit++) {
-                search_panel(&job, unit, &work);
-            }
-        }
-        work_clear(&work);
+    Job job = {in, training, k, index, distance, pixels, hc_max64(16, hc_min64(PANEL, share)), NULL};
+    hc_cpu_blas_alone();
+    job.work = calloc((size_t)threads, sizeof *job.work);
+    if (job.work == NULL) {
+        return hc_fail_memory(err, (double)threads * sizeof *job.work, "panels of neighbours");
     }
-    return first_failure;
+    for (int t = 0; t < threads; t++) {
+        HC_TRY(work_init(&job.work[t], &job, err));
+    }
+    hc_cpu_work(queue->cpu, (pixels + job.panel - 1) / job.panel, 1, search_panels, &job);
+done:
+    for (int t = 0; t < threads; t++) {
+        work_clear(&job.work[t]);
+    }
+    free(job.work);
+    return status;
 }

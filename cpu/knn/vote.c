@@ -1,6 +1,6 @@
 /* Neighbours -> a class. */
 #include "core/operation/vote.h"
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,25 +87,39 @@ static void vote_pixel(const HcVoteRule *rule, const int32_t *index, const doubl
     }
 }
 
-HcStatus hc_cpu_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
-                     const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err) {
-    (void)err;
-    int64_t samples = out->samples;
-    int64_t bands = out->bands;
-    int64_t k = rule->k;
-#pragma omp parallel for num_threads(queue->cpu->threads) schedule(static)
-    for (int64_t row = 0; row < out->lines; row++) {
-        const uint8_t *valid = hc_cpu_mask_line(in, out->line0 + row);
-        memcpy(out->mask + row * samples, valid, (size_t)samples);
+typedef struct Job {
+    const HcBlock *in, *out;
+    const int32_t *index;
+    const double *distance;
+    const int32_t *label;
+    const HcVoteRule *rule;
+} Job;
+
+static void vote_lines(void *user, int64_t row, int64_t end, int32_t thread) {
+    const Job *job = user;
+    int64_t samples = job->out->samples;
+    int64_t bands = job->out->bands;
+    int64_t k = job->rule->k;
+    (void)thread;
+    for (; row < end; row++) {
+        const uint8_t *valid = hc_cpu_mask_line(job->in, job->out->line0 + row);
+        memcpy(job->out->mask + row * samples, valid, (size_t)samples);
         for (int64_t s = 0; s < samples; s++) {
             int64_t pixel = row * samples + s;
-            float *to = out->data + pixel * bands;
+            float *to = job->out->data + pixel * bands;
             if (valid[s] != 0) {
-                vote_pixel(rule, index + pixel * k, distance + pixel * k, label, to);
+                vote_pixel(job->rule, job->index + pixel * k, job->distance + pixel * k, job->label, to);
             } else {
                 memset(to, 0, (size_t)bands * sizeof *to);
             }
         }
     }
+}
+
+HcStatus hc_cpu_vote(HcQueue *queue, const HcBlock *in, const int32_t *index, const double *distance,
+                     const int32_t *label, const HcVoteRule *rule, const HcBlock *out, HcError *err) {
+    Job job = {in, out, index, distance, label, rule};
+    (void)err;
+    hc_cpu_work(queue->cpu, out->lines, hc_cpu_grain(queue->cpu, out->lines), vote_lines, &job);
     return HC_OK;
 }

@@ -1,7 +1,7 @@
 /* Patches of a scene: each is a matrix [pixels][bands] whose singular values say what is signal. */
 #include "core/operation/svd.h"
 #include "core/patch.h"
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,24 +162,30 @@ static void describe(const HcPatches *patches, const Place *place, float *value,
     described[0] = (float)keep_signal(patches, place, value);
 }
 
-/* Decomposes the patches and makes of each what it says of its pixels. */
-static HcStatus work_on(HcQueue *queue, HcPatches *patches, const HcBlock *in, int64_t count, HcError *err) {
-    int threads = queue->cpu->threads;
+typedef struct Job {
+    const HcPatches *patches;
+    const HcBlock *in, *out;
+    int64_t count; /* of patches */
+    int64_t line;  /* that items start at */
+} Job;
+
+static void gather_some(void *user, int64_t i, int64_t end, int32_t thread) {
+    const Job *job = user;
+    const HcPatches *patches = job->patches;
+    (void)thread;
+    for (; i < end; i++) {
+        gather(patches, job->in, &patches->place[i],
+               patches->matrix + i * patches->pixels * patches->rule.bands);
+    }
+}
+
+static void make_some(void *user, int64_t i, int64_t end, int32_t thread) {
+    const HcPatches *patches = ((const Job *)user)->patches;
     int64_t bands = patches->rule.bands;
     int64_t values = patches->values;
     int64_t pixels = patches->pixels;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < count; i++) {
-        gather(patches, in, &patches->place[i], patches->matrix + i * pixels * bands);
-    }
-    HcSvdBatch batch = {.count = count,
-                        .matrices = patches->matrix,
-                        .values = patches->value,
-                        .left = patches->left,
-                        .right = patches->right};
-    HC_OR_RETURN(hc_svd_batched(queue, patches->svd, &batch, err));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < count; i++) {
+    (void)thread;
+    for (; i < end; i++) {
         float *value = patches->value + i * values;
         if (patches->rule.describe) {
             describe(patches, &patches->place[i], value,
@@ -190,6 +196,20 @@ static HcStatus work_on(HcQueue *queue, HcPatches *patches, const HcBlock *in, i
                     patches->right + i * values * bands, bands, patches->matrix + i * pixels * bands);
         }
     }
+}
+
+/* Decomposes the patches and makes of each what it says of its pixels. */
+static HcStatus work_on(HcQueue *queue, HcPatches *patches, const HcBlock *in, int64_t count, HcError *err) {
+    Job job = {.patches = patches, .in = in};
+    int64_t grain = hc_cpu_grain(queue->cpu, count);
+    hc_cpu_work(queue->cpu, count, grain, gather_some, &job);
+    HcSvdBatch batch = {.count = count,
+                        .matrices = patches->matrix,
+                        .values = patches->value,
+                        .left = patches->left,
+                        .right = patches->right};
+    HC_OR_RETURN(hc_svd_batched(queue, patches->svd, &batch, err));
+    hc_cpu_work(queue->cpu, count, grain, make_some, &job);
     return HC_OK;
 }
 
@@ -221,15 +241,21 @@ static void add_to_line(const HcPatches *patches, int64_t count, const HcBlock *
     }
 }
 
+static void add_to_lines(void *user, int64_t row, int64_t end, int32_t thread) {
+    const Job *job = user;
+    (void)thread;
+    for (; row < end; row++) {
+        add_to_line(job->patches, job->count, job->out, job->line + row);
+    }
+}
+
 static HcStatus add_patches(HcQueue *queue, HcPatches *patches, const HcBlock *in, int64_t count,
                             const HcBlock *out, HcError *err) {
     HC_OR_RETURN(work_on(queue, patches, in, count, err));
     int64_t first = hc_max64(out->line0, patches->place[0].line);
     int64_t end = hc_min64(out->line0 + out->lines, patches->place[count - 1].line + patches->along.size);
-#pragma omp parallel for num_threads(queue->cpu->threads) schedule(static)
-    for (int64_t line = first; line < end; line++) {
-        add_to_line(patches, count, out, line);
-    }
+    Job job = {.patches = patches, .out = out, .count = count, .line = first};
+    hc_cpu_work(queue->cpu, end - first, hc_cpu_grain(queue->cpu, end - first), add_to_lines, &job);
     return HC_OK;
 }
 
@@ -257,6 +283,14 @@ static void finish_line(const HcPatches *patches, const HcBlock *in, const HcBlo
     }
 }
 
+static void finish_lines(void *user, int64_t row, int64_t end, int32_t thread) {
+    const Job *job = user;
+    (void)thread;
+    for (; row < end; row++) {
+        finish_line(job->patches, job->in, job->out, job->out->line0 + row);
+    }
+}
+
 HcStatus hc_cpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, const HcBlock *out,
                         HcError *err) {
     int64_t end = out->line0 + out->lines;
@@ -280,9 +314,7 @@ HcStatus hc_cpu_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches, c
     if (count > 0) {
         HC_OR_RETURN(add_patches(queue, patches, in, count, out, err));
     }
-#pragma omp parallel for num_threads(queue->cpu->threads) schedule(static)
-    for (int64_t line = out->line0; line < end; line++) {
-        finish_line(patches, in, out, line);
-    }
+    Job job = {.patches = patches, .in = in, .out = out};
+    hc_cpu_work(queue->cpu, out->lines, hc_cpu_grain(queue->cpu, out->lines), finish_lines, &job);
     return HC_OK;
 }

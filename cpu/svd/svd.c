@@ -1,8 +1,9 @@
 /* Singular value decompositions of many matrices of one shape: opening, and sharing them among threads. How
  * they are decomposed is in svd_lanes.c (many side by side) and svd_single.c. */
 #include "cpu/svd/svd.h"
+#include "cpu/work.h"
 
-#include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 HcStatus hc_cpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, int32_t columns, int64_t most,
@@ -45,20 +46,33 @@ void hc_cpu_svd_close(HcSvd *svd) {
     }
 }
 
-HcStatus hc_cpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
-    (void)queue;
-    (void)err;
+typedef struct Job {
+    HcSvd *svd;
+    const HcSvdBatch *batch;
+    atomic_llong next; /* matrix */
+} Job;
+
+/* Takes matrices while there are any, in the memory of this number: there may be fewer of those than threads.
+ */
+static void decompose(void *user, int64_t number, int64_t end, int32_t thread) {
+    Job *job = user;
+    HcSvd *svd = job->svd;
     int64_t at_once = svd->way->at_once;
-    int64_t calls = (batch->count - 1) / at_once + 1;
-#pragma omp parallel num_threads(svd->workers)
-    {
-        hc_cpu_blas_alone();
-        void *work = svd->work + svd->work_bytes * (size_t)omp_get_thread_num();
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < calls; i++) {
-            int32_t count = (int32_t)hc_min64(at_once, batch->count - i * at_once);
-            svd->way->decompose(svd, batch, i * at_once, count, work);
+    (void)thread;
+    for (; number < end; number++) {
+        void *work = svd->work + svd->work_bytes * (size_t)number;
+        int64_t first;
+        while ((first = atomic_fetch_add(&job->next, at_once)) < job->batch->count) {
+            int32_t count = (int32_t)hc_min64(at_once, job->batch->count - first);
+            svd->way->decompose(svd, job->batch, first, count, work);
         }
     }
+}
+
+HcStatus hc_cpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
+    Job job = {.svd = svd, .batch = batch};
+    (void)err;
+    hc_cpu_blas_alone();
+    hc_cpu_work(queue->cpu, svd->workers, 1, decompose, &job);
     return HC_OK;
 }

@@ -1,9 +1,9 @@
 /* Sparse unmixing: panels of pixels go to a solver, and their abundances to the output. */
 #include "cpu/unmix/unmix.h"
+#include "cpu/work.h"
 
 #include <cblas.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -337,21 +337,29 @@ static void add_counts(const HcUnmixing *unmixing) {
     }
 }
 
+typedef struct Job {
+    const HcUnmixing *unmixing;
+    const HcBlock *in, *out;
+    int64_t panels; /* in a line */
+} Job;
+
+static void unmix_panels(void *user, int64_t unit, int64_t end, int32_t thread) {
+    const Job *job = user;
+    for (; unit < end; unit++) {
+        unmix_panel(job->unmixing, job->in, job->out, unit / job->panels, unit % job->panels * HC_UNMIX_PANEL,
+                    &job->unmixing->panel[thread]);
+    }
+}
+
 HcStatus hc_cpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
                       HcError *err) {
-    (void)queue;
     (void)err;
     hc_cpu_blas_alone();
-    int64_t panels = (out->samples + HC_UNMIX_PANEL - 1) / HC_UNMIX_PANEL;
-    int64_t units = hc_block_rows(out) * panels;
+    Job job = {unmixing, in, out, (out->samples + HC_UNMIX_PANEL - 1) / HC_UNMIX_PANEL};
     for (int t = 0; t < unmixing->threads; t++) {
         memset(unmixing->panel[t].counts, 0, hc_unmix_counts(&unmixing->rule) * sizeof(int64_t));
     }
-#pragma omp parallel for num_threads(unmixing->threads) schedule(dynamic)
-    for (int64_t unit = 0; unit < units; unit++) {
-        unmix_panel(unmixing, in, out, unit / panels, unit % panels * HC_UNMIX_PANEL,
-                    &unmixing->panel[omp_get_thread_num()]);
-    }
+    hc_cpu_work(queue->cpu, hc_block_rows(out) * job.panels, 1, unmix_panels, &job);
     if (unmixing->rule.counts != NULL) {
         add_counts(unmixing);
     }
