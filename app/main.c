@@ -142,7 +142,7 @@ __attribute__((section(".preinit_array"),
                used)) static void (*const before_libraries)(int, char **, char **) = check_address_space;
 #endif
 
-/* A library ends the process itself where it can get no thread or memory, and says so: OpenMP does. */
+/* A library may end the process itself where it can get no thread or memory, and says so: OpenMP does. */
 static void on_exit_of_library(void) {
     static const char text[] = "hcube: out of memory or threads: a library ended the program (see above; "
                                "--threads takes fewer)\n";

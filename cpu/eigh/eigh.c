@@ -6,7 +6,6 @@
 
 #include <cblas.h>
 #include <lapacke.h>
-#include <omp.h>
 #include <sched.h>
 #include <math.h>
 #include <stdlib.h>
@@ -61,6 +60,24 @@ void hc_cpu_share(HcShare *share, int32_t pieces, void (*compute)(void *what, in
             sched_yield();
         }
     }
+}
+
+typedef struct Team {
+    void (*steps)(void *what);
+    void *what;
+} Team;
+
+static void join(void *user, int64_t member, int64_t end, int32_t thread) {
+    const Team *team = user;
+    (void)thread;
+    for (; member < end; member++) {
+        team->steps(team->what);
+    }
+}
+
+void hc_cpu_team(const HcCpu *cpu, int threads, void (*steps)(void *what), void *what) {
+    Team team = {steps, what};
+    hc_cpu_work(cpu, threads, 1, join, &team);
 }
 
 typedef struct Work {
@@ -170,18 +187,16 @@ static void vectors_back(void *works, int32_t piece) {
 }
 
 /* From the tridiagonal matrix to the vectors. */
-static void solve(Work *work, int threads) {
+static void solve(void *works) {
+    Work *work = works;
     int32_t n = work->tridiagonal.n;
     int32_t width = hc_cpu_eigh_width(n);
-#pragma omp parallel num_threads(hc_cpu_eigh_threads(n, threads))
-    {
-        hc_cpu_tridiagonal_solve(&work->tridiagonal);
-        hc_cpu_share(&work->gathering, (n - 1 + REFLECTORS - 1) / REFLECTORS, gather_reflectors, work);
-        hc_cpu_share(&work->going_back, (n + width - 1) / width, vectors_back, work);
-    }
+    hc_cpu_tridiagonal_solve(&work->tridiagonal);
+    hc_cpu_share(&work->gathering, (n - 1 + REFLECTORS - 1) / REFLECTORS, gather_reflectors, work);
+    hc_cpu_share(&work->going_back, (n + width - 1) / width, vectors_back, work);
 }
 
-HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, const double *matrix, double *values, double *vectors,
                            HcError *err) {
     HcStatus status = HC_OK;
     Work work = {0};
@@ -200,7 +215,7 @@ HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double 
     if (failed == 0) {
         exponent += scale_tridiagonal(t);
         HC_TRY(hc_cpu_tridiagonal_open(t, err));
-        solve(&work, threads);
+        hc_cpu_team(cpu, hc_cpu_eigh_threads(n, cpu->threads), solve, &work);
         failed = t->failed;
     }
     if (failed != 0) {
@@ -218,11 +233,11 @@ done:
 HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err) {
     HcStatus status = HC_OK;
-    int threads = ((const HcCpu *)compute)->threads;
+    const HcCpu *cpu = (const HcCpu *)compute;
     int threads_before = omp_get_max_threads();
     hc_cpu_blas_alone();
-    HC_TRY(hc_cpu_eigh_plain(threads, n, matrix, values, vectors, err));
-    HC_TRY(hc_cpu_eigh_small(threads, n, matrix, values, vectors, err));
+    HC_TRY(hc_cpu_eigh_plain(cpu, n, matrix, values, vectors, err));
+    HC_TRY(hc_cpu_eigh_small(cpu, n, matrix, values, vectors, err));
 done:
     omp_set_num_threads(threads_before);
     return status;

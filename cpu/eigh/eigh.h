@@ -3,21 +3,21 @@
 #define HC_CPU_EIGH_EIGH_H
 
 #include "core/operation/eigh.h"
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 HcEighFn hc_cpu_eigh;
 
 /* As the operation eigh, with eigenvalues that are right relative to the largest one. BLAS must be kept to
  * one thread by the caller. */
-HcStatus hc_cpu_eigh_plain(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, const double *matrix, double *values, double *vectors,
                            HcError *err);
 
 /* Where the matrix is positive definite, makes small eigenvalues of what hc_cpu_eigh_plain found right
  * relative to themselves, and their eigenvectors with them. */
-HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+HcStatus hc_cpu_eigh_small(const HcCpu *cpu, int32_t n, const double *matrix, double *values, double *vectors,
                            HcError *err);
 
-/* A step of work that the threads of a parallel region share, zero at first. A thread that was put aside
+/* A step of work that the threads of a team share, zero at first. A thread that was put aside
  * without a piece in hand holds nobody up: the others go on once the pieces are done, not once all threads
  * are here. */
 typedef struct HcShare {
@@ -25,8 +25,12 @@ typedef struct HcShare {
     char apart[56]; /* a line of the cache for each */
 } HcShare;
 
+/* Calls `steps` once for each thread of a team of `threads` at most; on as many threads as are free, the
+ * first call may do the work of all. */
+void hc_cpu_team(const HcCpu *cpu, int threads, void (*steps)(void *what), void *what);
+
 /* Computes pieces 0 to pieces - 1, each on one thread, and returns when all are done. Every thread of the
- * region calls it in the same order of steps. */
+ * team calls it in the same order of steps. */
 void hc_cpu_share(HcShare *share, int32_t pieces, void (*compute)(void *what, int32_t piece), void *what);
 
 /* Eigenvalues and eigenvectors of a symmetric tridiagonal matrix of at most about unit size. */
@@ -46,7 +50,7 @@ typedef struct HcTridiagonal {
 HcStatus hc_cpu_tridiagonal_open(HcTridiagonal *t, HcError *err);
 void hc_cpu_tridiagonal_close(HcTridiagonal *t);
 
-/* To be called by all threads of a parallel region, which share the work. */
+/* To be called by all threads of a team, which share the work. */
 void hc_cpu_tridiagonal_solve(HcTridiagonal *t);
 
 /* Columns (or rows) of an n x n matrix that one thread works on at a time: depends on n alone. There are at

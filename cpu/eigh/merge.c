@@ -113,8 +113,7 @@ void hc_cpu_tridiagonal_close(HcTridiagonal *t) {
 
 static void note(HcTridiagonal *t, lapack_int failed) {
     if (failed != 0) {
-#pragma omp atomic write
-        t->failed = (int)failed;
+        __atomic_store_n(&t->failed, (int)failed, __ATOMIC_RELAXED);
     }
 }
 

@@ -51,12 +51,29 @@ static Columns columns_of(int32_t piece, size_t count) {
     return (Columns){begin, begin + width < count ? begin + width : count};
 }
 
+typedef struct Team {
+    const HcCpu *cpu;
+    int threads;
+} Team;
+
+typedef struct Pieces {
+    HcShare share;
+    int32_t count;
+    void (*compute)(void *what, int32_t piece);
+    void *what;
+} Pieces;
+
+static void compute_pieces(void *what) {
+    Pieces *pieces = what;
+    hc_cpu_share(&pieces->share, pieces->count, pieces->compute, pieces->what);
+}
+
 /* Computes the pieces of a matrix of `count` columns. */
-static void share(int threads, size_t count, void (*compute)(void *what, int32_t piece), void *what) {
-    HcShare pieces = {0};
+static void share(const Team *team, size_t count, void (*compute)(void *what, int32_t piece), void *what) {
+    Pieces pieces = {.compute = compute, .what = what};
     int32_t width = hc_cpu_eigh_width((int32_t)count);
-#pragma omp parallel num_threads(threads)
-    hc_cpu_share(&pieces, ((int32_t)count + width - 1) / width, compute, what);
+    pieces.count = ((int32_t)count + width - 1) / width;
+    hc_cpu_team(team->cpu, team->threads, compute_pieces, &pieces);
 }
 
 /* to = L' S, of some columns. */
@@ -137,17 +154,17 @@ static void sign_piece(void *what, int32_t piece) {
 }
 
 /* One level. */
-static HcStatus find_again(Small *small, int threads, HcError *err) {
+static HcStatus find_again(Small *small, const Team *team, HcError *err) {
     double *vectors = small->vectors + small->first * small->n;
     if (small->values[small->n - 1] < SMALL * SMALL * small->values[0]) {
-        share(threads, small->count, turn_small, small);
-        share(threads, small->first, turn_rest, small);
+        share(team, small->count, turn_small, small);
+        share(team, small->first, turn_rest, small);
     }
-    share(threads, small->count, image_piece, small);
-    share(threads, small->count, inner_piece, small);
-    HC_OR_RETURN(hc_cpu_eigh_plain(threads, (int32_t)small->count, small->inner, small->values + small->first,
-                                   small->turns, err));
-    share(threads, small->count, turned_piece, small);
+    share(team, small->count, image_piece, small);
+    share(team, small->count, inner_piece, small);
+    HC_OR_RETURN(hc_cpu_eigh_plain(team->cpu, (int32_t)small->count, small->inner,
+                                   small->values + small->first, small->turns, err));
+    share(team, small->count, turned_piece, small);
     memcpy(vectors, small->turned, small->count * small->n * sizeof *vectors);
     return HC_OK;
 }
@@ -197,7 +214,7 @@ static bool factorise(Small *small, const double *matrix) {
     return true;
 }
 
-HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double *values, double *vectors,
+HcStatus hc_cpu_eigh_small(const HcCpu *cpu, int32_t n, const double *matrix, double *values, double *vectors,
                            HcError *err) {
     HcStatus status = HC_OK;
     size_t rows = (size_t)n;
@@ -205,7 +222,7 @@ HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double 
     if (!next_level(&small)) {
         return HC_OK;
     }
-    threads = hc_cpu_eigh_threads(n, threads);
+    Team team = {cpu, hc_cpu_eigh_threads(n, cpu->threads)};
     size_t size = rows * rows + 2 * small.count * (rows + small.count);
     if ((small.factor = malloc(size * sizeof *small.factor)) == NULL) {
         return hc_fail_memory(err, (double)size * sizeof(double), "small eigenvalues");
@@ -217,10 +234,10 @@ HcStatus hc_cpu_eigh_small(int threads, int32_t n, const double *matrix, double 
     if (factorise(&small, matrix)) {
         bool more = true;
         for (int level = 0; level < LEVELS && more; level++) {
-            HC_TRY(find_again(&small, threads, err));
+            HC_TRY(find_again(&small, &team, err));
             more = next_level(&small);
         }
-        share(threads, rows, sign_piece, &small);
+        share(&team, rows, sign_piece, &small);
         sort(&small);
     }
 done:

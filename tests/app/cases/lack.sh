@@ -17,22 +17,28 @@ for ((limit = 150; limit <= 800; limit += 25)); do
 done
 ((told > 0)) || fail "no limit was too small"
 
-# fail_thread WORD...: hcube where OpenMP gets no thread.
+# fail_thread TIMES WORD...: hcube where the first thread cannot be started (TIMES=1), or none can (0).
 fail_thread() {
     status=0
-    HCUBE_FAIL=thread:EAGAIN HCUBE_FAIL_AT=1 HCUBE_FAIL_TIMES=0 HCUBE_FAIL_SCOPE=gomp LD_PRELOAD=$MODULES/fail_at.so \
-        timeout -k 5 60 "$HCUBE" "$@" >log.txt 2>&1 || status=$?
+    HCUBE_FAIL=thread:EAGAIN HCUBE_FAIL_AT=1 HCUBE_FAIL_TIMES=$1 LD_PRELOAD=$MODULES/fail_at.so \
+        timeout -k 5 60 "$HCUBE" "${@:2}" >log.txt 2>&1 || status=$?
 }
 rm -f out.tif*
-fail_thread mnf "$scene" out.tif --components 2 --device cpu --threads 2
-[[ $status == 5 && $(tail -n 1 log.txt) == "hcube: out of memory or threads: "* ]] || fail "exit code $status: $(<log.txt)"
+fail_thread 0 mnf "$scene" out.tif --components 2 --device cpu --threads 2
+[[ $status == 5 && $(tail -n 1 log.txt) == "hcube: a thread could not be started" ]] || fail "exit code $status: $(<log.txt)"
 only log.txt
+# The first thread is one that computes: a run goes on with fewer, to the same bits.
+run 0 mnf "$scene" two.tif --components 2 --device cpu --threads 2 --record none
+fail_thread 1 mnf "$scene" one.tif --components 2 --device cpu --threads 2 --record one.json
+[[ $status == 0 ]] || fail "exit code $status: $(<log.txt)"
+cmp one.tif two.tif
+rm -f one.* two.*
 # A scene is not marked for it: the next batch does it.
 mkdir in
 cp "$scene" in/s.hdr
 cp "$SAMPLE/scene.img" in/s.img
 batch=(batch pca --components 2 --scenes in --output 'out/{stem}.tif' --device cpu --threads 2)
-fail_thread "${batch[@]}"
+fail_thread 0 "${batch[@]}"
 [[ $status == 9 && -z $(ls -A out) ]] || fail "exit code $status, left $(ls -A out): $(<log.txt)"
 run 0 "${batch[@]}"
 [[ $err == *"1 done"* ]]
