@@ -263,10 +263,12 @@ HC_AMX static void multiply(HcPanels *panels, Class class, HcMoments *moments) {
 
 /* One tile of one step: each word holds one limb of four pixels (in an order of its own, the same
  * everywhere). */
-HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, uint8_t *const to[LIMBS_MAX]) {
+HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, uint8_t *const to[LIMBS_MAX],
+                             int64_t *sum) {
     const __m512i low = _mm512_set1_epi32(0x0000FFFF);
     const __m512i even = _mm512_set1_epi32(0x00FF00FF);
     const __m512i first = _mm512_set1_epi32(0x000000FF);
+    __m512i total = _mm512_setzero_si512();
     for (int64_t q = 0; q < STEP / 4; q++) {
         const int32_t *at = stage + 4 * q * padded;
         __m512i v0 = _mm512_load_si512(at);
@@ -296,6 +298,13 @@ HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, ui
                 _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x00FFFFFF), _mm512_srli_epi32(v1, 8), v3, 0xCA);
             _mm512_store_si512(to[3] + 64 * q, _mm512_ternarylogic_epi32(low, u02, u13, 0xCA));
         }
+        total = _mm512_add_epi32(total, _mm512_add_epi32(_mm512_add_epi32(v0, v1), _mm512_add_epi32(v2, v3)));
+    }
+    if (sum != NULL) {
+        __m512i wide0 = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(total));
+        __m512i wide1 = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(total, 1));
+        _mm512_storeu_si512(sum, _mm512_add_epi64(_mm512_loadu_si512(sum), wide0));
+        _mm512_storeu_si512(sum + 8, _mm512_add_epi64(_mm512_loadu_si512(sum + 8), wide1));
     }
 }
 
@@ -314,18 +323,6 @@ HC_AMX static void pack_high(const int32_t *high, int64_t padded, uint8_t *to) {
     }
 }
 
-/* Adds a column of values to the sums of 16 bands; integers of three limbs stay within 32 bits. */
-HC_AMX static void add_tile(const int32_t *stage, int64_t padded, int64_t *sum) {
-    __m512i total = _mm512_setzero_si512();
-    for (int64_t p = 0; p < STEP; p++) {
-        total = _mm512_add_epi32(total, _mm512_load_si512(stage + p * padded));
-    }
-    __m512i wide0 = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(total));
-    __m512i wide1 = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(total, 1));
-    _mm512_storeu_si512(sum, _mm512_add_epi64(_mm512_loadu_si512(sum), wide0));
-    _mm512_storeu_si512(sum + 8, _mm512_add_epi64(_mm512_loadu_si512(sum + 8), wide1));
-}
-
 /* The stage -> one step of the panel. */
 HC_AMX static void pack(HcPanels *panels, Class class) {
     Panel *panel = &panels->panel[class];
@@ -337,12 +334,10 @@ HC_AMX static void pack(HcPanels *panels, Class class) {
             at[limb] = (size_t)((limb * panels->tiles + t) * STEPS + panel->steps) * TILE_BYTES;
             columns[limb] = panel->columns + at[limb];
         }
-        pack_tile(panel->stage + t * TILE, panels->padded, limbs, columns);
+        int64_t *sum = panels->limit > 0 ? panels->sum + t * TILE : NULL; /* those of a grid grew before */
+        pack_tile(panel->stage + t * TILE, panels->padded, limbs, columns, sum);
         if (limbs > 4) {
             pack_high(panel->high + t * TILE, panels->padded, columns[4]);
-        }
-        if (panels->limit > 0) {
-            add_tile(panel->stage + t * TILE, panels->padded, panels->sum + t * TILE);
         }
         for (int limb = 0; limb < limbs; limb++) {
             hc_transpose16(columns[limb], 64, panel->rows + at[limb], 64);
