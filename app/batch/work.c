@@ -127,8 +127,8 @@ static void clean_finished(const Worker *worker, int32_t scene, HcBatchState sta
     hc_chain_free(chain);
 }
 
-/* *open: there is something to do, which needs a claim (also where a dead owner has left one). Reports a scene
- * that is not to be done. */
+/* *open: there is something to do, which needs a claim (also where a dead owner has left one). Reports a
+ * scene that is not to be done. */
 static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, HcError *err) {
     HcBatchState state = HC_BATCH_OPEN;
     char message[768] = "";
