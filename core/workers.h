@@ -26,7 +26,8 @@ typedef void HcWork(void *user, int64_t item, int32_t thread);
  * that this process may use, at most `most` of them. */
 int32_t hc_workers_count(int32_t wanted, int32_t most);
 
-/* `threads` counts the caller's. NULL where one is enough or none can be had: then the caller does all. */
+/* `threads` counts the caller's. NULL where one is enough, or where there is no memory: then the
+ * caller does all. Where the system gives fewer threads, those do it. */
 HcWorkers *hc_workers_open(int32_t threads);
 
 /* Threads that a call may use, the caller's included; fewer than asked for where the system gave no more.

@@ -24,12 +24,17 @@ static HcStatus open_cpu(HcCompute **out, const HcComputeConfig *config, HcError
     if (threads < 0 || threads > 4096) {
         return hc_fail(err, HC_E_USAGE, "%d threads asked for: 0 (all) to 4096", threads);
     }
+    threads = threads > 0 ? threads : (int32_t)(processors > 0 ? processors : 1);
     HcCpu *cpu = calloc(1, sizeof *cpu);
     if (cpu == NULL) {
         return hc_fail_memory(err, sizeof *cpu, "the CPU backend");
     }
     pthread_once(&blas_once, set_up_blas);
-    cpu->workers = hc_workers_open(threads > 0 ? threads : (int32_t)(processors > 0 ? processors : 1));
+    cpu->workers = hc_workers_open(threads);
+    if (cpu->workers == NULL && threads > 1) {
+        free(cpu);
+        return hc_fail_memory(err, (double)threads * sizeof(pthread_t), "the threads of the CPU backend");
+    }
     cpu->threads = hc_workers_threads(cpu->workers);
     cpu->gram = HC_CPU_GRAM_BEST;
     *out = &cpu->base;
