@@ -43,6 +43,8 @@ typedef struct HcGridWork {
     double *row[3];  /* [HC_CPU_RUN + 2][bands]: lines above, here and below of the strip, on the grid */
     int64_t line[3]; /* which lines these are, -1 = none */
     double *values;  /* [HC_CPU_RUN][bands] */
+    float *medians;  /* [HC_CPU_RUN][bands] */
+    double *near;    /* [bands] of a pixel with far values */
     int32_t *far;    /* [bands] */
 } HcGridWork;
 

@@ -9,8 +9,10 @@
 HcStatus hc_cpu_grid_open(HcGridWork *work, int32_t bands, HcError *err) {
     size_t row = (HC_CPU_RUN + 2) * (size_t)bands;
     *work = (HcGridWork){.values = malloc(HC_CPU_RUN * (size_t)bands * sizeof(double)),
+                         .medians = malloc(HC_CPU_RUN * (size_t)bands * sizeof(float)),
+                         .near = malloc((size_t)bands * sizeof(double)),
                          .far = malloc((size_t)bands * sizeof(int32_t))};
-    bool fine = work->values != NULL && work->far != NULL;
+    bool fine = work->values != NULL && work->medians != NULL && work->near != NULL && work->far != NULL;
     for (int k = 0; k < 3; k++) {
         work->row[k] = malloc(row * sizeof(double));
         fine = fine && work->row[k] != NULL;
@@ -28,6 +30,8 @@ void hc_cpu_grid_close(HcGridWork *work) {
         free(work->row[k]);
     }
     free(work->values);
+    free(work->medians);
+    free(work->near);
     free(work->far);
     *work = (HcGridWork){0};
 }
@@ -78,41 +82,8 @@ HC_CLONES static void mean_differences(const double *restrict a, const double *r
     }
 }
 
-static inline void sort2(double *a, double *b) {
-    double low = *a < *b ? *a : *b;
-    double high = *a < *b ? *b : *a;
-    *a = low;
-    *b = high;
-}
-
-/* As in cpu/image/difference.c. */
-HC_CLONES static void median_differences(const double *restrict a, const double *restrict h,
-                                         const double *restrict b, int64_t bands, int64_t values,
-                                         double *restrict out) {
-    for (int64_t i = 0; i < values; i++) {
-        int64_t j = i + bands;
-        int64_t k = j + bands;
-        double p0 = a[i];
-        double p1 = a[j];
-        double p2 = a[k];
-        double p3 = h[i];
-        double p4 = h[j];
-        double p5 = h[k];
-        double p6 = b[i];
-        double p7 = b[j];
-        double p8 = b[k];
-        sort2(&p1, &p2), sort2(&p4, &p5), sort2(&p7, &p8);
-        sort2(&p0, &p1), sort2(&p3, &p4), sort2(&p6, &p7);
-        sort2(&p1, &p2), sort2(&p4, &p5), sort2(&p7, &p8);
-        sort2(&p0, &p3), sort2(&p5, &p8), sort2(&p4, &p7);
-        sort2(&p3, &p6), sort2(&p1, &p4), sort2(&p2, &p5);
-        sort2(&p4, &p7), sort2(&p4, &p2), sort2(&p6, &p4), sort2(&p4, &p2);
-        out[i] = h[j] - p4;
-    }
-}
-
-HC_CLONES static void less(const double *restrict x, const double *restrict y, int64_t values,
-                           double *restrict out) {
+/* out may be y. */
+HC_CLONES static void less(const double *restrict x, const double *y, int64_t values, double *out) {
     for (int64_t i = 0; i < values; i++) {
         out[i] = x[i] - y[i];
     }
@@ -130,10 +101,7 @@ HC_CLONES static int far_in(const double *restrict value, int64_t count) {
 static HcStatus take_far(HcGridWork *work, int32_t count, HcSums *sums, HcError *err) {
     HcStatus status = HC_OK;
     int32_t bands = sums->bands;
-    double *near = malloc((size_t)bands * sizeof *near);
-    if (near == NULL) {
-        return hc_fail_memory(err, (double)bands * sizeof *near, "far values");
-    }
+    double *near = work->near;
     for (int32_t p = 0; p < count && status == HC_OK; p++) {
         double *pixel = work->values + (int64_t)p * bands;
         int32_t far_count = 0;
@@ -154,7 +122,6 @@ static HcStatus take_far(HcGridWork *work, int32_t count, HcSums *sums, HcError 
             memcpy(pixel, near, (size_t)bands * sizeof *near);
         }
     }
-    free(near);
     return status;
 }
 
@@ -166,31 +133,33 @@ HcStatus hc_cpu_grid_values(HcGridWork *work, const HcBlock *in, HcDifference ki
     const int32_t end = last < in->samples ? last + 1 : last;
     const int64_t values = count * n;
     const int64_t at = (sample - from) * n;
+    const int64_t left = (sample - 1) * n;
+    const double *here =
+        kind != HC_DIFFERENCE_NONE ? line_on_grid(work, in, line, from, end, sums) + at : NULL;
     const double *above = NULL;
-    const double *here = NULL;
     const double *below = NULL;
-    if (kind == HC_DIFFERENCE_NONE) {
-        to_grid(hc_cpu_line(in, line) + sample * n, sums->moments.center, sums->scale, count, n,
-                work->values);
-    } else {
-        here = line_on_grid(work, in, line, from, end, sums) + at;
-        below = kind != HC_DIFFERENCE_SHIFT ? line_on_grid(work, in, line + 1, from, end, sums) + at : NULL;
-    }
     switch (kind) {
     case HC_DIFFERENCE_NONE:
+        to_grid(hc_cpu_line(in, line) + sample * n, sums->moments.center, sums->scale, count, n,
+                work->values);
         break;
     case HC_DIFFERENCE_MEAN3X3:
         above = line_on_grid(work, in, line - 1, from, end, sums) + at;
+        below = line_on_grid(work, in, line + 1, from, end, sums) + at;
         mean_differences(above - n, here - n, below - n, n, values, work->values);
         break;
     case HC_DIFFERENCE_MEDIAN3X3:
-        above = line_on_grid(work, in, line - 1, from, end, sums) + at;
-        median_differences(above - n, here - n, below - n, n, values, work->values);
+        /* Rounding to the grid keeps the order: the median of whole numbers is that of the values. */
+        hc_cpu_median9(hc_cpu_line(in, line - 1) + left, hc_cpu_line(in, line) + left,
+                       hc_cpu_line(in, line + 1) + left, n, values, work->medians);
+        to_grid(work->medians, sums->moments.center, sums->scale, count, n, work->values);
+        less(here, work->values, values, work->values);
         break;
     case HC_DIFFERENCE_SHIFT:
         less(here, here + n, values, work->values);
         break;
     case HC_DIFFERENCE_SHIFT_DIAGONAL:
+        below = line_on_grid(work, in, line + 1, from, end, sums) + at;
         less(here, below + n, values, work->values);
         break;
     }
