@@ -1,36 +1,18 @@
 #!/usr/bin/env bash
 # Whether scripts/new-operation writes what compiles, for every backend, and refuses what it must.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-if ! git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-    echo "skipped: $root is no git repository"
-    exit 77
-fi
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
-(cd "$root" && git ls-files -z --cached --others --exclude-standard -- core cpu gpu bench scripts tests/conformance tests/support |
-    while IFS= read -rd '' file; do [[ ! -e $file ]] || printf '%s\0' "$file"; done | tar -cf - --null -T -) | tar -xf - -C "$copy"
-cd "$copy"
-git init -q .
-git add -A
+# shellcheck source=tests/audit/scaffold.sh
+source "$(dirname "${BASH_SOURCE[0]}")/scaffold.sh"
+copy_of core cpu gpu bench scripts tests/conformance tests/support
 
-refused() {
-    local text=$1 said status=0
-    shift
-    said=$(scripts/new-operation "$@" 2>&1) || status=$?
-    if ((status != 2)) || [[ $said != *"$text"* ]]; then
-        echo "new-operation $*: exit $status, not 2 with \"$text\": $said" >&2
-        exit 1
-    fi
-}
-refused "name the operation"
-refused "a name is lower-case" Bad-Name
-refused "gather.h exists already" gather
-refused "belong to what an operation opens" fresh_open
-refused "no such folder" fresh --family nothing
-refused "name a folder" fresh --family
-refused "unknown option" fresh --like gather
-refused "one name, please" fresh other
+refused new-operation "name the operation"
+refused new-operation "a name is lower-case" Bad-Name
+refused new-operation "gather.h exists already" gather
+refused new-operation "belong to what an operation opens" fresh_open
+refused new-operation "no such folder" fresh --family nothing
+refused new-operation "name a folder" fresh --family
+refused new-operation "unknown option" fresh --like gather
+refused new-operation "one name, please" fresh other
 
 read -ra flags < <(pkg-config --cflags openblas cmocka)
 compiles() {
@@ -57,7 +39,7 @@ for name in fresh zoom_out; do
     grep -q '^    fail_msg' "tests/conformance/$name.c"
     entries=$("${CC:-cc}" -E -I. "${flags[@]}" -D_GNU_SOURCE -fopenmp cpu/cpu.c | grep -o "hc_cpu_$name\b" | wc -l)
     ((entries == 2)) || { echo "$name is $entries times in cpu/cpu.c, not declared and entered" >&2; exit 1; }
-    refused "exists already" "$name"
+    refused new-operation "exists already" "$name"
 done
 
 # All but the rows of the bench, which are not written.
