@@ -71,7 +71,7 @@ void hc_bench_graded(const HcBenchSettings *settings, double *matrix);
 void hc_bench_normal(const HcBenchSettings *settings, int64_t first, int64_t count, float *out);
 /* The value at `place` of a series of random numbers, even in [-1, 1). */
 float hc_bench_dense(const HcBenchSettings *settings, int64_t place);
-/* pixels[lines][samples][bands] of a scene of reals: neighbours are alike but for noise, as in real ones. */
+/* pixels[lines][samples][bands] of a scene of floats. Neighbours differ by noise, as in real scenes. */
 void hc_bench_reals(const HcBenchSettings *settings, int64_t lines, float *pixels);
 /* Training spectra[training][bands]: reals below 2^bits. */
 void hc_bench_training(const HcBenchSettings *settings, float *spectra);
