@@ -1,6 +1,6 @@
 /* Float scenes on their grid: values become whole numbers and these limbs (gram.cuh), differences are those
- * of whole numbers. All is float64, without contraction, in the order that core/operation/gram.h says: the same
- * whole numbers as the CPU's. What is far from its band's center goes to sums of long integers; only its
+ * of whole numbers. All is float64, without contraction, in the order that core/operation/gram.h says: the
+ * same whole numbers as the CPU's. What is far from its band's center goes to sums of long integers; only its
  * lowest 32 bits become limbs. */
 #include "gpu/gram/gram.cuh"
 
