@@ -43,11 +43,11 @@ static HcStatus add_path(const HcOption *option, const char *path, void *user, H
 static HcStatus add_scene(HcChain *chain, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths files = {0};
-    const HcReader *reader = chain->source->reader;
+    const HcView *view = chain->source->view;
     const HcOptionSet set = {.table = chain->stages[0].kind->options, .params = chain->stages[0].params};
     HC_TRY(hc_options_files(&set, HC_FILE_READ, add_path, &files, err));
-    if (reader != NULL && strncmp(hc_reader_path(reader), "/vsi", 4) != 0) {
-        HC_TRY(hc_reader_files(reader, &files, err));
+    if (view != NULL && strncmp(hc_reader_path(hc_view_reader(view)), "/vsi", 4) != 0) {
+        HC_TRY(hc_view_files(view, &files, err));
     }
     HC_TRY(hc_file_use_read_all(&chain->use, &files, err));
 done:

@@ -18,13 +18,13 @@ HcStatus hc_source_use_bands(HcSource *source, const int32_t *bands, int32_t cou
 }
 
 HcStatus hc_source_open(HcSource *source, HcCompute *compute, HcError *err) {
-    HC_OR_RETURN(hc_reader_use_bands(source->reader, source->bands, source->band_count, err));
+    HC_OR_RETURN(hc_view_use_bands(source->view, source->bands, source->band_count, err));
     source->stored = malloc((size_t)source->band_count * sizeof *source->stored);
     if (source->stored == NULL) {
         return hc_fail_memory(err, (double)source->band_count * sizeof *source->stored, "a list of bands");
     }
     for (int32_t k = 0; k < source->band_count; k++) {
-        source->stored[k] = hc_reader_stored_band(source->reader, source->bands[k]);
+        source->stored[k] = hc_view_stored_band(source->view, source->bands[k]);
     }
     HC_OR_RETURN(hc_memory_upload(compute, source->stored,
                                   (size_t)source->band_count * sizeof *source->stored, &source->index, err));
@@ -52,7 +52,7 @@ void hc_source_look(HcSource *source, const HcRaw *raw, int64_t line0, int32_t l
 void hc_source_close(HcSource *source, HcCompute *compute) {
     hc_memory_release(compute, &source->index);
     hc_memory_release(compute, &source->counts);
-    hc_reader_close(source->reader);
+    hc_view_close(source->view);
     free(source->bands);
     free(source->stored);
     *source = (HcSource){0};

@@ -6,12 +6,12 @@
 
 #include "core/operation/decode.h"
 #include "core/compute.h"
-#include "io/read/reader.h"
+#include "io/view/view.h"
 
 /* Zero-initialise; hc_source_close() is always safe. */
 typedef struct HcSource {
-    HcReader *reader; /* owned */
-    int32_t *bands;   /* [band_count] those of the file that are read, from 0 */
+    HcView *view;   /* owned */
+    int32_t *bands; /* [band_count] those of the file that are read, from 0 */
     int32_t band_count;
     int32_t *stored;        /* [band_count] where they lie among the bands of raw bytes, once open */
     HcDecode decode;        /* raw bytes to blocks; band_index and counts once open */

@@ -94,11 +94,11 @@ static bool chain_reads(const HcChain *chain, const char *path) {
 
 HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) {
     HcChain *chain = stage->chain;
-    const HcReader *reader = chain->source->reader;
+    const HcView *view = chain->source->view;
     if (chain->settles_only) {
         return HC_OK;
     }
-    if (reader != NULL && hc_file_same_place(hc_reader_path(reader), path)) {
+    if (view != NULL && hc_file_same_place(hc_reader_path(hc_view_reader(view)), path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
                        path);
     }

@@ -67,9 +67,9 @@ static HcStatus list_inputs(const char *scene, const HcChain *chain, HcPaths *ou
     HcStatus status = HC_OK;
     HcPaths files = {0};
     HC_TRY(hc_scene_files(scene, &files, err));
-    const HcReader *reader = chain != NULL ? chain->source->reader : NULL;
-    if (reader != NULL) {
-        HC_TRY(hc_reader_files(reader, &files, err));
+    const HcView *view = chain != NULL ? chain->source->view : NULL;
+    if (view != NULL) {
+        HC_TRY(hc_view_files(view, &files, err));
     }
     for (int32_t r = 0; chain != NULL && r < chain->read_count; r++) {
         HC_TRY(hc_scene_files(chain->reads[r], &files, err));

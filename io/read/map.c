@@ -110,7 +110,7 @@ bool hc_reader_map(HcReader *reader) {
         return true;
     }
     struct stat info;
-    if (!reader->direct || reader->started || reader->mask != NULL || fstat(reader->file, &info) != 0 ||
+    if (!reader->direct || reader->started || fstat(reader->file, &info) != 0 ||
         info.st_size < hc_read_direct_end(reader)) {
         return false;
     }

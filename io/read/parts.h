@@ -22,6 +22,7 @@ struct HcReader {
     char *method;
     HcText note;
     int64_t size, modified;
+    double *band_nodata; /* [bands] where they differ, NaN = none; else NULL */
 
     HcEnviHeader header; /* of the scene itself, only while opening; no fields when there is none */
     HcEnviShape shape;
@@ -50,10 +51,6 @@ struct HcReader {
 
     char **files;  /* that GDAL says the scene is made of; GDAL string list, may be NULL */
     HcWatch watch; /* on all files of the scene */
-
-    HcReader *mask;
-    void *mask_room; /* lines of the mask in its own type */
-    int32_t mask_room_lines;
 };
 
 /* read_gdal.c */

@@ -2,12 +2,9 @@
 
 #include <cpl_string.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define MASK_ROOM ((size_t)1 << 20)
 
 static HcStatus check_options(const HcReaderOptions *options, HcError *err) {
     const char *unit = options->wavelength_unit;
@@ -15,35 +12,6 @@ static HcStatus check_options(const HcReaderOptions *options, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "wavelength unit '%s' is neither nm nor um", unit);
     }
     return HC_OK;
-}
-
-static HcStatus open_mask(HcReader *reader, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
-    HcReaderOptions options = {.threads = reader->options.threads,
-                               .never_direct = reader->options.never_direct};
-    HC_OR_RETURN(hc_reader_open(&reader->mask, path, &options, err));
-    const HcScene *mask = &reader->mask->scene, *scene = &reader->scene;
-    if (!hc_scene_same_grid(mask, scene)) {
-        return hc_fail(err, HC_E_INPUT,
-                       "%s: the mask has %" PRId64 " lines x %" PRId64 " samples, the scene %s has %" PRId64
-                       " x %" PRId64,
-                       path, mask->lines, mask->samples, reader->path, scene->lines, scene->samples);
-    }
-    if (mask->bands != 1) {
-        status =
-            hc_fail(err, HC_E_INPUT, "%s: the mask has %" PRId32 " bands, it must have 1", path, mask->bands);
-        return status;
-    }
-    size_t one = hc_reader_bytes(reader->mask, 1);
-    reader->mask_room_lines = (int32_t)(one < MASK_ROOM ? MASK_ROOM / one : 1);
-    if (reader->mask_room_lines > scene->lines) {
-        reader->mask_room_lines = (int32_t)scene->lines;
-    }
-    size_t bytes = hc_reader_bytes(reader->mask, reader->mask_room_lines);
-    if ((reader->mask_room = malloc(bytes)) == NULL) {
-        status = hc_fail_memory(err, (double)bytes, "lines of the mask");
-    }
-    return status;
 }
 
 /* Chooses the way of reading and closes what it does not need. */
@@ -110,14 +78,11 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     HC_TRY(watch_files(reader, reader->path, err));
     /* Of the data, not of a label that names it. */
     hc_read_is_file(reader->direct ? reader->layout.path : reader->path, &reader->size, &reader->modified);
-    if (reader->options.mask_path != NULL) {
-        HC_TRY(open_mask(reader, reader->options.mask_path, err));
-    }
     if (reader->note.failed) {
         status = hc_fail_memory(err, 0, "a text");
         goto done;
     }
-    reader->options.mask_path = reader->options.wavelength_unit = NULL;
+    reader->options.wavelength_unit = NULL;
     hc_envi_clear(&reader->header);
     *out = reader;
     reader = NULL;
@@ -130,7 +95,6 @@ void hc_reader_close(HcReader *reader) {
     if (reader == NULL) {
         return;
     }
-    hc_reader_close(reader->mask);
     if (reader->dataset != NULL) {
         HcGdalErrors messages;
         hc_gdal_catch(&messages);
@@ -150,7 +114,7 @@ void hc_reader_close(HcReader *reader) {
     hc_text_clear(&reader->note);
     hc_watch_clear(&reader->watch);
     CSLDestroy(reader->files);
-    free(reader->mask_room);
+    free(reader->band_nodata);
     free(reader->used);
     free(reader->stored);
     free(reader->layout.path);
@@ -161,6 +125,10 @@ void hc_reader_close(HcReader *reader) {
 
 const HcScene *hc_reader_scene(const HcReader *reader) {
     return &reader->scene;
+}
+
+const double *hc_reader_band_nodata(const HcReader *reader) {
+    return reader->band_nodata;
 }
 
 bool hc_reader_through_gdal(const HcReader *reader) {
@@ -225,8 +193,8 @@ int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band) {
     return all ? file_band : reader->stored[file_band];
 }
 
-/* The mask follows the data at a multiple of 8. */
-static size_t data_bytes(const HcReader *reader, int64_t lines) {
+/* A multiple of 8: callers put more behind the lines. */
+size_t hc_reader_bytes(const HcReader *reader, int64_t lines) {
     if (reader->map != NULL) {
         return 0;
     }
@@ -234,40 +202,10 @@ static size_t data_bytes(const HcReader *reader, int64_t lines) {
     return (bytes + 7) & ~(size_t)7;
 }
 
-size_t hc_reader_bytes(const HcReader *reader, int64_t lines) {
-    size_t bytes = data_bytes(reader, lines);
-    return reader->mask != NULL ? bytes + (size_t)lines * (size_t)reader->scene.samples : bytes;
-}
-
-/* 0, nodata and NaN leave a pixel out. */
-static void to_mask(const HcRaw *raw, const HcScene *scene, uint8_t *to) {
-    for (int32_t line = 0; line < raw->lines; line++) {
-        const char *at = (const char *)raw->data + line * raw->stride_line;
-        for (int32_t s = 0; s < raw->samples; s++, at += raw->stride_sample) {
-            double value = hc_read_value(at, raw->type, raw->swap);
-            *to++ = !(value == 0 || isnan(value) || (scene->has_nodata && value == scene->nodata));
-        }
-    }
-}
-
-static HcStatus read_mask(HcReader *reader, int64_t line0, int32_t lines, uint8_t *to, HcError *err) {
-    for (int32_t done = 0; done < lines;) {
-        HcRaw raw;
-        int32_t step = lines - done < reader->mask_room_lines ? lines - done : reader->mask_room_lines;
-        HC_OR_RETURN(hc_reader_read(reader->mask, line0 + done, step, reader->mask_room, &raw, err));
-        to_mask(&raw, &reader->mask->scene, to + (size_t)done * (size_t)reader->scene.samples);
-        done += step;
-    }
-    return HC_OK;
-}
-
 HcStatus hc_reader_unchanged(const HcReader *reader, HcError *err) {
     HC_OR_RETURN(hc_watch_check(&reader->watch, err));
     if (hc_read_map_lost(reader)) {
         return hc_fail(err, HC_E_IO, "%s: the disk failed while the file was in use", reader->path);
-    }
-    if (reader->mask != NULL) {
-        HC_OR_RETURN(hc_reader_unchanged(reader->mask, err));
     }
     return HC_OK;
 }
@@ -286,11 +224,6 @@ static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void 
         HC_OR_RETURN(hc_read_direct_lines(reader, line0, lines, to, raw, err));
     } else {
         HC_OR_RETURN(hc_read_gdal_lines(reader, line0, lines, to, raw, err));
-    }
-    if (reader->mask != NULL) {
-        uint8_t *mask = (uint8_t *)to + data_bytes(reader, lines);
-        HC_OR_RETURN(read_mask(reader, line0, lines, mask, err));
-        raw->user_mask = mask;
     }
     return HC_OK;
 }
@@ -311,8 +244,5 @@ HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) {
         }
     }
     HC_OR_RETURN(hc_scene_files(reader->path, out, err));
-    if (reader->mask != NULL) {
-        HC_OR_RETURN(hc_reader_files(reader->mask, out, err));
-    }
     return HC_OK;
 }

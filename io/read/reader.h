@@ -15,7 +15,6 @@ typedef struct HcReader HcReader;
 typedef struct HcReaderOptions {
     int32_t threads;             /* for direct reading, 0 = one a processor, up to HC_IO_THREADS */
     bool never_direct;           /* read through GDAL only */
-    const char *mask_path;       /* a raster on the same grid, 0 = leave the pixel out */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
 } HcReaderOptions;
 
@@ -28,6 +27,10 @@ void hc_reader_close(HcReader *reader);
 
 /* All bands of the file; borrowed from the reader. integer_limit is set for 8- and 16-bit integers. */
 const HcScene *hc_reader_scene(const HcReader *reader);
+
+/* [bands] the nodata value of each band, NaN = none, where they differ: that of the scene is then the first.
+ * NULL where all have that of the scene. Borrowed. */
+const double *hc_reader_band_nodata(const HcReader *reader);
 
 /* The data file that was opened, and how it is read: "direct" or "GDAL GTiff"; borrowed. */
 const char *hc_reader_path(const HcReader *reader);
@@ -43,13 +46,13 @@ const char *hc_reader_note(const HcReader *reader);
 /* Size [bytes] and time of last change [seconds since 1970] of the data file; 0 where not known. */
 void hc_reader_identity(const HcReader *reader, int64_t *size, int64_t *modified);
 
-/* HC_E_INPUT, with the file that changed, unless data, header, mask and what else the scene is made of are
+/* HC_E_INPUT, with the file that changed, unless data, header and what else the scene is made of are
  * the same files as when they were opened, of the same size and time of last change. Local files only:
  * servers are not asked again. HC_E_IO where a mapped file could not be read though it is the same. For the
  * end of a pass. */
 HcStatus hc_reader_unchanged(const HcReader *reader, HcError *err) HC_MUST_CHECK;
 
-/* The files that the scene and its mask are made of, as far as names and GDAL tell; adds to `out` what is not
+/* The files that the scene is made of, as far as names and GDAL tell; adds to `out` what is not
  * there yet. */
 HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) HC_MUST_CHECK;
 
@@ -59,17 +62,12 @@ HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) HC_
 HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count,
                              HcError *err) HC_MUST_CHECK;
 
-/* Of these bands (file indices from 0, ascending) of the scene at `path`, keeps those that hold no value:
- * nodata (where it has one), NaN or infinity in every pixel. Reads until the others have shown a value. */
-HcStatus hc_reader_empty_bands(const char *path, const HcReaderOptions *options, bool has_nodata,
-                               double nodata, int32_t *bands, int32_t *count, HcError *err) HC_MUST_CHECK;
-
 /* Where a file band lies among the bands of the HcRaw that hc_reader_read gives. */
 int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band);
 
 /* Reads the file through a mapping from now on (before the first read): hc_reader_read then needs no memory
  * and gives views of the file itself, for backends whose device memory is host memory. False where that
- * cannot be: not read directly, with a mask raster, or on a system that cannot report a failure to read. */
+ * cannot be: not read directly, or on a system that cannot report a failure to read. */
 bool hc_reader_map(HcReader *reader);
 
 /* Whether a mapping is good for blocks of that many lines: bands that lie apart (BSQ) come in stretches, and
@@ -83,10 +81,10 @@ void hc_reader_unmap(HcReader *reader);
  * process. They may be read again. */
 void hc_reader_release(HcReader *reader, int64_t line0, int32_t lines);
 
-/* Bytes that hc_reader_read needs for that many lines (mask included). */
+/* Bytes that hc_reader_read needs for that many lines; 0 when mapped. */
 size_t hc_reader_bytes(const HcReader *reader, int64_t lines);
 
-/* Reads whole lines into `to` (NULL when mapped) and describes them; raw->data (and user_mask) point into
+/* Reads whole lines into `to` (NULL when mapped) and describes them; raw->data points into
  * `to`. One call at a time. A failure of a file that changed is HC_E_INPUT. Bytes of a mapped file that is
  * cut off after this count as 0 until hc_reader_unchanged says so. */
 HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,

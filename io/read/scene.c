@@ -11,13 +11,17 @@
 #include <string.h>
 
 /* Nodata as the stored type has it: a float32 file holds the rounded value. */
-static void set_nodata(HcScene *scene, double value) {
+static double stored_nodata(const HcScene *scene, double value) {
     if (scene->type == HC_FLOAT32 && isfinite(value)) {
         bool beyond = fabs(value) > FLT_MAX && fabs(value) < FLT_MAX * (1 + 1e-6);
         value = beyond ? copysign(FLT_MAX, value) : (double)(float)value;
     }
+    return value;
+}
+
+static void set_nodata(HcScene *scene, double value) {
     scene->has_nodata = true;
-    scene->nodata = value;
+    scene->nodata = stored_nodata(scene, value);
 }
 
 static int64_t integer_limit(HcType type) {
@@ -357,21 +361,47 @@ static void bands_colours(HcReader *reader) {
     scene->has_default_bands = found == 3;
 }
 
-static void bands_nodata(HcReader *reader) {
-    GDALRasterBandH band = GDALGetRasterBand(reader->dataset, 1);
+/* The nodata value of one band; false where it has none. */
+static bool band_nodata(GDALRasterBandH band, double *value) {
     int has = 0;
-    double value = 0;
     if (GDALGetRasterDataType(band) == GDT_Int64) {
-        value = (double)GDALGetRasterNoDataValueAsInt64(band, &has);
+        *value = (double)GDALGetRasterNoDataValueAsInt64(band, &has);
     } else if (GDALGetRasterDataType(band) == GDT_UInt64) {
-        value = (double)GDALGetRasterNoDataValueAsUInt64(band, &has);
+        *value = (double)GDALGetRasterNoDataValueAsUInt64(band, &has);
     }
     if (!has) { /* some drivers keep that of 64-bit integers as a double, too */
-        value = GDALGetRasterNoDataValue(band, &has);
+        *value = GDALGetRasterNoDataValue(band, &has);
     }
-    if (has) {
-        set_nodata(&reader->scene, value);
+    return has != 0;
+}
+
+/* Where the bands differ, each keeps its own. */
+static HcStatus bands_nodata(HcReader *reader, HcError *err) {
+    HcScene *scene = &reader->scene;
+    double *nodata = malloc((size_t)scene->bands * sizeof *nodata);
+    int32_t first = -1, other = -1;
+    if (nodata == NULL) {
+        return hc_fail_memory(err, (double)scene->bands * sizeof *nodata, "nodata values");
     }
+    for (int32_t b = 0; b < scene->bands; b++) {
+        double value = 0;
+        bool has = band_nodata(GDALGetRasterBand(reader->dataset, b + 1), &value);
+        nodata[b] = has ? stored_nodata(scene, value) : NAN;
+        first = has && (first < 0 || (!isfinite(nodata[first]) && isfinite(value))) ? b : first;
+        bool same = nodata[b] == nodata[0] || (isnan(nodata[b]) && isnan(nodata[0]));
+        other = !same && other < 0 ? b : other;
+    }
+    if (first >= 0) {
+        set_nodata(scene, nodata[first]);
+    }
+    if (other > 0) {
+        hc_read_note(reader, "nodata differs from band to band: %.9g in band 1, %.9g in band %" PRId32,
+                     nodata[0], nodata[other], other + 1);
+        reader->band_nodata = nodata;
+        nodata = NULL;
+    }
+    free(nodata);
+    return HC_OK;
 }
 
 static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
@@ -384,7 +414,7 @@ static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
         HC_OR_RETURN(bands_gains(reader, err));
     }
     if (!scene->has_nodata) {
-        bands_nodata(reader);
+        HC_OR_RETURN(bands_nodata(reader, err));
     }
     const char *description = GDALGetMetadataItem(reader->dataset, "TIFFTAG_IMAGEDESCRIPTION", NULL);
     if (scene->description == NULL && description != NULL) {

@@ -42,19 +42,19 @@ void hc_flow_halo(const HcFlow *flow, HcSpan span, int32_t halo, int32_t *above,
 
 static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
     HcRawSlot *slot = &flow->raw[block % flow->layout.raw_slots];
-    HcReader *reader = flow->chain->source->reader;
+    HcView *view = flow->chain->source->view;
     int32_t above = 0;
     int32_t below = 0;
     hc_flow_halo(flow, hc_flow_span(flow, block), flow->layout.raw_halo, &above, &below);
     int32_t rows = above + hc_flow_lines(flow, block) + below;
-    size_t bytes = hc_reader_bytes(reader, rows);
+    size_t bytes = hc_view_bytes(view, rows);
     if (bytes > slot->buffer.bytes) {
         hc_memory_release(flow->compute, &slot->buffer);
         HC_OR_RETURN(hc_flow_host_memory(flow, bytes, "a block of the scene", &slot->buffer, err));
     }
     slot->bytes = bytes;
-    HC_OR_RETURN(hc_reader_read(reader, hc_flow_first_line(flow, block) - above, rows, slot->buffer.data,
-                                &slot->raw, err));
+    HC_OR_RETURN(hc_view_read(view, hc_flow_first_line(flow, block) - above, rows, slot->buffer.data,
+                              &slot->raw, err));
     if (flow->pass_number == 1) {
         hc_source_look(flow->chain->source, &slot->raw, hc_flow_first_line(flow, block),
                        hc_flow_lines(flow, block));

@@ -142,7 +142,7 @@ static void release_raw(const HcFlow *flow, int64_t block) {
     int64_t line0 = hc_flow_first_line(flow, block > 0 ? block - 1 : 0);
     int64_t end = hc_flow_first_line(flow, block) + hc_flow_lines(flow, block);
     end -= end < flow->chain->stages[0].out.lines ? flow->layout.raw_halo : 0;
-    hc_reader_release(flow->chain->source->reader, line0, (int32_t)(end - line0));
+    hc_view_release(flow->chain->source->view, line0, (int32_t)(end - line0));
 }
 
 /* Waits for the block in flight, hands its parcels to the writer in the order of the steps, frees its raw

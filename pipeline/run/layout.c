@@ -29,13 +29,10 @@ typedef struct Cost {
 } Cost;
 
 /* Bytes of raw lines: read into memory, or looked at in the mapped file (whose pages count as memory too). */
-static size_t raw_bytes(const HcReader *reader, int64_t lines, bool *mapped) {
-    const HcScene *scene = hc_reader_scene(reader);
-    size_t bytes = hc_reader_bytes(reader, lines);
+static size_t raw_bytes(const HcView *view, int64_t lines, bool *mapped) {
+    size_t bytes = hc_view_bytes(view, lines);
     *mapped = bytes == 0;
-    return *mapped
-               ? (size_t)lines * (size_t)scene->samples * (size_t)scene->bands * hc_type_bytes(scene->type)
-               : bytes;
+    return *mapped ? hc_view_mapped_bytes(view, lines) : bytes;
 }
 
 static int64_t blocks_of(const HcLimits *limits, int64_t lines) {
@@ -49,10 +46,10 @@ static int64_t slots_for(int64_t blocks, int32_t most) {
 
 static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLimits *limits, int32_t lines) {
     Cost cost = {0};
-    const HcReader *reader = chain->source->reader;
+    const HcView *view = chain->source->view;
     int64_t raw_lines = lines + 2 * (int64_t)limits->halo;
-    cost.raw_host = raw_bytes(reader, raw_lines, &cost.mapped);
-    cost.raw_device = info->shared_memory ? 0 : hc_aligned(hc_reader_bytes(reader, raw_lines));
+    cost.raw_host = raw_bytes(view, raw_lines, &cost.mapped);
+    cost.raw_device = info->shared_memory ? 0 : hc_aligned(hc_view_bytes(view, raw_lines));
     cost.slots = (int32_t)slots_for(blocks_of(limits, lines), info->slots);
     int32_t settled_before = 0;
     bool more = true;
@@ -66,7 +63,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         more = pass.stops;
         settled_before = pass.end;
     }
-    cost.host = (size_t)limits->cache + hc_reader_thread_bytes(reader);
+    cost.host = (size_t)limits->cache + hc_reader_thread_bytes(hc_view_reader(view));
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
         bool least = stage->tight && stage->needs.bytes_tight > 0;
@@ -139,8 +136,8 @@ static size_t host_bytes(const Cost *cost, const HcComputeInfo *info, int64_t ra
 }
 
 /* Half of what the smallest blocks leave of the budget, where the scene comes through GDAL. */
-static uint64_t cache_for(const HcReader *reader, double spare) {
-    if (!hc_reader_through_gdal(reader) || spare / 2 < (double)cache_least) {
+static uint64_t cache_for(const HcView *view, double spare) {
+    if (!hc_reader_through_gdal(hc_view_reader(view)) || spare / 2 < (double)cache_least) {
         return cache_least;
     }
     return spare / 2 > (double)cache_most ? cache_most : (uint64_t)(spare / 2);
@@ -174,7 +171,7 @@ static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *li
 }
 
 static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
-    const HcReader *reader = chain->source->reader;
+    const HcView *view = chain->source->view;
     HcLimits limits = {.halo = raw_halo_of(chain)};
     share_lines(chain, settings->ranks, &limits);
     double available = 0.75 * available_memory() / hc_ranks_local_count(settings->ranks) /
@@ -182,9 +179,9 @@ static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const
     limits.host = settings->memory > 0 ? (double)settings->memory : available;
     limits.device = device_limit(info, settings);
     Cost least = cost_of(chain, info, &limits, 1);
-    uint64_t cache = cache_for(reader, limits.host - (double)host_bytes(&least, info, stream_slots(info)));
+    uint64_t cache = cache_for(view, limits.host - (double)host_bytes(&least, info, stream_slots(info)));
     hc_io_limit_cache(cache);
-    limits.cache = hc_reader_through_gdal(reader) ? cache : 0;
+    limits.cache = hc_reader_through_gdal(hc_view_reader(view)) ? cache : 0;
     return limits;
 }
 
@@ -338,11 +335,11 @@ HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *
     HC_OR_RETURN(hc_chain_plan(chain, err));
     hc_compute_info(compute, info);
     if (info->shared_memory) {
-        (void)hc_reader_map(chain->source->reader);
+        (void)hc_view_map(chain->source->view);
     }
     HC_OR_RETURN(make_layout(layout, chain, info, settings, report, err));
-    if (report->mapped && !hc_reader_map_suits(chain->source->reader, layout->block_lines)) {
-        hc_reader_unmap(chain->source->reader);
+    if (report->mapped && !hc_view_map_suits(chain->source->view, layout->block_lines)) {
+        hc_view_unmap(chain->source->view);
         HC_OR_RETURN(make_layout(layout, chain, info, settings, report, err));
     }
     return HC_OK;

@@ -96,7 +96,7 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
     HC_TRY(hc_flow_sample(flow, err));
     HC_TRY(hc_source_reset_counts(flow->chain->source, flow->work, err));
     HC_TRY(run_threads(flow, err));
-    HC_TRY(hc_reader_unchanged(flow->chain->source->reader, err));
+    HC_TRY(hc_view_unchanged(flow->chain->source->view, err));
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (hc_pass_observes(&flow->pass, stage)) {

@@ -80,7 +80,7 @@ static const HcRaw *kept_block(const HcFlow *flow, int64_t line) {
 
 /* Brings one line and what is needed around it to the device. */
 static HcStatus bring_line(HcFlow *flow, HcSpan span, const Probe *probe, HcRaw *raw, HcError *err) {
-    HcReader *reader = flow->chain->source->reader;
+    HcView *view = flow->chain->source->view;
     const HcRaw *kept = kept_block(flow, span.line0);
     if (kept != NULL) {
         *raw = *kept;
@@ -91,12 +91,12 @@ static HcStatus bring_line(HcFlow *flow, HcSpan span, const Probe *probe, HcRaw 
     hc_flow_halo(flow, span, flow->layout.raw_halo, &above, &below);
     int32_t rows = above + span.lines + below;
     const char *host = probe->raw.data;
-    HC_OR_RETURN(hc_reader_read(reader, span.line0 - above, rows, probe->raw.data, raw, err));
+    HC_OR_RETURN(hc_view_read(view, span.line0 - above, rows, probe->raw.data, raw, err));
     if (flow->uploads == NULL) {
         return HC_OK;
     }
     char *to = probe->device.data;
-    HC_OR_RETURN(hc_upload(flow->work, host, to, hc_reader_bytes(reader, rows), err));
+    HC_OR_RETURN(hc_upload(flow->work, host, to, hc_view_bytes(view, rows), err));
     raw->data = to + ((const char *)raw->data - host);
     if (raw->user_mask != NULL) {
         raw->user_mask = (uint8_t *)to + ((const char *)raw->user_mask - host);
@@ -127,14 +127,14 @@ static HcStatus sample_line(HcFlow *flow, int64_t line, const Probe *probe, HcEr
         }
     }
     HC_OR_RETURN(hc_wait(flow->work, err));
-    hc_reader_release(flow->chain->source->reader, line, 1);
+    hc_view_release(flow->chain->source->view, line, 1);
     return HC_OK;
 }
 
 static HcStatus open_probe(HcFlow *flow, Probe *probe, HcError *err) {
     int32_t bands = 1;
     int64_t rows = 1 + 2 * (int64_t)flow->layout.raw_halo;
-    size_t raw = hc_reader_bytes(flow->chain->source->reader, rows);
+    size_t raw = hc_view_bytes(flow->chain->source->view, rows);
     for (int32_t s = 0; s < flow->pass.end; s++) {
         bands = flow->chain->stages[s].out.bands > bands ? flow->chain->stages[s].out.bands : bands;
     }

@@ -283,7 +283,7 @@ HcStatus hc_library_fit(const HcLibrary *library, const char *path, const HcStag
                         HcError *err) {
     HcStatus status = HC_OK;
     const HcScene *scene = &stage->in;
-    const HcScene *file = hc_reader_scene(stage->chain->source->reader);
+    const HcScene *file = hc_view_scene(stage->chain->source->view);
     bool of_file = is_of_file(scene, file) && library->bands == file->bands;
     bool as_many = of_file || library->bands == scene->bands;
     if (scene->meaning != HC_SPECTRAL) {

@@ -57,8 +57,8 @@ static HcStatus parse_numbers(const char *path, char *text, size_t bytes, double
 
 /* Whether a list for each band of the file tells those of the scene. */
 static bool is_of_file(const HcStage *stage, int32_t count) {
-    const HcReader *reader = stage->chain->source->reader;
-    return stage->in.source_band != NULL && count == hc_reader_scene(reader)->bands;
+    const HcScene *file = hc_view_scene(stage->chain->source->view);
+    return stage->in.source_band != NULL && count == file->bands;
 }
 
 static HcStatus read_list(const char *path, const HcStage *stage, double *variance, HcError *err) {

@@ -158,10 +158,12 @@ static void ask_for_dark(const HcStage *stage, HcSideChain *side) {
     if (params->dark == NULL || !stage->needs.observes) {
         return;
     }
-    *side = (HcSideChain){.words = {"read", params->dark, "--all-bands", "!", "cov", "dark"},
-                          .word_count = 6,
-                          .bands = stage->in.source_band,
-                          .band_count = stage->in.bands};
+    const char *scale = hc_view_scales(stage->chain->source->view) ? "apply" : "keep";
+    *side = (HcSideChain){
+        .words = {"read", params->dark, "--all-bands", "--source-scale", scale, "!", "cov", "dark"},
+        .word_count = 8,
+        .bands = stage->in.source_band,
+        .band_count = stage->in.bands};
 }
 
 static HcStatus take_dark(HcStage *stage, HcChain *settled, HcError *err) {

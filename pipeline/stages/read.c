@@ -3,21 +3,21 @@
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct Params {
     const char *path;
     const char *mask;
-    double nodata;
-    int32_t nodata_rule;
+    const char *nodata; /* a list of numbers */
+    int32_t nodata_rule, scale;
     int32_t unit;
     bool all_bands, ignore_nodata, no_direct;
     int64_t threads;
 } Params;
 
 static const char *const nodata_rules[] = {"any", "all", NULL};
+static const char *const scales[] = {"keep", "apply", NULL};
 static const char *const units[] = {"nm", "um", NULL};
 
 static const HcOption options[] = {
@@ -28,11 +28,16 @@ static const HcOption options[] = {
              "there are left out"},
     {HC_FLAG(Params, all_bands, "all-bands"),
      .help = "also read the bands that the header marks as bad (bbl)"},
-    {HC_REAL(Params, nodata, "source-nodata"), .initial = NAN, .otherwise = "that of the file",
-     .unit = "stored units", .value = "VALUE", .help = "value that means no data"},
+    {HC_TEXT(Params, nodata, "source-nodata"), .otherwise = "that of the file, of each band its own",
+     .unit = "stored units", .value = "VALUE[,VALUE...]",
+     .help = "values that mean no data, in every band; nan is a value"},
     {HC_FLAG(Params, ignore_nodata, "ignore-nodata"), .help = "take the nodata value of the file as data"},
     {HC_CHOICE(Params, nodata_rule, "nodata-rule"), .choices = nodata_rules, .standard = "any",
      .help = "leave a pixel out when any band holds nodata, or only when all bands do"},
+    {HC_CHOICE(Params, scale, "source-scale"), .choices = scales, .standard = "keep",
+     .help =
+         "apply scale and offset of the file (value = scale x stored + offset), or keep stored values and "
+         "carry both along"},
     {HC_CHOICE(Params, unit, "wavelength-unit"), .choices = units,
      .otherwise = "um if all are below 100, else nm",
      .help = "unit of the wavelengths, for headers that do not say"},
@@ -42,24 +47,23 @@ static const HcOption options[] = {
      .help = "threads that read raw files directly"},
     {0}};
 
-static HcReaderOptions reader_options(const Params *params) {
-    return (HcReaderOptions){.threads = (int32_t)params->threads,
-                             .never_direct = params->no_direct,
-                             .mask_path = params->mask,
-                             .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL};
-}
-
-static HcStatus open_reader(HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
-    HcSource *source = stage->state;
-    HcReaderOptions how = reader_options(params);
-    return hc_reader_open(&source->reader, params->path, &how, err);
-}
-
-/* What a pixel without data holds in a band. */
-static bool find_nodata(const Params *params, const HcScene *scene, double *nodata) {
-    *nodata = isnan(params->nodata) ? scene->nodata : params->nodata;
-    return !params->ignore_nodata && (scene->has_nodata || !isnan(params->nodata));
+static HcStatus view_options(const Params *params, HcViewOptions *how, HcError *err) {
+    *how = (HcViewOptions){.reader = {.threads = (int32_t)params->threads,
+                                      .never_direct = params->no_direct,
+                                      .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL},
+                           .mask = params->mask,
+                           .ignore_nodata = params->ignore_nodata,
+                           .apply_scale = params->scale == 1};
+    if (params->ignore_nodata && params->nodata != NULL) {
+        return hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata");
+    }
+    if (params->nodata != NULL) {
+        how->nodata_count = hc_option_numbers(params->nodata, how->nodata, HC_VIEW_NODATA_MAX);
+    }
+    return params->nodata == NULL || how->nodata_count > 0
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "read: --source-nodata %s: not a list of at most %d numbers",
+                         params->nodata, HC_VIEW_NODATA_MAX);
 }
 
 /* By the rule that all bands must lack data, a band that lacks it everywhere says nothing of a pixel: it is
@@ -68,13 +72,12 @@ static HcStatus drop_empty_bands(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     HcSource *source = stage->state;
-    const HcScene *scene = hc_reader_scene(source->reader);
-    HcReaderOptions how = reader_options(params);
-    double nodata = 0;
-    bool has_nodata = find_nodata(params, scene, &nodata);
+    const HcScene *scene = hc_view_scene(source->view);
     bool floating = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
     int32_t count = source->band_count, kept = 0;
-    if (params->nodata_rule != 1 || (!has_nodata && !floating)) {
+    HcViewOptions how;
+    HC_OR_RETURN(view_options(params, &how, err));
+    if (params->nodata_rule != 1 || (!scene->has_nodata && !floating)) {
         return HC_OK;
     }
     int32_t *empty = malloc((size_t)count * sizeof *empty);
@@ -82,7 +85,7 @@ static HcStatus drop_empty_bands(HcStage *stage, HcError *err) {
         return hc_fail_memory(err, (double)count * sizeof *empty, "a list of bands");
     }
     memcpy(empty, source->bands, (size_t)count * sizeof *empty);
-    HC_TRY(hc_reader_empty_bands(params->path, &how, has_nodata, nodata, empty, &count, err));
+    HC_TRY(hc_view_empty_bands(params->path, &how, empty, &count, err));
     if (count == source->band_count) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: no band holds a value that is not nodata, NaN or infinity",
                        params->path));
@@ -108,7 +111,7 @@ done:
 static HcStatus choose_bands(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     HcSource *source = stage->state;
-    const HcScene *scene = hc_reader_scene(source->reader);
+    const HcScene *scene = hc_view_scene(source->view);
     source->bands = malloc((size_t)scene->bands * sizeof *source->bands);
     if (source->bands == NULL) {
         return hc_fail_memory(err, (double)scene->bands * sizeof *source->bands, "a list of bands");
@@ -133,9 +136,11 @@ static HcStatus choose_bands(HcStage *stage, HcError *err) {
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     HcSource *source = stage->state;
-    if (source->reader == NULL) {
-        HC_OR_RETURN(open_reader(stage, err));
-        const char *note = hc_reader_note(source->reader);
+    if (source->view == NULL) {
+        HcViewOptions how;
+        HC_OR_RETURN(view_options(params, &how, err));
+        HC_OR_RETURN(hc_view_open(&source->view, params->path, &how, err));
+        const char *note = hc_reader_note(hc_view_reader(source->view));
         if (note != NULL) {
             hc_stage_note(stage, "%s", note);
         }
@@ -144,13 +149,14 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_OR_RETURN(choose_bands(stage, err));
         HC_OR_RETURN(drop_empty_bands(stage, err));
     }
+    const HcScene *scene = hc_view_scene(source->view);
     for (int32_t k = 0; k < source->band_count; k++) {
-        if (source->bands[k] >= hc_reader_scene(source->reader)->bands) {
+        if (source->bands[k] >= scene->bands) {
             return hc_fail(err, HC_E_INPUT, "%s: band %d is needed, the file has %d", params->path,
-                           source->bands[k] + 1, hc_reader_scene(source->reader)->bands);
+                           source->bands[k] + 1, scene->bands);
         }
     }
-    HC_OR_RETURN(hc_scene_copy(&stage->out, hc_reader_scene(source->reader), err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, scene, err));
     HC_OR_RETURN(hc_scene_select(&stage->out, source->bands, source->band_count, err));
     free(stage->out.source_band);
     stage->out.source_band = malloc((size_t)source->band_count * sizeof *source->bands);
@@ -158,15 +164,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         return hc_fail_memory(err, (double)source->band_count * sizeof *source->bands, "a list of bands");
     }
     memcpy(stage->out.source_band, source->bands, (size_t)source->band_count * sizeof *source->bands);
-    if (params->ignore_nodata && !isnan(params->nodata)) {
-        return hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata");
-    }
-    if (params->ignore_nodata) {
-        stage->out.has_nodata = false;
-    } else if (!isnan(params->nodata)) {
-        stage->out.has_nodata = true;
-        stage->out.nodata = params->nodata;
-    }
     bool is_integer = stage->out.type != HC_FLOAT32 && stage->out.type != HC_FLOAT64;
     stage->out.complete = is_integer && !stage->out.has_nodata && params->mask == NULL;
     return HC_OK;
@@ -185,10 +182,9 @@ static HcStatus open_source(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     HcSource *source = stage->state;
     source->zeros_may_be_none = zeros_are_data(stage);
-    source->decode = (HcDecode){.has_nodata = stage->out.has_nodata,
-                                .nodata = stage->out.nodata,
-                                .nodata_needs_all_bands = params->nodata_rule == 1,
+    source->decode = (HcDecode){.nodata_needs_all_bands = params->nodata_rule == 1,
                                 .keep_missing = hc_chain_keeps_missing(stage->chain)};
+    source->decode.has_nodata = hc_view_nodata(source->view, &source->decode.nodata);
     return hc_source_open(source, stage->compute, err);
 }
 
@@ -210,12 +206,13 @@ static void report(const HcStage *stage, HcJson *to) {
     const HcSource *source = stage->state;
     int64_t size = 0;
     int64_t modified = 0;
-    hc_reader_identity(source->reader, &size, &modified);
-    hc_json_put_text(to, "file", hc_reader_path(source->reader));
+    const HcReader *reader = hc_view_reader(source->view);
+    hc_reader_identity(reader, &size, &modified);
+    hc_json_put_text(to, "file", hc_reader_path(reader));
     hc_json_put_number(to, "bytes", (double)size);
     hc_json_put_number(to, "modified", (double)modified);
-    hc_json_put_text(to, "method", hc_reader_method(source->reader));
-    hc_json_put_text(to, "type", hc_type_name(stage->out.type));
+    hc_json_put_text(to, "method", hc_reader_method(reader));
+    hc_json_put_text(to, "type", hc_type_name(hc_reader_scene(reader)->type));
     hc_json_put_number(to, "zero_border_pixels", (double)source->zero_border);
 }
 

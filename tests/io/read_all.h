@@ -8,10 +8,9 @@
 #include <string.h>
 
 /* All lines, `step` at a time, as [band][line][sample] in the type of the file and the byte order of this
- * machine; bands[count] of the file. Fresh memory; NULL when the reader failed (see err). mask, if not NULL,
- * gets the user's mask, [line][sample]. */
+ * machine; bands[count] of the file. Fresh memory; NULL when the reader failed (see err). */
 static inline char *read_all(HcReader *reader, int32_t step, const int32_t *bands, int32_t count,
-                             uint8_t *mask, HcError *err) {
+                             HcError *err) {
     const HcScene *scene = hc_reader_scene(reader);
     size_t bytes = hc_type_bytes(scene->type);
     char *all = malloc(bytes * (size_t)count * (size_t)scene->lines * (size_t)scene->samples);
@@ -36,9 +35,6 @@ static inline char *read_all(HcReader *reader, int32_t step, const int32_t *band
                     }
                 }
             }
-        }
-        if (mask != NULL) {
-            memcpy(mask + line0 * scene->samples, raw.user_mask, (size_t)(lines * scene->samples));
         }
     }
     free(room);

@@ -149,7 +149,7 @@ static void check_opened(const char *id, const char *path, bool never_direct) {
         assert_string_not_equal(hc_reader_method(reader), "direct");
     }
     int32_t *bands = all_bands(reader);
-    char *ours = read_all(reader, 5, bands, scene->bands, NULL, &err);
+    char *ours = read_all(reader, 5, bands, scene->bands, &err);
     if (ours == NULL) {
         fail_msg("%s: %s", id, err.text);
     }

@@ -134,7 +134,7 @@ static void assert_values(HcReader *reader, int32_t step, const int32_t *bands, 
     HcError err = {0};
     const HcScene *scene = hc_reader_scene(reader);
     size_t bytes = hc_type_bytes(scene->type);
-    char *all = read_all(reader, step, bands, count, NULL, &err);
+    char *all = read_all(reader, step, bands, count, &err);
     if (all == NULL) {
         fail_msg("%s", err.text);
     }
@@ -602,7 +602,7 @@ static void broken_compression(void **state) {
     assert_int_equal(fclose(file), 0);
     HcReader *reader = open_scene(in_folder("broken.tif"), NULL);
     HcError err = {0};
-    assert_null(read_all(reader, 2, all, BANDS, NULL, &err));
+    assert_null(read_all(reader, 2, all, BANDS, &err));
     assert_int_equal(err.status, HC_E_IO);
     if (strstr(err.text, "broken.tif: reading lines 0 to 1 failed: ") == NULL ||
         strstr(err.text, "ecod") == NULL) {
@@ -676,86 +676,6 @@ static void containers(void **state) {
     char path[300];
     snprintf(path, sizeof path, "GPKG:%s:two", in_folder("c.gpkg"));
     hc_reader_close(open_scene(path, NULL));
-}
-
-static void masks(void **state) {
-    (void)state;
-    write_plain("scene", "");
-    uint8_t want[LINES * SAMPLES], got[LINES * SAMPLES];
-    float values[LINES * SAMPLES];
-    for (int i = 0; i < LINES * SAMPLES; i++) {
-        static const float kinds[] = {1, 0, 2.5f, NAN, -9, 0.1f};
-        values[i] = kinds[i % 6];
-        want[i] = i % 6 == 0 || i % 6 == 2 || i % 6 == 5;
-    }
-    GDALDatasetH made =
-        GDALCreate(GDALGetDriverByName("GTiff"), in_folder("mask.tif"), SAMPLES, LINES, 1, GDT_Float32, NULL);
-    GDALSetRasterNoDataValue(GDALGetRasterBand(made, 1), -9);
-    assert_int_equal(GDALRasterIO(GDALGetRasterBand(made, 1), GF_Write, 0, 0, SAMPLES, LINES, values, SAMPLES,
-                                  LINES, GDT_Float32, 0, 0),
-                     CE_None);
-    GDALClose(made);
-    static const int32_t all[BANDS] = {0, 1, 2, 3};
-    for (int never = 0; never < 2; never++) {
-        HcReaderOptions options = {.mask_path = in_folder("mask.tif"), .never_direct = never};
-        HcReader *reader = open_scene(in_folder("scene.hdr"), &options);
-        for (int32_t step = 1; step <= LINES; step++) {
-            memset(got, 7, sizeof got);
-            char *values_of_scene = read_all(reader, step, all, BANDS, got, NULL);
-            assert_non_null(values_of_scene);
-            free(values_of_scene);
-            assert_memory_equal(got, want, sizeof want);
-        }
-        assert_int_equal(hc_reader_bytes(reader, LINES), 280 + LINES * SAMPLES);
-        hc_reader_close(reader);
-    }
-    write_envi(in_folder("small"), 1, LINES, SAMPLES - 1, 0, 0, false, 0, "");
-    HcReaderOptions options = {.mask_path = in_folder("small.hdr")};
-    HcReader *reader = NULL;
-    HcError err = {0};
-    assert_int_equal(hc_reader_open(&reader, in_folder("scene.hdr"), &options, &err), HC_E_INPUT);
-    assert_non_null(strstr(err.text, "small.hdr: the mask has 5 lines x 6 samples"));
-    assert_non_null(strstr(err.text, "has 5 x 7"));
-    options.mask_path = in_folder("scene.hdr");
-    err = (HcError){0};
-    assert_int_equal(hc_reader_open(&reader, in_folder("scene.hdr"), &options, &err), HC_E_INPUT);
-    assert_non_null(strstr(err.text, "4 bands"));
-}
-
-/* A mask that is read in several pieces of 1 MiB, and one with lines longer than that. */
-static void large_masks(void **state) {
-    static const struct { int lines, samples; } shapes[] = {{300, 1001}, {5, 140003}};
-    static const int32_t first[1] = {0};
-    (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        int lines = shapes[i].lines, samples = shapes[i].samples;
-        size_t pixels = (size_t)lines * (size_t)samples;
-        write_envi(in_folder("wide"), 1, lines, samples, 0, 0, false, 0, "");
-        write_envi(in_folder("widemask"), 1, lines, samples, 4, 0, false, 0, "");
-        double *values = malloc(pixels * sizeof *values);
-        uint8_t *got = malloc(pixels);
-        assert_true(values != NULL && got != NULL);
-        for (size_t p = 0; p < pixels; p++) {
-            values[p] = bits_at(1, (int)(p / 4096), (int)(p % 4096)) % 3 == 0 ? 0 : 1;
-        }
-        write_file(in_folder("widemask.img"), values, pixels * sizeof *values);
-        for (int never = 0; never < 2; never++) {
-            HcReaderOptions options = {.mask_path = in_folder("widemask.hdr"), .never_direct = never};
-            HcReader *reader = open_scene(in_folder("wide.hdr"), &options);
-            for (int32_t step = lines; step > 0; step /= 2) {
-                memset(got, 7, pixels);
-                free(read_all(reader, step, first, 1, got, NULL));
-                for (size_t p = 0; p < pixels; p++) {
-                    if (got[p] != (values[p] != 0)) {
-                        fail_msg("%d lines at a time: pixel %zu of the mask is %d", step, p, got[p]);
-                    }
-                }
-            }
-            hc_reader_close(reader);
-        }
-        free(values);
-        free(got);
-    }
 }
 
 static void band_choice(void **state) {
@@ -834,24 +754,14 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout),
-        cmocka_unit_test(large_requests),
-        cmocka_unit_test(metadata_of_envi),
-        cmocka_unit_test(wavelength_units),
-        cmocka_unit_test(finding_files),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(reading_past_the_end),
-        cmocka_unit_test(geotiff),
-        cmocka_unit_test(metadata_of_geotiff),
-        cmocka_unit_test(header_over_geotiff),
-        cmocka_unit_test(other_files),
-        cmocka_unit_test(containers),
-        cmocka_unit_test(masks),
-        cmocka_unit_test(band_choice),
-        cmocka_unit_test(mapped),
-        cmocka_unit_test(mapped_file_shrinks),
-        cmocka_unit_test(large_masks),
-        cmocka_unit_test(broken_compression),
+        cmocka_unit_test(every_layout),         cmocka_unit_test(large_requests),
+        cmocka_unit_test(metadata_of_envi),     cmocka_unit_test(wavelength_units),
+        cmocka_unit_test(finding_files),        cmocka_unit_test(refusals),
+        cmocka_unit_test(reading_past_the_end), cmocka_unit_test(geotiff),
+        cmocka_unit_test(metadata_of_geotiff),  cmocka_unit_test(header_over_geotiff),
+        cmocka_unit_test(other_files),          cmocka_unit_test(containers),
+        cmocka_unit_test(band_choice),          cmocka_unit_test(mapped),
+        cmocka_unit_test(mapped_file_shrinks),  cmocka_unit_test(broken_compression),
         cmocka_unit_test(signed_bytes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,6 +1,9 @@
 #include "core/operation/decode.h"
 #include "tests/support/scene_files.h"
+#include "tests/support/strict.h"
 
+#include <gdal.h>
+#include <gdal_utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -78,6 +81,219 @@ static void bands_without_values(void **state) {
     cube_write(&cube, "scene", HC_FLOAT32, "bil", "data ignore value = 7\n");
     check_run_fails(NULL, HC_E_INPUT, "no band holds a value",
                     "read scene.img --nodata-rule all ! write o.img");
+    cube_free(&cube);
+}
+
+/* Two scenes: one in which no data has the values -9999 and -50, and one in which it has -9999 alone. */
+static void write_two(HcType type, const char *interleave) {
+    Cube mixed = cube_smooth(LINES, SAMPLES, BANDS, 5, true);
+    Cube plain = cube_smooth(LINES, SAMPLES, BANDS, 5, true);
+    for (int32_t line = 0; line < LINES; line++) {
+        for (int32_t sample = 0; sample < SAMPLES; sample++) {
+            for (int32_t b = 0; b < BANDS; b++) {
+                bool none = (line + sample) % 3 == 0 && (b < line % 4);
+                bool whole = line == 2 && sample < 3;
+                if (none || whole) {
+                    cube_pixel(&plain, line, sample)[b] = -9999;
+                    cube_pixel(&mixed, line, sample)[b] = (b + sample) % 2 == 0 ? -9999 : -50;
+                }
+            }
+        }
+    }
+    cube_write(&mixed, "mixed", type, interleave, "data ignore value = 7\n");
+    cube_write_swapped(&mixed, "swapped", type, interleave, "data ignore value = 7\n");
+    cube_write(&plain, "plain", type, interleave, "data ignore value = 7\n");
+    cube_free(&mixed);
+    cube_free(&plain);
+}
+
+/* Several values mean no data: the output is that of the scene where they are one value, for each rule, type,
+ * interleave, block size and way of reading. */
+static void several_nodata_values(void **state) {
+    (void)state;
+    static const HcType types[] = {HC_INT16, HC_INT32, HC_FLOAT32, HC_FLOAT64};
+    static const char *const interleaves[] = {"bsq", "bil", "bip"};
+    static const char *const rules[] = {"any", "all"};
+    static const char *const tails[] = {"", "! bands 1,3", "! mnf --noise shift"};
+    for (size_t c = 0; c < 4 * 3 * 2 * 3; c++) {
+        char tail[64], wanted[200];
+        HcRunReport one = {0}, many = {0};
+        RunHow first = {.report = &one};
+        const char *rule = rules[c / 12 % 2];
+        if (c >= 24 && c % 4 != 0 && c % 4 != 3) {
+            continue;
+        }
+        write_two(types[c % 4], interleaves[c / 4 % 3]);
+        snprintf(tail, sizeof tail, "%s ! write a.img", tails[c / 24]);
+        check_runs(&first, "read plain.img --source-nodata -9999 --nodata-rule %s %s", rule, tail);
+        snprintf(tail, sizeof tail, "%s ! write b.img", tails[c / 24]);
+        for (int way = 0; way < 5; way++) {
+            RunHow how = {.report = &many, .threads = 1 + way % 2, .settings.block_lines = way == 1 ? 3 : 0};
+            how.ops = way == 4 ? hc_strict_ops() : NULL;
+            snprintf(wanted, sizeof wanted, "read %s.img --source-nodata -9999,-50 --nodata-rule %s %s",
+                     way == 3 ? "swapped" : "mixed", rule, way == 2 ? "--no-direct" : "");
+            check_runs(&how, "%s %s", wanted, tail);
+            check_same_files("a.img", "b.img");
+            assert_int_equal(many.masked[HC_MASK_NODATA], one.masked[HC_MASK_NODATA]);
+            assert_true(many.masked[HC_MASK_NODATA] > 0);
+        }
+    }
+    read_with("--source-nodata 1e6,2e6"); /* int16 has neither */
+    check_run_fails(NULL, HC_E_USAGE, "--source-nodata 1,x: not a list",
+                    "read mixed.img --source-nodata 1,x ! write o.img");
+    check_run_fails(NULL, HC_E_USAGE, "not a list", "read mixed.img --source-nodata 1, ! write o.img");
+    check_run_fails(NULL, HC_E_USAGE, "give one of",
+                    "read mixed.img --source-nodata 1 --ignore-nodata ! write o.img");
+}
+
+/* A band without data everywhere is found by any of the values. */
+static void empty_bands_by_several_values(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 5, true);
+    for (size_t i = 0; i < cube_pixels(&cube); i++) {
+        cube.value[i * BANDS + 1] = i % 2 == 0 ? -9999 : -50;
+    }
+    cube_write(&cube, "scene", HC_INT16, "bil", NULL);
+    read_with("--source-nodata -9999,-50 --nodata-rule all");
+    Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS - 1);
+    check_near(cube_pixel(&out, 3, 3)[1], cube_pixel(&cube, 3, 3)[2], 0);
+    cube_free(&out);
+    cube_free(&cube);
+}
+
+/* scene.vrt: the bands of scene.img, with these lines in the description of each. */
+static void write_vrt(const Cube *cube, const char *const *of_band) {
+    HcText text = {0};
+    hc_text_add(&text, "<VRTDataset rasterXSize=\"%d\" rasterYSize=\"%d\">", cube->samples, cube->lines);
+    for (int32_t b = 0; b < cube->bands; b++) {
+        hc_text_add(&text,
+                    "<VRTRasterBand dataType=\"Int16\" band=\"%d\">%s<SimpleSource><SourceFilename "
+                    "relativeToVRT=\"1\">scene.img</SourceFilename><SourceBand>%d</SourceBand>"
+                    "</SimpleSource></VRTRasterBand>",
+                    b + 1, of_band[b], b + 1);
+    }
+    hc_text_add(&text, "</VRTDataset>");
+    file_write("scene.vrt", text.data);
+    hc_text_clear(&text);
+}
+
+/* Each band has its own nodata value, which is data in the others. */
+static void nodata_of_each_band(void **state) {
+    (void)state;
+    static const char *const of_band[BANDS] = {"<NoDataValue>-1</NoDataValue>", "",
+                                               "<NoDataValue>3</NoDataValue>"};
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 6, true);
+    for (int32_t b = 0; b < BANDS; b++) {
+        cube_pixel(&cube, 1, b)[b] = -1; /* no data in band 1 alone */
+        cube_pixel(&cube, 2, b)[b] = 3;  /* no data in band 3 alone */
+        cube_pixel(&cube, 3, 1)[b] = b == 2 ? 3 : -1;
+    }
+    cube_write(&cube, "scene", HC_INT16, "bip", NULL);
+    write_vrt(&cube, of_band);
+    HcText notes = {0};
+    RunHow how = {.report = &report, .notes = &notes};
+    check_runs(&how, "read scene.vrt ! write out.img");
+    assert_non_null(strstr(notes.data, "nodata differs from band to band: -1 in band 1, nan in band 2"));
+    hc_text_clear(&notes);
+    assert_int_equal(report.masked[HC_MASK_NODATA], 3); /* (1,0) of band 1, (2,2) of band 3, (3,1) */
+    Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
+    check_near(cube_pixel(&out, 1, 0)[2], -1, 0); /* masked: nodata of the scene */
+    check_near(cube_pixel(&out, 2, 0)[0], 3, 0);  /* data */
+    check_near(cube_pixel(&out, 2, 2)[0], -1, 0);
+    cube_free(&out);
+    check_runs(&how, "read scene.vrt --nodata-rule all ! write out.img");
+    assert_int_equal(report.masked[HC_MASK_NODATA], 0);
+    check_runs(&how, "read scene.vrt --ignore-nodata ! write out.img");
+    assert_int_equal(report.masked[HC_MASK_NODATA], 0);
+    check_runs(&how, "read scene.vrt --source-nodata -1 ! write out.img"); /* in every band */
+    assert_int_equal(report.masked[HC_MASK_NODATA], 4);
+    hc_text_clear(&notes);
+    cube_free(&cube);
+}
+
+/* Scale and offset of the file, kept and applied; nodata is told by stored values. */
+static void scale_and_offset(void **state) {
+    (void)state;
+    static const double gain[BANDS] = {0.5, 0.001, 2}, offset[BANDS] = {0, -0.25, 100};
+    static const char *const interleaves[] = {"bsq", "bil", "bip"};
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 8, true);
+    cube_pixel(&cube, 4, 2)[1] = -9999;
+    for (int i = 0; i < 3; i++) {
+        cube_write(&cube, "scene", HC_INT16, interleaves[i],
+                   "data ignore value = -9999\ndata gain values = {0.5, 0.001, 2}\n"
+                   "data offset values = {0, -0.25, 100}\n");
+        read_with("");
+        check_runs(NULL, "read scene.img --source-scale keep ! write kept.img");
+        check_same_files("out.img", "kept.img");
+        assert_true(file_holds("out.hdr", "data gain values"));
+        Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
+        check_near(cube_pixel(&out, 3, 3)[1], cube_pixel(&cube, 3, 3)[1], 0);
+        cube_free(&out);
+        read_with("--source-scale apply");
+        assert_int_equal(report.masked[HC_MASK_NODATA], 1);
+        assert_false(file_holds("out.hdr", "data gain values"));
+        out = cube_read_floats("out", LINES, SAMPLES, BANDS);
+        for (int32_t line = 0; line < LINES; line++) {
+            for (int32_t b = 0; b < BANDS; b++) {
+                double wanted = line == 4 ? -9999 : gain[b] * cube_pixel(&cube, line, 2)[b] + offset[b];
+                check_near(cube_pixel(&out, line, 2)[b], (float)wanted, 0);
+            }
+        }
+        cube_free(&out);
+        read_with("--source-scale apply ! mnf --dark scene.img --singular drop");
+    }
+    cube_write(&cube, "scene", HC_INT16, "bil", "reflectance scale factor = 10000\n");
+    read_with("--source-scale apply");
+    Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
+    check_near(cube_pixel(&out, 0, 2)[1], (float)(cube_pixel(&cube, 0, 2)[1] * (1 / 1e4)), 0);
+    cube_free(&out);
+    cube_free(&cube);
+}
+
+/* As gdal_translate -unscale: what GDAL gives for a raster with scales is what hcube gives. */
+static void scale_as_gdal(void **state) {
+    (void)state;
+    static const double gain[BANDS] = {0.0001, 1, 0.25}, offset[BANDS] = {-0.1, 0, 5};
+    float values[LINES * SAMPLES];
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 8, true);
+    GDALDatasetH made =
+        GDALCreate(GDALGetDriverByName("GTiff"), "scene.tif", SAMPLES, LINES, BANDS, GDT_UInt16, NULL);
+    for (int32_t b = 0; b < BANDS; b++) {
+        GDALRasterBandH band = GDALGetRasterBand(made, b + 1);
+        for (size_t i = 0; i < cube_pixels(&cube); i++) {
+            values[i] = (float)cube.value[i * BANDS + (size_t)b];
+        }
+        GDALSetRasterScale(band, gain[b]);
+        GDALSetRasterOffset(band, offset[b]);
+        assert_int_equal(
+            GDALRasterIO(band, GF_Write, 0, 0, SAMPLES, LINES, values, SAMPLES, LINES, GDT_Float32, 0, 0),
+            CE_None);
+    }
+    GDALClose(made);
+    check_runs(NULL, "read scene.tif --source-scale apply ! write out.tif");
+    char *words[] = {"-unscale", "-ot", "Float32", "-of", "MEM", NULL};
+    GDALTranslateOptions *how = GDALTranslateOptionsNew(words, NULL);
+    GDALDatasetH source = GDALOpen("scene.tif", GA_ReadOnly), out = GDALOpen("out.tif", GA_ReadOnly);
+    GDALDatasetH unscaled = GDALTranslate("", source, how, NULL);
+    assert_non_null(unscaled);
+    for (int32_t b = 0; b < BANDS; b++) {
+        float wanted[LINES * SAMPLES];
+        int has = 0;
+        assert_int_equal(GDALRasterIO(GDALGetRasterBand(unscaled, b + 1), GF_Read, 0, 0, SAMPLES, LINES,
+                                      wanted, SAMPLES, LINES, GDT_Float32, 0, 0),
+                         CE_None);
+        assert_int_equal(GDALRasterIO(GDALGetRasterBand(out, b + 1), GF_Read, 0, 0, SAMPLES, LINES, values,
+                                      SAMPLES, LINES, GDT_Float32, 0, 0),
+                         CE_None);
+        assert_true(GDALGetRasterScale(GDALGetRasterBand(out, b + 1), &has) == 1);
+        for (int i = 0; i < LINES * SAMPLES; i++) {
+            check_near(values[i], wanted[i], 1e-6 * fabs((double)wanted[i]) + 1e-7);
+        }
+    }
+    GDALClose(unscaled);
+    GDALClose(out);
+    GDALClose(source);
+    GDALTranslateOptionsFree(how);
     cube_free(&cube);
 }
 
@@ -267,10 +483,18 @@ static void a_border_of_zeros_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodata_by_any_or_all_bands), cmocka_unit_test(nodata_at_the_ends_of_integers),
-        cmocka_unit_test(nan_and_user_masks),         cmocka_unit_test(bad_bands_are_left_out),
-        cmocka_unit_test(every_way_is_the_same),      cmocka_unit_test(bands_without_values),
+        cmocka_unit_test(nodata_by_any_or_all_bands),
+        cmocka_unit_test(nodata_at_the_ends_of_integers),
+        cmocka_unit_test(nan_and_user_masks),
+        cmocka_unit_test(bad_bands_are_left_out),
+        cmocka_unit_test(every_way_is_the_same),
+        cmocka_unit_test(bands_without_values),
         cmocka_unit_test(a_border_of_zeros_is_told),
+        cmocka_unit_test(several_nodata_values),
+        cmocka_unit_test(empty_bands_by_several_values),
+        cmocka_unit_test(nodata_of_each_band),
+        cmocka_unit_test(scale_and_offset),
+        cmocka_unit_test(scale_as_gdal),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

@@ -1,9 +1,9 @@
 /* Bands without any value: those in which every pixel holds nodata, NaN or infinity. */
-#include "io/read/parts.h"
+#include "io/read/value.h"
+#include "io/view/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PIECE_BYTES ((size_t)16 << 20)
 
@@ -23,14 +23,15 @@ static bool holds_value(const HcRaw *raw, int32_t stored, bool has_nodata, doubl
 
 /* Bands of the list that hold no value in lines from *line on; stops behind the piece in which one was found,
  * so that it need not be read further. */
-static HcStatus search(HcReader *reader, int64_t *line, bool has_nodata, double nodata, int32_t *bands,
-                       int32_t *count, HcError *err) {
+static HcStatus search(HcView *view, int64_t *line, int32_t *bands, int32_t *count, HcError *err) {
     HcStatus status = HC_OK;
-    int64_t lines = reader->scene.lines;
-    size_t one = hc_reader_bytes(reader, 1);
+    double nodata = 0;
+    bool has_nodata = hc_view_nodata(view, &nodata);
+    int64_t lines = hc_view_scene(view)->lines;
+    size_t one = hc_view_bytes(view, 1);
     int64_t step = one < PIECE_BYTES ? (int64_t)(PIECE_BYTES / (one > 0 ? one : 1)) : 1;
     int32_t before = *count;
-    void *room = malloc(hc_reader_bytes(reader, step < lines ? step : lines));
+    void *room = malloc(hc_view_bytes(view, step < lines ? step : lines));
     if (room == NULL) {
         return hc_fail_memory(err, (double)one * (double)step, "lines of the scene");
     }
@@ -38,9 +39,9 @@ static HcStatus search(HcReader *reader, int64_t *line, bool has_nodata, double 
         HcRaw raw;
         int32_t kept = 0;
         int64_t piece = lines - *line < step ? lines - *line : step;
-        HC_TRY(hc_reader_read(reader, *line, (int32_t)piece, room, &raw, err));
+        HC_TRY(hc_view_read(view, *line, (int32_t)piece, room, &raw, err));
         for (int32_t k = 0; k < before; k++) {
-            if (!holds_value(&raw, hc_reader_stored_band(reader, bands[k]), has_nodata, nodata)) {
+            if (!holds_value(&raw, hc_view_stored_band(view, bands[k]), has_nodata, nodata)) {
                 bands[kept++] = bands[k];
             }
         }
@@ -52,24 +53,24 @@ done:
     return status;
 }
 
-HcStatus hc_reader_empty_bands(const char *path, const HcReaderOptions *options, bool has_nodata,
-                               double nodata, int32_t *bands, int32_t *count, HcError *err) {
+HcStatus hc_view_empty_bands(const char *path, const HcViewOptions *options, int32_t *bands, int32_t *count,
+                             HcError *err) {
     HcStatus status = HC_OK;
-    HcReader *reader = NULL;
-    HcReaderOptions how = *options;
-    how.mask_path = NULL;
+    HcView *view = NULL;
+    HcViewOptions how = *options;
+    how.mask = NULL;
     for (int64_t line = 0; *count > 0;) {
-        hc_reader_close(reader);
-        reader = NULL;
-        HC_TRY(hc_reader_open(&reader, path, &how, err));
-        if (line >= reader->scene.lines) {
+        hc_view_close(view);
+        view = NULL;
+        HC_TRY(hc_view_open(&view, path, &how, err));
+        if (line >= hc_view_scene(view)->lines) {
             break;
         }
-        HC_TRY(hc_reader_use_bands(reader, bands, *count, err));
-        HC_TRY(search(reader, &line, has_nodata, nodata, bands, count, err));
-        HC_TRY(hc_reader_unchanged(reader, err));
+        HC_TRY(hc_view_use_bands(view, bands, *count, err));
+        HC_TRY(search(view, &line, bands, count, err));
+        HC_TRY(hc_view_unchanged(view, err));
     }
 done:
-    hc_reader_close(reader);
+    hc_view_close(view);
     return status;
 }

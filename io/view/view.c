@@ -1,0 +1,288 @@
+#include "core/workers.h"
+#include "io/libraries.h"
+#include "io/view/parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct HcView {
+    HcReader *reader;
+    HcViewOptions options; /* its texts are gone once open has returned */
+    HcScene scene;
+    HcViewMask *mask;
+    bool converts;    /* values become float32 */
+    float none;       /* what means no data among them */
+    int32_t used;     /* bands that are read */
+    int32_t *index;   /* [used] those of the file, ascending */
+    HcViewBand *band; /* [used] how their values are converted */
+    HcWorkers *workers;
+};
+
+/* ---- nodata and scale ---- */
+
+/* Of the values that the user names, those that the type has: without others one is left, and decode does. */
+static void keep_possible(HcView *view) {
+    HcViewOptions *options = &view->options;
+    HcType type = hc_reader_scene(view->reader)->type;
+    int32_t count = 0;
+    for (int32_t n = 0; n < options->nodata_count; n++) {
+        double value = options->nodata[n];
+        if (hc_view_type_has(type, value)) {
+            options->nodata[count++] = type == HC_FLOAT32 ? (double)(float)value : value;
+        }
+    }
+    options->nodata_count = count > 0 || options->nodata_count == 0 ? count : 1;
+}
+
+/* The first finite value: an infinite one always masks a pixel. */
+static double first_finite(const double *value, int32_t count) {
+    int32_t n = 0;
+    while (n < count - 1 && !isfinite(value[n])) {
+        n++;
+    }
+    return value[n];
+}
+
+/* What nodata becomes. A pixel that has it in some bands may stay (--nodata-rule all), so it should be a
+ * value that the output takes for nodata. Where each band has its own, integers stay integers. */
+static float none_of(const HcView *view, bool scaled) {
+    HcType type = hc_reader_scene(view->reader)->type;
+    bool floating = type == HC_FLOAT32 || type == HC_FLOAT64;
+    bool own = view->options.nodata_count == 0 && hc_reader_band_nodata(view->reader) != NULL;
+    return own && !floating && !scaled ? hc_view_outside(type) : (float)view->scene.nodata;
+}
+
+static void settle_values(HcView *view) {
+    const HcViewOptions *options = &view->options;
+    HcScene *scene = &view->scene;
+    bool own = options->nodata_count == 0 && !options->ignore_nodata;
+    bool scaled = options->apply_scale && scene->gain != NULL;
+    keep_possible(view);
+    view->converts =
+        scaled || options->nodata_count > 1 || (own && hc_reader_band_nodata(view->reader) != NULL);
+    if (options->ignore_nodata) {
+        scene->has_nodata = false;
+    } else if (options->nodata_count > 0) {
+        scene->has_nodata = true;
+        scene->nodata = first_finite(options->nodata, options->nodata_count);
+    }
+    view->none = scene->has_nodata ? none_of(view, scaled) : NAN;
+    if (scaled) {
+        free(scene->gain);
+        free(scene->offset);
+        scene->gain = scene->offset = NULL;
+        scene->type = HC_FLOAT32;
+        scene->integer_limit = 0;
+    }
+}
+
+/* How the bands that are read are converted. */
+static HcStatus fill_bands(HcView *view, const int32_t *index, int32_t count, HcError *err) {
+    const HcScene *file = hc_reader_scene(view->reader);
+    const HcViewOptions *options = &view->options;
+    const double *of_bands = hc_reader_band_nodata(view->reader);
+    bool scaled = options->apply_scale && file->gain != NULL;
+    HcViewBand *band = calloc((size_t)count, sizeof *band);
+    int32_t *used = malloc((size_t)count * sizeof *used);
+    if (band == NULL || used == NULL) {
+        free(band);
+        free(used);
+        return hc_fail_memory(err, (double)count * sizeof *band, "a list of bands");
+    }
+    for (int32_t k = 0; k < count; k++) {
+        int32_t b = index != NULL ? index[k] : k;
+        used[k] = b;
+        if (options->nodata_count > 0) {
+            band[k] = (HcViewBand){.nodata = options->nodata, .count = options->nodata_count};
+        } else if (of_bands != NULL && !options->ignore_nodata) {
+            band[k] = (HcViewBand){.nodata = of_bands + b, .count = !isnan(of_bands[b])};
+        } else if (view->scene.has_nodata) {
+            band[k] = (HcViewBand){.nodata = &view->scene.nodata, .count = 1};
+        }
+        band[k].none = view->none;
+        band[k].scaled = scaled;
+        band[k].gain = scaled ? file->gain[b] : 1;
+        band[k].offset = scaled ? file->offset[b] : 0;
+    }
+    free(view->band);
+    free(view->index);
+    view->band = band;
+    view->index = used;
+    view->used = count;
+    return HC_OK;
+}
+
+bool hc_view_nodata(const HcView *view, double *value) {
+    *value = view->converts ? (double)view->none : view->scene.nodata;
+    return view->scene.has_nodata;
+}
+
+bool hc_view_scales(const HcView *view) {
+    return view->options.apply_scale;
+}
+
+/* ---- opening ---- */
+
+HcStatus hc_view_open(HcView **out, const char *path, const HcViewOptions *options, HcError *err) {
+    HcStatus status = HC_OK;
+    HcView *view = calloc(1, sizeof *view);
+    *out = NULL;
+    if (view == NULL) {
+        return hc_fail_memory(err, sizeof *view, "the reader");
+    }
+    view->options = *options;
+    HC_TRY(hc_reader_open(&view->reader, path, &options->reader, err));
+    HC_TRY(hc_scene_copy(&view->scene, hc_reader_scene(view->reader), err));
+    settle_values(view);
+    if (options->mask != NULL) {
+        HC_TRY(hc_view_mask_open(&view->mask, options->mask, &options->reader, &view->scene,
+                                 hc_reader_path(view->reader), err));
+    }
+    HC_TRY(fill_bands(view, NULL, view->scene.bands, err));
+    view->options.mask = view->options.reader.wavelength_unit = NULL;
+    *out = view;
+    view = NULL;
+done:
+    hc_view_close(view);
+    return status;
+}
+
+void hc_view_close(HcView *view) {
+    if (view != NULL) {
+        hc_view_mask_close(view->mask);
+        hc_reader_close(view->reader);
+        hc_workers_close(view->workers);
+        hc_scene_clear(&view->scene);
+        free(view->band);
+        free(view->index);
+        free(view);
+    }
+}
+
+const HcScene *hc_view_scene(const HcView *view) {
+    return &view->scene;
+}
+
+const HcReader *hc_view_reader(const HcView *view) {
+    return view->reader;
+}
+
+HcStatus hc_view_use_bands(HcView *view, const int32_t *index, int32_t count, HcError *err) {
+    HC_OR_RETURN(hc_reader_use_bands(view->reader, index, count, err));
+    return fill_bands(view, index, count, err);
+}
+
+int32_t hc_view_stored_band(const HcView *view, int32_t file_band) {
+    int32_t k = 0;
+    while (view->converts && view->index[k] < file_band) {
+        k++;
+    }
+    return view->converts ? k : hc_reader_stored_band(view->reader, file_band);
+}
+
+HcStatus hc_view_unchanged(const HcView *view, HcError *err) {
+    HC_OR_RETURN(hc_reader_unchanged(view->reader, err));
+    return view->mask != NULL ? hc_view_mask_unchanged(view->mask, err) : HC_OK;
+}
+
+HcStatus hc_view_files(const HcView *view, HcPaths *out, HcError *err) {
+    HC_OR_RETURN(hc_reader_files(view->reader, out, err));
+    return view->mask != NULL ? hc_view_mask_files(view->mask, out, err) : HC_OK;
+}
+
+/* ---- mapping ---- */
+
+bool hc_view_map(HcView *view) {
+    return view->mask == NULL && !view->converts && hc_reader_map(view->reader);
+}
+
+bool hc_view_map_suits(const HcView *view, int64_t lines) {
+    return hc_reader_map_suits(view->reader, lines);
+}
+
+void hc_view_unmap(HcView *view) {
+    hc_reader_unmap(view->reader);
+}
+
+void hc_view_release(HcView *view, int64_t line0, int32_t lines) {
+    hc_reader_release(view->reader, line0, lines);
+}
+
+size_t hc_view_mapped_bytes(const HcView *view, int64_t lines) {
+    const HcScene *file = hc_reader_scene(view->reader);
+    return (size_t)lines * (size_t)file->samples * (size_t)file->bands * hc_type_bytes(file->type);
+}
+
+/* ---- lines ---- */
+
+static size_t whole_words(size_t bytes) {
+    return (bytes + 7) & ~(size_t)7;
+}
+
+static size_t float_bytes(const HcView *view, int64_t lines) {
+    return view->converts
+               ? whole_words((size_t)lines * (size_t)view->scene.samples * (size_t)view->used * sizeof(float))
+               : 0;
+}
+
+/* Of lines in memory: converted values, as they lie in the file, the mask. */
+size_t hc_view_bytes(const HcView *view, int64_t lines) {
+    size_t raw = hc_reader_bytes(view->reader, lines);
+    size_t pixels = (size_t)lines * (size_t)view->scene.samples;
+    if (view->mask == NULL && !view->converts) {
+        return raw;
+    }
+    return float_bytes(view, lines) + whole_words(raw) + (view->mask != NULL ? pixels : 0);
+}
+
+typedef struct Conversion {
+    const HcView *view;
+    const HcRaw *raw;
+    float *to; /* [line][band][sample] */
+} Conversion;
+
+static void convert_line(void *user, int64_t line, int32_t thread) {
+    const Conversion *job = user;
+    const HcView *view = job->view;
+    float *to = job->to + (size_t)line * (size_t)view->used * (size_t)job->raw->samples;
+    (void)thread;
+    for (int32_t k = 0; k < view->used; k++, to += job->raw->samples) {
+        int32_t stored = hc_reader_stored_band(view->reader, view->index[k]);
+        hc_view_convert(job->raw, (int32_t)line, stored, &view->band[k], to);
+    }
+}
+
+static void convert(HcView *view, HcRaw *raw, float *to) {
+    Conversion job = {.view = view, .raw = raw, .to = to};
+    int64_t line = raw->samples * (int64_t)sizeof(float);
+    if (view->workers == NULL && raw->lines > 1) {
+        view->workers = hc_workers_open(hc_workers_count(view->options.reader.threads, HC_IO_THREADS));
+    }
+    hc_workers_run(view->workers, raw->lines, convert_line, &job);
+    *raw = (HcRaw){.data = to,
+                   .type = HC_FLOAT32,
+                   .line0 = raw->line0,
+                   .lines = raw->lines,
+                   .samples = raw->samples,
+                   .bands = view->used,
+                   .stride_sample = sizeof(float),
+                   .stride_band = line,
+                   .stride_line = line * view->used};
+}
+
+HcStatus hc_view_read(HcView *view, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
+    char *at = (char *)to + float_bytes(view, lines);
+    HC_OR_RETURN(hc_reader_read(view->reader, line0, lines, to != NULL ? at : NULL, raw, err));
+    if (view->converts) {
+        convert(view, raw, to);
+    }
+    if (view->mask != NULL) {
+        uint8_t *mask = (uint8_t *)at + whole_words(hc_reader_bytes(view->reader, lines));
+        memset(mask, 1, (size_t)lines * (size_t)view->scene.samples);
+        HC_OR_RETURN(hc_view_mask_apply(view->mask, line0, lines, mask, err));
+        raw->user_mask = mask;
+    }
+    return HC_OK;
+}

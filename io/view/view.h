@@ -1,0 +1,76 @@
+/* View: what a chain sees of a scene. A reader gives the lines of a file as they lie there; a view adds the
+ * mask raster, several nodata values, and scale and offset. It acts behind all ways of reading, so that none
+ * of them knows of it. */
+#ifndef HC_IO_VIEW_VIEW_H
+#define HC_IO_VIEW_VIEW_H
+
+#include "io/read/reader.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HC_VIEW_NODATA_MAX 16
+
+typedef struct HcView HcView;
+
+/* Zero is the default of each. Texts are borrowed until open returns. */
+typedef struct HcViewOptions {
+    HcReaderOptions reader;
+    const char *mask; /* a raster on the same grid, 0 = leave the pixel out */
+    /* Values that mean no data in every band; count 0 = those of the file, of each band its own. */
+    double nodata[HC_VIEW_NODATA_MAX];
+    int32_t nodata_count;
+    bool ignore_nodata; /* no value means no data */
+    bool apply_scale;   /* values are gain * stored + offset, where the file has both */
+} HcViewOptions;
+
+/* Opens a scene as hc_reader_open does, and its mask. */
+HcStatus hc_view_open(HcView **out, const char *path, const HcViewOptions *options,
+                      HcError *err) HC_MUST_CHECK;
+void hc_view_close(HcView *view);
+
+/* All bands of the file, as the view gives them: nodata by the options; with scale applied float32, without
+ * gains. Borrowed. */
+const HcScene *hc_view_scene(const HcView *view);
+
+/* The file itself: names, notes, identity, way of reading. Borrowed; its lines are for hc_view_read. */
+const HcReader *hc_view_reader(const HcView *view);
+
+/* The one value that means no data in what hc_view_read gives; false: none does. It differs from that of the
+ * scene where values are converted. */
+bool hc_view_nodata(const HcView *view, double *value);
+
+/* Whether scale and offset are to be applied, where the file has them. */
+bool hc_view_scales(const HcView *view);
+
+/* As the functions of the reader. */
+HcStatus hc_view_use_bands(HcView *view, const int32_t *index, int32_t count, HcError *err) HC_MUST_CHECK;
+int32_t hc_view_stored_band(const HcView *view, int32_t file_band);
+bool hc_view_map(HcView *view);
+bool hc_view_map_suits(const HcView *view, int64_t lines);
+void hc_view_unmap(HcView *view);
+void hc_view_release(HcView *view, int64_t line0, int32_t lines);
+HcStatus hc_view_unchanged(const HcView *view, HcError *err) HC_MUST_CHECK;
+HcStatus hc_view_files(const HcView *view, HcPaths *out, HcError *err) HC_MUST_CHECK;
+
+/* Bytes that hc_view_read needs for that many lines; 0 when mapped. */
+size_t hc_view_bytes(const HcView *view, int64_t lines);
+
+/* Bytes of the file that a mapped view looks at for that many lines. */
+size_t hc_view_mapped_bytes(const HcView *view, int64_t lines);
+
+/* Reads whole lines into `to` as hc_reader_read does; raw->data and user_mask point into `to`. Values that
+ * are converted are float32. */
+HcStatus hc_view_read(HcView *view, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                      HcError *err) HC_MUST_CHECK;
+
+/* Of these bands (file indices from 0, ascending) of the scene at `path`, keeps those that hold no value:
+ * nodata, NaN or infinity in every pixel. Masks do not count. Reads until the others have shown a value. */
+HcStatus hc_view_empty_bands(const char *path, const HcViewOptions *options, int32_t *bands, int32_t *count,
+                             HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
