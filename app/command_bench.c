@@ -2,6 +2,7 @@
 #include "core/operation/knn.h"
 #include "app/app.h"
 #include "bench/bench.h"
+#include "core/allocate.h"
 #include "core/version.h"
 #include "cpu/cpu.h"
 #include "pipeline/json.h"
@@ -425,10 +426,7 @@ HcStatus hc_command_bench(int32_t word_count, const char *const *words, HcError 
     HC_TRY(hc_options_parse("bench", &set, 1, words, word_count, err));
     HC_TRY(make_settings(&params, &settings, err));
     HC_TRY(check_json(&params, err));
-    bench = calloc(1, sizeof *bench);
-    if (bench == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof *bench, "the results"));
-    }
+    HC_TRY(hc_new(bench, 1, "the results", err));
     HC_TRY(hc_bench_open(bench, &settings, err));
     status = measure_all(bench, &params, reason, sizeof reason, err);
     tell_end();

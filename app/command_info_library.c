@@ -1,5 +1,6 @@
 /* info of a spectral library. */
 #include "app/app.h"
+#include "core/allocate.h"
 #include "pipeline/json.h"
 #include "pipeline/spectra/library_choice.h"
 #include "pipeline/spectra/library_unit.h"
@@ -25,10 +26,8 @@ static bool is_spectrum(const HcLibrary *library, int32_t entry) {
 static HcStatus count_values(const HcLibrary *library, Counts *counts, HcError *err) {
     size_t bands = (size_t)library->bands;
     size_t known = 0;
-    float *value = malloc((size_t)library->count * bands * sizeof *value);
-    if (value == NULL) {
-        return hc_fail_memory(err, (double)library->count * (double)bands * sizeof *value, "a library");
-    }
+    float *value = NULL;
+    HC_OR_RETURN(hc_new(value, (size_t)library->count * bands, "a library", err));
     *counts = (Counts){.low = NAN, .high = NAN};
     for (int32_t i = 0; i < library->count; i++) {
         counts->spectra += is_spectrum(library, i);

@@ -1,5 +1,6 @@
 /* solve l1: a solution of A x = b whose entries are mostly 0. */
 #include "app/solve.h"
+#include "core/allocate.h"
 #include "core/solver/l1_polish.h"
 #include "io/file.h"
 #include "io/table/matrix.h"
@@ -151,10 +152,7 @@ static HcStatus load_all(Problem *problem, HcError *err) {
     HC_OR_RETURN(make_buffer(problem, problem->rows * problem->columns, &problem->matrix_buffer, err));
     HC_OR_RETURN(make_buffer(problem, problem->rows, &problem->right_buffer, err));
     HC_OR_RETURN(make_buffer(problem, problem->columns, &problem->x_buffer, err));
-    problem->x = malloc((size_t)problem->columns * sizeof *problem->x);
-    if (problem->x == NULL) {
-        return hc_fail_memory(err, (double)problem->columns * sizeof *problem->x, "the solution");
-    }
+    HC_OR_RETURN(hc_new(problem->x, problem->columns, "the solution", err));
     double started = hc_solve_now();
     HC_OR_RETURN(load(problem, problem->matrix, &problem->matrix_buffer, err));
     HC_OR_RETURN(load(problem, problem->right, &problem->right_buffer, err));

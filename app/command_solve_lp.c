@@ -1,6 +1,7 @@
 /* solve lp: one linear program. */
 #include "core/operation/simplex.h"
 #include "app/solve.h"
+#include "core/allocate.h"
 #include "io/file.h"
 #include "io/table/program.h"
 #include "pipeline/json.h"
@@ -89,10 +90,7 @@ static HcStatus load(Problem *problem, HcError *err) {
     size_t rows = (size_t)problem->file.program.rows;
     size_t columns = (size_t)problem->file.program.columns;
     size_t count = 2 * columns + rows;
-    problem->arrays = calloc(2 * count, sizeof *problem->arrays);
-    if (problem->arrays == NULL) {
-        return hc_fail_memory(err, 2 * (double)count * sizeof *problem->arrays, "the solution");
-    }
+    HC_OR_RETURN(hc_new(problem->arrays, 2 * count, "the solution", err));
     problem->solution = (HcLpSolution){.x = problem->arrays,
                                        .ray = problem->arrays + columns,
                                        .price = problem->arrays + 2 * columns,

@@ -1,5 +1,6 @@
 /* Ceilings: what floors are made of. A device tells its rates; for the others they are measured. */
 #include "bench/internal.h"
+#include "core/allocate.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -68,10 +69,8 @@ static HcStatus measure_memory(HcRig *rig, HcError *err) {
     int32_t threads = rig->device->info.threads > 0 ? rig->device->info.threads : 1;
     const size_t pieces[2] = {SIZE_MAX, PIECE};
     double best = 0;
-    Copy *copies = calloc((size_t)threads, sizeof *copies);
-    if (copies == NULL) {
-        return hc_fail_memory(err, (double)threads * sizeof *copies, "threads that copy");
-    }
+    Copy *copies = NULL;
+    HC_OR_RETURN(hc_new(copies, threads, "threads that copy", err));
     for (int r = 0; r < 2 * ROUNDS; r++) {
         double rate = copy_rate(copies, threads, &rig->block, &rig->out, pieces[r % 2]);
         best = rate > best ? rate : best;

@@ -1,5 +1,6 @@
 /* Rows of whole chains: the scene's bytes lie in the memory of the backend, blocks are cut as the pipeline
  * cuts them. */
+#include "core/allocate.h"
 #include "core/operation/decode.h"
 #include "core/operation/gram.h"
 #include "core/operation/project.h"
@@ -53,10 +54,7 @@ static HcStatus open_fit(HcRig *rig, Chain *chain, HcError *err) {
     size_t n = (size_t)rig->settings->bands;
     size_t m = (size_t)rig->settings->components;
     size_t pixels = (size_t)rig->settings->lines * (size_t)rig->settings->samples;
-    chain->mean = malloc((n + 2 * n * n) * sizeof(double));
-    if (chain->mean == NULL) {
-        return hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "covariances");
-    }
+    HC_OR_RETURN(hc_new(chain->mean, n + 2 * n * n, "covariances", err));
     chain->covariance = chain->mean + n;
     chain->noise_covariance = chain->covariance + n * n;
     HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_HOST, (n + n * m) * sizeof(double), &chain->host, err));

@@ -1,6 +1,7 @@
 /* Rows of decompositions: batches of small singular value decompositions, patches of the scene, and the
  * eigenvalues of a graded matrix, each with the vendor's libraries beside it. But for patches they do not
  * depend on the scene. */
+#include "core/allocate.h"
 #include "core/operation/eigh.h"
 #include "core/operation/patches.h"
 #include "core/operation/svd.h"
@@ -470,10 +471,7 @@ static HcStatus eigh_graded(HcRig *rig, HcVendor *vendor, const HcVendorOps *ven
     if (!hc_bench_wants(rig->bench, "eigh-graded")) {
         return HC_OK;
     }
-    graded.matrix = malloc((2 * n * n + n) * sizeof(double));
-    if (graded.matrix == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "a matrix"));
-    }
+    HC_TRY(hc_new(graded.matrix, 2 * n * n + n, "a matrix", err));
     graded.vectors = graded.matrix + n * n;
     graded.values = graded.vectors + n * n;
     hc_bench_graded(rig->settings, graded.matrix);

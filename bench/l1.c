@@ -3,6 +3,7 @@
 #include "core/operation/l1.h"
 #include "bench/internal.h"
 #include "bench/serial.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -283,10 +284,8 @@ static HcStatus make_problem(HcRig *rig, Dense *dense, HcError *err) {
     double rows = (double)dense->matrix.rows;
     double columns = (double)dense->matrix.columns;
     float *slopes = NULL;
-    float *x = malloc((size_t)dense->matrix.columns * sizeof *x);
-    if (x == NULL) {
-        HC_TRY(hc_fail_memory(err, columns * sizeof *x, "a vector"));
-    }
+    float *x = NULL;
+    HC_TRY(hc_new(x, dense->matrix.columns, "a vector", err));
     make_solution(rig->settings, dense->matrix.columns, x);
     HC_TRY(hc_upload(rig->queue, x, dense->in, (size_t)dense->matrix.columns * sizeof *x, err));
     HC_TRY(hc_gemv(rig->queue, &dense->matrix, dense->in, dense->out, err));
@@ -479,10 +478,8 @@ static HcStatus serial_row(HcBench *bench, const Kind *kind, HcError *err) {
     HcMatrix matrix = cut(kind, most > 0 && most < most_serial ? most : most_serial);
     int64_t values = matrix.rows * matrix.columns;
     double side = sqrt((double)matrix.rows) + sqrt((double)matrix.columns);
-    float *a = malloc((size_t)(values + matrix.rows + matrix.columns) * sizeof *a);
-    if (a == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)values * sizeof *a, "the serial reference"));
-    }
+    float *a = NULL;
+    HC_TRY(hc_new(a, (size_t)(values + matrix.rows + matrix.columns), "the serial reference", err));
     float *x = a + values;
     float *b = x + matrix.columns;
     for (int64_t i = 0; i < values + matrix.columns + matrix.rows; i++) {

@@ -3,6 +3,7 @@
 #include "core/operation/lad.h"
 #include "bench/internal.h"
 #include "bench/serial.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -65,11 +66,8 @@ static HcStatus make_pixels(const HcBenchSettings *settings, const Kind *kind, i
     int64_t bands = kind->bands;
     *pixels = (Pixels){.kind = kind, .settings = *settings};
     pixels->settings.bands = kind->bands;
-    pixels->endmembers = malloc((size_t)(kind->endmembers * bands) * sizeof(float));
-    pixels->mixed = malloc((size_t)(count * bands) * sizeof(float));
-    if (pixels->endmembers == NULL || pixels->mixed == NULL) {
-        return hc_fail_memory(err, (double)(count * bands) * sizeof(float), "mixtures");
-    }
+    HC_OR_RETURN(hc_new(pixels->endmembers, kind->endmembers * bands, "mixtures", err));
+    HC_OR_RETURN(hc_new(pixels->mixed, count * bands, "mixtures", err));
     hc_bench_library(&pixels->settings, kind->endmembers, pixels->endmembers);
     hc_bench_mixtures(&pixels->settings, pixels->endmembers, kind->endmembers, count, pixels->mixed);
     add_outliers(settings, count * bands, pixels->mixed);

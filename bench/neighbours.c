@@ -1,6 +1,7 @@
 /* Rows of nearest training spectra and of votes. */
 #include "core/operation/vote.h"
 #include "bench/internal.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,10 +87,8 @@ static HcStatus open_training(HcRig *rig, HcMetric metric, HcTraining **out, HcE
     HcStatus status = HC_OK;
     const HcBenchSettings *settings = rig->settings;
     size_t values = (size_t)settings->training * (size_t)settings->bands;
-    float *spectra = malloc(values * sizeof *spectra);
-    if (spectra == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)values * sizeof *spectra, "training spectra"));
-    }
+    float *spectra = NULL;
+    HC_TRY(hc_new(spectra, values, "training spectra", err));
     hc_bench_training(settings, spectra);
     HC_TRY(hc_training_open(rig->compute, spectra, settings->training, settings->bands, metric, out, err));
 done:

@@ -1,5 +1,6 @@
 /* Rows of single operations, on a part of the scene. */
 #include "core/operation/reduce.h"
+#include "core/allocate.h"
 #include "core/operation/decode.h"
 #include "core/operation/difference.h"
 #include "core/operation/eigh.h"
@@ -252,12 +253,12 @@ static HcStatus grams_on_grid(HcRig *rig, HcError *err) {
     if (!hc_bench_wants(rig->bench, names[0]) && !hc_bench_wants(rig->bench, names[1])) {
         return HC_OK;
     }
-    float *values = malloc((size_t)pixels * bands * sizeof *values);
-    double *center = malloc(bands * sizeof *center);
-    int32_t *exponent = malloc(bands * sizeof *exponent);
-    if (values == NULL || center == NULL || exponent == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)pixels * (double)bands * sizeof *values, "pixels"));
-    }
+    float *values = NULL;
+    double *center = NULL;
+    int32_t *exponent = NULL;
+    HC_TRY(hc_new(values, (size_t)pixels * bands, "pixels", err));
+    HC_TRY(hc_new(center, bands, "pixels", err));
+    HC_TRY(hc_new(exponent, bands, "pixels", err));
     hc_bench_reals(rig->settings, lines, values);
     hc_grid_choose(values, pixels, rig->settings->bands, center, exponent);
     HC_TRY(hc_rig_repeat(rig, values, lines, &block, err));
@@ -303,11 +304,10 @@ static HcStatus check_reduced(HcRig *rig, const Call *call, HcBenchRow *row, HcE
     if (witness == NULL) {
         return HC_OK;
     }
-    float *expected = malloc(pixels * sizeof *expected);
-    double *matrix = malloc((weights + n) * sizeof *matrix);
-    if (expected == NULL || matrix == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)pixels * sizeof *expected, "expected reductions"));
-    }
+    float *expected = NULL;
+    double *matrix = NULL;
+    HC_TRY(hc_new(expected, pixels, "expected reductions", err));
+    HC_TRY(hc_new(matrix, weights + n, "expected reductions", err));
     const double *t = matrix + weights;
     hc_bench_matrix(rig->settings, matrix, matrix + weights);
     for (size_t p = 0; p < pixels; p++) {
@@ -360,10 +360,7 @@ static HcStatus eigh(HcRig *rig, HcError *err) {
     if (!hc_bench_wants(rig->bench, "eigh")) {
         return HC_OK;
     }
-    call.matrix = malloc((2 * n * n + n) * sizeof(double));
-    if (call.matrix == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "a matrix"));
-    }
+    HC_TRY(hc_new(call.matrix, 2 * n * n + n, "a matrix", err));
     call.vectors = call.matrix + n * n;
     call.values = call.vectors + n * n;
     hc_bench_symmetric(rig->settings, call.matrix);

@@ -1,6 +1,7 @@
 /* The rig: an open backend with the scene in its memory, the stopwatch, and the comparisons. */
 #include "core/operation/decode.h"
 #include "bench/internal.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -227,10 +228,8 @@ HcStatus hc_rig_repeat(HcRig *rig, const float *pixels, int64_t period, const Hc
     HcStatus status = HC_OK;
     int64_t line = (int64_t)to->samples * to->bands;
     size_t count = (size_t)to->lines * (size_t)to->samples;
-    uint8_t *mask = malloc(count);
-    if (mask == NULL) {
-        return hc_fail_memory(err, (double)count, "a mask");
-    }
+    uint8_t *mask = NULL;
+    HC_OR_RETURN(hc_new(mask, count, "a mask", err));
     memset(mask, 1, count);
     HC_TRY(hc_upload(rig->queue, mask, to->mask, count, err));
     for (int64_t first = 0; first < to->lines; first += period) {

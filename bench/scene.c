@@ -1,5 +1,6 @@
 /* The scene from file to file, as hcube run takes it: several times in one process, by one open backend. */
 #include "bench/internal.h"
+#include "core/allocate.h"
 #include "pipeline/run/run.h"
 
 #include <errno.h>
@@ -80,10 +81,8 @@ static HcStatus write_all(FILE *file, const HcRig *rig, const char *path, HcErro
     const HcBenchSettings *settings = rig->settings;
     const int64_t values = settings->lines * settings->samples * settings->bands;
     const int64_t chunk = (int64_t)1 << 20;
-    uint16_t *data = malloc((size_t)chunk * sizeof *data);
-    if (data == NULL) {
-        return hc_fail_memory(err, (double)chunk * sizeof *data, "values of the scene");
-    }
+    uint16_t *data = NULL;
+    HC_OR_RETURN(hc_new(data, chunk, "values of the scene", err));
     for (int64_t first = 0; first < values; first += chunk) {
         size_t count = (size_t)(values - first < chunk ? values - first : chunk);
         hc_bench_random(settings, first, (int64_t)count, data);
@@ -245,10 +244,8 @@ static HcStatus check_output(const HcRig *rig, const Files *files, HcBenchRow *r
         return HC_OK;
     }
     size_t count = (size_t)witness->lines * (size_t)rig->settings->samples * (size_t)witness->component_count;
-    float *values = malloc(count * sizeof *values);
-    if (values == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *values, "the components");
-    }
+    float *values = NULL;
+    HC_OR_RETURN(hc_new(values, count, "the components", err));
     HC_TRY(read_output(rig, files->output, values, err));
     HC_TRY(hc_rig_compare_host(values, witness->components, count, 1e-6, row, err));
 done:

@@ -1,4 +1,5 @@
 #include "bench/serial.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,10 +30,7 @@ typedef struct Narrow {
 static HcStatus narrow_open(Narrow *narrow, int32_t bands, HcError *err) {
     size_t n = (size_t)bands;
     *narrow = (Narrow){.bands = bands};
-    narrow->pixel = calloc(n * (n + 2), sizeof(double));
-    if (narrow->pixel == NULL) {
-        return hc_fail_memory(err, (double)(n * (n + 2) * sizeof(double)), "the serial sums");
-    }
+    HC_OR_RETURN(hc_new(narrow->pixel, n * (n + 2), "the serial sums", err));
     narrow->sum = narrow->pixel + n;
     narrow->product = narrow->sum + n;
     return HC_OK;
@@ -104,10 +102,8 @@ HcStatus hc_serial_gram_mean3x3(const float *x, int64_t lines, int32_t samples, 
                                 HcMoments *moments, HcError *err) {
     HcStatus status = HC_OK;
     Narrow narrow = {0};
-    float *d = malloc((size_t)bands * sizeof *d);
-    if (d == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)bands * sizeof *d, "a difference"));
-    }
+    float *d = NULL;
+    HC_TRY(hc_new(d, bands, "a difference", err));
     HC_TRY(narrow_open(&narrow, bands, err));
     for (int64_t line = 1; line < lines - 1; line++) {
         for (int64_t sample = 1; sample < samples - 1; sample++) {
@@ -169,10 +165,8 @@ static void keep(int32_t *index, double *distance, int32_t found, int32_t k, int
 
 HcStatus hc_serial_knn(const float *x, int64_t pixels, int32_t bands, const float *spectra, int64_t count,
                        HcMetric metric, int32_t k, int32_t *index, double *distance, HcError *err) {
-    double *norm = malloc((size_t)count * sizeof *norm);
-    if (norm == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *norm, "the lengths of training spectra");
-    }
+    double *norm = NULL;
+    HC_OR_RETURN(hc_new(norm, count, "the lengths of training spectra", err));
     for (int64_t j = 0; j < count; j++) {
         const float *t = spectra + j * bands;
         norm[j] = metric == HC_METRIC_ANGLE ? sqrt(product(t, t, bands)) : 1;
@@ -273,11 +267,10 @@ HcStatus hc_serial_eigenvalues(const double *matrix, int32_t n, double *values, 
     enum { SWEEPS = 60 };
     HcStatus status = HC_OK;
     size_t rows = (size_t)n;
-    size_t *order = malloc(rows * sizeof *order);
-    double *columns = calloc(rows * rows, sizeof *columns);
-    if (order == NULL || columns == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(rows * rows) * sizeof *columns, "a matrix"));
-    }
+    size_t *order = NULL;
+    double *columns = NULL;
+    HC_TRY(hc_new(order, rows, "a matrix", err));
+    HC_TRY(hc_new(columns, rows * rows, "a matrix", err));
     sort_rows(matrix, rows, order);
     if (!factorise(matrix, rows, order, columns)) {
         HC_TRY(hc_fail(err, HC_E_NUMERIC, "a matrix of %d rows is not positive definite", n));
@@ -328,10 +321,8 @@ HcStatus hc_serial_fista(const float *a, int64_t rows, int64_t columns, const fl
                          double square, int32_t iterations, float *x, HcError *err) {
     double threshold = lambda / square;
     double time = 1;
-    float *ahead = malloc((size_t)(2 * columns + rows) * sizeof *ahead);
-    if (ahead == NULL) {
-        return hc_fail_memory(err, (double)columns * 8, "the serial reference");
-    }
+    float *ahead = NULL;
+    HC_OR_RETURN(hc_new(ahead, (size_t)(2 * columns + rows), "the serial reference", err));
     float *slope = ahead + columns;
     float *residual = slope + columns;
     for (int64_t j = 0; j < columns; j++) {
@@ -360,10 +351,8 @@ HcStatus hc_serial_alm(const float *a, int64_t rows, int64_t columns, const floa
                        int32_t outer, int32_t inner, float *x, HcError *err) {
     HcStatus status = HC_OK;
     double top = 0;
-    float *multiplier = calloc((size_t)(2 * rows), sizeof *multiplier);
-    if (multiplier == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)rows * 8, "the serial reference"));
-    }
+    float *multiplier = NULL;
+    HC_TRY(hc_new(multiplier, 2 * rows, "the serial reference", err));
     float *target = multiplier + rows;
     multiply_turned(a, rows, columns, b, x);
     for (int64_t j = 0; j < columns; j++) {
@@ -514,11 +503,8 @@ HcStatus hc_serial_deviation(const float *spectrum, int32_t endmembers, int32_t 
     HcStatus status = HC_OK;
     Tableau tableau = {.rows = endmembers, .columns = bands + (sum_to_one ? 2 : 0) + endmembers};
     size_t entries = (size_t)(tableau.rows + 1) * (size_t)(tableau.columns + 1);
-    tableau.entry = calloc(entries + (size_t)tableau.columns, sizeof *tableau.entry);
-    tableau.basic = calloc((size_t)tableau.rows, sizeof *tableau.basic);
-    if (tableau.entry == NULL || tableau.basic == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)entries * sizeof *tableau.entry, "the serial reference"));
-    }
+    HC_TRY(hc_new(tableau.entry, entries + (size_t)tableau.columns, "the serial reference", err));
+    HC_TRY(hc_new(tableau.basic, tableau.rows, "the serial reference", err));
     tableau.upper = tableau.entry + entries;
     fill_tableau(&tableau, spectrum, bands, sum_to_one, pixel);
     if (!maximise(&tableau, 100 * tableau.columns)) {

@@ -1,6 +1,7 @@
 /* Rows of sparse unmixing: mixtures of a library of spectra that are much alike, on the pixels of a scene. */
 #include "core/operation/unmix.h"
 #include "bench/internal.h"
+#include "core/allocate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,11 +45,8 @@ static HcStatus open_unmix(HcRig *rig, const Kind *kind, int64_t most, Unmix *un
     size_t bands = (size_t)settings->bands;
     size_t samples = (size_t)settings->samples;
     size_t pixels = (size_t)most * samples;
-    unmix->library = malloc((size_t)kind->spectra * bands * sizeof(float));
-    unmix->mixed = malloc(LINES * samples * bands * sizeof(float));
-    if (unmix->library == NULL || unmix->mixed == NULL) {
-        return hc_fail_memory(err, (double)(LINES * samples * bands) * sizeof(float), "mixtures");
-    }
+    HC_OR_RETURN(hc_new(unmix->library, (size_t)kind->spectra * bands, "mixtures", err));
+    HC_OR_RETURN(hc_new(unmix->mixed, LINES * samples * bands, "mixtures", err));
     hc_bench_library(settings, kind->spectra, unmix->library);
     hc_bench_mixtures(settings, unmix->library, kind->spectra, LINES * (int64_t)samples, unmix->mixed);
     unmix->rule = (HcUnmixRule){.spectra = kind->spectra,

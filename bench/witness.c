@@ -1,6 +1,7 @@
 /* The serial reference: its rows, and what it found, as a witness for the backends. */
 #include "bench/internal.h"
 #include "bench/serial.h"
+#include "core/allocate.h"
 #include "pipeline/statistics/transform.h"
 
 #include <stdio.h>
@@ -41,12 +42,9 @@ static HcStatus make_room(HcBenchWitness *witness, const HcBenchSettings *settin
     size_t pixels = (size_t)witness->lines * (size_t)settings->samples;
     size_t values = pixels * (size_t)settings->bands;
     size_t projected = pixels * (size_t)settings->components;
-    witness->x = malloc(values * sizeof *witness->x);
-    witness->projected = malloc(projected * sizeof *witness->projected);
-    witness->components = malloc(projected * sizeof *witness->components);
-    if (witness->x == NULL || witness->projected == NULL || witness->components == NULL) {
-        return hc_fail_memory(err, (double)(values + 2 * projected) * sizeof(float), "the serial reference");
-    }
+    HC_OR_RETURN(hc_new(witness->x, values, "the serial reference", err));
+    HC_OR_RETURN(hc_new(witness->projected, projected, "the serial reference", err));
+    HC_OR_RETURN(hc_new(witness->components, projected, "the serial reference", err));
     /* The first touch of the memory is not what is measured. */
     memset(witness->x, 1, values * sizeof *witness->x);
     memset(witness->projected, 1, projected * sizeof *witness->projected);
@@ -62,11 +60,10 @@ static HcStatus run_sums(HcBenchWitness *witness, const HcBenchSettings *setting
     int64_t pixels = witness->lines * settings->samples;
     int64_t count = pixels * settings->bands;
     size_t weights = (size_t)settings->bands * (size_t)settings->components;
-    uint16_t *raw = malloc((size_t)count * sizeof *raw);
-    double *matrix = malloc((weights + (size_t)settings->bands) * sizeof *matrix);
-    if (raw == NULL || matrix == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)count * sizeof *raw, "the serial reference"));
-    }
+    uint16_t *raw = NULL;
+    double *matrix = NULL;
+    HC_TRY(hc_new(raw, count, "the serial reference", err));
+    HC_TRY(hc_new(matrix, weights + (size_t)settings->bands, "the serial reference", err));
     hc_bench_random(settings, 0, count, raw);
     hc_bench_matrix(settings, matrix, matrix + weights);
     double start = hc_bench_now();
@@ -95,10 +92,8 @@ static HcStatus run_fit(HcBenchWitness *witness, const HcBenchSettings *settings
     HcStatus status = HC_OK;
     size_t n = (size_t)settings->bands;
     HcTransform fit = {.scene = {.bands = settings->bands}};
-    double *mean = malloc((n + 2 * n * n + n * n) * sizeof *mean);
-    if (mean == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(3 * n * n) * sizeof *mean, "the serial reference"));
-    }
+    double *mean = NULL;
+    HC_TRY(hc_new(mean, n + 2 * n * n + n * n, "the serial reference", err));
     double *covariance = mean + n;
     double *noise = covariance + n * n;
     double *matrix = noise + n * n;
@@ -130,10 +125,8 @@ done:
 static HcStatus make_witness(const HcBenchSettings *settings, int64_t lines, HcBenchWitness **out,
                              Times *times, HcError *err) {
     HcStatus status = HC_OK;
-    HcBenchWitness *witness = calloc(1, sizeof *witness);
-    if (witness == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof *witness, "the serial reference"));
-    }
+    HcBenchWitness *witness = NULL;
+    HC_TRY(hc_new(witness, 1, "the serial reference", err));
     witness->lines = lines;
     HC_TRY(make_room(witness, settings, err));
     HC_TRY(run_sums(witness, settings, times, err));
@@ -250,11 +243,8 @@ static HcStatus neighbours_row(HcBench *bench, const float *spectra, const char 
         return HC_OK;
     }
     size_t room = (size_t)bench->witness->lines * (size_t)samples * (size_t)settings->neighbours;
-    nearest->index = malloc(room * sizeof *nearest->index);
-    nearest->distance = malloc(room * sizeof *nearest->distance);
-    if (nearest->index == NULL || nearest->distance == NULL) {
-        return hc_fail_memory(err, (double)room * 12, "the serial reference");
-    }
+    HC_OR_RETURN(hc_new(nearest->index, room, "the serial reference", err));
+    HC_OR_RETURN(hc_new(nearest->distance, room, "the serial reference", err));
     HC_OR_RETURN(choose_pixels(bench, spectra, metric, nearest, &pixels, err));
     double start = hc_bench_now();
     HC_OR_RETURN(hc_serial_knn(bench->witness->x, pixels, settings->bands, spectra, settings->training,
@@ -281,10 +271,7 @@ static HcStatus run_neighbours(HcBench *bench, HcError *err) {
         return HC_OK;
     }
     size_t values = (size_t)bench->settings.training * (size_t)bench->settings.bands;
-    spectra = malloc(values * sizeof *spectra);
-    if (spectra == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)values * sizeof *spectra, "training spectra"));
-    }
+    HC_TRY(hc_new(spectra, values, "training spectra", err));
     hc_bench_training(&bench->settings, spectra);
     HC_TRY(neighbours_row(bench, spectra, "knn", HC_METRIC_EUCLIDEAN, err));
     HC_TRY(neighbours_row(bench, spectra, "knn-angle", HC_METRIC_ANGLE, err));
@@ -302,11 +289,8 @@ static HcStatus run_graded(HcBench *bench, HcError *err) {
     if (!hc_bench_wants(bench, "eigh-graded") || settings->bands > GRADED_MAX) {
         return HC_OK;
     }
-    matrix = malloc(n * n * sizeof *matrix);
-    bench->witness->eigenvalues = malloc(n * sizeof *bench->witness->eigenvalues);
-    if (matrix == NULL || bench->witness->eigenvalues == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(n * n) * sizeof *matrix, "a matrix"));
-    }
+    HC_TRY(hc_new(matrix, n * n, "a matrix", err));
+    HC_TRY(hc_new(bench->witness->eigenvalues, n, "a matrix", err));
     hc_bench_graded(settings, matrix);
     double start = hc_bench_now();
     HC_TRY(hc_serial_eigenvalues(matrix, settings->bands, bench->witness->eigenvalues, err));

@@ -1,4 +1,5 @@
 #include "core/scene.h"
+#include "core/allocate.h"
 #include "core/text.h"
 
 #include <math.h>
@@ -77,10 +78,8 @@ static HcStatus pick(void *to, const void *from, size_t bytes, const int32_t *in
     if (from == NULL) {
         return HC_OK;
     }
-    char *fresh = malloc(bytes * (size_t)count);
-    if (fresh == NULL) {
-        return hc_fail_memory(err, (double)bytes * count, "band properties");
-    }
+    char *fresh = NULL;
+    HC_OR_RETURN(hc_new(fresh, bytes * (size_t)count, "band properties", err));
     for (int32_t k = 0; k < count; k++) {
         memcpy(fresh + bytes * (size_t)k, (const char *)from + bytes * (size_t)index[k], bytes);
     }
@@ -93,10 +92,8 @@ static HcStatus pick_names(char ***to, char *const *from, const int32_t *index, 
     if (from == NULL) {
         return HC_OK;
     }
-    char **fresh = calloc((size_t)count, sizeof *fresh);
-    if (fresh == NULL) {
-        return hc_fail_memory(err, (double)sizeof *fresh * count, "band names");
-    }
+    char **fresh = NULL;
+    HC_OR_RETURN(hc_new(fresh, count, "band names", err));
     for (int32_t k = 0; k < count; k++) {
         if (from[index[k]] != NULL && (fresh[k] = strdup(from[index[k]])) == NULL) {
             free_names(fresh, count);
@@ -170,10 +167,8 @@ done:
 }
 
 HcStatus hc_scene_copy(HcScene *to, const HcScene *from, HcError *err) {
-    int32_t *all = malloc(sizeof *all * (size_t)(from->bands > 0 ? from->bands : 1));
-    if (all == NULL) {
-        return hc_fail_memory(err, (double)sizeof *all * from->bands, "a list of bands");
-    }
+    int32_t *all = NULL;
+    HC_OR_RETURN(hc_new(all, (size_t)(from->bands > 0 ? from->bands : 1), "a list of bands", err));
     for (int32_t b = 0; b < from->bands; b++) {
         all[b] = b;
     }
@@ -199,10 +194,8 @@ HcStatus hc_scene_select(HcScene *scene, const int32_t *index, int32_t count, Hc
 }
 
 HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcError *err) {
-    char **names = calloc((size_t)bands, sizeof *names);
-    if (names == NULL) {
-        return hc_fail_memory(err, (double)sizeof *names * bands, "band names");
-    }
+    char **names = NULL;
+    HC_OR_RETURN(hc_new(names, bands, "band names", err));
     clear_band_arrays(scene);
     hc_classes_clear(&scene->classes);
     free(scene->number_names);

@@ -1,3 +1,4 @@
+#include "core/allocate.h"
 #include "core/operation/table.h"
 #include "cpu/gram/gram.h"
 
@@ -25,10 +26,8 @@ static HcStatus open_cpu(HcCompute **out, const HcComputeConfig *config, HcError
         return hc_fail(err, HC_E_USAGE, "%d threads asked for: 0 (all) to 4096", threads);
     }
     threads = threads > 0 ? threads : (int32_t)(processors > 0 ? processors : 1);
-    HcCpu *cpu = calloc(1, sizeof *cpu);
-    if (cpu == NULL) {
-        return hc_fail_memory(err, sizeof *cpu, "the CPU backend");
-    }
+    HcCpu *cpu = NULL;
+    HC_OR_RETURN(hc_new(cpu, 1, "the CPU backend", err));
     pthread_once(&blas_once, set_up_blas);
     cpu->workers = hc_workers_open(threads);
     if (cpu->workers == NULL && threads > 1) {

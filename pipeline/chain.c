@@ -1,4 +1,5 @@
 #include "pipeline/chain.h"
+#include "core/allocate.h"
 #include "io/file.h"
 #include "pipeline/stages/stages.h"
 
@@ -32,10 +33,7 @@ void hc_chain_free(HcChain *chain) {
 }
 
 static HcStatus copy_words(HcChain *chain, const char *const *words, int32_t count, HcError *err) {
-    chain->words = calloc((size_t)count + 1, sizeof *chain->words);
-    if (chain->words == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *chain->words, "the chain");
-    }
+    HC_OR_RETURN(hc_new(chain->words, (size_t)count + 1, "the chain", err));
     chain->word_count = count;
     for (int32_t w = 0; w < count; w++) {
         if ((chain->words[w] = strdup(words[w])) == NULL) {

@@ -1,4 +1,5 @@
 #include "pipeline/json.h"
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
 
@@ -270,10 +271,7 @@ static HcStatus get_source_bands(const cJSON *from, HcScene *scene, const char *
     if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != scene->bands) {
         return HC_OK;
     }
-    scene->source_band = calloc((size_t)scene->bands, sizeof *scene->source_band);
-    if (scene->source_band == NULL) {
-        return hc_fail_memory(err, (double)scene->bands, "band places");
-    }
+    HC_OR_RETURN(hc_new(scene->source_band, scene->bands, "band places", err));
     int32_t b = 0;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, array) {

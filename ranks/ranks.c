@@ -1,4 +1,5 @@
 #include "ranks/ranks.h"
+#include "core/allocate.h"
 #include "ranks/launcher.h"
 #include "ranks/transport.h"
 
@@ -39,16 +40,11 @@ HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) {
     if (!hc_launcher_present() || hc_launcher_count() == 1) {
         return HC_OK;
     }
-    HcRanks *ranks = calloc(1, sizeof *ranks);
-    if (ranks == NULL) {
-        return hc_fail_memory(err, sizeof *ranks, "the ranks");
-    }
+    HcRanks *ranks = NULL;
+    HC_OR_RETURN(hc_new(ranks, 1, "the ranks", err));
     *out = ranks;
     HC_OR_RETURN(hc_transport_open(ranks, err));
-    ranks->failed = calloc((size_t)ranks->count, sizeof *ranks->failed);
-    if (ranks->failed == NULL) {
-        return hc_fail_memory(err, (double)ranks->count * sizeof *ranks->failed, "the ranks");
-    }
+    HC_OR_RETURN(hc_new(ranks->failed, ranks->count, "the ranks", err));
     HC_OR_RETURN(compare_commands(ranks, command, err));
     if (ranks->count == 1) {
         hc_ranks_close(ranks);

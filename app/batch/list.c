@@ -1,5 +1,6 @@
 /* The scenes of a batch and their outputs, and what must not be among them. */
 #include "app/batch/batch.h"
+#include "core/allocate.h"
 #include "io/file.h"
 #include "io/identity.h"
 
@@ -91,10 +92,7 @@ static void clear_scenes(HcBatch *batch) {
 
 static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
     clear_scenes(batch);
-    batch->scenes = calloc((size_t)paths->count + 1, sizeof *batch->scenes);
-    if (batch->scenes == NULL) {
-        return hc_fail_memory(err, (double)paths->count * sizeof *batch->scenes, "the list of scenes");
-    }
+    HC_OR_RETURN(hc_new(batch->scenes, (size_t)paths->count + 1, "the list of scenes", err));
     for (int32_t s = 0; s < paths->count; s++) {
         HcBatchScene *scene = &batch->scenes[batch->scene_count++];
         if ((scene->path = strdup(paths->path[s])) == NULL) {
@@ -151,10 +149,8 @@ static int by_output(const void *a, const void *b) {
 static HcStatus check_unique(const HcBatch *batch, HcError *err) {
     HcStatus status = HC_OK;
     size_t count = 0;
-    Named *list = calloc((size_t)batch->scene_count, sizeof *list);
-    if (list == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)batch->scene_count * sizeof *list, "the list of outputs"));
-    }
+    Named *list = NULL;
+    HC_TRY(hc_new(list, batch->scene_count, "the list of outputs", err));
     for (; count < (size_t)batch->scene_count; count++) {
         list[count] = (Named){.output = simplified(batch->scenes[count].output), .scene = (int32_t)count};
         if (list[count].output == NULL) {
@@ -313,10 +309,8 @@ done:
 static HcStatus leave_outputs(HcBatch *batch, bool searched, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths kept = {0};
-    bool *is_output = calloc((size_t)batch->scene_count + 1, sizeof *is_output);
-    if (is_output == NULL) {
-        HC_TRY(hc_fail_memory(err, batch->scene_count, "the list of scenes"));
-    }
+    bool *is_output = NULL;
+    HC_TRY(hc_new(is_output, (size_t)batch->scene_count + 1, "the list of scenes", err));
     HC_TRY(find_outputs(batch, searched, is_output, &batch->left_out, err));
     if (batch->left_out > 0) {
         for (int32_t s = 0; s < batch->scene_count; s++) {

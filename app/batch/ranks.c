@@ -1,6 +1,7 @@
 /* A batch on several ranks: each takes scenes as it becomes free, by the claims that workers without MPI have
  * too. At the end their totals become one. */
 #include "app/batch/batch.h"
+#include "core/allocate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,10 +62,8 @@ static HcStatus gather(const HcBatch *batch, HcBatchTotals *totals, HcError *err
     size_t count = (size_t)hc_ranks_count(ranks);
     size_t own = (size_t)hc_ranks_number(ranks);
     int64_t *words = totals->words;
-    HcBatchTotals *all = calloc(count, sizeof *all);
-    if (all == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *all, "the summary of the batch");
-    }
+    HcBatchTotals *all = NULL;
+    HC_OR_RETURN(hc_new(all, count, "the summary of the batch", err));
     memcpy(&all[own], totals, sizeof *all);
     all[own].words = NULL;
     HC_TRY(hc_ranks_largest(ranks, words, (size_t)batch->scene_count, err));
@@ -88,10 +87,7 @@ HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err)
     if (hc_app_ranks() == NULL) {
         return hc_batch_jobs(batch, totals, err);
     }
-    totals->words = calloc((size_t)batch->scene_count, sizeof *totals->words);
-    if (totals->words == NULL) {
-        return hc_fail_memory(err, (double)batch->scene_count * sizeof *totals->words, "the list of scenes");
-    }
+    HC_OR_RETURN(hc_new(totals->words, batch->scene_count, "the list of scenes", err));
     HC_TRY(hc_batch_jobs(batch, totals, err));
     HC_TRY(gather(batch, totals, err));
 done:

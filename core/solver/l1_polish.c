@@ -2,6 +2,7 @@
  * objective is 1/2 |A x - b|^2 + lambda s'x, whose least is where A'(b - A x) = lambda s. On the way there
  * from x an entry that reaches 0 stays there (feature-sign search: Lee, Battle, Raina and Ng 2007). */
 #include "core/solver/l1_polish.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,11 +47,8 @@ static HcStatus open_polish(Polish *polish, const float *x, HcError *err) {
     size_t rows = (size_t)polish->matrix->rows;
     size_t count = (size_t)polish->count;
     size_t numbers = count * rows + 2 * count * count + 3 * count + rows;
-    polish->column = calloc(2 * count, sizeof *polish->column);
-    polish->part = calloc(numbers, sizeof *polish->part);
-    if (polish->column == NULL || polish->part == NULL) {
-        return hc_fail_memory(err, (double)numbers * sizeof(double), "the columns of a solution");
-    }
+    HC_OR_RETURN(hc_new(polish->column, 2 * count, "the columns of a solution", err));
+    HC_OR_RETURN(hc_new(polish->part, numbers, "the columns of a solution", err));
     polish->used = polish->column + count;
     polish->gram = polish->part + count * rows;
     polish->factor = polish->gram + count * count;

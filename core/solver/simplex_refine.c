@@ -4,6 +4,7 @@
  * take no notice: products with the inverse are those of find_values and find_reduced, with values and costs
  * that make residuals of them. */
 #include "core/solver/simplex_exact.h"
+#include "core/allocate.h"
 
 #include <stdlib.h>
 
@@ -178,10 +179,8 @@ static HcStatus refine_certificate(Refinement *refinement, const HcSimplexStop *
                                    HcError *err) {
     HcStatus status = HC_OK;
     HcSimplex *s = refinement->s;
-    double *target = calloc((size_t)s->all, sizeof *target);
-    if (target == NULL) {
-        return hc_fail_memory(err, (double)s->all * 8, "a certificate");
-    }
+    double *target = NULL;
+    HC_OR_RETURN(hc_new(target, s->all, "a certificate", err));
     target[s->basic[stop->leaving]] = stop->direction;
     HC_TRY(refine_prices(refinement, target, err));
     hc_simplex_exact_tell_certificate(s, refinement->y, out);

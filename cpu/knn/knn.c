@@ -1,6 +1,7 @@
 /* Nearest training spectra. A product in float32 finds candidates, a bound on its error keeps every one that
  * could be among the k nearest, and these are compared exactly in float64 (docs/numerics.md). */
 #include "cpu/knn/knn.h"
+#include "core/allocate.h"
 #include "cpu/work.h"
 
 #include <cblas.h>
@@ -282,10 +283,7 @@ HcStatus hc_cpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *trainin
     int64_t share = (pixels / threads / 4 + 15) / 16 * 16; /* some units for every thread */
     Job job = {in, training, k, index, distance, pixels, hc_max64(16, hc_min64(PANEL, share)), NULL};
     hc_cpu_blas_alone();
-    job.work = calloc((size_t)threads, sizeof *job.work);
-    if (job.work == NULL) {
-        return hc_fail_memory(err, (double)threads * sizeof *job.work, "panels of neighbours");
-    }
+    HC_OR_RETURN(hc_new(job.work, threads, "panels of neighbours", err));
     for (int t = 0; t < threads; t++) {
         HC_TRY(work_init(&job.work[t], &job, err));
     }

@@ -1,4 +1,5 @@
 /* Patches of a scene: each is a matrix [pixels][bands] whose singular values say what is signal. */
+#include "core/allocate.h"
 #include "core/operation/svd.h"
 #include "core/patch.h"
 #include "cpu/work.h"
@@ -69,10 +70,7 @@ HcStatus hc_cpu_patches_open(HcCompute *compute, const HcPatchRule *rule, HcPatc
     HcStatus status = HC_OK;
     HcPatches *patches = NULL;
     *out = NULL;
-    patches = calloc(1, sizeof *patches);
-    if (patches == NULL) {
-        return hc_fail_memory(err, sizeof *patches, "patches");
-    }
+    HC_OR_RETURN(hc_new(patches, 1, "patches", err));
     patches->rule = *rule;
     patches->along = hc_patch_side(rule->lines, rule->size, rule->step);
     patches->across = hc_patch_side(rule->samples, rule->size, rule->step);

@@ -1,6 +1,7 @@
 /* Singular value decompositions of many matrices of one shape: opening, and sharing them among threads. How
  * they are decomposed is in svd_lanes.c (many side by side) and svd_single.c. */
 #include "cpu/svd/svd.h"
+#include "core/allocate.h"
 #include "cpu/work.h"
 
 #include <stdatomic.h>
@@ -11,10 +12,7 @@ HcStatus hc_cpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, in
     HcStatus status = HC_OK;
     HcSvd *svd = NULL;
     *out = NULL;
-    svd = calloc(1, sizeof *svd);
-    if (svd == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof *svd, "singular value decompositions"));
-    }
+    HC_TRY(hc_new(svd, 1, "singular value decompositions", err));
     svd->element = element;
     svd->turned = rows < columns;
     svd->longer = svd->turned ? columns : rows;

@@ -1,6 +1,7 @@
 /* Augmented Lagrangians of all open pixels of a panel at once: abundances that solve the equations and
  * abundances that are not negative come together by a penalty on their difference (Bioucas-Dias and
  * Figueiredo 2010), which follows what either of them still moves (Boyd and others 2011). */
+#include "core/allocate.h"
 #include "cpu/eigh/eigh.h"
 #include "cpu/unmix/unmix.h"
 
@@ -37,14 +38,11 @@ HcStatus hc_unmix_find_eigenvectors(HcCompute *compute, HcUnmixing *unmixing, Hc
     HcStatus status = HC_OK;
     int32_t n = unmixing->rule.spectra;
     size_t entries = (size_t)n * (size_t)n;
-    double *gram = malloc(entries * sizeof *gram);
-    unmixing->eigenvalue = malloc((size_t)n * sizeof(double));
-    unmixing->eigenvector = malloc(entries * sizeof(double));
-    unmixing->total = malloc((size_t)n * sizeof(double));
-    if (gram == NULL || unmixing->eigenvalue == NULL || unmixing->eigenvector == NULL ||
-        unmixing->total == NULL) {
-        HC_TRY(hc_fail_memory(err, 2 * (double)entries * sizeof(double), "eigenvectors of a library"));
-    }
+    double *gram = NULL;
+    HC_TRY(hc_new(gram, entries, "eigenvectors of a library", err));
+    HC_TRY(hc_new(unmixing->eigenvalue, n, "eigenvectors of a library", err));
+    HC_TRY(hc_new(unmixing->eigenvector, entries, "eigenvectors of a library", err));
+    HC_TRY(hc_new(unmixing->total, n, "eigenvectors of a library", err));
     for (size_t i = 0; i < entries; i++) {
         gram[i] = unmixing->gram[i] - unmixing->shift;
     }

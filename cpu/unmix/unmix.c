@@ -1,5 +1,6 @@
 /* Sparse unmixing: panels of pixels go to a solver, and their abundances to the output. */
 #include "cpu/unmix/unmix.h"
+#include "core/allocate.h"
 #include "cpu/work.h"
 
 #include <cblas.h>
@@ -28,10 +29,7 @@ static HcStatus take_panels(HcUnmixing *unmixing, HcError *err) {
         if (panel->pixel == NULL) {
             return hc_fail_memory(err, (double)each * sizeof(double), "unmixing");
         }
-        panel->counts = malloc(hc_unmix_counts(&unmixing->rule) * sizeof *panel->counts);
-        if (panel->counts == NULL) {
-            return hc_fail_memory(err, (double)spectra * sizeof *panel->counts, "counts of abundances");
-        }
+        HC_OR_RETURN(hc_new(panel->counts, hc_unmix_counts(&unmixing->rule), "counts of abundances", err));
         panel->weighted = panel->pixel + HC_UNMIX_PANEL * bands;
         panel->product = panel->weighted + HC_UNMIX_PANEL * bands;
         panel->abundance = panel->product + HC_UNMIX_PANEL * spectra;
@@ -61,10 +59,8 @@ static HcStatus form_gram(HcUnmixing *unmixing, HcError *err) {
     int32_t bands = unmixing->rule.bands;
     int32_t spectra = unmixing->rule.spectra;
     int64_t entries = (int64_t)spectra * spectra;
-    double *weighted = malloc((size_t)spectra * (size_t)bands * sizeof *weighted);
-    if (weighted == NULL) {
-        return hc_fail_memory(err, (double)spectra * bands * sizeof *weighted, "a weighted library");
-    }
+    double *weighted = NULL;
+    HC_OR_RETURN(hc_new(weighted, (size_t)spectra * (size_t)bands, "a weighted library", err));
     for (int64_t i = 0; i < (int64_t)spectra * bands; i++) {
         weighted[i] = unmixing->spectrum[i] * unmixing->weight[i % bands];
     }
@@ -102,10 +98,7 @@ static HcStatus find_rise(HcUnmixing *unmixing, HcError *err) {
     unit.rule.sum_to_one = true;
     unit.rule.iterations = 10 * unit.rule.spectra;
     HC_TRY(take_library(&unit, err));
-    v = calloc((size_t)(bands + 2 * spectra) + hc_unmix_active_scratch(&unit), sizeof *v);
-    if (v == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)bands * sizeof *v, "a direction"));
-    }
+    HC_TRY(hc_new(v, (size_t)(bands + 2 * spectra) + hc_unmix_active_scratch(&unit), "a direction", err));
     double *share = v + bands;
     double *product = share + spectra;
     for (int64_t i = 0; i < spectra; i++) {
@@ -148,10 +141,7 @@ HcStatus hc_cpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixi
     HcUnmixing *unmixing = NULL;
     *out = NULL;
     hc_cpu_blas_alone();
-    unmixing = calloc(1, sizeof *unmixing);
-    if (unmixing == NULL) {
-        return hc_fail_memory(err, sizeof *unmixing, "unmixing");
-    }
+    HC_OR_RETURN(hc_new(unmixing, 1, "unmixing", err));
     unmixing->rule = *rule;
     unmixing->threads = ((const HcCpu *)compute)->threads;
     HC_TRY(take_library(unmixing, err));

@@ -1,4 +1,5 @@
 /* What is no spectrum in a spectral library: entries by their names, values by their size. */
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/library/parts.h"
 
@@ -167,10 +168,8 @@ static void drop_values(HcLibrary *library, int32_t entry, double low, double hi
 
 HcStatus hc_library_drop_outliers(HcLibrary *library, HcError *err) {
     size_t count = (size_t)library->count;
-    float *height = malloc(2 * count * sizeof *height);
-    if (height == NULL) {
-        return hc_fail_memory(err, (double)(2 * count) * sizeof *height, "the heights of spectra");
-    }
+    float *height = NULL;
+    HC_OR_RETURN(hc_new(height, 2 * count, "the heights of spectra", err));
     double usual = find_heights(library, height, height + count);
     double high = far_above * usual;
     bool noise = usual > 0 && rarely_negative(library, height, usual);
@@ -188,11 +187,7 @@ HcStatus hc_library_keep(HcLibrary *library, const uint8_t *keep, HcError *err) 
     int32_t kept = 0;
     size_t bands = (size_t)library->bands;
     if (library->number == NULL) {
-        library->number = malloc((size_t)library->count * sizeof *library->number);
-        if (library->number == NULL) {
-            return hc_fail_memory(err, (double)library->count * sizeof *library->number,
-                                  "numbers of spectra");
-        }
+        HC_OR_RETURN(hc_new(library->number, library->count, "numbers of spectra", err));
         for (int32_t i = 0; i < library->count; i++) {
             library->number[i] = i;
         }

@@ -1,4 +1,5 @@
 /* Spectral libraries as CSV: a table of cells, and which way round it lies. */
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/library/parts.h"
 #include "io/file.h"
@@ -226,10 +227,7 @@ HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) {
     bool across = lies_across(&table);
     int64_t bands = (across ? table.columns : table.rows) - 1;
     HC_TRY(hc_library_make(out, (across ? table.rows : table.columns) - 1, bands, err));
-    out->wavelength = malloc((size_t)bands * sizeof *out->wavelength);
-    if (out->wavelength == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)bands * sizeof *out->wavelength, "wavelengths"));
-    }
+    HC_TRY(hc_new(out->wavelength, bands, "wavelengths", err));
     HC_TRY(fill(out, &table, across, err));
     const char *first = cell_at(&table, 0, 0);
     if (!across && counts_bands(first)) {

@@ -1,6 +1,7 @@
 /* Matrices from rasters and to them, and what they have in common with .npy. */
 #include "io/table/matrix.h"
 
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
 #include "io/table/matrix_parts.h"
@@ -91,10 +92,8 @@ static HcStatus write_lines(HcWriter *writer, const float *values, int64_t rows,
                             HcError *err) {
     HcStatus status = HC_OK;
     int64_t step = columns < HC_MATRIX_PIECE ? HC_MATRIX_PIECE / columns : 1;
-    uint8_t *mask = malloc((size_t)(step * columns));
-    if (mask == NULL) {
-        return hc_fail_memory(err, (double)(step * columns), "lines to write");
-    }
+    uint8_t *mask = NULL;
+    HC_OR_RETURN(hc_new(mask, step * columns, "lines to write", err));
     memset(mask, 1, (size_t)(step * columns));
     for (int64_t row = 0; row < rows; row += step) {
         /* Blocks are written to elsewhere, but not by the writer. */

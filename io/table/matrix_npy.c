@@ -1,5 +1,6 @@
 /* .npy, the format of NumPy (its NEP 1): a magic word, the length of a header, the header as a Python
  * dictionary, and the values. */
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
@@ -358,10 +359,8 @@ HcStatus hc_npy_write(const char *path, const float *values, int64_t rows, int64
     char header[128];
     size_t value_count = (size_t)rows * (size_t)columns;
     size_t bytes = sizeof header + value_count * sizeof(float);
-    char *data = malloc(bytes);
-    if (data == NULL) {
-        return hc_fail_memory(err, (double)bytes, path);
-    }
+    char *data = NULL;
+    HC_OR_RETURN(hc_new(data, bytes, path, err));
     /* A column is a vector there; 128 bytes are a multiple of the 64 that values are aligned to. */
     char shape[64];
     snprintf(shape, sizeof shape, columns == 1 ? "%" PRId64 "," : "%" PRId64 ", %" PRId64, rows, columns);

@@ -1,5 +1,6 @@
 /* MPS: sections of lines of a few fields, which lie at fixed places or are separated by blanks. */
 #include "io/table/program_parts.h"
+#include "core/allocate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -517,12 +518,9 @@ static void set_row(const Row *row, double *lower, double *upper) {
 static HcStatus make_rows(Mps *mps, HcError *err) {
     HcProgramFile *out = mps->out;
     size_t rows = (size_t)mps->program_rows;
-    out->row_name = calloc(rows + 1, sizeof *out->row_name);
-    out->row_lower = malloc((rows + 1) * sizeof *out->row_lower);
-    out->row_upper = malloc((rows + 1) * sizeof *out->row_upper);
-    if (out->row_name == NULL || out->row_lower == NULL || out->row_upper == NULL) {
-        return hc_fail_memory(err, (double)rows * 24, "the rows");
-    }
+    HC_OR_RETURN(hc_new(out->row_name, rows + 1, "the rows", err));
+    HC_OR_RETURN(hc_new(out->row_lower, rows + 1, "the rows", err));
+    HC_OR_RETURN(hc_new(out->row_upper, rows + 1, "the rows", err));
     out->program.rows = mps->program_rows;
     for (int64_t r = 0; r < mps->rows.count; r++) {
         const Row *row = &mps->row[r];
@@ -553,13 +551,10 @@ static void complete_bounds(Column *column, int64_t *lowered, int64_t *binary) {
 static HcStatus make_columns(Mps *mps, HcError *err) {
     HcProgramFile *out = mps->out;
     size_t columns = (size_t)mps->columns.count;
-    out->start = malloc((columns + 1) * sizeof *out->start);
-    out->cost = malloc(columns * sizeof *out->cost);
-    out->lower = malloc(columns * sizeof *out->lower);
-    out->upper = malloc(columns * sizeof *out->upper);
-    if (out->start == NULL || out->cost == NULL || out->lower == NULL || out->upper == NULL) {
-        return hc_fail_memory(err, (double)columns * 32, "the columns");
-    }
+    HC_OR_RETURN(hc_new(out->start, columns + 1, "the columns", err));
+    HC_OR_RETURN(hc_new(out->cost, columns, "the columns", err));
+    HC_OR_RETURN(hc_new(out->lower, columns, "the columns", err));
+    HC_OR_RETURN(hc_new(out->upper, columns, "the columns", err));
     for (size_t c = 0; c < columns; c++) {
         const Column *column = &mps->column[c];
         if (column->lower > column->upper) {

@@ -1,5 +1,6 @@
 /* Names of rows and columns of a linear program, by a table of hashes. */
 #include "io/table/program_parts.h"
+#include "core/allocate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,8 @@ int32_t hc_names_find(const HcNames *names, HcWord word) {
 }
 
 static HcStatus rehash(HcNames *names, int64_t slots, HcError *err) {
-    int32_t *slot = malloc((size_t)slots * sizeof *slot);
-    if (slot == NULL) {
-        return hc_fail_memory(err, (double)slots * sizeof *slot, "a table of names");
-    }
+    int32_t *slot = NULL;
+    HC_OR_RETURN(hc_new(slot, slots, "a table of names", err));
     memset(slot, 0xff, (size_t)slots * sizeof *slot);
     free(names->slot);
     names->slot = slot;

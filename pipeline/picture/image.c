@@ -1,4 +1,5 @@
 #include "pipeline/picture/image.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,10 +11,8 @@ HcStatus hc_image_init(HcImage *image, int32_t width, int32_t height, HcError *e
         return hc_fail(err, HC_E_USAGE, "an image of %d x %d pixels", width, height);
     }
     size_t bytes = (size_t)width * (size_t)height * 4;
-    uint8_t *pixels = malloc(bytes);
-    if (pixels == NULL) {
-        return hc_fail_memory(err, (double)bytes, "an image");
-    }
+    uint8_t *pixels = NULL;
+    HC_OR_RETURN(hc_new(pixels, bytes, "an image", err));
     memset(pixels, 255, bytes);
     *image = (HcImage){width, height, pixels};
     return HC_OK;
@@ -78,10 +77,8 @@ HcStatus hc_image_limits(const float *plane, const uint8_t *valid, size_t count,
                          float limits[2], HcError *err) {
     limits[0] = 0;
     limits[1] = 1;
-    float *values = malloc((count > 0 ? count : 1) * sizeof *values);
-    if (values == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *values, "the values of a preview");
-    }
+    float *values = NULL;
+    HC_OR_RETURN(hc_new(values, count, "the values of a preview", err));
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         if (is_shown(plane, valid, i)) {

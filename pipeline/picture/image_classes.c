@@ -1,5 +1,6 @@
 /* A class map as a picture: the colours of its classes, and a legend of those that occur. */
 #include "pipeline/picture/image.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -129,11 +130,10 @@ HcStatus hc_image_classes(HcImage *image, const HcClassPlane *plane, HcLegendPla
     size_t pixels = (size_t)plane->width * (size_t)plane->height;
     int32_t map_width = plane->width * plane->enlarge, map_height = plane->height * plane->enlarge;
     int32_t width = map_width, height = map_height;
-    Legend *legend = calloc(1, sizeof *legend);
-    uint8_t *seen = calloc((size_t)classes->count, 1);
-    if (legend == NULL || seen == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof *legend + (double)classes->count, "a legend"));
-    }
+    Legend *legend = NULL;
+    uint8_t *seen = NULL;
+    HC_TRY(hc_new(legend, 1, "a legend", err));
+    HC_TRY(hc_new(seen, classes->count, "a legend", err));
     for (size_t i = 0; i < pixels; i++) {
         int32_t number = class_of(classes, plane->value[i]);
         if (plane->valid[i] != 0 && number >= 0) {

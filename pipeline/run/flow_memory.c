@@ -1,4 +1,5 @@
 #include "pipeline/run/flow.h"
+#include "core/allocate.h"
 #include "pipeline/memory.h"
 
 #include <stdlib.h>
@@ -97,10 +98,7 @@ static HcStatus fit_device(HcFlow *flow, HcError *err) {
 
 HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) {
     const HcLayout *layout = &flow->layout;
-    flow->slots = calloc((size_t)flow->info.slots, sizeof *flow->slots);
-    if (flow->slots == NULL) {
-        return hc_fail_memory(err, (double)flow->info.slots * sizeof *flow->slots, "blocks");
-    }
+    HC_OR_RETURN(hc_new(flow->slots, flow->info.slots, "blocks", err));
     HC_OR_RETURN(open_queues(flow, err));
     HC_OR_RETURN(fit_device(flow, err));
     flow->raw = calloc((size_t)layout->raw_slots, sizeof *flow->raw);
@@ -170,10 +168,7 @@ static HcStatus open_parcels(HcFlow *flow, HcError *err) {
     if (sinks == 0) {
         return HC_OK;
     }
-    flow->parcels = calloc((size_t)(sinks * each), sizeof *flow->parcels);
-    if (flow->parcels == NULL) {
-        return hc_fail_memory(err, (double)(sinks * each) * sizeof *flow->parcels, "output blocks");
-    }
+    HC_OR_RETURN(hc_new(flow->parcels, sinks * each, "output blocks", err));
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         for (int32_t k = 0; k < each && stage->needs.consumes; k++) {

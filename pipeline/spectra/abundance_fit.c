@@ -1,5 +1,6 @@
 #include "pipeline/spectra/abundance_fit.h"
 
+#include "core/allocate.h"
 #include "pipeline/chain.h"
 
 #include <math.h>
@@ -104,10 +105,8 @@ HcStatus hc_abundance_fit_gather(HcAbundanceFit *fit, const HcStage *stage, cons
                                  int32_t top, HcError *err) {
     HcStatus status = HC_OK;
     size_t doubles = 2 * (size_t)fit->in.pixels.count + (size_t)fit->in.bands;
-    double *room = malloc((doubles > 0 ? doubles : 1) * sizeof *room);
-    if (room == NULL) {
-        return hc_fail_memory(err, (double)doubles * sizeof *room, "how well abundances fit");
-    }
+    double *room = NULL;
+    HC_OR_RETURN(hc_new(room, doubles, "how well abundances fit", err));
     HC_TRY(hc_spectra_join(&fit->in, hc_stage_ranks(stage), err));
     HC_TRY(hc_spectra_join(&fit->out, hc_stage_ranks(stage), err));
     if (fit->in.value != NULL && fit->out.value != NULL) {

@@ -1,5 +1,6 @@
 #include "pipeline/spectra/abundance_tally.h"
 
+#include "core/allocate.h"
 #include "core/operation/lad.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
@@ -39,11 +40,8 @@ done:
 static HcStatus fill_spectra(HcAbundanceTally *tally, const int64_t *present, const int64_t *sum,
                              int32_t spectra, HcError *err) {
     size_t count = (size_t)spectra;
-    tally->present = malloc(count * sizeof *tally->present);
-    tally->mean = malloc(count * sizeof *tally->mean);
-    if (tally->present == NULL || tally->mean == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *tally->mean, "the summary of the abundances");
-    }
+    HC_OR_RETURN(hc_new(tally->present, count, "the summary of the abundances", err));
+    HC_OR_RETURN(hc_new(tally->mean, count, "the summary of the abundances", err));
     memcpy(tally->present, present, count * sizeof *present);
     for (size_t k = 0; k < count; k++) {
         double all = (double)sum[k] * HC_UNMIX_COUNT_UNIT;

@@ -1,4 +1,5 @@
 #include "pipeline/spectra/accuracy.h"
+#include "core/allocate.h"
 #include "pipeline/json.h"
 
 #include <math.h>
@@ -102,10 +103,8 @@ static void put_class(const HcAccuracy *accuracy, int32_t number, const char *na
 
 static HcStatus put_matrix(const HcAccuracy *accuracy, HcJson *to, HcError *err) {
     size_t size = (size_t)accuracy->classes * ((size_t)accuracy->classes + 1);
-    double *values = malloc(size * sizeof *values);
-    if (values == NULL) {
-        return hc_fail_memory(err, (double)size * sizeof *values, "a confusion matrix");
-    }
+    double *values = NULL;
+    HC_OR_RETURN(hc_new(values, size, "a confusion matrix", err));
     for (size_t i = 0; i < size; i++) {
         values[i] = (double)accuracy->matrix[i];
     }

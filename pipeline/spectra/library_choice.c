@@ -1,4 +1,5 @@
 #include "pipeline/spectra/library_choice.h"
+#include "core/allocate.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -98,10 +99,8 @@ static HcStatus take_range(const HcLibrary *library, const char *path, const cha
 /* The name that is nearest to what fits none, or the first one. */
 static HcStatus fail_name(const HcLibrary *library, const char *path, const char *who, const char *item,
                           HcError *err) {
-    const char **names = malloc(((size_t)library->count + 1) * sizeof *names);
-    if (names == NULL) {
-        return hc_fail_memory(err, (double)library->count * sizeof *names, "names of spectra");
-    }
+    const char **names = NULL;
+    HC_OR_RETURN(hc_new(names, (size_t)library->count + 1, "names of spectra", err));
     memcpy(names, library->name, (size_t)library->count * sizeof *names);
     names[library->count] = NULL;
     const char *nearest = hc_text_nearest(item, names);

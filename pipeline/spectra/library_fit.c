@@ -1,4 +1,5 @@
 #include "pipeline/spectra/library_fit.h"
+#include "core/allocate.h"
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
 #include "pipeline/spectra/library_choice.h"
@@ -75,10 +76,8 @@ static HcStatus resample(const HcLibrary *library, const HcScene *scene, const H
     HcStatus status = HC_OK;
     int32_t most = file->bands > scene->bands ? file->bands : scene->bands;
     size_t doubles = (size_t)library->bands + (size_t)scene->bands + (size_t)most;
-    double *spacing = malloc(doubles * sizeof *spacing);
-    if (spacing == NULL) {
-        return hc_fail_memory(err, (double)doubles * sizeof *spacing, "the widths of bands");
-    }
+    double *spacing = NULL;
+    HC_OR_RETURN(hc_new(spacing, doubles, "the widths of bands", err));
     double *width = spacing + library->bands;
     hc_band_spacing(library->wavelength, library->bands, spacing);
     find_widths(scene, file, width, width + scene->bands);
@@ -239,10 +238,8 @@ static HcStatus settle_fit(const HcLibrary *library, const char *path, const HcS
     HcText names = {0};
     HcText ranges = {0};
     size_t room = (size_t)(scene->bands > 0 ? scene->bands : 1);
-    bool *missing = calloc(room, sizeof *missing);
-    if (missing == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)room, "a list of bands"));
-    }
+    bool *missing = NULL;
+    HC_TRY(hc_new(missing, room, "a list of bands", err));
     HC_TRY(check_bands(fit, path, scene, missing, err));
     HC_TRY(keep_whole(library, fit, missing, &names, err));
     if (fit->count == 0) {
@@ -261,7 +258,6 @@ done:
 /* ---- the fit ---- */
 
 static HcStatus make_fit(HcLibraryFit *fit, const HcLibrary *library, int32_t bands, HcError *err) {
-    double bytes = (double)library->count * bands * sizeof *fit->value;
     int32_t outlying = 0;
     *fit = (HcLibraryFit){.bands = bands,
                           .figures = {.spectra = library->entries,
@@ -269,12 +265,9 @@ static HcStatus make_fit(HcLibraryFit *fit, const HcLibrary *library, int32_t ba
                                       .chosen = library->count,
                                       .by_name = library->left_out_by_name,
                                       .outliers = hc_library_count_outliers(library, &outlying).values}};
-    fit->value = malloc((size_t)library->count * (size_t)bands * sizeof *fit->value);
-    fit->from = malloc((size_t)library->count * sizeof *fit->from);
-    fit->name = calloc((size_t)library->count, sizeof *fit->name);
-    if (fit->value == NULL || fit->from == NULL || fit->name == NULL) {
-        return hc_fail_memory(err, bytes, "the spectra of a library");
-    }
+    HC_OR_RETURN(hc_new(fit->value, (size_t)library->count * (size_t)bands, "the spectra of a library", err));
+    HC_OR_RETURN(hc_new(fit->from, library->count, "the spectra of a library", err));
+    HC_OR_RETURN(hc_new(fit->name, library->count, "the spectra of a library", err));
     find_extent(library, &fit->figures);
     return HC_OK;
 }
@@ -357,11 +350,10 @@ static HcStatus label_by_name(const HcLibraryFit *fit, HcSamples *samples, HcCla
     HcStatus status = HC_OK;
     int32_t count = 0;
     size_t room = (size_t)(samples->count > 0 ? samples->count : 1);
-    Named *named = malloc(room * sizeof *named);
-    int64_t *first = malloc(room * sizeof *first); /* the first sample of the same name */
-    if (named == NULL || first == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)room * (sizeof *named + sizeof *first), "names of spectra"));
-    }
+    Named *named = NULL;
+    int64_t *first = NULL; /* the first sample of the same name */
+    HC_TRY(hc_new(named, room, "names of spectra", err));
+    HC_TRY(hc_new(first, room, "names of spectra", err));
     for (int64_t i = 0; i < samples->count; i++) {
         named[i] = (Named){fit->name[i], i};
     }

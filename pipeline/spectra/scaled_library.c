@@ -1,4 +1,5 @@
 #include "pipeline/spectra/scaled_library.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -147,10 +148,8 @@ HcStatus hc_scaled_library_spectra(const HcScaledLibrary *library, int32_t zeros
     size_t bands = (size_t)library->fit.bands;
     size_t values = (size_t)library->fit.count * bands;
     size_t room = values + (size_t)zeros * bands;
-    float *scaled = calloc(room, sizeof *scaled);
-    if (scaled == NULL) {
-        return hc_fail_memory(err, (double)room * sizeof *scaled, "a library");
-    }
+    float *scaled = NULL;
+    HC_OR_RETURN(hc_new(scaled, room, "a library", err));
     for (size_t i = 0; i < values; i++) {
         scaled[i] = (float)((double)library->fit.value[i] * library->factor);
     }

@@ -1,4 +1,5 @@
 #include "pipeline/spectra/spectra.h"
+#include "core/allocate.h"
 #include "pipeline/memory.h"
 
 #include <math.h>
@@ -12,12 +13,9 @@ HcStatus hc_spectra_choose(HcSpectra *spectra, const HcScene *scene, int64_t mos
     int64_t step = all / most + 1;
     size_t count = (size_t)((all + step - 1) / step);
     pixels->count = (int64_t)count;
-    pixels->sample = malloc(count * sizeof *pixels->sample);
-    pixels->line = malloc(count * sizeof *pixels->line);
-    pixels->label = calloc(count, sizeof *pixels->label);
-    if (pixels->sample == NULL || pixels->line == NULL || pixels->label == NULL) {
-        return hc_fail_memory(err, (double)count * 3 * sizeof *pixels->line, "some pixels of the scene");
-    }
+    HC_OR_RETURN(hc_new(pixels->sample, count, "some pixels of the scene", err));
+    HC_OR_RETURN(hc_new(pixels->line, count, "some pixels of the scene", err));
+    HC_OR_RETURN(hc_new(pixels->label, count, "some pixels of the scene", err));
     for (size_t i = 0; i < count; i++) {
         int64_t place = (int64_t)i / run * run * step + (int64_t)i % run;
         pixels->line[i] = (int32_t)(place / scene->samples);
@@ -150,10 +148,8 @@ HcStatus hc_spectra_split(const HcSpectra *spectra, double fraction, uint64_t se
                           HcError *err) {
     const HcLabelled *pixels = &spectra->pixels;
     size_t classes = (size_t)pixels->classes.count;
-    int64_t *left = calloc(2 * classes, sizeof *left);
-    if (left == NULL) {
-        return hc_fail_memory(err, (double)(2 * classes) * sizeof *left, "a split");
-    }
+    int64_t *left = NULL;
+    HC_OR_RETURN(hc_new(left, 2 * classes, "a split", err));
     int64_t *wanted = left + classes;
     for (int64_t i = 0; i < pixels->count; i++) {
         left[pixels->label[i]] += spectra->valid[i];

@@ -1,5 +1,6 @@
 #include "pipeline/spectra/weights.h"
 
+#include "core/allocate.h"
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/statistics/statistics.h"
@@ -39,10 +40,8 @@ done:
 static HcStatus parse_numbers(const char *path, char *text, size_t bytes, double **values, int32_t *count,
                               HcError *err) {
     char *rest = NULL;
-    double *list = malloc((bytes / 2 + 1) * sizeof *list);
-    if (list == NULL) {
-        return hc_fail_memory(err, (double)bytes / 2 * sizeof *list, "the noise of the bands");
-    }
+    double *list = NULL;
+    HC_OR_RETURN(hc_new(list, bytes / 2 + 1, "the noise of the bands", err));
     *values = list;
     *count = 0;
     for (char *word = strtok_r(text, separators, &rest); word != NULL;
@@ -88,10 +87,8 @@ static HcStatus read_weights(const char *path, HcStage *stage, double **weight, 
     HcStatus status = HC_OK;
     int32_t bands = stage->in.bands;
     double sum = 0;
-    double *list = malloc((size_t)bands * sizeof *list);
-    if (list == NULL) {
-        return hc_fail_memory(err, (double)bands * sizeof *list, "the weights of the bands");
-    }
+    double *list = NULL;
+    HC_OR_RETURN(hc_new(list, bands, "the weights of the bands", err));
     HC_TRY(hc_text_ends_with(path, ".json") ? read_statistics(path, stage, list, err)
                                             : read_list(path, stage, list, err));
     for (int32_t b = 0; b < bands; b++) {

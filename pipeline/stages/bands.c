@@ -1,4 +1,5 @@
 /* bands: chooses, drops or reorders bands. */
+#include "core/allocate.h"
 #include "core/operation/gather.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
@@ -127,10 +128,8 @@ static HcStatus choose(HcStage *stage, HcError *err) {
     State *state = stage->state;
     const HcScene *scene = &stage->in;
     State dropped = {0};
-    uint8_t *marked = calloc((size_t)scene->bands, 1);
-    if (marked == NULL) {
-        return hc_fail_memory(err, scene->bands, "a list of bands");
-    }
+    uint8_t *marked = NULL;
+    HC_OR_RETURN(hc_new(marked, scene->bands, "a list of bands", err));
     if (params->keep != NULL) {
         HC_TRY(add_list(state, params->keep, scene, "keep", err));
     } else {

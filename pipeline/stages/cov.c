@@ -68,19 +68,14 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
-    HcMoments moments = {0};
     if (params->sums) {
         return hc_scene_sums_take(&state->sums, stage, queue, &state->moments, err);
     }
-    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
-    HC_TRY(hc_statistics_make(&state->statistics, &stage->in, &moments, kind_of(stage),
-                              params->noise >= 0 ? hc_noise_words[params->noise] : "", err));
-done:
-    hc_moments_clear(&moments);
-    return status;
+    return hc_scene_sums_statistics(&state->sums, stage, queue,
+                                    params->noise >= 0 ? hc_noise_words[params->noise] : "",
+                                    &state->statistics, err);
 }
 
 static HcStatus finish(HcStage *stage, HcError *err) {

@@ -1,4 +1,5 @@
 /* The accuracy report of knn, as JSON and as text. */
+#include "core/allocate.h"
 #include "io/file.h"
 #include "pipeline/json.h"
 #include "pipeline/stages/knn.h"
@@ -12,10 +13,8 @@ const char *const hc_knn_scale_words[] = {"none", "unit-variance", NULL};
 /* Which spectra of the library the training spectra are. */
 static HcStatus put_spectra(const HcKnnState *state, HcJson *to, HcError *err) {
     size_t count = (size_t)state->used;
-    int32_t *used = malloc(count * sizeof *used);
-    if (used == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *used, "a report");
-    }
+    int32_t *used = NULL;
+    HC_OR_RETURN(hc_new(used, count, "a report", err));
     for (size_t i = 0; i < count; i++) {
         used[i] = (int32_t)state->library.from[i];
     }
@@ -35,10 +34,8 @@ static HcStatus put_places(const HcStage *stage, HcJson *to, HcError *err) {
     } columns[] = {{"training_sample_from_0", pixels->sample},
                    {"training_line_from_0", pixels->line},
                    {"training_class", pixels->label}};
-    int32_t *used = malloc((size_t)state->used * sizeof *used);
-    if (used == NULL) {
-        return hc_fail_memory(err, (double)state->used * sizeof *used, "a report");
-    }
+    int32_t *used = NULL;
+    HC_OR_RETURN(hc_new(used, state->used, "a report", err));
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
         for (int64_t i = 0; i < state->used; i++) {
             used[i] = columns[c].values[state->from[i]];

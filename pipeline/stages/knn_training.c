@@ -1,5 +1,6 @@
 /* From training data to the model of knn: labelled pixels or a spectral library are read, matched with the
  * classes of the validation data, sampled and scaled. */
+#include "core/allocate.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/knn.h"
 
@@ -50,10 +51,8 @@ static HcStatus match_classes(HcStage *stage, HcError *err) {
     HcKnnState *state = stage->state;
     const HcClasses *known = &state->training.pixels.classes;
     HcLabelled *pixels = &state->validation.pixels;
-    int32_t *number = calloc((size_t)pixels->classes.count, sizeof *number);
-    if (number == NULL) {
-        return hc_fail_memory(err, (double)pixels->classes.count * sizeof *number, "a list of classes");
-    }
+    int32_t *number = NULL;
+    HC_OR_RETURN(hc_new(number, pixels->classes.count, "a list of classes", err));
     for (int32_t c = 1; c < pixels->classes.count; c++) {
         const char *name = pixels->classes.name[c];
         number[c] = find_class(known, name);
@@ -226,10 +225,8 @@ static HcStatus make_scale(HcStage *stage, HcSamples *training, HcError *err) {
     HcStatus status = HC_OK;
     HcKnnState *state = stage->state;
     size_t bands = (size_t)training->bands;
-    double *matrix = calloc((bands + 2) * bands, sizeof *matrix);
-    if (matrix == NULL) {
-        return hc_fail_memory(err, (double)((bands + 2) * bands) * sizeof *matrix, "the scale of the bands");
-    }
+    double *matrix = NULL;
+    HC_OR_RETURN(hc_new(matrix, (bands + 2) * bands, "the scale of the bands", err));
     double *mean = matrix + bands * bands;
     double *factor = mean + bands;
     int32_t constant = hc_samples_variance(training, mean, factor);
@@ -258,10 +255,7 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
     const HcClasses *classes = &state->training.pixels.classes;
     int32_t there = 0;
     int32_t last = 0;
-    state->trained = calloc((size_t)classes->count, sizeof *state->trained);
-    if (state->trained == NULL) {
-        return hc_fail_memory(err, (double)classes->count * sizeof *state->trained, "counts of classes");
-    }
+    HC_OR_RETURN(hc_new(state->trained, classes->count, "counts of classes", err));
     for (int64_t i = 0; i < training->count; i++) {
         state->trained[training->label[i]]++;
     }

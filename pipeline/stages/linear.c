@@ -1,4 +1,5 @@
 #include "pipeline/stages/linear.h"
+#include "core/allocate.h"
 #include "core/operation/project.h"
 #include "io/file.h"
 #include "pipeline/chain.h"
@@ -259,10 +260,8 @@ static HcStatus upload_matrices(HcStage *stage, HcError *err) {
     const HcTransform *transform = transform_of(stage);
     size_t bands = (size_t)transform->bands;
     size_t used = (size_t)linear->used;
-    double *narrow = malloc(bands * used * sizeof *narrow);
-    if (narrow == NULL) {
-        return hc_fail_memory(err, (double)(bands * used) * sizeof *narrow, "a transform");
-    }
+    double *narrow = NULL;
+    HC_OR_RETURN(hc_new(narrow, bands * used, "a transform", err));
     for (size_t b = 0; b < bands; b++) {
         memcpy(narrow + b * used, transform->forward + b * (size_t)transform->components,
                used * sizeof *narrow);

@@ -1,7 +1,6 @@
 /* pca: principal components of a scene. */
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/statistics.h"
 #include "pipeline/statistics/sums.h"
 
 typedef struct Params {

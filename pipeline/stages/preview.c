@@ -1,4 +1,5 @@
 /* preview: a picture of what passes, and a scree plot of eigenvalues. */
+#include "core/allocate.h"
 #include "io/file.h"
 #include "io/write/png.h"
 #include "pipeline/chain.h"
@@ -293,10 +294,8 @@ static HcStatus draw_picture(const HcStage *stage, HcError *err) {
     size_t pixels = (size_t)state->width * (size_t)state->height;
     HcImage image = {0};
     uint8_t gamma[256];
-    uint8_t *level = malloc(pixels * (size_t)state->band_count);
-    if (level == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)pixels * state->band_count, "a preview"));
-    }
+    uint8_t *level = NULL;
+    HC_TRY(hc_new(level, pixels * (size_t)state->band_count, "a preview", err));
     HC_TRY(hc_image_init(&image, state->width * (int32_t)params->enlarge,
                          state->height * (int32_t)params->enlarge, err));
     for (int32_t c = 0; c < state->band_count; c++) {

@@ -9,7 +9,6 @@
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/statistics.h"
 #include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/transform.h"
 
@@ -138,15 +137,9 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
-    HcStatus status = HC_OK;
     State *state = stage->state;
-    HcMoments moments = {0};
-    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
-    HC_TRY(hc_statistics_make(&state->background, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
-    HC_TRY(fit(stage, err));
-done:
-    hc_moments_clear(&moments);
-    return status;
+    HC_OR_RETURN(hc_scene_sums_statistics(&state->sums, stage, queue, "", &state->background, err));
+    return fit(stage, err);
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,

@@ -1,4 +1,5 @@
 /* write: blocks into a raster file. */
+#include "core/allocate.h"
 #include "io/write/writer.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
@@ -162,10 +163,8 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     if (count == 1) {
         return HC_OK;
     }
-    HcWriterLeft *left = calloc((size_t)count, sizeof *left);
-    if (left == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *left, "the ranks");
-    }
+    HcWriterLeft *left = NULL;
+    HC_OR_RETURN(hc_new(left, count, "the ranks", err));
     if (number > 0) {
         HC_TRY(hc_writer_leave(state->writer, &left[number], err));
     }

@@ -1,4 +1,5 @@
 #include "pipeline/statistics/statistics.h"
+#include "core/allocate.h"
 #include "core/text.h"
 #include "pipeline/json.h"
 #include "pipeline/option.h"
@@ -28,11 +29,8 @@ void hc_statistics_clear(HcStatistics *statistics) {
 
 static HcStatus allocate(HcStatistics *statistics, HcError *err) {
     size_t n = (size_t)statistics->scene.bands;
-    statistics->mean = calloc(n, sizeof(double));
-    statistics->covariance = calloc(n * n, sizeof(double));
-    if (statistics->mean == NULL || statistics->covariance == NULL) {
-        return hc_fail_memory(err, (double)(n * n) * sizeof(double), "a covariance");
-    }
+    HC_OR_RETURN(hc_new(statistics->mean, n, "a covariance", err));
+    HC_OR_RETURN(hc_new(statistics->covariance, n * n, "a covariance", err));
     return HC_OK;
 }
 
@@ -193,10 +191,8 @@ HcStatus hc_statistics_take(HcStatistics *statistics, const HcScene *scene, cons
     size_t n = (size_t)scene->bands;
     size_t m = (size_t)statistics->scene.bands;
     HcStatistics taken = {.pixels = statistics->pixels};
-    int32_t *place = malloc(n * sizeof *place);
-    if (place == NULL) {
-        return hc_fail_memory(err, (double)n * sizeof *place, "a list of bands");
-    }
+    int32_t *place = NULL;
+    HC_OR_RETURN(hc_new(place, n, "a list of bands", err));
     HC_TRY(hc_statistics_match(&statistics->scene, scene, path, place, err));
     HC_TRY(hc_scene_copy(&taken.scene, &statistics->scene, err));
     HC_TRY(hc_scene_select(&taken.scene, place, scene->bands, err));

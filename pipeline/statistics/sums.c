@@ -1,5 +1,5 @@
 #include "pipeline/statistics/sums.h"
-#include "pipeline/statistics/statistics.h"
+#include "core/allocate.h"
 
 #include <stdlib.h>
 
@@ -17,11 +17,10 @@ static HcStatus open_on_grid(HcSceneSums *sums, HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const HcSample *sample = &stage->sample;
     size_t n = (size_t)stage->in.bands;
-    double *center = calloc(n, sizeof *center);
-    int32_t *exponent = malloc(n * sizeof *exponent);
-    if (center == NULL || exponent == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(n * sizeof *center), "the grid of sums"));
-    }
+    double *center = NULL;
+    int32_t *exponent = NULL;
+    HC_TRY(hc_new(center, n, "the grid of sums", err));
+    HC_TRY(hc_new(exponent, n, "the grid of sums", err));
     hc_grid_choose(sample->values, sample->count, stage->in.bands, center, exponent);
     for (size_t b = 0; b < n && sums->difference != HC_DIFFERENCE_NONE; b++) {
         center[b] = 0;
@@ -86,5 +85,17 @@ HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, H
     }
 done:
     hc_scene_sums_close(sums);
+    return status;
+}
+
+HcStatus hc_scene_sums_statistics(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const char *noise,
+                                  HcStatistics *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcDifference difference = sums->difference; /* taking closes the sums */
+    HcMoments moments = {0};
+    HC_TRY(hc_scene_sums_take(sums, stage, queue, &moments, err));
+    HC_TRY(hc_statistics_make(out, &stage->in, &moments, difference, noise, err));
+done:
+    hc_moments_clear(&moments);
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "core/operation/gram.h"
 #include "pipeline/stage.h"
+#include "pipeline/statistics/statistics.h"
 
 /* Zero-initialise; hc_scene_sums_close() is always safe. */
 typedef struct HcSceneSums {
@@ -35,6 +36,11 @@ HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, co
  * the memory. */
 HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out,
                             HcError *err) HC_MUST_CHECK;
+
+/* The same, divided: mean and covariance for the scene that comes into the stage, which the caller clears.
+ * `noise` is how noise was taken, "" for the scene itself (HcStatistics). */
+HcStatus hc_scene_sums_statistics(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const char *noise,
+                                  HcStatistics *out, HcError *err) HC_MUST_CHECK;
 
 void hc_scene_sums_close(HcSceneSums *sums);
 

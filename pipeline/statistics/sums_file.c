@@ -1,4 +1,5 @@
 #include "pipeline/statistics/sums_file.h"
+#include "core/allocate.h"
 #include "pipeline/json.h"
 #include "pipeline/statistics/statistics.h"
 
@@ -102,10 +103,8 @@ static HcStatus get_products(const cJSON *json, const char *path, HcMoments *mom
 
 static HcStatus put_grid(HcJson *json, const HcMoments *moments, HcError *err) {
     size_t n = (size_t)moments->bands;
-    double *exponent = malloc(n * sizeof *exponent);
-    if (exponent == NULL) {
-        return hc_fail_memory(err, (double)(n * sizeof *exponent), "the grid of sums");
-    }
+    double *exponent = NULL;
+    HC_OR_RETURN(hc_new(exponent, n, "the grid of sums", err));
     for (size_t b = 0; b < n; b++) {
         exponent[b] = moments->exponent[b];
     }

@@ -1,4 +1,5 @@
 #include "core/operation/simplex.h"
+#include "core/allocate.h"
 #include "core/operation/doors/check.h"
 
 #include <math.h>
@@ -47,10 +48,8 @@ static HcStatus check_columns(const HcLinearProgram *program, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "simplex: the first column begins at entry %lld, or rows are missing",
                        (long long)program->start[0]);
     }
-    int64_t *seen = calloc((size_t)program->rows + 1, sizeof *seen);
-    if (seen == NULL) {
-        return hc_fail_memory(err, (double)program->rows * 8, "the rows of a linear program");
-    }
+    int64_t *seen = NULL;
+    HC_OR_RETURN(hc_new(seen, (size_t)program->rows + 1, "the rows of a linear program", err));
     status = check_entries(program, seen, err);
     free(seen);
     return status;
