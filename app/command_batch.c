@@ -1,5 +1,6 @@
 /* batch: one chain over many scenes. */
 #include "app/batch/batch.h"
+#include "core/clock.h"
 #include "io/file.h"
 
 #include <stdio.h>
@@ -38,7 +39,7 @@ static HcStatus pool_scenes(HcBatch *batch, HcBatchTotals *totals, int32_t *left
 HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     HcBatch batch = {0};
-    HcBatchTotals totals = {.start = hc_batch_now()};
+    HcBatchTotals totals = {.start = hc_now()};
     int32_t left_out = 0;
     if (hc_asks_for_help(word_count, words)) {
         print_batch_help();

@@ -1,6 +1,7 @@
 /* solve l1: a solution of A x = b whose entries are mostly 0. */
 #include "app/solve.h"
 #include "core/allocate.h"
+#include "core/clock.h"
 #include "core/solver/l1_polish.h"
 #include "io/file.h"
 #include "io/table/matrix.h"
@@ -153,10 +154,10 @@ static HcStatus load_all(Problem *problem, HcError *err) {
     HC_OR_RETURN(make_buffer(problem, problem->rows, &problem->right_buffer, err));
     HC_OR_RETURN(make_buffer(problem, problem->columns, &problem->x_buffer, err));
     HC_OR_RETURN(hc_new(problem->x, problem->columns, "the solution", err));
-    double started = hc_solve_now();
+    double started = hc_now();
     HC_OR_RETURN(load(problem, problem->matrix, &problem->matrix_buffer, err));
     HC_OR_RETURN(load(problem, problem->right, &problem->right_buffer, err));
-    problem->seconds.reading = hc_solve_now() - started;
+    problem->seconds.reading = hc_now() - started;
     return HC_OK;
 }
 
@@ -222,7 +223,7 @@ static HcStatus solve(Problem *problem, HcError *err) {
     const HcMatrix matrix = {problem->matrix_buffer.data, problem->rows, problem->columns};
     const float *right = problem->right_buffer.data;
     float *x = problem->x_buffer.data;
-    double started = hc_solve_now();
+    double started = hc_now();
     problem->rule = make_rule(&problem->params);
     if (problem->params.solver == FISTA && problem->params.lambda == 0) {
         HC_OR_RETURN(choose_lambda(problem, &matrix, err));
@@ -235,7 +236,7 @@ static HcStatus solve(Problem *problem, HcError *err) {
     }
     HC_OR_RETURN(fetch(problem, err));
     HC_OR_RETURN(problem->report.end != HC_L1_REACHED ? polish(problem, err) : HC_OK);
-    problem->seconds.solving = hc_solve_now() - started;
+    problem->seconds.solving = hc_now() - started;
     return HC_OK;
 }
 
@@ -307,7 +308,7 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
     }
     HC_TRY(hc_file_begin((const char *const *)problem->use.reads.path, problem->use.reads.count, err));
     HC_TRY(hc_matrix_write(output, problem->x, problem->columns, 1, common->overwrite, err));
-    problem->seconds.all = hc_solve_now() - started;
+    problem->seconds.all = hc_now() - started;
     make_result(problem, &result);
     HC_TRY(hc_solve_write_record(common, problem->compute, &hc_solve_l1, output, &result, &problem->seconds,
                                  note, err));
@@ -339,7 +340,7 @@ static void close_problem(Problem *problem) {
 static HcStatus run(int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     Problem problem = {0};
-    double started = hc_solve_now();
+    double started = hc_now();
     if (hc_solve_help(&hc_solve_l1, options, word_count, words)) {
         return HC_OK;
     }

@@ -2,6 +2,7 @@
 #include "core/operation/simplex.h"
 #include "app/solve.h"
 #include "core/allocate.h"
+#include "core/clock.h"
 #include "io/file.h"
 #include "io/table/program.h"
 #include "pipeline/json.h"
@@ -84,9 +85,9 @@ static HcStatus check_outputs(Problem *problem, HcError *err) {
 }
 
 static HcStatus load(Problem *problem, HcError *err) {
-    double started = hc_solve_now();
+    double started = hc_now();
     HC_OR_RETURN(hc_program_read(&problem->file, problem->params.model, err));
-    problem->seconds.reading = hc_solve_now() - started;
+    problem->seconds.reading = hc_now() - started;
     size_t rows = (size_t)problem->file.program.rows;
     size_t columns = (size_t)problem->file.program.columns;
     size_t count = 2 * columns + rows;
@@ -104,9 +105,9 @@ static HcStatus solve(Problem *problem, HcError *err) {
     HC_OR_RETURN(
         hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
     HC_OR_RETURN(hc_queue_open(problem->compute, &problem->queue, err));
-    double started = hc_solve_now();
+    double started = hc_now();
     HC_OR_RETURN(hc_simplex(problem->queue, &problem->file.program, &rule, &problem->solution, err));
-    problem->seconds.solving = hc_solve_now() - started;
+    problem->seconds.solving = hc_now() - started;
     return HC_OK;
 }
 
@@ -343,7 +344,7 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
     HC_TRY(hc_file_begin((const char *const *)problem->use.reads.path, problem->use.reads.count, err));
     HC_TRY(problem->solution.end == HC_LP_OPTIMAL ? write_solution(problem, err)
                                                   : write_certificate(problem, err));
-    problem->seconds.all = hc_solve_now() - started;
+    problem->seconds.all = hc_now() - started;
     make_result(problem, &result);
     HC_TRY(hc_solve_write_record(&problem->common, problem->compute, &hc_solve_lp, output, &result,
                                  &problem->seconds, problem->file.note.data, err));
@@ -372,7 +373,7 @@ static void close_problem(Problem *problem) {
 static HcStatus run(int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     Problem problem = {0};
-    double started = hc_solve_now();
+    double started = hc_now();
     if (hc_solve_help(&hc_solve_lp, options, word_count, words)) {
         return HC_OK;
     }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const HcOption record_option = {
     HC_TEXT(HcCommon, record), .file = HC_FILE_WRITTEN, .value = "FILE|none",
@@ -20,12 +19,6 @@ const HcOption *hc_solve_options(void) {
     all[count] = record_option;
     all[count + 1] = (HcOption){0};
     return all;
-}
-
-double hc_solve_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static void print_table(const char *heading, const HcOption *table) {

@@ -16,9 +16,6 @@ typedef struct HcSolveProblem {
 
 extern const HcSolveProblem hc_solve_l1, hc_solve_lp;
 
-/* Seconds since some moment. */
-double hc_solve_now(void);
-
 /* Whether --help was asked for; it is printed then, with the options of the problem and of all. */
 bool hc_solve_help(const HcSolveProblem *problem, const HcOption *table, int32_t word_count,
                    const char *const *words);

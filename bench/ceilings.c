@@ -1,6 +1,7 @@
 /* Ceilings: what floors are made of. A device tells its rates; for the others they are measured. */
 #include "bench/internal.h"
 #include "core/allocate.h"
+#include "core/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static void *copy_share(void *user) {
 static double copy_rate(Copy *copies, int32_t threads, const HcBuffer *from, const HcBuffer *to,
                         size_t piece) {
     int32_t times = (int32_t)((copy_least + from->bytes - 1) / from->bytes);
-    double start = hc_bench_now();
+    double start = hc_now();
     size_t share = from->bytes / (size_t)threads;
     for (int32_t t = 0; t < threads; t++) {
         Copy *copy = &copies[t];
@@ -59,7 +60,7 @@ static double copy_rate(Copy *copies, int32_t threads, const HcBuffer *from, con
             copy_share(&copies[t]);
         }
     }
-    double seconds = hc_bench_now() - start;
+    double seconds = hc_now() - start;
     return 2 * (double)times * (double)from->bytes / (seconds > 0 ? seconds : 1e-9);
 }
 

@@ -2,7 +2,6 @@
 #include "bench/internal.h"
 
 #include <math.h>
-#include <time.h>
 
 /* The next of a series of well-mixed 64-bit words, by its place. (splitmix64) */
 static uint64_t word_at(uint64_t seed, uint64_t place) {
@@ -144,10 +143,4 @@ void hc_bench_mixtures(const HcBenchSettings *settings, const float *library, in
             pixels[p * bands + b] = (float)value;
         }
     }
-}
-
-double hc_bench_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

@@ -80,9 +80,6 @@ void hc_bench_library(const HcBenchSettings *settings, int32_t spectra, float *l
 /* pixels[count][bands]: four members of the library each, and noise of 0.003. */
 void hc_bench_mixtures(const HcBenchSettings *settings, const float *library, int32_t spectra, int64_t count,
                        float *pixels);
-/* Seconds since some moment. */
-double hc_bench_now(void);
-
 /* ---- rig.c ---- */
 
 HcStatus hc_rig_open(HcRig *rig, HcBench *bench, HcCompute *compute, HcError *err) HC_MUST_CHECK;

@@ -4,6 +4,7 @@
 #include "bench/internal.h"
 #include "bench/serial.h"
 #include "core/allocate.h"
+#include "core/clock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -486,13 +487,13 @@ static HcStatus serial_row(HcBench *bench, const Kind *kind, HcError *err) {
         a[i] = hc_bench_dense(&bench->settings, i);
     }
     HcBenchRow *row = hc_bench_row(bench, kind->name, "serial", bench->settings.lines);
-    double start = hc_bench_now();
+    double start = hc_now();
     if (kind->alm) {
         HC_TRY(hc_serial_alm(a, matrix.rows, matrix.columns, b, side * side / 3, 1, SERIAL_STEPS, x, err));
     } else {
         HC_TRY(hc_serial_fista(a, matrix.rows, matrix.columns, b, 1, side * side / 3, SERIAL_STEPS, x, err));
     }
-    row->seconds = row->least = row->most = hc_bench_now() - start;
+    row->seconds = row->least = row->most = hc_now() - start;
     char how[32];
     snprintf(how, sizeof how, "%d steps", SERIAL_STEPS);
     scale(kind, &matrix, (double)STEPS * (kind->alm ? OUTER : 1) / SERIAL_STEPS, how, row);

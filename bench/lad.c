@@ -4,6 +4,7 @@
 #include "bench/internal.h"
 #include "bench/serial.h"
 #include "core/allocate.h"
+#include "core/clock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -218,12 +219,12 @@ static HcStatus serial_row(HcBench *bench, const Kind *kind, HcError *err) {
     double least = 0;
     HC_TRY(make_pixels(&bench->settings, kind, kind->serial, &pixels, err));
     HcBenchRow *row = hc_bench_row(bench, kind->name, "serial", bench->settings.lines);
-    double start = hc_bench_now();
+    double start = hc_now();
     for (int64_t p = 0; p < kind->serial; p++) {
         HC_TRY(hc_serial_deviation(pixels.endmembers, kind->endmembers, kind->bands, kind->sum == HC_SUM_ONE,
                                    pixels.mixed + p * kind->bands, &least, err));
     }
-    double each = (hc_bench_now() - start) / kind->serial;
+    double each = (hc_now() - start) / kind->serial;
     row->seconds = row->least = row->most = each * (double)bench->settings.lines * bench->settings.samples;
     snprintf(row->how, sizeof row->how, "%.4g pixels/s, from %d pixels", 1 / each, kind->serial);
 done:

@@ -2,6 +2,7 @@
 #include "core/operation/decode.h"
 #include "bench/internal.h"
 #include "core/allocate.h"
+#include "core/clock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -132,12 +133,12 @@ void hc_rig_drain(HcRig *rig) {
 /* ---- time ---- */
 
 HcStatus hc_rig_time(HcRig *rig, HcRigBody *body, void *user, int32_t calls, double *seconds, HcError *err) {
-    double start = hc_bench_now();
+    double start = hc_now();
     for (int32_t c = 0; c < calls; c++) {
         HC_OR_RETURN(body(rig, user, err));
     }
     HC_OR_RETURN(hc_wait(rig->queue, err));
-    *seconds = (hc_bench_now() - start) / calls;
+    *seconds = (hc_now() - start) / calls;
     return HC_OK;
 }
 

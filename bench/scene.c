@@ -1,6 +1,7 @@
 /* The scene from file to file, as hcube run takes it: several times in one process, by one open backend. */
 #include "bench/internal.h"
 #include "core/allocate.h"
+#include "core/clock.h"
 #include "pipeline/run/run.h"
 
 #include <errno.h>
@@ -178,9 +179,9 @@ static HcStatus time_reading(const HcRig *rig, const char *path, double *seconds
     }
     bool fine = true;
     for (int round = 0; round < HC_RIG_ROUNDS && fine; round++) {
-        double start = hc_bench_now();
+        double start = hc_now();
         fine = read_by_threads(file, (int64_t)input_bytes(rig), threads < 1 ? 1 : threads);
-        double taken = hc_bench_now() - start;
+        double taken = hc_now() - start;
         *seconds = round == 0 || taken < *seconds ? taken : *seconds;
     }
     close(file);
@@ -199,12 +200,12 @@ static HcStatus run_once(const HcRig *rig, const Files *files, double *seconds, 
     const char *const words[] = {"read",    files->scene, "!", "mnf",   "--components", components,
                                  "--noise", "mean3x3",    "!", "write", files->output};
     remove_output(files); /* as of many scenes: every one has an output of its own */
-    double start = hc_bench_now();
+    double start = hc_now();
     HC_TRY(hc_chain_parse(&chain, words, sizeof words / sizeof *words, NULL, err));
     HC_TRY(hc_run(chain, rig->compute, &how, &report, err));
 done:
     hc_chain_free(chain);
-    *seconds = hc_bench_now() - start;
+    *seconds = hc_now() - start;
     return status;
 }
 

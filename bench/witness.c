@@ -2,6 +2,7 @@
 #include "bench/internal.h"
 #include "bench/serial.h"
 #include "core/allocate.h"
+#include "core/clock.h"
 #include "pipeline/statistics/transform.h"
 
 #include <stdio.h>
@@ -66,20 +67,20 @@ static HcStatus run_sums(HcBenchWitness *witness, const HcBenchSettings *setting
     HC_TRY(hc_new(matrix, weights + (size_t)settings->bands, "the serial reference", err));
     hc_bench_random(settings, 0, count, raw);
     hc_bench_matrix(settings, matrix, matrix + weights);
-    double start = hc_bench_now();
+    double start = hc_now();
     hc_serial_decode(raw, witness->lines, settings->samples, settings->bands, witness->x);
-    double decoded = hc_bench_now();
+    double decoded = hc_now();
     HC_TRY(hc_serial_gram(witness->x, pixels, settings->bands, &witness->values, err));
-    double summed = hc_bench_now();
+    double summed = hc_now();
     HC_TRY(hc_serial_gram_mean3x3(witness->x, witness->lines, settings->samples, settings->bands,
                                   &witness->noise, err));
-    double differed = hc_bench_now();
+    double differed = hc_now();
     hc_serial_project(witness->x, pixels, settings->bands, matrix + weights, matrix, settings->components,
                       witness->projected);
     *times = (Times){.decode = decoded - start,
                      .values = summed - decoded,
                      .noise = differed - summed,
-                     .project = hc_bench_now() - differed};
+                     .project = hc_now() - differed};
 done:
     free(raw);
     free(matrix);
@@ -101,13 +102,13 @@ static HcStatus run_fit(HcBenchWitness *witness, const HcBenchSettings *settings
     for (int warm = 0; warm < 2; warm++) {
         hc_transform_clear(&fit);
         fit.scene.bands = settings->bands;
-        start = hc_bench_now();
+        start = hc_now();
         HC_TRY(hc_moments_covariance(&witness->values, 1, "random", mean, covariance, err));
         HC_TRY(hc_moments_covariance(&witness->noise, hc_difference_variance(HC_DIFFERENCE_MEAN3X3), "random",
                                      NULL, noise, err));
         HC_TRY(hc_transform_fit_mnf(&fit, compute, mean, covariance, noise, err));
     }
-    times->fit = hc_bench_now() - start;
+    times->fit = hc_now() - start;
     witness->component_count = fit.components < settings->components ? fit.components : settings->components;
     for (size_t b = 0; b < n; b++) {
         memcpy(matrix + b * (size_t)witness->component_count, fit.forward + b * (size_t)fit.components,
@@ -220,10 +221,10 @@ static HcStatus choose_pixels(const HcBench *bench, const float *spectra, HcMetr
     *pixels = bench->witness->lines * samples;
     if (settings->serial != HC_BENCH_SERIAL_WHOLE) {
         int64_t few = *pixels < FEW ? *pixels : FEW;
-        double start = hc_bench_now();
+        double start = hc_now();
         HC_OR_RETURN(hc_serial_knn(bench->witness->x, few, settings->bands, spectra, settings->training,
                                    metric, settings->neighbours, nearest->index, nearest->distance, err));
-        double each = (hc_bench_now() - start) / (double)few;
+        double each = (hc_now() - start) / (double)few;
         double fit = knn_budget / (each > 0 ? each : 1e-9);
         if (fit < (double)*pixels) {
             *pixels = fit < (double)few ? few : (int64_t)fit;
@@ -246,10 +247,10 @@ static HcStatus neighbours_row(HcBench *bench, const float *spectra, const char 
     HC_OR_RETURN(hc_new(nearest->index, room, "the serial reference", err));
     HC_OR_RETURN(hc_new(nearest->distance, room, "the serial reference", err));
     HC_OR_RETURN(choose_pixels(bench, spectra, metric, nearest, &pixels, err));
-    double start = hc_bench_now();
+    double start = hc_now();
     HC_OR_RETURN(hc_serial_knn(bench->witness->x, pixels, settings->bands, spectra, settings->training,
                                metric, settings->neighbours, nearest->index, nearest->distance, err));
-    double seconds = hc_bench_now() - start;
+    double seconds = hc_now() - start;
     nearest->pixels = pixels;
     int64_t lines = pixels < samples ? 1 : pixels / samples;
     double all = (double)lines * (double)samples;
@@ -292,9 +293,9 @@ static HcStatus run_graded(HcBench *bench, HcError *err) {
     HC_TRY(hc_new(matrix, n * n, "a matrix", err));
     HC_TRY(hc_new(bench->witness->eigenvalues, n, "a matrix", err));
     hc_bench_graded(settings, matrix);
-    double start = hc_bench_now();
+    double start = hc_now();
     HC_TRY(hc_serial_eigenvalues(matrix, settings->bands, bench->witness->eigenvalues, err));
-    HcBenchRow *row = add_row_of(bench, "eigh-graded", settings->lines, hc_bench_now() - start, 0, 0);
+    HcBenchRow *row = add_row_of(bench, "eigh-graded", settings->lines, hc_now() - start, 0, 0);
     snprintf(row->how, sizeof row->how, "Jacobi on the Cholesky factor, values alone");
 done:
     free(matrix);

@@ -3,6 +3,7 @@
 #define HC_APP_BATCH_BATCH_H
 
 #include "app/app.h"
+#include "core/clock.h"
 #include "io/scene_files.h"
 #include "pipeline/run/layout.h"
 
@@ -177,9 +178,6 @@ typedef struct HcBatchTotals {
 
 /* Remembers the last word on a scene (batch_ranks.c). */
 void hc_batch_word(HcBatchTotals *totals, const HcBatchEvent *event);
-
-/* Seconds from some moment on. */
-double hc_batch_now(void);
 
 /* Prints one event as the options say, and adds it up. */
 void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals);

@@ -1,11 +1,11 @@
 /* What a batch prints: a line a scene or an event a line as JSON, and a summary. */
 #include "app/batch/batch.h"
+#include "core/clock.h"
 #include "pipeline/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static bool as_json(const HcBatch *batch) {
     int32_t style = batch->params.common.progress;
@@ -15,12 +15,6 @@ static bool as_json(const HcBatch *batch) {
 static bool is_silent(const HcBatch *batch) {
     int32_t style = batch->params.common.progress;
     return batch->params.common.quiet || (style >= 0 && strcmp(hc_progress_words[style], "none") == 0);
-}
-
-double hc_batch_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 /* ---- adding up ---- */
@@ -78,7 +72,7 @@ static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcB
     hc_json_put_text(&json, "output", scene->output);
     hc_json_put_number(&json, "index", event->scene + 1);
     hc_json_put_number(&json, "scenes", batch->scene_count);
-    hc_json_put_number(&json, "at_seconds", hc_batch_now() - totals->start);
+    hc_json_put_number(&json, "at_seconds", hc_now() - totals->start);
     if (event->device[0] != '\0') {
         hc_json_put_text(&json, "device", event->device);
     }
@@ -167,7 +161,7 @@ void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotal
 
 void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out) {
     int32_t scenes = batch->scene_count - left_out;
-    double seconds = hc_batch_now() - sums->start;
+    double seconds = hc_now() - sums->start;
     if (!as_json(batch)) {
         if (!is_silent(batch)) {
             hc_say("%s: the model of %d scene%s, %d left out, %d summed before, in %.2f s",
@@ -211,7 +205,7 @@ static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
     hc_json_put_number(&json, "failed_before", totals->failed_before);
     hc_json_put_number(&json, "elsewhere", totals->elsewhere);
     hc_json_put_number(&json, "bytes", totals->bytes);
-    hc_json_put_number(&json, "seconds", hc_batch_now() - totals->start);
+    hc_json_put_number(&json, "seconds", hc_now() - totals->start);
     if (slowest >= 0) {
         hc_json_put_text(&json, "slowest_stage", totals->parts[slowest].name);
     }
@@ -229,7 +223,7 @@ static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
 }
 
 static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
-    double seconds = hc_batch_now() - totals->start;
+    double seconds = hc_now() - totals->start;
     int32_t slowest = slowest_part(totals);
     fprintf(stderr, "%d scene%s in %.2f s: %d done, %d complete before, %d failed", batch->scene_count,
             batch->scene_count == 1 ? "" : "s", seconds, totals->done, totals->skipped, totals->failed);

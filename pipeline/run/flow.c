@@ -1,13 +1,6 @@
 #include "pipeline/run/flow.h"
+#include "core/clock.h"
 #include "pipeline/memory.h"
-
-#include <time.h>
-
-double hc_flow_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 void hc_flow_fail(HcFlow *flow, const HcError *error) {
     pthread_mutex_lock(&flow->lock);
@@ -76,12 +69,12 @@ void *hc_flow_read(void *argument) {
         if (stop) {
             break;
         }
-        double start = hc_flow_now();
+        double start = hc_now();
         if (read_block(flow, block, &error) != HC_OK) {
             hc_flow_fail(flow, &error);
             break;
         }
-        busy += hc_flow_now() - start;
+        busy += hc_now() - start;
         pthread_mutex_lock(&flow->lock);
         flow->blocks_read = block + 1;
         pthread_cond_broadcast(&flow->changed);
@@ -122,7 +115,7 @@ void *hc_flow_write(void *argument) {
     double busy = 0;
     HcParcel *parcel = NULL;
     while ((parcel = next_parcel(flow)) != NULL) {
-        double start = hc_flow_now();
+        double start = hc_now();
         /* Blocks may be waiting here when the last one is computed. */
         if (flow->settings->cancel != NULL && *flow->settings->cancel != 0) {
             (void)hc_fail(&error, HC_E_CANCELLED, "interrupted while blocks were written");
@@ -133,7 +126,7 @@ void *hc_flow_write(void *argument) {
             hc_flow_fail(flow, &error);
             break;
         }
-        double taken = hc_flow_now() - start;
+        double taken = hc_now() - start;
         parcel->sink->seconds_consume += taken;
         busy += taken;
         free_parcel(flow, parcel);
@@ -145,7 +138,7 @@ void *hc_flow_write(void *argument) {
 }
 
 HcParcel *hc_flow_take_parcel(HcFlow *flow, const HcStage *sink) {
-    double start = hc_flow_now();
+    double start = hc_now();
     HcParcel *taken = NULL;
     pthread_mutex_lock(&flow->lock);
     while (!flow->stop && taken == NULL) {
@@ -161,18 +154,18 @@ HcParcel *hc_flow_take_parcel(HcFlow *flow, const HcStage *sink) {
         }
     }
     pthread_mutex_unlock(&flow->lock);
-    flow->report->seconds_wait_write += hc_flow_now() - start;
+    flow->report->seconds_wait_write += hc_now() - start;
     return taken;
 }
 
 bool hc_flow_wait_raw(HcFlow *flow, int64_t block) {
-    double start = hc_flow_now();
+    double start = hc_now();
     pthread_mutex_lock(&flow->lock);
     while (!flow->stop && flow->blocks_read <= block) {
         pthread_cond_wait(&flow->changed, &flow->lock);
     }
     bool there = !flow->stop;
     pthread_mutex_unlock(&flow->lock);
-    flow->report->seconds_wait_read += hc_flow_now() - start;
+    flow->report->seconds_wait_read += hc_now() - start;
     return there;
 }

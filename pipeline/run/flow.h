@@ -65,9 +65,6 @@ typedef struct HcFlow {
     bool all_computed;
 } HcFlow;
 
-/* Seconds of a clock that only goes forward. */
-double hc_flow_now(void);
-
 /* Keeps the first failure of any thread and wakes everybody. */
 void hc_flow_fail(HcFlow *flow, const HcError *error);
 

@@ -1,4 +1,5 @@
 #include "core/operation/decode.h"
+#include "core/clock.h"
 #include "pipeline/run/flow.h"
 
 HcBlock hc_flow_output(const HcFlow *flow, const HcSlot *slot, int32_t place, HcSpan span) {
@@ -43,9 +44,9 @@ static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, co
                              HcError *err) {
     HcRaw raw;
     HC_OR_RETURN(bring_raw(flow, slot, block, &raw, err));
-    double start = hc_flow_now();
+    double start = hc_now();
     HC_OR_RETURN(hc_decode(flow->work, &raw, &flow->chain->source->decode, out, err));
-    flow->report->seconds_decode += hc_flow_now() - start;
+    flow->report->seconds_decode += hc_now() - start;
     return HC_OK;
 }
 
@@ -83,11 +84,11 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
     HC_OR_RETURN(decode_block(flow, slot, block, &current, err));
     for (int32_t s = 1; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
-        double start = hc_flow_now();
+        double start = hc_now();
         if (hc_pass_observes(&flow->pass, stage)) {
             HC_OR_RETURN(stage->kind->observe(stage, flow->work, &current, err));
-            stage->seconds_observe += hc_flow_now() - start;
-            start = hc_flow_now();
+            stage->seconds_observe += hc_now() - start;
+            start = hc_now();
         }
         if (flow->pass.stops && s == flow->pass.end - 1) {
             break;
@@ -95,7 +96,7 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
         if (!stage->needs.passes_through) {
             HcBlock out = hc_flow_output(flow, slot, s, span);
             HC_OR_RETURN(stage->kind->process(stage, flow->work, &current, &out, slot->scratch, err));
-            stage->seconds_process += hc_flow_now() - start;
+            stage->seconds_process += hc_now() - start;
             current = out;
         }
         if (stage->needs.consumes && !flow->pass.stops) {
@@ -132,7 +133,7 @@ static void tell_progress(const HcFlow *flow, int64_t lines_done) {
                            .lines = report->lines,
                            .bytes_done = bytes * (flow->pass_number - 1 + share),
                            .bytes = bytes * report->passes,
-                           .seconds = hc_flow_now() - flow->started};
+                           .seconds = hc_now() - flow->started};
     flow->settings->progress(&progress, flow->settings->user);
 }
 

@@ -1,4 +1,5 @@
 #include "pipeline/run/run.h"
+#include "core/clock.h"
 #include "io/file.h"
 #include "pipeline/run/flow.h"
 #include "pipeline/run/record.h"
@@ -70,9 +71,9 @@ done:
         pthread_join(reader, NULL);
     }
     if (writer_runs) {
-        double start_time = hc_flow_now();
+        double start_time = hc_now();
         pthread_join(writer, NULL);
-        flow->report->seconds_wait_write += hc_flow_now() - start_time;
+        flow->report->seconds_wait_write += hc_now() - start_time;
     }
     if (flow->error.status != HC_OK) {
         status = hc_fail(err, flow->error.status, "%s", flow->error.text);
@@ -100,9 +101,9 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (hc_pass_observes(&flow->pass, stage)) {
-            double start_time = hc_flow_now();
+            double start_time = hc_now();
             HC_TRY(hc_stage_named(stage, stage->kind->settle(stage, flow->work, err), err));
-            stage->seconds_settle += hc_flow_now() - start_time;
+            stage->seconds_settle += hc_now() - start_time;
         }
     }
     HC_TRY(hc_source_counts(flow->chain->source, flow->compute, flow->report->masked, err));
@@ -145,9 +146,9 @@ static HcStatus gather_outputs(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->chain->count; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (stage->kind->gather != NULL) {
-            double start_time = hc_flow_now();
+            double start_time = hc_now();
             HC_OR_RETURN(stage->kind->gather(stage, err));
-            stage->seconds_consume += hc_flow_now() - start_time;
+            stage->seconds_consume += hc_now() - start_time;
         }
     }
     return hc_ranks_sum(flow->settings->ranks, flow->report->masked, HC_MASK_REASONS, err);
@@ -158,9 +159,9 @@ static HcStatus complete_outputs(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->chain->count; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (stage->kind->finish != NULL) {
-            double start_time = hc_flow_now();
+            double start_time = hc_now();
             HC_OR_RETURN(stage->kind->finish(stage, err));
-            stage->seconds_consume += hc_flow_now() - start_time;
+            stage->seconds_consume += hc_now() - start_time;
         }
     }
     return HC_OK;
@@ -170,7 +171,7 @@ static void fill_report(HcFlow *flow) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     flow->report->peak_memory = (uint64_t)usage.ru_maxrss * 1024;
-    flow->report->seconds = hc_flow_now() - flow->started;
+    flow->report->seconds = hc_now() - flow->started;
 }
 
 /* Outputs and records get their names together, or none of them does. */
@@ -192,7 +193,7 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
                           HcRunReport *report, HcError *err) {
     HcStatus status = HC_OK;
     HcFlow flow = {
-        .chain = chain, .compute = compute, .settings = settings, .report = report, .started = hc_flow_now()};
+        .chain = chain, .compute = compute, .settings = settings, .report = report, .started = hc_now()};
     HcRankReport *ranks = NULL;
     pthread_mutex_init(&flow.lock, NULL);
     pthread_cond_init(&flow.changed, NULL);

@@ -76,10 +76,10 @@ static void write_value(const File *file, int64_t line, int64_t sample, int64_t 
 static void make_value(const File *file, int64_t line, int64_t sample, int64_t band, int rare,
                        uint64_t *seed) {
     static const double special[] = {NAN, INFINITY, -INFINITY, 0x1p-149, -0x1p-140, 1e300, -0.0, FLT_MAX};
-    uint64_t bits = rig_random(seed);
-    int choice = (int)(rig_random(seed) % (uint64_t)rare);
+    uint64_t bits = random_bits(seed);
+    int choice = (int)(random_bits(seed) % (uint64_t)rare);
     if (file->raw.type == HC_FLOAT32 || file->raw.type == HC_FLOAT64) {
-        double wide = choice == 0 ? special[bits % 8] : choice < 3 ? 7 : 1000 * rig_normal(seed);
+        double wide = choice == 0 ? special[bits % 8] : choice < 3 ? 7 : 1000 * random_normal(seed);
         float narrow = (float)wide;
         if (file->raw.type == HC_FLOAT32) {
             write_value(file, line, sample, band, &narrow);
@@ -123,7 +123,7 @@ static File file_new(HcType type, Layout layout, int32_t lines, int32_t samples,
     file.bytes = malloc(file.size);
     assert_non_null(file.bytes);
     memset(file.bytes, 0x5A, file.size);
-    raw->swap = rig_random(seed) % 2 != 0;
+    raw->swap = random_bits(seed) % 2 != 0;
     return file;
 }
 
@@ -242,11 +242,11 @@ static void decode_file(Rig *rig, File *file, Expected *how, bool halo) {
 
 /* Some bands in some order: all, one after another, or at random. */
 static int32_t choose_bands(int32_t *index, int32_t stored, uint64_t *seed) {
-    int how = (int)(rig_random(seed) % 3);
-    int32_t bands = how == 0 ? stored : (int32_t)rig_between(seed, 1, stored);
-    int32_t first = (int32_t)rig_between(seed, 0, stored - bands);
+    int how = (int)(random_bits(seed) % 3);
+    int32_t bands = how == 0 ? stored : (int32_t)random_between(seed, 1, stored);
+    int32_t first = (int32_t)random_between(seed, 0, stored - bands);
     for (int32_t k = 0; k < bands; k++) {
-        index[k] = how < 2 ? first + k : (int32_t)rig_between(seed, 0, stored - 1);
+        index[k] = how < 2 ? first + k : (int32_t)random_between(seed, 0, stored - 1);
     }
     return bands;
 }
@@ -269,12 +269,12 @@ static int64_t decode_case(Rig *rig, HcType type, Layout layout, const int32_t s
     uint8_t *user = malloc(pixels);
     assert_non_null(user);
     for (size_t p = 0; p < pixels; p++) {
-        user[p] = rig_random(seed) % 5 != 0;
+        user[p] = random_bits(seed) % 5 != 0;
     }
     Expected how = {.bands = choose_bands(index, shape[2], seed), .index = index};
     how.has_nodata = round % 3 != 0;
     how.all = round % 2 != 0;
-    how.nodata = nodata[rig_random(seed) % 6];
+    how.nodata = nodata[random_bits(seed) % 6];
     how.keeps = round >= ROUNDS;
     how.user = round % 5 == 0 ? user : NULL;
     decode_file(rig, &file, &how, round % 2 == 0);
@@ -296,8 +296,8 @@ CASE(test_decode) {
             for (int layout = 0; layout < LAYOUTS; layout++) {
                 for (int round = 0; round < 2 * ROUNDS; round++) {
                     static const int gaps[] = {0, 0, 1, 3, 5};
-                    int gap = gaps[rig_random(&seed) % 5]; /* compilers order arguments as they like */
-                    const int32_t *shape = shapes[rig_random(&seed) % 8];
+                    int gap = gaps[random_bits(&seed) % 5]; /* compilers order arguments as they like */
+                    const int32_t *shape = shapes[random_bits(&seed) % 8];
                     int64_t kept = decode_case(&rig, (HcType)type, (Layout)layout, shape, gap, round, &seed);
                     assert_true(kept == 0 || round >= ROUNDS);
                     partly[type] += kept;

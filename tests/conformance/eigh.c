@@ -102,7 +102,7 @@ CASE(test_eigh) {
         for (size_t a = 0; a < n; a++) {
             for (size_t b = 0; b <= a; b++) {
                 matrix[a * n + b] = matrix[b * n + a] =
-                    rig_normal(&seed) * (i % 2 == 0 ? 1 : exp(-(double)(a + b)));
+                    random_normal(&seed) * (i % 2 == 0 ? 1 : exp(-(double)(a + b)));
             }
         }
         check_all(matrix, sizes[i]);
@@ -129,11 +129,11 @@ static void fill_clustered(double *matrix, size_t n, int directions, double spre
     double *rows = malloc((size_t)directions * n * sizeof *rows);
     assert_non_null(rows);
     for (size_t k = 0; k < (size_t)directions * n; k++) {
-        rows[k] = rig_normal(seed);
+        rows[k] = random_normal(seed);
     }
     for (size_t a = 0; a < n; a++) {
         for (size_t b = 0; b <= a; b++) {
-            double sum = (a == b) + spread * rig_normal(seed);
+            double sum = (a == b) + spread * random_normal(seed);
             for (size_t d = 0; d < (size_t)directions; d++) {
                 sum += rows[d * n + a] * rows[d * n + b];
             }
@@ -148,7 +148,7 @@ static void fill_blocks(double *matrix, size_t n, size_t rows, double step, uint
     memset(matrix, 0, n * n * sizeof *matrix);
     for (size_t a = 0; a < n; a++) {
         for (size_t b = a / rows * rows; b <= a; b++) {
-            set(matrix, n, a, b, rig_normal(seed) * pow(step, (double)(a / rows)));
+            set(matrix, n, a, b, random_normal(seed) * pow(step, (double)(a / rows)));
         }
     }
 }
@@ -291,7 +291,7 @@ static void fill_graded(double *matrix, size_t n, const double *scale, uint64_t 
     double *rows = malloc(n * count * sizeof *rows);
     assert_non_null(rows);
     for (size_t k = 0; k < n * count; k++) {
-        rows[k] = rig_normal(seed);
+        rows[k] = random_normal(seed);
     }
     for (size_t a = 0; a < n; a++) {
         for (size_t b = 0; b <= a; b++) {
@@ -319,7 +319,7 @@ static void fill_scale(double *scale, size_t n, double condition, Grades grades,
         }
     }
     for (size_t i = n - 1; grades == GRADES_MIXED && i > 0; i--) {
-        size_t other = (size_t)rig_between(seed, 0, (int64_t)i);
+        size_t other = (size_t)random_between(seed, 0, (int64_t)i);
         double old = scale[i];
         scale[i] = scale[other];
         scale[other] = old;
@@ -370,7 +370,7 @@ static void check_limit(int32_t n, uint64_t *seed) {
     double length = 0;
     assert_true(matrix != NULL && direction != NULL);
     for (size_t a = 0; a < rows; a++) {
-        direction[a] = rig_normal(seed);
+        direction[a] = random_normal(seed);
         length += direction[a] * direction[a];
     }
     for (size_t a = 0; a < rows; a++) {

@@ -41,7 +41,7 @@ static Product product_new(const int64_t shape[2], bool turned, bool integers, u
     p.y = malloc((size_t)p.out * sizeof *p.y);
     assert_true(p.a != NULL && p.x != NULL && p.y != NULL);
     for (int64_t i = 0; i < values + p.in; i++) {
-        double value = integers ? (double)rig_between(seed, -INTEGER, INTEGER) : rig_normal(seed);
+        double value = integers ? (double)random_between(seed, -INTEGER, INTEGER) : random_normal(seed);
         *(i < values ? &p.a[i] : &p.x[i - values]) = (float)value;
     }
     return p;

@@ -234,7 +234,7 @@ CASE(test_gram_broken_promise) {
             rig_open_way(&rig, 2, list[way]);
             Cube cube = cube_new(3, 90, 37);
             cube_fill_integers(&cube, -1000, 1000, &seed);
-            cube.data[rig_random(&seed) % (3 * 90 * 37)] = beyond[i];
+            cube.data[random_bits(&seed) % (3 * 90 * 37)] = beyond[i];
             HcSums *sums = NULL;
             check_ok(hc_sums_open(rig.compute, 37, 1000, NULL, &sums, &rig.err), rig.err);
             HcBlock in = rig_put_block(&rig, &cube, 0, 3, 0);
@@ -449,7 +449,7 @@ CASE(test_gram_far) {
         }
         HcGrid grid = grid_of(&cube, kind);
         for (int k = 0; k < 40; k++) {
-            cube.data[rig_random(&seed) % (12 * 70 * 37)] = far[k % 7] * (round < 5 ? 1.0F : 0.1F);
+            cube.data[random_bits(&seed) % (12 * 70 * 37)] = far[k % 7] * (round < 5 ? 1.0F : 0.1F);
         }
         cube_mask(&cube, round % 3 == 0 ? MASK_NONE : MASK_SOME, &seed);
         check_grid(&cube, &grid, kind, NULL, true);

@@ -25,18 +25,18 @@ typedef struct Shape {
 } Shape;
 
 static float value_of(Look look, int64_t spectrum, int64_t band, uint64_t *seed) {
-    double normal = rig_normal(seed);
+    double normal = random_normal(seed);
     switch (look) {
     case TIES:
-        return (float)rig_between(seed, 0, 2);
+        return (float)random_between(seed, 0, 2);
     case NEAR:
-        return nextafterf((float)(100 + band), rig_random(seed) % 2 == 0 ? INFINITY : 0);
+        return nextafterf((float)(100 + band), random_bits(seed) % 2 == 0 ? INFINITY : 0);
     case OFFSET:
         return (float)(30000 + 20 * (double)band + 3 * normal);
     case CONSTANT:
         return band % 2 == 0 ? 7 : (float)normal;
     case ZEROS:
-        return rig_random(seed) % 4 == 0 || spectrum % 3 == 0 ? 0 : (float)rig_between(seed, -2, 2);
+        return random_bits(seed) % 4 == 0 || spectrum % 3 == 0 ? 0 : (float)random_between(seed, -2, 2);
     case ALIKE:
         return (float)(band - 3);
     case ENORMOUS:

@@ -44,7 +44,7 @@ static double entry(const Problem *p, int64_t row, int64_t column) {
 
 static void fill_matrix(Problem *p, uint64_t *seed) {
     for (int64_t i = 0; i < p->rows * p->columns; i++) {
-        p->a[i] = (float)rig_normal(seed);
+        p->a[i] = (float)random_normal(seed);
     }
 }
 
@@ -52,8 +52,8 @@ static void fill_matrix(Problem *p, uint64_t *seed) {
 static void fill_sparse(Problem *p, int64_t nonzeros, uint64_t *seed) {
     fill_matrix(p, seed);
     for (int64_t k = 0; k < nonzeros; k++) {
-        double value = (double)(float)(rig_normal(seed) + (k % 2 == 0 ? 2 : -2));
-        p->reference[rig_between(seed, 0, p->columns - 1)] = p->rule.positive ? fabs(value) : value;
+        double value = (double)(float)(random_normal(seed) + (k % 2 == 0 ? 2 : -2));
+        p->reference[random_between(seed, 0, p->columns - 1)] = p->rule.positive ? fabs(value) : value;
     }
     for (int64_t r = 0; r < p->rows; r++) {
         double sum = 0;
@@ -231,7 +231,7 @@ CASE(test_fista) {
         p.rule.positive = round % 2 != 0;
         fill_matrix(&p, &seed);
         for (int64_t r = 0; r < p.rows; r++) {
-            p.b[r] = (float)(3 * rig_normal(&seed));
+            p.b[r] = (float)(3 * random_normal(&seed));
         }
         p.rule.lambda = shares[round / 2 % 3] * fmax(top_of_b(&p), 1);
         solve(&rig, &p, false);
@@ -367,7 +367,7 @@ static void check_diagonal(Rig *rig) {
     Problem p = problem_new(N, N);
     for (int64_t j = 0; j < N; j++) {
         p.a[j * N + j] = j == 1000 ? 1.4142F : 1;
-        p.b[j] = (float)(3 * rig_normal(&seed));
+        p.b[j] = (float)(3 * random_normal(&seed));
     }
     p.b[1000] = 5;
     p.rule.lambda = 1;

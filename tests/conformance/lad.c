@@ -43,9 +43,9 @@ static void fill_endmembers(Problem *problem, Look look, uint64_t *seed) {
         rig_fill_spectrum(spectrum, bands, look == ALIKE ? 0 : 0.05, seed);
         for (int32_t b = 0; b < bands; b++) {
             if (look == NORMAL) {
-                spectrum[b] = (float)rig_normal(seed);
+                spectrum[b] = (float)random_normal(seed);
             } else if (look == GRID) {
-                spectrum[b] = (float)rig_between(seed, -1, 2);
+                spectrum[b] = (float)random_between(seed, -1, 2);
             } else if (look == TWICE && k >= (n + 1) / 2) {
                 spectrum[b] = 2 * problem->spectrum[(int64_t)(k - (n + 1) / 2) * bands + b];
             } else if (look == SHADE && k == n / 2) {
@@ -67,20 +67,20 @@ static void mix(Problem *problem, Look look, Spoil spoil, uint64_t *seed) {
         double *truth = problem->truth + p * n;
         double sum = 0;
         for (int i = 0; i < 3; i++) {
-            part[i] = look == GRID ? part[i] : 0.05 + rig_uniform(seed);
+            part[i] = look == GRID ? part[i] : 0.05 + random_uniform(seed);
             sum += part[i];
-            member[i] = p % 5 == 0 ? rig_between(seed, 0, n - 1) : member[i];
+            member[i] = p % 5 == 0 ? random_between(seed, 0, n - 1) : member[i];
         }
         for (int i = 0; i < 3; i++) {
             truth[member[i]] += part[i] / sum;
         }
         for (int32_t b = 0; b < cube->bands; b++) {
-            double value = spoil.noise * rig_normal(seed);
+            double value = spoil.noise * random_normal(seed);
             for (int32_t k = 0; k < n; k++) {
                 value += truth[k] * (double)problem->spectrum[(int64_t)k * cube->bands + b];
             }
-            value += rig_uniform(seed) < spoil.outliers ? 10 * rig_uniform(seed) - 5 : 0;
-            bool missing = rig_uniform(seed) < spoil.missing && b != p % cube->bands;
+            value += random_uniform(seed) < spoil.outliers ? 10 * random_uniform(seed) - 5 : 0;
+            bool missing = random_uniform(seed) < spoil.missing && b != p % cube->bands;
             cube->data[p * cube->bands + b] = missing ? NAN : (float)value;
         }
     }
@@ -409,7 +409,7 @@ CASE(test_lad) {
                                .missing = look == NORMAL && i % 3 == 1 ? 0.3 : 0};
                 Problem problem = problem_new((Look)look, sizes[i], (HcLadSum)sum, spoil, &seed);
                 for (int32_t b = 0; i % 2 == 1 && b < sizes[i].bands; b++) {
-                    problem.weight[b] = exp(2 * rig_normal(&seed));
+                    problem.weight[b] = exp(2 * random_normal(&seed));
                 }
                 check_all(&problem, 2);
                 pixels += sizes[i].lines * sizes[i].samples;
@@ -433,7 +433,7 @@ CASE(test_lad_ties) {
                     Spoil spoil = {.noise = noisy == 1 && look != GRID ? 0.02 : 0};
                     Problem problem = problem_new((Look)look, sizes[i], (HcLadSum)sum, spoil, &seed);
                     for (int64_t v = 0; noisy == 1 && look == GRID && v < 12 * sizes[i].bands; v++) {
-                        problem.cube.data[v] = (float)rig_between(&seed, -1, 3);
+                        problem.cube.data[v] = (float)random_between(&seed, -1, 3);
                     }
                     check_all(&problem, 1);
                     problem_free(&problem);

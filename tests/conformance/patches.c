@@ -249,12 +249,12 @@ static Cube make_scene(int32_t lines, int32_t samples, int32_t bands, Masking ma
     Cube cube = cube_new(lines, samples, bands);
     double phase[3];
     for (int k = 0; k < 3; k++) {
-        phase[k] = rig_normal(seed);
+        phase[k] = random_normal(seed);
     }
     for (int32_t line = 0; line < lines; line++) {
         for (int32_t sample = 0; sample < samples; sample++) {
             for (int32_t b = 0; b < bands; b++) {
-                double value = rig_normal(seed);
+                double value = random_normal(seed);
                 for (int k = 0; k < 3; k++) {
                     value += strength[k] * cos(phase[k] + 0.7 * k * line + 0.4 * (k + 1) * sample) *
                              (1 + cos((k + 1) * phase[k] + 3.0 * (k + 1) * b / bands));

@@ -8,7 +8,7 @@ static double *random_doubles(size_t count, uint64_t *seed) {
     double *values = malloc(count * sizeof *values);
     assert_non_null(values);
     for (size_t i = 0; i < count; i++) {
-        values[i] = rig_normal(seed);
+        values[i] = random_normal(seed);
     }
     return values;
 }

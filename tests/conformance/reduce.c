@@ -92,7 +92,7 @@ static double *targets_of(const Cube *cube, int32_t count, uint64_t *seed) {
     assert_non_null(targets);
     for (int64_t i = 0; i < (int64_t)count * cube->bands; i++) {
         double near = (double)cube->data[i % cube->bands];
-        targets[i] = i < cube->bands ? near : i < 2 * cube->bands ? -near * 1e-3 : rig_normal(seed);
+        targets[i] = i < cube->bands ? near : i < 2 * cube->bands ? -near * 1e-3 : random_normal(seed);
     }
     return targets;
 }

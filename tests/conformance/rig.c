@@ -66,30 +66,6 @@ void rig_get(Rig *rig, const void *from, void *to, size_t bytes) {
     free(image);
 }
 
-uint64_t rig_random(uint64_t *seed) {
-    /* splitmix64 */
-    uint64_t z = (*seed += 0x9E3779B97F4A7C15U);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31);
-}
-
-int64_t rig_between(uint64_t *seed, int64_t low, int64_t high) {
-    return low + (int64_t)(rig_random(seed) % (uint64_t)(high - low + 1));
-}
-
-double rig_uniform(uint64_t *seed) {
-    return (double)(rig_random(seed) >> 11) * 0x1p-53;
-}
-
-double rig_normal(uint64_t *seed) {
-    double sum = -6;
-    for (int i = 0; i < 12; i++) {
-        sum += rig_uniform(seed);
-    }
-    return sum;
-}
-
 Cube cube_new(int32_t lines, int32_t samples, int32_t bands) {
     size_t pixels = (size_t)lines * (size_t)samples;
     Cube cube = {lines, samples, bands, calloc(pixels * (size_t)bands, sizeof(float)), malloc(pixels)};
@@ -107,7 +83,7 @@ void cube_free(Cube *cube) {
 void cube_mask(Cube *cube, Masking masking, uint64_t *seed) {
     int64_t pixels = (int64_t)cube->lines * cube->samples;
     for (int64_t p = 0; p < pixels; p++) {
-        cube->mask[p] = masking == MASK_NONE || (masking == MASK_SOME && rig_random(seed) % 8 != 0);
+        cube->mask[p] = masking == MASK_NONE || (masking == MASK_SOME && random_bits(seed) % 8 != 0);
         if (cube->mask[p] == 0) {
             memset(cube->data + p * cube->bands, 0, (size_t)cube->bands * sizeof(float));
         }
@@ -117,14 +93,14 @@ void cube_mask(Cube *cube, Masking masking, uint64_t *seed) {
 void cube_fill_integers(Cube *cube, int64_t low, int64_t high, uint64_t *seed) {
     int64_t values = (int64_t)cube->lines * cube->samples * cube->bands;
     for (int64_t i = 0; i < values; i++) {
-        cube->data[i] = (float)rig_between(seed, low, high);
+        cube->data[i] = (float)random_between(seed, low, high);
     }
 }
 
 void cube_fill_normal(Cube *cube, double mean, double deviation, uint64_t *seed) {
     int64_t values = (int64_t)cube->lines * cube->samples * cube->bands;
     for (int64_t i = 0; i < values; i++) {
-        cube->data[i] = (float)(mean * (double)(1 + i % cube->bands) + deviation * rig_normal(seed));
+        cube->data[i] = (float)(mean * (double)(1 + i % cube->bands) + deviation * random_normal(seed));
     }
 }
 
@@ -171,12 +147,12 @@ void rig_check_rows(const Cube *rows, const Cube *whole, int64_t line0, int32_t 
 }
 
 void rig_fill_spectrum(float *spectrum, int32_t bands, double texture, uint64_t *seed) {
-    double slope = rig_uniform(seed) - 0.5;
-    double place[2] = {rig_uniform(seed), rig_uniform(seed)};
-    double depth[2] = {0.5 * rig_uniform(seed), 0.5 * rig_uniform(seed)};
+    double slope = random_uniform(seed) - 0.5;
+    double place[2] = {random_uniform(seed), random_uniform(seed)};
+    double depth[2] = {0.5 * random_uniform(seed), 0.5 * random_uniform(seed)};
     for (int32_t b = 0; b < bands; b++) {
         double at = (b + 0.5) / bands;
-        double value = 1 + slope * at + texture * rig_normal(seed);
+        double value = 1 + slope * at + texture * random_normal(seed);
         for (int i = 0; i < 2; i++) {
             double off = (at - place[i]) / 0.15;
             value -= depth[i] * exp(-off * off);

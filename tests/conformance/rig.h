@@ -4,6 +4,7 @@
 
 #include "core/compute.h"
 #include "tests/support/check.h"
+#include "tests/support/random.h"
 
 /* The backend that this run is about. */
 extern const HcComputeOps *rig_ops;
@@ -29,13 +30,6 @@ void *rig_put(Rig *rig, const void *from, size_t bytes);
 void *rig_room(Rig *rig, size_t bytes);
 /* Waits, fetches a result and checks the sentinel. */
 void rig_get(Rig *rig, const void *from, void *to, size_t bytes);
-
-/* Random numbers that are the same everywhere. */
-uint64_t rig_random(uint64_t *seed);
-int64_t rig_between(uint64_t *seed, int64_t low, int64_t high);
-double rig_normal(uint64_t *seed);
-/* In [0, 1). */
-double rig_uniform(uint64_t *seed);
 
 /* A whole scene on the host. */
 typedef struct Cube {

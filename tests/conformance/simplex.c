@@ -533,15 +533,15 @@ static HcLpEnd reference(const Case *c, double *objective) {
 /* ---- programs of all kinds ---- */
 
 static double whole(uint64_t *seed, int64_t most) {
-    return (double)rig_between(seed, -most, most);
+    return (double)random_between(seed, -most, most);
 }
 
 static void fill_bounds(Case *c, uint64_t *seed) {
     for (int64_t j = 0; j < c->program.columns; j++) {
-        int64_t kind = rig_between(seed, 0, 9);
+        int64_t kind = random_between(seed, 0, 9);
         double low = whole(seed, 4);
         c->lower[j] = kind == 0 || kind == 1 ? -INF : kind < 4 ? low : 0;
-        c->upper[j] = kind == 0 || kind > 5 ? INF : low + (double)rig_between(seed, 0, 6);
+        c->upper[j] = kind == 0 || kind > 5 ? INF : low + (double)random_between(seed, 0, 6);
         c->upper[j] = c->upper[j] < c->lower[j] ? c->lower[j] : c->upper[j];
     }
 }
@@ -549,17 +549,17 @@ static void fill_bounds(Case *c, uint64_t *seed) {
 /* Rows that hold at some point within the bounds, mostly; small integers, so that much of it is degenerate.
  */
 static void fill_rows(Case *c, uint64_t *seed) {
-    bool any = rig_between(seed, 0, 2) == 0;
-    int64_t zeros = rig_between(seed, 0, 8);
+    bool any = random_between(seed, 0, 2) == 0;
+    int64_t zeros = random_between(seed, 0, 8);
     for (int64_t i = 0; i < c->program.rows; i++) {
-        int64_t kind = rig_between(seed, 0, 5);
+        int64_t kind = random_between(seed, 0, 5);
         double sum = any ? whole(seed, 6) : 0;
         for (int64_t j = 0; j < c->program.columns; j++) {
             double point = fmin(fmax((double)(j % 3), c->lower[j]), c->upper[j]);
-            *at(c, i, j) = rig_between(seed, 0, 9) < zeros ? 0 : whole(seed, 3);
+            *at(c, i, j) = random_between(seed, 0, 9) < zeros ? 0 : whole(seed, 3);
             sum += any ? 0 : *at(c, i, j) * point;
         }
-        double more = (double)rig_between(seed, 0, 3);
+        double more = (double)random_between(seed, 0, 3);
         c->row_upper[i] = kind < 3 ? sum + more : kind == 3 ? sum : INF;
         c->row_lower[i] = kind == 2 || kind == 4 ? sum - more : kind == 3 ? sum : -INF;
         if (kind == 1 && i > 0) { /* the row before, twice */
@@ -580,7 +580,7 @@ CASE(test_simplex_kinds) {
     Rig rig;
     rig_open(&rig, 1);
     for (int k = 0; k < PROGRAMS; k++) {
-        Case c = case_new(rig_between(&seed, 0, 12), rig_between(&seed, 1, 14));
+        Case c = case_new(random_between(&seed, 0, 12), random_between(&seed, 1, 14));
         c.program.maximise = k % 2 == 0;
         fill_bounds(&c, &seed);
         fill_rows(&c, &seed);
@@ -611,9 +611,9 @@ static Case family(int64_t n, int zeros, uint64_t *seed) {
         c.row_upper[i] = 0;
     }
     for (int64_t j = 0; j < 2 * n; j++) {
-        c.cost[j] = rig_uniform(seed);
+        c.cost[j] = random_uniform(seed);
         for (int64_t i = 0; i < n; i++) {
-            *at(&c, i, j) = rig_between(seed, 0, 99) < zeros ? 0 : rig_uniform(seed);
+            *at(&c, i, j) = random_between(seed, 0, 99) < zeros ? 0 : random_uniform(seed);
             c.row_upper[i] += *at(&c, i, j) / 2;
         }
     }
@@ -648,15 +648,15 @@ static Case constructed(int64_t rows, int64_t columns, int zeros, double spread,
     long double sum = 0;
     c.program.maximise = false;
     for (int64_t i = 0; i < rows; i++) {
-        y[i] = i % 3 == 0 ? (i % 2 == 0 ? 1 : -1) * (0.1 + rig_uniform(seed)) : 0;
+        y[i] = i % 3 == 0 ? (i % 2 == 0 ? 1 : -1) * (0.1 + random_uniform(seed)) : 0;
     }
     for (int64_t j = 0; j < columns; j++) {
         for (int64_t i = 0; i < rows; i++) {
-            *at(&c, i, j) = rig_between(seed, 0, 99) < zeros ? 0 : rig_normal(seed);
+            *at(&c, i, j) = random_between(seed, 0, 99) < zeros ? 0 : random_normal(seed);
         }
     }
     for (int64_t j = 0; j < columns; j++) {
-        double x = j % 3 == 0 && 3 * j < 2 * rows ? 1 + rig_uniform(seed) : (double)(j % 2);
+        double x = j % 3 == 0 && 3 * j < 2 * rows ? 1 + random_uniform(seed) : (double)(j % 2);
         bool between = j % 3 == 0 && 3 * j < 2 * rows;
         c.x[j] = x;
         c.lower[j] = between ? x - 1 : j % 3 == 1 ? x : -INF;
@@ -664,7 +664,9 @@ static Case constructed(int64_t rows, int64_t columns, int zeros, double spread,
         if (!between && j % 3 == 0) {
             c.lower[j] = x;
         }
-        long double price = between ? 0 : j % 3 == 2 ? -(0.1L + rig_uniform(seed)) : 0.1L + rig_uniform(seed);
+        long double price = between      ? 0
+                            : j % 3 == 2 ? -(0.1L + random_uniform(seed))
+                                         : 0.1L + random_uniform(seed);
         for (int64_t i = 0; i < rows; i++) {
             price += (long double)*at(&c, i, j) * y[i];
         }
@@ -673,14 +675,14 @@ static Case constructed(int64_t rows, int64_t columns, int zeros, double spread,
     for (int64_t i = 0; i < rows; i++) {
         long double size = 0;
         double value = (double)row_of(&c, c.x, i, &size);
-        c.row_lower[i] = y[i] > 0 ? value : y[i] < 0 ? -INF : value - 1 - rig_uniform(seed);
+        c.row_lower[i] = y[i] > 0 ? value : y[i] < 0 ? -INF : value - 1 - random_uniform(seed);
         c.row_upper[i] = y[i] < 0 ? value : y[i] > 0 ? value + 2 : INF;
     }
     for (int64_t j = 0; j < columns; j++) {
         sum += (long double)c.cost[j] * c.x[j];
     }
     for (int64_t i = 0; i < rows; i++) {
-        double scale = exp2(round(spread * 3.3 * (2 * rig_uniform(seed) - 1)));
+        double scale = exp2(round(spread * 3.3 * (2 * random_uniform(seed) - 1)));
         c.row_lower[i] *= scale;
         c.row_upper[i] *= scale;
         for (int64_t j = 0; j < columns; j++) {

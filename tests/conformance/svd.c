@@ -109,7 +109,7 @@ static void batch_free(Batch *batch) {
 
 /* Before rounding to the element. */
 static double entry(const Batch *batch, Kind kind, int64_t r, int64_t c, uint64_t *seed) {
-    double normal = rig_normal(seed);
+    double normal = random_normal(seed);
     bool wide = is_double(batch->element);
     switch (kind) {
     case POSITIVE:
@@ -429,7 +429,7 @@ CASE(test_svd_bits) {
         for (int element = 0; element < HC_ELEMENT_COUNT; element++) {
             Batch first = batch_new((HcElement)element, shapes[s][0], shapes[s][1], 37);
             for (int64_t i = 0; i < first.count; i++) {
-                fill(&first, i, (Kind)(rig_random(&seed) % KINDS), &seed);
+                fill(&first, i, (Kind)(random_bits(&seed) % KINDS), &seed);
             }
             Rig rig;
             rig_open(&rig, 1);
@@ -593,7 +593,7 @@ CASE(test_svd_graded) {
             int64_t r = i / columns % rows;
             int64_t c = i % columns;
             int64_t graded = (rows < columns ? r : c) * 5 % n; /* scales come in no order */
-            double direction = 0.3 * rig_normal(&seed) + (r == c ? 4 * sqrt((double)n) : 0);
+            double direction = 0.3 * random_normal(&seed) + (r == c ? 4 * sqrt((double)n) : 0);
             set(&batch, batch.matrices, i, direction * pow(10, -12.0 * (double)graded / (double)n));
         }
         decompose(&rig, &batch, everything);

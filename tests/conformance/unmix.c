@@ -38,7 +38,7 @@ static void fill_library(Problem *problem, uint64_t *seed) {
         rig_fill_spectrum(spectrum, bands, problem->look == ALIKE ? 0 : 0.05, seed);
         for (int32_t b = 0; b < bands; b++) {
             if (look == NORMAL) {
-                spectrum[b] = (float)rig_normal(seed);
+                spectrum[b] = (float)random_normal(seed);
             } else if (look == TWICE && k >= spectra / 3) {
                 float factor = k >= spectra / 3 * 2 ? 2 : 1;
                 spectrum[b] = factor * problem->spectrum[(int64_t)(k % (spectra / 3)) * bands + b];
@@ -55,13 +55,13 @@ static void mix(Problem *problem, double noise, uint64_t *seed) {
     int64_t pixels = (int64_t)cube->lines * cube->samples;
     int64_t member[3] = {0};
     for (int64_t p = 0; p < pixels; p++) {
-        double part[3] = {rig_uniform(seed), rig_uniform(seed), rig_uniform(seed)};
+        double part[3] = {random_uniform(seed), random_uniform(seed), random_uniform(seed)};
         double sum = part[0] + part[1] + part[2];
         for (int i = 0; i < 3 && p % 5 == 0; i++) {
-            member[i] = rig_between(seed, 0, problem->rule.spectra - 1);
+            member[i] = random_between(seed, 0, problem->rule.spectra - 1);
         }
         for (int32_t b = 0; b < cube->bands; b++) {
-            double value = noise * rig_normal(seed);
+            double value = noise * random_normal(seed);
             for (int i = 0; i < 3; i++) {
                 value += part[i] / sum * (double)problem->spectrum[member[i] * cube->bands + b];
             }
@@ -413,7 +413,7 @@ CASE(test_unmix) {
                 Problem problem = problem_new(look, sizes[i], way == 0 ? 0.1 : 1e-3, 0.02, &seed);
                 cube_mask(&problem.cube, way == 0 ? MASK_NONE : MASK_SOME, &seed);
                 for (int32_t b = 0; way == 1 && b < sizes[i].bands; b++) {
-                    problem.weight[b] = 3 * rig_uniform(&seed);
+                    problem.weight[b] = 3 * random_uniform(&seed);
                 }
                 problem.rule.weight = way == 1 ? problem.weight : NULL;
                 Cube got = run_problem(&problem, 2);
@@ -508,7 +508,7 @@ CASE(test_unmix_nothing) {
     problem.weight[7] = 0;
     Cube got = run_problem(&problem, 2);
     for (int64_t p = 0; p < 18; p++) {
-        problem.cube.data[p * 20 + 7] = (float)(1e6 * rig_normal(&seed));
+        problem.cube.data[p * 20 + 7] = (float)(1e6 * random_normal(&seed));
     }
     Cube other = run_problem(&problem, 2);
     for (int64_t p = 0; p < 18; p++) {

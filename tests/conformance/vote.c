@@ -63,15 +63,15 @@ static void invent(const HcVoteRule *rule, Neighbours *n, uint64_t *seed) {
     bool angle = rule->metric == HC_METRIC_ANGLE;
     double pool[4];
     for (int i = 0; i < 4; i++) {
-        double random = (double)rig_between(seed, 1, 1000000) * 1e-6;
-        pool[i] = angle ? 2 * random - 1 : (double)(rig_between(seed, 1, 3) * rig_between(seed, 1, 3));
+        double random = (double)random_between(seed, 1, 1000000) * 1e-6;
+        pool[i] = angle ? 2 * random - 1 : (double)(random_between(seed, 1, 3) * random_between(seed, 1, 3));
     }
-    if (rig_random(seed) % 3 == 0) {
+    if (random_bits(seed) % 3 == 0) {
         pool[0] = angle ? -1 - 0x1p-50 : 0;
     }
     for (int32_t i = 0; i < rule->k; i++) {
-        n->index[i] = (int32_t)rig_between(seed, 0, LABELS - 1);
-        n->distance[i] = pool[rig_random(seed) % 4];
+        n->index[i] = (int32_t)random_between(seed, 0, LABELS - 1);
+        n->distance[i] = pool[random_bits(seed) % 4];
     }
     qsort(n->distance, (size_t)rule->k, sizeof *n->distance, ascending);
 }
@@ -81,7 +81,7 @@ static void check_rule(Rig *rig, const HcVoteRule *rule, int32_t lines, int32_t 
     const int32_t bands = hc_vote_bands(rule);
     int32_t label[LABELS];
     for (int i = 0; i < LABELS; i++) {
-        label[i] = (int32_t)rig_between(seed, 1, rule->classes);
+        label[i] = (int32_t)random_between(seed, 1, rule->classes);
     }
     Cube cube = cube_new(lines + 3, samples, 2);
     cube_mask(&cube, MASK_SOME, seed);

@@ -1,6 +1,7 @@
 /* Proofs of solutions: right ones are proved, and every flaw shows in the figure that it belongs to. */
 #include "core/solver/program.h"
 #include "tests/support/check.h"
+#include "tests/support/random.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -244,11 +245,6 @@ static void rays_are_proved(void **state) {
 
 /* ---- random programs that are made together with their solutions ---- */
 
-static double draw(uint64_t *seed) {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) * 0x1p-53 * 2 - 1;
-}
-
 enum { ROWS = 23, COLUMNS = 31 };
 
 typedef struct Made {
@@ -258,8 +254,8 @@ typedef struct Made {
 
 /* A value at, above or between bounds, and a multiplier that fits (for a minimum). */
 static void make_place(uint64_t *seed, double value, double *lower, double *upper, double *multiplier) {
-    double kind = draw(seed);
-    double size = fabs(draw(seed));
+    double kind = (2 * random_uniform(seed) - 1);
+    double size = fabs((2 * random_uniform(seed) - 1));
     *multiplier = kind < -0.3 ? size : kind < 0.3 ? -size : 0;
     *lower = kind < -0.3 ? value : kind < 0 ? -INF : value - 1;
     *upper = kind < -0.6 ? INF : kind < -0.3 ? value : kind < 0.3 ? value : value + 1;
@@ -270,10 +266,10 @@ static void make_place(uint64_t *seed, double value, double *lower, double *uppe
 static void make(Made *made, uint64_t seed) {
     double reduced[COLUMNS];
     for (int j = 0; j < COLUMNS; j++) {
-        made->x[j] = 10 * draw(&seed);
+        made->x[j] = 10 * (2 * random_uniform(&seed) - 1);
         make_place(&seed, made->x[j], &made->lower[j], &made->upper[j], &reduced[j]);
         for (int i = 0; i < ROWS; i++) {
-            made->value[j][i] = draw(&seed) > 0 ? 5 * draw(&seed) : 0;
+            made->value[j][i] = (2 * random_uniform(&seed) - 1) > 0 ? 5 * (2 * random_uniform(&seed) - 1) : 0;
         }
     }
     for (int i = 0; i < ROWS; i++) {

@@ -1,5 +1,6 @@
 #include "core/text.h"
 #include "tests/support/check.h"
+#include "tests/support/random.h"
 
 #include <locale.h>
 #include <stdlib.h>
@@ -110,14 +111,14 @@ static void test_doubles(void **state) {
                  {5e-324, "5e-324"},
                  {NAN, "nan"},
                  {-INFINITY, "-inf"}};
-    uint64_t bits = 1;
+    uint64_t seed = 1;
     char text[HC_TEXT_DOUBLE];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         assert_string_equal(hc_text_double(text, known[i].value), known[i].text);
     }
     for (int i = 0; i < 100000; i++) {
         double value;
-        bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        uint64_t bits = random_bits(&seed);
         memcpy(&value, &bits, sizeof value);
         if (isfinite(value)) {
             check_text(value);

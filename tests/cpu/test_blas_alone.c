@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "tests/support/check.h"
+#include "tests/support/random.h"
 
 enum { LINES = 40, SAMPLES = 100, BANDS = 220, SPECTRA = 700 };
 
@@ -35,8 +36,7 @@ static double *random_values(size_t count) {
     double *out = malloc(count * sizeof *out);
     assert_non_null(out);
     for (size_t i = 0; i < count; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        out[i] = (double)(seed >> 50);
+        out[i] = (double)random_between(&seed, 0, 16383);
     }
     return out;
 }

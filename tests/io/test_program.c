@@ -1,6 +1,7 @@
 /* Linear programs: MPS in both formats is read as the page says, and every flaw is refused with one clear
  * line. */
 #include "io/table/program.h"
+#include "tests/support/random.h"
 #include "write_fixture.h"
 
 #include <cpl_vsi.h>
@@ -419,8 +420,8 @@ static void cut_and_broken_files_are_refused(void **state) {
         for (int turn = 0; turn < 1500; turn++) {
             memcpy(text, texts[t], length);
             for (int change = 0; change < 1 + turn % 4; change++) {
-                seed = seed * 6364136223846793005u + 1442695040888963407u;
-                text[(seed >> 33) % length] = others[(seed >> 20) % (sizeof others - 1)];
+                size_t at = random_bits(&seed) % length;
+                text[at] = others[random_bits(&seed) % (sizeof others - 1)];
             }
             HcProgramFile file;
             HcError err = {0};

@@ -2,6 +2,7 @@
 #include "pipeline/spectra/resample.h"
 
 #include "tests/support/check.h"
+#include "tests/support/random.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,18 +17,13 @@ typedef struct Bands {
     double centre[VALUES_MAX], width[VALUES_MAX];
 } Bands;
 
-static double uniform(uint64_t *state) {
-    *state = *state * 6364136223846793005U + 1442695040888963407U;
-    return (double)(*state >> 11) / 9007199254740992.0;
-}
-
 /* From `low`, `step` apart, by up to `jitter` of a step elsewhere. */
 static Bands make_bands(int32_t count, double low, double step, double width, double jitter) {
     Bands bands = {.count = count};
     uint64_t seed = 7;
     assert_true(count <= VALUES_MAX);
     for (int32_t b = 0; b < count; b++) {
-        bands.centre[b] = low + step * (b + jitter * (uniform(&seed) - 0.5));
+        bands.centre[b] = low + step * (b + jitter * (random_uniform(&seed) - 0.5));
         bands.width[b] = width;
     }
     return bands;
@@ -61,7 +57,7 @@ static void check_values(const float *found, const double *wanted, int32_t count
 static void turn(Bands *bands, float *value, bool shuffled) {
     uint64_t seed = 3;
     for (int32_t b = bands->count - 1; b > 0; b--) {
-        int32_t other = shuffled ? (int32_t)(uniform(&seed) * (b + 1)) : bands->count - 1 - b;
+        int32_t other = shuffled ? (int32_t)(random_uniform(&seed) * (b + 1)) : bands->count - 1 - b;
         if (!shuffled && other >= b) {
             break;
         }
@@ -149,7 +145,7 @@ static void orders_do_not_matter(void **state) {
     float out[VALUES_MAX];
     uint64_t seed = 11;
     for (int32_t b = 0; b < from.count; b++) {
-        value[b] = (float)uniform(&seed);
+        value[b] = (float)random_uniform(&seed);
     }
     value[17] = NAN;
     resample(&from, value, 1, &to, sorted);
@@ -236,8 +232,8 @@ static void quadrature_says_the_same(void **state) {
         float out[5 * VALUES_MAX];
         uint64_t seed = 21 + c;
         for (int32_t i = 0; i < 5 * from.count; i++) {
-            value[i] = (float)uniform(&seed);
-            value[i] = i > from.count && uniform(&seed) < 0.1 ? NAN : value[i];
+            value[i] = (float)random_uniform(&seed);
+            value[i] = i > from.count && random_uniform(&seed) < 0.1 ? NAN : value[i];
         }
         for (int32_t b = 0; b < from.count; b++) {
             value[4 * from.count + b] = b % 20 < 9 ? NAN : value[b];

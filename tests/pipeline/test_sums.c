@@ -1,5 +1,6 @@
 #include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/statistics.h"
+#include "tests/support/random.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict.h"
 
@@ -175,8 +176,7 @@ static void hard_scenes_keep_the_bound(void **state) {
         uint64_t seed = 5;
         Cube cube = cube_new(61, 47, BANDS);
         for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
-            seed = seed * 6364136223846793005U + 1442695040888963407U;
-            double random = (double)(int64_t)seed * 0x1p-63;
+            double random = 2 * random_uniform(&seed) - 1;
             cube.value[i] = (double)hard_value((Hard)kind, i / BANDS, i % BANDS, random);
         }
         cube_write(&cube, "scaled", HC_FLOAT32, "bsq", NULL);

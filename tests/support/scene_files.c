@@ -31,18 +31,6 @@ void cube_free(Cube *cube) {
 }
 
 /* Splitmix64 (Steele, Lea, Flood 2014). */
-double random_uniform(uint64_t *state) {
-    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
-double random_normal(uint64_t *state) {
-    double radius = sqrt(-2 * log(1 - random_uniform(state)));
-    return radius * cos(6.283185307179586 * random_uniform(state));
-}
-
 Cube cube_smooth(int32_t lines, int32_t samples, int32_t bands, uint64_t seed, bool integers) {
     Cube cube = cube_new(lines, samples, bands);
     size_t p = (size_t)bands;

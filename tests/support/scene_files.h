@@ -4,6 +4,7 @@
 
 #include "pipeline/run/run.h"
 #include "tests/support/check.h"
+#include "tests/support/random.h"
 
 /* A cube in memory, pixel-major. */
 typedef struct Cube {
@@ -30,10 +31,6 @@ Cube cube_smooth(int32_t lines, int32_t samples, int32_t bands, uint64_t seed, b
 
 /* Marks a border and a notch as masked and gives them `value` in every band. */
 void cube_border(Cube *cube, double value);
-
-/* Repeatable random numbers: uniform in [0, 1), and standard normal. */
-double random_uniform(uint64_t *state);
-double random_normal(uint64_t *state);
 
 /* NAME.img and NAME.hdr in the current folder. `interleave` is bsq, bil or bip; `more` are further header
  * lines, or NULL. */
