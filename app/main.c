@@ -101,7 +101,7 @@ static void on_bus_error(int number) {
 }
 
 #if !defined(HC_SANITIZED)
-/* The threads that OpenBLAS will start with: a number in its environment, else one a processor. */
+/* The threads that OpenBLAS is ready for: a number in its environment, else one a processor. */
 static size_t blas_threads(char **environment) {
     static const char *const names[] = {"OPENBLAS_NUM_THREADS=", "OMP_NUM_THREADS="};
     cpu_set_t processors;
@@ -122,7 +122,7 @@ static size_t blas_threads(char **environment) {
 static void check_address_space(int argc, char **argv, char **environment) {
     static const char text[] =
         "hcube: out of memory: the limit of address space (ulimit -v) leaves too little to "
-        "start (OMP_NUM_THREADS=1 takes less)\n";
+        "start (OPENBLAS_NUM_THREADS=1 takes less)\n";
     (void)argc;
     (void)argv;
     const size_t needed = ((size_t)64 << 20) + blas_threads(environment) * ((size_t)128 << 20);
@@ -142,7 +142,8 @@ __attribute__((section(".preinit_array"),
                used)) static void (*const before_libraries)(int, char **, char **) = check_address_space;
 #endif
 
-/* A library may end the process itself where it can get no thread or memory, and says so: OpenMP does. */
+/* A library may end the process itself where it can get no thread or memory, and says so: OpenMP does, which
+ * OpenBLAS is mostly built with. */
 static void on_exit_of_library(void) {
     static const char text[] = "hcube: out of memory or threads: a library ended the program (see above; "
                                "--threads takes fewer)\n";

@@ -2,21 +2,12 @@
 #include "core/operation/table.h"
 #include "cpu/gram/gram.h"
 
-#include <cblas.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-static pthread_once_t blas_once = PTHREAD_ONCE_INIT;
-
-/* Parallel loops are ours: every BLAS and LAPACK call stays on its own thread, so that its bits cannot depend
- * on the number of threads. OpenBLAS that is built with OpenMP forgets this: see hc_cpu_blas_alone. */
-static void set_up_blas(void) {
-    openblas_set_num_threads(1);
-}
 
 static HcStatus open_cpu(HcCompute **out, const HcComputeConfig *config, HcError *err) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -28,7 +19,7 @@ static HcStatus open_cpu(HcCompute **out, const HcComputeConfig *config, HcError
     threads = threads > 0 ? threads : (int32_t)(processors > 0 ? processors : 1);
     HcCpu *cpu = NULL;
     HC_OR_RETURN(hc_new(cpu, 1, "the CPU backend", err));
-    pthread_once(&blas_once, set_up_blas);
+    hc_cpu_blas_alone();
     cpu->workers = hc_workers_open(threads);
     if (cpu->workers == NULL && threads > 1) {
         free(cpu);

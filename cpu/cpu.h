@@ -15,7 +15,7 @@ const HcComputeOps *hc_cpu_ops(void);
 /* OpenBLAS and LAPACK with all threads, for measuring. */
 const HcVendorOps *hc_cpu_vendor(void);
 
-/* Adds "OpenBLAS 0.3.21 ...\nOpenMP 201511\n": what this room is built on. */
+/* Adds "OpenBLAS 0.3.21 ...\n": what this room is built on. */
 void hc_cpu_libraries(HcText *text);
 
 /* How exact sums of products are formed; the sums are the same to the last bit. For tests and measurements:

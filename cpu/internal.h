@@ -6,8 +6,6 @@
 #include "core/workers.h"
 #include "cpu/cpu.h"
 
-#include <omp.h>
-
 /* Compiles a leaf function for the vector units of newer processors too, chosen when the program starts. The
  * results do not change: no operation is contracted or reordered. (Sanitizers run before the choice could.)
  */
@@ -29,12 +27,13 @@ struct HcQueue {
     HcCpu *cpu; /* work is done at once: a queue holds nothing */
 };
 
-/* Keeps BLAS and LAPACK on the calling thread. For every operation that uses them; hc_cpu_work does it for
- * the threads of its workers. OpenBLAS asks OpenMP how many threads it may take, and each thread has an
- * answer of its own. (Newer versions forget what openblas_set_num_threads said.) */
-static inline void hc_cpu_blas_alone(void) {
-    omp_set_num_threads(1);
-}
+/* Threads that BLAS and LAPACK may use in calls from the calling thread, and, where OpenBLAS has threads of
+ * its own, from any. */
+void hc_cpu_blas_threads(int threads);
+
+/* Keeps BLAS and LAPACK on the calling thread, so that their bits cannot depend on the number of threads. For
+ * every operation that uses them; hc_cpu_work does it for the threads of its workers. */
+void hc_cpu_blas_alone(void);
 
 /* The values and the mask of one line of the scene; NULL where the block does not have it. */
 static inline const float *hc_cpu_line(const HcBlock *block, int64_t line) {

@@ -1,29 +1,27 @@
 /* The same work by OpenBLAS and LAPACK with all threads, as they come: for measuring only. */
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
-#include <omp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct HcVendor {
-    int threads;
+    const HcCpu *cpu;
     char *room; /* that threads decompose in; grows */
     size_t room_bytes;
 };
 
 /* BLAS may use the threads of the backend within a call, and has one of its own otherwise. */
 static void enter(const HcVendor *vendor) {
-    openblas_set_num_threads(vendor->threads);
-    omp_set_num_threads(vendor->threads);
+    hc_cpu_blas_threads(vendor->cpu->threads);
 }
 
 static void leave(void) {
-    openblas_set_num_threads(1);
-    omp_set_num_threads(1);
+    hc_cpu_blas_threads(1);
 }
 
 static HcStatus open_vendor(HcCompute *compute, HcVendor **out, char *name, size_t name_size, HcError *err) {
@@ -31,9 +29,10 @@ static HcStatus open_vendor(HcCompute *compute, HcVendor **out, char *name, size
     if (*out == NULL) {
         return hc_fail_memory(err, sizeof **out, "the libraries");
     }
-    (*out)->threads = ((const HcCpu *)compute)->threads;
-    snprintf(name, name_size, "%s (%s), %d thread%s", openblas_get_config(), openblas_get_corename(),
-             (*out)->threads, (*out)->threads == 1 ? "" : "s");
+    int threads = ((const HcCpu *)compute)->threads;
+    (*out)->cpu = (const HcCpu *)compute;
+    snprintf(name, name_size, "%s (%s), %d thread%s", openblas_get_config(), openblas_get_corename(), threads,
+             threads == 1 ? "" : "s");
     return HC_OK;
 }
 
@@ -63,6 +62,18 @@ HC_CLONES static void widen(const float *restrict x, int64_t count, double *rest
     }
 }
 
+typedef struct Widening {
+    const float *x;
+    double *out;
+    int32_t bands;
+} Widening;
+
+static void widen_pixels(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    const Widening *job = user;
+    widen(job->x + first * job->bands, (end - first) * job->bands, job->out + first * job->bands);
+}
+
 static HcStatus gram_float64(HcVendor *vendor, HcQueue *queue, const float *x, int64_t pixels, int32_t bands,
                              int64_t chunk, double *scratch, double *product, HcError *err) {
     (void)queue;
@@ -72,10 +83,8 @@ static HcStatus gram_float64(HcVendor *vendor, HcQueue *queue, const float *x, i
     enter(vendor);
     for (int64_t first = 0; first < pixels; first += chunk) {
         int64_t count = hc_min64(chunk, pixels - first);
-#pragma omp parallel for num_threads(vendor->threads) schedule(static)
-        for (int64_t p = 0; p < count; p++) {
-            widen(x + (first + p) * bands, bands, scratch + p * bands);
-        }
+        Widening job = {x + first * bands, scratch, bands};
+        hc_cpu_work(vendor->cpu, count, hc_cpu_grain(vendor->cpu, count), widen_pixels, &job);
         cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, bands, (int)count, 1.0, scratch, bands, 1.0,
                     product, bands);
     }
@@ -221,26 +230,43 @@ static void turn_right(const SvdRoom *room, float *right) {
     }
 }
 
+typedef struct SvdJob {
+    const HcSvdBatch *batch;
+    SvdRoom room;
+    char *memory; /* [threads] rooms */
+    atomic_int failures;
+} SvdJob;
+
+static void decompose(void *user, int64_t first, int64_t end, int32_t thread) {
+    SvdJob *job = user;
+    const SvdRoom *room = &job->room;
+    const HcSvdBatch *batch = job->batch;
+    char *at = job->memory + (size_t)thread * room->bytes;
+    for (int64_t m = first; m < end; m++) {
+        size_t place = (size_t)m * room->square;
+        char *right = (char *)batch->right + place;
+        float *values = (float *)batch->values + m * room->n;
+        memcpy(at, (const char *)batch->matrices + place, room->square);
+        if (gesdd(room, at, values, (char *)batch->left + place, right) != 0) {
+            atomic_fetch_add(&job->failures, 1);
+        }
+        turn_right(room, (float *)right);
+    }
+}
+
 /* A matrix after the other in every thread, each by one thread. */
 static HcStatus svd(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t n, const HcSvdBatch *batch,
                     HcError *err) {
     (void)queue;
-    SvdRoom room;
-    int failures = 0;
-    HC_OR_RETURN(plan_svd(element, n, &room, err));
-    HC_OR_RETURN(make_room(vendor, (size_t)vendor->threads * room.bytes, err));
-#pragma omp parallel for num_threads(vendor->threads) schedule(dynamic, 8) reduction(+ : failures)
-    for (int64_t m = 0; m < batch->count; m++) {
-        char *at = vendor->room + (size_t)omp_get_thread_num() * room.bytes;
-        size_t place = (size_t)m * room.square;
-        char *right = (char *)batch->right + place;
-        memcpy(at, (const char *)batch->matrices + place, room.square);
-        failures += gesdd(&room, at, (float *)batch->values + m * n, (char *)batch->left + place, right) != 0;
-        turn_right(&room, (float *)right);
-    }
-    if (failures > 0) {
+    SvdJob job = {.batch = batch};
+    HC_OR_RETURN(plan_svd(element, n, &job.room, err));
+    HC_OR_RETURN(make_room(vendor, (size_t)vendor->cpu->threads * job.room.bytes, err));
+    job.memory = vendor->room;
+    hc_cpu_blas_threads(1);
+    hc_cpu_work(vendor->cpu, batch->count, 8, decompose, &job);
+    if (atomic_load(&job.failures) > 0) {
         return hc_fail(err, HC_E_NUMERIC, "no singular values of %d matrices of %d rows (LAPACK gesdd)",
-                       failures, n);
+                       atomic_load(&job.failures), n);
     }
     return HC_OK;
 }

@@ -18,4 +18,11 @@ static inline int64_t hc_cpu_grain(const HcCpu *cpu, int64_t count) {
     return cpu->threads == 1 ? hc_max64(1, count) : (count + pieces - 1) / pieces + (count <= 0);
 }
 
+/* For items that pass over `values` values together, of which `least` are worth waking a thread: one piece
+ * for each thread that is, and some where all are. */
+static inline int64_t hc_cpu_grain_worth(const HcCpu *cpu, int64_t count, int64_t values, int64_t least) {
+    int64_t worth = values / least + 1;
+    return worth >= cpu->threads ? hc_cpu_grain(cpu, count) : (count + worth - 1) / worth + (count <= 0);
+}
+
 #endif

@@ -232,13 +232,8 @@ done:
 
 HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err) {
-    HcStatus status = HC_OK;
     const HcCpu *cpu = (const HcCpu *)compute;
-    int threads_before = omp_get_max_threads();
     hc_cpu_blas_alone();
-    HC_TRY(hc_cpu_eigh_plain(cpu, n, matrix, values, vectors, err));
-    HC_TRY(hc_cpu_eigh_small(cpu, n, matrix, values, vectors, err));
-done:
-    omp_set_num_threads(threads_before);
-    return status;
+    HC_OR_RETURN(hc_cpu_eigh_plain(cpu, n, matrix, values, vectors, err));
+    return hc_cpu_eigh_small(cpu, n, matrix, values, vectors, err);
 }

@@ -41,14 +41,26 @@ static HcL1Sums move(HcL1 *l1, const HcL1Problem *problem, double momentum, int6
     return sums;
 }
 
+typedef struct Move {
+    HcL1 *l1;
+    const HcL1Problem *problem;
+    double momentum;
+} Move;
+
+static void move_blocks(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    const Move *job = user;
+    for (int64_t b = first; b < end; b++) {
+        job->l1->block[b] = move(job->l1, job->problem, job->momentum, b * HC_L1_BLOCK);
+    }
+}
+
 /* All blocks; the sums of blocks are added, and their lists of columns joined, in their order. */
 static HcL1Sums move_all(HcL1 *l1, const HcL1Problem *problem, double momentum) {
-    int64_t blocks = (l1->matrix.columns - 1) / HC_L1_BLOCK + 1;
+    int64_t blocks = hc_l1_blocks(l1);
     HcL1Sums all = {0};
-#pragma omp parallel for num_threads(hc_cpu_worth(l1->threads, 16 * l1->matrix.columns)) schedule(static)
-    for (int64_t b = 0; b < blocks; b++) {
-        l1->block[b] = move(l1, problem, momentum, b * HC_L1_BLOCK);
-    }
+    hc_cpu_work(l1->cpu, blocks, hc_cpu_gemv_grain(l1->cpu, blocks, 16 * l1->matrix.columns), move_blocks,
+                &(Move){l1, problem, momentum});
     for (int64_t b = 0; b < blocks; b++) {
         const HcL1Sums *sums = &l1->block[b];
         memmove(l1->active + all.nonzeros, l1->active + b * HC_L1_BLOCK,

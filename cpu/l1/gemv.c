@@ -108,25 +108,44 @@ static void multiply(const HcMatrix *matrix, Vector x, int64_t part, int64_t fir
 }
 
 /* All parts: into sums[parts][rows], or rounded into y, which needs a single part; the other one is NULL. */
-static void multiply_all(const HcMatrix *matrix, Vector x, int threads, double *sums, float *y) {
-    Cut cut = cut_of(matrix);
-    int64_t units = cut.parts * cut.groups;
-#pragma omp parallel for num_threads(hc_cpu_worth(threads, matrix->rows * matrix->columns)) schedule(static)
-    for (int64_t unit = 0; unit < units; unit++) {
-        double batch[BATCH];
-        int64_t part = unit % cut.parts;
-        int64_t first = unit / cut.parts * cut.rows;
-        int64_t end = hc_min64(first + cut.rows, matrix->rows);
-        for (int64_t r = first; r < end; r += BATCH) {
-            int64_t rows = hc_min64(BATCH, end - r);
-            if (y != NULL) {
-                multiply(matrix, x, part, r, rows, batch);
-                hc_cpu_gemv_round(batch, rows, y + r);
-            } else {
-                multiply(matrix, x, part, r, rows, sums + part * matrix->rows + r);
-            }
+typedef struct Product {
+    const HcMatrix *matrix;
+    Vector x;
+    Cut cut;
+    double *sums;
+    float *y;
+} Product;
+
+static void multiply_unit(const Product *job, int64_t unit) {
+    double batch[BATCH];
+    const HcMatrix *matrix = job->matrix;
+    int64_t part = unit % job->cut.parts;
+    int64_t first = unit / job->cut.parts * job->cut.rows;
+    int64_t end = hc_min64(first + job->cut.rows, matrix->rows);
+    for (int64_t r = first; r < end; r += BATCH) {
+        int64_t rows = hc_min64(BATCH, end - r);
+        if (job->y != NULL) {
+            multiply(matrix, job->x, part, r, rows, batch);
+            hc_cpu_gemv_round(batch, rows, job->y + r);
+        } else {
+            multiply(matrix, job->x, part, r, rows, job->sums + part * matrix->rows + r);
         }
     }
+}
+
+static void multiply_units(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    for (int64_t unit = first; unit < end; unit++) {
+        multiply_unit(user, unit);
+    }
+}
+
+static void multiply_all(const HcCpu *cpu, Product *job) {
+    const HcMatrix *matrix = job->matrix;
+    job->cut = cut_of(matrix);
+    int64_t units = job->cut.parts * job->cut.groups;
+    hc_cpu_work(cpu, units, hc_cpu_gemv_grain(cpu, units, matrix->rows * matrix->columns), multiply_units,
+                job);
 }
 
 void hc_cpu_gemv_add_parts(int64_t parts, int64_t count, double *sums) {
@@ -135,8 +154,8 @@ void hc_cpu_gemv_add_parts(int64_t parts, int64_t count, double *sums) {
     }
 }
 
-void hc_cpu_gemv_sums(const HcMatrix *matrix, const double *x, int threads, double *sums) {
-    multiply_all(matrix, (Vector){.wide = x}, threads, sums, NULL);
+void hc_cpu_gemv_sums(const HcCpu *cpu, const HcMatrix *matrix, const double *x, double *sums) {
+    multiply_all(cpu, &(Product){.matrix = matrix, .x.wide = x, .sums = sums});
     hc_cpu_gemv_add_parts(cut_of(matrix).parts, matrix->rows, sums);
 }
 
@@ -148,7 +167,7 @@ HcStatus hc_cpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, flo
         return hc_cpu_gemv_t(queue, &row, x, y, err);
     }
     if (matrix->columns <= CHUNK) {
-        multiply_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, NULL, y);
+        multiply_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .y = y});
         return HC_OK;
     }
     int64_t parts = cut_of(matrix).parts;
@@ -157,7 +176,7 @@ HcStatus hc_cpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, flo
     if (sums == NULL) {
         HC_TRY(hc_fail_memory(err, (double)values * sizeof *sums, "the sums of a product"));
     }
-    multiply_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, sums, NULL);
+    multiply_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .sums = sums});
     hc_cpu_gemv_add_parts(parts, matrix->rows, sums);
     hc_cpu_gemv_round(sums, matrix->rows, y);
 done:

@@ -5,7 +5,7 @@
 #define HC_CPU_L1_GEMV_H
 
 #include "core/operation/gemv.h"
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 HcGemvFn hc_cpu_gemv;
 HcGemvFn hc_cpu_gemv_t;
@@ -13,17 +13,17 @@ HcGemvFn hc_cpu_gemv_t;
 /* Pieces that the columns are cut into, and rows that the sums of one have. */
 int64_t hc_cpu_gemv_parts(const HcMatrix *matrix);
 /* A x into the first row of sums[parts][rows]. */
-void hc_cpu_gemv_sums(const HcMatrix *matrix, const double *x /* [columns] */, int threads, double *sums);
+void hc_cpu_gemv_sums(const HcCpu *cpu, const HcMatrix *matrix, const double *x /* [columns] */,
+                      double *sums);
 
 /* Pieces that the rows are cut into. */
 int64_t hc_cpu_gemv_t_parts(const HcMatrix *matrix);
 /* A'x as the sum over the rows of sums[parts][columns], in their order, which is left to the caller. */
-void hc_cpu_gemv_t_sums(const HcMatrix *matrix, const double *x /* [rows] */, int threads, double *sums);
+void hc_cpu_gemv_t_sums(const HcCpu *cpu, const HcMatrix *matrix, const double *x /* [rows] */, double *sums);
 
-/* Threads that are worth waking for a pass over so many values: what they share takes longer than that. */
-static inline int hc_cpu_worth(int threads, int64_t values) {
-    const int64_t each = (int64_t)1 << 19;
-    return (int)hc_min64(threads, values / each + 1);
+/* Of items that pass over `values` values together, from memory. */
+static inline int64_t hc_cpu_gemv_grain(const HcCpu *cpu, int64_t count, int64_t values) {
+    return hc_cpu_grain_worth(cpu, count, values, (int64_t)1 << 19);
 }
 
 /* A matrix of one column, or of one row, as the one of its values in the other direction. */

@@ -123,27 +123,45 @@ static void add_part(const HcMatrix *matrix, Vector x, int64_t chunk, int64_t fi
 }
 
 /* All parts: into sums[parts][columns], or rounded into y, which needs a single part of the rows. */
-static void add_all(const HcMatrix *matrix, Vector x, int threads, double *sums, float *y) {
-    Cut cut = cut_of(matrix);
-    int64_t units = cut.chunks * cut.parts;
-#pragma omp parallel for num_threads(hc_cpu_worth(threads, matrix->rows * matrix->columns)) schedule(static)
-    for (int64_t unit = 0; unit < units; unit++) {
-        double part_sums[CHUNK];
-        int64_t part = unit / cut.chunks;
-        int64_t chunk = unit % cut.chunks;
-        int64_t columns = hc_min64(CHUNK, matrix->columns - chunk * CHUNK);
-        int64_t rows = hc_min64(cut.rows, matrix->rows - part * cut.rows);
-        add_part(matrix, x, chunk, part * cut.rows, rows, part_sums);
-        if (y != NULL) {
-            hc_cpu_gemv_round(part_sums, columns, y + chunk * CHUNK);
-        } else {
-            memcpy(sums + part * matrix->columns + chunk * CHUNK, part_sums, (size_t)columns * sizeof *sums);
-        }
+typedef struct Product {
+    const HcMatrix *matrix;
+    Vector x;
+    Cut cut;
+    double *sums;
+    float *y;
+} Product;
+
+static void add_unit(const Product *job, int64_t unit) {
+    double sums[CHUNK];
+    const HcMatrix *matrix = job->matrix;
+    int64_t part = unit / job->cut.chunks;
+    int64_t chunk = unit % job->cut.chunks;
+    int64_t columns = hc_min64(CHUNK, matrix->columns - chunk * CHUNK);
+    int64_t rows = hc_min64(job->cut.rows, matrix->rows - part * job->cut.rows);
+    add_part(matrix, job->x, chunk, part * job->cut.rows, rows, sums);
+    if (job->y != NULL) {
+        hc_cpu_gemv_round(sums, columns, job->y + chunk * CHUNK);
+    } else {
+        memcpy(job->sums + part * matrix->columns + chunk * CHUNK, sums, (size_t)columns * sizeof *sums);
     }
 }
 
-void hc_cpu_gemv_t_sums(const HcMatrix *matrix, const double *x, int threads, double *sums) {
-    add_all(matrix, (Vector){.wide = x}, threads, sums, NULL);
+static void add_units(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    for (int64_t unit = first; unit < end; unit++) {
+        add_unit(user, unit);
+    }
+}
+
+static void add_all(const HcCpu *cpu, Product *job) {
+    const HcMatrix *matrix = job->matrix;
+    job->cut = cut_of(matrix);
+    int64_t units = job->cut.chunks * job->cut.parts;
+    hc_cpu_work(cpu, units, hc_cpu_gemv_grain(cpu, units, matrix->rows * matrix->columns), add_units, job);
+}
+
+void hc_cpu_gemv_t_sums(const HcCpu *cpu, const HcMatrix *matrix, const double *x, double *sums) {
+    add_all(cpu, &(Product){.matrix = matrix, .x.wide = x, .sums = sums});
 }
 
 HcStatus hc_cpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
@@ -155,7 +173,7 @@ HcStatus hc_cpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, f
     }
     int64_t parts = cut_of(matrix).parts;
     if (parts == 1) {
-        add_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, NULL, y);
+        add_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .y = y});
         return HC_OK;
     }
     size_t values = (size_t)parts * (size_t)matrix->columns;
@@ -163,7 +181,7 @@ HcStatus hc_cpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, f
     if (sums == NULL) {
         HC_TRY(hc_fail_memory(err, (double)values * sizeof *sums, "the sums of a product"));
     }
-    add_all(matrix, (Vector){.narrow = x}, queue->cpu->threads, sums, NULL);
+    add_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .sums = sums});
     hc_cpu_gemv_add_parts(parts, matrix->columns, sums);
     hc_cpu_gemv_round(sums, matrix->columns, y);
 done:

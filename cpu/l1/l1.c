@@ -46,7 +46,7 @@ static HcStatus allocate(HcL1 *l1, HcError *err) {
     l1->place = malloc(columns * sizeof *l1->place);
     l1->kept_number = malloc(kept * sizeof *l1->kept_number);
     l1->copy = malloc(kept * rows * sizeof *l1->copy);
-    l1->block = malloc(((columns - 1) / HC_L1_BLOCK + 1) * sizeof *l1->block);
+    l1->block = malloc((size_t)hc_l1_blocks(l1) * sizeof *l1->block);
     if (l1->row_sums == NULL || l1->column_sums == NULL || l1->here == NULL || l1->weight == NULL ||
         l1->active == NULL || l1->place == NULL || l1->kept_number == NULL || l1->copy == NULL ||
         l1->block == NULL) {
@@ -67,18 +67,27 @@ static HcStatus allocate(HcL1 *l1, HcError *err) {
 
 /* ---- products ---- */
 
-/* A' of l1->weight into the first row of l1->column_sums. */
-static void multiply_back(HcL1 *l1) {
+/* Adds the parts of blocks [block, end) of columns, in their order. */
+static void add_parts(void *user, int64_t block, int64_t end, int32_t thread) {
+    (void)thread;
+    HcL1 *l1 = user;
     int64_t columns = l1->matrix.columns;
     int64_t parts = hc_cpu_gemv_t_parts(&l1->matrix);
-    hc_cpu_gemv_t_sums(&l1->matrix, l1->weight, l1->threads, l1->column_sums);
-#pragma omp parallel for num_threads(hc_cpu_worth(l1->threads, columns *parts)) schedule(static)
-    for (int64_t first = 0; first < columns; first += HC_L1_BLOCK) {
+    for (; block < end; block++) {
+        int64_t first = block * HC_L1_BLOCK;
         for (int64_t part = 1; part < parts; part++) {
             hc_cpu_gemv_add(l1->column_sums + part * columns + first, hc_min64(HC_L1_BLOCK, columns - first),
                             l1->column_sums + first);
         }
     }
+}
+
+/* A' of l1->weight into the first row of l1->column_sums. */
+static void multiply_back(HcL1 *l1) {
+    int64_t blocks = hc_l1_blocks(l1);
+    int64_t values = l1->matrix.columns * hc_cpu_gemv_t_parts(&l1->matrix);
+    hc_cpu_gemv_t_sums(l1->cpu, &l1->matrix, l1->weight, l1->column_sums);
+    hc_cpu_work(l1->cpu, blocks, hc_cpu_gemv_grain(l1->cpu, blocks, values), add_parts, l1);
 }
 
 void hc_l1_slopes(HcL1 *l1, const double *values, const double *target) {
@@ -97,19 +106,33 @@ double hc_l1_top(const HcL1 *l1, bool positive) {
     return top;
 }
 
-/* Copies columns kept_number[first] to kept_number[kept - 1]. */
-static void copy_columns(HcL1 *l1, int64_t first) {
+typedef struct Copying {
+    HcL1 *l1;
+    int64_t first; /* of the kept columns */
+} Copying;
+
+static void copy_rows(void *user, int64_t strip, int64_t end, int32_t thread) {
+    (void)thread;
+    const Copying *job = user;
+    HcL1 *l1 = job->l1;
     int64_t rows = l1->matrix.rows;
-#pragma omp parallel for num_threads(hc_cpu_worth(l1->threads, rows *(l1->kept - first))) schedule(static)
-    for (int64_t strip = 0; strip < rows; strip += STRIP) {
-        int64_t end = hc_min64(strip + STRIP, rows);
-        for (int64_t r = strip; r < end; r++) {
-            const float *row = l1->matrix.data + r * l1->matrix.columns;
-            for (int64_t k = first; k < l1->kept; k++) {
-                l1->copy[k * rows + r] = row[l1->kept_number[k]];
-            }
+    for (int64_t r = strip * STRIP; r < hc_min64(end * STRIP, rows); r++) {
+        const float *row = l1->matrix.data + r * l1->matrix.columns;
+        for (int64_t k = job->first; k < l1->kept; k++) {
+            l1->copy[k * rows + r] = row[l1->kept_number[k]];
         }
     }
+}
+
+/* Passes over the strips of all rows, each with `values` values of a row. */
+static void for_strips(const HcL1 *l1, int64_t values, HcCpuWork *work, void *user) {
+    int64_t strips = (l1->matrix.rows + STRIP - 1) / STRIP;
+    hc_cpu_work(l1->cpu, strips, hc_cpu_gemv_grain(l1->cpu, strips, l1->matrix.rows * values), work, user);
+}
+
+/* Copies columns kept_number[first] to kept_number[kept - 1]. */
+static void copy_columns(HcL1 *l1, int64_t first) {
+    for_strips(l1, l1->kept - first, copy_rows, &(Copying){l1, first});
 }
 
 /* Keeps all active columns, for which there is room once others are forgotten. */
@@ -144,23 +167,36 @@ HC_CLONES static void add_column(const float *restrict column, double weight, in
     }
 }
 
-void hc_l1_multiply(HcL1 *l1, int64_t nonzeros, double *product) {
+typedef struct SparseProduct {
+    const HcL1 *l1;
+    int64_t nonzeros;
+    double *product;
+} SparseProduct;
+
+static void add_columns(void *user, int64_t strip, int64_t end, int32_t thread) {
+    (void)thread;
+    const SparseProduct *job = user;
+    const HcL1 *l1 = job->l1;
     int64_t rows = l1->matrix.rows;
+    for (; strip < end; strip++) {
+        int64_t some = hc_min64(STRIP, rows - strip * STRIP);
+        double *product = job->product + strip * STRIP;
+        memset(product, 0, (size_t)some * sizeof *product);
+        for (int64_t i = 0; i < job->nonzeros; i++) {
+            int64_t column = l1->active[i];
+            add_column(l1->copy + l1->place[column] * rows + strip * STRIP, l1->here[column], some, product);
+        }
+    }
+}
+
+void hc_l1_multiply(HcL1 *l1, int64_t nonzeros, double *product) {
     if (nonzeros > l1->kept_most) {
-        hc_cpu_gemv_sums(&l1->matrix, l1->here, l1->threads, l1->row_sums);
-        memcpy(product, l1->row_sums, (size_t)rows * sizeof *product);
+        hc_cpu_gemv_sums(l1->cpu, &l1->matrix, l1->here, l1->row_sums);
+        memcpy(product, l1->row_sums, (size_t)l1->matrix.rows * sizeof *product);
         return;
     }
     keep(l1, nonzeros);
-#pragma omp parallel for num_threads(hc_cpu_worth(l1->threads, rows *nonzeros)) schedule(static)
-    for (int64_t strip = 0; strip < rows; strip += STRIP) {
-        int64_t some = hc_min64(STRIP, rows - strip);
-        memset(product + strip, 0, (size_t)some * sizeof *product);
-        for (int64_t i = 0; i < nonzeros; i++) {
-            int64_t column = l1->active[i];
-            add_column(l1->copy + l1->place[column] * rows + strip, l1->here[column], some, product + strip);
-        }
-    }
+    for_strips(l1, nonzeros, add_columns, &(SparseProduct){l1, nonzeros, product});
 }
 
 /* ---- the largest singular value ---- */
@@ -239,7 +275,7 @@ static HcStatus find_largest(HcL1 *l1, HcError *err) {
             }
         }
         if (step < STEPS) {
-            hc_cpu_gemv_sums(&l1->matrix, l1->before, l1->threads, l1->row_sums);
+            hc_cpu_gemv_sums(l1->cpu, &l1->matrix, l1->before, l1->row_sums);
             subtract(l1->row_sums, alpha, l1->weight, l1->matrix.rows);
             beta = normalise(l1->row_sums, l1->matrix.rows, l1->weight);
             diagonal[step] = alpha * alpha + beta * beta;
@@ -260,7 +296,7 @@ HcStatus hc_cpu_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, 
         HC_TRY(hc_fail_memory(err, sizeof *l1, "an l1 problem"));
     }
     l1->matrix = *matrix;
-    l1->threads = ((const HcCpu *)compute)->threads;
+    l1->cpu = (const HcCpu *)compute;
     l1->kept_most = (matrix->columns - 1) / KEPT_SHARE + 1;
     HC_TRY(allocate(l1, err));
     HC_TRY(find_largest(l1, err));

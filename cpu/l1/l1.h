@@ -27,7 +27,7 @@ typedef struct HcL1Sums {
 struct HcL1 {
     HcL1Head head;
     HcMatrix matrix;
-    int threads;
+    const HcCpu *cpu;
     double largest;      /* the largest eigenvalue of A'A, rather more than less; 0 = A is 0 */
     double *row_sums;    /* [hc_cpu_gemv_parts][rows] */
     double *column_sums; /* [hc_cpu_gemv_t_parts][columns] */
@@ -55,6 +55,11 @@ typedef struct HcL1Problem {
         square;   /* the largest eigenvalue of A'A as steps take it: raised where one shows that it is more */
     double bound; /* the objective is nowhere less */
 } HcL1Problem;
+
+/* Blocks of columns. */
+static inline int64_t hc_l1_blocks(const HcL1 *l1) {
+    return (l1->matrix.columns - 1) / HC_L1_BLOCK + 1;
+}
 
 /* product = A here, of whose entries `nonzeros` are active. */
 void hc_l1_multiply(HcL1 *l1, int64_t nonzeros, double *product);

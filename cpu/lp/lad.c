@@ -2,7 +2,6 @@
 #include "cpu/lp/lad.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,18 +199,27 @@ static void add_counts(const HcLad *lad) {
     }
 }
 
+typedef struct Solving {
+    const HcLad *lad;
+    const HcBlock *in, *out;
+    int64_t runs; /* of a line */
+} Solving;
+
+static void solve_runs(void *user, int64_t first, int64_t end, int32_t thread) {
+    const Solving *job = user;
+    for (int64_t unit = first; unit < end; unit++) {
+        solve_run(job->lad, job->in, job->out, unit / job->runs, unit % job->runs * HC_LAD_RUN,
+                  &job->lad->desk[thread]);
+    }
+}
+
 HcStatus hc_cpu_lad(HcQueue *queue, const HcBlock *in, HcLad *lad, const HcBlock *out, HcError *err) {
-    (void)queue;
     (void)err;
-    int64_t runs = (out->samples + HC_LAD_RUN - 1) / HC_LAD_RUN;
-    int64_t units = hc_block_rows(out) * runs;
+    Solving job = {lad, in, out, (out->samples + HC_LAD_RUN - 1) / HC_LAD_RUN};
     for (int t = 0; t < lad->threads; t++) {
         memset(lad->desk[t].counts, 0, hc_lad_counts(&lad->rule) * sizeof(int64_t));
     }
-#pragma omp parallel for num_threads(lad->threads) schedule(dynamic)
-    for (int64_t unit = 0; unit < units; unit++) {
-        solve_run(lad, in, out, unit / runs, unit % runs * HC_LAD_RUN, &lad->desk[omp_get_thread_num()]);
-    }
+    hc_cpu_work(queue->cpu, hc_block_rows(out) * job.runs, 1, solve_runs, &job);
     if (lad->rule.counts != NULL) {
         add_counts(lad);
     }

@@ -4,7 +4,7 @@
 
 #include "core/operation/lad.h"
 #include "core/solver/lad.h"
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 HcLadOpenFn hc_cpu_lad_open;
 HcLadCloseFn hc_cpu_lad_close;

@@ -80,7 +80,7 @@ HcStatus hc_cpu_simplex(HcQueue *queue, const HcLinearProgram *program, const Hc
     HcStatus status = HC_OK;
     HcSimplexOwn own = {0};
     HcSimplex simplex = {.steps = &steps, .own = &own};
-    own.threads = queue->cpu->threads;
+    own.cpu = queue->cpu;
     HC_TRY(hc_simplex_solve(&simplex, program, rule, out, err));
 done:
     close_own(&own);

@@ -6,16 +6,19 @@
 
 #include "core/operation/simplex.h"
 #include "core/solver/simplex.h"
-#include "cpu/internal.h"
+#include "cpu/work.h"
 
 HcSimplexFn hc_cpu_simplex;
+
+/* Values of the matrix or the inverse that are worth waking a thread. */
+enum { HC_SIMPLEX_WORTH = 1 << 16 };
 
 /* Values of a row that are worked on at once; rows of the inverse are padded with zeros to multiples of it.
  */
 enum { HC_SIMPLEX_LANES = 8 };
 
 struct HcSimplexOwn {
-    int threads;
+    const HcCpu *cpu;
     char *memory; /* of the arrays below, but those that grow */
     /* A, scaled, by rows, where it is dense or nearly so; NULL = the program's own columns are used. */
     double *by_row; /* [rows][stride_by_row] */
@@ -39,6 +42,13 @@ struct HcSimplexOwn {
 
     int64_t since_fresh; /* pivots since the inverse was computed afresh */
 };
+
+/* Shares out items that pass over `values` values together. */
+static inline void hc_simplex_work(const HcSimplex *s, int64_t count, int64_t values, HcCpuWork *work,
+                                   void *user) {
+    const HcCpu *cpu = s->own->cpu;
+    hc_cpu_work(cpu, count, hc_cpu_grain_worth(cpu, count, values, HC_SIMPLEX_WORTH), work, user);
+}
 
 /* ---- simplex_scale.c ---- */
 

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 enum {
-    PIECE_ROWS = 32,     /* of the inverse that a thread works on at once */
-    PIECE_COLUMNS = 512, /* of a sum of rows */
-    LITTLE = 100000      /* values that are not worth other threads */
+    PIECE_ROWS = 32,    /* of the inverse that a thread works on at once */
+    PIECE_COLUMNS = 512 /* of a sum of rows */
 };
 
 typedef double Lanes __attribute__((vector_size(HC_SIMPLEX_LANES * sizeof(double)), aligned(8), may_alias));
@@ -112,17 +111,30 @@ HC_CLONES static void multiply_rows(const HcSimplex *s, int64_t first, int64_t e
     }
 }
 
+/* Shares out the rows of a matrix with `width` values in each. */
+static void for_rows(const HcSimplex *s, int64_t width, HcCpuWork *work, void *user) {
+    hc_simplex_work(s, (s->rows + PIECE_ROWS - 1) / PIECE_ROWS, s->rows * width, work, user);
+}
+
+typedef struct Product {
+    const HcSimplex *s;
+    const double *right;
+    double *out;
+} Product;
+
+static void multiply_pieces(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    const Product *job = user;
+    multiply_rows(job->s, first * PIECE_ROWS, hc_min64(end * PIECE_ROWS, job->s->rows), job->right, job->out);
+}
+
 void hc_simplex_multiply(const HcSimplex *s, const double *right, double *column) {
-    int64_t pieces = (s->rows + PIECE_ROWS - 1) / PIECE_ROWS;
     for (int64_t k = 0; k < s->own->kept; k++) {
         s->own->packed[k] = right[s->own->kept_row[k]];
     }
     memset(s->own->packed + s->own->kept, 0,
            (size_t)(padded(s->own->kept) - s->own->kept) * sizeof *s->own->packed);
-#pragma omp parallel for num_threads(s->own->threads) schedule(static) if (s->rows * s->own->kept > LITTLE)
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        multiply_rows(s, piece * PIECE_ROWS, hc_min64((piece + 1) * PIECE_ROWS, s->rows), right, column);
-    }
+    for_rows(s, s->own->kept, multiply_pieces, &(Product){s, right, column});
 }
 
 /* out[first, end) = sum over i < count of weight[i] matrix[row[i]][first, end). */
@@ -151,15 +163,28 @@ HC_CLONES static void combine_piece(const double *matrix, int64_t stride, const 
     }
 }
 
+typedef struct Combination {
+    const HcSimplex *s;
+    const double *matrix;
+    int64_t stride, width, count;
+    double *out;
+} Combination;
+
+static void combine_pieces(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    const Combination *job = user;
+    const HcSimplexOwn *own = job->s->own;
+    for (int64_t piece = first; piece < end; piece++) {
+        combine_piece(job->matrix, job->stride, own->sparse_row, own->sparse_weight, job->count,
+                      piece * PIECE_COLUMNS, hc_min64((piece + 1) * PIECE_COLUMNS, job->width), job->out);
+    }
+}
+
 /* out[width] = sum over i < count of weight[i] matrix[row[i]]. */
 static void combine(const HcSimplex *s, const double *matrix, int64_t stride, int64_t width, int64_t count,
                     double *out) {
-    int64_t pieces = (width + PIECE_COLUMNS - 1) / PIECE_COLUMNS;
-#pragma omp parallel for num_threads(s->own->threads) schedule(static) if (count * width > LITTLE)
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        combine_piece(matrix, stride, s->own->sparse_row, s->own->sparse_weight, count, piece * PIECE_COLUMNS,
-                      hc_min64((piece + 1) * PIECE_COLUMNS, width), out);
-    }
+    Combination job = {s, matrix, stride, width, count, out};
+    hc_simplex_work(s, (width + PIECE_COLUMNS - 1) / PIECE_COLUMNS, count * width, combine_pieces, &job);
 }
 
 /* The entries of y[rows] that are not 0 become sparse_row and sparse_weight. */
@@ -182,6 +207,14 @@ static double sparse_product(const HcSimplex *s, int64_t j, const double *y) {
     return sum * s->column_scale[j];
 }
 
+static void multiply_sparse(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    const Product *job = user;
+    for (int64_t j = first; j < end; j++) {
+        job->out[j] = sparse_product(job->s, j, job->right);
+    }
+}
+
 /* out[columns] = A'y. */
 static void multiply_transposed(HcSimplex *s, const double *y, double *out) {
     if (s->own->by_row != NULL) {
@@ -189,11 +222,7 @@ static void multiply_transposed(HcSimplex *s, const double *y, double *out) {
         combine(s, s->own->by_row, s->own->stride_by_row, s->columns, count, out);
         return;
     }
-#pragma omp parallel for num_threads(s->own->threads)                                                        \
-    schedule(static) if (s->program->start[s->columns] > LITTLE)
-    for (int64_t j = 0; j < s->columns; j++) {
-        out[j] = sparse_product(s, j, y);
-    }
+    hc_simplex_work(s, s->columns, s->program->start[s->columns], multiply_sparse, &(Product){s, y, out});
 }
 
 HC_CLONES static void multiply_dense_rows(const HcSimplex *s, int64_t first, int64_t end, const double *x,
@@ -203,17 +232,20 @@ HC_CLONES static void multiply_dense_rows(const HcSimplex *s, int64_t first, int
     }
 }
 
+static void multiply_dense(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    const Product *job = user;
+    multiply_dense_rows(job->s, first * PIECE_ROWS, hc_min64(end * PIECE_ROWS, job->s->rows), job->right,
+                        job->out);
+}
+
 /* out[rows] = A x + t. Overwrites row. */
 static void find_residual(HcSimplex *s, double *out) {
     if (s->own->by_row != NULL) {
-        int64_t pieces = (s->rows + PIECE_ROWS - 1) / PIECE_ROWS;
         double *x = s->row; /* with zeros behind it, as by_row has them */
         memcpy(x, s->value, (size_t)s->columns * sizeof *x);
         memset(x + s->columns, 0, (size_t)(s->own->stride_by_row - s->columns) * sizeof *x);
-#pragma omp parallel for num_threads(s->own->threads) schedule(static) if (s->rows * s->columns > LITTLE)
-        for (int64_t piece = 0; piece < pieces; piece++) {
-            multiply_dense_rows(s, piece * PIECE_ROWS, hc_min64((piece + 1) * PIECE_ROWS, s->rows), x, out);
-        }
+        for_rows(s, s->columns, multiply_dense, &(Product){s, x, out});
     } else {
         memset(out, 0, (size_t)s->rows * sizeof *out);
         for (int64_t j = 0; j < s->columns; j++) {
@@ -283,6 +315,18 @@ HC_CLONES static void eliminate_rows(HcSimplex *s, int64_t first, int64_t end, i
     }
 }
 
+typedef struct Elimination {
+    HcSimplex *s;
+    int64_t place, gone;
+} Elimination;
+
+static void eliminate_pieces(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    const Elimination *job = user;
+    eliminate_rows(job->s, first * PIECE_ROWS, hc_min64(end * PIECE_ROWS, job->s->rows), job->place,
+                   job->gone);
+}
+
 /* pivot_row = the row of the place divided by the pivot, also in the inverse; with a slot more where a
  * logical leaves the basis. */
 static void divide_pivot_row(HcSimplex *s, int64_t place) {
@@ -305,7 +349,6 @@ static void divide_pivot_row(HcSimplex *s, int64_t place) {
 HcStatus hc_simplex_exchange(HcSimplex *s, int64_t place, int64_t variable, HcError *err) {
     int64_t leaving = s->basic[place];
     int64_t gone = variable >= s->columns ? s->own->kept_slot[variable - s->columns] : -1;
-    int64_t pieces = (s->rows + PIECE_ROWS - 1) / PIECE_ROWS;
     if (s->own->kept + 1 > s->own->stride) {
         HC_OR_RETURN(widen(s, 3 * s->own->kept / 2, err));
     }
@@ -313,10 +356,7 @@ HcStatus hc_simplex_exchange(HcSimplex *s, int64_t place, int64_t variable, HcEr
     if (gone >= 0) {
         drop(s->own->pivot_row, gone, s->own->kept - 1);
     }
-#pragma omp parallel for num_threads(s->own->threads) schedule(static) if (s->rows * s->own->kept > LITTLE)
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        eliminate_rows(s, piece * PIECE_ROWS, hc_min64((piece + 1) * PIECE_ROWS, s->rows), place, gone);
-    }
+    for_rows(s, s->own->kept, eliminate_pieces, &(Elimination){s, place, gone});
     if (gone >= 0) {
         int32_t moved = s->own->kept_row[s->own->kept - 1];
         s->own->kept_row[gone] = moved;

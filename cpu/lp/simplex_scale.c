@@ -2,12 +2,10 @@
  * nothing is rounded. And bounds that the rows imply. */
 #include "cpu/lp/simplex.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
-enum {
-    PIECE_COLUMNS = 64, /* that a thread works on at once */
-    LITTLE = 40000      /* entries that are not worth other threads */
-};
+enum { PIECE_COLUMNS = 64 }; /* that a thread works on at once */
 
 /* ---- the entries of a column ---- */
 
@@ -112,6 +110,14 @@ static void turn_columns(HcSimplex *s, int64_t first, int64_t end) {
     }
 }
 
+static void turn_pieces(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    HcSimplex *s = user;
+    for (int64_t piece = first; piece < end; piece++) {
+        turn_columns(s, piece * PIECE_COLUMNS, hc_min64((piece + 1) * PIECE_COLUMNS, s->columns));
+    }
+}
+
 HcStatus hc_simplex_turn(HcSimplex *s, HcError *err) {
     int64_t pieces = (s->columns + PIECE_COLUMNS - 1) / PIECE_COLUMNS;
     int64_t entries = entries_of(s->program);
@@ -123,10 +129,7 @@ HcStatus hc_simplex_turn(HcSimplex *s, HcError *err) {
     if ((s->own->by_row = calloc(bytes + 1, 1)) == NULL) { /* there may be no row */
         return hc_fail_memory(err, (double)bytes, "the rows of a linear program");
     }
-#pragma omp parallel for num_threads(s->own->threads) schedule(static) if (entries > LITTLE)
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        turn_columns(s, piece * PIECE_COLUMNS, hc_min64((piece + 1) * PIECE_COLUMNS, s->columns));
-    }
+    hc_simplex_work(s, pieces, entries, turn_pieces, s);
     return HC_OK;
 }
 
@@ -162,23 +165,36 @@ static double implied(const HcSimplex *s, const HcSimplexReach *reach, int64_t j
     return hc_simplex_loosen(bound, side, s->true_lower[j], s->true_upper[j]);
 }
 
+typedef struct Implying {
+    HcSimplex *s;
+    const HcSimplexReach *reach;
+    atomic_bool missing; /* some bound */
+} Implying;
+
+static void imply_columns(void *user, int64_t first, int64_t end, int32_t thread) {
+    (void)thread;
+    Implying *job = user;
+    HcSimplex *s = job->s;
+    for (int64_t j = first; j < end; j++) {
+        double side = hc_simplex_open_side(s->true_cost[j], s->true_lower[j], s->true_upper[j]);
+        double bound = side != 0 ? implied(s, job->reach, j, side) : 0;
+        s->upper[j] = side > 0 ? bound : s->upper[j];
+        s->lower[j] = side < 0 ? -bound : s->lower[j];
+        if (!isfinite(bound)) {
+            atomic_store(&job->missing, true);
+        }
+    }
+}
+
 HcStatus hc_simplex_imply_bounds(HcSimplex *s, bool *all, HcError *err) {
-    bool found = true;
     HcSimplexReach *reach = calloc((size_t)s->rows + 1, sizeof *reach);
     if (reach == NULL) {
         return hc_fail_memory(err, (double)s->rows * (double)sizeof *reach, "bounds of a linear program");
     }
     find_reach(s, reach);
-#pragma omp parallel for num_threads(s->own->threads) schedule(static) reduction(&& : found)                      \
-    if (entries_of(s->program) > LITTLE)
-    for (int64_t j = 0; j < s->columns; j++) {
-        double side = hc_simplex_open_side(s->true_cost[j], s->true_lower[j], s->true_upper[j]);
-        double bound = side != 0 ? implied(s, reach, j, side) : 0;
-        s->upper[j] = side > 0 ? bound : s->upper[j];
-        s->lower[j] = side < 0 ? -bound : s->lower[j];
-        found = found && isfinite(bound);
-    }
+    Implying job = {.s = s, .reach = reach};
+    hc_simplex_work(s, s->columns, entries_of(s->program), imply_columns, &job);
     free(reach);
-    *all = found;
+    *all = !atomic_load(&job.missing);
     return HC_OK;
 }

@@ -232,8 +232,8 @@ class Place:
     def run(self, hcube, case, modules, more=None):
         """Exit code (negative: a signal), standard output, standard error. A run that hangs is ended by the processor
         time that it may use, and one that sleeps for ever after ten minutes."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("HCUBE_", "LD_PRELOAD", "OMP_"))}
-        environment.update(OMP_WAIT_POLICY="passive", LC_ALL="C", **(more or {}))
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("HCUBE_", "LD_PRELOAD"))}
+        environment.update(LC_ALL="C", **(more or {}))
         if case.gpu:
             environment["HCUBE_GPU_MODULE"] = str(pathlib.Path(modules) / "stand_in.so")
 

@@ -86,6 +86,8 @@ expects tests "tests/fuzz/npy.c has no seeds"
 # Libraries, links and sizes.
 sed -i '1i #include <gdal.h>' pipeline/run/run.c
 expects libraries "only io/ knows it"
+sed -i '1i #pragma omp parallel' cpu/work.c
+expects libraries "no room uses OpenMP"
 echo "[nowhere](nowhere.md)" >>README.md
 expects pages "README.md links to nowhere.md"
 for number in {1..1001}; do echo "int l$number;"; done >core/long.c

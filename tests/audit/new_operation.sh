@@ -16,7 +16,7 @@ refused new-operation "one name, please" fresh other
 
 read -ra flags < <(pkg-config --cflags openblas cmocka)
 compiles() {
-    cc -std=gnu17 -D_GNU_SOURCE -fopenmp -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes \
+    cc -std=gnu17 -D_GNU_SOURCE -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes \
         -Wmissing-prototypes -Werror -I. "${flags[@]}" "$1"
 }
 abi() {
@@ -37,7 +37,7 @@ if command -v nvcc >/dev/null; then
 fi
 for name in fresh zoom_out; do
     grep -q '^    fail_msg' "tests/conformance/$name.c"
-    entries=$("${CC:-cc}" -E -I. "${flags[@]}" -D_GNU_SOURCE -fopenmp cpu/cpu.c | grep -o "hc_cpu_$name\b" | wc -l)
+    entries=$("${CC:-cc}" -E -I. "${flags[@]}" -D_GNU_SOURCE cpu/cpu.c | grep -o "hc_cpu_$name\b" | wc -l)
     ((entries == 2)) || { echo "$name is $entries times in cpu/cpu.c, not declared and entered" >&2; exit 1; }
     refused new-operation "exists already" "$name"
 done

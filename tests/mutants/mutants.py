@@ -197,7 +197,7 @@ def targets_of(command, build):
 
 
 def environment(**more):
-    return {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive",
+    return {**os.environ,
             "LSAN_OPTIONS": f"suppressions={ROOT}/tests/support/lsan.supp:print_suppressions=0", **more}
 
 

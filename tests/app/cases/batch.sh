@@ -1,5 +1,4 @@
 # One chain over many scenes: what is done, what is skipped, what is done again, and what is refused.
-export OMP_WAIT_POLICY=passive
 line=$((100 * 64 * 2)) # bytes of a line of the sample scene
 # cut NAME FIRST: a scene of 30 lines of the sample scene.
 cut_scene() {

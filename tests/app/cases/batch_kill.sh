@@ -1,6 +1,5 @@
 # A batch that is killed, interrupted, or meets a full disk leaves nothing half done, and the next one finishes. What
 # happens when is decided by calls of the batch (kill_at.so, pause_at.so) and never by the clock.
-export OMP_WAIT_POLICY=passive
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
 line=$((100 * 64 * 2)) # bytes of a line of the sample scene
 mkdir in expected

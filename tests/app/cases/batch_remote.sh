@@ -1,6 +1,6 @@
 # Scenes that GDAL reads for us: in an archive, and from a server that gives parts of files, or fails to.
 command -v python3 >/dev/null || exit 77
-export OMP_WAIT_POLICY=passive GDAL_HTTP_MAX_RETRY=0 no_proxy=127.0.0.1
+export GDAL_HTTP_MAX_RETRY=0 no_proxy=127.0.0.1
 mkdir in
 for s in 1 2 3; do
     sed 's/^lines *=.*/lines = 30/; s/^map info.*//; s/^coordinate system.*//' "$scene" >in/s$s.hdr

@@ -1,6 +1,5 @@
 # A batch that is killed in front of each of its changes to the folders, one after the other: what has its name is whole
 # then, and the next batch finishes.
-export OMP_WAIT_POLICY=passive
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
 mkdir in expected
 sed 's/^lines *=.*/lines = 20/' "$scene" >in/s.hdr

@@ -1,6 +1,5 @@
 # What others may have put into a folder: pipes and links with the names of files, recipes among rasters, names that
 # lead elsewhere or that a terminal would obey. Nothing waits for ever, and nothing leaves its folder.
-export OMP_WAIT_POLICY=passive
 # A program that waits for a pipe ends with 124.
 printf '#!/bin/sh\nexec timeout -k 5 60 "%s" "$@"\n' "$HCUBE" >"$folder.program"
 chmod +x "$folder.program"

@@ -1,6 +1,5 @@
 # No command replaces a file that it reads: every option that names an output is tried with every input, as it is, by a
 # hard link and by a symbolic link. The options come from the help, which is made of the tables of options.
-export OMP_WAIT_POLICY=passive
 # ---- inputs ----
 mkdir in
 npy() {

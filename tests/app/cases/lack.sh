@@ -1,5 +1,4 @@
 # Too little address space, and threads that cannot be made: exit code 5 with a line, soon.
-export OMP_WAIT_POLICY=passive
 [[ -z ${ASAN_OPTIONS:-} && $(nm -D "$HCUBE" 2>/dev/null | grep -c __asan_init) == 0 ]] || exit 77 # it takes terabytes
 
 # From a limit that the loader meets to one that suffices: nothing spins, and no code is undocumented.

@@ -1,5 +1,4 @@
 # batch --pool: one model for all scenes of a list, whoever sums them and however often it is begun.
-export OMP_WAIT_POLICY=passive
 line=$((100 * 64 * 2)) # bytes of a line of the sample scene (bands interleaved by line)
 # cut_scene NAME FIRST COUNT: some lines of the sample scene.
 cut_scene() {
