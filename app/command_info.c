@@ -136,6 +136,9 @@ static void print_info(const HcReader *reader, bool bands) {
     hc_reader_identity(reader, &bytes, &modified);
     printf("%-12s %s (%s, read: %s)\n", "file", hc_reader_path(reader),
            hc_text_bytes(size, sizeof size, (double)bytes), hc_reader_method(reader));
+    if (hc_reader_product(reader) != NULL) {
+        printf("%-12s %s\n", "product", hc_reader_product(reader));
+    }
     printf("%-12s %lld lines x %lld samples x %d bands of %s\n", "size", (long long)scene->lines,
            (long long)scene->samples, scene->bands, hc_type_name(scene->type));
     print_wavelengths(scene);
@@ -217,6 +220,9 @@ static HcStatus print_info_json(const HcReader *reader, HcError *err) {
     hc_reader_identity(reader, &bytes, &modified);
     hc_json_put_text(&json, "file", hc_reader_path(reader));
     hc_json_put_text(&json, "method", hc_reader_method(reader));
+    if (hc_reader_product(reader) != NULL) {
+        hc_json_put_text(&json, "product", hc_reader_product(reader));
+    }
     hc_json_put_number(&json, "bytes", (double)bytes);
     hc_json_put_number(&json, "modified", (double)modified);
     put_scene(hc_reader_scene(reader), &json);

@@ -37,6 +37,16 @@ GDALDataType hc_read_gdal_code(HcType type) {
     return GDT_Byte; /* int8 before GDAL 3.7: bytes with a remark in the metadata */
 }
 
+bool hc_read_gdal_code_type(GDALDataType code, HcType *type) {
+    for (size_t i = 0; i < sizeof type_table / sizeof *type_table; i++) {
+        if (type_table[i].code == code) {
+            *type = type_table[i].type;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Since 3.7 GDAL has a type int8, and would clamp bytes with a remark on their way to it. */
 GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type) {
     bool bytes = type == HC_INT8 && GDALGetRasterDataType(GDALGetRasterBand(dataset, 1)) == GDT_Byte;
@@ -59,13 +69,7 @@ bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type) {
         *type = HC_INT8;
         return signed_bytes == bands;
     }
-    for (size_t i = 0; i < sizeof type_table / sizeof *type_table; i++) {
-        if (type_table[i].code == all) {
-            *type = type_table[i].type;
-            return true;
-        }
-    }
-    return false;
+    return hc_read_gdal_code_type(all, type);
 }
 
 size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines) {

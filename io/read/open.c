@@ -422,9 +422,16 @@ done:
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
     HcGdalErrors messages;
     HcStatus status = HC_OK;
+    bool is_envi = false;
     hc_gdal_catch(&messages); /* looking for files must not print either */
     HC_TRY(hc_file_check_companions(path, err));
-    bool is_header = hc_read_is_file(path, NULL, NULL) && hc_text_ends_with(path, ".hdr"), is_envi = false;
+    HC_TRY(hc_product_open(&reader->product, path, reader->options.overlap, err));
+    if (hc_read_by_product(reader)) {
+        HC_TRY(set_path(reader, reader->product->array[0].file, err));
+        goto done;
+    }
+    path = reader->product != NULL ? reader->product->raster : path;
+    bool is_header = hc_read_is_file(path, NULL, NULL) && hc_text_ends_with(path, ".hdr");
     if (is_header) {
         HC_TRY(hc_read_is_envi(path, &is_envi, err));
     }

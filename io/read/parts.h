@@ -7,6 +7,7 @@
 #include "io/read/envi_header.h"
 #include "io/gdal_errors.h"
 #include "io/libraries.h"
+#include "io/read/product/product.h"
 #include "io/read/raw_layout.h"
 #include "io/read/reader.h"
 #include "io/read/value.h"
@@ -44,6 +45,8 @@ struct HcReader {
     GDALDatasetH dataset; /* NULL when reading is direct */
     bool pixel_interleaved;
 
+    HcProduct *product; /* the scene is one; its arrays hold the pixels where it names no raster */
+
     bool started;  /* a line was read: the bands are settled */
     int32_t *used; /* file bands that are read, NULL = all */
     int32_t used_count;
@@ -64,6 +67,8 @@ HcStatus hc_read_gdal_open_sure(GDALDatasetH *out, const char *path, const char 
 /* The type of all bands together; false when it is complex or unknown. */
 bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type);
 GDALDataType hc_read_gdal_code(HcType type);
+/* The type of a single code; false where there is none. */
+bool hc_read_gdal_code_type(GDALDataType code, HcType *type);
 /* The type of a buffer for bands of this dataset, which together have that type: GDAL then changes no value.
  */
 GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type);
@@ -123,6 +128,18 @@ typedef struct HcReadSpectral {
 HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError *err);
 /* Adds a remark for the user; without memory for it, opening fails in the end. */
 void hc_read_note(HcReader *reader, const char *format, ...) HC_PRINTF(2, 3);
+
+/* product.c: a scene that is a product. */
+static inline bool hc_read_by_product(const HcReader *reader) {
+    return reader->product != NULL && reader->product->raster == NULL;
+}
+/* The scene of a product whose arrays hold the pixels; of another one what it says of the bands of the
+ * raster, which is known already. */
+HcStatus hc_read_product_scene(HcReader *reader, HcError *err);
+size_t hc_read_product_bytes(const HcReader *reader, int64_t lines);
+HcStatus hc_read_product_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                               HcError *err);
+int32_t hc_read_product_band(const HcReader *reader, int32_t file_band);
 
 /* read_direct.c */
 /* Whether direct reading can and may be used; opens the file and checks it against GDAL. */

@@ -17,8 +17,12 @@ static HcStatus check_options(const HcReaderOptions *options, HcError *err) {
 /* Chooses the way of reading and closes what it does not need. */
 static HcStatus settle_method(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
-    HC_OR_RETURN(hc_read_direct_try(reader, err));
-    if (reader->direct) {
+    if (!hc_read_by_product(reader)) {
+        HC_OR_RETURN(hc_read_direct_try(reader, err));
+    }
+    if (hc_read_by_product(reader)) {
+        reader->method = strdup("GDAL arrays");
+    } else if (reader->direct) {
         reader->method = strdup("direct");
         GDALClose(reader->dataset);
         reader->dataset = NULL;
@@ -43,6 +47,9 @@ static HcStatus watch_files(HcReader *reader, const char *path, HcError *err) {
     HC_TRY(hc_scene_files(path, &paths, err));
     for (int32_t p = 0; p < paths.count; p++) {
         HC_TRY(hc_watch_add(&reader->watch, paths.path[p], err));
+    }
+    for (int32_t p = 0; reader->product != NULL && p < reader->product->files.count; p++) {
+        HC_TRY(hc_watch_add(&reader->watch, reader->product->files.path[p], err));
     }
     for (int f = 0; reader->files != NULL && reader->files[f] != NULL; f++) {
         HC_TRY(hc_watch_add(&reader->watch, reader->files[f], err));
@@ -101,6 +108,7 @@ void hc_reader_close(HcReader *reader) {
         GDALClose(reader->dataset);
         hc_gdal_release();
     }
+    hc_product_close(reader->product);
     hc_workers_close(reader->workers);
     hc_read_map_close(reader);
     if (reader->file >= 0) {
@@ -141,6 +149,10 @@ const char *hc_reader_path(const HcReader *reader) {
 
 const char *hc_reader_method(const HcReader *reader) {
     return reader->method;
+}
+
+const char *hc_reader_product(const HcReader *reader) {
+    return reader->product != NULL ? reader->product->name : NULL;
 }
 
 const char *hc_reader_note(const HcReader *reader) {
@@ -189,6 +201,9 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
 }
 
 int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band) {
+    if (hc_read_by_product(reader)) {
+        return hc_read_product_band(reader, file_band);
+    }
     bool all = reader->stored == NULL || (reader->direct && reader->whole_lines) || reader->map != NULL;
     return all ? file_band : reader->stored[file_band];
 }
@@ -198,7 +213,9 @@ size_t hc_reader_bytes(const HcReader *reader, int64_t lines) {
     if (reader->map != NULL) {
         return 0;
     }
-    size_t bytes = reader->direct ? hc_read_direct_bytes(reader, lines) : hc_read_gdal_bytes(reader, lines);
+    size_t bytes = hc_read_by_product(reader) ? hc_read_product_bytes(reader, lines)
+                   : reader->direct           ? hc_read_direct_bytes(reader, lines)
+                                              : hc_read_gdal_bytes(reader, lines);
     return (bytes + 7) & ~(size_t)7;
 }
 
@@ -220,6 +237,8 @@ static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void 
     reader->started = true;
     if (reader->map != NULL) {
         HC_OR_RETURN(hc_read_map_lines(reader, line0, lines, raw, err));
+    } else if (hc_read_by_product(reader)) {
+        HC_OR_RETURN(hc_read_product_lines(reader, line0, lines, to, raw, err));
     } else if (reader->direct) {
         HC_OR_RETURN(hc_read_direct_lines(reader, line0, lines, to, raw, err));
     } else {
@@ -238,6 +257,11 @@ HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to
 }
 
 HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) {
+    for (int32_t p = 0; reader->product != NULL && p < reader->product->files.count; p++) {
+        if (!hc_paths_has(out, reader->product->files.path[p])) {
+            HC_OR_RETURN(hc_paths_add(out, reader->product->files.path[p], err));
+        }
+    }
     for (int f = 0; reader->files != NULL && reader->files[f] != NULL; f++) {
         if (!hc_paths_has(out, reader->files[f])) {
             HC_OR_RETURN(hc_paths_add(out, reader->files[f], err));

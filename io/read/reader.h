@@ -3,6 +3,7 @@
 #define HC_IO_READ_READER_H
 
 #include "core/block.h"
+#include "io/read/product/product.h"
 #include "io/scene_files.h"
 
 #ifdef __cplusplus
@@ -15,6 +16,7 @@ typedef struct HcReader HcReader;
 typedef struct HcReaderOptions {
     int32_t threads;             /* for direct reading, 0 = one a processor, up to HC_IO_THREADS */
     bool never_direct;           /* read through GDAL only */
+    HcOverlap overlap;           /* of products of two detectors */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
 } HcReaderOptions;
 
@@ -40,6 +42,9 @@ bool hc_reader_through_gdal(const HcReader *reader);
 /* What threads of GDAL hold beside that cache, where the user has asked for some by GDAL_NUM_THREADS [bytes].
  */
 size_t hc_reader_thread_bytes(const HcReader *reader);
+/* What product the scene is: sensor, level and quantity ("EMIT L2A reflectance"); NULL where none is known;
+ * borrowed. */
+const char *hc_reader_product(const HcReader *reader);
 /* A remark for the user (a guessed unit, a header field that was left out), or NULL; borrowed. */
 const char *hc_reader_note(const HcReader *reader);
 

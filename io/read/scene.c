@@ -532,7 +532,9 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
     GDALDatasetH dataset = reader->dataset;
     bool described = reader->header.count > 0;
     hc_gdal_catch(&messages);
-    if (dataset != NULL) {
+    if (hc_read_by_product(reader)) {
+        HC_TRY(hc_read_product_scene(reader, err));
+    } else if (dataset != NULL) {
         scene->samples = GDALGetRasterXSize(dataset);
         scene->lines = GDALGetRasterYSize(dataset);
         scene->bands = GDALGetRasterCount(dataset);
@@ -550,6 +552,12 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
     HC_TRY(check_extent(reader, err));
     scene->integer_limit = integer_limit(scene->type);
     HC_TRY(set_source_bands(scene, err));
+    if (hc_read_by_product(reader)) {
+        goto done;
+    }
+    if (reader->product != NULL) {
+        HC_TRY(hc_read_product_scene(reader, err));
+    }
     if (described) {
         HC_TRY(fill_from_envi(reader, &reader->header, err));
     }

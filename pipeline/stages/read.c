@@ -11,7 +11,7 @@ typedef struct Params {
     const char *mask;
     const char *nodata; /* a list of numbers */
     int32_t nodata_rule, scale;
-    int32_t unit;
+    int32_t unit, overlap;
     bool all_bands, ignore_nodata, no_direct;
     int64_t threads;
 } Params;
@@ -19,6 +19,7 @@ typedef struct Params {
 static const char *const nodata_rules[] = {"any", "all", NULL};
 static const char *const scales[] = {"keep", "apply", NULL};
 static const char *const units[] = {"nm", "um", NULL};
+static const char *const overlaps[] = {"vnir", "swir", "both", NULL};
 
 static const HcOption options[] = {
     {HC_TEXT(Params, path), .file = HC_FILE_READ, .value = "SCENE", .positional = true, .required = true,
@@ -41,6 +42,9 @@ static const HcOption options[] = {
     {HC_CHOICE(Params, unit, "wavelength-unit"), .choices = units,
      .otherwise = "um if all are below 100, else nm",
      .help = "unit of the wavelengths, for headers that do not say"},
+    {HC_CHOICE(Params, overlap, "overlap"), .choices = overlaps, .otherwise = "swir",
+     .help = "of products of two detectors: which one gives the wavelengths that both see; the bands of the "
+             "other one there count as bad"},
     {HC_FLAG(Params, no_direct, "no-direct"), .help = "read raw files through GDAL, too"},
     {HC_INT(Params, threads, "read-threads"), .range = {1, 256},
      .otherwise = "one for each processor, at most 16", .value = "COUNT",
@@ -50,6 +54,9 @@ static const HcOption options[] = {
 static HcStatus view_options(const Params *params, HcViewOptions *how, HcError *err) {
     *how = (HcViewOptions){.reader = {.threads = (int32_t)params->threads,
                                       .never_direct = params->no_direct,
+                                      .overlap = params->overlap >= 0
+                                                     ? (HcOverlap)(params->overlap + HC_OVERLAP_VNIR)
+                                                     : HC_OVERLAP_USUAL,
                                       .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL},
                            .mask = params->mask,
                            .ignore_nodata = params->ignore_nodata,

@@ -1,0 +1,59 @@
+/* A scene that is a product: what it says goes into the scene, and its arrays give the lines. */
+#include "io/read/parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Moves one array of the product into the scene. */
+#define MOVE(field)                                                                                          \
+    do {                                                                                                     \
+        scene->field = said->field;                                                                          \
+        said->field = NULL;                                                                                  \
+    } while (0)
+
+static void take_note(HcReader *reader) {
+    if (reader->product->note.data != NULL) {
+        hc_read_note(reader, "%s", reader->product->note.data);
+    }
+}
+
+HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
+    HcScene *scene = &reader->scene, *said = &reader->product->scene;
+    if (reader->product->raster == NULL) {
+        *scene = *said;
+        *said = (HcScene){
+            .lines = scene->lines, .samples = scene->samples, .bands = scene->bands, .type = scene->type};
+        take_note(reader);
+        return HC_OK;
+    }
+    if (said->bands != scene->bands) {
+        return hc_fail(err, HC_E_INPUT, "%s: has %" PRId32 " bands, its metadata describe %" PRId32,
+                       reader->path, scene->bands, said->bands);
+    }
+    MOVE(wavelength);
+    MOVE(fwhm);
+    MOVE(bad);
+    MOVE(gain);
+    MOVE(offset);
+    if (said->has_nodata) {
+        scene->has_nodata = true;
+        scene->nodata = said->nodata;
+    }
+    take_note(reader);
+    return HC_OK;
+}
+
+size_t hc_read_product_bytes(const HcReader *reader, int64_t lines) {
+    return hc_product_bytes(reader->product, reader->used, hc_read_used_count(reader), lines);
+}
+
+HcStatus hc_read_product_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                               HcError *err) {
+    return hc_product_read(reader->product, reader->used, hc_read_used_count(reader), line0, lines, to, raw,
+                           err);
+}
+
+int32_t hc_read_product_band(const HcReader *reader, int32_t file_band) {
+    return hc_product_stored_band(reader->product, reader->used, hc_read_used_count(reader), file_band);
+}

@@ -1,0 +1,269 @@
+/* What a netCDF or HDF5 file holds, through GDAL's interface for arrays. */
+#include "io/read/parts.h"
+#include "io/read/product/parts.h"
+
+#include <cpl_conv.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static GDALMDArrayH open_array(const HcProductFile *file, const char *dataset) {
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    GDALMDArrayH array = GDALGroupOpenMDArrayFromFullname(file->root, dataset, NULL);
+    hc_gdal_release();
+    return array;
+}
+
+bool hc_product_has(const HcProductFile *file, const char *dataset) {
+    GDALMDArrayH array = open_array(file, dataset);
+    if (array != NULL) {
+        GDALMDArrayRelease(array);
+    }
+    return array != NULL;
+}
+
+bool hc_product_has_group(const HcProductFile *file, const char *group) {
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    GDALGroupH found = GDALGroupOpenGroupFromFullname(file->root, group, NULL);
+    if (found != NULL) {
+        GDALGroupRelease(found);
+    }
+    hc_gdal_release();
+    return found != NULL;
+}
+
+/* ---- the pixels ---- */
+
+static HcStatus fail_shape(const HcProductFile *file, const char *dataset, GDALMDArrayH array, HcError *err) {
+    HcText shape = {0};
+    size_t count = 0;
+    GDALDimensionH *axes = GDALMDArrayGetDimensions(array, &count);
+    for (size_t i = 0; i < count; i++) {
+        hc_text_add(&shape, "%s%s %" PRIu64, i > 0 ? ", " : "", GDALDimensionGetName(axes[i]),
+                    (uint64_t)GDALDimensionGetSize(axes[i]));
+    }
+    GDALReleaseDimensions(axes, count);
+    HcStatus status = hc_fail(err, HC_E_INPUT, "%s: %s has the axes (%s), and not three of some pixels",
+                              file->path, dataset, shape.data != NULL ? shape.data : "");
+    hc_text_clear(&shape);
+    return status;
+}
+
+static HcStatus take_type(HcProduct *product, const HcProductFile *file, const char *dataset,
+                          GDALMDArrayH array, HcError *err) {
+    GDALExtendedDataTypeH type = GDALMDArrayGetDataType(array);
+    GDALDataType code = GDALExtendedDataTypeGetClass(type) == GEDTC_NUMERIC
+                            ? GDALExtendedDataTypeGetNumericDataType(type)
+                            : GDT_Unknown;
+    HcType found = HC_TYPE_COUNT;
+    GDALExtendedDataTypeRelease(type);
+    if (!hc_read_gdal_code_type(code, &found)) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s: values of type %s are not supported", file->path,
+                       dataset, GDALGetDataTypeName(code));
+    }
+    if (product->array_count > 0 && found != product->scene.type) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s holds %s, %s before it %s", file->path, dataset,
+                       hc_type_name(found), product->array[0].dataset, hc_type_name(product->scene.type));
+    }
+    product->scene.type = found;
+    return HC_OK;
+}
+
+/* Sizes and chunks of the axes. */
+static HcStatus take_axes(HcProduct *product, HcProductArray *to, GDALMDArrayH array, bool *good,
+                          HcError *err) {
+    HcStatus status = HC_OK;
+    HcScene *scene = &product->scene;
+    int64_t size[3] = {0};
+    size_t count = 0, chunks = 0;
+    GDALDimensionH *axes = GDALMDArrayGetDimensions(array, &count);
+    GUInt64 *chunk = GDALMDArrayGetBlockSize(array, &chunks);
+    *good = count == 3;
+    for (size_t i = 0; i < 3 && *good; i++) {
+        int64_t length = (int64_t)GDALDimensionGetSize(axes[i]);
+        bool cut = chunk != NULL && i < chunks && chunk[i] > 0 && (int64_t)chunk[i] < length;
+        size[to->axis[i]] = length;
+        to->chunk[i] = cut ? (int64_t)chunk[i] : length;
+        *good = length > 0 && length <= INT32_MAX;
+    }
+    GDALReleaseDimensions(axes, count);
+    CPLFree(chunk);
+    if (!*good) {
+        return HC_OK;
+    }
+    if (product->array_count > 0 &&
+        (size[HC_AXIS_LINE] != scene->lines || size[HC_AXIS_SAMPLE] != scene->samples)) {
+        status = hc_fail(err, HC_E_INPUT,
+                         "%s: %s has %" PRId64 " lines x %" PRId64 " samples, %s has %" PRId64 " x %" PRId64,
+                         to->file, to->dataset, size[HC_AXIS_LINE], size[HC_AXIS_SAMPLE],
+                         product->array[0].dataset, scene->lines, scene->samples);
+    }
+    scene->lines = size[HC_AXIS_LINE];
+    scene->samples = size[HC_AXIS_SAMPLE];
+    to->bands = (int32_t)size[HC_AXIS_BAND];
+    return status;
+}
+
+HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
+                         const HcProductAxis order[3], HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    bool good = true;
+    int has = 0;
+    GDALMDArrayH array = open_array(file, dataset);
+    if (array == NULL) {
+        return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
+    }
+    hc_gdal_catch(&messages);
+    HcProductArray *to = &product->array[product->array_count];
+    to->file = strdup(file->path);
+    to->dataset = strdup(dataset);
+    memcpy(to->axis, order, sizeof to->axis);
+    if (to->file == NULL || to->dataset == NULL) {
+        status = hc_fail_memory(err, (double)strlen(file->path), "a path");
+        goto done;
+    }
+    HC_TRY(take_type(product, file, dataset, array, err));
+    HC_TRY(take_axes(product, to, array, &good, err));
+    if (!good) {
+        HC_TRY(fail_shape(file, dataset, array, err));
+    }
+    double nodata = GDALMDArrayGetNoDataValueAsDouble(array, &has);
+    if (has && !product->scene.has_nodata) {
+        product->scene.has_nodata = true;
+        product->scene.nodata = product->scene.type == HC_FLOAT32 ? (double)(float)nodata : nodata;
+    }
+    to->handle = array;
+    array = NULL;
+done:
+    hc_gdal_release();
+    product->array_count++;
+    if (array != NULL) {
+        GDALMDArrayRelease(array);
+    }
+    return status;
+}
+
+/* ---- lists ---- */
+
+static int64_t length_of(GDALMDArrayH array) {
+    return GDALMDArrayGetDimensionCount(array) == 1 ? (int64_t)GDALMDArrayGetTotalElementsCount(array) : -1;
+}
+
+HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t count, double **values,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    GUInt64 start = 0;
+    size_t all = (size_t)count;
+    double *list = NULL;
+    GDALExtendedDataTypeH type = NULL;
+    *values = NULL;
+    GDALMDArrayH array = open_array(file, dataset);
+    if (array == NULL) {
+        return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
+    }
+    hc_gdal_catch(&messages);
+    if (length_of(array) != count) {
+        status = hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId64 " values for %" PRId32 " bands", file->path,
+                         dataset, (int64_t)GDALMDArrayGetTotalElementsCount(array), count);
+        goto done;
+    }
+    if ((list = malloc(all * sizeof *list)) == NULL) {
+        status = hc_fail_memory(err, (double)(all * sizeof *list), "a list of numbers");
+        goto done;
+    }
+    type = GDALExtendedDataTypeCreate(GDT_Float64);
+    if (!GDALMDArrayRead(array, &start, &all, NULL, NULL, type, list, list, all * sizeof *list)) {
+        status = hc_fail(err, HC_E_INPUT, "%s: %s cannot be read: %s", file->path, dataset,
+                         messages.failed ? messages.text : "no reason given");
+        goto done;
+    }
+    *values = list;
+    list = NULL;
+done:
+    if (type != NULL) {
+        GDALExtendedDataTypeRelease(type);
+    }
+    GDALMDArrayRelease(array);
+    hc_gdal_release();
+    free(list);
+    return status;
+}
+
+/* ---- attributes ---- */
+
+static GDALAttributeH open_attribute(const HcProductFile *file, const char *dataset, const char *name) {
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    GDALAttributeH attribute = NULL;
+    GDALMDArrayH array = dataset != NULL ? open_array(file, dataset) : NULL;
+    GDALGroupH group =
+        dataset != NULL && array == NULL ? GDALGroupOpenGroupFromFullname(file->root, dataset, NULL) : NULL;
+    if (array != NULL) {
+        attribute = GDALMDArrayGetAttribute(array, name);
+        GDALMDArrayRelease(array);
+    } else if (group != NULL) {
+        attribute = GDALGroupGetAttribute(group, name);
+        GDALGroupRelease(group);
+    } else if (dataset == NULL) {
+        attribute = GDALGroupGetAttribute(file->root, name);
+    }
+    hc_gdal_release();
+    return attribute;
+}
+
+static HcStatus fail_attribute(const HcProductFile *file, const char *name, HcError *err) {
+    return hc_fail(err, HC_E_INPUT, "%s: the attribute %s cannot be read", file->path, name);
+}
+
+HcStatus hc_product_text(const HcProductFile *file, const char *dataset, const char *attribute, char **text,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    *text = NULL;
+    GDALAttributeH found = open_attribute(file, dataset, attribute);
+    if (found == NULL) {
+        return HC_OK;
+    }
+    hc_gdal_catch(&messages);
+    const char *value = GDALAttributeReadAsString(found);
+    if (value == NULL) {
+        status = fail_attribute(file, attribute, err);
+    } else if ((*text = strdup(value)) == NULL) {
+        status = hc_fail_memory(err, (double)strlen(value), "an attribute");
+    }
+    GDALAttributeRelease(found);
+    hc_gdal_release();
+    return status;
+}
+
+HcStatus hc_product_numbers(const HcProductFile *file, const char *dataset, const char *attribute,
+                            double **values, int32_t *count, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    size_t found_count = 0;
+    *values = NULL;
+    *count = 0;
+    GDALAttributeH found = open_attribute(file, dataset, attribute);
+    if (found == NULL) {
+        return HC_OK;
+    }
+    hc_gdal_catch(&messages);
+    double *list = GDALAttributeReadAsDoubleArray(found, &found_count);
+    if (list == NULL || found_count == 0 || found_count > INT32_MAX) {
+        status = fail_attribute(file, attribute, err);
+    } else if ((*values = malloc(found_count * sizeof *list)) == NULL) {
+        status = hc_fail_memory(err, (double)(found_count * sizeof *list), "an attribute");
+    } else {
+        memcpy(*values, list, found_count * sizeof *list);
+        *count = (int32_t)found_count;
+    }
+    CPLFree(list);
+    GDALAttributeRelease(found);
+    hc_gdal_release();
+    return status;
+}

@@ -1,0 +1,157 @@
+/* From the bands that a product lists to the bands of a scene: those that are used, by ascending wavelength,
+ * each wavelength once. */
+#include "io/read/product/parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+HcStatus hc_product_add_bands(HcProduct *product, const HcProductBands *bands, HcError *err) {
+    int32_t before = product->scene.bands, count = bands->count;
+    HcProductBand *grown = realloc(product->band, (size_t)(before + count) * sizeof *grown);
+    if (grown == NULL) {
+        return hc_fail_memory(err, (double)(before + count) * sizeof *grown, "the bands");
+    }
+    product->band = grown;
+    product->scene.bands += count;
+    for (int32_t b = 0; b < count; b++) {
+        double centre = bands->wavelength != NULL ? bands->wavelength[b] * bands->unit : 0;
+        double width = bands->fwhm != NULL ? bands->fwhm[b] * bands->unit : 0;
+        if (!(centre >= 0) || !(width >= 0) || !isfinite(centre) || !isfinite(width)) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: band %" PRId32 " of %s has the wavelength %g nm, width %g nm",
+                           product->raster != NULL ? product->raster : product->array[0].file, b + 1,
+                           product->name, centre, width);
+        }
+        grown[before + b] = (HcProductBand){.array = bands->array,
+                                            .band = b,
+                                            .wavelength = centre,
+                                            .fwhm = width,
+                                            .gain = bands->gain,
+                                            .offset = bands->offset,
+                                            .detector = bands->detector,
+                                            .bad = bands->good != NULL && !(bands->good[b] != 0)};
+    }
+    return HC_OK;
+}
+
+/* ---- the order ---- */
+
+static int by_wavelength(const void *a, const void *b) {
+    const HcProductBand *one = a, *other = b;
+    if (one->wavelength != other->wavelength) {
+        return one->wavelength < other->wavelength ? -1 : 1;
+    }
+    if (one->detector != other->detector) {
+        return one->detector < other->detector ? -1 : 1;
+    }
+    return one->band < other->band ? -1 : one->band > other->band;
+}
+
+/* Bands without a wavelength among others that have one are not used. */
+static HcStatus drop_unused(HcProduct *product, HcError *err) {
+    int32_t kept = 0, all = product->scene.bands;
+    for (int32_t b = 0; b < all; b++) {
+        if (product->band[b].wavelength > 0) {
+            product->band[kept++] = product->band[b];
+        }
+    }
+    if (kept == 0) {
+        return hc_fail(err, HC_E_INPUT, "%s: none of its %" PRId32 " bands has a wavelength",
+                       product->array[0].file, all);
+    }
+    if (kept < all) {
+        hc_product_note(product, "%" PRId32 " of %" PRId32 " bands have the wavelength 0: not used",
+                        all - kept, all);
+    }
+    product->scene.bands = kept;
+    return HC_OK;
+}
+
+/* ---- two detectors ---- */
+
+/* The shortest (or longest) wavelength of a detector, of bands that hold values; 0 where it has none. */
+static double extreme(const HcProduct *product, HcDetector detector, bool longest) {
+    double found = 0;
+    for (int32_t b = 0; b < product->scene.bands; b++) {
+        const HcProductBand *band = &product->band[b];
+        bool further = longest ? band->wavelength > found : band->wavelength < found;
+        if (band->detector == detector && !band->bad && (found == 0 || further)) {
+            found = band->wavelength;
+        }
+    }
+    return found;
+}
+
+static void mark_overlap(HcProduct *product, HcOverlap overlap) {
+    double from = extreme(product, HC_DETECTOR_SWIR, false), to = extreme(product, HC_DETECTOR_VNIR, true);
+    HcDetector left_out = overlap == HC_OVERLAP_VNIR ? HC_DETECTOR_SWIR : HC_DETECTOR_VNIR;
+    int32_t marked = 0;
+    if (overlap == HC_OVERLAP_BOTH || from == 0 || to == 0 || from > to) {
+        return;
+    }
+    for (int32_t b = 0; b < product->scene.bands; b++) {
+        HcProductBand *band = &product->band[b];
+        if (band->detector == left_out && !band->bad && band->wavelength >= from && band->wavelength <= to) {
+            band->bad = true;
+            marked++;
+        }
+    }
+    if (marked > 0) {
+        hc_product_note(product,
+                        "from %.1f to %.1f nm both detectors see: %" PRId32 " %s bands there count as bad "
+                        "(--overlap)",
+                        from, to, marked, left_out == HC_DETECTOR_SWIR ? "SWIR" : "VNIR");
+    }
+}
+
+/* ---- the scene ---- */
+
+static HcStatus fill_scene(HcProduct *product, HcError *err) {
+    HcScene *scene = &product->scene;
+    size_t count = (size_t)scene->bands;
+    bool centres = false, widths = true, gains = false, bad = false;
+    for (size_t b = 0; b < count; b++) {
+        const HcProductBand *band = &product->band[b];
+        centres = centres || band->wavelength > 0;
+        widths = widths && band->fwhm > 0;
+        gains = gains || (band->gain != 0 && (band->gain != 1 || band->offset != 0));
+        bad = bad || band->bad;
+    }
+    scene->wavelength = centres ? malloc(count * sizeof(double)) : NULL;
+    scene->fwhm = widths ? malloc(count * sizeof(double)) : NULL;
+    scene->gain = gains ? malloc(count * sizeof(double)) : NULL;
+    scene->offset = gains ? malloc(count * sizeof(double)) : NULL;
+    scene->bad = bad ? malloc(count) : NULL;
+    if ((centres && scene->wavelength == NULL) || (widths && scene->fwhm == NULL) ||
+        (gains && (scene->gain == NULL || scene->offset == NULL)) || (bad && scene->bad == NULL)) {
+        return hc_fail_memory(err, 33.0 * (double)count, "the bands");
+    }
+    for (size_t b = 0; b < count; b++) {
+        const HcProductBand *band = &product->band[b];
+        if (centres) {
+            scene->wavelength[b] = band->wavelength;
+        }
+        if (widths) {
+            scene->fwhm[b] = band->fwhm;
+        }
+        if (gains) {
+            scene->gain[b] = band->gain != 0 ? band->gain : 1;
+            scene->offset[b] = band->gain != 0 ? band->offset : 0;
+        }
+        if (bad) {
+            scene->bad[b] = band->bad;
+        }
+    }
+    return HC_OK;
+}
+
+HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) {
+    if (product->raster == NULL) {
+        HC_OR_RETURN(drop_unused(product, err));
+        qsort(product->band, (size_t)product->scene.bands, sizeof *product->band, by_wavelength);
+    }
+    mark_overlap(product, overlap);
+    return fill_scene(product, err);
+}

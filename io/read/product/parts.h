@@ -1,0 +1,69 @@
+/* What the files of the products share; nobody else includes this. */
+#ifndef HC_IO_READ_PRODUCT_PARTS_H
+#define HC_IO_READ_PRODUCT_PARTS_H
+
+#include "io/gdal_errors.h"
+#include "io/read/product/product.h"
+
+#include <gdal.h>
+
+/* An open netCDF or HDF5 file. */
+typedef struct HcProductFile {
+    const char *path;
+    GDALDatasetH dataset;
+    GDALGroupH root;
+} HcProductFile;
+
+/* A sensor: *is tells whether the file is such a product; then the product is filled. A file that is one and
+ * lacks something is HC_E_INPUT. */
+typedef HcStatus HcProductDescribe(HcProduct *product, const HcProductFile *file, bool *is, HcError *err);
+HcProductDescribe hc_product_emit;
+
+/* ---- arrays.c: what an open file holds ---- */
+
+bool hc_product_has(const HcProductFile *file, const char *dataset);
+bool hc_product_has_group(const HcProductFile *file, const char *group);
+
+/* Takes an array of three axes as the next one of the product, of the lines and samples of those before. */
+HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
+                         const HcProductAxis order[3], HcError *err) HC_MUST_CHECK;
+
+/* `count` numbers of a dataset; HC_E_INPUT where it is missing or of another count. Fresh memory. */
+HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t count, double **values,
+                         HcError *err) HC_MUST_CHECK;
+
+/* An attribute of a dataset, or of the file (dataset NULL): a text in fresh memory, NULL where there is none;
+ * numbers, likewise, with their count. */
+HcStatus hc_product_text(const HcProductFile *file, const char *dataset, const char *attribute, char **text,
+                         HcError *err) HC_MUST_CHECK;
+HcStatus hc_product_numbers(const HcProductFile *file, const char *dataset, const char *attribute,
+                            double **values, int32_t *count, HcError *err) HC_MUST_CHECK;
+
+/* ---- bands.c: from bands to a scene ---- */
+
+/* Adds the bands of an array (or of the raster), `count` of them; widths may be NULL. Both [nm] times `unit`;
+ * a centre of 0 says that the band is not used. */
+typedef struct HcProductBands {
+    int32_t array, count;
+    const double *wavelength, *fwhm;
+    double unit;         /* nanometres in one of the unit */
+    double gain, offset; /* gain 0 = none */
+    HcDetector detector;
+    const double *good; /* [count] 0 = bad, or NULL */
+} HcProductBands;
+HcStatus hc_product_add_bands(HcProduct *product, const HcProductBands *bands, HcError *err) HC_MUST_CHECK;
+
+/* Drops bands that are not used, puts the others into order, marks those that two detectors share and one
+ * gives (`overlap`), and fills what the scene says of bands. */
+HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) HC_MUST_CHECK;
+
+/* ---- names.c: files beside a file ---- */
+
+/* "FOLDER/NAME" with `from` in the name replaced by `to`, in fresh memory; NULL where it does not have it. */
+HcStatus hc_product_sibling(const char *path, const char *from, const char *to, char **out,
+                            HcError *err) HC_MUST_CHECK;
+bool hc_product_is_file(const char *path);
+
+void hc_product_note(HcProduct *product, const char *format, ...) HC_PRINTF(2, 3);
+
+#endif

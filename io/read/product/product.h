@@ -1,0 +1,78 @@
+/* Product: a scene as its producer delivers it, recognised by what its file holds and not by its name. A
+ * product says which arrays hold the pixels, in which order of axes, which band of which array each band is,
+ * and all that the reader wants to know of the scene. A sensor is one file that fills a product (parts.h). */
+#ifndef HC_IO_READ_PRODUCT_PRODUCT_H
+#define HC_IO_READ_PRODUCT_PRODUCT_H
+
+#include "core/block.h"
+#include "core/text.h"
+#include "io/scene_files.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HC_PRODUCT_ARRAYS 2
+
+typedef enum HcProductAxis { HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND } HcProductAxis;
+
+/* Which detector gives the bands that two detectors share; the other's count as bad bands. */
+typedef enum HcOverlap { HC_OVERLAP_USUAL, HC_OVERLAP_VNIR, HC_OVERLAP_SWIR, HC_OVERLAP_BOTH } HcOverlap;
+
+typedef enum HcDetector { HC_DETECTOR_ONE, HC_DETECTOR_VNIR, HC_DETECTOR_SWIR } HcDetector;
+
+/* An array of a file. */
+typedef struct HcProductArray {
+    char *file;            /* as GDAL opens it */
+    char *dataset;         /* full name, "/location/glt_x" */
+    HcProductAxis axis[3]; /* the slowest first */
+    int32_t bands;
+    int64_t chunk[3]; /* as axis; the whole axis where the array is not chunked */
+    void *handle;     /* an open array of GDAL */
+} HcProductArray;
+
+typedef struct HcProductBand {
+    int32_t array, band;     /* where it lies: the array, and the band in it */
+    double wavelength, fwhm; /* [nm], 0 = not known */
+    double gain, offset;     /* gain 0 = none */
+    HcDetector detector;
+    bool bad;
+} HcProductBand;
+
+/* Where a lookup table puts the pixels of the sensor on a map. */
+typedef struct HcProductLookup {
+    char *sample, *line; /* datasets of the file, or NULL; numbers from 1, 0 = no pixel */
+    HcPlace place;       /* of the table */
+} HcProductLookup;
+
+/* Zero-initialise; hc_product_close() is always safe. */
+typedef struct HcProduct {
+    char *name;   /* sensor, level and quantity */
+    char *raster; /* the raster that holds the pixels, opened as any other; NULL = the arrays do */
+    HcProductArray array[HC_PRODUCT_ARRAYS];
+    int32_t array_count;
+    HcProductBand *band; /* [scene.bands], by ascending wavelength where the arrays hold the pixels */
+    HcScene scene;       /* without what a raster says of itself */
+    HcProductLookup lookup;
+    char *mask_file; /* the file of quality masks beside it, or NULL */
+    HcText note;     /* remarks for the user */
+    HcPaths files;   /* that it is made of */
+    void *dataset;   /* of GDAL, the arrays belong to it */
+} HcProduct;
+
+/* Looks at the file, folder or zip archive; *out is NULL where it is no product that is known. Fails where it
+ * is one and something in it is missing or wrong. */
+HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, HcError *err) HC_MUST_CHECK;
+void hc_product_close(HcProduct *product);
+
+/* Of a product whose arrays hold the pixels. `used` [count] are the bands that are read (NULL = all),
+ * ascending. */
+size_t hc_product_bytes(const HcProduct *product, const int32_t *used, int32_t count, int64_t lines);
+int32_t hc_product_stored_band(const HcProduct *product, const int32_t *used, int32_t count, int32_t band);
+HcStatus hc_product_read(HcProduct *product, const int32_t *used, int32_t count, int64_t line0, int32_t lines,
+                         void *to, HcRaw *raw, HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

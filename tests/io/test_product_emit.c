@@ -1,0 +1,180 @@
+/* EMIT: files laid out as its product guide says, value for value; and what is missing is told. */
+#include "product_file.h"
+#include "read_all.h"
+#include "write_fixture.h"
+
+enum { BANDS = 6 };
+
+static const double centres[BANDS] = {381, 388.4, 395.8, 403.2, 410.6, 418};
+static const double widths[BANDS] = {8.4, 8.4, 8.4, 8.4, 8.4, 8.8};
+static const double good[BANDS] = {1, 1, 0, 0, 1, 1};
+static const double none = -9999;
+
+/* What is wrong with a file. */
+typedef enum Flaw { FLAW_NONE, FLAW_NO_WIDTHS, FLAW_COUNT, FLAW_SHAPE, FLAW_NO_GLT } Flaw;
+
+static const char *write_emit(const char *name, const char *cube, Flaw flaw) {
+    const char *path = in_folder(name);
+    ProductFile file = product_begin(path);
+    const double transform[] = {10, 0.0005, 0, 50, 0, -0.0005};
+    double table[4 * 3] = {0};
+    ProductArray of = {.group = "/",
+                       .name = cube,
+                       .type = GDT_Float32,
+                       .axes = flaw == FLAW_SHAPE ? 2 : 3,
+                       .axis = {"downtrack", "crosstrack", "bands"},
+                       .size = {PRODUCT_LINES, PRODUCT_SAMPLES, BANDS},
+                       .values = product_cube("lsb", BANDS, 0),
+                       .nodata = &none,
+                       .units = strcmp(cube, "radiance") == 0 ? "uW/cm^2/SR/nm" : "unitless"};
+    GDALMDArrayRelease(product_array(&file, &of));
+    const char *group = "/sensor_band_parameters";
+    bool short_list = flaw == FLAW_COUNT;
+    product_list(&file, group, "wavelengths", short_list ? "fewer" : "bands", centres, BANDS - short_list);
+    if (flaw != FLAW_NO_WIDTHS) {
+        product_list(&file, group, "fwhm", "bands", widths, BANDS);
+    }
+    if (strcmp(cube, "reflectance") == 0) {
+        product_list(&file, group, "good_wavelengths", "bands", good, BANDS);
+    }
+    of = (ProductArray){.group = "/location",
+                        .name = "glt_x",
+                        .type = GDT_Int32,
+                        .axes = 2,
+                        .axis = {"ortho_y", "ortho_x", NULL},
+                        .size = {4, 3, 0},
+                        .values = table};
+    GDALMDArrayRelease(product_array(&file, &of));
+    if (flaw != FLAW_NO_GLT) {
+        of.name = "glt_y";
+        GDALMDArrayRelease(product_array(&file, &of));
+    }
+    product_numbers(NULL, file.root, "geotransform", transform, 6);
+    product_end(&file);
+    return path;
+}
+
+static void check_cube(HcReader *reader, int32_t step, const int32_t *bands, int32_t count) {
+    HcError err = {0};
+    char *all = read_all(reader, step, bands, count, &err);
+    if (all == NULL) {
+        fail_msg("%s", err.text);
+    }
+    for (int64_t at = 0; at < (int64_t)count * PRODUCT_LINES * PRODUCT_SAMPLES; at++) {
+        int sample = (int)(at % PRODUCT_SAMPLES), line = (int)(at / PRODUCT_SAMPLES % PRODUCT_LINES);
+        int band = bands[at / (PRODUCT_SAMPLES * PRODUCT_LINES)];
+        assert_true(value_at(all, HC_FLOAT32, at) == product_value(line, sample, band));
+    }
+    free(all);
+}
+
+static void reflectance_opens(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_emit("EMIT_L2A_RFL_001.nc", "reflectance", FLAW_NONE);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    assert_string_equal(hc_reader_product(reader), "EMIT L2A reflectance");
+    assert_int_equal(scene->lines, PRODUCT_LINES);
+    assert_int_equal(scene->samples, PRODUCT_SAMPLES);
+    assert_int_equal(scene->bands, BANDS);
+    assert_int_equal(scene->type, HC_FLOAT32);
+    assert_true(scene->has_nodata && scene->nodata == -9999);
+    assert_false(scene->place.has_transform); /* that of the file is the table's */
+    for (int32_t b = 0; b < BANDS; b++) {
+        check_same(scene->wavelength[b], (double)(float)centres[b]);
+        check_same(scene->fwhm[b], (double)(float)widths[b]);
+        assert_int_equal(scene->bad[b], good[b] == 0);
+        assert_int_equal(scene->source_band[b], b);
+    }
+    assert_non_null(strstr(hc_reader_note(reader), "lookup table in /location is not applied"));
+    assert_non_null(strstr(hc_reader_note(reader), "(EMIT_L2A_MASK_001.nc) are not beside it"));
+    int32_t *bands = all_bands(reader);
+    check_cube(reader, PRODUCT_LINES, bands, BANDS);
+    check_cube(reader, 2, bands, BANDS);
+    free(bands);
+    hc_reader_close(reader);
+}
+
+static void some_bands_are_read(void **state) {
+    (void)state;
+    static const int32_t some[] = {1, 4, 5};
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_emit("EMIT_L2A_RFL_001.nc", "reflectance", FLAW_NONE);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    check_ok(hc_reader_use_bands(reader, some, 3, &err), err);
+    check_cube(reader, 3, some, 3);
+    hc_reader_close(reader);
+}
+
+/* Recognised by what it holds: the name says nothing, nor does the sibling that it then cannot have. */
+static void radiance_opens_by_any_name(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_emit("any.nc", "radiance", FLAW_NONE);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    assert_string_equal(hc_reader_product(reader), "EMIT L1B radiance (uW/cm^2/SR/nm)");
+    assert_null(hc_reader_scene(reader)->bad);
+    assert_null(strstr(hc_reader_note(reader), "masks"));
+    hc_reader_close(reader);
+}
+
+static void masks_beside_it_are_found(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_emit("EMIT_L2A_RFL_001.nc", "reflectance", FLAW_NONE);
+    put_file(in_folder("EMIT_L2A_MASK_001.nc"), "");
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    assert_non_null(strstr(hc_reader_note(reader), "EMIT_L2A_MASK_001.nc beside it are not applied"));
+    hc_reader_close(reader);
+    unlink(in_folder("EMIT_L2A_MASK_001.nc"));
+}
+
+static void check_flaw(Flaw flaw, HcStatus status, const char *part) {
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_emit("flaw.nc", "reflectance", flaw);
+    HcStatus got = hc_reader_open(&reader, path, NULL, &err);
+    if (got != status || strstr(err.text, part) == NULL || strstr(err.text, "flaw.nc") == NULL) {
+        fail_msg("status %d, '%s' lacks '%s'", (int)got, err.text, part);
+    }
+    assert_null(reader);
+}
+
+static void flaws_are_told(void **state) {
+    (void)state;
+    check_flaw(FLAW_NO_WIDTHS, HC_E_INPUT, "there is no array /sensor_band_parameters/fwhm");
+    check_flaw(FLAW_COUNT, HC_E_INPUT, "/sensor_band_parameters/wavelengths has 5 values for 6 bands");
+    check_flaw(FLAW_SHAPE, HC_E_INPUT, "/reflectance has the axes (downtrack 5, crosstrack 6)");
+    check_flaw(FLAW_NO_GLT, HC_E_INPUT, "glt_y");
+}
+
+static void cut_files_are_refused(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_emit("cut.nc", "reflectance", FLAW_NONE);
+    assert_int_equal(truncate(path, 3000), 0);
+    check_fails(hc_reader_open(&reader, path, NULL, &err), HC_E_INPUT, err);
+    assert_null(reader);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reflectance_opens),
+        cmocka_unit_test(some_bands_are_read),
+        cmocka_unit_test(radiance_opens_by_any_name),
+        cmocka_unit_test(masks_beside_it_are_found),
+        cmocka_unit_test(flaws_are_told),
+        cmocka_unit_test(cut_files_are_refused),
+    };
+    GDALAllRegister();
+    if (GDALGetDriverByName("netCDF") == NULL) {
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
