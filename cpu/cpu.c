@@ -141,7 +141,7 @@ static HcStatus zero(HcQueue *queue, void *at, size_t bytes, HcError *err) {
 
 bool hc_cpu_gram_force(HcCompute *compute, HcCpuGram way) {
     HcCpu *cpu = (HcCpu *)compute;
-    if (way == HC_CPU_GRAM_AMX && hc_cpu_panels_amx() == NULL) {
+    if (hc_cpu_panel_kind(way) == NULL) {
         return false;
     }
     cpu->gram = way;

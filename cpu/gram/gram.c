@@ -10,6 +10,26 @@
 /* Lines of a unit of work: their neighbours are still in the cache when the next line asks for them. */
 enum { UNIT_LINES = 16 };
 
+const HcPanelKind *hc_cpu_panel_kind(HcCpuGram way) {
+    const HcPanelKind *kind = NULL;
+    switch (way) {
+    case HC_CPU_GRAM_BEST:
+        for (int next = HC_CPU_GRAM_AMX; kind == NULL; next--) {
+            kind = hc_cpu_panel_kind((HcCpuGram)next);
+        }
+        return kind;
+    case HC_CPU_GRAM_FLOAT64:
+        return hc_cpu_panels_float64();
+    case HC_CPU_GRAM_AVX2:
+    case HC_CPU_GRAM_AVX_VNNI:
+    case HC_CPU_GRAM_AVX512_VNNI:
+        return hc_cpu_panels_pairs(way);
+    case HC_CPU_GRAM_AMX:
+        return hc_cpu_panels_amx();
+    }
+    return NULL;
+}
+
 static HcStatus open_grid_work(HcSums *sums, HcError *err) {
     size_t threads = (size_t)sums->cpu->threads;
     if ((sums->work = calloc(threads, sizeof *sums->work)) == NULL) {

@@ -32,11 +32,10 @@ typedef struct HcPanelKind {
 const HcPanelKind *hc_cpu_panels_float64(void);
 /* NULL where this processor (or this build) has no such unit. */
 const HcPanelKind *hc_cpu_panels_amx(void);
+const HcPanelKind *hc_cpu_panels_pairs(HcCpuGram way);
 
-static inline const HcPanelKind *hc_cpu_panel_kind(HcCpuGram way) {
-    const HcPanelKind *amx = way != HC_CPU_GRAM_FLOAT64 ? hc_cpu_panels_amx() : NULL;
-    return amx != NULL ? amx : hc_cpu_panels_float64();
-}
+/* NULL where this processor does not have it; HC_CPU_GRAM_BEST is always there. */
+const HcPanelKind *hc_cpu_panel_kind(HcCpuGram way);
 
 /* One thread's memory for a strip of HC_CPU_RUN samples. */
 typedef struct HcGridWork {

@@ -125,8 +125,10 @@ static void compare_exact(const HcMoments *got, const long double *list, int64_t
     free(sum);
 }
 
+enum { WAYS = HC_CPU_GRAM_AMX };
+
 /* The ways of the CPU backend that this processor has; others have one. */
-static int ways(HcCpuGram list[2]) {
+static int ways(HcCpuGram list[WAYS]) {
     int count = 0;
     Rig rig;
     if (strcmp(hc_compute_name(rig_ops), "cpu") != 0) {
@@ -139,6 +141,9 @@ static int ways(HcCpuGram list[2]) {
         }
     }
     rig_close(&rig);
+#if defined(__x86_64__)
+    assert_true(count > 1 || !__builtin_cpu_supports("avx2")); /* no way got lost */
+#endif
     return count;
 }
 
@@ -152,7 +157,7 @@ static void rig_open_way(Rig *rig, int32_t threads, HcCpuGram way) {
 /* Every way, some numbers of threads and some sizes of blocks against the reference. */
 static void check_exact(const Cube *cube, HcDifference kind, const HcWindow *w, int64_t limit, bool many) {
     static const int32_t threads[] = {1, 2, 3, 7};
-    HcCpuGram list[2] = {HC_CPU_GRAM_BEST, HC_CPU_GRAM_BEST};
+    HcCpuGram list[WAYS] = {HC_CPU_GRAM_BEST};
     int count_ways = ways(list);
     int64_t count = 0;
     long double *differences = all_differences(cube, kind, w, &count);
@@ -221,12 +226,50 @@ CASE(test_gram_extremes) {
     cube_free(&cube);
 }
 
+/* Values of +size and -size in turn: their mean is 0. Every other band has the other sign. */
+static void fill_in_turn(Cube *cube, float size) {
+    int64_t values = (int64_t)cube->lines * cube->samples * cube->bands;
+    for (int64_t i = 0; i < values; i++) {
+        cube->data[i] = (i / cube->bands + i % cube->bands) % 2 == 0 ? size : -size;
+    }
+}
+
+/* The largest values whose squares sum to less than 2^31 over 1, 2, 4, ... 128 pairs of pixels, where 32-bit
+ * sums are full, and the next value, with which a sum over as many would overflow. */
+CASE(test_gram_full_sums) {
+    (void)state;
+    Cube cube = cube_new(7, 130, 18);
+    for (int32_t pairs = 1; pairs <= 128; pairs *= 2) {
+        double most = floor(sqrt((0x1p31 - 1) / (2 * pairs)));
+        fill_in_turn(&cube, (float)most);
+        check_exact(&cube, HC_DIFFERENCE_NONE, NULL, 65536, false);
+        fill_in_turn(&cube, (float)most + 1);
+        check_exact(&cube, HC_DIFFERENCE_NONE, NULL, 65536, false);
+    }
+    cube_free(&cube);
+}
+
+/* A scene whose values move far away: what was summed until then stays. */
+CASE(test_gram_moving) {
+    (void)state;
+    uint64_t seed = 9;
+    Cube cube = cube_new(90, 100, 5);
+    int64_t values = 90 * 100 * 5;
+    cube_fill_integers(&cube, 0, 40, &seed);
+    for (int64_t i = values / 20; i < values; i++) {
+        cube.data[i] += i < values / 3 ? 65000.0F : 20000.0F;
+    }
+    check_exact(&cube, HC_DIFFERENCE_NONE, NULL, 65535, false);
+    check_exact(&cube, HC_DIFFERENCE_MEAN3X3, NULL, 65535, false);
+    cube_free(&cube);
+}
+
 /* A value beyond the limit is noticed, not summed wrongly. */
 CASE(test_gram_broken_promise) {
     (void)state;
     uint64_t seed = 6;
     static const float beyond[] = {1001, -1001, 3e9F, -1e30F, NAN, INFINITY};
-    HcCpuGram list[2] = {HC_CPU_GRAM_BEST, HC_CPU_GRAM_BEST};
+    HcCpuGram list[WAYS] = {HC_CPU_GRAM_BEST};
     int count_ways = ways(list);
     for (int way = 0; way < count_ways; way++) {
         for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
@@ -376,7 +419,7 @@ static void compare_grid(const HcMoments *got, const Remainders *want, const HcG
 /* Every way, some numbers of threads and some sizes of blocks against the reference. */
 static void check_grid(const Cube *cube, const HcGrid *grid, HcDifference kind, const HcWindow *w, bool far) {
     static const int32_t threads[] = {1, 3};
-    HcCpuGram list[2] = {HC_CPU_GRAM_BEST, HC_CPU_GRAM_BEST};
+    HcCpuGram list[WAYS] = {HC_CPU_GRAM_BEST};
     int count_ways = ways(list);
     Remainders want = remainders_of(cube, grid, kind, w);
     for (int way = 0; way < count_ways; way++) {
@@ -431,6 +474,30 @@ CASE(test_gram_grid) {
         grid_free(&grid);
         cube_free(&cube);
     }
+}
+
+/* The largest limbs: 11 bits and their sums 12, in one to three limbs, up to the largest near value. */
+CASE(test_gram_full_limbs) {
+    (void)state;
+    static const float sizes[] = {2047,
+                                  2046.0F * 0x1p12F + 0x1p11F,
+                                  0x1p23F,
+                                  0x1p23F - 1,
+                                  2046.0F * 0x1p24F + 2046.0F * 0x1p12F + 0x1p11F,
+                                  2047.0F * 0x1p24F + 2047.0F * 0x1p12F + 0x1p11F,
+                                  0x1p34F + 0x1p23F + 0x1p11F,
+                                  0x1p35F - 0x1p11F};
+    const double center[3] = {0};
+    const int32_t exponent[3] = {0};
+    const HcGrid grid = {center, exponent};
+    Cube cube = cube_new(7, 130, 3);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        fill_in_turn(&cube, sizes[i]);
+        check_grid(&cube, &grid, HC_DIFFERENCE_NONE, NULL, false);
+        fill(&cube, sizes[i], sizes[i]);
+        check_grid(&cube, &grid, HC_DIFFERENCE_NONE, NULL, false);
+    }
+    cube_free(&cube);
 }
 
 /* Values that lie far from the others, of every size that float32 has. */

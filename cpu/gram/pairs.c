@@ -1,0 +1,455 @@
+/* Exact sums of products on processors without a matrix unit. Values become 16-bit integers: integers less a
+ * center of their band, or limbs of what 16 bits do not hold. Products of two pixels at a time are summed in
+ * 32-bit integers, and these go to 64-bit ones before they could overflow.
+ *
+ * When they could is known before: the sum of products of two bands is at most the larger one of their sums
+ * of squares. Each block of 16 bands is measured for the largest power of two of pairs whose squares sum to
+ * less than 2^31 in each of its bands; two blocks are multiplied in segments of the smaller one. Real values
+ * lie near their center, so that most panels are one segment.
+ *
+ * A value of two or three limbs is x = l0 + 2^12 l1 + 2^24 l2. Squares and sums of limbs need products of a
+ * plane with itself alone, which are symmetric: l0 l1' + l1 l0' = (l0 + l1)(l0 + l1)' - l0 l0' - l1 l1'. */
+#include "cpu/gram/pairs.h"
+#include "cpu/gram/gram.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK = HC_PAIRS_BLOCK,
+    STRIDE = (HC_PAIRS + 1) * BLOCK, /* words of a block; blocks begin in different sets of the cache */
+    TILE = BLOCK * BLOCK,
+    LIMBS = 3,
+    LIMB_BITS = 12,
+    PLANES = LIMBS * (LIMBS + 1) / 2, /* the limbs, lowest first, then the sums of two: 0+1, 0+2, 1+2 */
+    LEVELS = 7,                       /* 2^7 = HC_PAIRS */
+    MOST_PIXELS = 1 << 27,            /* of |x| < 2^35: sums stay below 2^63, those of products too */
+    NEAR_CENTER = 256                 /* a center that is off by no more costs nothing */
+};
+
+/* 2^12 and 2^24 */
+static const double limb_weight = (double)(1 << LIMB_BITS);
+static const double limb_weight2 = (double)(1 << 2 * LIMB_BITS);
+
+/* Pixels of the same number of limbs. */
+typedef struct Panel {
+    bool used;        /* `product` holds sums */
+    int32_t filled;   /* pixels */
+    int32_t *words;   /* [planes][blocks][STRIDE]: pairs of pixels, the first in the low half */
+    int64_t *product; /* [planes][tiles][BLOCK][BLOCK], tiles of the upper triangle */
+} Panel;
+
+struct HcPanels {
+    const HcPairsUnit *unit;
+    int32_t bands, blocks;
+    bool has_center;      /* false: a grid has one of its own, or there are no pixels yet */
+    float limit;          /* of integers, 0 = whole numbers of a grid */
+    Panel panel[LIMBS];   /* of 1, 2 and 3 limbs */
+    int32_t *row[LIMBS];  /* [padded]: the limbs of one pixel */
+    int32_t *zero;        /* [padded] */
+    int32_t *level;       /* [blocks] */
+    int64_t count;        /* pixels in the products */
+    int64_t *sum;         /* [padded] of these, less the center */
+    int32_t *center;      /* [padded] */
+    int64_t past_count;   /* pixels that the moments have */
+    int64_t *past;        /* [padded]: their sums */
+    int64_t looked, look; /* panels since the center was looked at, and when it is next */
+    pthread_mutex_t *lock;
+};
+
+static int planes_of(int limbs) {
+    return limbs * (limbs + 1) / 2;
+}
+
+static size_t tiles_of(const HcPanels *panels) {
+    return (size_t)panels->blocks * (size_t)(panels->blocks + 1) / 2;
+}
+
+static size_t plane_words(const HcPanels *panels) {
+    return (size_t)panels->blocks * STRIDE;
+}
+
+static void close_panels(HcPanels *panels) {
+    if (panels == NULL) {
+        return;
+    }
+    for (int c = 0; c < LIMBS; c++) {
+        free(panels->panel[c].words);
+        free(panels->panel[c].product);
+        free(panels->row[c]);
+    }
+    free(panels->zero);
+    free(panels->level);
+    free(panels->sum);
+    free(panels->center);
+    free(panels->past);
+    free(panels);
+}
+
+/* Integers have one or two limbs, whole numbers of a grid two or three. Pages that are never written are
+ * never there: classes that do not occur cost nothing. */
+static bool open_panel(const HcPanels *panels, int limbs, Panel *panel) {
+    size_t planes = (size_t)planes_of(limbs);
+    if (panels->limit > 0 ? limbs == LIMBS : limbs == 1) {
+        return true;
+    }
+    panel->words = aligned_alloc(64, planes * plane_words(panels) * sizeof *panel->words);
+    panel->product = aligned_alloc(64, planes * tiles_of(panels) * TILE * sizeof *panel->product);
+    return panel->words != NULL && panel->product != NULL;
+}
+
+static HcStatus open_panels(const HcPairsUnit *unit, int32_t bands, int64_t limit, pthread_mutex_t *lock,
+                            HcPanels **out, HcError *err) {
+    size_t padded = ((size_t)bands + BLOCK - 1) / BLOCK * BLOCK;
+    HcPanels *panels = calloc(1, sizeof *panels);
+    bool fine = panels != NULL;
+    if (fine) {
+        panels->unit = unit;
+        panels->bands = bands;
+        panels->blocks = (int32_t)(padded / BLOCK);
+        panels->limit = (float)limit;
+        panels->look = 1;
+        panels->lock = lock;
+        panels->zero = calloc(padded, sizeof *panels->zero);
+        panels->level = calloc(padded / BLOCK, sizeof *panels->level);
+        panels->sum = calloc(padded, sizeof *panels->sum);
+        panels->center = calloc(padded, sizeof *panels->center);
+        panels->past = calloc(padded, sizeof *panels->past);
+        fine = panels->zero != NULL && panels->level != NULL && panels->sum != NULL &&
+               panels->center != NULL && panels->past != NULL;
+    }
+    for (int c = 0; fine && c < LIMBS; c++) {
+        panels->row[c] = calloc(padded, sizeof *panels->row[c]);
+        fine = panels->row[c] != NULL && open_panel(panels, c + 1, &panels->panel[c]);
+    }
+    if (!fine) {
+        close_panels(panels);
+        return hc_fail_memory(err, (double)padded * (double)padded * PLANES * sizeof(int64_t),
+                              "panels of products");
+    }
+    *out = panels;
+    return HC_OK;
+}
+
+/* ---- sums -> moments ---- */
+
+/* Products of planes -> the product of two values; at: where those of the first plane are. */
+static HcWide product_of_limbs(const int64_t *at, int limbs, size_t plane) {
+    HcWide value = 0;
+    const int64_t *mixed = at + (size_t)limbs * plane;
+    for (int i = 0; i < limbs; i++) {
+        int64_t square = at[(size_t)i * plane];
+        value += (HcWide)square * ((int64_t)1 << 2 * LIMB_BITS * i);
+    }
+    for (int j = 1; j < limbs; j++) {
+        for (int i = 0; i < j; i++, mixed += plane) {
+            int64_t both = *mixed - at[(size_t)i * plane] - at[(size_t)j * plane];
+            value += (HcWide)both * ((int64_t)1 << LIMB_BITS * (i + j));
+        }
+    }
+    return value;
+}
+
+/* Row and column: of blocks. */
+static void flush_tile(const int64_t *tile, int limbs, size_t plane, int32_t row, int32_t column,
+                       HcMoments *moments) {
+    const int32_t n = moments->bands;
+    for (int32_t r = 0; r < BLOCK; r++) {
+        int32_t b = row * BLOCK + r;
+        for (int32_t k = 0; k < BLOCK; k++) {
+            int32_t c = column * BLOCK + k;
+            if (b <= c && c < n) {
+                moments->product[(size_t)b * (size_t)n + (size_t)c] +=
+                    product_of_limbs(tile + r * BLOCK + k, limbs, plane);
+            }
+        }
+    }
+}
+
+/* What the center adds: (x + c)(x' + c') = x x' + c x' + c' x + c c'. */
+static void flush_center(const HcPanels *panels, HcMoments *moments) {
+    const size_t n = (size_t)panels->bands;
+    const int64_t *sum = panels->sum;
+    const int32_t *center = panels->center;
+    for (size_t b = 0; b < n; b++) {
+        HcWide all = sum[b] + panels->count * center[b];
+        for (size_t c = b; c < n; c++) {
+            moments->product[b * n + c] += center[c] * all + (HcWide)center[b] * sum[c];
+        }
+    }
+}
+
+static void flush(HcPanels *panels, HcMoments *moments) {
+    const size_t tiles = tiles_of(panels);
+    pthread_mutex_lock(panels->lock);
+    for (int limbs = 1; limbs <= LIMBS; limbs++) {
+        const int64_t *tile = panels->panel[limbs - 1].product;
+        for (int32_t i = 0; panels->panel[limbs - 1].used && i < panels->blocks; i++) {
+            for (int32_t j = i; j < panels->blocks; j++, tile += TILE) {
+                flush_tile(tile, limbs, tiles * TILE, i, j, moments);
+            }
+        }
+        panels->panel[limbs - 1].used = false;
+    }
+    if (panels->has_center) {
+        flush_center(panels, moments);
+    }
+    moments->count += panels->count;
+    for (int32_t b = 0; b < panels->bands; b++) {
+        int64_t sum = panels->sum[b] + panels->count * panels->center[b];
+        moments->sum[b] += sum;
+        panels->past[b] += sum;
+    }
+    pthread_mutex_unlock(panels->lock);
+    panels->past_count += panels->count;
+    panels->count = 0;
+    memset(panels->sum, 0, (size_t)panels->blocks * BLOCK * sizeof *panels->sum);
+}
+
+/* ---- panels -> sums ---- */
+
+/* The largest level of a block: the squares of each band sum to less than 2^31 over each 2^level pairs. Level
+ * 0 is always right. */
+HC_CLONES static int32_t level_of(const int32_t *words, int32_t pairs) {
+    uint32_t square[HC_PAIRS][BLOCK] = {{0}};
+    for (int32_t k = 0; k < pairs; k++) {
+        for (int i = 0; i < BLOCK; i++) {
+            int32_t low = (int16_t)words[k * BLOCK + i];
+            int32_t high = words[k * BLOCK + i] >> 16;
+            square[k][i] = (uint32_t)(low * low) + (uint32_t)(high * high);
+        }
+    }
+    int32_t level = 0;
+    for (int32_t count = HC_PAIRS / 2; count > 0; count /= 2, level++) {
+        uint32_t all = 0;
+        for (int32_t k = 0; k < count; k++) {
+            for (int i = 0; i < BLOCK; i++) { /* of two below 2^31: no carry is lost */
+                square[k][i] = square[2 * k][i] + square[2 * k + 1][i];
+                all |= square[k][i];
+            }
+        }
+        if (all >> 31 != 0) {
+            break;
+        }
+    }
+    return level;
+}
+
+/* The level of each block; its sums, times the weight of a limb, are added where it is one. */
+static void measure_plane(HcPanels *panels, const int32_t *words, int32_t pairs, int64_t weight) {
+    for (int32_t i = 0; i < panels->blocks; i++, words += STRIDE) {
+        int32_t sum[BLOCK] = {0};
+        bool whole = panels->unit->measure(words, pairs, sum);
+        panels->level[i] = whole ? LEVELS : level_of(words, pairs);
+        for (int k = 0; k < BLOCK; k++) {
+            panels->sum[i * BLOCK + k] += sum[k] * weight;
+        }
+    }
+}
+
+/* A tile, in segments of 2^level pairs. */
+static void multiply_tile(const HcPanels *panels, const int32_t *rows, const int32_t *columns, int32_t pairs,
+                          int32_t level, int64_t *tile) {
+    const int32_t segment = 1 << level;
+    for (int32_t k = 0; k < pairs; k += segment) {
+        int32_t count = pairs - k < segment ? pairs - k : segment;
+        panels->unit->multiply(rows + (size_t)k * BLOCK, columns + (size_t)k * BLOCK, count, tile);
+    }
+}
+
+static void multiply_plane(const HcPanels *panels, const int32_t *words, int32_t pairs, int64_t *product) {
+    const int32_t *level = panels->level;
+    for (int32_t i = 0; i < panels->blocks; i++) {
+        for (int32_t j = i; j < panels->blocks; j++, product += TILE) {
+            multiply_tile(panels, words + (size_t)i * STRIDE, words + (size_t)j * STRIDE, pairs,
+                          level[i] < level[j] ? level[i] : level[j], product);
+        }
+    }
+}
+
+static void multiply_panel(HcPanels *panels, int limbs, HcMoments *moments) {
+    Panel *panel = &panels->panel[limbs - 1];
+    const size_t products = tiles_of(panels) * TILE;
+    const int32_t pairs = (panel->filled + 1) / 2;
+    if (panels->count + panel->filled > MOST_PIXELS) {
+        flush(panels, moments);
+    }
+    if (!panel->used) {
+        memset(panel->product, 0, (size_t)planes_of(limbs) * products * sizeof *panel->product);
+        panel->used = true;
+    }
+    for (int plane = 0; plane < planes_of(limbs); plane++) {
+        const int32_t *words = panel->words + (size_t)plane * plane_words(panels);
+        measure_plane(panels, words, pairs, plane < limbs ? (int64_t)1 << LIMB_BITS * plane : 0);
+        multiply_plane(panels, words, pairs, panel->product + (size_t)plane * products);
+    }
+    panels->count += panel->filled;
+    panel->filled = 0;
+}
+
+static void empty_panels(HcPanels *panels, HcMoments *moments) {
+    for (int limbs = 1; limbs <= LIMBS; limbs++) {
+        if (panels->panel[limbs - 1].filled > 0) {
+            multiply_panel(panels, limbs, moments);
+        }
+    }
+}
+
+static double mean_of(const HcPanels *panels, int32_t band) {
+    int64_t sum = panels->past[band] + panels->sum[band] + panels->count * panels->center[band];
+    return (double)sum / (double)(panels->past_count + panels->count);
+}
+
+/* Moves the center to the mean of all pixels where it is off; looks after 1, 4, 16, ... panels. */
+static void follow_mean(HcPanels *panels, HcMoments *moments) {
+    bool off = false;
+    if (!panels->has_center || ++panels->looked < panels->look) {
+        return;
+    }
+    panels->look *= 4;
+    for (int32_t b = 0; b < panels->bands; b++) {
+        off = off || fabs(mean_of(panels, b) - panels->center[b]) > NEAR_CENTER;
+    }
+    if (off) {
+        empty_panels(panels, moments);
+        flush(panels, moments);
+        for (int32_t b = 0; b < panels->bands; b++) {
+            panels->center[b] = (int32_t)rint(mean_of(panels, b));
+        }
+    }
+}
+
+/* ---- pixels -> panels ---- */
+
+/* The sum of two rows into the low or the high halves of a pair. */
+HC_CLONES static void put(const int32_t *restrict a, const int32_t *restrict b, int64_t blocks, bool high,
+                          int32_t *restrict to) {
+    for (int64_t k = 0; k < blocks; k++, a += BLOCK, b += BLOCK, to += STRIDE) {
+        for (int i = 0; i < BLOCK; i++) {
+            uint32_t value = (uint32_t)(a[i] + b[i]);
+            to[i] = high ? (int32_t)((uint32_t)to[i] | value << 16) : (int32_t)(value & 0xFFFF);
+        }
+    }
+}
+
+/* The rows -> a panel. */
+static void take(HcPanels *panels, int limbs, HcMoments *moments) {
+    Panel *panel = &panels->panel[limbs - 1];
+    const size_t words = plane_words(panels);
+    const bool high = panel->filled % 2 != 0;
+    int32_t *to = panel->words + panel->filled / 2 * BLOCK;
+    for (int i = 0; i < limbs; i++, to += words) {
+        put(panels->row[i], panels->zero, panels->blocks, high, to);
+    }
+    for (int j = 1; j < limbs; j++) {
+        for (int i = 0; i < j; i++, to += words) {
+            put(panels->row[i], panels->row[j], panels->blocks, high, to);
+        }
+    }
+    if (++panel->filled == 2 * HC_PAIRS) {
+        multiply_panel(panels, limbs, moments);
+        follow_mean(panels, moments);
+    }
+}
+
+/* Values beyond the limit count as 0: they are found later. */
+static void choose_center(HcPanels *panels, const float *pixels, int32_t count) {
+    for (int32_t b = 0; b < panels->bands; b++) {
+        double sum = 0;
+        for (int32_t p = 0; p < count; p++) {
+            float x = pixels[(int64_t)p * panels->bands + b];
+            sum += fabsf(x) <= panels->limit ? (double)x : 0;
+        }
+        panels->center[b] = (int32_t)rint(sum / count);
+    }
+    panels->has_center = true;
+}
+
+/* Returns the largest magnitude, -1 where a value is beyond the limit. */
+HC_CLONES static int32_t less_center(const float *restrict x, const int32_t *restrict center, int64_t bands,
+                                     float limit, int32_t *restrict to) {
+    int32_t largest = 0;
+    int32_t beyond = 0;
+    for (int64_t b = 0; b < bands; b++) {
+        bool fine = fabsf(x[b]) <= limit;
+        int32_t value = (int32_t)(fine ? x[b] : 0.0F) - center[b];
+        int32_t size = value < 0 ? -value : value;
+        largest = size > largest ? size : largest;
+        beyond |= !fine;
+        to[b] = value;
+    }
+    return beyond != 0 ? -1 : largest;
+}
+
+HC_CLONES static void split(int32_t *restrict low, int64_t bands, int32_t *restrict high) {
+    for (int64_t b = 0; b < bands; b++) {
+        high[b] = (low[b] + (1 << (LIMB_BITS - 1))) >> LIMB_BITS;
+        low[b] -= high[b] * (1 << LIMB_BITS);
+    }
+}
+
+static bool add(HcPanels *panels, const float *pixels, int32_t count, HcMoments *moments) {
+    const int64_t n = panels->bands;
+    if (!panels->has_center && count > 0) {
+        choose_center(panels, pixels, count);
+    }
+    for (int32_t p = 0; p < count; p++) {
+        int32_t size = less_center(pixels + p * n, panels->center, n, panels->limit, panels->row[0]);
+        if (size < 0) {
+            return false;
+        }
+        if (size > INT16_MAX) {
+            split(panels->row[0], n, panels->row[1]);
+        }
+        take(panels, size > INT16_MAX ? 2 : 1, moments);
+    }
+    return true;
+}
+
+/* Limbs of at most 2^11. Returns 0 where the third is 0 for all. */
+HC_CLONES static int32_t cut_in_three(const double *restrict x, int64_t bands, int32_t *restrict low,
+                                      int32_t *restrict middle, int32_t *restrict high) {
+    int32_t any = 0;
+    for (int64_t b = 0; b < bands; b++) {
+        double top = rint(x[b] * (1 / limb_weight2));
+        double rest = x[b] - top * limb_weight2;
+        double next = rint(rest * (1 / limb_weight));
+        high[b] = (int32_t)top;
+        middle[b] = (int32_t)next;
+        low[b] = (int32_t)(rest - next * limb_weight);
+        any |= high[b];
+    }
+    return any;
+}
+
+static void add_near(HcPanels *panels, const double *pixels, int32_t count, HcMoments *moments) {
+    const int64_t n = panels->bands;
+    for (int32_t p = 0; p < count; p++) {
+        int32_t high = cut_in_three(pixels + p * n, n, panels->row[0], panels->row[1], panels->row[2]);
+        take(panels, high != 0 ? 3 : 2, moments);
+    }
+}
+
+static void drain(HcPanels *panels, HcMoments *moments) {
+    empty_panels(panels, moments);
+    flush(panels, moments);
+}
+
+#define KIND(NAME, WAY)                                                                                      \
+    static HcStatus open_##NAME(int32_t bands, int64_t limit, pthread_mutex_t *lock, HcPanels **out,         \
+                                HcError *err) {                                                              \
+        return open_panels(hc_cpu_pairs_unit(WAY), bands, limit, lock, out, err);                            \
+    }                                                                                                        \
+    static const HcPanelKind NAME = {open_##NAME, close_panels, add, add_near, drain};
+
+KIND(by_avx2, HC_CPU_GRAM_AVX2)
+KIND(by_avx_vnni, HC_CPU_GRAM_AVX_VNNI)
+KIND(by_avx512_vnni, HC_CPU_GRAM_AVX512_VNNI)
+
+const HcPanelKind *hc_cpu_panels_pairs(HcCpuGram way) {
+    if (hc_cpu_pairs_unit(way) == NULL) {
+        return NULL;
+    }
+    return way == HC_CPU_GRAM_AVX2 ? &by_avx2 : way == HC_CPU_GRAM_AVX_VNNI ? &by_avx_vnni : &by_avx512_vnni;
+}
