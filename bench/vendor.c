@@ -1,5 +1,6 @@
 /* Rows of the vendor's libraries, on the same part of the scene in the same memory. */
 #include "bench/internal.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -125,10 +126,8 @@ static HcStatus upload_matrix(HcRig *rig, HcBuffer *out, HcError *err) {
     size_t n = (size_t)rig->settings->bands;
     size_t weights = n * (size_t)rig->settings->components;
     HcBuffer host = {0};
-    double *matrix = malloc((weights + n) * sizeof *matrix);
-    if (matrix == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(weights + n) * sizeof *matrix, "a matrix"));
-    }
+    double *matrix = NULL;
+    HC_TRY(hc_new(matrix, weights + n, "a matrix", err));
     HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, weights * sizeof(float), &host, err));
     HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, weights * sizeof(float), out, err));
     hc_bench_matrix(rig->settings, matrix, matrix + weights);
@@ -165,10 +164,7 @@ done:
 static HcStatus eigh(HcRig *rig, Call *call, HcError *err) {
     HcStatus status = HC_OK;
     size_t n = (size_t)rig->settings->bands;
-    call->problem = malloc((2 * n * n + n) * sizeof(double));
-    if (call->problem == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "a matrix"));
-    }
+    HC_TRY(hc_new(call->problem, 2 * n * n + n, "a matrix", err));
     call->vectors = call->problem + n * n;
     call->values = call->vectors + n * n;
     hc_bench_symmetric(rig->settings, call->problem);

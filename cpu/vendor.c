@@ -1,5 +1,6 @@
 /* The same work by OpenBLAS and LAPACK with all threads, as they come: for measuring only. */
 #include "cpu/work.h"
+#include "core/allocate.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -125,10 +126,8 @@ static HcStatus eigh_jacobi(HcVendor *vendor, HcQueue *queue, int32_t n, const d
     size_t rows = (size_t)n;
     double scale[7];
     lapack_int counts[3];
-    double *factor = calloc(rows * rows, sizeof *factor);
-    if (factor == NULL) {
-        return hc_fail_memory(err, (double)(rows * rows) * sizeof *factor, "a matrix");
-    }
+    double *factor = NULL;
+    HC_OR_RETURN(hc_new(factor, rows * rows, "a matrix", err));
     for (size_t column = 0; column < rows; column++) {
         memcpy(factor + column * rows, matrix + column * rows, (column + 1) * sizeof *factor);
     }

@@ -1,4 +1,5 @@
 #include "core/sums/moments.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,11 +78,8 @@ void hc_moments_clear(HcMoments *moments) {
 
 HcStatus hc_moments_on_grid(HcMoments *moments, const HcGrid *grid, HcError *err) {
     size_t n = (size_t)moments->bands;
-    moments->center = malloc(n * sizeof *moments->center);
-    moments->exponent = malloc(n * sizeof *moments->exponent);
-    if (moments->center == NULL || moments->exponent == NULL) {
-        return hc_fail_memory(err, (double)(n * sizeof *moments->center), "the grid of sums");
-    }
+    HC_OR_RETURN(hc_new(moments->center, n, "the grid of sums", err));
+    HC_OR_RETURN(hc_new(moments->exponent, n, "the grid of sums", err));
     memcpy(moments->center, grid->center, n * sizeof *moments->center);
     memcpy(moments->exponent, grid->exponent, n * sizeof *moments->exponent);
     return HC_OK;
@@ -289,10 +287,8 @@ static void move_to(HcMoments *moments, const Move *move) {
 static HcStatus move_onto(HcMoments *moments, const double *center, const int32_t *exponent, HcError *err) {
     HcStatus status = HC_OK;
     size_t n = (size_t)moments->bands;
-    Move *move = calloc(n, sizeof *move);
-    if (move == NULL) {
-        return hc_fail_memory(err, (double)(n * sizeof *move), "sums of products");
-    }
+    Move *move = NULL;
+    HC_OR_RETURN(hc_new(move, n, "sums of products", err));
     HC_TRY(hc_moments_far(moments, err));
     for (size_t b = 0; b < n; b++) {
         HcLong from = hc_long_of_double(ldexp(moments->center[b], -exponent[b]));

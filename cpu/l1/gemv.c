@@ -1,5 +1,6 @@
 /* y = A x, row by row: A is read once, x stays in the cache. */
 #include "cpu/l1/gemv.h"
+#include "core/allocate.h"
 
 #include <stdlib.h>
 
@@ -172,10 +173,7 @@ HcStatus hc_cpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, flo
     }
     int64_t parts = cut_of(matrix).parts;
     size_t values = (size_t)parts * (size_t)matrix->rows;
-    sums = malloc(values * sizeof *sums);
-    if (sums == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)values * sizeof *sums, "the sums of a product"));
-    }
+    HC_TRY(hc_new(sums, values, "the sums of a product", err));
     multiply_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .sums = sums});
     hc_cpu_gemv_add_parts(parts, matrix->rows, sums);
     hc_cpu_gemv_round(sums, matrix->rows, y);

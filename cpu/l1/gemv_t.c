@@ -1,5 +1,6 @@
 /* y = A'x: rows of A times their entry of x are added to sums that stay in the nearest cache. */
 #include "cpu/l1/gemv.h"
+#include "core/allocate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -177,10 +178,7 @@ HcStatus hc_cpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, f
         return HC_OK;
     }
     size_t values = (size_t)parts * (size_t)matrix->columns;
-    sums = malloc(values * sizeof *sums);
-    if (sums == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)values * sizeof *sums, "the sums of a product"));
-    }
+    HC_TRY(hc_new(sums, values, "the sums of a product", err));
     add_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .sums = sums});
     hc_cpu_gemv_add_parts(parts, matrix->columns, sums);
     hc_cpu_gemv_round(sums, matrix->columns, y);

@@ -1,6 +1,7 @@
 /* The matrix of l1 problems: what is found out about it once, and its products with vectors that are mostly
  * zero. */
 #include "cpu/l1/l1.h"
+#include "core/allocate.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -38,21 +39,16 @@ static HcStatus allocate(HcL1 *l1, HcError *err) {
     size_t rows = (size_t)l1->matrix.rows;
     size_t columns = (size_t)l1->matrix.columns;
     size_t kept = (size_t)l1->kept_most;
-    l1->row_sums = malloc((size_t)hc_cpu_gemv_parts(&l1->matrix) * rows * sizeof(double));
-    l1->column_sums = malloc((size_t)hc_cpu_gemv_t_parts(&l1->matrix) * columns * sizeof(double));
-    l1->here = malloc(2 * columns * sizeof *l1->here);
-    l1->weight = malloc(6 * rows * sizeof *l1->weight);
-    l1->active = malloc(columns * sizeof *l1->active);
-    l1->place = malloc(columns * sizeof *l1->place);
-    l1->kept_number = malloc(kept * sizeof *l1->kept_number);
-    l1->copy = malloc(kept * rows * sizeof *l1->copy);
-    l1->block = malloc((size_t)hc_l1_blocks(l1) * sizeof *l1->block);
-    if (l1->row_sums == NULL || l1->column_sums == NULL || l1->here == NULL || l1->weight == NULL ||
-        l1->active == NULL || l1->place == NULL || l1->kept_number == NULL || l1->copy == NULL ||
-        l1->block == NULL) {
-        return hc_fail_memory(err, (double)kept * (double)rows * sizeof(float) + (double)columns * 32,
-                              "an l1 problem");
-    }
+    HC_OR_RETURN(hc_new(l1->row_sums, (size_t)hc_cpu_gemv_parts(&l1->matrix) * rows, "an l1 problem", err));
+    HC_OR_RETURN(
+        hc_new(l1->column_sums, (size_t)hc_cpu_gemv_t_parts(&l1->matrix) * columns, "an l1 problem", err));
+    HC_OR_RETURN(hc_new(l1->here, 2 * columns, "an l1 problem", err));
+    HC_OR_RETURN(hc_new(l1->weight, 6 * rows, "an l1 problem", err));
+    HC_OR_RETURN(hc_new(l1->active, columns, "an l1 problem", err));
+    HC_OR_RETURN(hc_new(l1->place, columns, "an l1 problem", err));
+    HC_OR_RETURN(hc_new(l1->kept_number, kept, "an l1 problem", err));
+    HC_OR_RETURN(hc_new(l1->copy, kept * rows, "an l1 problem", err));
+    HC_OR_RETURN(hc_new(l1->block, (size_t)hc_l1_blocks(l1), "an l1 problem", err));
     l1->before = l1->here + columns;
     l1->product = l1->weight + rows;
     l1->product_before = l1->product + rows;
@@ -291,10 +287,7 @@ HcStatus hc_cpu_l1_open(HcCompute *compute, const HcMatrix *matrix, HcL1 **out, 
     HcL1 *l1 = NULL;
     *out = NULL;
     hc_cpu_blas_alone();
-    l1 = calloc(1, sizeof *l1);
-    if (l1 == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof *l1, "an l1 problem"));
-    }
+    HC_TRY(hc_new(l1, 1, "an l1 problem", err));
     l1->matrix = *matrix;
     l1->cpu = (const HcCpu *)compute;
     l1->kept_most = (matrix->columns - 1) / KEPT_SHARE + 1;

@@ -1,5 +1,6 @@
 /* Abundances of least absolute deviation: what all pixels share, and the pixels of a block. */
 #include "cpu/lp/lad.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,18 +62,12 @@ HcStatus hc_cpu_lad_open(HcCompute *compute, const HcLadRule *rule, HcLad **out,
     HcStatus status = HC_OK;
     HcLad *lad = NULL;
     *out = NULL;
-    lad = calloc(1, sizeof *lad);
-    if (lad == NULL) {
-        return hc_fail_memory(err, sizeof *lad, "abundances");
-    }
+    HC_OR_RETURN(hc_new(lad, 1, "abundances", err));
     lad->rule = *rule;
     lad->threads = ((const HcCpu *)compute)->threads;
     HC_TRY(hc_lad_problem_make(rule, HC_LAD_LANES, &lad->problem, err));
     HC_TRY(take_columns(lad, err));
-    lad->desk = calloc((size_t)lad->threads, sizeof *lad->desk);
-    if (lad->desk == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)lad->threads * sizeof *lad->desk, "abundances"));
-    }
+    HC_TRY(hc_new(lad->desk, lad->threads, "abundances", err));
     for (int t = 0; t < lad->threads; t++) {
         HC_TRY(take_desk(lad, &lad->desk[t], err));
     }

@@ -1,6 +1,7 @@
 /* Scaling: entries of rows and columns get a geometric mean near 1; all scales are powers of two, so that
  * nothing is rounded. And bounds that the rows imply. */
 #include "cpu/lp/simplex.h"
+#include "core/allocate.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -61,10 +62,8 @@ static void scale_columns(Scaling *scaling) {
 
 HcStatus hc_simplex_find_scales(HcSimplex *s, HcError *err) {
     Scaling scaling = {.program = s->program};
-    int64_t *memory = calloc((size_t)(3 * s->rows + s->columns), sizeof *memory);
-    if (memory == NULL) {
-        return hc_fail_memory(err, (double)(3 * s->rows + s->columns) * 8, "the scales of a linear program");
-    }
+    int64_t *memory = NULL;
+    HC_OR_RETURN(hc_new(memory, (size_t)(3 * s->rows + s->columns), "the scales of a linear program", err));
     scaling.column = memory;
     scaling.row = memory + s->columns;
     scaling.sum = scaling.row + s->rows;
@@ -187,10 +186,8 @@ static void imply_columns(void *user, int64_t first, int64_t end, int32_t thread
 }
 
 HcStatus hc_simplex_imply_bounds(HcSimplex *s, bool *all, HcError *err) {
-    HcSimplexReach *reach = calloc((size_t)s->rows + 1, sizeof *reach);
-    if (reach == NULL) {
-        return hc_fail_memory(err, (double)s->rows * (double)sizeof *reach, "bounds of a linear program");
-    }
+    HcSimplexReach *reach = NULL;
+    HC_OR_RETURN(hc_new(reach, (size_t)s->rows + 1, "bounds of a linear program", err));
     find_reach(s, reach);
     Implying job = {.s = s, .reach = reach};
     hc_simplex_work(s, s->columns, entries_of(s->program), imply_columns, &job);
