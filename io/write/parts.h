@@ -19,6 +19,7 @@
 typedef enum HcWriteWay {
     HC_WRITE_ENVI,   /* written here, the header too */
     HC_WRITE_CREATE, /* a driver that can create: block by block */
+    HC_WRITE_ARRAY,  /* netCDF: one array of all bands, by GDAL's interface for arrays */
     HC_WRITE_COPY    /* COG, or a driver that only copies: from a temporary GeoTIFF, at finish */
 } HcWriteWay;
 
@@ -87,6 +88,24 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
 /* Writes the first `rows` rows of a stage as the scene's lines from line0. */
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
+
+/* netcdf.c: the file as one array of all bands. */
+typedef struct HcWriteArray HcWriteArray;
+/* Whether the scene is written so: netCDF, but for class maps. */
+bool hc_write_is_array(const HcWritePlan *plan, const HcScene *scene);
+/* HC_E_UNSUPPORTED for a grid that its coordinates cannot describe. */
+HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcError *err) HC_MUST_CHECK;
+/* Creates the file with all that the scene says, but for its values. */
+HcStatus hc_write_array_create(HcWriteArray **out, const char *partial, const HcScene *scene,
+                               const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
+/* Lines that a stage should have: whole chunks. */
+int32_t hc_write_array_rows(const HcScene *scene);
+/* Writes the first `rows` rows of a stage as the scene's lines from line0. */
+HcStatus hc_write_array_lines(HcWriteArray *file, const HcWritePlan *plan, const HcStored *layout,
+                              const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
+/* Gives the dataset away, which the caller closes, and frees the rest. */
+GDALDatasetH hc_write_array_dataset(HcWriteArray *file);
+void hc_write_array_close(HcWriteArray *file);
 
 /* write_cog.c: creation options of a COG and of the file that it is copied from, and the memory that the copy
  * takes. Tiles get smaller with the number of bands. */

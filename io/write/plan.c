@@ -587,6 +587,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     options = options != NULL ? options : &defaults;
     hc_gdal_catch(&errors);
     HC_TRY(choose_driver(plan, path, options->format, err));
+    plan->way = hc_write_is_array(plan, scene) ? HC_WRITE_ARRAY : plan->way;
     HC_TRY(choose_names(plan, path, err));
     HC_TRY(check_shape(plan->path, scene, err));
     HC_TRY(choose_type(plan, scene, options, err));
@@ -601,6 +602,9 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     if (plan->way == HC_WRITE_ENVI) {
         HC_TRY(hc_write_envi_place(plan->path, scene, &plan->place, err));
         HC_TRY(check_header(plan, options->overwrite, err));
+    }
+    if (plan->way == HC_WRITE_ARRAY) {
+        HC_TRY(hc_write_array_check(plan, scene, err));
     }
     HC_TRY(probe(plan, scene, err));
 done:

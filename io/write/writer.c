@@ -30,7 +30,8 @@ struct HcWriter {
     int file;           /* ENVI, -1 when closed */
     HcWorkers *workers; /* ENVI, from the first lines on */
     GDALDatasetH dataset;
-    bool flush_rows; /* the stage holds whole tiles: GDAL need not keep them */
+    HcWriteArray *array; /* netCDF */
+    bool flush_rows;     /* the stage holds whole tiles: GDAL need not keep them */
     HcStored layout;
     void *stage;
     int32_t staged;             /* rows in the stage */
@@ -192,6 +193,24 @@ done:
     return status;
 }
 
+static HcStatus open_array(HcWriter *writer, HcError *err) {
+    HC_OR_RETURN(hc_write_array_create(&writer->array, writer->partial, &writer->scene, &writer->plan, err));
+    return make_stage(writer, HC_BSQ, hc_write_array_rows(&writer->scene), err);
+}
+
+static HcStatus open_file(HcWriter *writer, HcError *err) {
+    switch (writer->plan.way) {
+    case HC_WRITE_ENVI:
+        return open_envi(writer, err);
+    case HC_WRITE_ARRAY:
+        return open_array(writer, err);
+    case HC_WRITE_CREATE:
+    case HC_WRITE_COPY:
+        break;
+    }
+    return open_gdal(writer, err);
+}
+
 static double memory_of(const HcScene *scene, const HcWritePlan *plan) {
     double line = (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
     if (plan->way == HC_WRITE_ENVI) {
@@ -276,7 +295,7 @@ HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
     *out = NULL;
     HC_TRY(make_writer(&writer, path, scene, options, err));
     HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
-    HC_TRY(writer->plan.way == HC_WRITE_ENVI ? open_envi(writer, err) : open_gdal(writer, err));
+    HC_TRY(open_file(writer, err));
     *out = writer;
     writer = NULL;
 done:
@@ -315,6 +334,9 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
         int64_t line = writer->plan.way == HC_WRITE_ENVI ? writer->written : writer->written - writer->first;
         HC_OR_RETURN(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout,
                                          writer->stage, line, writer->staged, err));
+    } else if (writer->plan.way == HC_WRITE_ARRAY) {
+        HC_OR_RETURN(hc_write_array_lines(writer->array, &writer->plan, &writer->layout, writer->stage,
+                                          writer->written, writer->staged, err));
     } else {
         HC_OR_RETURN(flush_gdal(writer, err));
     }
@@ -556,6 +578,10 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     if (writer->plan.way == HC_WRITE_ENVI) {
         return complete_envi(writer, err);
     }
+    if (writer->plan.way == HC_WRITE_ARRAY) {
+        writer->dataset = hc_write_array_dataset(writer->array);
+        writer->array = NULL;
+    }
     HC_OR_RETURN(close_dataset(writer, &writer->dataset, err));
     free(writer->stage);
     writer->stage = NULL;
@@ -619,11 +645,12 @@ static void discard(HcWriter *writer) {
     if (writer->file >= 0) {
         close(writer->file);
     }
+    hc_gdal_catch(&errors);
+    hc_write_array_close(writer->array);
     if (writer->dataset != NULL) {
-        hc_gdal_catch(&errors);
         GDALClose(writer->dataset);
-        hc_gdal_release();
     }
+    hc_gdal_release();
     if (!writer->finished) {
         hc_file_drop(writer->partial);
     }

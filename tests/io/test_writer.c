@@ -1,7 +1,6 @@
 /* The writer: what it writes comes back through GDAL, in every type, interleave and format. */
 #include "write_fixture.h"
 
-#include <ogr_srs_api.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -146,57 +145,6 @@ static void other_formats(void **state) {
 }
 
 /* ---- what a scene says ---- */
-
-static HcScene rich_scene(void) {
-    HcScene scene = plain_scene(12, 14, 4);
-    HcError err = {0};
-    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
-    char *wkt = NULL;
-    assert_int_equal(OSRImportFromEPSG(crs, 32611), OGRERR_NONE);
-    OSRExportToWkt(crs, &wkt);
-    scene.place.crs = strdup(wkt);
-    CPLFree(wkt);
-    OSRDestroySpatialReference(crs);
-    scene.place.has_transform = true;
-    static const double transform[6] = {500000.25, 15.5, 0, 4100000.75, 0, -15.5};
-    memcpy(scene.place.transform, transform, sizeof transform);
-    scene.meaning = HC_SPECTRAL;
-    scene.wavelength = malloc(4 * sizeof(double));
-    scene.fwhm = malloc(4 * sizeof(double));
-    scene.gain = malloc(4 * sizeof(double));
-    scene.offset = malloc(4 * sizeof(double));
-    scene.bad = calloc(4, 1);
-    scene.bad[2] = 1;
-    for (int b = 0; b < 4; b++) {
-        scene.wavelength[b] = 400.1 + 10.05 * b;
-        scene.fwhm[b] = 9.7 + b / 3.0;
-        scene.gain[b] = 0.0001 * (b + 1);
-        scene.offset[b] = -0.5 * b;
-        check_ok(hc_scene_name_band(&scene, b, &err, "channel %d (eigenvalue %.1f)", b + 1, 153.25 / (b + 1)),
-                 err);
-    }
-    scene.has_nodata = true;
-    scene.nodata = -9999;
-    scene.has_default_bands = true;
-    scene.default_bands[0] = 3;
-    scene.default_bands[1] = 1;
-    scene.default_bands[2] = 0;
-    scene.description = strdup("a scene");
-    return scene;
-}
-
-static void check_place(GDALDatasetH dataset, const HcScene *scene) {
-    double transform[6];
-    assert_int_equal(GDALGetGeoTransform(dataset, transform), CE_None);
-    for (int i = 0; i < 6; i++) {
-        check_near(transform[i], scene->place.transform[i], 1e-8);
-    }
-    OGRSpatialReferenceH crs = GDALGetSpatialRef(dataset);
-    assert_non_null(crs);
-    int north = 0;
-    assert_int_equal(OSRGetUTMZone(crs, &north), 11);
-    assert_true(north);
-}
 
 /* `own`: in our own words and in GDAL's; ENVI has others, and the COG driver drops GDAL's. */
 static void check_band_facts(GDALDatasetH dataset, const HcScene *scene, bool own, bool gdal) {

@@ -1,0 +1,404 @@
+/* netCDF: the scene as one variable over bands, lines and samples, after the CF conventions, as xarray and
+ * GDAL open it. GDAL's raster interface makes a variable of each band and drops wavelengths; its interface
+ * for arrays does not. */
+#include "core/allocate.h"
+#include "core/version.h"
+#include "io/write/parts.h"
+
+#include <cpl_string.h>
+#include <math.h>
+#include <ogr_srs_api.h>
+#include <string.h>
+
+#define CHUNK_BYTES 1048576.0 /* of compressed files */
+#define CHUNK_LINES 16
+
+struct HcWriteArray {
+    GDALDatasetH dataset;
+    GDALGroupH root;
+    GDALMDArrayH values; /* [bands][lines][samples] */
+    GDALDimensionH dimension[3];
+};
+
+/* ---- small variables and attributes ---- */
+
+static void put_text(GDALMDArrayH array, const char *name, const char *value) {
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
+    GDALAttributeH attribute = GDALMDArrayCreateAttribute(array, name, 0, NULL, type, NULL);
+    if (attribute != NULL) {
+        GDALAttributeWriteString(attribute, value);
+        GDALAttributeRelease(attribute);
+    }
+    GDALExtendedDataTypeRelease(type);
+}
+
+static void put_global(GDALGroupH root, const char *name, const char *value) {
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
+    GDALAttributeH attribute = GDALGroupCreateAttribute(root, name, 0, NULL, type, NULL);
+    if (attribute != NULL) {
+        GDALAttributeWriteString(attribute, value);
+        GDALAttributeRelease(attribute);
+    }
+    GDALExtendedDataTypeRelease(type);
+}
+
+/* A variable over one dimension, with its values [size]; the caller releases it. NULL where GDAL failed. */
+static GDALMDArrayH put_list(HcWriteArray *file, const char *name, GDALDimensionH dimension,
+                             GDALExtendedDataTypeH type, const void *values) {
+    GUInt64 start = 0;
+    size_t count = (size_t)GDALDimensionGetSize(dimension);
+    GDALMDArrayH array = GDALGroupCreateMDArray(file->root, name, 1, &dimension, type, NULL);
+    if (array != NULL) {
+        (void)GDALMDArrayWrite(array, &start, &count, NULL, NULL, type, values, NULL, 0);
+    }
+    return array;
+}
+
+static void put_numbers(HcWriteArray *file, const char *name, GDALDimensionH dimension, const double *values,
+                        const char *unit, const char *meaning, const char *standard) {
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Float64);
+    GDALMDArrayH array = put_list(file, name, dimension, type, values);
+    GDALExtendedDataTypeRelease(type);
+    if (array == NULL) {
+        return;
+    }
+    if (unit != NULL) {
+        GDALMDArraySetUnit(array, unit);
+    }
+    put_text(array, "long_name", meaning);
+    if (standard != NULL) {
+        put_text(array, "standard_name", standard);
+    }
+    GDALMDArrayRelease(array);
+}
+
+/* ---- bands ---- */
+
+/* CF wants coordinates that rise or fall. */
+static bool is_coordinate(const HcScene *scene) {
+    const double *value = scene->wavelength;
+    bool rises = true, falls = true;
+    for (int32_t b = 0; value != NULL && b < scene->bands; b++) {
+        rises = rises && !isnan(value[b]) && (b == 0 || value[b] > value[b - 1]);
+        falls = falls && !isnan(value[b]) && (b == 0 || value[b] < value[b - 1]);
+    }
+    return hc_scene_is_spectral(scene) && value != NULL && (rises || falls);
+}
+
+static HcStatus put_names(HcWriteArray *file, const HcScene *scene, HcError *err) {
+    const char **name = NULL;
+    if (scene->band_name == NULL) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_new(name, scene->bands, "band names", err));
+    for (int32_t b = 0; b < scene->bands; b++) {
+        name[b] = scene->band_name[b] != NULL ? scene->band_name[b] : "";
+    }
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
+    GDALMDArrayH array = put_list(file, "band_name", file->dimension[0], type, name);
+    GDALExtendedDataTypeRelease(type);
+    if (array != NULL) {
+        GDALMDArrayRelease(array);
+    }
+    free(name);
+    return HC_OK;
+}
+
+static HcStatus put_good(HcWriteArray *file, const HcScene *scene, HcError *err) {
+    uint8_t *good = NULL;
+    HC_OR_RETURN(hc_new(good, scene->bands, "the list of bad bands", err));
+    for (int32_t b = 0; b < scene->bands; b++) {
+        good[b] = !scene->bad[b];
+    }
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Byte);
+    GDALMDArrayH array = put_list(file, "good_wavelengths", file->dimension[0], type, good);
+    GDALExtendedDataTypeRelease(type);
+    if (array != NULL) {
+        put_text(array, "long_name", "1 = the band is good, 0 = bad");
+        GDALMDArrayRelease(array);
+    }
+    free(good);
+    return HC_OK;
+}
+
+static HcStatus put_bands(HcWriteArray *file, const HcScene *scene, HcError *err) {
+    GDALDimensionH bands = file->dimension[0];
+    HC_OR_RETURN(put_names(file, scene, err));
+    if (!hc_scene_is_spectral(scene)) {
+        return HC_OK;
+    }
+    if (scene->wavelength != NULL) {
+        put_numbers(file, "wavelength", bands, scene->wavelength, "nm", "centers of the bands",
+                    "radiation_wavelength");
+    }
+    if (scene->wavelength != NULL && scene->fwhm != NULL) {
+        put_numbers(file, "fwhm", bands, scene->fwhm, "nm", "full widths at half maximum", NULL);
+    }
+    return scene->bad != NULL ? put_good(file, scene, err) : HC_OK;
+}
+
+/* netCDF knows one scale and offset a variable; those that differ are variables of their own. */
+static void put_scale(HcWriteArray *file, const HcScene *scene) {
+    bool same = true;
+    if (scene->gain == NULL || scene->offset == NULL) {
+        return;
+    }
+    for (int32_t b = 1; b < scene->bands; b++) {
+        same = same && scene->gain[b] == scene->gain[0] && scene->offset[b] == scene->offset[0];
+    }
+    if (same) {
+        GDALMDArraySetScale(file->values, scene->gain[0]);
+        GDALMDArraySetOffset(file->values, scene->offset[0]);
+    } else {
+        put_numbers(file, "gain", file->dimension[0], scene->gain, NULL, "value = gain * stored + offset",
+                    NULL);
+        put_numbers(file, "offset", file->dimension[0], scene->offset, NULL, "value = gain * stored + offset",
+                    NULL);
+    }
+}
+
+/* ---- place ---- */
+
+/* Centers of the pixels along an axis: first + step (i + 0.5). `on` is what the grid lies on. */
+typedef enum Grid { GRID_PIXELS, GRID_PROJECTED, GRID_GEOGRAPHIC } Grid;
+
+static HcStatus put_axis(HcWriteArray *file, int which, double first, double step, Grid on, HcError *err) {
+    static const char *const standard[2][3] = {{NULL, "projection_y_coordinate", "latitude"},
+                                               {NULL, "projection_x_coordinate", "longitude"}};
+    static const char *const unit[2][3] = {{NULL, "m", "degrees_north"}, {NULL, "m", "degrees_east"}};
+    static const char *const meaning[2] = {"centers of the lines", "centers of the samples"};
+    static const char *const axis[2] = {"Y", "X"};
+    GDALDimensionH dimension = file->dimension[1 + which];
+    const char *name = GDALDimensionGetName(dimension);
+    size_t count = (size_t)GDALDimensionGetSize(dimension);
+    double *center = NULL;
+    HC_OR_RETURN(hc_new(center, count, "coordinates", err));
+    for (size_t i = 0; i < count; i++) {
+        center[i] = first + step * ((double)i + 0.5);
+    }
+    put_numbers(file, name, dimension, center, unit[which][on], meaning[which], standard[which][on]);
+    free(center);
+    GDALMDArrayH array = GDALGroupOpenMDArray(file->root, name, NULL);
+    if (array != NULL) {
+        put_text(array, "axis", axis[which]);
+        GDALMDArrayRelease(array);
+    }
+    return HC_OK;
+}
+
+/* A grid without a place is that of its pixels, upwards: without a falling axis of lines GDAL takes the first
+ * line for the lowest. */
+static HcStatus put_axes(HcWriteArray *file, const HcPlace *place, bool geographic, HcError *err) {
+    static const double pixels[6] = {0, 1, 0, 0, 0, -1};
+    const double *t = place->has_transform ? place->transform : pixels;
+    Grid on = !place->has_transform ? GRID_PIXELS : geographic ? GRID_GEOGRAPHIC : GRID_PROJECTED;
+    HC_OR_RETURN(put_axis(file, 0, t[3], t[5], on, err));
+    return put_axis(file, 1, t[0], t[1], on, err);
+}
+
+/* GDAL's own attribute beside those of CF. */
+static void put_transform(const HcWriteArray *file, const HcScene *scene) {
+    char text[6 * 32] = "";
+    const char *name = NULL;
+    GDALAttributeH mapping = GDALMDArrayGetAttribute(file->values, "grid_mapping");
+    GDALMDArrayH crs = NULL;
+    if (mapping != NULL && (name = GDALAttributeReadAsString(mapping)) != NULL) {
+        crs = GDALGroupOpenMDArray(file->root, name, NULL);
+    }
+    if (crs != NULL) {
+        for (int i = 0; i < 6; i++) {
+            char number[40];
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.31s", i > 0 ? " " : "",
+                     hc_write_number(number, scene->place.transform[i] + 0)); /* no -0 */
+        }
+        put_text(crs, "GeoTransform", text);
+        GDALMDArrayRelease(crs);
+    }
+    if (mapping != NULL) {
+        GDALAttributeRelease(mapping);
+    }
+}
+
+static HcStatus put_place(HcWriteArray *file, const HcScene *scene, HcError *err) {
+    const HcPlace *place = &scene->place;
+    OGRSpatialReferenceH crs = place->crs != NULL ? OSRNewSpatialReference(place->crs) : NULL;
+    bool geographic = crs != NULL && OSRIsGeographic(crs);
+    HcStatus status = HC_OK;
+    HC_TRY(put_axes(file, place, geographic, err));
+    if (crs != NULL) {
+        const int axes[] = {3, 2}; /* x is the third dimension, y the second */
+        OSRSetDataAxisToSRSAxisMapping(crs, 2, axes);
+        GDALMDArraySetSpatialRef(file->values, crs);
+        if (place->has_transform) {
+            put_transform(file, scene);
+        }
+    }
+done:
+    OSRDestroySpatialReference(crs);
+    return status;
+}
+
+/* ---- the file ---- */
+
+bool hc_write_is_array(const HcWritePlan *plan, const HcScene *scene) {
+    return strcmp(plan->format, "netCDF") == 0 && !hc_scene_is_class_map(scene);
+}
+
+HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    const HcPlace *place = &scene->place;
+    if (place->has_transform && (place->transform[2] != 0 || place->transform[4] != 0)) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: netCDF has no words for a turned grid (GTiff has)",
+                       plan->path);
+    }
+    return HC_OK;
+}
+
+/* Chunks are whole lines of some bands, so that none is written twice. */
+static char **array_options(const HcWritePlan *plan, const HcScene *scene) {
+    char text[96];
+    const char *compress = CSLFetchNameValue(plan->options, "COMPRESS");
+    const char *level = CSLFetchNameValue(plan->options, "ZLEVEL");
+    char **options = NULL;
+    if (compress == NULL || !hc_text_equal(compress, "deflate")) {
+        return NULL;
+    }
+    int64_t lines = scene->lines < CHUNK_LINES ? scene->lines : CHUNK_LINES;
+    double bands = CHUNK_BYTES / ((double)lines * (double)scene->samples * (double)hc_type_bytes(plan->type));
+    bands = fmax(1, fmin(bands, scene->bands));
+    snprintf(text, sizeof text, "%d,%lld,%lld", (int)bands, (long long)lines, (long long)scene->samples);
+    options = CSLSetNameValue(options, "BLOCKSIZE", text);
+    options = CSLSetNameValue(options, "COMPRESS", "DEFLATE");
+    return level != NULL ? CSLSetNameValue(options, "ZLEVEL", level) : options;
+}
+
+int32_t hc_write_array_rows(const HcScene *scene) {
+    return scene->lines < CHUNK_LINES ? (int32_t)scene->lines : CHUNK_LINES;
+}
+
+static void create_values(HcWriteArray *file, const HcScene *scene, const HcWritePlan *plan) {
+    bool spectral = is_coordinate(scene);
+    OGRSpatialReferenceH crs = scene->place.crs != NULL ? OSRNewSpatialReference(scene->place.crs) : NULL;
+    bool geographic = crs != NULL && OSRIsGeographic(crs);
+    OSRDestroySpatialReference(crs);
+    file->dimension[0] = GDALGroupCreateDimension(file->root, spectral ? "wavelength" : "band", NULL, NULL,
+                                                  (GUInt64)scene->bands, NULL);
+    file->dimension[1] = GDALGroupCreateDimension(
+        file->root, geographic ? "lat" : "y", GDAL_DIM_TYPE_HORIZONTAL_Y, NULL, (GUInt64)scene->lines, NULL);
+    file->dimension[2] =
+        GDALGroupCreateDimension(file->root, geographic ? "lon" : "x", GDAL_DIM_TYPE_HORIZONTAL_X, NULL,
+                                 (GUInt64)scene->samples, NULL);
+    for (int d = 0; d < 3; d++) {
+        if (file->dimension[d] == NULL) {
+            return;
+        }
+    }
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(plan->gdal_type);
+    char **options = array_options(plan, scene);
+    file->values = GDALGroupCreateMDArray(file->root, "scene", 3, file->dimension, type, options);
+    CSLDestroy(options);
+    GDALExtendedDataTypeRelease(type);
+}
+
+static void put_nodata(GDALMDArrayH values, const HcWritePlan *plan) {
+    if (plan->type == HC_INT64) {
+        GDALMDArraySetNoDataValueAsInt64(values, (int64_t)plan->nodata);
+    } else if (plan->type == HC_UINT64) {
+        GDALMDArraySetNoDataValueAsUInt64(values, (uint64_t)plan->nodata);
+    } else {
+        GDALMDArraySetNoDataValueAsDouble(values, plan->nodata);
+    }
+}
+
+static HcStatus describe(HcWriteArray *file, const HcScene *scene, const HcWritePlan *plan, HcError *err) {
+    char program[64];
+    snprintf(program, sizeof program, "hcube %s", hc_version());
+    put_global(file->root, "Conventions", "CF-1.8");
+    put_global(file->root, "source", program);
+    if (scene->description != NULL) {
+        put_global(file->root, "title", scene->description);
+    }
+    if (scene->number_names != NULL) {
+        put_text(file->values, "spectrum_names", scene->number_names);
+    }
+    if (!plan->no_nodata) {
+        put_nodata(file->values, plan);
+    }
+    put_scale(file, scene);
+    HC_OR_RETURN(put_bands(file, scene, err));
+    return put_place(file, scene, err);
+}
+
+HcStatus hc_write_array_create(HcWriteArray **out, const char *partial, const HcScene *scene,
+                               const HcWritePlan *plan, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    HcWriteArray *file = NULL;
+    *out = NULL;
+    HC_OR_RETURN(hc_new(file, 1, "a writer", err));
+    hc_gdal_catch(&errors);
+    const char *format = CSLFetchNameValue(plan->options, "FORMAT");
+    char **options = format != NULL ? CSLSetNameValue(NULL, "FORMAT", format) : NULL;
+    file->dataset = GDALCreateMultiDimensional(plan->driver, partial, NULL, options);
+    CSLDestroy(options);
+    file->root = file->dataset != NULL ? GDALDatasetGetRootGroup(file->dataset) : NULL;
+    if (file->root != NULL) {
+        create_values(file, scene, plan);
+    }
+    if (file->values != NULL) {
+        HC_TRY(describe(file, scene, plan, err));
+    }
+    if (file->values == NULL || errors.failed) {
+        HC_TRY(hc_gdal_fail(err, HC_E_IO, plan->path, &errors));
+    }
+    *out = file;
+    file = NULL;
+done:
+    hc_gdal_release();
+    hc_write_array_close(file);
+    return status;
+}
+
+HcStatus hc_write_array_lines(HcWriteArray *file, const HcWritePlan *plan, const HcStored *layout,
+                              const void *stage, int64_t line0, int32_t rows, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    GUInt64 start[] = {0, (GUInt64)line0, 0};
+    size_t count[] = {(size_t)layout->bands, (size_t)rows, (size_t)layout->samples};
+    GPtrDiff_t stride[] = {(GPtrDiff_t)hc_stored_stride_band(layout),
+                           (GPtrDiff_t)hc_stored_stride_row(layout),
+                           (GPtrDiff_t)hc_stored_stride_sample(layout)};
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(plan->gdal_type);
+    hc_gdal_catch(&errors);
+    if (!GDALMDArrayWrite(file->values, start, count, NULL, stride, type, stage, NULL, 0) || errors.failed) {
+        status = hc_gdal_fail(err, HC_E_IO, plan->path, &errors);
+    }
+    hc_gdal_release();
+    GDALExtendedDataTypeRelease(type);
+    return status;
+}
+
+GDALDatasetH hc_write_array_dataset(HcWriteArray *file) {
+    GDALDatasetH dataset = file->dataset;
+    file->dataset = NULL;
+    hc_write_array_close(file);
+    return dataset;
+}
+
+void hc_write_array_close(HcWriteArray *file) {
+    if (file == NULL) {
+        return;
+    }
+    if (file->values != NULL) {
+        GDALMDArrayRelease(file->values);
+    }
+    for (int d = 0; d < 3; d++) {
+        if (file->dimension[d] != NULL) {
+            GDALDimensionRelease(file->dimension[d]);
+        }
+    }
+    if (file->root != NULL) {
+        GDALGroupRelease(file->root);
+    }
+    GDALClose(file->dataset);
+    free(file);
+}
