@@ -35,6 +35,38 @@ bool hc_product_has_group(const HcProductFile *file, const char *group) {
     return found != NULL;
 }
 
+HcStatus hc_product_shape(const HcProductFile *file, const char *dataset, size_t axes, int64_t *size,
+                          HcError *err) {
+    size_t count = 0;
+    GDALMDArrayH array = open_array(file, dataset);
+    if (array == NULL) {
+        return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
+    }
+    GDALDimensionH *dimensions = GDALMDArrayGetDimensions(array, &count);
+    for (size_t i = 0; i < axes && i < count; i++) {
+        size[i] = (int64_t)GDALDimensionGetSize(dimensions[i]);
+    }
+    GDALReleaseDimensions(dimensions, count);
+    GDALMDArrayRelease(array);
+    return count == axes ? HC_OK
+                         : hc_fail(err, HC_E_INPUT, "%s: %s has %zu axes, and not %zu", file->path, dataset,
+                                   count, axes);
+}
+
+HcStatus hc_product_units(const HcProductFile *file, const char *dataset, char **units, HcError *err) {
+    HcStatus status = HC_OK;
+    *units = NULL;
+    GDALMDArrayH array = dataset != NULL ? open_array(file, dataset) : NULL;
+    const char *said = array != NULL ? GDALMDArrayGetUnit(array) : NULL;
+    if (said != NULL && said[0] != '\0' && (*units = strdup(said)) == NULL) {
+        status = hc_fail_memory(err, (double)strlen(said), "a text");
+    }
+    if (array != NULL) {
+        GDALMDArrayRelease(array);
+    }
+    return status;
+}
+
 /* ---- the pixels ---- */
 
 static HcStatus fail_shape(const HcProductFile *file, const char *dataset, GDALMDArrayH array, HcError *err) {
@@ -264,6 +296,60 @@ HcStatus hc_product_numbers(const HcProductFile *file, const char *dataset, cons
     }
     CPLFree(list);
     GDALAttributeRelease(found);
+    hc_gdal_release();
+    return status;
+}
+
+HcStatus hc_product_attribute(const HcProductFile *file, const char *dataset, const char *attribute,
+                              int32_t count, double **values, HcError *err) {
+    int32_t found = 0;
+    HC_OR_RETURN(hc_product_numbers(file, dataset, attribute, values, &found, err));
+    if (found == count) {
+        return HC_OK;
+    }
+    free(*values);
+    *values = NULL;
+    if (found == 0) {
+        return hc_fail(err, HC_E_INPUT, "%s: there is no attribute %s%s%s", file->path, attribute,
+                       dataset != NULL ? " of " : "", dataset != NULL ? dataset : "");
+    }
+    return hc_fail(err, HC_E_INPUT, "%s: the attribute %s has %" PRId32 " values for %" PRId32, file->path,
+                   attribute, found, count);
+}
+
+HcStatus hc_product_number(const HcProductFile *file, const char *dataset, const char *attribute,
+                           double *value, HcError *err) {
+    double *values = NULL;
+    HC_OR_RETURN(hc_product_attribute(file, dataset, attribute, 1, &values, err));
+    *value = values[0];
+    free(values);
+    return HC_OK;
+}
+
+HcStatus hc_product_string(const HcProductFile *file, const char *dataset, char **text, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    GUInt64 start = 0;
+    size_t count = 1;
+    char *found = NULL;
+    *text = NULL;
+    GDALMDArrayH array = open_array(file, dataset);
+    if (array == NULL) {
+        return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
+    }
+    hc_gdal_catch(&messages);
+    GDALExtendedDataTypeH type = GDALMDArrayGetDataType(array);
+    bool is = GDALExtendedDataTypeGetClass(type) == GEDTC_STRING &&
+              GDALMDArrayGetTotalElementsCount(array) == 1 &&
+              GDALMDArrayRead(array, &start, &count, NULL, NULL, type, &found, &found, sizeof found);
+    if (!is || found == NULL) {
+        status = hc_fail(err, HC_E_INPUT, "%s: %s is no text that can be read", file->path, dataset);
+    } else if ((*text = strdup(found)) == NULL) {
+        status = hc_fail_memory(err, (double)strlen(found), "a text");
+    }
+    CPLFree(found);
+    GDALExtendedDataTypeRelease(type);
+    GDALMDArrayRelease(array);
     hc_gdal_release();
     return status;
 }

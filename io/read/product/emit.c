@@ -7,20 +7,10 @@
 #include <string.h>
 
 static const struct {
-    const char *dataset, *level;
-} cubes[] = {{"/radiance", "L1B radiance"},
-             {"/reflectance", "L2A reflectance"},
-             {"/reflectance_uncertainty", "L2A reflectance uncertainty"}};
-
-static HcStatus set_name(HcProduct *product, const HcProductFile *file, const char *dataset,
-                         const char *level, HcError *err) {
-    char *units = NULL;
-    HC_OR_RETURN(hc_product_text(file, dataset, "units", &units, err));
-    bool said = units != NULL && units[0] != '\0' && strcmp(units, "unitless") != 0;
-    product->name = said ? hc_text_format("EMIT %s (%s)", level, units) : hc_text_format("EMIT %s", level);
-    free(units);
-    return product->name != NULL ? HC_OK : hc_fail_memory(err, 0, "a text");
-}
+    const char *dataset, *name;
+} cubes[] = {{"/radiance", "EMIT L1B radiance"},
+             {"/reflectance", "EMIT L2A reflectance"},
+             {"/reflectance_uncertainty", "EMIT L2A reflectance uncertainty"}};
 
 static HcStatus add_bands(HcProduct *product, const HcProductFile *file, HcError *err) {
     HcStatus status = HC_OK;
@@ -100,7 +90,7 @@ HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is
     if (!*is) {
         return HC_OK;
     }
-    HC_OR_RETURN(set_name(product, file, cubes[cube].dataset, cubes[cube].level, err));
+    HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
     HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
     HC_OR_RETURN(add_bands(product, file, err));
     HC_OR_RETURN(take_lookup(product, file, err));

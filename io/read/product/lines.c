@@ -68,7 +68,7 @@ static bool is_plain(const HcProduct *product, const int32_t *used, int32_t coun
             next = next_run(product, used, count, a, next.first + next.count);
         }
     }
-    return runs == 1;
+    return runs == 1 && !product->array[run->array].mirrored;
 }
 
 /* Lines of a box in scratch memory: at most a row of chunks. */
@@ -159,6 +159,7 @@ static void copy_line(char *to, const char *from, int64_t step, int64_t samples,
 static void scatter(const HcProduct *product, const int32_t *used, const Run *run, const HcRaw *box,
                     const HcRaw *raw) {
     size_t bytes = hc_type_bytes(raw->type);
+    bool mirrored = product->array[run->array].mirrored;
     for (int32_t k = 0; k < raw->bands; k++) {
         const HcProductBand *band = &product->band[band_at(used, k)];
         if (band->array != run->array || band->band < run->first || band->band >= run->first + run->count) {
@@ -166,10 +167,11 @@ static void scatter(const HcProduct *product, const int32_t *used, const Run *ru
         }
         for (int32_t l = 0; l < box->lines; l++) {
             int64_t line = box->line0 - raw->line0 + l;
-            const char *from =
-                (const char *)box->data + l * box->stride_line + (band->band - run->first) * box->stride_band;
+            const char *from = (const char *)box->data + l * box->stride_line +
+                               (band->band - run->first) * box->stride_band +
+                               (mirrored ? (box->samples - 1) * box->stride_sample : 0);
             char *to = (char *)raw->data + line * raw->stride_line + k * raw->stride_band;
-            copy_line(to, from, box->stride_sample, raw->samples, bytes);
+            copy_line(to, from, mirrored ? -box->stride_sample : box->stride_sample, raw->samples, bytes);
         }
     }
 }

@@ -1,7 +1,9 @@
-/* Files beside a file of a product, and remarks. */
+/* Names of products and of files beside them, coordinate systems, remarks. */
 #include "io/read/product/parts.h"
 
+#include <cpl_conv.h>
 #include <cpl_vsi.h>
+#include <ogr_srs_api.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,4 +35,33 @@ void hc_product_note(HcProduct *product, const char *format, ...) {
         product->note.failed = true;
     }
     free(text);
+}
+
+HcStatus hc_product_name(HcProduct *product, const HcProductFile *file, const char *name, const char *dataset,
+                         HcError *err) {
+    char *units = NULL;
+    HC_OR_RETURN(hc_product_units(file, dataset, &units, err));
+    bool said = units != NULL && units[0] != '\0' && strcmp(units, "unitless") != 0;
+    product->name = said ? hc_text_format("%s (%s)", name, units) : strdup(name);
+    free(units);
+    return product->name != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(name), "a text");
+}
+
+HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    char *wkt = NULL;
+    hc_gdal_catch(&messages);
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    bool known = epsg > 0 && epsg < 1e6 && OSRImportFromEPSG(crs, (int)epsg) == OGRERR_NONE &&
+                 OSRExportToWkt(crs, &wkt) == OGRERR_NONE;
+    if (!known) {
+        hc_product_note(product, "the coordinate system is left out: EPSG code %g is not known", epsg);
+    } else if ((product->scene.place.crs = strdup(wkt)) == NULL) {
+        status = hc_fail_memory(err, (double)strlen(wkt), "the coordinate system");
+    }
+    CPLFree(wkt);
+    OSRDestroySpatialReference(crs);
+    hc_gdal_release();
+    return status;
 }

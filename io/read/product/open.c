@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* A new sensor is a line here. */
-static HcProductDescribe *const of_arrays[] = {hc_product_emit};
+static HcProductDescribe *const of_arrays[] = {hc_product_emit, hc_product_prisma,  hc_product_aviris,
+                                               hc_product_neon, hc_product_tanager, hc_product_hypso};
 
 static bool begins_with(const char *path, const void *signature, size_t bytes) {
     char begin[16];

@@ -17,12 +17,17 @@ typedef struct HcProductFile {
 /* A sensor: *is tells whether the file is such a product; then the product is filled. A file that is one and
  * lacks something is HC_E_INPUT. */
 typedef HcStatus HcProductDescribe(HcProduct *product, const HcProductFile *file, bool *is, HcError *err);
-HcProductDescribe hc_product_emit;
+HcProductDescribe hc_product_aviris, hc_product_emit, hc_product_hypso, hc_product_neon, hc_product_prisma,
+    hc_product_tanager;
 
 /* ---- arrays.c: what an open file holds ---- */
 
 bool hc_product_has(const HcProductFile *file, const char *dataset);
 bool hc_product_has_group(const HcProductFile *file, const char *group);
+
+/* The lengths of the `axes` axes of a dataset. */
+HcStatus hc_product_shape(const HcProductFile *file, const char *dataset, size_t axes, int64_t *size,
+                          HcError *err) HC_MUST_CHECK;
 
 /* Takes an array of three axes as the next one of the product, of the lines and samples of those before. */
 HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
@@ -38,6 +43,20 @@ HcStatus hc_product_text(const HcProductFile *file, const char *dataset, const c
                          HcError *err) HC_MUST_CHECK;
 HcStatus hc_product_numbers(const HcProductFile *file, const char *dataset, const char *attribute,
                             double **values, int32_t *count, HcError *err) HC_MUST_CHECK;
+
+/* The same where the attribute has to be there: one number, or `count` of them in fresh memory. */
+HcStatus hc_product_number(const HcProductFile *file, const char *dataset, const char *attribute,
+                           double *value, HcError *err) HC_MUST_CHECK;
+HcStatus hc_product_attribute(const HcProductFile *file, const char *dataset, const char *attribute,
+                              int32_t count, double **values, HcError *err) HC_MUST_CHECK;
+
+/* The units of a dataset in fresh memory, NULL where none are said. */
+HcStatus hc_product_units(const HcProductFile *file, const char *dataset, char **units,
+                          HcError *err) HC_MUST_CHECK;
+
+/* The text of a dataset that is one; HC_E_INPUT where it is missing. Fresh memory. */
+HcStatus hc_product_string(const HcProductFile *file, const char *dataset, char **text,
+                           HcError *err) HC_MUST_CHECK;
 
 /* ---- bands.c: from bands to a scene ---- */
 
@@ -63,6 +82,13 @@ HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) 
 HcStatus hc_product_sibling(const char *path, const char *from, const char *to, char **out,
                             HcError *err) HC_MUST_CHECK;
 bool hc_product_is_file(const char *path);
+
+/* "NAME (UNITS)", the units those of a dataset where it has some (NULL = none). */
+HcStatus hc_product_name(HcProduct *product, const HcProductFile *file, const char *name, const char *dataset,
+                         HcError *err) HC_MUST_CHECK;
+
+/* The coordinate system of an EPSG code; a remark where there is none. */
+HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) HC_MUST_CHECK;
 
 void hc_product_note(HcProduct *product, const char *format, ...) HC_PRINTF(2, 3);
 

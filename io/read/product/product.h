@@ -26,6 +26,7 @@ typedef struct HcProductArray {
     char *file;            /* as GDAL opens it */
     char *dataset;         /* full name, "/location/glt_x" */
     HcProductAxis axis[3]; /* the slowest first */
+    bool mirrored;         /* samples are counted from the right */
     int32_t bands;
     int64_t chunk[3]; /* as axis; the whole axis where the array is not chunked */
     void *handle;     /* an open array of GDAL */

@@ -135,6 +135,25 @@ static inline void product_list(ProductFile *file, const char *group, const char
         &(ProductArray){group, name, GDT_Float32, 1, {axis, NULL, NULL}, {count, 0, 0}, values, NULL, NULL}));
 }
 
+/* A text as an array of no axes. */
+static inline void product_string(ProductFile *file, const char *path, const char *name, const char *text) {
+    GDALGroupH group = product_group(file, path);
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
+    GDALMDArrayH array = GDALGroupCreateMDArray(group, name, 0, NULL, type, NULL);
+    assert_non_null(array);
+    assert_true(GDALMDArrayWrite(array, NULL, NULL, NULL, NULL, type, &text, NULL, 0));
+    GDALMDArrayRelease(array);
+    GDALExtendedDataTypeRelease(type);
+    GDALGroupRelease(group);
+}
+
+/* An attribute of a group, of one number. */
+static inline void product_number(ProductFile *file, const char *path, const char *name, double value) {
+    GDALGroupH group = product_group(file, path);
+    product_numbers(NULL, group, name, &value, 1);
+    GDALGroupRelease(group);
+}
+
 /* ---- cubes ---- */
 
 /* What a stored value should be: no two of a small cube are alike, and all fit 16 bits. */

@@ -1,0 +1,84 @@
+/* AVIRIS-3 and AVIRIS-5 L1B radiance and L2A reflectance: netCDF, band by band. */
+#include "io/read/product/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *group, *dataset, *name;
+} cubes[] = {{"/radiance", "/radiance/radiance", "AVIRIS L1B radiance"},
+             {"/reflectance", "/reflectance/reflectance", "AVIRIS L2A reflectance"}};
+
+static HcStatus add_bands(HcProduct *product, const HcProductFile *file, const char *group, HcError *err) {
+    HcStatus status = HC_OK;
+    char dataset[64];
+    int32_t count = product->array[0].bands;
+    double *centres = NULL, *widths = NULL;
+    snprintf(dataset, sizeof dataset, "%s/wavelength", group);
+    HC_TRY(hc_product_list(file, dataset, count, &centres, err));
+    snprintf(dataset, sizeof dataset, "%s/fwhm", group);
+    HC_TRY(hc_product_list(file, dataset, count, &widths, err));
+    HC_TRY(hc_product_add_bands(
+        product, &(HcProductBands){.count = count, .wavelength = centres, .fwhm = widths, .unit = 1}, err));
+done:
+    free(centres);
+    free(widths);
+    return status;
+}
+
+/* GeoTransform is six numbers in one text. */
+static HcStatus read_place(const HcProductFile *file, HcPlace *place, HcError *err) {
+    char *text = NULL;
+    HC_OR_RETURN(hc_product_text(file, "/transverse_mercator", "GeoTransform", &text, err));
+    double *t = place->transform;
+    place->has_transform = text != NULL && sscanf(text, "%lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3],
+                                                  &t[4], &t[5]) == 6;
+    bool wrong = text != NULL && !place->has_transform;
+    HcStatus status = wrong ? hc_fail(err, HC_E_INPUT, "%s: GeoTransform of /transverse_mercator is '%.80s'",
+                                      file->path, text)
+                            : hc_product_text(file, "/transverse_mercator", "spatial_ref", &place->crs, err);
+    free(text);
+    return status;
+}
+
+/* A cube on the grid of its lookup table, or without one, is a map; another one is in sensor geometry. */
+static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcError *err) {
+    HcScene *scene = &product->scene;
+    int64_t size[2] = {scene->lines, scene->samples};
+    bool has_table = hc_product_has(file, "/geolocation_lookup_table/sample") &&
+                     hc_product_has(file, "/geolocation_lookup_table/line");
+    if (has_table) {
+        HC_OR_RETURN(hc_product_shape(file, "/geolocation_lookup_table/sample", 2, size, err));
+    }
+    bool is_map = size[0] == scene->lines && size[1] == scene->samples;
+    HC_OR_RETURN(read_place(file, is_map ? &scene->place : &product->lookup.place, err));
+    if (is_map) {
+        return HC_OK;
+    }
+    product->lookup.sample = strdup("/geolocation_lookup_table/sample");
+    product->lookup.line = strdup("/geolocation_lookup_table/line");
+    if (product->lookup.sample == NULL || product->lookup.line == NULL) {
+        return hc_fail_memory(err, 0, "a text");
+    }
+    hc_product_note(product,
+                    "pixels are in sensor geometry; the lookup table in /geolocation_lookup_table is "
+                    "not applied");
+    return HC_OK;
+}
+
+HcStatus hc_product_aviris(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
+    static const HcProductAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
+    size_t cube = 0, count = sizeof cubes / sizeof *cubes;
+    while (cube < count && !hc_product_has_group(file, cubes[cube].group)) {
+        cube++;
+    }
+    *is = cube < count && hc_product_has(file, "/transverse_mercator");
+    if (!*is) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
+    HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
+    HC_OR_RETURN(add_bands(product, file, cubes[cube].group, err));
+    return take_place(product, file, err);
+}

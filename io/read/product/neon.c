@@ -1,0 +1,121 @@
+/* NEON AOP reflectance: HDF5 with one group, which is named after the site. */
+#include "io/read/product/parts.h"
+
+#include <cpl_string.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Dataset or group of the site. */
+typedef struct Name {
+    char text[160];
+} Name;
+
+static Name name_of(const char *site, const char *rest) {
+    Name name;
+    snprintf(name.text, sizeof name.text, "/%.60s/Reflectance%s", site, rest);
+    return name;
+}
+
+/* A band within one of two windows of water vapour is bad. */
+static HcStatus find_good(const HcProductFile *file, const char *site, const double *centres, int32_t count,
+                          double *good, HcError *err) {
+    static const char *const windows[] = {"Band_Window_1_Nanometers", "Band_Window_2_Nanometers"};
+    Name group = name_of(site, "");
+    for (int w = 0; w < 2; w++) {
+        double *limits = NULL;
+        HC_OR_RETURN(hc_product_attribute(file, group.text, windows[w], 2, &limits, err));
+        for (int32_t b = 0; b < count; b++) {
+            good[b] = (w == 0 || good[b] != 0) && !(centres[b] >= limits[0] && centres[b] <= limits[1]);
+        }
+        free(limits);
+    }
+    return HC_OK;
+}
+
+static HcStatus add_bands(HcProduct *product, const HcProductFile *file, const char *site, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t count = product->array[0].bands;
+    double *centres = NULL, *widths = NULL, scale = 1;
+    double *good = malloc((size_t)count * sizeof *good);
+    if (good == NULL) {
+        return hc_fail_memory(err, (double)count * sizeof *good, "the bands");
+    }
+    HC_TRY(hc_product_list(file, name_of(site, "/Metadata/Spectral_Data/Wavelength").text, count, &centres,
+                           err));
+    HC_TRY(hc_product_list(file, name_of(site, "/Metadata/Spectral_Data/FWHM").text, count, &widths, err));
+    HC_TRY(find_good(file, site, centres, count, good, err));
+    HC_TRY(hc_product_number(file, product->array[0].dataset, "Scale_Factor", &scale, err));
+    if (!(scale > 0)) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: Scale_Factor is %g", file->path, scale));
+    }
+    HC_TRY(hc_product_add_bands(product,
+                                &(HcProductBands){.count = count,
+                                                  .wavelength = centres,
+                                                  .fwhm = widths,
+                                                  .unit = 1,
+                                                  .gain = 1 / scale,
+                                                  .good = good},
+                                err));
+done:
+    free(good);
+    free(centres);
+    free(widths);
+    return status;
+}
+
+/* Map_Info as in an ENVI header: projection, reference pixel (from 1), its upper left corner, pixel size. */
+static HcStatus take_place(HcProduct *product, const HcProductFile *file, const char *site, HcError *err) {
+    HcStatus status = HC_OK;
+    char *info = NULL, *code = NULL;
+    double value[6], epsg = 0;
+    HC_TRY(hc_product_string(file, name_of(site, "/Metadata/Coordinate_System/Map_Info").text, &info, err));
+    HC_TRY(hc_product_string(file, name_of(site, "/Metadata/Coordinate_System/EPSG Code").text, &code, err));
+    const char *comma = strchr(info, ',');
+    int found = comma != NULL ? sscanf(comma + 1, "%lf ,%lf ,%lf ,%lf ,%lf ,%lf", &value[0], &value[1],
+                                       &value[2], &value[3], &value[4], &value[5])
+                              : 0;
+    if (found != 6 || !hc_text_parse_double(code, &epsg)) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: Map_Info is '%.80s' and EPSG Code '%.20s'", file->path, info,
+                       code));
+    }
+    const double transform[6] = {value[2] - (value[0] - 1) * value[4], value[4], 0,
+                                 value[3] + (value[1] - 1) * value[5], 0,        -value[5]};
+    product->scene.place.has_transform = true;
+    memcpy(product->scene.place.transform, transform, sizeof transform);
+    HC_TRY(hc_product_crs(product, epsg, err));
+done:
+    free(info);
+    free(code);
+    return status;
+}
+
+static HcStatus describe(HcProduct *product, const HcProductFile *file, const char *site, HcError *err) {
+    static const HcProductAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
+    HcScene *scene = &product->scene;
+    double nodata = 0;
+    product->name = hc_text_format("NEON AOP reflectance, site %s", site);
+    if (product->name == NULL) {
+        return hc_fail_memory(err, 0, "a text");
+    }
+    HC_OR_RETURN(hc_product_take(product, file, name_of(site, "/Reflectance_Data").text, order, err));
+    HC_OR_RETURN(hc_product_number(file, product->array[0].dataset, "Data_Ignore_Value", &nodata, err));
+    scene->has_nodata = true;
+    scene->nodata = nodata;
+    HC_OR_RETURN(add_bands(product, file, site, err));
+    return take_place(product, file, site, err);
+}
+
+HcStatus hc_product_neon(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
+    HcStatus status = HC_OK;
+    char **groups = GDALGroupGetGroupNames(file->root, NULL);
+    *is = false;
+    for (int g = 0; groups != NULL && groups[g] != NULL && !*is; g++) {
+        *is = hc_product_has_group(file, name_of(groups[g], "/Metadata/Spectral_Data").text);
+        if (*is) {
+            status = describe(product, file, groups[g], err);
+        }
+    }
+    CSLDestroy(groups);
+    return status;
+}

@@ -1,0 +1,119 @@
+/* PRISMA L1, L2B, L2C and L2D: HDF-EOS5, one cube a detector with bands by descending wavelength. Up to L2C
+ * the cubes are in sensor geometry, across track first and from right to left; L2D is a map. */
+#include "io/read/product/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIXEL 30.0 /* of L2D [m] */
+
+static const struct {
+    const char *swath, *name;
+    bool is_map, is_l1;
+} levels[] = {{"PRS_L1_HCO", "PRISMA L1 radiance", false, true},
+              {"PRS_L2B_HCO", "PRISMA L2B radiance", false, false},
+              {"PRS_L2C_HCO", "PRISMA L2C reflectance", false, false},
+              {"PRS_L2D_HCO", "PRISMA L2D reflectance", true, false}};
+
+/* value = gain x stored + offset of a detector ("Vnir", "Swir"). */
+static HcStatus read_scale(const HcProductFile *file, const char *detector, bool is_l1, double *gain,
+                           double *offset, HcError *err) {
+    char low[32], high[32];
+    double one = 0, other = 0;
+    snprintf(low, sizeof low, is_l1 ? "Offset_%s" : "L2Scale%sMin", detector);
+    snprintf(high, sizeof high, is_l1 ? "ScaleFactor_%s" : "L2Scale%sMax", detector);
+    HC_OR_RETURN(hc_product_number(file, NULL, low, &one, err));
+    HC_OR_RETURN(hc_product_number(file, NULL, high, &other, err));
+    *gain = is_l1 ? 1 / other : (other - one) / 65535;
+    *offset = is_l1 ? -one : one;
+    return *gain != 0 && isfinite(*gain) && isfinite(*offset)
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT, "%s: %s = %g and %s = %g give no scale", file->path, low, one, high,
+                         other);
+}
+
+static HcStatus add_detector(HcProduct *product, const HcProductFile *file, const char *detector, bool is_l1,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    char key[32];
+    int32_t array = product->array_count - 1, count = product->array[array].bands, flags = 0;
+    double *centres = NULL, *widths = NULL, *used = NULL;
+    HcProductBands bands = {.array = array,
+                            .count = count,
+                            .unit = 1,
+                            .detector = detector[0] == 'V' ? HC_DETECTOR_VNIR : HC_DETECTOR_SWIR};
+    snprintf(key, sizeof key, "List_Cw_%s", detector);
+    HC_TRY(hc_product_attribute(file, NULL, key, count, &centres, err));
+    snprintf(key, sizeof key, "List_Fwhm_%s", detector);
+    HC_TRY(hc_product_attribute(file, NULL, key, count, &widths, err));
+    snprintf(key, sizeof key, "List_Cw_%s_Flags", detector);
+    HC_TRY(hc_product_numbers(file, NULL, key, &used, &flags, err));
+    HC_TRY(read_scale(file, detector, is_l1, &bands.gain, &bands.offset, err));
+    bands.wavelength = centres;
+    bands.fwhm = widths;
+    bands.good = flags == count ? used : NULL;
+    HC_TRY(hc_product_add_bands(product, &bands, err));
+done:
+    free(centres);
+    free(widths);
+    free(used);
+    return status;
+}
+
+static HcStatus take_cube(HcProduct *product, const HcProductFile *file, const char *swath, const char *cube,
+                          bool is_map, HcError *err) {
+    static const HcProductAxis map[] = {HC_AXIS_LINE, HC_AXIS_BAND, HC_AXIS_SAMPLE};
+    static const HcProductAxis sensor[] = {HC_AXIS_SAMPLE, HC_AXIS_BAND, HC_AXIS_LINE};
+    char dataset[120];
+    snprintf(dataset, sizeof dataset, "/HDFEOS/SWATHS/%s/Data Fields/%s", swath, cube);
+    HC_OR_RETURN(hc_product_take(product, file, dataset, is_map ? map : sensor, err));
+    product->array[product->array_count - 1].mirrored = !is_map;
+    return HC_OK;
+}
+
+/* The corners are centres of pixels. */
+static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcError *err) {
+    static const char *const keys[] = {"Product_ULcorner_easting", "Product_ULcorner_northing",
+                                       "Product_LRcorner_easting", "Product_LRcorner_northing", "Epsg_Code"};
+    HcScene *scene = &product->scene;
+    double value[5] = {0};
+    for (int k = 0; k < 5; k++) {
+        HC_OR_RETURN(hc_product_number(file, NULL, keys[k], &value[k], err));
+    }
+    double right = value[0] + PIXEL * (double)(scene->samples - 1);
+    double bottom = value[1] - PIXEL * (double)(scene->lines - 1);
+    if (!(fabs(right - value[2]) < PIXEL) || !(fabs(bottom - value[3]) < PIXEL)) {
+        hc_product_note(product,
+                        "the place is left out: pixels of 30 m from %.10g, %.10g end at %.10g, %.10g, the "
+                        "product says %.10g, %.10g",
+                        value[0], value[1], right, bottom, value[2], value[3]);
+        return HC_OK;
+    }
+    scene->place.has_transform = true;
+    double transform[6] = {value[0] - PIXEL / 2, PIXEL, 0, value[1] + PIXEL / 2, 0, -PIXEL};
+    memcpy(scene->place.transform, transform, sizeof transform);
+    return hc_product_crs(product, value[4], err);
+}
+
+HcStatus hc_product_prisma(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
+    char group[64];
+    size_t l = 0, count = sizeof levels / sizeof *levels;
+    for (*is = false; l < count && !*is; l += !*is) {
+        snprintf(group, sizeof group, "/HDFEOS/SWATHS/%s", levels[l].swath);
+        *is = hc_product_has_group(file, group);
+    }
+    if (!*is) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_product_name(product, file, levels[l].name, NULL, err));
+    HC_OR_RETURN(take_cube(product, file, levels[l].swath, "VNIR_Cube", levels[l].is_map, err));
+    HC_OR_RETURN(add_detector(product, file, "Vnir", levels[l].is_l1, err));
+    HC_OR_RETURN(take_cube(product, file, levels[l].swath, "SWIR_Cube", levels[l].is_map, err));
+    HC_OR_RETURN(add_detector(product, file, "Swir", levels[l].is_l1, err));
+    if (levels[l].is_map) {
+        return take_place(product, file, err);
+    }
+    hc_product_note(product, "pixels are in sensor geometry; latitudes and longitudes are not applied");
+    return HC_OK;
+}

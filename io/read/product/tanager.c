@@ -1,0 +1,86 @@
+/* Tanager-1 basic (sensor geometry) and ortho (map) radiance and reflectance: HDF-EOS5, band by band. */
+#include "io/read/product/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *dataset, *name;
+    bool is_map;
+} cubes[] = {{"/HDFEOS/SWATHS/HYP/Data Fields/toa_radiance", "Tanager basic radiance", false},
+             {"/HDFEOS/SWATHS/HYP/Data Fields/surface_reflectance", "Tanager basic reflectance", false},
+             {"/HDFEOS/GRIDS/HYP/Data Fields/toa_radiance", "Tanager ortho radiance", true},
+             {"/HDFEOS/GRIDS/HYP/Data Fields/surface_reflectance", "Tanager ortho reflectance", true}};
+
+static HcStatus add_bands(HcProduct *product, const HcProductFile *file, const char *dataset, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t count = product->array[0].bands, flags = 0;
+    double *centres = NULL, *widths = NULL, *good = NULL;
+    HC_TRY(hc_product_attribute(file, dataset, "wavelengths", count, &centres, err));
+    HC_TRY(hc_product_attribute(file, dataset, "fwhm", count, &widths, err));
+    HC_TRY(hc_product_numbers(file, dataset, "good_wavelengths", &good, &flags, err));
+    if (flags != 0 && flags != count) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: good_wavelengths has %d values for %d bands", file->path, flags,
+                       count));
+    }
+    HC_TRY(hc_product_add_bands(
+        product,
+        &(HcProductBands){.count = count, .wavelength = centres, .fwhm = widths, .unit = 1, .good = good},
+        err));
+done:
+    free(centres);
+    free(widths);
+    free(good);
+    return status;
+}
+
+/* A pair of numbers of the grid: NAME=(x,y). */
+static bool read_pair(const char *text, const char *name, double pair[2]) {
+    const char *at = strstr(text, name);
+    at = at != NULL ? strchr(at, '(') : NULL;
+    return at != NULL && sscanf(at, "(%lf ,%lf", &pair[0], &pair[1]) == 2;
+}
+
+/* Outer corners of the grid. */
+static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcError *err) {
+    HcStatus status = HC_OK;
+    HcScene *scene = &product->scene;
+    char *text = NULL;
+    double from[2], to[2], epsg = 0;
+    HC_TRY(hc_product_string(file, "/HDFEOS INFORMATION/StructMetadata.0", &text, err));
+    if (!read_pair(text, "UpperLeftPointMtrs", from) || !read_pair(text, "LowerRightMtrs", to)) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: StructMetadata.0 has no UpperLeftPointMtrs or LowerRightMtrs",
+                       file->path));
+    }
+    HC_TRY(hc_product_number(file, "/HDFEOS/GRIDS/HYP", "epsg_code", &epsg, err));
+    const double transform[6] = {from[0], (to[0] - from[0]) / (double)scene->samples, 0, from[1],
+                                 0,       (to[1] - from[1]) / (double)scene->lines};
+    scene->place.has_transform = true;
+    memcpy(scene->place.transform, transform, sizeof transform);
+    HC_TRY(hc_product_crs(product, epsg, err));
+done:
+    free(text);
+    return status;
+}
+
+HcStatus hc_product_tanager(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
+    static const HcProductAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
+    size_t cube = 0, count = sizeof cubes / sizeof *cubes;
+    while (cube < count && !hc_product_has(file, cubes[cube].dataset)) {
+        cube++;
+    }
+    *is = cube < count;
+    if (!*is) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
+    HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
+    HC_OR_RETURN(add_bands(product, file, cubes[cube].dataset, err));
+    hc_product_note(product, "cloud masks and nodata_pixels are not applied");
+    if (cubes[cube].is_map) {
+        return take_place(product, file, err);
+    }
+    hc_product_note(product, "pixels are in sensor geometry; latitudes and longitudes are not applied");
+    return HC_OK;
+}

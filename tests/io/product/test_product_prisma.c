@@ -1,0 +1,179 @@
+/* PRISMA: files laid out as its specification says. Both cubes become one, value for value, whatever the
+ * level stores first. */
+#include "product_check.h"
+
+enum { VNIR = 4, SWIR = 5, FIRST_SWIR = 10 };
+
+/* Descending, as the product has them; 0 = not used. */
+static const double vnir[VNIR] = {0, 970, 950, 900}, swir[SWIR] = {1010, 990, 960, 940, 0};
+static const double vnir_widths[VNIR] = {0, 11, 11, 11}, swir_widths[SWIR] = {10, 10, 10, 10, 0};
+static const double vnir_flags[VNIR] = {0, 1, 1, 1}, swir_flags[SWIR] = {1, 1, 1, 1, 0};
+/* Ascending, and which band of which cube each is. */
+static const double joined[] = {900, 940, 950, 960, 970, 990, 1010};
+static const int stored[] = {3, FIRST_SWIR + 3, 2, FIRST_SWIR + 2, 1, FIRST_SWIR + 1, FIRST_SWIR};
+
+typedef enum Flaw { FLAW_NONE, FLAW_NO_SWIR, FLAW_COUNT, FLAW_NO_SCALE, FLAW_CORNER } Flaw;
+
+/* The cubes of a level: up to L2C across track first and from right to left. */
+static void add_cube(ProductFile *file, const char *level, const char *name, int bands, int first) {
+    char group[64];
+    static double mirrored[PRODUCT_LINES * PRODUCT_SAMPLES * 64];
+    bool is_map = strcmp(level, "L2D") == 0;
+    snprintf(group, sizeof group, "/HDFEOS/SWATHS/PRS_%s_HCO/Data Fields", level);
+    size_t row = (size_t)(bands * PRODUCT_LINES);
+    const double *values = product_cube(is_map ? "lbs" : "sbl", bands, first);
+    for (size_t s = 0; s < PRODUCT_SAMPLES && !is_map; s++) {
+        memcpy(mirrored + s * row, values + (PRODUCT_SAMPLES - 1 - s) * row, row * sizeof *values);
+    }
+    ProductArray of = {
+        .group = group,
+        .name = name,
+        .type = GDT_UInt16,
+        .axes = 3,
+        .axis = {is_map ? "line" : "across", name[0] == 'V' ? "vnir" : "swir", is_map ? "sample" : "along"},
+        .size = {is_map ? PRODUCT_LINES : PRODUCT_SAMPLES, (size_t)bands,
+                 is_map ? PRODUCT_SAMPLES : PRODUCT_LINES},
+        .values = is_map ? values : mirrored};
+    GDALMDArrayRelease(product_array(file, &of));
+}
+
+static void add_scales(ProductFile *file, const char *level, Flaw flaw) {
+    static const char *const l1[] = {"ScaleFactor_Vnir", "Offset_Vnir", "ScaleFactor_Swir", "Offset_Swir"};
+    static const char *const l2[] = {"L2ScaleVnirMax", "L2ScaleVnirMin", "L2ScaleSwirMax", "L2ScaleSwirMin"};
+    static const double of_l1[] = {100, 0, 50, 3}, of_l2[] = {1.25, 0.25, 0.5, 0};
+    bool is_l1 = strcmp(level, "L1") == 0;
+    for (int k = 0; k < (flaw == FLAW_NO_SCALE ? 3 : 4); k++) {
+        product_numbers(NULL, file->root, is_l1 ? l1[k] : l2[k], is_l1 ? &of_l1[k] : &of_l2[k], 1);
+    }
+}
+
+static const char *write_prisma(const char *level, Flaw flaw) {
+    const char *path = in_folder("product.he5");
+    ProductFile file = product_begin(path);
+    add_cube(&file, level, "VNIR_Cube", VNIR, 0);
+    if (flaw != FLAW_NO_SWIR) {
+        add_cube(&file, level, "SWIR_Cube", SWIR, FIRST_SWIR);
+    }
+    product_numbers(NULL, file.root, "List_Cw_Vnir", vnir, flaw == FLAW_COUNT ? VNIR - 1 : VNIR);
+    product_numbers(NULL, file.root, "List_Cw_Swir", swir, SWIR);
+    product_numbers(NULL, file.root, "List_Fwhm_Vnir", vnir_widths, VNIR);
+    product_numbers(NULL, file.root, "List_Fwhm_Swir", swir_widths, SWIR);
+    product_numbers(NULL, file.root, "List_Cw_Vnir_Flags", vnir_flags, VNIR);
+    product_numbers(NULL, file.root, "List_Cw_Swir_Flags", swir_flags, SWIR);
+    add_scales(&file, level, flaw);
+    product_number(&file, "/", "Product_ULcorner_easting", 500015);
+    product_number(&file, "/", "Product_ULcorner_northing", 4000015);
+    product_number(&file, "/", "Product_LRcorner_easting", 500015 + 30 * (PRODUCT_SAMPLES - 1));
+    product_number(&file, "/", "Product_LRcorner_northing",
+                   4000015 - 30 * (PRODUCT_LINES - 1) - (flaw == FLAW_CORNER ? 300 : 0));
+    product_number(&file, "/", "Epsg_Code", 32633);
+    product_end(&file);
+    return path;
+}
+
+/* The bands that count as bad, as a text of 0 and 1. */
+static void check_bad(const char *path, HcOverlap overlap, const char *bad) {
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const HcReaderOptions how = {.overlap = overlap};
+    check_ok(hc_reader_open(&reader, path, &how, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    for (int32_t b = 0; b < scene->bands; b++) {
+        assert_int_equal(scene->bad != NULL && scene->bad[b], bad[b] == '1');
+    }
+    hc_reader_close(reader);
+}
+
+static void check_level(const char *level, const char *name) {
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_prisma(level, FLAW_NONE);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    assert_string_equal(hc_reader_product(reader), name);
+    assert_int_equal(scene->bands, 7);
+    assert_int_equal(scene->lines, PRODUCT_LINES);
+    assert_int_equal(scene->samples, PRODUCT_SAMPLES);
+    assert_int_equal(scene->type, HC_UINT16);
+    assert_int_equal(scene->integer_limit, 65535);
+    check_list(scene->wavelength, joined, 7);
+    check_near(scene->fwhm[0], 11, 0);
+    check_near(scene->fwhm[1], 10, 0);
+    bool is_l1 = strcmp(level, "L1") == 0;
+    check_near(scene->gain[0], is_l1 ? 0.01 : 1.0 / 65535, 1e-15);
+    check_near(scene->offset[0], is_l1 ? 0 : 0.25, 1e-15);
+    check_near(scene->gain[1], is_l1 ? 0.02 : 0.5 / 65535, 1e-15);
+    check_near(scene->offset[1], is_l1 ? -3 : 0, 1e-15);
+    hc_reader_close(reader);
+    check_cubes(path, stored);
+}
+
+static void levels_open(void **state) {
+    (void)state;
+    check_level("L1", "PRISMA L1 radiance");
+    check_level("L2B", "PRISMA L2B radiance");
+    check_level("L2C", "PRISMA L2C reflectance");
+    check_level("L2D", "PRISMA L2D reflectance");
+}
+
+static void one_detector_gives_the_overlap(void **state) {
+    (void)state;
+    const char *path = write_prisma("L2D", FLAW_NONE);
+    check_bad(path, HC_OVERLAP_USUAL, "0010100");
+    check_bad(path, HC_OVERLAP_SWIR, "0010100");
+    check_bad(path, HC_OVERLAP_VNIR, "0101000");
+    check_bad(path, HC_OVERLAP_BOTH, "0000000");
+}
+
+/* One detector alone is still mirrored. */
+static void bands_of_one_detector_are_read(void **state) {
+    (void)state;
+    static const int32_t some[] = {0, 2, 4};
+    static const int of_vnir[] = {3, 2, 1};
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_prisma("L1", FLAW_NONE);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    check_ok(hc_reader_use_bands(reader, some, 3, &err), err);
+    check_cube(reader, 2, some, of_vnir, 3);
+    hc_reader_close(reader);
+}
+
+static void corners_are_centres_of_pixels(void **state) {
+    (void)state;
+    static const double transform[] = {500000, 30, 0, 4000030, 0, -30};
+    HcReader *reader = NULL;
+    HcError err = {0};
+    check_ok(hc_reader_open(&reader, write_prisma("L2D", FLAW_NONE), NULL, &err), err);
+    check_transform(hc_reader_scene(reader), transform, "UTM zone 33N");
+    hc_reader_close(reader);
+    check_ok(hc_reader_open(&reader, write_prisma("L2D", FLAW_CORNER), NULL, &err), err);
+    assert_false(hc_reader_scene(reader)->place.has_transform);
+    assert_non_null(strstr(hc_reader_note(reader), "the place is left out"));
+    hc_reader_close(reader);
+    check_ok(hc_reader_open(&reader, write_prisma("L2C", FLAW_NONE), NULL, &err), err);
+    assert_false(hc_reader_scene(reader)->place.has_transform); /* sensor geometry */
+    hc_reader_close(reader);
+}
+
+static void flaws_are_told(void **state) {
+    (void)state;
+    check_refused(write_prisma("L2D", FLAW_NO_SWIR), HC_E_INPUT, "Data Fields/SWIR_Cube");
+    check_refused(write_prisma("L2D", FLAW_COUNT), HC_E_INPUT, "List_Cw_Vnir has 3 values for 4");
+    check_refused(write_prisma("L2D", FLAW_NO_SCALE), HC_E_INPUT, "no attribute L2ScaleSwirMin");
+    check_refused(write_prisma("L1", FLAW_NO_SCALE), HC_E_INPUT, "no attribute Offset_Swir");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels_open),
+        cmocka_unit_test(one_detector_gives_the_overlap),
+        cmocka_unit_test(bands_of_one_detector_are_read),
+        cmocka_unit_test(corners_are_centres_of_pixels),
+        cmocka_unit_test(flaws_are_told),
+    };
+    if (!can_make_products()) {
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

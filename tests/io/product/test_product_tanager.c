@@ -1,0 +1,113 @@
+/* Tanager-1 and HYPSO: wavelengths are attributes of the cube. */
+#include "product_check.h"
+
+enum { BANDS = 6 };
+
+static const double centres[BANDS] = {376.4, 381.4, 386.4, 391.4, 396.4, 401.4};
+static const double widths[BANDS] = {5.5, 5.5, 5.5, 5.5, 5.6, 5.6};
+static const double good[BANDS] = {1, 1, 0, 1, 1, 0};
+static const int stored[BANDS] = {0, 1, 2, 3, 4, 5};
+
+typedef enum Flaw { FLAW_NONE, FLAW_COUNT, FLAW_NO_WAVELENGTHS, FLAW_NO_CORNER } Flaw;
+
+static void add_cube(ProductFile *file, const char *group, const char *name, const char *order, Flaw flaw) {
+    bool last = order[2] == 'b';
+    ProductArray of = {
+        .group = group,
+        .name = name,
+        .type = GDT_Float32,
+        .axes = 3,
+        .axis = {last ? "lines" : "bands", last ? "samples" : "lines", last ? "bands" : "samples"},
+        .size = {last ? PRODUCT_LINES : BANDS, last ? PRODUCT_SAMPLES : PRODUCT_LINES,
+                 last ? BANDS : PRODUCT_SAMPLES},
+        .values = product_cube(order, BANDS, 0),
+        .units = "W/(m^2 sr um)"};
+    GDALMDArrayH array = product_array(file, &of);
+    if (flaw != FLAW_NO_WAVELENGTHS) {
+        product_numbers(array, NULL, "wavelengths", centres, flaw == FLAW_COUNT ? BANDS - 1 : BANDS);
+    }
+    product_numbers(array, NULL, "fwhm", widths, BANDS);
+    product_numbers(array, NULL, "good_wavelengths", good, BANDS);
+    GDALMDArrayRelease(array);
+}
+
+static const char *write_tanager(bool ortho, Flaw flaw) {
+    const char *path = in_folder("scene.h5");
+    ProductFile file = product_begin(path);
+    add_cube(&file, ortho ? "/HDFEOS/GRIDS/HYP/Data Fields" : "/HDFEOS/SWATHS/HYP/Data Fields",
+             ortho ? "surface_reflectance" : "toa_radiance", "bls", flaw);
+    if (ortho) {
+        product_number(&file, "/HDFEOS/GRIDS/HYP", "epsg_code", 32734);
+        product_string(&file, "/HDFEOS INFORMATION", "StructMetadata.0",
+                       flaw == FLAW_NO_CORNER
+                           ? "GROUP=GridStructure\n"
+                           : "GROUP=GridStructure\n\t\tUpperLeftPointMtrs=(345660.000000,6286110.000000)\n"
+                             "\t\tLowerRightMtrs=(345840.000000,6285960.000000)\n");
+    }
+    product_end(&file);
+    return path;
+}
+
+static void check_scene(const char *path, const char *name, const double *transform, bool flags) {
+    HcReader *reader = NULL;
+    HcError err = {0};
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    assert_string_equal(hc_reader_product(reader), name);
+    check_list(scene->wavelength, centres, BANDS);
+    check_list(scene->fwhm, widths, BANDS);
+    for (int32_t b = 0; b < BANDS; b++) {
+        assert_int_equal(scene->bad != NULL && scene->bad[b], flags && good[b] == 0);
+    }
+    if (transform != NULL) {
+        check_transform(scene, transform, "UTM zone 34S");
+    } else {
+        assert_false(scene->place.has_transform);
+        assert_non_null(strstr(hc_reader_note(reader), "sensor geometry"));
+    }
+    hc_reader_close(reader);
+    check_cubes(path, stored);
+}
+
+static void scenes_open(void **state) {
+    (void)state;
+    static const double transform[] = {345660, 30, 0, 6286110, 0, -30};
+    check_scene(write_tanager(false, FLAW_NONE), "Tanager basic radiance (W/(m^2 sr um))", NULL, true);
+    check_scene(write_tanager(true, FLAW_NONE), "Tanager ortho reflectance (W/(m^2 sr um))", transform, true);
+}
+
+static void flaws_are_told(void **state) {
+    (void)state;
+    check_refused(write_tanager(false, FLAW_COUNT), HC_E_INPUT, "wavelengths has 5 values for 6");
+    check_refused(write_tanager(false, FLAW_NO_WAVELENGTHS), HC_E_INPUT,
+                  "no attribute wavelengths of /HDFEOS");
+    check_refused(write_tanager(true, FLAW_NO_CORNER), HC_E_INPUT, "StructMetadata.0 has no");
+}
+
+static void hypso_opens(void **state) {
+    (void)state;
+    double zero = 0;
+    const char *path = in_folder("hypso.nc");
+    ProductFile file = product_begin(path);
+    add_cube(&file, "/products", "Lt", "lsb", FLAW_NONE);
+    product_list(&file, "/navigation", "unixtime", "one", &zero, 1);
+    product_end(&file);
+    check_scene(path, "HYPSO L1 Lt (W/(m^2 sr um))", NULL, false);
+    file = product_begin(path);
+    add_cube(&file, "/products", "Lt", "lsb", FLAW_COUNT);
+    product_list(&file, "/navigation", "unixtime", "one", &zero, 1);
+    product_end(&file);
+    check_refused(path, HC_E_INPUT, "wavelengths has 5 values for 6");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scenes_open),
+        cmocka_unit_test(flaws_are_told),
+        cmocka_unit_test(hypso_opens),
+    };
+    if (!can_make_products()) {
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
