@@ -48,6 +48,12 @@ typedef struct HcClasses {
     uint8_t (*colour)[3]; /* [count] red, green, blue */
 } HcClasses;
 
+/* Which rectangle of its file a scene is; lines 0 = the whole file. */
+typedef struct HcCut {
+    int64_t line0, sample0; /* where its first pixel lies in the file */
+    int64_t lines, samples; /* of the file */
+} HcCut;
+
 /* Place on Earth, carried through untouched. */
 typedef struct HcPlace {
     bool has_transform;
@@ -77,6 +83,7 @@ typedef struct HcScene {
     double nodata;
     bool complete; /* no pixel can be masked: integers, no nodata, no mask */
     HcPlace place;
+    HcCut cut;
     bool has_default_bands;
     int32_t default_bands[3]; /* red, green, blue, from 0 */
     HcClasses classes;        /* of a class map */

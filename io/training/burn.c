@@ -3,7 +3,6 @@
 #include "io/gdal_errors.h"
 #include "io/training/parts.h"
 
-#include <gdal_alg.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,29 +10,11 @@
 #define STRIP_BYTES (64 << 20)
 #define CONTESTED   (-1)
 
-/* Pixels from (x0, y0) to before (x1, y1). */
-typedef struct Window {
-    int64_t x0, y0, x1, y1;
-} Window;
-
 typedef struct Strip {
     int64_t samples, line0, lines;
     int32_t *id;   /* [lines][samples] 0 = none, or CONTESTED */
     uint8_t *line; /* [samples] of a burnt polygon */
 } Strip;
-
-static int64_t clip(double value, int64_t low, int64_t high) {
-    return value <= (double)low ? low : value >= (double)high ? high : (int64_t)value;
-}
-
-/* The pixels of the strip that the extent touches. */
-static Window window_of(const Strip *strip, const OGREnvelope *extent) {
-    int64_t end = strip->line0 + strip->lines;
-    return (Window){.x0 = clip(floor(extent->MinX), 0, strip->samples),
-                    .y0 = clip(floor(extent->MinY), strip->line0, end),
-                    .x1 = clip(ceil(extent->MaxX), 0, strip->samples),
-                    .y1 = clip(ceil(extent->MaxY), strip->line0, end)};
-}
 
 static void claim(Strip *strip, HcShape *shape, int64_t line, int64_t sample) {
     int32_t *id = &strip->id[(line - strip->line0) * strip->samples + sample];
@@ -41,42 +22,14 @@ static void claim(Strip *strip, HcShape *shape, int64_t line, int64_t sample) {
     shape->used = true;
 }
 
-/* To the pixels of the raster that is burnt: a transformer of GDAL that shifts. */
-static int shift(void *window, int backwards, int count, double *x, double *y, double *z, int *success) {
-    const Window *to = window;
-    double sign = backwards ? 1 : -1;
-    (void)z;
-    for (int i = 0; i < count; i++) {
-        x[i] += sign * (double)to->x0;
-        y[i] += sign * (double)to->y0;
-        success[i] = TRUE;
-    }
-    return TRUE;
-}
-
-/* 1 where the centre of a pixel lies in the polygon. */
-static GDALDatasetH burn(OGRGeometryH polygon, Window window) {
-    const int band = 1;
-    const double value = 1;
-    static char optimise[] = "OPTIM=RASTER";
-    char *options[] = {optimise, NULL};
-    GDALDatasetH raster = GDALCreate(GDALGetDriverByName("MEM"), "", (int)(window.x1 - window.x0),
-                                     (int)(window.y1 - window.y0), 1, GDT_Byte, NULL);
-    if (raster != NULL && GDALRasterizeGeometries(raster, 1, &band, 1, &polygon, shift, &window, &value,
-                                                  options, NULL, NULL) != CE_None) {
-        GDALClose(raster);
-        raster = NULL;
-    }
-    return raster;
-}
-
 static bool claim_polygon(Strip *strip, HcShape *shape) {
-    Window window = window_of(strip, &shape->extent);
+    HcPixels bounds = {0, strip->line0, strip->samples, strip->line0 + strip->lines};
+    HcPixels window = hc_pixels_touched(&shape->extent, bounds);
     int width = (int)(window.x1 - window.x0);
     if (width <= 0 || window.y1 <= window.y0) {
         return true;
     }
-    GDALDatasetH raster = burn(shape->polygon, window);
+    GDALDatasetH raster = hc_pixels_burn(window, 1, &shape->polygon);
     bool good = raster != NULL;
     for (int64_t line = window.y0; good && line < window.y1; line++) {
         good = GDALRasterIO(GDALGetRasterBand(raster, 1), GF_Read, 0, (int)(line - window.y0), width, 1,

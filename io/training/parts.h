@@ -4,10 +4,8 @@
 
 #include "io/read/attributes.h"
 #include "io/read/reader.h"
+#include "io/shape/shapes.h"
 #include "io/training/training.h"
-
-#include <gdal.h>
-#include <ogr_api.h>
 
 /* A class as the source names it: by a text, or by a number (text NULL). */
 typedef struct HcClassKey {
@@ -43,20 +41,11 @@ typedef struct HcNamed {
 /* Makes labels dense and fills names, colours and counts; `named` is NULL for vector data. */
 HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcError *err) HC_MUST_CHECK;
 
-/* training_vector.c: the layers of a dataset with geometries. */
-int hc_labelling_layers(GDALDatasetH dataset);
+/* training_vector.c */
 HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const char *field,
                              const char *layer, HcError *err) HC_MUST_CHECK;
 
-/* training_burn.c: shapes in pixel coordinates (x = sample, y = line). */
-typedef struct HcShape {
-    OGRGeometryH polygon; /* owned; NULL = a point */
-    OGREnvelope extent;
-    int32_t id;      /* of the class */
-    int64_t feature; /* which of the features it is part of */
-    bool used;       /* a pixel's centre lies in it */
-} HcShape;
-
+/* training_burn.c */
 /* Adds the pixels of the shapes, and counts those that several classes claim. */
 HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count, HcError *err) HC_MUST_CHECK;
 

@@ -68,7 +68,7 @@ HcStatus hc_labelled_read(const char *path, const char *field, const char *layer
     hc_gdal_catch(&messages);
     GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
     hc_gdal_release();
-    if (dataset != NULL && hc_labelling_layers(dataset) > 0) {
+    if (dataset != NULL && hc_shapes_layers(dataset) > 0) {
         status = hc_labelling_vector(&labelling, dataset, field, layer, err);
     } else if (hc_reader_open(&reader, path, NULL, &why) == HC_OK) {
         status = read_raster(&labelling, reader, field, layer, err);
