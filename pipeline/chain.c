@@ -160,7 +160,7 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
         HC_TRY(add_stage(chain, &hc_stage_write, err));
     }
     /* The common options first: --overwrite is then for every output, not for the first stage that knows the
-     * word. */
+     * word. What the stage and read both know (--window) belongs to the stage. */
     if (common != NULL) {
         sets[set_count++] = *common;
     }
@@ -168,7 +168,8 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
         const HcStage *stage = &chain->stages[s];
         sets[set_count++] = (HcOptionSet){.table = stage->kind->options,
                                           .params = stage->params,
-                                          .named_only = stage->kind->role == HC_ROLE_STAGE};
+                                          .named_only = stage->kind->role == HC_ROLE_STAGE,
+                                          .yields = s == 0};
     }
     HC_TRY(hc_options_parse(kind->name, sets, set_count, (const char *const *)chain->words, word_count, err));
 done:

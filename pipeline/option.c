@@ -277,22 +277,28 @@ static const HcOption *next_positional(const HcOptionSet *sets, int32_t set_coun
     return NULL;
 }
 
-/* The option that a word like --name, --name=value or -k means, of the first set that knows it; NULL when
- * none. */
-static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count, const char *word,
-                                      void **params) {
+/* The option that a word like --name, --name=value or -k means in this set; NULL when none. */
+static const HcOption *option_in(const HcOptionSet *set, const char *word) {
     bool is_long = word[1] == '-';
     const char *name = word + (is_long ? 2 : 1);
-    const HcOption *option = NULL;
-    for (int32_t s = 0; s < set_count && option == NULL; s++) {
-        if (is_long) {
-            option = find(&sets[s], name, strcspn(name, "="), 0);
-        } else if (name[1] == '\0') {
-            option = find(&sets[s], name, 1, *name);
-        }
-        *params = sets[s].params;
+    if (is_long) {
+        return find(set, name, strcspn(name, "="), 0);
     }
-    return option;
+    return name[1] == '\0' ? find(set, name, 1, *name) : NULL;
+}
+
+/* The same of the first set that knows it; those that yield come last. */
+static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count, const char *word,
+                                      void **params) {
+    for (int32_t k = 0; k < 2 * set_count; k++) {
+        const HcOptionSet *set = &sets[k % set_count];
+        const HcOption *option = set->yields == (k >= set_count) ? option_in(set, word) : NULL;
+        if (option != NULL) {
+            *params = set->params;
+            return option;
+        }
+    }
+    return NULL;
 }
 
 bool hc_option_takes_value(const HcOption *option) {
@@ -470,6 +476,18 @@ static bool is_no_file(const HcOption *option, const char *word) {
     return strcmp(word, "none") == 0 && hc_text_ends_with(option->value, "|none");
 }
 
+static HcStatus visit_file(const HcOption *option, const char *word, HcOptionVisit visit, void *user,
+                           HcError *err) {
+    if (option->file_of == NULL) {
+        return visit(option, word, user, err);
+    }
+    char *path = option->file_of(word);
+    HcStatus status =
+        path != NULL ? visit(option, path, user, err) : hc_fail_memory(err, (double)strlen(word), "a path");
+    free(path);
+    return status;
+}
+
 HcStatus hc_options_files(const HcOptionSet *set, HcOptionFile kind, HcOptionVisit visit, void *user,
                           HcError *err) {
     HC_EACH_OPTION(option, set->table) {
@@ -479,7 +497,7 @@ HcStatus hc_options_files(const HcOptionSet *set, HcOptionFile kind, HcOptionVis
         for (int32_t i = 0; option->file == kind && i < count; i++) {
             const char *word = list ? ((const HcOptionList *)at)->item[i] : *(const char *const *)at;
             if (word != NULL && !is_no_file(option, word)) {
-                HC_OR_RETURN(visit(option, word, user, err));
+                HC_OR_RETURN(visit_file(option, word, visit, user, err));
             }
         }
     }

@@ -73,7 +73,10 @@ typedef struct HcOption {
     const char *value;          /* how help shows the value: "COUNT"; NULL for flags */
     const char *const *choices; /* for CHOICE, NULL-terminated */
     HcOptionFile file;          /* for TEXT and LIST */
-    bool positional;            /* may be given without its name, in the order of the table */
+    /* The file of a value that says more than its name (FILE:LAYER), in fresh memory; NULL where the value is
+     * the name. */
+    char *(*file_of)(const char *value);
+    bool positional; /* may be given without its name, in the order of the table */
     bool required;
     bool of_fit;      /* controls how a model is fitted; has no effect on a loaded one */
     const char *help; /* what it does, in one sentence: help adds unit, range and default */
@@ -109,12 +112,14 @@ typedef struct HcOptionSet {
     const HcOption *table;
     void *params;
     bool named_only; /* its positional options are given by name here */
+    bool yields;     /* a name that another set knows, too, is an option of that one */
 } HcOptionSet;
 
 /* Fills the defaults. */
 void hc_options_reset(const HcOption *table, void *params);
 
-/* Reads words into the sets (reset before). The first set that knows a name takes it. Positional words fill
+/* Reads words into the sets (reset before). The first set that knows a name takes it, one that yields
+ * after the others. Positional words fill
  * the positional options that no name has filled, set by set. `who` starts the messages: "mnf: --componets:
  * unknown option, did you mean --components?". Checks ranges and required options. */
 HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count,

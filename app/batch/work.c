@@ -156,7 +156,10 @@ static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError 
     HC_OR_RETURN(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
     HC_OR_RETURN(hc_chain_check_files(ready->chain, NULL, err));
     hc_batch_clean(worker->batch, scene, ready->chain);
-    read_ahead(worker, hc_view_reader(ready->chain->source->view));
+    /* Of a window a part of the file is enough. */
+    if (hc_view_scene(ready->chain->source->view)->cut.lines == 0) {
+        read_ahead(worker, hc_view_reader(ready->chain->source->view));
+    }
     ready->scene = scene;
     return HC_OK;
 }

@@ -73,7 +73,7 @@ bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type) {
 }
 
 size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines) {
-    return (size_t)lines * (size_t)reader->scene.samples * (size_t)hc_read_used_count(reader) *
+    return (size_t)lines * (size_t)hc_read_samples(reader) * (size_t)hc_read_used_count(reader) *
            hc_type_bytes(reader->scene.type);
 }
 
@@ -95,6 +95,7 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
                             HcError *err) {
     const HcScene *scene = &reader->scene;
     int64_t bytes = (int64_t)hc_type_bytes(scene->type);
+    int64_t samples = hc_read_samples(reader);
     int32_t bands = hc_read_used_count(reader);
     int *numbers = malloc((size_t)bands * sizeof *numbers);
     if (numbers == NULL) {
@@ -107,22 +108,22 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
                    .type = scene->type,
                    .line0 = line0,
                    .lines = lines,
-                   .samples = (int32_t)scene->samples,
+                   .samples = (int32_t)samples,
                    .bands = bands,
-                   .stride_line = scene->samples * bytes,
+                   .stride_line = samples * bytes,
                    .stride_sample = bytes,
-                   .stride_band = lines * scene->samples * bytes};
+                   .stride_band = lines * samples * bytes};
     if (reader->pixel_interleaved) {
-        raw->stride_line = scene->samples * bands * bytes;
+        raw->stride_line = samples * bands * bytes;
         raw->stride_sample = bands * bytes;
         raw->stride_band = bytes;
     }
     HcGdalErrors messages;
     hc_gdal_catch(&messages);
-    CPLErr result = GDALDatasetRasterIOEx(
-        reader->dataset, GF_Read, 0, (int)line0, (int)scene->samples, lines, to, (int)scene->samples, lines,
-        hc_read_gdal_buffer_code(reader->dataset, scene->type), bands, numbers, raw->stride_sample,
-        raw->stride_line, raw->stride_band, NULL);
+    CPLErr result =
+        GDALDatasetRasterIOEx(reader->dataset, GF_Read, (int)reader->sample0, (int)line0, (int)samples, lines,
+                              to, (int)samples, lines, hc_read_gdal_buffer_code(reader->dataset, scene->type),
+                              bands, numbers, raw->stride_sample, raw->stride_line, raw->stride_band, NULL);
     hc_gdal_release();
     free(numbers);
     /* Of raw files GDAL takes what a server does not give for zeros, and says so only in passing. */

@@ -47,8 +47,9 @@ struct HcReader {
 
     HcProduct *product; /* the scene is one; its arrays hold the pixels where it names no raster */
 
-    bool started;  /* a line was read: the bands are settled */
-    int32_t *used; /* file bands that are read, NULL = all */
+    bool started;             /* a line was read: the bands are settled */
+    int64_t sample0, samples; /* that are asked for; samples 0 = all */
+    int32_t *used;            /* file bands that are read, NULL = all */
     int32_t used_count;
     int32_t *stored; /* [bands] place among those read, -1 = not read; NULL = all */
 
@@ -163,6 +164,11 @@ bool hc_read_map_lost(const HcReader *reader);
 /* HC_E_INPUT when the file is too short for its layout. */
 HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene, const HcRawLayout *layout,
                             HcError *err);
+
+/* Samples of a line that are asked for. */
+static inline int64_t hc_read_samples(const HcReader *reader) {
+    return reader->samples > 0 ? reader->samples : reader->scene.samples;
+}
 
 static inline int32_t hc_read_used_count(const HcReader *reader) {
     return reader->used != NULL ? reader->used_count : reader->scene.bands;

@@ -200,6 +200,18 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
     return HC_OK;
 }
 
+HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t samples, HcError *err) {
+    if (reader->started || samples < 1 || sample0 < 0 || samples > reader->scene.samples - sample0) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: samples %" PRId64 " to %" PRId64 " are not among its %" PRId64
+                       ", or it is read already",
+                       reader->path, sample0, sample0 + samples - 1, reader->scene.samples);
+    }
+    reader->sample0 = sample0;
+    reader->samples = samples;
+    return HC_OK;
+}
+
 int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band) {
     if (hc_read_by_product(reader)) {
         return hc_read_product_band(reader, file_band);

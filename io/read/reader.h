@@ -67,6 +67,11 @@ HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) HC_
 HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count,
                              HcError *err) HC_MUST_CHECK;
 
+/* Only these samples of every line will be asked for. Ways of reading that can pass over the others do: HcRaw
+ * has either these samples or all. Must come before the first read. */
+HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t samples,
+                               HcError *err) HC_MUST_CHECK;
+
 /* Where a file band lies among the bands of the HcRaw that hc_reader_read gives. */
 int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band);
 

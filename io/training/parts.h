@@ -3,9 +3,9 @@
 #define HC_IO_TRAINING_PARTS_H
 
 #include "io/read/attributes.h"
-#include "io/read/reader.h"
 #include "io/shape/shapes.h"
 #include "io/training/training.h"
+#include "io/view/view.h"
 
 /* A class as the source names it: by a text, or by a number (text NULL). */
 typedef struct HcClassKey {
@@ -50,6 +50,6 @@ HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const
 HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count, HcError *err) HC_MUST_CHECK;
 
 /* training_raster.c */
-HcStatus hc_labelling_raster(HcLabelling *labelling, HcReader *reader, HcError *err) HC_MUST_CHECK;
+HcStatus hc_labelling_raster(HcLabelling *labelling, HcView *view, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -119,13 +119,13 @@ static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const H
     return HC_OK;
 }
 
-static HcStatus read_values(HcLabelling *labelling, HcReader *reader, HcError *err) {
+static HcStatus read_values(HcLabelling *labelling, HcView *view, HcError *err) {
     HcStatus status = HC_OK;
-    const HcScene *raster = hc_reader_scene(reader);
-    size_t line_bytes = hc_reader_bytes(reader, 1);
+    const HcScene *raster = hc_view_scene(view);
+    size_t line_bytes = hc_view_bytes(view, 1);
     int64_t piece = PIECE_BYTES / (int64_t)(line_bytes > 0 ? line_bytes : 1);
     piece = piece < 1 ? 1 : piece > raster->lines ? raster->lines : piece;
-    size_t bytes = hc_reader_bytes(reader, piece);
+    size_t bytes = hc_view_bytes(view, piece);
     void *room = malloc(bytes);
     if (room == NULL) {
         return hc_fail_memory(err, (double)bytes, "lines of the class raster");
@@ -133,7 +133,7 @@ static HcStatus read_values(HcLabelling *labelling, HcReader *reader, HcError *e
     for (int64_t line0 = 0; line0 < raster->lines; line0 += piece) {
         int64_t rest = raster->lines - line0;
         HcRaw raw = {0};
-        HC_TRY(hc_reader_read(reader, line0, (int32_t)(rest < piece ? rest : piece), room, &raw, err));
+        HC_TRY(hc_view_read(view, line0, (int32_t)(rest < piece ? rest : piece), room, &raw, err));
         HC_TRY(add_lines(labelling, raster, &raw, err));
     }
 done:
@@ -141,14 +141,14 @@ done:
     return status;
 }
 
-HcStatus hc_labelling_raster(HcLabelling *labelling, HcReader *reader, HcError *err) {
+HcStatus hc_labelling_raster(HcLabelling *labelling, HcView *view, HcError *err) {
     HcStatus status = HC_OK;
-    HcNamed named = {.classes = &hc_reader_scene(reader)->classes};
-    HC_TRY(check_grid(labelling, hc_reader_scene(reader), err));
-    HC_TRY(read_values(labelling, reader, err));
-    HC_TRY(hc_read_attributes_open(&named.attributes, hc_reader_path(reader), err));
+    HcNamed named = {.classes = &hc_view_scene(view)->classes};
+    HC_TRY(check_grid(labelling, hc_view_scene(view), err));
+    HC_TRY(read_values(labelling, view, err));
+    HC_TRY(hc_read_attributes_open(&named.attributes, hc_reader_path(hc_view_reader(view)), err));
     HC_TRY(hc_labelling_finish(labelling, &named, err));
-    HC_TRY(hc_reader_unchanged(reader, err));
+    HC_TRY(hc_view_unchanged(view, err));
 done:
     hc_read_attributes_close(named.attributes);
     return status;

@@ -46,13 +46,29 @@ static HcStatus fail_neither(const char *path, bool opened, const HcGdalErrors *
     return hc_fail(err, raster->status, "%s", raster->text);
 }
 
-static HcStatus read_raster(HcLabelling *labelling, HcReader *reader, const char *field, const char *layer,
+/* Opens a raster; one of the size of the file that the scene is a window of is cut like it. */
+static HcStatus open_raster(HcView **out, const char *path, const HcScene *scene, HcError *err) {
+    const HcCut *cut = &scene->cut;
+    const HcViewWindow window = {cut->sample0, cut->line0, scene->samples, scene->lines};
+    HcViewOptions how = {0};
+    HC_OR_RETURN(hc_view_open(out, path, &how, err));
+    const HcScene *raster = hc_view_scene(*out);
+    if (!hc_scene_same_grid(raster, scene) && raster->lines == cut->lines &&
+        raster->samples == cut->samples) {
+        hc_view_close(*out);
+        how.window = &window;
+        HC_OR_RETURN(hc_view_open(out, path, &how, err));
+    }
+    return HC_OK;
+}
+
+static HcStatus read_raster(HcLabelling *labelling, HcView *view, const char *field, const char *layer,
                             HcError *err) {
     if (field != NULL || layer != NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: is a raster, there is no %s '%s' to choose", labelling->path,
                        field != NULL ? "field" : "layer", field != NULL ? field : layer);
     }
-    return hc_labelling_raster(labelling, reader, err);
+    return hc_labelling_raster(labelling, view, err);
 }
 
 HcStatus hc_labelled_read(const char *path, const char *field, const char *layer, const HcScene *scene,
@@ -60,7 +76,7 @@ HcStatus hc_labelled_read(const char *path, const char *field, const char *layer
     HcStatus status = HC_OK;
     HcError why = {0};
     HcGdalErrors messages;
-    HcReader *reader = NULL;
+    HcView *view = NULL;
     HcLabelling labelling = {.path = path, .scene = scene, .out = out};
     if ((status = hc_file_check_regular(path, err)) != HC_OK) {
         return status;
@@ -70,12 +86,12 @@ HcStatus hc_labelled_read(const char *path, const char *field, const char *layer
     hc_gdal_release();
     if (dataset != NULL && hc_shapes_layers(dataset) > 0) {
         status = hc_labelling_vector(&labelling, dataset, field, layer, err);
-    } else if (hc_reader_open(&reader, path, NULL, &why) == HC_OK) {
-        status = read_raster(&labelling, reader, field, layer, err);
+    } else if (open_raster(&view, path, scene, &why) == HC_OK) {
+        status = read_raster(&labelling, view, field, layer, err);
     } else {
         status = fail_neither(path, dataset != NULL, &messages, &why, err);
     }
-    hc_reader_close(reader);
+    hc_view_close(view);
     GDALClose(dataset);
     clear_labelling(&labelling);
     if (status != HC_OK) {

@@ -34,14 +34,14 @@ typedef struct HcLabelled {
  *
  * Vector data: a pixel belongs to a polygon when its centre lies inside, to a point when the point lies in
  * it. They are brought to the CRS of the scene (corner by corner). Where neither has a CRS they are in the
- * coordinates of the scene's transform, or without one in pixels: x = sample, y = line, the first pixel from
- * 0 to 1; y may as well run from 0 down to -lines, as QGIS shows such scenes. `field` is the attribute that
- * names the class (text or whole numbers), NULL = the only one that can be meant; `layer` is the name of the
- * layer, NULL = the only one with geometries.
+ * coordinates of the scene's transform, or without one in pixels of the file: x = sample, y = line, the first
+ * pixel from 0 to 1; y may as well run from 0 down to -lines, as QGIS shows such scenes. `field` is the
+ * attribute that names the class (text or whole numbers), NULL = the only one that can be meant; `layer` is
+ * the name of the layer, NULL = the only one with geometries.
  *
- * Rasters: one band of integers on the grid of `scene`, in which 0 and nodata are no class; names and colours
- * are those of GDAL's attribute table, of the ENVI header, or of GDAL's categories and colour table. `field`
- * and `layer` must be NULL.
+ * Rasters: one band of integers on the grid of `scene` or of the file that it is a window of, in which 0 and
+ * nodata are no class; names and colours are those of GDAL's attribute table, of the ENVI header, or of
+ * GDAL's categories and colour table. `field` and `layer` must be NULL.
  *
  * Labels are dense, from 1: ascending by number for whole numbers and rasters, by bytes for texts. A class
  * without a name is called by its number: "7" from an attribute, "Class 7" from a raster; one without a

@@ -1,3 +1,4 @@
+#include "core/text.h"
 #include "core/workers.h"
 #include "io/libraries.h"
 #include "io/view/parts.h"
@@ -11,6 +12,9 @@ struct HcView {
     HcReader *reader;
     HcViewOptions options; /* its texts are gone once open has returned */
     HcScene scene;
+    HcPixels window; /* of the file */
+    HcText note;
+    HcViewPolygons *cutline;
     HcViewMask *mask;
     bool converts;    /* values become float32 */
     float none;       /* what means no data among them */
@@ -119,6 +123,64 @@ bool hc_view_nodata(const HcView *view, double *value) {
     return view->scene.has_nodata;
 }
 
+/* ---- the window ---- */
+
+static HcStatus add_cutline(HcView *view, const char *text, HcError *err) {
+    HcStatus status = HC_OK;
+    OGREnvelope extent;
+    size_t length = hc_view_file_length(text);
+    const char *layer = text[length] == ':' ? text + length + 1 : NULL;
+    char *path = hc_view_file_of(text);
+    if (path == NULL) {
+        return hc_fail_memory(err, (double)length, "a path");
+    }
+    HC_TRY(hc_view_polygons_open(&view->cutline, path, layer, hc_reader_scene(view->reader), err));
+    HC_TRY(hc_view_polygons_extent(view->cutline, &extent, err));
+    view->window = hc_view_touched(extent, view->window);
+    if (view->window.x1 <= view->window.x0 || view->window.y1 <= view->window.y0) {
+        HC_TRY(
+            hc_fail(err, HC_E_INPUT,
+                    "%s: its polygons touch no pixel of the scene: samples %.6g to %.6g, lines %.6g to %.6g",
+                    path, extent.MinX, extent.MaxX, extent.MinY, extent.MaxY));
+    }
+done:
+    free(path);
+    return status;
+}
+
+static HcStatus settle_window(HcView *view, const HcViewOptions *options, HcError *err) {
+    const HcScene *file = hc_reader_scene(view->reader);
+    const char *path = hc_reader_path(view->reader);
+    HcPixels *window = &view->window;
+    bool clipped = false;
+    *window = hc_view_whole(file);
+    if (options->window != NULL) {
+        HC_OR_RETURN(hc_view_check_window(options->window, file, path, window, err));
+    }
+    if (options->box != NULL) {
+        HC_OR_RETURN(hc_view_box_window(options->box, file, path, window, &clipped, err));
+    }
+    if (options->cutline != NULL) {
+        HC_OR_RETURN(add_cutline(view, options->cutline, err));
+    }
+    if (options->box != NULL || options->cutline != NULL) {
+        hc_text_add(&view->note,
+                    "the window has samples %" PRId64 " to %" PRId64 " and lines %" PRId64 " to %" PRId64
+                    " (from 0) of the file%s",
+                    window->x0, window->x1 - 1, window->y0, window->y1 - 1,
+                    clipped ? "; the box reaches beyond the scene" : "");
+    }
+    if (view->note.failed) {
+        return hc_fail_memory(err, 0, "a text");
+    }
+    hc_view_cut(&view->scene, *window);
+    return hc_reader_use_samples(view->reader, window->x0, window->x1 - window->x0, err);
+}
+
+const char *hc_view_note(const HcView *view) {
+    return view->note.data;
+}
+
 bool hc_view_scales(const HcView *view) {
     return view->options.apply_scale;
 }
@@ -135,13 +197,16 @@ HcStatus hc_view_open(HcView **out, const char *path, const HcViewOptions *optio
     view->options = *options;
     HC_TRY(hc_reader_open(&view->reader, path, &options->reader, err));
     HC_TRY(hc_scene_copy(&view->scene, hc_reader_scene(view->reader), err));
+    HC_TRY(settle_window(view, options, err));
     settle_values(view);
     if (options->mask != NULL) {
         HC_TRY(hc_view_mask_open(&view->mask, options->mask, &options->reader, &view->scene,
                                  hc_reader_path(view->reader), err));
     }
     HC_TRY(fill_bands(view, NULL, view->scene.bands, err));
-    view->options.mask = view->options.reader.wavelength_unit = NULL;
+    view->options.mask = view->options.cutline = view->options.reader.wavelength_unit = NULL;
+    view->options.window = NULL;
+    view->options.box = NULL;
     *out = view;
     view = NULL;
 done:
@@ -152,6 +217,8 @@ done:
 void hc_view_close(HcView *view) {
     if (view != NULL) {
         hc_view_mask_close(view->mask);
+        hc_view_polygons_close(view->cutline);
+        hc_text_clear(&view->note);
         hc_reader_close(view->reader);
         hc_workers_close(view->workers);
         hc_scene_clear(&view->scene);
@@ -184,18 +251,28 @@ int32_t hc_view_stored_band(const HcView *view, int32_t file_band) {
 
 HcStatus hc_view_unchanged(const HcView *view, HcError *err) {
     HC_OR_RETURN(hc_reader_unchanged(view->reader, err));
+    if (view->cutline != NULL) {
+        HC_OR_RETURN(hc_view_polygons_unchanged(view->cutline, err));
+    }
     return view->mask != NULL ? hc_view_mask_unchanged(view->mask, err) : HC_OK;
 }
 
 HcStatus hc_view_files(const HcView *view, HcPaths *out, HcError *err) {
     HC_OR_RETURN(hc_reader_files(view->reader, out, err));
+    if (view->cutline != NULL) {
+        HC_OR_RETURN(hc_view_polygons_files(view->cutline, out, err));
+    }
     return view->mask != NULL ? hc_view_mask_files(view->mask, out, err) : HC_OK;
 }
 
 /* ---- mapping ---- */
 
+bool hc_view_masks(const HcView *view) {
+    return view->mask != NULL || view->cutline != NULL;
+}
+
 bool hc_view_map(HcView *view) {
-    return view->mask == NULL && !view->converts && hc_reader_map(view->reader);
+    return !hc_view_masks(view) && !view->converts && hc_reader_map(view->reader);
 }
 
 bool hc_view_map_suits(const HcView *view, int64_t lines) {
@@ -207,7 +284,7 @@ void hc_view_unmap(HcView *view) {
 }
 
 void hc_view_release(HcView *view, int64_t line0, int32_t lines) {
-    hc_reader_release(view->reader, line0, lines);
+    hc_reader_release(view->reader, view->window.y0 + line0, lines);
 }
 
 size_t hc_view_mapped_bytes(const HcView *view, int64_t lines) {
@@ -231,10 +308,10 @@ static size_t float_bytes(const HcView *view, int64_t lines) {
 size_t hc_view_bytes(const HcView *view, int64_t lines) {
     size_t raw = hc_reader_bytes(view->reader, lines);
     size_t pixels = (size_t)lines * (size_t)view->scene.samples;
-    if (view->mask == NULL && !view->converts) {
+    if (!hc_view_masks(view) && !view->converts) {
         return raw;
     }
-    return float_bytes(view, lines) + whole_words(raw) + (view->mask != NULL ? pixels : 0);
+    return float_bytes(view, lines) + whole_words(raw) + (hc_view_masks(view) ? pixels : 0);
 }
 
 typedef struct Conversion {
@@ -272,16 +349,41 @@ static void convert(HcView *view, HcRaw *raw, float *to) {
                    .stride_line = line * view->used};
 }
 
+/* What the masks leave of some lines. */
+static HcStatus fill_mask(HcView *view, int64_t line0, int32_t lines, uint8_t *mask, HcError *err) {
+    const HcPixels *window = &view->window;
+    HcPixels pixels = {window->x0, window->y0 + line0, window->x1, window->y0 + line0 + lines};
+    memset(mask, 1, (size_t)lines * (size_t)view->scene.samples);
+    if (view->cutline != NULL) {
+        HC_OR_RETURN(hc_view_polygons_apply(view->cutline, pixels, false, mask, err));
+    }
+    return view->mask != NULL ? hc_view_mask_apply(view->mask, line0, lines, mask, err) : HC_OK;
+}
+
+/* Lines of the file become those of the window. */
+static void shift(const HcView *view, int64_t line0, HcRaw *raw) {
+    if (raw->samples > view->scene.samples) {
+        raw->data = (const char *)raw->data + view->window.x0 * raw->stride_sample;
+        raw->samples = (int32_t)view->scene.samples;
+    }
+    raw->line0 = line0;
+}
+
 HcStatus hc_view_read(HcView *view, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
     char *at = (char *)to + float_bytes(view, lines);
-    HC_OR_RETURN(hc_reader_read(view->reader, line0, lines, to != NULL ? at : NULL, raw, err));
+    if (line0 < 0 || lines < 1 || line0 > view->scene.lines - lines) {
+        return hc_fail(err, HC_E_USAGE, "%s: lines %" PRId64 " to %" PRId64 " are not among its %" PRId64,
+                       hc_reader_path(view->reader), line0, line0 + lines - 1, view->scene.lines);
+    }
+    HC_OR_RETURN(
+        hc_reader_read(view->reader, view->window.y0 + line0, lines, to != NULL ? at : NULL, raw, err));
+    shift(view, line0, raw);
     if (view->converts) {
         convert(view, raw, to);
     }
-    if (view->mask != NULL) {
+    if (hc_view_masks(view)) {
         uint8_t *mask = (uint8_t *)at + whole_words(hc_reader_bytes(view->reader, lines));
-        memset(mask, 1, (size_t)lines * (size_t)view->scene.samples);
-        HC_OR_RETURN(hc_view_mask_apply(view->mask, line0, lines, mask, err));
+        HC_OR_RETURN(fill_mask(view, line0, lines, mask, err));
         raw->user_mask = mask;
     }
     return HC_OK;

@@ -1,6 +1,6 @@
-/* View: what a chain sees of a scene. A reader gives the lines of a file as they lie there; a view adds the
- * mask raster, several nodata values, and scale and offset. It acts behind all ways of reading, so that none
- * of them knows of it. */
+/* View: what a chain sees of a scene. A reader gives the lines of a file as they lie there; a view adds a
+ * window, masks, several nodata values, and scale and offset. It acts behind all ways of reading, so that
+ * none of them knows of it. */
 #ifndef HC_IO_VIEW_VIEW_H
 #define HC_IO_VIEW_VIEW_H
 
@@ -14,6 +14,17 @@ extern "C" {
 
 typedef struct HcView HcView;
 
+/* A rectangle of the file [pixels]. */
+typedef struct HcViewWindow {
+    int64_t sample0, line0, samples, lines;
+} HcViewWindow;
+
+/* A rectangle on Earth: xmin, ymin, xmax, ymax, x east. */
+typedef struct HcViewBox {
+    double edge[4];
+    const char *crs; /* any that GDAL knows; NULL = that of the scene */
+} HcViewBox;
+
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcViewOptions {
     HcReaderOptions reader;
@@ -21,8 +32,11 @@ typedef struct HcViewOptions {
     /* Values that mean no data in every band; count 0 = those of the file, of each band its own. */
     double nodata[HC_VIEW_NODATA_MAX];
     int32_t nodata_count;
-    bool ignore_nodata; /* no value means no data */
-    bool apply_scale;   /* values are gain * stored + offset, where the file has both */
+    bool ignore_nodata;         /* no value means no data */
+    bool apply_scale;           /* values are gain * stored + offset, where the file has both */
+    const HcViewWindow *window; /* only this rectangle is the scene; NULL = all of the file */
+    const HcViewBox *box;       /* only the pixels that it touches; NULL = all */
+    const char *cutline;        /* FILE[:LAYER]: only what its polygons touch, masked outside of them */
 } HcViewOptions;
 
 /* Opens a scene as hc_reader_open does, and its mask. */
@@ -40,6 +54,15 @@ const HcReader *hc_view_reader(const HcView *view);
 /* The one value that means no data in what hc_view_read gives; false: none does. It differs from that of the
  * scene where values are converted. */
 bool hc_view_nodata(const HcView *view, double *value);
+
+/* Whether a mask or cutline may leave pixels out. */
+bool hc_view_masks(const HcView *view);
+
+/* What the view has to say of its window, or NULL; borrowed. */
+const char *hc_view_note(const HcView *view);
+
+/* The file of FILE[:LAYER] and the like, in fresh memory; NULL when there is none left. */
+char *hc_view_file_of(const char *text);
 
 /* Whether scale and offset are to be applied, where the file has them. */
 bool hc_view_scales(const HcView *view);

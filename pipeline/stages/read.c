@@ -3,11 +3,13 @@
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct Params {
     const char *path;
+    const char *window, *box, *box_crs, *cutline;
     const char *mask;
     const char *nodata; /* a list of numbers */
     int32_t nodata_rule, scale;
@@ -24,6 +26,15 @@ static const char *const overlaps[] = {"vnir", "swir", "both", NULL};
 static const HcOption options[] = {
     {HC_TEXT(Params, path), .file = HC_FILE_READ, .value = "SCENE", .positional = true, .required = true,
      .help = "the scene: an ENVI header or data file, or anything that GDAL opens"},
+    {HC_TEXT(Params, window), .unit = "pixels", .value = "XOFF,YOFF,XSIZE,YSIZE",
+     .otherwise = "the whole scene",
+     .help = "read this rectangle only: first sample and first line (from 0), samples, lines"},
+    {HC_TEXT(Params, box, "bbox"), .unit = "coordinates of --bbox-crs", .value = "XMIN,YMIN,XMAX,YMAX",
+     .otherwise = "the whole scene", .help = "read only the pixels that this box touches"},
+    {HC_TEXT(Params, box_crs, "bbox-crs"), .value = "CRS", .otherwise = "that of the scene",
+     .help = "coordinate system of --bbox, such as EPSG:4326; x is east or longitude"},
+    {HC_TEXT(Params, cutline), .file = HC_FILE_READ, .file_of = hc_view_file_of, .value = "FILE[:LAYER]",
+     .help = "polygons: read only what they touch, and leave out pixels whose centre lies in none"},
     {HC_TEXT(Params, mask), .file = HC_FILE_READ, .value = "FILE",
      .help = "raster of one band with the lines and samples of the scene: pixels that are 0, nodata or NaN "
              "there are left out"},
@@ -51,7 +62,67 @@ static const HcOption options[] = {
      .help = "threads that read raw files directly"},
     {0}};
 
-static HcStatus view_options(const Params *params, HcViewOptions *how, HcError *err) {
+/* The options of a view, with what they point to. */
+typedef struct Asked {
+    HcViewOptions how;
+    HcViewWindow window;
+    HcViewBox box;
+} Asked;
+
+static HcStatus ask_window(const Params *params, Asked *asked, HcError *err) {
+    double value[4];
+    bool whole = hc_option_numbers(params->window, value, 4) == 4;
+    for (int i = 0; i < 4 && whole; i++) {
+        whole = value[i] == floor(value[i]) && fabs(value[i]) < 1e15;
+    }
+    if (!whole) {
+        return hc_fail(err, HC_E_USAGE, "read: --window %s: not XOFF,YOFF,XSIZE,YSIZE in whole pixels",
+                       params->window);
+    }
+    if (value[2] < 1 || value[3] < 1) {
+        return hc_fail(err, HC_E_USAGE, "read: --window %s: holds no pixel", params->window);
+    }
+    asked->window =
+        (HcViewWindow){(int64_t)value[0], (int64_t)value[1], (int64_t)value[2], (int64_t)value[3]};
+    asked->how.window = &asked->window;
+    return HC_OK;
+}
+
+static HcStatus ask_box(const Params *params, Asked *asked, HcError *err) {
+    double *edge = asked->box.edge;
+    bool good = hc_option_numbers(params->box, edge, 4) == 4;
+    for (int i = 0; i < 4 && good; i++) {
+        good = isfinite(edge[i]);
+    }
+    if (!good) {
+        return hc_fail(err, HC_E_USAGE, "read: --bbox %s: not XMIN,YMIN,XMAX,YMAX", params->box);
+    }
+    if (!(edge[0] < edge[2] && edge[1] < edge[3])) {
+        return hc_fail(err, HC_E_USAGE, "read: --bbox %s: XMIN must be below XMAX, and YMIN below YMAX",
+                       params->box);
+    }
+    asked->box.crs = params->box_crs;
+    asked->how.box = &asked->box;
+    return HC_OK;
+}
+
+static HcStatus ask_place(const Params *params, Asked *asked, HcError *err) {
+    if (params->window != NULL && params->box != NULL) {
+        return hc_fail(err, HC_E_USAGE, "read: give one of --window and --bbox");
+    }
+    if (params->box_crs != NULL && params->box == NULL) {
+        return hc_fail(err, HC_E_USAGE, "read: --bbox-crs %s: there is no --bbox", params->box_crs);
+    }
+    asked->how.cutline = params->cutline;
+    if (params->window != NULL) {
+        return ask_window(params, asked, err);
+    }
+    return params->box != NULL ? ask_box(params, asked, err) : HC_OK;
+}
+
+static HcStatus ask_view(const Params *params, Asked *asked, HcError *err) {
+    HcViewOptions *how = &asked->how;
+    *asked = (Asked){0};
     *how = (HcViewOptions){.reader = {.threads = (int32_t)params->threads,
                                       .never_direct = params->no_direct,
                                       .overlap = params->overlap >= 0
@@ -64,6 +135,7 @@ static HcStatus view_options(const Params *params, HcViewOptions *how, HcError *
     if (params->ignore_nodata && params->nodata != NULL) {
         return hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata");
     }
+    HC_OR_RETURN(ask_place(params, asked, err));
     if (params->nodata != NULL) {
         how->nodata_count = hc_option_numbers(params->nodata, how->nodata, HC_VIEW_NODATA_MAX);
     }
@@ -82,8 +154,8 @@ static HcStatus drop_empty_bands(HcStage *stage, HcError *err) {
     const HcScene *scene = hc_view_scene(source->view);
     bool floating = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
     int32_t count = source->band_count, kept = 0;
-    HcViewOptions how;
-    HC_OR_RETURN(view_options(params, &how, err));
+    Asked asked;
+    HC_OR_RETURN(ask_view(params, &asked, err));
     if (params->nodata_rule != 1 || (!scene->has_nodata && !floating)) {
         return HC_OK;
     }
@@ -92,7 +164,7 @@ static HcStatus drop_empty_bands(HcStage *stage, HcError *err) {
         return hc_fail_memory(err, (double)count * sizeof *empty, "a list of bands");
     }
     memcpy(empty, source->bands, (size_t)count * sizeof *empty);
-    HC_TRY(hc_view_empty_bands(params->path, &how, empty, &count, err));
+    HC_TRY(hc_view_empty_bands(params->path, &asked.how, empty, &count, err));
     if (count == source->band_count) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: no band holds a value that is not nodata, NaN or infinity",
                        params->path));
@@ -144,12 +216,14 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     HcSource *source = stage->state;
     if (source->view == NULL) {
-        HcViewOptions how;
-        HC_OR_RETURN(view_options(params, &how, err));
-        HC_OR_RETURN(hc_view_open(&source->view, params->path, &how, err));
-        const char *note = hc_reader_note(hc_view_reader(source->view));
-        if (note != NULL) {
-            hc_stage_note(stage, "%s", note);
+        Asked asked;
+        HC_OR_RETURN(ask_view(params, &asked, err));
+        HC_OR_RETURN(hc_view_open(&source->view, params->path, &asked.how, err));
+        const char *notes[] = {hc_reader_note(hc_view_reader(source->view)), hc_view_note(source->view)};
+        for (int n = 0; n < 2; n++) {
+            if (notes[n] != NULL) {
+                hc_stage_note(stage, "%s", notes[n]);
+            }
         }
     }
     if (source->bands == NULL) {
@@ -172,7 +246,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     memcpy(stage->out.source_band, source->bands, (size_t)source->band_count * sizeof *source->bands);
     bool is_integer = stage->out.type != HC_FLOAT32 && stage->out.type != HC_FLOAT64;
-    stage->out.complete = is_integer && !stage->out.has_nodata && params->mask == NULL;
+    stage->out.complete = is_integer && !stage->out.has_nodata && !hc_view_masks(source->view);
     return HC_OK;
 }
 
@@ -220,6 +294,15 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_number(to, "modified", (double)modified);
     hc_json_put_text(to, "method", hc_reader_method(reader));
     hc_json_put_text(to, "type", hc_type_name(hc_reader_scene(reader)->type));
+    const HcCut *cut = &stage->out.cut;
+    if (cut->lines > 0) {
+        hc_json_open_object(to, "window");
+        hc_json_put_number(to, "first_sample_from_0", (double)cut->sample0);
+        hc_json_put_number(to, "first_line_from_0", (double)cut->line0);
+        hc_json_put_number(to, "samples", (double)stage->out.samples);
+        hc_json_put_number(to, "lines", (double)stage->out.lines);
+        hc_json_close(to);
+    }
     hc_json_put_number(to, "zero_border_pixels", (double)source->zero_border);
 }
 

@@ -3,9 +3,12 @@
 #include "tests/support/scene_files.h"
 
 #include <gdal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+enum { POPULATE_READ = 22 }; /* of madvise, since Linux 5.14 */
 enum { SAMPLES = 7, LINES = 5, BANDS = 4 };
 
 static HcView *open_view(const char *path, const HcViewOptions *options) {
@@ -102,7 +105,87 @@ static void large_masks(void **state) {
     }
 }
 
+/* Bytes that this process has read by system calls so far; those of mapped files do not count. */
+static long long bytes_read(void) {
+    char text[400] = "";
+    FILE *file = fopen("/proc/self/io", "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    const char *at = strstr(text, "rchar: ");
+    assert_non_null(at);
+    return atoll(at + 7);
+}
+
+/* Bytes of mapped files that were asked for. */
+static size_t populated;
+
+int __real_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice);
+
+int __wrap_madvise(void *at, size_t bytes, int advice) {
+    populated += advice == POPULATE_READ ? bytes : 0;
+    return __real_madvise(at, bytes, advice);
+}
+
+/* Of a window only its lines are read, whatever the way. */
+static void only_lines_of_the_window(void **state) {
+    (void)state;
+    enum { MANY = 1000, WIDE = 100, SOME = 10, AT = 700 };
+    static const char *const interleaves[] = {"bil", "bip", "bsq"};
+    Cube cube = cube_smooth(MANY, WIDE, BANDS * 2, 2, true);
+    const long long whole = (long long)cube_pixels(&cube) * BANDS * 2 * 2, part = whole / MANY * SOME;
+    const HcViewWindow window = {5, AT, 20, SOME};
+    for (int i = 0; i < 3; i++) {
+        cube_write(&cube, "long", HC_INT16, interleaves[i], NULL);
+        for (int never = 0; never < 2; never++) {
+            HcViewOptions options = {.window = &window, .reader = {.threads = 1, .never_direct = never}};
+            HcRaw raw;
+            HcError err = {0};
+            HcView *view = open_view("long.img", &options);
+            void *room = malloc(hc_view_bytes(view, SOME));
+            assert_non_null(room);
+            assert_int_equal(hc_view_scene(view)->lines, SOME);
+            assert_int_equal(hc_view_scene(view)->samples, 20);
+            long long before = bytes_read();
+            check_ok(hc_view_read(view, 0, SOME, room, &raw, &err), err);
+            long long taken = bytes_read() - before - 400;        /* the counter itself is read, too */
+            long long most = never ? whole / 5 : part + part / 2; /* GDAL has buffers of its own */
+            if (taken > most || (!never && taken < part / 2)) {
+                fail_msg("%s: read %lld bytes of %lld, the window has %lld", interleaves[i], taken, whole,
+                         part);
+            }
+            int16_t value;
+            memcpy(&value, raw.data, sizeof value);
+            assert_int_equal(value, cube_pixel(&cube, AT, 5)[0]);
+            assert_int_equal(hc_view_read(view, SOME - 1, 2, room, &raw, NULL), HC_E_USAGE);
+            free(room);
+            hc_view_close(view);
+        }
+    }
+    /* Mapped: the pages of these lines. */
+    cube_write(&cube, "long", HC_INT16, "bil", NULL);
+    HcViewOptions options = {.window = &window};
+    HcView *view = open_view("long.img", &options);
+    HcRaw raw;
+    HcError err = {0};
+    assert_true(hc_view_map(view));
+    populated = 0;
+    check_ok(hc_view_read(view, 0, SOME, NULL, &raw, &err), err);
+    int16_t value;
+    memcpy(&value, raw.data, sizeof value);
+    assert_int_equal(value, cube_pixel(&cube, AT, 5)[0]);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (populated < (size_t)part || populated > (size_t)part + page) {
+        fail_msg("%zu bytes of %lld are asked for, the window has %lld", populated, whole, part);
+    }
+    hc_view_release(view, 0, SOME);
+    hc_view_close(view);
+    cube_free(&cube);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(masks), cmocka_unit_test(large_masks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(masks), cmocka_unit_test(large_masks),
+                                       cmocka_unit_test(only_lines_of_the_window)};
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

@@ -347,6 +347,56 @@ static void leading_options_are_counted(void **state) {
     assert_int_equal(hc_options_leading(&set, 1, words + 4, 2), 0);
 }
 
+/* A name of two sets is an option of the one that does not yield, wherever it stands; other names stay. */
+static void a_set_yields(void **state) {
+    (void)state;
+    static const char *const words[] = {"--whole", "3", "--real", "0.25", "x"};
+    static const HcOption other[] = {{HC_INT(Params, whole), .value = "N", .help = "h"}, {0}};
+    Params yielding, taking;
+    HcError err = {0};
+    for (int turn = 0; turn < 2; turn++) {
+        HcOptionSet sets[2];
+        sets[turn] = (HcOptionSet){.table = table, .params = &yielding, .yields = true};
+        sets[1 - turn] = (HcOptionSet){.table = other, .params = &taking};
+        hc_options_reset(table, &yielding);
+        hc_options_reset(other, &taking);
+        check_ok(hc_options_parse("test", sets, 2, words, 5, &err), err);
+        assert_true(taking.whole == 3 && yielding.whole == 7);
+        check_same(yielding.real, 0.25);
+        assert_string_equal(yielding.first, "x");
+    }
+}
+
+static char *before_colon(const char *value) {
+    return strndup(value, strcspn(value, ":"));
+}
+
+static HcStatus collect(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    (void)err;
+    hc_text_add(user, "%s;", path);
+    return HC_OK;
+}
+
+/* The file of a value that says more than its name. */
+static void files_of_values(void **state) {
+    (void)state;
+    static const HcOption files[] = {
+        {HC_LIST(Params, list), .file = HC_FILE_READ, .file_of = before_colon, .value = "F[:L]", .help = "h"},
+        {HC_TEXT(Params, text), .file = HC_FILE_READ, .value = "F", .help = "h"},
+        {0}};
+    static const char *const words[] = {"--list", "a.tif:3=1", "--text", "c:d", "--list=b"};
+    Params p;
+    HcError err = {0};
+    HcText found = {0};
+    hc_options_reset(files, &p);
+    HcOptionSet set = {.table = files, .params = &p};
+    check_ok(hc_options_parse("test", &set, 1, words, 5, &err), err);
+    check_ok(hc_options_files(&set, HC_FILE_READ, collect, &found, &err), err);
+    assert_string_equal(found.data, "a.tif;b;c:d;");
+    hc_text_clear(&found);
+}
+
 static void numbers_of_a_list(void **state) {
     (void)state;
     double value[4];
@@ -518,6 +568,8 @@ int main(void) {
         cmocka_unit_test(a_table_may_be_empty),
         cmocka_unit_test(lists_have_a_limit),
         cmocka_unit_test(leading_options_are_counted),
+        cmocka_unit_test(a_set_yields),
+        cmocka_unit_test(files_of_values),
         cmocka_unit_test(numbers_of_a_list),
         cmocka_unit_test(tables_of_all_stages_are_sane),
     };

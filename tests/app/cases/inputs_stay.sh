@@ -19,6 +19,7 @@ head -c 2000 "$SAMPLE/class.img" >class.img
 mkdir ../ref && cp class.hdr class.img ../ref
 cp "$SAMPLE"/library.sli lib.sli && cp "$SAMPLE"/library.hdr lib.hdr
 cp "$SAMPLE"/endmembers.csv ends.csv
+cp "$SAMPLE"/training.gpkg aoi.gpkg
 run 0 mnf s.hdr --fit-only --save-model mnf.json --record none --quiet
 run 0 pca s.hdr --fit-only --save-model pca.json --record none --quiet
 run 0 cov s.hdr noise.json --noise shift --record none --quiet
@@ -38,6 +39,7 @@ sums=$(cd in && cksum ./*)
 reads=(
     "read SCENE|read in/s.hdr %|s.hdr s.img s.img.aux.xml"
     "read --mask|read in/s.hdr --mask in/mask.img %|mask.img mask.hdr mask.img.aux.xml"
+    "read --cutline|read in/s.hdr --cutline in/aoi.gpkg:training %|aoi.gpkg"
     "mnf --model|read in/s.hdr % ! mnf --denoise --components 2 --model in/mnf.json|mnf.json"
     "pca --model|read in/s.hdr % ! pca --denoise --components 2 --model in/pca.json|pca.json"
     "mnf --noise|read in/s.hdr % ! mnf --denoise --components 2 --noise in/noise.json|noise.json"

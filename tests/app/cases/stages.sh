@@ -36,6 +36,18 @@ assert record["pixels"]["all"] == 10000 and record["pixels"]["masked_nodata"] ==
 assert record["device"]["backend"] == "cpu" and record["seconds"]["all"] > 0
 PYTHON
 fi
+# A part of the scene; where a stage has a --window of its own, the word is its own.
+run 0 mnf "$scene" part.img --window 10,20,30,40 --components 3
+[[ $(stat -c %s part.img) == 14400 ]]
+grep -q "331500, *5562900" part.hdr || fail "part.hdr does not lie at the window"
+run 0 cov "$scene" part.json --window 20,20,40,40
+run 0 run read "$scene" ! cov same.json --window 20,20,40,40
+cmp part.json same.json
+run 0 svd "$scene" patches.img --window 4
+[[ $(stat -c %s patches.img) == 2360000 ]]
+refuse 2 "leaves the scene of 100 samples x 100 lines" mnf "$scene" no.img --window 90,0,20,20
+run 0 plan read "$scene" --window 10,20,30,40 ! mnf ! write no.img
+[[ $out == *"40 lines x 30 samples x 59 bands"* ]]
 run 0 mnf "$scene" silent.img --record none --quiet
 [[ -z $out && -z $err && ! -e silent.img.hcube.json ]]
 run 0 mnf "$scene" one.img --record here.json

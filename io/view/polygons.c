@@ -1,0 +1,198 @@
+/* Polygons of vector data as a mask, in the pixels of the file. */
+#include "io/file.h"
+#include "io/gdal_errors.h"
+#include "io/view/parts.h"
+
+#include <cpl_string.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_PIXELS ((int64_t)1 << 20) /* that are burnt at once */
+
+struct HcViewPolygons {
+    HcShapes shapes;
+    char *path;
+    char **files; /* of the dataset */
+    HcWatch watch;
+    OGRGeometryH *near; /* [shapes.count] those of the lines in hand */
+    uint8_t *piece;     /* 1 = inside, of the lines in hand */
+    int64_t piece_lines;
+};
+
+bool hc_view_is_vector(const char *path) {
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    bool is = dataset != NULL && hc_shapes_layers(dataset) > 0;
+    GDALClose(dataset);
+    hc_gdal_release();
+    return is;
+}
+
+static HcStatus open_dataset(HcViewPolygons *polygons, GDALDatasetH *out, HcError *err) {
+    const unsigned flags = GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR;
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    *out = GDALOpenEx(polygons->path, flags, NULL, NULL, NULL);
+    polygons->files = *out != NULL ? GDALGetFileList(*out) : NULL;
+    hc_gdal_release();
+    if (*out == NULL) {
+        return hc_gdal_fail(err, HC_E_INPUT, polygons->path, &messages);
+    }
+    for (int f = 0; polygons->files != NULL && polygons->files[f] != NULL; f++) {
+        HC_OR_RETURN(hc_watch_add(&polygons->watch, polygons->files[f], err));
+    }
+    return hc_shapes_layers(*out) > 0
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT, "%s: has no layer with geometries", polygons->path);
+}
+
+static HcStatus take_all(HcShapes *shapes, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    OGRFeatureH feature = NULL;
+    hc_gdal_catch(&messages);
+    OGR_L_ResetReading(shapes->layer);
+    while (status == HC_OK && (feature = OGR_L_GetNextFeature(shapes->layer)) != NULL) {
+        OGRGeometryH geometry = hc_shapes_geometry(feature);
+        if (geometry != NULL) {
+            status = hc_shapes_take(shapes, geometry, OGR_F_GetFID(feature), 0, err);
+            OGR_G_DestroyGeometry(geometry);
+        }
+        OGR_F_Destroy(feature);
+    }
+    hc_gdal_release();
+    if (status == HC_OK && messages.failed) {
+        status = hc_gdal_fail(err, HC_E_IO, shapes->path, &messages);
+    }
+    if (status == HC_OK && shapes->features == 0) {
+        status =
+            hc_fail(err, HC_E_INPUT, "%s: layer '%.60s' has no polygon", shapes->path, shapes->layer_name);
+    }
+    return status;
+}
+
+/* All polygons of a layer. */
+static HcStatus read_layer(HcViewPolygons *polygons, const char *layer, HcError *err) {
+    HcStatus status = HC_OK;
+    HcShapes *shapes = &polygons->shapes;
+    GDALDatasetH dataset = NULL;
+    HC_TRY(hc_file_check_regular(polygons->path, err));
+    HC_TRY(hc_watch_add(&polygons->watch, polygons->path, err)); /* as it is before it is read */
+    HC_TRY(open_dataset(polygons, &dataset, err));
+    HC_TRY(hc_shapes_choose(shapes, dataset, layer, err));
+    HC_TRY(hc_shapes_place(shapes, err));
+    HC_TRY(take_all(shapes, err));
+done:
+    shapes->layer = NULL;
+    shapes->layer_name = NULL;
+    GDALClose(dataset);
+    return status;
+}
+
+HcStatus hc_view_polygons_open(HcViewPolygons **out, const char *path, const char *layer,
+                               const HcScene *scene, HcError *err) {
+    HcStatus status = HC_OK;
+    HcViewPolygons *polygons = calloc(1, sizeof *polygons);
+    *out = NULL;
+    if (polygons == NULL || (polygons->path = strdup(path)) == NULL) {
+        free(polygons);
+        return hc_fail_memory(err, sizeof *polygons, "polygons");
+    }
+    polygons->shapes = (HcShapes){.path = polygons->path,
+                                  .scene = scene,
+                                  .taken = "masks and cutlines are made of polygons",
+                                  .no_points = true};
+    HC_TRY(read_layer(polygons, layer, err));
+    polygons->piece_lines = scene->samples < PIECE_PIXELS ? PIECE_PIXELS / scene->samples : 1;
+    size_t bytes = (size_t)polygons->piece_lines * (size_t)scene->samples;
+    polygons->near = malloc((size_t)(polygons->shapes.count + 1) * sizeof *polygons->near);
+    polygons->piece = malloc(bytes);
+    if (polygons->near == NULL || polygons->piece == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)bytes, "polygons"));
+    }
+    *out = polygons;
+    polygons = NULL;
+done:
+    hc_view_polygons_close(polygons);
+    return status;
+}
+
+void hc_view_polygons_close(HcViewPolygons *polygons) {
+    if (polygons != NULL) {
+        hc_shapes_clear(&polygons->shapes);
+        CSLDestroy(polygons->files);
+        hc_watch_clear(&polygons->watch);
+        free(polygons->near);
+        free(polygons->piece);
+        free(polygons->path);
+        free(polygons);
+    }
+}
+
+HcStatus hc_view_polygons_extent(const HcViewPolygons *polygons, OGREnvelope *out, HcError *err) {
+    const HcShapes *shapes = &polygons->shapes;
+    if (shapes->count == 0) {
+        return hc_shapes_fail_apart(shapes, err);
+    }
+    *out = shapes->shape[0].extent;
+    for (int64_t i = 1; i < shapes->count; i++) {
+        const OGREnvelope *one = &shapes->shape[i].extent;
+        out->MinX = one->MinX < out->MinX ? one->MinX : out->MinX;
+        out->MaxX = one->MaxX > out->MaxX ? one->MaxX : out->MaxX;
+        out->MinY = one->MinY < out->MinY ? one->MinY : out->MinY;
+        out->MaxY = one->MaxY > out->MaxY ? one->MaxY : out->MaxY;
+    }
+    return HC_OK;
+}
+
+/* Fills the piece: 1 where the centre of a pixel lies in a polygon. */
+static bool burn(HcViewPolygons *polygons, HcPixels pixels) {
+    HcShapes *shapes = &polygons->shapes;
+    int width = (int)(pixels.x1 - pixels.x0), height = (int)(pixels.y1 - pixels.y0), count = 0;
+    memset(polygons->piece, 0, (size_t)width * (size_t)height);
+    for (int64_t i = 0; i < shapes->count; i++) {
+        HcPixels own = hc_pixels_touched(&shapes->shape[i].extent, pixels);
+        if (own.x1 > own.x0 && own.y1 > own.y0) {
+            polygons->near[count++] = shapes->shape[i].polygon;
+        }
+    }
+    if (count == 0) {
+        return true;
+    }
+    GDALDatasetH raster = hc_pixels_burn(pixels, count, polygons->near);
+    bool good = raster != NULL && GDALRasterIO(GDALGetRasterBand(raster, 1), GF_Read, 0, 0, width, height,
+                                               polygons->piece, width, height, GDT_Byte, 0, 0) == CE_None;
+    GDALClose(raster);
+    return good;
+}
+
+HcStatus hc_view_polygons_apply(HcViewPolygons *polygons, HcPixels pixels, bool inside, uint8_t *to,
+                                HcError *err) {
+    HcGdalErrors messages;
+    bool good = true;
+    hc_gdal_catch(&messages);
+    for (int64_t y = pixels.y0; y < pixels.y1 && good; y += polygons->piece_lines) {
+        int64_t end = y + polygons->piece_lines < pixels.y1 ? y + polygons->piece_lines : pixels.y1;
+        good = burn(polygons, (HcPixels){pixels.x0, y, pixels.x1, end});
+        for (int64_t p = 0; p < (end - y) * (pixels.x1 - pixels.x0) && good; p++, to++) {
+            *to &= (polygons->piece[p] != 0) != inside;
+        }
+    }
+    hc_gdal_release();
+    return good ? HC_OK : hc_gdal_fail(err, HC_E_IO, polygons->path, &messages);
+}
+
+HcStatus hc_view_polygons_unchanged(const HcViewPolygons *polygons, HcError *err) {
+    return hc_watch_check(&polygons->watch, err);
+}
+
+HcStatus hc_view_polygons_files(const HcViewPolygons *polygons, HcPaths *out, HcError *err) {
+    HC_OR_RETURN(hc_scene_files(polygons->path, out, err));
+    for (int f = 0; polygons->files != NULL && polygons->files[f] != NULL; f++) {
+        if (!hc_paths_has(out, polygons->files[f])) {
+            HC_OR_RETURN(hc_paths_add(out, polygons->files[f], err));
+        }
+    }
+    return HC_OK;
+}
