@@ -5,7 +5,6 @@
 #include "io/gdal_errors.h"
 #include "io/libraries.h"
 
-#include <cpl_conv.h>
 #include <math.h>
 #include <ogr_srs_api.h>
 #include <stdio.h>
@@ -72,28 +71,11 @@ HcStatus hc_shapes_choose(HcShapes *shapes, GDALDatasetH dataset, const char *na
 
 /* ---- the place ---- */
 
-/* Whether it says where on Earth: GeoPackages without a CRS have one of an undefined name. */
-static bool is_crs(OGRSpatialReferenceH crs) {
-    if (crs == NULL || OSRIsLocal(crs)) {
-        return false;
-    }
-    const char *name = OSRGetName(crs);
-    return name == NULL || strncmp(name, "Undefined ", 10) != 0;
-}
-
-/* What a CRS is called, for messages; to be freed. */
-static char *crs_name(OGRSpatialReferenceH crs) {
-    char *wkt = NULL;
-    char *name = OSRExportToWkt(crs, &wkt) == OGRERR_NONE ? hc_io_crs_name(wkt) : NULL;
-    CPLFree(wkt);
-    return name;
-}
-
 /* One of both has a CRS (or the scene one but no transform): say what is missing. */
 static HcStatus fail_crs(const HcShapes *shapes, OGRSpatialReferenceH of_data, OGRSpatialReferenceH of_scene,
                          HcError *err) {
     const char *path = shapes->path;
-    char *name = crs_name(of_data != NULL ? of_data : of_scene);
+    char *name = hc_shape_crs_name(of_data != NULL ? of_data : of_scene);
     const char *shown = name != NULL ? name : "unnamed";
     HcStatus status;
     if (of_data == NULL) {
@@ -117,26 +99,6 @@ static HcStatus reproject(HcShapes *shapes, OGRSpatialReferenceH from, OGRSpatia
     shapes->to_scene = OCTNewCoordinateTransformation(from, to);
     hc_gdal_release();
     return shapes->to_scene != NULL ? HC_OK : hc_gdal_fail(err, HC_E_INPUT, shapes->path, &messages);
-}
-
-/* The CRS of the scene, coordinates as x east, y north as its transform has them; NULL when it has none. */
-HcStatus hc_shape_scene_crs(const HcScene *scene, const char *path, OGRSpatialReferenceH *out, HcError *err) {
-    const char *wkt = scene->place.crs;
-    *out = NULL;
-    if (wkt == NULL) {
-        return HC_OK;
-    }
-    HcGdalErrors messages;
-    hc_gdal_catch(&messages);
-    *out = OSRNewSpatialReference(NULL);
-    char *rest = (char *)(uintptr_t)wkt; /* OSR reads through a char **, and does not write */
-    bool good = *out != NULL && OSRImportFromWkt(*out, &rest) == OGRERR_NONE;
-    hc_gdal_release();
-    if (!good) {
-        return hc_fail(err, HC_E_INPUT, "%s: the CRS of the scene is not understood: %.200s", path, wkt);
-    }
-    OSRSetAxisMappingStrategy(*out, OAMS_TRADITIONAL_GIS_ORDER);
-    return HC_OK;
 }
 
 /* From the coordinates of the scene to pixels. */
@@ -168,9 +130,9 @@ HcStatus hc_shapes_place(HcShapes *shapes, HcError *err) {
     OGRSpatialReferenceH of_data = OGR_L_GetSpatialRef(shapes->layer);
     HC_TRY(hc_shape_scene_crs(shapes->scene, shapes->path, &of_scene, err));
     bool placed = shapes->scene->place.has_transform;
-    bool known = is_crs(of_scene) && placed;
-    if (is_crs(of_data) != known) {
-        status = fail_crs(shapes, is_crs(of_data) ? of_data : NULL, of_scene, err);
+    bool known = hc_shape_is_crs(of_scene) && placed;
+    if (hc_shape_is_crs(of_data) != known) {
+        status = fail_crs(shapes, hc_shape_is_crs(of_data) ? of_data : NULL, of_scene, err);
         goto done;
     }
     if (known) {

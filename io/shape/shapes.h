@@ -82,6 +82,12 @@ HcPixels hc_pixels_touched(const OGREnvelope *extent, HcPixels bounds);
  * NULL, with a message of GDAL, when it fails. */
 GDALDatasetH hc_pixels_burn(HcPixels pixels, int count, OGRGeometryH *polygon);
 
+/* Whether it says where on Earth: GeoPackages without a CRS have one of an undefined name. */
+bool hc_shape_is_crs(OGRSpatialReferenceH crs);
+
+/* What a CRS is called, for messages; to be freed. */
+char *hc_shape_crs_name(OGRSpatialReferenceH crs);
+
 /* The CRS of a scene, coordinates as x east, y north as its transform has them; NULL when it has none. */
 HcStatus hc_shape_scene_crs(const HcScene *scene, const char *path, OGRSpatialReferenceH *out,
                             HcError *err) HC_MUST_CHECK;
