@@ -169,6 +169,7 @@ static const char *how_often_read(const HcRunReport *report) {
 
 static void print_plan(const HcChain *chain, const HcRunReport *report, bool shared_memory) {
     char text[3][32];
+    HcText way = {0};
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
         printf("%2d. %-8s ", s + 1, stage->kind->name);
@@ -182,6 +183,9 @@ static void print_plan(const HcChain *chain, const HcRunReport *report, bool sha
         }
         printf("\n");
     }
+    hc_reader_way(hc_view_reader(chain->source->view), &way);
+    printf("reading  %s\n", way.data != NULL ? way.data : "");
+    hc_text_clear(&way);
     printf("passes   %d (%s)\n", report->passes, how_often_read(report));
     printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
     printf(shared_memory ? "memory   %s, of which %s for computing\n" : "memory   %s, and %s on the device\n",

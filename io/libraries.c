@@ -1,4 +1,5 @@
 #include "io/libraries.h"
+#include "io/chunk/decode.h"
 
 #include <cpl_conv.h>
 #include <cpl_multiproc.h>
@@ -12,6 +13,7 @@
 void hc_io_libraries(HcText *text) {
     hc_text_add(text, "GDAL %s\n", GDALVersionInfo("RELEASE_NAME"));
     hc_text_add(text, "libpng %s\n", png_get_libpng_ver(NULL));
+    hc_chunk_libraries(text);
 }
 
 void hc_io_limit_cache(uint64_t bytes) {

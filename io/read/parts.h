@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "core/workers.h"
+#include "io/chunk/chunks.h"
 #include "io/read/envi_header.h"
 #include "io/gdal_errors.h"
 #include "io/libraries.h"
@@ -41,8 +42,10 @@ struct HcReader {
     size_t map_bytes;
     int map_number; /* among the mappings of the process */
 
+    HcChunks *chunks; /* reading chunks; NULL when lines are read in another way */
+
     /* Reading through GDAL. */
-    GDALDatasetH dataset; /* NULL when reading is direct */
+    GDALDatasetH dataset; /* NULL when lines are read in another way */
     bool pixel_interleaved;
 
     HcProduct *product; /* the scene is one; its arrays hold the pixels where it names no raster */

@@ -1,3 +1,4 @@
+#include "io/chunk/source.h"
 #include "io/read/parts.h"
 
 #include <cpl_string.h>
@@ -14,16 +15,45 @@ static HcStatus check_options(const HcReaderOptions *options, HcError *err) {
     return HC_OK;
 }
 
+/* Whether the chunks of a local file can and may be read. */
+static HcStatus try_chunks(HcReader *reader, HcError *err) {
+    bool differs = false;
+    if (reader->direct || reader->dataset == NULL || reader->options.never_direct ||
+        strncmp(reader->path, "/vsi", 4) == 0 || !hc_read_is_file(reader->path, NULL, NULL)) {
+        return HC_OK;
+    }
+    GDALDataType code = hc_read_gdal_buffer_code(reader->dataset, reader->scene.type);
+    HC_OR_RETURN(hc_chunks_of_dataset(&reader->chunks, reader->dataset, reader->path, &reader->scene, code,
+                                      &differs, err));
+    if (differs) {
+        hc_read_note(reader, "the chunks of %s differ from what GDAL reads, which is used", reader->path);
+    }
+    return HC_OK;
+}
+
+/* "chunks (deflate, predictor 2)" */
+static char *chunk_method(const HcChunkIndex *index) {
+    HcText text = {0};
+    for (int32_t s = 0; s < index->steps; s++) {
+        hc_text_add(&text, "%s%s", s > 0 ? ", " : "", hc_chunk_code_name(index->step[s]));
+    }
+    char *method =
+        text.failed ? NULL : hc_text_format("chunks (%s)", text.data != NULL ? text.data : "plain");
+    hc_text_clear(&text);
+    return method;
+}
+
 /* Chooses the way of reading and closes what it does not need. */
 static HcStatus settle_method(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
     if (!hc_read_by_product(reader)) {
         HC_OR_RETURN(hc_read_direct_try(reader, err));
+        HC_OR_RETURN(try_chunks(reader, err));
     }
     if (hc_read_by_product(reader)) {
         reader->method = strdup("GDAL arrays");
-    } else if (reader->direct) {
-        reader->method = strdup("direct");
+    } else if (reader->direct || reader->chunks != NULL) {
+        reader->method = reader->direct ? strdup("direct") : chunk_method(hc_chunks_index(reader->chunks));
         GDALClose(reader->dataset);
         reader->dataset = NULL;
     } else if (reader->dataset == NULL) {
@@ -110,6 +140,7 @@ void hc_reader_close(HcReader *reader) {
     }
     hc_product_close(reader->product);
     hc_workers_close(reader->workers);
+    hc_chunks_close(reader->chunks);
     hc_read_map_close(reader);
     if (reader->file >= 0) {
         close(reader->file);
@@ -140,7 +171,46 @@ const double *hc_reader_band_nodata(const HcReader *reader) {
 }
 
 bool hc_reader_through_gdal(const HcReader *reader) {
-    return !reader->direct;
+    return !reader->direct && reader->chunks == NULL;
+}
+
+size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes) {
+    if (reader->chunks == NULL) {
+        return 0;
+    }
+    HcChunkPlan plan =
+        hc_chunks_plan(hc_chunks_index(reader->chunks), reader->threads, 2 * (int64_t)halo, bytes);
+    hc_chunks_settle(reader->chunks, &plan);
+    return hc_chunks_settled(reader->chunks)->bytes;
+}
+
+static void add_chunk_way(const HcReader *reader, HcText *text) {
+    const HcChunkIndex *index = hc_chunks_index(reader->chunks);
+    const HcChunkPlan *plan = hc_chunks_settled(reader->chunks);
+    char bytes[32];
+    hc_text_add(text,
+                "%s of %" PRId64 " lines x %" PRId64 " samples x %" PRId64
+                " bands, each decoded once %s by %" PRId32 " thread%s; ",
+                reader->method, index->shape[HC_AXIS_LINE], index->shape[HC_AXIS_SAMPLE],
+                index->shape[HC_AXIS_BAND], plan->rows > 0 ? "a pass" : "in all", plan->threads,
+                plan->threads == 1 ? "" : "s");
+    if (plan->rows > 0) {
+        hc_text_add(text, "%" PRId64 " row%s of chunks in memory, %s in all", plan->rows,
+                    plan->rows == 1 ? "" : "s", hc_text_bytes(bytes, sizeof bytes, (double)plan->bytes));
+    } else {
+        double all = (double)reader->scene.lines * (double)hc_chunks_bytes(reader->chunks, 1);
+        hc_text_add(text, "a scratch file of %s in %s", hc_text_bytes(bytes, sizeof bytes, all),
+                    hc_chunks_scratch_folder());
+    }
+}
+
+void hc_reader_way(const HcReader *reader, HcText *text) {
+    if (reader->chunks != NULL) {
+        add_chunk_way(reader, text);
+    } else {
+        hc_text_add(text, "%s%s%s", reader->direct ? "" : "through ", reader->method,
+                    reader->map != NULL ? ", mapped" : "");
+    }
 }
 
 const char *hc_reader_path(const HcReader *reader) {
@@ -197,7 +267,7 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
     reader->used = used;
     reader->used_count = count;
     reader->stored = stored;
-    return HC_OK;
+    return reader->chunks != NULL ? hc_chunks_use(reader->chunks, index, count, err) : HC_OK;
 }
 
 HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t samples, HcError *err) {
@@ -253,6 +323,8 @@ static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void 
         HC_OR_RETURN(hc_read_product_lines(reader, line0, lines, to, raw, err));
     } else if (reader->direct) {
         HC_OR_RETURN(hc_read_direct_lines(reader, line0, lines, to, raw, err));
+    } else if (reader->chunks != NULL) {
+        HC_OR_RETURN(hc_chunks_read(reader->chunks, line0, lines, to, raw, err));
     } else {
         HC_OR_RETURN(hc_read_gdal_lines(reader, line0, lines, to, raw, err));
     }

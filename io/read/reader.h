@@ -3,6 +3,7 @@
 #define HC_IO_READ_READER_H
 
 #include "core/block.h"
+#include "core/text.h"
 #include "io/read/product/product.h"
 #include "io/scene_files.h"
 
@@ -14,7 +15,7 @@ typedef struct HcReader HcReader;
 
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcReaderOptions {
-    int32_t threads;             /* for direct reading, 0 = one a processor, up to HC_IO_THREADS */
+    int32_t threads;             /* not GDAL's; 0 = one a processor, up to HC_IO_THREADS */
     bool never_direct;           /* read through GDAL only */
     HcOverlap overlap;           /* of products of two detectors */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
@@ -34,7 +35,8 @@ const HcScene *hc_reader_scene(const HcReader *reader);
  * NULL where all have that of the scene. Borrowed. */
 const double *hc_reader_band_nodata(const HcReader *reader);
 
-/* The data file that was opened, and how it is read: "direct" or "GDAL GTiff"; borrowed. */
+/* The data file that was opened, and how it is read: "direct", "chunks (deflate)" or "GDAL GTiff"; borrowed.
+ */
 const char *hc_reader_path(const HcReader *reader);
 const char *hc_reader_method(const HcReader *reader);
 /* Whether lines come through GDAL (and its cache of blocks). */
@@ -45,6 +47,12 @@ size_t hc_reader_thread_bytes(const HcReader *reader);
 /* What product the scene is: sensor, level and quantity ("EMIT L2A reflectance"); NULL where none is known;
  * borrowed. */
 const char *hc_reader_product(const HcReader *reader);
+/* Lets the reader take at most that much memory [bytes] beside the blocks that it fills, or the least that it
+ * can do with; `halo` lines at either end of a block are asked for again with its neighbours. Returns what it
+ * will take: 0 unless it reads chunks. Counts before the first read. */
+size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes);
+/* Adds one line on how the lines come: "direct", "through GDAL GTiff", or what becomes of the chunks. */
+void hc_reader_way(const HcReader *reader, HcText *text);
 /* A remark for the user (a guessed unit, a header field that was left out), or NULL; borrowed. */
 const char *hc_reader_note(const HcReader *reader);
 

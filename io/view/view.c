@@ -265,6 +265,10 @@ HcStatus hc_view_files(const HcView *view, HcPaths *out, HcError *err) {
     return view->mask != NULL ? hc_view_mask_files(view->mask, out, err) : HC_OK;
 }
 
+size_t hc_view_settle(HcView *view, int32_t halo, double bytes) {
+    return hc_reader_settle(view->reader, halo, bytes);
+}
+
 /* ---- mapping ---- */
 
 bool hc_view_masks(const HcView *view) {

@@ -171,7 +171,7 @@ static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *li
 }
 
 static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
-    const HcView *view = chain->source->view;
+    HcView *view = chain->source->view;
     HcLimits limits = {.halo = raw_halo_of(chain)};
     share_lines(chain, settings->ranks, &limits);
     double available = 0.75 * available_memory() / hc_ranks_local_count(settings->ranks) /
@@ -179,9 +179,12 @@ static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const
     limits.host = settings->memory > 0 ? (double)settings->memory : available;
     limits.device = device_limit(info, settings);
     Cost least = cost_of(chain, info, &limits, 1);
-    uint64_t cache = cache_for(view, limits.host - (double)host_bytes(&least, info, stream_slots(info)));
+    double spare = limits.host - (double)host_bytes(&least, info, stream_slots(info));
+    uint64_t cache = cache_for(view, spare);
     hc_io_limit_cache(cache);
-    limits.cache = hc_reader_through_gdal(hc_view_reader(view)) ? cache : 0;
+    limits.cache = hc_reader_through_gdal(hc_view_reader(view))
+                       ? cache
+                       : hc_view_settle(view, limits.halo, 0.75 * spare);
     return limits;
 }
 

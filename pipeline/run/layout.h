@@ -10,7 +10,7 @@ typedef struct HcLimits {
     double host, device;          /* bytes for buffers; device: INFINITY where there is no limit of its own */
     int64_t first_line, end_line; /* of this rank */
     int32_t halo;                 /* of the raw blocks */
-    uint64_t cache;               /* GDAL's, 0 where nothing comes through it */
+    uint64_t cache;               /* what reading keeps: GDAL's cache, or rows of chunks */
 } HcLimits;
 
 typedef struct HcLayout {

@@ -56,10 +56,10 @@ static const HcOption options[] = {
     {HC_CHOICE(Params, overlap, "overlap"), .choices = overlaps, .otherwise = "swir",
      .help = "of products of two detectors: which one gives the wavelengths that both see; the bands of the "
              "other one there count as bad"},
-    {HC_FLAG(Params, no_direct, "no-direct"), .help = "read raw files through GDAL, too"},
+    {HC_FLAG(Params, no_direct, "no-direct"), .help = "read through GDAL what is read directly or by chunks"},
     {HC_INT(Params, threads, "read-threads"), .range = {1, 256},
      .otherwise = "one for each processor, at most 16", .value = "COUNT",
-     .help = "threads that read raw files directly"},
+     .help = "threads that read raw files directly, or decode chunks"},
     {0}};
 
 /* The options of a view, with what they point to. */

@@ -6,6 +6,7 @@
 
 #include "core/block.h"
 #include "core/text.h"
+#include "io/axis.h"
 #include "io/scene_files.h"
 
 #ifdef __cplusplus
@@ -14,7 +15,7 @@ extern "C" {
 
 #define HC_PRODUCT_ARRAYS 2
 
-typedef enum HcProductAxis { HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND } HcProductAxis;
+typedef HcAxis HcProductAxis;
 
 /* Which detector gives the bands that two detectors share; the other's count as bad bands. */
 typedef enum HcOverlap { HC_OVERLAP_USUAL, HC_OVERLAP_VNIR, HC_OVERLAP_SWIR, HC_OVERLAP_BOTH } HcOverlap;

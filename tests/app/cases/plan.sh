@@ -5,7 +5,7 @@ run 0 plan --device cpu --threads 2 read "$scene" ! mnf --components 3 ! write o
 [[ $out == " 1. read     uint16, 100 lines x 100 samples x 59 bands, 400 to 2500 nm
  2. mnf      100 lines x 100 samples x 3 bands; sees the whole scene first; looks at 1 line above and below
  3. write    100 lines x 100 samples x 3 bands
-passes   2 ("* ]] || fail "$out"
+reading  direct"*$'\n'"passes   2 ("* ]] || fail "$out"
 [[ $out =~ $'\n'"blocks   "([0-9]+)" of at most "([0-9]+)" lines"$'\n' ]] || fail "blocks: $out"
 count=${BASH_REMATCH[1]} lines=${BASH_REMATCH[2]}
 (((count - 1) * lines < 100 && count * lines >= 100)) || fail "$count blocks of $lines lines are no 100 lines"
@@ -46,12 +46,12 @@ for name in deflate lzw zstd; do
 done
 # So are those that GDAL decodes with, if the user asks for them.
 run 0 read "$scene" tiled.tif --compress deflate --record none
-planned 1 1000G tiled.tif ! write out.img
+planned 1 1000G tiled.tif --no-direct ! write out.img
 one=$bytes
-planned 16 1000G tiled.tif ! write out.img
+planned 16 1000G tiled.tif --no-direct ! write out.img
 ((bytes > one)) || fail "$bytes MiB to read with 16 threads, $one with one"
 # They print nothing.
-GDAL_NUM_THREADS=16 run 0 read tiled.tif copy.img --quiet --record none
+GDAL_NUM_THREADS=16 run 0 read tiled.tif copy.img --no-direct --quiet --record none
 [[ -z $err ]] || fail "$err"
 run 0 read tiled.tif single.img --quiet --record none
 cmp copy.img single.img || fail "another file by 16 threads"

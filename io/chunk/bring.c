@@ -1,0 +1,270 @@
+/* Bringing chunks: read, decode, and put their values where they belong. */
+#include "io/chunk/parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- one chunk ---- */
+
+static HcStatus fail_chunk(const HcChunkIndex *index, int64_t number, HcStatus status, const char *why,
+                           HcError *err) {
+    int64_t first[HC_AXES], size[HC_AXES];
+    hc_chunk_box(index, number, first, size);
+    return hc_fail(err, status,
+                   "%s: the chunk at line %" PRId64 ", sample %" PRId64 ", band %" PRId64 " (from 0) %s",
+                   index->path, first[HC_AXIS_LINE], first[HC_AXIS_SAMPLE], first[HC_AXIS_BAND], why);
+}
+
+static HcStatus read_stored(const HcChunkIndex *index, int64_t number, uint8_t *to, HcError *err) {
+    const HcChunkPlace *place = &index->place[number];
+    int64_t done = 0;
+    while (done < place->bytes) {
+        ssize_t got =
+            pread(index->file, to + done, (size_t)(place->bytes - done), (off_t)(place->offset + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            char why[200];
+            snprintf(why, sizeof why, "cannot be read: %s",
+                     got < 0 ? strerror(errno) : "the file ends before its last byte");
+            return fail_chunk(index, number, HC_E_IO, why, err);
+        }
+        done += got;
+    }
+    return HC_OK;
+}
+
+HcStatus hc_chunk_bring_one(HcChunks *chunks, HcChunkRoom *room, int64_t number, uint8_t **values,
+                            HcError *err) {
+    const HcChunkIndex *index = chunks->index;
+    int64_t first[HC_AXES], size[HC_AXES];
+    HcError why = {0};
+    *values = NULL;
+    if (index->place[number].bytes == 0) {
+        return HC_OK;
+    }
+    (void)__atomic_fetch_add(&chunks->decoded, 1, __ATOMIC_RELAXED);
+    HC_OR_RETURN(read_stored(index, number, hc_chunk_decode_input(room), err));
+    hc_chunk_box(index, number, first, size);
+    HcStatus status =
+        hc_chunk_decode(room, index, index->place[number].bytes, size[HC_AXIS_LINE], values, &why);
+    if (status != HC_OK) {
+        char text[256];
+        snprintf(text, sizeof text, "is broken: %.200s", why.text);
+        return fail_chunk(index, number, status, text, err);
+    }
+    return HC_OK;
+}
+
+/* ---- copies ---- */
+
+/* A box of values from one place to another; axes the slowest first, as they lie at `from`. */
+typedef struct Copy {
+    const char *from;
+    char *to;
+    int64_t count[HC_AXES], from_stride[HC_AXES], to_stride[HC_AXES];
+} Copy;
+
+#define DEFINE_COPY(name, type)                                                                              \
+    static void name(const char *from, int64_t from_stride, char *to, int64_t to_stride, int64_t count) {    \
+        for (int64_t i = 0; i < count; i++, from += from_stride, to += to_stride) {                          \
+            memcpy(to, from, sizeof(type));                                                                  \
+        }                                                                                                    \
+    }
+DEFINE_COPY(copy_1, uint8_t)
+DEFINE_COPY(copy_2, uint16_t)
+DEFINE_COPY(copy_4, uint32_t)
+DEFINE_COPY(copy_8, uint64_t)
+
+static void copy_row(const Copy *copy, const char *from, char *to, int64_t each) {
+    int64_t count = copy->count[2], from_stride = copy->from_stride[2], to_stride = copy->to_stride[2];
+    if (from_stride == each && to_stride == each) {
+        memcpy(to, from, (size_t)(count * each));
+        return;
+    }
+    switch (each) {
+    case 1:
+        copy_1(from, from_stride, to, to_stride, count);
+        break;
+    case 2:
+        copy_2(from, from_stride, to, to_stride, count);
+        break;
+    case 4:
+        copy_4(from, from_stride, to, to_stride, count);
+        break;
+    default:
+        copy_8(from, from_stride, to, to_stride, count);
+    }
+}
+
+static void copy_box(Copy copy, int64_t each) {
+    /* Rows that follow each other on both sides are one. */
+    int64_t row = copy.count[2] * each;
+    if (copy.from_stride[2] == each && copy.to_stride[2] == each && copy.from_stride[1] == row &&
+        copy.to_stride[1] == row) {
+        copy.count[2] *= copy.count[1];
+        copy.count[1] = 1;
+    }
+    for (int64_t i = 0; i < copy.count[0]; i++) {
+        const char *from = copy.from + i * copy.from_stride[0];
+        char *to = copy.to + i * copy.to_stride[0];
+        for (int64_t j = 0; j < copy.count[1]; j++) {
+            copy_row(&copy, from, to, each);
+            from += copy.from_stride[1];
+            to += copy.to_stride[1];
+        }
+    }
+}
+
+/* What of a chunk goes to a target: a box of each run of bands. */
+typedef struct Part {
+    int64_t first[HC_AXES], count[HC_AXES]; /* within the chunk */
+    int64_t line, sample, band; /* where that lies: of the scene, and the band among those stored */
+} Part;
+
+/* The bands of a chunk that are in the run; false where there are none. */
+static bool part_of_run(const HcChunks *chunks, const HcTarget *target, const int64_t first[HC_AXES],
+                        const int64_t size[HC_AXES], const HcBandRun *run, Part *part) {
+    const HcChunkIndex *index = chunks->index;
+    int64_t band0 = hc_max64(first[HC_AXIS_BAND], run->from);
+    int64_t band_end = hc_min64(first[HC_AXIS_BAND] + size[HC_AXIS_BAND], run->from + run->count);
+    int64_t end = target->line0 + target->lines; /* lines of the scene become lines of the array */
+    int64_t low = index->upwards ? index->size[HC_AXIS_LINE] - end : target->line0;
+    int64_t line0 = hc_max64(first[HC_AXIS_LINE], low);
+    int64_t line_end = hc_min64(first[HC_AXIS_LINE] + size[HC_AXIS_LINE], low + target->lines);
+    if (band0 >= band_end || line0 >= line_end) {
+        return false;
+    }
+    *part = (Part){.first = {line0 - first[HC_AXIS_LINE], 0, band0 - first[HC_AXIS_BAND]},
+                   .count = {line_end - line0, size[HC_AXIS_SAMPLE], band_end - band0},
+                   .line = index->upwards ? index->size[HC_AXIS_LINE] - 1 - line0 : line0,
+                   .sample = first[HC_AXIS_SAMPLE],
+                   .band = run->to + band0 - run->from};
+    return true;
+}
+
+static char *place_of(const HcTarget *target, const Part *part) {
+    return target->to + (part->line - target->line0) * target->stride[HC_AXIS_LINE] +
+           (part->sample - target->sample0) * target->stride[HC_AXIS_SAMPLE] +
+           (part->band - target->band0) * target->stride[HC_AXIS_BAND];
+}
+
+static int64_t line_step(const HcChunkIndex *index, const HcTarget *target) {
+    return index->upwards ? -target->stride[HC_AXIS_LINE] : target->stride[HC_AXIS_LINE];
+}
+
+static void put_values(const HcChunkIndex *index, const HcTarget *target, const Part *part,
+                       const uint8_t *values) {
+    int64_t each = (int64_t)hc_type_bytes(index->type), stride = each;
+    Copy copy = {.from = (const char *)values, .to = place_of(target, part)};
+    for (int a = HC_AXES - 1; a >= 0; a--) {
+        int axis = index->order[a];
+        copy.count[a] = part->count[axis];
+        copy.from_stride[a] = stride;
+        copy.to_stride[a] = axis == HC_AXIS_LINE ? line_step(index, target) : target->stride[axis];
+        copy.from += part->first[axis] * stride;
+        stride *= index->shape[axis];
+    }
+    copy_box(copy, each);
+}
+
+/* A chunk that is not stored. */
+static void put_fill(const HcChunkIndex *index, const HcTarget *target, const Part *part, int64_t band0) {
+    size_t each = hc_type_bytes(index->type);
+    char *to = place_of(target, part);
+    for (int64_t l = 0; l < part->count[HC_AXIS_LINE]; l++, to += line_step(index, target)) {
+        for (int64_t b = 0; b < part->count[HC_AXIS_BAND]; b++) {
+            uint64_t value = index->fill != NULL ? index->fill[band0 + b] : 0;
+            char *at = to + b * target->stride[HC_AXIS_BAND];
+            for (int64_t s = 0; s < part->count[HC_AXIS_SAMPLE]; s++, at += target->stride[HC_AXIS_SAMPLE]) {
+                memcpy(at, &value, each);
+            }
+        }
+    }
+}
+
+/* ---- many ---- */
+
+typedef struct Job {
+    HcChunks *chunks;
+    HcChunkItem *item;
+    void *user;
+    pthread_mutex_t lock;
+    int64_t failed; /* the first item that failed, INT64_MAX = none */
+    HcError error;
+} Job;
+
+static void do_item(void *user, int64_t item, int32_t thread) {
+    Job *job = user;
+    HcError error = {0};
+    pthread_mutex_lock(&job->lock);
+    bool late = job->failed < item;
+    pthread_mutex_unlock(&job->lock);
+    if (late || job->item(job->user, item, job->chunks->room[thread], &error) == HC_OK) {
+        return;
+    }
+    pthread_mutex_lock(&job->lock);
+    if (item < job->failed) {
+        job->failed = item;
+        job->error = error;
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+HcStatus hc_chunk_each(HcChunks *chunks, int64_t count, HcChunkItem *item, void *user, HcError *err) {
+    Job job = {
+        .chunks = chunks, .item = item, .user = user, .lock = PTHREAD_MUTEX_INITIALIZER, .failed = INT64_MAX};
+    hc_workers_run(chunks->workers, count, do_item, &job);
+    pthread_mutex_destroy(&job.lock);
+    return job.failed == INT64_MAX ? HC_OK : hc_fail(err, job.error.status, "%s", job.error.text);
+}
+
+typedef struct Targets {
+    HcChunks *chunks;
+    const HcTarget *target;
+} Targets;
+
+static int64_t chunks_of(const HcTarget *target) {
+    return target->count[HC_AXIS_SAMPLE] * target->count[HC_AXIS_BAND];
+}
+
+static HcStatus bring_item(void *user, int64_t item, HcChunkRoom *room, HcError *err) {
+    const Targets *targets = user;
+    HcChunks *chunks = targets->chunks;
+    const HcChunkIndex *index = chunks->index;
+    const HcTarget *target = &targets->target[item / chunks_of(&targets->target[0])];
+    int64_t within = item % chunks_of(target);
+    int64_t sample = target->first[HC_AXIS_SAMPLE] + within / target->count[HC_AXIS_BAND];
+    int64_t band = target->first[HC_AXIS_BAND] + within % target->count[HC_AXIS_BAND];
+    int64_t number = hc_chunk_number(index, hc_chunk_row_place(index, target->row), sample, band);
+    int64_t first[HC_AXES], size[HC_AXES];
+    uint8_t *values = NULL;
+    bool brought = false;
+    hc_chunk_box(index, number, first, size);
+    for (int32_t r = 0; r < chunks->run_count; r++) {
+        Part part;
+        if (!part_of_run(chunks, target, first, size, &chunks->run[r], &part)) {
+            continue;
+        }
+        if (!brought) {
+            HC_OR_RETURN(hc_chunk_bring_one(chunks, room, number, &values, err));
+            brought = true;
+        }
+        if (values != NULL) {
+            put_values(index, target, &part, values);
+        } else {
+            put_fill(index, target, &part, first[HC_AXIS_BAND] + part.first[HC_AXIS_BAND]);
+        }
+    }
+    return HC_OK;
+}
+
+HcStatus hc_chunk_bring(HcChunks *chunks, const HcTarget *target, int64_t count, HcError *err) {
+    Targets targets = {.chunks = chunks, .target = target};
+    return count > 0 ? hc_chunk_each(chunks, count * chunks_of(target), bring_item, &targets, err) : HC_OK;
+}

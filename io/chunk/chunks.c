@@ -1,0 +1,387 @@
+/* Reading lines: rows of chunks that lie within the lines go straight where they are wanted; rows that are
+ * cut, or needed again for the next lines, stay in memory and are copied from there. */
+#include "io/chunk/chunks.h"
+#include "io/chunk/parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a reader takes for rows of chunks where nobody has settled a plan, and the lines that may come again.
+ */
+#define UNSETTLED_BYTES ((double)(16 << 20))
+#define UNSETTLED_AGAIN 16
+
+/* ---- plans ---- */
+
+/* Rows of chunks that the last `again` lines of a request lie in, and the one that it ends in. */
+static int64_t rows_kept(const HcChunkIndex *index, int64_t again) {
+    int64_t each = index->shape[HC_AXIS_LINE], rows = hc_chunk_row_count(index);
+    return hc_min64(rows, again == 0 ? 1 : 1 + (again - 1 + each - 1) / each);
+}
+
+static int64_t row_lines(const HcChunkIndex *index) {
+    return hc_min64(index->shape[HC_AXIS_LINE], index->size[HC_AXIS_LINE]);
+}
+
+static double row_bytes(const HcChunkIndex *index) {
+    return (double)row_lines(index) * (double)index->size[HC_AXIS_SAMPLE] *
+           (double)index->size[HC_AXIS_BAND] * (double)hc_type_bytes(index->type);
+}
+
+/* Of one part: chunks side by side, along samples or bands. */
+static double part_bytes(const HcChunkIndex *index, int axis, int64_t part) {
+    double width = (double)hc_min64(part * index->shape[axis], index->size[axis]);
+    return row_bytes(index) / (double)index->size[axis] * width;
+}
+
+static bool pixels_together(const HcChunkIndex *index) {
+    return index->order[HC_AXES - 1] == HC_AXIS_BAND;
+}
+
+static int32_t threads_in(double bytes, double each, int64_t most) {
+    double count = bytes / each;
+    return count >= (double)most ? (int32_t)most : count < 1 ? 1 : (int32_t)count;
+}
+
+/* The largest part that leaves memory for a thread a chunk of it, or for all threads. */
+static int64_t choose_part(const HcChunkIndex *index, int axis, int32_t threads, double room, double bytes) {
+    int64_t across = hc_chunk_count(index) / hc_chunk_row_count(index) / index->count[axis], part = 1;
+    for (int64_t more = 2; more <= index->count[axis]; more++) {
+        double needed = part_bytes(index, axis, more) + room * (double)hc_min64(threads, more * across);
+        part = needed <= bytes ? more : part;
+    }
+    return part;
+}
+
+/* Whether the lines of a chunk are pieces of lines of the scratch file. */
+static bool goes_at_once(const HcChunkIndex *index) {
+    return pixels_together(index) && index->order[0] == HC_AXIS_LINE && index->count[HC_AXIS_BAND] == 1;
+}
+
+HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t again, double bytes) {
+    HcChunkPlan plan = {.again = again, .rows = rows_kept(index, again), .part = 1};
+    double room = (double)hc_chunk_room_bytes(index), kept = row_bytes(index) * (double)plan.rows;
+    int64_t most = hc_max64(1, hc_min64(threads, hc_chunk_count(index)));
+    int axis = pixels_together(index) ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
+    if (kept + room > bytes && goes_at_once(index)) {
+        plan.rows = plan.part = 0;
+        kept = 0;
+    } else if (kept + room > bytes && part_bytes(index, axis, 1) < kept) {
+        plan.rows = 0;
+        plan.part = choose_part(index, axis, (int32_t)most, room, bytes);
+        kept = part_bytes(index, axis, plan.part);
+        most = hc_min64(most,
+                        hc_chunk_count(index) / hc_chunk_row_count(index) / index->count[axis] * plan.part);
+    }
+    plan.threads = threads_in(bytes - kept, room, most);
+    plan.bytes = (size_t)(kept + room * plan.threads);
+    return plan;
+}
+
+/* ---- opening ---- */
+
+HcStatus hc_chunks_open(HcChunks **out, HcChunkIndex *index, HcError *err) {
+    HcChunks *chunks = calloc(1, sizeof *chunks);
+    *out = NULL;
+    if (chunks == NULL) {
+        hc_chunk_index_free(index);
+        return hc_fail_memory(err, sizeof *chunks, "the reader of chunks");
+    }
+    chunks->index = index;
+    chunks->scratch = -1;
+    chunks->pixels = pixels_together(index);
+    HcStatus status = hc_chunks_use(chunks, NULL, 0, err);
+    if (status != HC_OK) {
+        hc_chunks_close(chunks);
+        return status;
+    }
+    chunks->plan = hc_chunks_plan(index, 1, UNSETTLED_AGAIN, UNSETTLED_BYTES);
+    *out = chunks;
+    return HC_OK;
+}
+
+static void close_rooms(HcChunks *chunks) {
+    for (int32_t r = 0; r < chunks->room_count; r++) {
+        hc_chunk_room_close(chunks->room[r]);
+    }
+    free(chunks->room);
+    chunks->room = NULL;
+    chunks->room_count = 0;
+}
+
+void hc_chunks_close(HcChunks *chunks) {
+    if (chunks == NULL) {
+        return;
+    }
+    hc_workers_close(chunks->workers);
+    close_rooms(chunks);
+    hc_chunk_scratch_close(chunks);
+    hc_chunk_index_free(chunks->index);
+    free(chunks->run);
+    free(chunks->rows);
+    free(chunks->row_in);
+    free(chunks);
+}
+
+const HcChunkIndex *hc_chunks_index(const HcChunks *chunks) {
+    return chunks->index;
+}
+
+void hc_chunks_settle(HcChunks *chunks, const HcChunkPlan *plan) {
+    if (!chunks->begun) {
+        chunks->plan = *plan;
+    }
+}
+
+const HcChunkPlan *hc_chunks_settled(const HcChunks *chunks) {
+    return &chunks->plan;
+}
+
+HcStatus hc_chunks_use(HcChunks *chunks, const int32_t *bands, int32_t count, HcError *err) {
+    int32_t all = (int32_t)chunks->index->size[HC_AXIS_BAND], used = bands != NULL ? count : all;
+    HcBandRun *run = malloc((size_t)used * sizeof *run);
+    if (run == NULL) {
+        return hc_fail_memory(err, (double)used * sizeof *run, "a list of bands");
+    }
+    free(chunks->run);
+    chunks->run = run;
+    chunks->run_count = 0;
+    chunks->used = used;
+    for (int32_t k = 0; k < used; k++) {
+        int32_t band = bands != NULL ? bands[k] : k;
+        HcBandRun *last = &run[chunks->run_count - 1];
+        if (chunks->run_count > 0 && last->from + last->count == band) {
+            last->count++;
+        } else {
+            run[chunks->run_count++] = (HcBandRun){.from = band, .to = k, .count = 1};
+        }
+    }
+    return HC_OK;
+}
+
+int64_t hc_chunks_decoded(const HcChunks *chunks) {
+    return __atomic_load_n(&chunks->decoded, __ATOMIC_RELAXED);
+}
+
+size_t hc_chunks_bytes(const HcChunks *chunks, int64_t lines) {
+    return (size_t)lines * (size_t)hc_chunk_line_bytes(chunks);
+}
+
+/* ---- the first read ---- */
+
+static HcStatus open_rooms(HcChunks *chunks, HcError *err) {
+    int32_t threads = hc_workers_threads(chunks->workers);
+    chunks->room = calloc((size_t)threads, sizeof *chunks->room);
+    if (chunks->room == NULL) {
+        return hc_fail_memory(err, (double)threads * sizeof *chunks->room, "chunks");
+    }
+    for (; chunks->room_count < threads; chunks->room_count++) {
+        HC_OR_RETURN(hc_chunk_room_open(&chunks->room[chunks->room_count], chunks->index, err));
+    }
+    return HC_OK;
+}
+
+static HcStatus take_memory(HcChunks *chunks, HcError *err) {
+    const HcChunkIndex *index = chunks->index;
+    const HcChunkPlan *plan = &chunks->plan;
+    int axis = chunks->pixels ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
+    double used = (double)chunks->used / (double)index->size[HC_AXIS_BAND];
+    double bytes = plan->rows > 0   ? row_bytes(index) * used * (double)plan->rows
+                   : chunks->pixels ? part_bytes(index, axis, plan->part) * used
+                                    : part_bytes(index, axis, plan->part);
+    int64_t rows = hc_max64(plan->rows, 1);
+    chunks->rows = malloc((size_t)bytes + 1);
+    chunks->row_in = malloc((size_t)rows * sizeof *chunks->row_in);
+    if (chunks->rows == NULL || chunks->row_in == NULL) {
+        return hc_fail_memory(err, bytes, "rows of chunks");
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        chunks->row_in[r] = -1;
+    }
+    return HC_OK;
+}
+
+static HcStatus begin(HcChunks *chunks, HcError *err) {
+    if (chunks->begun) {
+        return HC_OK;
+    }
+    if (chunks->workers == NULL) {
+        chunks->workers = hc_workers_open(chunks->plan.threads);
+    }
+    if (chunks->room == NULL) {
+        HC_OR_RETURN(open_rooms(chunks, err));
+    }
+    if (chunks->rows == NULL) {
+        HC_OR_RETURN(take_memory(chunks, err));
+    }
+    if (chunks->plan.rows == 0) {
+        HC_OR_RETURN(hc_chunk_scratch_open(chunks, err));
+    }
+    chunks->begun = true;
+    return HC_OK;
+}
+
+/* ---- lines from rows of chunks ---- */
+
+static char *kept_row(const HcChunks *chunks, int64_t place) {
+    return chunks->rows + place * row_lines(chunks->index) * hc_chunk_line_bytes(chunks);
+}
+
+/* Where the row lies in memory, -1 = nowhere. */
+static int64_t find_row(const HcChunks *chunks, int64_t row) {
+    for (int64_t r = 0; r < chunks->plan.rows; r++) {
+        if (chunks->row_in[r] == row) {
+            return r;
+        }
+    }
+    return -1;
+}
+
+/* Some lines that are asked for, and what is on its way to them. */
+typedef struct Request {
+    int64_t line0, end;
+    char *to;
+    HcTarget *target; /* [rows] of rows that are not there yet */
+    int64_t targets;
+    int64_t *copied; /* [rows] places of rows in memory whose lines are to be copied */
+    int64_t copies;
+} Request;
+
+static void copy_lines(const HcChunks *chunks, const Request *request, int64_t place) {
+    int64_t row = chunks->row_in[place], line = hc_chunk_line_bytes(chunks);
+    int64_t begin_line = hc_chunk_row_begin(chunks->index, row);
+    int64_t first = hc_max64(begin_line, request->line0);
+    int64_t end = hc_min64(hc_chunk_row_end(chunks->index, row), request->end);
+    memcpy(request->to + (first - request->line0) * line,
+           kept_row(chunks, place) + (first - begin_line) * line, (size_t)((end - first) * line));
+}
+
+/* Brings what is on its way. */
+static HcStatus flush(HcChunks *chunks, Request *request, HcError *err) {
+    HcStatus status = hc_chunk_bring(chunks, request->target, request->targets, err);
+    for (int64_t c = 0; c < request->copies && status == HC_OK; c++) {
+        copy_lines(chunks, request, request->copied[c]);
+    }
+    for (int64_t c = 0; c < request->copies && status != HC_OK; c++) {
+        chunks->row_in[request->copied[c]] = -1; /* it may lack chunks */
+    }
+    request->targets = request->copies = 0;
+    return status;
+}
+
+static bool is_pending(const Request *request, int64_t place) {
+    for (int64_t c = 0; c < request->copies; c++) {
+        if (request->copied[c] == place) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A place for a row: a free one, or that of a row behind the request (of an earlier pass), or of the one that
+ * is farthest before its end. What is on its way is brought first where it takes all places. */
+static HcStatus take_place(HcChunks *chunks, Request *request, int64_t *place, HcError *err) {
+    int64_t least = INT64_MAX, last = hc_chunk_row_of_line(chunks->index, request->end - 1);
+    *place = -1;
+    for (int64_t r = 0; r < chunks->plan.rows; r++) {
+        int64_t row = chunks->row_in[r] <= last ? chunks->row_in[r] : -1;
+        if (!is_pending(request, r) && row < least) {
+            least = row;
+            *place = r;
+        }
+    }
+    if (*place < 0) {
+        HC_OR_RETURN(flush(chunks, request, err));
+        return take_place(chunks, request, place, err);
+    }
+    return HC_OK;
+}
+
+static HcStatus add_row(HcChunks *chunks, Request *request, int64_t row, HcError *err) {
+    const HcChunkIndex *index = chunks->index;
+    int64_t first = hc_chunk_row_begin(index, row), end = hc_chunk_row_end(index, row),
+            line = hc_chunk_line_bytes(chunks);
+    int64_t place = find_row(chunks, row);
+    if (place >= 0) {
+        copy_lines(chunks, request, place);
+        return HC_OK;
+    }
+    bool whole = first >= request->line0 && end <= request->end;
+    if (whole && end <= request->end - chunks->plan.again) {
+        char *to = request->to + (first - request->line0) * line;
+        request->target[request->targets++] = hc_chunk_target(chunks, row, first, end - first, to);
+        return HC_OK;
+    }
+    HC_OR_RETURN(take_place(chunks, request, &place, err));
+    chunks->row_in[place] = row;
+    request->copied[request->copies++] = place;
+    request->target[request->targets++] =
+        hc_chunk_target(chunks, row, first, end - first, kept_row(chunks, place));
+    return HC_OK;
+}
+
+static HcStatus read_rows(HcChunks *chunks, int64_t line0, int64_t lines, char *to, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t row = hc_chunk_row_of_line(chunks->index, line0);
+    int64_t end = hc_chunk_row_of_line(chunks->index, line0 + lines - 1) + 1;
+    Request request = {.line0 = line0, .end = line0 + lines, .to = to};
+    request.target = malloc((size_t)(end - row) * sizeof *request.target);
+    request.copied = malloc((size_t)(end - row) * sizeof *request.copied);
+    if (request.target == NULL || request.copied == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)(end - row) * sizeof *request.target, "rows of chunks"));
+    }
+    for (; row < end; row++) {
+        HC_TRY(add_row(chunks, &request, row, err));
+    }
+    HC_TRY(flush(chunks, &request, err));
+done:
+    free(request.target);
+    free(request.copied);
+    return status;
+}
+
+HcStatus hc_chunks_read(HcChunks *chunks, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
+    const HcChunkIndex *index = chunks->index;
+    HC_OR_RETURN(begin(chunks, err));
+    HcTarget view = hc_chunk_target(chunks, 0, line0, lines, to);
+    *raw = (HcRaw){.data = to,
+                   .type = index->type,
+                   .line0 = line0,
+                   .lines = lines,
+                   .samples = (int32_t)index->size[HC_AXIS_SAMPLE],
+                   .bands = chunks->used,
+                   .stride_line = view.stride[HC_AXIS_LINE],
+                   .stride_sample = view.stride[HC_AXIS_SAMPLE],
+                   .stride_band = view.stride[HC_AXIS_BAND]};
+    return chunks->plan.rows > 0 ? read_rows(chunks, line0, lines, to, err)
+                                 : hc_chunk_scratch_read(chunks, line0, lines, to, err);
+}
+
+/* ---- a look at one chunk ---- */
+
+HcStatus hc_chunks_look(HcChunks *chunks, int64_t number, HcChunkPixel *pixel, int32_t count, HcError *err) {
+    const HcChunkIndex *index = chunks->index;
+    HcChunkRoom *room = NULL;
+    uint8_t *values = NULL;
+    int64_t first[HC_AXES], size[HC_AXES];
+    size_t each = hc_type_bytes(index->type);
+    HC_OR_RETURN(hc_chunk_room_open(&room, index, err));
+    HcStatus status = hc_chunk_bring_one(chunks, room, number, &values, err);
+    hc_chunk_box(index, number, first, size);
+    for (int32_t p = 0; p < count && status == HC_OK; p++) {
+        int64_t line = index->upwards ? index->size[HC_AXIS_LINE] - 1 - pixel[p].line : pixel[p].line;
+        const int64_t within[HC_AXES] = {line - first[HC_AXIS_LINE], pixel[p].sample - first[HC_AXIS_SAMPLE],
+                                         pixel[p].band - first[HC_AXIS_BAND]};
+        int64_t at = 0;
+        for (int a = 0; a < HC_AXES; a++) {
+            at = at * index->shape[index->order[a]] + within[index->order[a]];
+        }
+        pixel[p].value = values == NULL && index->fill != NULL ? index->fill[pixel[p].band] : 0;
+        if (values != NULL) {
+            memcpy(&pixel[p].value, values + at * (int64_t)each, each);
+        }
+    }
+    hc_chunk_room_close(room);
+    return status;
+}

@@ -1,0 +1,254 @@
+#include "io/chunk/decode.h"
+#include "core/block.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if HC_HAS_DEFLATE
+#include <libdeflate.h>
+#else
+struct libdeflate_decompressor;
+#endif
+#if HC_HAS_ZSTD
+#include <zstd.h>
+#include <zstd_errors.h>
+#endif
+
+/* What libraries keep for a stream, and the table of LZW on the stack. */
+#define LIBRARY_BYTES ((size_t)320 << 10)
+
+/* Steps go from one buffer into the other, or stay in place. Each has room for what was stored and for the
+ * values, where a step may end in it. */
+struct HcChunkRoom {
+    uint8_t *buffer[2];
+    size_t bytes[2];
+    struct libdeflate_decompressor *inflater;
+    void *zstd;
+};
+
+static bool in_place(HcChunkCode code) {
+    return code == HC_CODE_DIFFERENCE || code == HC_CODE_FLOAT_DIFFERENCE;
+}
+
+static int64_t row_bytes(const HcChunkIndex *index) {
+    return index->shape[HC_AXIS_SAMPLE] * index->shape[HC_AXIS_BAND] * (int64_t)hc_type_bytes(index->type);
+}
+
+/* Bytes of each buffer: the first takes what is stored, and every second step writes into it. */
+static void buffer_bytes(const HcChunkIndex *index, size_t bytes[2]) {
+    int now = 0;
+    bytes[0] = (size_t)index->stored_most;
+    bytes[1] = 0;
+    for (int32_t s = 0; s < index->steps; s++) {
+        if (!in_place(index->step[s])) {
+            now = 1 - now;
+            size_t values = (size_t)hc_chunk_bytes(index);
+            bytes[now] = values > bytes[now] ? values : bytes[now];
+        }
+        if (index->step[s] == HC_CODE_FLOAT_DIFFERENCE) {
+            size_t row = (size_t)row_bytes(index);
+            bytes[1 - now] = row > bytes[1 - now] ? row : bytes[1 - now];
+        }
+    }
+    if (index->steps == 0) {
+        bytes[0] = (size_t)hc_max64(index->stored_most, hc_chunk_bytes(index));
+    }
+}
+
+size_t hc_chunk_room_bytes(const HcChunkIndex *index) {
+    size_t bytes[2];
+    buffer_bytes(index, bytes);
+    return bytes[0] + bytes[1] + LIBRARY_BYTES;
+}
+
+static bool has_step(const HcChunkIndex *index, HcChunkCode code) {
+    for (int32_t s = 0; s < index->steps; s++) {
+        if (index->step[s] == code) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool open_libraries(HcChunkRoom *room, const HcChunkIndex *index) {
+    bool there = true;
+#if HC_HAS_DEFLATE
+    if (has_step(index, HC_CODE_DEFLATE)) {
+        room->inflater = libdeflate_alloc_decompressor();
+        there = room->inflater != NULL;
+    }
+#endif
+#if HC_HAS_ZSTD
+    if (has_step(index, HC_CODE_ZSTD)) {
+        room->zstd = ZSTD_createDCtx();
+        there = there && room->zstd != NULL;
+    }
+#endif
+    (void)has_step;
+    return there;
+}
+
+HcStatus hc_chunk_room_open(HcChunkRoom **out, const HcChunkIndex *index, HcError *err) {
+    HcChunkRoom *room = calloc(1, sizeof *room);
+    *out = NULL;
+    if (room == NULL) {
+        return hc_fail_memory(err, sizeof *room, "a chunk");
+    }
+    buffer_bytes(index, room->bytes);
+    for (int b = 0; b < 2; b++) {
+        room->buffer[b] = malloc(room->bytes[b] + 8);
+    }
+    if (room->buffer[0] == NULL || room->buffer[1] == NULL || !open_libraries(room, index)) {
+        hc_chunk_room_close(room);
+        return hc_fail_memory(err, (double)hc_chunk_room_bytes(index), "a chunk");
+    }
+    *out = room;
+    return HC_OK;
+}
+
+void hc_chunk_room_close(HcChunkRoom *room) {
+    if (room == NULL) {
+        return;
+    }
+#if HC_HAS_DEFLATE
+    libdeflate_free_decompressor(room->inflater);
+#endif
+#if HC_HAS_ZSTD
+    ZSTD_freeDCtx(room->zstd);
+#endif
+    free(room->buffer[0]);
+    free(room->buffer[1]);
+    free(room);
+}
+
+void hc_chunk_libraries(HcText *text) {
+#if HC_HAS_DEFLATE
+    hc_text_add(text, "libdeflate %s\n", LIBDEFLATE_VERSION_STRING);
+#endif
+#if HC_HAS_ZSTD
+    hc_text_add(text, "zstd %s\n", ZSTD_versionString());
+#endif
+    (void)text;
+}
+
+uint8_t *hc_chunk_decode_input(HcChunkRoom *room) {
+    return room->buffer[0];
+}
+
+uint8_t *hc_chunk_decode_output(HcChunkRoom *room) {
+    return room->buffer[room->bytes[1] > room->bytes[0]];
+}
+
+/* ---- decompression ---- */
+
+static HcStatus fail_broken(HcChunkCode code, size_t bytes, HcError *why) {
+    return hc_fail(why, HC_E_INPUT, "its %zu bytes are no whole %s stream", bytes, hc_chunk_code_name(code));
+}
+
+static HcStatus fail_long(HcChunkCode code, size_t room, HcError *why) {
+    return hc_fail(why, HC_E_INPUT, "%s makes more than the %zu bytes of a chunk", hc_chunk_code_name(code),
+                   room);
+}
+
+static HcStatus inflate(HcChunkRoom *room, const uint8_t *in, size_t bytes, uint8_t *out, size_t space,
+                        size_t *made, HcError *why) {
+#if HC_HAS_DEFLATE
+    switch (libdeflate_zlib_decompress(room->inflater, in, bytes, out, space, made)) {
+    case LIBDEFLATE_SUCCESS:
+        return HC_OK;
+    case LIBDEFLATE_INSUFFICIENT_SPACE:
+        return fail_long(HC_CODE_DEFLATE, space, why);
+    default:
+        return fail_broken(HC_CODE_DEFLATE, bytes, why);
+    }
+#else
+    (void)room, (void)in, (void)out, (void)space, (void)made;
+    return fail_broken(HC_CODE_DEFLATE, bytes, why);
+#endif
+}
+
+static HcStatus unzstd(HcChunkRoom *room, const uint8_t *in, size_t bytes, uint8_t *out, size_t space,
+                       size_t *made, HcError *why) {
+#if HC_HAS_ZSTD
+    *made = ZSTD_decompressDCtx(room->zstd, out, space, in, bytes);
+    return !ZSTD_isError(*made)                                      ? HC_OK
+           : ZSTD_getErrorCode(*made) == ZSTD_error_dstSize_tooSmall ? fail_long(HC_CODE_ZSTD, space, why)
+                                                                     : fail_broken(HC_CODE_ZSTD, bytes, why);
+#else
+    (void)room, (void)in, (void)out, (void)space, (void)made;
+    return fail_broken(HC_CODE_ZSTD, bytes, why);
+#endif
+}
+
+/* ---- the steps ---- */
+
+/* The bytes on their way: `bytes` of them in the buffer `now`. */
+typedef struct Way {
+    int now;
+    size_t bytes;
+} Way;
+
+static HcStatus decompress(HcChunkRoom *room, HcChunkCode code, size_t space, Way *way, HcError *why) {
+    const uint8_t *in = room->buffer[way->now];
+    uint8_t *out = room->buffer[1 - way->now];
+    size_t bytes = way->bytes;
+    if (code == HC_CODE_DEFLATE) {
+        HC_OR_RETURN(inflate(room, in, bytes, out, space, &way->bytes, why));
+    } else if (code == HC_CODE_ZSTD) {
+        HC_OR_RETURN(unzstd(room, in, bytes, out, space, &way->bytes, why));
+    } else if (!hc_chunk_lzw(in, bytes, out, space, &way->bytes)) {
+        return fail_broken(code, bytes, why);
+    }
+    way->now = 1 - way->now;
+    return HC_OK;
+}
+
+/* Rows that came, for steps that go along rows; what lies behind the last whole row does not count. */
+static int64_t rows_of(const HcChunkIndex *index, size_t bytes) {
+    return hc_min64((int64_t)bytes / row_bytes(index), index->shape[HC_AXIS_LINE]);
+}
+
+static HcStatus check_made(const HcChunkIndex *index, const Way *way, int64_t lines, HcError *why) {
+    int64_t whole = hc_chunk_bytes(index);
+    int64_t least = index->short_last ? whole / index->shape[HC_AXIS_LINE] * lines : whole;
+    if ((int64_t)way->bytes >= least) {
+        return HC_OK;
+    }
+    return hc_fail(why, HC_E_INPUT, "it holds %zu bytes of values instead of %" PRId64, way->bytes, least);
+}
+
+HcStatus hc_chunk_decode(HcChunkRoom *room, const HcChunkIndex *index, int64_t stored, int64_t lines,
+                         uint8_t **values, HcError *why) {
+    size_t space = (size_t)hc_chunk_bytes(index), each = hc_type_bytes(index->type);
+    int64_t samples = index->shape[HC_AXIS_SAMPLE], bands = index->shape[HC_AXIS_BAND];
+    Way way = {.bytes = (size_t)stored};
+    bool swapped = !index->swap;
+    for (int32_t s = 0; s < index->steps; s++) {
+        HcChunkCode code = index->step[s];
+        if (!in_place(code)) {
+            HC_OR_RETURN(decompress(room, code, space, &way, why));
+            continue;
+        }
+        HC_OR_RETURN(check_made(index, &way, lines, why));
+        uint8_t *data = room->buffer[way.now];
+        int64_t rows = rows_of(index, way.bytes);
+        if (code == HC_CODE_FLOAT_DIFFERENCE) {
+            hc_chunk_undo_float_difference(data, rows, samples, bands, each, room->buffer[1 - way.now]);
+            swapped = true; /* by its planes of bytes, which do not depend on the order */
+            continue;
+        }
+        if (!swapped) {
+            hc_chunk_undo_byte_order(data, rows * samples * bands, each);
+            swapped = true;
+        }
+        hc_chunk_undo_difference(data, rows, samples, bands, each);
+    }
+    HC_OR_RETURN(check_made(index, &way, lines, why));
+    if (!swapped) {
+        hc_chunk_undo_byte_order(room->buffer[way.now],
+                                 hc_min64((int64_t)way.bytes, (int64_t)space) / (int64_t)each, each);
+    }
+    *values = room->buffer[way.now];
+    return HC_OK;
+}

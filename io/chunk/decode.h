@@ -1,0 +1,58 @@
+/* Decoding: stored bytes of one chunk to its values. No files, so that it can be tested with any bytes. */
+#ifndef HC_IO_CHUNK_DECODE_H
+#define HC_IO_CHUNK_DECODE_H
+
+#include "core/text.h"
+#include "io/chunk/index.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of the build: whether there is libdeflate, libzstd. */
+#ifndef HC_HAS_DEFLATE
+#define HC_HAS_DEFLATE 0
+#endif
+#ifndef HC_HAS_ZSTD
+#define HC_HAS_ZSTD 0
+#endif
+
+/* Adds "libdeflate 1.14\nzstd 1.5.4\n" of this build. */
+void hc_chunk_libraries(HcText *text);
+
+/* The memory of one thread that decodes chunks of one index. */
+typedef struct HcChunkRoom HcChunkRoom;
+
+/* Bytes that a room takes. */
+size_t hc_chunk_room_bytes(const HcChunkIndex *index);
+HcStatus hc_chunk_room_open(HcChunkRoom **out, const HcChunkIndex *index, HcError *err) HC_MUST_CHECK;
+/* NULL is fine. */
+void hc_chunk_room_close(HcChunkRoom *room);
+
+/* Where the stored bytes of a chunk go, index->stored_most of them, before hc_chunk_decode. */
+uint8_t *hc_chunk_decode_input(HcChunkRoom *room);
+
+/* Memory of the room for the values of a chunk, before or behind its decoding. */
+uint8_t *hc_chunk_decode_output(HcChunkRoom *room);
+
+/* The values of a chunk of which `stored` bytes lie in the input; `lines` of it are within the scene. *values
+ * points into the room: native byte order, the whole shape of the chunk, though only those lines count.
+ * HC_E_INPUT where the bytes are no such chunk; `why` then says what is wrong, without the place. */
+HcStatus hc_chunk_decode(HcChunkRoom *room, const HcChunkIndex *index, int64_t stored, int64_t lines,
+                         uint8_t **values, HcError *why) HC_MUST_CHECK;
+
+/* The decoders. All write exactly what `out` has room for at most; *made = bytes that came. False where the
+ * bytes are broken or make more than that. */
+bool hc_chunk_lzw(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t room, size_t *made);
+
+/* Undoes the differences between neighbours along rows of `samples` x `each` values of `bytes` bytes. */
+void hc_chunk_undo_difference(uint8_t *data, int64_t rows, int64_t samples, int64_t each, size_t bytes);
+/* Undoes predictor 3 of TIFF; `row` has the bytes of one row. */
+void hc_chunk_undo_float_difference(uint8_t *data, int64_t rows, int64_t samples, int64_t each, size_t bytes,
+                                    uint8_t *row);
+void hc_chunk_undo_byte_order(uint8_t *data, int64_t count, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,87 @@
+/* Chunk index: where the chunks of an array lie in a file, and how their bytes become values. A chunk is a
+ * box of lines, samples and bands that is stored, and compressed, by itself: a tile or strip of a TIFF, a
+ * chunk of HDF5. Makers fill an index from a file; HcChunks (chunks.h) reads by any index.
+ *
+ *     HcChunkIndex *index = NULL;
+ *     HC_TRY(hc_chunk_tiff(&index, path, &scene, err));
+ *     if (index != NULL) ...            NULL: a file of this format that needs another reader
+ */
+#ifndef HC_IO_CHUNK_INDEX_H
+#define HC_IO_CHUNK_INDEX_H
+
+#include "core/scene.h"
+#include "io/axis.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name in messages, code */
+#define HC_CHUNK_CODES(X)                                                                                    \
+    X(HC_CODE_DEFLATE, "deflate")                                                                            \
+    X(HC_CODE_ZSTD, "zstd")                                                                                  \
+    X(HC_CODE_LZW, "LZW")                                                                                    \
+    X(HC_CODE_DIFFERENCE, "predictor 2")                                                                     \
+    X(HC_CODE_FLOAT_DIFFERENCE, "predictor 3")
+
+/* A step of the way from stored bytes to values. */
+typedef enum HcChunkCode {
+#define HC_AS_ENUM(name, word) name,
+    HC_CHUNK_CODES(HC_AS_ENUM)
+#undef HC_AS_ENUM
+        HC_CODE_COUNT
+} HcChunkCode;
+
+const char *hc_chunk_code_name(HcChunkCode code);
+/* Whether this build undoes it: libraries are optional. */
+bool hc_chunk_code_known(HcChunkCode code);
+
+enum { HC_CHUNK_STEPS_MAX = 8 };
+
+/* Where the bytes of a chunk lie; bytes 0 = not stored, all values are the fill value. */
+typedef struct HcChunkPlace {
+    int64_t offset, bytes;
+} HcChunkPlace;
+
+typedef struct HcChunkIndex {
+    char *path; /* of the file with the chunks */
+    HcType type;
+    bool swap;              /* values are stored in the other byte order */
+    bool upwards;           /* the first line of the scene is the last one of the array */
+    int64_t size[HC_AXES];  /* of the scene */
+    int64_t shape[HC_AXES]; /* of a chunk */
+    int64_t count[HC_AXES]; /* chunks along each axis, those included that stick out */
+    int order[HC_AXES];     /* the axes (HcAxis) as values of a chunk lie, the slowest first */
+    bool short_last;        /* chunks with the last lines may hold no more than those */
+    int32_t steps;
+    HcChunkCode step[HC_CHUNK_STEPS_MAX]; /* as they are undone */
+    HcChunkPlace *place;                  /* [line][sample][band] of chunks: hc_chunk_number() */
+    int64_t stored_most;                  /* the largest of their bytes */
+    uint64_t *fill;                       /* [bands] the bytes of a value, lowest address first; NULL = 0 */
+    int file;                             /* open for reading */
+} HcChunkIndex;
+
+/* Closes the file and frees all. NULL is fine. */
+void hc_chunk_index_free(HcChunkIndex *index);
+
+/* Number of a chunk from its place along the axes. */
+static inline int64_t hc_chunk_number(const HcChunkIndex *index, int64_t line, int64_t sample, int64_t band) {
+    return (line * index->count[HC_AXIS_SAMPLE] + sample) * index->count[HC_AXIS_BAND] + band;
+}
+
+int64_t hc_chunk_count(const HcChunkIndex *index);
+/* Bytes of the values of a whole chunk. */
+int64_t hc_chunk_bytes(const HcChunkIndex *index);
+/* The first value of a chunk (HcAxis), and how many of it are within the scene. */
+void hc_chunk_box(const HcChunkIndex *index, int64_t number, int64_t first[HC_AXES], int64_t size[HC_AXES]);
+
+/* The image of a TIFF file with tiles or strips of either interleave; `scene` (lines, samples, bands, type)
+ * says what it must hold. *out is NULL, with HC_OK, where the file is no TIFF or has something that this
+ * reader does not know; HC_E_INPUT with the tile where a tile lies outside of the file. */
+HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scene,
+                       HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

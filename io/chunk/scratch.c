@@ -1,0 +1,249 @@
+/* The scratch file: the lines of the scene as they are handed out, without a name. A row of chunks is brought
+ * in parts, each of chunks side by side, for as much memory as there is. */
+#include "core/text.h"
+#include "io/chunk/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a thread reads or writes at a time. */
+#define SHARE ((int64_t)1 << 20)
+
+/* Large files belong on a disk: /tmp is memory on some systems. */
+const char *hc_chunks_scratch_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && folder[0] != '\0' ? folder : access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
+}
+
+static HcStatus fail_scratch(const HcChunks *chunks, const char *what, int number, HcError *err) {
+    return hc_fail(err, HC_E_IO,
+                   "%s: %s a scratch file of %.0f bytes in %s failed: %s (TMPDIR names its folder)",
+                   chunks->index->path, what,
+                   (double)chunks->index->size[HC_AXIS_LINE] * (double)hc_chunk_line_bytes(chunks),
+                   hc_chunks_scratch_folder(), number != 0 ? strerror(number) : "it ends before");
+}
+
+HcStatus hc_chunk_scratch_open(HcChunks *chunks, HcError *err) {
+    const char *folder = hc_chunks_scratch_folder();
+    chunks->written = calloc((size_t)hc_chunk_row_count(chunks->index), 1);
+    if (chunks->written == NULL) {
+        return hc_fail_memory(err, (double)hc_chunk_row_count(chunks->index), "rows of chunks");
+    }
+    chunks->scratch = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (chunks->scratch < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+        /* A file system without files that have no name. */
+        char *path = hc_text_format("%s/hcube-scratch-XXXXXX", folder);
+        if (path == NULL) {
+            return hc_fail_memory(err, (double)strlen(folder), "a path");
+        }
+        chunks->scratch = mkostemp(path, O_CLOEXEC);
+        if (chunks->scratch >= 0) {
+            (void)unlink(path);
+        }
+        free(path);
+    }
+    return chunks->scratch >= 0 ? HC_OK : fail_scratch(chunks, "making", errno, err);
+}
+
+void hc_chunk_scratch_close(HcChunks *chunks) {
+    if (chunks->scratch >= 0) {
+        close(chunks->scratch);
+    }
+    free(chunks->written);
+}
+
+/* ---- stretches of the file ---- */
+
+/* Some stretches of equal length, `step` apart in the file and one behind the other in memory. */
+typedef struct Stretches {
+    const HcChunks *chunks;
+    char *memory;
+    int64_t at, bytes, step;
+    bool writes;
+    pthread_mutex_t lock;
+    bool failed;
+    int error; /* errno, 0 = the file ended */
+} Stretches;
+
+static void move_one(void *user, int64_t item, int32_t thread) {
+    (void)thread;
+    Stretches *all = user;
+    char *memory = all->memory + item * all->bytes;
+    for (int64_t done = 0; done < all->bytes;) {
+        size_t rest = (size_t)(all->bytes - done);
+        off_t at = (off_t)(all->at + item * all->step + done);
+        ssize_t moved = all->writes ? pwrite(all->chunks->scratch, memory + done, rest, at)
+                                    : pread(all->chunks->scratch, memory + done, rest, at);
+        if (moved > 0) {
+            done += moved;
+        } else if (moved == 0 || errno != EINTR) {
+            int number = moved < 0 ? errno : 0;
+            pthread_mutex_lock(&all->lock);
+            all->failed = true;
+            all->error = number;
+            pthread_mutex_unlock(&all->lock);
+            return;
+        }
+    }
+}
+
+static HcStatus move_all(Stretches *all, int64_t count, HcError *err) {
+    pthread_mutex_init(&all->lock, NULL);
+    hc_workers_run(all->chunks->workers, count, move_one, all);
+    pthread_mutex_destroy(&all->lock);
+    return all->failed ? fail_scratch(all->chunks, all->writes ? "writing" : "reading", all->error, err)
+                       : HC_OK;
+}
+
+/* ---- rows of chunks ---- */
+
+/* How many of the bands that are used come before this one of the file. */
+static int64_t used_before(const HcChunks *chunks, int64_t band) {
+    int64_t count = 0;
+    for (int32_t r = 0; r < chunks->run_count; r++) {
+        const HcBandRun *run = &chunks->run[r];
+        count += hc_max64(0, hc_min64(band - run->from, run->count));
+    }
+    return count;
+}
+
+/* The chunks from `first` on, side by side: its lines lie in chunks->rows. Returns the place of the part in a
+ * line of the scratch file. */
+static int64_t target_part(const HcChunks *chunks, HcTarget *target, int64_t first) {
+    const HcChunkIndex *index = chunks->index;
+    int axis = chunks->pixels ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
+    int64_t each = (int64_t)hc_type_bytes(index->type);
+    int64_t count = hc_min64(chunks->plan.part, index->count[axis] - first);
+    int64_t begin = first * index->shape[axis];
+    int64_t end = hc_min64(begin + count * index->shape[axis], index->size[axis]);
+    target->first[axis] = first;
+    target->count[axis] = count;
+    if (chunks->pixels) {
+        target->sample0 = begin;
+        target->stride[HC_AXIS_LINE] = (end - begin) * chunks->used * each;
+        return begin * chunks->used * each;
+    }
+    int64_t band_bytes = index->size[HC_AXIS_SAMPLE] * each;
+    target->band0 = used_before(chunks, begin);
+    target->stride[HC_AXIS_LINE] = (used_before(chunks, end) - target->band0) * band_bytes;
+    return target->band0 * band_bytes;
+}
+
+/* ---- the lines of a chunk at once ---- */
+
+typedef struct Row {
+    HcChunks *chunks;
+    int64_t place; /* of the row among the chunks along lines */
+} Row;
+
+/* Leaves the bands that are used, and no samples beside the scene. Nothing moves backwards. */
+static void pack(const HcChunks *chunks, char *values, int64_t lines, int64_t samples) {
+    const HcChunkIndex *index = chunks->index;
+    int64_t each = (int64_t)hc_type_bytes(index->type), bands = index->shape[HC_AXIS_BAND];
+    char *to = values;
+    for (int64_t l = 0; l < lines; l++) {
+        const char *from = values + l * index->shape[HC_AXIS_SAMPLE] * bands * each;
+        if (chunks->used == bands) {
+            memmove(to, from, (size_t)(samples * bands * each));
+            to += samples * bands * each;
+            continue;
+        }
+        for (int64_t s = 0; s < samples; s++, from += bands * each) {
+            for (int32_t r = 0; r < chunks->run_count; r++) {
+                const HcBandRun *run = &chunks->run[r];
+                memmove(to, from + run->from * each, (size_t)(run->count * each));
+                to += run->count * each;
+            }
+        }
+    }
+}
+
+static void fill(const HcChunkIndex *index, char *to, int64_t pixels) {
+    size_t each = hc_type_bytes(index->type);
+    for (int64_t p = 0; p < pixels; p++) {
+        for (int64_t b = 0; b < index->shape[HC_AXIS_BAND]; b++, to += each) {
+            uint64_t value = index->fill != NULL && b < index->size[HC_AXIS_BAND] ? index->fill[b] : 0;
+            memcpy(to, &value, each);
+        }
+    }
+}
+
+static HcStatus write_chunk(void *user, int64_t item, HcChunkRoom *room, HcError *err) {
+    const Row *row = user;
+    HcChunks *chunks = row->chunks;
+    const HcChunkIndex *index = chunks->index;
+    int64_t number = hc_chunk_number(index, row->place, item, 0), first[HC_AXES], size[HC_AXES];
+    int64_t pixel = chunks->used * (int64_t)hc_type_bytes(index->type);
+    uint8_t *values = NULL;
+    hc_chunk_box(index, number, first, size);
+    HC_OR_RETURN(hc_chunk_bring_one(chunks, room, number, &values, err));
+    char *lines = (char *)(values != NULL ? values : hc_chunk_decode_output(room));
+    if (values == NULL) {
+        fill(index, lines, size[HC_AXIS_LINE] * index->shape[HC_AXIS_SAMPLE]);
+    }
+    pack(chunks, lines, size[HC_AXIS_LINE], size[HC_AXIS_SAMPLE]);
+    int64_t line = first[HC_AXIS_LINE], step = hc_chunk_line_bytes(chunks);
+    Stretches all = {.chunks = chunks,
+                     .memory = lines,
+                     .bytes = size[HC_AXIS_SAMPLE] * pixel,
+                     .step = index->upwards ? -step : step,
+                     .writes = true};
+    all.at =
+        (index->upwards ? index->size[HC_AXIS_LINE] - 1 - line : line) * step + first[HC_AXIS_SAMPLE] * pixel;
+    return move_all(&all, size[HC_AXIS_LINE], err);
+}
+
+static HcStatus write_row(HcChunks *chunks, int64_t row, HcError *err) {
+    if (chunks->plan.part == 0) {
+        Row all = {.chunks = chunks, .place = hc_chunk_row_place(chunks->index, row)};
+        HC_OR_RETURN(hc_chunk_each(chunks, chunks->index->count[HC_AXIS_SAMPLE], write_chunk, &all, err));
+        chunks->written[row] = 1;
+        return HC_OK;
+    }
+
+    const HcChunkIndex *index = chunks->index;
+    int64_t begin = hc_chunk_row_begin(index, row), lines = hc_chunk_row_end(index, row) - begin;
+    int64_t parts = index->count[chunks->pixels ? HC_AXIS_SAMPLE : HC_AXIS_BAND];
+    for (int64_t first = 0; first < parts; first += chunks->plan.part) {
+        HcTarget target = hc_chunk_target(chunks, row, begin, lines, chunks->rows);
+        int64_t at = target_part(chunks, &target, first), bytes = target.stride[HC_AXIS_LINE];
+        if (bytes == 0) {
+            continue; /* none of its bands is used */
+        }
+        HC_OR_RETURN(hc_chunk_bring(chunks, &target, 1, err));
+        Stretches all = {.chunks = chunks,
+                         .memory = chunks->rows,
+                         .at = begin * hc_chunk_line_bytes(chunks) + at,
+                         .bytes = bytes,
+                         .step = hc_chunk_line_bytes(chunks),
+                         .writes = true};
+        HC_OR_RETURN(move_all(&all, lines, err));
+    }
+    chunks->written[row] = 1;
+    return HC_OK;
+}
+
+HcStatus hc_chunk_scratch_read(HcChunks *chunks, int64_t line0, int64_t lines, char *to, HcError *err) {
+    int64_t last = hc_chunk_row_of_line(chunks->index, line0 + lines - 1);
+    for (int64_t row = hc_chunk_row_of_line(chunks->index, line0); row <= last; row++) {
+        if (!chunks->written[row]) {
+            HC_OR_RETURN(write_row(chunks, row, err));
+        }
+    }
+    int64_t line = hc_chunk_line_bytes(chunks), each = line < SHARE ? SHARE / line : 1;
+    int64_t whole = lines / each;
+    Stretches all = {
+        .chunks = chunks, .memory = to, .at = line0 * line, .bytes = each * line, .step = each * line};
+    HC_OR_RETURN(move_all(&all, whole, err));
+    Stretches rest = all;
+    rest.memory += whole * all.bytes;
+    rest.at += whole * all.bytes;
+    rest.bytes = (lines - whole * each) * line;
+    return rest.bytes > 0 ? move_all(&rest, 1, err) : HC_OK;
+}

@@ -1,0 +1,408 @@
+/* The chunk index of a TIFF. Its directory is read here and not through GDAL's metadata, which take a text
+ * for each tile and do not say byte order and predictor. A file that has anything that is not named here is
+ * left to another reader. */
+#include "core/block.h"
+#include "io/chunk/index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    TAG_WIDTH = 256,
+    TAG_LENGTH = 257,
+    TAG_BITS = 258,
+    TAG_COMPRESSION = 259,
+    TAG_PHOTOMETRIC = 262,
+    TAG_FILL_ORDER = 266,
+    TAG_STRIP_OFFSETS = 273,
+    TAG_SAMPLES = 277,
+    TAG_STRIP_ROWS = 278,
+    TAG_STRIP_BYTES = 279,
+    TAG_PLANAR = 284,
+    TAG_PREDICTOR = 317,
+    TAG_TILE_WIDTH = 322,
+    TAG_TILE_LENGTH = 323,
+    TAG_TILE_OFFSETS = 324,
+    TAG_TILE_BYTES = 325,
+    TAG_SAMPLE_FORMAT = 339
+};
+
+enum { ENTRIES_MAX = 4096, CHUNK_BYTES_MAX = INT32_MAX };
+
+/* A field of a directory: `count` numbers of `bytes` bytes each at `at` in the file. */
+typedef struct Field {
+    int64_t at;
+    int64_t count;
+    int bytes; /* 0 = there is no such field, or it holds no whole numbers */
+} Field;
+
+typedef struct Tiff {
+    int file;
+    int64_t size;
+    bool big_endian, big; /* big: BigTIFF */
+    uint8_t *entries;
+    int64_t entry_count, entries_at;
+} Tiff;
+
+static uint64_t number_at(const uint8_t *at, int bytes, bool big_endian) {
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++) {
+        value = value << 8 | at[big_endian ? i : bytes - 1 - i];
+    }
+    return value;
+}
+
+/* ---- the file ---- */
+
+/* HC_E_IO where it cannot be read; *there is false where it ends before. */
+static HcStatus read_at(const Tiff *tiff, void *to, int64_t bytes, int64_t at, bool *there, HcError *err) {
+    int64_t done = 0;
+    *there = false;
+    if (at < 0 || bytes > tiff->size || at > tiff->size - bytes) {
+        return HC_OK;
+    }
+    while (done < bytes) {
+        ssize_t got = pread(tiff->file, (char *)to + done, (size_t)(bytes - done), (off_t)(at + done));
+        if (got < 0 && errno != EINTR) {
+            return hc_fail(err, HC_E_IO, "reading failed: %s", strerror(errno));
+        }
+        if (got == 0) {
+            return HC_OK;
+        }
+        done += got > 0 ? got : 0;
+    }
+    *there = true;
+    return HC_OK;
+}
+
+/* Reads the entries of the first directory; *is = whether there is one. */
+static HcStatus read_directory(Tiff *tiff, bool *is, HcError *err) {
+    uint8_t head[16] = {0};
+    bool there = false;
+    *is = false;
+    HC_OR_RETURN(read_at(tiff, head, hc_min64(sizeof head, tiff->size), 0, &there, err));
+    if (!there || head[0] != head[1] || (head[0] != 'I' && head[0] != 'M')) {
+        return HC_OK;
+    }
+    tiff->big_endian = head[0] == 'M';
+    uint64_t version = number_at(head + 2, 2, tiff->big_endian);
+    tiff->big = version == 43;
+    if (version != 42 && version != 43) {
+        return HC_OK;
+    }
+    uint64_t at =
+        tiff->big ? number_at(head + 8, 8, tiff->big_endian) : number_at(head + 4, 4, tiff->big_endian);
+    int count_bytes = tiff->big ? 8 : 2;
+    uint8_t count[8];
+    if (at > (uint64_t)tiff->size) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(read_at(tiff, count, count_bytes, (int64_t)at, &there, err));
+    uint64_t entries = there ? number_at(count, count_bytes, tiff->big_endian) : 0;
+    if (entries == 0 || entries > ENTRIES_MAX) {
+        return HC_OK;
+    }
+    int64_t bytes = (int64_t)entries * (tiff->big ? 20 : 12);
+    tiff->entries = malloc((size_t)bytes);
+    if (tiff->entries == NULL) {
+        return hc_fail_memory(err, (double)bytes, "a TIFF directory");
+    }
+    tiff->entry_count = (int64_t)entries;
+    tiff->entries_at = (int64_t)at + count_bytes;
+    return read_at(tiff, tiff->entries, bytes, tiff->entries_at, is, err);
+}
+
+static Field find_field(const Tiff *tiff, int tag) {
+    static const int sizes[] = {[3] = 2, [4] = 4, [16] = 8};
+    int each = tiff->big ? 20 : 12, word = tiff->big ? 8 : 4;
+    for (int64_t e = 0; e < tiff->entry_count; e++) {
+        const uint8_t *entry = tiff->entries + e * each;
+        uint64_t type = number_at(entry + 2, 2, tiff->big_endian);
+        if (number_at(entry, 2, tiff->big_endian) != (uint64_t)tag) {
+            continue;
+        }
+        Field field = {.bytes = type < sizeof sizes / sizeof *sizes ? sizes[type] : 0};
+        uint64_t count = number_at(entry + 4, word, tiff->big_endian);
+        if (field.bytes == 0 || count == 0 || count > (uint64_t)tiff->size / (unsigned)field.bytes) {
+            return (Field){.count = -1}; /* there, and of no use */
+        }
+        field.count = (int64_t)count;
+        bool inside = field.count * field.bytes <= word;
+        uint64_t at = number_at(entry + 4 + word, word, tiff->big_endian);
+        field.at = inside ? tiff->entries_at + e * each + 4 + word : at > INT64_MAX ? -1 : (int64_t)at;
+        return field;
+    }
+    return (Field){0};
+}
+
+/* The numbers of a field, fresh memory; NULL with HC_OK where the file ends before. */
+static HcStatus read_numbers(const Tiff *tiff, const Field *field, uint64_t **out, HcError *err) {
+    HcStatus status = HC_OK;
+    bool there = false;
+    size_t bytes = (size_t)field->count * (size_t)field->bytes;
+    uint64_t *numbers = malloc((size_t)field->count * sizeof *numbers);
+    uint8_t *stored = malloc(bytes);
+    *out = NULL;
+    if (numbers == NULL || stored == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)field->count * sizeof *numbers, "places of tiles"));
+    }
+    HC_TRY(read_at(tiff, stored, (int64_t)bytes, field->at, &there, err));
+    for (int64_t i = 0; there && i < field->count; i++) {
+        numbers[i] = number_at(stored + i * field->bytes, field->bytes, tiff->big_endian);
+    }
+    if (there) {
+        *out = numbers;
+        numbers = NULL;
+    }
+done:
+    free(numbers);
+    free(stored);
+    return status;
+}
+
+/* The one number of a field, all alike where it has several; `otherwise` where it is missing, -1 where it
+ * says nothing of use. */
+static HcStatus read_one(const Tiff *tiff, int tag, int64_t otherwise, int64_t *value, HcError *err) {
+    Field field = find_field(tiff, tag);
+    uint64_t *numbers = NULL;
+    *value = field.count == 0 ? otherwise : -1;
+    if (field.count <= 0) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(read_numbers(tiff, &field, &numbers, err));
+    if (numbers != NULL && numbers[0] <= INT32_MAX) {
+        *value = (int64_t)numbers[0];
+        for (int64_t i = 1; i < field.count; i++) {
+            *value = numbers[i] == numbers[0] ? *value : -1;
+        }
+    }
+    free(numbers);
+    return HC_OK;
+}
+
+/* ---- what it says ---- */
+
+typedef struct Layout {
+    int64_t width, length, bits, compression, photometric, fill_order, samples, planar, predictor, format;
+    int64_t chunk_width, chunk_length;
+    bool tiled;
+} Layout;
+
+static HcStatus read_layout(const Tiff *tiff, Layout *layout, HcError *err) {
+    const struct {
+        int tag;
+        int64_t otherwise;
+        int64_t *to;
+    } fields[] = {{TAG_WIDTH, -1, &layout->width},
+                  {TAG_LENGTH, -1, &layout->length},
+                  {TAG_BITS, 1, &layout->bits},
+                  {TAG_COMPRESSION, 1, &layout->compression},
+                  {TAG_PHOTOMETRIC, -1, &layout->photometric},
+                  {TAG_FILL_ORDER, 1, &layout->fill_order},
+                  {TAG_SAMPLES, 1, &layout->samples},
+                  {TAG_PLANAR, 1, &layout->planar},
+                  {TAG_PREDICTOR, 1, &layout->predictor},
+                  {TAG_SAMPLE_FORMAT, 1, &layout->format},
+                  {TAG_TILE_WIDTH, 0, &layout->chunk_width},
+                  {TAG_TILE_LENGTH, 0, &layout->chunk_length}};
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+        HC_OR_RETURN(read_one(tiff, fields[f].tag, fields[f].otherwise, fields[f].to, err));
+    }
+    layout->tiled = layout->chunk_width != 0 || layout->chunk_length != 0;
+    if (!layout->tiled) {
+        layout->chunk_width = layout->width;
+        HC_OR_RETURN(read_one(tiff, TAG_STRIP_ROWS, layout->length, &layout->chunk_length, err));
+        /* 2^32-1 means one strip, and comes as -1. */
+        if (layout->chunk_length < 0 || layout->chunk_length > layout->length) {
+            layout->chunk_length = layout->length;
+        }
+    }
+    return HC_OK;
+}
+
+/* 1 unsigned, 2 signed, 3 float; GDAL before 3.7 keeps int8 as bytes with a remark. */
+static bool format_fits(int64_t format, HcType type) {
+    switch (type) {
+    case HC_FLOAT32:
+    case HC_FLOAT64:
+        return format == 3;
+    case HC_INT8:
+        return format == 1 || format == 2;
+    case HC_INT16:
+    case HC_INT32:
+    case HC_INT64:
+        return format == 2;
+    default:
+        return format == 1;
+    }
+}
+
+static bool add_step(HcChunkIndex *index, HcChunkCode code) {
+    index->step[index->steps++] = code;
+    return hc_chunk_code_known(code);
+}
+
+static bool add_steps(HcChunkIndex *index, const Layout *layout) {
+    bool known = false;
+    switch (layout->compression) {
+    case 1:
+        return true; /* and no predictor, whatever the field says */
+    case 5:
+        known = add_step(index, HC_CODE_LZW);
+        break;
+    case 8:
+    case 32946:
+        known = add_step(index, HC_CODE_DEFLATE);
+        break;
+    case 50000:
+        known = add_step(index, HC_CODE_ZSTD);
+        break;
+    default:
+        return false;
+    }
+    bool floating = index->type == HC_FLOAT32 || index->type == HC_FLOAT64;
+    switch (layout->predictor) {
+    case 1:
+        return known;
+    case 2:
+        return known && add_step(index, HC_CODE_DIFFERENCE);
+    case 3:
+        return known && floating && add_step(index, HC_CODE_FLOAT_DIFFERENCE);
+    default:
+        return false;
+    }
+}
+
+/* Fills the index but for the places; false for what this reader does not know. */
+static bool fill_index(HcChunkIndex *index, const Tiff *tiff, const Layout *layout, const HcScene *scene) {
+    int64_t bytes = (int64_t)hc_type_bytes(scene->type), all = 0;
+    bool apart = layout->planar == 2;
+    if (layout->width != scene->samples || layout->length != scene->lines ||
+        layout->samples != scene->bands || layout->bits != 8 * bytes ||
+        !format_fits(layout->format, scene->type) || layout->photometric < 0 || layout->photometric > 3 ||
+        layout->fill_order != 1 || (!apart && layout->planar != 1) || layout->chunk_width < 1 ||
+        layout->chunk_length < 1) {
+        return false;
+    }
+    index->type = scene->type;
+    index->swap = bytes > 1 && tiff->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    index->size[HC_AXIS_LINE] = scene->lines;
+    index->size[HC_AXIS_SAMPLE] = scene->samples;
+    index->size[HC_AXIS_BAND] = scene->bands;
+    index->shape[HC_AXIS_LINE] = layout->chunk_length;
+    index->shape[HC_AXIS_SAMPLE] = layout->chunk_width;
+    index->shape[HC_AXIS_BAND] = apart ? 1 : scene->bands;
+    for (int a = 0; a < HC_AXES; a++) {
+        index->count[a] = (index->size[a] + index->shape[a] - 1) / index->shape[a];
+    }
+    index->order[0] = HC_AXIS_LINE;
+    index->order[1] = apart ? HC_AXIS_BAND : HC_AXIS_SAMPLE;
+    index->order[2] = apart ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
+    index->short_last = !layout->tiled;
+    return !__builtin_mul_overflow(layout->chunk_length * layout->chunk_width,
+                                   index->shape[HC_AXIS_BAND] * bytes, &all) &&
+           all <= CHUNK_BYTES_MAX &&
+           !__builtin_mul_overflow(index->count[HC_AXIS_LINE] * index->count[HC_AXIS_SAMPLE],
+                                   index->count[HC_AXIS_BAND], &all) &&
+           add_steps(index, layout);
+}
+
+static HcStatus check_place(const Tiff *tiff, const HcChunkIndex *index, int64_t number, const char *what,
+                            uint64_t offset, uint64_t bytes, HcError *err) {
+    if (bytes <= (uint64_t)tiff->size && offset <= (uint64_t)tiff->size - bytes) {
+        return HC_OK;
+    }
+    int64_t first[HC_AXES], size[HC_AXES];
+    hc_chunk_box(index, number, first, size);
+    return hc_fail(err, HC_E_INPUT,
+                   "%s: the %s at line %" PRId64 ", sample %" PRId64 ", band %" PRId64
+                   " (from 0) is said to be %" PRIu64 " bytes at byte %" PRIu64 ", the file has %" PRId64,
+                   index->path, what, first[HC_AXIS_LINE], first[HC_AXIS_SAMPLE], first[HC_AXIS_BAND], bytes,
+                   offset, tiff->size);
+}
+
+/* Fills the places; *known = false where the lists are not what they must be. */
+static HcStatus read_places(const Tiff *tiff, const Layout *layout, HcChunkIndex *index, bool *known,
+                            HcError *err) {
+    HcStatus status = HC_OK;
+    Field offsets = find_field(tiff, layout->tiled ? TAG_TILE_OFFSETS : TAG_STRIP_OFFSETS);
+    Field sizes = find_field(tiff, layout->tiled ? TAG_TILE_BYTES : TAG_STRIP_BYTES);
+    uint64_t *offset = NULL, *bytes = NULL;
+    int64_t count = hc_chunk_count(index), plane = index->count[HC_AXIS_LINE] * index->count[HC_AXIS_SAMPLE];
+    bool raw = index->steps == 0;
+    *known = false;
+    if (offsets.count != count || sizes.count != count) {
+        return HC_OK;
+    }
+    HC_TRY(read_numbers(tiff, &offsets, &offset, err));
+    HC_TRY(read_numbers(tiff, &sizes, &bytes, err));
+    index->place = calloc((size_t)count, sizeof *index->place);
+    if (index->place == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)count * sizeof *index->place, "places of tiles"));
+    }
+    *known = offset != NULL && bytes != NULL;
+    for (int64_t i = 0; i < count && *known; i++) {
+        /* In the file one band follows the other. */
+        int64_t number = i % plane * index->count[HC_AXIS_BAND] + i / plane;
+        *known = (offset[i] == 0) == (bytes[i] == 0); /* else the sizes are to be guessed */
+        HC_TRY(check_place(tiff, index, number, layout->tiled ? "tile" : "strip", offset[i], bytes[i], err));
+        /* What lies behind the values of a tile that is not compressed does not matter. */
+        int64_t stored = hc_min64((int64_t)bytes[i], raw ? hc_chunk_bytes(index) : INT64_MAX);
+        index->place[number] = (HcChunkPlace){(int64_t)offset[i], stored};
+        index->stored_most = hc_max64(index->stored_most, stored);
+    }
+done:
+    free(offset);
+    free(bytes);
+    return status;
+}
+
+static HcStatus make_index(HcChunkIndex *index, Tiff *tiff, const HcScene *scene, bool *known, HcError *err) {
+    Layout layout = {0};
+    HC_OR_RETURN(read_directory(tiff, known, err));
+    if (!*known) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(read_layout(tiff, &layout, err));
+    *known = fill_index(index, tiff, &layout, scene);
+    return *known ? read_places(tiff, &layout, index, known, err) : HC_OK;
+}
+
+HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scene, HcError *err) {
+    HcStatus status = HC_OK;
+    struct stat info;
+    Tiff tiff = {.file = -1};
+    bool known = false;
+    *out = NULL;
+    HcChunkIndex *index = calloc(1, sizeof *index);
+    if (index == NULL || (index->path = strdup(path)) == NULL) {
+        free(index);
+        return hc_fail_memory(err, sizeof *index, "places of tiles");
+    }
+    index->file = tiff.file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (index->file < 0 || fstat(index->file, &info) != 0) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: cannot be opened: %s", path, strerror(errno)));
+    }
+    tiff.size = info.st_size;
+    if (S_ISREG(info.st_mode)) {
+        HcError why = {0};
+        status = make_index(index, &tiff, scene, &known, &why);
+        if (status != HC_OK) {
+            bool named = strncmp(why.text, path, strlen(path)) == 0;
+            (void)hc_fail(err, status, "%s%s%s", named ? "" : path, named ? "" : ": ", why.text);
+        }
+    }
+    if (status == HC_OK && known) {
+        *out = index;
+        index = NULL;
+    }
+done:
+    hc_chunk_index_free(index);
+    free(tiff.entries);
+    return status;
+}
