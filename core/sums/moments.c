@@ -145,18 +145,21 @@ static inline Scaled scaled_of(double value) {
     return (Scaled){(int64_t)ldexp(part, 53), exponent - 53};
 }
 
-/* Adds a b to digits. */
-static void add_product(Scaled a, Scaled b, int64_t *digit) {
-    HcWide product = (HcWide)a.part * b.part;
-    int32_t at = a.exponent + b.exponent;
+/* Adds value * 2^at to digits: at most two numbers below 2^32 to each. */
+static void add_wide(HcWide value, int32_t at, int64_t *digit) {
     digit += at / 32;
-    for (int32_t k = 0; k < 4 && product != 0; k++) {
-        int64_t piece = k < 3 ? (int64_t)(uint32_t)product : (int64_t)product;
+    for (int32_t k = 0; k < 4 && value != 0; k++) {
+        int64_t piece = k < 3 ? (int64_t)(uint32_t)value : (int64_t)value;
         piece = (int64_t)((uint64_t)piece << at % 32);
-        product >>= 32;
+        value >>= 32;
         digit[k] += piece & 0xFFFFFFFF;
         digit[k + 1] += piece >> 32;
     }
+}
+
+/* Adds a b to digits. */
+static void add_product(Scaled a, Scaled b, int64_t *digit) {
+    add_wide((HcWide)a.part * b.part, a.exponent + b.exponent, digit);
 }
 
 /* Carries, so that digits are small again. */
@@ -174,9 +177,16 @@ void hc_moments_carry(HcMoments *moments) {
     moments->far_added = 0;
 }
 
+/* A pixel, or wide sums, add at most four numbers below 2^32 to a digit. */
+static void count_far(HcMoments *moments) {
+    enum { FAR_MAX = 1 << 28 };
+    if (++moments->far_added == FAR_MAX) {
+        hc_moments_carry(moments);
+    }
+}
+
 void hc_moments_add_far(HcMoments *to, const double *values, const double *near, const int32_t *far,
                         int32_t far_count) {
-    enum { FAR_MAX = 1 << 28 }; /* a pixel adds at most four numbers below 2^32 to a digit */
     const Scaled one = {1, 0};
     int32_t n = to->bands;
     for (int32_t f = 0; f < far_count; f++) {
@@ -199,9 +209,18 @@ void hc_moments_add_far(HcMoments *to, const double *values, const double *near,
             }
         }
     }
-    if (++to->far_added == FAR_MAX) {
-        hc_moments_carry(to);
+    count_far(to);
+}
+
+void hc_moments_add_wide(HcMoments *to, const HcWide *sum, const HcWide *product) {
+    size_t n = (size_t)to->bands;
+    for (size_t b = 0; b < n; b++) {
+        add_wide(sum[b], 0, to->far_sum + b * HC_LONG_DIGITS);
+        for (size_t c = b; c < n; c++) {
+            add_wide(product[b * n + c], 0, to->far_product + (b * n + c) * HC_LONG_DIGITS);
+        }
     }
+    count_far(to);
 }
 
 HcLong hc_moments_sum(const HcMoments *moments, size_t b) {

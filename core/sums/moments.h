@@ -64,6 +64,10 @@ HcStatus hc_moments_far(HcMoments *moments, HcError *err) HC_MUST_CHECK;
 void hc_moments_add_far(HcMoments *to, const double *values, const double *near, const int32_t *far,
                         int32_t far_count);
 
+/* Adds sums of far values that 128 bits hold: sum[bands], and the upper triangle of product[bands][bands].
+ * Needs hc_moments_far(to). */
+void hc_moments_add_wide(HcMoments *to, const HcWide *sum, const HcWide *product);
+
 /* A far value less the nearest multiple of 2^32: -2^31 to 2^31 - 1. */
 double hc_far_rest(double value);
 

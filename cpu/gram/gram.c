@@ -255,5 +255,8 @@ HcStatus hc_cpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError
     for (int t = 0; sums->panels != NULL && t < sums->cpu->threads; t++) {
         sums->kind->drain(sums->panels[t], &sums->moments);
     }
+    for (int t = 0; sums->work != NULL && t < sums->cpu->threads; t++) {
+        hc_cpu_grid_drain(&sums->work[t], sums);
+    }
     return hc_moments_copy(out, &sums->moments, err);
 }

@@ -37,6 +37,13 @@ const HcPanelKind *hc_cpu_panels_pairs(HcCpuGram way);
 /* NULL where this processor does not have it; HC_CPU_GRAM_BEST is always there. */
 const HcPanelKind *hc_cpu_panel_kind(HcCpuGram way);
 
+/* One thread's sums of pixels with far values below 2^53, which need no more than 128 bits. */
+typedef struct HcFarSums {
+    int64_t pixels;
+    HcWide *sum;     /* [bands] */
+    HcWide *product; /* [bands][bands], upper triangle; NULL until there is a far value */
+} HcFarSums;
+
 /* One thread's memory for a strip of HC_CPU_RUN samples. */
 typedef struct HcGridWork {
     double *row[3];  /* [HC_CPU_RUN + 2][bands]: lines above, here and below of the strip, on the grid */
@@ -45,6 +52,8 @@ typedef struct HcGridWork {
     float *medians;  /* [HC_CPU_RUN][bands] */
     double *near;    /* [bands] of a pixel with far values */
     int32_t *far;    /* [bands] */
+    int64_t *whole;  /* [bands] of such a pixel, as integers */
+    HcFarSums sums;
 } HcGridWork;
 
 struct HcSums {
@@ -65,12 +74,15 @@ struct HcSums {
 HcStatus hc_cpu_grid_open(HcGridWork *work, int32_t bands, HcError *err);
 void hc_cpu_grid_close(HcGridWork *work);
 
+/* The sums of far values -> moments. */
+void hc_cpu_grid_drain(HcGridWork *work, HcSums *sums);
+
 /* Forgets the lines: another block, or another strip. */
 void hc_cpu_grid_begin(HcGridWork *work);
 
 /* The values of `count` (HC_CPU_RUN at most) pixels from `sample` on, all of whose neighbours exist, or their
  * differences, of the strip [first, last) of samples: work->values[count][bands], near ones only. What is far
- * goes to the moments (under their lock); fails where there is no memory for it. */
+ * goes to work->sums, or to the moments where 128 bits do not hold it; fails where there is no memory. */
 HcStatus hc_cpu_grid_values(HcGridWork *work, const HcBlock *in, HcDifference kind, int64_t line,
                             int32_t first, int32_t last, int32_t sample, int32_t count, HcSums *sums,
                             HcError *err);

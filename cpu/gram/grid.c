@@ -11,8 +11,10 @@ HcStatus hc_cpu_grid_open(HcGridWork *work, int32_t bands, HcError *err) {
     *work = (HcGridWork){.values = malloc(HC_CPU_RUN * (size_t)bands * sizeof(double)),
                          .medians = malloc(HC_CPU_RUN * (size_t)bands * sizeof(float)),
                          .near = malloc((size_t)bands * sizeof(double)),
-                         .far = malloc((size_t)bands * sizeof(int32_t))};
-    bool fine = work->values != NULL && work->medians != NULL && work->near != NULL && work->far != NULL;
+                         .far = malloc((size_t)bands * sizeof(int32_t)),
+                         .whole = malloc((size_t)bands * sizeof(int64_t))};
+    bool fine = work->values != NULL && work->medians != NULL && work->near != NULL && work->far != NULL &&
+                work->whole != NULL;
     for (int k = 0; k < 3; k++) {
         work->row[k] = malloc(row * sizeof(double));
         fine = fine && work->row[k] != NULL;
@@ -33,6 +35,9 @@ void hc_cpu_grid_close(HcGridWork *work) {
     free(work->medians);
     free(work->near);
     free(work->far);
+    free(work->whole);
+    free(work->sums.sum);
+    free(work->sums.product);
     *work = (HcGridWork){0};
 }
 
@@ -97,32 +102,117 @@ HC_CLONES static int far_in(const double *restrict value, int64_t count) {
     return far;
 }
 
-/* Takes what is far out of the pixels: their near parts stay. */
-static HcStatus take_far(HcGridWork *work, int32_t count, HcSums *sums, HcError *err) {
-    HcStatus status = HC_OK;
-    int32_t bands = sums->bands;
-    double *near = work->near;
-    for (int32_t p = 0; p < count && status == HC_OK; p++) {
-        double *pixel = work->values + (int64_t)p * bands;
-        int32_t far_count = 0;
-        for (int32_t b = 0; b < bands; b++) {
-            bool far = !(fabs(pixel[b]) < HC_GRID_NEAR);
-            near[b] = far ? hc_far_rest(pixel[b]) : pixel[b];
-            if (far) {
-                work->far[far_count++] = b;
-            }
+/* ---- far values ---- */
+
+static HcStatus open_far(HcFarSums *far, HcSums *sums, HcError *err) {
+    size_t n = (size_t)sums->bands;
+    if (far->product != NULL) {
+        return HC_OK;
+    }
+    pthread_mutex_lock(&sums->lock);
+    HcStatus status = hc_moments_far(&sums->moments, err);
+    pthread_mutex_unlock(&sums->lock);
+    HC_OR_RETURN(status);
+    free(far->sum);
+    far->sum = calloc(n, sizeof *far->sum);
+    far->product = calloc(n * n, sizeof *far->product);
+    if (far->sum == NULL || far->product == NULL) {
+        free(far->product);
+        far->product = NULL;
+        return hc_fail_memory(err, (double)(n * n * sizeof *far->product),
+                              "sums of values that lie far from the others of their band");
+    }
+    return HC_OK;
+}
+
+void hc_cpu_grid_drain(HcGridWork *work, HcSums *sums) {
+    size_t n = (size_t)sums->bands;
+    HcFarSums *far = &work->sums;
+    if (far->pixels > 0) {
+        pthread_mutex_lock(&sums->lock);
+        hc_moments_add_wide(&sums->moments, far->sum, far->product);
+        pthread_mutex_unlock(&sums->lock);
+        memset(far->sum, 0, n * sizeof *far->sum);
+        memset(far->product, 0, n * n * sizeof *far->product);
+        far->pixels = 0;
+    }
+}
+
+/* All products of a pixel that have a far factor: values below 2^53, far ones of the list. */
+static void multiply_far(HcGridWork *work, int32_t bands, int32_t far_count) {
+    const int64_t *x = work->whole;
+    for (int32_t f = 0; f < far_count; f++) {
+        int64_t i = work->far[f];
+        HcWide *row = work->sums.product + i * bands;
+        work->sums.sum[i] += x[i];
+        for (int64_t j = i; j < bands; j++) {
+            row[j] += (HcWide)x[i] * x[j];
         }
-        if (far_count > 0) {
-            pthread_mutex_lock(&sums->lock);
-            status = hc_moments_far(&sums->moments, err);
-            if (status == HC_OK) {
-                hc_moments_add_far(&sums->moments, pixel, near, work->far, far_count);
+        int32_t next = 0; /* of the far bands: their rows have this product */
+        for (int64_t j = 0; f < i && j < i; j++) {
+            if (work->far[next] == j) {
+                next++;
+            } else {
+                work->sums.product[j * bands + i] += (HcWide)x[i] * x[j];
             }
-            pthread_mutex_unlock(&sums->lock);
-            memcpy(pixel, near, (size_t)bands * sizeof *near);
         }
     }
+}
+
+/* Limbs add the near values, and 0 for far ones. */
+static HcStatus add_far(HcGridWork *work, double *pixel, int32_t far_count, HcSums *sums, HcError *err) {
+    enum { MOST_PIXELS = 1 << 20 }; /* of products below 2^106 */
+    HC_OR_RETURN(open_far(&work->sums, sums, err));
+    for (int32_t b = 0; b < sums->bands; b++) {
+        work->whole[b] = (int64_t)pixel[b];
+    }
+    multiply_far(work, sums->bands, far_count);
+    for (int32_t f = 0; f < far_count; f++) {
+        pixel[work->far[f]] = 0;
+    }
+    if (++work->sums.pixels == MOST_PIXELS) {
+        hc_cpu_grid_drain(work, sums);
+    }
+    return HC_OK;
+}
+
+/* Values of any size. Limbs add the near values, and the lowest 32 bits of far ones. */
+static HcStatus add_farther(HcGridWork *work, double *pixel, int32_t far_count, HcSums *sums, HcError *err) {
+    double *near = work->near;
+    memcpy(near, pixel, (size_t)sums->bands * sizeof *near);
+    for (int32_t f = 0; f < far_count; f++) {
+        near[work->far[f]] = hc_far_rest(pixel[work->far[f]]);
+    }
+    pthread_mutex_lock(&sums->lock);
+    HcStatus status = hc_moments_far(&sums->moments, err);
+    if (status == HC_OK) {
+        hc_moments_add_far(&sums->moments, pixel, near, work->far, far_count);
+    }
+    pthread_mutex_unlock(&sums->lock);
+    memcpy(pixel, near, (size_t)sums->bands * sizeof *near);
     return status;
+}
+
+/* Takes what is far out of the pixels: their near parts stay. */
+static HcStatus take_far(HcGridWork *work, int32_t count, HcSums *sums, HcError *err) {
+    int32_t bands = sums->bands;
+    for (int32_t p = 0; p < count; p++) {
+        double *pixel = work->values + (int64_t)p * bands;
+        int32_t far_count = 0;
+        bool farther = false;
+        for (int32_t b = 0; b < bands; b++) {
+            if (!(fabs(pixel[b]) < HC_GRID_NEAR)) {
+                work->far[far_count++] = b;
+                farther = farther || !(fabs(pixel[b]) < 0x1p53);
+            }
+        }
+        if (farther) {
+            HC_OR_RETURN(add_farther(work, pixel, far_count, sums, err));
+        } else if (far_count > 0) {
+            HC_OR_RETURN(add_far(work, pixel, far_count, sums, err));
+        }
+    }
+    return HC_OK;
 }
 
 HcStatus hc_cpu_grid_values(HcGridWork *work, const HcBlock *in, HcDifference kind, int64_t line,

@@ -525,6 +525,33 @@ CASE(test_gram_far) {
     }
 }
 
+/* Many pixels with far values, as nodata that nobody marked: in all bands or in some, below and beyond 2^53
+ * units. */
+CASE(test_gram_many_far) {
+    (void)state;
+    uint64_t seed = 73;
+    for (int round = 0; round < 10; round++) {
+        Cube cube = cube_new(12, 70, 37);
+        cube_fill_normal(&cube, 0.3, 0.1, &seed);
+        HcDifference kind = (HcDifference)(round % 5);
+        HcGrid grid = grid_of(&cube, kind);
+        for (int64_t p = 0; p < 12 * 70; p++) {
+            uint64_t draw = random_bits(&seed) % 20;
+            for (int64_t b = 0; draw < 3 && b < 37; b++) {
+                bool is_far = draw == 0 || (b + p) % 5 == 0;
+                cube.data[p * 37 + b] = is_far ? -9999.0F : cube.data[p * 37 + b];
+            }
+            if (draw == 3 && round >= 5) {
+                cube.data[p * 37 + p % 37] = 3e38F;
+            }
+        }
+        cube_mask(&cube, round % 3 == 0 ? MASK_SOME : MASK_NONE, &seed);
+        check_grid(&cube, &grid, kind, NULL, true);
+        grid_free(&grid);
+        cube_free(&cube);
+    }
+}
+
 /* The quotient of wide integers to about 110 bits, as a sum of two doubles, by other means than the
  * program's: whole quotient and remainder, each turned into long double. */
 static long double ratio(HcWide numerator, HcWide denominator) {
