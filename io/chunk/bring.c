@@ -127,24 +127,26 @@ typedef struct Part {
     int64_t line, sample, band; /* where that lies: of the scene, and the band among those stored */
 } Part;
 
-/* The bands of a chunk that are in the run; false where there are none. */
+/* What of a chunk is wanted of a run of bands; false where nothing is. */
 static bool part_of_run(const HcChunks *chunks, const HcTarget *target, const int64_t first[HC_AXES],
                         const int64_t size[HC_AXES], const HcBandRun *run, Part *part) {
     const HcChunkIndex *index = chunks->index;
-    int64_t band0 = hc_max64(first[HC_AXIS_BAND], run->from);
-    int64_t band_end = hc_min64(first[HC_AXIS_BAND] + size[HC_AXIS_BAND], run->from + run->count);
     int64_t end = target->line0 + target->lines; /* lines of the scene become lines of the array */
     int64_t low = index->upwards ? index->size[HC_AXIS_LINE] - end : target->line0;
-    int64_t line0 = hc_max64(first[HC_AXIS_LINE], low);
-    int64_t line_end = hc_min64(first[HC_AXIS_LINE] + size[HC_AXIS_LINE], low + target->lines);
-    if (band0 >= band_end || line0 >= line_end) {
-        return false;
+    const int64_t wanted[HC_AXES] = {low, chunks->sample0, run->from};
+    const int64_t count[HC_AXES] = {target->lines, chunks->samples, run->count};
+    int64_t from[HC_AXES];
+    for (int a = 0; a < HC_AXES; a++) {
+        from[a] = hc_max64(first[a], wanted[a]);
+        part->first[a] = from[a] - first[a];
+        part->count[a] = hc_min64(first[a] + size[a], wanted[a] + count[a]) - from[a];
+        if (part->count[a] <= 0) {
+            return false;
+        }
     }
-    *part = (Part){.first = {line0 - first[HC_AXIS_LINE], 0, band0 - first[HC_AXIS_BAND]},
-                   .count = {line_end - line0, size[HC_AXIS_SAMPLE], band_end - band0},
-                   .line = index->upwards ? index->size[HC_AXIS_LINE] - 1 - line0 : line0,
-                   .sample = first[HC_AXIS_SAMPLE],
-                   .band = run->to + band0 - run->from};
+    part->line = index->upwards ? index->size[HC_AXIS_LINE] - 1 - from[HC_AXIS_LINE] : from[HC_AXIS_LINE];
+    part->sample = from[HC_AXIS_SAMPLE];
+    part->band = run->to + from[HC_AXIS_BAND] - run->from;
     return true;
 }
 

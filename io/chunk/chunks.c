@@ -91,6 +91,7 @@ HcStatus hc_chunks_open(HcChunks **out, HcChunkIndex *index, HcError *err) {
     chunks->index = index;
     chunks->scratch = -1;
     chunks->pixels = pixels_together(index);
+    chunks->samples = index->size[HC_AXIS_SAMPLE];
     HcStatus status = hc_chunks_use(chunks, NULL, 0, err);
     if (status != HC_OK) {
         hc_chunks_close(chunks);
@@ -158,6 +159,11 @@ HcStatus hc_chunks_use(HcChunks *chunks, const int32_t *bands, int32_t count, Hc
         }
     }
     return HC_OK;
+}
+
+void hc_chunks_use_samples(HcChunks *chunks, int64_t sample0, int64_t samples) {
+    chunks->sample0 = sample0;
+    chunks->samples = samples;
 }
 
 int64_t hc_chunks_decoded(const HcChunks *chunks) {
@@ -349,7 +355,7 @@ HcStatus hc_chunks_read(HcChunks *chunks, int64_t line0, int32_t lines, void *to
                    .type = index->type,
                    .line0 = line0,
                    .lines = lines,
-                   .samples = (int32_t)index->size[HC_AXIS_SAMPLE],
+                   .samples = (int32_t)chunks->samples,
                    .bands = chunks->used,
                    .stride_line = view.stride[HC_AXIS_LINE],
                    .stride_sample = view.stride[HC_AXIS_SAMPLE],

@@ -43,6 +43,9 @@ const HcChunkPlan *hc_chunks_settled(const HcChunks *chunks);
 /* Only these bands (copied; NULL = all) are read from now on. Before the first read. */
 HcStatus hc_chunks_use(HcChunks *chunks, const int32_t *bands, int32_t count, HcError *err) HC_MUST_CHECK;
 
+/* Only these samples of each line are read from now on. Before the first read. */
+void hc_chunks_use_samples(HcChunks *chunks, int64_t sample0, int64_t samples);
+
 /* The folder of scratch files. */
 const char *hc_chunks_scratch_folder(void);
 

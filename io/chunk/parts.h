@@ -14,9 +14,10 @@ typedef struct HcBandRun {
 struct HcChunks {
     HcChunkIndex *index;
     HcChunkPlan plan;
-    bool pixels;    /* a line is [sample][band], else [band][sample] */
-    int32_t used;   /* bands that are stored */
-    HcBandRun *run; /* [run_count] */
+    bool pixels;              /* a line is [sample][band], else [band][sample] */
+    int64_t sample0, samples; /* of the scene that are stored */
+    int32_t used;             /* bands that are stored */
+    HcBandRun *run;           /* [run_count] */
     int32_t run_count;
 
     /* From the first read on. */

@@ -25,13 +25,13 @@ int64_t hc_chunk_row_place(const HcChunkIndex *index, int64_t row) {
 
 int64_t hc_chunk_line_bytes(const HcChunks *chunks) {
     const HcChunkIndex *index = chunks->index;
-    return index->size[HC_AXIS_SAMPLE] * chunks->used * (int64_t)hc_type_bytes(index->type);
+    return chunks->samples * chunks->used * (int64_t)hc_type_bytes(index->type);
 }
 
 HcTarget hc_chunk_target(const HcChunks *chunks, int64_t row, int64_t line0, int64_t lines, char *to) {
     const HcChunkIndex *index = chunks->index;
-    int64_t each = (int64_t)hc_type_bytes(index->type), samples = index->size[HC_AXIS_SAMPLE];
-    HcTarget target = {.row = row, .line0 = line0, .lines = lines, .to = to};
+    int64_t each = (int64_t)hc_type_bytes(index->type), samples = chunks->samples;
+    HcTarget target = {.row = row, .line0 = line0, .lines = lines, .to = to, .sample0 = chunks->sample0};
     target.stride[HC_AXIS_LINE] = hc_chunk_line_bytes(chunks);
     target.stride[HC_AXIS_SAMPLE] = chunks->pixels ? chunks->used * each : each;
     target.stride[HC_AXIS_BAND] = chunks->pixels ? each : samples * each;

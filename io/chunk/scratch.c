@@ -120,16 +120,17 @@ static int64_t target_part(const HcChunks *chunks, HcTarget *target, int64_t fir
     int axis = chunks->pixels ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
     int64_t each = (int64_t)hc_type_bytes(index->type);
     int64_t count = hc_min64(chunks->plan.part, index->count[axis] - first);
-    int64_t begin = first * index->shape[axis];
-    int64_t end = hc_min64(begin + count * index->shape[axis], index->size[axis]);
+    int64_t begin = first * index->shape[axis], end = begin + count * index->shape[axis];
     target->first[axis] = first;
     target->count[axis] = count;
     if (chunks->pixels) {
+        begin = hc_max64(begin, chunks->sample0);
+        end = hc_max64(begin, hc_min64(end, chunks->sample0 + chunks->samples));
         target->sample0 = begin;
         target->stride[HC_AXIS_LINE] = (end - begin) * chunks->used * each;
-        return begin * chunks->used * each;
+        return (begin - chunks->sample0) * chunks->used * each;
     }
-    int64_t band_bytes = index->size[HC_AXIS_SAMPLE] * each;
+    int64_t band_bytes = chunks->samples * each;
     target->band0 = used_before(chunks, begin);
     target->stride[HC_AXIS_LINE] = (used_before(chunks, end) - target->band0) * band_bytes;
     return target->band0 * band_bytes;
@@ -142,13 +143,13 @@ typedef struct Row {
     int64_t place; /* of the row among the chunks along lines */
 } Row;
 
-/* Leaves the bands that are used, and no samples beside the scene. Nothing moves backwards. */
-static void pack(const HcChunks *chunks, char *values, int64_t lines, int64_t samples) {
+/* Leaves the bands that are used of `samples` samples from `first` on. Nothing moves backwards. */
+static void pack(const HcChunks *chunks, char *values, int64_t lines, int64_t first, int64_t samples) {
     const HcChunkIndex *index = chunks->index;
     int64_t each = (int64_t)hc_type_bytes(index->type), bands = index->shape[HC_AXIS_BAND];
     char *to = values;
     for (int64_t l = 0; l < lines; l++) {
-        const char *from = values + l * index->shape[HC_AXIS_SAMPLE] * bands * each;
+        const char *from = values + (l * index->shape[HC_AXIS_SAMPLE] + first) * bands * each;
         if (chunks->used == bands) {
             memmove(to, from, (size_t)(samples * bands * each));
             to += samples * bands * each;
@@ -182,20 +183,26 @@ static HcStatus write_chunk(void *user, int64_t item, HcChunkRoom *room, HcError
     int64_t pixel = chunks->used * (int64_t)hc_type_bytes(index->type);
     uint8_t *values = NULL;
     hc_chunk_box(index, number, first, size);
+    int64_t begin = hc_max64(first[HC_AXIS_SAMPLE], chunks->sample0);
+    int64_t samples =
+        hc_min64(first[HC_AXIS_SAMPLE] + size[HC_AXIS_SAMPLE], chunks->sample0 + chunks->samples) - begin;
+    if (samples <= 0) {
+        return HC_OK;
+    }
     HC_OR_RETURN(hc_chunk_bring_one(chunks, room, number, &values, err));
     char *lines = (char *)(values != NULL ? values : hc_chunk_decode_output(room));
     if (values == NULL) {
         fill(index, lines, size[HC_AXIS_LINE] * index->shape[HC_AXIS_SAMPLE]);
     }
-    pack(chunks, lines, size[HC_AXIS_LINE], size[HC_AXIS_SAMPLE]);
+    pack(chunks, lines, size[HC_AXIS_LINE], begin - first[HC_AXIS_SAMPLE], samples);
     int64_t line = first[HC_AXIS_LINE], step = hc_chunk_line_bytes(chunks);
     Stretches all = {.chunks = chunks,
                      .memory = lines,
-                     .bytes = size[HC_AXIS_SAMPLE] * pixel,
+                     .bytes = samples * pixel,
                      .step = index->upwards ? -step : step,
                      .writes = true};
-    all.at =
-        (index->upwards ? index->size[HC_AXIS_LINE] - 1 - line : line) * step + first[HC_AXIS_SAMPLE] * pixel;
+    all.at = (index->upwards ? index->size[HC_AXIS_LINE] - 1 - line : line) * step +
+             (begin - chunks->sample0) * pixel;
     return move_all(&all, size[HC_AXIS_LINE], err);
 }
 

@@ -279,6 +279,9 @@ HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t sample
     }
     reader->sample0 = sample0;
     reader->samples = samples;
+    if (reader->chunks != NULL) {
+        hc_chunks_use_samples(reader->chunks, sample0, samples);
+    }
     return HC_OK;
 }
 

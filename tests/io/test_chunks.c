@@ -118,6 +118,37 @@ static void check_equal(const char *path, int32_t step, double memory, const int
 
 static const int32_t all[BANDS] = {0, 1, 2, 3, 4, 5, 6};
 
+/* Some samples of each line, and some bands. */
+static void check_window(const char *path, double memory, int64_t sample0, int64_t samples) {
+    static const int32_t some[] = {1, 2, 5};
+    HcError err = {0};
+    HcReader *ours = open_reader(path, false), *gdal = open_reader(path, true);
+    size_t bytes = hc_type_bytes(hc_reader_scene(gdal)->type);
+    assert_int_equal(hc_reader_use_samples(ours, sample0, samples, &err), HC_OK);
+    assert_int_equal(hc_reader_use_bands(ours, some, 3, &err), HC_OK);
+    (void)hc_reader_settle(ours, 0, memory);
+    char *whole = values_of(gdal, LINES, -1, all, BANDS);
+    char *room = malloc(hc_reader_bytes(ours, 20));
+    for (int64_t line = 0; line < LINES; line += 20) {
+        HcRaw raw;
+        int32_t lines = (int32_t)hc_min64(20, LINES - line);
+        assert_int_equal(hc_reader_read(ours, line, lines, room, &raw, &err), HC_OK);
+        assert_int_equal(raw.samples, samples);
+        for (int64_t i = 0; i < 3 * lines * samples; i++) {
+            int64_t b = i / samples / lines, l = i / samples % lines, s = i % samples;
+            const char *wanted =
+                whole + ((some[b] * LINES + line + l) * SAMPLES + sample0 + s) * (int64_t)bytes;
+            assert_memory_equal((const char *)raw.data + l * raw.stride_line + s * raw.stride_sample +
+                                    hc_reader_stored_band(ours, some[b]) * raw.stride_band,
+                                wanted, bytes);
+        }
+    }
+    free(room);
+    free(whole);
+    hc_reader_close(ours);
+    hc_reader_close(gdal);
+}
+
 static void check_file(const char *path) {
     static const int32_t some[] = {1, 2, 5};
     static const double memories[] = {-1, 0, 1e9};
@@ -127,6 +158,8 @@ static void check_file(const char *path) {
             check_equal(path, steps[s], memories[m], all, BANDS);
         }
         check_equal(path, 20, memories[m], some, 3);
+        check_window(path, memories[m] < 0 ? 1e5 : memories[m], 17, 9);
+        check_window(path, memories[m] < 0 ? 1e5 : memories[m], 3, 42);
     }
 }
 
