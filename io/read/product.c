@@ -18,6 +18,25 @@ static void take_note(HcReader *reader) {
     }
 }
 
+/* A raster of one detector has the first or the last bands of the product. */
+static void take_part(HcProduct *product, int32_t bands) {
+    HcScene *said = &product->scene;
+    double *lists[] = {said->wavelength, said->fwhm, said->gain, said->offset};
+    int32_t from = product->part == HC_DETECTOR_SWIR ? said->bands - bands : 0;
+    if (product->part == HC_DETECTOR_ONE || said->bands < bands) {
+        return;
+    }
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+        if (lists[l] != NULL) {
+            memmove(lists[l], lists[l] + from, (size_t)bands * sizeof(double));
+        }
+    }
+    if (said->bad != NULL) {
+        memmove(said->bad, said->bad + from, (size_t)bands);
+    }
+    said->bands = bands;
+}
+
 HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
     HcScene *scene = &reader->scene, *said = &reader->product->scene;
     if (reader->product->raster == NULL) {
@@ -25,6 +44,18 @@ HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
         *said = (HcScene){
             .lines = scene->lines, .samples = scene->samples, .bands = scene->bands, .type = scene->type};
         take_note(reader);
+        return HC_OK;
+    }
+    if (said->bands == 0) {
+        take_note(reader);
+        return HC_OK;
+    }
+    take_part(reader->product, scene->bands);
+    if (said->bands != scene->bands && reader->product->beside) {
+        hc_read_note(reader, "%s is left out: it describes %" PRId32 " bands of %" PRId32,
+                     reader->product->files.path[0], said->bands, scene->bands);
+        hc_product_close(reader->product);
+        reader->product = NULL;
         return HC_OK;
     }
     if (said->bands != scene->bands) {

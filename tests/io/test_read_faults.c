@@ -6,6 +6,7 @@
 #include "io/library/library.h"
 #include "io/read/reader.h"
 #include "io/training/training.h"
+#include "product/product_file.h"
 #include "write_fixture.h"
 
 #include <dlfcn.h>
@@ -175,9 +176,69 @@ static void make_scenes(void) {
                                           "2\ninterleave = bip\nfile type = TIFF\n" FIELDS);
 }
 
+/* Products: a TIFF with a STAC item, one with the metadata of EnMAP, and a file of arrays. */
+static void make_products(void) {
+    static const char *const names[] = {"stac.tif", "e-SPECTRAL_IMAGE.tif"};
+    for (int i = 0; i < 2; i++) {
+        GDALClose(GDALCreate(GDALGetDriverByName("GTiff"), in_folder(names[i]), 5, 4, 2, GDT_Int16, NULL));
+    }
+    put_file(in_folder("stac.json"),
+             "{\"type\": \"Feature\", \"stac_version\": \"1.0.0\", \"id\": \"a\", \"assets\": {\"cube\": "
+             "{\"href\": "
+             "\"stac.tif\", \"eo:bands\": [{\"center_wavelength\": 0.5, \"full_width_half_max\": 0.01}, "
+             "{\"center_wavelength\": 0.6, \"full_width_half_max\": 0.01}]}}}");
+#define BAND(wavelength)                                                                                     \
+    "<bandID><wavelengthCenterOfBand>" wavelength "</wavelengthCenterOfBand><FWHMOfBand>6</FWHMOfBand>"      \
+    "<GainOfBand>0.1</GainOfBand><OffsetOfBand>1</OffsetOfBand></bandID>"
+    put_file(
+        in_folder("e-METADATA.XML"),
+        "<level_X><specific><bandCharacterisation>" BAND("420") BAND(
+            "1200") "</bandCharacterisation><vnirProductQuality><expectedChannelsList>1</"
+                    "expectedChannelsList>"
+                    "</vnirProductQuality><swirProductQuality><expectedChannelsList>2</expectedChannelsList>"
+                    "</swirProductQuality></specific></level_X>");
+}
+
+/* PRISMA has two arrays, attributes and a place. */
+static void make_arrays(const char *path) {
+    static const double list[][2] = {{900, 0}, {6, 0}, {1200, 950}, {7, 8}};
+    static const char *const lists[] = {"List_Cw_Vnir", "List_Fwhm_Vnir", "List_Cw_Swir", "List_Fwhm_Swir"};
+    static const char *const numbers[] = {"L2ScaleVnirMin",
+                                          "L2ScaleVnirMax",
+                                          "L2ScaleSwirMin",
+                                          "L2ScaleSwirMax",
+                                          "Product_ULcorner_easting",
+                                          "Product_ULcorner_northing",
+                                          "Product_LRcorner_easting",
+                                          "Product_LRcorner_northing",
+                                          "Epsg_Code"};
+    static const double values[] = {0, 1, 0, 2, 500015, 4000015, 500165, 3999895, 32633};
+    ProductFile file = product_begin(path);
+    ProductArray of = {.group = "/HDFEOS/SWATHS/PRS_L2D_HCO/Data Fields",
+                       .name = "VNIR_Cube",
+                       .type = GDT_UInt16,
+                       .axes = 3,
+                       .axis = {"line", "band", "sample"},
+                       .size = {PRODUCT_LINES, 2, PRODUCT_SAMPLES},
+                       .values = product_cube("lbs", 2, 0)};
+    GDALMDArrayRelease(product_array(&file, &of));
+    of.name = "SWIR_Cube";
+    GDALMDArrayRelease(product_array(&file, &of));
+    for (int k = 0; k < 4; k++) {
+        product_numbers(NULL, file.root, lists[k], list[k], 2);
+    }
+    for (int k = 0; k < 9; k++) {
+        product_number(&file, "/", numbers[k], values[k]);
+    }
+    product_end(&file);
+}
+
 /* ---- the tests ---- */
 
-static const char *const scenes[] = {"envi.hdr", "envi.img", "flaw.hdr", "side.tif", "header.tif"};
+static const char *const scenes[] = {"envi.hdr",  "envi.img",       "flaw.hdr",
+                                     "side.tif",  "header.tif",     "stac.tif",
+                                     "stac.json", "e-METADATA.XML", "e-SPECTRAL_IMAGE.tif",
+                                     "prisma.he5"};
 
 /* Opens the scene with each call failing in turn, until none is left to fail. */
 static long fail_each(const char *name, bool memory, int number) {
@@ -213,7 +274,11 @@ static long fail_each(const char *name, bool memory, int number) {
 static void missing_memory_is_no_flaw(void **state) {
     (void)state;
     make_scenes();
-    for (size_t s = 0; s < sizeof scenes / sizeof *scenes; s++) {
+    make_products();
+    if (GDALGetDriverByName("netCDF") != NULL && GDALGetDriverByName("HDF5") != NULL) {
+        make_arrays(in_folder("prisma.he5"));
+    }
+    for (size_t s = 0; s < sizeof scenes / sizeof *scenes && file_exists(in_folder(scenes[s])); s++) {
         assert_true(fail_each(scenes[s], true, 0) > 20);
     }
 }
@@ -222,7 +287,11 @@ static void files_that_do_not_open_are_no_flaw(void **state) {
     static const int numbers[] = {EMFILE, EIO};
     (void)state;
     make_scenes();
-    for (size_t s = 0; s < sizeof scenes / sizeof *scenes; s++) {
+    make_products();
+    if (GDALGetDriverByName("netCDF") != NULL && GDALGetDriverByName("HDF5") != NULL) {
+        make_arrays(in_folder("prisma.he5"));
+    }
+    for (size_t s = 0; s < sizeof scenes / sizeof *scenes && file_exists(in_folder(scenes[s])); s++) {
         for (int n = 0; n < 2; n++) {
             assert_true(fail_each(scenes[s], false, numbers[n]) > 3);
         }

@@ -148,6 +148,9 @@ static HcStatus fill_scene(HcProduct *product, HcError *err) {
 }
 
 HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) {
+    if (product->scene.bands == 0 && product->raster != NULL) {
+        return HC_OK; /* what described it was left out */
+    }
     if (product->raster == NULL) {
         HC_OR_RETURN(drop_unused(product, err));
         qsort(product->band, (size_t)product->scene.bands, sizeof *product->band, by_wavelength);

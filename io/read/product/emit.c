@@ -91,6 +91,7 @@ HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is
         return HC_OK;
     }
     HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
+    product->is_companion = strcmp(cubes[cube].dataset, "/reflectance_uncertainty") == 0;
     HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
     HC_OR_RETURN(add_bands(product, file, err));
     HC_OR_RETURN(take_lookup(product, file, err));

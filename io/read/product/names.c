@@ -1,4 +1,5 @@
 /* Names of products and of files beside them, coordinate systems, remarks. */
+#include "io/file.h"
 #include "io/read/product/parts.h"
 
 #include <cpl_conv.h>
@@ -10,7 +11,7 @@
 bool hc_product_is_file(const char *path) {
     VSIStatBufL info;
     memset(&info, 0, sizeof info);
-    return VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
+    return VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode) && !hc_file_is_special(path);
 }
 
 HcStatus hc_product_sibling(const char *path, const char *from, const char *to, char **out, HcError *err) {
@@ -21,6 +22,15 @@ HcStatus hc_product_sibling(const char *path, const char *from, const char *to, 
         return HC_OK;
     }
     *out = hc_text_format("%.*s%s%s", (int)(at - path), path, to, at + strlen(from));
+    return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
+}
+
+HcStatus hc_product_swap_end(const char *path, const char *from, const char *to, char **out, HcError *err) {
+    *out = NULL;
+    if (!hc_text_ends_with(path, from)) {
+        return HC_OK;
+    }
+    *out = hc_text_format("%.*s%s", (int)(strlen(path) - strlen(from)), path, to);
     return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
 }
 

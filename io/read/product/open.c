@@ -1,24 +1,43 @@
 /* Which product a path is: its file is opened once, and each sensor looks at what it holds. */
+#include "io/load.h"
 #include "io/read/product/parts.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A new sensor is a line here. */
+/* A new sensor is a line here, or in of_rasters. */
 static HcProductDescribe *const of_arrays[] = {hc_product_emit, hc_product_prisma,  hc_product_aviris,
                                                hc_product_neon, hc_product_tanager, hc_product_hypso};
 
-static bool begins_with(const char *path, const void *signature, size_t bytes) {
-    char begin[16];
-    VSILFILE *file = VSIFOpenL(path, "rb");
-    size_t read = file != NULL ? VSIFReadL(begin, 1, bytes, file) : 0;
-    if (file != NULL) {
-        VSIFCloseL(file);
+/* What a file is by its first bytes. */
+typedef enum Kind { KIND_OTHER, KIND_HDF5, KIND_ARCHIVE } Kind;
+
+/* Fails where memory, descriptors or the disk do; a file that may not be read is of no kind. */
+static HcStatus kind_of(const char *path, Kind *kind, HcError *err) {
+    char begin[8] = {0};
+    *kind = KIND_OTHER;
+    if (!hc_product_is_file(path)) {
+        return HC_OK;
     }
-    return read == bytes && memcmp(begin, signature, bytes) == 0;
+    errno = 0;
+    VSILFILE *file = VSIFOpenL(path, "rb");
+    if (file == NULL) {
+        HcStatus status = hc_errno_status(errno, HC_OK);
+        return status == HC_OK ? HC_OK
+                               : hc_fail(err, status, "%s: cannot be opened: %s", path, strerror(errno));
+    }
+    size_t read = VSIFReadL(begin, 1, sizeof begin, file);
+    VSIFCloseL(file);
+    if (read == sizeof begin && memcmp(begin, "\x89HDF\r\n\x1a\n", sizeof begin) == 0) {
+        *kind = KIND_HDF5;
+    } else if (read == sizeof begin && memcmp(begin, "PK\x03\x04", 4) == 0) {
+        *kind = KIND_ARCHIVE;
+    }
+    return HC_OK;
 }
 
 void hc_product_close(HcProduct *product) {
@@ -66,7 +85,12 @@ static HcStatus look_at_arrays(HcProduct *product, const char *path, bool *is, H
     hc_gdal_catch(&messages);
     HcProductFile file = {.path = path};
     *is = false;
-    file.dataset = GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, only, NULL, NULL);
+    file.dataset = GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only,
+                              NULL, NULL);
+    if (file.dataset == NULL && messages.failed &&
+        (messages.memory || hc_errno_status(messages.number, HC_OK) != HC_OK)) {
+        status = hc_gdal_fail(err, HC_E_IO, path, &messages);
+    }
     file.root = file.dataset != NULL ? GDALDatasetGetRootGroup(file.dataset) : NULL;
     if (file.root != NULL) {
         status = describe(product, &file, is, err);
@@ -85,18 +109,263 @@ static HcStatus look_at_arrays(HcProduct *product, const char *path, bool *is, H
     return status;
 }
 
+/* ---- a raster that a text describes ---- */
+
+static HcProductDescribeRaster *const of_rasters[] = {hc_product_enmap, hc_product_desis, hc_product_stac};
+
+static HcStatus describe_raster(HcProduct *product, const HcProductText *text, bool *is, HcError *err) {
+    *is = false;
+    for (size_t s = 0; s < sizeof of_rasters / sizeof *of_rasters && !*is; s++) {
+        HC_OR_RETURN(of_rasters[s](product, text, is, err));
+    }
+    return *is ? hc_paths_add(&product->files, text->path, err) : HC_OK;
+}
+
+/* A text of XML or JSON; *is stays false where it describes no product. */
+static HcStatus look_at_text(HcProduct *product, const char *path, bool *is, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    char *data = NULL;
+    size_t bytes = 0;
+    *is = false;
+    HC_OR_RETURN(hc_load_file(path, &data, &bytes, err));
+    hc_gdal_catch(&messages);
+    HcProductText text = {.path = path, .data = data};
+    CPLXMLNode *tree = hc_text_ends_with(path, ".xml") ? CPLParseXMLString(data) : NULL;
+    for (CPLXMLNode *node = tree; node != NULL && text.xml == NULL; node = node->psNext) {
+        text.xml = node->eType == CXT_Element && node->pszValue[0] != '?' ? node : NULL;
+    }
+    if (text.xml != NULL) {
+        CPLStripXMLNamespace(text.xml, NULL, TRUE);
+    }
+    status = describe_raster(product, &text, is, err);
+    CPLDestroyXMLNode(tree);
+    hc_gdal_release();
+    VSIFree(data);
+    return status;
+}
+
+/* The text that may describe a raster, by its name; NULL where there is none. */
+static HcStatus find_text(const char *raster, char **out, HcError *err) {
+    static const char *const images[] = {"-SPECTRAL_IMAGE", "-SPECTRAL_IMAGE_VNIR", "-SPECTRAL_IMAGE_SWIR"};
+    static const char *const texts[] = {"-METADATA.XML", "-METADATA.xml", ".json"};
+    const char *dot = strrchr(raster, '.');
+    bool is_tiff = hc_text_ends_with(raster, ".tif") || hc_text_ends_with(raster, ".tiff");
+    *out = NULL;
+    for (int t = 0; dot != NULL && t < 9; t++) {
+        int stem = (int)(dot - raster), image = (int)strlen(images[t % 3]);
+        bool is_image = stem > image && strncmp(dot - image, images[t % 3], (size_t)image) == 0;
+        bool wanted = t / 3 == 2 ? is_tiff && t == 6 : is_image;
+        char *path =
+            wanted ? hc_text_format("%.*s%s", t / 3 == 2 ? stem : stem - image, raster, texts[t / 3]) : NULL;
+        if (wanted && path == NULL) {
+            return hc_fail_memory(err, (double)strlen(raster), "a path");
+        }
+        if (path != NULL && hc_product_is_file(path)) {
+            *out = path;
+            return HC_OK;
+        }
+        free(path);
+    }
+    return HC_OK;
+}
+
+/* Nothing is known of the raster, but why. */
+static void leave_out(HcProduct *product, const HcError *why) {
+    free(product->name);
+    free(product->band);
+    product->name = NULL;
+    product->band = NULL;
+    product->scene.bands = 0;
+    product->scene.has_nodata = false;
+    hc_text_clear(&product->note);
+    hc_product_note(product, "its metadata are left out: %s", why->text);
+}
+
+/* Whether a look beside the file asks no server. */
+static bool is_near(const char *path) {
+    static const char *const near[] = {"/vsizip/", "/vsimem/", "/vsitar/"};
+    bool is = strncmp(path, "/vsi", 4) != 0;
+    for (size_t n = 0; n < sizeof near / sizeof *near && !is; n++) {
+        is = strncmp(path, near[n], strlen(near[n])) == 0;
+    }
+    return is;
+}
+
+/* A raster that has a text beside it. A flaw of the text is no failure: the raster opens without it. */
+static HcStatus look_beside(HcProduct *product, const char *path, bool *is, HcError *err) {
+    HcError why = {0};
+    char *text = NULL;
+    *is = false;
+    HC_OR_RETURN(find_text(path, &text, err));
+    if (text == NULL) {
+        return HC_OK;
+    }
+    HcStatus status = HC_OK;
+    product->beside = true;
+    if ((product->raster = strdup(path)) == NULL) {
+        status = hc_fail_memory(err, (double)strlen(path), "a path");
+    } else {
+        status = look_at_text(product, text, is, &why);
+        bool is_flaw = status == HC_E_INPUT || status == HC_E_UNSUPPORTED;
+        if (is_flaw) {
+            leave_out(product, &why);
+            *is = true;
+            status = HC_OK;
+        } else if (status != HC_OK) {
+            status = hc_fail(err, status, "%s", why.text);
+        }
+    }
+    free(text);
+    return status;
+}
+
+/* ---- any path ---- */
+
+static bool is_text(const char *path) {
+    return hc_text_ends_with(path, ".xml") || hc_text_ends_with(path, ".json");
+}
+
+static HcStatus look_at(HcProduct *product, const char *path, Kind kind, bool *is, HcError *err) {
+    *is = false;
+    if (kind == KIND_HDF5) {
+        return look_at_arrays(product, path, is, err);
+    }
+    if (!hc_product_is_file(path)) {
+        return HC_OK;
+    }
+    if (is_text(path)) {
+        return look_at_text(product, path, is, err);
+    }
+    return is_near(path) ? look_beside(product, path, is, err) : HC_OK;
+}
+
+/* ---- a folder or an archive ---- */
+
+/* Files of a folder and of the folders in it, by name. */
+static HcStatus list_files(const char *folder, int depth, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    char **names = VSIReadDir(folder);
+    for (int n = 0; names != NULL && names[n] != NULL; n++) {
+        if (names[n][0] == '.') {
+            continue;
+        }
+        char *path = hc_text_format("%s/%s", folder, names[n]);
+        if (path == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(folder), "a path"));
+        }
+        if (!hc_is_folder(path)) {
+            status = hc_paths_add(out, path, err);
+        } else if (depth > 0) {
+            status = list_files(path, depth - 1, out, err);
+        }
+        free(path);
+        HC_TRY(status);
+    }
+done:
+    CSLDestroy(names);
+    return status;
+}
+
+typedef struct Search {
+    HcPaths found; /* main files of products */
+    HcError why;   /* of the first file that is a product with a flaw */
+} Search;
+
+/* The rasters of products have a text that leads to them. */
+static HcStatus try_file(const char *path, Search *search, HcError *err) {
+    HcError why = {0};
+    Kind kind = KIND_OTHER;
+    bool is = false;
+    HC_OR_RETURN(kind_of(path, &kind, err));
+    if (kind != KIND_HDF5 && !is_text(path)) {
+        return HC_OK;
+    }
+    HcProduct *trial = calloc(1, sizeof *trial);
+    if (trial == NULL) {
+        return hc_fail_memory(err, sizeof *trial, "the product");
+    }
+    HcStatus status = look_at(trial, path, kind, &is, &why);
+    if (status == HC_OK) {
+        status = is && !trial->is_companion ? hc_paths_add(&search->found, path, err) : HC_OK;
+    } else if (status == HC_E_INPUT || status == HC_E_UNSUPPORTED) {
+        search->why = search->why.text[0] == '\0' ? why : search->why;
+        status = HC_OK;
+    } else {
+        status = hc_fail(err, status, "%s", why.text);
+    }
+    hc_product_close(trial);
+    return status;
+}
+
+static HcStatus fail_many(const char *folder, const HcPaths *found, HcError *err) {
+    HcText names = {0};
+    for (int32_t p = 0; p < found->count && p < 4; p++) {
+        hc_text_add(&names, "%s%.140s", p > 0 ? ", " : "", found->path[p] + strlen(folder) + 1);
+    }
+    HcStatus status = hc_fail(err, HC_E_INPUT, "%s: holds %d products, open one of them: %s%s", folder,
+                              (int)found->count, names.data, found->count > 4 ? ", ..." : "");
+    hc_text_clear(&names);
+    return status;
+}
+
+/* The only product of a folder; *path stays NULL where it holds none. */
+static HcStatus search_folder(const char *folder, char **path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths files = {0};
+    Search search = {.why = {0}};
+    *path = NULL;
+    HC_TRY(list_files(folder, 1, &files, err));
+    for (int32_t f = 0; f < files.count; f++) {
+        HC_TRY(try_file(files.path[f], &search, err));
+    }
+    if (search.found.count > 1) {
+        HC_TRY(fail_many(folder, &search.found, err));
+    } else if (search.found.count == 0 && search.why.text[0] != '\0') {
+        HC_TRY(hc_fail(err, search.why.status, "%s", search.why.text));
+    } else if (search.found.count == 1 && (*path = strdup(search.found.path[0])) == NULL) {
+        HC_TRY(hc_fail_memory(err, 0, "a path"));
+    }
+done:
+    hc_paths_clear(&files);
+    hc_paths_clear(&search.found);
+    return status;
+}
+
+/* The file that is looked at: that of a folder or archive, or the path itself. */
+static HcStatus main_file(const char *path, Kind *kind, char **file, HcError *err) {
+    *file = NULL;
+    HC_OR_RETURN(kind_of(path, kind, err));
+    if (*kind != KIND_ARCHIVE && !hc_is_folder(path)) {
+        *file = strdup(path);
+        return *file != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
+    }
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    char *folder = hc_text_format("%s%.*s", *kind == KIND_ARCHIVE ? "/vsizip/" : "", (int)length, path);
+    HcStatus status =
+        folder != NULL ? search_folder(folder, file, err) : hc_fail_memory(err, (double)length, "a path");
+    free(folder);
+    return status != HC_OK || *file == NULL ? status : kind_of(*file, kind, err);
+}
+
 HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, HcError *err) {
     HcStatus status = HC_OK;
     bool is = false;
+    char *file = NULL;
+    Kind kind = KIND_OTHER;
+    HcProduct *product = NULL;
     *out = NULL;
-    if (!hc_product_is_file(path) || !begins_with(path, "\x89HDF\r\n\x1a\n", 8)) {
-        return HC_OK;
+    HC_TRY(main_file(path, &kind, &file, err));
+    if (file == NULL) {
+        goto done;
     }
-    HcProduct *product = calloc(1, sizeof *product);
-    if (product == NULL) {
-        return hc_fail_memory(err, sizeof *product, "the product");
+    if ((product = calloc(1, sizeof *product)) == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *product, "the product"));
     }
-    HC_TRY(look_at_arrays(product, path, &is, err));
+    HC_TRY(look_at(product, file, kind, &is, err));
     if (!is) {
         goto done;
     }
@@ -108,5 +377,6 @@ HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, H
     product = NULL;
 done:
     hc_product_close(product);
+    free(file);
     return status;
 }

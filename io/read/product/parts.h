@@ -5,6 +5,7 @@
 #include "io/gdal_errors.h"
 #include "io/read/product/product.h"
 
+#include <cpl_minixml.h>
 #include <gdal.h>
 
 /* An open netCDF or HDF5 file. */
@@ -19,6 +20,17 @@ typedef struct HcProductFile {
 typedef HcStatus HcProductDescribe(HcProduct *product, const HcProductFile *file, bool *is, HcError *err);
 HcProductDescribe hc_product_aviris, hc_product_emit, hc_product_hypso, hc_product_neon, hc_product_prisma,
     hc_product_tanager;
+
+/* A text that describes a raster. */
+typedef struct HcProductText {
+    const char *path, *data; /* data ends with 0 */
+    CPLXMLNode *xml;         /* its root element, NULL where it is no XML */
+} HcProductText;
+
+/* As HcProductDescribe. product->raster is NULL where the text was opened and not the raster. */
+typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText *text, bool *is,
+                                         HcError *err);
+HcProductDescribeRaster hc_product_enmap, hc_product_desis, hc_product_stac;
 
 /* ---- arrays.c: what an open file holds ---- */
 
@@ -81,6 +93,10 @@ HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) 
 /* "FOLDER/NAME" with `from` in the name replaced by `to`, in fresh memory; NULL where it does not have it. */
 HcStatus hc_product_sibling(const char *path, const char *from, const char *to, char **out,
                             HcError *err) HC_MUST_CHECK;
+/* The path with `from` at its end, in any case, replaced by `to`; NULL where it does not end so. */
+HcStatus hc_product_swap_end(const char *path, const char *from, const char *to, char **out,
+                             HcError *err) HC_MUST_CHECK;
+/* Neither a folder nor a pipe or device. */
 bool hc_product_is_file(const char *path);
 
 /* "NAME (UNITS)", the units those of a dataset where it has some (NULL = none). */

@@ -49,8 +49,11 @@ typedef struct HcProductLookup {
 
 /* Zero-initialise; hc_product_close() is always safe. */
 typedef struct HcProduct {
-    char *name;   /* sensor, level and quantity */
-    char *raster; /* the raster that holds the pixels, opened as any other; NULL = the arrays do */
+    char *name;        /* sensor, level and quantity */
+    char *raster;      /* the raster that holds the pixels, opened as any other; NULL = the arrays do */
+    bool is_companion; /* of another product in the same folder, as an uncertainty is */
+    bool beside;       /* the raster was opened, and not the text that describes it */
+    HcDetector part;   /* which of two rasters it is: the bands are then all of the product */
     HcProductArray array[HC_PRODUCT_ARRAYS];
     int32_t array_count;
     HcProductBand *band; /* [scene.bands], by ascending wavelength where the arrays hold the pixels */

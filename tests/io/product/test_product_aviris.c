@@ -57,7 +57,7 @@ static const char *write_aviris(const Kind *kind) {
     return path;
 }
 
-static void check_place(const Kind *kind, const char *product, bool placed) {
+static void check_flight(const Kind *kind, const char *product, bool placed) {
     static const double transform[] = {368000, 1.5, 0, 4307000, 0, -1.5};
     HcReader *reader = NULL;
     HcError err = {0};
@@ -83,12 +83,12 @@ static const char *const place = "368000.0 1.5 0.0 4307000.0 0.0 -1.5";
 
 static void flights_open(void **state) {
     (void)state;
-    check_place(&(Kind){"reflectance", 0, BANDS, false, place}, "AVIRIS L2A reflectance (uW nm-1 cm-2 sr-1)",
-                true);
-    check_place(&(Kind){"reflectance", PRODUCT_LINES, BANDS, false, place},
-                "AVIRIS L2A reflectance (uW nm-1 cm-2 sr-1)", true);
-    check_place(&(Kind){"radiance", PRODUCT_LINES + 2, BANDS, false, place},
-                "AVIRIS L1B radiance (uW nm-1 cm-2 sr-1)", false);
+    check_flight(&(Kind){"reflectance", 0, BANDS, false, place}, "AVIRIS L2A reflectance (uW nm-1 cm-2 sr-1)",
+                 true);
+    check_flight(&(Kind){"reflectance", PRODUCT_LINES, BANDS, false, place},
+                 "AVIRIS L2A reflectance (uW nm-1 cm-2 sr-1)", true);
+    check_flight(&(Kind){"radiance", PRODUCT_LINES + 2, BANDS, false, place},
+                 "AVIRIS L1B radiance (uW nm-1 cm-2 sr-1)", false);
 }
 
 static void flaws_are_told(void **state) {

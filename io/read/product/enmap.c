@@ -1,0 +1,142 @@
+/* EnMAP L1B, L1C and L2A: a raster, and METADATA.XML beside it. L1B has a raster for each detector. */
+#include "io/read/product/parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One number of an element. */
+static HcStatus read_number(const HcProductText *text, CPLXMLNode *node, int32_t band, const char *name,
+                            double *value, HcError *err) {
+    const char *found = CPLGetXMLValue(node, name, NULL);
+    if (found == NULL || !hc_text_parse_double(found, value)) {
+        return hc_fail(err, HC_E_INPUT, "%s: %s of band %" PRId32 " is %.40s", text->path, name, band,
+                       found != NULL ? found : "missing");
+    }
+    return HC_OK;
+}
+
+static HcStatus add_bands(HcProduct *product, const HcProductText *text, CPLXMLNode *list, HcError *err) {
+    for (CPLXMLNode *node = list->psChild; node != NULL; node = node->psNext) {
+        double centre = 0, width = 0, gain = 0, offset = 0;
+        int32_t band = product->scene.bands + 1;
+        if (node->eType != CXT_Element || strcmp(node->pszValue, "bandID") != 0) {
+            continue;
+        }
+        HC_OR_RETURN(read_number(text, node, band, "wavelengthCenterOfBand", &centre, err));
+        HC_OR_RETURN(read_number(text, node, band, "FWHMOfBand", &width, err));
+        HC_OR_RETURN(read_number(text, node, band, "GainOfBand", &gain, err));
+        HC_OR_RETURN(read_number(text, node, band, "OffsetOfBand", &offset, err));
+        HC_OR_RETURN(hc_product_add_bands(
+            product,
+            &(HcProductBands){
+                .count = 1, .wavelength = &centre, .fwhm = &width, .unit = 1, .gain = gain, .offset = offset},
+            err));
+        product->band[band - 1].band = band - 1;
+        product->band[band - 1].bad = true; /* until a detector claims it */
+    }
+    return HC_OK;
+}
+
+/* The bands of a detector, numbers from 1 with commas between them. */
+static HcStatus claim_bands(HcProduct *product, const HcProductText *text, CPLXMLNode *specific,
+                            const char *path, HcDetector detector, HcError *err) {
+    const char *list = CPLGetXMLValue(specific, path, "");
+    int32_t claimed = 0;
+    for (const char *at = list; *at != '\0'; claimed++) {
+        char *end = NULL;
+        long band = strtol(at, &end, 10);
+        if (end == at || band < 1 || band > product->scene.bands) {
+            return hc_fail(err, HC_E_INPUT, "%s: %s names band '%.12s' of %" PRId32, text->path, path, at,
+                           product->scene.bands);
+        }
+        product->band[band - 1].detector = detector;
+        product->band[band - 1].bad = false;
+        at = end + strspn(end, ", \t\r\n");
+    }
+    return claimed > 0 ? HC_OK : hc_fail(err, HC_E_INPUT, "%s: there is no %s", text->path, path);
+}
+
+/* Bands whose statistics say that they hold nothing. */
+static void mark_empty(HcProduct *product, CPLXMLNode *statistics) {
+    int32_t band = 0, empty = 0;
+    for (CPLXMLNode *node = statistics != NULL ? statistics->psChild : NULL; node != NULL;
+         node = node->psNext) {
+        if (node->eType != CXT_Element || strcmp(node->pszValue, "bandID") != 0 ||
+            band >= product->scene.bands) {
+            continue;
+        }
+        double deviation = 1, mean = 0;
+        bool said = hc_text_parse_double(CPLGetXMLValue(node, "stdDeviation", ""), &deviation) &&
+                    hc_text_parse_double(CPLGetXMLValue(node, "mean", ""), &mean);
+        if (said && deviation == 0 && mean == -1000000 && !product->band[band].bad) {
+            product->band[band].bad = true;
+            empty++;
+        }
+        band++;
+    }
+    if (empty > 0) {
+        hc_product_note(product, "%" PRId32 " bands hold no value by their statistics and count as bad",
+                        empty);
+    }
+}
+
+/* The raster beside the metadata, by the endings that the formats of the product have. */
+static HcStatus find_raster(HcProduct *product, const HcProductText *text, HcError *err) {
+    static const char *const endings[] = {".TIF", ".tif", ".BSQ",     ".BIL",
+                                          ".BIP", ".JP2", "_COG.TIF", "_COG.tiff"};
+    for (size_t e = 0; e < sizeof endings / sizeof *endings && product->raster == NULL; e++) {
+        char to[64];
+        snprintf(to, sizeof to, "-SPECTRAL_IMAGE%s", endings[e]);
+        HC_OR_RETURN(hc_product_swap_end(text->path, "-METADATA.XML", to, &product->raster, err));
+        if (product->raster != NULL && !hc_product_is_file(product->raster)) {
+            free(product->raster);
+            product->raster = NULL;
+        }
+    }
+    return product->raster != NULL
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT,
+                         "%s: there is no raster NAME-SPECTRAL_IMAGE.TIF beside it (of L1B open "
+                         "NAME-SPECTRAL_IMAGE_VNIR.TIF or NAME-SPECTRAL_IMAGE_SWIR.TIF)",
+                         text->path);
+}
+
+/* A raster of one detector has the first or the last bands of the list. */
+static void take_part(HcProduct *product) {
+    product->part = strstr(product->raster, "-SPECTRAL_IMAGE_VNIR") != NULL   ? HC_DETECTOR_VNIR
+                    : strstr(product->raster, "-SPECTRAL_IMAGE_SWIR") != NULL ? HC_DETECTOR_SWIR
+                                                                              : HC_DETECTOR_ONE;
+    for (int32_t b = 0; product->part != HC_DETECTOR_ONE && b < product->scene.bands; b++) {
+        product->band[b].detector = HC_DETECTOR_ONE;
+    }
+}
+
+HcStatus hc_product_enmap(HcProduct *product, const HcProductText *text, bool *is, HcError *err) {
+    CPLXMLNode *specific = text->xml != NULL ? CPLGetXMLNode(text->xml, "specific") : NULL;
+    CPLXMLNode *list = specific != NULL ? CPLGetXMLNode(specific, "bandCharacterisation") : NULL;
+    *is = list != NULL && CPLGetXMLNode(list, "bandID.wavelengthCenterOfBand") != NULL;
+    if (!*is) {
+        return HC_OK;
+    }
+    const char *level = CPLGetXMLValue(text->xml, "base.level", "");
+    product->name = hc_text_format("EnMAP%s%.8s", level[0] != '\0' ? " " : "", level);
+    if (product->name == NULL) {
+        return hc_fail_memory(err, 0, "a text");
+    }
+    if (product->raster == NULL) {
+        HC_OR_RETURN(find_raster(product, text, err));
+    }
+    HC_OR_RETURN(add_bands(product, text, list, err));
+    HC_OR_RETURN(claim_bands(product, text, specific, "vnirProductQuality.expectedChannelsList",
+                             HC_DETECTOR_VNIR, err));
+    HC_OR_RETURN(claim_bands(product, text, specific, "swirProductQuality.expectedChannelsList",
+                             HC_DETECTOR_SWIR, err));
+    mark_empty(product, CPLGetXMLNode(text->xml, "product.bandStatistics"));
+    take_part(product);
+    product->scene.has_nodata =
+        hc_text_parse_double(CPLGetXMLValue(specific, "backgroundValue", ""), &product->scene.nodata);
+    hc_product_note(product, "quality layers (QL_QUALITY, PIXELMASK) are not applied");
+    return HC_OK;
+}

@@ -1,0 +1,300 @@
+/* Products that are a GeoTIFF with a text beside it: EnMAP, DESIS, STAC items. */
+#include "product_check.h"
+
+enum { BANDS = 5 };
+
+static const int stored[BANDS] = {0, 1, 2, 3, 4};
+static const double centres[BANDS] = {420, 940, 950, 960, 1200};
+static const double widths[BANDS] = {6, 7, 8, 9, 10};
+
+/* A GeoTIFF of int16, pixel-interleaved and compressed as DESIS has it. */
+static const char *write_tiff(const char *name, int bands) {
+    static const char *const options[] = {"INTERLEAVE=PIXEL", "COMPRESS=DEFLATE", NULL};
+    const char *path = in_folder(name);
+    GDALDatasetH dataset = GDALCreate(GDALGetDriverByName("GTiff"), path, PRODUCT_SAMPLES, PRODUCT_LINES,
+                                      bands, GDT_Int16, (char **)(uintptr_t)options);
+    assert_non_null(dataset);
+    for (int b = 0; b < bands; b++) {
+        int16_t values[PRODUCT_LINES * PRODUCT_SAMPLES];
+        for (int i = 0; i < PRODUCT_LINES * PRODUCT_SAMPLES; i++) {
+            values[i] = (int16_t)product_value(i / PRODUCT_SAMPLES, i % PRODUCT_SAMPLES, b);
+        }
+        assert_int_equal(GDALRasterIO(GDALGetRasterBand(dataset, b + 1), GF_Write, 0, 0, PRODUCT_SAMPLES,
+                                      PRODUCT_LINES, values, PRODUCT_SAMPLES, PRODUCT_LINES, GDT_Int16, 0, 0),
+                         CE_None);
+    }
+    GDALClose(dataset);
+    return path;
+}
+
+/* ---- EnMAP ---- */
+
+typedef enum Flaw { FLAW_NONE, FLAW_NO_WIDTH, FLAW_NO_DETECTOR, FLAW_BAND } Flaw;
+
+/* Bands 1 to 3 are of VNIR, 3 to 5 of SWIR but for band 3, which is VNIR's; band 1 is empty. */
+static const char *write_enmap_xml(const char *name, const char *level, Flaw flaw) {
+    static char text[4000];
+    const char *path = in_folder(name);
+    int used = snprintf(text, sizeof text,
+                        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<level_X><base><level>%s</level></base>"
+                        "<specific><backgroundValue>-32768</backgroundValue><bandCharacterisation>",
+                        level);
+    for (int b = 0; b < BANDS; b++) {
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "<bandID number=\"%d\"><wavelengthCenterOfBand>%g</wavelengthCenterOfBand>", b + 1,
+                         centres[b]);
+        if (flaw != FLAW_NO_WIDTH || b != 3) {
+            used +=
+                snprintf(text + used, sizeof text - (size_t)used, "<FWHMOfBand>%g</FWHMOfBand>", widths[b]);
+        }
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "<GainOfBand>%g</GainOfBand><OffsetOfBand>%g</OffsetOfBand></bandID>",
+                         0.0001 * (b + 1), 0.5 * b);
+    }
+    used += snprintf(text + used, sizeof text - (size_t)used, "</bandCharacterisation>");
+    if (flaw != FLAW_NO_DETECTOR) {
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "<vnirProductQuality><expectedChannelsList>1,2, 4</expectedChannelsList>"
+                         "</vnirProductQuality>");
+    }
+    used += snprintf(text + used, sizeof text - (size_t)used,
+                     "<swirProductQuality><expectedChannelsList>3,%d</expectedChannelsList>"
+                     "</swirProductQuality></specific><product><bandStatistics>",
+                     flaw == FLAW_BAND ? 6 : 5);
+    for (int b = 0; b < BANDS; b++) {
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "<bandID number=\"%d\"><mean>%s</mean><stdDeviation>%s</stdDeviation></bandID>",
+                         b + 1, b == 0 ? "-1000000" : "12", b == 0 ? "0" : "3.5");
+    }
+    snprintf(text + used, sizeof text - (size_t)used, "</bandStatistics></product></level_X>\n");
+    put_file(path, text);
+    return path;
+}
+
+/* The bands that count as bad, as a text of 0 and 1. */
+static void check_scene(const char *path, HcOverlap overlap, const char *name, const char *bad) {
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const HcReaderOptions how = {.overlap = overlap};
+    check_ok(hc_reader_open(&reader, path, &how, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    assert_non_null(hc_reader_product(reader));
+    assert_string_equal(hc_reader_product(reader), name);
+    assert_int_equal(scene->bands, (int)strlen(bad));
+    for (int32_t b = 0; b < scene->bands; b++) {
+        assert_int_equal(scene->bad != NULL && scene->bad[b], bad[b] == '1');
+    }
+    hc_reader_close(reader);
+}
+
+static void enmap_opens_by_metadata_and_raster(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *tiff = write_tiff("ENMAP01-SPECTRAL_IMAGE.TIF", BANDS);
+    const char *xml = write_enmap_xml("ENMAP01-METADATA.XML", "L2A", FLAW_NONE);
+    const char *const paths[] = {tiff, xml};
+    for (int p = 0; p < 2; p++) {
+        check_ok(hc_reader_open(&reader, paths[p], NULL, &err), err);
+        const HcScene *scene = hc_reader_scene(reader);
+        assert_string_equal(hc_reader_path(reader), tiff);
+        check_list(scene->wavelength, centres, BANDS);
+        check_list(scene->fwhm, widths, BANDS);
+        for (int32_t b = 0; b < BANDS; b++) {
+            check_near(scene->gain[b], 0.0001 * (b + 1), 1e-15);
+            check_near(scene->offset[b], 0.5 * b, 1e-15);
+        }
+        assert_true(scene->has_nodata && scene->nodata == -32768);
+        hc_reader_close(reader);
+        check_cubes(paths[p], stored);
+    }
+    /* Of VNIR 2 and 4 (1 is empty), of SWIR 3 and 5: 950 nm of SWIR lies between them. */
+    check_scene(xml, HC_OVERLAP_USUAL, "EnMAP L2A", "10010");
+    check_scene(xml, HC_OVERLAP_VNIR, "EnMAP L2A", "10100");
+    check_scene(xml, HC_OVERLAP_BOTH, "EnMAP L2A", "10000");
+}
+
+/* One detector has the first bands of the list, the other one the last. */
+static void enmap_l1b_opens_by_detector(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *xml = write_enmap_xml("B-METADATA.XML", "L1B", FLAW_NONE);
+    const char *vnir = write_tiff("B-SPECTRAL_IMAGE_VNIR.TIF", 2);
+    const char *swir = write_tiff("B-SPECTRAL_IMAGE_SWIR.TIF", 3);
+    check_scene(vnir, HC_OVERLAP_USUAL, "EnMAP L1B", "10");
+    check_scene(swir, HC_OVERLAP_USUAL, "EnMAP L1B", "000");
+    check_ok(hc_reader_open(&reader, vnir, NULL, &err), err);
+    check_list(hc_reader_scene(reader)->wavelength, centres, 2);
+    hc_reader_close(reader);
+    check_ok(hc_reader_open(&reader, swir, NULL, &err), err);
+    check_list(hc_reader_scene(reader)->wavelength, centres + 2, 3);
+    check_near(hc_reader_scene(reader)->offset[0], 1, 0);
+    hc_reader_close(reader);
+    check_refused(xml, HC_E_INPUT, "there is no raster NAME-SPECTRAL_IMAGE.TIF");
+}
+
+/* The metadata are refused; the raster opens without them and says so. */
+static void check_flaw(Flaw flaw, const char *part) {
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *xml = write_enmap_xml("F-METADATA.XML", "L1C", flaw);
+    const char *tiff = write_tiff("F-SPECTRAL_IMAGE.TIF", BANDS);
+    check_refused(xml, HC_E_INPUT, part);
+    check_ok(hc_reader_open(&reader, tiff, NULL, &err), err);
+    assert_null(hc_reader_product(reader));
+    assert_null(hc_reader_scene(reader)->wavelength);
+    assert_non_null(strstr(hc_reader_note(reader), part));
+    hc_reader_close(reader);
+}
+
+static void flaws_are_told(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    check_flaw(FLAW_NO_WIDTH, "FWHMOfBand of band 4 is missing");
+    check_flaw(FLAW_NO_DETECTOR, "there is no vnirProductQuality.expectedChannelsList");
+    check_flaw(FLAW_BAND, "swirProductQuality.expectedChannelsList names band '6' of 5");
+    /* Another number of bands: metadata that were opened are wrong, those beside a raster are left out. */
+    const char *xml = write_enmap_xml("F-METADATA.XML", "L1C", FLAW_NONE);
+    const char *tiff = write_tiff("F-SPECTRAL_IMAGE.TIF", BANDS - 1);
+    HcStatus got = hc_reader_open(&reader, xml, NULL, &err);
+    assert_int_equal(got, HC_E_INPUT);
+    assert_non_null(strstr(err.text, "has 4 bands, its metadata describe 5"));
+    err = (HcError){0};
+    check_ok(hc_reader_open(&reader, tiff, NULL, &err), err);
+    assert_non_null(strstr(hc_reader_note(reader), "is left out: it describes 5 bands of 4"));
+    hc_reader_close(reader);
+}
+
+/* ---- DESIS ---- */
+
+static const char *write_desis(bool whole) {
+    const char *xml = in_folder("DESIS-HSI-METADATA.xml");
+    char header[1000];
+    put_file(xml, "<?xml version=\"1.0\"?>\n<hsi_doc><base><mission>DESIS</mission><level>L2A</level></base>"
+                  "</hsi_doc>\n");
+    snprintf(header, sizeof header,
+             "ENVI\nsamples = %d\nlines = %d\nbands = %d\nheader offset = 0\nfile type = ENVI Standard\n"
+             "data type = 2\ninterleave = bip\nbyte order = 0\nwavelength = {420, 940, 950, 960, 1200}\n"
+             "fwhm = {6, 7, 8, 9, 10}\ndata gain values = {0.1, 0.2, 0.3, 0.4, 0.5}\n%s",
+             PRODUCT_SAMPLES, PRODUCT_LINES, BANDS,
+             whole ? "data offset values = {0, 0, 0, 0, 1}\n" : "data offset values = {0, 0, 0, 0}\n");
+    put_file(in_folder("DESIS-HSI-SPECTRAL_IMAGE.hdr"), header);
+    return xml;
+}
+
+static void desis_opens(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *tiff = write_tiff("DESIS-HSI-SPECTRAL_IMAGE.tif", BANDS);
+    const char *xml = write_desis(true);
+    const char *const paths[] = {tiff, xml};
+    for (int p = 0; p < 2; p++) {
+        check_scene(paths[p], HC_OVERLAP_USUAL, "DESIS L2A", "00000");
+        check_ok(hc_reader_open(&reader, paths[p], NULL, &err), err);
+        const HcScene *scene = hc_reader_scene(reader);
+        check_list(scene->wavelength, centres, BANDS);
+        check_list(scene->fwhm, widths, BANDS);
+        check_near(scene->gain[4], 0.5, 1e-15);
+        check_near(scene->offset[4], 1, 0);
+        hc_reader_close(reader);
+        check_cubes(paths[p], stored);
+    }
+    xml = write_desis(false);
+    HcStatus got = hc_reader_open(&reader, xml, NULL, &err);
+    assert_int_equal(got, HC_E_INPUT);
+    assert_non_null(strstr(err.text, "data offset values has 4 values, wavelength has 5"));
+}
+
+/* ---- STAC ---- */
+
+static const char *write_item(const char *name, const char *asset, bool newer, int bands) {
+    static char text[2000];
+    const char *path = in_folder(name);
+    int used = snprintf(text, sizeof text,
+                        "{\"type\": \"Feature\", \"stac_version\": \"1.%d.0\", \"id\": \"scene\", "
+                        "\"properties\": {\"platform\": \"dragonette-001\"}, \"assets\": {"
+                        "\"preview\": {\"href\": \"./scene.png\"}, \"cube\": {\"href\": \"https://a.b/%s\", "
+                        "\"%s\": [",
+                        newer, asset, newer ? "bands" : "eo:bands");
+    for (int b = 0; b < bands; b++) {
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "%s{\"name\": \"b%d\", \"%scenter_wavelength\": %g, \"%sfull_width_half_max\": %g}",
+                         b > 0 ? ", " : "", b, newer ? "eo:" : "", centres[b] / 1000, newer ? "eo:" : "",
+                         widths[b] / 1000);
+    }
+    snprintf(text + used, sizeof text - (size_t)used, "]}}}\n");
+    put_file(path, text);
+    return path;
+}
+
+static void stac_items_describe_rasters(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *tiff = write_tiff("scene.tiff", BANDS);
+    for (int newer = 0; newer < 2; newer++) {
+        const char *item = write_item("scene.json", "scene.tiff", newer, BANDS);
+        const char *const paths[] = {tiff, item};
+        for (int p = 0; p < 2; p++) {
+            check_scene(paths[p], HC_OVERLAP_USUAL, "STAC item scene (dragonette-001)", "00000");
+            check_ok(hc_reader_open(&reader, paths[p], NULL, &err), err);
+            check_list(hc_reader_scene(reader)->wavelength, centres, BANDS);
+            check_list(hc_reader_scene(reader)->fwhm, widths, BANDS);
+            hc_reader_close(reader);
+            check_cubes(paths[p], stored);
+        }
+    }
+    /* Another JSON of that name says nothing; an item of another raster is told. */
+    put_file(in_folder("scene.json"), "{\"hcube_model\": 1}\n");
+    check_ok(hc_reader_open(&reader, tiff, NULL, &err), err);
+    assert_null(hc_reader_product(reader));
+    assert_null(hc_reader_note(reader));
+    hc_reader_close(reader);
+    check_refused(write_item("scene.json", "gone.tiff", false, BANDS), HC_E_INPUT, "without an asset");
+}
+
+/* ---- folders ---- */
+
+static void remove_all(const char *path, const char *const *names) {
+    char file[700];
+    for (; *names != NULL; names++) {
+        snprintf(file, sizeof file, "%s/%s", path, *names);
+        assert_int_equal(unlink(file), 0);
+    }
+    assert_int_equal(rmdir(path), 0);
+}
+
+static void folders_hold_one_product(void **state) {
+    (void)state;
+    static const char *const names[] = {"A-METADATA.XML",       "A-SPECTRAL_IMAGE.TIF", "B-METADATA.XML",
+                                        "B-SPECTRAL_IMAGE.TIF", "notes.json",           NULL};
+    const char *path = in_folder("delivery");
+    assert_int_equal(mkdir(path, 0700), 0);
+    check_refused(path, HC_E_INPUT, "not recognized"); /* as any other folder */
+    write_enmap_xml("delivery/A-METADATA.XML", "L2A", FLAW_NONE);
+    check_refused(path, HC_E_INPUT, "there is no raster");
+    write_tiff("delivery/A-SPECTRAL_IMAGE.TIF", BANDS);
+    put_file(in_folder("delivery/notes.json"), "{}\n");
+    check_scene(path, HC_OVERLAP_USUAL, "EnMAP L2A", "10010");
+    check_cubes(path, stored);
+    write_enmap_xml("delivery/B-METADATA.XML", "L2A", FLAW_NONE);
+    write_tiff("delivery/B-SPECTRAL_IMAGE.TIF", BANDS);
+    check_refused(path, HC_E_INPUT, "holds 2 products, open one of them: ");
+    remove_all(path, names);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(enmap_opens_by_metadata_and_raster),
+        cmocka_unit_test(enmap_l1b_opens_by_detector),
+        cmocka_unit_test(flaws_are_told),
+        cmocka_unit_test(desis_opens),
+        cmocka_unit_test(stac_items_describe_rasters),
+        cmocka_unit_test(folders_hold_one_product),
+    };
+    GDALAllRegister();
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
