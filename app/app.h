@@ -62,12 +62,18 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
 /* Whether --help or -h is among the words (before a bare --). */
 bool hc_asks_for_help(int32_t word_count, const char *const *words);
 
+/* Prints the help of the step that --help stands in, or of run or plan. own: options of that command alone,
+ * or NULL. */
+void hc_print_help_within(const char *name, const HcOption *own, int32_t word_count,
+                          const char *const *words);
+
 /* Prints the help of a stage to standard output. */
 void hc_print_stage_help(const HcStageClass *kind);
 
-/* The chain of the words of run or plan: steps, one quoted text, or a file. */
+/* The chain of the words of run or plan: steps, one quoted text, or a file. own: options of that command
+ * alone, or NULL. */
 HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
-                       HcChain **chain, HcError *err) HC_MUST_CHECK;
+                       const HcOptionSet *own, HcChain **chain, HcError *err) HC_MUST_CHECK;
 
 /* Whether the words begin with a chain in one word, quoted or as the name of a file, and its text (fresh
  * memory); `where` names it in messages. */

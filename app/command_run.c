@@ -1,4 +1,4 @@
-/* run, plan, and every stage as a command. */
+/* run, and every stage as a command. */
 #include "core/operation/decode.h"
 #include "app/app.h"
 
@@ -25,14 +25,6 @@ static void print_masked(const HcRunReport *report) {
     }
 }
 
-/* What the run waited for most. */
-static const char *limit_of(const HcRunReport *report) {
-    if (report->seconds_wait_read > 0.5 * report->seconds) {
-        return "reading";
-    }
-    return report->seconds_wait_write > 0.5 * report->seconds ? "writing" : "computing";
-}
-
 static void print_summary(const HcChain *chain, const HcRunReport *report) {
     char peak[32];
     print_masked(report);
@@ -48,7 +40,8 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
     }
     hc_say("done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s", report->seconds,
            (double)report->raw_bytes / 1e6 / report->seconds, report->passes, report->passes == 1 ? "" : "es",
-           limit_of(report), hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
+           hc_run_limit(report->seconds, report->seconds_wait_read, report->seconds_wait_write),
+           hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
 }
 
 static HcStatus first_of(HcStatus first, HcStatus second) {
@@ -104,7 +97,8 @@ static void print_table(const char *heading, const HcOption *table) {
     hc_text_clear(&text);
 }
 
-static void print_chain_help(const char *name) {
+/* own: the options of the command alone, or NULL. */
+static void print_chain_help(const char *name, const HcOption *own) {
     printf("hcube %s [OPTION...] read SCENE ! STAGE [OPTION...] ! ... ! write OUTPUT\n"
            "hcube %s 'read SCENE ! ... ! write OUTPUT'\n"
            "hcube %s chain.hcube --set scene=SCENE\n\n"
@@ -112,11 +106,14 @@ static void print_chain_help(const char *name) {
            "the same\n"
            "text over several lines, with # comments and {name} placeholders that --set name=value fills.\n",
            name, name, name);
+    if (own != NULL) {
+        print_table("Options of this command", own);
+    }
     print_table("Options", hc_common_options);
 }
 
-/* The help of the step that --help stands in, or of the command. */
-static void print_help_within(const char *name, int32_t word_count, const char *const *words) {
+void hc_print_help_within(const char *name, const HcOption *own, int32_t word_count,
+                          const char *const *words) {
     const HcStageClass *kind = NULL;
     for (int32_t w = 0; w < word_count && !hc_asks_for_help(1, words + w); w++) {
         if (w == 0 || strcmp(words[w - 1], "!") == 0) {
@@ -126,7 +123,7 @@ static void print_help_within(const char *name, int32_t word_count, const char *
     if (kind != NULL) {
         hc_print_stage_help(kind);
     } else {
-        print_chain_help(name);
+        print_chain_help(name, own);
     }
 }
 
@@ -134,92 +131,11 @@ HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *e
     HcCommon common;
     HcChain *chain = NULL;
     if (hc_asks_for_help(word_count, words)) {
-        print_help_within("run", word_count, words);
+        hc_print_help_within("run", NULL, word_count, words);
         return HC_OK;
     }
-    HC_OR_RETURN(hc_read_chain("run", word_count, words, &common, &chain, err));
+    HC_OR_RETURN(hc_read_chain("run", word_count, words, &common, NULL, &chain, err));
     return run_by_options(chain, &common, err);
-}
-
-/* "uint16, 100 lines x 100 samples x 60 bands" */
-static void print_scene(const HcScene *scene, bool with_type) {
-    if (with_type) {
-        printf("%s, ", hc_type_name(scene->type));
-    }
-    printf("%lld lines x %lld samples x %d bands", (long long)scene->lines, (long long)scene->samples,
-           scene->bands);
-    if (scene->wavelength != NULL) {
-        double low = scene->wavelength[0];
-        double high = low;
-        for (int32_t b = 1; b < scene->bands; b++) {
-            low = scene->wavelength[b] < low ? scene->wavelength[b] : low;
-            high = scene->wavelength[b] > high ? scene->wavelength[b] : high;
-        }
-        printf(", %.0f to %.0f nm", low, high);
-    }
-}
-
-static const char *how_often_read(const HcRunReport *report) {
-    return report->passes == 1       ? "the scene is read once"
-           : report->mapped          ? "the scene's file is mapped and looked at in each"
-           : report->device_resident ? "the scene is read once and kept on the device"
-           : report->resident        ? "the scene is read once and kept in memory"
-                                     : "the scene is read again for each pass";
-}
-
-static void print_plan(const HcChain *chain, const HcRunReport *report, bool shared_memory) {
-    char text[3][32];
-    HcText way = {0};
-    for (int32_t s = 0; s < chain->count; s++) {
-        const HcStage *stage = &chain->stages[s];
-        printf("%2d. %-8s ", s + 1, stage->kind->name);
-        print_scene(&stage->out, s == 0);
-        if (stage->needs.observes) {
-            printf("; sees the whole scene first");
-        }
-        if (stage->needs.halo > 0) {
-            printf("; looks at %d line%s above and below", stage->needs.halo,
-                   stage->needs.halo == 1 ? "" : "s");
-        }
-        printf("\n");
-    }
-    hc_reader_way(hc_view_reader(chain->source->view), &way);
-    printf("reading  %s\n", way.data != NULL ? way.data : "");
-    hc_text_clear(&way);
-    printf("passes   %d (%s)\n", report->passes, how_often_read(report));
-    printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
-    printf(shared_memory ? "memory   %s, of which %s for computing\n" : "memory   %s, and %s on the device\n",
-           hc_text_bytes(text[0], sizeof text[0], (double)report->host_bytes),
-           hc_text_bytes(text[1], sizeof text[1], (double)report->device_bytes));
-    printf("scene    %s\n", hc_text_bytes(text[2], sizeof text[2], (double)report->raw_bytes));
-    for (int32_t n = 0; n < chain->note_count; n++) {
-        printf("note     %s\n", chain->notes[n]);
-    }
-}
-
-HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err) {
-    HcStatus status = HC_OK;
-    HcCommon common;
-    HcChain *chain = NULL;
-    HcCompute *compute = NULL;
-    HcRunReport report;
-    HcComputeInfo info;
-    char reason[256];
-    if (hc_asks_for_help(word_count, words)) {
-        print_help_within("plan", word_count, words);
-        return HC_OK;
-    }
-    HC_TRY(hc_read_chain("plan", word_count, words, &common, &chain, err));
-    HC_TRY(hc_backend_open(&common, &compute, reason, sizeof reason, err));
-    HcRunSettings settings = {
-        .memory = common.memory, .device_memory = common.device_memory, .record = common.record};
-    HC_TRY(hc_run_plan(chain, compute, &settings, &report, err));
-    hc_compute_info(compute, &info);
-    print_plan(chain, &report, info.shared_memory);
-done:
-    hc_chain_free(chain);
-    hc_compute_close(compute);
-    return status;
 }
 
 /* Words of the usage line for the positional options of a table. */

@@ -125,7 +125,7 @@ bool hc_is_chain_text(int32_t word_count, const char *const *words) {
 }
 
 HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
-                       HcChain **chain, HcError *err) {
+                       const HcOptionSet *own, HcChain **chain, HcError *err) {
     HcStatus status = HC_OK;
     Leading leading;
     char *text = NULL;
@@ -134,10 +134,14 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
     int32_t split_count = 0;
     hc_options_reset(hc_common_options, common);
     hc_options_reset(leading_options, &leading);
-    HcOptionSet sets[2] = {{.table = hc_common_options, .params = common},
+    HcOptionSet sets[3] = {{.table = hc_common_options, .params = common},
                            {.table = leading_options, .params = &leading}};
-    int32_t first = hc_options_leading(sets, 2, words, word_count);
-    HC_TRY(hc_options_parse(who, sets, 2, words, first, err));
+    int32_t set_count = 2;
+    if (own != NULL) {
+        sets[set_count++] = *own;
+    }
+    int32_t first = hc_options_leading(sets, set_count, words, word_count);
+    HC_TRY(hc_options_parse(who, sets, set_count, words, first, err));
     words += first;
     word_count -= first;
     if (word_count == 0) {
@@ -147,7 +151,7 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
     /* A file or a quoted chain may be followed by options, as steps may. */
     if (hc_is_chain_text(word_count, words)) {
         const char *where = NULL;
-        HC_TRY(hc_options_parse(who, sets, 2, words + 1, word_count - 1, err));
+        HC_TRY(hc_options_parse(who, sets, set_count, words + 1, word_count - 1, err));
         HC_TRY(hc_read_chain_text(words[0], &text, &where, err));
         HC_TRY(hc_words_fill(text, where, &leading.set, &filled, err));
         HC_TRY(hc_words_split(filled, where, &split, &split_count, err));

@@ -254,6 +254,14 @@ bool hc_file_same_place(const char *a, const char *b) {
             hc_file_folder_into(another, b) && hc_file_same(folder, another));
 }
 
+void hc_file_uncache(const char *path) {
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file >= 0) {
+        (void)posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+        close(file);
+    }
+}
+
 bool hc_file_identity(const char *path, int64_t *size, int64_t *modified) {
     struct stat info;
     if (stat(path, &info) != 0) {

@@ -111,6 +111,9 @@ bool hc_file_same(const char *a, const char *b);
 /* The same, or whether they are one name in one folder: of files that are yet to be made. */
 bool hc_file_same_place(const char *a, const char *b);
 
+/* Drops a file from the system's page cache where that can be, so that it is read from the disk again. */
+void hc_file_uncache(const char *path);
+
 /* Size [bytes] and time of last change [s since 1970]; false when there is no such file. NULL is fine
  * for what is not wanted. */
 bool hc_file_identity(const char *path, int64_t *size, int64_t *modified);

@@ -1,5 +1,6 @@
 #include "core/text.h"
 #include "core/workers.h"
+#include "io/file.h"
 #include "io/libraries.h"
 #include "io/view/parts.h"
 
@@ -173,6 +174,9 @@ static HcStatus settle_window(HcView *view, const HcViewOptions *options, HcErro
     if (view->note.failed) {
         return hc_fail_memory(err, 0, "a text");
     }
+    if (options->first_lines > 0 && options->first_lines < window->y1 - window->y0) {
+        window->y1 = window->y0 + options->first_lines;
+    }
     hc_view_cut(&view->scene, *window);
     return hc_reader_use_samples(view->reader, window->x0, window->x1 - window->x0, err);
 }
@@ -267,6 +271,16 @@ HcStatus hc_view_files(const HcView *view, HcPaths *out, HcError *err) {
 
 size_t hc_view_settle(HcView *view, int32_t halo, double bytes) {
     return hc_reader_settle(view->reader, halo, bytes);
+}
+
+HcStatus hc_view_forget(const HcView *view, HcError *err) {
+    HcPaths files = {0};
+    HcStatus status = hc_view_files(view, &files, err);
+    for (int32_t f = 0; status == HC_OK && f < files.count; f++) {
+        hc_file_uncache(files.path[f]);
+    }
+    hc_paths_clear(&files);
+    return status;
 }
 
 /* ---- mapping ---- */

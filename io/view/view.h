@@ -37,6 +37,7 @@ typedef struct HcViewOptions {
     const HcViewWindow *window; /* only this rectangle is the scene; NULL = all of the file */
     const HcViewBox *box;       /* only the pixels that it touches; NULL = all */
     const char *cutline;        /* FILE[:LAYER]: only what its polygons touch, masked outside of them */
+    int64_t first_lines;        /* at most so many lines of them, 0 = all: for a trial */
 } HcViewOptions;
 
 /* Opens a scene as hc_reader_open does, and its mask. */
@@ -77,6 +78,9 @@ void hc_view_unmap(HcView *view);
 void hc_view_release(HcView *view, int64_t line0, int32_t lines);
 HcStatus hc_view_unchanged(const HcView *view, HcError *err) HC_MUST_CHECK;
 HcStatus hc_view_files(const HcView *view, HcPaths *out, HcError *err) HC_MUST_CHECK;
+
+/* Drops the files of the view from the system's page cache, so that they are read from the disk again. */
+HcStatus hc_view_forget(const HcView *view, HcError *err) HC_MUST_CHECK;
 
 /* Bytes that hc_view_read needs for that many lines; 0 when mapped. */
 size_t hc_view_bytes(const HcView *view, int64_t lines);

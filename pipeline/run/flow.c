@@ -2,6 +2,10 @@
 #include "core/clock.h"
 #include "pipeline/memory.h"
 
+const char *hc_flow_what(const HcFlow *flow) {
+    return flow->pass.stops ? flow->chain->stages[flow->pass.end - 1].kind->name : "writing";
+}
+
 void hc_flow_fail(HcFlow *flow, const HcError *error) {
     pthread_mutex_lock(&flow->lock);
     if (flow->error.status == HC_OK) {

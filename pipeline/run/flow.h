@@ -65,6 +65,9 @@ typedef struct HcFlow {
     bool all_computed;
 } HcFlow;
 
+/* What the pass is for: the stage that observes, or "writing". */
+const char *hc_flow_what(const HcFlow *flow);
+
 /* Keeps the first failure of any thread and wakes everybody. */
 void hc_flow_fail(HcFlow *flow, const HcError *error);
 

@@ -127,8 +127,7 @@ static void tell_progress(const HcFlow *flow, int64_t lines_done) {
     double share = (double)lines_done / (double)report->lines;
     HcProgress progress = {.pass = flow->pass_number,
                            .passes = report->passes,
-                           .what = flow->pass.stops ? flow->chain->stages[flow->pass.end - 1].kind->name
-                                                    : "writing",
+                           .what = hc_flow_what(flow),
                            .lines_done = lines_done,
                            .lines = report->lines,
                            .bytes_done = bytes * (flow->pass_number - 1 + share),

@@ -111,8 +111,7 @@ static bool number_in_file(const char *path, const char *key, double *value) {
     return found;
 }
 
-/* Memory that the system or the container lets us have [bytes]. */
-static double available_memory(void) {
+double hc_available_memory(void) {
     double available = 2e9;
     double value = 0;
     if (number_in_file("/proc/meminfo", "MemAvailable:", &value)) {
@@ -172,9 +171,9 @@ static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *li
 
 static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
     HcView *view = chain->source->view;
-    HcLimits limits = {.halo = raw_halo_of(chain)};
+    HcLimits limits = {.halo = raw_halo_of(chain), .streams = settings->streams};
     share_lines(chain, settings->ranks, &limits);
-    double available = 0.75 * available_memory() / hc_ranks_local_count(settings->ranks) /
+    double available = 0.75 * hc_available_memory() / hc_ranks_local_count(settings->ranks) /
                        (settings->shares > 1 ? settings->shares : 1);
     limits.host = settings->memory > 0 ? (double)settings->memory : available;
     limits.device = device_limit(info, settings);
@@ -239,7 +238,7 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
     const HcLimits limits = layout->limits;
     Cost cost = cost_of(chain, info, &limits, (int32_t)lines);
     int64_t blocks = blocks_of(&limits, lines);
-    bool again = cost.passes > 1 && !cost.mapped;
+    bool again = cost.passes > 1 && !cost.mapped && !limits.streams;
     bool on_device =
         may_keep && again && !info->shared_memory && (double)device_bytes(&cost, blocks) <= limits.device;
     bool resident = !on_device && again && (double)host_bytes(&cost, info, blocks) <= limits.host;

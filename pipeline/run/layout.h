@@ -11,6 +11,7 @@ typedef struct HcLimits {
     int64_t first_line, end_line; /* of this rank */
     int32_t halo;                 /* of the raw blocks */
     uint64_t cache;               /* what reading keeps: GDAL's cache, or rows of chunks */
+    bool streams;                 /* nothing is kept between passes */
 } HcLimits;
 
 typedef struct HcLayout {
@@ -37,6 +38,9 @@ void hc_layout_memory(const HcChain *chain, const HcComputeInfo *info, const HcL
 /* Plans the chain for a backend, chooses the layout, and fills the planned half of the report. */
 HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,
                        HcComputeInfo *info, HcRunReport *report, HcError *err) HC_MUST_CHECK;
+
+/* Memory that the system or the container lets us have [bytes]. */
+double hc_available_memory(void);
 
 /* The next smaller layout, for a device with less free memory than it reported: first the scene leaves the
  * device, then blocks are halved. False where there is none. */

@@ -110,6 +110,18 @@ static void put_numbers(const HcRunReport *report, HcJson *to) {
     hc_json_put_number(to, "writing", report->seconds_write);
     hc_json_put_number(to, "waiting_for_reading", report->seconds_wait_read);
     hc_json_put_number(to, "waiting_for_writing", report->seconds_wait_write);
+    hc_json_open_array(to, "passes");
+    for (int32_t p = 0; p < report->passes_done; p++) {
+        const HcPassTimes *pass = &report->pass[p];
+        hc_json_open_object(to, NULL);
+        hc_json_put_text(to, "for", pass->what);
+        hc_json_put_number(to, "all", pass->seconds);
+        hc_json_put_number(to, "waiting_for_reading", pass->waiting_for_reading);
+        hc_json_put_number(to, "waiting_for_writing", pass->waiting_for_writing);
+        hc_json_put_number(to, "fixed", pass->fixed);
+        hc_json_close(to);
+    }
+    hc_json_close(to);
     hc_json_close(to);
 }
 

@@ -81,13 +81,32 @@ done:
     return status;
 }
 
+/* How long the pass took that began at `start`, when its report was `before`; `blocks` of it for the blocks.
+ */
+static void note_times(HcFlow *flow, const HcRunReport *before, double start, double blocks) {
+    HcRunReport *report = flow->report;
+    double seconds = hc_now() - start;
+    report->pass[report->passes_done++] =
+        (HcPassTimes){.what = hc_flow_what(flow),
+                      .seconds = seconds,
+                      .fixed = seconds - blocks,
+                      .waiting_for_reading = report->seconds_wait_read - before->seconds_wait_read,
+                      .waiting_for_writing = report->seconds_wait_write - before->seconds_wait_write};
+}
+
 static HcStatus run_pass(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
+    HcRunReport before = *flow->report;
+    double start_time = hc_now();
+    double blocks = 0;
     flow->pass_number++;
     flow->all_computed = false;
     flow->blocks_freed = 0;
     if (!flow->layout.resident && !flow->layout.device_resident) {
         flow->blocks_read = 0;
+    }
+    if (flow->settings->cold) {
+        HC_TRY(hc_view_forget(flow->chain->source->view, err));
     }
     HC_TRY(open_stages(flow, err));
     if (flow->slots == NULL) {
@@ -96,17 +115,20 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
     HC_TRY(hc_flow_open_pass(flow, err));
     HC_TRY(hc_flow_sample(flow, err));
     HC_TRY(hc_source_reset_counts(flow->chain->source, flow->work, err));
+    double begin = hc_now();
     HC_TRY(run_threads(flow, err));
+    blocks = hc_now() - begin;
     HC_TRY(hc_view_unchanged(flow->chain->source->view, err));
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (hc_pass_observes(&flow->pass, stage)) {
-            double start_time = hc_now();
+            double settle_time = hc_now();
             HC_TRY(hc_stage_named(stage, stage->kind->settle(stage, flow->work, err), err));
-            stage->seconds_settle += hc_now() - start_time;
+            stage->seconds_settle += hc_now() - settle_time;
         }
     }
     HC_TRY(hc_source_counts(flow->chain->source, flow->compute, flow->report->masked, err));
+    note_times(flow, &before, start_time, blocks);
 done:
     hc_flow_close_pass(flow);
     return status;
@@ -121,6 +143,13 @@ static void mark_settled(HcFlow *flow) {
 }
 
 /* ---- the run ---- */
+
+const char *hc_run_limit(double seconds, double waiting_for_reading, double waiting_for_writing) {
+    if (waiting_for_reading > 0.5 * seconds) {
+        return "reading";
+    }
+    return waiting_for_writing > 0.5 * seconds ? "writing" : "computing";
+}
 
 static HcStatus run_passes(HcFlow *flow, HcError *err) {
     bool more = true;
@@ -156,12 +185,14 @@ static HcStatus gather_outputs(HcFlow *flow, HcError *err) {
 
 /* Completes all outputs; they get their names when the set is committed. */
 static HcStatus complete_outputs(HcFlow *flow, HcError *err) {
+    HcPassTimes *last = &flow->report->pass[flow->report->passes_done - 1];
     for (int32_t s = 0; s < flow->chain->count; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (stage->kind->finish != NULL) {
             double start_time = hc_now();
             HC_OR_RETURN(stage->kind->finish(stage, err));
             stage->seconds_consume += hc_now() - start_time;
+            last->seconds += hc_now() - start_time;
         }
     }
     return HC_OK;
@@ -182,6 +213,9 @@ static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError 
     HC_TRY(complete_outputs(flow, err));
     fill_report(flow);
     HC_TRY(hc_chain_check_notes(flow->chain, err));
+    if (flow->settings->trial) {
+        goto done;
+    }
     HC_TRY(hc_record_write_all(flow->chain, flow->compute, flow->settings, flow->report, ranks, err));
     HC_TRY(hc_file_commit(err));
 done:

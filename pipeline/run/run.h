@@ -8,6 +8,8 @@
 
 #include <signal.h>
 
+#define HC_PASSES_MAX 64 /* each but the last settles a stage */
+
 /* How far a run is; handed to the callback after every block, on the computing thread. */
 typedef struct HcProgress {
     int32_t pass, passes;      /* from 1; passes is exact once known, never too low */
@@ -37,7 +39,18 @@ typedef struct HcRunSettings {
     /* The record of this output is removed first and written last: where it exists, all records do. NULL =
      * records are written in the order of the chain. */
     const char *decides;
+    bool trial;   /* no output gets a name, and no record is written */
+    bool streams; /* each pass reads the scene again, also one that would fit into memory */
+    bool cold;    /* each pass reads from the disk, not from the system's page cache */
 } HcRunSettings;
+
+/* How long a pass over the scene took [s]. Reading, computing and writing go on at the same time. */
+typedef struct HcPassTimes {
+    const char *what; /* the stage that observes, or "writing" */
+    double seconds;   /* all of it, with the ends of outputs */
+    double fixed;     /* of them before and behind the blocks: opening, sample, models */
+    double waiting_for_reading, waiting_for_writing;
+} HcPassTimes;
 
 /* What the planner decided for this rank; times are filled by the run. */
 typedef struct HcRunReport {
@@ -55,9 +68,14 @@ typedef struct HcRunReport {
     int64_t lines;         /* of this rank */
     int64_t pixels, masked[HC_MASK_REASONS]; /* of the scene */
     double seconds, seconds_read, seconds_decode, seconds_wait_read, seconds_wait_write, seconds_write;
+    HcPassTimes pass[HC_PASSES_MAX];
+    int32_t passes_done; /* entries of `pass` */
     double bytes_read;
     uint64_t peak_memory; /* peak resident memory of the process [bytes] */
 } HcRunReport;
+
+/* What a run or a pass waited for most: "reading", "writing" or "computing". */
+const char *hc_run_limit(double seconds, double waiting_for_reading, double waiting_for_writing);
 
 /* Plans a chain for a backend without touching a pixel: shapes, passes, memory, blocks. Fails where the run
  * would. */

@@ -120,7 +120,8 @@ static HcStatus ask_place(const Params *params, Asked *asked, HcError *err) {
     return params->box != NULL ? ask_box(params, asked, err) : HC_OK;
 }
 
-static HcStatus ask_view(const Params *params, Asked *asked, HcError *err) {
+static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
+    const Params *params = stage->params;
     HcViewOptions *how = &asked->how;
     *asked = (Asked){0};
     *how = (HcViewOptions){.reader = {.threads = (int32_t)params->threads,
@@ -131,7 +132,8 @@ static HcStatus ask_view(const Params *params, Asked *asked, HcError *err) {
                                       .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL},
                            .mask = params->mask,
                            .ignore_nodata = params->ignore_nodata,
-                           .apply_scale = params->scale == 1};
+                           .apply_scale = params->scale == 1,
+                           .first_lines = ((const HcSource *)stage->state)->first_lines};
     if (params->ignore_nodata && params->nodata != NULL) {
         return hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata");
     }
@@ -155,7 +157,7 @@ static HcStatus drop_empty_bands(HcStage *stage, HcError *err) {
     bool floating = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
     int32_t count = source->band_count, kept = 0;
     Asked asked;
-    HC_OR_RETURN(ask_view(params, &asked, err));
+    HC_OR_RETURN(ask_view(stage, &asked, err));
     if (params->nodata_rule != 1 || (!scene->has_nodata && !floating)) {
         return HC_OK;
     }
@@ -217,7 +219,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HcSource *source = stage->state;
     if (source->view == NULL) {
         Asked asked;
-        HC_OR_RETURN(ask_view(params, &asked, err));
+        HC_OR_RETURN(ask_view(stage, &asked, err));
         HC_OR_RETURN(hc_view_open(&source->view, params->path, &asked.how, err));
         const char *notes[] = {hc_reader_note(hc_view_reader(source->view)), hc_view_note(source->view)};
         for (int n = 0; n < 2; n++) {

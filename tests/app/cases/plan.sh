@@ -18,6 +18,23 @@ refuse 5 "--memory" plan --device cpu --memory 1M read "$scene" ! write out.img
 refuse 3 "none.hdr" plan read none.hdr ! write out.img
 refuse 2 "--components" plan read "$scene" ! mnf --components 100 ! write out.img
 only
+# A trial on the first lines tells the time of each pass, and leaves nothing.
+run 0 plan --measure --device cpu read "$scene" ! mnf --components 3 ! write out.img
+[[ $out =~ $'\n'"time     about "[0-9.]+" "m?s", from 100 of 100 lines in "[0-9.]+" "m?s$'\n' ]] || fail "$out"
+[[ $out =~ $'\n'"  pass 1 "[0-9.]+" "m?s", mnf; limit: "(reading|computing|writing)$'\n' ]] || fail "$out"
+[[ $out =~ $'\n'"  pass 2 "[0-9.]+" "m?s", writing; limit: "(reading|computing|writing)$ ]] || fail "$out"
+only
+header tall 2000 100000 50
+truncate -s 20000000000 tall.img
+run 0 plan --measure --device cpu read tall.hdr ! cov sums.json
+[[ $out =~ "time     about "[0-9.]+" "(ms|s|min|h)", from "([0-9]+)" of 100000 lines in " ]] || fail "$out"
+((BASH_REMATCH[2] >= 2560 && BASH_REMATCH[2] < 50000)) || fail "$out"
+# What fails on some lines may succeed on all: the plan stands, and says why there is no time.
+run 0 plan --measure --device cpu read tall.hdr --source-nodata 0 ! pca ! write out.img
+[[ $out == *"passes   2"*$'\n'"time     not measured: pca: "* ]] || fail "$out"
+rm tall.*
+only
+refuse 2 "--measure" run --measure read "$scene" ! write out.img
 # A scene larger than the memory is read in parts, and the plan says so.
 header large 1000 2000 100
 : >large.img

@@ -1,0 +1,152 @@
+/* plan: what a run would do, and with --measure how long it would take. */
+#include "app/app.h"
+#include "pipeline/run/forecast.h"
+
+#include <stdio.h>
+
+/* "uint16, 100 lines x 100 samples x 60 bands" */
+static void print_scene(const HcScene *scene, bool with_type) {
+    if (with_type) {
+        printf("%s, ", hc_type_name(scene->type));
+    }
+    printf("%lld lines x %lld samples x %d bands", (long long)scene->lines, (long long)scene->samples,
+           scene->bands);
+    if (scene->wavelength != NULL) {
+        double low = scene->wavelength[0];
+        double high = low;
+        for (int32_t b = 1; b < scene->bands; b++) {
+            low = scene->wavelength[b] < low ? scene->wavelength[b] : low;
+            high = scene->wavelength[b] > high ? scene->wavelength[b] : high;
+        }
+        printf(", %.0f to %.0f nm", low, high);
+    }
+}
+
+static const char *how_often_read(const HcRunReport *report) {
+    return report->passes == 1       ? "the scene is read once"
+           : report->mapped          ? "the scene's file is mapped and looked at in each"
+           : report->device_resident ? "the scene is read once and kept on the device"
+           : report->resident        ? "the scene is read once and kept in memory"
+                                     : "the scene is read again for each pass";
+}
+
+static void print_plan(const HcChain *chain, const HcRunReport *report, bool shared_memory) {
+    char text[3][32];
+    HcText way = {0};
+    for (int32_t s = 0; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        printf("%2d. %-8s ", s + 1, stage->kind->name);
+        print_scene(&stage->out, s == 0);
+        if (stage->needs.observes) {
+            printf("; sees the whole scene first");
+        }
+        if (stage->needs.halo > 0) {
+            printf("; looks at %d line%s above and below", stage->needs.halo,
+                   stage->needs.halo == 1 ? "" : "s");
+        }
+        printf("\n");
+    }
+    hc_reader_way(hc_view_reader(chain->source->view), &way);
+    printf("reading  %s\n", way.data != NULL ? way.data : "");
+    hc_text_clear(&way);
+    printf("passes   %d (%s)\n", report->passes, how_often_read(report));
+    printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
+    printf(shared_memory ? "memory   %s, of which %s for computing\n" : "memory   %s, and %s on the device\n",
+           hc_text_bytes(text[0], sizeof text[0], (double)report->host_bytes),
+           hc_text_bytes(text[1], sizeof text[1], (double)report->device_bytes));
+    printf("scene    %s\n", hc_text_bytes(text[2], sizeof text[2], (double)report->raw_bytes));
+    for (int32_t n = 0; n < chain->note_count; n++) {
+        printf("note     %s\n", chain->notes[n]);
+    }
+}
+
+/* Options of plan alone. */
+typedef struct PlanParams {
+    bool measure;
+} PlanParams;
+
+static const HcOption plan_options[] = {
+    {HC_FLAG(PlanParams, measure), .help = "run the chain on the first lines of the scene, drop its outputs, "
+                                           "and tell how long the whole run will take"},
+    {0}};
+
+/* "850 ms", "12.3 s", "41 min", "5.2 h" */
+static const char *text_of_time(char *out, size_t size, double seconds) {
+    if (seconds < 1) {
+        snprintf(out, size, "%.0f ms", 1e3 * seconds);
+    } else if (seconds < 120) {
+        snprintf(out, size, "%.1f s", seconds);
+    } else if (seconds < 7200) {
+        snprintf(out, size, "%.0f min", seconds / 60);
+    } else {
+        snprintf(out, size, "%.1f h", seconds / 3600);
+    }
+    return out;
+}
+
+static void print_forecast(const HcForecast *forecast, int64_t lines) {
+    char text[2][32];
+    printf("time     about %s, from %lld of %lld lines in %s%s\n",
+           text_of_time(text[0], sizeof text[0], forecast->seconds), (long long)forecast->lines,
+           (long long)lines, text_of_time(text[1], sizeof text[1], forecast->trial_seconds),
+           forecast->cold ? ", read from the disk" : "");
+    for (int32_t p = 0; p < forecast->passes; p++) {
+        const HcPassTimes *pass = &forecast->pass[p];
+        printf("  pass %d %s, %s; limit: %s\n", p + 1, text_of_time(text[0], sizeof text[0], pass->seconds),
+               pass->what, hc_run_limit(pass->seconds, pass->waiting_for_reading, pass->waiting_for_writing));
+    }
+}
+
+/* A plan stands although its chain cannot be tried on some lines. */
+static HcStatus print_time(HcChain *trial, HcCompute *compute, const HcRunSettings *settings,
+                           const HcRunReport *plan, HcError *err) {
+    HcForecast forecast;
+    HcError why = {0};
+    HcStatus status = hc_run_forecast(trial, compute, settings, plan, &forecast, &why);
+    if (status == HC_E_CANCELLED) {
+        return hc_fail(err, status, "%s", why.text);
+    }
+    if (status == HC_OK) {
+        print_forecast(&forecast, plan->lines);
+    } else {
+        printf("time     not measured: %s\n", why.text);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCommon common;
+    PlanParams params;
+    HcOptionSet own = {.table = plan_options, .params = &params};
+    HcChain *chain = NULL;
+    HcChain *trial = NULL;
+    HcCompute *compute = NULL;
+    HcRunReport report;
+    HcComputeInfo info;
+    char reason[256];
+    if (hc_asks_for_help(word_count, words)) {
+        hc_print_help_within("plan", plan_options, word_count, words);
+        return HC_OK;
+    }
+    hc_options_reset(plan_options, &params);
+    HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &chain, err));
+    if (params.measure) {
+        HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &trial, err));
+    }
+    HC_TRY(hc_backend_open(&common, &compute, reason, sizeof reason, err));
+    HcRunSettings settings = {
+        .memory = common.memory, .device_memory = common.device_memory, .record = common.record};
+    HC_TRY(hc_run_plan(chain, compute, &settings, &report, err));
+    hc_compute_info(compute, &info);
+    print_plan(chain, &report, info.shared_memory);
+    if (params.measure) {
+        settings.cancel = hc_catch_signals();
+        HC_TRY(print_time(trial, compute, &settings, &report, err));
+    }
+done:
+    hc_chain_free(trial);
+    hc_chain_free(chain);
+    hc_compute_close(compute);
+    return status;
+}

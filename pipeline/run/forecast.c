@@ -1,0 +1,46 @@
+#include "pipeline/run/forecast.h"
+#include "pipeline/run/layout.h"
+
+/* A trial takes at least so many blocks, so that reading, computing and writing overlap as in the run, and
+ * at least so many bytes of the scene, so that its start counts little. */
+enum { BLOCKS = 4 };
+static const double bytes_least = 512e6;
+
+static int64_t lines_of_trial(const HcRunReport *plan) {
+    double line = (double)plan->share_bytes / (double)plan->lines;
+    double lines = bytes_least / line;
+    double blocks = (double)BLOCKS * plan->block_lines;
+    lines = lines > blocks ? lines : blocks;
+    return lines < (double)plan->lines ? (int64_t)lines : plan->lines;
+}
+
+/* Blocks and the ends of outputs grow with the lines; the rest takes as long as in the trial. */
+static HcPassTimes grown(const HcPassTimes *pass, double factor) {
+    return (HcPassTimes){.what = pass->what,
+                         .seconds = pass->fixed + (pass->seconds - pass->fixed) * factor,
+                         .fixed = pass->fixed,
+                         .waiting_for_reading = pass->waiting_for_reading * factor,
+                         .waiting_for_writing = pass->waiting_for_writing * factor};
+}
+
+HcStatus hc_run_forecast(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
+                         const HcRunReport *plan, HcForecast *out, HcError *err) {
+    HcRunReport report = {0};
+    HcRunSettings trial = *settings;
+    *out =
+        (HcForecast){.lines = lines_of_trial(plan), .cold = (double)plan->raw_bytes > hc_available_memory()};
+    trial.trial = true;
+    trial.streams = !plan->resident && !plan->device_resident;
+    trial.cold = out->cold;
+    trial.block_lines = plan->block_lines;
+    chain->source->first_lines = out->lines;
+    HC_OR_RETURN(hc_run(chain, compute, &trial, &report, err));
+    double factor = (double)plan->lines / (double)report.lines;
+    out->trial_seconds = report.seconds;
+    out->passes = report.passes_done;
+    for (int32_t p = 0; p < out->passes; p++) {
+        out->pass[p] = grown(&report.pass[p], factor);
+        out->seconds += out->pass[p].seconds;
+    }
+    return HC_OK;
+}
