@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Moves one array of the product into the scene. */
+/* Moves one array of the product into the scene, where the product has it. */
 #define MOVE(field)                                                                                          \
     do {                                                                                                     \
-        scene->field = said->field;                                                                          \
-        said->field = NULL;                                                                                  \
+        if (said->field != NULL) {                                                                           \
+            free(scene->field);                                                                              \
+            scene->field = said->field;                                                                      \
+            said->field = NULL;                                                                              \
+        }                                                                                                    \
     } while (0)
 
 static void take_note(HcReader *reader) {
@@ -67,6 +70,10 @@ HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
     MOVE(bad);
     MOVE(gain);
     MOVE(offset);
+    MOVE(description);
+    for (int32_t b = 0; said->band_name != NULL && b < said->bands; b++) {
+        HC_OR_RETURN(hc_scene_name_band(scene, b, err, "%s", said->band_name[b]));
+    }
     if (said->has_nodata) {
         scene->has_nodata = true;
         scene->nodata = said->nodata;

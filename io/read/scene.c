@@ -434,7 +434,8 @@ static HcStatus take_place(HcReader *reader, GDALDatasetH dataset, HcError *err)
         GDALGetMetadata(dataset, "GEOLOCATION") != NULL) {
         hc_read_note(reader, "ground control points, RPC or geolocation arrays are not carried on");
     }
-    if (!place->has_transform) {
+    bool pixels_only = reader->product != NULL && reader->product->pixels_only;
+    if (!place->has_transform && !pixels_only) {
         place->has_transform = GDALGetGeoTransform(dataset, place->transform) == CE_None;
     }
     const char *crs = GDALGetProjectionRef(dataset);

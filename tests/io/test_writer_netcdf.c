@@ -1,5 +1,6 @@
 /* netCDF: one variable of all bands, and what the scene says as CF has it. Read back through GDAL's interface
  * for arrays, and as a raster. */
+#include "io/read/reader.h"
 #include "write_fixture.h"
 
 #include <cpl_string.h>
@@ -249,6 +250,41 @@ static void components(void **state) {
     hc_scene_clear(&scene);
 }
 
+/* What the reader finds in the file is what the scene said. */
+static void comes_back(void **state) {
+    (void)state;
+    HcScene scene = rich_scene();
+    HcError err = {0};
+    HcReader *reader = NULL;
+    check_ok(write_scene(in_folder("a.nc"), &scene, NULL, &err), err);
+    check_ok(hc_reader_open(&reader, in_folder("a.nc"), NULL, &err), err);
+    const HcScene *back = hc_reader_scene(reader);
+    for (int b = 0; b < 4; b++) {
+        check_same(back->wavelength[b], scene.wavelength[b]);
+        check_same(back->fwhm[b], scene.fwhm[b]);
+        check_same(back->gain[b], scene.gain[b]);
+        check_same(back->offset[b], scene.offset[b]);
+        assert_int_equal(back->bad[b], scene.bad[b]);
+        assert_string_equal(back->band_name[b], scene.band_name[b]);
+    }
+    assert_true(back->has_nodata && back->nodata == -9999);
+    assert_string_equal(back->description, "a scene");
+    for (int i = 0; i < 6; i++) {
+        check_near(back->place.transform[i], scene.place.transform[i], 1e-8);
+    }
+    hc_reader_close(reader);
+    /* Coordinates of pixels are no place. */
+    free(scene.place.crs);
+    scene.place = (HcPlace){0};
+    HcWriterOptions again = {.overwrite = true};
+    check_ok(write_scene(in_folder("a.nc"), &scene, &again, &err), err);
+    check_ok(hc_reader_open(&reader, in_folder("a.nc"), NULL, &err), err);
+    assert_false(hc_reader_scene(reader)->place.has_transform);
+    assert_null(hc_reader_scene(reader)->place.crs);
+    hc_reader_close(reader);
+    hc_scene_clear(&scene);
+}
+
 int main(void) {
     GDALAllRegister();
     if (GDALGetDriverByName("netCDF") == NULL) {
@@ -263,6 +299,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(wavelengths_out_of_order, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(turned_and_geographic_grids, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(components, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(comes_back, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* What a netCDF or HDF5 file holds, through GDAL's interface for arrays. */
+#include "core/allocate.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
@@ -223,6 +224,61 @@ done:
     GDALMDArrayRelease(array);
     hc_gdal_release();
     free(list);
+    return status;
+}
+
+static void free_words(char **words, int32_t count) {
+    for (int32_t i = 0; words != NULL && i < count; i++) {
+        free(words[i]);
+    }
+    free(words);
+}
+
+/* GDAL's texts, each of GDAL's memory, become ours. */
+static HcStatus copy_words(char *const *given, int32_t count, char ***words, HcError *err) {
+    char **list = NULL;
+    HC_OR_RETURN(hc_new(list, count, "a list of names", err));
+    for (int32_t i = 0; i < count; i++) {
+        if ((list[i] = strdup(given[i] != NULL ? given[i] : "")) == NULL) {
+            free_words(list, count);
+            return hc_fail_memory(err, (double)count, "a list of names");
+        }
+    }
+    *words = list;
+    return HC_OK;
+}
+
+HcStatus hc_product_words(const HcProductFile *file, const char *dataset, int32_t count, char ***words,
+                          HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
+    GUInt64 start = 0;
+    size_t all = (size_t)count;
+    char **given = NULL;
+    *words = NULL;
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
+    GDALMDArrayH array = open_array(file, dataset);
+    hc_gdal_catch(&messages);
+    if (array == NULL || length_of(array) != count) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s does not have a name for each of %" PRId32 " bands",
+                       file->path, dataset, count));
+    }
+    HC_TRY(hc_new(given, all, "a list of names", err));
+    if (!GDALMDArrayRead(array, &start, &all, NULL, NULL, type, given, given, all * sizeof *given)) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s cannot be read: %s", file->path, dataset,
+                       messages.failed ? messages.text : "no reason given"));
+    }
+    HC_TRY(copy_words(given, count, words, err));
+done:
+    for (int32_t i = 0; given != NULL && i < count; i++) {
+        CPLFree(given[i]);
+    }
+    free(given);
+    GDALExtendedDataTypeRelease(type);
+    if (array != NULL) {
+        GDALMDArrayRelease(array);
+    }
+    hc_gdal_release();
     return status;
 }
 

@@ -11,7 +11,8 @@
 
 /* A new sensor is a line here, or in of_rasters. */
 static HcProductDescribe *const of_arrays[] = {hc_product_emit, hc_product_prisma,  hc_product_aviris,
-                                               hc_product_neon, hc_product_tanager, hc_product_hypso};
+                                               hc_product_neon, hc_product_tanager, hc_product_hypso,
+                                               hc_product_cube};
 
 /* What a file is by its first bytes. */
 typedef enum Kind { KIND_OTHER, KIND_HDF5, KIND_ARCHIVE } Kind;

@@ -18,8 +18,8 @@ typedef struct HcProductFile {
 /* A sensor: *is tells whether the file is such a product; then the product is filled. A file that is one and
  * lacks something is HC_E_INPUT. */
 typedef HcStatus HcProductDescribe(HcProduct *product, const HcProductFile *file, bool *is, HcError *err);
-HcProductDescribe hc_product_aviris, hc_product_emit, hc_product_hypso, hc_product_neon, hc_product_prisma,
-    hc_product_tanager;
+HcProductDescribe hc_product_aviris, hc_product_cube, hc_product_emit, hc_product_hypso, hc_product_neon,
+    hc_product_prisma, hc_product_tanager;
 
 /* A text that describes a raster. */
 typedef struct HcProductText {
@@ -48,6 +48,10 @@ HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const ch
 /* `count` numbers of a dataset; HC_E_INPUT where it is missing or of another count. Fresh memory. */
 HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t count, double **values,
                          HcError *err) HC_MUST_CHECK;
+
+/* The same of texts: [count] texts, all in fresh memory. */
+HcStatus hc_product_words(const HcProductFile *file, const char *dataset, int32_t count, char ***words,
+                          HcError *err) HC_MUST_CHECK;
 
 /* An attribute of a dataset, or of the file (dataset NULL): a text in fresh memory, NULL where there is none;
  * numbers, likewise, with their count. */

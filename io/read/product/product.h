@@ -54,6 +54,7 @@ typedef struct HcProduct {
     bool is_companion; /* of another product in the same folder, as an uncertainty is */
     bool beside;       /* the raster was opened, and not the text that describes it */
     HcDetector part;   /* which of two rasters it is: the bands are then all of the product */
+    bool pixels_only;  /* the raster's place is the grid of its pixels: none */
     HcProductArray array[HC_PRODUCT_ARRAYS];
     int32_t array_count;
     HcProductBand *band; /* [scene.bands], by ascending wavelength where the arrays hold the pixels */
