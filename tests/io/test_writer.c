@@ -180,7 +180,7 @@ static void tiff_says_all(void **state) {
         assert_int_equal(folder_entries(folder), 1); /* all within the file */
         check_values(in_folder("a.tif"), &scene, HC_FLOAT32);
         GDALDatasetH dataset = GDALOpen(in_folder("a.tif"), GA_ReadOnly);
-        check_place(dataset, &scene);
+        check_utm_place(dataset, &scene);
         check_band_facts(dataset, &scene, true, cog == 0);
         assert_string_equal(GDALGetMetadataItem(dataset, "TIFFTAG_IMAGEDESCRIPTION", NULL), "a scene");
         assert_string_equal(GDALGetMetadataItem(GDALGetRasterBand(dataset, 3), "bbl", NULL), "0");
@@ -197,7 +197,7 @@ static void envi_says_all(void **state) {
     check_ok(write_scene(in_folder("a.hdr"), &scene, NULL, &err), err);
     check_values(in_folder("a.img"), &scene, HC_FLOAT32);
     GDALDatasetH dataset = GDALOpen(in_folder("a.img"), GA_ReadOnly);
-    check_place(dataset, &scene);
+    check_utm_place(dataset, &scene);
     check_band_facts(dataset, &scene, false, false);
     assert_string_equal(GDALGetMetadataItem(dataset, "wavelength_units", "ENVI"), "Nanometers");
     assert_string_equal(GDALGetMetadataItem(dataset, "default_bands", "ENVI"), "{4, 2, 1}");
@@ -240,14 +240,14 @@ static void envi_turned_grids(void **state) {
         memcpy(scene.place.transform, turns[i], sizeof turns[i]);
         check_ok(write_scene(in_folder("a.img"), &scene, &options, &err), err);
         GDALDatasetH dataset = GDALOpen(in_folder("a.img"), GA_ReadOnly);
-        check_place(dataset, &scene);
+        check_utm_place(dataset, &scene);
         GDALClose(dataset);
     }
     memcpy(scene.place.transform, turns[2], sizeof turns[2]);
     check_fails(hc_writer_check(in_folder("a.img"), &scene, &options, &err), HC_E_UNSUPPORTED, err);
     check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
     GDALDatasetH dataset = GDALOpen(in_folder("a.tif"), GA_ReadOnly);
-    check_place(dataset, &scene);
+    check_utm_place(dataset, &scene);
     GDALClose(dataset);
     hc_scene_clear(&scene);
 }

@@ -133,7 +133,7 @@ static void says_all(void **state) {
     check_ok(write_scene(in_folder("a.nc"), &scene, NULL, &err), err);
     check_values(in_folder("a.nc"), &scene, HC_FLOAT32);
     GDALDatasetH raster = GDALOpen(in_folder("a.nc"), GA_ReadOnly);
-    check_place(raster, &scene);
+    check_utm_place(raster, &scene);
     check_same(nodata_of(GDALGetRasterBand(raster, 2)), -9999);
     GDALClose(raster);
     File file = open_file(in_folder("a.nc"));

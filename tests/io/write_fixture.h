@@ -263,7 +263,7 @@ static inline HcScene rich_scene(void) {
     return scene;
 }
 
-static inline void check_place(GDALDatasetH dataset, const HcScene *scene) {
+static inline void check_utm_place(GDALDatasetH dataset, const HcScene *scene) {
     double transform[6];
     assert_int_equal(GDALGetGeoTransform(dataset, transform), CE_None);
     for (int i = 0; i < 6; i++) {
