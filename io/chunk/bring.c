@@ -1,5 +1,6 @@
 /* Bringing chunks: read, decode, and put their values where they belong. */
 #include "io/chunk/parts.h"
+#include "io/gdal_errors.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,9 +20,23 @@ static HcStatus fail_chunk(const HcChunkIndex *index, int64_t number, HcStatus s
                    index->path, first[HC_AXIS_LINE], first[HC_AXIS_SAMPLE], first[HC_AXIS_BAND], why);
 }
 
-static HcStatus read_stored(const HcChunkIndex *index, int64_t number, uint8_t *to, HcError *err) {
+static HcStatus read_stored(const HcChunkIndex *index, int64_t number, uint8_t *to, uint32_t *skipped,
+                            HcError *err) {
     const HcChunkPlace *place = &index->place[number];
     int64_t done = 0;
+    *skipped = 0;
+    if (index->hdf5 != NULL) {
+        char why[300] = "cannot be read: ";
+        size_t begun = strlen(why);
+        int64_t corner[HC_AXES];
+        hc_chunk_corner(index, number, corner);
+        errno = 0;
+        if (hc_hdf5_read_chunk(index->hdf5, corner, place->bytes, to, skipped, why + begun,
+                               sizeof why - begun)) {
+            return HC_OK;
+        }
+        return fail_chunk(index, number, hc_errno_status(errno, HC_E_INPUT), why, err);
+    }
     while (done < place->bytes) {
         ssize_t got =
             pread(index->file, to + done, (size_t)(place->bytes - done), (off_t)(place->offset + done));
@@ -49,10 +64,11 @@ HcStatus hc_chunk_bring_one(HcChunks *chunks, HcChunkRoom *room, int64_t number,
         return HC_OK;
     }
     (void)__atomic_fetch_add(&chunks->decoded, 1, __ATOMIC_RELAXED);
-    HC_OR_RETURN(read_stored(index, number, hc_chunk_decode_input(room), err));
+    uint32_t skipped = 0;
+    HC_OR_RETURN(read_stored(index, number, hc_chunk_decode_input(room), &skipped, err));
     hc_chunk_box(index, number, first, size);
     HcStatus status =
-        hc_chunk_decode(room, index, index->place[number].bytes, size[HC_AXIS_LINE], values, &why);
+        hc_chunk_decode(room, index, index->place[number].bytes, size[HC_AXIS_LINE], skipped, values, &why);
     if (status != HC_OK) {
         char text[256];
         snprintf(text, sizeof text, "is broken: %.200s", why.text);

@@ -10,6 +10,9 @@
 #else
 struct libdeflate_decompressor;
 #endif
+#if HC_HAS_SZIP
+#include <szlib.h>
+#endif
 #if HC_HAS_ZSTD
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -28,11 +31,20 @@ struct HcChunkRoom {
 };
 
 static bool in_place(HcChunkCode code) {
-    return code == HC_CODE_DIFFERENCE || code == HC_CODE_FLOAT_DIFFERENCE;
+    return code == HC_CODE_DIFFERENCE || code == HC_CODE_FLOAT_DIFFERENCE || code == HC_CODE_FLETCHER32;
 }
 
 static int64_t row_bytes(const HcChunkIndex *index) {
     return index->shape[HC_AXIS_SAMPLE] * index->shape[HC_AXIS_BAND] * (int64_t)hc_type_bytes(index->type);
+}
+
+/* Bytes that a step may make: the values, and the checksums behind them. */
+static size_t most_made(const HcChunkIndex *index) {
+    size_t sums = 0;
+    for (int32_t s = 0; s < index->steps; s++) {
+        sums += index->step[s] == HC_CODE_FLETCHER32;
+    }
+    return (size_t)hc_chunk_bytes(index) + 4 * sums;
 }
 
 /* Bytes of each buffer: the first takes what is stored, and every second step writes into it. */
@@ -43,7 +55,7 @@ static void buffer_bytes(const HcChunkIndex *index, size_t bytes[2]) {
     for (int32_t s = 0; s < index->steps; s++) {
         if (!in_place(index->step[s])) {
             now = 1 - now;
-            size_t values = (size_t)hc_chunk_bytes(index);
+            size_t values = most_made(index);
             bytes[now] = values > bytes[now] ? values : bytes[now];
         }
         if (index->step[s] == HC_CODE_FLOAT_DIFFERENCE) {
@@ -53,6 +65,9 @@ static void buffer_bytes(const HcChunkIndex *index, size_t bytes[2]) {
     }
     if (index->steps == 0) {
         bytes[0] = (size_t)hc_max64(index->stored_most, hc_chunk_bytes(index));
+    }
+    if (index->hdf5 != NULL) { /* any step may be missing of a chunk */
+        bytes[0] = bytes[1] = (size_t)hc_max64(index->stored_most, (int64_t)most_made(index));
     }
 }
 
@@ -181,6 +196,30 @@ static HcStatus unzstd(HcChunkRoom *room, const uint8_t *in, size_t bytes, uint8
 #endif
 }
 
+/* Behind four bytes with the length. */
+static HcStatus unszip(const HcChunkIndex *index, uint8_t *in, size_t bytes, uint8_t *out, size_t space,
+                       size_t *made, HcError *why) {
+#if HC_HAS_SZIP
+    SZ_com_t how = {.options_mask = (int)index->szip[0],
+                    .pixels_per_block = (int)index->szip[1],
+                    .bits_per_pixel = (int)index->szip[2],
+                    .pixels_per_scanline = (int)index->szip[3]};
+    if (bytes < 4) {
+        return fail_broken(HC_CODE_SZIP, bytes, why);
+    }
+    *made = (size_t)in[0] | (size_t)in[1] << 8 | (size_t)in[2] << 16 | (size_t)in[3] << 24;
+    if (*made > space) {
+        return fail_long(HC_CODE_SZIP, space, why);
+    }
+    return SZ_BufftoBuffDecompress(out, made, in + 4, bytes - 4, &how) == SZ_OK
+               ? HC_OK
+               : fail_broken(HC_CODE_SZIP, bytes, why);
+#else
+    (void)index, (void)in, (void)out, (void)space, (void)made;
+    return fail_broken(HC_CODE_SZIP, bytes, why);
+#endif
+}
+
 /* ---- the steps ---- */
 
 /* The bytes on their way: `bytes` of them in the buffer `now`. */
@@ -189,14 +228,24 @@ typedef struct Way {
     size_t bytes;
 } Way;
 
-static HcStatus decompress(HcChunkRoom *room, HcChunkCode code, size_t space, Way *way, HcError *why) {
-    const uint8_t *in = room->buffer[way->now];
+static HcStatus decompress(HcChunkRoom *room, const HcChunkIndex *index, HcChunkCode code, size_t space,
+                           Way *way, HcError *why) {
+    uint8_t *in = room->buffer[way->now];
     uint8_t *out = room->buffer[1 - way->now];
     size_t bytes = way->bytes;
     if (code == HC_CODE_DEFLATE) {
         HC_OR_RETURN(inflate(room, in, bytes, out, space, &way->bytes, why));
     } else if (code == HC_CODE_ZSTD) {
         HC_OR_RETURN(unzstd(room, in, bytes, out, space, &way->bytes, why));
+    } else if (code == HC_CODE_SZIP) {
+        HC_OR_RETURN(unszip(index, in, bytes, out, space, &way->bytes, why));
+    } else if (code == HC_CODE_SHUFFLE) {
+        size_t each = hc_type_bytes(index->type);
+        if (bytes > space || bytes % each != 0) {
+            return hc_fail(why, HC_E_INPUT, "it holds %zu bytes of shuffled values of %zu bytes", bytes,
+                           each);
+        }
+        hc_chunk_undo_shuffle(in, out, (int64_t)(bytes / each), each);
     } else if (!hc_chunk_lzw(in, bytes, out, space, &way->bytes)) {
         return fail_broken(code, bytes, why);
     }
@@ -212,22 +261,44 @@ static int64_t rows_of(const HcChunkIndex *index, size_t bytes) {
 static HcStatus check_made(const HcChunkIndex *index, const Way *way, int64_t lines, HcError *why) {
     int64_t whole = hc_chunk_bytes(index);
     int64_t least = index->short_last ? whole / index->shape[HC_AXIS_LINE] * lines : whole;
-    if ((int64_t)way->bytes >= least) {
+    if ((int64_t)way->bytes >= least && (int64_t)way->bytes <= whole) {
         return HC_OK;
     }
     return hc_fail(why, HC_E_INPUT, "it holds %zu bytes of values instead of %" PRId64, way->bytes, least);
 }
 
+/* Both ways in which HDF5 has written it. */
+static HcStatus check_sum(const uint8_t *data, Way *way, HcError *why) {
+    if (way->bytes < 4) {
+        return fail_broken(HC_CODE_FLETCHER32, way->bytes, why);
+    }
+    way->bytes -= 4;
+    const uint8_t *at = data + way->bytes;
+    uint32_t said = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    uint32_t found = hc_chunk_fletcher32(data, way->bytes);
+    uint32_t turned = (found & 0xFF00FF) << 8 | (found >> 8 & 0xFF00FF);
+    return said == found || said == turned ? HC_OK
+                                           : hc_fail(why, HC_E_INPUT, "its checksum is %08x, and not %08x",
+                                                     (unsigned)found, (unsigned)said);
+}
+
 HcStatus hc_chunk_decode(HcChunkRoom *room, const HcChunkIndex *index, int64_t stored, int64_t lines,
-                         uint8_t **values, HcError *why) {
-    size_t space = (size_t)hc_chunk_bytes(index), each = hc_type_bytes(index->type);
+                         uint32_t skipped, uint8_t **values, HcError *why) {
+    size_t space = most_made(index), each = hc_type_bytes(index->type);
     int64_t samples = index->shape[HC_AXIS_SAMPLE], bands = index->shape[HC_AXIS_BAND];
     Way way = {.bytes = (size_t)stored};
     bool swapped = !index->swap;
     for (int32_t s = 0; s < index->steps; s++) {
         HcChunkCode code = index->step[s];
+        if ((skipped >> index->step_bit[s] & 1) != 0) {
+            continue;
+        }
         if (!in_place(code)) {
-            HC_OR_RETURN(decompress(room, code, space, &way, why));
+            HC_OR_RETURN(decompress(room, index, code, space, &way, why));
+            continue;
+        }
+        if (code == HC_CODE_FLETCHER32) {
+            HC_OR_RETURN(check_sum(room->buffer[way.now], &way, why));
             continue;
         }
         HC_OR_RETURN(check_made(index, &way, lines, why));

@@ -9,12 +9,18 @@
 extern "C" {
 #endif
 
-/* Of the build: whether there is libdeflate, libzstd. */
+/* Of the build: whether there is libdeflate, libzstd, libhdf5, libaec. */
 #ifndef HC_HAS_DEFLATE
 #define HC_HAS_DEFLATE 0
 #endif
 #ifndef HC_HAS_ZSTD
 #define HC_HAS_ZSTD 0
+#endif
+#ifndef HC_HAS_HDF5
+#define HC_HAS_HDF5 0
+#endif
+#ifndef HC_HAS_SZIP
+#define HC_HAS_SZIP 0
 #endif
 
 /* Adds "libdeflate 1.14\nzstd 1.5.4\n" of this build. */
@@ -35,11 +41,12 @@ uint8_t *hc_chunk_decode_input(HcChunkRoom *room);
 /* Memory of the room for the values of a chunk, before or behind its decoding. */
 uint8_t *hc_chunk_decode_output(HcChunkRoom *room);
 
-/* The values of a chunk of which `stored` bytes lie in the input; `lines` of it are within the scene. *values
- * points into the room: native byte order, the whole shape of the chunk, though only those lines count.
- * HC_E_INPUT where the bytes are no such chunk; `why` then says what is wrong, without the place. */
+/* The values of a chunk of which `stored` bytes lie in the input; `lines` of it are within the scene;
+ * `skipped` has the bits of steps that it lacks. *values points into the room: native byte order, the whole
+ * shape of the chunk, though only those lines count. HC_E_INPUT where the bytes are no such chunk; `why` then
+ * says what is wrong, without the place. */
 HcStatus hc_chunk_decode(HcChunkRoom *room, const HcChunkIndex *index, int64_t stored, int64_t lines,
-                         uint8_t **values, HcError *why) HC_MUST_CHECK;
+                         uint32_t skipped, uint8_t **values, HcError *why) HC_MUST_CHECK;
 
 /* The decoders. All write exactly what `out` has room for at most; *made = bytes that came. False where the
  * bytes are broken or make more than that. */
@@ -50,6 +57,10 @@ void hc_chunk_undo_difference(uint8_t *data, int64_t rows, int64_t samples, int6
 /* Undoes predictor 3 of TIFF; `row` has the bytes of one row. */
 void hc_chunk_undo_float_difference(uint8_t *data, int64_t rows, int64_t samples, int64_t each, size_t bytes,
                                     uint8_t *row);
+/* Undoes shuffle: the first bytes of all values lie together, then the second ones. */
+void hc_chunk_undo_shuffle(const uint8_t *from, uint8_t *to, int64_t count, size_t bytes);
+/* The checksum of HDF5. */
+uint32_t hc_chunk_fletcher32(const uint8_t *data, size_t bytes);
 void hc_chunk_undo_byte_order(uint8_t *data, int64_t count, size_t bytes);
 
 #ifdef __cplusplus

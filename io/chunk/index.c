@@ -20,6 +20,8 @@ bool hc_chunk_code_known(HcChunkCode code) {
         return HC_HAS_DEFLATE;
     case HC_CODE_ZSTD:
         return HC_HAS_ZSTD;
+    case HC_CODE_SZIP:
+        return HC_HAS_SZIP;
     default:
         return true;
     }
@@ -32,6 +34,7 @@ void hc_chunk_index_free(HcChunkIndex *index) {
     if (index->file >= 0) {
         close(index->file);
     }
+    hc_hdf5_close(index->hdf5);
     free(index->path);
     free(index->place);
     free(index->fill);
@@ -54,5 +57,13 @@ void hc_chunk_box(const HcChunkIndex *index, int64_t number, int64_t first[HC_AX
         first[axis] = number % index->count[axis] * index->shape[axis];
         size[axis] = hc_min64(index->shape[axis], index->size[axis] - first[axis]);
         number /= index->count[axis];
+    }
+}
+
+void hc_chunk_corner(const HcChunkIndex *index, int64_t number, int64_t corner[HC_AXES]) {
+    int64_t first[HC_AXES], size[HC_AXES];
+    hc_chunk_box(index, number, first, size);
+    for (int i = 0; i < HC_AXES; i++) {
+        corner[i] = first[index->order[i]];
     }
 }

@@ -22,7 +22,10 @@ extern "C" {
     X(HC_CODE_ZSTD, "zstd")                                                                                  \
     X(HC_CODE_LZW, "LZW")                                                                                    \
     X(HC_CODE_DIFFERENCE, "predictor 2")                                                                     \
-    X(HC_CODE_FLOAT_DIFFERENCE, "predictor 3")
+    X(HC_CODE_FLOAT_DIFFERENCE, "predictor 3")                                                               \
+    X(HC_CODE_SHUFFLE, "shuffle")                                                                            \
+    X(HC_CODE_FLETCHER32, "fletcher32")                                                                      \
+    X(HC_CODE_SZIP, "szip")
 
 /* A step of the way from stored bytes to values. */
 typedef enum HcChunkCode {
@@ -43,6 +46,9 @@ typedef struct HcChunkPlace {
     int64_t offset, bytes;
 } HcChunkPlace;
 
+/* An open array of HDF5. */
+typedef struct HcHdf5Array HcHdf5Array;
+
 typedef struct HcChunkIndex {
     char *path; /* of the file with the chunks */
     HcType type;
@@ -55,10 +61,13 @@ typedef struct HcChunkIndex {
     bool short_last;        /* chunks with the last lines may hold no more than those */
     int32_t steps;
     HcChunkCode step[HC_CHUNK_STEPS_MAX]; /* as they are undone */
+    int step_bit[HC_CHUNK_STEPS_MAX];     /* of HDF5: the bit that tells of a chunk that it lacks this step */
+    uint32_t szip[4];                     /* the parameters of HDF5 for it */
     HcChunkPlace *place;                  /* [line][sample][band] of chunks: hc_chunk_number() */
     int64_t stored_most;                  /* the largest of their bytes */
     uint64_t *fill;                       /* [bands] the bytes of a value, lowest address first; NULL = 0 */
-    int file;                             /* open for reading */
+    int file;                             /* open for reading, -1 where HDF5 reads */
+    HcHdf5Array *hdf5;                    /* NULL where the file itself is read; offsets then count */
 } HcChunkIndex;
 
 /* Closes the file and frees all. NULL is fine. */
@@ -75,11 +84,30 @@ int64_t hc_chunk_bytes(const HcChunkIndex *index);
 /* The first value of a chunk (HcAxis), and how many of it are within the scene. */
 void hc_chunk_box(const HcChunkIndex *index, int64_t number, int64_t first[HC_AXES], int64_t size[HC_AXES]);
 
+/* The first value of a chunk in the order of its axes. */
+void hc_chunk_corner(const HcChunkIndex *index, int64_t number, int64_t corner[HC_AXES]);
+
 /* The image of a TIFF file with tiles or strips of either interleave; `scene` (lines, samples, bands, type)
  * says what it must hold. *out is NULL, with HC_OK, where the file is no TIFF or has something that this
  * reader does not know; HC_E_INPUT with the tile where a tile lies outside of the file. */
 HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scene,
                        HcError *err) HC_MUST_CHECK;
+
+/* A chunked array of an HDF5 or netCDF 4 file, under its full name ("/reflectance"). `order` are the axes as
+ * the array has them, the slowest first, any of the six orders; an array of two axes is one band, and its
+ * order has HC_AXIS_BAND first. *out is NULL, with HC_OK, where the file or the array is none that this
+ * reader knows: not HDF5, not chunked, of other types or filters, or by a library that threads may not share.
+ * HC_E_INPUT where the array is broken. */
+HcStatus hc_chunk_hdf5(HcChunkIndex **out, const char *path, const char *array, const HcAxis order[HC_AXES],
+                       HcError *err) HC_MUST_CHECK;
+/* Whether the array has an attribute of that name. */
+bool hc_hdf5_has_attribute(const HcHdf5Array *array, const char *name);
+/* The `stored` bytes of the chunk whose first value is that (in the order of the axes of the index); *skipped
+ * = bits of the steps that it lacks. One thread at a time is in the library. False where it fails, with a
+ * reason in text[bytes]. */
+bool hc_hdf5_read_chunk(HcHdf5Array *array, const int64_t first[HC_AXES], int64_t stored, void *to,
+                        uint32_t *skipped, char *text, size_t bytes);
+void hc_hdf5_close(HcHdf5Array *array);
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,13 @@
 /* GDAL's cache meanwhile. */
 #define CACHE_BYTES ((uint64_t)16 << 20)
 
-enum { WITNESSES = 3, PLACES = 3, BANDS_MAX = 4, PIXELS_MAX = PLACES * PLACES * BANDS_MAX };
+enum {
+    WITNESSES = 3,
+    WITNESSES_MAX = 24,
+    PLACES = 3,
+    BANDS_MAX = 4,
+    PIXELS_MAX = PLACES * PLACES * BANDS_MAX
+};
 
 /* One pixel as GDAL reads it, in `count` bands from 0 on; false where it fails. */
 static bool read_pixel(GDALDatasetH dataset, GDALDataType code, int64_t line, int64_t sample, int *band,
@@ -136,14 +142,15 @@ static HcStatus compare_chunk(HcChunks *chunks, GDALDatasetH dataset, GDALDataTy
     return hc_fail(err, status, "%s", why.text);
 }
 
-/* The first, middle and last chunk; of large ones only the last, which often holds the least. */
-static HcStatus compare(HcChunks *chunks, GDALDatasetH dataset, GDALDataType code, bool *same, HcError *err) {
+/* Chunks from the first to the last; of large ones only the last, which often holds the least. */
+static HcStatus compare(HcChunks *chunks, GDALDatasetH dataset, GDALDataType code, int32_t witnesses,
+                        bool *same, HcError *err) {
     const HcChunkIndex *index = hc_chunks_index(chunks);
     int64_t all = hc_chunk_count(index), before = -1;
-    int first = WITNESSES * hc_chunk_bytes(index) > WITNESS_BYTES ? WITNESSES - 1 : 0;
+    int32_t first = WITNESSES * hc_chunk_bytes(index) > WITNESS_BYTES ? witnesses - 1 : 0;
     *same = true;
-    for (int w = first; w < WITNESSES && *same; w++) {
-        int64_t number = stored_near(index, spread(w, WITNESSES, all));
+    for (int32_t w = first; w < witnesses && *same; w++) {
+        int64_t number = stored_near(index, spread(w, witnesses, all));
         if (number >= 0 && number != before) {
             HC_OR_RETURN(compare_chunk(chunks, dataset, code, number, same, err));
         }
@@ -154,34 +161,67 @@ static HcStatus compare(HcChunks *chunks, GDALDatasetH dataset, GDALDataType cod
 
 /* ---- the dataset ---- */
 
-static HcStatus find_index(HcChunkIndex **out, GDALDatasetH dataset, const char *path, const HcScene *scene,
-                           HcError *err) {
-    const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(dataset));
-    *out = NULL;
-    return hc_text_equal(driver, "GTiff") ? hc_chunk_tiff(out, path, scene, err) : HC_OK;
+/* Whether the first line of the scene is the last one of the array: GDAL's netCDF driver turns arrays that
+ * have the south first, and those of which it does not know. Only lines that differ can tell: *known = false
+ * where the pixels that were looked at do not, or agree with neither. */
+static HcStatus find_direction(HcChunks *chunks, HcChunkIndex *index, GDALDatasetH dataset, GDALDataType code,
+                               bool *known, HcError *err) {
+    bool same[2] = {false, false};
+    for (int32_t witnesses = WITNESSES; witnesses <= WITNESSES_MAX; witnesses *= 8) {
+        for (int up = 0; up < 2; up++) {
+            index->upwards = up == 1;
+            HC_OR_RETURN(compare(chunks, dataset, code, witnesses, &same[up], err));
+        }
+        if (same[0] != same[1] || !same[0]) {
+            break;
+        }
+    }
+    index->upwards = same[1] && !same[0];
+    *known = same[0] != same[1] || (same[0] && index->size[HC_AXIS_LINE] == 1);
+    return HC_OK;
 }
 
-HcStatus hc_chunks_of_dataset(HcChunks **out, GDALDatasetH dataset, const char *path, const HcScene *scene,
-                              GDALDataType code, bool *differs, HcError *err) {
+/* What netCDF does to values beside reading them. */
+static bool is_plain(const HcChunkIndex *index) {
+    static const char *const attributes[] = {"valid_range", "valid_min", "valid_max", "_Unsigned", NULL};
+    for (int i = 0; attributes[i] != NULL; i++) {
+        if (hc_hdf5_has_attribute(index->hdf5, attributes[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static HcStatus agree(HcChunks *chunks, HcChunkIndex *index, GDALDatasetH dataset, GDALDataType code,
+                      bool *known, bool *differs, HcError *err) {
+    const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(dataset));
+    *differs = false;
+    if (hc_text_equal(driver, "netCDF")) {
+        *known = is_plain(index);
+        return *known ? find_direction(chunks, index, dataset, code, known, err) : HC_OK;
+    }
+    HC_OR_RETURN(compare(chunks, dataset, code, WITNESSES, known, err));
+    *differs = !*known;
+    return HC_OK;
+}
+
+HcStatus hc_chunks_of_dataset(HcChunks **out, HcChunkIndex *index, GDALDatasetH dataset, GDALDataType code,
+                              bool *differs, HcError *err) {
     HcStatus status = HC_OK;
-    HcChunkIndex *index = NULL;
     HcChunks *chunks = NULL;
-    bool known = false;
+    bool known = true;
     *out = NULL;
     *differs = false;
-    HC_OR_RETURN(find_index(&index, dataset, path, scene, err));
-    if (index == NULL) {
-        return HC_OK;
-    }
     hc_io_limit_cache(CACHE_BYTES);
-    status = find_fill(index, dataset, code, &known, err);
+    if (index->hdf5 == NULL) {
+        status = find_fill(index, dataset, code, &known, err);
+    }
     if (status != HC_OK || !known) {
         hc_chunk_index_free(index);
         return status;
     }
     HC_TRY(hc_chunks_open(&chunks, index, err));
-    HC_TRY(compare(chunks, dataset, code, &known, err));
-    *differs = !known;
+    HC_TRY(agree(chunks, index, dataset, code, &known, differs, err));
     if (known) {
         *out = chunks;
         chunks = NULL;

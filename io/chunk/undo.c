@@ -80,3 +80,62 @@ void hc_chunk_undo_byte_order(uint8_t *data, int64_t count, size_t bytes) {
         }
     }
 }
+
+#define DEFINE_UNSHUFFLE(name, type)                                                                         \
+    static void name(const uint8_t *restrict from, uint8_t *restrict to, int64_t count) {                    \
+        for (int64_t i = 0; i < count; i++) {                                                                \
+            type value = 0;                                                                                  \
+            for (size_t b = 0; b < sizeof(type); b++) {                                                      \
+                value = (type)(value | (type)from[(int64_t)b * count + i] << (8 * PLACE(b, sizeof(type))));  \
+            }                                                                                                \
+            memcpy(to + i * (int64_t)sizeof(type), &value, sizeof(type));                                    \
+        }                                                                                                    \
+    }
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define PLACE(b, bytes) ((bytes)-1 - (b))
+#else
+#define PLACE(b, bytes) (b)
+#endif
+DEFINE_UNSHUFFLE(unshuffle_2, uint16_t)
+DEFINE_UNSHUFFLE(unshuffle_4, uint32_t)
+DEFINE_UNSHUFFLE(unshuffle_8, uint64_t)
+
+void hc_chunk_undo_shuffle(const uint8_t *from, uint8_t *to, int64_t count, size_t bytes) {
+    switch (bytes) {
+    case 2:
+        unshuffle_2(from, to, count);
+        break;
+    case 4:
+        unshuffle_4(from, to, count);
+        break;
+    case 8:
+        unshuffle_8(from, to, count);
+        break;
+    default:
+        memcpy(to, from, (size_t)count * bytes);
+    }
+}
+
+uint32_t hc_chunk_fletcher32(const uint8_t *data, size_t bytes) {
+    uint32_t low = 0, high = 0;
+    size_t words = bytes / 2;
+    while (words > 0) {
+        size_t some = words < 360 ? words : 360; /* as many as cannot overflow */
+        words -= some;
+        for (; some > 0; some--, data += 2) {
+            low += (uint32_t)data[0] << 8 | data[1];
+            high += low;
+        }
+        low = (low & 0xFFFF) + (low >> 16);
+        high = (high & 0xFFFF) + (high >> 16);
+    }
+    if (bytes % 2 == 1) {
+        low += (uint32_t)data[0] << 8;
+        high += low;
+        low = (low & 0xFFFF) + (low >> 16);
+        high = (high & 0xFFFF) + (high >> 16);
+    }
+    low = (low & 0xFFFF) + (low >> 16);
+    high = (high & 0xFFFF) + (high >> 16);
+    return high << 16 | low;
+}

@@ -236,6 +236,44 @@ static bool in_order(const Axes *axes, GDALDatasetH dataset) {
     return placed || (extra == 1 && first == KIND_BAND) || GDALGetRasterCount(dataset) == 1;
 }
 
+/* The axes of an array that is in order, as GDAL takes them. */
+static bool find_order(const Axes *axes, GDALDatasetH dataset, HcAxis order[HC_AXES]) {
+    static const HcAxis usual[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
+    static const HcAxis of_kind[] = {
+        [KIND_BAND] = HC_AXIS_BAND, [KIND_LINE] = HC_AXIS_LINE, [KIND_SAMPLE] = HC_AXIS_SAMPLE};
+    if (axes->count < 2 || axes->count > 3) {
+        return false;
+    }
+    const Axis *line = &axes->axis[axes->count - 2], *sample = &axes->axis[axes->count - 1];
+    bool as_usual = line->size == GDALGetRasterYSize(dataset) &&
+                    sample->size == GDALGetRasterXSize(dataset) &&
+                    (axes->count == 2 ? 1 : axes->axis[0].size) == GDALGetRasterCount(dataset);
+    for (int i = 0; i < HC_AXES; i++) {
+        if (!as_usual && (axes->count < 3 || axes->axis[i].kind == KIND_OTHER)) {
+            return false;
+        }
+        order[i] = as_usual ? usual[i] : of_kind[axes->axis[i].kind];
+    }
+    return as_usual || sizes_agree(axes, dataset);
+}
+
+HcStatus hc_read_array(HcReadArray *array, GDALDatasetH dataset, const char *path, HcError *err) {
+    HcGdalErrors messages;
+    *array = (HcReadArray){0};
+    if (!shows_arrays(dataset)) {
+        return HC_OK;
+    }
+    hc_gdal_catch(&messages);
+    split_name(dataset, path, &array->file, &array->name);
+    if (array->file != NULL && array->name != NULL) {
+        Axes axes = find_axes(array->file, array->name);
+        array->known = find_order(&axes, dataset, array->order);
+    }
+    hc_gdal_release();
+    return array->file != NULL && array->name != NULL ? HC_OK
+                                                      : hc_fail_memory(err, (double)strlen(path), "a path");
+}
+
 static HcStatus fail_axes(const char *path, const Axes *axes, HcError *err) {
     HcText list = {0};
     for (size_t i = 0; i < axes->count; i++) {

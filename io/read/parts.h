@@ -101,6 +101,16 @@ HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err);
  * known to be band, line, sample in the order in which GDAL takes them. Every other dataset passes. */
 HcStatus hc_read_check_axes(GDALDatasetH dataset, const char *path, HcError *err) HC_MUST_CHECK;
 
+/* An array that such a dataset shows: its file and full name in fresh memory, and its axes, the slowest
+ * first; one of two axes is one band, which comes first. known: whether there is one. */
+typedef struct HcReadArray {
+    bool known;
+    char *file, *name;
+    HcAxis order[HC_AXES];
+} HcReadArray;
+HcStatus hc_read_array(HcReadArray *array, GDALDatasetH dataset, const char *path,
+                       HcError *err) HC_MUST_CHECK;
+
 /* read_scene.c: the scene of an opened dataset. */
 HcStatus hc_read_scene(HcReader *reader, HcError *err);
 

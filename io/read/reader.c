@@ -15,16 +15,53 @@ static HcStatus check_options(const HcReaderOptions *options, HcError *err) {
     return HC_OK;
 }
 
+/* Whether the index is that of the scene. A byte of netCDF may be signed or not. */
+static bool is_of_scene(const HcChunkIndex *index, const HcScene *scene) {
+    bool bytes = hc_type_bytes(index->type) == 1 && hc_type_bytes(scene->type) == 1;
+    return index->size[HC_AXIS_LINE] == scene->lines && index->size[HC_AXIS_SAMPLE] == scene->samples &&
+           index->size[HC_AXIS_BAND] == scene->bands && (bytes || index->type == scene->type);
+}
+
+/* Where the chunks of a local file lie; *out is NULL where they are not known. */
+static HcStatus find_index(const HcReader *reader, HcChunkIndex **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcReadArray array = {0};
+    const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset));
+    *out = NULL;
+    if (hc_text_equal(driver, "GTiff")) {
+        bool local = strncmp(reader->path, "/vsi", 4) != 0 && hc_read_is_file(reader->path, NULL, NULL);
+        return local ? hc_chunk_tiff(out, reader->path, &reader->scene, err) : HC_OK;
+    }
+    HC_TRY(hc_read_array(&array, reader->dataset, reader->path, err));
+    if (array.known && strncmp(array.file, "/vsi", 4) != 0 && hc_read_is_file(array.file, NULL, NULL)) {
+        HC_TRY(hc_chunk_hdf5(out, array.file, array.name, array.order, err));
+    }
+    if (*out != NULL && !is_of_scene(*out, &reader->scene)) {
+        hc_chunk_index_free(*out);
+        *out = NULL;
+    }
+    if (*out != NULL) {
+        (*out)->type = reader->scene.type;
+    }
+done:
+    free(array.file);
+    free(array.name);
+    return status;
+}
+
 /* Whether the chunks of a local file can and may be read. */
 static HcStatus try_chunks(HcReader *reader, HcError *err) {
     bool differs = false;
-    if (reader->direct || reader->dataset == NULL || reader->options.never_direct ||
-        strncmp(reader->path, "/vsi", 4) == 0 || !hc_read_is_file(reader->path, NULL, NULL)) {
+    HcChunkIndex *index = NULL;
+    if (reader->direct || reader->dataset == NULL || reader->options.never_direct) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(find_index(reader, &index, err));
+    if (index == NULL) {
         return HC_OK;
     }
     GDALDataType code = hc_read_gdal_buffer_code(reader->dataset, reader->scene.type);
-    HC_OR_RETURN(hc_chunks_of_dataset(&reader->chunks, reader->dataset, reader->path, &reader->scene, code,
-                                      &differs, err));
+    HC_OR_RETURN(hc_chunks_of_dataset(&reader->chunks, index, reader->dataset, code, &differs, err));
     if (differs) {
         hc_read_note(reader, "the chunks of %s differ from what GDAL reads, which is used", reader->path);
     }
@@ -114,7 +151,10 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     HC_TRY(settle_method(reader, err));
     HC_TRY(watch_files(reader, reader->path, err));
     /* Of the data, not of a label that names it. */
-    hc_read_is_file(reader->direct ? reader->layout.path : reader->path, &reader->size, &reader->modified);
+    const char *data = reader->direct           ? reader->layout.path
+                       : reader->chunks != NULL ? hc_chunks_index(reader->chunks)->path
+                                                : reader->path;
+    hc_read_is_file(data, &reader->size, &reader->modified);
     if (reader->note.failed) {
         status = hc_fail_memory(err, 0, "a text");
         goto done;

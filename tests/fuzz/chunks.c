@@ -24,7 +24,7 @@ static void decode_one(const HcChunkIndex *index, const uint8_t *stored, int64_t
     uint8_t *values = NULL;
     hc_fuzz_expect(hc_chunk_room_open(&room, index, &err) == HC_OK, "there is memory for the harness itself");
     memcpy(hc_chunk_decode_input(room), stored, (size_t)index->stored_most);
-    HcStatus status = hc_chunk_decode(room, index, index->stored_most, lines, &values, &why);
+    HcStatus status = hc_chunk_decode(room, index, index->stored_most, lines, 0, &values, &why);
     hc_fuzz_check(status, &why);
     if (status == HC_OK) {
         look_at(values, (size_t)(hc_chunk_bytes(index) / index->shape[HC_AXIS_LINE] * lines));
@@ -52,6 +52,9 @@ static void decode_bytes(const uint8_t *data, size_t size) {
             (floating || code != HC_CODE_FLOAT_DIFFERENCE)) {
             index.step[index.steps++] = code;
         }
+    }
+    for (int i = 0; i < 4; i++) {
+        index.szip[i] = data[HEAD + (size_t)i % (size - HEAD)];
     }
     int64_t lines = 1 + data[1] / 64 * (index.shape[HC_AXIS_LINE] - 1) / 3;
     decode_one(&index, data + HEAD, lines);

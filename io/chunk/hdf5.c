@@ -1,0 +1,256 @@
+/* The chunk index of an array in an HDF5 file. The library finds chunks and reads their bytes; values are
+ * decoded outside of it, on all workers. */
+#include "io/chunk/hdf5_array.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if HC_HAS_HDF5
+#include "core/block.h"
+
+#define FILTER_ZSTD 32015
+/* What HDF5 1.10 says of a chunk that was never written; later ones say 0 bytes. */
+#define NOT_STORED "not allocated"
+
+enum { CHUNK_BYTES_MAX = INT32_MAX, VALUES_MAX = 16 };
+
+/* ---- what the array is ---- */
+
+static bool find_type(hid_t dataset, HcChunkIndex *index) {
+    hid_t type = H5Dget_type(dataset);
+    H5T_class_t kind = H5Tget_class(type);
+    size_t bytes = H5Tget_size(type);
+    bool is_signed = kind == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2;
+    bool plain = kind == H5T_INTEGER && H5Tget_precision(type) == 8 * bytes && H5Tget_offset(type) == 0;
+    bool big = (kind == H5T_INTEGER || kind == H5T_FLOAT) && bytes > 1 && H5Tget_order(type) == H5T_ORDER_BE;
+    bool known = true;
+    if (kind == H5T_FLOAT && (H5Tequal(type, H5T_IEEE_F32LE) > 0 || H5Tequal(type, H5T_IEEE_F32BE) > 0)) {
+        index->type = HC_FLOAT32;
+    } else if (kind == H5T_FLOAT &&
+               (H5Tequal(type, H5T_IEEE_F64LE) > 0 || H5Tequal(type, H5T_IEEE_F64BE) > 0)) {
+        index->type = HC_FLOAT64;
+    } else if (plain && bytes == 1) {
+        index->type = is_signed ? HC_INT8 : HC_UINT8;
+    } else if (plain && bytes == 2) {
+        index->type = is_signed ? HC_INT16 : HC_UINT16;
+    } else if (plain && bytes == 4) {
+        index->type = is_signed ? HC_INT32 : HC_UINT32;
+    } else if (plain && bytes == 8) {
+        index->type = is_signed ? HC_INT64 : HC_UINT64;
+    } else {
+        known = false;
+    }
+    index->swap = bytes > 1 && big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    H5Tclose(type);
+    return known;
+}
+
+static hid_t native_type(HcType type) {
+    switch (type) {
+    case HC_UINT8:
+        return H5T_NATIVE_UINT8;
+    case HC_INT8:
+        return H5T_NATIVE_INT8;
+    case HC_UINT16:
+        return H5T_NATIVE_UINT16;
+    case HC_INT16:
+        return H5T_NATIVE_INT16;
+    case HC_UINT32:
+        return H5T_NATIVE_UINT32;
+    case HC_INT32:
+        return H5T_NATIVE_INT32;
+    case HC_UINT64:
+        return H5T_NATIVE_UINT64;
+    case HC_INT64:
+        return H5T_NATIVE_INT64;
+    case HC_FLOAT32:
+        return H5T_NATIVE_FLOAT;
+    default:
+        return H5T_NATIVE_DOUBLE;
+    }
+}
+
+/* The steps that undo the filters, the last one first. */
+static bool find_steps(hid_t plist, HcChunkIndex *index) {
+    int count = H5Pget_nfilters(plist);
+    if (count < 0 || count > HC_CHUNK_STEPS_MAX) {
+        return false;
+    }
+    for (int f = count - 1; f >= 0; f--) {
+        unsigned flags = 0, values[VALUES_MAX] = {0};
+        size_t found = VALUES_MAX;
+        H5Z_filter_t filter = H5Pget_filter2(plist, (unsigned)f, &flags, &found, values, 0, NULL, NULL);
+        HcChunkCode code = filter == H5Z_FILTER_DEFLATE      ? HC_CODE_DEFLATE
+                           : filter == H5Z_FILTER_SHUFFLE    ? HC_CODE_SHUFFLE
+                           : filter == H5Z_FILTER_FLETCHER32 ? HC_CODE_FLETCHER32
+                           : filter == H5Z_FILTER_SZIP       ? HC_CODE_SZIP
+                           : filter == FILTER_ZSTD           ? HC_CODE_ZSTD
+                                                             : HC_CODE_COUNT;
+        if (code == HC_CODE_COUNT || !hc_chunk_code_known(code) ||
+            (code == HC_CODE_SHUFFLE && found > 0 && values[0] != hc_type_bytes(index->type)) ||
+            (code == HC_CODE_SZIP && found < 4)) {
+            return false;
+        }
+        for (int v = 0; v < 4 && code == HC_CODE_SZIP; v++) {
+            index->szip[v] = values[v];
+        }
+        index->step_bit[index->steps] = f;
+        index->step[index->steps++] = code;
+    }
+    return true;
+}
+
+/* Sizes of the array and its chunks. */
+static bool find_shape(HcHdf5Array *array, hid_t plist, HcChunkIndex *index) {
+    hsize_t size[HC_AXES] = {0}, shape[HC_AXES] = {0};
+    int64_t all = 0;
+    hid_t space = H5Dget_space(array->dataset);
+    array->axes = H5Sget_simple_extent_ndims(space);
+    bool known = array->axes >= 2 && array->axes <= HC_AXES && H5Pget_layout(plist) == H5D_CHUNKED &&
+                 H5Sget_simple_extent_dims(space, size, NULL) == array->axes &&
+                 H5Pget_chunk(plist, HC_AXES, shape) == array->axes;
+    H5Sclose(space);
+    int behind = HC_AXES - array->axes; /* an array of two axes is one band */
+    for (int i = 0; i < HC_AXES && known; i++) {
+        int axis = index->order[i];
+        index->size[axis] = i < behind ? 1 : (int64_t)size[i - behind];
+        index->shape[axis] = i < behind ? 1 : (int64_t)shape[i - behind];
+        known = index->size[axis] > 0 && index->size[axis] <= INT32_MAX && index->shape[axis] > 0 &&
+                index->shape[axis] <= INT32_MAX && (i >= behind || axis == HC_AXIS_BAND);
+        index->count[axis] = known ? (index->size[axis] + index->shape[axis] - 1) / index->shape[axis] : 0;
+    }
+    int64_t bytes = (int64_t)hc_type_bytes(index->type);
+    known = known &&
+            !__builtin_mul_overflow(index->shape[0] * index->shape[1], index->shape[2] * bytes, &all) &&
+            all <= CHUNK_BYTES_MAX &&
+            !__builtin_mul_overflow(index->count[0] * index->count[1], index->count[2], &array->chunks);
+    return known;
+}
+
+static bool find_fill(hid_t plist, HcChunkIndex *index) {
+    H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+    uint64_t value = 0;
+    if (H5Pfill_value_defined(plist, &defined) < 0 || defined == H5D_FILL_VALUE_UNDEFINED) {
+        return true;
+    }
+    if (H5Pget_fill_value(plist, native_type(index->type), &value) < 0) {
+        return false;
+    }
+    index->fill = malloc((size_t)index->size[HC_AXIS_BAND] * sizeof *index->fill);
+    for (int64_t b = 0; b < index->size[HC_AXIS_BAND] && index->fill != NULL; b++) {
+        index->fill[b] = value;
+    }
+    return index->fill != NULL;
+}
+
+/* ---- its chunks ---- */
+
+static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, HcError *err) {
+    /* More cannot come of a chunk but by mistake: filters that make it larger are left out. */
+    int64_t most = 2 * hc_chunk_bytes(index) + 4096;
+    index->place = calloc((size_t)array->chunks, sizeof *index->place);
+    if (index->place == NULL) {
+        return hc_fail_memory(err, (double)array->chunks * sizeof *index->place, "places of chunks");
+    }
+    for (int64_t number = 0; number < array->chunks; number++) {
+        hsize_t corner[HC_AXES] = {0}, bytes = 0;
+        int64_t first[HC_AXES] = {0};
+        hc_chunk_corner(index, number, first);
+        for (int i = 0; i < array->axes; i++) {
+            corner[i] = (hsize_t)first[HC_AXES - array->axes + i];
+        }
+        char why[200] = "";
+        if (H5Dget_chunk_storage_size(array->dataset, corner, &bytes) < 0) {
+            hc_hdf5_reason(why, sizeof why);
+            bytes = 0;
+        }
+        if (why[0] != '\0' && strstr(why, NOT_STORED) == NULL) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: the size of chunk %" PRId64 " of %" PRId64 " cannot be read: %s", index->path,
+                           number, array->chunks, why);
+        }
+        if (bytes > (hsize_t)most) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: chunk %" PRId64 " of %" PRId64
+                           " is said to have %.0f bytes, of values there are %" PRId64,
+                           index->path, number, array->chunks, (double)bytes, hc_chunk_bytes(index));
+        }
+        index->place[number].bytes = (int64_t)bytes;
+        index->stored_most = hc_max64(index->stored_most, (int64_t)bytes);
+    }
+    return HC_OK;
+}
+
+/* ---- opening ---- */
+
+static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known, HcError *err) {
+    HcStatus status = HC_OK;
+    hid_t plist = H5Dget_create_plist(array->dataset);
+    *known = plist >= 0 && find_type(array->dataset, index) && find_shape(array, plist, index) &&
+             find_steps(plist, index) && find_fill(plist, index);
+    if (plist >= 0) {
+        H5Pclose(plist);
+    }
+    if (*known) {
+        status = find_places(array, index, err);
+    }
+    return status;
+}
+
+static HcStatus open_array(HcHdf5Array *array, HcChunkIndex *index, const char *name, bool *known,
+                           HcError *err) {
+    HcStatus status = HC_OK;
+    hbool_t shared = false;
+    *known = false;
+    H5E_BEGIN_TRY {
+        if (H5is_library_threadsafe(&shared) >= 0 && shared && H5Fis_hdf5(index->path) > 0) {
+            array->file = H5Fopen(index->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+            array->dataset = array->file >= 0 ? H5Dopen2(array->file, name, H5P_DEFAULT) : -1;
+        }
+        if (array->dataset >= 0) {
+            status = fill_index(index, array, known, err);
+        }
+    }
+    H5E_END_TRY
+    return status;
+}
+
+HcStatus hc_chunk_hdf5(HcChunkIndex **out, const char *path, const char *array, const HcAxis order[HC_AXES],
+                       HcError *err) {
+    HcChunkIndex *index = calloc(1, sizeof *index);
+    HcHdf5Array *opened = calloc(1, sizeof *opened);
+    bool known = false;
+    *out = NULL;
+    if (index == NULL || opened == NULL || (index->path = strdup(path)) == NULL) {
+        free(opened);
+        free(index);
+        return hc_fail_memory(err, sizeof *index, "places of chunks");
+    }
+    *opened = (HcHdf5Array){.file = -1, .dataset = -1};
+    index->file = -1;
+    index->hdf5 = opened;
+    for (int i = 0; i < HC_AXES; i++) {
+        index->order[i] = order[i];
+    }
+    hc_hdf5_lock();
+    HcStatus status = open_array(opened, index, array, &known, err);
+    hc_hdf5_unlock();
+    if (status != HC_OK || !known) {
+        hc_chunk_index_free(index);
+        return status;
+    }
+    *out = index;
+    return HC_OK;
+}
+
+#else /* without libhdf5: GDAL reads such files */
+
+HcStatus hc_chunk_hdf5(HcChunkIndex **out, const char *path, const char *array, const HcAxis order[HC_AXES],
+                       HcError *err) {
+    (void)path, (void)array, (void)order, (void)err;
+    *out = NULL;
+    return HC_OK;
+}
+
+#endif

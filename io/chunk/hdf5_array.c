@@ -1,0 +1,106 @@
+#include "io/chunk/hdf5_array.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if HC_HAS_HDF5
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void hc_hdf5_lock(void) {
+    pthread_mutex_lock(&lock);
+}
+
+void hc_hdf5_unlock(void) {
+    pthread_mutex_unlock(&lock);
+}
+
+typedef struct Reason {
+    char *text;
+    size_t bytes;
+} Reason;
+
+/* The innermost message of the library. */
+static herr_t keep_reason(unsigned number, const H5E_error2_t *error, void *user) {
+    const Reason *reason = user;
+    if (number == 0 && error->desc != NULL) {
+        snprintf(reason->text, reason->bytes, "HDF5 says: %.150s", error->desc);
+    }
+    return 0;
+}
+
+void hc_hdf5_reason(char *text, size_t bytes) {
+    Reason reason = {text, bytes};
+    snprintf(text, bytes, "HDF5 gives no reason");
+    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &reason);
+    for (char *at = text; *at != '\0'; at++) {
+        *at = *at == '\n' || *at == '\r' ? ' ' : *at;
+    }
+}
+
+bool hc_hdf5_read_chunk(HcHdf5Array *array, const int64_t first[HC_AXES], int64_t stored, void *to,
+                        uint32_t *skipped, char *text, size_t bytes) {
+    hsize_t corner[HC_AXES] = {0}, now = 0;
+    bool read = false;
+    for (int i = 0; i < array->axes; i++) {
+        corner[i] = (hsize_t)first[HC_AXES - array->axes + i];
+    }
+    hc_hdf5_lock();
+    H5E_BEGIN_TRY {
+        if (H5Dget_chunk_storage_size(array->dataset, corner, &now) >= 0 && (int64_t)now != stored) {
+            snprintf(text, bytes, "it has %.0f bytes now, and had %" PRId64, (double)now, stored);
+        } else {
+            read = H5Dread_chunk(array->dataset, H5P_DEFAULT, corner, skipped, to) >= 0;
+            if (!read) {
+                hc_hdf5_reason(text, bytes);
+            }
+        }
+    }
+    H5E_END_TRY
+    hc_hdf5_unlock();
+    return read;
+}
+
+bool hc_hdf5_has_attribute(const HcHdf5Array *array, const char *name) {
+    hc_hdf5_lock();
+    bool has = H5Aexists(array->dataset, name) > 0;
+    hc_hdf5_unlock();
+    return has;
+}
+
+void hc_hdf5_close(HcHdf5Array *array) {
+    if (array == NULL) {
+        return;
+    }
+    hc_hdf5_lock();
+    if (array->dataset >= 0) {
+        H5Dclose(array->dataset);
+    }
+    if (array->file >= 0) {
+        H5Fclose(array->file);
+    }
+    hc_hdf5_unlock();
+    free(array);
+}
+
+#else /* without libhdf5: GDAL reads such files */
+
+bool hc_hdf5_read_chunk(HcHdf5Array *array, const int64_t first[HC_AXES], int64_t stored, void *to,
+                        uint32_t *skipped, char *text, size_t bytes) {
+    (void)array, (void)first, (void)stored, (void)to, (void)skipped;
+    snprintf(text, bytes, "this program was built without HDF5");
+    return false;
+}
+
+bool hc_hdf5_has_attribute(const HcHdf5Array *array, const char *name) {
+    (void)array, (void)name;
+    return false;
+}
+
+void hc_hdf5_close(HcHdf5Array *array) {
+    (void)array;
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* An open array of HDF5, for the maker of its index and for whoever reads its chunks. The library is in use
+ * by GDAL too, whose threads do not know the lock of this room: so only one that threads may share is used.
+ */
+#ifndef HC_IO_CHUNK_HDF5_ARRAY_H
+#define HC_IO_CHUNK_HDF5_ARRAY_H
+
+#include "io/chunk/decode.h"
+#include "io/chunk/index.h"
+
+#if HC_HAS_HDF5
+#include <hdf5.h>
+
+struct HcHdf5Array {
+    hid_t file, dataset; /* negative = closed */
+    int axes;            /* of the array: 2 or 3 */
+    int64_t chunks;
+};
+
+/* Around all calls of the library. */
+void hc_hdf5_lock(void);
+void hc_hdf5_unlock(void);
+
+/* What the library said last, as one line. */
+void hc_hdf5_reason(char *text, size_t bytes);
+#endif
+
+#endif
