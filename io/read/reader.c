@@ -211,7 +211,7 @@ const double *hc_reader_band_nodata(const HcReader *reader) {
 }
 
 bool hc_reader_through_gdal(const HcReader *reader) {
-    return !reader->direct && reader->chunks == NULL;
+    return !reader->direct && reader->chunks == NULL && !hc_read_by_product(reader);
 }
 
 size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes) {

@@ -141,7 +141,7 @@ static HcStatus take_axes(HcProduct *product, HcProductArray *to, GDALMDArrayH a
 }
 
 HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
-                         const HcProductAxis order[3], HcError *err) {
+                         const HcAxis order[3], HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     bool good = true;

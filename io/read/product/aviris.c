@@ -68,7 +68,7 @@ static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcErro
 }
 
 HcStatus hc_product_aviris(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    static const HcProductAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
+    static const HcAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
     size_t cube = 0, count = sizeof cubes / sizeof *cubes;
     while (cube < count && !hc_product_has_group(file, cubes[cube].group)) {
         cube++;

@@ -108,6 +108,21 @@ static void mark_overlap(HcProduct *product, HcOverlap overlap) {
 
 /* ---- the scene ---- */
 
+/* Numbers that make no scale, or a band without a wavelength among others. */
+static HcStatus check_band(const HcProduct *product, int32_t b, bool centres, HcError *err) {
+    const HcProductBand *band = &product->band[b];
+    if (!isfinite(band->gain) || !isfinite(band->offset)) {
+        return hc_fail(err, HC_E_INPUT, "%s: band %" PRId32 " has the scale %g and the offset %g",
+                       product->raster != NULL ? product->raster : product->array[0].file, b + 1, band->gain,
+                       band->offset);
+    }
+    if (centres && !(band->wavelength > 0)) {
+        return hc_fail(err, HC_E_INPUT, "%s: band %" PRId32 " has no wavelength, others have",
+                       product->raster != NULL ? product->raster : product->array[0].file, b + 1);
+    }
+    return HC_OK;
+}
+
 static HcStatus fill_scene(HcProduct *product, HcError *err) {
     HcScene *scene = &product->scene;
     size_t count = (size_t)scene->bands;
@@ -130,6 +145,7 @@ static HcStatus fill_scene(HcProduct *product, HcError *err) {
     }
     for (size_t b = 0; b < count; b++) {
         const HcProductBand *band = &product->band[b];
+        HC_OR_RETURN(check_band(product, (int32_t)b, centres, err));
         if (centres) {
             scene->wavelength[b] = band->wavelength;
         }

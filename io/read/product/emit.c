@@ -80,7 +80,7 @@ static HcStatus find_mask(HcProduct *product, const HcProductFile *file, HcError
 }
 
 HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    static const HcProductAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
+    static const HcAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
     size_t cube = 0, count = sizeof cubes / sizeof *cubes;
     while (cube < count && !hc_product_has(file, cubes[cube].dataset)) {
         cube++;

@@ -2,6 +2,7 @@
 #include "io/read/product/parts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +137,8 @@ HcStatus hc_product_enmap(HcProduct *product, const HcProductText *text, bool *i
     mark_empty(product, CPLGetXMLNode(text->xml, "product.bandStatistics"));
     take_part(product);
     product->scene.has_nodata =
-        hc_text_parse_double(CPLGetXMLValue(specific, "backgroundValue", ""), &product->scene.nodata);
+        hc_text_parse_double(CPLGetXMLValue(specific, "backgroundValue", ""), &product->scene.nodata) &&
+        isfinite(product->scene.nodata);
     hc_product_note(product, "quality layers (QL_QUALITY, PIXELMASK) are not applied");
     return HC_OK;
 }

@@ -6,7 +6,7 @@
 #define CUBE "/products/Lt"
 
 HcStatus hc_product_hypso(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    static const HcProductAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
+    static const HcAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
     HcStatus status = HC_OK;
     double *centres = NULL, *widths = NULL;
     int32_t count = 0;

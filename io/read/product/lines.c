@@ -19,7 +19,7 @@ static int32_t band_at(const int32_t *used, int32_t k) {
     return used != NULL ? used[k] : k;
 }
 
-static int64_t chunk_of(const HcProductArray *array, HcProductAxis axis) {
+static int64_t chunk_of(const HcProductArray *array, HcAxis axis) {
     for (int i = 0; i < 3; i++) {
         if (array->axis[i] == axis) {
             return array->chunk[i] > 0 ? array->chunk[i] : 1;
@@ -116,7 +116,7 @@ static HcStatus read_box(const HcProduct *product, const Run *run, int64_t line0
     size_t size[3];
     int64_t stride[3], step = (int64_t)hc_type_bytes(scene->type);
     for (int i = 2; i >= 0; i--) {
-        HcProductAxis axis = array->axis[i];
+        HcAxis axis = array->axis[i];
         start[i] = (GUInt64)(axis == HC_AXIS_LINE ? line0 : axis == HC_AXIS_BAND ? run->first : 0);
         size[i] = (size_t)(axis == HC_AXIS_LINE ? lines : axis == HC_AXIS_BAND ? run->count : scene->samples);
         stride[axis] = step;

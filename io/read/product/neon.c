@@ -91,7 +91,7 @@ done:
 }
 
 static HcStatus describe(HcProduct *product, const HcProductFile *file, const char *site, HcError *err) {
-    static const HcProductAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
+    static const HcAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
     HcScene *scene = &product->scene;
     double nodata = 0;
     product->name = hc_text_format("NEON AOP reflectance, site %s", site);

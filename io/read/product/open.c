@@ -1,5 +1,6 @@
 /* Which product a path is: its file is opened once, and each sensor looks at what it holds. */
 #include "io/load.h"
+#include "io/read/envi_header.h"
 #include "io/read/product/parts.h"
 
 #include <cpl_conv.h>
@@ -352,11 +353,23 @@ static HcStatus main_file(const char *path, Kind *kind, char **file, HcError *er
     return status != HC_OK || *file == NULL ? status : kind_of(*file, kind, err);
 }
 
+/* Parts of the name are texts of the file. */
+static HcStatus clean_name(HcProduct *product, HcError *err) {
+    char *clean = product->name != NULL ? hc_envi_clean(product->name) : NULL;
+    if (product->name != NULL && clean == NULL) {
+        return hc_fail_memory(err, (double)strlen(product->name), "a text");
+    }
+    free(product->name);
+    product->name = clean;
+    return HC_OK;
+}
+
 HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, HcError *err) {
     HcStatus status = HC_OK;
     bool is = false;
     char *file = NULL;
     Kind kind = KIND_OTHER;
+    HcError why = {0};
     HcProduct *product = NULL;
     *out = NULL;
     HC_TRY(main_file(path, &kind, &file, err));
@@ -370,7 +383,13 @@ HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, H
     if (!is) {
         goto done;
     }
-    HC_TRY(hc_product_settle(product, overlap, err));
+    status = hc_product_settle(product, overlap, &why);
+    if (status == HC_E_INPUT && product->beside) {
+        leave_out(product, &why);
+    } else if (status != HC_OK) {
+        HC_TRY(hc_fail(err, status, "%s", why.text));
+    }
+    HC_TRY(clean_name(product, err));
     if (product->note.failed) {
         HC_TRY(hc_fail_memory(err, 0, "a text"));
     }

@@ -43,7 +43,7 @@ HcStatus hc_product_shape(const HcProductFile *file, const char *dataset, size_t
 
 /* Takes an array of three axes as the next one of the product, of the lines and samples of those before. */
 HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
-                         const HcProductAxis order[3], HcError *err) HC_MUST_CHECK;
+                         const HcAxis order[3], HcError *err) HC_MUST_CHECK;
 
 /* `count` numbers of a dataset; HC_E_INPUT where it is missing or of another count. Fresh memory. */
 HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t count, double **values,

@@ -63,8 +63,8 @@ done:
 
 static HcStatus take_cube(HcProduct *product, const HcProductFile *file, const char *swath, const char *cube,
                           bool is_map, HcError *err) {
-    static const HcProductAxis map[] = {HC_AXIS_LINE, HC_AXIS_BAND, HC_AXIS_SAMPLE};
-    static const HcProductAxis sensor[] = {HC_AXIS_SAMPLE, HC_AXIS_BAND, HC_AXIS_LINE};
+    static const HcAxis map[] = {HC_AXIS_LINE, HC_AXIS_BAND, HC_AXIS_SAMPLE};
+    static const HcAxis sensor[] = {HC_AXIS_SAMPLE, HC_AXIS_BAND, HC_AXIS_LINE};
     char dataset[120];
     snprintf(dataset, sizeof dataset, "/HDFEOS/SWATHS/%s/Data Fields/%s", swath, cube);
     HC_OR_RETURN(hc_product_take(product, file, dataset, is_map ? map : sensor, err));

@@ -15,8 +15,6 @@ extern "C" {
 
 #define HC_PRODUCT_ARRAYS 2
 
-typedef HcAxis HcProductAxis;
-
 /* Which detector gives the bands that two detectors share; the other's count as bad bands. */
 typedef enum HcOverlap { HC_OVERLAP_USUAL, HC_OVERLAP_VNIR, HC_OVERLAP_SWIR, HC_OVERLAP_BOTH } HcOverlap;
 
@@ -24,10 +22,10 @@ typedef enum HcDetector { HC_DETECTOR_ONE, HC_DETECTOR_VNIR, HC_DETECTOR_SWIR } 
 
 /* An array of a file. */
 typedef struct HcProductArray {
-    char *file;            /* as GDAL opens it */
-    char *dataset;         /* full name, "/location/glt_x" */
-    HcProductAxis axis[3]; /* the slowest first */
-    bool mirrored;         /* samples are counted from the right */
+    char *file;     /* as GDAL opens it */
+    char *dataset;  /* full name, "/location/glt_x" */
+    HcAxis axis[3]; /* the slowest first */
+    bool mirrored;  /* samples are counted from the right */
     int32_t bands;
     int64_t chunk[3]; /* as axis; the whole axis where the array is not chunked */
     void *handle;     /* an open array of GDAL */

@@ -65,7 +65,7 @@ done:
 }
 
 HcStatus hc_product_tanager(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    static const HcProductAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
+    static const HcAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
     size_t cube = 0, count = sizeof cubes / sizeof *cubes;
     while (cube < count && !hc_product_has(file, cubes[cube].dataset)) {
         cube++;

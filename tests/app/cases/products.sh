@@ -1,0 +1,41 @@
+# Products: a text beside a raster describes it; what is wrong with one is a line and no output.
+
+run 0 run "read $scene ! bands 1-3 ! write cube.tif --nodata -1" --quiet --record none
+
+item() {
+    printf '{"type": "Feature", "stac_version": "1.0.0", "id": "x1", "properties": {"platform": "p1"},\n'
+    printf '"assets": {"cube": {"href": "cube.tif", "eo:bands": [%s]}}}\n' "$1"
+}
+band() {
+    printf '{"center_wavelength": %s, "full_width_half_max": 0.01}' "$1"
+}
+
+item "$(band 0.41), $(band 0.52), $(band 0.63)" >cube.json
+for path in cube.tif cube.json; do
+    run 0 info "$path"
+    [[ $out == *"product      STAC item x1 (p1)"* && $out == *"410.00 to 630.00 nm, widths given"* ]] ||
+        fail "info $path does not show the product"
+    run 0 run "read $path ! write ${path#*.}.img" --quiet --record none
+done
+cmp tif.img json.img || fail "the item and its raster are not the same scene"
+run 0 info --json cube.json
+[[ $out == *'"product"'*'"STAC item x1 (p1)"'* ]] || fail "the JSON does not show the product"
+
+# The item was opened: its flaw is an error. The raster was opened: it is a remark.
+item "$(band 0.41), {}, $(band 0.63)" >cube.json
+refuse 3 "band 2 has no center_wavelength" run "read cube.json ! write out.img"
+run 0 info cube.tif
+[[ $out == *"its metadata are left out: "*"band 2 has no center_wavelength"* && $out != *"product "* ]] ||
+    fail "info does not say what is left out"
+item "$(band 0.41)" >cube.json
+refuse 3 "has 3 bands, its metadata describe 1" run "read cube.json ! write out.img"
+[[ ! -e out.img ]] || fail "something was written"
+
+# A folder holds one product, or is refused with what it holds.
+item "$(band 0.41), $(band 0.52), $(band 0.63)" >cube.json
+mkdir one && cp cube.tif cube.json one
+run 0 run "read one ! write folder.img" --quiet --record none
+cmp tif.img folder.img || fail "the folder is not the same scene"
+cp cube.json one/other.json
+refuse 3 "holds 2 products, open one of them" info one
+refuse 2 "overlap" run "read one --overlap nir ! write out.img"
