@@ -54,6 +54,11 @@ static void print_plan(const HcChain *chain, const HcRunReport *report, bool sha
     printf(shared_memory ? "memory   %s, of which %s for computing\n" : "memory   %s, and %s on the device\n",
            hc_text_bytes(text[0], sizeof text[0], (double)report->host_bytes),
            hc_text_bytes(text[1], sizeof text[1], (double)report->device_bytes));
+    for (int32_t m = 0; m < hc_view_mask_count(chain->source->view); m++) {
+        const char *value = NULL;
+        const char *option = hc_view_mask_name(chain->source->view, m, &value);
+        printf("mask     %s %s\n", option, value);
+    }
     printf("scene    %s\n", hc_text_bytes(text[2], sizeof text[2], (double)report->raw_bytes));
     for (int32_t n = 0; n < chain->note_count; n++) {
         printf("note     %s\n", chain->notes[n]);

@@ -15,6 +15,17 @@ static void print_notes(const HcChain *chain, const char *reason) {
     }
 }
 
+/* What each mask has left out, where there are several. */
+static void print_masks(const HcChain *chain) {
+    const HcSource *source = chain->source;
+    int32_t count = source->left_out != NULL ? hc_view_mask_count(source->view) : 0;
+    for (int32_t m = 0; m < count && count > 1; m++) {
+        const char *value = NULL;
+        const char *option = hc_view_mask_name(source->view, m, &value);
+        hc_say("masked by %s %s: %lld pixels", option, value, (long long)source->left_out[m]);
+    }
+}
+
 static void print_masked(const HcRunReport *report) {
     const int64_t *masked = report->masked;
     int64_t all = masked[HC_MASK_USER] + masked[HC_MASK_NODATA] + masked[HC_MASK_NAN];
@@ -28,6 +39,7 @@ static void print_masked(const HcRunReport *report) {
 static void print_summary(const HcChain *chain, const HcRunReport *report) {
     char peak[32];
     print_masked(report);
+    print_masks(chain);
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
         const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;

@@ -1,4 +1,5 @@
 #include "pipeline/source.h"
+#include "core/allocate.h"
 #include "pipeline/memory.h"
 #include "pipeline/zero_border.h"
 
@@ -29,6 +30,10 @@ HcStatus hc_source_open(HcSource *source, HcCompute *compute, HcError *err) {
     HC_OR_RETURN(hc_memory_upload(compute, source->stored,
                                   (size_t)source->band_count * sizeof *source->stored, &source->index, err));
     HC_OR_RETURN(hc_memory_zeros(compute, HC_MASK_REASONS * sizeof(int64_t), &source->counts, err));
+    int32_t masks = hc_view_mask_count(source->view);
+    if (masks > 0) {
+        HC_OR_RETURN(hc_new(source->left_out, masks, "counts of masks", err));
+    }
     source->decode.band_index = source->index.data;
     source->decode.counts = source->counts.data;
     return HC_OK;
@@ -44,6 +49,7 @@ HcStatus hc_source_counts(const HcSource *source, HcCompute *compute, int64_t co
 }
 
 void hc_source_look(HcSource *source, const HcRaw *raw, int64_t line0, int32_t lines) {
+    hc_view_count(source->view, raw, line0, lines, source->left_out);
     if (source->zeros_may_be_none) {
         source->zero_border += hc_zero_border_count(raw, source->stored, source->band_count, line0, lines);
     }
@@ -55,5 +61,6 @@ void hc_source_close(HcSource *source, HcCompute *compute) {
     hc_view_close(source->view);
     free(source->bands);
     free(source->stored);
+    free(source->left_out);
     *source = (HcSource){0};
 }

@@ -19,6 +19,7 @@ typedef struct HcSource {
     int64_t first_lines;    /* at most so many lines of the scene, 0 = all; set before planning */
     bool zeros_may_be_none; /* pixels of zeros are values, but may stand for no data */
     int64_t zero_border;    /* such pixels at the border of the scene, that this rank has read */
+    int64_t *left_out; /* [masks of the view] pixels that each mask leaves out, likewise; NULL = no masks */
 } HcSource;
 
 /* Reads exactly these bands of the file (copied), before or after others were chosen. */
@@ -33,8 +34,8 @@ HcStatus hc_source_reset_counts(HcSource *source, HcQueue *queue, HcError *err) 
 HcStatus hc_source_counts(const HcSource *source, HcCompute *compute, int64_t counts[HC_MASK_REASONS],
                           HcError *err) HC_MUST_CHECK;
 
-/* Counts the border pixels of zeros in these lines of raw bytes [host]. Call it once for each line, on the
- * reading thread. */
+/* Counts the border pixels of zeros, and what each mask leaves out, in these lines of raw bytes [host]. Call
+ * it once for each line, on the reading thread. */
 void hc_source_look(HcSource *source, const HcRaw *raw, int64_t line0, int32_t lines);
 
 void hc_source_close(HcSource *source, HcCompute *compute);

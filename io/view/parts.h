@@ -52,23 +52,67 @@ HcStatus hc_view_polygons_extent(const HcViewPolygons *polygons, OGREnvelope *ou
  * none. */
 HcStatus hc_view_polygons_apply(HcViewPolygons *polygons, HcPixels pixels, bool inside, uint8_t *to,
                                 HcError *err) HC_MUST_CHECK;
+/* Memory that burning takes, GDAL's raster included. */
+size_t hc_view_polygons_bytes(const HcViewPolygons *polygons);
 HcStatus hc_view_polygons_unchanged(const HcViewPolygons *polygons, HcError *err) HC_MUST_CHECK;
 HcStatus hc_view_polygons_files(const HcViewPolygons *polygons, HcPaths *out, HcError *err) HC_MUST_CHECK;
 
+/* ---- choice.c: which values of a raster leave pixels out ---- */
+
+#define HC_VIEW_RANGES_MAX 64
+
+typedef struct HcViewRange {
+    double low, high; /* both are in it */
+} HcViewRange;
+
+typedef struct HcViewChoice {
+    int32_t band;  /* from 1 */
+    bool given;    /* values are named */
+    bool others;   /* all but those that are named */
+    uint64_t bits; /* any of them */
+    int32_t ranges;
+    HcViewRange range[HC_VIEW_RANGES_MAX];
+} HcViewChoice;
+
+/* Parses BAND, BAND=VALUES or BAND!=VALUES (HC_E_USAGE in the name of `text`). */
+HcStatus hc_view_choice_parse(const char *text, const char *suffix, HcViewChoice *out,
+                              HcError *err) HC_MUST_CHECK;
+
+/* Whether a value, or one of its bits, is among those that are named. */
+bool hc_view_choice_has(const HcViewChoice *choice, double value, uint64_t bits);
+
 /* ---- mask.c ---- */
 
-/* A raster that leaves pixels out. */
+/* Leaves pixels out. A view has a list of them; quality layers of a product would be further ones. */
 typedef struct HcViewMask HcViewMask;
 
-/* `scene` is that of the view; the mask has its lines and samples, or those of its file. `path` is what the
- * scene is called. */
-HcStatus hc_view_mask_open(HcViewMask **out, const char *text, const HcReaderOptions *how,
-                           const HcScene *scene, const char *path, HcError *err) HC_MUST_CHECK;
+/* Where masks are opened. */
+typedef struct HcViewSite {
+    const HcScene *scene, *file; /* of the view, and of the whole file; `file` stays while the mask is open */
+    const char *path;            /* what the scene is called */
+    const HcReaderOptions *how;
+} HcViewSite;
+
+/* A raster (FILE[:BAND[=VALUES]]) of the lines and samples of the view or of its file, or vector data
+ * (FILE[:LAYER]). */
+HcStatus hc_view_mask_open(HcViewMask **out, const char *text, bool inside, const HcViewSite *site,
+                           HcError *err) HC_MUST_CHECK;
+/* Takes the polygons over, also where it fails. */
+HcStatus hc_view_mask_cutline(HcViewMask **out, const char *text, HcViewPolygons *polygons,
+                              HcError *err) HC_MUST_CHECK;
 void hc_view_mask_close(HcViewMask *mask);
 
-/* Sets to[lines][samples] to 0 where the mask leaves a pixel out; line0 of the view. */
-HcStatus hc_view_mask_apply(HcViewMask *mask, int64_t line0, int32_t lines, uint8_t *to,
+/* Sets to[lines][samples] to 0 where the mask leaves a pixel out: `pixels` of the file, from line0 of the
+ * view on. */
+HcStatus hc_view_mask_apply(HcViewMask *mask, HcPixels pixels, int64_t line0, uint8_t *to,
                             HcError *err) HC_MUST_CHECK;
+
+/* The option that named it ("--mask") and its value; borrowed. */
+const char *hc_view_mask_option(const HcViewMask *mask);
+const char *hc_view_mask_text(const HcViewMask *mask);
+
+/* Memory that it holds. */
+size_t hc_view_mask_bytes(const HcViewMask *mask);
 HcStatus hc_view_mask_unchanged(const HcViewMask *mask, HcError *err) HC_MUST_CHECK;
 HcStatus hc_view_mask_files(const HcViewMask *mask, HcPaths *out, HcError *err) HC_MUST_CHECK;
 

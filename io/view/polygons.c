@@ -77,7 +77,7 @@ static HcStatus read_layer(HcViewPolygons *polygons, const char *layer, HcError 
     HcStatus status = HC_OK;
     HcShapes *shapes = &polygons->shapes;
     GDALDatasetH dataset = NULL;
-    HC_TRY(hc_file_check_regular(polygons->path, err));
+    HC_TRY(hc_file_check_companions(polygons->path, err));
     HC_TRY(hc_watch_add(&polygons->watch, polygons->path, err)); /* as it is before it is read */
     HC_TRY(open_dataset(polygons, &dataset, err));
     HC_TRY(hc_shapes_choose(shapes, dataset, layer, err));
@@ -181,6 +181,10 @@ HcStatus hc_view_polygons_apply(HcViewPolygons *polygons, HcPixels pixels, bool 
     }
     hc_gdal_release();
     return good ? HC_OK : hc_gdal_fail(err, HC_E_IO, polygons->path, &messages);
+}
+
+size_t hc_view_polygons_bytes(const HcViewPolygons *polygons) {
+    return 2 * (size_t)polygons->piece_lines * (size_t)polygons->shapes.scene->samples;
 }
 
 HcStatus hc_view_polygons_unchanged(const HcViewPolygons *polygons, HcError *err) {

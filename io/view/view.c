@@ -15,8 +15,8 @@ struct HcView {
     HcScene scene;
     HcPixels window; /* of the file */
     HcText note;
-    HcViewPolygons *cutline;
-    HcViewMask *mask;
+    HcViewMask **mask; /* [masks] */
+    int32_t masks;
     bool converts;    /* values become float32 */
     float none;       /* what means no data among them */
     int32_t used;     /* bands that are read */
@@ -126,17 +126,33 @@ bool hc_view_nodata(const HcView *view, double *value) {
 
 /* ---- the window ---- */
 
+/* One more mask, taken over. */
+static HcStatus add_mask(HcView *view, HcViewMask *mask, HcError *err) {
+    HcViewMask **grown = realloc(view->mask, (size_t)(view->masks + 1) * sizeof(HcViewMask *));
+    if (grown == NULL) {
+        hc_view_mask_close(mask);
+        return hc_fail_memory(err, sizeof mask, "a list of masks");
+    }
+    view->mask = grown;
+    grown[view->masks++] = mask;
+    return HC_OK;
+}
+
 static HcStatus add_cutline(HcView *view, const char *text, HcError *err) {
     HcStatus status = HC_OK;
     OGREnvelope extent;
+    HcViewPolygons *polygons = NULL;
+    HcViewMask *mask = NULL;
     size_t length = hc_view_file_length(text);
     const char *layer = text[length] == ':' ? text + length + 1 : NULL;
     char *path = hc_view_file_of(text);
     if (path == NULL) {
         return hc_fail_memory(err, (double)length, "a path");
     }
-    HC_TRY(hc_view_polygons_open(&view->cutline, path, layer, hc_reader_scene(view->reader), err));
-    HC_TRY(hc_view_polygons_extent(view->cutline, &extent, err));
+    HC_TRY(hc_view_polygons_open(&polygons, path, layer, hc_reader_scene(view->reader), err));
+    HC_TRY(hc_view_mask_cutline(&mask, text, polygons, err));
+    HC_TRY(add_mask(view, mask, err));
+    HC_TRY(hc_view_polygons_extent(polygons, &extent, err));
     view->window = hc_view_touched(extent, view->window);
     if (view->window.x1 <= view->window.x0 || view->window.y1 <= view->window.y0) {
         HC_TRY(
@@ -191,6 +207,22 @@ bool hc_view_scales(const HcView *view) {
 
 /* ---- opening ---- */
 
+static HcStatus add_masks(HcView *view, const HcViewOptions *options, HcError *err) {
+    const HcViewSite site = {.scene = &view->scene,
+                             .file = hc_reader_scene(view->reader),
+                             .path = hc_reader_path(view->reader),
+                             .how = &options->reader};
+    const char *const *const lists[] = {options->masks, options->masks_inside};
+    for (int l = 0; l < 2; l++) {
+        for (int32_t m = 0; lists[l] != NULL && lists[l][m] != NULL; m++) {
+            HcViewMask *mask = NULL;
+            HC_OR_RETURN(hc_view_mask_open(&mask, lists[l][m], l == 1, &site, err));
+            HC_OR_RETURN(add_mask(view, mask, err));
+        }
+    }
+    return HC_OK;
+}
+
 HcStatus hc_view_open(HcView **out, const char *path, const HcViewOptions *options, HcError *err) {
     HcStatus status = HC_OK;
     HcView *view = calloc(1, sizeof *view);
@@ -203,12 +235,10 @@ HcStatus hc_view_open(HcView **out, const char *path, const HcViewOptions *optio
     HC_TRY(hc_scene_copy(&view->scene, hc_reader_scene(view->reader), err));
     HC_TRY(settle_window(view, options, err));
     settle_values(view);
-    if (options->mask != NULL) {
-        HC_TRY(hc_view_mask_open(&view->mask, options->mask, &options->reader, &view->scene,
-                                 hc_reader_path(view->reader), err));
-    }
+    HC_TRY(add_masks(view, options, err));
     HC_TRY(fill_bands(view, NULL, view->scene.bands, err));
-    view->options.mask = view->options.cutline = view->options.reader.wavelength_unit = NULL;
+    view->options.cutline = view->options.reader.wavelength_unit = NULL;
+    view->options.masks = view->options.masks_inside = NULL;
     view->options.window = NULL;
     view->options.box = NULL;
     *out = view;
@@ -220,8 +250,10 @@ done:
 
 void hc_view_close(HcView *view) {
     if (view != NULL) {
-        hc_view_mask_close(view->mask);
-        hc_view_polygons_close(view->cutline);
+        for (int32_t m = 0; m < view->masks; m++) {
+            hc_view_mask_close(view->mask[m]);
+        }
+        free(view->mask);
         hc_text_clear(&view->note);
         hc_reader_close(view->reader);
         hc_workers_close(view->workers);
@@ -255,18 +287,18 @@ int32_t hc_view_stored_band(const HcView *view, int32_t file_band) {
 
 HcStatus hc_view_unchanged(const HcView *view, HcError *err) {
     HC_OR_RETURN(hc_reader_unchanged(view->reader, err));
-    if (view->cutline != NULL) {
-        HC_OR_RETURN(hc_view_polygons_unchanged(view->cutline, err));
+    for (int32_t m = 0; m < view->masks; m++) {
+        HC_OR_RETURN(hc_view_mask_unchanged(view->mask[m], err));
     }
-    return view->mask != NULL ? hc_view_mask_unchanged(view->mask, err) : HC_OK;
+    return HC_OK;
 }
 
 HcStatus hc_view_files(const HcView *view, HcPaths *out, HcError *err) {
     HC_OR_RETURN(hc_reader_files(view->reader, out, err));
-    if (view->cutline != NULL) {
-        HC_OR_RETURN(hc_view_polygons_files(view->cutline, out, err));
+    for (int32_t m = 0; m < view->masks; m++) {
+        HC_OR_RETURN(hc_view_mask_files(view->mask[m], out, err));
     }
-    return view->mask != NULL ? hc_view_mask_files(view->mask, out, err) : HC_OK;
+    return HC_OK;
 }
 
 size_t hc_view_settle(HcView *view, int32_t halo, double bytes) {
@@ -286,7 +318,7 @@ HcStatus hc_view_forget(const HcView *view, HcError *err) {
 /* ---- mapping ---- */
 
 bool hc_view_masks(const HcView *view) {
-    return view->mask != NULL || view->cutline != NULL;
+    return view->masks > 0;
 }
 
 bool hc_view_map(HcView *view) {
@@ -322,14 +354,15 @@ static size_t float_bytes(const HcView *view, int64_t lines) {
                : 0;
 }
 
-/* Of lines in memory: converted values, as they lie in the file, the mask. */
+/* Of lines in memory: converted values, as they lie in the file, what the masks leave, and which mask left
+ * each pixel out. */
 size_t hc_view_bytes(const HcView *view, int64_t lines) {
     size_t raw = hc_reader_bytes(view->reader, lines);
     size_t pixels = (size_t)lines * (size_t)view->scene.samples;
     if (!hc_view_masks(view) && !view->converts) {
         return raw;
     }
-    return float_bytes(view, lines) + whole_words(raw) + (hc_view_masks(view) ? pixels : 0);
+    return float_bytes(view, lines) + whole_words(raw) + (hc_view_masks(view) ? 2 * pixels : 0);
 }
 
 typedef struct Conversion {
@@ -367,15 +400,51 @@ static void convert(HcView *view, HcRaw *raw, float *to) {
                    .stride_line = line * view->used};
 }
 
-/* What the masks leave of some lines. */
+/* What the masks leave of some lines, and behind it for each pixel the mask (from 1) that leaves it out. */
 static HcStatus fill_mask(HcView *view, int64_t line0, int32_t lines, uint8_t *mask, HcError *err) {
     const HcPixels *window = &view->window;
     HcPixels pixels = {window->x0, window->y0 + line0, window->x1, window->y0 + line0 + lines};
-    memset(mask, 1, (size_t)lines * (size_t)view->scene.samples);
-    if (view->cutline != NULL) {
-        HC_OR_RETURN(hc_view_polygons_apply(view->cutline, pixels, false, mask, err));
+    size_t count = (size_t)lines * (size_t)view->scene.samples;
+    uint8_t *cause = mask + count;
+    memset(mask, 1, count);
+    memset(cause, 0, count);
+    for (int32_t m = 0; m < view->masks; m++) {
+        HC_OR_RETURN(hc_view_mask_apply(view->mask[m], pixels, line0, mask, err));
+        for (size_t p = 0; p < count; p++) {
+            cause[p] = mask[p] == 0 && cause[p] == 0 ? (uint8_t)(m + 1) : cause[p];
+        }
     }
-    return view->mask != NULL ? hc_view_mask_apply(view->mask, line0, lines, mask, err) : HC_OK;
+    return HC_OK;
+}
+
+int32_t hc_view_mask_count(const HcView *view) {
+    return view->masks;
+}
+
+const char *hc_view_mask_name(const HcView *view, int32_t mask, const char **value) {
+    *value = hc_view_mask_text(view->mask[mask]);
+    return hc_view_mask_option(view->mask[mask]);
+}
+
+void hc_view_count(const HcView *view, const HcRaw *raw, int64_t line0, int32_t lines, int64_t *counts) {
+    if (view->masks == 0) {
+        return;
+    }
+    int64_t samples = raw->samples;
+    const uint8_t *cause = raw->user_mask + (raw->lines + line0 - raw->line0) * samples;
+    for (int64_t p = 0; p < lines * samples; p++) {
+        if (cause[p] != 0) {
+            counts[cause[p] - 1]++;
+        }
+    }
+}
+
+size_t hc_view_fixed_bytes(const HcView *view) {
+    size_t bytes = 0;
+    for (int32_t m = 0; m < view->masks; m++) {
+        bytes += hc_view_mask_bytes(view->mask[m]);
+    }
+    return bytes;
 }
 
 /* Lines of the file become those of the window. */

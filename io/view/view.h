@@ -28,7 +28,10 @@ typedef struct HcViewBox {
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcViewOptions {
     HcReaderOptions reader;
-    const char *mask; /* a raster on the same grid, 0 = leave the pixel out */
+    /* FILE[:BAND[=VALUES]] or FILE[:LAYER] each, NULL-terminated lists or NULL. A raster without values
+     * leaves out pixels that are 0, nodata or NaN there; polygons those that lie outside. The masks of the
+     * second list leave out the others. */
+    const char *const *masks, *const *masks_inside;
     /* Values that mean no data in every band; count 0 = those of the file, of each band its own. */
     double nodata[HC_VIEW_NODATA_MAX];
     int32_t nodata_count;
@@ -40,7 +43,7 @@ typedef struct HcViewOptions {
     int64_t first_lines;        /* at most so many lines of them, 0 = all: for a trial */
 } HcViewOptions;
 
-/* Opens a scene as hc_reader_open does, and its mask. */
+/* Opens a scene as hc_reader_open does, and its masks. */
 HcStatus hc_view_open(HcView **out, const char *path, const HcViewOptions *options,
                       HcError *err) HC_MUST_CHECK;
 void hc_view_close(HcView *view);
@@ -58,6 +61,18 @@ bool hc_view_nodata(const HcView *view, double *value);
 
 /* Whether a mask or cutline may leave pixels out. */
 bool hc_view_masks(const HcView *view);
+
+/* The masks, in the order in which they count: the option that named each ("--cutline", "--mask") and its
+ * value, borrowed. */
+int32_t hc_view_mask_count(const HcView *view);
+const char *hc_view_mask_name(const HcView *view, int32_t mask, const char **value);
+
+/* Counts what the masks leave out of these lines of a block that hc_view_read gave, each pixel for the first
+ * mask that does; grows counts[mask]. */
+void hc_view_count(const HcView *view, const HcRaw *raw, int64_t line0, int32_t lines, int64_t *counts);
+
+/* Memory that the masks hold, whatever the block. */
+size_t hc_view_fixed_bytes(const HcView *view);
 
 /* What the view has to say of its window, or NULL; borrowed. */
 const char *hc_view_note(const HcView *view);

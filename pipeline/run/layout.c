@@ -63,7 +63,8 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         more = pass.stops;
         settled_before = pass.end;
     }
-    cost.host = (size_t)limits->cache + hc_reader_thread_bytes(hc_view_reader(view));
+    cost.host =
+        (size_t)limits->cache + hc_view_fixed_bytes(view) + hc_reader_thread_bytes(hc_view_reader(view));
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
         bool least = stage->tight && stage->needs.bytes_tight > 0;

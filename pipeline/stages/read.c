@@ -10,7 +10,7 @@
 typedef struct Params {
     const char *path;
     const char *window, *box, *box_crs, *cutline;
-    const char *mask;
+    HcOptionList masks, masks_inside;
     const char *nodata; /* a list of numbers */
     int32_t nodata_rule, scale;
     int32_t unit, overlap;
@@ -35,9 +35,15 @@ static const HcOption options[] = {
      .help = "coordinate system of --bbox, such as EPSG:4326; x is east or longitude"},
     {HC_TEXT(Params, cutline), .file = HC_FILE_READ, .file_of = hc_view_file_of, .value = "FILE[:LAYER]",
      .help = "polygons: read only what they touch, and leave out pixels whose centre lies in none"},
-    {HC_TEXT(Params, mask), .file = HC_FILE_READ, .value = "FILE",
-     .help = "raster of one band with the lines and samples of the scene: pixels that are 0, nodata or NaN "
-             "there are left out"},
+    {HC_LIST(Params, masks, "mask"), .file = HC_FILE_READ, .file_of = hc_view_file_of,
+     .value = "FILE[:BAND[=VALUES]]",
+     .help = "leave out pixels that are 0, nodata or NaN in a raster, that hold one of VALUES (1,5-9,bit3) "
+             "in it, or "
+             "that lie in no polygon of vector data (FILE[:LAYER])"},
+    {HC_LIST(Params, masks_inside, "mask-inside"), .file = HC_FILE_READ, .file_of = hc_view_file_of,
+     .value = "FILE[:BAND]",
+     .help =
+         "the reverse: leave out pixels that are not 0 in a raster, or that lie in a polygon (FILE[:LAYER])"},
     {HC_FLAG(Params, all_bands, "all-bands"),
      .help = "also read the bands that the header marks as bad (bbl)"},
     {HC_TEXT(Params, nodata, "source-nodata"), .otherwise = "that of the file, of each band its own",
@@ -130,7 +136,8 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
                                                      ? (HcOverlap)(params->overlap + HC_OVERLAP_VNIR)
                                                      : HC_OVERLAP_USUAL,
                                       .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL},
-                           .mask = params->mask,
+                           .masks = params->masks.item,
+                           .masks_inside = params->masks_inside.item,
                            .ignore_nodata = params->ignore_nodata,
                            .apply_scale = params->scale == 1,
                            .first_lines = ((const HcSource *)stage->state)->first_lines};
@@ -273,7 +280,11 @@ static HcStatus open_source(HcStage *stage, HcError *err) {
 
 static HcStatus gather_border(HcStage *stage, HcError *err) {
     HcSource *source = stage->state;
-    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &source->zero_border, 1, err));
+    HcRanks *ranks = hc_stage_ranks(stage);
+    HC_OR_RETURN(hc_ranks_sum(ranks, &source->zero_border, 1, err));
+    if (source->left_out != NULL) {
+        HC_OR_RETURN(hc_ranks_sum(ranks, source->left_out, (size_t)hc_view_mask_count(source->view), err));
+    }
     if (source->zero_border > 0) {
         hc_stage_note(stage,
                       "%lld of %lld pixels are 0 in all %d bands, at the border, and count as data (%s "
@@ -303,6 +314,18 @@ static void report(const HcStage *stage, HcJson *to) {
         hc_json_put_number(to, "first_line_from_0", (double)cut->line0);
         hc_json_put_number(to, "samples", (double)stage->out.samples);
         hc_json_put_number(to, "lines", (double)stage->out.lines);
+        hc_json_close(to);
+    }
+    if (source->left_out != NULL) {
+        hc_json_open_array(to, "masks");
+        for (int32_t m = 0; m < hc_view_mask_count(source->view); m++) {
+            const char *value = NULL;
+            hc_json_open_object(to, NULL);
+            hc_json_put_text(to, "option", hc_view_mask_name(source->view, m, &value));
+            hc_json_put_text(to, "value", value);
+            hc_json_put_number(to, "pixels", (double)source->left_out[m]);
+            hc_json_close(to);
+        }
         hc_json_close(to);
     }
     hc_json_put_number(to, "zero_border_pixels", (double)source->zero_border);

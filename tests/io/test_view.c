@@ -44,26 +44,27 @@ static void masks(void **state) {
     cube_write(&cube, "scene", HC_FLOAT64, "bil", NULL);
     cube_write(&mask, "mask", HC_FLOAT32, "bsq", "data ignore value = -9\n");
     for (int never = 0; never < 2; never++) {
-        HcViewOptions options = {.mask = "mask.hdr", .reader.never_direct = never};
+        HcViewOptions options = {.masks = (const char *const[]){"mask.hdr", NULL},
+                                 .reader.never_direct = never};
         HcView *view = open_view("scene.hdr", &options);
         for (int32_t step = 1; step <= LINES; step++) {
             memset(got, 7, sizeof got);
             read_mask(view, step, got);
             assert_memory_equal(got, want, sizeof want);
         }
-        assert_int_equal(hc_view_bytes(view, LINES), BANDS * LINES * SAMPLES * 8 + LINES * SAMPLES);
+        assert_int_equal(hc_view_bytes(view, LINES), BANDS * LINES * SAMPLES * 8 + 2 * LINES * SAMPLES);
         assert_false(hc_view_map(view));
         hc_view_close(view);
     }
     Cube small = cube_new(LINES, SAMPLES - 1, 1);
     cube_write(&small, "small", HC_UINT8, "bsq", NULL);
-    HcViewOptions options = {.mask = "small.hdr"};
+    HcViewOptions options = {.masks = (const char *const[]){"small.hdr", NULL}};
     HcView *view = NULL;
     HcError err = {0};
     assert_int_equal(hc_view_open(&view, "scene.hdr", &options, &err), HC_E_INPUT);
     assert_non_null(strstr(err.text, "small.hdr: the mask has 5 lines x 6 samples"));
     assert_non_null(strstr(err.text, "has 5 x 7"));
-    options.mask = "scene.hdr";
+    options.masks = (const char *const[]){"scene.hdr", NULL};
     err = (HcError){0};
     assert_int_equal(hc_view_open(&view, "scene.hdr", &options, &err), HC_E_INPUT);
     assert_non_null(strstr(err.text, "4 bands"));
@@ -87,7 +88,8 @@ static void large_masks(void **state) {
         cube_write(&mask, "wide", HC_UINT8, "bsq", NULL);
         cube_write(&mask, "widemask", HC_FLOAT64, "bsq", NULL);
         for (int never = 0; never < 2; never++) {
-            HcViewOptions options = {.mask = "widemask.hdr", .reader.never_direct = never};
+            HcViewOptions options = {.masks = (const char *const[]){"widemask.hdr", NULL},
+                                     .reader.never_direct = never};
             HcView *view = open_view("wide.hdr", &options);
             for (int32_t step = mask.lines; step > 0; step /= 2) {
                 memset(got, 7, pixels);

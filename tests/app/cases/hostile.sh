@@ -26,6 +26,9 @@ refuse 3 "$pipe" info pipe.hdr
 refuse 3 "pipe.mps: $pipe" solve lp pipe.mps
 refuse 3 "pipe.npy: $pipe" solve l1 pipe.npy pipe.npy x.npy
 refuse 3 "$pipe" run read in/s.hdr --mask pipe.tif ! write none.tif
+refuse 3 "$pipe" run read in/s.hdr --mask pipe.tif:1=3 ! write none.tif
+refuse 3 "$pipe" run read in/s.hdr --mask-inside pipe.csv ! write none.tif
+refuse 3 "$pipe" run read in/s.hdr --cutline pipe.json ! write none.tif
 refuse 3 "$pipe" mnf in/s.hdr none.tif --dark pipe.tif --device cpu
 for file in pipe.csv pipe.sli pipe.tif; do
     refuse 3 "" unmix in/s.hdr none.tif --library $file --device cpu

@@ -39,6 +39,7 @@ sums=$(cd in && cksum ./*)
 reads=(
     "read SCENE|read in/s.hdr %|s.hdr s.img s.img.aux.xml"
     "read --mask|read in/s.hdr --mask in/mask.img %|mask.img mask.hdr mask.img.aux.xml"
+    "read --mask-inside|read in/s.hdr --mask-inside in/mask.img:1 %|mask.img mask.hdr mask.img.aux.xml"
     "read --cutline|read in/s.hdr --cutline in/aoi.gpkg:training %|aoi.gpkg"
     "mnf --model|read in/s.hdr % ! mnf --denoise --components 2 --model in/mnf.json|mnf.json"
     "pca --model|read in/s.hdr % ! pca --denoise --components 2 --model in/pca.json|pca.json"
