@@ -72,6 +72,36 @@ HC_CLONES static void NAME(widen)(const TYPE *restrict values, int32_t count, fl
     }
 }
 
+/* A strip of a band, whole: its length is known, so that the compiler needs no loops for what is left. */
+HC_CLONES static void NAME(take_strip)(const char *restrict band, bool swap, TYPE *restrict values,
+                                       float *restrict to) {
+    memcpy(values, band, STRIP * sizeof(TYPE));
+    for (int32_t i = 0; swap && i < STRIP; i++) {
+        BITS bits;
+        memcpy(&bits, values + i, sizeof bits);
+        bits = (BITS)SWAP(bits);
+        memcpy(values + i, &bits, sizeof bits);
+    }
+    for (int32_t i = 0; i < STRIP; i++) {
+        to[i] = (float)values[i];
+    }
+}
+
+/* Part of a strip of a band, or one whose samples do not lie side by side. */
+static void NAME(take_part)(const HcRaw *raw, const char *band, int32_t pixels, TYPE *values, float *to) {
+    if (raw->stride_sample == (int64_t)sizeof(TYPE)) {
+        memcpy(values, band, (size_t)pixels * sizeof(TYPE));
+    } else {
+        for (int32_t s = 0; s < pixels; s++) {
+            memcpy(values + s, band + s * raw->stride_sample, sizeof(TYPE));
+        }
+    }
+    if (raw->swap) {
+        NAME(swap)(values, pixels);
+    }
+    NAME(widen)(values, pixels, to);
+}
+
 /* Values that are widened already: missing ones become NaN. is_nodata, bad and found are those of the pixel
  * of value i at [i * step]. */
 HC_CLONES static void NAME(keep)(const TYPE *restrict values, int32_t count, const Job *job, int32_t step,
@@ -116,27 +146,25 @@ static void NAME(tiles)(const Job *job, const char *from, int32_t pixels, float 
     TYPE values[STRIP];
     float tile[TILE][STRIP];
     const HcRaw *raw = job->raw;
+    const bool whole = raw->stride_sample == (int64_t)sizeof(TYPE) && pixels == STRIP;
     int32_t bands = job->out->bands;
     for (int32_t b = 0; b < bands; b += TILE) {
         int32_t count = bands - b < TILE ? bands - b : TILE;
+        for (int32_t s = 0; s < pixels; s++) { /* where the tile goes: as many streams */
+            __builtin_prefetch(to + b + (int64_t)s * bands, 1);
+        }
         for (int32_t k = 0; k < count; k++) {
             const char *band = from + (int64_t)job->how->band_index[b + k] * raw->stride_band;
-            if (raw->stride_sample == (int64_t)sizeof(TYPE)) {
+            if (whole) {
                 /* Hundreds of bands are too many streams for the processor to foresee: ask for the next
                  * strip. */
                 for (size_t at = 0; at < sizeof values; at += 64) {
                     __builtin_prefetch(band + sizeof values + at);
                 }
-                memcpy(values, band, (size_t)pixels * sizeof(TYPE));
+                NAME(take_strip)(band, raw->swap, values, tile[k]);
             } else {
-                for (int32_t s = 0; s < pixels; s++) {
-                    memcpy(values + s, band + s * raw->stride_sample, sizeof(TYPE));
-                }
+                NAME(take_part)(raw, band, pixels, values, tile[k]);
             }
-            if (raw->swap) {
-                NAME(swap)(values, pixels);
-            }
-            NAME(widen)(values, pixels, tile[k]);
             if (job->keeps) {
                 NAME(keep)(values, pixels, job, 1, seen->nodata, seen->bad, seen->found, tile[k]);
             } else if (job->has_nodata || FLOATING) {
