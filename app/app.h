@@ -2,6 +2,7 @@
 #ifndef HC_APP_APP_H
 #define HC_APP_APP_H
 
+#include "core/flag.h"
 #include "core/module.h"
 #include "pipeline/run/run.h"
 
@@ -95,7 +96,7 @@ void hc_say_json(const char *json);
 HcStatus hc_print_json(HcJson *json, HcError *err) HC_MUST_CHECK;
 
 /* From now on Ctrl-C and its like set this flag, and only the second one ends the program at once. */
-const volatile sig_atomic_t *hc_catch_signals(void);
+const HcFlag *hc_catch_signals(void);
 
 /* The command line as it was typed, for records. */
 void hc_set_command_line(int argc, char **argv);

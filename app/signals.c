@@ -4,17 +4,17 @@
 
 #include <signal.h>
 
-static volatile sig_atomic_t interrupted; /* the signal */
+static HcFlag interrupted; /* the signal */
 
 static void on_signal(int number) {
-    interrupted = number;
+    hc_flag_set(&interrupted, number);
 }
 
 /* Whether hangups are ignored (nohup). This must be seen before the constructors of libraries run: UCX, which
  * Open MPI 6 brings, sets a handler for SIGHUP there. The sanitizers are not yet ready then. */
 static bool nohup;
 
-__attribute__((no_sanitize("address", "undefined"))) static void see_nohup(void) {
+__attribute__((no_sanitize("address", "thread", "undefined"))) static void see_nohup(void) {
     struct sigaction before;
     nohup = sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
 }
@@ -32,7 +32,7 @@ static const struct {
     {SIGUSR2, false}, {SIGALRM, false}, {SIGXCPU, false}, {SIGPROF, false}, {SIGVTALRM, false},
 };
 
-const volatile sig_atomic_t *hc_catch_signals(void) {
+const HcFlag *hc_catch_signals(void) {
     for (size_t s = 0; s < sizeof caught / sizeof *caught; s++) {
         struct sigaction action = {.sa_handler = on_signal,
                                    .sa_flags = caught[s].once ? (int)SA_RESETHAND : 0};

@@ -42,7 +42,7 @@ typedef enum Progress { WAITING, HELD, FINISHED } Progress;
 typedef struct Jobs {
     const HcBatch *batch;
     HcBatchTotals *totals;
-    const volatile sig_atomic_t *cancel;
+    const HcFlag *cancel;
     Turns *turns;
     Job *job;            /* [capacity] */
     struct pollfd *list; /* [capacity] their pipes */
@@ -224,7 +224,8 @@ static void finish(Jobs *jobs, int32_t scene) {
 static void start_others(Jobs *jobs, int32_t count) {
     HcError unimportant = {0};
     jobs->count = count;
-    for (int32_t j = 1; j < count && *jobs->cancel == 0 && start_job(jobs, j, &unimportant) == HC_OK; j++) {
+    for (int32_t j = 1; j < count && hc_flag(jobs->cancel) == 0 && start_job(jobs, j, &unimportant) == HC_OK;
+         j++) {
     }
 }
 
@@ -353,11 +354,11 @@ static void listen_to_jobs(Jobs *jobs) {
         for (int32_t j = 0; j < jobs->capacity; j++) {
             list[j] = (struct pollfd){.fd = jobs->job[j].pipe, .events = POLLIN};
             open += jobs->job[j].pipe >= 0;
-            if (*jobs->cancel != 0 && !passed_on && jobs->job[j].process > 0) {
+            if (hc_flag(jobs->cancel) != 0 && !passed_on && jobs->job[j].process > 0) {
                 kill(jobs->job[j].process, SIGTERM);
             }
         }
-        passed_on = *jobs->cancel != 0;
+        passed_on = hc_flag(jobs->cancel) != 0;
         if (open == 0 || poll(list, (nfds_t)jobs->capacity, 200) <= 0) {
             continue;
         }
@@ -433,7 +434,7 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
         bool ahead = jobs.ahead;
         jobs.broken = (HcError){0};
         HC_TRY(run_round(&jobs, err));
-        if (*jobs.cancel != 0) {
+        if (hc_flag(jobs.cancel) != 0) {
             HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted"));
         }
         /* Where a round brings nothing, the next one would not. */

@@ -76,9 +76,9 @@ static HcStatus list_sums(HcBatchPool *pool, const HcBatch *batch, HcError *err)
 /* Between two looks at what another worker does. */
 static HcStatus wait_a_moment(HcError *err) {
     const struct timespec moment = {.tv_nsec = 500000000};
-    const volatile sig_atomic_t *cancel = hc_catch_signals();
+    const HcFlag *cancel = hc_catch_signals();
     nanosleep(&moment, NULL);
-    return *cancel != 0 ? hc_fail(err, HC_E_CANCELLED, "interrupted") : HC_OK;
+    return hc_flag(cancel) != 0 ? hc_fail(err, HC_E_CANCELLED, "interrupted") : HC_OK;
 }
 
 /* Until no scene is left that another worker has. */
@@ -300,7 +300,7 @@ static _Noreturn void make_and_tell(const HcBatchPool *pool, int pipe) {
 
 /* What the process tells; an interruption is passed on to it. */
 static bool hear(pid_t process, int pipe, HcError *failure) {
-    const volatile sig_atomic_t *cancel = hc_catch_signals();
+    const HcFlag *cancel = hc_catch_signals();
     size_t done = 0;
     ssize_t got = 1;
     while (done < sizeof *failure && got != 0) {
@@ -308,7 +308,7 @@ static bool hear(pid_t process, int pipe, HcError *failure) {
         if (got < 0 && errno != EINTR) {
             break;
         }
-        if (got < 0 && *cancel != 0) {
+        if (got < 0 && hc_flag(cancel) != 0) {
             kill(process, SIGTERM);
         }
         done += got > 0 ? (size_t)got : 0;

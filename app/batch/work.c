@@ -23,7 +23,7 @@ typedef struct Ready {
 typedef struct Worker {
     const HcBatch *batch;
     const HcBatchWork *work;
-    const volatile sig_atomic_t *cancel;
+    const HcFlag *cancel;
     HcCompute *compute;
     char device[24];
     pthread_mutex_t lock; /* of the events */
@@ -104,7 +104,7 @@ static void read_ahead(const Worker *worker, const HcReader *reader) {
     hc_reader_identity(reader, &size, &modified);
     limit = size < limit ? size : limit;
     int file = strncmp(path, "/vsi", 4) != 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    for (int64_t at = 0; file >= 0 && at < limit && !*worker->cancel; at += STEP) {
+    for (int64_t at = 0; file >= 0 && at < limit && hc_flag(worker->cancel) == 0; at += STEP) {
         (void)posix_fadvise(file, at, STEP, POSIX_FADV_WILLNEED);
     }
     if (file >= 0) {
@@ -196,7 +196,7 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
 /* Finds the next scene to be done, and takes and plans it. */
 static void prepare(Worker *worker, Ready *ready) {
     *ready = (Ready){.scene = -1};
-    while (ready->scene < 0 && !*worker->cancel) {
+    while (ready->scene < 0 && hc_flag(worker->cancel) == 0) {
         HcError error = {0};
         int32_t scene = worker->work->next(worker->work->user);
         bool again = scene < 0;
@@ -333,7 +333,7 @@ HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *e
     prepare(&worker, &ready);
     HC_TRY(open_device(&worker, &opening, err));
     HC_TRY(run_all(&worker, &ready, err));
-    if (*worker.cancel) {
+    if (hc_flag(worker.cancel) != 0) {
         HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted"));
     }
 done:

@@ -121,7 +121,7 @@ void *hc_flow_write(void *argument) {
     while ((parcel = next_parcel(flow)) != NULL) {
         double start = hc_now();
         /* Blocks may be waiting here when the last one is computed. */
-        if (flow->settings->cancel != NULL && *flow->settings->cancel != 0) {
+        if (hc_flag(flow->settings->cancel) != 0) {
             (void)hc_fail(&error, HC_E_CANCELLED, "interrupted while blocks were written");
             hc_flow_fail(flow, &error);
             break;

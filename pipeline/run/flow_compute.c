@@ -184,7 +184,7 @@ HcStatus hc_flow_compute(HcFlow *flow, HcError *err) {
     for (int64_t block = 0; block < flow->layout.blocks; block++) {
         HcSlot *slot = &flow->slots[block % flow->layout.slots];
         HC_OR_RETURN(drain(flow, slot, err));
-        if (flow->settings->cancel != NULL && *flow->settings->cancel != 0) {
+        if (hc_flag(flow->settings->cancel) != 0) {
             return hc_fail(err, HC_E_CANCELLED, "interrupted after %lld of %lld lines of pass %d",
                            (long long)(block * flow->layout.block_lines), (long long)flow->report->lines,
                            flow->pass_number);

@@ -3,10 +3,9 @@
 #ifndef HC_PIPELINE_RUN_RUN_H
 #define HC_PIPELINE_RUN_RUN_H
 
+#include "core/flag.h"
 #include "core/operation/decode.h"
 #include "pipeline/chain.h"
-
-#include <signal.h>
 
 #define HC_PASSES_MAX 64 /* each but the last settles a stage */
 
@@ -24,7 +23,7 @@ typedef struct HcRunSettings {
     uint64_t memory;        /* limit for the host memory of the process [bytes], 0 = 3/4 of the available */
     uint64_t device_memory; /* limit for device memory [bytes], 0 = all that is free */
     int32_t block_lines;    /* lines of a block, 0 = chosen by the planner (for tests) */
-    const volatile sig_atomic_t *cancel; /* not 0 = stop; may be NULL */
+    const HcFlag *cancel;   /* not 0 = stop; may be NULL */
     void (*progress)(const HcProgress *progress, void *user);
     void *user;
     HcRanks *ranks; /* that share the lines of the scene; NULL = this process takes all of them */

@@ -114,7 +114,7 @@ static void failing_operations_leave_nothing(void **state) {
 /* Stops the run after some blocks. */
 typedef struct Stopper {
     int64_t left;
-    volatile sig_atomic_t cancel;
+    HcFlag cancel;
 } Stopper;
 
 static void count_down(const HcProgress *progress, void *user) {
@@ -122,7 +122,7 @@ static void count_down(const HcProgress *progress, void *user) {
     assert_true(progress->lines_done <= progress->lines && progress->pass <= progress->passes);
     assert_true(progress->bytes_done <= progress->bytes);
     if (--stopper->left <= 0) {
-        stopper->cancel = 1;
+        hc_flag_set(&stopper->cancel, 1);
     }
 }
 
@@ -131,7 +131,7 @@ static void cancelling_leaves_nothing(void **state) {
     write_scenes();
     int before = folder_entries();
     for (int64_t blocks = 0; blocks < 25; blocks++) {
-        Stopper stopper = {.left = blocks, .cancel = blocks == 0};
+        Stopper stopper = {.left = blocks, .cancel = {blocks == 0}};
         RunHow how = {
             .ops = blocks % 2 == 0 ? hc_strict_ops() : NULL,
             .settings = {
