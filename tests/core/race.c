@@ -1,0 +1,30 @@
+/* A data race put in by hand, in an item of the workers: a build with ThreadSanitizer must report it. */
+#include "core/workers.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+typedef struct Race {
+    int64_t sum; /* as it must not be: every thread adds to it */
+    atomic_int threads;
+} Race;
+
+/* Waits for a second thread, so that there are two. */
+static void add(void *user, int64_t item, int32_t thread) {
+    Race *race = user;
+    atomic_fetch_or(&race->threads, thread > 0 ? 2 : 1);
+    while (atomic_load(&race->threads) != 3) {
+        sched_yield();
+    }
+    race->sum += item;
+}
+
+int main(void) {
+    Race race = {0};
+    HcWorkers *workers = hc_workers_open(2);
+    hc_workers_run(workers, 1000, add, &race);
+    hc_workers_close(workers);
+    printf("sum %lld of 499500\n", (long long)race.sum);
+    return 0;
+}
