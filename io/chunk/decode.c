@@ -196,6 +196,13 @@ static HcStatus unzstd(HcChunkRoom *room, const uint8_t *in, size_t bytes, uint8
 #endif
 }
 
+/* The library divides by them without a look. */
+bool hc_chunk_szip_is_valid(const HcChunkIndex *index) {
+    uint32_t block = index->szip[1], bits = index->szip[2], line = index->szip[3];
+    return block >= 2 && block <= 32 && block % 2 == 0 && bits == 8 * hc_type_bytes(index->type) &&
+           line >= block && line <= 128 * block;
+}
+
 /* Behind four bytes with the length. */
 static HcStatus unszip(const HcChunkIndex *index, uint8_t *in, size_t bytes, uint8_t *out, size_t space,
                        size_t *made, HcError *why) {
@@ -204,7 +211,7 @@ static HcStatus unszip(const HcChunkIndex *index, uint8_t *in, size_t bytes, uin
                     .pixels_per_block = (int)index->szip[1],
                     .bits_per_pixel = (int)index->szip[2],
                     .pixels_per_scanline = (int)index->szip[3]};
-    if (bytes < 4) {
+    if (bytes < 4 || !hc_chunk_szip_is_valid(index)) {
         return fail_broken(HC_CODE_SZIP, bytes, why);
     }
     *made = (size_t)in[0] | (size_t)in[1] << 8 | (size_t)in[2] << 16 | (size_t)in[3] << 24;

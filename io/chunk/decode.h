@@ -57,6 +57,9 @@ void hc_chunk_undo_difference(uint8_t *data, int64_t rows, int64_t samples, int6
 /* Undoes predictor 3 of TIFF; `row` has the bytes of one row. */
 void hc_chunk_undo_float_difference(uint8_t *data, int64_t rows, int64_t samples, int64_t each, size_t bytes,
                                     uint8_t *row);
+/* Whether the parameters of szip are possible ones. */
+bool hc_chunk_szip_is_valid(const HcChunkIndex *index);
+
 /* Undoes shuffle: the first bytes of all values lie together, then the second ones. */
 void hc_chunk_undo_shuffle(const uint8_t *from, uint8_t *to, int64_t count, size_t bytes);
 /* The checksum of HDF5. */

@@ -192,6 +192,14 @@ static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known,
     if (plist >= 0) {
         H5Pclose(plist);
     }
+    for (int32_t s = 0; s < index->steps && *known; s++) {
+        if (index->step[s] == HC_CODE_SZIP && !hc_chunk_szip_is_valid(index)) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: szip of %" PRIu32 " bits in blocks of %" PRIu32 " and lines of %" PRIu32
+                           " values is not possible",
+                           index->path, index->szip[2], index->szip[1], index->szip[3]);
+        }
+    }
     if (*known) {
         status = find_places(array, index, err);
     }
