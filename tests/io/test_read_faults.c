@@ -298,6 +298,54 @@ static void files_that_do_not_open_are_no_flaw(void **state) {
     }
 }
 
+/* Lines by chunks, from memory or by way of a scratch file: all values, or a failure that says what was
+ * missing. */
+static void lines_of_chunks_are_all_there(void **state) {
+    static const char *const options[] = {"TILED=YES",        "BLOCKXSIZE=16",    "BLOCKYSIZE=16",
+                                          "COMPRESS=DEFLATE", "INTERLEAVE=PIXEL", NULL};
+    enum { EDGE = 40, BYTES = EDGE * EDGE * 2 };
+    static uint8_t values[BYTES], room[BYTES];
+    (void)state;
+    for (int i = 0; i < BYTES; i++) {
+        values[i] = (uint8_t)(i * 7 % 251);
+    }
+    GDALDatasetH made = GDALCreate(GDALGetDriverByName("GTiff"), in_folder("tiles.tif"), EDGE, EDGE, 2,
+                                   GDT_Byte, (char **)(uintptr_t)options);
+    assert_int_equal(GDALDatasetRasterIOEx(made, GF_Write, 0, 0, EDGE, EDGE, values, EDGE, EDGE, GDT_Byte, 2,
+                                           NULL, 2, EDGE * 2, 1, NULL),
+                     CE_None);
+    GDALClose(made);
+    setenv("TMPDIR", folder, 1); /* so that the scratch file is among those that fail to open */
+    for (int way = 0; way < 6; way++) {
+        in_memory = way % 3 == 0;
+        open_failure = way % 3 == 1 ? EMFILE : EIO;
+        long at = 1;
+        for (bool more = true; more; at++) {
+            HcReader *reader = NULL;
+            HcError err = {0};
+            HcRaw raw;
+            HcReaderOptions how = {.threads = 1};
+            memset(room, 0, sizeof room);
+            countdown = at;
+            HcStatus status = hc_reader_open(&reader, in_folder("tiles.tif"), &how, &err);
+            if (status == HC_OK) {
+                (void)hc_reader_settle(reader, 0, way < 3 ? 1e9 : 0);
+                status = hc_reader_read(reader, 0, EDGE, room, &raw, &err);
+            }
+            more = countdown == 0;
+            countdown = 0;
+            if (status == HC_OK) {
+                assert_memory_equal(room, values, BYTES);
+            } else if (status != (in_memory ? HC_E_MEMORY : HC_E_IO) || err.text[0] == '\0' || !more) {
+                fail_msg("way %d, call %ld: status %d, \"%s\"", way, at, (int)status, err.text);
+            }
+            hc_reader_close(reader);
+        }
+        assert_true(at > (in_memory ? 20 : 3));
+    }
+    unsetenv("TMPDIR");
+}
+
 /* Names of classes from an attribute table beside the raster. */
 static void names_of_classes_are_not_lost(void **state) {
     (void)state;
@@ -396,6 +444,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(missing_memory_is_no_flaw, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(files_that_do_not_open_are_no_flaw, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(lines_of_chunks_are_all_there, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(names_of_classes_are_not_lost, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(libraries_are_read_whole_or_not, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(one_place_is_seen_without_memory, make_folder, remove_folder),
