@@ -80,6 +80,8 @@ BATCH = ["batch", "mnf", "--components", "3", "!", "preview", "out/{stem}.png", 
 
 CASES = {
     "read": Case("run", "read", "in/scene.hdr", "--mask", "in/mask.hdr", "!", "write", "out/a.img", *COMMON),
+    "read-part": Case("run", "read", "in/scene.hdr", "--window", "2,3,20,12", "--mask", "in/mask.hdr:1!=1",
+                      "--source-nodata", "0,-9999", "--source-scale", "apply", "!", "write", "out/a.img", *COMMON),
     "read-tiff": Case("read", "in/scene.tif", "out/a.img", *COMMON),
     "bands": Case("bands", "in/scene.hdr", "out/a.img", "--wavelength", "500-1800", *COMMON),
     **stages(COMMON),

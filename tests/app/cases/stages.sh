@@ -48,6 +48,12 @@ run 0 svd "$scene" patches.img --window 4
 refuse 2 "leaves the scene of 100 samples x 100 lines" mnf "$scene" no.img --window 90,0,20,20
 run 0 plan read "$scene" --window 10,20,30,40 ! mnf ! write no.img
 [[ $out == *"40 lines x 30 samples x 59 bands"* ]]
+# Several masks: plan lists them, a run counts them.
+masks=(--mask "$SAMPLE/class.img:1=2" --mask-inside "$SAMPLE/training.gpkg:training")
+run 0 plan read "$scene" "${masks[@]}" ! write no.img
+[[ $out == *"mask     --mask-inside $SAMPLE/training.gpkg:training"* ]]
+run 0 read "$scene" masked.img "${masks[@]}"
+[[ $err == *"masked by --mask $SAMPLE/class.img:1=2: "[1-9]*" pixels"* ]]
 run 0 mnf "$scene" silent.img --record none --quiet
 [[ -z $out && -z $err && ! -e silent.img.hcube.json ]]
 run 0 mnf "$scene" one.img --record here.json
