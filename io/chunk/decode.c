@@ -100,7 +100,7 @@ static bool open_libraries(HcChunkRoom *room, const HcChunkIndex *index) {
         there = there && room->zstd != NULL;
     }
 #endif
-    (void)has_step;
+    (void)has_step, (void)room, (void)index;
     return there;
 }
 

@@ -501,6 +501,9 @@ static void no_place_for_a_scratch_file(void **state) {
 }
 
 int main(void) {
+    if (!hc_chunk_code_known(HC_CODE_DEFLATE) || !hc_chunk_code_known(HC_CODE_ZSTD)) {
+        return 77; /* a build without the libraries: GDAL reads such files */
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_types_and_compressions), cmocka_unit_test(all_shapes_and_memories),
         cmocka_unit_test(big_endian_and_big_tiff),    cmocka_unit_test(sparse_tiles),

@@ -379,6 +379,9 @@ static void netcdf_as_gdal_reads_it(void **state) {
 }
 
 int main(void) {
+    if (!hc_chunk_code_known(HC_CODE_DEFLATE)) {
+        return 77; /* a build without the library: GDAL reads such files */
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_order_of_axes),     cmocka_unit_test(every_type_and_filter),
         cmocka_unit_test(others_are_not_taken),    cmocka_unit_test(broken_chunks_are_refused),
