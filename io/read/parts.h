@@ -145,8 +145,10 @@ void hc_read_note(HcReader *reader, const char *format, ...) HC_PRINTF(2, 3);
 
 /* product.c: a scene that is a product. */
 static inline bool hc_read_by_product(const HcReader *reader) {
-    return reader->product != NULL && reader->product->raster == NULL;
+    return reader->product != NULL && reader->product->raster == NULL && reader->chunks == NULL;
 }
+/* Where one array holds all bands in their order, and is chunked in a way that is known: reads its chunks. */
+HcStatus hc_read_product_chunks(HcReader *reader, HcError *err);
 /* The scene of a product whose arrays hold the pixels; of another one what it says of the bands of the
  * raster, which is known already. */
 HcStatus hc_read_product_scene(HcReader *reader, HcError *err);

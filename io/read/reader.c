@@ -83,7 +83,9 @@ static char *chunk_method(const HcChunkIndex *index) {
 /* Chooses the way of reading and closes what it does not need. */
 static HcStatus settle_method(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
-    if (!hc_read_by_product(reader)) {
+    if (hc_read_by_product(reader)) {
+        HC_OR_RETURN(hc_read_product_chunks(reader, err));
+    } else {
         HC_OR_RETURN(hc_read_direct_try(reader, err));
         HC_OR_RETURN(try_chunks(reader, err));
     }

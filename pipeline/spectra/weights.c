@@ -56,8 +56,7 @@ static HcStatus parse_numbers(const char *path, char *text, size_t bytes, double
 
 /* Whether a list for each band of the file tells those of the scene. */
 static bool is_of_file(const HcStage *stage, int32_t count) {
-    const HcScene *file = hc_view_scene(stage->chain->source->view);
-    return stage->in.source_band != NULL && count == file->bands;
+    return stage->in.source_band != NULL && count == hc_view_scene(stage->chain->source->view)->bands;
 }
 
 static HcStatus read_list(const char *path, const HcStage *stage, double *variance, HcError *err) {

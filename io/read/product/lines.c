@@ -145,6 +145,27 @@ static HcStatus read_box(const HcProduct *product, const Run *run, int64_t line0
     return HC_OK;
 }
 
+HcStatus hc_product_value(const HcProduct *product, int64_t line, int64_t sample, int32_t band,
+                          uint64_t *value, HcError *err) {
+    const HcProductArray *array = &product->array[0];
+    HcGdalErrors messages;
+    GUInt64 start[3];
+    const size_t one[3] = {1, 1, 1};
+    for (int i = 0; i < 3; i++) {
+        HcAxis axis = array->axis[i];
+        start[i] = (GUInt64)(axis == HC_AXIS_LINE ? line : axis == HC_AXIS_BAND ? band : sample);
+    }
+    *value = 0;
+    hc_gdal_catch(&messages);
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(hc_read_gdal_code(product->scene.type));
+    int read = GDALMDArrayRead(array->handle, start, one, NULL, NULL, type, value, value, sizeof *value);
+    GDALExtendedDataTypeRelease(type);
+    hc_gdal_release();
+    return read ? HC_OK
+                : hc_fail(err, HC_E_INPUT, "%s: line %" PRId64 " of %s cannot be read: %s", array->file, line,
+                          array->dataset, messages.failed ? messages.text : "no reason given");
+}
+
 static void copy_line(char *to, const char *from, int64_t step, int64_t samples, size_t bytes) {
     if (step == (int64_t)bytes) {
         memcpy(to, from, (size_t)samples * bytes);

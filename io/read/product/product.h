@@ -71,6 +71,9 @@ void hc_product_close(HcProduct *product);
 
 /* Of a product whose arrays hold the pixels. `used` [count] are the bands that are read (NULL = all),
  * ascending. */
+/* The bytes of one value of the first array, lowest address first. */
+HcStatus hc_product_value(const HcProduct *product, int64_t line, int64_t sample, int32_t band,
+                          uint64_t *value, HcError *err) HC_MUST_CHECK;
 size_t hc_product_bytes(const HcProduct *product, const int32_t *used, int32_t count, int64_t lines);
 int32_t hc_product_stored_band(const HcProduct *product, const int32_t *used, int32_t count, int32_t band);
 HcStatus hc_product_read(HcProduct *product, const int32_t *used, int32_t count, int64_t line0, int32_t lines,

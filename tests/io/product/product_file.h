@@ -5,6 +5,7 @@
 
 #include "tests/support/check.h"
 
+#include <cpl_string.h>
 #include <gdal.h>
 #include <stdio.h>
 
@@ -27,6 +28,7 @@ typedef struct ProductArray {
     const double *values;
     const double *nodata; /* or NULL */
     const char *units;    /* or NULL */
+    const char *chunks;   /* of compressed arrays, "2,3,4"; or NULL */
 } ProductArray;
 
 static inline ProductFile product_begin(const char *path) {
@@ -112,7 +114,13 @@ static inline GDALMDArrayH product_array(ProductFile *file, const ProductArray *
     }
     GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(of->type);
     GDALExtendedDataTypeH from = GDALExtendedDataTypeCreate(GDT_Float64);
-    GDALMDArrayH array = GDALGroupCreateMDArray(group, of->name, (size_t)of->axes, dimensions, type, NULL);
+    char **options = NULL;
+    if (of->chunks != NULL) {
+        options = CSLSetNameValue(options, "BLOCKSIZE", of->chunks);
+        options = CSLSetNameValue(options, "COMPRESS", "DEFLATE");
+    }
+    GDALMDArrayH array = GDALGroupCreateMDArray(group, of->name, (size_t)of->axes, dimensions, type, options);
+    CSLDestroy(options);
     assert_non_null(array);
     if (of->nodata != NULL) {
         assert_true(GDALMDArraySetNoDataValueAsDouble(array, *of->nodata));
@@ -131,8 +139,8 @@ static inline GDALMDArrayH product_array(ProductFile *file, const ProductArray *
 static inline void product_list(ProductFile *file, const char *group, const char *name, const char *axis,
                                 const double *values, size_t count) {
     GDALMDArrayRelease(product_array(
-        file,
-        &(ProductArray){group, name, GDT_Float32, 1, {axis, NULL, NULL}, {count, 0, 0}, values, NULL, NULL}));
+        file, &(ProductArray){
+                  group, name, GDT_Float32, 1, {axis, NULL, NULL}, {count, 0, 0}, values, NULL, NULL, NULL}));
 }
 
 /* A text as an array of no axes. */

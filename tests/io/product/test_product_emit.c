@@ -1,4 +1,5 @@
 /* EMIT: files laid out as its product guide says, value for value; and what is missing is told. */
+#include "io/chunk/index.h"
 #include "product_check.h"
 
 enum { BANDS = 6 };
@@ -8,8 +9,8 @@ static const double widths[BANDS] = {8.4, 8.4, 8.4, 8.4, 8.4, 8.8};
 static const double good[BANDS] = {1, 1, 0, 0, 1, 1};
 static const double none = -9999;
 
-/* What is wrong with a file. */
-typedef enum Flaw { FLAW_NONE, FLAW_NO_WIDTHS, FLAW_COUNT, FLAW_SHAPE, FLAW_NO_GLT } Flaw;
+/* What is wrong with a file, or how it is stored. */
+typedef enum Flaw { FLAW_NONE, FLAW_CHUNKS, FLAW_NO_WIDTHS, FLAW_COUNT, FLAW_SHAPE, FLAW_NO_GLT } Flaw;
 
 static const char *write_emit(const char *name, const char *cube, Flaw flaw) {
     const char *path = in_folder(name);
@@ -24,6 +25,7 @@ static const char *write_emit(const char *name, const char *cube, Flaw flaw) {
                        .size = {PRODUCT_LINES, PRODUCT_SAMPLES, BANDS},
                        .values = product_cube("lsb", BANDS, 0),
                        .nodata = &none,
+                       .chunks = flaw == FLAW_CHUNKS ? "2,3,4" : NULL,
                        .units = strcmp(cube, "radiance") == 0 ? "uW/cm^2/SR/nm" : "unitless"};
     GDALMDArrayRelease(product_array(&file, &of));
     const char *group = "/sensor_band_parameters";
@@ -53,6 +55,25 @@ static const char *write_emit(const char *name, const char *cube, Flaw flaw) {
 }
 
 static const int stored[BANDS] = {0, 1, 2, 3, 4, 5};
+
+/* Compressed as it is delivered: the chunks are read, and give what GDAL gives. */
+static void chunks_are_read(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcReaderOptions never = {.never_direct = true};
+    HcError err = {0};
+    const char *path = write_emit("EMIT_L2A_RFL_002.nc", "reflectance", FLAW_CHUNKS);
+    check_cubes(path, stored);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+#ifdef HC_HAS_HDF5
+    bool known = hc_chunk_code_known(HC_CODE_DEFLATE);
+    assert_int_equal(strstr(hc_reader_method(reader), "chunks (deflate") != NULL, known);
+#endif
+    hc_reader_close(reader);
+    check_ok(hc_reader_open(&reader, path, &never, &err), err);
+    assert_string_equal(hc_reader_method(reader), "GDAL arrays");
+    hc_reader_close(reader);
+}
 
 static void reflectance_opens(void **state) {
     (void)state;
@@ -125,6 +146,7 @@ static void cut_files_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_are_read),
         cmocka_unit_test(reflectance_opens),
 
         cmocka_unit_test(radiance_opens_by_any_name),
