@@ -239,7 +239,7 @@ HcStatus hc_chunk_hdf5(HcChunkIndex **out, const char *path, const char *array, 
     index->file = -1;
     index->hdf5 = opened;
     for (int i = 0; i < HC_AXES; i++) {
-        index->order[i] = order[i];
+        index->order[i] = (int)order[i];
     }
     hc_hdf5_lock();
     HcStatus status = open_array(opened, index, array, &known, err);
