@@ -252,11 +252,13 @@ static HcStatus check_size(const HcMoments *moments, const char *path, HcError *
     double count = (double)moments->count;
     bool integers = moments->center == NULL;
     bool fits = 72 * count * count < most;
-    for (size_t b = 0; b < n && integers; b++) {
-        fits = fits && (double)moments->sum[b] * (double)moments->sum[b] < most;
+    for (size_t b = 0; b < n; b++) {
+        double sum = fabs((double)moments->sum[b]);
+        fits = fits && (integers ? sum * sum : sum) < most;
     }
-    for (size_t k = 0; k < n * n && integers; k++) {
-        fits = fits && count * fabs((double)moments->product[k]) < most;
+    for (size_t k = 0; k < n * n; k++) {
+        double product = fabs((double)moments->product[k]);
+        fits = fits && (integers ? fmax(count, 1) * product : product) < most;
     }
     if (!fits) {
         return hc_fail(err, HC_E_NUMERIC, "%s: with this scene there are too many pixels for exact sums",
@@ -275,6 +277,8 @@ HcStatus hc_saved_sums_add(HcSavedSums *to, HcSavedSums *from, const char *path,
     HC_OR_RETURN(check_form(to, from, path, err));
     HC_OR_RETURN(check_size(&from->moments, path, err));
     HC_OR_RETURN(hc_moments_align(&to->moments, &from->moments, err));
+    HC_OR_RETURN(check_size(&to->moments, path, err));
+    HC_OR_RETURN(check_size(&from->moments, path, err));
     hc_moments_merge(&to->moments, &from->moments);
     return check_size(&to->moments, path, err);
 }
