@@ -170,7 +170,8 @@ def prepare(folder, hcube, sample):
 
 
 # What differs from run to run: times, how much memory was free, and how the scene was read (mapped or not).
-VOLATILE = {"finished", "started", "seconds", "memory_bytes", "mapped", "modified", "identity", "blocks"}
+# `threads`: a thread that cannot be started leaves the others to do the work.
+VOLATILE = {"finished", "started", "seconds", "memory_bytes", "mapped", "modified", "identity", "blocks", "threads"}
 # The name of the processor comes from /proc, where the system tells it.
 VOLATILE_OF = {"device": {"name"}}
 
