@@ -80,7 +80,8 @@ static HcStatus burn_strip(HcLabelling *labelling, Strip *strip, HcShape *shape,
         }
     }
     hc_gdal_release();
-    return good ? add_strip(labelling, strip, err) : hc_gdal_fail(err, HC_E_IO, labelling->path, &messages);
+    return good ? add_strip(labelling, strip, err)
+                : hc_gdal_fail(err, HC_E_MEMORY, labelling->path, &messages);
 }
 
 HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count, HcError *err) {

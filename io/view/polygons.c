@@ -180,7 +180,7 @@ HcStatus hc_view_polygons_apply(HcViewPolygons *polygons, HcPixels pixels, bool 
         }
     }
     hc_gdal_release();
-    return good ? HC_OK : hc_gdal_fail(err, HC_E_IO, polygons->path, &messages);
+    return good ? HC_OK : hc_gdal_fail(err, HC_E_MEMORY, polygons->path, &messages);
 }
 
 size_t hc_view_polygons_bytes(const HcViewPolygons *polygons) {
