@@ -278,7 +278,7 @@ static bool add_steps(HcChunkIndex *index, const Layout *layout) {
     }
 }
 
-/* Fills the index but for the places; false for what this reader does not know. */
+/* Fills the index without the places of chunks. False: this reader does not know such a file. */
 static bool fill_index(HcChunkIndex *index, const Tiff *tiff, const Layout *layout, const HcScene *scene) {
     int64_t bytes = (int64_t)hc_type_bytes(scene->type), all = 0;
     bool apart = layout->planar == 2;

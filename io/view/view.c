@@ -400,7 +400,8 @@ static void convert(HcView *view, HcRaw *raw, float *to) {
                    .stride_line = line * view->used};
 }
 
-/* What the masks leave of some lines, and behind it for each pixel the mask (from 1) that leaves it out. */
+/* A mask of some lines. Behind it lies, for each pixel, the number of the mask that leaves it out (from 1).
+ */
 static HcStatus fill_mask(HcView *view, int64_t line0, int32_t lines, uint8_t *mask, HcError *err) {
     const HcPixels *window = &view->window;
     HcPixels pixels = {window->x0, window->y0 + line0, window->x1, window->y0 + line0 + lines};

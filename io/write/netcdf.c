@@ -22,9 +22,11 @@ struct HcWriteArray {
 
 /* ---- small variables and attributes ---- */
 
-static void put_text(GDALMDArrayH array, const char *name, const char *value) {
+/* An attribute of an array, or of the whole file (array NULL). */
+static void put_attribute(GDALGroupH root, GDALMDArrayH array, const char *name, const char *value) {
     GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
-    GDALAttributeH attribute = GDALMDArrayCreateAttribute(array, name, 0, NULL, type, NULL);
+    GDALAttributeH attribute = array != NULL ? GDALMDArrayCreateAttribute(array, name, 0, NULL, type, NULL)
+                                             : GDALGroupCreateAttribute(root, name, 0, NULL, type, NULL);
     if (attribute != NULL) {
         GDALAttributeWriteString(attribute, value);
         GDALAttributeRelease(attribute);
@@ -32,14 +34,12 @@ static void put_text(GDALMDArrayH array, const char *name, const char *value) {
     GDALExtendedDataTypeRelease(type);
 }
 
+static void put_text(GDALMDArrayH array, const char *name, const char *value) {
+    put_attribute(NULL, array, name, value);
+}
+
 static void put_global(GDALGroupH root, const char *name, const char *value) {
-    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
-    GDALAttributeH attribute = GDALGroupCreateAttribute(root, name, 0, NULL, type, NULL);
-    if (attribute != NULL) {
-        GDALAttributeWriteString(attribute, value);
-        GDALAttributeRelease(attribute);
-    }
-    GDALExtendedDataTypeRelease(type);
+    put_attribute(root, NULL, name, value);
 }
 
 /* A variable over one dimension, with its values [size]; the caller releases it. NULL where GDAL failed. */

@@ -91,11 +91,11 @@ HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *s
 
 /* netcdf.c: the file as one array of all bands. */
 typedef struct HcWriteArray HcWriteArray;
-/* Whether the scene is written so: netCDF, but for class maps. */
+/* Whether the scene is written so: netCDF that is no class map. */
 bool hc_write_is_array(const HcWritePlan *plan, const HcScene *scene);
 /* HC_E_UNSUPPORTED for a grid that its coordinates cannot describe. */
 HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcError *err) HC_MUST_CHECK;
-/* Creates the file with all that the scene says, but for its values. */
+/* Creates the file with all that the scene says, without its values. */
 HcStatus hc_write_array_create(HcWriteArray **out, const char *partial, const HcScene *scene,
                                const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 /* Lines that a stage should have: whole chunks. */
