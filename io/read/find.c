@@ -28,9 +28,8 @@ bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified) {
     return true;
 }
 
-HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) {
-    char begin[64];
-    *is = false;
+HcStatus hc_read_first_bytes(const char *path, char *begin, size_t most, size_t *bytes, HcError *err) {
+    *bytes = 0;
     if (!hc_read_is_file(path, NULL, NULL)) {
         return HC_OK;
     }
@@ -41,11 +40,18 @@ HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) {
         return status == HC_OK ? HC_OK
                                : hc_fail(err, status, "%s: cannot be opened: %s", path, strerror(errno));
     }
-    size_t bytes = VSIFReadL(begin, 1, sizeof begin, file);
-    bool ended = bytes == sizeof begin || VSIFEofL(file);
+    *bytes = VSIFReadL(begin, 1, most, file);
+    bool ended = *bytes == most || VSIFEofL(file);
     VSIFCloseL(file);
-    *is = hc_envi_recognise(begin, bytes);
-    return ended || *is ? HC_OK : hc_fail(err, HC_E_IO, "%s: cannot be read", path);
+    return ended ? HC_OK : hc_fail(err, HC_E_IO, "%s: cannot be read", path);
+}
+
+HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) {
+    char begin[64];
+    size_t bytes = 0;
+    HcStatus status = hc_read_first_bytes(path, begin, sizeof begin, &bytes, err);
+    *is = status == HC_OK && hc_envi_recognise(begin, bytes);
+    return status;
 }
 
 /* Adds `path` if there is such a file and it is not in the list yet. */

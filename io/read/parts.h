@@ -88,8 +88,11 @@ char **hc_read_find_other(const char *header_path);
  * could not be looked at. */
 HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) HC_MUST_CHECK;
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
-/* Whether the file is an ENVI header. One that may not be read is none; fails where memory, descriptors or
- * the disk do. */
+/* The first `most` bytes of a file, or as many as it has; *bytes is 0 for what is no file, or may not be
+ * read. Fails where memory, descriptors or the disk do. */
+HcStatus hc_read_first_bytes(const char *path, char *begin, size_t most, size_t *bytes,
+                             HcError *err) HC_MUST_CHECK;
+/* Whether the file is an ENVI header; one that may not be read is none. */
 HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 /* Whether programs put a file of this name beside a raster, which it is not itself. */
 bool hc_read_is_companion(const char *name);

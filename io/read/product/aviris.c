@@ -6,26 +6,11 @@
 #include <string.h>
 
 static const struct {
-    const char *group, *dataset, *name;
-} cubes[] = {{"/radiance", "/radiance/radiance", "AVIRIS L1B radiance"},
-             {"/reflectance", "/reflectance/reflectance", "AVIRIS L2A reflectance"}};
-
-static HcStatus add_bands(HcProduct *product, const HcProductFile *file, const char *group, HcError *err) {
-    HcStatus status = HC_OK;
-    char dataset[64];
-    int32_t count = product->array[0].bands;
-    double *centres = NULL, *widths = NULL;
-    snprintf(dataset, sizeof dataset, "%s/wavelength", group);
-    HC_TRY(hc_product_list(file, dataset, count, &centres, err));
-    snprintf(dataset, sizeof dataset, "%s/fwhm", group);
-    HC_TRY(hc_product_list(file, dataset, count, &widths, err));
-    HC_TRY(hc_product_add_bands(
-        product, &(HcProductBands){.count = count, .wavelength = centres, .fwhm = widths, .unit = 1}, err));
-done:
-    free(centres);
-    free(widths);
-    return status;
-}
+    const char *group, *dataset, *centres, *widths, *name;
+} cubes[] = {
+    {"/radiance", "/radiance/radiance", "/radiance/wavelength", "/radiance/fwhm", "AVIRIS L1B radiance"},
+    {"/reflectance", "/reflectance/reflectance", "/reflectance/wavelength", "/reflectance/fwhm",
+     "AVIRIS L2A reflectance"}};
 
 /* GeoTransform is six numbers in one text. */
 static HcStatus read_place(const HcProductFile *file, HcPlace *place, HcError *err) {
@@ -79,6 +64,7 @@ HcStatus hc_product_aviris(HcProduct *product, const HcProductFile *file, bool *
     }
     HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
     HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
-    HC_OR_RETURN(add_bands(product, file, cubes[cube].group, err));
+    HC_OR_RETURN(hc_product_add_listed(
+        product, file, NULL, &(HcProductLists){cubes[cube].centres, cubes[cube].widths, NULL}, err));
     return take_place(product, file, err);
 }

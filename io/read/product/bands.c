@@ -36,6 +36,44 @@ HcStatus hc_product_add_bands(HcProduct *product, const HcProductBands *bands, H
     return HC_OK;
 }
 
+/* One list; where it need not be there, *values may stay NULL. */
+static HcStatus read_list(const HcProductFile *file, const char *dataset, const char *name, bool needed,
+                          int32_t count, double **values, HcError *err) {
+    int32_t found = 0;
+    *values = NULL;
+    if (dataset == NULL) {
+        return needed || hc_product_has(file, name) ? hc_product_list(file, name, count, values, err) : HC_OK;
+    }
+    if (!needed) {
+        HC_OR_RETURN(hc_product_numbers(file, dataset, name, values, &found, err));
+        free(*values);
+        *values = NULL;
+    }
+    return needed || found > 0 ? hc_product_attribute(file, dataset, name, count, values, err) : HC_OK;
+}
+
+HcStatus hc_product_add_listed(HcProduct *product, const HcProductFile *file, const char *dataset,
+                               const HcProductLists *lists, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t array = product->array_count - 1, count = product->array[array].bands;
+    double *centres = NULL, *widths = NULL, *good = NULL;
+    HC_TRY(read_list(file, dataset, lists->centres, true, count, &centres, err));
+    HC_TRY(read_list(file, dataset, lists->widths, true, count, &widths, err));
+    if (lists->good != NULL) {
+        HC_TRY(read_list(file, dataset, lists->good, false, count, &good, err));
+    }
+    HC_TRY(hc_product_add_bands(
+        product,
+        &(HcProductBands){
+            .array = array, .count = count, .wavelength = centres, .fwhm = widths, .unit = 1, .good = good},
+        err));
+done:
+    free(centres);
+    free(widths);
+    free(good);
+    return status;
+}
+
 /* ---- the order ---- */
 
 static int by_wavelength(const void *a, const void *b) {

@@ -12,26 +12,6 @@ static const struct {
              {"/reflectance", "EMIT L2A reflectance"},
              {"/reflectance_uncertainty", "EMIT L2A reflectance uncertainty"}};
 
-static HcStatus add_bands(HcProduct *product, const HcProductFile *file, HcError *err) {
-    HcStatus status = HC_OK;
-    int32_t count = product->array[0].bands;
-    double *centres = NULL, *widths = NULL, *good = NULL;
-    HC_TRY(hc_product_list(file, "/sensor_band_parameters/wavelengths", count, &centres, err));
-    HC_TRY(hc_product_list(file, "/sensor_band_parameters/fwhm", count, &widths, err));
-    if (hc_product_has(file, "/sensor_band_parameters/good_wavelengths")) {
-        HC_TRY(hc_product_list(file, "/sensor_band_parameters/good_wavelengths", count, &good, err));
-    }
-    HC_TRY(hc_product_add_bands(
-        product,
-        &(HcProductBands){.count = count, .wavelength = centres, .fwhm = widths, .unit = 1, .good = good},
-        err));
-done:
-    free(centres);
-    free(widths);
-    free(good);
-    return status;
-}
-
 /* The lookup table is kept for those who write maps; the scene itself has no place. */
 static HcStatus take_lookup(HcProduct *product, const HcProductFile *file, HcError *err) {
     HcStatus status = HC_OK;
@@ -93,7 +73,11 @@ HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is
     HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
     product->is_companion = strcmp(cubes[cube].dataset, "/reflectance_uncertainty") == 0;
     HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
-    HC_OR_RETURN(add_bands(product, file, err));
+    HC_OR_RETURN(hc_product_add_listed(product, file, NULL,
+                                       &(HcProductLists){"/sensor_band_parameters/wavelengths",
+                                                         "/sensor_band_parameters/fwhm",
+                                                         "/sensor_band_parameters/good_wavelengths"},
+                                       err));
     HC_OR_RETURN(take_lookup(product, file, err));
     return find_mask(product, file, err);
 }

@@ -1,12 +1,12 @@
 /* Which product a path is: its file is opened once, and each sensor looks at what it holds. */
 #include "io/load.h"
 #include "io/read/envi_header.h"
+#include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,27 +18,14 @@ static HcProductDescribe *const of_arrays[] = {hc_product_emit, hc_product_prism
 /* What a file is by its first bytes. */
 typedef enum Kind { KIND_OTHER, KIND_HDF5, KIND_ARCHIVE } Kind;
 
-/* Fails where memory, descriptors or the disk do; a file that may not be read is of no kind. */
 static HcStatus kind_of(const char *path, Kind *kind, HcError *err) {
-    char begin[8] = {0};
-    *kind = KIND_OTHER;
-    if (!hc_product_is_file(path)) {
-        return HC_OK;
-    }
-    errno = 0;
-    VSILFILE *file = VSIFOpenL(path, "rb");
-    if (file == NULL) {
-        HcStatus status = hc_errno_status(errno, HC_OK);
-        return status == HC_OK ? HC_OK
-                               : hc_fail(err, status, "%s: cannot be opened: %s", path, strerror(errno));
-    }
-    size_t read = VSIFReadL(begin, 1, sizeof begin, file);
-    VSIFCloseL(file);
-    if (read == sizeof begin && memcmp(begin, "\x89HDF\r\n\x1a\n", sizeof begin) == 0) {
-        *kind = KIND_HDF5;
-    } else if (read == sizeof begin && memcmp(begin, "PK\x03\x04", 4) == 0) {
-        *kind = KIND_ARCHIVE;
-    }
+    char begin[8];
+    size_t bytes = 0;
+    HC_OR_RETURN(hc_read_first_bytes(path, begin, sizeof begin, &bytes, err));
+    bool whole = bytes == sizeof begin;
+    *kind = whole && memcmp(begin, "\x89HDF\r\n\x1a\n", sizeof begin) == 0 ? KIND_HDF5
+            : whole && memcmp(begin, "PK\x03\x04", 4) == 0                 ? KIND_ARCHIVE
+                                                                           : KIND_OTHER;
     return HC_OK;
 }
 
@@ -239,7 +226,11 @@ static HcStatus look_at(HcProduct *product, const char *path, Kind kind, bool *i
     if (is_text(path)) {
         return look_at_text(product, path, is, err);
     }
-    return is_near(path) ? look_beside(product, path, is, err) : HC_OK;
+    if (is_near(path)) {
+        HC_OR_RETURN(hc_product_flight(product, path, is, err));
+        return *is ? HC_OK : look_beside(product, path, is, err);
+    }
+    return HC_OK;
 }
 
 /* ---- a folder or an archive ---- */
@@ -274,20 +265,21 @@ typedef struct Search {
     HcError why;   /* of the first file that is a product with a flaw */
 } Search;
 
-/* The rasters of products have a text that leads to them. */
+/* The rasters of products have a text that leads to them: metadata, or the header of an image. */
 static HcStatus try_file(const char *path, Search *search, HcError *err) {
     HcError why = {0};
     Kind kind = KIND_OTHER;
-    bool is = false;
+    bool is = false, is_header = hc_text_ends_with(path, ".hdr");
     HC_OR_RETURN(kind_of(path, &kind, err));
-    if (kind != KIND_HDF5 && !is_text(path)) {
+    if (kind != KIND_HDF5 && !is_text(path) && !is_header) {
         return HC_OK;
     }
     HcProduct *trial = calloc(1, sizeof *trial);
     if (trial == NULL) {
         return hc_fail_memory(err, sizeof *trial, "the product");
     }
-    HcStatus status = look_at(trial, path, kind, &is, &why);
+    HcStatus status =
+        is_header ? hc_product_flight(trial, path, &is, &why) : look_at(trial, path, kind, &is, &why);
     if (status == HC_OK) {
         status = is && !trial->is_companion ? hc_paths_add(&search->found, path, err) : HC_OK;
     } else if (status == HC_E_INPUT || status == HC_E_UNSUPPORTED) {

@@ -32,6 +32,9 @@ typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText
                                          HcError *err);
 HcProductDescribeRaster hc_product_enmap, hc_product_desis, hc_product_stac;
 
+/* flight.c: an image of AVIRIS-NG or AVIRIS Classic, by its header or data; product->raster is that path. */
+HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcError *err) HC_MUST_CHECK;
+
 /* ---- arrays.c: what an open file holds ---- */
 
 bool hc_product_has(const HcProductFile *file, const char *dataset);
@@ -87,6 +90,16 @@ typedef struct HcProductBands {
     const double *good; /* [count] 0 = bad, or NULL */
 } HcProductBands;
 HcStatus hc_product_add_bands(HcProduct *product, const HcProductBands *bands, HcError *err) HC_MUST_CHECK;
+
+/* The lists that describe the bands of the array taken last: names of datasets, or of attributes where
+ * `dataset` has them. The last may be NULL, and may be missing in the file. */
+typedef struct HcProductLists {
+    const char *centres, *widths, *good;
+} HcProductLists;
+
+/* Adds the bands of that array by such lists, all in nanometres. */
+HcStatus hc_product_add_listed(HcProduct *product, const HcProductFile *file, const char *dataset,
+                               const HcProductLists *lists, HcError *err) HC_MUST_CHECK;
 
 /* Drops bands that are not used, puts the others into order, marks those that two detectors share and one
  * gives (`overlap`), and fills what the scene says of bands. */

@@ -13,28 +13,6 @@ static const struct {
              {"/HDFEOS/GRIDS/HYP/Data Fields/toa_radiance", "Tanager ortho radiance", true},
              {"/HDFEOS/GRIDS/HYP/Data Fields/surface_reflectance", "Tanager ortho reflectance", true}};
 
-static HcStatus add_bands(HcProduct *product, const HcProductFile *file, const char *dataset, HcError *err) {
-    HcStatus status = HC_OK;
-    int32_t count = product->array[0].bands, flags = 0;
-    double *centres = NULL, *widths = NULL, *good = NULL;
-    HC_TRY(hc_product_attribute(file, dataset, "wavelengths", count, &centres, err));
-    HC_TRY(hc_product_attribute(file, dataset, "fwhm", count, &widths, err));
-    HC_TRY(hc_product_numbers(file, dataset, "good_wavelengths", &good, &flags, err));
-    if (flags != 0 && flags != count) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: good_wavelengths has %d values for %d bands", file->path, flags,
-                       count));
-    }
-    HC_TRY(hc_product_add_bands(
-        product,
-        &(HcProductBands){.count = count, .wavelength = centres, .fwhm = widths, .unit = 1, .good = good},
-        err));
-done:
-    free(centres);
-    free(widths);
-    free(good);
-    return status;
-}
-
 /* A pair of numbers of the grid: NAME=(x,y). */
 static bool read_pair(const char *text, const char *name, double pair[2]) {
     const char *at = strstr(text, name);
@@ -76,7 +54,8 @@ HcStatus hc_product_tanager(HcProduct *product, const HcProductFile *file, bool 
     }
     HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
     HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
-    HC_OR_RETURN(add_bands(product, file, cubes[cube].dataset, err));
+    HC_OR_RETURN(hc_product_add_listed(product, file, cubes[cube].dataset,
+                                       &(HcProductLists){"wavelengths", "fwhm", "good_wavelengths"}, err));
     hc_product_note(product, "cloud masks and nodata_pixels are not applied");
     if (cubes[cube].is_map) {
         return take_place(product, file, err);
