@@ -7,17 +7,25 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* hc_new(list, count, "the list of scenes", err): makes `list` point to `count` zeroed elements, which the
  * caller frees with free(). `count` is a number of elements, not of bytes.
  *
  * HC_E_MEMORY: there is no such memory; `list` is then NULL. */
 #define hc_new(pointer, count, what, err)                                                                    \
-    (((pointer) = hc_allocate((size_t)(count), sizeof *(pointer), (what), (err), __FILE__, __LINE__)) !=     \
-             NULL                                                                                            \
+    (((pointer) = (__typeof__(pointer))hc_allocate((size_t)(count), sizeof *(pointer), (what), (err),        \
+                                                   __FILE__, __LINE__)) != NULL                              \
          ? HC_OK                                                                                             \
          : HC_E_MEMORY)
 
 /* For hc_new(): `count` elements of `bytes` bytes, also where `count` is 0. */
 void *hc_allocate(size_t count, size_t bytes, const char *what, HcError *err, const char *file, int line);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -201,13 +201,13 @@ static void queue_close(HcQueue *queue) {
     }
     *queue->fault = {};
     hc_gpu_release(&gpu->base, &queue->room);
-    std::lock_guard<std::mutex> held(gpu->lock);
+    HcGpuHeld held(gpu);
     queue->next = gpu->queues;
     gpu->queues = queue;
 }
 
 static HcQueue *take_kept_queue(HcGpu *gpu) {
-    std::lock_guard<std::mutex> held(gpu->lock);
+    HcGpuHeld held(gpu);
     HcQueue *queue = gpu->queues;
     if (queue != NULL) {
         gpu->queues = queue->next;

@@ -8,7 +8,7 @@
 
 #include <cuda_runtime.h>
 #include <atomic>
-#include <mutex>
+#include <pthread.h>
 
 /* An error that a kernel found; lies in mapped host memory, one a queue. The first to write wins, roughly. */
 struct HcFault {
@@ -28,17 +28,30 @@ struct HcGpu {
     int device;
     int32_t threads;
     int major, minor;
-    int processors;          /* streaming multiprocessors */
-    size_t shared_memory;    /* that a block can ask for [bytes] */
-    bool hopper;             /* exact sums by gram/hopper.cu */
-    size_t panel_bytes;      /* of the limbs that are collected for exact sums, three of each value */
-    uint64_t memory;         /* most to use, 0 = no limit [bytes] */
-    HcCompute *host;         /* the backend of the host; NULL = none was given */
-    mutable std::mutex lock; /* around the pieces and queues */
+    int processors;       /* streaming multiprocessors */
+    size_t shared_memory; /* that a block can ask for [bytes] */
+    bool hopper;          /* exact sums by gram/hopper.cu */
+    size_t panel_bytes;   /* of the limbs that are collected for exact sums, three of each value */
+    uint64_t memory;      /* most to use, 0 = no limit [bytes] */
+    HcCompute *host;      /* the backend of the host; NULL = none was given */
+    mutable pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* around the pieces and queues */
     HcGpuPiece *pieces;
     HcQueue *queues;                  /* kept for later */
     uint64_t device_bytes;            /* given out and kept */
     std::atomic<uint64_t> sums_bytes; /* that sums hold */
+};
+
+/* Holds the lock of the pieces and queues to the end of the block. That of the C++ library may throw. */
+struct HcGpuHeld {
+    const HcGpu *gpu;
+    explicit HcGpuHeld(const HcGpu *locked) : gpu(locked) {
+        (void)pthread_mutex_lock(&gpu->lock);
+    }
+    ~HcGpuHeld() {
+        (void)pthread_mutex_unlock(&gpu->lock);
+    }
+    HcGpuHeld(const HcGpuHeld &) = delete;
+    HcGpuHeld &operator=(const HcGpuHeld &) = delete;
 };
 
 struct HcQueue {

@@ -54,12 +54,12 @@ static void trim_locked(HcGpu *gpu, bool all) {
 }
 
 void hc_gpu_trim(HcGpu *gpu) {
-    std::lock_guard<std::mutex> held(gpu->lock);
+    HcGpuHeld held(gpu);
     trim_locked(gpu, true);
 }
 
 uint64_t hc_gpu_kept(const HcGpu *gpu) {
-    std::lock_guard<std::mutex> held(gpu->lock);
+    HcGpuHeld held(gpu);
     uint64_t bytes = 0;
     for (const HcGpuPiece *piece = gpu->pieces; piece != NULL; piece = piece->next) {
         bytes += piece->free && piece->where == HC_MEMORY_DEVICE ? piece->bytes : 0;
@@ -88,7 +88,7 @@ HcStatus hc_gpu_alloc(HcCompute *compute, HcMemory where, size_t bytes, HcBuffer
         return hc_fail_memory(err, (double)bytes, "a buffer on the GPU");
     }
     size_t wanted = bytes > 0 ? (bytes + 255) / 256 * 256 : 256;
-    std::lock_guard<std::mutex> held(gpu->lock);
+    HcGpuHeld held(gpu);
     HcGpuPiece *piece = take_kept(gpu, where, wanted);
     if (piece == NULL) {
         void *data = NULL;
@@ -125,7 +125,7 @@ void hc_gpu_release(HcCompute *compute, HcBuffer *buffer) {
     }
     HcGpuPiece *piece = (HcGpuPiece *)buffer->handle;
     if (piece != NULL) {
-        std::lock_guard<std::mutex> held(gpu->lock);
+        HcGpuHeld held(gpu);
         piece->free = true;
     }
     *buffer = {};

@@ -10,8 +10,6 @@
 #include "gpu/gram/gram.cuh"
 #include "gpu/shared.cuh"
 
-#include <vector>
-
 enum {
     SIDE = 64,  /* bands of a tile of products */
     GROUPS = 2, /* warp groups that multiply */
@@ -470,14 +468,18 @@ int32_t hc_hopper_groups(int32_t padded) {
 
 /* ---- squares ---- */
 
+/* Most blocks for which squares are searched: the search takes the fourth power of the blocks. */
+enum { SEARCHED_BLOCKS = 32 };
+
 /* Which products of blocks are still to be summed; (i, j) and (j, i) are one. */
 struct Open {
     int32_t blocks;
-    std::vector<uint8_t> open; /* [blocks][blocks] */
-    explicit Open(int32_t count) : blocks(count), open((size_t)count * (size_t)count, 1) {
+    uint8_t open[SEARCHED_BLOCKS][SEARCHED_BLOCKS];
+    explicit Open(int32_t count) : blocks(count) {
+        memset(open, 1, sizeof open);
     }
     uint8_t &at(int32_t i, int32_t j) {
-        return open[(size_t)(i > j ? i : j) * (size_t)blocks + (size_t)(i > j ? j : i)];
+        return open[i > j ? i : j][i > j ? j : i];
     }
     /* How many of the products of rows i, r and columns j, c; they are taken, and `owns` says which. */
     int32_t take(int32_t i, int32_t r, int32_t j, int32_t c, uint8_t owns[2]) {
@@ -507,23 +509,23 @@ struct Open {
     }
 };
 
-/* The square of rows i, r and columns j, c, whose products it takes. */
-static HcGramSquare make_square(Open *open, int32_t i, int32_t r, int32_t j, int32_t c) {
-    HcGramSquare square = {};
-    auto place_of = [&](int32_t block) {
-        for (uint8_t k = 0; k < square.blocks; k++) {
-            if (square.block[k] == block) {
-                return k;
-            }
+static uint8_t add_block(HcGramSquare *square, int32_t block) {
+    for (uint8_t k = 0; k < square->blocks; k++) {
+        if (square->block[k] == block) {
+            return k;
         }
-        square.block[square.blocks] = (uint16_t)block;
-        return square.blocks++;
-    };
-    (void)open->take(i, r, j, c, square.owns);
-    (void)place_of(j);
-    (void)place_of(c);
-    square.row[0] = place_of(i);
-    square.row[1] = place_of(r);
+    }
+    square->block[square->blocks] = (uint16_t)block;
+    return square->blocks++;
+}
+
+/* The square of rows i, r and columns j, c, without its products. */
+static HcGramSquare make_square(int32_t i, int32_t r, int32_t j, int32_t c) {
+    HcGramSquare square = {};
+    (void)add_block(&square, j);
+    (void)add_block(&square, c);
+    square.row[0] = add_block(&square, i);
+    square.row[1] = add_block(&square, r);
     return square;
 }
 
@@ -546,52 +548,58 @@ static void best_partners(Open *open, int32_t i, int32_t j, int32_t *row, int32_
 }
 
 /* From the diagonal on, each time the best square with the next open product. No square wastes a product for
- * odd numbers of blocks up to 31. */
-static std::vector<HcGramSquare> greedy_squares(int32_t blocks) {
-    std::vector<HcGramSquare> squares;
+ * odd numbers of blocks up to 31. Returns how many; squares NULL = only that. */
+static int32_t greedy_squares(int32_t blocks, HcGramSquare *squares) {
+    int32_t count = 0;
     Open open(blocks);
     for (int32_t distance = 0; distance < blocks; distance++) {
         for (int32_t j = 0; j + distance < blocks; j++) {
             int32_t i = j + distance;
             int32_t r = i;
             int32_t c = j;
-            if (open.at(i, j) != 0) {
-                best_partners(&open, i, j, &r, &c);
-                squares.push_back(make_square(&open, i, r, j, c));
+            if (open.at(i, j) == 0) {
+                continue;
             }
+            best_partners(&open, i, j, &r, &c);
+            HcGramSquare square = make_square(i, r, j, c);
+            (void)open.take(i, r, j, c, square.owns);
+            if (squares != NULL) {
+                squares[count] = square;
+            }
+            count++;
         }
     }
-    return squares;
+    return count;
 }
 
-/* Two neighbours by two. */
-static std::vector<HcGramSquare> plain_squares(int32_t blocks) {
-    std::vector<HcGramSquare> squares;
-    Open open(blocks);
+/* Two neighbours by two. A square on the diagonal has one product twice, and an odd last block no neighbour.
+ * Returns how many; squares NULL = only that. */
+static int32_t plain_squares(int32_t blocks, HcGramSquare *squares) {
+    int32_t count = 0;
     for (int32_t i = 0; i < blocks; i += 2) {
         for (int32_t j = 0; j <= i; j += 2) {
-            int32_t r = i + 1 < blocks ? i + 1 : i;
-            int32_t c = j + 1 < blocks ? j + 1 : j;
-            squares.push_back(make_square(&open, i, r, j, c));
+            bool row = i + 1 < blocks;
+            bool column = j + 1 < blocks;
+            if (squares != NULL) {
+                HcGramSquare square = make_square(i, i + row, j, j + column);
+                square.owns[0] = column ? 3 : 1;
+                square.owns[1] = !row ? 0 : i == j ? 2 : square.owns[0];
+                squares[count] = square;
+            }
+            count++;
         }
     }
-    return squares;
+    return count;
 }
 
-int32_t hc_hopper_squares(int32_t padded, HcGramSquare *square) {
-    const int32_t most = 32; /* the search takes the fourth power of the blocks */
+int32_t hc_hopper_squares(int32_t padded, HcGramSquare *squares) {
     int32_t blocks = padded / HC_TILE_BANDS;
-    std::vector<HcGramSquare> best = plain_squares(blocks);
-    if (blocks <= most) {
-        std::vector<HcGramSquare> greedy = greedy_squares(blocks);
-        if (greedy.size() < best.size()) {
-            best = greedy;
-        }
+    int32_t plain = plain_squares(blocks, NULL);
+    int32_t greedy = blocks <= SEARCHED_BLOCKS ? greedy_squares(blocks, NULL) : plain;
+    if (greedy < plain) {
+        return squares != NULL ? greedy_squares(blocks, squares) : greedy;
     }
-    for (size_t k = 0; square != NULL && k < best.size(); k++) {
-        square[k] = best[k];
-    }
-    return (int32_t)best.size();
+    return squares != NULL ? plain_squares(blocks, squares) : plain;
 }
 
 /* ---- launching ---- */

@@ -1,9 +1,8 @@
 /* Exact sums of products of limbs (gram.cuh says how; integers.cu and grid.cu make them): their memory,
  * products on devices without Hopper's matrix units, and what becomes of the sums. */
+#include "core/allocate.h"
 #include "gpu/gram/gram.cuh"
 #include "gpu/shared.cuh"
-
-#include <vector>
 
 enum {
     GROUP_THREADS = 32 * HC_GROUP_TILES,
@@ -17,46 +16,53 @@ static int32_t group_blocks(const HcExact *exact) {
     return exact->limbs == HC_LIMBS_GRID ? HC_GROUP_BLOCKS_GRID : HC_GROUP_BLOCKS;
 }
 
+/* The place of a block in a group, or -1. */
+static int32_t place_in(const HcGramGroup *group, int32_t block) {
+    for (int32_t b = 0; b < group->blocks; b++) {
+        if (group->block[b] == block) {
+            return b;
+        }
+    }
+    return -1;
+}
+
+static uint8_t add_block(HcGramGroup *group, int32_t block) {
+    int32_t place = place_in(group, block);
+    if (place < 0) {
+        place = group->blocks++;
+        group->block[place] = (uint16_t)block;
+    }
+    return (uint8_t)place;
+}
+
 /* Cuts the lower triangle of tiles into groups: squares of four by two blocks, so that a group looks at few
- * blocks of bands. */
-static std::vector<HcGramGroup> make_groups(int32_t blocks, int32_t most_blocks) {
-    std::vector<HcGramGroup> groups;
+ * blocks of bands. Returns how many; groups NULL = only that. */
+static int32_t make_groups(int32_t blocks, int32_t most_blocks, HcGramGroup *groups) {
+    int32_t count = 0;
     HcGramGroup group = {};
-    auto slot_of = [&](int32_t block) {
-        for (int32_t b = 0; b < group.blocks; b++) {
-            if (group.block[b] == block) {
-                return b;
-            }
-        }
-        group.block[group.blocks] = (uint16_t)block;
-        return group.blocks++;
-    };
-    auto known = [&](int32_t block) {
-        for (int32_t b = 0; b < group.blocks; b++) {
-            if (group.block[b] == block) {
-                return 1;
-            }
-        }
-        return 0;
-    };
     for (int32_t top = 0; top < blocks; top += 4) {
         for (int32_t left = 0; left <= top + 3; left += 2) {
             for (int32_t i = top; i < top + 4 && i < blocks; i++) {
                 for (int32_t j = left; j < left + 2 && j <= i; j++) {
-                    int32_t added = 2 - known(i) - (i != j ? known(j) : 1);
+                    int32_t added = (place_in(&group, i) < 0) + (i != j && place_in(&group, j) < 0);
                     if (group.tiles == HC_GROUP_TILES || group.blocks + added > most_blocks) {
-                        groups.push_back(group);
+                        if (groups != NULL) {
+                            groups[count] = group;
+                        }
+                        count++;
                         group = {};
                     }
-                    group.row[group.tiles] = (uint8_t)slot_of(i);
-                    group.column[group.tiles] = (uint8_t)slot_of(j);
+                    group.row[group.tiles] = add_block(&group, i);
+                    group.column[group.tiles] = add_block(&group, j);
                     group.tiles++;
                 }
             }
         }
     }
-    groups.push_back(group);
-    return groups;
+    if (groups != NULL) {
+        groups[count] = group;
+    }
+    return count + 1;
 }
 
 /* The largest sums of a pixel: four products of two limbs of weight 3, and what lighter ones add. Heavier
@@ -80,7 +86,7 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     exact->limbs = sums->on_grid ? HC_LIMBS_GRID : HC_LIMBS_INTEGERS;
     exact->halves = sums->on_grid ? 2 : 1;
     exact->padded = (int32_t)hc_div_up(sums->bands, HC_TILE_BANDS) * HC_TILE_BANDS;
-    exact->groups = (int32_t)make_groups(exact->padded / HC_TILE_BANDS, group_blocks(exact)).size();
+    exact->groups = make_groups(exact->padded / HC_TILE_BANDS, group_blocks(exact), NULL);
     exact->sides = (exact->padded / HC_TILE_BANDS + 1) / 2;
     if (sums->on_grid) {
         exact->most = INT64_MAX / grid_product;
@@ -123,15 +129,24 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     return sums->on_grid ? grid_layout(sums, memory, at) : at;
 }
 
+static HcStatus upload_groups(HcExact *exact, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGramGroup *group = NULL;
+    HC_OR_RETURN(hc_new(group, exact->groups, "groups of products", err));
+    (void)make_groups(exact->padded / HC_TILE_BANDS, group_blocks(exact), group);
+    HC_TRY(hc_upload(queue, group, exact->group, (size_t)exact->groups * sizeof *group, err));
+    HC_TRY(hc_wait(queue, err));
+done:
+    free(group);
+    return status;
+}
+
 static HcStatus upload_squares(HcExact *exact, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
-    size_t bytes = (size_t)exact->squares * sizeof(HcGramSquare);
-    HcGramSquare *square = (HcGramSquare *)malloc(bytes);
-    if (square == NULL) {
-        return hc_fail_memory(err, (double)bytes, "squares of products");
-    }
+    HcGramSquare *square = NULL;
+    HC_OR_RETURN(hc_new(square, exact->squares, "squares of products", err));
     (void)hc_hopper_squares(exact->padded, square);
-    HC_TRY(hc_upload(queue, square, exact->square, bytes, err));
+    HC_TRY(hc_upload(queue, square, exact->square, (size_t)exact->squares * sizeof *square, err));
     HC_TRY(hc_wait(queue, err));
 done:
     free(square);
@@ -141,10 +156,8 @@ done:
 static HcStatus upload_grid(HcSums *sums, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     size_t n = (size_t)sums->bands;
-    double *scale = (double *)malloc(n * sizeof *scale);
-    if (scale == NULL) {
-        return hc_fail_memory(err, (double)(n * sizeof *scale), "the grid of sums");
-    }
+    double *scale = NULL;
+    HC_OR_RETURN(hc_new(scale, n, "the grid of sums", err));
     for (size_t b = 0; b < n; b++) {
         scale[b] = hc_grid_scale(sums->grid.exponent[b]);
     }
@@ -158,9 +171,7 @@ done:
 
 HcStatus hc_exact_open(HcSums *sums, HcQueue *queue, HcError *err) {
     HcExact *exact = &sums->exact;
-    std::vector<HcGramGroup> groups = make_groups(exact->padded / HC_TILE_BANDS, group_blocks(exact));
-    HC_OR_RETURN(hc_upload(queue, groups.data(), exact->group, groups.size() * sizeof(HcGramGroup), err));
-    HC_OR_RETURN(hc_wait(queue, err)); /* `groups` ends here */
+    HC_OR_RETURN(upload_groups(exact, queue, err));
     if (exact->squares > 0) {
         HC_OR_RETURN(upload_squares(exact, queue, err));
     }
