@@ -4,7 +4,7 @@
 #include "core/allocate.h"
 #include "core/clock.h"
 #include "io/file.h"
-#include "io/table/program.h"
+#include "io/table/linear_program.h"
 #include "pipeline/json.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #define HC_CPU_INTERNAL_H
 
 #include "core/compute.h"
-#include "core/workers.h"
+#include "core/team.h"
 #include "cpu/cpu.h"
 
 /* Compiles a leaf function for the vector units of newer processors too, chosen when the program starts. The

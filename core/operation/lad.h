@@ -3,7 +3,7 @@
 #define HC_CORE_OPERATION_LAD_H
 
 #include "core/operation/unmix.h"
-#include "core/solver/program.h"
+#include "core/solver/linear_program.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,7 @@
 #ifndef HC_CORE_SOLVER_SIMPLEX_H
 #define HC_CORE_SOLVER_SIMPLEX_H
 
-#include "core/solver/program.h"
+#include "core/solver/linear_program.h"
 
 #include <math.h>
 #include <string.h>

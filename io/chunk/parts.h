@@ -2,7 +2,7 @@
 #ifndef HC_IO_CHUNK_PARTS_H
 #define HC_IO_CHUNK_PARTS_H
 
-#include "core/workers.h"
+#include "core/team.h"
 #include "io/chunk/chunks.h"
 #include "io/chunk/decode.h"
 

@@ -3,7 +3,7 @@
 #define HC_IO_READ_PARTS_H
 
 #include "core/text.h"
-#include "core/workers.h"
+#include "core/team.h"
 #include "io/chunk/chunks.h"
 #include "io/read/envi_header.h"
 #include "io/gdal_errors.h"

@@ -1,5 +1,5 @@
 #include "core/text.h"
-#include "core/workers.h"
+#include "core/team.h"
 #include "io/file.h"
 #include "io/libraries.h"
 #include "io/view/parts.h"

@@ -3,7 +3,7 @@
 #define HC_IO_WRITE_PARTS_H
 
 #include "core/text.h"
-#include "core/workers.h"
+#include "core/team.h"
 #include "io/gdal_errors.h"
 #include "io/libraries.h"
 #include "io/write/values.h"

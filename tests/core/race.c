@@ -1,5 +1,5 @@
 /* A data race put in by hand, in an item of the workers: a build with ThreadSanitizer must report it. */
-#include "core/workers.h"
+#include "core/team.h"
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* Fuzz harness: linear programs as MPS, fixed and free. */
-#include "io/table/program.h"
+#include "io/table/linear_program.h"
 #include "tests/fuzz/harness.h"
 
 #include <math.h>

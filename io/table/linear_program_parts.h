@@ -2,7 +2,7 @@
 #ifndef HC_IO_TABLE_PROGRAM_PARTS_H
 #define HC_IO_TABLE_PROGRAM_PARTS_H
 
-#include "io/table/program.h"
+#include "io/table/linear_program.h"
 
 /* A stretch of the text of a file. */
 typedef struct HcWord {

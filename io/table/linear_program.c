@@ -1,9 +1,9 @@
 /* Linear programs from files: what does not depend on the format. */
-#include "io/table/program.h"
+#include "io/table/linear_program.h"
 
 #include "io/file.h"
 #include "io/load.h"
-#include "io/table/program_parts.h"
+#include "io/table/linear_program_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

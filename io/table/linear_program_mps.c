@@ -1,5 +1,5 @@
 /* MPS: sections of lines of a few fields, which lie at fixed places or are separated by blanks. */
-#include "io/table/program_parts.h"
+#include "io/table/linear_program_parts.h"
 #include "core/allocate.h"
 
 #include <inttypes.h>

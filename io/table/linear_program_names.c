@@ -1,5 +1,5 @@
 /* Names of rows and columns of a linear program, by a table of hashes. */
-#include "io/table/program_parts.h"
+#include "io/table/linear_program_parts.h"
 #include "core/allocate.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * takes items of a call counts itself in and out under the lock; the caller takes the call off the list when
  * it finds no item left, and returns when nobody is inside. Nothing is allocated for a call, so that it
  * cannot fail. */
-#include "core/workers.h"
+#include "core/team.h"
 
 #include <pthread.h>
 #include <sched.h>

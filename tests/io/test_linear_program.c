@@ -1,6 +1,6 @@
 /* Linear programs: MPS in both formats is read as the page says, and every flaw is refused with one clear
  * line. */
-#include "io/table/program.h"
+#include "io/table/linear_program.h"
 #include "tests/support/random.h"
 #include "write_fixture.h"
 

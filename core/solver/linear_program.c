@@ -1,6 +1,6 @@
 /* Proofs of the results of linear programs. Sums have about 32 digits, and a bound of what even these lose:
  * only what remains when all errors count against it is a proof. */
-#include "core/solver/program.h"
+#include "core/solver/linear_program.h"
 #include "core/solver/double_double.h"
 
 #include <math.h>
