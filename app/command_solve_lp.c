@@ -51,7 +51,7 @@ typedef struct Problem {
     Params params;
     HcFileUse use;
     HcPaths wrote;
-    HcProgramFile file;
+    HcLpFile file;
     HcCompute *compute;
     HcQueue *queue;
     double *arrays; /* x, ray, price, and the rests of all */
@@ -86,7 +86,7 @@ static HcStatus check_outputs(Problem *problem, HcError *err) {
 
 static HcStatus load(Problem *problem, HcError *err) {
     double started = hc_now();
-    HC_OR_RETURN(hc_program_read(&problem->file, problem->params.model, err));
+    HC_OR_RETURN(hc_lp_read(&problem->file, problem->params.model, err));
     problem->seconds.reading = hc_now() - started;
     size_t rows = (size_t)problem->file.program.rows;
     size_t columns = (size_t)problem->file.program.columns;
@@ -269,7 +269,7 @@ done:
 
 static HcStatus write_solution(Problem *problem, HcError *err) {
     const Params *params = &problem->params;
-    const HcProgramFile *file = &problem->file;
+    const HcLpFile *file = &problem->file;
     const HcLpSolution *solution = &problem->solution;
     if (params->output != NULL) {
         HC_OR_RETURN(write_table(problem, params->output, "name,value", file->column_name, solution->x, NULL,
@@ -284,7 +284,7 @@ static HcStatus write_solution(Problem *problem, HcError *err) {
 
 static HcStatus write_certificate(Problem *problem, HcError *err) {
     const char *path = problem->params.certificate;
-    const HcProgramFile *file = &problem->file;
+    const HcLpFile *file = &problem->file;
     const HcLpSolution *solution = &problem->solution;
     if (path == NULL || (solution->end != HC_LP_INFEASIBLE && solution->end != HC_LP_UNBOUNDED)) {
         return HC_OK;
@@ -335,7 +335,7 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
     HcStatus status = HC_OK;
     HcJson result;
     const char *output = problem->solution.end == HC_LP_OPTIMAL ? problem->params.output : NULL;
-    problem->proof = hc_program_prove(&problem->file.program, &problem->solution);
+    problem->proof = hc_lp_prove(&problem->file.program, &problem->solution);
     if (problem->proof.no_memory) {
         HC_TRY(hc_fail_memory(err, (double)problem->file.program.rows * 64, "the proof of a linear program"));
     }
@@ -364,7 +364,7 @@ static void close_problem(Problem *problem) {
         hc_queue_close(problem->queue);
         hc_compute_close(problem->compute);
     }
-    hc_program_clear(&problem->file);
+    hc_lp_clear(&problem->file);
     hc_file_use_clear(&problem->use);
     hc_paths_clear(&problem->wrote);
     free(problem->arrays);

@@ -160,7 +160,7 @@ HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps 
     HC_TRY(hc_rig_unmixing(&rig, err));
     HC_TRY(hc_rig_l1(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_lad(&rig, err));
-    HC_TRY(hc_rig_programs(&rig, err));
+    HC_TRY(hc_rig_linear_programs(&rig, err));
     HC_TRY(hc_rig_chains(&rig, err));
     HC_TRY(hc_rig_scene(&rig, err));
     if (vendor != NULL) {

@@ -151,7 +151,7 @@ HcStatus hc_rig_l1(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, 
 HcStatus hc_bench_serial_l1(HcBench *bench, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_lad(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_bench_serial_abundances(HcBench *bench, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_programs(HcRig *rig, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_linear_programs(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_chains(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_scene(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_vendor(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) HC_MUST_CHECK;

@@ -89,7 +89,7 @@ static HcStatus open_program(HcRig *rig, const Kind *kind, Program *p, HcError *
 
 static HcStatus check(const Program *p, HcBenchRow *row, HcError *err) {
     const HcLpSolution *report = &p->solution;
-    HcLpProof proof = hc_program_prove(&p->program, report);
+    HcLpProof proof = hc_lp_prove(&p->program, report);
     if (report->end != HC_LP_OPTIMAL || !(proof.primal <= proof_tolerance) ||
         !(proof.dual <= proof_tolerance) || !(proof.gap <= proof_tolerance)) {
         return hc_fail(err, HC_E_DEVICE, "%s: end %d, violations %g and %g, gap %g", row->operation,
@@ -113,7 +113,7 @@ done:
     return status;
 }
 
-HcStatus hc_rig_programs(HcRig *rig, HcError *err) {
+HcStatus hc_rig_linear_programs(HcRig *rig, HcError *err) {
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if (hc_bench_wants(rig->bench, kinds[k].name)) {
             HC_OR_RETURN(program_row(rig, &kinds[k], err));

@@ -1,6 +1,6 @@
-/* A call lies on the stack of the thread that makes it, in a list that workers look through. A worker that
- * takes items of a call counts itself in and out under the lock; the caller takes the call off the list when
- * it finds no item left, and returns when nobody is inside. Nothing is allocated for a call, so that it
+/* A call lies on the stack of the thread that makes it, in a list that the team looks through. A thread that
+ * takes items of a call counts itself in and out under the lock. The caller takes the call off the list when
+ * it finds no item left, and returns when no thread is inside. Nothing is allocated for a call, so that it
  * cannot fail. */
 #include "core/team.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Looks for new work before a worker goes to sleep, some 20 us: calls often follow each other, and to wake a
+/* Looks for new work before a thread goes to sleep, some 20 us: calls often follow each other, and to wake a
  * sleeping processor takes longer than many of them. Only where there are processors to spare. */
 #define LOOKS            400
 #define SPARE_PROCESSORS 4
@@ -22,12 +22,12 @@ struct Call {
     void *user;
     int64_t count;
     atomic_llong next; /* item */
-    atomic_int inside; /* workers that take items; grows under the lock only */
+    atomic_int inside; /* threads that take items; grows under the lock only */
     pthread_cond_t left;
     Call *after; /* in the list */
 };
 
-struct HcWorkers {
+struct HcTeam {
     pthread_t *thread; /* [threads] that run, besides the callers */
     int32_t threads;
     int32_t numbered; /* threads that know their number */
@@ -50,7 +50,7 @@ static int32_t processors(void) {
     return (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-int32_t hc_workers_count(int32_t wanted, int32_t most) {
+int32_t hc_team_count(int32_t wanted, int32_t most) {
     int32_t count = wanted > 0 ? wanted : processors();
     count = wanted <= 0 && count > most ? most : count;
     return count < 1 ? 1 : count;
@@ -77,8 +77,8 @@ static void take_items(Call *call, int32_t thread) {
 }
 
 /* The oldest call with an item left, or NULL; under the lock. */
-static Call *find_call(const HcWorkers *workers) {
-    Call *call = workers->calls;
+static Call *find_call(const HcTeam *team) {
+    Call *call = team->calls;
     while (call != NULL && atomic_load_explicit(&call->next, memory_order_relaxed) >= call->count) {
         call = call->after;
     }
@@ -86,129 +86,129 @@ static Call *find_call(const HcWorkers *workers) {
 }
 
 /* Helps one call; the lock is held before and after. Behind the unlock that ends it the call may be gone. */
-static void help(HcWorkers *workers, Call *call, int32_t thread) {
+static void help(HcTeam *team, Call *call, int32_t thread) {
     atomic_fetch_add(&call->inside, 1);
-    pthread_mutex_unlock(&workers->lock);
+    pthread_mutex_unlock(&team->lock);
     take_items(call, thread);
-    pthread_mutex_lock(&workers->lock);
+    pthread_mutex_lock(&team->lock);
     if (atomic_fetch_sub(&call->inside, 1) == 1) {
         pthread_cond_signal(&call->left);
     }
 }
 
 static void *work_along(void *argument) {
-    HcWorkers *workers = argument;
-    pthread_mutex_lock(&workers->lock);
-    int32_t number = ++workers->numbered;
-    while (!workers->stop) {
-        Call *call = find_call(workers);
+    HcTeam *team = argument;
+    pthread_mutex_lock(&team->lock);
+    int32_t number = ++team->numbered;
+    while (!team->stop) {
+        Call *call = find_call(team);
         if (call != NULL) {
-            help(workers, call, number);
+            help(team, call, number);
             continue;
         }
-        unsigned long seen = atomic_load(&workers->begin);
-        if (workers->looks > 0) {
-            pthread_mutex_unlock(&workers->lock);
-            for (int look = 0; look < workers->looks && atomic_load(&workers->begin) == seen; look++) {
+        unsigned long seen = atomic_load(&team->begin);
+        if (team->looks > 0) {
+            pthread_mutex_unlock(&team->lock);
+            for (int look = 0; look < team->looks && atomic_load(&team->begin) == seen; look++) {
                 pause_shortly();
             }
-            pthread_mutex_lock(&workers->lock);
+            pthread_mutex_lock(&team->lock);
         }
-        if (!workers->stop && atomic_load(&workers->begin) == seen) {
-            pthread_cond_wait(&workers->begun, &workers->lock);
+        if (!team->stop && atomic_load(&team->begin) == seen) {
+            pthread_cond_wait(&team->begun, &team->lock);
         }
     }
-    pthread_mutex_unlock(&workers->lock);
+    pthread_mutex_unlock(&team->lock);
     return NULL;
 }
 
-HcWorkers *hc_workers_open(int32_t threads) {
-    HcWorkers *workers = threads > 1 ? calloc(1, sizeof *workers) : NULL;
-    if (workers == NULL || (workers->thread = calloc((size_t)threads, sizeof *workers->thread)) == NULL) {
-        free(workers);
+HcTeam *hc_team_open(int32_t threads) {
+    HcTeam *team = threads > 1 ? calloc(1, sizeof *team) : NULL;
+    if (team == NULL || (team->thread = calloc((size_t)threads, sizeof *team->thread)) == NULL) {
+        free(team);
         return NULL;
     }
-    pthread_mutex_init(&workers->lock, NULL);
-    pthread_cond_init(&workers->begun, NULL);
-    workers->looks = processors() >= SPARE_PROCESSORS ? LOOKS : 0;
+    pthread_mutex_init(&team->lock, NULL);
+    pthread_cond_init(&team->begun, NULL);
+    team->looks = processors() >= SPARE_PROCESSORS ? LOOKS : 0;
     for (int32_t t = 1; t < threads; t++) {
-        if (pthread_create(&workers->thread[workers->threads], NULL, work_along, workers) != 0) {
+        if (pthread_create(&team->thread[team->threads], NULL, work_along, team) != 0) {
             break; /* fewer do as well */
         }
-        workers->threads++;
+        team->threads++;
     }
-    return workers;
+    return team;
 }
 
-int32_t hc_workers_threads(const HcWorkers *workers) {
-    return workers == NULL ? 1 : workers->threads + 1;
+int32_t hc_team_threads(const HcTeam *team) {
+    return team == NULL ? 1 : team->threads + 1;
 }
 
-void hc_workers_close(HcWorkers *workers) {
-    if (workers == NULL) {
+void hc_team_close(HcTeam *team) {
+    if (team == NULL) {
         return;
     }
-    pthread_mutex_lock(&workers->lock);
-    workers->stop = true;
-    atomic_fetch_add(&workers->begin, 1); /* ends the looks */
-    pthread_cond_broadcast(&workers->begun);
-    pthread_mutex_unlock(&workers->lock);
-    for (int32_t t = 0; t < workers->threads; t++) {
-        pthread_join(workers->thread[t], NULL);
+    pthread_mutex_lock(&team->lock);
+    team->stop = true;
+    atomic_fetch_add(&team->begin, 1); /* ends the looks */
+    pthread_cond_broadcast(&team->begun);
+    pthread_mutex_unlock(&team->lock);
+    for (int32_t t = 0; t < team->threads; t++) {
+        pthread_join(team->thread[t], NULL);
     }
-    pthread_cond_destroy(&workers->begun);
-    pthread_mutex_destroy(&workers->lock);
-    free(workers->thread);
-    free(workers);
+    pthread_cond_destroy(&team->begun);
+    pthread_mutex_destroy(&team->lock);
+    free(team->thread);
+    free(team);
 }
 
-static void begin_call(HcWorkers *workers, Call *call) {
-    pthread_mutex_lock(&workers->lock);
-    Call **last = &workers->calls;
+static void begin_call(HcTeam *team, Call *call) {
+    pthread_mutex_lock(&team->lock);
+    Call **last = &team->calls;
     while (*last != NULL) {
         last = &(*last)->after;
     }
     *last = call;
-    atomic_fetch_add(&workers->begin, 1);
-    pthread_mutex_unlock(&workers->lock);
+    atomic_fetch_add(&team->begin, 1);
+    pthread_mutex_unlock(&team->lock);
     int64_t wanted = call->count - 1;
-    if (wanted >= workers->threads) {
-        pthread_cond_broadcast(&workers->begun);
+    if (wanted >= team->threads) {
+        pthread_cond_broadcast(&team->begun);
     }
-    for (int64_t t = 0; t < wanted && wanted < workers->threads; t++) {
-        pthread_cond_signal(&workers->begun);
+    for (int64_t t = 0; t < wanted && wanted < team->threads; t++) {
+        pthread_cond_signal(&team->begun);
     }
 }
 
-/* Lets no more workers in, and waits for those that are; most often they leave at once. */
-static void end_call(HcWorkers *workers, Call *call) {
-    pthread_mutex_lock(&workers->lock);
-    Call **link = &workers->calls;
+/* Lets no more threads in, and waits for those that are inside; most often they leave at once. */
+static void end_call(HcTeam *team, Call *call) {
+    pthread_mutex_lock(&team->lock);
+    Call **link = &team->calls;
     while (*link != call) {
         link = &(*link)->after;
     }
     *link = call->after;
-    pthread_mutex_unlock(&workers->lock);
-    for (int look = 0; look < workers->looks && atomic_load(&call->inside) > 0; look++) {
+    pthread_mutex_unlock(&team->lock);
+    for (int look = 0; look < team->looks && atomic_load(&call->inside) > 0; look++) {
         pause_shortly();
     }
-    pthread_mutex_lock(&workers->lock);
+    pthread_mutex_lock(&team->lock);
     while (atomic_load(&call->inside) > 0) {
-        pthread_cond_wait(&call->left, &workers->lock);
+        pthread_cond_wait(&call->left, &team->lock);
     }
-    pthread_mutex_unlock(&workers->lock);
+    pthread_mutex_unlock(&team->lock);
 }
 
-void hc_workers_run(HcWorkers *workers, int64_t count, HcWork *work, void *user) {
-    if (workers == NULL || workers->threads == 0 || count < 2 || within_item) {
+void hc_team_run(HcTeam *team, int64_t count, HcWork *work, void *user) {
+    if (team == NULL || team->threads == 0 || count < 2 || within_item) {
         for (int64_t item = 0; item < count; item++) {
             work(user, item, 0);
         }
         return;
     }
     Call call = {.work = work, .user = user, .count = count, .left = PTHREAD_COND_INITIALIZER};
-    begin_call(workers, &call);
+    begin_call(team, &call);
     take_items(&call, 0);
-    end_call(workers, &call);
+    end_call(team, &call);
     pthread_cond_destroy(&call.left);
 }

@@ -1,13 +1,13 @@
-/* Workers: threads that share out the items of a call, and are kept from call to call.
+/* A team: threads that share out the items of a call, and are kept from call to call.
  *
- *     HcWorkers *workers = hc_workers_open(hc_workers_count(0, 16));
- *     hc_workers_run(workers, lines, pack_line, &packing);
+ *     HcTeam *team = hc_team_open(hc_team_count(0, 16));
+ *     hc_team_run(team, lines, pack_line, &packing);
  *
- * Several threads may run calls at the same time: workers help the oldest call that has items left. A call
+ * Several threads may run calls at the same time: the team helps the oldest call that has items left. A call
  * from inside an item runs on the thread that makes it, so that no thread waits for threads that wait for it.
  */
-#ifndef HC_CORE_WORKERS_H
-#define HC_CORE_WORKERS_H
+#ifndef HC_CORE_TEAM_H
+#define HC_CORE_TEAM_H
 
 #include <stdint.h>
 
@@ -15,30 +15,30 @@
 extern "C" {
 #endif
 
-typedef struct HcWorkers HcWorkers;
+typedef struct HcTeam HcTeam;
 
 /* One item of the work, 0 to count-1; items are begun in that order, on any thread. `thread` numbers the
- * threads of a call, for memory of their own: 0 is the caller, the others are below hc_workers_threads(). A
+ * threads of a call, for memory of their own: 0 is the caller, the others are below hc_team_threads(). A
  * call inside an item counts anew, from 0. */
 typedef void HcWork(void *user, int64_t item, int32_t thread);
 
 /* Threads that are worth having, the caller's own included: `wanted`, or (0 and below) one for each processor
  * that this process may use, at most `most` of them. */
-int32_t hc_workers_count(int32_t wanted, int32_t most);
+int32_t hc_team_count(int32_t wanted, int32_t most);
 
 /* `threads` counts the caller's. NULL where one is enough, or where there is no memory: then the
  * caller does all. Where the system gives fewer threads, those do it. */
-HcWorkers *hc_workers_open(int32_t threads);
+HcTeam *hc_team_open(int32_t threads);
 
 /* Threads that a call may use, the caller's included; fewer than asked for where the system gave no more.
  * NULL has 1. */
-int32_t hc_workers_threads(const HcWorkers *workers);
+int32_t hc_team_threads(const HcTeam *team);
 
 /* No call may run. NULL is fine. */
-void hc_workers_close(HcWorkers *workers);
+void hc_team_close(HcTeam *team);
 
-/* Does all items and returns when all are done. workers may be NULL. */
-void hc_workers_run(HcWorkers *workers, int64_t count, HcWork *work, void *user);
+/* Does all items and returns when all are done. `team` may be NULL. */
+void hc_team_run(HcTeam *team, int64_t count, HcWork *work, void *user);
 
 #ifdef __cplusplus
 }

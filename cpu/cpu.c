@@ -20,19 +20,19 @@ static HcStatus open_cpu(HcCompute **out, const HcComputeConfig *config, HcError
     HcCpu *cpu = NULL;
     HC_OR_RETURN(hc_new(cpu, 1, "the CPU backend", err));
     hc_cpu_blas_alone();
-    cpu->workers = hc_workers_open(threads);
-    if (cpu->workers == NULL && threads > 1) {
+    cpu->team = hc_team_open(threads);
+    if (cpu->team == NULL && threads > 1) {
         free(cpu);
         return hc_fail_memory(err, (double)threads * sizeof(pthread_t), "the threads of the CPU backend");
     }
-    cpu->threads = hc_workers_threads(cpu->workers);
+    cpu->threads = hc_team_threads(cpu->team);
     cpu->gram = HC_CPU_GRAM_BEST;
     *out = &cpu->base;
     return HC_OK;
 }
 
 static void close_cpu(HcCompute *compute) {
-    hc_workers_close(((HcCpu *)compute)->workers);
+    hc_team_close(((HcCpu *)compute)->team);
     free(compute);
 }
 

@@ -16,9 +16,9 @@
 #endif
 
 typedef struct HcCpu {
-    HcCompute base;     /* first: an HcCompute is one of these */
-    HcWorkers *workers; /* NULL = the caller alone */
-    int threads;        /* that the workers have, the caller's included */
+    HcCompute base; /* first: an HcCompute is one of these */
+    HcTeam *team;   /* NULL = the caller alone */
+    int threads;    /* of the team, the caller's included */
     HcCpuGram gram;
 } HcCpu;
 
@@ -32,7 +32,7 @@ struct HcQueue {
 void hc_cpu_blas_threads(int threads);
 
 /* Keeps BLAS and LAPACK on the calling thread, so that their bits cannot depend on the number of threads. For
- * every operation that uses them; hc_cpu_work does it for the threads of its workers. */
+ * every operation that uses them; hc_cpu_work does it for the threads of its team. */
 void hc_cpu_blas_alone(void);
 
 /* The values and the mask of one line of the scene; NULL where the block does not have it. */

@@ -18,8 +18,8 @@ static void do_piece(void *user, int64_t piece, int32_t thread) {
 void hc_cpu_work(const HcCpu *cpu, int64_t count, int64_t grain, HcCpuWork *work, void *user) {
     Shared shared = {work, user, count, grain};
     int64_t pieces = (count + grain - 1) / grain;
-    if (cpu->workers != NULL && pieces > 1) {
-        hc_workers_run(cpu->workers, pieces, do_piece, &shared);
+    if (cpu->team != NULL && pieces > 1) {
+        hc_team_run(cpu->team, pieces, do_piece, &shared);
     } else if (count > 0) {
         work(user, 0, count, 0);
     }

@@ -396,7 +396,7 @@ static HcLpProof prove_unbounded(const Proof *proof) {
     return out;
 }
 
-HcLpProof hc_program_prove(const HcLinearProgram *program, const HcLpSolution *solution) {
+HcLpProof hc_lp_prove(const HcLinearProgram *program, const HcLpSolution *solution) {
     HcLpProof out = {.primal = INFINITY, .dual = INFINITY, .gap = INFINITY};
     size_t rows = (size_t)program->rows;
     Sum *activity = calloc(rows + 1, sizeof *activity);

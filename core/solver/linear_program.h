@@ -1,8 +1,8 @@
 /* Linear programs and their solutions:
  *     min (or max) over x of cost'x  where  row_lower <= A x <= row_upper,  lower <= x <= upper.
  * Bounds may be infinite; an equation has equal bounds. Everything lies on the host, in float64. */
-#ifndef HC_CORE_SOLVER_PROGRAM_H
-#define HC_CORE_SOLVER_PROGRAM_H
+#ifndef HC_CORE_SOLVER_LINEAR_PROGRAM_H
+#define HC_CORE_SOLVER_LINEAR_PROGRAM_H
 
 #include "core/status.h"
 
@@ -50,7 +50,7 @@ typedef struct HcLpSolution {
     double *ray; /* [columns] of an unbounded program a direction that improves for ever; else 0. NULL = not
                   * wanted */
     /* [columns + rows + columns] What float64 leaves of x, price and ray: each entry plus its rest has about
-     * 32 digits. Wanted, the result is refined until hc_program_prove proves it, or nothing more can be done.
+     * 32 digits. Wanted, the result is refined until hc_lp_prove proves it, or nothing more can be done.
      * NULL = not wanted: the result is what float64 alone gives. */
     double *rest;
     HcLpEnd end;
@@ -100,7 +100,7 @@ typedef struct HcLpProof {
 } HcLpProof;
 
 /* Infinity for what is not a number, and throughout where there is no memory for it (no_memory). */
-HcLpProof hc_program_prove(const HcLinearProgram *program, const HcLpSolution *solution);
+HcLpProof hc_lp_prove(const HcLinearProgram *program, const HcLpSolution *solution);
 
 #ifdef __cplusplus
 }

@@ -148,7 +148,7 @@ HcStatus hc_simplex_solve(HcSimplex *s, const HcLinearProgram *program, const Hc
 
 /* ---- beyond float64: simplex_refine.c, simplex_precise.c ---- */
 
-/* Makes a result better until hc_program_prove proves it, where it is not proved as it is: first x, prices,
+/* Makes a result better until hc_lp_prove proves it, where it is not proved as it is: first x, prices,
  * certificate or ray of the last basis by corrections for residuals of 32 digits, then, if the program is
  * small, by a simplex that computes everything with 32 digits. rest of `out` is not NULL, and written. */
 HcStatus hc_simplex_improve(HcSimplex *s, const HcSimplexStop *stop, HcLpSolution *out, HcError *err);

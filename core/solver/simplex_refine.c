@@ -221,7 +221,7 @@ done:
 }
 
 static HcStatus check(const HcSimplex *s, HcLpSolution *out, bool *proved, HcError *err) {
-    HcLpProof proof = hc_program_prove(s->program, out);
+    HcLpProof proof = hc_lp_prove(s->program, out);
     if (proof.no_memory) {
         return hc_fail_memory(err, (double)s->rows * 64, "the proof of a linear program");
     }

@@ -23,11 +23,11 @@ HcStatus hc_cpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, in
         svd->way = hc_cpu_svd_single(element);
     }
     int64_t calls = (most - 1) / svd->way->at_once + 1;
-    svd->workers = (int)hc_min64(calls, ((const HcCpu *)compute)->threads);
+    svd->at_once = (int)hc_min64(calls, ((const HcCpu *)compute)->threads);
     svd->work_bytes = (svd->way->work_bytes(svd) + 63) / 64 * 64;
-    svd->work = aligned_alloc(64, svd->work_bytes * (size_t)svd->workers);
+    svd->work = aligned_alloc(64, svd->work_bytes * (size_t)svd->at_once);
     if (svd->work == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)svd->work_bytes * svd->workers, "singular value decompositions"));
+        HC_TRY(hc_fail_memory(err, (double)svd->work_bytes * svd->at_once, "singular value decompositions"));
     }
     *out = svd;
 done:
@@ -71,6 +71,6 @@ HcStatus hc_cpu_svd_batched(HcQueue *queue, HcSvd *svd, const HcSvdBatch *batch,
     Job job = {.svd = svd, .batch = batch};
     (void)err;
     hc_cpu_blas_alone();
-    hc_cpu_work(queue->cpu, svd->workers, 1, decompose, &job);
+    hc_cpu_work(queue->cpu, svd->at_once, 1, decompose, &job);
     return HC_OK;
 }

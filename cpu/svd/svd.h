@@ -26,9 +26,9 @@ struct HcSvd {
     bool turned;             /* they have more columns than rows */
     bool vectors;
     const HcSvdWay *way;
-    int workers; /* that work at the same time */
+    int at_once; /* decompositions at the same time */
     size_t work_bytes;
-    unsigned char *work; /* [workers][work_bytes] */
+    unsigned char *work; /* [at_once][work_bytes] */
 };
 
 /* Where one matrix lies in a batch, and its results. */

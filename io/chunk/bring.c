@@ -237,7 +237,7 @@ static void do_item(void *user, int64_t item, int32_t thread) {
 HcStatus hc_chunk_each(HcChunks *chunks, int64_t count, HcChunkItem *item, void *user, HcError *err) {
     Job job = {
         .chunks = chunks, .item = item, .user = user, .lock = PTHREAD_MUTEX_INITIALIZER, .failed = INT64_MAX};
-    hc_workers_run(chunks->workers, count, do_item, &job);
+    hc_team_run(chunks->team, count, do_item, &job);
     pthread_mutex_destroy(&job.lock);
     return job.failed == INT64_MAX ? HC_OK : hc_fail(err, job.error.status, "%s", job.error.text);
 }

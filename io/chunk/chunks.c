@@ -115,7 +115,7 @@ void hc_chunks_close(HcChunks *chunks) {
     if (chunks == NULL) {
         return;
     }
-    hc_workers_close(chunks->workers);
+    hc_team_close(chunks->team);
     close_rooms(chunks);
     hc_chunk_scratch_close(chunks);
     hc_chunk_index_free(chunks->index);
@@ -177,7 +177,7 @@ size_t hc_chunks_bytes(const HcChunks *chunks, int64_t lines) {
 /* ---- the first read ---- */
 
 static HcStatus open_rooms(HcChunks *chunks, HcError *err) {
-    int32_t threads = hc_workers_threads(chunks->workers);
+    int32_t threads = hc_team_threads(chunks->team);
     chunks->room = calloc((size_t)threads, sizeof *chunks->room);
     if (chunks->room == NULL) {
         return hc_fail_memory(err, (double)threads * sizeof *chunks->room, "chunks");
@@ -212,8 +212,8 @@ static HcStatus begin(HcChunks *chunks, HcError *err) {
     if (chunks->begun) {
         return HC_OK;
     }
-    if (chunks->workers == NULL) {
-        chunks->workers = hc_workers_open(chunks->plan.threads);
+    if (chunks->team == NULL) {
+        chunks->team = hc_team_open(chunks->plan.threads);
     }
     if (chunks->room == NULL) {
         HC_OR_RETURN(open_rooms(chunks, err));

@@ -1,6 +1,6 @@
 /* Chunks: lines of an array that is stored in chunks, each of which is decompressed once on its way through
- * the array. Workers decode the chunks of some rows of chunks at a time, and put their values where they
- * belong.
+ * the array. The threads of a team decode the chunks of some rows of chunks at a time, and put their values
+ * where they belong.
  *
  * Lines that are asked for seldom end where a row of chunks ends. So rows that are needed again stay in
  * memory; where they are too large for that, all rows go through a scratch file that holds plain lines. */

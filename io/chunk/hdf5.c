@@ -1,5 +1,5 @@
 /* The chunk index of an array in an HDF5 file. The library finds chunks and reads their bytes; values are
- * decoded outside of it, on all workers. */
+ * decoded outside of it, on the team. */
 #include "io/chunk/hdf5_array.h"
 
 #include <inttypes.h>

@@ -95,7 +95,7 @@ static void move_one(void *user, int64_t item, int32_t thread) {
 
 static HcStatus move_all(Stretches *all, int64_t count, HcError *err) {
     pthread_mutex_init(&all->lock, NULL);
-    hc_workers_run(all->chunks->workers, count, move_one, all);
+    hc_team_run(all->chunks->team, count, move_one, all);
     pthread_mutex_destroy(&all->lock);
     return all->failed ? fail_scratch(all->chunks, all->writes ? "writing" : "reading", all->error, err)
                        : HC_OK;

@@ -170,10 +170,10 @@ static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t 
                           : request.share_bytes > SHARE_MAX ? SHARE_MAX
                                                             : request.share_bytes;
     int64_t shares = (total + request.share_bytes - 1) / request.share_bytes;
-    if (shares > 1 && reader->workers == NULL) {
-        reader->workers = hc_workers_open(reader->threads);
+    if (shares > 1 && reader->team == NULL) {
+        reader->team = hc_team_open(reader->threads);
     }
-    hc_workers_run(reader->workers, shares, read_share, &request);
+    hc_team_run(reader->team, shares, read_share, &request);
     pthread_mutex_destroy(&request.lock);
     return request.failed_at < 0 ? HC_OK : fail_request(&request, err);
 }

@@ -37,8 +37,8 @@ struct HcReader {
     HcRawLayout layout;
     bool whole_lines; /* all bands of a line lie together (BIL, BIP); else each band on its own (BSQ) */
     int32_t threads;
-    HcWorkers *workers; /* for direct reading, from the first large read on */
-    char *map;          /* the whole file, when it is read through a mapping; else NULL */
+    HcTeam *team; /* for direct reading, from the first large read on */
+    char *map;    /* the whole file, when it is read through a mapping; else NULL */
     size_t map_bytes;
     int map_number; /* among the mappings of the process */
 

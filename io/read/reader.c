@@ -144,7 +144,7 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     }
     reader->file = -1;
     reader->options = options != NULL ? *options : defaults;
-    reader->threads = hc_workers_count(reader->options.threads, HC_IO_THREADS);
+    reader->threads = hc_team_count(reader->options.threads, HC_IO_THREADS);
     HC_TRY(check_options(&reader->options, err));
     HC_TRY(watch_files(reader, path, err));
     HC_TRY(hc_read_open(reader, path, err));
@@ -181,7 +181,7 @@ void hc_reader_close(HcReader *reader) {
         hc_gdal_release();
     }
     hc_product_close(reader->product);
-    hc_workers_close(reader->workers);
+    hc_team_close(reader->team);
     hc_chunks_close(reader->chunks);
     hc_read_map_close(reader);
     if (reader->file >= 0) {

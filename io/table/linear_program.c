@@ -19,7 +19,7 @@ static void free_names(char **names, int64_t count) {
     free(names);
 }
 
-void hc_program_clear(HcProgramFile *file) {
+void hc_lp_clear(HcLpFile *file) {
     free_names(file->row_name, file->program.rows);
     free_names(file->column_name, file->program.columns);
     free(file->name);
@@ -33,7 +33,7 @@ void hc_program_clear(HcProgramFile *file) {
     free(file->upper);
     free(file->row_lower);
     free(file->row_upper);
-    *file = (HcProgramFile){0};
+    *file = (HcLpFile){0};
 }
 
 static HcStatus load(const char *path, char **text, HcError *err) {
@@ -56,17 +56,17 @@ done:
 
 /* Nearly all files in fixed format read the same in the free one. Those that do not (names with blanks) fail
  * there, since their fields do not add up. Of two failures the one that came later in the file counts. */
-HcStatus hc_program_read(HcProgramFile *out, const char *path, HcError *err) {
+HcStatus hc_lp_read(HcLpFile *out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     char *text = NULL;
     HcError as_free = {0}, as_fixed = {0};
     int64_t free_line = 0, fixed_line = 0;
-    *out = (HcProgramFile){0};
+    *out = (HcLpFile){0};
     HC_TRY(load(path, &text, err));
-    status = hc_program_parse_mps(out, path, text, false, &free_line, &as_free);
+    status = hc_lp_parse_mps(out, path, text, false, &free_line, &as_free);
     if (status == HC_E_INPUT) {
-        hc_program_clear(out);
-        status = hc_program_parse_mps(out, path, text, true, &fixed_line, &as_fixed);
+        hc_lp_clear(out);
+        status = hc_lp_parse_mps(out, path, text, true, &fixed_line, &as_fixed);
     }
     if (status != HC_OK) {
         const HcError *later = fixed_line > free_line ? &as_fixed : &as_free;
@@ -75,7 +75,7 @@ HcStatus hc_program_read(HcProgramFile *out, const char *path, HcError *err) {
 done:
     free(text);
     if (status != HC_OK) {
-        hc_program_clear(out);
+        hc_lp_clear(out);
     }
     return status;
 }

@@ -52,7 +52,7 @@ typedef struct Column {
 } Column;
 
 typedef struct Mps {
-    HcProgramFile *out;
+    HcLpFile *out;
     const char *path;
     bool fixed;
     int64_t line;
@@ -232,7 +232,7 @@ static HcStatus take_row(Mps *mps, const Card *card, HcError *err) {
     if (hc_names_find(&mps->rows, card->name) >= 0) {
         return hc_fail(err, HC_E_INPUT, AT_LINE "row %.*s is there twice", AT(mps), WORD(card->name));
     }
-    HC_OR_RETURN(hc_program_grow((void **)&mps->row, sizeof *mps->row, mps->rows.count, &mps->row_room, err));
+    HC_OR_RETURN(hc_lp_grow((void **)&mps->row, sizeof *mps->row, mps->rows.count, &mps->row_room, err));
     bool first = mps->out->objective == NULL;
     mps->row[mps->rows.count] = (Row){
         .type = type,
@@ -270,7 +270,7 @@ static HcStatus begin_column(Mps *mps, HcWord name, HcError *err) {
         return hc_fail(err, HC_E_INPUT, AT_LINE "column %.*s is there twice", AT(mps), WORD(name));
     }
     int64_t count = mps->columns.count;
-    HC_OR_RETURN(hc_program_grow((void **)&mps->column, sizeof *mps->column, count, &mps->column_room, err));
+    HC_OR_RETURN(hc_lp_grow((void **)&mps->column, sizeof *mps->column, count, &mps->column_room, err));
     mps->column[count] = (Column){.upper = (double)INFINITY, .integer = mps->integers, .start = mps->count};
     return hc_names_add(&mps->columns, name, err);
 }
@@ -285,14 +285,13 @@ static HcStatus find_row(const Mps *mps, HcWord name, Row **row, HcError *err) {
 }
 
 static HcStatus grow_entries(Mps *mps, HcError *err) {
-    HcProgramFile *out = mps->out;
-    HC_OR_RETURN(
-        hc_program_grow((void **)&out->row, sizeof *out->row, mps->count, &mps->row_index_room, err));
-    return hc_program_grow((void **)&out->value, sizeof *out->value, mps->count, &mps->value_room, err);
+    HcLpFile *out = mps->out;
+    HC_OR_RETURN(hc_lp_grow((void **)&out->row, sizeof *out->row, mps->count, &mps->row_index_room, err));
+    return hc_lp_grow((void **)&out->value, sizeof *out->value, mps->count, &mps->value_room, err);
 }
 
 static HcStatus take_entry(Mps *mps, HcWord name, HcWord number, HcError *err) {
-    HcProgramFile *out = mps->out;
+    HcLpFile *out = mps->out;
     int32_t column = (int32_t)(mps->columns.count - 1);
     double value = 0;
     Row *row = NULL;
@@ -516,7 +515,7 @@ static void set_row(const Row *row, double *lower, double *upper) {
 
 /* Names and bounds of the rows that are part of the program. */
 static HcStatus make_rows(Mps *mps, HcError *err) {
-    HcProgramFile *out = mps->out;
+    HcLpFile *out = mps->out;
     size_t rows = (size_t)mps->program_rows;
     HC_OR_RETURN(hc_new(out->row_name, rows + 1, "the rows", err));
     HC_OR_RETURN(hc_new(out->row_lower, rows + 1, "the rows", err));
@@ -549,7 +548,7 @@ static void complete_bounds(Column *column, int64_t *lowered, int64_t *binary) {
 }
 
 static HcStatus make_columns(Mps *mps, HcError *err) {
-    HcProgramFile *out = mps->out;
+    HcLpFile *out = mps->out;
     size_t columns = (size_t)mps->columns.count;
     HC_OR_RETURN(hc_new(out->start, columns + 1, "the columns", err));
     HC_OR_RETURN(hc_new(out->cost, columns, "the columns", err));
@@ -611,7 +610,7 @@ static void complete_columns(Mps *mps) {
 }
 
 static HcStatus finish(Mps *mps, HcError *err) {
-    HcProgramFile *out = mps->out;
+    HcLpFile *out = mps->out;
     if (out->objective == NULL || mps->columns.count == 0) {
         return hc_fail(err, HC_E_INPUT, "%s: has no %s", mps->path,
                        out->objective == NULL ? "row of type N, the objective" : "columns");
@@ -638,8 +637,8 @@ static HcStatus finish(Mps *mps, HcError *err) {
     return HC_OK;
 }
 
-HcStatus hc_program_parse_mps(HcProgramFile *out, const char *path, const char *text, bool fixed,
-                              int64_t *line, HcError *err) {
+HcStatus hc_lp_parse_mps(HcLpFile *out, const char *path, const char *text, bool fixed, int64_t *line,
+                         HcError *err) {
     HcStatus status = HC_OK;
     Mps mps = {.out = out, .path = path, .fixed = fixed};
     HC_TRY(take_lines(&mps, text, err));

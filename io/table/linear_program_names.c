@@ -45,8 +45,7 @@ static HcStatus rehash(HcNames *names, int64_t slots, HcError *err) {
 }
 
 HcStatus hc_names_add(HcNames *names, HcWord word, HcError *err) {
-    HC_OR_RETURN(
-        hc_program_grow((void **)&names->name, sizeof *names->name, names->count, &names->room, err));
+    HC_OR_RETURN(hc_lp_grow((void **)&names->name, sizeof *names->name, names->count, &names->room, err));
     if (2 * (names->count + 1) > names->slots) {
         HC_OR_RETURN(rehash(names, names->slots > 0 ? 2 * names->slots : 1024, err));
     }
@@ -68,7 +67,7 @@ void hc_names_clear(HcNames *names) {
     *names = (HcNames){0};
 }
 
-HcStatus hc_program_grow(void **array, size_t size, int64_t count, int64_t *room, HcError *err) {
+HcStatus hc_lp_grow(void **array, size_t size, int64_t count, int64_t *room, HcError *err) {
     if (count < *room) {
         return HC_OK;
     }

@@ -1,6 +1,6 @@
 /* What the files of program.h share; nobody else includes this. */
-#ifndef HC_IO_TABLE_PROGRAM_PARTS_H
-#define HC_IO_TABLE_PROGRAM_PARTS_H
+#ifndef HC_IO_TABLE_LINEAR_PROGRAM_PARTS_H
+#define HC_IO_TABLE_LINEAR_PROGRAM_PARTS_H
 
 #include "io/table/linear_program.h"
 
@@ -25,11 +25,11 @@ HcStatus hc_names_add(HcNames *names, HcWord word, HcError *err) HC_MUST_CHECK;
 void hc_names_clear(HcNames *names);
 
 /* Room for one element more in an array of `size` bytes each: *room elements, which double. */
-HcStatus hc_program_grow(void **array, size_t size, int64_t count, int64_t *room, HcError *err) HC_MUST_CHECK;
+HcStatus hc_lp_grow(void **array, size_t size, int64_t count, int64_t *room, HcError *err) HC_MUST_CHECK;
 
 /* program_mps.c: the text of an MPS file, in one of the two formats; `line` is the last that was read,
  * from 1. */
-HcStatus hc_program_parse_mps(HcProgramFile *out, const char *path, const char *text, bool fixed,
-                              int64_t *line, HcError *err) HC_MUST_CHECK;
+HcStatus hc_lp_parse_mps(HcLpFile *out, const char *path, const char *text, bool fixed, int64_t *line,
+                         HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -22,7 +22,7 @@ struct HcView {
     int32_t used;     /* bands that are read */
     int32_t *index;   /* [used] those of the file, ascending */
     HcViewBand *band; /* [used] how their values are converted */
-    HcWorkers *workers;
+    HcTeam *team;
 };
 
 /* ---- nodata and scale ---- */
@@ -256,7 +256,7 @@ void hc_view_close(HcView *view) {
         free(view->mask);
         hc_text_clear(&view->note);
         hc_reader_close(view->reader);
-        hc_workers_close(view->workers);
+        hc_team_close(view->team);
         hc_scene_clear(&view->scene);
         free(view->band);
         free(view->index);
@@ -385,10 +385,10 @@ static void convert_line(void *user, int64_t line, int32_t thread) {
 static void convert(HcView *view, HcRaw *raw, float *to) {
     Conversion job = {.view = view, .raw = raw, .to = to};
     int64_t line = raw->samples * (int64_t)sizeof(float);
-    if (view->workers == NULL && raw->lines > 1) {
-        view->workers = hc_workers_open(hc_workers_count(view->options.reader.threads, HC_IO_THREADS));
+    if (view->team == NULL && raw->lines > 1) {
+        view->team = hc_team_open(hc_team_count(view->options.reader.threads, HC_IO_THREADS));
     }
-    hc_workers_run(view->workers, raw->lines, convert_line, &job);
+    hc_team_run(view->team, raw->lines, convert_line, &job);
     *raw = (HcRaw){.data = to,
                    .type = HC_FLOAT32,
                    .line0 = raw->line0,

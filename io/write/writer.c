@@ -25,10 +25,10 @@ struct HcWriter {
     HcWritePlan plan;
     bool overwrite, finished;
     int32_t threads;
-    char *partial;      /* of the data */
-    char *source;       /* the temporary GeoTIFF that is copied, or NULL */
-    int file;           /* ENVI, -1 when closed */
-    HcWorkers *workers; /* ENVI, from the first lines on */
+    char *partial; /* of the data */
+    char *source;  /* the temporary GeoTIFF that is copied, or NULL */
+    int file;      /* ENVI, -1 when closed */
+    HcTeam *team;  /* ENVI, from the first lines on */
     GDALDatasetH dataset;
     HcWriteArray *array; /* netCDF */
     bool flush_rows;     /* the stage holds whole tiles: GDAL need not keep them */
@@ -36,7 +36,7 @@ struct HcWriter {
     void *stage;
     int32_t staged;             /* rows in the stage */
     int64_t written;            /* the first line that has not left the stage */
-    pthread_mutex_t tally_lock; /* lines are counted by all workers */
+    pthread_mutex_t tally_lock; /* lines are counted by all threads */
     HcStoredTally tally;
     bool tallied; /* an integer type, and no class map */
     bool joined;  /* another process has opened the file, this one writes the lines from `first` on */
@@ -380,14 +380,14 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
             writer->plan.path, block->lines, (long long)block->line0, block->samples, block->bands,
             (long long)next, (long long)scene->lines, (long long)scene->samples, scene->bands);
     }
-    if (writer->plan.way == HC_WRITE_ENVI && writer->workers == NULL) {
-        writer->workers = hc_workers_open(hc_workers_count(writer->threads, HC_IO_THREADS));
+    if (writer->plan.way == HC_WRITE_ENVI && writer->team == NULL) {
+        writer->team = hc_team_open(hc_team_count(writer->threads, HC_IO_THREADS));
     }
     for (int32_t line = 0; line < block->lines;) {
         int32_t room = writer->layout.rows - writer->staged;
         int32_t count = block->lines - line < room ? block->lines - line : room;
         Staging staging = {.writer = writer, .block = block, .first = line};
-        hc_workers_run(writer->workers, count, stage_line, &staging);
+        hc_team_run(writer->team, count, stage_line, &staging);
         writer->staged += count;
         line += count;
         if (writer->staged == writer->layout.rows) {
@@ -661,7 +661,7 @@ void hc_writer_close(HcWriter *writer) {
         return;
     }
     discard(writer);
-    hc_workers_close(writer->workers);
+    hc_team_close(writer->team);
     hc_write_plan_clear(&writer->plan);
     hc_scene_clear(&writer->scene);
     free(writer->partial);

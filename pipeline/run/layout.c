@@ -132,7 +132,7 @@ static size_t device_bytes(const Cost *cost, int64_t kept) {
 
 static size_t host_bytes(const Cost *cost, const HcComputeInfo *info, int64_t raw_slots) {
     return cost->raw_host * (size_t)raw_slots + cost->host +
-           (info->shared_memory ? device_bytes(cost, 0) : 0) + (size_t)HC_PROGRAM_BYTES;
+           (info->shared_memory ? device_bytes(cost, 0) : 0) + (size_t)HC_OWN_BYTES;
 }
 
 /* Half of what the smallest blocks leave of the budget, where the scene comes through GDAL. */

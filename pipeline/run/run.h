@@ -91,7 +91,8 @@ HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *setting
 HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *settings,
                      HcError *err) HC_MUST_CHECK;
 
-/* Upper limit of the memory that a run takes besides the scene: program, libraries, GDAL's caches [bytes]. */
-#define HC_PROGRAM_BYTES ((uint64_t)80 << 20)
+/* Upper limit of the memory that a run takes besides the scene: hcube itself, libraries, GDAL's caches
+ * [bytes]. */
+#define HC_OWN_BYTES ((uint64_t)80 << 20)
 
 #endif

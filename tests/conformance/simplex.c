@@ -201,7 +201,7 @@ static void check_unbounded(const Case *c) {
 
 static void check_proved(const Case *c) {
     const HcLpSolution *told = &c->solution;
-    HcLpProof proof = hc_program_prove(&c->program, told);
+    HcLpProof proof = hc_lp_prove(&c->program, told);
     check_near(proof.primal, 0, told->end == HC_LP_INFEASIBLE ? INF : proved);
     check_near(proof.dual, 0, proved);
     check_near(proof.gap, 0, proved);

@@ -1,4 +1,4 @@
-/* A data race put in by hand, in an item of the workers: a build with ThreadSanitizer must report it. */
+/* A data race put in by hand, in the items of a team: a build with ThreadSanitizer must report it. */
 #include "core/team.h"
 
 #include <sched.h>
@@ -22,9 +22,9 @@ static void add(void *user, int64_t item, int32_t thread) {
 
 int main(void) {
     Race race = {0};
-    HcWorkers *workers = hc_workers_open(2);
-    hc_workers_run(workers, 1000, add, &race);
-    hc_workers_close(workers);
+    HcTeam *team = hc_team_open(2);
+    hc_team_run(team, 1000, add, &race);
+    hc_team_close(team);
     printf("sum %lld of 499500\n", (long long)race.sum);
     return 0;
 }

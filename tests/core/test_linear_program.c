@@ -24,7 +24,7 @@ static HcLinearProgram wyndor(void) {
 
 static HcLpProof prove(const HcLinearProgram *program, HcLpEnd end, double *x, double *price, double *ray) {
     HcLpSolution solution = {.x = x, .price = price, .ray = ray, .end = end};
-    return hc_program_prove(program, &solution);
+    return hc_lp_prove(program, &solution);
 }
 
 static void check_proved(HcLpProof proof) {
@@ -403,17 +403,17 @@ static void rests_of_prices_count(void **state) {
     double price[] = {-0.7, -0.7 * third};
     double rest[4] = {0, 0, -fma(0.7, third, -0.7 * third), 0};
     HcLpSolution solution = {.x = x, .price = price, .end = HC_LP_INFEASIBLE};
-    HcLpProof proof = hc_program_prove(&program, &solution);
+    HcLpProof proof = hc_lp_prove(&program, &solution);
     assert_true(proof.proved && proof.radius > 1e16 && proof.radius < 1e19);
     solution.rest = rest;
-    proof = hc_program_prove(&program, &solution);
+    proof = hc_lp_prove(&program, &solution);
     assert_true(proof.proved && proof.radius > 1e30);
     /* x >= 3 and x <= 3 - 3 2^-40: the contradiction is small, and rounding hides it from some 10^4 on. */
     const double close[] = {1, -3 + 3 * 0x1p-40};
     program.row_lower = close;
-    assert_true(hc_program_prove(&program, &solution).proved);
+    assert_true(hc_lp_prove(&program, &solution).proved);
     solution.rest = NULL;
-    proof = hc_program_prove(&program, &solution);
+    proof = hc_lp_prove(&program, &solution);
     assert_true(!proof.proved && proof.radius > 1e3 && proof.radius < 1e7);
 }
 

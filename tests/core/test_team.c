@@ -1,4 +1,4 @@
-/* Workers: every item is done once, whatever the numbers of items and threads, call after call, also where
+/* A team: every item is done once, whatever the numbers of items and threads, call after call, also where
  * calls run at the same time or inside of each other. */
 #include "core/team.h"
 #include "tests/support/check.h"
@@ -21,9 +21,9 @@ static void count(void *user, int64_t item, int32_t thread) {
     atomic_fetch_add(&done[item], 1);
 }
 
-static void run_and_check(HcWorkers *workers, int items) {
+static void run_and_check(HcTeam *team, int items) {
     atomic_int most = items;
-    hc_workers_run(workers, items, count, &most);
+    hc_team_run(team, items, count, &most);
     for (int i = 0; i < ITEMS; i++) {
         assert_int_equal(atomic_exchange(&done[i], 0), i < items);
     }
@@ -32,33 +32,33 @@ static void run_and_check(HcWorkers *workers, int items) {
 static void all_items_once(void **state) {
     (void)state;
     for (int32_t threads = 0; threads <= 40; threads += 8) {
-        HcWorkers *workers = hc_workers_open(threads);
-        assert_int_equal(workers == NULL, threads < 2);
+        HcTeam *team = hc_team_open(threads);
+        assert_int_equal(team == NULL, threads < 2);
         for (int call = 0; call < 300; call++) {
-            run_and_check(workers, call % ITEMS);
+            run_and_check(team, call % ITEMS);
         }
-        hc_workers_close(workers);
+        hc_team_close(team);
     }
 }
 
 /* Threads that went to sleep between the calls; and those that have no call at all. */
 static void after_a_while(void **state) {
     (void)state;
-    HcWorkers *workers = hc_workers_open(4);
+    HcTeam *team = hc_team_open(4);
     for (int call = 0; call < 5; call++) {
         struct timespec shortly = {.tv_nsec = 5000000};
         nanosleep(&shortly, NULL);
-        run_and_check(workers, 3 + call);
+        run_and_check(team, 3 + call);
     }
-    hc_workers_close(workers);
-    hc_workers_close(hc_workers_open(16));
-    hc_workers_close(NULL);
+    hc_team_close(team);
+    hc_team_close(hc_team_open(16));
+    hc_team_close(NULL);
 }
 
 /* ---- calls at the same time, and inside of each other ---- */
 
 typedef struct Table {
-    HcWorkers *workers;
+    HcTeam *team;
     atomic_int entry[ITEMS][ITEMS];
 } Table;
 
@@ -76,7 +76,7 @@ static void count_entry(void *user, int64_t item, int32_t thread) {
 static void count_row(void *user, int64_t item, int32_t thread) {
     (void)thread;
     Row row = {.table = user, .row = item};
-    hc_workers_run(row.table->workers, ITEMS, count_entry, &row);
+    hc_team_run(row.table->team, ITEMS, count_entry, &row);
 }
 
 static void check_table(Table *table, int times) {
@@ -90,10 +90,10 @@ static void check_table(Table *table, int times) {
 static void calls_inside_calls(void **state) {
     (void)state;
     static Table table;
-    table.workers = hc_workers_open(6);
-    hc_workers_run(table.workers, ITEMS, count_row, &table);
+    table.team = hc_team_open(6);
+    hc_team_run(table.team, ITEMS, count_row, &table);
     check_table(&table, 1);
-    hc_workers_close(table.workers);
+    hc_team_close(table.team);
 }
 
 enum { CALLERS = 5, CALLS = 40 };
@@ -101,7 +101,7 @@ enum { CALLERS = 5, CALLS = 40 };
 static void *call_often(void *user) {
     Table *table = user;
     for (int call = 0; call < CALLS; call++) {
-        hc_workers_run(table->workers, ITEMS, count_row, table);
+        hc_team_run(table->team, ITEMS, count_row, table);
     }
     return NULL;
 }
@@ -110,7 +110,7 @@ static void callers_at_the_same_time(void **state) {
     (void)state;
     static Table table;
     pthread_t caller[CALLERS];
-    table.workers = hc_workers_open(4);
+    table.team = hc_team_open(4);
     for (int c = 0; c < CALLERS; c++) {
         assert_int_equal(pthread_create(&caller[c], NULL, call_often, &table), 0);
     }
@@ -118,13 +118,13 @@ static void callers_at_the_same_time(void **state) {
         pthread_join(caller[c], NULL);
     }
     check_table(&table, CALLERS * CALLS);
-    hc_workers_close(table.workers);
+    hc_team_close(table.team);
 }
 
 /* ---- numbers of threads ---- */
 
 typedef struct Numbers {
-    HcWorkers *workers;
+    HcTeam *team;
     atomic_int inside[4]; /* threads that do an item under this number */
     atomic_int waited;
 } Numbers;
@@ -133,8 +133,8 @@ typedef struct Numbers {
  * reason, so that others get some. */
 static void use_number(void *user, int64_t item, int32_t thread) {
     Numbers *numbers = user;
-    if (thread < 0 || thread >= hc_workers_threads(numbers->workers)) {
-        fail_msg("item %d on thread %d of %d", (int)item, thread, hc_workers_threads(numbers->workers));
+    if (thread < 0 || thread >= hc_team_threads(numbers->team)) {
+        fail_msg("item %d on thread %d of %d", (int)item, thread, hc_team_threads(numbers->team));
     }
     if (atomic_fetch_add(&numbers->inside[thread], 1) != 0) {
         fail_msg("two threads have the number %d", thread);
@@ -146,9 +146,9 @@ static void use_number(void *user, int64_t item, int32_t thread) {
 }
 
 static void *number_calls(void *user) {
-    Numbers numbers = {.workers = user};
+    Numbers numbers = {.team = user};
     for (int call = 0; call < CALLS; call++) {
-        hc_workers_run(numbers.workers, ITEMS, use_number, &numbers);
+        hc_team_run(numbers.team, ITEMS, use_number, &numbers);
     }
     return NULL;
 }
@@ -157,25 +157,25 @@ static void *number_calls(void *user) {
 static void numbers_of_threads(void **state) {
     (void)state;
     pthread_t caller[CALLERS];
-    HcWorkers *workers = hc_workers_open(4);
-    assert_int_equal(hc_workers_threads(NULL), 1);
-    assert_int_equal(hc_workers_threads(workers), 4);
+    HcTeam *team = hc_team_open(4);
+    assert_int_equal(hc_team_threads(NULL), 1);
+    assert_int_equal(hc_team_threads(team), 4);
     for (int c = 0; c < CALLERS; c++) {
-        assert_int_equal(pthread_create(&caller[c], NULL, number_calls, workers), 0);
+        assert_int_equal(pthread_create(&caller[c], NULL, number_calls, team), 0);
     }
     for (int c = 0; c < CALLERS; c++) {
         pthread_join(caller[c], NULL);
     }
-    hc_workers_close(workers);
+    hc_team_close(team);
 }
 
 static void counts(void **state) {
     (void)state;
-    assert_true(hc_workers_count(0, 1000) >= 1);
-    assert_int_equal(hc_workers_count(0, 1), 1);
-    assert_int_equal(hc_workers_count(-3, 8), hc_workers_count(0, 8));
-    assert_int_equal(hc_workers_count(5, 2), 5);
-    assert_int_equal(hc_workers_count(256, 16), 256);
+    assert_true(hc_team_count(0, 1000) >= 1);
+    assert_int_equal(hc_team_count(0, 1), 1);
+    assert_int_equal(hc_team_count(-3, 8), hc_team_count(0, 8));
+    assert_int_equal(hc_team_count(5, 2), 5);
+    assert_int_equal(hc_team_count(256, 16), 256);
 }
 
 int main(void) {

@@ -26,7 +26,7 @@ static void check_columns(const HcLinearProgram *p) {
     free(seen);
 }
 
-static void check_program(const HcProgramFile *file) {
+static void check_program(const HcLpFile *file) {
     const HcLinearProgram *p = &file->program;
     hc_fuzz_expect(p->rows >= 0 && p->columns > 0 && p->start[0] == 0, "a program has columns");
     check_columns(p);
@@ -44,14 +44,14 @@ static void check_program(const HcProgramFile *file) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     HcError err = {0};
-    HcProgramFile file = {0};
+    HcLpFile file = {0};
     hc_fuzz_memory_open("/vsimem/program.mps", data, size);
-    HcStatus status = hc_program_read(&file, "/vsimem/program.mps", &err);
+    HcStatus status = hc_lp_read(&file, "/vsimem/program.mps", &err);
     hc_fuzz_check(status, &err);
     if (status == HC_OK) {
         check_program(&file);
     }
-    hc_program_clear(&file);
+    hc_lp_clear(&file);
     hc_fuzz_memory_close("/vsimem/program.mps");
     return 0;
 }

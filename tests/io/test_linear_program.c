@@ -13,20 +13,20 @@ static void put_text(const char *name, const char *text) {
     put_file(in_folder(name), text);
 }
 
-static HcProgramFile read_text(const char *text) {
-    HcProgramFile file;
+static HcLpFile read_text(const char *text) {
+    HcLpFile file;
     HcError err = {0};
     put_text("a.mps", text);
-    check_ok(hc_program_read(&file, in_folder("a.mps"), &err), err);
+    check_ok(hc_lp_read(&file, in_folder("a.mps"), &err), err);
     return file;
 }
 
 /* Fails with one line that names the file and holds `part`. */
 static void check_refused(const char *text, HcStatus status, const char *part) {
-    HcProgramFile file;
+    HcLpFile file;
     HcError err = {0};
     put_text("a.mps", text);
-    HcStatus found = hc_program_read(&file, in_folder("a.mps"), &err);
+    HcStatus found = hc_lp_read(&file, in_folder("a.mps"), &err);
     if (found != status || strstr(err.text, part) == NULL || strchr(err.text, '\n') != NULL ||
         strstr(err.text, "a.mps: ") == NULL) {
         fail_msg("status %d, \"%s\" (wanted: \"%s\") of\n%s", (int)found, err.text, part, text);
@@ -42,7 +42,7 @@ static void check_list(const double *found, const double *wanted, int64_t count)
     }
 }
 
-static double entry(const HcProgramFile *file, int32_t row, int32_t column) {
+static double entry(const HcLpFile *file, int32_t row, int32_t column) {
     double value = 0;
     int found = 0;
     for (int64_t e = file->program.start[column]; e < file->program.start[column + 1]; e++) {
@@ -87,7 +87,7 @@ static const char free_text[] =
     " ZTHREE MYEQN 1 LIM1 0\r\nRHS\r\n LIM1 4 LIM2 1\r\n MYEQN 7\r\n COST -2.5\r\n"
     "BOUNDS\r\n UP XONE 4\r\n LO YTWO -1\r\n UP YTWO 1\r\nENDATA\r\nwhatever";
 
-static void check_test_program(const HcProgramFile *file) {
+static void check_test_program(const HcLpFile *file) {
     static const double matrix[3][3] = {{1, 1, 0}, {1, 0, 1}, {0, -1, 1}};
     static const char *const rows[] = {"LIM1", "LIM2", "MYEQN"};
     static const char *const columns[] = {"XONE", "YTWO", "ZTHREE"};
@@ -117,16 +117,16 @@ static void both_formats_are_read(void **state) {
     (void)state;
     const char *const texts[] = {fixed_text, free_text};
     for (int t = 0; t < 2; t++) {
-        HcProgramFile file = read_text(texts[t]);
+        HcLpFile file = read_text(texts[t]);
         check_test_program(&file);
-        hc_program_clear(&file);
-        hc_program_clear(&file);
+        hc_lp_clear(&file);
+        hc_lp_clear(&file);
     }
 }
 
 static void packed_files_are_read(void **state) {
     (void)state;
-    HcProgramFile file;
+    HcLpFile file;
     HcError err = {0};
     char path[700];
     snprintf(path, sizeof path, "/vsigzip/%s", in_folder("packed.mps.gz"));
@@ -134,29 +134,29 @@ static void packed_files_are_read(void **state) {
     assert_non_null(out);
     assert_int_equal(VSIFWriteL(fixed_text, 1, strlen(fixed_text), out), strlen(fixed_text));
     VSIFCloseL(out);
-    check_ok(hc_program_read(&file, in_folder("packed.mps.gz"), &err), err);
+    check_ok(hc_lp_read(&file, in_folder("packed.mps.gz"), &err), err);
     check_test_program(&file);
-    hc_program_clear(&file);
+    hc_lp_clear(&file);
 }
 
 /* Names with blanks exist in fixed format only. */
 static void fixed_names_may_have_blanks(void **state) {
     (void)state;
-    HcProgramFile file = read_text("NAME\n"
-                                   "ROWS\n"
-                                   " N  MY COST\n"
-                                   " L  A ROW\n"
-                                   "COLUMNS\n"
-                                   "    M1        'MARKER'                 'INTORG'\n"
-                                   "    X 1       MY COST           1.     A ROW             2.\n"
-                                   "    M2        'MARKER'                 'INTEND'\n"
-                                   "    X 2       MY COST           3.     $ a comment\n"
-                                   "RHS\n"
-                                   "              A ROW             4.\n"
-                                   "BOUNDS\n"
-                                   " UP           X 1               5.\n"
-                                   " MI           X 2\n"
-                                   "ENDATA\n");
+    HcLpFile file = read_text("NAME\n"
+                              "ROWS\n"
+                              " N  MY COST\n"
+                              " L  A ROW\n"
+                              "COLUMNS\n"
+                              "    M1        'MARKER'                 'INTORG'\n"
+                              "    X 1       MY COST           1.     A ROW             2.\n"
+                              "    M2        'MARKER'                 'INTEND'\n"
+                              "    X 2       MY COST           3.     $ a comment\n"
+                              "RHS\n"
+                              "              A ROW             4.\n"
+                              "BOUNDS\n"
+                              " UP           X 1               5.\n"
+                              " MI           X 2\n"
+                              "ENDATA\n");
     assert_string_equal(file.objective, "MY COST");
     assert_string_equal(file.column_name[1], "X 2");
     assert_string_equal(file.row_name[0], "A ROW");
@@ -167,7 +167,7 @@ static void fixed_names_may_have_blanks(void **state) {
     check_list(file.program.upper, (const double[]){5, INF}, 2);
     check_list(file.program.row_upper, (const double[]){4}, 1);
     assert_non_null(strstr(file.note.data, "1 integer column taken as continuous"));
-    hc_program_clear(&file);
+    hc_lp_clear(&file);
     /* The format that reads more of a file says what is wrong with it. */
     check_refused("ROWS\n"
                   " N  MY COST\n"
@@ -196,11 +196,11 @@ static void fixed_names_may_have_blanks(void **state) {
 
 static void ranges_are_read(void **state) {
     (void)state;
-    HcProgramFile file =
+    HcLpFile file =
         read_text(HEAD "RHS\n r l 10 g 20\n r e 30 f 40\nRANGES\n r l -3 g 4\n r e 5 f -6\n" TAIL);
     check_list(file.program.row_lower, (const double[]){7, 20, 30, 34}, 4);
     check_list(file.program.row_upper, (const double[]){10, 24, 35, 40}, 4);
-    hc_program_clear(&file);
+    hc_lp_clear(&file);
 }
 
 /* Each kind of bound, alone and together, and what they leave unsaid. */
@@ -239,7 +239,7 @@ static void bounds_are_read(void **state) {
     for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++) {
         char text[600];
         snprintf(text, sizeof text, HEAD "BOUNDS\n%s" TAIL, bounds[b].text);
-        HcProgramFile file = read_text(text);
+        HcLpFile file = read_text(text);
         check_same(file.program.lower[0], bounds[b].lower);
         check_same(file.program.upper[0], bounds[b].upper);
         check_same(file.program.lower[1], 0);
@@ -249,16 +249,16 @@ static void bounds_are_read(void **state) {
         } else {
             assert_non_null(strstr(file.note.data, bounds[b].note));
         }
-        hc_program_clear(&file);
+        hc_lp_clear(&file);
     }
 }
 
 static void the_rest_is_read(void **state) {
     (void)state;
-    HcProgramFile file = read_text("NAME a long name \nOBJSENSE\n    Maximize\nROWS\n n c\n l l\n N more\n"
-                                   "COLUMNS\n MARKER 'MARKER' 'INTORG'\n i c 1 l 1\n j more 5 l 2\n"
-                                   " MARKER 'MARKER' 'INTEND'\n x c 2\nRHS\n r l 1 more 7\n r c 3\n s l 9\n"
-                                   "BOUNDS\n UP b j 4\n" TAIL);
+    HcLpFile file = read_text("NAME a long name \nOBJSENSE\n    Maximize\nROWS\n n c\n l l\n N more\n"
+                              "COLUMNS\n MARKER 'MARKER' 'INTORG'\n i c 1 l 1\n j more 5 l 2\n"
+                              " MARKER 'MARKER' 'INTEND'\n x c 2\nRHS\n r l 1 more 7\n r c 3\n s l 9\n"
+                              "BOUNDS\n UP b j 4\n" TAIL);
     assert_true(file.program.maximise);
     assert_string_equal(file.name, "a long name");
     assert_int_equal(file.program.rows, 1);
@@ -272,14 +272,14 @@ static void the_rest_is_read(void **state) {
         "2 integer columns taken as continuous; 1 integer column without bounds taken as from "
         "0 to 1; 1 row of type N after the objective left out; only the first set of RHS, "
         "RANGES and BOUNDS is used");
-    hc_program_clear(&file);
+    hc_lp_clear(&file);
     file = read_text("ROWS\n N c\nCOLUMNS\n x c 1\nENDATA"); /* no rows, no name, no end of line */
     assert_int_equal(file.program.rows, 0);
     assert_int_equal(file.program.start[1], 0);
     assert_non_null(file.program.row);
     assert_non_null(file.program.value);
     assert_string_equal(file.name, "");
-    hc_program_clear(&file);
+    hc_lp_clear(&file);
 }
 
 /* As many names as make the tables grow, each found again. */
@@ -301,7 +301,7 @@ static void many_names_are_told_apart(void **state) {
         hc_text_add(&text, " UP b column%d %d\n", i, i);
     }
     hc_text_add(&text, "ENDATA\n");
-    HcProgramFile file = read_text(text.data);
+    HcLpFile file = read_text(text.data);
     assert_int_equal(file.program.rows, COUNT);
     for (int32_t i = 0; i < COUNT; i++) {
         char name[32];
@@ -310,7 +310,7 @@ static void many_names_are_told_apart(void **state) {
         check_same(entry(&file, COUNT - 1 - i, i), i + 1);
         check_same(file.program.upper[i], i);
     }
-    hc_program_clear(&file);
+    hc_lp_clear(&file);
     hc_text_clear(&text);
 }
 
@@ -381,17 +381,17 @@ static void flaws_are_refused(void **state) {
     for (size_t f = 0; f < sizeof flaws / sizeof *flaws; f++) {
         check_refused(flaws[f].text, flaws[f].status, flaws[f].part);
     }
-    HcProgramFile file;
+    HcLpFile file;
     HcError err = {0};
-    check_fails(hc_program_read(&file, in_folder("nowhere.mps"), &err), HC_E_INPUT, err);
-    check_fails(hc_program_read(&file, in_folder("nowhere.mps.gz"), &err), HC_E_INPUT, err);
+    check_fails(hc_lp_read(&file, in_folder("nowhere.mps"), &err), HC_E_INPUT, err);
+    check_fails(hc_lp_read(&file, in_folder("nowhere.mps.gz"), &err), HC_E_INPUT, err);
     put_text("bad.mps.gz", "this is not gzip");
-    assert_int_not_equal(hc_program_read(&file, in_folder("bad.mps.gz"), &err), HC_OK);
+    assert_int_not_equal(hc_lp_read(&file, in_folder("bad.mps.gz"), &err), HC_OK);
     FILE *out = fopen(in_folder("zero.mps"), "wb");
     assert_int_equal(fwrite("ROWS\n\0N", 1, 7, out), 7);
     fclose(out);
     err = (HcError){0};
-    check_fails(hc_program_read(&file, in_folder("zero.mps"), &err), HC_E_INPUT, err);
+    check_fails(hc_lp_read(&file, in_folder("zero.mps"), &err), HC_E_INPUT, err);
 }
 
 /* Files that end anywhere are refused (before ENDATA), and files with wrong bytes are read or refused. */
@@ -408,10 +408,10 @@ static void cut_and_broken_files_are_refused(void **state) {
         for (size_t keep = 0; keep < end + 6; keep += keep < 100 || keep > end - 60 ? 1 : 7) {
             text[keep] = '\0';
             /* What is left of a section's word is that of no section. */
-            HcProgramFile file;
+            HcLpFile file;
             HcError err = {0};
             put_text("a.mps", text);
-            HcStatus status = hc_program_read(&file, in_folder("a.mps"), &err);
+            HcStatus status = hc_lp_read(&file, in_folder("a.mps"), &err);
             assert_true(status == HC_E_INPUT || status == HC_E_UNSUPPORTED);
             assert_non_null(strstr(err.text, "a.mps: "));
             assert_null(file.column_name);
@@ -423,15 +423,15 @@ static void cut_and_broken_files_are_refused(void **state) {
                 size_t at = random_bits(&seed) % length;
                 text[at] = others[random_bits(&seed) % (sizeof others - 1)];
             }
-            HcProgramFile file;
+            HcLpFile file;
             HcError err = {0};
             put_text("a.mps", text);
-            HcStatus status = hc_program_read(&file, in_folder("a.mps"), &err);
+            HcStatus status = hc_lp_read(&file, in_folder("a.mps"), &err);
             assert_true((status == HC_OK) == (err.text[0] == '\0'));
             assert_true(status == HC_OK || file.start == NULL);
             read += status == HC_OK;
             refused += status != HC_OK;
-            hc_program_clear(&file);
+            hc_lp_clear(&file);
         }
         free(text);
     }
