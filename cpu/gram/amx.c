@@ -42,9 +42,9 @@ static inline int pair_of(int row, int column) {
 }
 
 typedef struct Panel {
-    int32_t staged;          /* pixels in `stage` */
+    int32_t filled;          /* pixels in `values` */
     int32_t steps;           /* in `rows` and `columns` */
-    int32_t *stage;          /* [STEP][padded]: values, or their lowest 32 bits */
+    int32_t *values;         /* [STEP][padded], or their lowest 32 bits */
     int32_t *high;           /* [STEP][padded]: what these leave, of five limbs */
     uint8_t *rows, *columns; /* [limbs][tiles][STEPS][TILE_BYTES]: limbs as the first and second factor */
 } Panel;
@@ -69,7 +69,7 @@ static void close_panels(HcPanels *panels) {
         return;
     }
     for (int c = 0; c < CLASSES; c++) {
-        free(panels->panel[c].stage);
+        free(panels->panel[c].values);
         free(panels->panel[c].high);
         free(panels->panel[c].rows);
         free(panels->panel[c].columns);
@@ -86,11 +86,11 @@ static size_t product_count(const HcPanels *panels) {
 /* Pages that are never written are never there: classes that do not occur cost nothing. */
 static bool open_panel(Panel *panel, size_t padded, int limbs) {
     size_t bytes = (size_t)limbs * padded * STEPS * STEP;
-    panel->stage = aligned_alloc(64, STEP * padded * sizeof *panel->stage);
+    panel->values = aligned_alloc(64, STEP * padded * sizeof *panel->values);
     panel->rows = aligned_alloc(64, bytes);
     panel->columns = aligned_alloc(64, bytes);
     panel->high = limbs > 4 ? aligned_alloc(64, STEP * padded * sizeof *panel->high) : NULL;
-    return panel->stage != NULL && panel->rows != NULL && panel->columns != NULL &&
+    return panel->values != NULL && panel->rows != NULL && panel->columns != NULL &&
            (limbs <= 4 || panel->high != NULL);
 }
 
@@ -263,14 +263,14 @@ HC_AMX static void multiply(HcPanels *panels, Class class, HcMoments *moments) {
 
 /* One tile of one step: each word holds one limb of four pixels (in an order of its own, the same
  * everywhere). */
-HC_AMX static void pack_tile(const int32_t *stage, int64_t padded, int limbs, uint8_t *const to[LIMBS_MAX],
+HC_AMX static void pack_tile(const int32_t *values, int64_t padded, int limbs, uint8_t *const to[LIMBS_MAX],
                              int64_t *sum) {
     const __m512i low = _mm512_set1_epi32(0x0000FFFF);
     const __m512i even = _mm512_set1_epi32(0x00FF00FF);
     const __m512i first = _mm512_set1_epi32(0x000000FF);
     __m512i total = _mm512_setzero_si512();
     for (int64_t q = 0; q < STEP / 4; q++) {
-        const int32_t *at = stage + 4 * q * padded;
+        const int32_t *at = values + 4 * q * padded;
         __m512i v0 = _mm512_load_si512(at);
         __m512i v1 = _mm512_load_si512(at + padded);
         __m512i v2 = _mm512_load_si512(at + 2 * padded);
@@ -323,7 +323,7 @@ HC_AMX static void pack_high(const int32_t *high, int64_t padded, uint8_t *to) {
     }
 }
 
-/* The stage -> one step of the panel. */
+/* The values of a step -> the panel. */
 HC_AMX static void pack(HcPanels *panels, Class class) {
     Panel *panel = &panels->panel[class];
     int limbs = class_of[class].limbs;
@@ -335,7 +335,7 @@ HC_AMX static void pack(HcPanels *panels, Class class) {
             columns[limb] = panel->columns + at[limb];
         }
         int64_t *sum = panels->limit > 0 ? panels->sum + t * TILE : NULL; /* those of a grid grew before */
-        pack_tile(panel->stage + t * TILE, panels->padded, limbs, columns, sum);
+        pack_tile(panel->values + t * TILE, panels->padded, limbs, columns, sum);
         if (limbs > 4) {
             pack_high(panel->high + t * TILE, panels->padded, columns[4]);
         }
@@ -344,7 +344,7 @@ HC_AMX static void pack(HcPanels *panels, Class class) {
         }
     }
     panel->steps++;
-    panel->staged = 0;
+    panel->filled = 0;
 }
 
 /* One pixel -> integers; false when one is beyond the limit. */
@@ -385,7 +385,7 @@ static bool add(HcPanels *panels, const float *pixels, int32_t count, HcMoments 
     size_t padded = (size_t)panels->padded;
     for (int32_t p = 0; p < count; p++, pixels += panels->bands) {
         Panel *panel = &panels->panel[panels->guess];
-        int32_t *to = panel->stage + (size_t)panel->staged * padded;
+        int32_t *to = panel->values + (size_t)panel->filled * padded;
         Class class = panels->guess;
         if (!convert(pixels, panels->bands, panels->padded, panels->limit, to, &class)) {
             return false;
@@ -393,10 +393,10 @@ static bool add(HcPanels *panels, const float *pixels, int32_t count, HcMoments 
         if (class != panels->guess) {
             panels->guess = class;
             panel = &panels->panel[class];
-            memcpy(panel->stage + (size_t)panel->staged * padded, to, padded * sizeof *to);
+            memcpy(panel->values + (size_t)panel->filled * padded, to, padded * sizeof *to);
         }
         panels->count++;
-        if (++panel->staged == STEP) {
+        if (++panel->filled == STEP) {
             step(panels, class, moments);
         }
     }
@@ -429,21 +429,21 @@ static void add_near(HcPanels *panels, const double *pixels, int32_t count, HcMo
     int32_t *unused = panels->panel[BYTES_5S].high + (STEP - 1) * padded;
     for (int32_t p = 0; p < count; p++, pixels += panels->bands) {
         Panel *panel = &panels->panel[panels->guess];
-        size_t at = (size_t)panel->staged * padded;
-        int32_t *low = panel->stage + at;
+        size_t at = (size_t)panel->filled * padded;
+        int32_t *low = panel->values + at;
         int32_t *high = panel->high != NULL ? panel->high + at : unused;
         Class class = convert_near(pixels, panels->bands, panels->padded, low, high, panels->sum);
         if (class != panels->guess) {
             panels->guess = class;
             panel = &panels->panel[class];
-            at = (size_t)panel->staged * padded;
-            memcpy(panel->stage + at, low, padded * sizeof *low);
+            at = (size_t)panel->filled * padded;
+            memcpy(panel->values + at, low, padded * sizeof *low);
             if (panel->high != NULL) {
                 memmove(panel->high + at, high, padded * sizeof *high);
             }
         }
         panels->count++;
-        if (++panel->staged == STEP) {
+        if (++panel->filled == STEP) {
             step(panels, class, moments);
         }
     }
@@ -453,9 +453,9 @@ static void drain(HcPanels *panels, HcMoments *moments) {
     for (int c = 0; c < CLASSES; c++) {
         Panel *panel = &panels->panel[c];
         size_t padded = (size_t)panels->padded;
-        if (panel->staged > 0) {
-            size_t filled = (size_t)panel->staged * padded;
-            memset(panel->stage + filled, 0, (STEP * padded - filled) * sizeof *panel->stage);
+        if (panel->filled > 0) {
+            size_t filled = (size_t)panel->filled * padded;
+            memset(panel->values + filled, 0, (STEP * padded - filled) * sizeof *panel->values);
             if (panel->high != NULL) {
                 memset(panel->high + filled, 0, (STEP * padded - filled) * sizeof *panel->high);
             }

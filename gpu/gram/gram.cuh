@@ -47,7 +47,7 @@ enum {
     HC_PART_TILES = 255,
     HC_GROUP_TILES = 8,       /* of products, one a warp */
     HC_GROUP_BLOCKS = 8,      /* blocks of 32 bands that a group looks at, at most */
-    HC_GROUP_BLOCKS_GRID = 6, /* of five limbs: one stage fits 64 KB */
+    HC_GROUP_BLOCKS_GRID = 6, /* of five limbs: one slot fits 64 KB */
     HC_NEEDS_FAR = 0x80       /* beside the number of limbs: some value is far */
 };
 

@@ -18,16 +18,16 @@ enum {
     BLOCK_BYTES = HC_SIDE_LIMB_BYTES / 2 /* a limb of 32 bands */
 };
 
-/* PLACES: in a stage, for limbs of so many bands (PLACE_BANDS); LIMB_BYTES: from limb to limb there;
- * BRINGERS: threads that load a stage. */
+/* PLACES: in a slot, for limbs of so many bands (PLACE_BANDS); LIMB_BYTES: from limb to limb there;
+ * BRINGERS: threads that load a slot. */
 struct Integers {
-    enum { LIMBS = HC_LIMBS_INTEGERS, STAGES = 4, PLACES = 3, PLACE_BANDS = SIDE, BRINGERS = 1 };
-    enum { LIMB_BYTES = HC_SIDE_LIMB_BYTES, STAGE_BYTES = PLACES * LIMBS * LIMB_BYTES };
+    enum { LIMBS = HC_LIMBS_INTEGERS, SLOTS = 4, PLACES = 3, PLACE_BANDS = SIDE, BRINGERS = 1 };
+    enum { LIMB_BYTES = HC_SIDE_LIMB_BYTES, SLOT_BYTES = PLACES * LIMBS * LIMB_BYTES };
 };
 
 struct Grid {
-    enum { LIMBS = HC_LIMBS_GRID, STAGES = 5, PLACES = 4, PLACE_BANDS = HC_TILE_BANDS, BRINGERS = 32 };
-    enum { LIMB_BYTES = PLACES * BLOCK_BYTES, STAGE_BYTES = LIMBS * LIMB_BYTES };
+    enum { LIMBS = HC_LIMBS_GRID, SLOTS = 5, PLACES = 4, PLACE_BANDS = HC_TILE_BANDS, BRINGERS = 32 };
+    enum { LIMB_BYTES = PLACES * BLOCK_BYTES, SLOT_BYTES = LIMBS * LIMB_BYTES };
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -48,7 +48,7 @@ template <class Form> struct Shared {
     HcGramSquare square;             /* of a grid */
     uint8_t limbs[HC_PART_TILES];    /* that a tile of pixels needs */
     uint8_t needs[HC_PART_TILES][6]; /* limbs that 32 bands have there */
-    alignas(8) uint64_t full[Form::STAGES], empty[Form::STAGES];
+    alignas(8) uint64_t full[Form::SLOTS], empty[Form::SLOTS];
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -197,20 +197,20 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
     products_wait<WEIGHTS>(acc);
 }
 
-/* One thread brings the limbs of a step, once its stage is free. */
+/* One thread brings the limbs of a step, once its slot is free. */
 __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step,
-                                    Shared<Integers> *known, int8_t *stages) {
+                                    Shared<Integers> *known, int8_t *slots) {
     const int32_t limb_bytes = Integers::LIMB_BYTES;
-    const int32_t stage = step % Integers::STAGES;
+    const int32_t slot = step % Integers::SLOTS;
     const uint8_t *needs = known->needs[step / HC_TILE_STEPS];
     const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
-    uint64_t *full = &known->full[stage];
-    barrier_wait(&known->empty[stage], step / Integers::STAGES % 2 ^ 1);
+    uint64_t *full = &known->full[slot];
+    barrier_wait(&known->empty[slot], step / Integers::SLOTS % 2 ^ 1);
     barrier_expect(full, (uint32_t)(known->tiles.blocks * limbs * limb_bytes));
     for (int32_t place = 0; place < known->tiles.blocks; place++) {
         const int8_t *from =
             exact.panel + hc_panel_at<HC_LIMBS_INTEGERS>(exact, step0 + step, known->tiles.block[place] * 2);
-        int8_t *to = stages + stage * Integers::STAGE_BYTES + place * HC_LIMBS_INTEGERS * limb_bytes;
+        int8_t *to = slots + slot * Integers::SLOT_BYTES + place * HC_LIMBS_INTEGERS * limb_bytes;
         const int32_t fewest = min((int32_t)min(needs[2 * place], needs[2 * place + 1]), limbs);
         copy_bulk(to, from, (uint32_t)(fewest * limb_bytes), full);
         for (int32_t half = 0; half < 2 && fewest < limbs; half++) {
@@ -220,15 +220,15 @@ __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t
     }
 }
 
-/* A warp brings the limbs of a step, a lane one of 32 bands, once its stage is free. */
+/* A warp brings the limbs of a step, a lane one of 32 bands, once its slot is free. */
 __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step, Shared<Grid> *known,
-                                    int8_t *stages) {
-    const int32_t stage = step % Grid::STAGES;
+                                    int8_t *slots) {
+    const int32_t slot = step % Grid::SLOTS;
     const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
     const int32_t place = (int32_t)threadIdx.x % Grid::PLACES;
     const int32_t limb = (int32_t)threadIdx.x / Grid::PLACES;
-    uint64_t *full = &known->full[stage];
-    barrier_wait(&known->empty[stage], step / Grid::STAGES % 2 ^ 1);
+    uint64_t *full = &known->full[slot];
+    barrier_wait(&known->empty[slot], step / Grid::SLOTS % 2 ^ 1);
     if (threadIdx.x == 0) {
         barrier_expect(full, (uint32_t)(known->square.blocks * limbs * BLOCK_BYTES));
     }
@@ -239,7 +239,7 @@ __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t
                 ? exact.panel + hc_panel_at<HC_LIMBS_GRID>(exact, step0 + step, known->square.block[place]) +
                       limb * HC_SIDE_LIMB_BYTES
                 : exact.zeros;
-        copy_bulk(stages + stage * Grid::STAGE_BYTES + limb * Grid::LIMB_BYTES + place * BLOCK_BYTES, from,
+        copy_bulk(slots + slot * Grid::SLOT_BYTES + limb * Grid::LIMB_BYTES + place * BLOCK_BYTES, from,
                   BLOCK_BYTES, full);
     }
 }
@@ -299,7 +299,7 @@ __device__ static inline void add_tile(const HcExact &exact, const Shared<Grid> 
     add_sums<WEIGHTS>(exact, plane, row0, column0, adds, acc);
 }
 
-/* Which blocks of bands lie in the places of a stage, and how many limbs they have. */
+/* Which blocks of bands lie in the places of a slot, and how many limbs they have. */
 __device__ static inline void choose_bands(const HcExact &exact, Shared<Integers> *known) {
     known->tiles = tiles_of((int32_t)blockIdx.x, exact.sides * (exact.sides + 1) / 2);
 }
@@ -308,7 +308,7 @@ __device__ static inline void choose_bands(const HcExact &exact, Shared<Grid> *k
     known->square = exact.square[blockIdx.x];
 }
 
-/* 32 bands of a stage, by their place. */
+/* 32 bands of a slot, by their place. */
 __device__ static inline int32_t block_in(const Shared<Integers> &known, int32_t place) {
     return known.tiles.block[place / 2] * 2 + place % 2;
 }
@@ -331,7 +331,7 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
     const int32_t blocks = exact.padded / HC_TILE_BANDS;
     if (threadIdx.x == 0) {
         choose_bands(exact, known);
-        for (int32_t s = 0; s < Form::STAGES; s++) {
+        for (int32_t s = 0; s < Form::SLOTS; s++) {
             barrier_open(&known->full[s], 1);
             barrier_open(&known->empty[s], THREADS);
         }
@@ -356,9 +356,9 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
 /* Products of a tile where tiles of pixels have so many limbs. */
 template <int WEIGHTS>
 __device__ static inline void multiply_tile(const Shared<Integers> &known, int32_t which, int32_t limbs,
-                                            const int8_t *stage, int32_t acc[WEIGHTS][SUMS]) {
-    const int8_t *rows = stage + known.tiles.row[which] * HC_LIMBS_INTEGERS * Integers::LIMB_BYTES;
-    const int8_t *columns = stage + known.tiles.column[which] * HC_LIMBS_INTEGERS * Integers::LIMB_BYTES;
+                                            const int8_t *slot, int32_t acc[WEIGHTS][SUMS]) {
+    const int8_t *rows = slot + known.tiles.row[which] * HC_LIMBS_INTEGERS * Integers::LIMB_BYTES;
+    const int8_t *columns = slot + known.tiles.column[which] * HC_LIMBS_INTEGERS * Integers::LIMB_BYTES;
     if (limbs == HC_LIMBS_INTEGERS) {
         multiply_step<HC_LIMBS_INTEGERS, 0, WEIGHTS, Integers::LIMB_BYTES>(rows, columns, acc);
     } else {
@@ -367,25 +367,25 @@ __device__ static inline void multiply_tile(const Shared<Integers> &known, int32
 }
 
 template <int FIRST, int WEIGHTS>
-__device__ static inline void multiply_square(const Shared<Grid> &known, int32_t limbs, const int8_t *stage,
+__device__ static inline void multiply_square(const Shared<Grid> &known, int32_t limbs, const int8_t *slot,
                                               int32_t acc[WEIGHTS][SUMS]) {
     const int32_t half = threadIdx.x / 64 % 2; /* of the rows, which count from the first */
-    const int8_t *rows = stage + (known.square.row[half] - half) * BLOCK_BYTES;
+    const int8_t *rows = slot + (known.square.row[half] - half) * BLOCK_BYTES;
     if constexpr (FIRST == 0) { /* the fifth limb has none of these */
         if (limbs >= 4) {
-            multiply_step<4, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
+            multiply_step<4, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
         } else if (limbs == 3) {
-            multiply_step<3, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
+            multiply_step<3, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
         } else {
-            multiply_step<2, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
+            multiply_step<2, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
         }
     } else { /* two limbs have none of these */
         if (limbs == 5) {
-            multiply_step<5, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
+            multiply_step<5, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
         } else if (limbs == 4) {
-            multiply_step<4, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
+            multiply_step<4, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
         } else if (limbs == 3) {
-            multiply_step<3, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, stage, acc);
+            multiply_step<3, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
         }
     }
 }
@@ -393,32 +393,32 @@ __device__ static inline void multiply_square(const Shared<Grid> &known, int32_t
 /* A warp group's part of the work: products of WEIGHTS weights from FIRST on of one tile. */
 template <class Form, int FIRST, int WEIGHTS>
 __device__ static inline void sum_steps(const HcExact &exact, int64_t tile0, int32_t steps, int32_t which,
-                                        Shared<Form> *known, int8_t *stages) {
+                                        Shared<Form> *known, int8_t *slots) {
     const bool brings = FIRST == 0 && threadIdx.x < Form::BRINGERS;
     bool works = true;
     if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
         works = which < known->tiles.count;
     }
-    for (int32_t step = 0; brings && step < Form::STAGES && step < steps; step++) {
-        bring(exact, tile0 * HC_TILE_STEPS, step, known, stages);
+    for (int32_t step = 0; brings && step < Form::SLOTS && step < steps; step++) {
+        bring(exact, tile0 * HC_TILE_STEPS, step, known, slots);
     }
     int32_t acc[WEIGHTS][SUMS] = {};
     for (int32_t step = 0; step < steps; step++) {
-        const int32_t stage = step % Form::STAGES;
-        const int32_t next = step - 1 + Form::STAGES; /* takes the place of the step before */
+        const int32_t slot = step % Form::SLOTS;
+        const int32_t next = step - 1 + Form::SLOTS; /* takes the place of the step before */
         if (brings && step > 0 && next < steps) {
-            bring(exact, tile0 * HC_TILE_STEPS, next, known, stages);
+            bring(exact, tile0 * HC_TILE_STEPS, next, known, slots);
         }
         __syncwarp();
-        const int8_t *at = stages + stage * Form::STAGE_BYTES;
-        barrier_wait(&known->full[stage], step / Form::STAGES % 2);
+        const int8_t *at = slots + slot * Form::SLOT_BYTES;
+        barrier_wait(&known->full[slot], step / Form::SLOTS % 2);
         const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
         if constexpr (Form::LIMBS == HC_LIMBS_GRID) {
             multiply_square<FIRST, WEIGHTS>(*known, limbs, at, acc);
         } else if (works) {
             multiply_tile<WEIGHTS>(*known, which, limbs, at, acc);
         }
-        barrier_arrive(&known->empty[stage]);
+        barrier_arrive(&known->empty[slot]);
     }
     if (works) {
         add_tile<WEIGHTS>(exact, *known, which, (int64_t)blockIdx.y * exact.halves + (FIRST > 0 ? 1 : 0),
@@ -433,7 +433,7 @@ template <class Form>
 __global__ void __launch_bounds__(THREADS, 1)
     multiply_hopper(HcExact exact, int64_t tiles, int64_t tiles_each) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    extern __shared__ __align__(1024) int8_t stages[];
+    extern __shared__ __align__(1024) int8_t slots[];
     __shared__ Shared<Form> known;
     const int64_t tile0 = blockIdx.y * tiles_each;
     const int32_t count = (int32_t)(tiles - tile0 < tiles_each ? tiles - tile0 : tiles_each);
@@ -441,11 +441,11 @@ __global__ void __launch_bounds__(THREADS, 1)
     look_around<Form>(exact, tile0, count, &known);
     const int32_t which = threadIdx.x / 128;
     if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
-        sum_steps<Form, 0, HC_WEIGHTS_INTEGERS>(exact, tile0, steps, which, &known, stages);
+        sum_steps<Form, 0, HC_WEIGHTS_INTEGERS>(exact, tile0, steps, which, &known, slots);
     } else if (which == 0) {
-        sum_steps<Form, 0, HC_WEIGHTS_LOW>(exact, tile0, steps, 0, &known, stages);
+        sum_steps<Form, 0, HC_WEIGHTS_LOW>(exact, tile0, steps, 0, &known, slots);
     } else {
-        sum_steps<Form, HC_WEIGHTS_LOW, HC_WEIGHTS_HIGH>(exact, tile0, steps, 0, &known, stages);
+        sum_steps<Form, HC_WEIGHTS_LOW, HC_WEIGHTS_HIGH>(exact, tile0, steps, 0, &known, slots);
     }
 #else
     (void)exact, (void)tiles, (void)tiles_each;
@@ -606,7 +606,7 @@ int32_t hc_hopper_squares(int32_t padded, HcGramSquare *squares) {
 
 template <class Form>
 static HcStatus launch(HcQueue *queue, const HcExact *exact, int32_t groups, int64_t tiles, HcError *err) {
-    const int shared = Form::STAGES * Form::STAGE_BYTES;
+    const int shared = Form::SLOTS * Form::SLOT_BYTES;
     int64_t each = hc_div_up(tiles, exact->parts);
     dim3 grid((unsigned)groups, (unsigned)hc_div_up(tiles, each));
     HC_OR_RETURN(hc_gpu_check(

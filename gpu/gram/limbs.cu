@@ -259,9 +259,9 @@ __device__ static inline void look_at_part(const HcExact &exact, int64_t tile0, 
     __syncthreads();
     for (int32_t t = threadIdx.x; t < tiles; t += GROUP_THREADS) {
         uint8_t most = HC_LIMBS_LEAST;
-        for (int32_t slot = 0; slot < part->group.blocks; slot++) {
-            uint8_t needs = exact.needs[(tile0 + t) * blocks + part->group.block[slot]] & ~HC_NEEDS_FAR;
-            part->needs[t][slot] = needs;
+        for (int32_t b = 0; b < part->group.blocks; b++) {
+            uint8_t needs = exact.needs[(tile0 + t) * blocks + part->group.block[b]] & ~HC_NEEDS_FAR;
+            part->needs[t][b] = needs;
             most = needs > most ? needs : most;
         }
         part->limbs[t] = most;
@@ -285,16 +285,16 @@ __device__ static inline void load_step(const HcExact &exact, const HcPart &part
         return;
     }
 #pragma unroll
-    for (int32_t slot = 0; slot < HC_GROUP_BLOCKS; slot++) {
-        if (slot < part.group.blocks) {
-            const int8_t *block = exact.panel + hc_panel_at<MOST_LIMBS>(exact, step, part.group.block[slot]);
-            int8_t *place = to + slot * MOST_LIMBS * LIMB_BYTES + at;
+    for (int32_t b = 0; b < HC_GROUP_BLOCKS; b++) {
+        if (b < part.group.blocks) {
+            const int8_t *block = exact.panel + hc_panel_at<MOST_LIMBS>(exact, step, part.group.block[b]);
+            int8_t *place = to + b * MOST_LIMBS * LIMB_BYTES + at;
 #pragma unroll
             for (int32_t limb0 = 0; limb0 < MOST_LIMBS; limb0 += 2) {
                 const int32_t limb = limb0 + at / LIMB_BYTES;
                 if (limb < limbs) {
                     hc_copy_16(place + limb0 * LIMB_BYTES,
-                               limb < part.needs[tile][slot]
+                               limb < part.needs[tile][b]
                                    ? block + limb * HC_SIDE_LIMB_BYTES + at % LIMB_BYTES
                                    : exact.zeros + at % LIMB_BYTES);
                 }
@@ -330,7 +330,7 @@ __device__ static inline void add_tile(const HcExact &exact, int64_t plane, int6
 
 /* Thread block (group, part): the products of a group of tiles over a part of the pixels of the panel, those
  * of WEIGHTS weights from FIRST on. */
-template <int STAGES, int MOST_LIMBS, int FIRST, int WEIGHTS>
+template <int SLOTS, int MOST_LIMBS, int FIRST, int WEIGHTS>
 __global__ void __launch_bounds__(GROUP_THREADS, 1)
     multiply_limbs(HcExact exact, int64_t tiles, int64_t tiles_each) {
     extern __shared__ __align__(128) int8_t shared[];
@@ -343,34 +343,34 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
     look_at_part(exact, tile0, part_tiles, &part);
     const HcGramGroup &group = part.group;
     const int32_t steps = (int32_t)part_tiles * HC_TILE_STEPS;
-    const int32_t stage_bytes = group.blocks * block_bytes;
+    const int32_t slot_bytes = group.blocks * block_bytes;
     auto load = [&](int32_t step) {
         if (step < steps) {
             load_step<MOST_LIMBS, FIRST>(exact, part, tile0 * HC_TILE_STEPS + step, tile0,
-                                         shared + step % STAGES * stage_bytes);
+                                         shared + step % SLOTS * slot_bytes);
         }
         hc_copies_end();
     };
     int32_t acc[WEIGHTS][2][4][4] = {};
 #pragma unroll
-    for (int32_t s = 0; s < STAGES - 1; s++) {
+    for (int32_t s = 0; s < SLOTS - 1; s++) {
         load(s);
     }
     const bool works = warp < group.tiles;
     const int32_t row_at = works ? group.row[warp] * block_bytes : 0;
     const int32_t column_at = works ? group.column[warp] * block_bytes : 0;
     for (int32_t step = 0; step < steps; step++) {
-        if (STAGES == 1) {
+        if (SLOTS == 1) {
             __syncthreads();
             load(step);
         }
-        hc_copies_wait<STAGES == 1 ? 0 : STAGES - 2>();
+        hc_copies_wait<SLOTS == 1 ? 0 : SLOTS - 2>();
         __syncthreads();
-        if (STAGES > 1) {
-            load(step + STAGES - 1);
+        if (SLOTS > 1) {
+            load(step + SLOTS - 1);
         }
-        const int8_t *rows = shared + step % STAGES * stage_bytes + row_at;
-        const int8_t *columns = shared + step % STAGES * stage_bytes + column_at;
+        const int8_t *rows = shared + step % SLOTS * slot_bytes + row_at;
+        const int8_t *columns = shared + step % SLOTS * slot_bytes + column_at;
         const int32_t limbs = part.limbs[step / HC_TILE_STEPS];
         if (!works || !reaches(limbs, FIRST)) {
             continue;
@@ -429,30 +429,31 @@ cudaError_t hc_exact_kernels(void) {
     return cudaFuncGetAttributes(&attributes, widen);
 }
 
-template <int STAGES, int MOST_LIMBS, int FIRST, int WEIGHTS>
-static HcStatus launch_weights(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t stage,
+template <int SLOTS, int MOST_LIMBS, int FIRST, int WEIGHTS>
+static HcStatus launch_weights(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t slot_bytes,
                                HcError *err) {
     int64_t each = hc_div_up(tiles, exact->parts);
     dim3 grid((unsigned)exact->groups, (unsigned)hc_div_up(tiles, each));
-    HC_OR_RETURN(
-        hc_gpu_check(cudaFuncSetAttribute(multiply_limbs<STAGES, MOST_LIMBS, FIRST, WEIGHTS>,
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(stage * STAGES)),
-                     "asking for shared memory", err));
-    multiply_limbs<STAGES, MOST_LIMBS, FIRST, WEIGHTS>
-        <<<grid, GROUP_THREADS, stage * STAGES, queue->stream>>>(*exact, tiles, each);
+    HC_OR_RETURN(hc_gpu_check(cudaFuncSetAttribute(multiply_limbs<SLOTS, MOST_LIMBS, FIRST, WEIGHTS>,
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                   (int)(slot_bytes * SLOTS)),
+                              "asking for shared memory", err));
+    multiply_limbs<SLOTS, MOST_LIMBS, FIRST, WEIGHTS>
+        <<<grid, GROUP_THREADS, slot_bytes * SLOTS, queue->stream>>>(*exact, tiles, each);
     return hc_gpu_launched("multiplying", err);
 }
 
-template <int STAGES>
-static HcStatus launch_stages(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t stage,
-                              HcError *err) {
+template <int SLOTS>
+static HcStatus launch_slots(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t slot_bytes,
+                             HcError *err) {
     if (exact->limbs == HC_LIMBS_INTEGERS) {
-        return launch_weights<STAGES, HC_LIMBS_INTEGERS, 0, HC_WEIGHTS_INTEGERS>(queue, exact, tiles, stage,
-                                                                                 err);
+        return launch_weights<SLOTS, HC_LIMBS_INTEGERS, 0, HC_WEIGHTS_INTEGERS>(queue, exact, tiles,
+                                                                                slot_bytes, err);
     }
-    HC_OR_RETURN((launch_weights<STAGES, HC_LIMBS_GRID, 0, HC_WEIGHTS_LOW>(queue, exact, tiles, stage, err)));
-    return launch_weights<STAGES, HC_LIMBS_GRID, HC_WEIGHTS_LOW, HC_WEIGHTS_HIGH>(queue, exact, tiles, stage,
-                                                                                  err);
+    HC_OR_RETURN(
+        (launch_weights<SLOTS, HC_LIMBS_GRID, 0, HC_WEIGHTS_LOW>(queue, exact, tiles, slot_bytes, err)));
+    return launch_weights<SLOTS, HC_LIMBS_GRID, HC_WEIGHTS_LOW, HC_WEIGHTS_HIGH>(queue, exact, tiles,
+                                                                                 slot_bytes, err);
 }
 
 static HcStatus launch_products(HcQueue *queue, const HcExact *exact, HcError *err) {
@@ -462,15 +463,15 @@ static HcStatus launch_products(HcQueue *queue, const HcExact *exact, HcError *e
     }
     int32_t blocks = exact->padded / HC_TILE_BANDS;
     blocks = blocks < group_blocks(exact) ? blocks : group_blocks(exact);
-    size_t stage = (size_t)blocks * (size_t)exact->limbs * LIMB_BYTES;
+    size_t slot_bytes = (size_t)blocks * (size_t)exact->limbs * LIMB_BYTES;
     size_t spare = (sizeof(HcPart) + 127) / 128 * 128; /* the kernel's own */
-    if (queue->gpu->major >= 8 && 3 * stage + spare <= queue->gpu->shared_memory) {
-        return launch_stages<3>(queue, exact, tiles, stage, err);
+    if (queue->gpu->major >= 8 && 3 * slot_bytes + spare <= queue->gpu->shared_memory) {
+        return launch_slots<3>(queue, exact, tiles, slot_bytes, err);
     }
-    if (queue->gpu->major >= 8 && 2 * stage + spare <= queue->gpu->shared_memory) {
-        return launch_stages<2>(queue, exact, tiles, stage, err);
+    if (queue->gpu->major >= 8 && 2 * slot_bytes + spare <= queue->gpu->shared_memory) {
+        return launch_slots<2>(queue, exact, tiles, slot_bytes, err);
     }
-    return launch_stages<1>(queue, exact, tiles, stage, err);
+    return launch_slots<1>(queue, exact, tiles, slot_bytes, err);
 }
 
 /* Multiplies what is in the panel. */

@@ -78,22 +78,22 @@ struct Copies {
     }
 
     /* A step of both: [queries, then training][ROW_BYTES]. */
-    __device__ void load(int64_t tile, int32_t step, char *stage) const {
+    __device__ void load(int64_t tile, int32_t step, char *slot) const {
         const char *q = queries + step * ROW_BYTES;
         const char *t = training + tile * TILE * row_bytes + step * ROW_BYTES;
 #pragma unroll
         for (int32_t i = 0; i < QUERIES / 32; i++) {
-            hc_copy_16(stage + to + i * 32 * ROW_BYTES, q + i * 32 * row_bytes);
+            hc_copy_16(slot + to + i * 32 * ROW_BYTES, q + i * 32 * row_bytes);
         }
 #pragma unroll
         for (int32_t i = 0; i < TILE / 32; i++) {
-            hc_copy_16(stage + to + (QUERIES + i * 32) * ROW_BYTES, t + i * 32 * row_bytes);
+            hc_copy_16(slot + to + (QUERIES + i * 32) * ROW_BYTES, t + i * 32 * row_bytes);
         }
     }
 };
 
 /* A warp's 64 queries x 32 training spectra. */
-__device__ inline void multiply_step(const char *stage, int32_t row0, int32_t column0, float acc[4][4][4]) {
+__device__ inline void multiply_step(const char *slot, int32_t row0, int32_t column0, float acc[4][4][4]) {
     const int32_t lane = threadIdx.x % 32;
 #pragma unroll
     for (int32_t k = 0; k < STEP / 16; k++) {
@@ -104,13 +104,13 @@ __device__ inline void multiply_step(const char *stage, int32_t row0, int32_t co
             const int32_t chunk = part * 4 + k * 2;
 #pragma unroll
             for (int32_t m = 0; m < 4; m++) {
-                hc_load_matrices(a[part][m], stage + place(row0 + m * 16 + lane % 16, chunk + lane / 16));
+                hc_load_matrices(a[part][m], slot + place(row0 + m * 16 + lane % 16, chunk + lane / 16));
             }
 #pragma unroll
             for (int32_t n = 0; n < 2; n++) {
                 hc_load_matrices(b[part][n],
-                                 stage + place(QUERIES + column0 + n * 16 + lane / 16 * 8 + lane % 8,
-                                               chunk + lane / 8 % 2));
+                                 slot + place(QUERIES + column0 + n * 16 + lane / 16 * 8 + lane % 8,
+                                              chunk + lane / 8 % 2));
             }
         }
         /* high high, high low, low high: each sum waits for the last, so the others come in between */
@@ -279,9 +279,9 @@ __device__ inline void collect(const HcTraining &training, int64_t query0, int64
     }
 }
 
-template <int STAGES>
+template <int SLOTS>
 __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining training, int32_t k) {
-    extern __shared__ __align__(128) char stages[];
+    extern __shared__ __align__(128) char slots[];
     __shared__ Shared shared;
     const int64_t query0 = blockIdx.x * (int64_t)QUERIES;
     const int32_t warp = threadIdx.x / 32;
@@ -296,11 +296,11 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
     }
     int64_t next_tile = 0; /* what is loaded next, and to where */
     int32_t next_step = 0;
-    int32_t next_stage = 0;
+    int32_t next_slot = 0;
     auto load = [&]() {
         if (next_tile < training.tiles) {
-            copies.load(next_tile, next_step, stages + next_stage * STAGE_BYTES);
-            next_stage = next_stage + 1 < STAGES ? next_stage + 1 : 0;
+            copies.load(next_tile, next_step, slots + next_slot * SLOT_BYTES);
+            next_slot = next_slot + 1 < SLOTS ? next_slot + 1 : 0;
             if (++next_step == training.steps) {
                 next_step = 0;
                 next_tile++;
@@ -308,25 +308,25 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
         }
         hc_copies_end();
     };
-    int32_t stage = 0;
+    int32_t slot = 0;
 #pragma unroll
-    for (int32_t s = 0; s < STAGES - 1; s++) {
+    for (int32_t s = 0; s < SLOTS - 1; s++) {
         load();
     }
     for (int64_t tile = 0; tile < training.tiles; tile++) {
         float acc[4][4][4] = {};
         for (int32_t s = 0; s < training.steps; s++) {
-            if (STAGES == 1) {
+            if (SLOTS == 1) {
                 __syncthreads();
                 load();
             }
-            hc_copies_wait<STAGES == 1 ? 0 : STAGES - 2>();
+            hc_copies_wait<SLOTS == 1 ? 0 : SLOTS - 2>();
             __syncthreads();
-            if (STAGES > 1) {
+            if (SLOTS > 1) {
                 load();
             }
-            multiply_step(stages + stage * STAGE_BYTES, row0, column0, acc);
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
+            multiply_step(slots + slot * SLOT_BYTES, row0, column0, acc);
+            slot = slot + 1 < SLOTS ? slot + 1 : 0;
         }
         if (threadIdx.x < TILE) {
             shared.half_square[threadIdx.x] = training.half_square[tile * TILE + threadIdx.x];
@@ -354,18 +354,18 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
 
 } // namespace
 
-template <int STAGES>
+template <int SLOTS>
 static HcStatus launch_find(HcQueue *queue, const HcTraining *training, const HcKnnRun *run, HcError *err) {
     HcStatus status =
-        hc_gpu_check(cudaFuncSetAttribute(find_candidates<STAGES>,
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize, STAGES * STAGE_BYTES),
+        hc_gpu_check(cudaFuncSetAttribute(find_candidates<SLOTS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          SLOTS * SLOT_BYTES),
                      "asking for shared memory", err);
     if (status != HC_OK) {
         return status;
     }
-    find_candidates<STAGES>
-        <<<(unsigned)hc_div_up(run->count, QUERIES), THREADS, STAGES * STAGE_BYTES, queue->stream>>>(
-            *training, run->k);
+    find_candidates<SLOTS>
+        <<<(unsigned)hc_div_up(run->count, QUERIES), THREADS, SLOTS * SLOT_BYTES, queue->stream>>>(*training,
+                                                                                                   run->k);
     return hc_gpu_launched("looking for candidates", err);
 }
 
@@ -375,7 +375,7 @@ static HcStatus search(HcQueue *queue, const HcTraining *training, const HcKnnRu
     HC_OR_RETURN(hc_gpu_launched("preparing pixels", err));
     if (queue->gpu->major < 8) {
         HC_OR_RETURN(launch_find<1>(queue, training, run, err));
-    } else if (queue->gpu->shared_memory >= 2 * 3 * (size_t)STAGE_BYTES) {
+    } else if (queue->gpu->shared_memory >= 2 * 3 * (size_t)SLOT_BYTES) {
         HC_OR_RETURN(launch_find<3>(queue, training, run, err));
     } else {
         HC_OR_RETURN(launch_find<2>(queue, training, run, err));

@@ -20,7 +20,7 @@ enum {
     CANDIDATES_MAX = 384, /* candidates of a pixel */
     KEPT = CANDIDATES_MAX - TILE,
     PER_LANE = CANDIDATES_MAX / 32,
-    STAGE_BYTES = (QUERIES + TILE) * ROW_BYTES
+    SLOT_BYTES = (QUERIES + TILE) * ROW_BYTES
 };
 
 struct HcCandidate {

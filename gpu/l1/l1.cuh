@@ -70,7 +70,7 @@ struct HcL1 {
     HcBuffer turned_memory, progress_memory;
     float *turned;               /* [columns][pitch] A by columns, then zeros; NULL = there is no room */
     int32_t pitch;               /* a multiple of 4 */
-    int32_t stages;              /* columns that a team of warps has under way */
+    int32_t slots;               /* columns that a team of warps has under way */
     int32_t blocks;              /* that go over the columns in a step */
     int32_t parts_count;         /* of A x */
     double *here, *before;       /* [columns] x, which is rounded once when it is done, and that before */
@@ -93,7 +93,7 @@ static inline unsigned hc_l1_blocks(int64_t count) {
     return (unsigned)hc_min64(hc_div_up(count, HC_L1_THREADS), HC_L1_BLOCKS);
 }
 
-/* Chooses pitch, stages, blocks and parts_count for steps that use l1->turned; stages = 0: none can. */
+/* Chooses pitch, slots, blocks and parts_count for steps that use l1->turned; slots = 0: none can. */
 void hc_gpu_l1_plan(HcL1 *l1);
 /* Makes it, where it is planned and the device has room; where it has not, plans without. */
 HcStatus hc_gpu_l1_turn(HcL1 *l1, HcQueue *queue, HcError *err);

@@ -16,7 +16,7 @@ enum {
     WARPS = HC_L1_WARPS,
     PIECES_MAX = 8,                      /* of 4 entries of a column, of a thread */
     ROWS_MAX = THREADS * PIECES_MAX * 4, /* of a column that goes through shared memory */
-    STAGES_MAX = 8,
+    SLOTS_MAX = 8,
     LEAST_COLUMNS = 4, /* of a team, before there are more blocks */
     TOGETHER = 8,      /* rows of which a block adds the parts at once */
     TILE = 32
@@ -32,7 +32,7 @@ const double raise_by = 1.0625;
 struct Step {
     int64_t rows, columns;
     const float *turned; /* [columns][pitch] */
-    int32_t pitch, stages, parts_count, blocks;
+    int32_t pitch, slots, parts_count, blocks;
     double *here, *before, *slopes, *weight, *product, *product_before, *parts, *terms;
     const double *target;
     uint32_t *counter;
@@ -118,7 +118,7 @@ __device__ inline void wait_for_copies(int32_t pending) {
         hc_copies_wait<6>();
         break;
     default:
-        hc_copies_wait<STAGES_MAX - 1>();
+        hc_copies_wait<SLOTS_MAX - 1>();
         break;
     }
 }
@@ -129,8 +129,8 @@ template <int TEAM, int PIECES> struct Team {
     static constexpr int SIZE = TEAM * 32; /* threads */
     static constexpr int TEAMS = WARPS / TEAM;
 
-    float4 *slots; /* [stages][PIECES][THREADS], this thread's place */
-    double *room;  /* [2][WARPS] */
+    float4 *columns_kept; /* [slots][PIECES][THREADS], this thread's place */
+    double *room;         /* [2][WARPS] */
     int32_t pieces;
     int32_t own;    /* number of the thread in its team */
     int32_t number; /* of the team in its block */
@@ -142,10 +142,10 @@ template <int TEAM, int PIECES> struct Team {
         return own + p * SIZE < pieces;
     }
 
-    __device__ inline void copy(const Step &step, int64_t column, int64_t end, int32_t stage) {
+    __device__ inline void copy(const Step &step, int64_t column, int64_t end, int32_t slot) {
         if (column < end) {
             const float4 *from = (const float4 *)(step.turned + column * step.pitch) + own;
-            float4 *to = slots + (int64_t)stage * PIECES * THREADS;
+            float4 *to = columns_kept + (int64_t)slot * PIECES * THREADS;
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
                 if (has(p)) {
@@ -177,8 +177,8 @@ template <int TEAM, int PIECES> struct Team {
         return value;
     }
 
-    __device__ inline double slope(int32_t stage) {
-        const float4 *from = slots + (int64_t)stage * PIECES * THREADS;
+    __device__ inline double slope(int32_t slot) {
+        const float4 *from = columns_kept + (int64_t)slot * PIECES * THREADS;
         double sums[4] = {};
 #pragma unroll
         for (int p = 0; p < PIECES; p++) {
@@ -193,8 +193,8 @@ template <int TEAM, int PIECES> struct Team {
         return add(sums[0] + sums[1] + (sums[2] + sums[3]));
     }
 
-    __device__ inline void add_column(int32_t stage, double x) {
-        const float4 *from = slots + (int64_t)stage * PIECES * THREADS;
+    __device__ inline void add_column(int32_t slot, double x) {
+        const float4 *from = columns_kept + (int64_t)slot * PIECES * THREADS;
 #pragma unroll
         for (int p = 0; p < PIECES; p++) {
             if (has(p)) {
@@ -209,7 +209,7 @@ template <int TEAM, int PIECES> struct Team {
 
     /* Columns base to end, 32 at most, whose copies are under way; `all` is where copies end. */
     __device__ inline void move_some(const Step &step, const Motion &motion, int64_t base, int64_t end,
-                                     int64_t all, int32_t &stage, Sums &sums) {
+                                     int64_t all, int32_t &slot, Sums &sums) {
         int32_t lane = own % 32;
         int64_t column = base + lane;
         bool there = column < end;
@@ -217,16 +217,16 @@ template <int TEAM, int PIECES> struct Team {
         double x = there && !motion.back ? step.here[column] : before;
         double moved = 0;
         for (int32_t k = 0; k < end - base; k++) {
-            wait_for_copies(step.stages - 1);
+            wait_for_copies(step.slots - 1);
             double next =
-                move(motion, slope(stage), __shfl_sync(~0U, x, k), __shfl_sync(~0U, before, k), sums);
+                move(motion, slope(slot), __shfl_sync(~0U, x, k), __shfl_sync(~0U, before, k), sums);
             if (next != 0) {
-                add_column(stage, next);
+                add_column(slot, next);
             }
             moved = lane == k ? next : moved;
             asm volatile("" ::: "memory"); /* the slot is read before it is filled again */
-            copy(step, base + k + step.stages, all, stage);
-            stage = stage + 1 < step.stages ? stage + 1 : 0;
+            copy(step, base + k + step.slots, all, slot);
+            slot = slot + 1 < step.slots ? slot + 1 : 0;
         }
         if (there && own < 32) {
             step.before[column] = x;
@@ -256,7 +256,7 @@ template <int TEAM, int PIECES> struct Team {
     }
 };
 
-/* Shared memory: weights[pitch], which the sums of the block replace, then the slots. */
+/* Shared memory: weights[pitch], which the sums of the block replace, then the kept columns. */
 template <int TEAM, int PIECES> __global__ void __launch_bounds__(THREADS, 1) move_columns(Step step) {
     extern __shared__ float4 shared[];
     __shared__ double room[2 * WARPS];
@@ -267,7 +267,7 @@ template <int TEAM, int PIECES> __global__ void __launch_bounds__(THREADS, 1) mo
     constexpr int TEAMS = WARPS / TEAM;
     double *values = (double *)shared;
     Team<TEAM, PIECES> team;
-    team.slots = (float4 *)(values + step.pitch) + threadIdx.x;
+    team.columns_kept = (float4 *)(values + step.pitch) + threadIdx.x;
     team.room = room;
     team.pieces = step.pitch / 4;
     team.own = (int32_t)threadIdx.x % team.SIZE;
@@ -277,8 +277,8 @@ template <int TEAM, int PIECES> __global__ void __launch_bounds__(THREADS, 1) mo
     int64_t index = (int64_t)blockIdx.x * TEAMS + team.number;
     int64_t first = step.columns * index / teams;
     int64_t end = step.columns * (index + 1) / teams;
-    for (int32_t stage = 0; stage < step.stages; stage++) {
-        team.copy(step, first + stage, end, stage);
+    for (int32_t slot = 0; slot < step.slots; slot++) {
+        team.copy(step, first + slot, end, slot);
     }
     Motion motion = motion_of(*step.state);
     for (int32_t r = (int32_t)threadIdx.x; r < step.pitch; r += THREADS) {
@@ -292,9 +292,9 @@ template <int TEAM, int PIECES> __global__ void __launch_bounds__(THREADS, 1) mo
         team.product[i] = 0;
     }
     Sums sums = {};
-    int32_t stage = 0;
+    int32_t slot = 0;
     for (int64_t base = first; base < end; base += 32) {
-        team.move_some(step, motion, base, end - base < 32 ? end : base + 32, end, stage, sums);
+        team.move_some(step, motion, base, end - base < 32 ? end : base + 32, end, slot, sums);
     }
     if (team.own == 0) {
         team_sums[team.number] = sums;
@@ -514,12 +514,12 @@ const Shape &shape_for(int32_t pitch) {
     return *shape;
 }
 
-size_t stage_bytes(const Shape &shape) {
+size_t slot_bytes(const Shape &shape) {
     return (size_t)shape.pieces * THREADS * sizeof(float4);
 }
 
 size_t shared_bytes(const HcL1 *l1, const Shape &shape) {
-    return (size_t)l1->pitch * sizeof(double) + (size_t)l1->stages * stage_bytes(shape);
+    return (size_t)l1->pitch * sizeof(double) + (size_t)l1->slots * slot_bytes(shape);
 }
 
 /* Shared memory that move_columns has beside what it asks for, and what the system keeps [bytes]. */
@@ -531,7 +531,7 @@ Step step_of(const HcL1 *l1) {
     step.columns = l1->matrix.columns;
     step.turned = l1->turned;
     step.pitch = l1->pitch;
-    step.stages = l1->stages;
+    step.slots = l1->slots;
     step.parts_count = l1->parts_count;
     step.blocks = l1->blocks;
     step.here = l1->here;
@@ -571,7 +571,7 @@ HcStatus queue_step(HcL1 *l1, HcQueue *queue, const Step &step, HcError *err) {
 
 void hc_gpu_l1_plan(HcL1 *l1) {
     int64_t columns = l1->matrix.columns;
-    l1->stages = 0;
+    l1->slots = 0;
     l1->blocks = (int32_t)hc_l1_blocks(columns);
     l1->parts_count = 1;
     if (l1->matrix.rows > ROWS_MAX) {
@@ -580,12 +580,12 @@ void hc_gpu_l1_plan(HcL1 *l1) {
     l1->pitch = (int32_t)(hc_div_up(l1->matrix.rows, 4) * 4);
     const Shape &shape = shape_for(l1->pitch);
     size_t taken = (size_t)l1->pitch * sizeof(double) + other_shared;
-    if (taken + stage_bytes(shape) > l1->gpu->shared_memory) {
+    if (taken + slot_bytes(shape) > l1->gpu->shared_memory) {
         return;
     }
-    size_t fit = (l1->gpu->shared_memory - taken) / stage_bytes(shape);
+    size_t fit = (l1->gpu->shared_memory - taken) / slot_bytes(shape);
     int64_t least = WARPS / shape.team * LEAST_COLUMNS; /* of a block */
-    l1->stages = fit < STAGES_MAX ? (int32_t)fit : STAGES_MAX;
+    l1->slots = fit < SLOTS_MAX ? (int32_t)fit : SLOTS_MAX;
     l1->blocks = (int32_t)hc_min64(hc_div_up(columns, least), l1->gpu->processors);
     l1->parts_count = l1->blocks;
 }
@@ -593,12 +593,12 @@ void hc_gpu_l1_plan(HcL1 *l1) {
 HcStatus hc_gpu_l1_turn(HcL1 *l1, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     size_t bytes = (size_t)l1->matrix.columns * (size_t)l1->pitch * sizeof(float);
-    if (l1->stages == 0) {
+    if (l1->slots == 0) {
         return HC_OK;
     }
     status = hc_gpu_alloc(&l1->gpu->base, HC_MEMORY_DEVICE, bytes, &l1->turned_memory, NULL);
     if (status == HC_E_MEMORY) {
-        l1->stages = 0;
+        l1->slots = 0;
         l1->blocks = (int32_t)hc_l1_blocks(l1->matrix.columns);
         l1->parts_count = 1;
         return HC_OK;
