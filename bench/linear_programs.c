@@ -1,5 +1,6 @@
 /* Rows of linear programs: the random ones of Bai, Ouyang, He and Jiang, n rows and 2 n columns, whose right
  * sides are half the sums of the rows. */
+#include "core/allocate.h"
 #include "core/operation/simplex.h"
 #include "bench/internal.h"
 
@@ -69,9 +70,7 @@ static HcStatus open_program(HcRig *rig, const Kind *kind, Program *p, HcError *
     size_t rows = (size_t)rows_of(rig, kind);
     size_t columns = 2 * rows;
     size_t count = rows * columns + 2 * columns + 2 * rows;
-    if ((p->memory = malloc(count * sizeof *p->memory)) == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *p->memory, "a linear program");
-    }
+    HC_OR_RETURN(hc_new(p->memory, count, "a linear program", err));
     double *value = p->memory;
     double *cost = value + rows * columns;
     double *most = cost + columns;

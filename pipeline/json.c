@@ -245,9 +245,7 @@ static HcStatus get_optional(const cJSON *from, const char *name, double **value
     if (cJSON_GetObjectItemCaseSensitive(from, name) == NULL) {
         return HC_OK;
     }
-    if ((*values = calloc((size_t)bands, sizeof **values)) == NULL) {
-        return hc_fail_memory(err, (double)bands * sizeof **values, name);
-    }
+    HC_OR_RETURN(hc_new(*values, (size_t)bands, name, err));
     return hc_json_get_doubles(from, name, *values, (size_t)bands, where, err);
 }
 

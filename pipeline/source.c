@@ -9,10 +9,7 @@
 HcStatus hc_source_use_bands(HcSource *source, const int32_t *bands, int32_t count, HcError *err) {
     free(source->bands);
     source->band_count = 0;
-    source->bands = malloc((size_t)count * sizeof *bands);
-    if (source->bands == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *bands, "a list of bands");
-    }
+    HC_OR_RETURN(hc_new(source->bands, (size_t)count, "a list of bands", err));
     memcpy(source->bands, bands, (size_t)count * sizeof *bands);
     source->band_count = count;
     return HC_OK;
@@ -20,10 +17,7 @@ HcStatus hc_source_use_bands(HcSource *source, const int32_t *bands, int32_t cou
 
 HcStatus hc_source_open(HcSource *source, HcCompute *compute, HcError *err) {
     HC_OR_RETURN(hc_view_use_bands(source->view, source->bands, source->band_count, err));
-    source->stored = malloc((size_t)source->band_count * sizeof *source->stored);
-    if (source->stored == NULL) {
-        return hc_fail_memory(err, (double)source->band_count * sizeof *source->stored, "a list of bands");
-    }
+    HC_OR_RETURN(hc_new(source->stored, (size_t)source->band_count, "a list of bands", err));
     for (int32_t k = 0; k < source->band_count; k++) {
         source->stored[k] = hc_view_stored_band(source->view, source->bands[k]);
     }

@@ -1,5 +1,6 @@
 /* The processes of a batch on one host. Each does scenes as they come; what it has to say comes through a
  * pipe. A process that dies takes no other with it: what it had not done is done in the next round. */
+#include "core/allocate.h"
 #include "app/batch/batch.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
@@ -388,19 +389,19 @@ static void fill_turns(Jobs *jobs) {
 }
 
 static HcStatus open_jobs(Jobs *jobs, size_t *turns_bytes, HcError *err) {
+    static const char what[] = "the processes of the batch";
     size_t scenes = (size_t)jobs->batch->scene_count;
     *turns_bytes = sizeof(Turns) + scenes * sizeof(int32_t);
     jobs->turns = mmap(NULL, *turns_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     jobs->turns = jobs->turns != MAP_FAILED ? jobs->turns : NULL;
-    jobs->job = calloc((size_t)jobs->capacity, sizeof *jobs->job);
-    jobs->list = calloc((size_t)jobs->capacity, sizeof *jobs->list);
-    jobs->progress = calloc(scenes, sizeof *jobs->progress);
-    jobs->holder = calloc(scenes, sizeof *jobs->holder);
-    jobs->suspect = calloc(scenes, sizeof *jobs->suspect);
-    if (jobs->turns == NULL || jobs->job == NULL || jobs->list == NULL || jobs->progress == NULL ||
-        jobs->holder == NULL || jobs->suspect == NULL) {
-        return hc_fail_memory(err, (double)*turns_bytes, "the processes of the batch");
+    if (jobs->turns == NULL) {
+        return hc_fail_memory(err, (double)*turns_bytes, what);
     }
+    HC_OR_RETURN(hc_new(jobs->job, jobs->capacity, what, err));
+    HC_OR_RETURN(hc_new(jobs->list, jobs->capacity, what, err));
+    HC_OR_RETURN(hc_new(jobs->progress, scenes, what, err));
+    HC_OR_RETURN(hc_new(jobs->holder, scenes, what, err));
+    HC_OR_RETURN(hc_new(jobs->suspect, scenes, what, err));
     return HC_OK;
 }
 

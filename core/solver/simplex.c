@@ -2,6 +2,7 @@
  * the signs of its reduced costs hold, with an inverse of the basis that is fresh and bounds and costs that
  * are its own, and brought back to its units. */
 #include "core/solver/simplex.h"
+#include "core/allocate.h"
 
 #include <stdlib.h>
 
@@ -132,9 +133,7 @@ static HcStatus open_simplex(HcSimplex *s, const HcLinearProgram *program, const
     s->limit = rule->pivots > 0 ? rule->pivots : 10000 + 100 * s->all;
     s->seed = 1;
     s->bytes = lay_out(s, NULL);
-    if ((s->memory = calloc(s->bytes, 1)) == NULL) {
-        return hc_fail_memory(err, (double)s->bytes, "a linear program");
-    }
+    HC_OR_RETURN(hc_new(s->memory, s->bytes, "a linear program", err));
     lay_out(s, s->memory);
     HC_OR_RETURN(s->steps->find_scales(s, err));
     scale_costs(s);

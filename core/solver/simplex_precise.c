@@ -2,6 +2,7 @@
  * that are singular to 16 digits, entries that count as 0 there. It begins with the last basis and keeps a
  * dense inverse; basic variables and prices are computed afresh from it before every step, and corrected
  * once. Primal steps first make the sum of all violations 0, and then the cost the least. */
+#include "core/allocate.h"
 #include "core/solver/simplex_exact.h"
 
 #include <stdlib.h>
@@ -331,12 +332,9 @@ static HcStatus open_desk(Desk *desk, HcError *err) {
     size_t rows = (size_t)s->rows;
     size_t all = (size_t)s->all;
     size_t count = rows * rows + all + 3 * rows + 1;
-    desk->inverse = calloc(count, sizeof *desk->inverse);
-    desk->cost = calloc(all, sizeof *desk->cost);
-    desk->before = calloc(all, 1);
-    if (desk->inverse == NULL || desk->cost == NULL || desk->before == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *desk->inverse, "a simplex of 32 digits");
-    }
+    HC_OR_RETURN(hc_new(desk->inverse, count, "a simplex of 32 digits", err));
+    HC_OR_RETURN(hc_new(desk->cost, all, "a simplex of 32 digits", err));
+    HC_OR_RETURN(hc_new(desk->before, all, "a simplex of 32 digits", err));
     desk->z = desk->inverse + rows * rows;
     desk->y = desk->z + all;
     desk->column = desk->y + rows;

@@ -14,6 +14,7 @@
  * x^2, (e / SMALL)^2. C is formed as R'L B.
  *
  * As in eigh.c, the work is cut by the numbers of columns alone. */
+#include "core/allocate.h"
 #include "cpu/eigh/eigh.h"
 
 #include <cblas.h>
@@ -224,9 +225,7 @@ HcStatus hc_cpu_eigh_small(const HcCpu *cpu, int32_t n, const double *matrix, do
     }
     Team team = {cpu, hc_cpu_eigh_threads(n, cpu->threads)};
     size_t size = rows * rows + 2 * small.count * (rows + small.count);
-    if ((small.factor = malloc(size * sizeof *small.factor)) == NULL) {
-        return hc_fail_memory(err, (double)size * sizeof(double), "small eigenvalues");
-    }
+    HC_OR_RETURN(hc_new(small.factor, size, "small eigenvalues", err));
     small.images = small.factor + rows * rows;
     small.turned = small.images + small.count * rows;
     small.inner = small.turned + small.count * rows;

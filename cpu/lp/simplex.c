@@ -1,6 +1,7 @@
 /* The operation simplex on the CPU: what the steps of core/solver/simplex.h are here, and the memory of what
  * is this backend's own. */
 #include "cpu/lp/simplex.h"
+#include "core/allocate.h"
 
 #include <stdlib.h>
 
@@ -37,9 +38,7 @@ static void close_own(HcSimplexOwn *own) {
 
 static HcStatus open_own(HcSimplex *s, HcError *err) {
     size_t bytes = lay_out(s, s->own, NULL);
-    if ((s->own->memory = calloc(bytes, 1)) == NULL) {
-        return hc_fail_memory(err, (double)bytes, "a linear program");
-    }
+    HC_OR_RETURN(hc_new(s->own->memory, bytes, "a linear program", err));
     lay_out(s, s->own, s->own->memory);
     HC_OR_RETURN(hc_simplex_turn(s, err));
     return hc_simplex_basis_open(s, err);

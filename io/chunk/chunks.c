@@ -1,6 +1,7 @@
 /* Reading lines: rows of chunks that lie within the lines go straight where they are wanted; rows that are
  * cut, or needed again for the next lines, stay in memory and are copied from there. */
 #include "io/chunk/chunks.h"
+#include "core/allocate.h"
 #include "io/chunk/parts.h"
 
 #include <inttypes.h>
@@ -82,11 +83,11 @@ HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t a
 /* ---- opening ---- */
 
 HcStatus hc_chunks_open(HcChunks **out, HcChunkIndex *index, HcError *err) {
-    HcChunks *chunks = calloc(1, sizeof *chunks);
+    HcChunks *chunks = NULL;
     *out = NULL;
-    if (chunks == NULL) {
+    if (hc_new(chunks, 1, "the reader of chunks", err) != HC_OK) {
         hc_chunk_index_free(index);
-        return hc_fail_memory(err, sizeof *chunks, "the reader of chunks");
+        return HC_E_MEMORY;
     }
     chunks->index = index;
     chunks->scratch = -1;
@@ -141,10 +142,8 @@ const HcChunkPlan *hc_chunks_settled(const HcChunks *chunks) {
 
 HcStatus hc_chunks_use(HcChunks *chunks, const int32_t *bands, int32_t count, HcError *err) {
     int32_t all = (int32_t)chunks->index->size[HC_AXIS_BAND], used = bands != NULL ? count : all;
-    HcBandRun *run = malloc((size_t)used * sizeof *run);
-    if (run == NULL) {
-        return hc_fail_memory(err, (double)used * sizeof *run, "a list of bands");
-    }
+    HcBandRun *run = NULL;
+    HC_OR_RETURN(hc_new(run, (size_t)used, "a list of bands", err));
     free(chunks->run);
     chunks->run = run;
     chunks->run_count = 0;
@@ -178,10 +177,7 @@ size_t hc_chunks_bytes(const HcChunks *chunks, int64_t lines) {
 
 static HcStatus open_rooms(HcChunks *chunks, HcError *err) {
     int32_t threads = hc_team_threads(chunks->team);
-    chunks->room = calloc((size_t)threads, sizeof *chunks->room);
-    if (chunks->room == NULL) {
-        return hc_fail_memory(err, (double)threads * sizeof *chunks->room, "chunks");
-    }
+    HC_OR_RETURN(hc_new(chunks->room, (size_t)threads, "chunks", err));
     for (; chunks->room_count < threads; chunks->room_count++) {
         HC_OR_RETURN(hc_chunk_room_open(&chunks->room[chunks->room_count], chunks->index, err));
     }
@@ -332,11 +328,8 @@ static HcStatus read_rows(HcChunks *chunks, int64_t line0, int64_t lines, char *
     int64_t row = hc_chunk_row_of_line(chunks->index, line0);
     int64_t end = hc_chunk_row_of_line(chunks->index, line0 + lines - 1) + 1;
     Request request = {.line0 = line0, .end = line0 + lines, .to = to};
-    request.target = malloc((size_t)(end - row) * sizeof *request.target);
-    request.copied = malloc((size_t)(end - row) * sizeof *request.copied);
-    if (request.target == NULL || request.copied == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(end - row) * sizeof *request.target, "rows of chunks"));
-    }
+    HC_TRY(hc_new(request.target, (size_t)(end - row), "rows of chunks", err));
+    HC_TRY(hc_new(request.copied, (size_t)(end - row), "rows of chunks", err));
     for (; row < end; row++) {
         HC_TRY(add_row(chunks, &request, row, err));
     }

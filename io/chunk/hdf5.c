@@ -1,5 +1,6 @@
 /* The chunk index of an array in an HDF5 file. The library finds chunks and reads their bytes; values are
  * decoded outside of it, on the team. */
+#include "core/allocate.h"
 #include "io/chunk/hdf5_array.h"
 
 #include <inttypes.h>
@@ -149,10 +150,7 @@ static bool find_fill(hid_t plist, HcChunkIndex *index) {
 static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, HcError *err) {
     /* More cannot come of a chunk but by mistake: filters that make it larger are left out. */
     int64_t most = 2 * hc_chunk_bytes(index) + 4096;
-    index->place = calloc((size_t)array->chunks, sizeof *index->place);
-    if (index->place == NULL) {
-        return hc_fail_memory(err, (double)array->chunks * sizeof *index->place, "places of chunks");
-    }
+    HC_OR_RETURN(hc_new(index->place, (size_t)array->chunks, "places of chunks", err));
     for (int64_t number = 0; number < array->chunks; number++) {
         hsize_t corner[HC_AXES] = {0}, bytes = 0;
         int64_t first[HC_AXES] = {0};

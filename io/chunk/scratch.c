@@ -1,5 +1,6 @@
 /* The scratch file: the lines of the scene as they are handed out, without a name. A row of chunks is brought
  * in parts, each of chunks side by side, for as much memory as there is. */
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/chunk/parts.h"
 
@@ -31,10 +32,7 @@ static HcStatus fail_scratch(const HcChunks *chunks, const char *what, int numbe
 
 HcStatus hc_chunk_scratch_open(HcChunks *chunks, HcError *err) {
     const char *folder = hc_chunks_scratch_folder();
-    chunks->written = calloc((size_t)hc_chunk_row_count(chunks->index), 1);
-    if (chunks->written == NULL) {
-        return hc_fail_memory(err, (double)hc_chunk_row_count(chunks->index), "rows of chunks");
-    }
+    HC_OR_RETURN(hc_new(chunks->written, (size_t)hc_chunk_row_count(chunks->index), "rows of chunks", err));
     chunks->scratch = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (chunks->scratch < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
         /* A file system without files that have no name. */

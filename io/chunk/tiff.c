@@ -1,6 +1,7 @@
 /* The chunk index of a TIFF. Its directory is read here and not through GDAL's metadata, which take a text
  * for each tile and do not say byte order and predictor. A file that has anything that is not named here is
  * left to another reader. */
+#include "core/allocate.h"
 #include "core/block.h"
 #include "io/chunk/index.h"
 
@@ -341,10 +342,7 @@ static HcStatus read_places(const Tiff *tiff, const Layout *layout, HcChunkIndex
     }
     HC_TRY(read_numbers(tiff, &offsets, &offset, err));
     HC_TRY(read_numbers(tiff, &sizes, &bytes, err));
-    index->place = calloc((size_t)count, sizeof *index->place);
-    if (index->place == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)count * sizeof *index->place, "places of tiles"));
-    }
+    HC_TRY(hc_new(index->place, (size_t)count, "places of tiles", err));
     *known = offset != NULL && bytes != NULL;
     for (int64_t i = 0; i < count && *known; i++) {
         /* In the file one band follows the other. */

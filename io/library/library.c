@@ -1,6 +1,7 @@
 /* Spectral libraries: ENVI files, and what all forms have in common. */
 #include "io/library/library.h"
 
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/read/envi_header.h"
 #include "io/file.h"
@@ -180,10 +181,7 @@ static HcStatus drop_bad_bands(HcLibrary *out, const HcEnviHeader *header, HcErr
     if (good == NULL) {
         return HC_OK;
     }
-    out->bad = calloc((size_t)out->bands, 1);
-    if (out->bad == NULL) {
-        HC_TRY(hc_fail_memory(err, out->bands, "the list of bad bands"));
-    }
+    HC_TRY(hc_new(out->bad, (size_t)out->bands, "the list of bad bands", err));
     for (int32_t b = 0; b < out->bands; b++) {
         out->bad[b] = !(good[b] != 0); /* NaN is bad too */
         for (int32_t i = 0; i < out->count && out->bad[b]; i++) {

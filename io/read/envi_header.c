@@ -1,4 +1,5 @@
 #include "io/read/envi_header.h"
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/gdal_errors.h"
 
@@ -344,9 +345,10 @@ HcStatus hc_envi_numbers(const HcEnviHeader *header, const char *key, double **v
         return HC_OK;
     }
     size_t room = strlen(field->value) / 2 + 1; /* a number and what parts it from the next take two bytes */
-    if (room > INT32_MAX || (list = malloc(room * sizeof *list)) == NULL) {
+    if (room > INT32_MAX) {
         return hc_fail_memory(err, (double)(room * sizeof *list), "a list of numbers");
     }
+    HC_OR_RETURN(hc_new(list, room, "a list of numbers", err));
     for (const char *at = field->value; *at != '\0';) {
         char token[64];
         size_t length = 0;
@@ -396,10 +398,11 @@ HcStatus hc_envi_texts(const HcEnviHeader *header, const char *key, char ***text
         parts += *at == ',';
     }
     int32_t n = 0;
-    char **list = parts <= INT32_MAX ? calloc(parts, sizeof *list) : NULL;
-    if (list == NULL) {
+    char **list = NULL;
+    if (parts > INT32_MAX) {
         return hc_fail_memory(err, (double)(parts * sizeof *list), "a list of texts");
     }
+    HC_OR_RETURN(hc_new(list, parts, "a list of texts", err));
     for (const char *at = field->value; n < (int32_t)parts;) {
         size_t length = strcspn(at, ",");
         if ((list[n++] = copy_trimmed(at, length)) == NULL) {

@@ -1,4 +1,5 @@
 /* Reading through GDAL. */
+#include "core/allocate.h"
 #include "io/libraries.h"
 #include "io/read/parts.h"
 
@@ -97,10 +98,8 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
     int64_t bytes = (int64_t)hc_type_bytes(scene->type);
     int64_t samples = hc_read_samples(reader);
     int32_t bands = hc_read_used_count(reader);
-    int *numbers = malloc((size_t)bands * sizeof *numbers);
-    if (numbers == NULL) {
-        return hc_fail_memory(err, (double)bands * sizeof *numbers, "a list of bands");
-    }
+    int *numbers = NULL;
+    HC_OR_RETURN(hc_new(numbers, (size_t)bands, "a list of bands", err));
     for (int32_t k = 0; k < bands; k++) {
         numbers[k] = (reader->used != NULL ? reader->used[k] : k) + 1;
     }

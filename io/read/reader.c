@@ -1,3 +1,4 @@
+#include "core/allocate.h"
 #include "io/chunk/source.h"
 #include "io/read/parts.h"
 
@@ -138,10 +139,8 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     static const HcReaderOptions defaults = {0};
     HcStatus status = HC_OK;
     *out = NULL;
-    HcReader *reader = calloc(1, sizeof *reader);
-    if (reader == NULL) {
-        return hc_fail_memory(err, sizeof *reader, "the reader");
-    }
+    HcReader *reader = NULL;
+    HC_OR_RETURN(hc_new(reader, 1, "the reader", err));
     reader->file = -1;
     reader->options = options != NULL ? *options : defaults;
     reader->threads = hc_team_count(reader->options.threads, HC_IO_THREADS);

@@ -1,4 +1,5 @@
 /* What a scene is: from its ENVI header, or from what GDAL knows. */
+#include "core/allocate.h"
 #include "io/read/parts.h"
 
 #include <cpl_string.h>
@@ -61,11 +62,10 @@ static HcStatus envi_bad_bands(HcReader *reader, const HcEnviHeader *header, HcE
     }
     HC_TRY(hc_read_list(reader, header, "bbl", scene->bands, &values, &count, err));
     if (count > 0) {
-        scene->bad = calloc((size_t)count, 1);
-        for (int32_t b = 0; b < count && scene->bad != NULL; b++) {
+        HC_TRY(hc_new(scene->bad, count, "the list of bad bands", err));
+        for (int32_t b = 0; b < count; b++) {
             scene->bad[b] = !(values[b] != 0); /* NaN is bad too */
         }
-        status = scene->bad != NULL ? HC_OK : hc_fail_memory(err, count, "the list of bad bands");
     }
 done:
     free(values);
@@ -85,11 +85,7 @@ static HcStatus envi_names(HcReader *reader, const HcEnviHeader *header, HcError
         hc_read_note(reader, "band names left out: %" PRId32 " names for %" PRId32 " bands", count,
                      scene->bands);
     } else if (count > 0) {
-        scene->band_name = calloc((size_t)count, sizeof *scene->band_name);
-        if (scene->band_name == NULL) {
-            status = hc_fail_memory(err, (double)count * sizeof(char *), "band names");
-            goto done;
-        }
+        HC_TRY(hc_new(scene->band_name, count, "band names", err));
         for (int32_t b = 0; b < count; b++) {
             HC_TRY(hc_read_set_text(&scene->band_name[b], names[b], err));
         }
@@ -139,11 +135,8 @@ static HcStatus set_gains(HcReader *reader, const double *gain, const double *of
     if (plain || scene->gain != NULL) {
         return HC_OK;
     }
-    scene->gain = malloc((size_t)scene->bands * sizeof(double));
-    scene->offset = malloc((size_t)scene->bands * sizeof(double));
-    if (scene->gain == NULL || scene->offset == NULL) {
-        return hc_fail_memory(err, 16.0 * scene->bands, "gains");
-    }
+    HC_OR_RETURN(hc_new(scene->gain, (size_t)scene->bands, "gains", err));
+    HC_OR_RETURN(hc_new(scene->offset, (size_t)scene->bands, "gains", err));
     for (int32_t b = 0; b < scene->bands; b++) {
         scene->gain[b] = gain != NULL ? gain[b] : factor;
         scene->offset[b] = offset != NULL ? offset[b] : 0;
@@ -230,13 +223,11 @@ static HcStatus bands_spectral(HcReader *reader, HcError *err) {
     static const char *const units[] = {"wavelength_units", "wavelength_unit", "wavelength units", NULL};
     GDALDatasetH dataset = reader->dataset;
     HcStatus status = HC_OK;
-    size_t bytes = (size_t)reader->scene.bands * sizeof(double);
-    HcReadSpectral found = {.wavelength = malloc(bytes), .fwhm = malloc(bytes)};
-    double *bad = malloc(bytes);
-    if (found.wavelength == NULL || found.fwhm == NULL || bad == NULL) {
-        status = hc_fail_memory(err, 3.0 * (double)bytes, "wavelengths");
-        goto done;
-    }
+    HcReadSpectral found = {0};
+    double *bad = NULL;
+    HC_TRY(hc_new(found.wavelength, reader->scene.bands, "wavelengths", err));
+    HC_TRY(hc_new(found.fwhm, reader->scene.bands, "wavelengths", err));
+    HC_TRY(hc_new(bad, reader->scene.bands, "the list of bad bands", err));
     found.wavelength_count = band_numbers(dataset, wavelengths, NULL, found.wavelength);
     found.fwhm_count = band_numbers(dataset, widths, NULL, found.fwhm);
     found.unit = band_item(GDALGetRasterBand(dataset, 1), units);
@@ -251,10 +242,7 @@ static HcStatus bands_spectral(HcReader *reader, HcError *err) {
     HC_TRY(hc_read_spectral(reader, &found, err));
     static const char *const bad_names[] = {"bbl", NULL};
     if (reader->scene.bad == NULL && band_numbers(dataset, bad_names, NULL, bad) == reader->scene.bands) {
-        if ((reader->scene.bad = malloc((size_t)reader->scene.bands)) == NULL) {
-            status = hc_fail_memory(err, reader->scene.bands, "the list of bad bands");
-            goto done;
-        }
+        HC_TRY(hc_new(reader->scene.bad, reader->scene.bands, "the list of bad bands", err));
         for (int32_t b = 0; b < reader->scene.bands; b++) {
             reader->scene.bad[b] = !(bad[b] != 0);
         }
@@ -314,9 +302,8 @@ static HcStatus bands_names(HcReader *reader, HcError *err) {
         if (name == NULL || name[0] == '\0') {
             continue;
         }
-        if (scene->band_name == NULL &&
-            (scene->band_name = calloc((size_t)scene->bands, sizeof *scene->band_name)) == NULL) {
-            return hc_fail_memory(err, (double)scene->bands * sizeof(char *), "band names");
+        if (scene->band_name == NULL) {
+            HC_OR_RETURN(hc_new(scene->band_name, scene->bands, "band names", err));
         }
         HC_OR_RETURN(hc_read_set_text(&scene->band_name[b], name, err));
     }
@@ -325,13 +312,10 @@ static HcStatus bands_names(HcReader *reader, HcError *err) {
 
 static HcStatus bands_gains(HcReader *reader, HcError *err) {
     int32_t bands = reader->scene.bands;
-    double *gain = malloc((size_t)bands * sizeof *gain);
-    double *offset = malloc((size_t)bands * sizeof *offset);
+    double *gain = NULL, *offset = NULL;
     HcStatus status = HC_OK;
-    if (gain == NULL || offset == NULL) {
-        status = hc_fail_memory(err, 16.0 * bands, "gains");
-        goto done;
-    }
+    HC_TRY(hc_new(gain, bands, "gains", err));
+    HC_TRY(hc_new(offset, bands, "gains", err));
     for (int32_t b = 0; b < bands; b++) {
         GDALRasterBandH band = GDALGetRasterBand(reader->dataset, b + 1);
         int has = 0;
@@ -378,11 +362,9 @@ static bool band_nodata(GDALRasterBandH band, double *value) {
 /* Where the bands differ, each keeps its own. */
 static HcStatus bands_nodata(HcReader *reader, HcError *err) {
     HcScene *scene = &reader->scene;
-    double *nodata = malloc((size_t)scene->bands * sizeof *nodata);
+    double *nodata = NULL;
     int32_t first = -1, other = -1;
-    if (nodata == NULL) {
-        return hc_fail_memory(err, (double)scene->bands * sizeof *nodata, "nodata values");
-    }
+    HC_OR_RETURN(hc_new(nodata, scene->bands, "nodata values", err));
     for (int32_t b = 0; b < scene->bands; b++) {
         double value = 0;
         bool has = band_nodata(GDALGetRasterBand(reader->dataset, b + 1), &value);
@@ -516,10 +498,7 @@ static HcStatus check_extent(const HcReader *reader, HcError *err) {
 }
 
 static HcStatus set_source_bands(HcScene *scene, HcError *err) {
-    scene->source_band = malloc((size_t)scene->bands * sizeof *scene->source_band);
-    if (scene->source_band == NULL) {
-        return hc_fail_memory(err, (double)scene->bands * sizeof *scene->source_band, "the bands");
-    }
+    HC_OR_RETURN(hc_new(scene->source_band, (size_t)scene->bands, "the bands", err));
     for (int32_t b = 0; b < scene->bands; b++) {
         scene->source_band[b] = b;
     }

@@ -1,4 +1,5 @@
 /* Wavelengths: in nanometres whatever the file says, or none and a remark why. */
+#include "core/allocate.h"
 #include "io/read/parts.h"
 #include "io/read/wavelength.h"
 
@@ -26,10 +27,8 @@ static bool all_positive(const double *values, int32_t count) {
 }
 
 static HcStatus take(double **to, const double *from, int32_t count, double factor, HcError *err) {
-    double *list = malloc((size_t)count * sizeof *list);
-    if (list == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *list, "wavelengths");
-    }
+    double *list = NULL;
+    HC_OR_RETURN(hc_new(list, (size_t)count, "wavelengths", err));
     for (int32_t i = 0; i < count; i++) {
         list[i] = from[i] * factor;
     }

@@ -1,4 +1,5 @@
 /* Polygons of vector data as a mask, in the pixels of the file. */
+#include "core/allocate.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
 #include "io/view/parts.h"
@@ -106,11 +107,8 @@ HcStatus hc_view_polygons_open(HcViewPolygons **out, const char *path, const cha
     HC_TRY(read_layer(polygons, layer, err));
     polygons->piece_lines = scene->samples < PIECE_PIXELS ? PIECE_PIXELS / scene->samples : 1;
     size_t bytes = (size_t)polygons->piece_lines * (size_t)scene->samples;
-    polygons->near = malloc((size_t)(polygons->shapes.count + 1) * sizeof *polygons->near);
-    polygons->piece = malloc(bytes);
-    if (polygons->near == NULL || polygons->piece == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)bytes, "polygons"));
-    }
+    HC_TRY(hc_new(polygons->near, polygons->shapes.count + 1, "polygons", err));
+    HC_TRY(hc_new(polygons->piece, bytes, "polygons", err));
     *out = polygons;
     polygons = NULL;
 done:

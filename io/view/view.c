@@ -1,3 +1,4 @@
+#include "core/allocate.h"
 #include "core/text.h"
 #include "core/team.h"
 #include "io/file.h"
@@ -85,17 +86,15 @@ static void settle_values(HcView *view) {
 
 /* How the bands that are read are converted. */
 static HcStatus fill_bands(HcView *view, const int32_t *index, int32_t count, HcError *err) {
+    HcStatus status = HC_OK;
     const HcScene *file = hc_reader_scene(view->reader);
     const HcViewOptions *options = &view->options;
     const double *of_bands = hc_reader_band_nodata(view->reader);
     bool scaled = options->apply_scale && file->gain != NULL;
-    HcViewBand *band = calloc((size_t)count, sizeof *band);
-    int32_t *used = malloc((size_t)count * sizeof *used);
-    if (band == NULL || used == NULL) {
-        free(band);
-        free(used);
-        return hc_fail_memory(err, (double)count * sizeof *band, "a list of bands");
-    }
+    HcViewBand *band = NULL;
+    int32_t *used = NULL;
+    HC_TRY(hc_new(band, count, "a list of bands", err));
+    HC_TRY(hc_new(used, count, "a list of bands", err));
     for (int32_t k = 0; k < count; k++) {
         int32_t b = index != NULL ? index[k] : k;
         used[k] = b;
@@ -116,7 +115,12 @@ static HcStatus fill_bands(HcView *view, const int32_t *index, int32_t count, Hc
     view->band = band;
     view->index = used;
     view->used = count;
-    return HC_OK;
+    band = NULL;
+    used = NULL;
+done:
+    free(band);
+    free(used);
+    return status;
 }
 
 bool hc_view_nodata(const HcView *view, double *value) {
@@ -225,11 +229,9 @@ static HcStatus add_masks(HcView *view, const HcViewOptions *options, HcError *e
 
 HcStatus hc_view_open(HcView **out, const char *path, const HcViewOptions *options, HcError *err) {
     HcStatus status = HC_OK;
-    HcView *view = calloc(1, sizeof *view);
+    HcView *view = NULL;
     *out = NULL;
-    if (view == NULL) {
-        return hc_fail_memory(err, sizeof *view, "the reader");
-    }
+    HC_OR_RETURN(hc_new(view, 1, "the reader", err));
     view->options = *options;
     HC_TRY(hc_reader_open(&view->reader, path, &options->reader, err));
     HC_TRY(hc_scene_copy(&view->scene, hc_reader_scene(view->reader), err));

@@ -20,10 +20,8 @@ HcStatus hc_abundance_counts_gather(const HcStage *stage, const HcBuffer *counts
                                     int64_t **gathered, HcError *err) {
     HcStatus status = HC_OK;
     HcRanks *ranks = hc_stage_ranks(stage);
-    int64_t *list = malloc(counts->bytes);
-    if (list == NULL) {
-        return hc_fail_memory(err, (double)counts->bytes, "the summary of the abundances");
-    }
+    int64_t *list = NULL;
+    HC_OR_RETURN(hc_new(list, counts->bytes / sizeof *list, "the summary of the abundances", err));
     HC_TRY(hc_memory_download(stage->compute, counts, list, counts->bytes, err));
     int64_t largest = list[worst];
     HC_TRY(hc_ranks_largest(ranks, &largest, 1, err));

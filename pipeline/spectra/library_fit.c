@@ -379,15 +379,12 @@ done:
 
 HcStatus hc_library_samples(const HcLibraryFit *fit, HcSamples *samples, HcClasses *classes, HcError *err) {
     size_t count = (size_t)fit->count;
-    size_t bytes = count * (size_t)fit->bands * sizeof *samples->value;
+    size_t values = count * (size_t)fit->bands;
     *samples = (HcSamples){.count = fit->count, .bands = fit->bands};
-    samples->value = malloc(bytes);
-    samples->label = malloc(count * sizeof *samples->label);
-    samples->from = malloc(count * sizeof *samples->from);
-    if (samples->value == NULL || samples->label == NULL || samples->from == NULL) {
-        return hc_fail_memory(err, (double)bytes, "training spectra");
-    }
-    memcpy(samples->value, fit->value, bytes);
+    HC_OR_RETURN(hc_new(samples->value, values, "training spectra", err));
+    HC_OR_RETURN(hc_new(samples->label, count, "training spectra", err));
+    HC_OR_RETURN(hc_new(samples->from, count, "training spectra", err));
+    memcpy(samples->value, fit->value, values * sizeof *samples->value);
     for (size_t i = 0; i < count; i++) {
         samples->from[i] = fit->from[i];
     }

@@ -1,4 +1,5 @@
 #include "pipeline/spectra/resample.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -217,24 +218,19 @@ static void resample_one(const Resampler *resampler, const float *value, float *
 
 static HcStatus make_resampler(Resampler *resampler, const HcBandSet *from, const HcBandSet *to,
                                HcError *err) {
+    static const char what[] = "the weights of a spectral library";
     size_t sources = (size_t)from->count;
     size_t bands = (size_t)to->count;
     *resampler = (Resampler){.to = to, .sources = from->count};
-    resampler->source = malloc(sources * sizeof *resampler->source);
-    resampler->valid = calloc(sources, 1);
-    resampler->before = calloc(sources, 1);
-    resampler->x = malloc(sources * sizeof *resampler->x);
-    resampler->at = malloc(sources * sizeof *resampler->at);
-    resampler->kernel = malloc(bands * sizeof *resampler->kernel);
-    resampler->first = calloc(bands, sizeof *resampler->first);
-    resampler->terms = calloc(bands, sizeof *resampler->terms);
-    resampler->weight = malloc(bands * sources * sizeof *resampler->weight);
-    if (resampler->source == NULL || resampler->valid == NULL || resampler->before == NULL ||
-        resampler->x == NULL || resampler->at == NULL || resampler->kernel == NULL ||
-        resampler->first == NULL || resampler->terms == NULL || resampler->weight == NULL) {
-        return hc_fail_memory(err, (double)(bands * sources * sizeof *resampler->weight),
-                              "the weights of a spectral library");
-    }
+    HC_OR_RETURN(hc_new(resampler->source, sources, what, err));
+    HC_OR_RETURN(hc_new(resampler->valid, sources, what, err));
+    HC_OR_RETURN(hc_new(resampler->before, sources, what, err));
+    HC_OR_RETURN(hc_new(resampler->x, sources, what, err));
+    HC_OR_RETURN(hc_new(resampler->at, sources, what, err));
+    HC_OR_RETURN(hc_new(resampler->kernel, bands, what, err));
+    HC_OR_RETURN(hc_new(resampler->first, bands, what, err));
+    HC_OR_RETURN(hc_new(resampler->terms, bands, what, err));
+    HC_OR_RETURN(hc_new(resampler->weight, bands * sources, what, err));
     return HC_OK;
 }
 

@@ -175,6 +175,7 @@ HcStatus hc_spectra_split(const HcSpectra *spectra, double fraction, uint64_t se
 
 HcStatus hc_samples_take(HcSamples *samples, const HcSpectra *spectra, const uint8_t *marks, uint8_t wanted,
                          HcError *err) {
+    HcStatus status = HC_OK;
     const HcLabelled *pixels = &spectra->pixels;
     size_t bands = (size_t)spectra->bands;
     int64_t count = 0;
@@ -182,14 +183,9 @@ HcStatus hc_samples_take(HcSamples *samples, const HcSpectra *spectra, const uin
         count += spectra->valid[i] && (marks == NULL || marks[i] == wanted);
     }
     *samples = (HcSamples){.bands = spectra->bands};
-    size_t room = (size_t)(count > 0 ? count : 1);
-    samples->value = malloc(room * bands * sizeof *samples->value);
-    samples->label = malloc(room * sizeof *samples->label);
-    samples->from = malloc(room * sizeof *samples->from);
-    if (samples->value == NULL || samples->label == NULL || samples->from == NULL) {
-        hc_samples_clear(samples);
-        return hc_fail_memory(err, (double)(room * bands) * sizeof *samples->value, "training spectra");
-    }
+    HC_TRY(hc_new(samples->value, (size_t)count * bands, "training spectra", err));
+    HC_TRY(hc_new(samples->label, count, "training spectra", err));
+    HC_TRY(hc_new(samples->from, count, "training spectra", err));
     for (int64_t i = 0; i < pixels->count; i++) {
         if (spectra->valid[i] && (marks == NULL || marks[i] == wanted)) {
             memcpy(samples->value + (size_t)samples->count * bands, spectra->value + (size_t)i * bands,
@@ -198,7 +194,11 @@ HcStatus hc_samples_take(HcSamples *samples, const HcSpectra *spectra, const uin
             samples->from[samples->count++] = i;
         }
     }
-    return HC_OK;
+done:
+    if (status != HC_OK) {
+        hc_samples_clear(samples);
+    }
+    return status;
 }
 
 void hc_samples_clear(HcSamples *samples) {

@@ -1,5 +1,6 @@
 /* abundance: how much of each endmember is in a pixel, by least absolute deviations. */
 #include "pipeline/stages/abundance.h"
+#include "core/allocate.h"
 #include "core/operation/lad.h"
 #include "core/operation/gather.h"
 #include "pipeline/chain.h"
@@ -243,10 +244,8 @@ static HcStatus open_squared(HcStage *stage, const float *spectra, HcError *err)
     int32_t count = state->mixture.library.fit.count;
     int32_t more = list_added(stage, added);
     size_t bytes = (size_t)stage->out.bands * sizeof(int32_t);
-    int32_t *order = malloc(bytes);
-    if (order == NULL) {
-        return hc_fail_memory(err, (double)bytes, "a list of bands");
-    }
+    int32_t *order = NULL;
+    HC_OR_RETURN(hc_new(order, (size_t)stage->out.bands, "a list of bands", err));
     for (int32_t k = 0; k < count; k++) {
         order[k] = k;
     }

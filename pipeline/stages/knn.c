@@ -1,5 +1,6 @@
 /* knn: classes by the nearest training spectra, of the scene itself or from a spectral library. */
 #include "pipeline/stages/knn.h"
+#include "core/allocate.h"
 #include "core/operation/project.h"
 #include "core/operation/vote.h"
 #include "pipeline/chain.h"
@@ -167,9 +168,7 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_classes_copy(&out->classes, &state->training.pixels.classes, err));
     out->has_nodata = false; /* the mask alone says where there is no class */
     HC_OR_RETURN(hc_scene_name_band(out, 0, err, "class"));
-    if ((out->parts = calloc((size_t)out->bands, sizeof *out->parts)) == NULL) {
-        return hc_fail_memory(err, (double)out->bands * sizeof *out->parts, "band properties");
-    }
+    HC_OR_RETURN(hc_new(out->parts, (size_t)out->bands, "band properties", err));
     if (rule.add[HC_VOTE_ADD_CONFIDENCE] && rule.vote == HC_VOTE_MAJORITY) {
         out->parts[hc_vote_added_band(&rule, HC_VOTE_ADD_CONFIDENCE)] = rule.k;
     }
@@ -296,11 +295,8 @@ typedef struct Holdout {
 static HcStatus open_holdout(const HcStage *stage, size_t pixels, Holdout *holdout, HcError *err) {
     HcCompute *compute = stage->compute;
     size_t bands = (size_t)stage->in.bands;
-    holdout->predicted = malloc(pixels * sizeof *holdout->predicted);
-    holdout->all = malloc(pixels);
-    if (holdout->predicted == NULL || holdout->all == NULL) {
-        return hc_fail_memory(err, (double)pixels * sizeof *holdout->predicted, "validation pixels");
-    }
+    HC_OR_RETURN(hc_new(holdout->predicted, pixels, "validation pixels", err));
+    HC_OR_RETURN(hc_new(holdout->all, pixels, "validation pixels", err));
     memset(holdout->all, 1, pixels);
     HC_OR_RETURN(hc_memory_upload(compute, holdout->all, pixels, &holdout->in_mask, err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, pixels * bands * sizeof(float), &holdout->in, err));

@@ -202,10 +202,7 @@ HcStatus hc_knn_take_samples(HcStage *stage, HcSamples *training, HcSamples *val
     uint8_t *trains = NULL;
     note_masked(stage, "training", hc_spectra_check(&state->training), state->training.pixels.count);
     if (hc_knn_splits(stage)) {
-        trains = malloc((size_t)state->training.pixels.count);
-        if (trains == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)state->training.pixels.count, "a split"));
-        }
+        HC_TRY(hc_new(trains, (size_t)state->training.pixels.count, "a split", err));
         HC_TRY(hc_spectra_split(&state->training, params->split, (uint64_t)params->seed, trains, err));
         HC_TRY(hc_samples_take(validation, &state->training, trains, 0, err));
     }

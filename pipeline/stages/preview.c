@@ -208,11 +208,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 static HcStatus open_preview(HcStage *stage, HcError *err) {
     State *state = stage->state;
     size_t pixels = (size_t)state->width * (size_t)state->height;
-    state->plane = calloc(pixels * (size_t)state->band_count, sizeof *state->plane);
-    state->valid = calloc(pixels, 1);
-    if (state->plane == NULL || state->valid == NULL) {
-        return hc_fail_memory(err, (double)pixels * 4 * state->band_count, "a preview");
-    }
+    HC_OR_RETURN(hc_new(state->plane, pixels * (size_t)state->band_count, "a preview", err));
+    HC_OR_RETURN(hc_new(state->valid, pixels, "a preview", err));
     return HC_OK;
 }
 

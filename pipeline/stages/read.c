@@ -1,4 +1,5 @@
 /* read: the scene file, as blocks. */
+#include "core/allocate.h"
 #include "core/operation/decode.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
@@ -168,10 +169,8 @@ static HcStatus drop_empty_bands(HcStage *stage, HcError *err) {
     if (params->nodata_rule != 1 || (!scene->has_nodata && !floating)) {
         return HC_OK;
     }
-    int32_t *empty = malloc((size_t)count * sizeof *empty);
-    if (empty == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *empty, "a list of bands");
-    }
+    int32_t *empty = NULL;
+    HC_OR_RETURN(hc_new(empty, (size_t)count, "a list of bands", err));
     memcpy(empty, source->bands, (size_t)count * sizeof *empty);
     HC_TRY(hc_view_empty_bands(params->path, &asked.how, empty, &count, err));
     if (count == source->band_count) {
@@ -200,10 +199,7 @@ static HcStatus choose_bands(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     HcSource *source = stage->state;
     const HcScene *scene = hc_view_scene(source->view);
-    source->bands = malloc((size_t)scene->bands * sizeof *source->bands);
-    if (source->bands == NULL) {
-        return hc_fail_memory(err, (double)scene->bands * sizeof *source->bands, "a list of bands");
-    }
+    HC_OR_RETURN(hc_new(source->bands, (size_t)scene->bands, "a list of bands", err));
     for (int32_t b = 0; b < scene->bands; b++) {
         if (params->all_bands || scene->bad == NULL || !scene->bad[b]) {
             source->bands[source->band_count++] = b;
@@ -249,10 +245,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_scene_copy(&stage->out, scene, err));
     HC_OR_RETURN(hc_scene_select(&stage->out, source->bands, source->band_count, err));
     free(stage->out.source_band);
-    stage->out.source_band = malloc((size_t)source->band_count * sizeof *source->bands);
-    if (stage->out.source_band == NULL) {
-        return hc_fail_memory(err, (double)source->band_count * sizeof *source->bands, "a list of bands");
-    }
+    HC_OR_RETURN(hc_new(stage->out.source_band, (size_t)source->band_count, "a list of bands", err));
     memcpy(stage->out.source_band, source->bands, (size_t)source->band_count * sizeof *source->bands);
     bool is_integer = stage->out.type != HC_FLOAT32 && stage->out.type != HC_FLOAT64;
     stage->out.complete = is_integer && !stage->out.has_nodata && !hc_view_masks(source->view);

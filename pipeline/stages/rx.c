@@ -5,6 +5,7 @@
  * score is the sum of the squares: never negative, and the same for bands in any unit. Directions in which
  * nothing varies (constant bands, bands that repeat others) have no eigenvalue to divide by and are left out.
  */
+#include "core/allocate.h"
 #include "core/operation/project.h"
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
@@ -78,10 +79,8 @@ static HcStatus upload(HcStage *stage, const HcTransform *transform, HcError *er
     size_t bands = (size_t)transform->bands;
     size_t components = (size_t)state->components;
     size_t bytes = bands * components * sizeof(double);
-    double *whitening = malloc(bytes);
-    if (whitening == NULL) {
-        return hc_fail_memory(err, (double)bytes, "the whitening of the background");
-    }
+    double *whitening = NULL;
+    HC_OR_RETURN(hc_new(whitening, bands * components, "the whitening of the background", err));
     for (size_t b = 0; b < bands; b++) {
         for (size_t k = 0; k < components; k++) {
             whitening[b * components + k] =

@@ -1,4 +1,5 @@
 #include "pipeline/statistics/transform.h"
+#include "core/allocate.h"
 #include "core/operation/eigh.h"
 #include "pipeline/statistics/dense.h"
 #include "pipeline/json.h"
@@ -372,10 +373,7 @@ HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const 
     size_t n = (size_t)transform->scene.bands;
     Fit fit = {0};
     HC_TRY(fit_init(&fit, covariance, noise, n, err));
-    transform->left_out = calloc(n, 1);
-    if (transform->left_out == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)n, "a noise fraction fit"));
-    }
+    HC_TRY(hc_new(transform->left_out, n, "a noise fraction fit", err));
     snprintf(transform->method, sizeof transform->method, "mnf");
     deviations(&fit, transform->left_out);
     factorise(&fit, transform->left_out);
