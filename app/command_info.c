@@ -128,6 +128,26 @@ static void print_scale(const HcScene *scene) {
            scene->offset[0], same ? "" : " (band 1; others differ)");
 }
 
+/* Layers that leave pixels out by themselves, or those that --mask may name. */
+static void print_layers(const HcReader *reader, bool usual, const char *title) {
+    int32_t count = 0, printed = 0;
+    const HcProductLayer *layer = hc_reader_layers(reader, &count);
+    for (int32_t l = 0; l < count; l++) {
+        if (layer[l].usual != usual) {
+            continue;
+        }
+        if (printed == 0) {
+            printf("%-12s %s", title, layer[l].name);
+        } else {
+            printf(", %s", layer[l].name);
+        }
+        printed++;
+    }
+    if (printed > 0) {
+        printf(usual ? " (left out)\n" : " (by --mask)\n");
+    }
+}
+
 static void print_info(const HcReader *reader, bool bands) {
     const HcScene *scene = hc_reader_scene(reader);
     char size[32];
@@ -148,6 +168,8 @@ static void print_info(const HcReader *reader, bool bands) {
     } else {
         printf("%-12s none\n", "nodata");
     }
+    print_layers(reader, true, "quality");
+    print_layers(reader, false, "further");
     print_scale(scene);
     print_place(scene);
     if (scene->has_default_bands) {
@@ -169,6 +191,22 @@ static void print_info(const HcReader *reader, bool bands) {
     if (bands) {
         print_bands(scene);
     }
+}
+
+static void put_layers(const HcReader *reader, HcJson *to) {
+    int32_t count = 0;
+    const HcProductLayer *layer = hc_reader_layers(reader, &count);
+    if (count == 0) {
+        return;
+    }
+    hc_json_open_array(to, "quality_layers");
+    for (int32_t l = 0; l < count; l++) {
+        hc_json_open_object(to, NULL);
+        hc_json_put_text(to, "name", layer[l].name);
+        hc_json_put_bool(to, "usual", layer[l].usual);
+        hc_json_close(to);
+    }
+    hc_json_close(to);
 }
 
 static void put_classes(const HcClasses *classes, HcJson *to) {
@@ -223,6 +261,7 @@ static HcStatus print_info_json(const HcReader *reader, HcError *err) {
     if (hc_reader_product(reader) != NULL) {
         hc_json_put_text(&json, "product", hc_reader_product(reader));
     }
+    put_layers(reader, &json);
     hc_json_put_number(&json, "bytes", (double)bytes);
     hc_json_put_number(&json, "modified", (double)modified);
     put_scene(hc_reader_scene(reader), &json);

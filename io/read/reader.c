@@ -135,7 +135,16 @@ done:
     return status;
 }
 
-HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options, HcError *err) {
+/* A quality layer that is an array of a file. */
+static HcStatus open_layer(HcReader *reader, const HcProduct *of, const HcProductLayer *layer, HcError *err) {
+    HC_OR_RETURN(hc_product_open_layer(&reader->product, of, layer, err));
+    reader->path = strdup(layer->file);
+    return reader->path != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(layer->file), "a path");
+}
+
+/* Opens what `path` names, or the layer where there is one. */
+static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *of,
+                            const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
     static const HcReaderOptions defaults = {0};
     HcStatus status = HC_OK;
     *out = NULL;
@@ -146,7 +155,7 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
     reader->threads = hc_team_count(reader->options.threads, HC_IO_THREADS);
     HC_TRY(check_options(&reader->options, err));
     HC_TRY(watch_files(reader, path, err));
-    HC_TRY(hc_read_open(reader, path, err));
+    HC_TRY(layer != NULL ? open_layer(reader, of, layer, err) : hc_read_open(reader, path, err));
     HC_TRY(hc_read_scene(reader, err));
     reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
     HC_TRY(settle_method(reader, err));
@@ -167,6 +176,21 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
 done:
     hc_reader_close(reader);
     return status;
+}
+
+HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options, HcError *err) {
+    return open_reader(out, path, NULL, NULL, options, err);
+}
+
+const HcProductLayer *hc_reader_layers(const HcReader *reader, int32_t *count) {
+    *count = reader->product != NULL ? reader->product->layers : 0;
+    return *count > 0 ? reader->product->layer : NULL;
+}
+
+HcStatus hc_reader_open_layer(HcReader **out, const HcReader *of, const HcProductLayer *layer,
+                              const HcReaderOptions *options, HcError *err) {
+    bool is_raster = layer->dataset[0] == NULL;
+    return open_reader(out, layer->file, of->product, is_raster ? NULL : layer, options, err);
 }
 
 void hc_reader_close(HcReader *reader) {

@@ -28,6 +28,12 @@ HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions 
                         HcError *err) HC_MUST_CHECK;
 void hc_reader_close(HcReader *reader);
 
+/* The quality layers of the product that the scene is, [*count], borrowed. */
+const HcProductLayer *hc_reader_layers(const HcReader *reader, int32_t *count);
+/* Opens one of them as a scene. */
+HcStatus hc_reader_open_layer(HcReader **out, const HcReader *of, const HcProductLayer *layer,
+                              const HcReaderOptions *options, HcError *err) HC_MUST_CHECK;
+
 /* All bands of the file; borrowed from the reader. integer_limit is set for 8- and 16-bit integers. */
 const HcScene *hc_reader_scene(const HcReader *reader);
 

@@ -14,6 +14,14 @@ static bool is_there(const char *text, size_t length) {
     return there;
 }
 
+bool hc_view_is_there(const char *text) {
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    bool there = is_there(text, strlen(text));
+    hc_gdal_release();
+    return there;
+}
+
 /* Whether a text is BAND, BAND=... or BAND!=... */
 static bool names_band(const char *text) {
     size_t digits = strspn(text, "0123456789");

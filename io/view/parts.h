@@ -11,6 +11,8 @@
 
 /* How long the name of the file is in FILE[:LAYER] or FILE[:BAND...]. */
 size_t hc_view_file_length(const char *text);
+/* Whether there is a file or folder of that name. */
+bool hc_view_is_there(const char *text);
 
 /* ---- window.c: windows in the pixels of the file ---- */
 
@@ -83,7 +85,7 @@ bool hc_view_choice_has(const HcViewChoice *choice, double value, uint64_t bits)
 
 /* ---- mask.c ---- */
 
-/* Leaves pixels out. A view has a list of them; quality layers of a product would be further ones. */
+/* Leaves pixels out. A view has a list of them. */
 typedef struct HcViewMask HcViewMask;
 
 /* Where masks are opened. */
@@ -91,16 +93,29 @@ typedef struct HcViewSite {
     const HcScene *scene, *file; /* of the view, and of the whole file; `file` stays while the mask is open */
     const char *path;            /* what the scene is called */
     const HcReaderOptions *how;
+    const HcReader *reader; /* of the scene */
 } HcViewSite;
 
-/* A raster (FILE[:BAND[=VALUES]]) of the lines and samples of the view or of its file, or vector data
- * (FILE[:LAYER]). */
+/* The quality layer that a text (NAME, NAME=VALUES or NAME!=VALUES) names, NULL where it names none. */
+const HcProductLayer *hc_view_layer_of(const HcReader *reader, const char *text);
+
+/* A quality layer of the product that the scene is: `text` is its name, with values or without. */
+HcStatus hc_view_mask_layer(HcViewMask **out, const char *option, const char *text,
+                            const HcProductLayer *layer, const HcViewSite *site, HcError *err) HC_MUST_CHECK;
+
+/* A quality layer by its name; a raster (FILE[:BAND[=VALUES]]) of the lines and samples of the view or of its
+ * file, or vector data (FILE[:LAYER]). */
 HcStatus hc_view_mask_open(HcViewMask **out, const char *text, bool inside, const HcViewSite *site,
                            HcError *err) HC_MUST_CHECK;
 /* Takes the polygons over, also where it fails. */
 HcStatus hc_view_mask_cutline(HcViewMask **out, const char *text, HcViewPolygons *polygons,
                               HcError *err) HC_MUST_CHECK;
 void hc_view_mask_close(HcViewMask *mask);
+
+/* The bands of the scene that are read, [count] ascending: some layers have one for each. Before the first
+ * read. */
+HcStatus hc_view_mask_use_bands(HcViewMask *mask, const int32_t *index, int32_t count,
+                                HcError *err) HC_MUST_CHECK;
 
 /* Sets to[lines][samples] to 0 where the mask leaves a pixel out: `pixels` of the file, from line0 of the
  * view on. */

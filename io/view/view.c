@@ -211,11 +211,47 @@ bool hc_view_scales(const HcView *view) {
 
 /* ---- opening ---- */
 
+/* Whether one of the masks is that layer. */
+static bool is_named(const HcReader *reader, const HcProductLayer *layer, const char *const *masks) {
+    for (; masks != NULL && *masks != NULL; masks++) {
+        if (hc_view_layer_of(reader, *masks) == layer && !hc_view_is_there(*masks)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The quality layers of the product that count unless the user says otherwise; one that a mask names counts
+ * as that says. */
+static HcStatus add_quality(HcView *view, const HcViewSite *site, const char *const *masks, HcError *err) {
+    int32_t count = 0, added = 0;
+    const HcProductLayer *layer = hc_reader_layers(view->reader, &count);
+    for (int32_t l = 0; l < count; l++) {
+        HcViewMask *mask = NULL;
+        if (!layer[l].usual || is_named(view->reader, &layer[l], masks)) {
+            continue;
+        }
+        HC_OR_RETURN(hc_view_mask_layer(&mask, "--quality", layer[l].name, &layer[l], site, err));
+        HC_OR_RETURN(add_mask(view, mask, err));
+        if (added == 0) {
+            hc_text_add(&view->note,
+                        "%squality layers leave pixels out: ", view->note.length > 0 ? "; " : "");
+        }
+        hc_text_add(&view->note, "%s%s", added > 0 ? ", " : "", layer[l].name);
+        added++;
+    }
+    if (added > 0) {
+        hc_text_add(&view->note, " (--quality none keeps them)");
+    }
+    return view->note.failed ? hc_fail_memory(err, 0, "a text") : HC_OK;
+}
+
 static HcStatus add_masks(HcView *view, const HcViewOptions *options, HcError *err) {
     const HcViewSite site = {.scene = &view->scene,
                              .file = hc_reader_scene(view->reader),
                              .path = hc_reader_path(view->reader),
-                             .how = &options->reader};
+                             .how = &options->reader,
+                             .reader = view->reader};
     const char *const *const lists[] = {options->masks, options->masks_inside};
     for (int l = 0; l < 2; l++) {
         for (int32_t m = 0; lists[l] != NULL && lists[l][m] != NULL; m++) {
@@ -224,7 +260,7 @@ static HcStatus add_masks(HcView *view, const HcViewOptions *options, HcError *e
             HC_OR_RETURN(add_mask(view, mask, err));
         }
     }
-    return HC_OK;
+    return options->no_quality ? HC_OK : add_quality(view, &site, options->masks, err);
 }
 
 HcStatus hc_view_open(HcView **out, const char *path, const HcViewOptions *options, HcError *err) {
@@ -276,6 +312,9 @@ const HcReader *hc_view_reader(const HcView *view) {
 
 HcStatus hc_view_use_bands(HcView *view, const int32_t *index, int32_t count, HcError *err) {
     HC_OR_RETURN(hc_reader_use_bands(view->reader, index, count, err));
+    for (int32_t m = 0; m < view->masks; m++) {
+        HC_OR_RETURN(hc_view_mask_use_bands(view->mask[m], index, count, err));
+    }
     return fill_bands(view, index, count, err);
 }
 

@@ -28,9 +28,10 @@ typedef struct HcViewBox {
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcViewOptions {
     HcReaderOptions reader;
-    /* FILE[:BAND[=VALUES]] or FILE[:LAYER] each, NULL-terminated lists or NULL. A raster without values
-     * leaves out pixels that are 0, nodata or NaN there; polygons those that lie outside. The masks of the
-     * second list leave out the others. */
+    bool no_quality; /* the quality layers of a product leave nothing out by themselves */
+    /* NAME[=VALUES] of a quality layer, FILE[:BAND[=VALUES]] or FILE[:LAYER] each, NULL-terminated lists or
+     * NULL. A raster without values leaves out pixels that are 0, nodata or NaN there; polygons those that
+     * lie outside. The masks of the second list leave out the others. */
     const char *const *masks, *const *masks_inside;
     /* Values that mean no data in every band; count 0 = those of the file, of each band its own. */
     double nodata[HC_VIEW_NODATA_MAX];
@@ -62,8 +63,8 @@ bool hc_view_nodata(const HcView *view, double *value);
 /* Whether a mask or cutline may leave pixels out. */
 bool hc_view_masks(const HcView *view);
 
-/* The masks, in the order in which they count: the option that named each ("--cutline", "--mask") and its
- * value, borrowed. */
+/* The masks, in the order in which they count: the option that named each ("--cutline", "--mask",
+ * "--quality") and its value, borrowed. */
 int32_t hc_view_mask_count(const HcView *view);
 const char *hc_view_mask_name(const HcView *view, int32_t mask, const char **value);
 

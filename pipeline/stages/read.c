@@ -14,7 +14,7 @@ typedef struct Params {
     HcOptionList masks, masks_inside;
     const char *nodata; /* a list of numbers */
     int32_t nodata_rule, scale;
-    int32_t unit, overlap;
+    int32_t unit, overlap, quality;
     bool all_bands, ignore_nodata, no_direct;
     int64_t threads;
 } Params;
@@ -22,6 +22,7 @@ typedef struct Params {
 static const char *const nodata_rules[] = {"any", "all", NULL};
 static const char *const scales[] = {"keep", "apply", NULL};
 static const char *const units[] = {"nm", "um", NULL};
+static const char *const qualities[] = {"usual", "none", NULL};
 static const char *const overlaps[] = {"vnir", "swir", "both", NULL};
 
 static const HcOption options[] = {
@@ -39,12 +40,16 @@ static const HcOption options[] = {
     {HC_LIST(Params, masks, "mask"), .file = HC_FILE_READ, .file_of = hc_view_file_of,
      .value = "FILE[:BAND[=VALUES]]",
      .help = "leave out pixels that are 0, nodata or NaN in a raster, that hold one of VALUES (1,5-9,bit3) "
-             "in it, or "
-             "that lie in no polygon of vector data (FILE[:LAYER])"},
+             "in it, that lie in no polygon of vector data (FILE[:LAYER]), or that a quality layer of the "
+             "product (NAME[=VALUES]) marks"},
     {HC_LIST(Params, masks_inside, "mask-inside"), .file = HC_FILE_READ, .file_of = hc_view_file_of,
      .value = "FILE[:BAND]",
      .help =
          "the reverse: leave out pixels that are not 0 in a raster, or that lie in a polygon (FILE[:LAYER])"},
+    {HC_CHOICE(Params, quality, "quality"), .choices = qualities, .standard = "usual",
+     .help =
+         "leave out what the usual quality layers of the product mark (hcube info names them), or only what "
+         "--mask says"},
     {HC_FLAG(Params, all_bands, "all-bands"),
      .help = "also read the bands that the header marks as bad (bbl)"},
     {HC_TEXT(Params, nodata, "source-nodata"), .otherwise = "that of the file, of each band its own",
@@ -139,6 +144,7 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
                                       .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL},
                            .masks = params->masks.item,
                            .masks_inside = params->masks_inside.item,
+                           .no_quality = params->quality == 1,
                            .ignore_nodata = params->ignore_nodata,
                            .apply_scale = params->scale == 1,
                            .first_lines = ((const HcSource *)stage->state)->first_lines};

@@ -105,6 +105,13 @@ static HcStatus take_type(HcProduct *product, const HcProductFile *file, const c
     return HC_OK;
 }
 
+/* An array of two axes as one of three, whose first has one band. */
+static GDALMDArrayH flat_as_band(GDALMDArrayH array) {
+    GDALMDArrayH view = GDALMDArrayGetView(array, "[newaxis,...]");
+    GDALMDArrayRelease(array);
+    return view;
+}
+
 /* Sizes and chunks of the axes. */
 static HcStatus take_axes(HcProduct *product, HcProductArray *to, GDALMDArrayH array, bool *good,
                           HcError *err) {
@@ -152,9 +159,15 @@ HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const ch
     }
     hc_gdal_catch(&messages);
     HcProductArray *to = &product->array[product->array_count];
+    if (order[0] == HC_AXIS_BAND && GDALMDArrayGetDimensionCount(array) == 2) {
+        array = flat_as_band(array);
+    }
     to->file = strdup(file->path);
     to->dataset = strdup(dataset);
     memcpy(to->axis, order, sizeof to->axis);
+    if (array == NULL) {
+        HC_TRY(hc_gdal_fail(err, HC_E_INPUT, file->path, &messages));
+    }
     if (to->file == NULL || to->dataset == NULL) {
         status = hc_fail_memory(err, (double)strlen(file->path), "a path");
         goto done;

@@ -44,6 +44,36 @@ static HcStatus set_name(HcProduct *product, const HcProductText *text, HcError 
     return product->name != NULL ? HC_OK : hc_fail_memory(err, 0, "a text");
 }
 
+/* One raster beside the metadata, as `count` layers. */
+static HcStatus add_raster(HcProduct *product, const HcProductText *text, const char *name,
+                           const HcProductLayer *layers, size_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = NULL;
+    HC_OR_RETURN(hc_product_swap_end(text->path, "-METADATA.xml", name, &path, err));
+    bool there = path != NULL && hc_product_is_file(path);
+    for (size_t l = 0; there && l < count; l++) {
+        HC_TRY(hc_product_add_layer(product, &layers[l], path, NULL, NULL, err));
+    }
+done:
+    free(path);
+    return status;
+}
+
+/* The bands of the quality layers of L2A in their order, and the raster that has the bands of the scene. */
+static HcStatus add_layers(HcProduct *product, const HcProductText *text, HcError *err) {
+    static const HcProductLayer bands[] = {{.name = "shadow", .band = 1},
+                                           {.name = "land", .band = 2},
+                                           {.name = "snow", .band = 3},
+                                           {.name = "haze-land", .band = 4, .usual = true},
+                                           {.name = "haze-water", .band = 5, .usual = true},
+                                           {.name = "cloud-land", .band = 6, .usual = true},
+                                           {.name = "cloud-water", .band = 7, .usual = true},
+                                           {.name = "water", .band = 8}};
+    static const HcProductLayer errors = {.name = "error"};
+    HC_OR_RETURN(add_raster(product, text, "-QL_QUALITY-2.tif", bands, sizeof bands / sizeof *bands, err));
+    return add_raster(product, text, "-QL_QUALITY.tif", &errors, 1, err);
+}
+
 HcStatus hc_product_desis(HcProduct *product, const HcProductText *text, bool *is, HcError *err) {
     HcStatus status = HC_OK;
     HcEnviHeader header = {0};
@@ -68,7 +98,7 @@ HcStatus hc_product_desis(HcProduct *product, const HcProductText *text, bool *i
     HC_TRY(hc_envi_load(&header, path, err));
     HC_TRY(add_bands(product, &header, err));
     HC_TRY(hc_paths_add(&product->files, path, err));
-    hc_product_note(product, "quality layers (QL_QUALITY) are not applied");
+    HC_TRY(add_layers(product, text, err));
 done:
     hc_envi_clear(&header);
     free(path);

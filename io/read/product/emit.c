@@ -2,7 +2,8 @@
  * table that places them. */
 #include "io/read/product/parts.h"
 
-#include <math.h>
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,23 +41,93 @@ done:
     return status;
 }
 
+/* ---- masks ---- */
+
+static bool holds(const char *text, const char *word) {
+    return strcasestr(text, word) != NULL;
+}
+
+/* "Dilated Cloud Flag" is dilated-cloud; what stands in brackets is a unit. */
+static void set_layer_name(HcProductLayer *layer, const char *band) {
+    size_t used = 0;
+    for (const char *c = band; *c != '\0' && *c != '(' && used < sizeof layer->name - 1; c++) {
+        if (strncasecmp(c, " flag", 5) == 0) {
+            break;
+        }
+        layer->name[used++] = (char)(isalnum((unsigned char)*c) ? tolower((unsigned char)*c) : '-');
+    }
+    while (used > 0 && layer->name[used - 1] == '-') {
+        used--;
+    }
+    layer->name[used] = '\0';
+}
+
+/* The bands of /mask by their names. Flags of clouds, and of the station in the picture, are applied. */
+static HcStatus name_layers(HcProduct *product, const HcProductFile *file, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t size[3] = {0};
+    char **words = NULL;
+    HC_TRY(hc_product_shape(file, "/mask", 3, size, err));
+    if (size[2] > 64) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: /mask has %" PRId64 " bands", file->path, size[2]));
+    }
+    HC_TRY(hc_product_words(file, "/sensor_band_parameters/mask_bands", (int32_t)size[2], &words, err));
+    for (int32_t b = 0; b < (int32_t)size[2]; b++) {
+        HcProductLayer layer = {.band = b + 1, .axis = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND}};
+        layer.usual = holds(words[b], "flag") && (holds(words[b], "cloud") || holds(words[b], "cirrus") ||
+                                                  holds(words[b], "spacecraft"));
+        set_layer_name(&layer, words[b]);
+        if (layer.name[0] != '\0') {
+            HC_TRY(hc_product_add_layer(product, &layer, file->path, "/mask", NULL, err));
+        }
+    }
+done:
+    for (int32_t b = 0; words != NULL && b < (int32_t)size[2]; b++) {
+        free(words[b]);
+    }
+    free(words);
+    return status;
+}
+
+/* A file of masks with a flaw is one layer, which fails for whoever applies it. */
+static HcStatus read_masks(HcProduct *product, const char *path, HcError *err) {
+    static const char *const only[] = {"netCDF", "HDF5", NULL};
+    const HcProductLayer flawed = {
+        .name = "mask", .band = 1, .usual = true, .axis = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND}};
+    HcError why = {0};
+    HcProductFile file = {.path = path};
+    HcStatus status = HC_E_INPUT;
+    file.dataset = GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, only, NULL, NULL);
+    file.root = file.dataset != NULL ? GDALDatasetGetRootGroup(file.dataset) : NULL;
+    if (file.root != NULL) {
+        status = name_layers(product, &file, &why);
+        GDALGroupRelease(file.root);
+    }
+    GDALClose(file.dataset);
+    if (status == HC_E_INPUT) {
+        hc_product_clear_layers(product);
+        status = hc_product_add_layer(product, &flawed, path, "/mask", NULL, &why);
+    }
+    return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", why.text);
+}
+
 /* Of a reflectance the masks are a file of their own. */
 static HcStatus find_mask(HcProduct *product, const HcProductFile *file, HcError *err) {
+    HcStatus status = HC_OK;
     char *path = NULL;
     HC_OR_RETURN(hc_product_sibling(file->path, "_RFL_", "_MASK_", &path, err));
     if (path == NULL) {
         return HC_OK;
     }
     const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
     if (hc_product_is_file(path)) {
-        hc_product_note(product, "the quality masks in %s beside it are not applied", name);
-        product->mask_file = path;
-        return HC_OK;
+        status = read_masks(product, path, err);
+    } else {
+        hc_product_note(product, "its quality masks (%s) are not beside it",
+                        slash != NULL ? slash + 1 : path);
     }
-    hc_product_note(product, "its quality masks (%s) are not beside it", name);
     free(path);
-    return HC_OK;
+    return status;
 }
 
 HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {

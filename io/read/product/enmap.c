@@ -83,19 +83,56 @@ static void mark_empty(HcProduct *product, CPLXMLNode *statistics) {
     }
 }
 
-/* The raster beside the metadata, by the endings that the formats of the product have. */
-static HcStatus find_raster(HcProduct *product, const HcProductText *text, HcError *err) {
+/* A raster beside the metadata, by the endings that the formats of the product have; NULL: not there. */
+static HcStatus find_beside(const HcProductText *text, const char *name, char **path, HcError *err) {
     static const char *const endings[] = {".TIF", ".tif", ".BSQ",     ".BIL",
                                           ".BIP", ".JP2", "_COG.TIF", "_COG.tiff"};
-    for (size_t e = 0; e < sizeof endings / sizeof *endings && product->raster == NULL; e++) {
+    *path = NULL;
+    for (size_t e = 0; e < sizeof endings / sizeof *endings && *path == NULL; e++) {
         char to[64];
-        snprintf(to, sizeof to, "-SPECTRAL_IMAGE%s", endings[e]);
-        HC_OR_RETURN(hc_product_swap_end(text->path, "-METADATA.XML", to, &product->raster, err));
-        if (product->raster != NULL && !hc_product_is_file(product->raster)) {
-            free(product->raster);
-            product->raster = NULL;
+        snprintf(to, sizeof to, "-%s%s", name, endings[e]);
+        HC_OR_RETURN(hc_product_swap_end(text->path, "-METADATA.XML", to, path, err));
+        if (*path != NULL && !hc_product_is_file(*path)) {
+            free(*path);
+            *path = NULL;
         }
     }
+    return HC_OK;
+}
+
+/* Quality layers are rasters of their own. Those of L1B have the grid of the first detector. */
+static HcStatus add_layers(HcProduct *product, const HcProductText *text, HcError *err) {
+    static const struct {
+        HcProductLayer layer;
+        const char *file;
+    } all[] = {{{.name = "cloud", .usual = true}, "QL_QUALITY_CLOUD"},
+               {{.name = "cloud-shadow", .usual = true}, "QL_QUALITY_CLOUDSHADOW"},
+               {{.name = "cirrus", .usual = true}, "QL_QUALITY_CIRRUS"},
+               {{.name = "haze", .usual = true}, "QL_QUALITY_HAZE"},
+               {{.name = "snow"}, "QL_QUALITY_SNOW"},
+               {{.name = "water", .values = "2"}, "QL_QUALITY_CLASSES"},
+               {{.name = "land", .values = "1"}, "QL_QUALITY_CLASSES"},
+               {{.name = "error"}, "QL_PIXELMASK"}};
+    static const char *const parts[] = {
+        [HC_DETECTOR_ONE] = "", [HC_DETECTOR_VNIR] = "_VNIR", [HC_DETECTOR_SWIR] = "_SWIR"};
+    for (size_t l = 0; l < sizeof all / sizeof *all; l++) {
+        char *path = NULL;
+        HcProductLayer layer = all[l].layer;
+        char file[48];
+        bool of_bands = strcmp(layer.name, "error") == 0;
+        layer.band = of_bands ? 0 : 1;
+        layer.usual = layer.usual && product->part != HC_DETECTOR_SWIR;
+        snprintf(file, sizeof file, "%s%s", all[l].file, of_bands ? parts[product->part] : "");
+        HC_OR_RETURN(find_beside(text, file, &path, err));
+        HcStatus status = path != NULL ? hc_product_add_layer(product, &layer, path, NULL, NULL, err) : HC_OK;
+        free(path);
+        HC_OR_RETURN(status);
+    }
+    return HC_OK;
+}
+
+static HcStatus find_raster(HcProduct *product, const HcProductText *text, HcError *err) {
+    HC_OR_RETURN(find_beside(text, "SPECTRAL_IMAGE", &product->raster, err));
     return product->raster != NULL
                ? HC_OK
                : hc_fail(err, HC_E_INPUT,
@@ -139,6 +176,5 @@ HcStatus hc_product_enmap(HcProduct *product, const HcProductText *text, bool *i
     product->scene.has_nodata =
         hc_text_parse_double(CPLGetXMLValue(specific, "backgroundValue", ""), &product->scene.nodata) &&
         isfinite(product->scene.nodata);
-    hc_product_note(product, "quality layers (QL_QUALITY, PIXELMASK) are not applied");
-    return HC_OK;
+    return add_layers(product, text, err);
 }

@@ -90,6 +90,38 @@ done:
     return status;
 }
 
+/* Classes of the atmospheric correction. */
+static HcStatus add_layers(HcProduct *product, const HcProductFile *file, const char *site, HcError *err) {
+    static const struct {
+        HcProductLayer layer;
+        const char *dataset;
+    } all[] = {{{.name = "cloud", .values = "2-4,8-10,15,16,18,19", .usual = true}, "Haze_Cloud_Water_Map"},
+               {{.name = "haze", .values = "11-14", .usual = true}, "Haze_Cloud_Water_Map"},
+               {{.name = "snow", .values = "7"}, "Haze_Cloud_Water_Map"},
+               {{.name = "water", .values = "17"}, "Haze_Cloud_Water_Map"},
+               {{.name = "shadow", .values = "1,21"}, "Haze_Cloud_Water_Map"},
+               {{.name = "weather", .values = "2,3"}, "Weather_Quality_Indicator"}};
+    for (size_t l = 0; l < sizeof all / sizeof *all; l++) {
+        HcProductLayer layer = all[l].layer;
+        char rest[80];
+        int64_t size[2];
+        HcError why = {0};
+        snprintf(rest, sizeof rest, "/Metadata/Ancillary_Imagery/%s", all[l].dataset);
+        Name name = name_of(site, rest);
+        layer.band = 1;
+        layer.axis[0] = HC_AXIS_BAND;
+        layer.axis[1] = HC_AXIS_LINE;
+        layer.axis[2] = HC_AXIS_SAMPLE;
+        /* The weather is a picture of three colours in products before 2024. */
+        bool flat =
+            hc_product_has(file, name.text) && hc_product_shape(file, name.text, 2, size, &why) == HC_OK;
+        if (flat) {
+            HC_OR_RETURN(hc_product_add_layer(product, &layer, file->path, name.text, NULL, err));
+        }
+    }
+    return HC_OK;
+}
+
 static HcStatus describe(HcProduct *product, const HcProductFile *file, const char *site, HcError *err) {
     static const HcAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
     HcScene *scene = &product->scene;
@@ -103,6 +135,7 @@ static HcStatus describe(HcProduct *product, const HcProductFile *file, const ch
     scene->has_nodata = true;
     scene->nodata = nodata;
     HC_OR_RETURN(add_bands(product, file, site, err));
+    HC_OR_RETURN(add_layers(product, file, site, err));
     return take_place(product, file, site, err);
 }
 

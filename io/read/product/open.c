@@ -51,7 +51,7 @@ void hc_product_close(HcProduct *product) {
     free(product->lookup.sample);
     free(product->lookup.line);
     free(product->lookup.place.crs);
-    free(product->mask_file);
+    hc_product_clear_layers(product);
     free(product->raster);
     free(product->name);
     free(product);
@@ -163,6 +163,7 @@ static HcStatus find_text(const char *raster, char **out, HcError *err) {
 static void leave_out(HcProduct *product, const HcError *why) {
     free(product->name);
     free(product->band);
+    hc_product_clear_layers(product);
     product->name = NULL;
     product->band = NULL;
     product->scene.bands = 0;

@@ -44,7 +44,8 @@ bool hc_product_has_group(const HcProductFile *file, const char *group);
 HcStatus hc_product_shape(const HcProductFile *file, const char *dataset, size_t axes, int64_t *size,
                           HcError *err) HC_MUST_CHECK;
 
-/* Takes an array of three axes as the next one of the product, of the lines and samples of those before. */
+/* Takes an array of three axes as the next one of the product, of the lines and samples of those before; one
+ * of two axes where the first of `order` is that of the bands. */
 HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
                          const HcAxis order[3], HcError *err) HC_MUST_CHECK;
 
@@ -104,6 +105,16 @@ HcStatus hc_product_add_listed(HcProduct *product, const HcProductFile *file, co
 /* Drops bands that are not used, puts the others into order, marks those that two detectors share and one
  * gives (`overlap`), and fills what the scene says of bands. */
 HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) HC_MUST_CHECK;
+
+/* ---- layer.c: quality layers ---- */
+
+/* Adds one, as `layer` says but for its texts: a raster (dataset NULL), an array, or two. */
+HcStatus hc_product_add_layer(HcProduct *product, const HcProductLayer *layer, const char *path,
+                              const char *dataset, const char *other, HcError *err) HC_MUST_CHECK;
+/* The same of an array of the file, where it is there. */
+HcStatus hc_product_add_flat(HcProduct *product, const HcProductFile *file, const HcProductLayer *layer,
+                             const char *dataset, HcError *err) HC_MUST_CHECK;
+void hc_product_clear_layers(HcProduct *product);
 
 /* ---- names.c: files beside a file ---- */
 

@@ -72,6 +72,35 @@ static HcStatus take_cube(HcProduct *product, const HcProductFile *file, const c
     return HC_OK;
 }
 
+/* Masks are of level 1; matrices of errors have the bands of the cubes. */
+static HcStatus add_layers(HcProduct *product, const HcProductFile *file, const char *swath, bool is_map,
+                           bool is_l1, HcError *err) {
+    static const struct {
+        HcProductLayer layer;
+        const char *dataset;
+    } masks[] = {{{.name = "cloud", .values = "1", .usual = true}, "Cloud_Mask"},
+                 {{.name = "sun-glint", .values = "1"}, "SunGlint_Mask"},
+                 {{.name = "land-cover"}, "LandCover_Mask"}};
+    char dataset[120], other[120];
+    for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
+        HcProductLayer layer = masks[m].layer;
+        layer.band = 1;
+        layer.mirrored = !is_map;
+        layer.axis[0] = HC_AXIS_BAND;
+        layer.axis[1] = is_map ? HC_AXIS_LINE : HC_AXIS_SAMPLE;
+        layer.axis[2] = is_map ? HC_AXIS_SAMPLE : HC_AXIS_LINE;
+        snprintf(dataset, sizeof dataset, "/HDFEOS/SWATHS/%s/Data Fields/%s", swath, masks[m].dataset);
+        HC_OR_RETURN(hc_product_add_flat(product, file, &layer, dataset, err));
+    }
+    const char *kind = is_l1 ? "SAT" : "L2";
+    HcProductLayer errors = {.name = "error", .mirrored = !is_map};
+    memcpy(errors.axis, product->array[0].axis, sizeof errors.axis);
+    snprintf(dataset, sizeof dataset, "/HDFEOS/SWATHS/%s/Data Fields/VNIR_PIXEL_%s_ERR_MATRIX", swath, kind);
+    snprintf(other, sizeof other, "/HDFEOS/SWATHS/%s/Data Fields/SWIR_PIXEL_%s_ERR_MATRIX", swath, kind);
+    bool has = hc_product_has(file, dataset) && hc_product_has(file, other);
+    return has ? hc_product_add_layer(product, &errors, file->path, dataset, other, err) : HC_OK;
+}
+
 /* The corners are centres of pixels. */
 static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcError *err) {
     static const char *const keys[] = {"Product_ULcorner_easting", "Product_ULcorner_northing",
@@ -111,6 +140,7 @@ HcStatus hc_product_prisma(HcProduct *product, const HcProductFile *file, bool *
     HC_OR_RETURN(add_detector(product, file, "Vnir", levels[l].is_l1, err));
     HC_OR_RETURN(take_cube(product, file, levels[l].swath, "SWIR_Cube", levels[l].is_map, err));
     HC_OR_RETURN(add_detector(product, file, "Swir", levels[l].is_l1, err));
+    HC_OR_RETURN(add_layers(product, file, levels[l].swath, levels[l].is_map, levels[l].is_l1, err));
     if (levels[l].is_map) {
         return take_place(product, file, err);
     }

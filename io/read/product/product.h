@@ -45,6 +45,18 @@ typedef struct HcProductLookup {
     HcPlace place;       /* of the table */
 } HcProductLookup;
 
+/* A quality layer: for each pixel, a value that says what is wrong with it. */
+typedef struct HcProductLayer {
+    char name[24];   /* "cloud" */
+    char values[40]; /* those that leave a pixel out, as in --mask FILE:BAND=VALUES; "" = all but 0 */
+    int32_t band;    /* from 1; 0 = each band of the scene has its own, and those that are read count */
+    bool usual;      /* applied unless the user says otherwise */
+    bool mirrored;   /* samples are counted from the right */
+    HcAxis axis[3];  /* of its array, the slowest first; one of two axes begins with HC_AXIS_BAND */
+    char *file;
+    char *dataset[2]; /* the array; NULL: the file is a raster; two: the arrays of the product, one by one */
+} HcProductLayer;
+
 /* Zero-initialise; hc_product_close() is always safe. */
 typedef struct HcProduct {
     char *name;        /* sensor, level and quantity */
@@ -58,16 +70,21 @@ typedef struct HcProduct {
     HcProductBand *band; /* [scene.bands], by ascending wavelength where the arrays hold the pixels */
     HcScene scene;       /* without what a raster says of itself */
     HcProductLookup lookup;
-    char *mask_file; /* the file of quality masks beside it, or NULL */
-    HcText note;     /* remarks for the user */
-    HcPaths files;   /* that it is made of */
-    void *dataset;   /* of GDAL, the arrays belong to it */
+    HcProductLayer *layer;
+    int32_t layers;
+    HcText note;   /* remarks for the user */
+    HcPaths files; /* that it is made of */
+    void *dataset; /* of GDAL, the arrays belong to it */
 } HcProduct;
 
 /* Looks at the file, folder or zip archive; *out is NULL where it is no product that is known. Fails where it
  * is one and something in it is missing or wrong. */
 HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, HcError *err) HC_MUST_CHECK;
 void hc_product_close(HcProduct *product);
+
+/* A quality layer whose file holds arrays, as a product of its own that has the bands of its array. */
+HcStatus hc_product_open_layer(HcProduct **out, const HcProduct *of, const HcProductLayer *layer,
+                               HcError *err) HC_MUST_CHECK;
 
 /* Of a product whose arrays hold the pixels. `used` [count] are the bands that are read (NULL = all),
  * ascending. */

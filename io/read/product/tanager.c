@@ -42,6 +42,21 @@ done:
     return status;
 }
 
+static HcStatus add_layers(HcProduct *product, const HcProductFile *file, bool is_map, HcError *err) {
+    static const char *const masks[][2] = {
+        {"nodata", "nodata_pixels"}, {"cloud", "beta_cloud_mask"}, {"cirrus", "beta_cirrus_mask"}};
+    for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
+        char dataset[80];
+        HcProductLayer layer = {
+            .band = 1, .usual = true, .axis = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE}};
+        snprintf(layer.name, sizeof layer.name, "%s", masks[m][0]);
+        snprintf(dataset, sizeof dataset, "/HDFEOS/%s/HYP/Data Fields/%s", is_map ? "GRIDS" : "SWATHS",
+                 masks[m][1]);
+        HC_OR_RETURN(hc_product_add_flat(product, file, &layer, dataset, err));
+    }
+    return HC_OK;
+}
+
 HcStatus hc_product_tanager(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
     static const HcAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
     size_t cube = 0, count = sizeof cubes / sizeof *cubes;
@@ -56,7 +71,7 @@ HcStatus hc_product_tanager(HcProduct *product, const HcProductFile *file, bool 
     HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
     HC_OR_RETURN(hc_product_add_listed(product, file, cubes[cube].dataset,
                                        &(HcProductLists){"wavelengths", "fwhm", "good_wavelengths"}, err));
-    hc_product_note(product, "cloud masks and nodata_pixels are not applied");
+    HC_OR_RETURN(add_layers(product, file, cubes[cube].is_map, err));
     if (cubes[cube].is_map) {
         return take_place(product, file, err);
     }

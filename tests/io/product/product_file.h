@@ -155,6 +155,21 @@ static inline void product_string(ProductFile *file, const char *path, const cha
     GDALGroupRelease(group);
 }
 
+/* A list of texts. */
+static inline void product_words(ProductFile *file, const char *path, const char *name, const char *axis,
+                                 const char *const *words, size_t count) {
+    GUInt64 start = 0;
+    GDALDimensionH dimension = product_dimension(file, axis, count);
+    GDALGroupH group = product_group(file, path);
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
+    GDALMDArrayH array = GDALGroupCreateMDArray(group, name, 1, &dimension, type, NULL);
+    assert_non_null(array);
+    assert_true(GDALMDArrayWrite(array, &start, &count, NULL, NULL, type, words, NULL, 0));
+    GDALMDArrayRelease(array);
+    GDALExtendedDataTypeRelease(type);
+    GDALGroupRelease(group);
+}
+
 /* An attribute of a group, of one number. */
 static inline void product_number(ProductFile *file, const char *path, const char *name, double value) {
     GDALGroupH group = product_group(file, path);
