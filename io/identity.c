@@ -1,4 +1,5 @@
 #include "io/identity.h"
+#include "core/allocate.h"
 #include "core/hash.h"
 #include "io/gdal_errors.h"
 
@@ -14,12 +15,13 @@ static HcStatus hash_file(const char *path, HcIdentity *out, HcError *err) {
     HcStatus status = HC_OK;
     HcHash hash;
     size_t got = 0;
-    char *piece = malloc(PIECE);
+    char *piece = NULL;
+    errno = 0;
     VSILFILE *file = VSIFOpenL(path, "rb");
-    if (file == NULL || piece == NULL) {
-        HC_TRY(file == NULL ? hc_fail(err, HC_E_INPUT, "%s: cannot be read", path)
-                            : hc_fail_memory(err, (double)PIECE, path));
+    if (file == NULL) {
+        HC_TRY(hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: cannot be read", path));
     }
+    HC_TRY(hc_new(piece, PIECE, path, err));
     hc_hash_begin(&hash);
     while ((got = VSIFReadL(piece, 1, PIECE, file)) > 0) {
         hc_hash_add(&hash, piece, got);

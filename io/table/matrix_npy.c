@@ -238,9 +238,10 @@ static HcStatus open_file(const char *path, VSILFILE **file, HcError *err) {
         return status;
     }
     bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
+    errno = 0;
     *file = is_file ? VSIFOpenL(path, "rb") : NULL;
     if (*file == NULL) {
-        return hc_fail(err, is_file ? HC_E_IO : HC_E_INPUT, "%s: %s", path,
+        return hc_fail(err, is_file ? hc_errno_status(errno, HC_E_IO) : HC_E_INPUT, "%s: %s", path,
                        is_file ? "cannot be read" : "there is no such file");
     }
     return HC_OK;

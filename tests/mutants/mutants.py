@@ -224,7 +224,8 @@ def run_covered(build, name, folder):
                                capture_output=True, text=True)
         for row in filter(None, shown.stdout.splitlines()):
             for part in json.loads(row)["files"]:
-                source = os.path.relpath(part["file"], folder.parent / "tree") if os.path.isabs(part["file"]) else part["file"]
+                # Relative names are those of a compiler that ran in the folder of the build.
+                source = os.path.relpath(os.path.join(build, part["file"]), folder.parent / "tree")
                 hit = {line["line_number"] for line in part["lines"] if line["count"] > 0}
                 if hit:
                     lines.setdefault(source, set()).update(hit)
@@ -240,11 +241,10 @@ def make_map(jobs, pattern):
         path.mkdir(parents=True)
     copy_tree(tree)
     configure(tree, build, "-O1 --coverage")
-    targets_by_name = targets_by_test(build, pattern)
-    targets = sorted({target for targets in targets_by_name.values() for target in targets} | {"hcube", *PRELOADED})
-    made = quiet(["cmake", "--build", build, "-j", str(max(jobs, os.cpu_count() or 1)), "--target", *targets])
+    made = quiet(["cmake", "--build", build, "-j", str(max(jobs, os.cpu_count() or 1))])
     if made.returncode != 0:
         sys.exit(made.stdout)
+    targets_by_name = targets_by_test(build, pattern)  # CTest tells no command before its program is there
     tests = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for name, lines, seconds in pool.map(lambda test: run_covered(build, test, folder), targets_by_name):

@@ -4,7 +4,7 @@ ldd "$HCUBE" | grep -q 'lib[at]san' && exit 77 # the sanitizer's own memory is l
 header bands 1000 300 210 12 bsq
 truncate -s $((1000 * 300 * 210 * 2)) bands.img
 for chain in "cov s.json" "bands 1-50 ! write out.img"; do
-    run 0 run "read bands.hdr ! $chain" --memory 100M --device cpu --overwrite
+    run 0 run "read bands.hdr ! $chain" --memory 100M --device cpu --threads 2 --overwrite
     [[ $err =~ peak\ memory\ ([0-9]+)\.[0-9]\ MiB ]] || fail "no peak memory in '$err'"
     ((BASH_REMATCH[1] <= 105)) || fail "$chain: peak memory ${BASH_REMATCH[1]} MiB of 100"
 done

@@ -39,7 +39,7 @@ refuse 2 "--measure" run --measure read "$scene" ! write out.img
 header large 1000 2000 100
 : >large.img
 truncate -s 400000000 large.img
-run 0 plan --device cpu --memory 120M read large.hdr ! filter ! pca ! write out.img
+run 0 plan --device cpu --threads 2 --memory 120M read large.hdr ! filter ! pca ! write out.img
 [[ $out == *"passes   2"* ]]
 [[ $out == *"read again for each pass"* || $out == *mapped* || $out == *"looked at"* ]] || fail "$out"
 [[ $out == *"memory   "*" for computing"* ]] || fail "$out"
