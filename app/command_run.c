@@ -44,8 +44,9 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
         const HcStage *stage = &chain->stages[s];
         const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
         if (output != NULL && strcmp(stage->kind->name, "write") == 0) {
-            hc_say("wrote %s (%lld lines x %lld samples x %d bands)", output, (long long)stage->in.lines,
-                   (long long)stage->in.samples, stage->in.bands);
+            const HcScene *scene = stage->kind->written != NULL ? stage->kind->written(stage) : &stage->in;
+            hc_say("wrote %s (%lld lines x %lld samples x %d bands)", output, (long long)scene->lines,
+                   (long long)scene->samples, scene->bands);
         } else if (output != NULL) {
             hc_say("wrote %s", output);
         }

@@ -57,12 +57,23 @@ static void clear_band_arrays(HcScene *scene) {
     scene->band_name = NULL;
 }
 
+void hc_lookup_clear(HcLookup *lookup) {
+    free(lookup->file);
+    free(lookup->sample);
+    free(lookup->line);
+    free(lookup->x);
+    free(lookup->y);
+    free(lookup->place.crs);
+    *lookup = (HcLookup){0};
+}
+
 void hc_scene_clear(HcScene *scene) {
     if (scene == NULL) {
         return;
     }
     clear_band_arrays(scene);
     hc_classes_clear(&scene->classes);
+    hc_lookup_clear(&scene->lookup);
     free(scene->place.crs);
     free(scene->number_names);
     free(scene->description);
@@ -124,6 +135,15 @@ static HcStatus copy_text(char **to, const char *from, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus copy_lookup(HcLookup *to, const HcLookup *from, HcError *err) {
+    HC_OR_RETURN(copy_text(&to->file, from->file, err));
+    HC_OR_RETURN(copy_text(&to->sample, from->sample, err));
+    HC_OR_RETURN(copy_text(&to->line, from->line, err));
+    HC_OR_RETURN(copy_text(&to->x, from->x, err));
+    HC_OR_RETURN(copy_text(&to->y, from->y, err));
+    return copy_text(&to->place.crs, from->place.crs, err);
+}
+
 /* A copy of everything but the band arrays. */
 static HcStatus copy_frame(HcScene *to, const HcScene *from, HcError *err) {
     *to = *from;
@@ -133,6 +153,9 @@ static HcStatus copy_frame(HcScene *to, const HcScene *from, HcError *err) {
     to->band_name = NULL;
     to->place.crs = to->number_names = to->description = to->wavelength_note = NULL;
     to->classes = (HcClasses){0};
+    to->lookup.file = to->lookup.sample = to->lookup.line = to->lookup.x = to->lookup.y = NULL;
+    to->lookup.place.crs = NULL;
+    HC_OR_RETURN(copy_lookup(&to->lookup, &from->lookup, err));
     HC_OR_RETURN(hc_classes_copy(&to->classes, &from->classes, err));
     HC_OR_RETURN(copy_text(&to->place.crs, from->place.crs, err));
     HC_OR_RETURN(copy_text(&to->number_names, from->number_names, err));

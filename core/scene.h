@@ -61,6 +61,17 @@ typedef struct HcPlace {
     char *crs;           /* WKT, or NULL */
 } HcPlace;
 
+/* Names what puts the pixels of a sensor on a map, without a number of it. `sample` and `line` are arrays of
+ * a lookup table: for each pixel of the map the sample and line of the file, from 1, negative where the pixel
+ * was filled from a neighbour, 0 = no pixel. `x` and `y` are arrays of the coordinates of each pixel of the
+ * file. All are NULL where the scene has no lookup. */
+typedef struct HcLookup {
+    char *file;          /* as GDAL opens it */
+    char *sample, *line; /* full names of arrays; or NULL */
+    char *x, *y;         /* the same; or NULL */
+    HcPlace place;       /* of the table; of coordinates their system */
+} HcLookup;
+
 /* Arrays have `bands` elements and are owned by the scene; NULL = not known. Zero-initialise, then
  * hc_scene_clear() is always safe. */
 typedef struct HcScene {
@@ -83,6 +94,7 @@ typedef struct HcScene {
     double nodata;
     bool complete; /* no pixel can be masked: integers, no nodata, no mask */
     HcPlace place;
+    HcLookup lookup;
     HcCut cut;
     bool has_default_bands;
     int32_t default_bands[3]; /* red, green, blue, from 0 */
@@ -95,6 +107,9 @@ typedef struct HcScene {
 
 /* Frees what the scene owns and zeroes it. */
 void hc_scene_clear(HcScene *scene);
+
+/* The same of a lookup. */
+void hc_lookup_clear(HcLookup *lookup);
 
 /* Deep copy; `to` must be zero or cleared. On failure `to` is cleared. */
 HcStatus hc_scene_copy(HcScene *to, const HcScene *from, HcError *err) HC_MUST_CHECK;

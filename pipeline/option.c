@@ -302,7 +302,7 @@ static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count
 }
 
 bool hc_option_takes_value(const HcOption *option) {
-    return option->kind != HC_OPTION_FLAG && option->kind != HC_OPTION_LEVEL;
+    return option->alone == NULL && option->kind != HC_OPTION_FLAG && option->kind != HC_OPTION_LEVEL;
 }
 
 /* Whether the word after this option is its value. */
@@ -355,6 +355,7 @@ static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t se
         }
         value = words[++*at];
     }
+    value = value == NULL ? option->alone : value;
     take(taken, option);
     return set_value(who, option, params, value, err);
 }
@@ -408,7 +409,7 @@ static void help_left(const HcOption *option, HcText *left) {
         if (option->kind == HC_OPTION_CHOICE) {
             hc_text_add(left, " ");
             list_choices(option, "|", left);
-        } else if (option->kind == HC_OPTION_LEVEL) {
+        } else if (option->kind == HC_OPTION_LEVEL || option->alone != NULL) {
             hc_text_add(left, "[=%s]", option->value);
         } else if (option->value != NULL) {
             hc_text_add(left, " %s", option->value);
@@ -473,7 +474,8 @@ void hc_options_help(const HcOption *table, HcText *text) {
 
 /* FILE|none: the word is a choice. */
 static bool is_no_file(const HcOption *option, const char *word) {
-    return strcmp(word, "none") == 0 && hc_text_ends_with(option->value, "|none");
+    bool is_none = strcmp(word, "none") == 0 && hc_text_ends_with(option->value, "|none");
+    return is_none || word == option->alone;
 }
 
 static HcStatus visit_file(const HcOption *option, const char *word, HcOptionVisit visit, void *user,

@@ -72,7 +72,10 @@ typedef struct HcOption {
     const char *unit;           /* "pixels", or NULL */
     const char *value;          /* how help shows the value: "COUNT"; NULL for flags */
     const char *const *choices; /* for CHOICE, NULL-terminated */
-    HcOptionFile file;          /* for TEXT and LIST */
+    /* For TEXT: the value when it is given alone; a value then follows `=` (--ortho[=FILE]). It names no
+     * file. */
+    const char *alone;
+    HcOptionFile file; /* for TEXT and LIST */
     /* The file of a value that says more than its name (FILE:LAYER), in fresh memory; NULL where the value is
      * the name. */
     char *(*file_of)(const char *value);

@@ -145,6 +145,11 @@ HcRanks *hc_stage_ranks(const HcStage *stage) {
     return settings != NULL ? settings->ranks : NULL;
 }
 
+const HcFlag *hc_stage_cancel(const HcStage *stage) {
+    const HcRunSettings *settings = stage->chain->settings;
+    return settings != NULL ? settings->cancel : NULL;
+}
+
 HcStage *hc_stage_before(const HcStage *stage, const char *name) {
     for (int32_t s = stage->place - 1; s >= 0; s--) {
         if (strcmp(stage->chain->stages[s].kind->name, name) == 0) {

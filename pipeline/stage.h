@@ -9,6 +9,7 @@
 
 #include "pipeline/json.h"
 #include "core/compute.h"
+#include "core/flag.h"
 #include "pipeline/option.h"
 #include "ranks/ranks.h"
 
@@ -45,6 +46,8 @@ typedef struct HcNeeds {
     size_t bytes_fixed;     /* device memory, whatever the block size */
     size_t bytes_tight;     /* bytes_fixed while memory is scarce (HcStage.tight); 0 = bytes_fixed */
     size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
+    size_t host_bytes_more; /* host memory that would make the stage faster, where some is left: all of it or
+                               none (HcStage.has_more) */
     int32_t threads_max;    /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
     size_t thread_bytes;    /* host memory of each of them, from two on */
     size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
@@ -128,6 +131,9 @@ typedef struct HcStageClass {
     HcStatus (*finish)(HcStage *stage, HcError *err);
     /* OPTIONAL. The file that finish leaves behind, for the record beside it; borrowed, NULL = none. */
     const char *(*output)(const HcStage *stage);
+    /* OPTIONAL. The scene in that file where it is not the one that comes in; borrowed, valid while planned.
+     */
+    const HcScene *(*written)(const HcStage *stage);
     /* OPTIONAL. What the record says of this stage beyond its options: adds to `to`. */
     void (*report)(const HcStage *stage, HcJson *to);
     /* OPTIONAL. Frees what open and settle made; safe after any failure. */
@@ -144,6 +150,7 @@ struct HcStage {
     HcNeeds needs;
     HcCompute *compute; /* set before open */
     bool tight;         /* set before open: memory is scarce, the stage takes bytes_tight */
+    bool has_more;      /* set before open: the stage may take needs.host_bytes_more */
     int32_t threads;    /* set before open: as many of needs.threads_max as memory allows, at least 1 */
     HcSample sample;    /* set before the first block is observed, where needs.float_sums */
     bool is_open;
@@ -188,6 +195,9 @@ HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) HC_MUST_
 
 /* The ranks that share the run, NULL where this process has it alone. */
 HcRanks *hc_stage_ranks(const HcStage *stage);
+
+/* What is set when the run is to stop, for work that goes on behind the last block; may be NULL. */
+const HcFlag *hc_stage_cancel(const HcStage *stage);
 
 /* The nearest earlier stage of that name in the chain, or NULL. */
 HcStage *hc_stage_before(const HcStage *stage, const char *name);

@@ -46,9 +46,6 @@ HcStatus hc_chunks_use(HcChunks *chunks, const int32_t *bands, int32_t count, Hc
 /* Only these samples of each line are read from now on. Before the first read. */
 void hc_chunks_use_samples(HcChunks *chunks, int64_t sample0, int64_t samples);
 
-/* The folder of scratch files. */
-const char *hc_chunks_scratch_folder(void);
-
 /* Bytes of that many lines of the bands that are used. */
 size_t hc_chunks_bytes(const HcChunks *chunks, int64_t lines);
 

@@ -1,11 +1,11 @@
 /* The scratch file: the lines of the scene as they are handed out, without a name. A row of chunks is brought
  * in parts, each of chunks side by side, for as much memory as there is. */
 #include "core/allocate.h"
-#include "core/text.h"
 #include "io/chunk/parts.h"
+#include "io/gdal_errors.h"
+#include "io/scratch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,36 +16,17 @@
 /* What a thread reads or writes at a time. */
 #define SHARE ((int64_t)1 << 20)
 
-/* Large files belong on a disk: /tmp is memory on some systems. */
-const char *hc_chunks_scratch_folder(void) {
-    const char *folder = getenv("TMPDIR");
-    return folder != NULL && folder[0] != '\0' ? folder : access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
-}
-
 static HcStatus fail_scratch(const HcChunks *chunks, const char *what, int number, HcError *err) {
-    return hc_fail(err, HC_E_IO,
+    return hc_fail(err, hc_errno_status(number, HC_E_IO),
                    "%s: %s a scratch file of %.0f bytes in %s failed: %s (TMPDIR names its folder)",
                    chunks->index->path, what,
                    (double)chunks->index->size[HC_AXIS_LINE] * (double)hc_chunk_line_bytes(chunks),
-                   hc_chunks_scratch_folder(), number != 0 ? strerror(number) : "it ends before");
+                   hc_scratch_folder(), hc_scratch_reason(number));
 }
 
 HcStatus hc_chunk_scratch_open(HcChunks *chunks, HcError *err) {
-    const char *folder = hc_chunks_scratch_folder();
     HC_OR_RETURN(hc_new(chunks->written, (size_t)hc_chunk_row_count(chunks->index), "rows of chunks", err));
-    chunks->scratch = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (chunks->scratch < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-        /* A file system without files that have no name. */
-        char *path = hc_text_format("%s/hcube-scratch-XXXXXX", folder);
-        if (path == NULL) {
-            return hc_fail_memory(err, (double)strlen(folder), "a path");
-        }
-        chunks->scratch = mkostemp(path, O_CLOEXEC);
-        if (chunks->scratch >= 0) {
-            (void)unlink(path);
-        }
-        free(path);
-    }
+    chunks->scratch = hc_scratch_open();
     return chunks->scratch >= 0 ? HC_OK : fail_scratch(chunks, "making", errno, err);
 }
 
@@ -66,28 +47,22 @@ typedef struct Stretches {
     bool writes;
     pthread_mutex_t lock;
     bool failed;
-    int error; /* errno, 0 = the file ended */
+    int error; /* as hc_scratch_read gives it */
 } Stretches;
 
 static void move_one(void *user, int64_t item, int32_t thread) {
     (void)thread;
     Stretches *all = user;
     char *memory = all->memory + item * all->bytes;
-    for (int64_t done = 0; done < all->bytes;) {
-        size_t rest = (size_t)(all->bytes - done);
-        off_t at = (off_t)(all->at + item * all->step + done);
-        ssize_t moved = all->writes ? pwrite(all->chunks->scratch, memory + done, rest, at)
-                                    : pread(all->chunks->scratch, memory + done, rest, at);
-        if (moved > 0) {
-            done += moved;
-        } else if (moved == 0 || errno != EINTR) {
-            int number = moved < 0 ? errno : 0;
-            pthread_mutex_lock(&all->lock);
-            all->failed = true;
-            all->error = number;
-            pthread_mutex_unlock(&all->lock);
-            return;
-        }
+    int64_t at = all->at + item * all->step;
+    size_t bytes = (size_t)all->bytes;
+    int number = all->writes ? hc_scratch_write(all->chunks->scratch, at, memory, bytes)
+                             : hc_scratch_read(all->chunks->scratch, at, memory, bytes);
+    if (number != 0) {
+        pthread_mutex_lock(&all->lock);
+        all->failed = true;
+        all->error = number;
+        pthread_mutex_unlock(&all->lock);
     }
 }
 

@@ -49,6 +49,8 @@ HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
         take_note(reader);
         return HC_OK;
     }
+    scene->lookup = said->lookup;
+    said->lookup = (HcLookup){0};
     if (said->bands == 0) {
         take_note(reader);
         return HC_OK;

@@ -1,6 +1,7 @@
 #include "core/allocate.h"
 #include "io/chunk/source.h"
 #include "io/read/parts.h"
+#include "io/scratch.h"
 
 #include <cpl_string.h>
 #include <inttypes.h>
@@ -265,7 +266,7 @@ static void add_chunk_way(const HcReader *reader, HcText *text) {
     } else {
         double all = (double)reader->scene.lines * (double)hc_chunks_bytes(reader->chunks, 1);
         hc_text_add(text, "a scratch file of %s in %s", hc_text_bytes(bytes, sizeof bytes, all),
-                    hc_chunks_scratch_folder());
+                    hc_scratch_folder());
     }
 }
 

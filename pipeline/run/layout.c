@@ -72,7 +72,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         if (stage->needs.consumes) {
             cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->out, lines);
         }
-        cost.host += stage->needs.host_bytes;
+        cost.host += stage->needs.host_bytes + (stage->has_more ? stage->needs.host_bytes_more : 0);
         if (info->shared_memory) {
             cost.host += (size_t)stage->needs.float_sums * (size_t)info->threads *
                          hc_sums_thread_bytes(stage->in.bands);
@@ -207,6 +207,17 @@ static void share_threads(HcChain *chain, const HcComputeInfo *info, const HcLim
     }
 }
 
+/* Stages get the memory that they wish for while that is at most half of what the smallest blocks leave. */
+static void share_more(HcChain *chain, const HcComputeInfo *info, const HcLimits *limits) {
+    for (int32_t s = 0; s < chain->count; s++) {
+        HcStage *stage = &chain->stages[s];
+        Cost least = cost_of(chain, info, limits, 1);
+        double spare = limits->host - (double)host_bytes(&least, info, stream_slots(info));
+        stage->has_more =
+            stage->needs.host_bytes_more > 0 && (double)stage->needs.host_bytes_more <= spare / 2;
+    }
+}
+
 static int64_t half_of(int64_t lines) {
     return lines > 1 ? lines / 2 : 1;
 }
@@ -274,9 +285,10 @@ static void set_tight(HcChain *chain, bool tight) {
     }
 }
 
-static void set_threads(HcChain *chain, int32_t threads) {
+static void set_extras(HcChain *chain, int32_t threads) {
     for (int32_t s = 0; s < chain->count; s++) {
         chain->stages[s].threads = threads;
+        chain->stages[s].has_more = false;
     }
 }
 
@@ -285,13 +297,14 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInf
     HcError unimportant = {0};
     const HcScene *scene = &chain->stages[0].out;
     set_tight(chain, false);
-    set_threads(chain, 1);
+    set_extras(chain, 1);
     HcLimits limits = limits_of(chain, info, settings);
     int64_t least = 1;
     if (fit_lines(chain, info, settings, &limits, &least, &unimportant) != HC_OK) {
         set_tight(chain, true);
         limits = limits_of(chain, info, settings);
     }
+    share_more(chain, info, &limits);
     share_threads(chain, info, &limits);
     int64_t wanted = settings->block_lines > 0 ? settings->block_lines
                                                : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));

@@ -4,6 +4,7 @@
 #include "io/write/png.h"
 #include "pipeline/chain.h"
 #include "pipeline/picture/image.h"
+#include "pipeline/stages/ortho_map.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>
@@ -11,12 +12,17 @@
 #include <string.h>
 
 typedef struct Params {
-    const char *path, *bands, *wavelengths, *percentiles, *scree;
+    const char *path, *bands, *wavelengths, *percentiles, *scree, *ortho;
     int32_t colours, legend;
     int64_t size, enlarge;
     double gamma;
     int32_t overwrite; /* HcOverwrite */
 } Params;
+
+/* A pixel of the picture, and the sample of the scene that it shows. */
+typedef struct Filled {
+    int32_t shown, sample;
+} Filled;
 
 typedef struct State {
     int32_t band[3]; /* red, green, blue; or one */
@@ -24,9 +30,14 @@ typedef struct State {
     double percentile[2];
     bool classes; /* the band holds classes: their colours */
     HcLegendPlace legend;
+    int64_t lines, samples;      /* of what is shown: the scene, or its map */
     int32_t width, height, step; /* every step-th pixel is shown */
     float *plane;                /* [band_count][height][width] */
     uint8_t *valid;              /* [height][width] */
+    /* Of a map: which shown pixels each line of the scene fills. */
+    HcOrtho *ortho;
+    int32_t *begin; /* [lines of the scene + 1] where those of a line begin in `filled` */
+    Filled *filled;
 } State;
 
 /* Pixels of the largest picture. */
@@ -60,6 +71,7 @@ static const HcOption options[] = {
      .help = "side of the square that shows a pixel"},
     {HC_TEXT(Params, scree), .file = HC_FILE_WRITTEN, .value = "PLOT.png",
      .help = "plot the eigenvalues of the last pca or mnf before this step"},
+    HC_ORTHO_OPTION(Params),
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace existing files; any: also a scene with more bands than the result"},
     {0}};
@@ -150,6 +162,28 @@ static const HcStage *stage_with_scree(const HcStage *stage) {
     return NULL;
 }
 
+/* What is shown: with --ortho a map, and the pixels that it thins out to. */
+static HcStatus plan_map(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HC_OR_RETURN(hc_ortho_map_plan(stage, params->ortho, &state->ortho, err));
+    state->lines = stage->in.lines;
+    state->samples = stage->in.samples;
+    if (state->ortho != NULL) {
+        HcOrthoFacts facts = hc_ortho_facts(state->ortho);
+        state->lines = facts.lines;
+        state->samples = facts.samples;
+    }
+    return HC_OK;
+}
+
+/* Memory of open_map. */
+static size_t map_bytes(const HcStage *stage, size_t shown) {
+    const State *state = stage->state;
+    return shown * (sizeof(Filled) + sizeof(HcOrthoPixel)) + (size_t)state->samples * sizeof(HcOrthoPixel) +
+           ((size_t)stage->in.lines + 1) * sizeof *state->begin;
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
@@ -184,10 +218,11 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                            params->scree);
         }
     }
-    int64_t longest = stage->in.lines > stage->in.samples ? stage->in.lines : stage->in.samples;
+    HC_OR_RETURN(plan_map(stage, err));
+    int64_t longest = state->lines > state->samples ? state->lines : state->samples;
     state->step = (int32_t)((longest + params->size - 1) / params->size);
-    state->width = (int32_t)((stage->in.samples + state->step - 1) / state->step);
-    state->height = (int32_t)((stage->in.lines + state->step - 1) / state->step);
+    state->width = (int32_t)((state->samples + state->step - 1) / state->step);
+    state->height = (int32_t)((state->lines + state->step - 1) / state->step);
     size_t shown = (size_t)state->width * (size_t)state->height;
     size_t drawn = shown * (size_t)(params->enlarge * params->enlarge);
     if (drawn > picture_limit) {
@@ -201,8 +236,60 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                              .has_output = true,
                              /* Planes, their levels, the copy that finds percentiles, and the canvas. */
                              .host_bytes = shown * (5 * (size_t)state->band_count + 5) + 4 * drawn +
-                                           (state->classes ? legend_bytes : 0)};
+                                           (state->classes ? legend_bytes : 0) +
+                                           (state->ortho != NULL ? map_bytes(stage, shown) : 0)};
     return HC_OK;
+}
+
+/* The pixels of the scene that are shown, shown[height][width]. */
+static HcStatus read_map(const State *state, HcOrthoPixel *shown, HcError *err) {
+    HcStatus status = HC_OK;
+    HcOrthoPixel *line = NULL;
+    HC_OR_RETURN(hc_new(line, state->samples, "a line of a map", err));
+    for (int32_t y = 0; y < state->height; y++) {
+        HC_TRY(hc_ortho_lines(state->ortho, (int64_t)y * state->step, 1, line, err));
+        for (int32_t x = 0; x < state->width; x++) {
+            shown[(size_t)y * (size_t)state->width + (size_t)x] = line[(size_t)x * (size_t)state->step];
+        }
+    }
+done:
+    free(line);
+    return status;
+}
+
+/* Sorts them by line of the scene. */
+static HcStatus open_map(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    int32_t pixels = state->width * state->height;
+    int64_t lines = stage->in.lines;
+    HcOrthoPixel *shown = NULL;
+    HC_TRY(hc_new(shown, pixels, "a preview", err));
+    HC_TRY(hc_new(state->filled, pixels, "a preview", err));
+    HC_TRY(hc_new(state->begin, lines + 1, "a preview", err));
+    HC_TRY(read_map(state, shown, err));
+    for (int32_t p = 0; p < pixels; p++) {
+        if (shown[p].line >= 0) {
+            state->begin[shown[p].line + 1]++;
+        }
+    }
+    for (int64_t l = 0; l < lines; l++) {
+        state->begin[l + 1] += state->begin[l];
+    }
+    /* From the last on, so that each line's mark moves down to where it begins. */
+    for (int32_t p = pixels - 1; p >= 0; p--) {
+        if (shown[p].line >= 0) {
+            state->filled[--state->begin[shown[p].line + 1]] = (Filled){p, shown[p].sample};
+        }
+    }
+    memmove(state->begin, state->begin + 1, (size_t)lines * sizeof *state->begin);
+    state->begin[lines] = 0;
+    for (int32_t p = 0; p < pixels; p++) {
+        state->begin[lines] += shown[p].line >= 0;
+    }
+done:
+    free(shown);
+    return status;
 }
 
 static HcStatus open_preview(HcStage *stage, HcError *err) {
@@ -210,32 +297,48 @@ static HcStatus open_preview(HcStage *stage, HcError *err) {
     size_t pixels = (size_t)state->width * (size_t)state->height;
     HC_OR_RETURN(hc_new(state->plane, pixels * (size_t)state->band_count, "a preview", err));
     HC_OR_RETURN(hc_new(state->valid, pixels, "a preview", err));
-    return HC_OK;
+    return state->ortho != NULL ? open_map(stage, err) : HC_OK;
+}
+
+/* Shows a pixel of the block at `to`. */
+static void show(State *state, const HcBlock *block, size_t from, size_t to) {
+    size_t pixels = (size_t)state->width * (size_t)state->height;
+    state->valid[to] = block->mask[from];
+    for (int32_t c = 0; c < state->band_count; c++) {
+        state->plane[(size_t)c * pixels + to] =
+            block->data[from * (size_t)block->bands + (size_t)state->band[c]];
+    }
+}
+
+static void consume_for_map(State *state, const HcBlock *block) {
+    for (int32_t row = 0; row < block->lines; row++) {
+        int64_t line = block->line0 + row;
+        for (int32_t f = state->begin[line]; f < state->begin[line + 1]; f++) {
+            const Filled *filled = &state->filled[f];
+            size_t from = (size_t)row * (size_t)block->samples + (size_t)filled->sample;
+            show(state, block, from, (size_t)filled->shown);
+        }
+    }
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
     (void)err;
     State *state = stage->state;
-    size_t pixels = (size_t)state->width * (size_t)state->height;
+    if (state->ortho != NULL) {
+        consume_for_map(state, block);
+        return HC_OK;
+    }
     for (int32_t row = 0; row < block->lines; row++) {
         int64_t line = block->line0 + row;
-        if (line % state->step != 0) {
-            continue;
-        }
-        for (int32_t x = 0; x < state->width; x++) {
+        for (int32_t x = 0; x < state->width && line % state->step == 0; x++) {
             size_t from = (size_t)row * (size_t)block->samples + (size_t)x * (size_t)state->step;
-            size_t to = (size_t)(line / state->step) * (size_t)state->width + (size_t)x;
-            state->valid[to] = block->mask[from];
-            for (int32_t c = 0; c < state->band_count; c++) {
-                state->plane[(size_t)c * pixels + to] =
-                    block->data[from * (size_t)block->bands + (size_t)state->band[c]];
-            }
+            show(state, block, from, (size_t)(line / state->step) * (size_t)state->width + (size_t)x);
         }
     }
     return HC_OK;
 }
 
-/* Every rank has filled the rows of its lines. */
+/* Every rank has filled the pixels of its lines. */
 static HcStatus gather(HcStage *stage, HcError *err) {
     HcRanks *ranks = hc_stage_ranks(stage);
     State *state = stage->state;
@@ -354,12 +457,16 @@ static void report(const HcStage *stage, HcJson *to) {
     }
     hc_json_close(to);
     hc_json_put_number(to, "every_pixel", state->step);
+    hc_ortho_map_report(state->ortho, to);
 }
 
 static void close_preview(HcStage *stage) {
     State *state = stage->state;
     free(state->plane);
     free(state->valid);
+    free(state->begin);
+    free(state->filled);
+    hc_ortho_close(state->ortho);
     *state = (State){0};
 }
 

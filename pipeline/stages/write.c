@@ -1,15 +1,18 @@
 /* write: blocks into a raster file. */
 #include "core/allocate.h"
+#include "io/ortho/store.h"
 #include "io/write/writer.h"
 #include "pipeline/chain.h"
+#include "pipeline/stages/ortho_map.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/stages/write_tally.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct Params {
-    const char *path, *format, *interleave;
+    const char *path, *format, *interleave, *ortho;
     int32_t type, compress;
     const char *nodata; /* a text, since NaN may be asked for */
     HcOptionList creation;
@@ -22,6 +25,10 @@ typedef struct State {
     HcWriter *writer;
     HcWriterNames names; /* of the files */
     HcWriterNeeds needs;
+    HcScene scene; /* that is written */
+    /* A map is written at the end, from all lines of the scene. */
+    HcOrtho *ortho;      /* NULL = the scene is written as it comes */
+    HcOrthoStore *store; /* its lines */
 } State;
 
 static const char *const type_words[] = {
@@ -56,6 +63,7 @@ static const HcOption options[] = {
      .otherwise = "the scene's nodata value where the bands are still its bands; else NaN, or for integers "
                   "the lowest value (the highest where unsigned)",
      .help = "value of masked pixels in the file; nan is a value"},
+    HC_ORTHO_OPTION(Params),
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace an existing file; any: also a scene with more bands than the result"},
     {HC_INT(Params, threads, "write-threads"), .range = {1, 256},
@@ -82,6 +90,22 @@ static HcWriterOptions writer_options(const HcStage *stage) {
                              .threads = (int32_t)params->threads};
 }
 
+/* The scene that is written, what the writer takes for it, and what the store of a map takes. */
+static HcStatus plan_writing(HcStage *stage, const HcWriterOptions *how, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HC_OR_RETURN(hc_ortho_map_plan(stage, params->ortho, &state->ortho, err));
+    hc_scene_clear(&state->scene);
+    if (state->ortho != NULL) {
+        HC_OR_RETURN(hc_ortho_scene(state->ortho, &stage->in, &state->scene, err));
+    } else {
+        HC_OR_RETURN(hc_scene_copy(&state->scene, &stage->in, err));
+    }
+    HC_OR_RETURN(hc_writer_needs(params->path, &state->scene, how, &state->needs, err));
+    state->needs.memory += state->ortho != NULL ? hc_ortho_write_bytes(&stage->in, state->ortho) : 0;
+    return HC_OK;
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
@@ -106,7 +130,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_stage_will_write(stage, state->names.header, err));
     }
     if (state->writer == NULL) {
-        HC_OR_RETURN(hc_writer_needs(params->path, &stage->in, &how, &state->needs, err));
+        HC_OR_RETURN(plan_writing(stage, &how, err));
     }
     if (hc_scene_is_class_map(&stage->in) && stage->in.bands > 1 && params->type < 0 &&
         !hc_scene_is_class_map_in_parts(&stage->in)) {
@@ -119,8 +143,49 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                              .passes_through = true,
                              .has_output = true,
                              .host_bytes = state->needs.memory,
+                             .host_bytes_more = state->ortho != NULL ? hc_ortho_store_bytes(&stage->in) : 0,
                              .threads_max = state->needs.threads_max,
                              .thread_bytes = state->needs.thread_memory};
+    return HC_OK;
+}
+
+/* The first rank has the writer; all put their lines into one store. */
+static HcStatus open_store(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HcRanks *ranks = hc_stage_ranks(stage);
+    bool alone = hc_ranks_count(ranks) == 1;
+    char file[4096] = "";
+    if (hc_ranks_number(ranks) == 0) {
+        const char *beside = alone && stage->has_more ? NULL : hc_writer_path(state->writer);
+        HC_OR_RETURN(hc_ortho_store_open(&state->store, &stage->in, beside, err));
+    }
+    if (alone) {
+        return HC_OK;
+    }
+    if (hc_ranks_number(ranks) == 0) {
+        const char *name = hc_ortho_store_file(state->store);
+        if (strlen(name) >= sizeof file) {
+            return hc_fail(err, HC_E_UNSUPPORTED, "%s: the name is too long to be shared by ranks", name);
+        }
+        strcpy(file, name);
+    }
+    HC_OR_RETURN(hc_ranks_share(ranks, file, sizeof file, err));
+    return hc_ranks_number(ranks) > 0 ? hc_ortho_store_join(&state->store, &stage->in, file, err) : HC_OK;
+}
+
+static HcStatus open_joined(HcStage *stage, const HcWriterOptions *how, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcRanks *ranks = hc_stage_ranks(stage);
+    HcWriterSite site = {0};
+    if (hc_ranks_number(ranks) == 0) {
+        HC_OR_RETURN(hc_writer_site(state->writer, &site, err));
+    }
+    HC_OR_RETURN(hc_ranks_share(ranks, &site, sizeof site, err));
+    if (hc_ranks_number(ranks) > 0) {
+        HC_OR_RETURN(hc_writer_join(&state->writer, params->path, &stage->in, how, &site,
+                                    stage->chain->first_line, err));
+    }
     return HC_OK;
 }
 
@@ -129,28 +194,20 @@ static HcStatus open_write(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcRanks *ranks = hc_stage_ranks(stage);
     HcWriterOptions how = writer_options(stage);
-    HcWriterSite site = {0};
     how.compressors = stage->threads;
     if (hc_ranks_number(ranks) == 0) {
-        HC_OR_RETURN(hc_writer_open(&state->writer, params->path, &stage->in, &how, err));
+        HC_OR_RETURN(hc_writer_open(&state->writer, params->path, &state->scene, &how, err));
     }
-    if (hc_ranks_count(ranks) == 1) {
-        return HC_OK;
+    if (state->ortho != NULL) {
+        return open_store(stage, err);
     }
-    if (hc_ranks_number(ranks) == 0) {
-        HC_OR_RETURN(hc_writer_site(state->writer, &site, err));
-    }
-    HC_OR_RETURN(hc_ranks_share(ranks, &site, sizeof site, err));
-    if (hc_ranks_number(ranks) > 0) {
-        HC_OR_RETURN(hc_writer_join(&state->writer, params->path, &stage->in, &how, &site,
-                                    stage->chain->first_line, err));
-    }
-    return HC_OK;
+    return hc_ranks_count(ranks) > 1 ? open_joined(stage, &how, err) : HC_OK;
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
     State *state = stage->state;
-    return hc_writer_write(state->writer, block, err);
+    return state->ortho != NULL ? hc_ortho_store_put(state->store, block, err)
+                                : hc_writer_write(state->writer, block, err);
 }
 
 /* The first rank's file gets the lines of the others. */
@@ -162,6 +219,10 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     int32_t number = hc_ranks_number(ranks);
     if (count == 1) {
         return HC_OK;
+    }
+    if (state->ortho != NULL) {
+        status = hc_ortho_store_flush(state->store, err);
+        return hc_ranks_agree(ranks, status, err);
     }
     HcWriterLeft *left = NULL;
     HC_OR_RETURN(hc_new(left, count, "the ranks", err));
@@ -180,6 +241,12 @@ done:
 static HcStatus finish(HcStage *stage, HcError *err) {
     State *state = stage->state;
     const Params *params = stage->params;
+    if (state->ortho != NULL) {
+        HC_OR_RETURN(
+            hc_ortho_store_write(state->store, state->ortho, state->writer, hc_stage_cancel(stage), err));
+        hc_ortho_store_close(state->store);
+        state->store = NULL;
+    }
     hc_write_tally_note(stage, state->writer, !isnan(params->scale) || !isnan(params->offset));
     return hc_writer_finish(state->writer, err);
 }
@@ -204,12 +271,20 @@ static void report(const HcStage *stage, HcJson *to) {
         hc_json_put_number(to, "nodata", nodata);
     }
     hc_write_tally_json(state->writer, to);
+    hc_ortho_map_report(state->ortho, to);
+}
+
+static const HcScene *written(const HcStage *stage) {
+    return &((const State *)stage->state)->scene;
 }
 
 static void close_write(HcStage *stage) {
     State *state = stage->state;
+    hc_ortho_store_close(state->store);
+    hc_ortho_close(state->ortho);
     hc_writer_close(state->writer);
     hc_writer_names_clear(&state->names);
+    hc_scene_clear(&state->scene);
     *state = (State){0};
 }
 
@@ -226,6 +301,7 @@ const HcStageClass hc_stage_write = {
     .gather = gather,
     .finish = finish,
     .output = output,
+    .written = written,
     .report = report,
     .close = close_write,
 };

@@ -49,6 +49,14 @@ class Case:
         self.pooled = pooled
 
 
+def table(path, data_type, values, lines, samples):
+    """A raster of two bands, band by band."""
+    path.with_suffix(".hdr").write_text(f"ENVI\nsamples = {samples}\nlines = {lines}\nbands = 2\nheader offset = 0\n"
+                                        f"file type = ENVI Standard\ndata type = {data_type}\ninterleave = bsq\n"
+                                        "byte order = 0\n")
+    path.with_suffix(".img").write_bytes(b"".join(values))
+
+
 def stages(common, suffix="", **more):
     """One command for every stage, on the CPU or on the stand-in of a GPU."""
     scene = "in/scene.hdr"
@@ -84,6 +92,8 @@ CASES = {
                       "--source-nodata", "0,-9999", "--source-scale", "apply", "!", "write", "out/a.img", *COMMON),
     "read-tiff": Case("read", "in/scene.tif", "out/a.img", *COMMON),
     "bands": Case("bands", "in/scene.hdr", "out/a.img", "--wavelength", "500-1800", *COMMON),
+    "ortho": Case("run", "read", "in/scene.hdr", "!", "write", "out/a.img", "--ortho=in/glt.hdr", "!", "preview",
+                  "out/p.png", "--ortho=in/igm.hdr", *COMMON),
     **stages(COMMON),
     "inverse": Case("run", "read", "in/scene.hdr", "!", "mnf", "--keep-all", "!", "svd", "!", "mnf", "--inverse", "!",
                     "write", "out/a.img", *COMMON),
@@ -150,6 +160,10 @@ def prepare(folder, hcube, sample):
     (folder / "mask.hdr").write_text(f"ENVI\nsamples = {SAMPLES}\nlines = {LINES}\nbands = 1\nheader offset = 0\n"
                                      "file type = ENVI Standard\ndata type = 1\ninterleave = bsq\nbyte order = 0\n")
     (folder / "mask.img").write_bytes(bytes(i % 17 != 0 for i in range(LINES * SAMPLES)))
+    table(folder / "glt", 3, [struct.pack("<i", (at * at + at // 7) % (SAMPLES + 1)) for at in range(2 * 30 * 26)], 30, 26)
+    table(folder / "igm", 5, [struct.pack("<d", place) for place in
+                              [10 + .001 * (at % SAMPLES) for at in range(LINES * SAMPLES)] +
+                              [50 - .001 * (at // SAMPLES) for at in range(LINES * SAMPLES)]], LINES, SAMPLES)
     for name in ("endmembers.hdr", "endmembers.sli", "training.gpkg"):
         shutil.copy(sample / name, folder / name)
     for ending in ("hdr", "img"):

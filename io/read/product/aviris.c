@@ -37,19 +37,12 @@ static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcErro
         HC_OR_RETURN(hc_product_shape(file, "/geolocation_lookup_table/sample", 2, size, err));
     }
     bool is_map = size[0] == scene->lines && size[1] == scene->samples;
-    HC_OR_RETURN(read_place(file, is_map ? &scene->place : &product->lookup.place, err));
+    HC_OR_RETURN(read_place(file, is_map ? &scene->place : &product->scene.lookup.place, err));
     if (is_map) {
         return HC_OK;
     }
-    product->lookup.sample = strdup("/geolocation_lookup_table/sample");
-    product->lookup.line = strdup("/geolocation_lookup_table/line");
-    if (product->lookup.sample == NULL || product->lookup.line == NULL) {
-        return hc_fail_memory(err, 0, "a text");
-    }
-    hc_product_note(product,
-                    "pixels are in sensor geometry; the lookup table in /geolocation_lookup_table is "
-                    "not applied");
-    return HC_OK;
+    return hc_product_lookup(product, file, "/geolocation_lookup_table/sample",
+                             "/geolocation_lookup_table/line", err);
 }
 
 HcStatus hc_product_aviris(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {

@@ -13,10 +13,10 @@ static const struct {
              {"/reflectance", "EMIT L2A reflectance"},
              {"/reflectance_uncertainty", "EMIT L2A reflectance uncertainty"}};
 
-/* The lookup table is kept for those who write maps; the scene itself has no place. */
+/* The lookup table goes with the scene to those who write maps; the scene itself has no place. */
 static HcStatus take_lookup(HcProduct *product, const HcProductFile *file, HcError *err) {
     HcStatus status = HC_OK;
-    HcProductLookup *lookup = &product->lookup;
+    HcLookup *lookup = &product->scene.lookup;
     double *transform = NULL;
     int32_t count = 0;
     if (!hc_product_has(file, "/location/glt_x") || !hc_product_has(file, "/location/glt_y")) {
@@ -29,13 +29,7 @@ static HcStatus take_lookup(HcProduct *product, const HcProductFile *file, HcErr
     for (int32_t i = 0; i < 6 && count == 6; i++) {
         lookup->place.transform[i] = transform[i];
     }
-    lookup->sample = strdup("/location/glt_x");
-    lookup->line = strdup("/location/glt_y");
-    if (lookup->sample == NULL || lookup->line == NULL) {
-        status = hc_fail_memory(err, 0, "a text");
-        goto done;
-    }
-    hc_product_note(product, "pixels are in sensor geometry; the lookup table in /location is not applied");
+    HC_TRY(hc_product_lookup(product, file, "/location/glt_x", "/location/glt_y", err));
 done:
     free(transform);
     return status;

@@ -210,9 +210,13 @@ static HcStatus compare_table(HcProduct *product, const Flight *flight, const Hc
     HcStatus status = hc_envi_load(&table, flight->table, &why);
     status = status == HC_OK ? hc_envi_shape(&table, &of_table, &why) : status;
     if (status == HC_OK && (of_table.lines != shape.lines || of_table.samples != shape.samples)) {
-        hc_product_note(product,
-                        "pixels are in sensor geometry; the lookup table described by %s is not applied",
+        hc_product_note(product, "pixels are in sensor geometry: write --ortho places them by %s",
                         name_of(flight->table));
+        product->scene.lookup.file = strdup(flight->table);
+        if (product->scene.lookup.file == NULL) {
+            (void)hc_fail_memory(&why, (double)strlen(flight->table), "a path");
+            status = HC_E_MEMORY;
+        }
     }
     hc_envi_clear(&table);
     bool is_flaw = status == HC_OK || status == HC_E_INPUT || status == HC_E_UNSUPPORTED;

@@ -26,7 +26,7 @@ HcStatus hc_product_hypso(HcProduct *product, const HcProductFile *file, bool *i
         product,
         &(HcProductBands){.count = product->array[0].bands, .wavelength = centres, .fwhm = widths, .unit = 1},
         err));
-    hc_product_note(product, "pixels are in sensor geometry; latitudes and longitudes are not applied");
+    HC_TRY(hc_product_coordinates(product, file, "/navigation/longitude", "/navigation/latitude", err));
 done:
     free(centres);
     free(widths);

@@ -57,6 +57,40 @@ HcStatus hc_product_name(HcProduct *product, const HcProductFile *file, const ch
     return product->name != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(name), "a text");
 }
 
+static HcStatus name_arrays(const HcProductFile *file, HcLookup *lookup, char **first, const char *first_name,
+                            char **second, const char *second_name, HcError *err) {
+    lookup->file = strdup(file->path);
+    *first = strdup(first_name);
+    *second = strdup(second_name);
+    return lookup->file != NULL && *first != NULL && *second != NULL
+               ? HC_OK
+               : hc_fail_memory(err, (double)strlen(file->path), "a text");
+}
+
+HcStatus hc_product_lookup(HcProduct *product, const HcProductFile *file, const char *sample,
+                           const char *line, HcError *err) {
+    HcLookup *lookup = &product->scene.lookup;
+    HC_OR_RETURN(name_arrays(file, lookup, &lookup->sample, sample, &lookup->line, line, err));
+    hc_product_note(product, "pixels are in sensor geometry: write --ortho places them by the lookup table");
+    return HC_OK;
+}
+
+HcStatus hc_product_coordinates(HcProduct *product, const HcProductFile *file, const char *longitude,
+                                const char *latitude, HcError *err) {
+    HcLookup *lookup = &product->scene.lookup;
+    if (!hc_product_has(file, longitude) || !hc_product_has(file, latitude)) {
+        hc_product_note(product, "pixels are in sensor geometry, without coordinates");
+        return HC_OK;
+    }
+    HC_OR_RETURN(name_arrays(file, lookup, &lookup->x, longitude, &lookup->y, latitude, err));
+    lookup->place.crs = strdup(SRS_WKT_WGS84_LAT_LONG);
+    if (lookup->place.crs == NULL) {
+        return hc_fail_memory(err, 0, "the coordinate system");
+    }
+    hc_product_note(product, "pixels are in sensor geometry: write --ortho places them by their coordinates");
+    return HC_OK;
+}
+
 HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;

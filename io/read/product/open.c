@@ -48,9 +48,6 @@ void hc_product_close(HcProduct *product) {
     hc_text_clear(&product->note);
     hc_paths_clear(&product->files);
     free(product->band);
-    free(product->lookup.sample);
-    free(product->lookup.line);
-    free(product->lookup.place.crs);
     hc_product_clear_layers(product);
     free(product->raster);
     free(product->name);

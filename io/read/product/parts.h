@@ -134,6 +134,12 @@ HcStatus hc_product_name(HcProduct *product, const HcProductFile *file, const ch
 /* The coordinate system of an EPSG code; a remark where there is none. */
 HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) HC_MUST_CHECK;
 
+/* Gives the scene the lookup table whose arrays have these names, or the coordinates of its pixels. */
+HcStatus hc_product_lookup(HcProduct *product, const HcProductFile *file, const char *sample,
+                           const char *line, HcError *err) HC_MUST_CHECK;
+HcStatus hc_product_coordinates(HcProduct *product, const HcProductFile *file, const char *longitude,
+                                const char *latitude, HcError *err) HC_MUST_CHECK;
+
 void hc_product_note(HcProduct *product, const char *format, ...) HC_PRINTF(2, 3);
 
 #endif

@@ -39,12 +39,6 @@ typedef struct HcProductBand {
     bool bad;
 } HcProductBand;
 
-/* Where a lookup table puts the pixels of the sensor on a map. */
-typedef struct HcProductLookup {
-    char *sample, *line; /* datasets of the file, or NULL; numbers from 1, 0 = no pixel */
-    HcPlace place;       /* of the table */
-} HcProductLookup;
-
 /* A quality layer: for each pixel, a value that says what is wrong with it. */
 typedef struct HcProductLayer {
     char name[24];   /* "cloud" */
@@ -69,7 +63,6 @@ typedef struct HcProduct {
     int32_t array_count;
     HcProductBand *band; /* [scene.bands], by ascending wavelength where the arrays hold the pixels */
     HcScene scene;       /* without what a raster says of itself */
-    HcProductLookup lookup;
     HcProductLayer *layer;
     int32_t layers;
     HcText note;   /* remarks for the user */

@@ -75,6 +75,6 @@ HcStatus hc_product_tanager(HcProduct *product, const HcProductFile *file, bool 
     if (cubes[cube].is_map) {
         return take_place(product, file, err);
     }
-    hc_product_note(product, "pixels are in sensor geometry; latitudes and longitudes are not applied");
-    return HC_OK;
+    return hc_product_coordinates(product, file, "/HDFEOS/SWATHS/HYP/Geolocation Fields/Longitude",
+                                  "/HDFEOS/SWATHS/HYP/Geolocation Fields/Latitude", err);
 }

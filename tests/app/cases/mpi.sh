@@ -85,6 +85,15 @@ same "5" read "$scene" ! mnf --components 10 \
     ! write classes.tif ! preview classes.png
 same "2" read "$scene" ! mnf --components 5 --denoise --dark "$scene" ! write out.img
 
+# A map: every rank has lines of the scene, and the first writes what the table makes of them.
+header glt 110 120 2
+printf "$(awk 'BEGIN { for (b = 0; b < 2; b++) for (y = 0; y < 120; y++) for (x = 0; x < 110; x++)
+    printf "\\%03o\\000", b ? (y * 5 + x) % 101 : (x * 7 + y * 3) % 101 }')" >glt.img
+sed -i 's/interleave = .*/interleave = bsq/' glt.hdr
+same "2 3" read "$scene" ! mnf --components 4 ! write out.img --ortho="$folder/glt.hdr" \
+    ! write out.tif --ortho="$folder/glt.hdr" ! preview picture.png --ortho="$folder/glt.hdr"
+rm glt.hdr glt.img
+
 # What is counted over the scene is that of all ranks. Some pixels have values missing in some bands or all.
 sed 's/^reflectance scale factor.*/&\ndata ignore value = -9999/' "$scene" >holes.hdr
 cp "$SAMPLE/scene.img" holes.img

@@ -95,7 +95,7 @@ static void reflectance_opens(void **state) {
         assert_int_equal(scene->bad[b], good[b] == 0);
         assert_int_equal(scene->source_band[b], b);
     }
-    assert_non_null(strstr(hc_reader_note(reader), "lookup table in /location is not applied"));
+    assert_non_null(strstr(hc_reader_note(reader), "write --ortho places them by the lookup table"));
     assert_non_null(strstr(hc_reader_note(reader), "(EMIT_L2A_MASK_001.nc) are not beside it"));
     hc_reader_close(reader);
     check_cubes(path, stored);

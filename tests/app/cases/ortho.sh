@@ -1,0 +1,31 @@
+# Maps by a lookup table larger than memory, and what a failed or interrupted one leaves behind.
+
+# Neither the scene (230 MiB as float32), nor the map (305 MiB), nor the table (11 MiB) fits beside the rest.
+header scene 500 1500 80
+truncate -s $((500 * 1500 * 80 * 2)) scene.img
+header scene_glt 1000 1000 2
+head -c $((1000 * 1000 * 2 * 2)) /dev/zero | tr '\0' '\1' >scene_glt.img # all lead to line 257, sample 257
+if ! ldd "$HCUBE" | grep -q 'lib[at]san'; then # the sanitizer's own memory is larger
+    run 0 run read scene.hdr ! write map.img --type uint8 --ortho=scene_glt.hdr --memory 140M --device cpu
+    [[ $err =~ peak\ memory\ ([0-9]+)\.[0-9]\ MiB ]] || fail "no peak memory in '$err'"
+    ((BASH_REMATCH[1] <= 147)) || fail "peak memory ${BASH_REMATCH[1]} MiB of 140"
+    [[ $err == *"wrote map.img (1000 lines x 1000 samples x 80 bands)"* ]] || fail "the size of the map: $err"
+    [[ $(stat -c %s map.img) == 80000000 ]] || fail "map.img has $(stat -c %s map.img) bytes"
+    grep -q '"filled_pixels":.1000000' map.img.hcube.json || fail "the record does not tell of the map"
+    rm map.*
+fi
+only scene.hdr scene.img scene_glt.hdr scene_glt.img
+
+# A full disk: one line, and no temporary file.
+size=$((20 << 20))
+(ulimit -f $((size / 1024)) && trap '' XFSZ && refuse 4 "a temporary file of 240000000 bytes failed: File too large" \
+    run read scene.hdr ! write map.tif --type uint8 --ortho=scene_glt.hdr --memory 200M --device cpu)
+only scene.hdr scene.img scene_glt.hdr scene_glt.img
+
+# The option: alone, with a file behind =, and not with a word behind it. Files are not replaced by what is made of them.
+refuse 3 "has no lookup table and no coordinates of its pixels" run read scene.hdr ! write map.img --ortho
+refuse 2 "one word too many" run read scene.hdr ! write map.img --ortho scene_glt.hdr
+refuse 2 "scene_glt.img: would replace this file, which is read" run read scene.hdr ! write scene_glt.hdr --ortho=scene_glt.hdr --overwrite=any
+run 0 stages write
+[[ $out == *"--ortho[=FILE]"* ]] || fail "the help of --ortho"
+only scene.hdr scene.img scene_glt.hdr scene_glt.img
