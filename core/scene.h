@@ -64,7 +64,8 @@ typedef struct HcPlace {
 /* Names what puts the pixels of a sensor on a map, without a number of it. `sample` and `line` are arrays of
  * a lookup table: for each pixel of the map the sample and line of the file, from 1, negative where the pixel
  * was filled from a neighbour, 0 = no pixel. `x` and `y` are arrays of the coordinates of each pixel of the
- * file. All are NULL where the scene has no lookup. */
+ * file. With neither, the file is a raster of one or the other. All are NULL where the scene has no lookup.
+ */
 typedef struct HcLookup {
     char *file;          /* as GDAL opens it */
     char *sample, *line; /* full names of arrays; or NULL */

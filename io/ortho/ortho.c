@@ -97,8 +97,8 @@ static HcStatus from_file(HcOrtho *ortho, HcError *err) {
     HcReader *reader = NULL;
     HC_OR_RETURN(hc_reader_open(&reader, ortho->file, NULL, err));
     const HcLookup *lookup = &hc_reader_scene(reader)->lookup;
-    HcStatus status =
-        lookup->file != NULL ? from_lookup(ortho, lookup, err) : from_raster(ortho, reader, err);
+    HcStatus status = lookup->sample != NULL || lookup->x != NULL ? from_lookup(ortho, lookup, err)
+                                                                  : from_raster(ortho, reader, err);
     hc_reader_close(reader);
     return status;
 }
@@ -152,7 +152,8 @@ HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, co
     ortho->table.window = window_of(scene);
     HC_TRY(copy_text(&ortho->file, file != NULL ? file : scene->lookup.file, err));
     ortho->table.path = ortho->file;
-    HC_TRY(file != NULL ? from_file(ortho, err) : from_lookup(ortho, &scene->lookup, err));
+    bool arrays = file == NULL && (scene->lookup.sample != NULL || scene->lookup.x != NULL);
+    HC_TRY(arrays ? from_lookup(ortho, &scene->lookup, err) : from_file(ortho, err));
     HC_TRY(settle_map(ortho, scene, err));
     *out = ortho;
     ortho = NULL;

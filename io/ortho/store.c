@@ -6,7 +6,7 @@
  * their line in the scene, and of each of these lines the stretch that the strip needs is read once. */
 #include "io/ortho/store.h"
 #include "core/allocate.h"
-#include "core/workers.h"
+#include "core/team.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
 #include "io/libraries.h"
@@ -180,7 +180,7 @@ HcStatus hc_ortho_store_flush(HcOrthoStore *store, HcError *err) {
 
 typedef struct Strip {
     HcOrthoStore *store;
-    HcWorkers *workers;
+    HcTeam *team;
     int64_t samples, rows; /* of the map; the most lines of a strip */
     HcOrthoPixel *pixel;   /* [rows][samples] */
     HcBlock block;         /* the same */
@@ -207,7 +207,7 @@ static int64_t strip_rows(const HcScene *scene, int64_t lines, int64_t samples) 
 
 static int32_t threads_for(int64_t line) {
     int64_t most = hc_max64(1, hc_min64(HC_IO_THREADS, READERS_BYTES / line));
-    return hc_workers_count(0, (int32_t)most);
+    return hc_team_count(0, (int32_t)most);
 }
 
 size_t hc_ortho_write_bytes(const HcScene *scene, const HcOrtho *ortho) {
@@ -218,7 +218,7 @@ size_t hc_ortho_write_bytes(const HcScene *scene, const HcOrtho *ortho) {
 }
 
 static void close_strip(Strip *strip) {
-    hc_workers_close(strip->workers);
+    hc_team_close(strip->team);
     free(strip->pixel);
     free(strip->block.data);
     free(strip->block.mask);
@@ -237,7 +237,7 @@ static HcStatus open_strip(Strip *strip, HcOrthoStore *store, const HcOrthoFacts
     pthread_mutex_init(&strip->lock, NULL);
     strip->rows = strip_rows(&shape, facts->lines, facts->samples);
     strip->threads = threads_for(line_bytes(store));
-    strip->workers = hc_workers_open(strip->threads);
+    strip->team = hc_team_open(strip->threads);
     strip->block = (HcBlock){.samples = (int32_t)facts->samples, .bands = store->bands};
     size_t pixels = (size_t)(strip->rows * strip->samples);
     HC_OR_RETURN(hc_new(strip->pixel, pixels, "lines of a map", err));
@@ -334,7 +334,7 @@ static HcStatus write_strip(Strip *strip, const HcOrtho *ortho, int64_t line0, i
     sort_pixels(strip, count);
     memset(strip->block.data, 0, (size_t)(count * strip->block.bands) * sizeof(float));
     memset(strip->block.mask, 0, (size_t)count);
-    hc_workers_run(strip->workers, hc_max64(0, strip->last - strip->first + 1), fill_from_line, strip);
+    hc_team_run(strip->team, hc_max64(0, strip->last - strip->first + 1), fill_from_line, strip);
     if (strip->failed) {
         return fail_file(strip->store, "reading", strip->error, err);
     }

@@ -214,8 +214,7 @@ static HcStatus compare_table(HcProduct *product, const Flight *flight, const Hc
                         name_of(flight->table));
         product->scene.lookup.file = strdup(flight->table);
         if (product->scene.lookup.file == NULL) {
-            (void)hc_fail_memory(&why, (double)strlen(flight->table), "a path");
-            status = HC_E_MEMORY;
+            status = hc_fail_memory(&why, (double)strlen(flight->table), "a path");
         }
     }
     hc_envi_clear(&table);

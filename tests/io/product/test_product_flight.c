@@ -125,8 +125,10 @@ static void sensor_geometry_is_told(void **state) {
     assert_int_equal(mkdir(in_folder("flight"), 0700), 0);
     write_ng("flight", 9);
     HcReader *reader = open_scene(in_folder("flight"));
-    assert_non_null(strstr(hc_reader_note(reader),
-                           "sensor geometry; the lookup table described by ang20160831t201002_rdn_glt.hdr"));
+    assert_non_null(
+        strstr(hc_reader_note(reader), "write --ortho places them by ang20160831t201002_rdn_glt.hdr"));
+    const char *table = hc_reader_scene(reader)->lookup.file;
+    assert_true(table != NULL && strstr(table, "/ang20160831t201002_rdn_glt.hdr") != NULL);
     hc_reader_close(reader);
     remove_all("flight", ng);
 }
