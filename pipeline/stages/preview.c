@@ -4,7 +4,7 @@
 #include "io/write/png.h"
 #include "pipeline/chain.h"
 #include "pipeline/picture/image.h"
-#include "pipeline/stages/ortho_map.h"
+#include "pipeline/ortho_map.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "io/ortho/store.h"
 #include "io/write/writer.h"
 #include "pipeline/chain.h"
-#include "pipeline/stages/ortho_map.h"
+#include "pipeline/ortho_map.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/stages/write_tally.h"
 

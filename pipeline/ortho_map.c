@@ -1,4 +1,4 @@
-#include "pipeline/stages/ortho_map.h"
+#include "pipeline/ortho_map.h"
 #include "pipeline/chain.h"
 
 #include <inttypes.h>
