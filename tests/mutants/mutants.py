@@ -255,10 +255,15 @@ def make_map(jobs, pattern):
     return tests
 
 
+def reaching(tests, file, first, last):
+    return [name for name, test in tests.items() if any(first <= line <= last for line in test["lines"].get(file, ()))]
+
+
 def tests_for(tests, site, last_line, killers):
     """Names of the tests that reach the site: first those that killed a mutant of its file, then the quickest."""
-    reach = [name for name, test in tests.items()
-             if any(site["line"] <= line <= last_line for line in test["lines"].get(site["file"], ()))]
+    reach = reaching(tests, site["file"], site["line"], last_line)
+    if not reach:  # the compiler attributes no code to some lines, such as "int count = 0;"
+        reach = reaching(tests, site["file"], site["line"] - 4, last_line + 4)
     reach.sort(key=lambda name: (name not in killers, tests[name]["seconds"]))
     return reach + [name for name in ALWAYS.get(site["file"].split("/")[0], ()) if name in tests and name not in reach]
 
