@@ -10,7 +10,8 @@
 #include <ogr_srs_api.h>
 #include <string.h>
 
-#define CHUNK_BYTES 1048576.0 /* of compressed files */
+/* Of compressed files: whoever reads a band inflates the chunks of its lines, so that few bands share one. */
+#define CHUNK_BYTES 262144.0
 #define CHUNK_LINES 16
 
 struct HcWriteArray {

@@ -115,7 +115,7 @@ static void types_and_compression(void **state) {
 /* Several stages, and chunks that do not end where the scene does. */
 static void many_lines(void **state) {
     (void)state;
-    HcScene scene = plain_scene(611, 203, 70);
+    HcScene scene = plain_scene(211, 203, 70);
     HcError err = {0};
     HcWriterOptions options = {.compress = "deflate"};
     check_ok(write_scene(in_folder("a.nc"), &scene, &options, &err), err);
