@@ -66,11 +66,7 @@ typedef struct HcLadHead {
 
 /* The band of the output that holds an added one, if the rule adds it. */
 static inline int32_t hc_lad_added_band(const HcLadRule *rule, HcLadAdd add) {
-    int32_t band = rule->endmembers;
-    for (int32_t a = 0; a < (int32_t)add; a++) {
-        band += rule->add[a] ? 1 : 0;
-    }
-    return band;
+    return rule->endmembers + hc_added_before(rule->add, (int32_t)add);
 }
 
 /* Bands of the output of lad. */

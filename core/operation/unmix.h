@@ -3,6 +3,7 @@
 #define HC_CORE_OPERATION_UNMIX_H
 
 #include "core/compute.h"
+#include "core/operation/added.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -79,11 +80,8 @@ typedef struct HcUnmixingHead {
 
 /* The band of the output that holds an added one, if the rule adds it. */
 static inline int32_t hc_unmix_added_band(const HcUnmixRule *rule, HcUnmixAdd add) {
-    int32_t band = rule->top > 0 ? 2 * rule->top : rule->spectra;
-    for (int32_t a = 0; a < (int32_t)add; a++) {
-        band += rule->add[a] ? 1 : 0;
-    }
-    return band;
+    int32_t abundances = rule->top > 0 ? 2 * rule->top : rule->spectra;
+    return abundances + hc_added_before(rule->add, (int32_t)add);
 }
 
 /* Bands of the output of unmix. */

@@ -87,14 +87,8 @@ HC_CLONES void hc_cpu_gemv_add(const double *restrict values, int64_t count, dou
     }
 }
 
-/* x of one of the two types; the other one is NULL. */
-typedef struct Vector {
-    const float *narrow;
-    const double *wide;
-} Vector;
-
 /* out[rows] of the rows from `first` on, in one part of the columns. */
-static void multiply(const HcMatrix *matrix, Vector x, int64_t part, int64_t first, int64_t rows,
+static void multiply(const HcMatrix *matrix, HcGemvVector x, int64_t part, int64_t first, int64_t rows,
                      double *out) {
     int64_t stride = matrix->columns;
     int64_t columns = hc_min64(CHUNK, stride - part * CHUNK);
@@ -108,28 +102,26 @@ static void multiply(const HcMatrix *matrix, Vector x, int64_t part, int64_t fir
     }
 }
 
-/* All parts: into sums[parts][rows], or rounded into y, which needs a single part; the other one is NULL. */
-typedef struct Product {
-    const HcMatrix *matrix;
-    Vector x;
+/* A product and how its matrix is cut. */
+typedef struct Job {
+    HcGemvProduct product;
     Cut cut;
-    double *sums;
-    float *y;
-} Product;
+} Job;
 
-static void multiply_unit(const Product *job, int64_t unit) {
+static void multiply_unit(const Job *job, int64_t unit) {
     double batch[BATCH];
-    const HcMatrix *matrix = job->matrix;
+    const HcGemvProduct *product = &job->product;
+    const HcMatrix *matrix = product->matrix;
     int64_t part = unit % job->cut.parts;
     int64_t first = unit / job->cut.parts * job->cut.rows;
     int64_t end = hc_min64(first + job->cut.rows, matrix->rows);
     for (int64_t r = first; r < end; r += BATCH) {
         int64_t rows = hc_min64(BATCH, end - r);
-        if (job->y != NULL) {
-            multiply(matrix, job->x, part, r, rows, batch);
-            hc_cpu_gemv_round(batch, rows, job->y + r);
+        if (product->y != NULL) {
+            multiply(matrix, product->x, part, r, rows, batch);
+            hc_cpu_gemv_round(batch, rows, product->y + r);
         } else {
-            multiply(matrix, job->x, part, r, rows, job->sums + part * matrix->rows + r);
+            multiply(matrix, product->x, part, r, rows, product->sums + part * matrix->rows + r);
         }
     }
 }
@@ -141,12 +133,12 @@ static void multiply_units(void *user, int64_t first, int64_t end, int32_t threa
     }
 }
 
-static void multiply_all(const HcCpu *cpu, Product *job) {
-    const HcMatrix *matrix = job->matrix;
-    job->cut = cut_of(matrix);
-    int64_t units = job->cut.parts * job->cut.groups;
+static void multiply_all(const HcCpu *cpu, const HcGemvProduct *product) {
+    const HcMatrix *matrix = product->matrix;
+    Job job = {*product, cut_of(matrix)};
+    int64_t units = job.cut.parts * job.cut.groups;
     hc_cpu_work(cpu, units, hc_cpu_gemv_grain(cpu, units, matrix->rows * matrix->columns), multiply_units,
-                job);
+                &job);
 }
 
 void hc_cpu_gemv_add_parts(int64_t parts, int64_t count, double *sums) {
@@ -156,28 +148,32 @@ void hc_cpu_gemv_add_parts(int64_t parts, int64_t count, double *sums) {
 }
 
 void hc_cpu_gemv_sums(const HcCpu *cpu, const HcMatrix *matrix, const double *x, double *sums) {
-    multiply_all(cpu, &(Product){.matrix = matrix, .x.wide = x, .sums = sums});
+    multiply_all(cpu, &(HcGemvProduct){.matrix = matrix, .x.wide = x, .sums = sums});
     hc_cpu_gemv_add_parts(cut_of(matrix).parts, matrix->rows, sums);
 }
 
+HcStatus hc_cpu_gemv_in_parts(const HcCpu *cpu, HcGemvProduct product, int64_t parts, int64_t count,
+                              void (*multiply)(const HcCpu *cpu, const HcGemvProduct *product),
+                              HcError *err) {
+    float *y = product.y;
+    if (parts == 1) {
+        multiply(cpu, &product);
+        return HC_OK;
+    }
+    product.y = NULL;
+    HC_OR_RETURN(hc_new(product.sums, parts * count, "the sums of a product", err));
+    multiply(cpu, &product);
+    hc_cpu_gemv_add_parts(parts, count, product.sums);
+    hc_cpu_gemv_round(product.sums, count, y);
+    free(product.sums);
+    return HC_OK;
+}
+
 HcStatus hc_cpu_gemv(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
-    HcStatus status = HC_OK;
-    double *sums = NULL;
     if (matrix->columns == 1 && matrix->rows > 1) {
         HcMatrix row = hc_cpu_turned(matrix);
         return hc_cpu_gemv_t(queue, &row, x, y, err);
     }
-    if (matrix->columns <= CHUNK) {
-        multiply_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .y = y});
-        return HC_OK;
-    }
-    int64_t parts = cut_of(matrix).parts;
-    size_t values = (size_t)parts * (size_t)matrix->rows;
-    HC_TRY(hc_new(sums, values, "the sums of a product", err));
-    multiply_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .sums = sums});
-    hc_cpu_gemv_add_parts(parts, matrix->rows, sums);
-    hc_cpu_gemv_round(sums, matrix->rows, y);
-done:
-    free(sums);
-    return status;
+    HcGemvProduct product = {.matrix = matrix, .x.narrow = x, .y = y};
+    return hc_cpu_gemv_in_parts(queue->cpu, product, cut_of(matrix).parts, matrix->rows, multiply_all, err);
 }

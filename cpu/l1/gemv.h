@@ -21,6 +21,25 @@ int64_t hc_cpu_gemv_t_parts(const HcMatrix *matrix);
 /* A'x as the sum over the rows of sums[parts][columns], in their order, which is left to the caller. */
 void hc_cpu_gemv_t_sums(const HcCpu *cpu, const HcMatrix *matrix, const double *x /* [rows] */, double *sums);
 
+/* A vector of one of two types; the other one is NULL. */
+typedef struct HcGemvVector {
+    const float *narrow;
+    const double *wide;
+} HcGemvVector;
+
+/* A product: into sums[parts][count], or rounded into y, which needs a single part; the other one is NULL. */
+typedef struct HcGemvProduct {
+    const HcMatrix *matrix;
+    HcGemvVector x;
+    double *sums;
+    float *y;
+} HcGemvProduct;
+
+/* Forms the product by `multiply` in `parts` parts, adds them in their order and rounds. */
+HcStatus hc_cpu_gemv_in_parts(const HcCpu *cpu, HcGemvProduct product, int64_t parts, int64_t count,
+                              void (*multiply)(const HcCpu *cpu, const HcGemvProduct *product),
+                              HcError *err) HC_MUST_CHECK;
+
 /* Of items that pass over `values` values together, from memory. */
 static inline int64_t hc_cpu_gemv_grain(const HcCpu *cpu, int64_t count, int64_t values) {
     return hc_cpu_grain_worth(cpu, count, values, (int64_t)1 << 19);

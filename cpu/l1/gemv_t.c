@@ -1,8 +1,6 @@
 /* y = A'x: rows of A times their entry of x are added to sums that stay in the nearest cache. */
 #include "cpu/l1/gemv.h"
-#include "core/allocate.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -89,18 +87,12 @@ HC_CLONES static void add_narrow(const float *restrict a, const float *restrict 
     }
 }
 
-/* x of one of the two types; the other one is NULL. */
-typedef struct Vector {
-    const float *narrow;
-    const double *wide;
-} Vector;
-
-static double entry(Vector x, int64_t row) {
+static double entry(HcGemvVector x, int64_t row) {
     return x.wide != NULL ? x.wide[row] : (double)x.narrow[row];
 }
 
 /* sums[columns of the chunk] of the rows first .. first + rows - 1. */
-static void add_part(const HcMatrix *matrix, Vector x, int64_t chunk, int64_t first, int64_t rows,
+static void add_part(const HcMatrix *matrix, HcGemvVector x, int64_t chunk, int64_t first, int64_t rows,
                      double *sums) {
     int64_t stride = matrix->columns;
     int64_t columns = hc_min64(CHUNK, stride - chunk * CHUNK);
@@ -123,27 +115,25 @@ static void add_part(const HcMatrix *matrix, Vector x, int64_t chunk, int64_t fi
     }
 }
 
-/* All parts: into sums[parts][columns], or rounded into y, which needs a single part of the rows. */
-typedef struct Product {
-    const HcMatrix *matrix;
-    Vector x;
+/* A product and how its matrix is cut. */
+typedef struct Job {
+    HcGemvProduct product;
     Cut cut;
-    double *sums;
-    float *y;
-} Product;
+} Job;
 
-static void add_unit(const Product *job, int64_t unit) {
+static void add_unit(const Job *job, int64_t unit) {
     double sums[CHUNK];
-    const HcMatrix *matrix = job->matrix;
+    const HcGemvProduct *product = &job->product;
+    const HcMatrix *matrix = product->matrix;
     int64_t part = unit / job->cut.chunks;
     int64_t chunk = unit % job->cut.chunks;
     int64_t columns = hc_min64(CHUNK, matrix->columns - chunk * CHUNK);
     int64_t rows = hc_min64(job->cut.rows, matrix->rows - part * job->cut.rows);
-    add_part(matrix, job->x, chunk, part * job->cut.rows, rows, sums);
-    if (job->y != NULL) {
-        hc_cpu_gemv_round(sums, columns, job->y + chunk * CHUNK);
+    add_part(matrix, product->x, chunk, part * job->cut.rows, rows, sums);
+    if (product->y != NULL) {
+        hc_cpu_gemv_round(sums, columns, product->y + chunk * CHUNK);
     } else {
-        memcpy(job->sums + part * matrix->columns + chunk * CHUNK, sums, (size_t)columns * sizeof *sums);
+        memcpy(product->sums + part * matrix->columns + chunk * CHUNK, sums, (size_t)columns * sizeof *sums);
     }
 }
 
@@ -154,35 +144,22 @@ static void add_units(void *user, int64_t first, int64_t end, int32_t thread) {
     }
 }
 
-static void add_all(const HcCpu *cpu, Product *job) {
-    const HcMatrix *matrix = job->matrix;
-    job->cut = cut_of(matrix);
-    int64_t units = job->cut.chunks * job->cut.parts;
-    hc_cpu_work(cpu, units, hc_cpu_gemv_grain(cpu, units, matrix->rows * matrix->columns), add_units, job);
+static void add_all(const HcCpu *cpu, const HcGemvProduct *product) {
+    const HcMatrix *matrix = product->matrix;
+    Job job = {*product, cut_of(matrix)};
+    int64_t units = job.cut.chunks * job.cut.parts;
+    hc_cpu_work(cpu, units, hc_cpu_gemv_grain(cpu, units, matrix->rows * matrix->columns), add_units, &job);
 }
 
 void hc_cpu_gemv_t_sums(const HcCpu *cpu, const HcMatrix *matrix, const double *x, double *sums) {
-    add_all(cpu, &(Product){.matrix = matrix, .x.wide = x, .sums = sums});
+    add_all(cpu, &(HcGemvProduct){.matrix = matrix, .x.wide = x, .sums = sums});
 }
 
 HcStatus hc_cpu_gemv_t(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err) {
-    HcStatus status = HC_OK;
-    double *sums = NULL;
     if (matrix->columns == 1 && matrix->rows > 1) {
         HcMatrix row = hc_cpu_turned(matrix);
         return hc_cpu_gemv(queue, &row, x, y, err);
     }
-    int64_t parts = cut_of(matrix).parts;
-    if (parts == 1) {
-        add_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .y = y});
-        return HC_OK;
-    }
-    size_t values = (size_t)parts * (size_t)matrix->columns;
-    HC_TRY(hc_new(sums, values, "the sums of a product", err));
-    add_all(queue->cpu, &(Product){.matrix = matrix, .x.narrow = x, .sums = sums});
-    hc_cpu_gemv_add_parts(parts, matrix->columns, sums);
-    hc_cpu_gemv_round(sums, matrix->columns, y);
-done:
-    free(sums);
-    return status;
+    HcGemvProduct product = {.matrix = matrix, .x.narrow = x, .y = y};
+    return hc_cpu_gemv_in_parts(queue->cpu, product, cut_of(matrix).parts, matrix->columns, add_all, err);
 }
