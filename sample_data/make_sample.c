@@ -6,12 +6,14 @@
  * variance is added and the sum is rounded. README.md says what each file holds. The program never calls
  * setlocale, so numbers are written with a point everywhere.
  */
+#include "files.h"
+#include "landscape.h"
+#include "random.h"
 #include "spectra.h"
 
 #include <errno.h>
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,14 +27,11 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
-#define PI 3.14159265358979323846
-
 enum {
     SAMPLES = 100,
     LINES = 100,
     BANDS = 64,
     PIXELS = LINES * SAMPLES,
-    MATERIALS = 6,
     FINE = 4,   /* fine grid points a pixel, each way */
     MARGIN = 2, /* pixels around the scene that the point spread function may reach */
     FINE_SIZE = (100 + 2 * MARGIN) * FINE,
@@ -43,7 +42,6 @@ enum {
     POLYGONS_PER_CLASS = 8, /* every second one for validation */
 };
 
-static const uint64_t seed = 20240501;
 static const double scale_factor = 10000.0; /* digital numbers a unit of reflectance */
 static const double pixel_size = 30.0;      /* m */
 static const double easting = 331200.0;     /* of the outer corner of the first pixel */
@@ -56,8 +54,6 @@ static const int default_bands[3] = {8, 6, 3};       /* one-based: 633, 567 and 
 static const int bad_bands[] = {30, 31, 44, 45, 46}; /* zero-based: 1400, 1433, 1867, 1900, 1933 nm */
 static const double junk_mean = 600.0;               /* what a bad band holds, digital numbers */
 static const double junk_sigma = 120.0;
-
-typedef enum Material { GREEN, DRY, KAOLINITE, IRON, WATER, ASPHALT } Material;
 
 /* Both the spectra in the library and the classes bear these names; class ids are one more than the index. */
 static const char *const material_names[MATERIALS] = {"Green vegetation", "Dry vegetation", "Kaolinite soil",
@@ -96,360 +92,6 @@ typedef struct Polygon {
     int sample, line, width, height; /* in pixels */
     int pixel_count;                 /* pixel centres inside */
 } Polygon;
-
-static const char *output_dir;
-
-/* ---- errors and files ---- */
-
-static void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-static void fail(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("make_sample: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(EXIT_FAILURE);
-}
-
-static void *allocate(size_t bytes) {
-    void *memory = calloc(1, bytes);
-    if (!memory) {
-        fail("no memory for %zu bytes", bytes);
-    }
-    return memory;
-}
-
-static void output_path(char *path, size_t size, const char *name) {
-    int length = snprintf(path, size, "%s/%s", output_dir, name);
-    if (length < 0 || (size_t)length >= size) {
-        fail("%s: path too long", output_dir);
-    }
-}
-
-static FILE *create_file(const char *name) {
-    char path[4096];
-    output_path(path, sizeof path, name);
-    FILE *file = fopen(path, "wb");
-    if (!file) {
-        fail("%s: %s", path, strerror(errno));
-    }
-    return file;
-}
-
-static void close_file(FILE *file, const char *name) {
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed) {
-        fail("%s/%s: cannot write: %s", output_dir, name, strerror(errno));
-    }
-}
-
-static void write_bytes(FILE *file, const void *bytes, size_t count, const char *name) {
-    if (fwrite(bytes, 1, count, file) != count) {
-        fail("%s/%s: cannot write: %s", output_dir, name, strerror(errno));
-    }
-}
-
-/* The byte order that the headers declare, whatever the machine. */
-static void write_uint16(FILE *file, const uint16_t *values, size_t count, const char *name) {
-    for (size_t i = 0; i < count; i++) {
-        uint8_t bytes[2] = {(uint8_t)(values[i] & 0xff), (uint8_t)(values[i] >> 8)};
-        write_bytes(file, bytes, sizeof bytes, name);
-    }
-}
-
-static void write_float(FILE *file, const float *values, size_t count, const char *name) {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        uint8_t bytes[4];
-        for (int k = 0; k < 4; k++) {
-            bytes[k] = (uint8_t)(bits >> (8 * k) & 0xff);
-        }
-        write_bytes(file, bytes, sizeof bytes, name);
-    }
-}
-
-/* ---- random numbers ---- */
-
-static uint64_t splitmix64(uint64_t *state) {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-typedef struct Random {
-    uint64_t state[4];
-    double spare;
-    bool has_spare;
-} Random;
-
-static Random random_start(uint64_t stream) {
-    uint64_t mixer = seed ^ stream * UINT64_C(0xd1b54a32d192ed03);
-    Random random = {.has_spare = false};
-    for (int i = 0; i < 4; i++) {
-        random.state[i] = splitmix64(&mixer);
-    }
-    return random;
-}
-
-static uint64_t rotate_left(uint64_t value, int count) {
-    return value << count | value >> (64 - count);
-}
-
-/* xoshiro256** of Blackman and Vigna. */
-static uint64_t random_bits(Random *random) {
-    uint64_t *s = random->state;
-    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
-    uint64_t t = s[1] << 17;
-    s[2] ^= s[0];
-    s[3] ^= s[1];
-    s[1] ^= s[2];
-    s[0] ^= s[3];
-    s[2] ^= t;
-    s[3] = rotate_left(s[3], 45);
-    return result;
-}
-
-static double random_uniform(Random *random) {
-    return (double)(random_bits(random) >> 11) * 0x1p-53;
-}
-
-/* Box and Muller: two normal numbers from two uniform ones. */
-static double random_normal(Random *random) {
-    if (random->has_spare) {
-        random->has_spare = false;
-        return random->spare;
-    }
-    double radius = sqrt(-2.0 * log(1.0 - random_uniform(random)));
-    double angle = 2.0 * PI * random_uniform(random);
-    random->spare = radius * sin(angle);
-    random->has_spare = true;
-    return radius * cos(angle);
-}
-
-/* A fixed random number in 0..1 for a place: what makes the landscape the same at every visit. */
-static double place_hash(int stream, int i, int j) {
-    uint64_t state = seed + (uint64_t)stream * UINT64_C(0x632be59bd9b4e019) + (uint64_t)(i + 4096) * 8192 +
-                     (uint64_t)(j + 4096);
-    splitmix64(&state);
-    return (double)(splitmix64(&state) >> 11) * 0x1p-53;
-}
-
-static double smooth_step(double t) {
-    return t * t * t * (t * (6.0 * t - 15.0) + 10.0);
-}
-
-/* A smooth random field, -1 to 1, whose hills are about `size` pixels wide: three octaves of value noise. */
-static double field(int stream, double x, double y, double size) {
-    double sum = 0.0;
-    double amplitude = 1.0;
-    for (int octave = 0; octave < 3; octave++) {
-        double column = floor(x / size);
-        double row = floor(y / size);
-        double u = smooth_step(x / size - column);
-        double v = smooth_step(y / size - row);
-        int i = (int)column;
-        int j = (int)row;
-        int layer = 3 * stream + octave;
-        double above = (1.0 - u) * place_hash(layer, i, j) + u * place_hash(layer, i + 1, j);
-        double below = (1.0 - u) * place_hash(layer, i, j + 1) + u * place_hash(layer, i + 1, j + 1);
-        sum += amplitude * (2.0 * ((1.0 - v) * above + v * below) - 1.0);
-        amplitude *= 0.45;
-        size *= 0.5;
-    }
-    return sum / 1.6525;
-}
-
-/* ---- the landscape; x runs along samples and y along lines, in pixels ---- */
-
-/* Puts `share` of another cover over what is there. */
-static void cover(double mix[MATERIALS], const double other[MATERIALS], double share) {
-    for (int k = 0; k < MATERIALS; k++) {
-        mix[k] += share * (other[k] - mix[k]);
-    }
-}
-
-static void cover_with(double mix[MATERIALS], Material material, double purity, Material rest, double share) {
-    double other[MATERIALS] = {0};
-    other[material] = purity;
-    other[rest] += 1.0 - purity;
-    cover(mix, other, share);
-}
-
-/* 0 outside, 1 inside, from a signed distance in pixels; an edge as wide as `softness`. */
-static double inside(double distance, double softness) {
-    double t = 0.5 + distance / softness;
-    return t <= 0.0 ? 0.0 : t >= 1.0 ? 1.0 : t * t * (3.0 - 2.0 * t);
-}
-
-static double segment_distance(double x, double y, const double from[2], const double to[2]) {
-    double dx = to[0] - from[0];
-    double dy = to[1] - from[1];
-    double t = ((x - from[0]) * dx + (y - from[1]) * dy) / (dx * dx + dy * dy);
-    t = t < 0.0 ? 0.0 : t > 1.0 ? 1.0 : t;
-    return hypot(x - from[0] - t * dx, y - from[1] - t * dy);
-}
-
-/* Signed distance to a rectangle about (cx, cy), turned by `angle`; positive inside. */
-static double rectangle_distance(double x, double y, double cx, double cy, double width, double height,
-                                 double angle) {
-    double p = fabs((x - cx) * cos(angle) + (y - cy) * sin(angle)) - 0.5 * width;
-    double q = fabs((y - cy) * cos(angle) - (x - cx) * sin(angle)) - 0.5 * height;
-    return -(p > q ? p : q);
-}
-
-/* Grassland and bare slopes: a softmax of smooth fields, so everything mixes with everything. */
-static void draw_open_land(double x, double y, double mix[MATERIALS]) {
-    double score[4] = {
-        3.4 * field(1, x, y, 24.0) + 0.9,
-        3.4 * field(2, x, y, 20.0) + 0.3,
-        3.4 * field(3, x, y, 26.0) - 0.9,
-        3.4 * field(4, x, y, 26.0) - 0.6,
-    };
-    double total = 0.0;
-    for (int k = 0; k < 4; k++) {
-        mix[k] = exp(score[k]);
-        total += mix[k];
-    }
-    for (int k = 0; k < 4; k++) {
-        mix[k] /= total;
-    }
-}
-
-static void draw_forest(double x, double y, double mix[MATERIALS]) {
-    double distance = 25.0 - hypot(x - 9.0, 1.15 * (y - 12.0)) + 9.0 * field(5, x, y, 12.0);
-    double second = 17.0 - hypot(1.3 * (x - 100.0), y - 58.0) + 8.0 * field(6, x, y, 10.0);
-    double purity = 0.955 + 0.035 * field(7, x, y, 6.0);
-    cover_with(mix, GREEN, purity, DRY, inside(distance > second ? distance : second, 1.6));
-}
-
-/* A patchwork of fields, each with one crop or bare, with narrow tracks between them. */
-static void draw_fields(double x, double y, int stream, double cx, double cy, double width, double height,
-                        double angle, double mix[MATERIALS]) {
-    double edge = rectangle_distance(x, y, cx, cy, width, height, angle) + 2.5 * field(stream, x, y, 12.0);
-    double presence = inside(edge, 0.8);
-    if (presence <= 0.0) {
-        return;
-    }
-    double p = (x - cx) * cos(angle) + (y - cy) * sin(angle);
-    double q = (y - cy) * cos(angle) - (x - cx) * sin(angle);
-    double strip_width = 10.5;
-    int strip = (int)floor(p / strip_width);
-    double length = 6.5 + 5.0 * place_hash(stream, strip, 1000);
-    double shift = 9.0 * place_hash(stream, strip, 1001);
-    int plot = (int)floor((q + shift) / length);
-
-    static const Material crops[] = {GREEN, DRY, IRON, GREEN, GREEN, DRY, KAOLINITE, IRON};
-    Material crop = crops[(int)(8.0 * place_hash(stream + 1, strip, plot))];
-    Material rest = crop == GREEN ? IRON : crop == DRY ? KAOLINITE : DRY;
-    double purity = 0.91 + 0.07 * place_hash(stream + 2, strip, plot) + 0.015 * field(stream + 3, x, y, 5.0);
-    cover_with(mix, crop, purity, rest, presence);
-
-    double from_side = p - strip_width * strip;
-    double from_end = q + shift - length * plot;
-    double side = from_side < strip_width - from_side ? from_side : strip_width - from_side;
-    double end = from_end < length - from_end ? from_end : length - from_end;
-    double track = inside(0.28 - (side < end ? side : end), 0.3);
-    cover_with(mix, DRY, 0.7, GREEN, 0.8 * presence * track);
-}
-
-/* An open kaolin pit: clay in the middle, rusty overburden around it, benches between them, a pond at the
- * bottom. */
-static void draw_quarry(double x, double y, double mix[MATERIALS]) {
-    double radius = hypot((x - 76.0) / 1.3, y - 21.0) + 1.6 * field(20, x, y, 9.0);
-    double presence = inside(13.5 - radius, 0.8);
-    double clay = inside(9.0 - radius, 1.5);
-    double bench = radius > 9.0 && radius < 12.0 ? 0.5 + 0.5 * cos(2.0 * PI * (radius - 9.0)) : 0.0;
-    double purity = 0.965 + 0.02 * field(21, x, y, 5.0);
-    double pit[MATERIALS] = {0};
-    pit[IRON] = 1.0;
-    cover_with(pit, IRON, purity, DRY, 1.0);
-    cover_with(pit, KAOLINITE, 0.85, IRON, 0.7 * bench);
-    cover_with(pit, KAOLINITE, purity, IRON, clay);
-    cover(mix, pit, presence);
-    double pond = 2.3 - hypot((x - 80.0) / 1.4, y - 22.5);
-    cover_with(mix, WATER, 0.97, KAOLINITE, inside(pond, 0.5));
-    double heap = rectangle_distance(x, y, 59.5, 10.0, 9.0, 12.0, -0.5) + 1.5 * field(22, x, y, 6.0);
-    cover_with(mix, IRON, purity, KAOLINITE, inside(heap, 0.8));
-}
-
-/* Streets, blocks of roofs and gardens, paved yards, and an airstrip. */
-static void draw_town(double x, double y, double mix[MATERIALS]) {
-    double edge = 12.5 - hypot((x - 22.0) / 1.15, y - 60.0) + 4.0 * field(30, x, y, 9.0);
-    double angle = -0.14;
-    double p = (x - 22.0) * cos(angle) + (y - 60.0) * sin(angle);
-    double q = (y - 60.0) * cos(angle) - (x - 22.0) * sin(angle);
-    double spacing = 4.2;
-    int column = (int)floor(p / spacing);
-    int row = (int)floor(q / spacing);
-    double garden = 0.12 + 0.40 * place_hash(31, column, row);
-    double tiles = 0.08 + 0.20 * place_hash(32, column, row);
-    double gravel = 0.04 + 0.16 * place_hash(33, column, row);
-    double block[MATERIALS] = {0};
-    block[GREEN] = garden;
-    block[IRON] = tiles;
-    block[KAOLINITE] = gravel;
-    block[DRY] = 0.04;
-    block[ASPHALT] = 1.0 - garden - tiles - gravel - 0.04;
-    double to_street = fmin(fabs(p - spacing * round(p / spacing)), fabs(q - spacing * round(q / spacing)));
-    cover_with(block, ASPHALT, 0.95, DRY, inside(0.42 - to_street, 0.25));
-    cover(mix, block, inside(edge, 1.0));
-
-    static const double yards[][5] = {
-        {30.0, 67.5, 9.0, 7.5, -0.14},  {13.5, 53.5, 8.5, 7.0, -0.14},  {27.0, 50.5, 6.5, 5.5, -0.14},
-        {34.5, 57.0, 5.5, 6.0, -0.14},  {20.0, 88.0, 30.0, 4.4, -0.42}, {17.0, 82.5, 7.0, 6.0, -0.42},
-        {89.0, 34.5, 12.0, 7.0, -0.19},
-    };
-    for (size_t i = 0; i < sizeof yards / sizeof yards[0]; i++) {
-        const double *yard = yards[i];
-        double distance = rectangle_distance(x, y, yard[0], yard[1], yard[2], yard[3], yard[4]);
-        double purity = 0.965 + 0.02 * field(34, x, y, 5.0);
-        cover_with(mix, ASPHALT, purity, KAOLINITE, inside(distance, 0.3));
-    }
-}
-
-static void draw_water(double x, double y, double mix[MATERIALS]) {
-    double centre = 47.0 + 8.0 * sin(y / 11.0) + 2.6 * sin(y / 4.6 + 1.3);
-    double slope = 8.0 / 11.0 * cos(y / 11.0) + 2.6 / 4.6 * cos(y / 4.6 + 1.3);
-    double half_width = 1.35 + 0.45 * sin(y / 7.0 + 0.4);
-    double river = half_width - fabs(x - centre) / hypot(1.0, slope);
-    double lake = 7.0 - hypot((x - 39.0) / 1.35, y - 36.5) + 2.2 * field(40, x, y, 8.0);
-    double reservoir = rectangle_distance(x, y, 88.5, 82.5, 10.0, 7.5, 0.3) + 1.2 * field(41, x, y, 5.0);
-    double distance = fmax(fmax(river, lake), reservoir);
-    double meadow = inside(distance + 1.3 + 0.7 * field(42, x, y, 6.0), 1.4);
-    cover_with(mix, GREEN, 0.90, DRY, 0.9 * meadow);
-    cover_with(mix, WATER, 0.985 - 0.01 * field(43, x, y, 9.0), GREEN, inside(distance, 0.4));
-}
-
-static void draw_roads(double x, double y, double mix[MATERIALS]) {
-    static const double roads[][2][2] = {
-        {{-9.0, 57.0}, {22.0, 60.0}},  {{22.0, 60.0}, {47.0, 56.0}},  {{47.0, 56.0}, {68.0, 45.0}},
-        {{68.0, 45.0}, {109.0, 37.0}}, {{68.0, 45.0}, {74.0, 34.0}},  {{22.0, 60.0}, {28.0, 78.0}},
-        {{28.0, 78.0}, {46.0, 109.0}}, {{22.0, 60.0}, {26.0, 30.0}},  {{26.0, 30.0}, {33.0, -9.0}},
-        {{47.0, 56.0}, {69.0, 71.0}},  {{69.0, 71.0}, {109.0, 78.0}},
-    };
-    double distance = DBL_MAX;
-    for (size_t i = 0; i < sizeof roads / sizeof roads[0]; i++) {
-        distance = fmin(distance, segment_distance(x, y, roads[i][0], roads[i][1]));
-    }
-    cover_with(mix, DRY, 0.6, GREEN, 0.6 * inside(0.65 - distance, 0.3));
-    cover_with(mix, ASPHALT, 0.96, DRY, inside(0.42 - distance, 0.2));
-}
-
-static void draw_landscape(double x, double y, double mix[MATERIALS]) {
-    memset(mix, 0, MATERIALS * sizeof mix[0]);
-    draw_open_land(x, y, mix);
-    draw_forest(x, y, mix);
-    draw_fields(x, y, 50, 74.0, 70.0, 52.0, 44.0, 0.28, mix);
-    draw_fields(x, y, 60, 12.0, 92.0, 46.0, 30.0, -0.42, mix);
-    draw_quarry(x, y, mix);
-    draw_town(x, y, mix);
-    draw_water(x, y, mix);
-    draw_roads(x, y, mix);
-}
 
 /* ---- the scene ---- */
 
@@ -908,7 +550,7 @@ static void write_truth(const Scene *scene, const Polygon *polygons, int polygon
     }
 
     FILE *file = create_file("truth.json");
-    fprintf(file, "{\n  \"seed\": %llu,\n", (unsigned long long)seed);
+    fprintf(file, "{\n  \"seed\": %llu,\n", (unsigned long long)random_seed);
     fprintf(file, "  \"lines\": %d,\n  \"samples\": %d,\n  \"bands\": %d,\n", LINES, SAMPLES, BANDS);
     fprintf(file, "  \"pixels\": %d,\n  \"valid_pixels\": %d,\n  \"nodata_pixels\": %d,\n", PIXELS,
             scene->valid_pixels, PIXELS - scene->valid_pixels);
