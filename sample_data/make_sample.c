@@ -12,7 +12,6 @@
 #include "spectra.h"
 
 #include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
