@@ -153,16 +153,15 @@ void hc_cpu_gemv_sums(const HcCpu *cpu, const HcMatrix *matrix, const double *x,
 }
 
 HcStatus hc_cpu_gemv_in_parts(const HcCpu *cpu, HcGemvProduct product, int64_t parts, int64_t count,
-                              void (*multiply)(const HcCpu *cpu, const HcGemvProduct *product),
-                              HcError *err) {
+                              void (*form)(const HcCpu *cpu, const HcGemvProduct *product), HcError *err) {
     float *y = product.y;
     if (parts == 1) {
-        multiply(cpu, &product);
+        form(cpu, &product);
         return HC_OK;
     }
     product.y = NULL;
     HC_OR_RETURN(hc_new(product.sums, parts * count, "the sums of a product", err));
-    multiply(cpu, &product);
+    form(cpu, &product);
     hc_cpu_gemv_add_parts(parts, count, product.sums);
     hc_cpu_gemv_round(product.sums, count, y);
     free(product.sums);

@@ -35,9 +35,9 @@ typedef struct HcGemvProduct {
     float *y;
 } HcGemvProduct;
 
-/* Forms the product by `multiply` in `parts` parts, adds them in their order and rounds. */
+/* Forms the product by `form` in `parts` parts, adds them in their order and rounds. */
 HcStatus hc_cpu_gemv_in_parts(const HcCpu *cpu, HcGemvProduct product, int64_t parts, int64_t count,
-                              void (*multiply)(const HcCpu *cpu, const HcGemvProduct *product),
+                              void (*form)(const HcCpu *cpu, const HcGemvProduct *product),
                               HcError *err) HC_MUST_CHECK;
 
 /* Of items that pass over `values` values together, from memory. */
