@@ -3,12 +3,13 @@
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/statistics/noise.h"
 #include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/sums_file.h"
 
 typedef struct Params {
     const char *path;
-    int32_t noise;
+    int32_t noise, matrix;
     const char *window;
     bool sums;
     int32_t overwrite; /* HcOverwrite */
@@ -24,8 +25,10 @@ typedef struct State {
 static const HcOption options[] = {
     {HC_TEXT(Params, path, "output"), .file = HC_FILE_WRITTEN, .value = "STATISTICS.json", .positional = true,
      .required = true, .help = "statistics file to write"},
-    {HC_CHOICE(Params, noise), .choices = hc_noise_words, .otherwise = "statistics of the scene",
-     .help = "take the statistics of the noise, estimated by this difference of neighbours"},
+    {HC_CHOICE(Params, noise), .choices = hc_noise_models, .otherwise = "statistics of the scene",
+     .help = "take the statistics of the noise, estimated by this difference of neighbours, or by regression "
+             "of each band on all others"},
+    {HC_NOISE_MATRIX_OPTION(Params, matrix)},
     {HC_TEXT(Params, window), .unit = "pixels", .value = "X,Y,W,H", .otherwise = "the whole scene",
      .help = "use only this rectangle: first sample and first line (from 0), samples, lines"},
     {HC_FLAG(Params, sums), .help = "save the sums instead of mean and covariance: sums of several scenes "
@@ -34,13 +37,33 @@ static const HcOption options[] = {
      .help = "replace an existing file; any: also a scene with more bands than the result"},
     {0}};
 
+static const char *noise_of(const HcStage *stage) {
+    const Params *params = stage->params;
+    return params->noise >= 0 ? hc_noise_models[params->noise] : "";
+}
+
+/* NONE: the scene itself is summed. */
 static HcDifference kind_of(const HcStage *stage) {
-    return (HcDifference)(((const Params *)stage->params)->noise + 1);
+    return hc_noise_of_word(noise_of(stage));
+}
+
+static HcStatus check_params(const Params *params, const char *noise, HcError *err) {
+    if (params->sums && hc_noise_is_regression(noise)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "cov: --sums --noise regression: a regression needs the sums of the scene "
+                       "(--sums alone)");
+    }
+    if (params->matrix >= 0 && (params->noise < 0 || params->sums)) {
+        return hc_fail(err, HC_E_USAGE, "cov: --noise-matrix %s: %s", hc_noise_matrices[params->matrix],
+                       params->sums ? "--sums saves sums, no covariance" : "it needs --noise");
+    }
+    return HC_OK;
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
+    HC_OR_RETURN(check_params(params, noise_of(stage), err));
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "cov", err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     if (params->window != NULL) {
@@ -73,9 +96,22 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     if (params->sums) {
         return hc_scene_sums_take(&state->sums, stage, queue, &state->moments, err);
     }
-    return hc_scene_sums_statistics(&state->sums, stage, queue,
-                                    params->noise >= 0 ? hc_noise_words[params->noise] : "",
-                                    &state->statistics, err);
+    if (hc_noise_is_regression(noise_of(stage))) {
+        HcMoments moments = {0};
+        HcStatus status = hc_scene_sums_take(&state->sums, stage, queue, &moments, err);
+        if (status == HC_OK) {
+            status = hc_noise_regression_of(&state->statistics, &stage->in, &moments,
+                                            (HcNoiseMatrix)params->matrix, err);
+        }
+        hc_moments_clear(&moments);
+        return status;
+    }
+    HC_OR_RETURN(
+        hc_scene_sums_statistics(&state->sums, stage, queue, noise_of(stage), &state->statistics, err));
+    if (params->noise >= 0) {
+        hc_noise_reduce(&state->statistics, (HcNoiseMatrix)params->matrix);
+    }
+    return HC_OK;
 }
 
 static HcStatus finish(HcStage *stage, HcError *err) {

@@ -4,6 +4,7 @@
 #include "pipeline/stages/cov.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/statistics/noise.h"
 #include "pipeline/statistics/sums.h"
 
 #include <stdio.h>
@@ -14,12 +15,12 @@ typedef struct Params {
     const char *noise;
     const char *noise_window;
     const char *dark;
-    int32_t singular;
+    int32_t singular, matrix;
 } Params;
 
 typedef struct State {
     HcLinear linear;         /* first */
-    HcDifference difference; /* NONE: the noise comes from a file */
+    HcDifference difference; /* NONE: the noise comes from a file, a dark image or a regression */
     HcWindow window;
     HcStatistics noise; /* that of a file or dark image, once there */
     HcSceneSums sums, noise_sums;
@@ -31,7 +32,11 @@ static const char *noise_word(const Params *params) {
     return params->noise != NULL ? params->noise : "mean3x3";
 }
 
-/* NONE: the noise comes from a file. */
+static bool is_regression(const Params *params) {
+    return params->dark == NULL && hc_noise_is_regression(noise_word(params));
+}
+
+/* NONE: the noise comes from a file, a dark image or a regression. */
 static HcDifference difference_of(const Params *params) {
     return params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(noise_word(params));
 }
@@ -40,7 +45,9 @@ static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
     {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE", .otherwise = "mean3x3",
      .help =
-         "how the noise is estimated: mean3x3, median3x3, shift, shift-diagonal, or a file from cov --noise"},
+         "how the noise is estimated: mean3x3, median3x3, shift, shift-diagonal, regression (of each band on "
+         "all others), or a file from cov --noise"},
+    {HC_NOISE_MATRIX_OPTION(Params, matrix), .of_fit = true},
     {HC_TEXT(Params, noise_window, "noise-window"), .of_fit = true, .unit = "pixels", .value = "X,Y,W,H",
      .otherwise = "the whole scene",
      .help = "estimate the noise in this homogeneous rectangle only: first sample and first line (from 0), "
@@ -74,6 +81,8 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     const char *window = params->noise_window;
+    bool by_file =
+        params->dark == NULL && !is_regression(params) && difference_of(params) == HC_DIFFERENCE_NONE;
     state->difference = difference_of(params);
     if (window != NULL) {
         if (state->difference == HC_DIFFERENCE_NONE) {
@@ -85,17 +94,17 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
     if (params->dark != NULL && stage->in.source_band == NULL) {
         return hc_fail(err, HC_E_USAGE, "mnf: --dark %s: what comes in are no bands of a file", params->dark);
     }
-    if (state->difference == HC_DIFFERENCE_NONE && params->dark == NULL) {
+    if (by_file) {
         HC_OR_RETURN(hc_stage_reads(stage, params->noise, err));
     }
     if (params->dark != NULL && state->noise.mean == NULL) {
         HC_OR_RETURN(check_dark(stage, err));
     }
-    if (state->difference == HC_DIFFERENCE_NONE && params->dark == NULL && state->noise.mean == NULL) {
+    if (by_file && state->noise.mean == NULL) {
         status = hc_statistics_load(&state->noise, params->noise, err);
         if (status == HC_E_IO || (status == HC_E_INPUT && state->noise.scene.bands == 0)) {
             /* Most often a misspelt word, so say what words there are. */
-            const char *nearest = hc_text_nearest(params->noise, hc_noise_words);
+            const char *nearest = hc_text_nearest(params->noise, hc_noise_models);
             if (nearest != NULL && err != NULL) {
                 *err = (HcError){0};
                 return hc_fail(err, HC_E_USAGE, "mnf: --noise %s: unknown, did you mean %s?", params->noise,
@@ -104,8 +113,8 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
             if (err != NULL && !hc_file_identity(params->noise, NULL, NULL)) {
                 *err = (HcError){0};
                 return hc_fail(err, HC_E_INPUT,
-                               "mnf: --noise %s: neither mean3x3, median3x3, shift or shift-diagonal, "
-                               "nor a statistics file that can be read",
+                               "mnf: --noise %s: neither mean3x3, median3x3, shift, shift-diagonal or "
+                               "regression, nor a statistics file that can be read",
                                params->noise);
             }
         }
@@ -134,12 +143,14 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (params->dark != NULL && params->noise != NULL) {
         return hc_fail(err, HC_E_USAGE, "mnf: give one of --dark and --noise");
     }
-    if ((params->dark != NULL || params->noise_window != NULL || params->noise != NULL) &&
+    if ((params->dark != NULL || params->noise_window != NULL || params->noise != NULL ||
+         params->matrix >= 0) &&
         (params->linear.model != NULL || params->linear.inverse)) {
         return hc_fail(err, HC_E_USAGE, "mnf: --%s: nothing is fitted here",
                        params->dark != NULL           ? "dark"
                        : params->noise_window != NULL ? "noise-window"
-                                                      : "noise");
+                       : params->noise != NULL        ? "noise"
+                                                      : "noise-matrix");
     }
     HC_OR_RETURN(hc_linear_plan(stage, "MNF", &fits, err));
     if (fits) {
@@ -222,10 +233,18 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *no
     State *state = stage->state;
     HcTransform *transform = &state->linear.transform;
     HcStatistics statistics = {0};
+    if (is_regression(params) && values->count < 2) {
+        HC_TRY(hc_noise_regression_of(&state->noise, &stage->in, values, HC_NOISE_USUAL, err));
+    }
     HC_TRY(hc_statistics_make(&statistics, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
     if (noise != NULL) {
         HC_TRY(
             hc_statistics_make(&state->noise, &stage->in, noise, state->difference, noise_word(params), err));
+    }
+    if (is_regression(params)) {
+        HC_TRY(hc_noise_regression(&state->noise, &statistics, (HcNoiseMatrix)params->matrix, err));
+    } else {
+        hc_noise_reduce(&state->noise, (HcNoiseMatrix)params->matrix);
     }
     HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = statistics.pixels;

@@ -3,7 +3,7 @@
 #include "core/patch.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/statistics.h"
+#include "pipeline/statistics/noise.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -149,8 +149,7 @@ static bool has_unit_noise(const HcScene *scene) {
 static void note_edges(HcStage *stage) {
     const HcStage *before = hc_stage_before(stage, "mnf");
     const HcLinear *mnf = before != NULL ? before->state : NULL;
-    if (mnf != NULL && has_unit_noise(&stage->in) &&
-        hc_noise_of_word(mnf->transform.noise) != HC_DIFFERENCE_NONE) {
+    if (mnf != NULL && has_unit_noise(&stage->in) && hc_noise_is_difference(mnf->transform.noise)) {
         hc_stage_note(
             stage,
             "mnf took its noise from differences of neighbours (%s): if they hold edges of the scene, "

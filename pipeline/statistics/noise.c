@@ -1,0 +1,254 @@
+/* Noise by regression. The residuals of all bands are those of one matrix, the inverse of the covariance:
+ * no band is regressed by itself, and no pixel is read again. */
+#include "pipeline/statistics/noise.h"
+#include "core/allocate.h"
+#include "core/text.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const hc_noise_models[] = {"mean3x3", "median3x3", "shift", "shift-diagonal", "regression", NULL};
+const char *const hc_noise_matrices[] = {"full", "diagonal", NULL};
+
+bool hc_noise_is_regression(const char *word) {
+    return hc_text_equal(word, "regression");
+}
+
+bool hc_noise_is_difference(const char *noise) {
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(noise, ","), noise);
+    return hc_noise_of_word(word) != HC_DIFFERENCE_NONE;
+}
+
+/* What an inverse is made in: matrices of the rows that take part. */
+typedef struct Inverse {
+    size_t kept;
+    size_t *row;   /* [kept] their places */
+    double *scale; /* [n] 1 / square root of the diagonal */
+    double *lower; /* [n][n] L with L L' = the correlations */
+    double *whole; /* [n][n] the inverse of L */
+} Inverse;
+
+static void inverse_clear(Inverse *work) {
+    free(work->row);
+    free(work->scale);
+    free(work->lower);
+    free(work->whole);
+}
+
+/* The Cholesky factor, row by row: the rows that earlier ones explain take no part. */
+static void factorise(Inverse *work, const double *matrix, size_t n, uint8_t *dependent) {
+    /* Rounding leaves about n eps of an exact combination; real noise leaves far more. */
+    double least = 16 * (double)n * DBL_EPSILON;
+    for (size_t b = 0; b < n; b++) {
+        double *to = work->lower + work->kept * n;
+        double rest = 1;
+        for (size_t k = 0; k < work->kept; k++) {
+            const double *other = work->lower + k * n;
+            double sum = matrix[b * n + work->row[k]] * (work->scale[b] * work->scale[work->row[k]]);
+            for (size_t j = 0; j < k; j++) {
+                sum -= to[j] * other[j];
+            }
+            to[k] = sum / other[k];
+            rest -= to[k] * to[k];
+        }
+        dependent[b] = !(rest >= least);
+        if (dependent[b] == 0) {
+            to[work->kept] = sqrt(rest);
+            work->row[work->kept++] = b;
+        }
+    }
+}
+
+/* whole = L^-1, a row at a time. */
+static void invert_factor(Inverse *work, size_t n) {
+    for (size_t i = 0; i < work->kept; i++) {
+        const double *lower = work->lower + i * n;
+        double *to = work->whole + i * n;
+        memset(to, 0, n * sizeof *to);
+        to[i] = 1;
+        for (size_t k = 0; k < i; k++) {
+            const double *row = work->whole + k * n;
+            for (size_t j = 0; j <= k; j++) {
+                to[j] -= lower[k] * row[j];
+            }
+        }
+        for (size_t j = 0; j <= i; j++) {
+            to[j] /= lower[i];
+        }
+    }
+}
+
+/* The product of L^-1 transposed with itself, in units of the matrix. */
+static void put_inverse(Inverse *work, size_t n, double *inverse) {
+    double *sum = work->lower; /* no longer needed */
+    memset(sum, 0, n * n * sizeof *sum);
+    for (size_t k = 0; k < work->kept; k++) {
+        const double *row = work->whole + k * n;
+        for (size_t i = 0; i <= k; i++) {
+            for (size_t j = 0; j <= i; j++) {
+                sum[i * n + j] += row[i] * row[j];
+            }
+        }
+    }
+    memset(inverse, 0, n * n * sizeof *inverse);
+    for (size_t i = 0; i < work->kept; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            size_t b = work->row[i];
+            size_t c = work->row[j];
+            inverse[b * n + c] = inverse[c * n + b] = sum[i * n + j] * (work->scale[b] * work->scale[c]);
+        }
+    }
+}
+
+HcStatus hc_noise_inverse(const double *matrix, size_t n, double *inverse, uint8_t *dependent, HcError *err) {
+    HcStatus status = HC_OK;
+    Inverse work = {0};
+    HC_TRY(hc_new(work.row, n, "the inverse of a covariance", err));
+    HC_TRY(hc_new(work.scale, n, "the inverse of a covariance", err));
+    HC_TRY(hc_new(work.lower, n * n, "the inverse of a covariance", err));
+    HC_TRY(hc_new(work.whole, n * n, "the inverse of a covariance", err));
+    for (size_t b = 0; b < n; b++) {
+        work.scale[b] = 1 / sqrt(matrix[b * n + b]);
+    }
+    factorise(&work, matrix, n, dependent);
+    invert_factor(&work, n);
+    put_inverse(&work, n, inverse);
+done:
+    inverse_clear(&work);
+    return status;
+}
+
+/* ---- regression ---- */
+
+/* The bands that vary, and their covariance. */
+typedef struct Fit {
+    size_t count;
+    size_t *band;       /* [count] */
+    double *covariance; /* [count][count] */
+    double *inverse;    /* [count][count] */
+    uint8_t *dependent; /* [count] */
+} Fit;
+
+static void fit_clear(Fit *fit) {
+    free(fit->band);
+    free(fit->covariance);
+    free(fit->inverse);
+    free(fit->dependent);
+}
+
+static HcStatus fit_init(Fit *fit, const HcStatistics *scene, HcError *err) {
+    size_t n = (size_t)scene->scene.bands;
+    HC_OR_RETURN(hc_new(fit->band, n, "a regression of bands", err));
+    HC_OR_RETURN(hc_new(fit->dependent, n, "a regression of bands", err));
+    for (size_t b = 0; b < n; b++) {
+        if (scene->covariance[b * n + b] > 0) {
+            fit->band[fit->count++] = b;
+        }
+    }
+    size_t m = fit->count;
+    HC_OR_RETURN(hc_new(fit->covariance, m * m, "a regression of bands", err));
+    HC_OR_RETURN(hc_new(fit->inverse, m * m, "a regression of bands", err));
+    for (size_t i = 0; i < m; i++) {
+        for (size_t j = 0; j < m; j++) {
+            fit->covariance[i * m + j] = scene->covariance[fit->band[i] * n + fit->band[j]];
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus refuse_few(int64_t pixels, size_t bands, HcError *err) {
+    return hc_fail(err, HC_E_NUMERIC,
+                   "noise by regression: %lld valid pixel%s with %zu bands, at least %zu pixels are needed",
+                   (long long)pixels, pixels == 1 ? "" : "s", bands, bands + 1);
+}
+
+/* Names the dependent bands by their numbers among those that come in. */
+static HcStatus refuse_dependent(const Fit *fit, HcError *err) {
+    enum { NAMED = 12 };
+    HcText list = {0};
+    int32_t count = 0;
+    for (size_t i = 0; i < fit->count; i++) {
+        if (fit->dependent[i] != 0 && ++count <= NAMED) {
+            hc_text_add(&list, "%s%zu", count == 1 ? "" : ", ", fit->band[i] + 1);
+        }
+    }
+    HcStatus status =
+        list.failed
+            ? hc_fail_memory(err, 0, "a list of bands")
+            : hc_fail(err, HC_E_NUMERIC,
+                      "noise by regression: the covariance is singular: band%s %s%s %s of earlier "
+                      "bands (leave %s out: bands --drop)",
+                      count == 1 ? "" : "s", list.data, count > NAMED ? ", ..." : "",
+                      count == 1 ? "is a combination" : "are combinations", count == 1 ? "it" : "them");
+    hc_text_clear(&list);
+    return status;
+}
+
+void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix) {
+    bool regression = hc_noise_is_regression(noise->noise);
+    if (matrix == HC_NOISE_USUAL || (matrix == HC_NOISE_DIAGONAL) == regression) {
+        matrix = regression ? HC_NOISE_DIAGONAL : HC_NOISE_FULL;
+    } else {
+        size_t length = strlen(noise->noise);
+        snprintf(noise->noise + length, sizeof noise->noise - length, ", %s", hc_noise_matrices[matrix]);
+    }
+    size_t n = (size_t)noise->scene.bands;
+    for (size_t b = 0; b < n && matrix == HC_NOISE_DIAGONAL; b++) {
+        for (size_t c = 0; c < n; c++) {
+            noise->covariance[b * n + c] *= b == c;
+        }
+    }
+}
+
+HcStatus hc_noise_regression(HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    size_t n = (size_t)scene->scene.bands;
+    Fit fit = {0};
+    HC_TRY(fit_init(&fit, scene, err));
+    size_t m = fit.count;
+    if (m == 0) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "noise by regression: all %zu bands are constant", n));
+    }
+    if (scene->pixels <= (int64_t)m) {
+        HC_TRY(refuse_few(scene->pixels, m, err));
+    }
+    HC_TRY(hc_noise_inverse(fit.covariance, m, fit.inverse, fit.dependent, err));
+    if (memchr(fit.dependent, 1, m) != NULL) {
+        HC_TRY(refuse_dependent(&fit, err));
+    }
+    HC_TRY(hc_scene_copy(&out->scene, &scene->scene, err));
+    HC_TRY(hc_new(out->mean, n, "a noise covariance", err));
+    HC_TRY(hc_new(out->covariance, n * n, "a noise covariance", err));
+    out->pixels = scene->pixels;
+    snprintf(out->noise, sizeof out->noise, "regression");
+    double factor = (double)(scene->pixels - 1) / (double)(scene->pixels - (int64_t)m);
+    for (size_t i = 0; i < m; i++) {
+        for (size_t j = 0; j < m; j++) {
+            double both = fit.inverse[i * m + i] * fit.inverse[j * m + j];
+            out->covariance[fit.band[i] * n + fit.band[j]] = factor * fit.inverse[i * m + j] / both;
+        }
+    }
+    hc_noise_reduce(out, matrix);
+done:
+    fit_clear(&fit);
+    return status;
+}
+
+HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
+                                HcNoiseMatrix matrix, HcError *err) {
+    if (moments->count < 2) {
+        return refuse_few(moments->count, (size_t)scene->bands, err);
+    }
+    HcStatistics values = {0};
+    HcStatus status = hc_statistics_make(&values, scene, moments, HC_DIFFERENCE_NONE, "", err);
+    if (status == HC_OK) {
+        status = hc_noise_regression(out, &values, matrix, err);
+    }
+    hc_statistics_clear(&values);
+    return status;
+}

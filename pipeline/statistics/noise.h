@@ -1,0 +1,51 @@
+/* Noise: models of the noise of a scene that need no sums of differences. */
+#ifndef HC_PIPELINE_STATISTICS_NOISE_H
+#define HC_PIPELINE_STATISTICS_NOISE_H
+
+#include "pipeline/statistics/statistics.h"
+
+/* The words for all noise models, NULL-terminated: those of hc_noise_words, then "regression". */
+extern const char *const hc_noise_models[];
+
+bool hc_noise_is_regression(const char *word);
+
+/* Which entries of a noise covariance count. */
+typedef enum HcNoiseMatrix {
+    HC_NOISE_USUAL = -1, /* those of the model: regression diagonal, the others full */
+    HC_NOISE_FULL,
+    HC_NOISE_DIAGONAL
+} HcNoiseMatrix;
+extern const char *const hc_noise_matrices[]; /* the words, NULL-terminated */
+
+/* "full" or "diagonal" [HC_OPTION_CHOICE]: the option of a stage with noise models. */
+#define HC_NOISE_MATRIX_OPTION(Params, field)                                                                \
+    HC_CHOICE(Params, field, "noise-matrix"),                                                                \
+        .choices = hc_noise_matrices, .otherwise = "diagonal for regression, full for all others",           \
+        .help = "covariance of the noise: full, or its diagonal (noise without correlation between bands)"
+
+/* The noise of a scene by regression (Roger 1996; Bioucas-Dias and Nascimento 2008): the residuals of each
+ * band from the least-squares fit, with intercept, by all other bands. With P, the inverse of the covariance
+ * of the scene, D = diag(1 / P_bb), n pixels and p bands the covariance is (n - 1) / (n - p) D P D, or its
+ * diagonal. Constant bands take no part: their noise is 0.
+ *
+ * HC_E_NUMERIC: no more pixels than bands, or bands that are combinations of others (the message names them).
+ */
+HcStatus hc_noise_regression(HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
+                             HcError *err) HC_MUST_CHECK;
+
+/* The same, of the sums of a scene. */
+HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
+                                HcNoiseMatrix matrix, HcError *err) HC_MUST_CHECK;
+
+/* Keeps the diagonal of a noise covariance, where `matrix` says so, and adds that to its name. */
+void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix);
+
+/* Whether `noise`, the name that a model has (HcStatistics.noise), is that of a difference of neighbours. */
+bool hc_noise_is_difference(const char *noise);
+
+/* The inverse of a symmetric positive definite matrix[n][n], in units of its diagonal. A row that is a
+ * combination of earlier ones is marked in dependent[n] and left out: its row and column become 0. */
+HcStatus hc_noise_inverse(const double *matrix, size_t n, double *inverse, uint8_t *dependent,
+                          HcError *err) HC_MUST_CHECK;
+
+#endif

@@ -1,0 +1,317 @@
+/* Noise by regression against least squares of each band, written down naively, and against known noise. */
+#include "pipeline/statistics/statistics.h"
+#include "tests/support/linear_runs.h"
+#include "tests/support/reference.h"
+#include "tests/support/strict_runs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LINES = 40, SAMPLES = 31, BANDS = 6 };
+
+static HcStatistics load(const char *path, int32_t bands) {
+    HcStatistics statistics = {0};
+    HcError err = {0};
+    check_ok(hc_statistics_load(&statistics, path, &err), err);
+    assert_int_equal(statistics.scene.bands, bands);
+    return statistics;
+}
+
+/* x of the square system a x = b (both are overwritten), by elimination with pivots. */
+static void solve(size_t n, double *a, double *b) {
+    for (size_t k = 0; k < n; k++) {
+        size_t pivot = k;
+        for (size_t i = k + 1; i < n; i++) {
+            pivot = fabs(a[i * n + k]) > fabs(a[pivot * n + k]) ? i : pivot;
+        }
+        for (size_t j = 0; j < n; j++) {
+            double kept = a[k * n + j];
+            a[k * n + j] = a[pivot * n + j];
+            a[pivot * n + j] = kept;
+        }
+        double kept = b[k];
+        b[k] = b[pivot];
+        b[pivot] = kept;
+        for (size_t i = 0; i < n; i++) {
+            double factor = i == k ? 0 : a[i * n + k] / a[k * n + k];
+            for (size_t j = k; j < n; j++) {
+                a[i * n + j] -= factor * a[k * n + j];
+            }
+            b[i] -= factor * b[k];
+        }
+    }
+    for (size_t k = 0; k < n; k++) {
+        b[k] /= a[k * n + k];
+    }
+}
+
+/* Residuals of band `target` [valid pixels], by the normal equations of an intercept and all other bands. */
+static void residuals(const Cube *cube, const double *mean, size_t target, double *out) {
+    size_t n = (size_t)cube->bands;
+    double *a = calloc(n * n, sizeof *a);
+    double *b = calloc(n, sizeof *b);
+    double *x = calloc(n, sizeof *x);
+    size_t at = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t p = 0; p < cube_pixels(cube); p++) {
+            for (size_t k = 0; k < n; k++) {
+                x[k] = k == target ? 1 : cube->value[p * n + k] - mean[k];
+            }
+            double y = cube->value[p * n + target] - mean[target];
+            for (size_t i = 0; i < n && pass == 0 && cube->valid[p]; i++) {
+                for (size_t j = 0; j < n; j++) {
+                    a[i * n + j] += x[i] * x[j];
+                }
+                b[i] += x[i] * y;
+            }
+            for (size_t i = 0; i < n && pass == 1; i++) {
+                y -= b[i] * x[i];
+            }
+            if (pass == 1 && cube->valid[p]) {
+                out[at++] = y;
+            }
+        }
+        if (pass == 0) {
+            solve(n, a, b);
+        }
+    }
+    free(a);
+    free(b);
+    free(x);
+}
+
+/* covariance[bands][bands] of the residuals; returns how many pixels there are. */
+static int64_t reference_regression(const Cube *cube, double *covariance) {
+    size_t n = (size_t)cube->bands;
+    double *mean = calloc(n, sizeof *mean);
+    int64_t count = reference_covariance(cube, mean, covariance);
+    double *rest = calloc(n * (size_t)count, sizeof *rest);
+    for (size_t b = 0; b < n; b++) {
+        residuals(cube, mean, b, rest + b * (size_t)count);
+    }
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = 0; c < n; c++) {
+            double sum = 0;
+            for (int64_t i = 0; i < count; i++) {
+                sum += rest[b * (size_t)count + (size_t)i] * rest[c * (size_t)count + (size_t)i];
+            }
+            covariance[b * n + c] = sum / (double)(count - cube->bands);
+        }
+    }
+    free(rest);
+    free(mean);
+    return count;
+}
+
+static void check_matrix(const char *path, const double *expected, int64_t pixels, bool diagonal) {
+    HcStatistics found = load(path, BANDS);
+    assert_int_equal(found.pixels, pixels);
+    for (size_t b = 0; b < BANDS; b++) {
+        for (size_t c = 0; c < BANDS; c++) {
+            /* Normal equations in float64 lose the condition of the scene, below 1e5 here, twice. */
+            double scale = sqrt(expected[b * BANDS + b] * expected[c * BANDS + c]);
+            double wanted = diagonal && b != c ? 0 : expected[b * BANDS + c];
+            check_near(found.covariance[b * BANDS + c], wanted, 1e-7 * scale);
+        }
+    }
+    hc_statistics_clear(&found);
+}
+
+static void residuals_are_those_of_least_squares(void **state) {
+    (void)state;
+    static const HcType types[] = {HC_UINT16, HC_FLOAT32, HC_INT16};
+    double expected[BANDS * BANDS];
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 90 + t, types[t] != HC_FLOAT32);
+        bool border = types[t] == HC_INT16;
+        if (border) {
+            cube_border(&cube, 0);
+        }
+        cube_write(&cube, "scene", types[t], "bil", border ? "data ignore value = 0\n" : NULL);
+        for (size_t i = 0; i < cube_pixels(&cube) * BANDS && types[t] == HC_FLOAT32; i++) {
+            cube.value[i] = (float)cube.value[i];
+        }
+        int64_t pixels = reference_regression(&cube, expected);
+        check_runs(NULL, "read scene.img ! cov usual.json --noise regression ! "
+                         "cov diagonal.json --noise regression --noise-matrix diagonal ! "
+                         "cov full.json --noise regression --noise-matrix full");
+        check_matrix("usual.json", expected, pixels, true);
+        check_matrix("full.json", expected, pixels, false);
+        check_same_files("usual.json", "diagonal.json");
+        assert_true(file_holds("usual.json", "\"regression\""));
+        assert_true(file_holds("full.json", "\"regression, full\""));
+        cube_free(&cube);
+    }
+}
+
+enum { SIDE = 80, MANY = 40, SPECTRA = 4 };
+
+static double spectrum(size_t k, size_t b) {
+    return 3000 * (1 + sin(0.11 * (double)((k + 1) * b) + (double)k));
+}
+
+static double sigma_of(size_t b) {
+    return 5 + (double)(b % 8) * 5;
+}
+
+/* What regression of band b finds in infinitely many pixels: 1 / P_bb of the true covariance, whose shares
+ * have a variance of 1/12. It is the noise, and what the noise of the other bands hides of the signal. */
+static double variance_in_the_limit(size_t target) {
+    double *a = calloc((size_t)MANY * MANY, sizeof *a);
+    double x[MANY] = {0};
+    for (size_t b = 0; b < MANY; b++) {
+        for (size_t c = 0; c < MANY; c++) {
+            a[b * MANY + c] = b == c ? sigma_of(b) * sigma_of(b) : 0;
+            for (size_t k = 0; k < SPECTRA; k++) {
+                a[b * MANY + c] += spectrum(k, b) * spectrum(k, c) / 12;
+            }
+        }
+    }
+    x[target] = 1;
+    solve(MANY, a, x);
+    free(a);
+    return 1 / x[target];
+}
+
+/* A mixture of four spectra with abundances that vary from pixel to pixel, and noise that differs from band
+ * to band by a factor of 8. Neighbours have nothing in common: differences take all of that for noise. */
+static void noise_of_a_textured_scene_is_found(void **state) {
+    (void)state;
+    uint64_t seed = 17;
+    Cube cube = cube_new(SIDE, SIDE, MANY);
+    for (size_t p = 0; p < cube_pixels(&cube); p++) {
+        double share[SPECTRA];
+        for (size_t k = 0; k < SPECTRA; k++) {
+            share[k] = random_uniform(&seed);
+        }
+        for (size_t b = 0; b < MANY; b++) {
+            double value = 1000 + sigma_of(b) * random_normal(&seed);
+            for (size_t k = 0; k < SPECTRA; k++) {
+                value += share[k] * spectrum(k, b);
+            }
+            cube.value[p * MANY + b] = value;
+        }
+    }
+    cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
+    check_runs(NULL, "read scene.img ! cov noise.json --noise regression ! cov shift.json --noise shift");
+    HcStatistics found = load("noise.json", MANY);
+    HcStatistics shift = load("shift.json", MANY);
+    for (size_t b = 0; b < MANY; b++) {
+        double truth = sigma_of(b) * sigma_of(b);
+        double limit = variance_in_the_limit(b);
+        assert_true(limit >= truth);
+        assert_true(limit < (sigma_of(b) > 9 ? 1.3 : 3) * truth);
+        /* Five standard deviations of a variance with 6,360 degrees of freedom. */
+        check_near(found.covariance[b * MANY + b], limit, 5 * sqrt(2 / 6360.0) * limit);
+        assert_true(shift.covariance[b * MANY + b] > 100 * truth);
+    }
+    hc_statistics_clear(&found);
+    hc_statistics_clear(&shift);
+    cube_free(&cube);
+}
+
+static void mnf_takes_it(void **state) {
+    (void)state;
+    double mean[BANDS], covariance[BANDS * BANDS], noise[BANDS * BANDS];
+    double values[BANDS], forward[BANDS * BANDS];
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 95, true);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
+    reference_covariance(&cube, mean, covariance);
+    reference_regression(&cube, noise);
+    for (size_t i = 0; i < BANDS * BANDS; i++) {
+        noise[i] *= i % (BANDS + 1) == 0;
+    }
+    reference_mnf(BANDS, covariance, noise, values, forward);
+    check_runs(NULL, "read scene.img ! mnf --noise regression --save-model model.json ! write direct.img");
+    check_runs(NULL, "read scene.img ! cov noise.json --noise regression");
+    check_runs(NULL, "read scene.img ! mnf --noise noise.json ! write file.img");
+    check_same_files("direct.img", "file.img");
+    HcTransform model = {0};
+    HcError err = {0};
+    check_ok(hc_transform_load(&model, "model.json", "mnf", &err), err);
+    assert_string_equal(model.noise, "regression");
+    double inverse_sum = 0;
+    for (int32_t k = 0; k < BANDS; k++) {
+        check_near(model.eigenvalues[k], values[k], 1e-7 * values[k]);
+        inverse_sum += 1 / model.eigenvalues[k];
+    }
+    /* D^-1/2 P D^-1/2 has a diagonal of ones: the inverse eigenvalues add up to their number, times the
+     * factor for the degrees of freedom. */
+    double factor = (LINES * SAMPLES - 1.0) / (LINES * SAMPLES - BANDS);
+    check_near(inverse_sum, BANDS * factor, 1e-6);
+    hc_transform_clear(&model);
+    /* Only the diagonal of differences; files serve as well. */
+    check_runs(NULL, "read scene.img ! mnf --noise shift --noise-matrix diagonal ! write direct.img");
+    check_runs(NULL, "read scene.img ! cov noise.json --overwrite --noise shift");
+    check_runs(NULL, "read scene.img ! mnf --noise noise.json --noise-matrix diagonal ! write file.img");
+    check_same_files("direct.img", "file.img");
+    check_stage_contract("mnf --noise regression --components 3");
+    cube_free(&cube);
+}
+
+static void wrong_scenes_are_refused(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(2, 3, BANDS, 97, true);
+    cube_write(&cube, "few", HC_UINT16, "bip", NULL);
+    cube_free(&cube);
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "cov: noise by regression: 6 valid pixels with 6 bands, at least 7 pixels are needed",
+                    "read few.img ! cov bad.json --noise regression");
+    check_run_fails(NULL, HC_E_NUMERIC, "mnf: noise by regression: 6 valid pixels",
+                    "read few.img ! mnf --noise regression ! write bad.img");
+    assert_false(file_exists("bad.json"));
+    cube = cube_smooth(LINES, SAMPLES, BANDS, 98, true);
+    for (size_t p = 0; p < cube_pixels(&cube); p++) {
+        double *x = cube.value + p * BANDS;
+        x[2] = 77;
+        x[4] = x[0] + x[1];
+        x[5] = 3 * x[3];
+    }
+    cube_write(&cube, "scene", HC_INT32, "bip", NULL);
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "the covariance is singular: bands 5, 6 are combinations of earlier bands",
+                    "read scene.img ! cov bad.json --noise regression");
+    check_run_fails(NULL, HC_E_NUMERIC, "band 5 is a combination of earlier bands (leave it out",
+                    "read scene.img ! bands 1-5 ! mnf --noise regression ! write bad.img");
+    /* A constant band takes no part. */
+    check_runs(NULL, "read scene.img ! bands 1-4 ! cov four.json --noise regression");
+    HcStatistics four = load("four.json", 4);
+    check_same(four.covariance[2 * 4 + 2], 0);
+    assert_true(four.covariance[0] > 0);
+    hc_statistics_clear(&four);
+    check_runs(NULL, "read scene.img ! bands 1-4 ! mnf --noise regression ! write out.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "noise by regression: all 1 bands are constant",
+                    "read scene.img ! bands 3 ! cov bad.json --noise regression");
+    cube_free(&cube);
+}
+
+static void wrong_options_are_refused(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 99, true);
+    cube_write(&cube, "scene", HC_UINT16, "bip", NULL);
+    check_run_fails(NULL, HC_E_USAGE, "a regression needs the sums of the scene",
+                    "read scene.img ! cov bad.json --sums --noise regression");
+    check_run_fails(NULL, HC_E_USAGE, "cov: --noise-matrix full: it needs --noise",
+                    "read scene.img ! cov bad.json --noise-matrix full");
+    check_run_fails(NULL, HC_E_USAGE, "--sums saves sums",
+                    "read scene.img ! cov bad.json --sums --noise shift --noise-matrix diagonal");
+    check_run_fails(NULL, HC_E_USAGE, "--noise-window 1,1,9,9: there is no neighbour difference",
+                    "read scene.img ! mnf --noise regression --noise-window 1,1,9,9 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "did you mean regression?",
+                    "read scene.img ! mnf --noise regresion ! write bad.img");
+    check_runs(NULL, "read scene.img ! mnf --save-model model.json ! write out.img");
+    check_run_fails(NULL, HC_E_USAGE, "mnf: --noise-matrix: nothing is fitted here",
+                    "read scene.img ! mnf --model model.json --noise-matrix full ! write bad.img");
+    cube_free(&cube);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(residuals_are_those_of_least_squares, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(noise_of_a_textured_scene_is_found, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(mnf_takes_it, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(wrong_scenes_are_refused, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(wrong_options_are_refused, folder_setup, folder_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
