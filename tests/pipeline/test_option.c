@@ -162,6 +162,53 @@ static void levels(void **state) {
     hc_text_clear(&help);
 }
 
+typedef struct AloneParams {
+    const char *map, *output;
+} AloneParams;
+
+static const char by_itself[] = "itself";
+
+static const HcOption alone_table[] = {{HC_TEXT(AloneParams, map), .file = HC_FILE_READ, .value = "FILE",
+                                        .alone = by_itself, .help = "make a map"},
+                                       {HC_TEXT(AloneParams, output), .positional = true, .help = "h"},
+                                       {0}};
+
+static HcStatus count_files(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    (void)err;
+    assert_string_equal(path, "itself");
+    (*(int *)user)++;
+    return HC_OK;
+}
+
+/* A text that may be given alone: the word behind it is another one, and no file is meant. */
+static void texts_may_stand_alone(void **state) {
+    (void)state;
+    const char *const words[] = {"--map", "out"}, *const named[] = {"--map=itself", "out"};
+    AloneParams params;
+    HcError err = {0};
+    HcOptionSet set = {.table = alone_table, .params = &params};
+    int files = 0;
+    hc_options_reset(alone_table, &params);
+    assert_true(params.map == NULL && hc_option_is_unset(&alone_table[0], &params));
+    check_ok(hc_options_parse("test", &set, 1, words, 2, &err), err);
+    assert_ptr_equal(params.map, by_itself);
+    assert_string_equal(params.output, "out");
+    assert_int_equal(hc_options_leading(&set, 1, words, 2), 1);
+    check_ok(hc_options_files(&set, HC_FILE_READ, count_files, &files, &err), err);
+    assert_int_equal(files, 0);
+    hc_options_reset(alone_table, &params);
+    check_ok(hc_options_parse("test", &set, 1, named, 2, &err), err);
+    assert_string_equal(params.map, "itself");
+    assert_ptr_not_equal(params.map, by_itself);
+    check_ok(hc_options_files(&set, HC_FILE_READ, count_files, &files, &err), err);
+    assert_int_equal(files, 1); /* a file of that name */
+    HcText help = {0};
+    hc_options_help(alone_table, &help);
+    assert_non_null(strstr(help.data, "--map[=FILE]"));
+    hc_text_clear(&help);
+}
+
 /* ---- ranges and defaults ---- */
 
 typedef struct Numbers {
@@ -561,6 +608,7 @@ int main(void) {
         cmocka_unit_test(values_of_every_kind),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(levels),
+        cmocka_unit_test(texts_may_stand_alone),
         cmocka_unit_test(ends_of_a_range_are_in_it_or_not),
         cmocka_unit_test(defaults_are_filled_in),
         cmocka_unit_test(what_is_unset),

@@ -1,0 +1,188 @@
+/* The store of a map: in memory and in a file, written in strips, gives what the table says. */
+#include "io/ortho/store.h"
+#include "io/read/reader.h"
+#include "tests/io/write_fixture.h"
+
+/* A line of the map takes 480 kB, so that the map has several strips. */
+enum { LINES = 30, SAMPLES = 40, BANDS = 300, MAP_LINES = 130, MAP_SAMPLES = 400 };
+
+static int stored_value(int line, int sample, int band) {
+    return (line * 7 + sample * 3 + band) % 200 + 1;
+}
+
+/* Neither the masked pixels nor those that have NaN in some bands only are alike. */
+static bool left_out(int line, int sample) {
+    return (line * SAMPLES + sample) % 11 == 4;
+}
+
+/* Numbers from 1; 0 = none. Lines of the map hold pixels of all lines of the scene, and some strips none. */
+static void number_of(int y, int x, int16_t *sample, int16_t *line) {
+    bool none = (x + y) % 13 == 0 || (y > 50 && y < 102);
+    *sample = (int16_t)(none ? 0 : (x * 5 + y) % SAMPLES + 1);
+    *line = (int16_t)(none ? 0 : (x * 3 + y * y) % LINES + 1);
+}
+
+static const char *write_table(void) {
+    static int16_t table[2][MAP_LINES][MAP_SAMPLES];
+    char text[300];
+    for (int y = 0; y < MAP_LINES; y++) {
+        for (int x = 0; x < MAP_SAMPLES; x++) {
+            number_of(y, x, &table[0][y][x], &table[1][y][x]);
+        }
+    }
+    FILE *file = fopen(in_folder("table.img"), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(table, 1, sizeof table, file), sizeof table);
+    fclose(file);
+    snprintf(text, sizeof text,
+             "ENVI\nsamples = %d\nlines = %d\nbands = 2\nheader offset = 0\nfile type = ENVI Standard\n"
+             "data type = 2\ninterleave = bsq\nbyte order = 0\n",
+             MAP_SAMPLES, MAP_LINES);
+    put_file(in_folder("table.hdr"), text);
+    return in_folder("table.img");
+}
+
+/* All lines in blocks of some, which have a line of halo above. */
+static void put_lines(HcOrthoStore *store, int step) {
+    HcError err = {0};
+    float *data = malloc((size_t)(step + 1) * SAMPLES * BANDS * sizeof *data);
+    uint8_t *mask = malloc((size_t)(step + 1) * SAMPLES);
+    for (int line0 = 0; line0 < LINES; line0 += step) {
+        int lines = LINES - line0 < step ? LINES - line0 : step, above = line0 > 0;
+        for (int at = 0; at < (lines + above) * SAMPLES; at++) {
+            int line = line0 - above + at / SAMPLES, sample = at % SAMPLES;
+            mask[at] = !left_out(line, sample);
+            for (int b = 0; b < BANDS; b++) {
+                data[at * BANDS + b] = mask[at] ? (float)stored_value(line, sample, b) : 0;
+            }
+        }
+        HcBlock block = {.data = data,
+                         .mask = mask,
+                         .line0 = line0,
+                         .lines = lines,
+                         .above = above,
+                         .samples = SAMPLES,
+                         .bands = BANDS};
+        check_ok(hc_ortho_store_put(store, &block, &err), err);
+    }
+    free(data);
+    free(mask);
+}
+
+static void check_map(const char *path) {
+    static uint8_t line[BANDS][MAP_SAMPLES];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    for (int y = 0; y < MAP_LINES; y++) {
+        assert_int_equal(fread(line, 1, sizeof line, file), sizeof line);
+        for (int x = 0; x < MAP_SAMPLES; x++) {
+            int16_t s, l;
+            number_of(y, x, &s, &l);
+            bool none = s == 0 || left_out(l - 1, s - 1);
+            for (int b = 0; b < BANDS; b++) {
+                int wanted = none ? 255 : stored_value(l - 1, s - 1, b);
+                if (line[b][x] != wanted) {
+                    fail_msg("line %d sample %d band %d: %d instead of %d", y, x, b, line[b][x], wanted);
+                }
+            }
+        }
+    }
+    assert_int_equal(fgetc(file), EOF);
+    fclose(file);
+}
+
+static const HcScene scene = {.lines = LINES, .samples = SAMPLES, .bands = BANDS, .type = HC_FLOAT32};
+
+/* Opens the map and its writer. */
+static HcWriter *open_map(HcOrtho **ortho) {
+    HcError err = {0};
+    HcWriter *writer = NULL;
+    HcScene map = {0};
+    HcWriterOptions how = {.has_type = true, .type = HC_UINT8, .interleave = "bil", .overwrite = true};
+    check_ok(hc_ortho_open(ortho, &scene, "a scene", write_table(), &err), err);
+    assert_true(hc_ortho_write_bytes(&scene, *ortho) < (size_t)40 << 20);
+    check_ok(hc_ortho_scene(*ortho, &scene, &map, &err), err);
+    assert_int_equal(map.lines, MAP_LINES);
+    check_ok(hc_writer_open(&writer, in_folder("map.img"), &map, &how, &err), err);
+    hc_scene_clear(&map);
+    return writer;
+}
+
+static void write_map(bool in_memory, int step) {
+    HcError err = {0};
+    HcOrtho *ortho = NULL;
+    HcOrthoStore *store = NULL;
+    HcWriter *writer = open_map(&ortho);
+    check_ok(hc_ortho_store_open(&store, &scene, in_memory ? NULL : in_folder("map.img"), &err), err);
+    put_lines(store, step);
+    check_ok(hc_ortho_store_flush(store, &err), err);
+    check_ok(hc_ortho_store_write(store, ortho, writer, NULL, &err), err);
+    check_ok(hc_writer_finish(writer, &err), err);
+    hc_writer_close(writer);
+    hc_ortho_store_close(store);
+    hc_ortho_close(ortho);
+    check_map(in_folder("map.img"));
+    assert_int_equal(folder_entries(folder), 4);
+}
+
+static void stores_give_the_same_map(void **state) {
+    (void)state;
+    write_map(true, 4);
+    write_map(false, 4);
+    write_map(false, LINES);
+}
+
+/* Lines of two processes in one file. */
+static void stores_are_shared(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcOrtho *ortho = NULL;
+    HcOrthoStore *first = NULL, *second = NULL;
+    HcWriter *writer = open_map(&ortho);
+    check_ok(hc_ortho_store_open(&first, &scene, in_folder("map.img"), &err), err);
+    check_ok(hc_ortho_store_join(&second, &scene, hc_ortho_store_file(first), &err), err);
+    put_lines(second, 7);
+    check_ok(hc_ortho_store_flush(second, &err), err);
+    hc_ortho_store_close(second);
+    assert_int_equal(access(hc_ortho_store_file(first), F_OK), 0);
+    check_ok(hc_ortho_store_flush(first, &err), err);
+    check_ok(hc_ortho_store_write(first, ortho, writer, NULL, &err), err);
+    check_ok(hc_writer_finish(writer, &err), err);
+    hc_writer_close(writer);
+    hc_ortho_store_close(first);
+    hc_ortho_close(ortho);
+    check_map(in_folder("map.img"));
+}
+
+/* A file that is too short, and a run that is interrupted: one line, and nothing is left. */
+static void failures_leave_nothing(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcOrtho *ortho = NULL;
+    HcOrthoStore *store = NULL;
+    HcFlag cancel = {1};
+    unlink(in_folder("map.img"));
+    unlink(in_folder("map.hdr"));
+    HcWriter *writer = open_map(&ortho);
+    check_ok(hc_ortho_store_open(&store, &scene, in_folder("map.img"), &err), err);
+    put_lines(store, 5);
+    assert_int_equal(hc_ortho_store_write(store, ortho, writer, &cancel, &err), HC_E_CANCELLED);
+    err = (HcError){0};
+    assert_int_equal(truncate(hc_ortho_store_file(store), 1000), 0);
+    assert_int_equal(hc_ortho_store_write(store, ortho, writer, NULL, &err), HC_E_IO);
+    assert_non_null(
+        strstr(err.text, "map.img: reading a temporary file of 1440000 bytes failed: it ends before"));
+    hc_writer_close(writer);
+    hc_ortho_store_close(store);
+    hc_ortho_close(ortho);
+    assert_int_equal(folder_entries(folder), 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stores_give_the_same_map),
+        cmocka_unit_test(stores_are_shared),
+        cmocka_unit_test(failures_leave_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
