@@ -178,11 +178,74 @@ static void failures_leave_nothing(void **state) {
     assert_int_equal(folder_entries(folder), 2);
 }
 
+/* ---- coordinates ---- */
+
+/* So many pixels that the search goes by several strips of the map. */
+enum { WIDE = 1250, LONG = 1300 };
+
+/* A turned grid of squares: rounding in its own axes gives the nearest pixel. */
+static void large_scenes_are_searched_in_strips(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcOrtho *ortho = NULL;
+    const double c = cos(0.4), s = sin(0.4), east = 300000, north = 6000000, size = 30;
+    HcScene wide = {.lines = LONG, .samples = WIDE, .bands = 1, .type = HC_FLOAT32};
+    double *x = malloc(sizeof *x * WIDE), west = INFINITY, top = -INFINITY;
+    char text[300];
+    FILE *file = fopen(in_folder("igm.img"), "wb");
+    assert_non_null(file);
+    for (int l = 0; l < LONG; l++) { /* by lines: x, then y */
+        for (int which = 0; which < 2; which++) {
+            for (int p = 0; p < WIDE; p++) {
+                x[p] = which == 0 ? east + size * (c * p - s * l) : north - size * (s * p + c * l);
+                west = which == 0 ? fmin(west, x[p]) : west;
+                top = which == 1 ? fmax(top, x[p]) : top;
+            }
+            assert_int_equal(fwrite(x, sizeof *x, WIDE, file), WIDE);
+        }
+    }
+    fclose(file);
+    free(x);
+    snprintf(text, sizeof text,
+             "ENVI\nsamples = %d\nlines = %d\nbands = 2\nheader offset = 0\nfile type = ENVI Standard\n"
+             "data type = 5\ninterleave = bil\nbyte order = 0\n",
+             WIDE, LONG);
+    put_file(in_folder("igm.hdr"), text);
+    check_ok(hc_ortho_open(&ortho, &wide, "a scene", in_folder("igm.img"), &err), err);
+    HcOrthoFacts facts = hc_ortho_facts(ortho);
+    assert_true(facts.nearest);
+    check_near(facts.spacing, size, 1e-6);
+    assert_true(facts.lines * facts.samples > 2 * 1300000); /* two strips of 16 MiB at least */
+    HcOrthoPixel *line = malloc(sizeof *line * (size_t)facts.samples);
+    int64_t inside = 0;
+    for (int64_t y = 0; y < facts.lines; y++) {
+        check_ok(hc_ortho_lines(ortho, y, 1, line, &err), err);
+        for (int64_t m = 0; m < facts.samples; m++) {
+            double dx = (west - east) / size + (double)m, dy = (north - top) / size + (double)y;
+            double across = c * dx + s * dy, along = c * dy - s * dx;
+            double sample = floor(across + 0.5), at = floor(along + 0.5);
+            bool edge = fabs(fabs(across - sample) - 0.5) < 1e-6 || fabs(fabs(along - at) - 0.5) < 1e-6;
+            if (sample < 0 || sample >= WIDE || at < 0 || at >= LONG || edge) {
+                continue;
+            }
+            inside++;
+            if (line[m].sample != (int)sample || line[m].line != (int)at) {
+                fail_msg("pixel %d, %d of the map: line %d sample %d instead of %g, %g", (int)y, (int)m,
+                         line[m].line, line[m].sample, at, sample);
+            }
+        }
+    }
+    assert_true(inside > (int64_t)WIDE * LONG * 99 / 100);
+    free(line);
+    hc_ortho_close(ortho);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stores_give_the_same_map),
         cmocka_unit_test(stores_are_shared),
         cmocka_unit_test(failures_leave_nothing),
+        cmocka_unit_test(large_scenes_are_searched_in_strips),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

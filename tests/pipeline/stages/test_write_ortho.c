@@ -269,6 +269,31 @@ static void classes_stay_classes(void **state) {
     cube_free(&wanted);
 }
 
+/* No pixel of the scene can be masked, and yet some of its map hold nothing. */
+static void complete_scenes_get_nodata(void **state) {
+    (void)state;
+    Table table = turned_table();
+    Cube scene = cube_new(LINES, SAMPLES, 2);
+    for (int at = 0; at < LINES * SAMPLES * 2; at++) {
+        scene.value[at] = at % 200;
+    }
+    cube_write(&scene, "whole", HC_UINT8, "bil", NULL);
+    write_glt("whole_glt", &table, false, NULL);
+    check_runs(NULL, "read whole.img ! write map.tif --type uint8 --ortho=whole_glt.img");
+    Cube wanted = recipe(&scene, &table, 255);
+    check_runs(NULL, "read map.tif --ignore-nodata ! write again.img --type float32");
+    Cube map = cube_read_floats("again", MAP_LINES, MAP_SAMPLES, 2);
+    check_cubes(&map, &wanted);
+    HcReader *reader = NULL;
+    HcError err = {0};
+    check_ok(hc_reader_open(&reader, "map.tif", NULL, &err), err);
+    assert_true(hc_reader_scene(reader)->has_nodata && hc_reader_scene(reader)->nodata == 255);
+    hc_reader_close(reader);
+    cube_free(&scene);
+    cube_free(&map);
+    cube_free(&wanted);
+}
+
 /* A picture of the map is the picture of its file. */
 static void previews_show_the_map(void **state) {
     (void)state;
@@ -437,6 +462,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(windows_cut_the_table, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(envi_tables_have_signs, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(classes_stay_classes, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(complete_scenes_get_nodata, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(previews_show_the_map, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(coordinates_give_the_nearest_pixel, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(wrong_tables_are_refused, folder_setup, folder_teardown),
