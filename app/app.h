@@ -43,6 +43,7 @@ HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *e
 HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_solve(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);
 /* The same of a spectral library; `all` lists every name and band. */
 HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) HC_MUST_CHECK;

@@ -22,6 +22,8 @@ const HcCommand hc_commands[] = {
     {"solve", hc_command_solve, "l1|lp ...", "one sparse solution or linear program from files"},
     {"Look", NULL, NULL, NULL},
     {"info", hc_command_info, "SCENE", "what a scene file or a spectral library holds"},
+    {"compare", hc_command_compare, "SCENE TRUTH",
+     "how far a result is from its truth: RMSE, SRE, SSIM, classes"},
     {"stages", hc_command_stages, "[NAME]", "the stages, or the options of one"},
     {"devices", hc_command_devices, "", "what hcube can compute on"},
     {"bench", hc_command_bench, "", "how long each operation takes here"},

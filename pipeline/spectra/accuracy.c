@@ -87,12 +87,14 @@ void hc_accuracy_finish(HcAccuracy *accuracy) {
     accuracy->kappa = share(all * right - chance, all * all - chance);
 }
 
-static void put_class(const HcAccuracy *accuracy, int32_t number, const char *name, int64_t training,
+static void put_class(const HcAccuracy *accuracy, int32_t number, const char *name, const int64_t *training,
                       HcJson *to) {
     hc_json_open_object(to, NULL);
     hc_json_put_number(to, "number", number);
     hc_json_put_text(to, "name", name);
-    hc_json_put_double(to, "training_pixels", (double)training);
+    if (training != NULL) {
+        hc_json_put_double(to, "training_pixels", (double)training[number]);
+    }
     hc_json_put_double(to, "reference_pixels", (double)accuracy->reference[number]);
     hc_json_put_double(to, "predicted_pixels", (double)accuracy->predicted[number]);
     hc_json_put_double(to, "producers_accuracy", accuracy->producers[number]);
@@ -123,7 +125,7 @@ HcStatus hc_accuracy_json(const HcAccuracy *accuracy, const HcClasses *names, co
     hc_json_put_double(to, "kappa", accuracy->kappa);
     hc_json_open_array(to, "classes");
     for (int32_t c = 1; c <= accuracy->classes; c++) {
-        put_class(accuracy, c, names->name[c], training[c], to);
+        put_class(accuracy, c, names->name[c], training, to);
     }
     hc_json_close(to);
     return put_matrix(accuracy, to, err);
@@ -159,19 +161,22 @@ static void text_classes(const HcAccuracy *accuracy, const HcClasses *names, con
         wide = name > wide ? name : wide;
     }
     int number = digits(accuracy->classes);
-    hc_text_add(to, "%*s  class%*s%12s%12s%12s%11s%11s%11s\n", number, "", wide - 5, "", "training",
-                "reference", "predicted", "producer's", "user's", "F1");
+    hc_text_add(to, "%*s  class%*s%s%12s%12s%11s%11s%11s\n", number, "", wide - 5, "",
+                training != NULL ? "    training" : "", "reference", "predicted", "producer's", "user's",
+                "F1");
     for (int32_t c = 1; c <= accuracy->classes; c++) {
-        hc_text_add(to, "%*d  %s%*s%12lld%12lld%12lld", number, c, names->name[c],
-                    wide - letters(names->name[c]), "", (long long)training[c],
-                    (long long)accuracy->reference[c], (long long)accuracy->predicted[c]);
+        hc_text_add(to, "%*d  %s%*s", number, c, names->name[c], wide - letters(names->name[c]), "");
+        if (training != NULL) {
+            hc_text_add(to, "%12lld", (long long)training[c]);
+        }
+        hc_text_add(to, "%12lld%12lld", (long long)accuracy->reference[c], (long long)accuracy->predicted[c]);
         add_share(to, accuracy->producers[c]);
         add_share(to, accuracy->users[c]);
         add_share(to, accuracy->f1[c]);
         hc_text_add(to, "\n");
     }
-    hc_text_add(to, "%*d  %-*s%12s%12s%12lld\n", number, 0, wide, "unclassified", "", "",
-                (long long)accuracy->predicted[0]);
+    hc_text_add(to, "%*d  %-*s%s%12s%12lld\n", number, 0, wide, "unclassified",
+                training != NULL ? "            " : "", "", (long long)accuracy->predicted[0]);
 }
 
 static void text_matrix(const HcAccuracy *accuracy, HcText *to) {

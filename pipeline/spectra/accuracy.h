@@ -32,8 +32,8 @@ void hc_accuracy_add(HcAccuracy *accuracy, int32_t reference, int32_t predicted)
 
 void hc_accuracy_finish(HcAccuracy *accuracy);
 
-/* Adds the figures to a JSON object; training[classes + 1] are the pixels that each class was trained with.
- */
+/* Adds the figures to a JSON object; training[classes + 1] are the pixels that each class was trained with,
+ * or NULL. */
 HcStatus hc_accuracy_json(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
                           HcJson *to, HcError *err) HC_MUST_CHECK;
 

@@ -57,6 +57,7 @@ def all_cases():
         "stage/batch": ("small", 200, ["batch", "mnf", "--components", "5", "!", "write", "--scenes", "SCENE", "--output",
                                        "out.{stem}.img", "--jobs", "2"]),
     }
+    found["compare"] = ("bil", 120, ["compare", "SCENE", "SCENE", "--picture", "out.png"])
     for name, words in OUTPUTS.items():
         found[f"output/{name}"] = ("bil", 160, ["read", "SCENE", *words])
     found["plan/cog"] = ("bands1000", 100, ["plan", "read", "SCENE", "!", "write", "out.tif", "--format", "COG"])
@@ -123,6 +124,8 @@ def measure(scenes, words, cap):
         extra = ["--memory", str(cap), "--device", "cpu", "--threads", "2", "--quiet"]
         if words[0] == "plan":
             words, extra = ["plan", *extra[:-1], *words[1:]], []
+        elif words[0] == "compare":
+            extra = [word for word in extra if word not in ("--device", "cpu")]
         elif words[0] == "run":
             words, extra = ["run", *extra, *words[1:]], []
         process = subprocess.Popen([scenes.hcube, *words, *extra], cwd=scenes.folder, stdin=subprocess.DEVNULL,

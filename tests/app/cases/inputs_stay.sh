@@ -68,14 +68,15 @@ other=(
     "batch --scenes" "batch --output" "batch --pool" "solve l1 A" "solve l1 B" "solve l1 X" "solve l1 --record"
     "solve lp MODEL" "solve lp X.csv" "solve lp --prices" "solve lp --certificate" "solve lp --record" "plan --record"
     "bench --json" # reads no file
+    "compare SCENE" "compare TRUTH" "compare --json" "compare --picture" "compare --cutline" "compare --mask" "compare --mask-inside" # cli_compare
 )
 # Every option of the tables is here, and nothing else.
 listed() {
     local command name
-    for command in run plan batch "solve l1" "solve lp" bench $("$HCUBE" stages | sed 's/ .*//'); do
+    for command in run plan batch "solve l1" "solve lp" bench compare $("$HCUBE" stages | sed 's/ .*//'); do
         # shellcheck disable=SC2086
         case $command in
-        run | plan | batch | solve* | bench) run 0 $command --help ;;
+        run | plan | batch | solve* | bench | compare) run 0 $command --help ;;
         *) run 0 stages $command ;;
         esac
         grep -E ' \((reads|writes)\)(\.|$)' <<<"$out" | sed 's/^ *//; s/\[\([^]]*\)\], .*/\1/; s/ .*//' | sed "s/^/$command /"
