@@ -25,7 +25,7 @@ static HcStatus read_stored(const HcChunkIndex *index, int64_t number, uint8_t *
     const HcChunkPlace *place = &index->place[number];
     int64_t done = 0;
     *skipped = 0;
-    if (index->hdf5 != NULL) {
+    if (index->file < 0) {
         char why[300] = "cannot be read: ";
         size_t begun = strlen(why);
         int64_t corner[HC_AXES];
@@ -118,7 +118,31 @@ static void copy_row(const Copy *copy, const char *from, char *to, int64_t each)
     }
 }
 
+static void swap_axes(Copy *copy, int a, int b) {
+    int64_t *lists[] = {copy->count, copy->from_stride, copy->to_stride};
+    for (int l = 0; l < 3; l++) {
+        int64_t kept = lists[l][a];
+        lists[l][a] = lists[l][b];
+        lists[l][b] = kept;
+    }
+}
+
+/* Where the values that lie together on both sides are not those of one axis: rows go along what lies
+ * together at `to`, one behind the other along what lies together at `from`. Either side then stays in the
+ * cache. */
+static void turn(Copy *copy, int64_t each) {
+    for (int a = 0; a < 2 && copy->to_stride[2] != each; a++) {
+        if (copy->to_stride[a] == each) {
+            swap_axes(copy, a, 2);
+            if (a == 0) {
+                swap_axes(copy, 0, 1);
+            }
+        }
+    }
+}
+
 static void copy_box(Copy copy, int64_t each) {
+    turn(&copy, each);
     /* Rows that follow each other on both sides are one. */
     int64_t row = copy.count[2] * each;
     if (copy.from_stride[2] == each && copy.to_stride[2] == each && copy.from_stride[1] == row &&

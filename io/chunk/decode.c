@@ -267,7 +267,9 @@ static int64_t rows_of(const HcChunkIndex *index, size_t bytes) {
 
 static HcStatus check_made(const HcChunkIndex *index, const Way *way, int64_t lines, HcError *why) {
     int64_t whole = hc_chunk_bytes(index);
-    int64_t least = index->short_last ? whole / index->shape[HC_AXIS_LINE] * lines : whole;
+    int64_t least = index->pieces       ? 0
+                    : index->short_last ? whole / index->shape[HC_AXIS_LINE] * lines
+                                        : whole;
     if ((int64_t)way->bytes >= least && (int64_t)way->bytes <= whole) {
         return HC_OK;
     }

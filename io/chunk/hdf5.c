@@ -1,9 +1,14 @@
 /* The chunk index of an array in an HDF5 file. The library finds chunks and reads their bytes; values are
- * decoded outside of it, on the team. */
+ * decoded outside of it, on the team. An array that lies in one piece counts as one of chunks that follow
+ * each other: the file itself is read, past the library. */
 #include "core/allocate.h"
 #include "io/chunk/hdf5_array.h"
+#include "io/gdal_errors.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <sys/stat.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +20,10 @@
 #define NOT_STORED "not allocated"
 
 enum { CHUNK_BYTES_MAX = INT32_MAX, VALUES_MAX = 16 };
+
+/* Pieces of an array that is not chunked: of whole lines, and of lines of one band or sample, many of which
+ * make a line. */
+enum { PIECE_BYTES = 1 << 20, THIN_PIECE_BYTES = 1 << 16, PIECES_MAX = 1 << 24, TURNED = 32 };
 
 /* ---- what the array is ---- */
 
@@ -102,15 +111,60 @@ static bool find_steps(hid_t plist, HcChunkIndex *index) {
     return true;
 }
 
+/* Whether the array lies in one piece of this file, and where. */
+static bool find_piece(hid_t dataset, hid_t plist, int64_t *offset) {
+    haddr_t at = H5Pget_layout(plist) == H5D_CONTIGUOUS ? H5Dget_offset(dataset) : HADDR_UNDEF;
+    *offset = at != HADDR_UNDEF && at <= INT64_MAX ? (int64_t)at : 0;
+    return at != HADDR_UNDEF && at <= INT64_MAX && H5Pget_external_count(plist) == 0;
+}
+
+/* Cuts such an array along its lines, and along the axes that are slower, so that each piece is one of the
+ * file. */
+static void cut_piece(const HcChunkIndex *index, const hsize_t size[HC_AXES], int axes,
+                      hsize_t shape[HC_AXES]) {
+    hsize_t each = (hsize_t)hc_type_bytes(index->type), most = PIECE_BYTES;
+    int behind = HC_AXES - axes, line = 0;
+    while (index->order[line + behind] != HC_AXIS_LINE) {
+        line++;
+    }
+    for (int i = axes - 1; i > line; i--) {
+        shape[i] = size[i];
+        each *= size[i];
+    }
+    for (int i = 0; i < line; i++) {
+        shape[i] = 1;
+        most = size[i] > 1 ? THIN_PIECE_BYTES : most;
+    }
+    hsize_t lines = most / each > 0 ? most / each : 1;
+    shape[line] = lines < size[line] ? lines : size[line];
+    if (line == axes - 1) { /* lines are the fastest axis: some cache lines of each sample or band */
+        shape[line] = size[line];
+        shape[line - 1] = line > 1 ? size[line - 1] : shape[line - 1];
+        shape[0] = size[0] < TURNED ? size[0] : TURNED;
+    }
+}
+
 /* Sizes of the array and its chunks. */
 static bool find_shape(HcHdf5Array *array, hid_t plist, HcChunkIndex *index) {
     hsize_t size[HC_AXES] = {0}, shape[HC_AXES] = {0};
     int64_t all = 0;
     hid_t space = H5Dget_space(array->dataset);
     array->axes = H5Sget_simple_extent_ndims(space);
-    bool known = array->axes >= 2 && array->axes <= HC_AXES && H5Pget_layout(plist) == H5D_CHUNKED &&
-                 H5Sget_simple_extent_dims(space, size, NULL) == array->axes &&
-                 H5Pget_chunk(plist, HC_AXES, shape) == array->axes;
+    bool known = array->axes >= 2 && array->axes <= HC_AXES &&
+                 H5Sget_simple_extent_dims(space, size, NULL) == array->axes;
+    bool flat_first = array->axes == HC_AXES || index->order[0] == HC_AXIS_BAND;
+    array->plain = known && flat_first && find_piece(array->dataset, plist, &array->offset);
+    if (array->plain) {
+        for (int i = 0; i < array->axes; i++) {
+            known = known && size[i] > 0 && size[i] <= INT32_MAX;
+        }
+        if (known) {
+            cut_piece(index, size, array->axes, shape);
+        }
+    } else {
+        known = known && H5Pget_layout(plist) == H5D_CHUNKED &&
+                H5Pget_chunk(plist, HC_AXES, shape) == array->axes;
+    }
     H5Sclose(space);
     int behind = HC_AXES - array->axes; /* an array of two axes is one band */
     for (int i = 0; i < HC_AXES && known; i++) {
@@ -180,6 +234,37 @@ static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, HcError *er
     return HC_OK;
 }
 
+/* The pieces of an array that is not chunked, and the file that they are read from. */
+static HcStatus find_pieces(HcHdf5Array *array, HcChunkIndex *index, HcError *err) {
+    struct stat info = {0};
+    int64_t all = index->size[0] * index->size[1] * index->size[2],
+            each = (int64_t)hc_type_bytes(index->type);
+    HC_OR_RETURN(hc_new(index->place, (size_t)array->chunks, "places of chunks", err));
+    index->file = open(index->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (index->file < 0 || fstat(index->file, &info) != 0) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: cannot be opened: %s", index->path,
+                       strerror(errno));
+    }
+    if (array->offset > info.st_size || all > (info.st_size - array->offset) / each) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: has %" PRId64 " bytes, an array of %" PRId64 " values of %" PRId64
+                       " bytes is said to begin at byte %" PRId64,
+                       index->path, (int64_t)info.st_size, all, each, array->offset);
+    }
+    for (int64_t number = 0; number < array->chunks; number++) {
+        int64_t first[HC_AXES] = {0}, size[HC_AXES] = {0}, at = 0, count = 1;
+        hc_chunk_box(index, number, first, size);
+        for (int i = 0; i < HC_AXES; i++) {
+            at = at * index->size[index->order[i]] + first[index->order[i]];
+            count *= size[index->order[i]];
+        }
+        index->place[number] = (HcChunkPlace){.offset = array->offset + at * each, .bytes = count * each};
+        index->stored_most = hc_max64(index->stored_most, count * each);
+    }
+    index->pieces = true;
+    return HC_OK;
+}
+
 /* ---- opening ---- */
 
 static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known, HcError *err) {
@@ -198,8 +283,11 @@ static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known,
                            index->path, index->szip[2], index->szip[1], index->szip[3]);
         }
     }
+    if (*known && array->plain && array->chunks > PIECES_MAX) {
+        *known = false;
+    }
     if (*known) {
-        status = find_places(array, index, err);
+        status = array->plain ? find_pieces(array, index, err) : find_places(array, index, err);
     }
     return status;
 }

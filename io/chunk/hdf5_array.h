@@ -14,6 +14,8 @@ struct HcHdf5Array {
     hid_t file, dataset; /* negative = closed */
     int axes;            /* of the array: 2 or 3 */
     int64_t chunks;
+    bool plain;     /* it is not chunked, and lies in one piece of the file */
+    int64_t offset; /* of that piece */
 };
 
 /* Around all calls of the library. */

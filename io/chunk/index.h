@@ -59,6 +59,7 @@ typedef struct HcChunkIndex {
     int64_t count[HC_AXES]; /* chunks along each axis, those included that stick out */
     int order[HC_AXES];     /* the axes (HcAxis) as values of a chunk lie, the slowest first */
     bool short_last;        /* chunks with the last lines may hold no more than those */
+    bool pieces;            /* chunks hold what is within the scene along their slowest axis, and no more */
     int32_t steps;
     HcChunkCode step[HC_CHUNK_STEPS_MAX]; /* as they are undone */
     int step_bit[HC_CHUNK_STEPS_MAX];     /* of HDF5: the bit that tells of a chunk that it lacks this step */
@@ -66,8 +67,8 @@ typedef struct HcChunkIndex {
     HcChunkPlace *place;                  /* [line][sample][band] of chunks: hc_chunk_number() */
     int64_t stored_most;                  /* the largest of their bytes */
     uint64_t *fill;                       /* [bands] the bytes of a value, lowest address first; NULL = 0 */
-    int file;                             /* open for reading, -1 where HDF5 reads */
-    HcHdf5Array *hdf5;                    /* NULL where the file itself is read; offsets then count */
+    int file;                             /* open for reading by offsets, -1 where HDF5 reads */
+    HcHdf5Array *hdf5;                    /* NULL = a file of another format */
 } HcChunkIndex;
 
 /* Closes the file and frees all. NULL is fine. */
@@ -93,11 +94,12 @@ void hc_chunk_corner(const HcChunkIndex *index, int64_t number, int64_t corner[H
 HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scene,
                        HcError *err) HC_MUST_CHECK;
 
-/* A chunked array of an HDF5 or netCDF 4 file, under its full name ("/reflectance"). `order` are the axes as
- * the array has them, the slowest first, any of the six orders; an array of two axes is one band, and its
- * order has HC_AXIS_BAND first. *out is NULL, with HC_OK, where the file or the array is none that this
- * reader knows: not HDF5, not chunked, of other types or filters, or by a library that threads may not share.
- * HC_E_INPUT where the array is broken. */
+/* An array of an HDF5 or netCDF 4 file, under its full name ("/reflectance"). One that is not chunked, and
+ * lies in one piece of the file, is cut into pieces that are read like chunks. `order` are the axes as the
+ * array has them, the slowest first, any of the six orders; an array of two axes is one band, and its order
+ * has HC_AXIS_BAND first. *out is NULL, with HC_OK, where the file or the array is none that this reader
+ * knows: not HDF5, of other types or filters, or by a library that threads may not share. HC_E_INPUT where
+ * the array is broken. */
 HcStatus hc_chunk_hdf5(HcChunkIndex **out, const char *path, const char *array, const HcAxis order[HC_AXES],
                        HcError *err) HC_MUST_CHECK;
 /* Whether the array has an attribute of that name. */

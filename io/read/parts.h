@@ -150,7 +150,8 @@ void hc_read_note(HcReader *reader, const char *format, ...) HC_PRINTF(2, 3);
 static inline bool hc_read_by_product(const HcReader *reader) {
     return reader->product != NULL && reader->product->raster == NULL && reader->chunks == NULL;
 }
-/* Where one array holds all bands in their order, and is chunked in a way that is known: reads its chunks. */
+/* Reads chunks, where those of all arrays are known: of one array with all bands in their order by
+ * reader->chunks, of others by the product. */
 HcStatus hc_read_product_chunks(HcReader *reader, HcError *err);
 /* The scene of a product whose arrays hold the pixels; of another one what it says of the bands of the
  * raster, which is known already. */

@@ -95,62 +95,32 @@ static bool is_one_array(const HcProduct *product) {
     return one;
 }
 
-/* Compares the first value of the last chunk with GDAL's. Where only GDAL reads it, it may know better. */
-static HcStatus agree(HcChunks *chunks, const HcProduct *product, bool *same, HcError *err) {
-    const HcChunkIndex *index = hc_chunks_index(chunks);
-    int64_t first[HC_AXES], size[HC_AXES], number = hc_chunk_count(index) - 1;
-    uint64_t value = 0;
-    HcError why = {0}, other = {0};
-    hc_chunk_box(index, number, first, size);
-    HcChunkPixel pixel = {
-        .line = first[HC_AXIS_LINE], .sample = first[HC_AXIS_SAMPLE], .band = (int32_t)first[HC_AXIS_BAND]};
-    HcStatus status = hc_chunks_look(chunks, number, &pixel, 1, &why);
-    HcStatus read = hc_product_value(product, pixel.line, pixel.sample, pixel.band, &value, &other);
-    *same = status == HC_OK && read == HC_OK && value == pixel.value;
-    bool fails = status != HC_OK && (status != HC_E_INPUT || read != HC_OK);
-    return fails ? hc_fail(err, status, "%s", why.text) : HC_OK;
-}
-
 HcStatus hc_read_product_chunks(HcReader *reader, HcError *err) {
-    HcStatus status = HC_OK;
-    const HcProduct *product = reader->product;
-    const HcProductArray *array = &product->array[0];
-    const HcScene *scene = &reader->scene;
-    HcChunkIndex *index = NULL;
-    HcChunks *chunks = NULL;
-    bool same = false;
-    if (reader->options.never_direct || !is_one_array(product) || !hc_read_is_file(array->file, NULL, NULL)) {
+    if (reader->options.never_direct) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_chunk_hdf5(&index, array->file, array->dataset, array->axis, err));
-    bool fits = index != NULL && index->size[HC_AXIS_LINE] == scene->lines &&
-                index->size[HC_AXIS_SAMPLE] == scene->samples && index->size[HC_AXIS_BAND] == scene->bands &&
-                index->type == scene->type;
-    if (!fits) {
-        hc_chunk_index_free(index);
-        return HC_OK;
-    }
-    HC_TRY(hc_chunks_open(&chunks, index, err));
-    HC_TRY(agree(chunks, product, &same, err));
-    if (same) {
-        reader->chunks = chunks;
-        chunks = NULL;
-    }
-done:
-    hc_chunks_close(chunks);
-    return status;
+    return is_one_array(reader->product) ? hc_product_array_chunks(&reader->chunks, reader->product, 0, err)
+                                         : hc_product_open_chunks(reader->product, err);
 }
 
 /* ---- lines ---- */
 
+static bool by_chunks(const HcReader *reader) {
+    return reader->product->array[0].chunks != NULL;
+}
+
 size_t hc_read_product_bytes(const HcReader *reader, int64_t lines) {
-    return hc_product_bytes(reader->product, reader->used, hc_read_used_count(reader), lines);
+    int32_t count = hc_read_used_count(reader);
+    return by_chunks(reader) ? hc_product_chunk_bytes(reader->product, count, lines)
+                             : hc_product_bytes(reader->product, reader->used, count, lines);
 }
 
 HcStatus hc_read_product_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                                HcError *err) {
-    return hc_product_read(reader->product, reader->used, hc_read_used_count(reader), line0, lines, to, raw,
-                           err);
+    int32_t count = hc_read_used_count(reader);
+    return by_chunks(reader)
+               ? hc_product_read_chunks(reader->product, reader->used, count, line0, lines, to, raw, err)
+               : hc_product_read(reader->product, reader->used, count, line0, lines, to, raw, err);
 }
 
 int32_t hc_read_product_band(const HcReader *reader, int32_t file_band) {

@@ -92,7 +92,8 @@ static HcStatus settle_method(HcReader *reader, HcError *err) {
         HC_OR_RETURN(try_chunks(reader, err));
     }
     if (hc_read_by_product(reader)) {
-        reader->method = strdup("GDAL arrays");
+        const HcChunks *chunks = reader->product->array[0].chunks;
+        reader->method = chunks != NULL ? chunk_method(hc_chunks_index(chunks)) : strdup("GDAL arrays");
     } else if (reader->direct || reader->chunks != NULL) {
         reader->method = reader->direct ? strdup("direct") : chunk_method(hc_chunks_index(reader->chunks));
         GDALClose(reader->dataset);
@@ -240,7 +241,27 @@ bool hc_reader_through_gdal(const HcReader *reader) {
     return !reader->direct && reader->chunks == NULL && !hc_read_by_product(reader);
 }
 
+/* Arrays whose lines are the fastest axis have all lines in a chunk. Where memory is too small for that, GDAL
+ * reads them. */
+static size_t settle_product(HcReader *reader, int32_t halo, double bytes) {
+    size_t needed = hc_product_settle_chunks(reader->product, reader->threads, 2 * (int64_t)halo, bytes);
+    char *method = (double)needed > bytes && !reader->started ? strdup("GDAL arrays") : NULL;
+    if (method == NULL) {
+        return needed;
+    }
+    for (int32_t a = 0; a < reader->product->array_count; a++) {
+        hc_product_close_chunks(&reader->product->array[a]);
+    }
+    free(reader->method);
+    reader->method = method;
+    return 0;
+}
+
 size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes) {
+    if (hc_read_by_product(reader)) {
+        bool chunked = reader->product->array[0].chunks != NULL;
+        return chunked ? settle_product(reader, halo, bytes) : 0;
+    }
     if (reader->chunks == NULL) {
         return 0;
     }
@@ -250,9 +271,9 @@ size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes) {
     return hc_chunks_settled(reader->chunks)->bytes;
 }
 
-static void add_chunk_way(const HcReader *reader, HcText *text) {
-    const HcChunkIndex *index = hc_chunks_index(reader->chunks);
-    const HcChunkPlan *plan = hc_chunks_settled(reader->chunks);
+static void add_chunk_way(const HcReader *reader, const HcChunks *chunks, HcText *text) {
+    const HcChunkIndex *index = hc_chunks_index(chunks);
+    const HcChunkPlan *plan = hc_chunks_settled(chunks);
     char bytes[32];
     hc_text_add(text,
                 "%s of %" PRId64 " lines x %" PRId64 " samples x %" PRId64
@@ -264,15 +285,21 @@ static void add_chunk_way(const HcReader *reader, HcText *text) {
         hc_text_add(text, "%" PRId64 " row%s of chunks in memory, %s in all", plan->rows,
                     plan->rows == 1 ? "" : "s", hc_text_bytes(bytes, sizeof bytes, (double)plan->bytes));
     } else {
-        double all = (double)reader->scene.lines * (double)hc_chunks_bytes(reader->chunks, 1);
+        double all = (double)reader->scene.lines * (double)hc_chunks_bytes(chunks, 1);
         hc_text_add(text, "a scratch file of %s in %s", hc_text_bytes(bytes, sizeof bytes, all),
                     hc_scratch_folder());
     }
 }
 
 void hc_reader_way(const HcReader *reader, HcText *text) {
+    const HcProduct *product = hc_read_by_product(reader) ? reader->product : NULL;
     if (reader->chunks != NULL) {
-        add_chunk_way(reader, text);
+        add_chunk_way(reader, reader->chunks, text);
+    } else if (product != NULL && product->array[0].chunks != NULL) {
+        for (int32_t a = 0; a < product->array_count; a++) {
+            hc_text_add(text, "%s", a > 0 ? "; then " : "");
+            add_chunk_way(reader, product->array[a].chunks, text);
+        }
     } else {
         hc_text_add(text, "%s%s%s", reader->direct ? "" : "through ", reader->method,
                     reader->map != NULL ? ", mapped" : "");
@@ -333,6 +360,9 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
     reader->used = used;
     reader->used_count = count;
     reader->stored = stored;
+    if (hc_read_by_product(reader)) {
+        return hc_product_use(reader->product, index, count, err);
+    }
     return reader->chunks != NULL ? hc_chunks_use(reader->chunks, index, count, err) : HC_OK;
 }
 
@@ -347,6 +377,10 @@ HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t sample
     reader->samples = samples;
     if (reader->chunks != NULL) {
         hc_chunks_use_samples(reader->chunks, sample0, samples);
+    } else if (hc_read_by_product(reader)) {
+        reader->product->sample0 = sample0;
+        reader->product->samples = samples;
+        return hc_product_use(reader->product, reader->used, hc_read_used_count(reader), err);
     }
     return HC_OK;
 }

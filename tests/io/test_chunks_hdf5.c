@@ -197,7 +197,97 @@ static void every_type_and_filter(void **state) {
     }
 }
 
-/* Filters that this reader does not know, arrays that are not chunked, and other files. */
+/* ---- arrays in one piece ---- */
+
+/* Large enough that all orders are cut into several pieces, the last of which is shorter. */
+static const int64_t large[HC_AXES] = {[HC_AXIS_LINE] = 400, [HC_AXIS_SAMPLE] = 50, [HC_AXIS_BAND] = 40};
+
+static double large_value(int64_t line, int64_t sample, int64_t band) {
+    return (double)((line * 50 + sample) * 40 + band);
+}
+
+/* A file with an array that is not chunked, behind `user` bytes of somebody else. */
+static void write_large(const char *path, const HcAxis order[HC_AXES], hid_t type, hsize_t user) {
+    hsize_t size[HC_AXES];
+    int64_t place[HC_AXES], at = 0;
+    double *values = malloc((size_t)(400 * 50 * 40) * sizeof *values);
+    for (int i = 0; i < HC_AXES; i++) {
+        size[i] = (hsize_t)large[order[i]];
+    }
+    for (place[order[0]] = 0; place[order[0]] < large[order[0]]; place[order[0]]++) {
+        for (place[order[1]] = 0; place[order[1]] < large[order[1]]; place[order[1]]++) {
+            for (place[order[2]] = 0; place[order[2]] < large[order[2]]; place[order[2]]++) {
+                values[at++] = large_value(place[HC_AXIS_LINE], place[HC_AXIS_SAMPLE], place[HC_AXIS_BAND]);
+            }
+        }
+    }
+    hid_t how = H5Pcreate(H5P_FILE_CREATE);
+    assert_true(H5Pset_userblock(how, user) >= 0);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, how, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(HC_AXES, size, NULL);
+    hid_t dataset = H5Dcreate2(file, "cube", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Fclose(file);
+    H5Pclose(how);
+    free(values);
+}
+
+static void check_large(HcChunkIndex *index, double memory, int32_t step) {
+    static const int32_t bands[] = {0, 3, 4, 19};
+    HcError err = {0};
+    HcChunks *chunks = NULL;
+    assert_int_equal(hc_chunks_open(&chunks, index, &err), HC_OK);
+    HcChunkPlan plan = hc_chunks_plan(index, 2, 0, memory);
+    hc_chunks_settle(chunks, &plan);
+    assert_int_equal(hc_chunks_use(chunks, bands, 4, &err), HC_OK);
+    hc_chunks_use_samples(chunks, 7, 40);
+    char *room = malloc(hc_chunks_bytes(chunks, step));
+    for (int64_t line = 0; line < 400; line += step) {
+        HcRaw raw;
+        int32_t lines = (int32_t)hc_min64(step, 400 - line);
+        if (hc_chunks_read(chunks, line, lines, room, &raw, &err) != HC_OK) {
+            fail_msg("%s", err.text);
+        }
+        for (int64_t i = 0; i < (int64_t)lines * 40 * 4; i++) {
+            int64_t l = i / 160, s = i / 4 % 40, k = i % 4;
+            const char *at =
+                (const char *)raw.data + l * raw.stride_line + s * raw.stride_sample + k * raw.stride_band;
+            check_near(value_at(at, raw.type, 0), large_value(line + l, s + 7, bands[k]), 0);
+        }
+    }
+    free(room);
+    hc_chunks_close(chunks);
+}
+
+static void arrays_in_one_piece(void **state) {
+    HcError err = {0};
+    HcChunkIndex *index = NULL;
+    char path[300];
+    (void)state;
+    snprintf(path, sizeof path, "%s", in_folder("piece.h5"));
+    for (int o = 0; o < 6; o++) {
+        for (int big = 0; big < 2; big++) {
+            write_large(path, orders[o], big ? H5T_IEEE_F64BE : H5T_IEEE_F64LE, big ? 512 : 0);
+            for (int way = 0; way < 3; way++) {
+                assert_int_equal(hc_chunk_hdf5(&index, path, "/cube", orders[o], &err), HC_OK);
+                assert_non_null(index);
+                assert_true(hc_chunk_count(index) > 1);
+                assert_int_equal(index->steps, 0);
+                check_large(index, way == 0 ? 1e9 : 0, way == 2 ? 400 : 90);
+            }
+        }
+    }
+    /* A file that was cut off. */
+    assert_int_equal(truncate(path, 400 * 50 * 40 * 8), 0);
+    HcStatus status = hc_chunk_hdf5(&index, path, "/cube", orders[5], &err);
+    assert_true(status == HC_E_INPUT ||
+                (status == HC_OK && index == NULL)); /* the library may see it first */
+    assert_null(index);
+}
+
+/* Filters that this reader does not know, arrays that hold nothing, and other files. */
 static void others_are_not_taken(void **state) {
     HcError err = {0};
     HcChunkIndex *index = NULL;
@@ -383,9 +473,9 @@ int main(void) {
         return 77; /* a build without the library: GDAL reads such files */
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_order_of_axes),     cmocka_unit_test(every_type_and_filter),
-        cmocka_unit_test(others_are_not_taken),    cmocka_unit_test(broken_chunks_are_refused),
-        cmocka_unit_test(netcdf_as_gdal_reads_it),
+        cmocka_unit_test(every_order_of_axes),       cmocka_unit_test(every_type_and_filter),
+        cmocka_unit_test(arrays_in_one_piece),       cmocka_unit_test(others_are_not_taken),
+        cmocka_unit_test(broken_chunks_are_refused), cmocka_unit_test(netcdf_as_gdal_reads_it),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

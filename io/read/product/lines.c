@@ -1,7 +1,7 @@
-/* Lines of a product from its arrays. GDAL is asked for whole boxes in the order in which an array stores
- * them: any other order makes its drivers read value by value. Where one box of one array is all that is
- * wanted, it is the raw block; else each box is read into scratch memory and its bands are put to their
- * places. */
+/* Lines of a product from its arrays, through GDAL (chunked.c has the other way). GDAL is asked for whole
+ * boxes in the order in which an array stores them: any other order makes its drivers read value by value.
+ * Where one box of one array is all that is wanted, it is the raw block; else each box is read into scratch
+ * memory and its bands are put to their places. */
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
@@ -68,7 +68,17 @@ static bool is_plain(const HcProduct *product, const int32_t *used, int32_t coun
             next = next_run(product, used, count, a, next.first + next.count);
         }
     }
-    return runs == 1 && !product->array[run->array].mirrored;
+    return runs == 1 && !product->array[run->array].mirrored && product->array[0].chunks == NULL;
+}
+
+int64_t hc_product_samples(const HcProduct *product) {
+    return product->samples > 0 ? product->samples : product->scene.samples;
+}
+
+int64_t hc_product_first_sample(const HcProduct *product, int32_t array) {
+    return product->array[array].mirrored
+               ? product->scene.samples - product->sample0 - hc_product_samples(product)
+               : product->sample0;
 }
 
 /* Lines of a box in scratch memory: at most a row of chunks. */
@@ -84,14 +94,32 @@ static size_t whole_words(size_t bytes) {
     return (bytes + 7) & ~(size_t)7;
 }
 
+size_t hc_product_block_bytes(const HcProduct *product, int32_t count, int64_t lines) {
+    size_t line = (size_t)hc_product_samples(product) * hc_type_bytes(product->scene.type);
+    return whole_words((size_t)lines * line * (size_t)count);
+}
+
+HcRaw hc_product_block(const HcProduct *product, int32_t count, int64_t line0, int32_t lines, void *to) {
+    int64_t each = (int64_t)hc_type_bytes(product->scene.type), row = hc_product_samples(product) * each;
+    return (HcRaw){.data = to,
+                   .type = product->scene.type,
+                   .line0 = line0,
+                   .lines = lines,
+                   .samples = (int32_t)hc_product_samples(product),
+                   .bands = count,
+                   .stride_line = row * count,
+                   .stride_sample = each,
+                   .stride_band = row};
+}
+
 size_t hc_product_bytes(const HcProduct *product, const int32_t *used, int32_t count, int64_t lines) {
     Run run = {0};
     int32_t longest = 0;
-    size_t line = (size_t)product->scene.samples * hc_type_bytes(product->scene.type);
+    size_t line = (size_t)hc_product_samples(product) * hc_type_bytes(product->scene.type);
     if (is_plain(product, used, count, &run, &longest)) {
         return (size_t)lines * line * (size_t)run.count;
     }
-    return whole_words((size_t)lines * line * (size_t)count) +
+    return hc_product_block_bytes(product, count, lines) +
            (size_t)scratch_lines(product, lines) * line * (size_t)longest;
 }
 
@@ -114,11 +142,13 @@ static HcStatus read_box(const HcProduct *product, const Run *run, int64_t line0
     const HcScene *scene = &product->scene;
     GUInt64 start[3];
     size_t size[3];
-    int64_t stride[3], step = (int64_t)hc_type_bytes(scene->type);
+    int64_t stride[3], step = (int64_t)hc_type_bytes(scene->type), samples = hc_product_samples(product);
     for (int i = 2; i >= 0; i--) {
         HcAxis axis = array->axis[i];
-        start[i] = (GUInt64)(axis == HC_AXIS_LINE ? line0 : axis == HC_AXIS_BAND ? run->first : 0);
-        size[i] = (size_t)(axis == HC_AXIS_LINE ? lines : axis == HC_AXIS_BAND ? run->count : scene->samples);
+        start[i] = (GUInt64)(axis == HC_AXIS_LINE   ? line0
+                             : axis == HC_AXIS_BAND ? run->first
+                                                    : hc_product_first_sample(product, run->array));
+        size[i] = (size_t)(axis == HC_AXIS_LINE ? lines : axis == HC_AXIS_BAND ? run->count : samples);
         stride[axis] = step;
         step *= (int64_t)size[i];
     }
@@ -126,7 +156,7 @@ static HcStatus read_box(const HcProduct *product, const Run *run, int64_t line0
                    .type = scene->type,
                    .line0 = line0,
                    .lines = (int32_t)lines,
-                   .samples = (int32_t)scene->samples,
+                   .samples = (int32_t)samples,
                    .bands = run->count,
                    .stride_line = stride[HC_AXIS_LINE],
                    .stride_sample = stride[HC_AXIS_SAMPLE],
@@ -145,9 +175,9 @@ static HcStatus read_box(const HcProduct *product, const Run *run, int64_t line0
     return HC_OK;
 }
 
-HcStatus hc_product_value(const HcProduct *product, int64_t line, int64_t sample, int32_t band,
-                          uint64_t *value, HcError *err) {
-    const HcProductArray *array = &product->array[0];
+HcStatus hc_product_value(const HcProduct *product, int32_t number, int64_t line, int64_t sample,
+                          int32_t band, uint64_t *value, HcError *err) {
+    const HcProductArray *array = &product->array[number];
     HcGdalErrors messages;
     GUInt64 start[3];
     const size_t one[3] = {1, 1, 1};
@@ -176,23 +206,26 @@ static void copy_line(char *to, const char *from, int64_t step, int64_t samples,
     }
 }
 
-/* The bands of a box to their places in the raw block. */
-static void scatter(const HcProduct *product, const int32_t *used, const Run *run, const HcRaw *box,
-                    const HcRaw *raw) {
+void hc_product_scatter(const HcProduct *product, const int32_t *used, const HcProductBox *box,
+                        const HcRaw *raw) {
     size_t bytes = hc_type_bytes(raw->type);
-    bool mirrored = product->array[run->array].mirrored;
+    const HcRaw *from_raw = &box->raw;
+    bool mirrored = product->array[box->array].mirrored;
     for (int32_t k = 0; k < raw->bands; k++) {
         const HcProductBand *band = &product->band[band_at(used, k)];
-        if (band->array != run->array || band->band < run->first || band->band >= run->first + run->count) {
+        int32_t within = band->band - box->first;
+        if (band->array != box->array || within < 0 || within >= box->count) {
             continue;
         }
-        for (int32_t l = 0; l < box->lines; l++) {
-            int64_t line = box->line0 - raw->line0 + l;
-            const char *from = (const char *)box->data + l * box->stride_line +
-                               (band->band - run->first) * box->stride_band +
-                               (mirrored ? (box->samples - 1) * box->stride_sample : 0);
+        within = box->place != NULL ? box->place[within] : within;
+        for (int32_t l = 0; l < from_raw->lines; l++) {
+            int64_t line = from_raw->line0 - raw->line0 + l;
+            const char *from = (const char *)from_raw->data + l * from_raw->stride_line +
+                               within * from_raw->stride_band +
+                               (mirrored ? (from_raw->samples - 1) * from_raw->stride_sample : 0);
             char *to = (char *)raw->data + line * raw->stride_line + k * raw->stride_band;
-            copy_line(to, from, mirrored ? -box->stride_sample : box->stride_sample, raw->samples, bytes);
+            copy_line(to, from, mirrored ? -from_raw->stride_sample : from_raw->stride_sample, raw->samples,
+                      bytes);
         }
     }
 }
@@ -201,10 +234,10 @@ static HcStatus read_run(const HcProduct *product, const int32_t *used, const Ru
                          const HcRaw *raw, HcError *err) {
     int64_t rows = chunk_of(&product->array[run->array], HC_AXIS_LINE);
     for (int64_t line = raw->line0, end = raw->line0 + raw->lines; line < end;) {
-        HcRaw box;
+        HcProductBox box = {.array = run->array, .first = run->first, .count = run->count};
         int64_t lines = hc_min64(end, (line / rows + 1) * rows) - line;
-        HC_OR_RETURN(read_box(product, run, line, lines, scratch, &box, err));
-        scatter(product, used, run, &box, raw);
+        HC_OR_RETURN(read_box(product, run, line, lines, scratch, &box.raw, err));
+        hc_product_scatter(product, used, &box, raw);
         line += lines;
     }
     return HC_OK;
@@ -214,20 +247,11 @@ HcStatus hc_product_read(HcProduct *product, const int32_t *used, int32_t count,
                          void *to, HcRaw *raw, HcError *err) {
     Run plain = {0};
     int32_t longest = 0;
-    int64_t row = product->scene.samples * (int64_t)hc_type_bytes(product->scene.type);
     if (is_plain(product, used, count, &plain, &longest)) {
         return read_box(product, &plain, line0, lines, to, raw, err);
     }
-    void *scratch = (char *)to + whole_words((size_t)lines * (size_t)row * (size_t)count);
-    *raw = (HcRaw){.data = to,
-                   .type = product->scene.type,
-                   .line0 = line0,
-                   .lines = lines,
-                   .samples = (int32_t)product->scene.samples,
-                   .bands = count,
-                   .stride_line = row * count,
-                   .stride_sample = (int64_t)hc_type_bytes(product->scene.type),
-                   .stride_band = row};
+    void *scratch = (char *)to + hc_product_block_bytes(product, count, lines);
+    *raw = hc_product_block(product, count, line0, lines, to);
     for (int32_t a = 0; a < product->array_count; a++) {
         Run run = next_run(product, used, count, a, 0);
         for (; run.count > 0; run = next_run(product, used, count, a, run.first + run.count)) {

@@ -39,6 +39,7 @@ void hc_product_close(HcProduct *product) {
         if (product->array[a].handle != NULL) {
             GDALMDArrayRelease(product->array[a].handle);
         }
+        hc_product_close_chunks(&product->array[a]);
         free(product->array[a].file);
         free(product->array[a].dataset);
     }

@@ -116,6 +116,27 @@ HcStatus hc_product_add_flat(HcProduct *product, const HcProductFile *file, cons
                              const char *dataset, HcError *err) HC_MUST_CHECK;
 void hc_product_clear_layers(HcProduct *product);
 
+/* ---- lines.c and chunked.c: lines from arrays ---- */
+
+/* The bytes of one value of an array, lowest address first, as GDAL reads it. */
+HcStatus hc_product_value(const HcProduct *product, int32_t array, int64_t line, int64_t sample, int32_t band,
+                          uint64_t *value, HcError *err) HC_MUST_CHECK;
+/* The bands of a box of an array to their places in the raw block; band b of the array lies at
+ * place[b - first] of the box, NULL: in their order. */
+typedef struct HcProductBox {
+    int32_t array, first, count;
+    const int32_t *place;
+    HcRaw raw;
+} HcProductBox;
+void hc_product_scatter(const HcProduct *product, const int32_t *used, const HcProductBox *box,
+                        const HcRaw *raw);
+/* Samples that are read, and the first of them in the array. */
+int64_t hc_product_samples(const HcProduct *product);
+int64_t hc_product_first_sample(const HcProduct *product, int32_t array);
+/* A raw block at `to` whose bands follow each other in each line, and the bytes of its values. */
+HcRaw hc_product_block(const HcProduct *product, int32_t count, int64_t line0, int32_t lines, void *to);
+size_t hc_product_block_bytes(const HcProduct *product, int32_t count, int64_t lines);
+
 /* ---- names.c: files beside a file ---- */
 
 /* "FOLDER/NAME" with `from` in the name replaced by `to`, in fresh memory; NULL where it does not have it. */

@@ -7,6 +7,7 @@
 #include "core/block.h"
 #include "core/text.h"
 #include "io/axis.h"
+#include "io/chunk/chunks.h"
 #include "io/scene_files.h"
 
 #ifdef __cplusplus
@@ -29,6 +30,9 @@ typedef struct HcProductArray {
     int32_t bands;
     int64_t chunk[3]; /* as axis; the whole axis where the array is not chunked */
     void *handle;     /* an open array of GDAL */
+    HcChunks *chunks; /* instead of it, where its chunks are read; NULL = they are not */
+    int32_t *used;    /* [used_count] of its bands, those that are read, ascending; with chunks alone */
+    int32_t used_count;
 } HcProductArray;
 
 typedef struct HcProductBand {
@@ -61,8 +65,9 @@ typedef struct HcProduct {
     bool pixels_only;  /* the raster's place is the grid of its pixels: none */
     HcProductArray array[HC_PRODUCT_ARRAYS];
     int32_t array_count;
-    HcProductBand *band; /* [scene.bands], by ascending wavelength where the arrays hold the pixels */
-    HcScene scene;       /* without what a raster says of itself */
+    int64_t sample0, samples; /* that are read; samples 0 = all */
+    HcProductBand *band;      /* [scene.bands], by ascending wavelength where the arrays hold the pixels */
+    HcScene scene;            /* without what a raster says of itself */
     HcProductLayer *layer;
     int32_t layers;
     HcText note;   /* remarks for the user */
@@ -79,15 +84,28 @@ void hc_product_close(HcProduct *product);
 HcStatus hc_product_open_layer(HcProduct **out, const HcProduct *of, const HcProductLayer *layer,
                                HcError *err) HC_MUST_CHECK;
 
-/* Of a product whose arrays hold the pixels. `used` [count] are the bands that are read (NULL = all),
- * ascending. */
-/* The bytes of one value of the first array, lowest address first. */
-HcStatus hc_product_value(const HcProduct *product, int64_t line, int64_t sample, int32_t band,
-                          uint64_t *value, HcError *err) HC_MUST_CHECK;
+/* The chunks of one of its arrays, which hold the values that GDAL reads; *out is NULL where they are not
+ * known. */
+HcStatus hc_product_array_chunks(HcChunks **out, const HcProduct *product, int32_t array,
+                                 HcError *err) HC_MUST_CHECK;
+/* Reads the chunks of all its arrays from now on, where all are known: product->array[0].chunks tells. */
+HcStatus hc_product_open_chunks(HcProduct *product, HcError *err) HC_MUST_CHECK;
+/* Leaves an array to GDAL again, before the first read. */
+void hc_product_close_chunks(HcProductArray *array);
+/* Says which bands will be read, before the first read. */
+HcStatus hc_product_use(HcProduct *product, const int32_t *used, int32_t count, HcError *err) HC_MUST_CHECK;
+/* Settles how the chunks are read in at most that many bytes, if they are; returns what that takes. */
+size_t hc_product_settle_chunks(HcProduct *product, int32_t threads, int64_t again, double bytes);
+/* Of a product whose arrays hold the pixels: of the samples product->samples. `used` [count] are the bands
+ * that are read (NULL = all), ascending. */
 size_t hc_product_bytes(const HcProduct *product, const int32_t *used, int32_t count, int64_t lines);
+size_t hc_product_chunk_bytes(const HcProduct *product, int32_t count, int64_t lines);
 int32_t hc_product_stored_band(const HcProduct *product, const int32_t *used, int32_t count, int32_t band);
 HcStatus hc_product_read(HcProduct *product, const int32_t *used, int32_t count, int64_t line0, int32_t lines,
                          void *to, HcRaw *raw, HcError *err) HC_MUST_CHECK;
+/* The same where its chunks are read. */
+HcStatus hc_product_read_chunks(HcProduct *product, const int32_t *used, int32_t count, int64_t line0,
+                                int32_t lines, void *to, HcRaw *raw, HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus
 }

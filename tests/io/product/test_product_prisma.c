@@ -1,5 +1,6 @@
 /* PRISMA: files laid out as its specification says. Both cubes become one, value for value, whatever the
  * level stores first. */
+#include "io/chunk/index.h"
 #include "product_check.h"
 
 enum { VNIR = 4, SWIR = 5, FIRST_SWIR = 10 };
@@ -13,6 +14,9 @@ static const double joined[] = {900, 940, 950, 960, 970, 990, 1010};
 static const int stored[] = {3, FIRST_SWIR + 3, 2, FIRST_SWIR + 2, 1, FIRST_SWIR + 1, FIRST_SWIR};
 
 typedef enum Flaw { FLAW_NONE, FLAW_NO_SWIR, FLAW_COUNT, FLAW_NO_SCALE, FLAW_CORNER } Flaw;
+
+/* How the cubes are stored, NULL = in one piece. */
+static const char *chunked;
 
 /* The cubes of a level: up to L2C across track first and from right to left. */
 static void add_cube(ProductFile *file, const char *level, const char *name, int bands, int first) {
@@ -33,7 +37,8 @@ static void add_cube(ProductFile *file, const char *level, const char *name, int
         .axis = {is_map ? "line" : "across", name[0] == 'V' ? "vnir" : "swir", is_map ? "sample" : "along"},
         .size = {is_map ? PRODUCT_LINES : PRODUCT_SAMPLES, (size_t)bands,
                  is_map ? PRODUCT_SAMPLES : PRODUCT_LINES},
-        .values = is_map ? values : mirrored};
+        .values = is_map ? values : mirrored,
+        .chunks = chunked};
     GDALMDArrayRelease(product_array(file, &of));
 }
 
@@ -139,6 +144,65 @@ static void bands_of_one_detector_are_read(void **state) {
     hc_reader_close(reader);
 }
 
+/* Samples 1 to 4 of these bands, by `step` lines; no others are read. */
+static void check_samples(HcReader *reader, int32_t step, const int32_t *bands, const int *of,
+                          int32_t count) {
+    HcError err = {0};
+    const int64_t first = 1, samples = 4;
+    check_ok(hc_reader_use_samples(reader, first, samples, &err), err);
+    check_ok(hc_reader_use_bands(reader, bands, count, &err), err);
+    void *room = malloc(hc_reader_bytes(reader, step));
+    for (int64_t line0 = 0; line0 < PRODUCT_LINES; line0 += step) {
+        HcRaw raw;
+        int32_t lines = (int32_t)(PRODUCT_LINES - line0 < step ? PRODUCT_LINES - line0 : step);
+        check_ok(hc_reader_read(reader, line0, lines, room, &raw, &err), err);
+        assert_int_equal(raw.samples, samples);
+        for (int i = 0; i < lines * samples * count; i++) {
+            int line = i / (int)(samples * count), sample = i / count % (int)samples, k = i % count;
+            const char *at = (const char *)raw.data + line * raw.stride_line + sample * raw.stride_sample +
+                             hc_reader_stored_band(reader, bands[k]) * raw.stride_band;
+            check_same(value_at(at, raw.type, 0),
+                       product_value((int)line0 + line, sample + (int)first, of[k]));
+        }
+    }
+    free(room);
+    hc_reader_close(reader);
+}
+
+/* Pieces of the file, chunks and GDAL give the same values, of all samples and of some. */
+static void every_way_gives_the_same(void **state) {
+    (void)state;
+    static const char *const levels[] = {"L1", "L2C", "L2D"}, *const stored_as[] = {NULL, "2,2,3", "6,4,5"};
+    static const int32_t some[] = {1, 2, 5}, all[] = {0, 1, 2, 3, 4, 5, 6};
+    const int of_some[] = {stored[1], stored[2], stored[5]};
+    for (int l = 0; l < 3; l++) {
+        for (int c = 0; c < 3; c++) {
+            chunked = c == 2 && l == 2 ? "5,4,6" : stored_as[c];
+            const char *path = write_prisma(levels[l], FLAW_NONE);
+            check_cubes(path, stored);
+            for (int never = 0; never < 2; never++) {
+                for (int32_t step = 1; step <= PRODUCT_LINES; step += 2) {
+                    const HcReaderOptions how = {.never_direct = never == 1};
+                    HcReader *reader = NULL;
+                    HcError err = {0};
+                    check_ok(hc_reader_open(&reader, path, &how, &err), err);
+#ifdef HC_HAS_HDF5
+                    const char *way = never == 1                             ? "GDAL arrays"
+                                      : c == 0                               ? "chunks (plain)"
+                                      : hc_chunk_code_known(HC_CODE_DEFLATE) ? "chunks (deflate"
+                                                                             : "GDAL arrays";
+                    assert_memory_equal(hc_reader_method(reader), way, strlen(way));
+#endif
+                    (void)hc_reader_settle(reader, 0, step == 1 ? 1 : 1e9);
+                    check_samples(reader, step, step == 3 ? all : some, step == 3 ? stored : of_some,
+                                  step == 3 ? 7 : 3);
+                }
+            }
+        }
+    }
+    chunked = NULL;
+}
+
 static void corners_are_centres_of_pixels(void **state) {
     (void)state;
     static const double transform[] = {500000, 30, 0, 4000030, 0, -30};
@@ -169,6 +233,7 @@ int main(void) {
         cmocka_unit_test(levels_open),
         cmocka_unit_test(one_detector_gives_the_overlap),
         cmocka_unit_test(bands_of_one_detector_are_read),
+        cmocka_unit_test(every_way_gives_the_same),
         cmocka_unit_test(corners_are_centres_of_pixels),
         cmocka_unit_test(flaws_are_told),
     };
