@@ -2,7 +2,7 @@
  * cuts them. */
 #include "core/allocate.h"
 #include "core/operation/decode.h"
-#include "core/operation/gram.h"
+#include "core/operation/gram_raw.h"
 #include "core/operation/project.h"
 #include "bench/internal.h"
 #include "pipeline/statistics/transform.h"
@@ -76,33 +76,40 @@ static int64_t blocks_of(const Chain *chain) {
     return (chain->lines + chain->block_lines - 1) / chain->block_lines;
 }
 
-/* Decodes a block with its halo. All blocks share the memory of one: the queue keeps them in order, as that
+/* A block with its halo. All blocks share the memory of one: the queue keeps them in order, as that
  * of the pipeline does. */
-static HcStatus decode_block(HcRig *rig, Chain *chain, int64_t number, int32_t halo, HcBlock *out,
-                             HcError *err) {
+static HcBlock shape_of(const HcRig *rig, const Chain *chain, int64_t number, int32_t halo) {
     int64_t line0 = number * chain->block_lines;
     int64_t left = chain->lines - line0;
     int64_t lines = left < chain->block_lines ? left : chain->block_lines;
+    HcBlock out = {.data = chain->block.data,
+                   .line0 = line0,
+                   .lines = (int32_t)lines,
+                   .above = line0 < halo ? (int32_t)line0 : halo,
+                   .below = left - lines < halo ? (int32_t)(left - lines) : halo,
+                   .samples = rig->settings->samples,
+                   .bands = rig->settings->bands};
+    out.mask = (uint8_t *)chain->block.data + hc_block_values(&out) * sizeof(float);
+    return out;
+}
+
+static HcStatus decode_block(HcRig *rig, const Chain *chain, int64_t number, int32_t halo, HcBlock *out,
+                             HcError *err) {
     HcRaw raw = hc_rig_raw(rig, chain->lines);
     HcDecode how = {.band_index = rig->in_order};
-    *out = (HcBlock){.data = chain->block.data,
-                     .line0 = line0,
-                     .lines = (int32_t)lines,
-                     .above = line0 < halo ? (int32_t)line0 : halo,
-                     .below = left - lines < halo ? (int32_t)(left - lines) : halo,
-                     .samples = rig->settings->samples,
-                     .bands = rig->settings->bands};
-    out->mask = (uint8_t *)chain->block.data + hc_block_values(out) * sizeof(float);
+    *out = shape_of(rig, chain, number, halo);
     return hc_decode(rig->queue, &raw, &how, out, err);
 }
 
 static HcStatus call_covariances(HcRig *rig, void *user, HcError *err) {
     Chain *chain = user;
+    const HcRaw raw = hc_rig_raw(rig, chain->lines);
+    const HcDecode how = {.band_index = rig->in_order};
+    const HcGramPart parts[2] = {{HC_DIFFERENCE_NONE, NULL, chain->values},
+                                 {HC_DIFFERENCE_MEAN3X3, NULL, chain->noise}};
     for (int64_t b = 0; b < blocks_of(chain); b++) {
-        HcBlock block;
-        HC_OR_RETURN(decode_block(rig, chain, b, 1, &block, err));
-        HC_OR_RETURN(hc_gram(rig->queue, &block, HC_DIFFERENCE_NONE, NULL, chain->values, err));
-        HC_OR_RETURN(hc_gram(rig->queue, &block, HC_DIFFERENCE_MEAN3X3, NULL, chain->noise, err));
+        HcBlock block = shape_of(rig, chain, b, 1);
+        HC_OR_RETURN(hc_gram_raw(rig->queue, &raw, &how, &block, parts, 2, err));
     }
     return HC_OK;
 }

@@ -6,7 +6,7 @@
 #include "core/operation/eigh.h"
 #include "core/operation/filter.h"
 #include "core/operation/gather.h"
-#include "core/operation/gram.h"
+#include "core/operation/gram_raw.h"
 #include "core/operation/project.h"
 #include "bench/internal.h"
 #include "pipeline/statistics/transform.h"
@@ -24,7 +24,7 @@ typedef struct Call {
     HcFilter filter;
     HcDifference difference;
     HcReduction reduction;
-    HcSums *sums;
+    HcSums *sums, *noise;
     HcBuffer host;
     double *matrix, *values, *vectors; /* on the host, [bands][bands] and so on */
 } Call;
@@ -62,6 +62,13 @@ static HcStatus call_difference(HcRig *rig, void *user, HcError *err) {
 static HcStatus call_gram(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
     return hc_gram(rig->queue, &call->in, call->difference, NULL, call->sums, err);
+}
+
+static HcStatus call_gram_raw(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    const HcGramPart parts[2] = {{HC_DIFFERENCE_NONE, NULL, call->sums},
+                                 {HC_DIFFERENCE_MEAN3X3, NULL, call->noise}};
+    return hc_gram_raw(rig->queue, &call->raw, &call->how, &call->out, parts, 2, err);
 }
 
 static HcStatus call_project(HcRig *rig, void *user, HcError *err) {
@@ -222,6 +229,34 @@ done:
     return status;
 }
 
+/* Both sums of the bytes of a file. */
+static HcStatus gram_raw(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    double n = rig->settings->bands;
+    Call call = {.raw = hc_rig_raw(rig, rig->part),
+                 .how = {.band_index = rig->in_order},
+                 .out = hc_rig_block(rig, &rig->out, rig->part, rig->settings->bands)};
+    if (!hc_bench_wants(rig->bench, "gram_raw")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "gram_raw", rig->device->by, rig->part);
+    row->operations = 2 * part_pixels(rig) * n * (n + 1);
+    hc_rig_floor(rig, row, part_pixels(rig) * 2 * n,
+                 hc_rig_limb_operations(rig, HC_DIFFERENCE_NONE, rig->part) +
+                     hc_rig_limb_operations(rig, HC_DIFFERENCE_MEAN3X3, rig->part),
+                 0);
+    HC_TRY(
+        hc_sums_open(rig->compute, call.out.bands, hc_rig_limit(HC_DIFFERENCE_NONE), NULL, &call.sums, err));
+    HC_TRY(hc_sums_open(rig->compute, call.out.bands, hc_rig_limit(HC_DIFFERENCE_MEAN3X3), NULL, &call.noise,
+                        err));
+    HC_TRY(hc_rig_measure(rig, call_gram_raw, &call, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    hc_sums_close(call.sums);
+    hc_sums_close(call.noise);
+    return status;
+}
+
 /* Sums on a grid, as float scenes have them: of four limbs. */
 static HcStatus gram_on(HcRig *rig, const char *name, HcDifference kind, const HcGrid *grid, HcError *err) {
     HcStatus status = HC_OK;
@@ -379,6 +414,7 @@ HcStatus hc_rig_operations(HcRig *rig, HcError *err) {
     HC_OR_RETURN(gram(rig, "gram-none", HC_DIFFERENCE_NONE, err));
     HC_OR_RETURN(gram(rig, "gram-mean3x3", HC_DIFFERENCE_MEAN3X3, err));
     HC_OR_RETURN(grams_on_grid(rig, err));
+    HC_OR_RETURN(gram_raw(rig, err));
     HC_OR_RETURN(project(rig, err));
     HC_OR_RETURN(reduces(rig, err));
     return eigh(rig, err);

@@ -15,6 +15,9 @@
 
 #define HC_SIDE_WORDS 8
 
+enum { HC_STAGE_SUMS_MAX = 2 };
+
+typedef struct HcGramPart HcGramPart; /* core/operation/gram_raw.h */
 typedef struct HcStage HcStage;
 typedef struct HcChain HcChain;
 
@@ -105,6 +108,10 @@ typedef struct HcStageClass {
     HcStatus (*open)(HcStage *stage, HcError *err);
     /* With needs.observes. A block of the scene, in order, halo included. */
     HcStatus (*observe)(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err);
+    /* OPTIONAL. For a stage whose `observe` does nothing but add the block to sums: gives these sums, at most
+     * HC_STAGE_SUMS_MAX. Where all stages of a pass do so, the runner sums the bytes of the file, and calls
+     * this in place of `observe`. */
+    HcStatus (*sums)(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err);
     /* With needs.observes. After the last block: sums become a model. */
     HcStatus (*settle)(HcStage *stage, HcQueue *queue, HcError *err);
     /* REQUIRED unless needs.passes_through. Block to block; no allocation, no files, no globals. scratch is

@@ -15,6 +15,7 @@
 #include "core/operation/gather.h"
 #include "core/operation/gemv.h"
 #include "core/operation/gram.h"
+#include "core/operation/gram_raw.h"
 #include "core/operation/knn.h"
 #include "core/operation/l1.h"
 #include "core/operation/patches.h"
@@ -30,7 +31,7 @@ extern "C" {
 #endif
 
 /* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
-#define HC_COMPUTE_ABI 11
+#define HC_COMPUTE_ABI 12
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -58,6 +59,7 @@ extern "C" {
     ENTRY(sums_open, HcSumsOpenFn)                                                                           \
     ENTRY(sums_close, HcSumsCloseFn)                                                                         \
     ENTRY(gram, HcGramFn)                                                                                    \
+    ENTRY(gram_raw, HcGramRawFn)                                                                             \
     ENTRY(sums_fetch, HcSumsFetchFn)                                                                         \
     ENTRY(training_open, HcTrainingOpenFn)                                                                   \
     ENTRY(training_close, HcTrainingCloseFn)                                                                 \

@@ -1,7 +1,7 @@
 /* Exact sums of products on the matrix unit (AMX) of some x86 processors: integers are split into limbs of 8
  * bits, limbs are multiplied and summed in 32-bit integers, and these are added to the moments before they
  * could overflow. The sums are the same to the last bit as those of gram/blas.c. */
-#include "cpu/gram/gram.h"
+#include "cpu/gram/amx.h"
 #include "cpu/image/transpose.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -14,55 +14,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HC_AMX __attribute__((target("amx-tile,amx-int8,avx512f,avx512bw,avx512dq")))
-
 enum {
-    TILE = 16,          /* bands of a tile */
-    STEP = 64,          /* pixels of a tile */
-    TILE_BYTES = 1024,  /* 16 x 64 limbs, or 16 x 16 sums */
-    STEPS = 8,          /* of a panel */
-    MOST_PIXELS = 32768 /* 255 * 255 * 32768 < 2^31 */
+    BLOCK_SUMS = 4 * HC_AMX_TILE * HC_AMX_TILE, /* 32 x 32 bands: 2 x 2 tiles */
+    WEIGHTS_IN_TWO = 8,                         /* that two integers of 64 bits hold */
 };
 
-/* Pixels are sorted by what their values need. */
-typedef enum Class { BYTES_1U, BYTES_2U, BYTES_2S, BYTES_3S, BYTES_4S, BYTES_5S, CLASSES } Class;
-
-static const struct {
-    int limbs;
-    bool is_signed; /* the top limb */
-} class_of[CLASSES] = {{1, false}, {2, false}, {2, true}, {3, true}, {4, true}, {5, true}};
-
-/* Limb products in the order of their sums: (0,0) (0,1) (1,1) (0,2) (1,2) (2,2) ... */
-enum { LIMBS_MAX = 5, LIMBS_OF_INTEGERS = 3 };
-static inline int pairs_of(int limbs) {
-    return limbs * (limbs + 1) / 2;
+/* Pixels whose sums fit 32 bits: weight 3 has four products of limbs, 4 * 255 * 255 * 8192 < 2^31. Weight 4
+ * of five limbs has five, but the fifth limb is at most 8. Two limbs have two products. */
+static int32_t most_pixels(int limbs) {
+    return limbs > 2 ? 8192 : 16384;
 }
-static inline int pair_of(int row, int column) {
-    return column * (column + 1) / 2 + row;
-}
-
-typedef struct Panel {
-    int32_t filled;          /* pixels in `values` */
-    int32_t steps;           /* in `rows` and `columns` */
-    int32_t *values;         /* [STEP][padded], or their lowest 32 bits */
-    int32_t *high;           /* [STEP][padded]: what these leave, of five limbs */
-    uint8_t *rows, *columns; /* [limbs][tiles][STEPS][TILE_BYTES]: limbs as the first and second factor */
-} Panel;
-
-struct HcPanels {
-    int32_t bands, padded; /* padded to pairs of tiles */
-    int32_t tiles;         /* of a limb */
-    int32_t limbs;         /* that values may need */
-    int32_t used;          /* of them, in `product` */
-    float limit;           /* of integers, 0 = whole numbers of a grid */
-    int32_t summed;        /* pixels in `product` */
-    int64_t count;         /* pixels in `sum` */
-    Class guess;           /* of the next pixel: that of the last */
-    Panel panel[CLASSES];
-    int32_t *product; /* [pairs][tiles / 2][tiles / 2][2][2][TILE][TILE] */
-    int64_t *sum;     /* [padded] */
-    pthread_mutex_t *lock;
-};
 
 static void close_panels(HcPanels *panels) {
     if (panels == NULL) {
@@ -76,20 +37,26 @@ static void close_panels(HcPanels *panels) {
     }
     free(panels->product);
     free(panels->sum);
+    free(panels->lanes);
+    free(panels->wide);
+    free(panels->wide_sum);
+    free(panels->strip);
     free(panels);
 }
 
 static size_t product_count(const HcPanels *panels) {
-    return (size_t)pairs_of(panels->limbs) * (size_t)panels->padded * (size_t)panels->padded;
+    size_t blocks = (size_t)panels->tiles / 2;
+    return blocks * (blocks + 1) / 2 * (size_t)weights_of(panels->limbs) * BLOCK_SUMS +
+           BLOCK_SUMS; /* asked for */
 }
 
 /* Pages that are never written are never there: classes that do not occur cost nothing. */
 static bool open_panel(Panel *panel, size_t padded, int limbs) {
-    size_t bytes = (size_t)limbs * padded * STEPS * STEP;
-    panel->values = aligned_alloc(64, STEP * padded * sizeof *panel->values);
+    size_t bytes = (size_t)limbs * padded * HC_AMX_STEPS * HC_AMX_STEP;
+    panel->values = aligned_alloc(64, HC_AMX_STEP * padded * sizeof *panel->values);
     panel->rows = aligned_alloc(64, bytes);
     panel->columns = aligned_alloc(64, bytes);
-    panel->high = limbs > 4 ? aligned_alloc(64, STEP * padded * sizeof *panel->high) : NULL;
+    panel->high = limbs > 4 ? aligned_alloc(64, HC_AMX_STEP * padded * sizeof *panel->high) : NULL;
     return panel->values != NULL && panel->rows != NULL && panel->columns != NULL &&
            (limbs <= 4 || panel->high != NULL);
 }
@@ -101,98 +68,161 @@ static HcStatus open_panels(int32_t bands, int64_t limit, pthread_mutex_t *lock,
     if (fine) {
         panels->bands = bands;
         panels->lock = lock;
-        panels->padded = (bands + 2 * TILE - 1) / (2 * TILE) * (2 * TILE);
-        panels->tiles = panels->padded / TILE;
+        panels->padded = (bands + 2 * HC_AMX_TILE - 1) / (2 * HC_AMX_TILE) * (2 * HC_AMX_TILE);
+        panels->tiles = panels->padded / HC_AMX_TILE;
         panels->limit = (float)limit;
         panels->limbs = limit > 0 ? LIMBS_OF_INTEGERS : LIMBS_MAX;
         panels->guess = BYTES_2U;
         panels->product = aligned_alloc(64, product_count(panels) * sizeof *panels->product);
         panels->sum = calloc((size_t)panels->padded, sizeof *panels->sum);
-        fine = panels->product != NULL && panels->sum != NULL;
+        size_t lanes = (size_t)panels->padded * LANES * sizeof(int64_t);
+        panels->strip_guess = BYTES_2U;
+        panels->lanes = aligned_alloc(64, lanes);
+        panels->strip = aligned_alloc(64, lanes);
+        panels->wide = calloc((size_t)bands * (size_t)bands, sizeof *panels->wide);
+        panels->wide_sum = calloc((size_t)bands, sizeof *panels->wide_sum);
+        fine = panels->product != NULL && panels->sum != NULL && panels->lanes != NULL &&
+               panels->strip != NULL && panels->wide != NULL && panels->wide_sum != NULL;
     }
     for (int c = 0; fine && c < CLASSES && class_of[c].limbs <= panels->limbs; c++) {
         fine = open_panel(&panels->panel[c], (size_t)panels->padded, class_of[c].limbs);
     }
     if (!fine) {
         close_panels(panels);
-        return hc_fail_memory(err, (double)bands * bands * pairs_of(LIMBS_MAX) * sizeof(int32_t),
-                              "panels of products");
+        double each = 2.0 * (double)weights_of(LIMBS_MAX) + (double)sizeof(HcWide);
+        return hc_fail_memory(err, (double)bands * bands * each, "panels of products");
     }
     memset(panels->product, 0, product_count(panels) * sizeof *panels->product);
+    memset(panels->lanes, 0, (size_t)panels->padded * LANES * sizeof *panels->lanes);
     *out = panels;
     return HC_OK;
 }
 
-/* The sum of limb products of bands b and c, as rows and columns. */
-static inline int64_t product_at(const HcPanels *panels, int pair, int32_t b, int32_t c) {
-    int64_t blocks = panels->tiles / 2;
-    int64_t block = ((int64_t)pair * blocks + b / (2 * TILE)) * blocks + c / (2 * TILE);
-    int64_t tile = block * 4 + b / TILE % 2 * 2 + c / TILE % 2;
-    return panels->product[(tile * TILE + b % TILE) * TILE + c % TILE];
+/* ---- sums of products -> wide ones, and these -> moments ---- */
+
+/* Where the sums of weight `weight` are of the blocks (0, column), (1, column), ... (column, column) of 32 x
+ * 32 bands: one after the other, in the order of multiplying. */
+static int32_t *sums_at(const HcPanels *panels, int32_t column, int weight) {
+    const int64_t before = (int64_t)column * (column + 1) / 2 * weights_of(panels->limbs);
+    return panels->product + (before + (int64_t)weight * (column + 1)) * BLOCK_SUMS;
 }
 
-static HcWide value_at(const HcPanels *panels, int32_t b, int32_t c) {
-    int64_t low = 0; /* weights up to 2^24 of sums below 2^33 */
-    HcWide value = 0;
-    for (int column = 0; column < panels->used; column++) {
-        for (int row = 0; row <= column; row++) {
-            int pair = pair_of(row, column);
-            int64_t part = product_at(panels, pair, b, c);
-            part += row != column ? product_at(panels, pair, c, b) : 0;
-            if (row + column <= 3) {
-                low += part * ((int64_t)1 << 8 * (row + column));
-            } else {
-                value += (HcWide)part * ((int64_t)1 << 8 * (row + column - 4));
+/* 16 sums with their weights, `stride` apart: the lowest four in low[], what is above 2^32 in high[]. */
+HC_CLONES static void weigh(const int32_t *restrict sum, int64_t stride, int weights, int64_t *restrict low,
+                            int64_t *restrict high) {
+    for (int i = 0; i < HC_AMX_TILE; i++) {
+        low[i] = 0; /* below 2^56 */
+        high[i] = 0;
+    }
+    for (int k = 0; k < weights; k++, sum += stride) {
+        int64_t *to = k <= 3 ? low : high;
+        for (int i = 0; i < HC_AMX_TILE; i++) {
+            to[i] += (int64_t)sum[i] * ((int64_t)1 << 8 * (k % 4)); /* weights 4 to 7 */
+        }
+    }
+}
+
+static void flush_block(HcPanels *panels, int32_t row, int32_t column) {
+    const size_t n = (size_t)panels->bands;
+    const int64_t stride = (int64_t)(column + 1) * BLOCK_SUMS;
+    const int32_t *sums = sums_at(panels, column, 0) + (int64_t)row * BLOCK_SUMS;
+    const int weights = weights_of(panels->used);
+    for (int32_t k = 0; k < BLOCK_SUMS; k += HC_AMX_TILE) {
+        const int32_t tile = k / (HC_AMX_TILE * HC_AMX_TILE);
+        const int32_t b = (2 * row + tile / 2) * HC_AMX_TILE + k / HC_AMX_TILE % HC_AMX_TILE;
+        const int32_t first = (2 * column + tile % 2) * HC_AMX_TILE;
+        int64_t low[HC_AMX_TILE];
+        int64_t high[HC_AMX_TILE];
+        if (first + HC_AMX_TILE <= b || first >= panels->bands) {
+            continue; /* below the triangle, or no bands */
+        }
+        weigh(sums + k, stride, weights < WEIGHTS_IN_TWO ? weights : WEIGHTS_IN_TWO, low, high);
+        for (int32_t i = b > first ? b - first : 0; i < HC_AMX_TILE && first + i < panels->bands; i++) {
+            HcWide value = (HcWide)high[i] * ((int64_t)1 << 32) + low[i];
+            if (weights > WEIGHTS_IN_TWO) {
+                value +=
+                    (HcWide)sums[k + i + WEIGHTS_IN_TWO * stride] * ((int64_t)1 << 32) * ((int64_t)1 << 32);
             }
+            panels->wide[(size_t)b * n + (size_t)(first + i)] += value;
         }
     }
-    return value * ((int64_t)1 << 32) + low;
 }
 
-/* Sums -> moments. */
-static void flush(HcPanels *panels, HcMoments *moments) {
-    size_t n = (size_t)panels->bands;
-    pthread_mutex_lock(panels->lock);
-    for (int32_t b = 0; b < panels->bands; b++) {
-        moments->sum[b] += panels->sum[b];
-        for (int32_t c = b; c < panels->bands; c++) {
-            moments->product[(size_t)b * n + (size_t)c] += value_at(panels, b, c);
+/* 32-bit sums -> wide ones. */
+static void flush(HcPanels *panels) {
+    for (int32_t column = 0; column < panels->tiles / 2 && panels->used > 0; column++) {
+        for (int32_t row = 0; row <= column; row++) {
+            flush_block(panels, row, column);
         }
+        memset(sums_at(panels, column, 0), 0,
+               (size_t)(column + 1) * BLOCK_SUMS * (size_t)weights_of(panels->used) * sizeof(int32_t));
     }
-    moments->count += panels->count;
-    pthread_mutex_unlock(panels->lock);
-    memset(panels->product, 0,
-           (size_t)pairs_of(panels->used) * (size_t)panels->padded * (size_t)panels->padded *
-               sizeof *panels->product);
+    for (int32_t k = 0; k < panels->bands * LANES; k++) {
+        panels->wide_sum[k / LANES] += panels->lanes[k];
+    }
+    for (int32_t b = 0; b < panels->bands; b++) {
+        panels->wide_sum[b] += panels->sum[b];
+    }
+    memset(panels->lanes, 0, (size_t)panels->padded * LANES * sizeof *panels->lanes);
     memset(panels->sum, 0, (size_t)panels->padded * sizeof *panels->sum);
-    panels->count = 0;
     panels->summed = 0;
     panels->used = 0;
 }
 
-/* 2 x 2 tiles of sums grow by the products of 2 tiles of rows and 2 of columns, over `steps` steps. The four
- * kinds differ in which limbs have a sign. */
+/* Wide sums -> moments: at the end alone, so that threads do not wait for one another. */
+static void hand_over(HcPanels *panels, HcMoments *moments) {
+    const size_t n = (size_t)panels->bands;
+    if (panels->count == 0) {
+        return;
+    }
+    pthread_mutex_lock(panels->lock);
+    for (size_t b = 0; b < n; b++) {
+        moments->sum[b] += panels->wide_sum[b];
+        for (size_t c = b; c < n; c++) {
+            moments->product[b * n + c] += panels->wide[b * n + c];
+        }
+    }
+    moments->count += panels->count;
+    pthread_mutex_unlock(panels->lock);
+    memset(panels->wide, 0, n * n * sizeof *panels->wide);
+    memset(panels->wide_sum, 0, n * sizeof *panels->wide_sum);
+    panels->count = 0;
+}
+
+/* ---- panels -> sums ----
+ *
+ * 2 x 2 tiles of sums grow by the products of 2 tiles of rows and 2 of columns, over `steps` steps. The kinds
+ * differ in which limbs have a sign, and in whether rows and columns are the same bands: then the lower left
+ * tile is not wanted. The next block's sums are asked for: they come from beyond the second cache. */
+
 /* The compiler does not know what memory the tile instructions read: what was stored has to be there. */
 #define IN_MEMORY() __asm__ volatile("" ::: "memory")
 
-#define KERNEL(NAME, MULTIPLY)                                                                               \
+#define KERNEL(NAME, MULTIPLY, LOWER_LEFT)                                                                   \
     HC_AMX static void NAME(const uint8_t *rows, const uint8_t *columns, int32_t steps, int32_t *sums) {     \
+        const char *next = (const char *)(sums + BLOCK_SUMS);                                                \
         IN_MEMORY();                                                                                         \
         _tile_loadd(0, sums, 64);                                                                            \
         _tile_loadd(1, sums + 256, 64);                                                                      \
         _tile_loadd(2, sums + 512, 64);                                                                      \
         _tile_loadd(3, sums + 768, 64);                                                                      \
-        for (int32_t k = 0; k < steps; k++) {                                                                \
+        for (int32_t k = 0; k < steps; k++, next += 512) {                                                   \
             _tile_loadd(4, rows, 64);                                                                        \
             _tile_loadd(6, columns, 64);                                                                     \
-            _tile_loadd(7, columns + STEPS * TILE_BYTES, 64);                                                \
+            ask_for_two(next);                                                                               \
+            _tile_loadd(7, columns + HC_AMX_STEPS * HC_AMX_TILE_BYTES, 64);                                  \
             MULTIPLY(0, 4, 6);                                                                               \
-            _tile_loadd(5, rows + STEPS * TILE_BYTES, 64);                                                   \
+            ask_for_two(next + 128);                                                                         \
+            _tile_loadd(5, rows + HC_AMX_STEPS * HC_AMX_TILE_BYTES, 64);                                     \
             MULTIPLY(1, 4, 7);                                                                               \
-            MULTIPLY(2, 5, 6);                                                                               \
+            ask_for_two(next + 256);                                                                         \
+            if (LOWER_LEFT) {                                                                                \
+                MULTIPLY(2, 5, 6);                                                                           \
+            }                                                                                                \
+            ask_for_two(next + 384);                                                                         \
             MULTIPLY(3, 5, 7);                                                                               \
-            rows += TILE_BYTES;                                                                              \
-            columns += TILE_BYTES;                                                                           \
+            rows += HC_AMX_TILE_BYTES;                                                                       \
+            columns += HC_AMX_TILE_BYTES;                                                                    \
         }                                                                                                    \
         _tile_stored(0, sums, 64);                                                                           \
         _tile_stored(1, sums + 256, 64);                                                                     \
@@ -200,32 +230,39 @@ static void flush(HcPanels *panels, HcMoments *moments) {
         _tile_stored(3, sums + 768, 64);                                                                     \
     }
 
-KERNEL(multiply_uu, _tile_dpbuud)
-KERNEL(multiply_us, _tile_dpbusd)
-KERNEL(multiply_ss, _tile_dpbssd)
+static inline void ask_for_two(const char *lines) {
+    _mm_prefetch(lines, _MM_HINT_T0);
+    _mm_prefetch(lines + 64, _MM_HINT_T0);
+}
 
-/* All tiles of one pair of limbs; of a limb with itself only the upper triangle. */
-static void multiply_pair(HcPanels *panels, const Panel *panel, int row, int column, bool row_sign,
-                          bool column_sign) {
-    const size_t two_tiles = (size_t)2 * STEPS * TILE_BYTES;
+typedef void Kernel(const uint8_t *rows, const uint8_t *columns, int32_t steps, int32_t *sums);
+
+KERNEL(multiply_uu, _tile_dpbuud, true)
+KERNEL(multiply_us, _tile_dpbusd, true)
+KERNEL(multiply_su, _tile_dpbsud, true)
+KERNEL(multiply_ss, _tile_dpbssd, true)
+KERNEL(square_uu, _tile_dpbuud, false)
+KERNEL(square_us, _tile_dpbusd, false)
+KERNEL(square_su, _tile_dpbsud, false)
+KERNEL(square_ss, _tile_dpbssd, false)
+
+/* Limb `row` of all bands up to those of the column block, times limb `column` of these. Both orders of two
+ * limbs are taken, so that the upper triangle is enough. */
+static void multiply_pair(HcPanels *panels, const Panel *panel, int32_t block, int row, int column,
+                          bool row_sign, bool column_sign) {
+    static Kernel *const multiply[2][2] = {{multiply_uu, multiply_us}, {multiply_su, multiply_ss}};
+    static Kernel *const square[2][2] = {{square_uu, square_us}, {square_su, square_ss}};
+    const size_t two_tiles = (size_t)2 * HC_AMX_STEPS * HC_AMX_TILE_BYTES;
     const int32_t blocks = panels->tiles / 2;
     const uint8_t *rows = panel->rows + (size_t)(row * blocks) * two_tiles;
-    const uint8_t *columns = panel->columns + (size_t)(column * blocks) * two_tiles;
-    int32_t *sums = panels->product + (size_t)pair_of(row, column) * (size_t)(blocks * blocks) * TILE_BYTES;
-    for (int32_t j = 0; j < blocks; j++) {
-        for (int32_t i = 0; i < (row == column ? j + 1 : blocks); i++) {
-            const uint8_t *a = rows + (size_t)i * two_tiles;
-            const uint8_t *b = columns + (size_t)j * two_tiles;
-            int32_t *c = sums + (size_t)(i * blocks + j) * TILE_BYTES;
-            if (row_sign) {
-                multiply_ss(a, b, panel->steps, c);
-            } else if (column_sign) {
-                multiply_us(a, b, panel->steps, c);
-            } else {
-                multiply_uu(a, b, panel->steps, c);
-            }
-        }
+    const uint8_t *columns = panel->columns + (size_t)(column * blocks + block) * two_tiles;
+    int32_t *sums = sums_at(panels, block, row + column);
+    for (int32_t i = 0; i < block; i++) {
+        multiply[row_sign][column_sign](rows + (size_t)i * two_tiles, columns, panel->steps,
+                                        sums + (size_t)i * BLOCK_SUMS);
     }
+    square[row_sign][column_sign](rows + (size_t)block * two_tiles, columns, panel->steps,
+                                  sums + (size_t)block * BLOCK_SUMS);
 }
 
 /* Eight tiles of 16 rows of 64 bytes. */
@@ -235,29 +272,32 @@ typedef struct TileConfig {
     uint8_t rows[16];
 } TileConfig;
 
-HC_AMX static void multiply(HcPanels *panels, Class class, HcMoments *moments) {
+HC_AMX void hc_amx_multiply(HcPanels *panels, Class class) {
     TileConfig config = {.palette = 1};
     Panel *panel = &panels->panel[class];
     int limbs = class_of[class].limbs;
     bool is_signed = class_of[class].is_signed;
     for (int t = 0; t < 8; t++) {
         config.row_bytes[t] = 64;
-        config.rows[t] = TILE;
+        config.rows[t] = HC_AMX_TILE;
     }
-    if (panels->summed + panel->steps * STEP > MOST_PIXELS) {
-        flush(panels, moments);
+    if (panels->summed + panel->steps * HC_AMX_STEP >
+        most_pixels(limbs > panels->used ? limbs : panels->used)) {
+        flush(panels);
     }
     panels->used = limbs > panels->used ? limbs : panels->used;
     IN_MEMORY();
     _tile_loadconfig(&config);
-    for (int column = 0; column < limbs; column++) {
-        for (int row = 0; row <= column; row++) {
-            multiply_pair(panels, panel, row, column, is_signed && row == limbs - 1,
-                          is_signed && column == limbs - 1);
+    for (int32_t block = 0; block < panels->tiles / 2; block++) {
+        for (int column = 0; column < limbs; column++) {
+            for (int row = 0; row < limbs; row++) {
+                multiply_pair(panels, panel, block, row, column, is_signed && row == limbs - 1,
+                              is_signed && column == limbs - 1);
+            }
         }
     }
     _tile_release();
-    panels->summed += panel->steps * STEP;
+    panels->summed += panel->steps * HC_AMX_STEP;
     panel->steps = 0;
 }
 
@@ -269,7 +309,7 @@ HC_AMX static void pack_tile(const int32_t *values, int64_t padded, int limbs, u
     const __m512i even = _mm512_set1_epi32(0x00FF00FF);
     const __m512i first = _mm512_set1_epi32(0x000000FF);
     __m512i total = _mm512_setzero_si512();
-    for (int64_t q = 0; q < STEP / 4; q++) {
+    for (int64_t q = 0; q < HC_AMX_STEP / 4; q++) {
         const int32_t *at = values + 4 * q * padded;
         __m512i v0 = _mm512_load_si512(at);
         __m512i v1 = _mm512_load_si512(at + padded);
@@ -310,7 +350,7 @@ HC_AMX static void pack_tile(const int32_t *values, int64_t padded, int limbs, u
 
 /* The limb above 32 bits, in the same order of pixels. */
 HC_AMX static void pack_high(const int32_t *high, int64_t padded, uint8_t *to) {
-    for (int64_t q = 0; q < STEP / 4; q++) {
+    for (int64_t q = 0; q < HC_AMX_STEP / 4; q++) {
         const int32_t *at = high + 4 * q * padded;
         const __m512i first = _mm512_set1_epi32(0x000000FF);
         __m512i v02 = _mm512_ternarylogic_epi32(
@@ -323,7 +363,7 @@ HC_AMX static void pack_high(const int32_t *high, int64_t padded, uint8_t *to) {
     }
 }
 
-/* The values of a step -> the panel. */
+/* The values -> one step of the panel. */
 HC_AMX static void pack(HcPanels *panels, Class class) {
     Panel *panel = &panels->panel[class];
     int limbs = class_of[class].limbs;
@@ -331,13 +371,14 @@ HC_AMX static void pack(HcPanels *panels, Class class) {
         uint8_t *columns[LIMBS_MAX] = {NULL};
         size_t at[LIMBS_MAX] = {0};
         for (int limb = 0; limb < limbs; limb++) {
-            at[limb] = (size_t)((limb * panels->tiles + t) * STEPS + panel->steps) * TILE_BYTES;
+            at[limb] = (size_t)((limb * panels->tiles + t) * HC_AMX_STEPS + panel->steps) * HC_AMX_TILE_BYTES;
             columns[limb] = panel->columns + at[limb];
         }
-        int64_t *sum = panels->limit > 0 ? panels->sum + t * TILE : NULL; /* those of a grid grew before */
-        pack_tile(panel->values + t * TILE, panels->padded, limbs, columns, sum);
+        int64_t *sum =
+            panels->limit > 0 ? panels->sum + t * HC_AMX_TILE : NULL; /* those of a grid grew before */
+        pack_tile(panel->values + t * HC_AMX_TILE, panels->padded, limbs, columns, sum);
         if (limbs > 4) {
-            pack_high(panel->high + t * TILE, panels->padded, columns[4]);
+            pack_high(panel->high + t * HC_AMX_TILE, panels->padded, columns[4]);
         }
         for (int limb = 0; limb < limbs; limb++) {
             hc_transpose16(columns[limb], 64, panel->rows + at[limb], 64);
@@ -354,9 +395,9 @@ HC_AMX static bool convert(const float *pixel, int32_t bands, int32_t padded, fl
     __m512i smallest = _mm512_setzero_si512();
     __m512i largest = _mm512_setzero_si512();
     __mmask16 within = 0xFFFF;
-    for (int32_t b = 0; b < padded; b += TILE) {
+    for (int32_t b = 0; b < padded; b += HC_AMX_TILE) {
         int32_t left = bands - b;
-        __mmask16 there = (__mmask16)(left >= TILE ? 0xFFFF : left > 0 ? (1 << left) - 1 : 0);
+        __mmask16 there = (__mmask16)(left >= HC_AMX_TILE ? 0xFFFF : left > 0 ? (1 << left) - 1 : 0);
         __m512 value = _mm512_maskz_loadu_ps(there, pixel + b);
         __m512i whole = _mm512_cvttps_epi32(value);
         within &= _mm512_cmp_ps_mask(_mm512_abs_ps(value), most, _CMP_LE_OQ);
@@ -374,14 +415,15 @@ HC_AMX static bool convert(const float *pixel, int32_t bands, int32_t padded, fl
     return within == 0xFFFF;
 }
 
-static void step(HcPanels *panels, Class class, HcMoments *moments) {
+static void step(HcPanels *panels, Class class) {
     pack(panels, class);
-    if (panels->panel[class].steps == STEPS) {
-        multiply(panels, class, moments);
+    if (panels->panel[class].steps == HC_AMX_STEPS) {
+        hc_amx_multiply(panels, class);
     }
 }
 
 static bool add(HcPanels *panels, const float *pixels, int32_t count, HcMoments *moments) {
+    (void)moments;
     size_t padded = (size_t)panels->padded;
     for (int32_t p = 0; p < count; p++, pixels += panels->bands) {
         Panel *panel = &panels->panel[panels->guess];
@@ -396,8 +438,8 @@ static bool add(HcPanels *panels, const float *pixels, int32_t count, HcMoments 
             memcpy(panel->values + (size_t)panel->filled * padded, to, padded * sizeof *to);
         }
         panels->count++;
-        if (++panel->filled == STEP) {
-            step(panels, class, moments);
+        if (++panel->filled == HC_AMX_STEP) {
+            step(panels, class);
         }
     }
     return true;
@@ -425,8 +467,9 @@ HC_AMX static Class convert_near(const double *pixel, int32_t bands, int32_t pad
 }
 
 static void add_near(HcPanels *panels, const double *pixels, int32_t count, HcMoments *moments) {
+    (void)moments;
     size_t padded = (size_t)panels->padded;
-    int32_t *unused = panels->panel[BYTES_5S].high + (STEP - 1) * padded;
+    int32_t *unused = panels->panel[BYTES_5S].high + (HC_AMX_STEP - 1) * padded;
     for (int32_t p = 0; p < count; p++, pixels += panels->bands) {
         Panel *panel = &panels->panel[panels->guess];
         size_t at = (size_t)panel->filled * padded;
@@ -443,8 +486,8 @@ static void add_near(HcPanels *panels, const double *pixels, int32_t count, HcMo
             }
         }
         panels->count++;
-        if (++panel->filled == STEP) {
-            step(panels, class, moments);
+        if (++panel->filled == HC_AMX_STEP) {
+            step(panels, class);
         }
     }
 }
@@ -455,17 +498,18 @@ static void drain(HcPanels *panels, HcMoments *moments) {
         size_t padded = (size_t)panels->padded;
         if (panel->filled > 0) {
             size_t filled = (size_t)panel->filled * padded;
-            memset(panel->values + filled, 0, (STEP * padded - filled) * sizeof *panel->values);
+            memset(panel->values + filled, 0, (HC_AMX_STEP * padded - filled) * sizeof *panel->values);
             if (panel->high != NULL) {
-                memset(panel->high + filled, 0, (STEP * padded - filled) * sizeof *panel->high);
+                memset(panel->high + filled, 0, (HC_AMX_STEP * padded - filled) * sizeof *panel->high);
             }
             pack(panels, (Class)c);
         }
         if (panel->steps > 0) {
-            multiply(panels, (Class)c, moments);
+            hc_amx_multiply(panels, (Class)c);
         }
     }
-    flush(panels, moments);
+    flush(panels);
+    hand_over(panels, moments);
 }
 
 static bool amx_usable;
@@ -489,9 +533,10 @@ static void ask_for_amx(void) {
 }
 
 const HcPanelKind *hc_cpu_panels_amx(void) {
-    static const HcPanelKind kind = {open_panels, close_panels, add, add_near, drain};
+    static const HcPanelKind by_pixels = {open_panels, close_panels, add, add_near, drain, NULL};
+    static const HcPanelKind by_strips = {open_panels, close_panels, add, add_near, drain, hc_amx_strip};
     pthread_once(&amx_once, ask_for_amx);
-    return amx_usable ? &kind : NULL;
+    return !amx_usable ? NULL : hc_amx_has_strips() ? &by_strips : &by_pixels;
 }
 
 #else

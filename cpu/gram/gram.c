@@ -169,6 +169,11 @@ static bool gram_unit(const Job *job, int64_t unit, HcPanels *panels, float *scr
     return fine;
 }
 
+static HcStatus too_large(const HcSums *sums, HcError *err) {
+    return hc_fail(err, HC_E_NUMERIC, "a value is not an integer of magnitude %lld or less, as was promised",
+                   (long long)sums->limit);
+}
+
 static void gram_units(void *user, int64_t unit, int64_t end, int32_t thread) {
     Job *job = user;
     HcPanels *panels = job->sums->panels[thread];
@@ -176,11 +181,7 @@ static void gram_units(void *user, int64_t unit, int64_t end, int32_t thread) {
     for (; unit < end; unit++) {
         if (!gram_unit(job, unit, panels, scratch)) {
             HcError error = {0};
-            fail_job(job,
-                     hc_fail(&error, HC_E_NUMERIC,
-                             "a value is not an integer of magnitude %lld or less, as was promised",
-                             (long long)job->sums->limit),
-                     &error);
+            fail_job(job, too_large(job->sums, &error), &error);
         }
     }
 }
@@ -232,6 +233,24 @@ static void grid_units(void *user, int64_t unit, int64_t end, int32_t thread) {
             fail_job(job, status, &error);
         }
     }
+}
+
+HcStatus hc_cpu_gram_line(HcSums *sums, const HcBlock *in, HcDifference kind, const uint8_t *ok,
+                          int32_t thread, float *scratch, HcError *err) {
+    HcPanels *panels = sums->panels[thread];
+    const Job job = {.in = in,
+                     .kind = kind,
+                     .ok = (uint8_t *)ok,
+                     .strips = (in->samples + HC_CPU_RUN - 1) / HC_CPU_RUN,
+                     .sums = sums};
+    for (int64_t unit = 0; unit < job.strips; unit++) {
+        if (sums->scale != NULL) {
+            HC_OR_RETURN(grid_unit(&job, unit, panels, &sums->work[thread], err));
+        } else if (!gram_unit(&job, unit, panels, scratch)) {
+            return too_large(sums, err);
+        }
+    }
+    return HC_OK;
 }
 
 HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,

@@ -17,6 +17,20 @@ HcSumsFetchFn hc_cpu_sums_fetch;
  * drain() touch the moments, under their lock. */
 typedef struct HcPanels HcPanels;
 
+/* Up to HC_CPU_RUN samples of a line, as they lie in a file: samples of a band side by side. */
+typedef struct HcStrip {
+    const char *above, *here, *below; /* the first sample in the lines that `kind` looks at */
+    const char *next;                 /* the same of a line that is read soon, or NULL */
+    const int64_t *band;              /* [bands]: where each band is [bytes] */
+    HcType type;
+    bool swap;
+    HcDifference kind;
+    int32_t samples;
+    bool before, after;           /* whether the line has a sample before the first, and behind the last */
+    uint64_t ok;                  /* bit s: sample s counts, and all that its difference looks at is there */
+    const double *center, *scale; /* [bands] of the grid; NULL for integers */
+} HcStrip;
+
 typedef struct HcPanelKind {
     /* limit: of integers, 0 = whole numbers near the center of a grid. lock: of the moments. */
     HcStatus (*open)(int32_t bands, int64_t limit, pthread_mutex_t *lock, HcPanels **out, HcError *err);
@@ -27,6 +41,10 @@ typedef struct HcPanelKind {
     void (*add_near)(HcPanels *panels, const double *pixels, int32_t count, HcMoments *moments);
     /* Empties the panels into the moments. */
     void (*drain)(HcPanels *panels, HcMoments *moments);
+    /* The same as `add` or `add_near` of what counts in the strip; NULL where there is no such way. false:
+     * nothing was added, since some value is far or beyond the limit. Takes integers of 8 and 16 bits, and on
+     * a grid float32. */
+    bool (*strip)(HcPanels *panels, const HcStrip *strip, HcMoments *moments);
 } HcPanelKind;
 
 const HcPanelKind *hc_cpu_panels_float64(void);
@@ -68,6 +86,11 @@ struct HcSums {
     HcGridWork *work;        /* [threads] of a grid, NULL = none */
     pthread_mutex_t lock;    /* of the moments while threads add to them */
 };
+
+/* Adds the pixels ok[samples] of a block of one line, on the calling thread, which is number `thread`;
+ * scratch[HC_CPU_RUN][bands]. */
+HcStatus hc_cpu_gram_line(HcSums *sums, const HcBlock *in, HcDifference kind, const uint8_t *ok,
+                          int32_t thread, float *scratch, HcError *err);
 
 /* ---- float scenes on a grid (grid.c) ---- */
 

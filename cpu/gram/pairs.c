@@ -441,7 +441,7 @@ static void drain(HcPanels *panels, HcMoments *moments) {
                                 HcError *err) {                                                              \
         return open_panels(hc_cpu_pairs_unit(WAY), bands, limit, lock, out, err);                            \
     }                                                                                                        \
-    static const HcPanelKind NAME = {open_##NAME, close_panels, add, add_near, drain};
+    static const HcPanelKind NAME = {open_##NAME, close_panels, add, add_near, drain, NULL};
 
 KIND(by_avx2, HC_CPU_GRAM_AVX2)
 KIND(by_avx_vnni, HC_CPU_GRAM_AVX_VNNI)

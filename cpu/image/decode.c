@@ -1,5 +1,5 @@
 /* Bytes as they lie in a file -> a block: float32, pixel-major, with its mask. */
-#include "core/operation/decode.h"
+#include "cpu/image/decode.h"
 #include "cpu/image/transpose.h"
 #include "cpu/work.h"
 
@@ -7,8 +7,6 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
-
-HcDecodeFn hc_cpu_decode;
 
 /* Pixels and bands that are turned at once: a strip of a line lies in the second cache, a tile in the first.
  */
@@ -31,7 +29,8 @@ struct Job {
     bool has_nodata; /* asked for, and the type of the file can hold it */
     bool keeps;      /* missing values, and the file can hold some */
     int64_t strips;  /* in a line */
-    bool by_words;   /* the processor turns 16 x 16 words in registers */
+    bool masks_alone;
+    bool by_words; /* the processor turns 16 x 16 words in registers */
     DecodeStrip *strip;
     atomic_llong counts[HC_MASK_REASONS];
 };
@@ -139,14 +138,28 @@ static inline uint64_t nodata_uint64(double value) {
 #include "cpu/image/decode_typed.h"
 
 static const struct {
-    DecodeStrip *tiles, *pixels;
+    DecodeStrip *tiles, *pixels, *masks;
 } strips_of[HC_TYPE_COUNT] = {
-    [HC_UINT8] = {uint8_tiles, uint8_pixels},       [HC_INT8] = {int8_tiles, int8_pixels},
-    [HC_UINT16] = {uint16_tiles, uint16_pixels},    [HC_INT16] = {int16_tiles, int16_pixels},
-    [HC_UINT32] = {uint32_tiles, uint32_pixels},    [HC_INT32] = {int32_tiles, int32_pixels},
-    [HC_UINT64] = {uint64_tiles, uint64_pixels},    [HC_INT64] = {int64_tiles, int64_pixels},
-    [HC_FLOAT32] = {float32_tiles, float32_pixels}, [HC_FLOAT64] = {float64_tiles, float64_pixels},
+    [HC_UINT8] = {uint8_tiles, uint8_pixels, uint8_masks},
+    [HC_INT8] = {int8_tiles, int8_pixels, int8_masks},
+    [HC_UINT16] = {uint16_tiles, uint16_pixels, uint16_masks},
+    [HC_INT16] = {int16_tiles, int16_pixels, int16_masks},
+    [HC_UINT32] = {uint32_tiles, uint32_pixels, uint32_masks},
+    [HC_INT32] = {int32_tiles, int32_pixels, int32_masks},
+    [HC_UINT64] = {uint64_tiles, uint64_pixels, uint64_masks},
+    [HC_INT64] = {int64_tiles, int64_pixels, int64_masks},
+    [HC_FLOAT32] = {float32_tiles, float32_pixels, float32_masks},
+    [HC_FLOAT64] = {float64_tiles, float64_pixels, float64_masks},
 };
+
+static bool is_floating(HcType type) {
+    return type == HC_FLOAT32 || type == HC_FLOAT64;
+}
+
+/* For masks of a file that can hold neither nodata nor NaN. */
+static void no_strip(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen) {
+    (void)job, (void)from, (void)pixels, (void)to, (void)seen;
+}
 
 /* Whether the type can hold nodata: -9999 is no uint16, 0.5 no integer. */
 static bool can_hold(HcType type, double nodata) {
@@ -169,7 +182,7 @@ static bool can_hold(HcType type, double nodata) {
     }
 }
 
-/* Fills the mask of a strip and counts what is left out. */
+/* Fills the mask of a strip and counts what is left out. to: NULL = the mask alone. */
 static void mask_strip(const Job *job, const uint8_t *user, const Seen *seen, int32_t pixels, float *to,
                        uint8_t *mask, int64_t counts[HC_MASK_REASONS]) {
     int64_t bands = job->out->bands;
@@ -180,7 +193,9 @@ static void mask_strip(const Job *job, const uint8_t *user, const Seen *seen, in
         mask[s] = !by_user && (spared || (!by_nodata && seen->bad[s] == 0));
         if (mask[s] == 0) {
             counts[by_user ? HC_MASK_USER : by_nodata ? HC_MASK_NODATA : HC_MASK_NAN]++;
-            memset(to + s * bands, 0, (size_t)bands * sizeof *to);
+            if (to != NULL) {
+                memset(to + s * bands, 0, (size_t)bands * sizeof *to);
+            }
         }
     }
 }
@@ -194,7 +209,7 @@ static void decode_unit(const Job *job, int64_t unit, int64_t counts[HC_MASK_REA
     int32_t pixels = (int32_t)hc_min64(STRIP, out->samples - sample);
     int64_t line = hc_block_first_line(out) + row - raw->line0;
     const char *from = (const char *)raw->data + line * raw->stride_line + sample * raw->stride_sample;
-    float *to = out->data + (row * out->samples + sample) * out->bands;
+    float *to = job->masks_alone ? NULL : out->data + (row * out->samples + sample) * out->bands;
     uint8_t *mask = out->mask + row * out->samples + sample;
     const uint8_t *user = raw->user_mask != NULL ? raw->user_mask + line * raw->samples + sample : NULL;
     int64_t ignored[HC_MASK_REASONS];
@@ -239,22 +254,47 @@ static bool consecutive(const HcRaw *raw, const HcDecode *how, int32_t bands) {
     return yes;
 }
 
-HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
-                       HcError *err) {
-    HC_OR_RETURN(check_index(raw, how, out, err));
+static Job job_of(const HcRaw *raw, const HcDecode *how, const HcBlock *out) {
     Job job = {.raw = raw, .how = how, .out = out};
     job.has_nodata = how->has_nodata && can_hold(raw->type, how->nodata);
-    bool floating = raw->type == HC_FLOAT32 || raw->type == HC_FLOAT64;
-    job.keeps = how->keep_missing && (job.has_nodata || floating);
+    job.keeps = how->keep_missing && (job.has_nodata || is_floating(raw->type));
 #ifdef HC_HAS_TRANSPOSE16
     job.by_words = hc_can_transpose16();
 #endif
     job.strips = (out->samples + STRIP - 1) / STRIP;
     job.strip = consecutive(raw, how, out->bands) ? strips_of[raw->type].pixels : strips_of[raw->type].tiles;
-    int64_t units = hc_block_rows(out) * job.strips;
-    hc_cpu_work(queue->cpu, units, hc_cpu_grain(queue->cpu, units), decode_units, &job);
-    for (int r = 0; r < HC_MASK_REASONS && how->counts != NULL; r++) {
-        how->counts[r] += atomic_load(&job.counts[r]);
+    return job;
+}
+
+static HcStatus run_job(const HcCpu *cpu, Job *job, HcError *err) {
+    HC_OR_RETURN(check_index(job->raw, job->how, job->out, err));
+    int64_t units = hc_block_rows(job->out) * job->strips;
+    if (cpu != NULL) {
+        hc_cpu_work(cpu, units, hc_cpu_grain(cpu, units), decode_units, job);
+    } else {
+        decode_units(job, 0, units, 0);
+    }
+    for (int r = 0; r < HC_MASK_REASONS && job->how->counts != NULL; r++) {
+        job->how->counts[r] += atomic_load(&job->counts[r]);
     }
     return HC_OK;
+}
+
+HcStatus hc_cpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                       HcError *err) {
+    Job job = job_of(raw, how, out);
+    return run_job(queue->cpu, &job, err);
+}
+
+HcStatus hc_cpu_decode_here(const HcRaw *raw, const HcDecode *how, const HcBlock *out, HcError *err) {
+    Job job = job_of(raw, how, out);
+    return run_job(NULL, &job, err);
+}
+
+HcStatus hc_cpu_decode_masks(const HcCpu *cpu, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                             HcError *err) {
+    Job job = job_of(raw, how, out);
+    job.masks_alone = true;
+    job.strip = job.has_nodata || is_floating(raw->type) ? strips_of[raw->type].masks : no_strip;
+    return run_job(cpu, &job, err);
 }

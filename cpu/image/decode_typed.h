@@ -175,6 +175,24 @@ static void NAME(tiles)(const Job *job, const char *from, int32_t pixels, float 
     }
 }
 
+/* What is seen in a strip of a line; where samples lie side by side. */
+static void NAME(masks)(const Job *job, const char *from, int32_t pixels, float *to, Seen *seen) {
+    TYPE values[STRIP];
+    const HcRaw *raw = job->raw;
+    (void)to;
+    for (int32_t b = 0; b < job->out->bands; b++) {
+        const char *band = from + (int64_t)job->how->band_index[b] * raw->stride_band;
+        for (size_t at = 0; at < sizeof values; at += 64) {
+            __builtin_prefetch(band + sizeof values + at);
+        }
+        memcpy(values, band, (size_t)pixels * sizeof(TYPE));
+        if (raw->swap) {
+            NAME(swap)(values, pixels);
+        }
+        NAME(note)(values, pixels, job, seen);
+    }
+}
+
 #undef TYPE
 #undef BITS
 #undef SWAP

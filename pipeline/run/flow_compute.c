@@ -1,4 +1,4 @@
-#include "core/operation/decode.h"
+#include "core/operation/gram_raw.h"
 #include "core/clock.h"
 #include "pipeline/run/flow.h"
 
@@ -50,6 +50,43 @@ static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, co
     return HC_OK;
 }
 
+/* Whether the stages of the pass only sum what the source hands out: then no block is made. */
+static bool only_sums(const HcFlow *flow) {
+    int32_t observers = 0;
+    for (int32_t s = 1; s < flow->pass.end; s++) {
+        const HcStage *stage = &flow->chain->stages[s];
+        bool last = flow->pass.stops && s == flow->pass.end - 1;
+        bool observes = hc_pass_observes(&flow->pass, stage);
+        if ((observes && stage->kind->sums == NULL) || (!last && !stage->needs.passes_through) ||
+            (stage->needs.consumes && !flow->pass.stops)) {
+            return false;
+        }
+        observers += observes;
+    }
+    return observers > 0 && observers * HC_STAGE_SUMS_MAX <= HC_GRAM_PARTS_MAX;
+}
+
+/* Adds the raw bytes of a block to the sums of the pass. */
+static HcStatus sum_block(HcFlow *flow, const HcSlot *slot, int64_t block, HcError *err) {
+    HcGramPart parts[HC_GRAM_PARTS_MAX];
+    int32_t count = 0;
+    HcStage *last = NULL;
+    HcRaw raw;
+    HcBlock shape = hc_flow_output(flow, slot, 0, hc_flow_span(flow, block));
+    HC_OR_RETURN(bring_raw(flow, slot, block, &raw, err));
+    for (int32_t s = 1; s < flow->pass.end; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        if (hc_pass_observes(&flow->pass, stage)) {
+            HC_OR_RETURN(stage->kind->sums(stage, parts, &count, err));
+            last = stage;
+        }
+    }
+    double start = hc_now();
+    HC_OR_RETURN(hc_gram_raw(flow->work, &raw, &flow->chain->source->decode, &shape, parts, count, err));
+    last->seconds_observe += hc_now() - start;
+    return HC_OK;
+}
+
 /* Copies the interior lines of a block for a sink. */
 static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const HcBlock *block, HcError *err) {
     HcParcel *parcel = hc_flow_take_parcel(flow, sink);
@@ -80,6 +117,9 @@ typedef struct Sent {
 /* Takes one block through the stages of the pass. */
 static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, Sent *sent, HcError *err) {
     HcSpan span = hc_flow_span(flow, block);
+    if (only_sums(flow)) {
+        return sum_block(flow, slot, block, err);
+    }
     HcBlock current = hc_flow_output(flow, slot, 0, span);
     HC_OR_RETURN(decode_block(flow, slot, block, &current, err));
     for (int32_t s = 1; s < flow->pass.end; s++) {

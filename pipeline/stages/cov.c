@@ -90,6 +90,11 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     return hc_scene_sums_add(&state->sums, stage, queue, in, err);
 }
 
+static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
+    State *state = stage->state;
+    return hc_scene_sums_part(&state->sums, stage, parts, count, err);
+}
+
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
@@ -161,6 +166,7 @@ const HcStageClass hc_stage_cov = {
     .plan = plan,
     .open = open_cov,
     .observe = observe,
+    .sums = sums,
     .settle = settle,
     .finish = finish,
     .output = output,

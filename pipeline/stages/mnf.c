@@ -210,6 +210,15 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     return HC_OK;
 }
 
+static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_scene_sums_part(&state->sums, stage, parts, count, err));
+    if (state->difference != HC_DIFFERENCE_NONE) {
+        HC_OR_RETURN(hc_scene_sums_part(&state->noise_sums, stage, parts, count, err));
+    }
+    return HC_OK;
+}
+
 static HcStatus check_singular(const HcStage *stage, HcError *err) {
     static const char *const why[] = {"used", "constant", "without any noise",
                                       "with noise that repeats that of earlier bands"};
@@ -316,6 +325,7 @@ const HcStageClass hc_stage_mnf = {
     .take_side = take_dark,
     .open = open_mnf,
     .observe = observe,
+    .sums = sums,
     .settle = settle,
     .process = hc_linear_process,
     .fits = fits,

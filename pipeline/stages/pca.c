@@ -45,6 +45,11 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     return hc_scene_sums_add(&state->sums, stage, queue, in, err);
 }
 
+static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
+    State *state = stage->state;
+    return hc_scene_sums_part(&state->sums, stage, parts, count, err);
+}
+
 static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
@@ -97,6 +102,7 @@ const HcStageClass hc_stage_pca = {
     .plan = plan,
     .open = open_pca,
     .observe = observe,
+    .sums = sums,
     .settle = settle,
     .process = hc_linear_process,
     .fits = hc_linear_fits,

@@ -135,6 +135,11 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     return hc_scene_sums_add(&state->sums, stage, queue, in, err);
 }
 
+static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
+    State *state = stage->state;
+    return hc_scene_sums_part(&state->sums, stage, parts, count, err);
+}
+
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     State *state = stage->state;
     HC_OR_RETURN(hc_scene_sums_statistics(&state->sums, stage, queue, "", &state->background, err));
@@ -179,6 +184,7 @@ const HcStageClass hc_stage_rx = {
     .plan = plan,
     .open = open_rx,
     .observe = observe,
+    .sums = sums,
     .settle = settle,
     .process = process,
     .report = report,

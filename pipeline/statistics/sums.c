@@ -55,6 +55,15 @@ HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, co
     return hc_gram(queue, in, sums->difference, sums->window, sums->sums, err);
 }
 
+HcStatus hc_scene_sums_part(HcSceneSums *sums, HcStage *stage, HcGramPart *parts, int32_t *count,
+                            HcError *err) {
+    if (sums->sums == NULL) {
+        HC_OR_RETURN(open_on_grid(sums, stage, err));
+    }
+    parts[(*count)++] = (HcGramPart){sums->difference, sums->window, sums->sums};
+    return HC_OK;
+}
+
 /* Far values of all ranks, where any rank has met one. */
 static HcStatus sum_far(HcRanks *ranks, HcMoments *out, HcError *err) {
     size_t n = (size_t)out->bands;

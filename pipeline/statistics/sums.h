@@ -8,7 +8,7 @@
 #ifndef HC_PIPELINE_STATISTICS_SUMS_H
 #define HC_PIPELINE_STATISTICS_SUMS_H
 
-#include "core/operation/gram.h"
+#include "core/operation/gram_raw.h"
 #include "pipeline/stage.h"
 #include "pipeline/statistics/statistics.h"
 
@@ -31,6 +31,11 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
 /* Adds a block. */
 HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
                            HcError *err) HC_MUST_CHECK;
+
+/* The same sums, for bytes of the file in place of blocks (HcStageClass.sums): fills parts[*count] and counts
+ * it. */
+HcStatus hc_scene_sums_part(HcSceneSums *sums, HcStage *stage, HcGramPart *parts, int32_t *count,
+                            HcError *err) HC_MUST_CHECK;
 
 /* All ranks: makes the sums of the scene, which the caller clears. Closes `sums`, since a later pass may need
  * the memory. */

@@ -27,8 +27,7 @@ static void extend(int64_t count, int64_t stride, int64_t *low, int64_t *high) {
     *(reach < 0 ? low : high) += reach;
 }
 
-static HcStatus do_decode(const Strict *strict, void *arguments, HcError *err) {
-    Decode *work = arguments;
+static HcStatus translate_decode(const Strict *strict, Decode *work, HcError *err) {
     HcRaw *raw = &work->raw;
     void *data = NULL;
     int64_t low = 0;
@@ -45,8 +44,13 @@ static HcStatus do_decode(const Strict *strict, void *arguments, HcError *err) {
                                   "decode, the bands", err));
     HC_OR_RETURN(strict_translate(strict, &work->how.counts, sizeof(int64_t) * HC_MASK_REASONS,
                                   "decode, the counts", err));
-    HC_OR_RETURN(strict_translate_block(strict, &work->out, "the output block", err));
-    return hc_decode(strict->cpu_queue, raw, &work->how, &work->out, err);
+    return strict_translate_block(strict, &work->out, "the output block", err);
+}
+
+static HcStatus do_decode(const Strict *strict, void *arguments, HcError *err) {
+    Decode *work = arguments;
+    HC_OR_RETURN(translate_decode(strict, work, err));
+    return hc_decode(strict->cpu_queue, &work->raw, &work->how, &work->out, err);
 }
 
 HcStatus hc_strict_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
@@ -189,6 +193,36 @@ HcStatus hc_strict_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, co
         work.window = *window;
     }
     return strict_accept(queue, do_gram, &work, sizeof work, err);
+}
+
+typedef struct GramRaw {
+    Decode decode;
+    HcGramPart part[HC_GRAM_PARTS_MAX];
+    HcWindow window[HC_GRAM_PARTS_MAX];
+    int32_t count;
+} GramRaw;
+
+static HcStatus do_gram_raw(const Strict *strict, void *arguments, HcError *err) {
+    GramRaw *work = arguments;
+    HC_OR_RETURN(translate_decode(strict, &work->decode, err));
+    for (int32_t p = 0; p < work->count; p++) {
+        HcGramPart *part = &work->part[p];
+        HC_OR_RETURN(strict_still_open(&part->sums->kept, "gram_raw: sums", err));
+        part->window = part->window != NULL ? &work->window[p] : NULL;
+        part->sums = part->sums->kept.real;
+    }
+    return hc_gram_raw(strict->cpu_queue, &work->decode.raw, &work->decode.how, &work->decode.out, work->part,
+                       work->count, err);
+}
+
+HcStatus hc_strict_gram_raw(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block,
+                            const HcGramPart *parts, int32_t count, HcError *err) {
+    GramRaw work = {.decode = {*raw, *how, *block}, .count = count};
+    for (int32_t p = 0; p < count; p++) {
+        work.part[p] = parts[p];
+        work.window[p] = parts[p].window != NULL ? *parts[p].window : (HcWindow){0};
+    }
+    return strict_accept(queue, do_gram_raw, &work, sizeof work, err);
 }
 
 HcStatus hc_strict_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {

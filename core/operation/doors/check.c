@@ -71,3 +71,40 @@ HcStatus hc_check_matrix(const HcMatrix *matrix, const char *what, HcError *err)
     }
     return HC_OK;
 }
+
+HcStatus hc_check_decode(const HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                         const char *what, HcError *err) {
+    HC_OR_RETURN(hc_check_queue(queue, what, err));
+    HC_OR_RETURN(hc_check_block(out, what, "output", err));
+    if (raw == NULL || raw->data == NULL || how == NULL || how->band_index == NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: the bytes or the list of bands is missing", what);
+    }
+    if ((int)raw->type < 0 || raw->type >= HC_TYPE_COUNT) {
+        return hc_fail(err, HC_E_USAGE, "%s: no type has the number %d", what, (int)raw->type);
+    }
+    if (raw->lines < 1 || raw->bands < 1 || raw->samples != out->samples) {
+        return hc_fail(err, HC_E_USAGE, "%s: %d lines, %d samples, %d bands in, %d samples out", what,
+                       raw->lines, raw->samples, raw->bands, out->samples);
+    }
+    int64_t first = hc_block_first_line(out);
+    return hc_check_lines(first, first + hc_block_rows(out), raw->line0, raw->line0 + raw->lines, what, err);
+}
+
+HcStatus hc_check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kind, const HcSums *sums,
+                       const char *what, HcError *err) {
+    HC_OR_RETURN(hc_check_queue(queue, what, err));
+    if (sums == NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: the sums are missing", what);
+    }
+    HC_OR_RETURN(hc_check_difference_kind(kind, what, err));
+    HC_OR_RETURN(hc_check_block(in, what, "input", err));
+    int32_t bands = ((const HcSumsHead *)sums)->bands;
+    if (in->bands != bands) {
+        return hc_fail(err, HC_E_USAGE, "%s: %d bands in, sums of %d", what, in->bands, bands);
+    }
+    if (hc_difference_halo(kind) > 0 && in->line0 > 0 && in->above < 1) {
+        return hc_fail(err, HC_E_USAGE, "%s: line %lld needs a line of halo above", what,
+                       (long long)in->line0);
+    }
+    return HC_OK;
+}

@@ -35,6 +35,14 @@ HcStatus hc_check_bands(const HcBlock *in, const HcBlock *out, const char *what,
 
 HcStatus hc_check_difference_kind(HcDifference kind, const char *what, HcError *err) HC_MUST_CHECK;
 
+/* For operations that decode. */
+HcStatus hc_check_decode(const HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                         const char *what, HcError *err) HC_MUST_CHECK;
+
+/* For operations that add to sums. */
+HcStatus hc_check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kind, const HcSums *sums,
+                       const char *what, HcError *err) HC_MUST_CHECK;
+
 /* what: "gemv", "gemv_t" or "l1". */
 HcStatus hc_check_matrix(const HcMatrix *matrix, const char *what, HcError *err) HC_MUST_CHECK;
 

@@ -43,27 +43,9 @@ void hc_sums_close(HcSums *sums) {
     }
 }
 
-static HcStatus check_gram(const HcQueue *queue, const HcBlock *in, HcDifference kind, const HcSums *sums,
-                           HcError *err) {
-    HC_OR_RETURN(hc_check_queue(queue, "gram", err));
-    if (sums == NULL) {
-        return hc_fail(err, HC_E_USAGE, "gram: the sums are missing");
-    }
-    HC_OR_RETURN(hc_check_difference_kind(kind, "gram", err));
-    HC_OR_RETURN(hc_check_block(in, "gram", "input", err));
-    int32_t bands = ((const HcSumsHead *)sums)->bands;
-    if (in->bands != bands) {
-        return hc_fail(err, HC_E_USAGE, "gram: %d bands in, sums of %d", in->bands, bands);
-    }
-    if (hc_difference_halo(kind) > 0 && in->line0 > 0 && in->above < 1) {
-        return hc_fail(err, HC_E_USAGE, "gram: line %lld needs a line of halo above", (long long)in->line0);
-    }
-    return HC_OK;
-}
-
 HcStatus hc_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window, HcSums *sums,
                  HcError *err) {
-    HC_OR_RETURN(check_gram(queue, in, kind, sums, err));
+    HC_OR_RETURN(hc_check_gram(queue, in, kind, sums, "gram", err));
     return hc_ops_of(queue)->gram(queue, in, kind, window, sums, err);
 }
 

@@ -291,6 +291,29 @@ static void float_scenes_agree_with_long_double(void **state) {
     cube_free(&cube);
 }
 
+/* Where a pass only sums, no block is decoded; a step that wants blocks changes no bit. */
+static void bytes_are_summed_without_blocks(void **state) {
+    (void)state;
+    static const char *const words[] = {"cov out.json", "cov out.json --noise mean3x3",
+                                        "mnf --save-model out.json --fit-only",
+                                        "pca --save-model out.json --fit-only"};
+    Cube cube = wild_scene(56, 1, 65535);
+    cube_border(&cube, 0);
+    cube_write(&cube, "u16", HC_UINT16, "bil", "data ignore value = 0\n");
+    cube_write(&cube, "f32", HC_FLOAT32, "bil", "data ignore value = 0\n");
+    for (int i = 0; i < 8; i++) {
+        const char *scene = i % 2 == 0 ? "u16" : "f32";
+        HcRunReport report = {.seconds_decode = -1};
+        RunHow how = {.threads = 2, .report = &report};
+        check_runs(&how, "read %s.img ! %s --overwrite", scene, words[i / 2]);
+        assert_true(report.seconds_decode == 0);
+        assert_int_equal(rename("out.json", "first.json"), 0);
+        check_runs(NULL, "read %s.img ! write copy.img --overwrite ! %s", scene, words[i / 2]);
+        check_same_files("first.json", "out.json");
+    }
+    cube_free(&cube);
+}
+
 /* The covariance is the same whether the scene stays in memory or is read again, and whatever the budget. */
 static void budgets_do_not_matter(void **state) {
     (void)state;
@@ -347,6 +370,7 @@ int main(void) {
         IN_FOLDER(integer_files_are_the_same_for_every_cut),
         IN_FOLDER(float_files_are_the_same_for_every_cut),
         IN_FOLDER(float_scenes_agree_with_long_double),
+        IN_FOLDER(bytes_are_summed_without_blocks),
         IN_FOLDER(budgets_do_not_matter),
         IN_FOLDER(unusable_scenes_stop),
     };
