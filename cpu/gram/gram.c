@@ -38,7 +38,7 @@ static HcStatus open_grid_work(HcSums *sums, HcError *err) {
     for (size_t t = 0; t < threads; t++) {
         HC_OR_RETURN(hc_cpu_grid_open(&sums->work[t], sums->bands, err));
     }
-    return HC_OK;
+    return hc_cpu_farther_open(sums, err);
 }
 
 HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_limit, const HcGrid *grid,
@@ -92,6 +92,7 @@ void hc_cpu_sums_close(HcSums *sums) {
     for (int t = 0; sums->work != NULL && t < sums->cpu->threads; t++) {
         hc_cpu_grid_close(&sums->work[t]);
     }
+    hc_cpu_farther_close(sums);
     free(sums->work);
     free(sums->panels);
     free(sums->scale);
@@ -277,5 +278,6 @@ HcStatus hc_cpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError
     for (int t = 0; sums->work != NULL && t < sums->cpu->threads; t++) {
         hc_cpu_grid_drain(&sums->work[t], sums);
     }
+    HC_OR_RETURN(hc_cpu_farther_drain(sums, err));
     return hc_moments_copy(out, &sums->moments, err);
 }

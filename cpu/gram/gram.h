@@ -74,6 +74,13 @@ typedef struct HcGridWork {
     HcFarSums sums;
 } HcGridWork;
 
+/* Sums of pixels with values beyond 2^53 units, which need long integers: for one thread, or for some where
+ * memory would not suffice. */
+typedef struct HcFartherSums {
+    pthread_mutex_t lock;
+    HcMoments moments; /* far sums alone; bands 0 until there is such a value */
+} HcFartherSums;
+
 struct HcSums {
     HcSumsHead head;
     HcCpu *cpu;
@@ -84,7 +91,9 @@ struct HcSums {
     const HcPanelKind *kind; /* of the exact form */
     HcPanels **panels;       /* [threads] */
     HcGridWork *work;        /* [threads] of a grid, NULL = none */
-    pthread_mutex_t lock;    /* of the moments while threads add to them */
+    HcFartherSums *farther;  /* [farther_count] of a grid, NULL = none */
+    int farther_count;
+    pthread_mutex_t lock; /* of the moments while threads add to them */
 };
 
 /* Adds the pixels ok[samples] of a block of one line, on the calling thread, which is number `thread`;
@@ -96,6 +105,13 @@ HcStatus hc_cpu_gram_line(HcSums *sums, const HcBlock *in, HcDifference kind, co
 
 HcStatus hc_cpu_grid_open(HcGridWork *work, int32_t bands, HcError *err);
 void hc_cpu_grid_close(HcGridWork *work);
+
+/* Opens and closes the sums of values beyond 2^53 units. */
+HcStatus hc_cpu_farther_open(HcSums *sums, HcError *err);
+void hc_cpu_farther_close(HcSums *sums);
+
+/* These sums -> moments. */
+HcStatus hc_cpu_farther_drain(HcSums *sums, HcError *err);
 
 /* The sums of far values -> moments. */
 void hc_cpu_grid_drain(HcGridWork *work, HcSums *sums);

@@ -176,6 +176,55 @@ static HcStatus add_far(HcGridWork *work, double *pixel, int32_t far_count, HcSu
     return HC_OK;
 }
 
+HcStatus hc_cpu_farther_open(HcSums *sums, HcError *err) {
+    const double most = 0x1p27; /* bytes that all of them may take */
+    const double each = (double)sums->bands * (double)sums->bands * (HC_LONG_DIGITS + 2) * sizeof(int64_t);
+    const double count = fmax(1, fmin(sums->cpu->threads, floor(most / each)));
+    if ((sums->farther = calloc((size_t)count, sizeof *sums->farther)) == NULL) {
+        return hc_fail_memory(err, count * (double)sizeof *sums->farther, "sums of far values");
+    }
+    sums->farther_count = (int)count;
+    for (int k = 0; k < sums->farther_count; k++) {
+        pthread_mutex_init(&sums->farther[k].lock, NULL);
+    }
+    return HC_OK;
+}
+
+void hc_cpu_farther_close(HcSums *sums) {
+    for (int k = 0; k < sums->farther_count; k++) {
+        pthread_mutex_destroy(&sums->farther[k].lock);
+        hc_moments_clear(&sums->farther[k].moments);
+    }
+    free(sums->farther);
+    sums->farther = NULL;
+    sums->farther_count = 0;
+}
+
+HcStatus hc_cpu_farther_drain(HcSums *sums, HcError *err) {
+    for (int k = 0; k < sums->farther_count; k++) {
+        HcMoments *moments = &sums->farther[k].moments;
+        if (moments->bands > 0) {
+            HC_OR_RETURN(hc_moments_far(&sums->moments, err));
+            hc_moments_carry(moments);
+            hc_moments_merge(&sums->moments, moments);
+            hc_moments_clear(moments);
+        }
+    }
+    return HC_OK;
+}
+
+/* What limbs leave of a pixel -> the sums of the thread. */
+static HcStatus add_to_farther(HcFartherSums *farther, const double *pixel, const HcGridWork *work,
+                               int32_t bands, int32_t far_count, HcError *err) {
+    HcMoments *moments = &farther->moments;
+    if (moments->bands == 0) {
+        HC_OR_RETURN(hc_moments_init(moments, bands, err));
+    }
+    HC_OR_RETURN(hc_moments_far(moments, err));
+    hc_moments_add_far(moments, pixel, work->near, work->far, far_count);
+    return HC_OK;
+}
+
 /* Values of any size. Limbs add the near values, and the lowest 32 bits of far ones. */
 static HcStatus add_farther(HcGridWork *work, double *pixel, int32_t far_count, HcSums *sums, HcError *err) {
     double *near = work->near;
@@ -183,12 +232,10 @@ static HcStatus add_farther(HcGridWork *work, double *pixel, int32_t far_count, 
     for (int32_t f = 0; f < far_count; f++) {
         near[work->far[f]] = hc_far_rest(pixel[work->far[f]]);
     }
-    pthread_mutex_lock(&sums->lock);
-    HcStatus status = hc_moments_far(&sums->moments, err);
-    if (status == HC_OK) {
-        hc_moments_add_far(&sums->moments, pixel, near, work->far, far_count);
-    }
-    pthread_mutex_unlock(&sums->lock);
+    HcFartherSums *farther = &sums->farther[(work - sums->work) % sums->farther_count];
+    pthread_mutex_lock(&farther->lock);
+    HcStatus status = add_to_farther(farther, pixel, work, sums->bands, far_count, err);
+    pthread_mutex_unlock(&farther->lock);
     memcpy(pixel, near, (size_t)sums->bands * sizeof *near);
     return status;
 }
