@@ -96,7 +96,7 @@ HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_
     if (opening->tried && !opening->automatic) {
         return hc_fail(err, opening->error.status, "--device %s: %s", opening->device, opening->error.text);
     }
-    if (opening->tried) {
+    if (opening->tried && hc_module_exists()) { /* without the module there is nothing to wonder at */
         snprintf(reason, reason_size, "%s", opening->error.text);
     }
     return hc_compute_open(hc_cpu_ops(), &opening->config, out, err);

@@ -1,8 +1,10 @@
 /* plan: what a run would do, and with --measure how long it would take. */
-#include "app/app.h"
+#include "app/batch/batch.h"
 #include "pipeline/run/forecast.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 /* "uint16, 100 lines x 100 samples x 60 bands" */
 static void print_scene(const HcScene *scene, bool with_type) {
@@ -119,6 +121,50 @@ static HcStatus print_time(HcChain *trial, HcCompute *compute, const HcRunSettin
     return HC_OK;
 }
 
+/* The batch makes folders when it runs: until then the output is planned in the nearest one that is there. */
+static void leave_missing_folders(char *output) {
+    for (char *slash = strrchr(output, '/'); slash != NULL && slash != output; slash = strrchr(output, '/')) {
+        *slash = '\0';
+        bool there = access(output, F_OK) == 0;
+        *slash = '/';
+        if (there) {
+            return;
+        }
+        char *above = slash;
+        while (above > output && above[-1] != '/') {
+            above--;
+        }
+        memmove(above, slash + 1, strlen(slash + 1) + 1);
+    }
+}
+
+/* The plan of the first scene; those of the others differ where the scenes do. */
+static HcStatus plan_batch(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBatch batch = {0};
+    HcChain *chain = NULL;
+    HcCompute *compute = NULL;
+    HcRunReport report;
+    HcComputeInfo info;
+    char reason[256];
+    HC_TRY(hc_batch_read(&batch, word_count, words, err));
+    leave_missing_folders(batch.scenes[0].output);
+    HC_TRY(hc_batch_chain(&batch, 0, &chain, err));
+    HC_TRY(hc_backend_open(&batch.params.common, &compute, reason, sizeof reason, err));
+    HcRunSettings settings = {.memory = batch.params.common.memory,
+                              .device_memory = batch.params.common.device_memory,
+                              .record = batch.params.common.record};
+    HC_TRY(hc_run_plan(chain, compute, &settings, &report, err));
+    hc_compute_info(compute, &info);
+    printf("scenes   %d; the first: %s\n", batch.scene_count, batch.scenes[0].path);
+    print_plan(chain, &report, info.shared_memory);
+done:
+    hc_chain_free(chain);
+    hc_compute_close(compute);
+    hc_batch_clear(&batch);
+    return status;
+}
+
 HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     HcCommon common;
@@ -133,6 +179,9 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     if (hc_asks_for_help(word_count, words)) {
         hc_print_help_within("plan", plan_options, word_count, words);
         return HC_OK;
+    }
+    if (word_count > 0 && strcmp(words[0], "batch") == 0) {
+        return plan_batch(word_count - 1, words + 1, err);
     }
     hc_options_reset(plan_options, &params);
     HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &chain, err));

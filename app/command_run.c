@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_notes(const HcChain *chain, const char *reason) {
-    for (int32_t n = 0; n < chain->note_count; n++) {
+/* The notes from number `from` on. Returns how many there are. */
+static int32_t print_notes(const HcChain *chain, int32_t from) {
+    for (int32_t n = from; n < chain->note_count; n++) {
         hc_say("note: %s", chain->notes[n]);
     }
-    if (*reason != '\0') {
-        hc_say("note: computing on the CPU (%s)", reason);
-    }
+    return chain->note_count;
 }
 
 /* What each mask has left out, where there are several. */
@@ -84,11 +83,15 @@ static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *
     hc_progress_start(&show, common->progress, quiet);
     HC_TRY(hc_backend_begin(common, &opening, err));
     status = hc_chain_plan(chain, err);
+    int32_t told = quiet || status != HC_OK ? 0 : print_notes(chain, 0);
     HC_TRY(first_of(status, hc_backend_end(&opening, &compute, reason, sizeof reason, err)));
+    if (!quiet && *reason != '\0') {
+        hc_say("note: computing on the CPU (%s)", reason);
+    }
     status = hc_run(chain, compute, &settings, &report, err);
     hc_progress_end(&show);
     if (!quiet) {
-        print_notes(chain, reason);
+        (void)print_notes(chain, told);
     }
     HC_TRY(status);
     if (!quiet) {

@@ -124,6 +124,16 @@ bool hc_is_chain_text(int32_t word_count, const char *const *words) {
            (strpbrk(words[0], " !") != NULL || hc_text_ends_with(words[0], ".hcube") || is_file(words[0]));
 }
 
+/* STAGE SCENE OUTPUT, as behind hcube. */
+static bool is_short_form(int32_t word_count, const char *const *words) {
+    const HcStageClass *kind = hc_stage_find(words[0]);
+    bool steps = false;
+    for (int32_t w = 0; w < word_count; w++) {
+        steps = steps || strcmp(words[w], "!") == 0;
+    }
+    return kind != NULL && kind->role != HC_ROLE_SOURCE && !steps;
+}
+
 HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
                        const HcOptionSet *own, HcChain **chain, HcError *err) {
     HcStatus status = HC_OK;
@@ -144,6 +154,10 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
     HC_TRY(hc_options_parse(who, sets, set_count, words, first, err));
     words += first;
     word_count -= first;
+    if (word_count > 0 && is_short_form(word_count, words)) {
+        HC_TRY(hc_chain_for_stage(chain, hc_stage_find(words[0]), words + 1, word_count - 1, &sets[0], err));
+        goto done;
+    }
     if (word_count == 0) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "%s: no chain given (hcube %s read SCENE ! ... ! write OUTPUT)", who,
                        who));
@@ -166,9 +180,11 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
         }
         HC_TRY(hc_chain_parse(chain, words, word_count, &sets[0], err));
     }
-    (*chain)->overwrite = (HcOverwrite)common->overwrite;
-    (*chain)->asks = true;
 done:
+    if (status == HC_OK) {
+        (*chain)->overwrite = (HcOverwrite)common->overwrite;
+        (*chain)->asks = true;
+    }
     hc_words_free(split, split_count);
     free(text);
     free(filled);

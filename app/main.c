@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -55,7 +56,39 @@ static void print_help(void) {
            "of a batch failed, 130 interrupted.\n");
 }
 
+/* Words of other programs, and what does the same here. */
+static const char *const foreign[][2] = {
+    {"convert", "hcube write SCENE OUTPUT"},
+    {"translate", "hcube write SCENE OUTPUT"},
+    {"gdal_translate", "hcube write SCENE OUTPUT"},
+    {"gdalinfo", "hcube info SCENE"},
+    {"subset", "hcube bands SCENE LIST OUTPUT; --window of read for lines and samples"},
+    {"spectral_subset", "hcube bands SCENE LIST OUTPUT"},
+    {"quicklook", "hcube preview SCENE PICTURE.png"},
+    {"stats", "hcube cov SCENE STATISTICS.json"},
+    {"covariance", "hcube cov SCENE STATISTICS.json"},
+    {"pc", "hcube pca SCENE OUTPUT"},
+    {"minimum_noise_fraction", "hcube mnf SCENE OUTPUT"},
+    {"mnf_denoise", "hcube mnf SCENE OUTPUT --denoise"},
+    {"reed_xiaoli", "hcube rx SCENE OUTPUT"},
+    {"anomaly", "hcube rx SCENE OUTPUT"},
+    {"sam", "hcube knn SCENE OUTPUT --library FILE -k 1 --metric angle"},
+    {"spectral_angle_mapper", "hcube knn SCENE OUTPUT --library FILE -k 1 --metric angle"},
+    {"classify", "hcube knn SCENE OUTPUT"},
+    {"nnls", "hcube unmix SCENE OUTPUT --library FILE --lambda 0"},
+    {"fcls", "hcube unmix SCENE OUTPUT --library FILE --sum-to-one"},
+    {"ucls", "hcube unmix SCENE OUTPUT --library FILE --lambda 0"},
+    {"sunsal", "hcube unmix SCENE OUTPUT --library FILE"},
+    {"unmixing", "hcube unmix SCENE OUTPUT --library FILE, hcube abundance SCENE OUTPUT --endmembers FILE"},
+    {"lsu", "hcube unmix SCENE OUTPUT --library FILE --lambda 0"},
+};
+
 static HcStatus unknown_command(const char *word, HcError *err) {
+    for (size_t f = 0; f < sizeof foreign / sizeof *foreign; f++) {
+        if (strcasecmp(foreign[f][0], word) == 0) {
+            return hc_fail(err, HC_E_USAGE, "%s: unknown command; here: %s", word, foreign[f][1]);
+        }
+    }
     const char *names[64];
     size_t count = 0;
     for (const HcCommand *command = hc_commands; command->name != NULL && count < 40; command++) {
@@ -195,7 +228,7 @@ int main(int argc, char **argv) {
         status = run_command(3, words, &ranks, &error);
     } else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help();
-    } else if (strcmp(argv[1], "--version") == 0) {
+    } else if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         printf("hcube %s\n", hc_version());
     } else {
         status = run_command(argc, argv, &ranks, &error);

@@ -35,6 +35,11 @@ static bool find(char *path, size_t size) {
            beside_program("../lib/hcube/" HC_MODULE_FILE, path, size);
 }
 
+bool hc_module_exists(void) {
+    char path[4096];
+    return find(path, sizeof path);
+}
+
 static HcStatus load(const HcModule **out, HcError *err) {
     char path[4096];
     if (!find(path, sizeof path)) {

@@ -76,6 +76,9 @@ typedef struct HcModule {
 /* The one symbol of the library. */
 typedef const HcModule *HcModuleEntry(void);
 
+/* Whether there is a file that is taken for the module. */
+bool hc_module_exists(void);
+
 /* Loads the module, once a process: from the path in the environment variable HCUBE_GPU_MODULE, else from the
  * folder of the program, else from ../lib/hcube beside it. It stays loaded. Fails with HC_E_DEVICE and the
  * reason when it is not there or of another version. */

@@ -171,6 +171,11 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
                                           .named_only = stage->kind->role == HC_ROLE_STAGE,
                                           .yields = s == 0};
     }
+    /* bands SCENE LIST OUTPUT: with three words, that between them is the stage's. */
+    bool three = hc_options_bare(sets, set_count, (const char *const *)chain->words, word_count) == 3;
+    for (int32_t s = 0; three && s < set_count; s++) {
+        sets[s].named_only = false;
+    }
     HC_TRY(hc_options_parse(kind->name, sets, set_count, (const char *const *)chain->words, word_count, err));
 done:
     if (status != HC_OK) {

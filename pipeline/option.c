@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void *field(const HcOption *option, void *params) {
     return (char *)params + option->offset;
@@ -321,6 +322,22 @@ int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const cha
     return w < word_count ? w : word_count;
 }
 
+int32_t hc_options_bare(const HcOptionSet *sets, int32_t set_count, const char *const *words,
+                        int32_t word_count) {
+    int32_t count = 0;
+    bool named = true; /* until a bare -- */
+    for (int32_t w = 0; w < word_count; w++) {
+        if (named && strcmp(words[w], "--") == 0) {
+            named = false;
+        } else if (named && is_option(words[w])) {
+            w += takes_next(sets, set_count, words[w]);
+        } else {
+            count++;
+        }
+    }
+    return count;
+}
+
 static HcStatus needs_value(const char *who, const HcOption *option, HcError *err) {
     HcText values = {0};
     if (option->kind == HC_OPTION_CHOICE) {
@@ -332,6 +349,15 @@ static HcStatus needs_value(const char *who, const HcOption *option, HcError *er
                               values.data != NULL ? values.data : "");
     hc_text_clear(&values);
     return status;
+}
+
+/* A shell makes many words of a pattern that is not quoted. */
+static HcStatus too_many(const char *who, const char *word, HcError *err) {
+    bool is_file = access(word, F_OK) == 0;
+    return hc_fail(err, HC_E_USAGE,
+                   is_file ? "%s: %s: one file too many (a step begins with !; hcube batch takes many scenes)"
+                           : "%s: %s: one word too many (a step begins with !)",
+                   who, word);
 }
 
 static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t set_count,
@@ -382,8 +408,7 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
             void *params = NULL;
             const HcOption *option = next_positional(sets, set_count, &taken, &params);
             if (option == NULL) {
-                return hc_fail(err, HC_E_USAGE, "%s: %s: one word too many (a step begins with !)", who,
-                               words[w]);
+                return too_many(who, words[w], err);
             }
             take(&taken, option);
             HC_OR_RETURN(set_value(who, option, params, words[w], err));

@@ -132,6 +132,10 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
 int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words,
                            int32_t word_count);
 
+/* How many words are neither options of these sets nor their values. */
+int32_t hc_options_bare(const HcOptionSet *sets, int32_t set_count, const char *const *words,
+                        int32_t word_count);
+
 /* Whether the option takes a value that may be the next word. */
 bool hc_option_takes_value(const HcOption *option);
 

@@ -98,6 +98,13 @@ HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) {
     if (chain->settles_only) {
         return HC_OK;
     }
+    if (strcmp(path, "-") == 0) {
+        return hc_fail(
+            err, HC_E_USAGE,
+            "%s: -: outputs get their names when they are complete, so that standard output cannot "
+            "take one (./- is a file of that name)",
+            stage->kind->name);
+    }
     if (view != NULL && hc_file_same_place(hc_reader_path(hc_view_reader(view)), path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
                        path);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const HcOption hc_batch_own_options[] = {
     {HC_TEXT(HcBatchParams, scenes), .file = HC_FILE_READ, .value = "LIST|GLOB|DIR", .required = true,
@@ -278,6 +279,11 @@ static HcStatus add_all(HcPaths *to, const char *const *words, int32_t count, Hc
     return HC_OK;
 }
 
+/* Whether the first word of a step that writes names its output. */
+static bool has_output(const HcStageClass *kind, const HcPaths *steps, int32_t at) {
+    return kind->options[0].positional && at + 1 < steps->count && steps->path[at + 1][0] != '-';
+}
+
 /* read and write around the steps: the scene goes to a read that is there, the output to the last step if
  * that writes. */
 static HcStatus complete_chain(const HcPaths *steps, HcPaths *out, HcError *err) {
@@ -294,6 +300,12 @@ static HcStatus complete_chain(const HcPaths *steps, HcPaths *out, HcError *err)
     const HcStageClass *end = hc_stage_find(steps->path[last]);
     bool reads = strcmp(steps->path[first], "read") == 0;
     bool writes = end != NULL && end->role == HC_ROLE_SINK;
+    if (writes && has_output(end, steps, last)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "batch: %s %s: --output belongs to the last step, which has an output already (add: ! "
+                       "write)",
+                       end->name, steps->path[last + 1]);
+    }
     HC_OR_RETURN(hc_paths_add(out, "read", err));
     HC_OR_RETURN(add_all(out, scene, 2, err));
     if (!reads) {
@@ -345,18 +357,41 @@ HcStatus hc_batch_print_chain(HcBatch *batch, HcError *err) {
     return batch->chain != NULL ? HC_OK : hc_fail_memory(err, 0, "the chain");
 }
 
+static bool is_scene(const char *word) {
+    return word[0] != '-' && strcmp(word, "!") != 0 && hc_stage_find(word) == NULL &&
+           !hc_text_ends_with(word, ".hcube") && access(word, F_OK) == 0;
+}
+
+/* Takes the files behind the value of --scenes out of the words: a shell has made them of a pattern. */
+static HcStatus take_scenes(HcBatch *batch, int32_t word_count, const char *const *words, HcPaths *left,
+                            HcError *err) {
+    bool behind = false;
+    for (int32_t w = 0; w < word_count; w++) {
+        if (behind && is_scene(words[w])) {
+            HC_OR_RETURN(hc_paths_add(&batch->more, words[w], err));
+            continue;
+        }
+        HC_OR_RETURN(hc_paths_add(left, words[w], err));
+        behind = (w > 0 && strcmp(words[w - 1], "--scenes") == 0) || strncmp(words[w], "--scenes=", 9) == 0;
+    }
+    return HC_OK;
+}
+
 HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths steps = {0};
     char *text = NULL;
     char **split = NULL;
     int32_t split_count = 0;
+    HcPaths kept = {0};
     hc_options_reset(hc_batch_options(), &batch->params);
     HcOptionSet set = {.table = hc_batch_options(), .params = &batch->params};
-    int32_t leading = hc_options_leading(&set, 1, words, word_count);
-    int32_t left = word_count - leading;
-    const char *const *rest = words + leading;
-    HC_TRY(add_all(&batch->options, words, leading, err));
+    HC_TRY(take_scenes(batch, word_count, words, &kept, err));
+    const char *const *asked = (const char *const *)kept.path;
+    int32_t leading = hc_options_leading(&set, 1, asked, kept.count);
+    int32_t left = kept.count - leading;
+    const char *const *rest = asked + leading;
+    HC_TRY(add_all(&batch->options, asked, leading, err));
     if (left > 0 && hc_is_chain_text(left, rest)) {
         const char *where = NULL;
         HC_TRY(add_all(&batch->options, rest + 1, left - 1, err));
@@ -376,6 +411,7 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
     HC_TRY(set_values(&batch->words, &batch->params.set, err));
     HC_TRY(hc_batch_print_chain(batch, err));
 done:
+    hc_paths_clear(&kept);
     hc_paths_clear(&steps);
     hc_words_free(split, split_count);
     free(text);

@@ -326,11 +326,35 @@ done:
     return status;
 }
 
+/* Files and folders, as a shell fills them in for a pattern without quotes. */
+static HcStatus find_several(HcBatch *batch, HcPaths *found, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *first = batch->params.scenes;
+    HcPaths files = {0};
+    for (int32_t w = 0; w <= batch->more.count; w++) {
+        const char *word = w == 0 ? first : batch->more.path[w - 1];
+        if (hc_is_folder(word)) {
+            HC_TRY(hc_scenes_in_folder(word, found, &batch->recipes, err));
+        } else {
+            HC_TRY(hc_paths_add(&files, word, err));
+        }
+    }
+    HC_TRY(hc_scenes_among(&files, first, found, &batch->recipes, err));
+done:
+    hc_paths_clear(&files);
+    return status;
+}
+
 HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths found = {0};
     bool searched = false;
-    HC_TRY(find_scenes(batch->params.scenes, &found, &batch->inputs, &searched, &batch->recipes, err));
+    if (batch->more.count > 0) {
+        searched = true;
+        HC_TRY(find_several(batch, &found, err));
+    } else {
+        HC_TRY(find_scenes(batch->params.scenes, &found, &batch->inputs, &searched, &batch->recipes, err));
+    }
     HC_TRY(set_scenes(batch, &found, err));
     HC_TRY(leave_outputs(batch, searched, err));
     if (batch->scene_count == 0) {
@@ -377,6 +401,7 @@ done:
 void hc_batch_clear(HcBatch *batch) {
     clear_scenes(batch);
     hc_paths_clear(&batch->options);
+    hc_paths_clear(&batch->more);
     hc_paths_clear(&batch->inputs);
     hc_paths_clear(&batch->words);
     free(batch->chain);

@@ -378,6 +378,22 @@ static HcStatus load_tiff_header(HcReader *reader, const char *header_path, bool
     return is_flaw ? HC_OK : hc_fail(err, status, "%s", local.text);
 }
 
+/* Of data without a header, GDAL only says that it does not know the file. */
+static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcError *err) {
+    int64_t size = 0;
+    if (!hc_read_is_file(path, &size, NULL) || strstr(messages->text, "not recognized") == NULL) {
+        return hc_gdal_fail(err, HC_E_INPUT, path, messages);
+    }
+    char *named = CPLStrdup(CPLGetFilename(CPLResetExtension(path, "hdr")));
+    HcStatus status =
+        hc_fail(err, HC_E_INPUT,
+                "%s: not recognized as a raster, and no ENVI header is beside it (looked for %s "
+                "and %s.hdr)",
+                path, named, CPLGetFilename(path));
+    CPLFree(named);
+    return status;
+}
+
 static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
@@ -407,7 +423,7 @@ static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) 
         hc_envi_clear(&reader->header);
     }
     if (dataset == NULL) {
-        status = hc_gdal_fail(err, HC_E_INPUT, path, &messages);
+        status = fail_unknown(path, &messages, err);
         goto done;
     }
     GDALDatasetH opened = dataset;

@@ -24,7 +24,7 @@ static const HcOption options[] = {
              "falling range reverses them)"},
     {HC_TEXT(Params, drop), .value = "LIST", .help = "leave these bands out"},
     {HC_TEXT(Params, wavelength), .unit = "nm", .value = "RANGES", .otherwise = "all wavelengths",
-     .help = "keep the bands whose centres lie in these ranges: 400-700,2000-2400"},
+     .help = "keep the bands whose centres lie in these ranges: 400-700,2000-2400 or 0.4-0.7um"},
     {HC_TEXT(Params, drop_wavelength, "drop-wavelength"), .unit = "nm", .value = "RANGES",
      .help = "leave out the bands whose centres lie in these ranges"},
     {HC_FLAG(Params, good),
@@ -89,9 +89,46 @@ static HcStatus add_list(State *state, const char *list, const HcScene *scene, c
     return HC_OK;
 }
 
+/* One range of wavelengths, "400-700", "0.4-0.7um" or "550nm", in nanometres; moves *text behind it. No
+ * sensor sees below 100 nm: smaller numbers without a unit are um, which *guessed then says. False when it is
+ * none. */
+static bool next_wavelengths(const char **text, double *low, double *high, bool *guessed) {
+    static const struct {
+        const char *word;
+        double nanometres;
+    } units[] = {{"nm", 1}, {"um", 1000}, {"\u00b5m", 1000}};
+    char item[64];
+    size_t length = strcspn(*text, ",");
+    double unit = 0;
+    if (length == 0 || length >= sizeof item) {
+        return false;
+    }
+    memcpy(item, *text, length);
+    item[length] = '\0';
+    *text += length + ((*text)[length] == ',');
+    for (size_t u = 0; u < sizeof units / sizeof *units && unit == 0; u++) {
+        if (hc_text_ends_with(item, units[u].word)) {
+            unit = units[u].nanometres;
+            item[length - strlen(units[u].word)] = '\0';
+        }
+    }
+    const char *rest = item;
+    if (!next_range(&rest, low, high) || *rest != '\0') {
+        return false;
+    }
+    bool small = unit == 0 && *high < 100;
+    *guessed |= small;
+    unit = small ? 1000 : unit == 0 ? 1 : unit;
+    *low *= unit;
+    *high *= unit;
+    return true;
+}
+
 /* Marks the bands whose centre lies in one of the ranges. */
-static HcStatus mark_ranges(const char *ranges, const HcScene *scene, const char *option, uint8_t *marked,
+static HcStatus mark_ranges(HcStage *stage, const char *ranges, const char *option, uint8_t *marked,
                             HcError *err) {
+    const HcScene *scene = &stage->in;
+    bool guessed = false;
     if (scene->wavelength == NULL) {
         return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has no wavelengths", option, ranges);
     }
@@ -99,7 +136,7 @@ static HcStatus mark_ranges(const char *ranges, const HcScene *scene, const char
     while (*rest != '\0') {
         double low = 0;
         double high = 0;
-        if (!next_range(&rest, &low, &high) || high < low) {
+        if (!next_wavelengths(&rest, &low, &high, &guessed) || high < low) {
             return hc_fail(err, HC_E_USAGE,
                            "bands: --%s %s: not a list of ranges [nm] like 400-700,2000-2400", option,
                            ranges);
@@ -107,6 +144,9 @@ static HcStatus mark_ranges(const char *ranges, const HcScene *scene, const char
         for (int32_t b = 0; b < scene->bands; b++) {
             marked[b] |= scene->wavelength[b] >= low && scene->wavelength[b] <= high;
         }
+    }
+    if (guessed) {
+        hc_stage_note(stage, "--%s %s: numbers below 100 are taken as um", option, ranges);
     }
     return HC_OK;
 }
@@ -138,12 +178,12 @@ static HcStatus choose(HcStage *stage, HcError *err) {
         }
     }
     if (params->wavelength != NULL) {
-        HC_TRY(mark_ranges(params->wavelength, scene, "wavelength", marked, err));
+        HC_TRY(mark_ranges(stage, params->wavelength, "wavelength", marked, err));
         keep_marked(state, marked, 1);
     }
     memset(marked, 0, (size_t)scene->bands);
     if (params->drop_wavelength != NULL) {
-        HC_TRY(mark_ranges(params->drop_wavelength, scene, "drop-wavelength", marked, err));
+        HC_TRY(mark_ranges(stage, params->drop_wavelength, "drop-wavelength", marked, err));
     }
     if (params->drop != NULL) {
         HC_TRY(add_list(&dropped, params->drop, scene, "drop", err));

@@ -26,8 +26,8 @@ static const char *const qualities[] = {"usual", "none", NULL};
 static const char *const overlaps[] = {"vnir", "swir", "both", NULL};
 
 static const HcOption options[] = {
-    {HC_TEXT(Params, path), .file = HC_FILE_READ, .value = "SCENE", .positional = true, .required = true,
-     .help = "the scene: an ENVI header or data file, or anything that GDAL opens"},
+    {HC_TEXT(Params, path), .letter = 'i', .file = HC_FILE_READ, .value = "SCENE", .positional = true,
+     .required = true, .help = "the scene: an ENVI header or data file, or anything that GDAL opens"},
     {HC_TEXT(Params, window), .unit = "pixels", .value = "XOFF,YOFF,XSIZE,YSIZE",
      .otherwise = "the whole scene",
      .help = "read this rectangle only: first sample and first line (from 0), samples, lines"},

@@ -40,8 +40,8 @@ static const char *const compress_words[] = {"none", "deflate", "zstd", "lzw", N
 static const char *const interleave_words[] = {"bsq", "bil", "bip", NULL};
 
 static const HcOption options[] = {
-    {HC_TEXT(Params, path, "output"), .file = HC_FILE_WRITTEN, .value = "OUTPUT", .positional = true,
-     .required = true, .help = "raster file to write"},
+    {HC_TEXT(Params, path, "output"), .letter = 'o', .file = HC_FILE_WRITTEN, .value = "OUTPUT",
+     .positional = true, .required = true, .help = "raster file to write"},
     {HC_TEXT(Params, format), .letter = 'f', .value = "DRIVER",
      .otherwise = "by the extension: .tif GTiff; .img, .dat, .bsq, .bil, .bip, .hdr or none ENVI",
      .help = "name of the GDAL driver, such as ENVI, GTiff or COG"},

@@ -1,0 +1,74 @@
+# What people type who come from other programs, or from a shell that fills in patterns.
+mkdir in
+cp "${scene%.hdr}".img in/s1.img
+cp "$scene" in/s1.hdr
+cp in/s1.img in/s2.img
+cp in/s1.hdr in/s2.hdr
+
+# Files that a shell made of a pattern, before and behind the step, and folders; the order is that of the words.
+run 0 batch mnf --scenes in/s2.hdr in/s1.hdr --output 'x{index}/{stem}.tif'
+[[ -e x1/s2.tif && -e x2/s1.tif ]] || fail "made $(ls -d x*/*)"
+run 0 batch --scenes in/* --output 'y/{stem}.tif' mnf
+[[ $(cd y && echo *.tif) == "s1.tif s2.tif" ]] || fail "made $(ls y)"
+cmp y/s1.tif x2/s1.tif
+mkdir other
+cp in/s1.* other
+run 0 batch --scenes in other --output 'z/{parent}_{stem}.tif' --jobs 1 mnf
+[[ $(cd z && echo *.tif) == "in_s1.tif in_s2.tif other_s1.tif" ]] || fail "made $(ls z)"
+refuse 2 "pca: in/s2.hdr: one file too many (a step begins with !; hcube batch takes many scenes)" \
+    pca in/s1.hdr out.img in/s2.hdr
+refuse 2 "pca: more: one word too many" pca in/s1.hdr out.img more
+
+# Names of inputs and outputs by letter, a version, a help.
+run 0 mnf -i in/s1.hdr -o letters.tif --record none
+cmp letters.tif x2/s1.tif
+run 0 -V
+[[ $out == "hcube "[0-9]* ]] || fail "says $out"
+run 0 help mnf
+[[ $out == "mnf: "* ]] || fail "says $out"
+
+# plan takes what a run and a batch take.
+run 0 plan read in/s1.hdr ! mnf ! write out.tif
+long=$out
+run 0 plan mnf in/s1.hdr out.tif
+[[ $out == "$long" ]] || fail "plans $out"
+run 0 plan batch mnf --scenes in --output 'new/folder/{stem}.tif'
+[[ $out == "scenes   2; the first: in/s1.hdr"*"passes   2"* && ! -e new ]] || fail "plans $out"
+
+# A list of bands between scene and output.
+run 0 bands in/s1.hdr 1-3 three.img --record none
+run 0 bands in/s1.hdr named.img --keep 1-3 --record none
+cmp three.img named.img
+
+# Units of wavelengths.
+run 0 bands in/s1.hdr nm.img --wavelength 400-700,800-900 --record none
+run 0 bands in/s1.hdr um.img --wavelength 0.4-0.7,0.8-0.9um --record none
+[[ $err == *"note: bands: --wavelength 0.4-0.7,0.8-0.9um: numbers below 100 are taken as um"* ]] || fail "says $err"
+cmp nm.img um.img
+run 0 bands in/s1.hdr both.img --wavelength 400-700nm,800-900 --record none
+[[ $err != *"taken as"* ]] || fail "says $err"
+cmp nm.img both.img
+for wrong in 400-700mm 700-400 400-700nmnm um ,400-700; do
+    refuse 2 "--wavelength $wrong" bands in/s1.hdr wrong.img --wavelength "$wrong"
+done
+
+# No output goes to standard output.
+for command in "mnf in/s1.hdr -" "cov in/s1.hdr -" "run read in/s1.hdr ! write -"; do
+    read -ra words <<<"$command"
+    refuse 2 ": -: outputs get their names when they are complete" "${words[@]}"
+done
+
+# Data without its header, a batch without a write, words of other programs.
+cp in/s1.img alone.img
+refuse 3 "alone.img: not recognized as a raster, and no ENVI header is beside it (looked for alone.hdr and alone.img.hdr)" \
+    info alone.img
+refuse 2 "batch: preview p.png: --output belongs to the last step, which has an output already" \
+    batch mnf ! preview p.png --scenes in --output 'p/{stem}.tif'
+refuse 2 "here: hcube knn SCENE OUTPUT --library FILE -k 1 --metric angle" sam in/s1.hdr out.img
+refuse 2 "here: hcube info" gdalinfo in/s1.hdr
+refuse 2 "--sum-to-one" FCLS
+
+# Notes come before the work.
+run 0 mnf in/s1.hdr notes.tif --record none --progress plain
+first=${err%%$'\n'*}
+[[ $first == "note: read: "* ]] || fail "begins with $first"
