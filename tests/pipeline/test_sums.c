@@ -194,6 +194,7 @@ static void hard_scenes_keep_the_bound(void **state) {
  * the units. */
 static void real_scenes_keep_their_digits(void **state) {
     (void)state;
+    static const float factors[] = {1e-4F, 0.1F, 0.0123456F}; /* Jasper Ridge is worst with the first */
     const char *folder = getenv("HCUBE_DATA");
     if (folder == NULL) {
         skip();
@@ -208,7 +209,7 @@ static void real_scenes_keep_their_digits(void **state) {
         check_runs(NULL, "read plain.img ! cov scaled.json --overwrite");
         check_digits(&cube, 0x1p-38);
         for (size_t i = 0; i < cube_pixels(&cube) * n; i++) {
-            cube.value[i] = (double)((float)cube.value[i] * 0.0123456F);
+            cube.value[i] = (double)((float)cube.value[i] * factors[k % 3]);
         }
         cube_write(&cube, "scaled", HC_FLOAT32, "bil", NULL);
         check_runs(NULL, "read scaled.img ! cov scaled.json --overwrite");
