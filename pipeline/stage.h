@@ -141,6 +141,8 @@ typedef struct HcStageClass {
     /* OPTIONAL. The scene in that file where it is not the one that comes in; borrowed, valid while planned.
      */
     const HcScene *(*written)(const HcStage *stage);
+    /* OPTIONAL. After the run: adds lines of a result that a user reads at once, for standard output. */
+    void (*show)(const HcStage *stage, HcText *to);
     /* OPTIONAL. What the record says of this stage beyond its options: adds to `to`. */
     void (*report)(const HcStage *stage, HcJson *to);
     /* OPTIONAL. Frees what open and settle made; safe after any failure. */

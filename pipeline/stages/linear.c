@@ -15,10 +15,46 @@ static const HcLinearParams *params_of(const HcStage *stage) {
     return stage->params;
 }
 
+enum { MOST_COMPONENTS = 100000 };
+
+/* --components: a number or a rule. */
+static HcStatus read_components(const HcStage *stage, HcError *err) {
+    const char *text = params_of(stage)->components;
+    HcLinear *linear = stage->state;
+    double value = 0;
+    linear->asked = 0;
+    linear->rule = -1;
+    for (int32_t k = 0; text != NULL && hc_dimension_words[k] != NULL; k++) {
+        linear->rule = hc_text_equal(text, hc_dimension_words[k]) ? k : linear->rule;
+    }
+    if (text == NULL || linear->rule >= 0) {
+        return HC_OK;
+    }
+    bool digits = text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+    if (digits && hc_option_numbers(text, &value, 1) == 1 && value >= 1 && value <= MOST_COMPONENTS) {
+        linear->asked = (int64_t)value;
+        return HC_OK;
+    }
+    const char *nearest = hc_text_nearest(text, hc_dimension_words);
+    return nearest != NULL
+               ? hc_fail(err, HC_E_USAGE, "%s: --components %s: unknown, did you mean %s?", stage->kind->name,
+                         text, nearest)
+               : hc_fail(err, HC_E_USAGE,
+                         "%s: --components %s: neither a whole number from 1 to %d nor a rule of dimension "
+                         "(auto, hysime, hfc, nwhfc, elm, gavish-donoho, marchenko-pastur)",
+                         stage->kind->name, text, MOST_COMPONENTS);
+}
+
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcLinearParams *params = params_of(stage);
+    const HcLinear *linear = stage->state;
     const char *name = stage->kind->name;
-    int choices = (params->components > 0) + !isnan(params->min_eigenvalue) + params->keep_all;
+    HC_OR_RETURN(read_components(stage, err));
+    if (linear->rule >= 0 && params->model != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: --components %s: nothing is fitted here, give a number", name,
+                       params->components);
+    }
+    int choices = (params->components != NULL) + !isnan(params->min_eigenvalue) + params->keep_all;
     if (choices > 1) {
         return hc_fail(err, HC_E_USAGE, "%s: give one of --components, --min-eigenvalue and --keep-all",
                        name);
@@ -57,8 +93,12 @@ static int32_t chosen_components(const HcStage *stage) {
     const HcLinearParams *params = params_of(stage);
     const HcLinear *linear = stage->state;
     int32_t most = has_transform(linear) ? linear->transform.components : stage->in.bands;
-    if (params->components > 0) {
-        return params->components < most ? (int32_t)params->components : most;
+    if (linear->asked > 0) {
+        return linear->asked < most ? (int32_t)linear->asked : most;
+    }
+    if (linear->rule >= 0 && has_transform(linear)) {
+        int32_t count = linear->dimension.count[linear->rule];
+        return count < 1 ? 1 : count < most ? count : most;
     }
     if (!isnan(params->min_eigenvalue) && has_transform(linear)) {
         return hc_transform_count(&linear->transform, params->min_eigenvalue);
@@ -172,12 +212,12 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
         HC_OR_RETURN(plan_inverse(stage, err));
         linear->used = stage->in.bands;
     } else {
-        if (!*fits && params->components > linear->transform.components) {
-            hc_stage_note(stage, "--components %lld: only %d can be had", (long long)params->components,
+        if (!*fits && linear->asked > linear->transform.components) {
+            hc_stage_note(stage, "--components %lld: only %d can be had", (long long)linear->asked,
                           linear->transform.components);
-        } else if (*fits && params->components > stage->in.bands) {
+        } else if (*fits && linear->asked > stage->in.bands) {
             return hc_fail(err, HC_E_USAGE, "%s: --components %lld: the scene has %d bands",
-                           stage->kind->name, (long long)params->components, stage->in.bands);
+                           stage->kind->name, (long long)linear->asked, stage->in.bands);
         }
         linear->used = chosen_components(stage);
         if (params->fit_only) {
@@ -215,6 +255,24 @@ static void note_left_out(HcStage *stage, const HcTransform *transform, HcLeftOu
                       list.data != NULL ? list.data : "", count > 12 ? ", ..." : "");
     }
     hc_text_clear(&list);
+}
+
+HcStatus hc_linear_estimate(HcStage *stage, const HcStatistics *scene, HcError *err) {
+    HcLinear *linear = stage->state;
+    if (linear->rule < 0) {
+        return HC_OK;
+    }
+    hc_dimension_usual(&linear->dimension);
+    HC_OR_RETURN(hc_dimension_estimate(&linear->dimension, stage->compute, scene, err));
+    int32_t count = linear->dimension.count[linear->rule];
+    hc_stage_note(stage, "--components %s: %d%s", hc_dimension_words[linear->rule], count,
+                  count < 1 ? ", one component is kept" : "");
+    if (hc_dimension_differs(&linear->dimension)) {
+        hc_stage_note(stage, "the rules for the dimension find %d to %d components (the record has them all)",
+                      hc_dimension_extreme(&linear->dimension, false),
+                      hc_dimension_extreme(&linear->dimension, true));
+    }
+    return HC_OK;
 }
 
 void hc_linear_settled(HcStage *stage) {
@@ -322,6 +380,11 @@ void hc_linear_report(const HcStage *stage, HcJson *to) {
     if (*transform->noise != '\0') {
         hc_json_put_text(to, "noise", transform->noise);
         hc_json_put_number(to, "noise_pixels", (double)transform->noise_pixels);
+    }
+    if (linear->dimension.bands > 0) {
+        hc_json_open_object(to, "dimension");
+        hc_dimension_put(&linear->dimension, to);
+        hc_json_close(to);
     }
     hc_json_put_doubles(to, "eigenvalues", transform->eigenvalues, (size_t)transform->components);
 }

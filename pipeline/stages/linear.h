@@ -3,13 +3,14 @@
 #define HC_PIPELINE_STAGES_LINEAR_H
 
 #include "pipeline/stage.h"
+#include "pipeline/statistics/dimension.h"
 #include "pipeline/statistics/transform.h"
 
 #include <math.h>
 
 /* First in the parameters of both stages. */
 typedef struct HcLinearParams {
-    int64_t components;
+    const char *components; /* a number, or a rule of hc_dimension_words */
     double min_eigenvalue;
     bool keep_all, inverse, denoise, fit_only;
     int32_t overwrite; /* HcOverwrite */
@@ -17,8 +18,9 @@ typedef struct HcLinearParams {
 } HcLinearParams;
 
 #define HC_LINEAR_OPTIONS                                                                                    \
-    {HC_INT(HcLinearParams, components), .range = {1, 100000}, .otherwise = "all components",                \
-     .value = "COUNT", .help = "keep this many components"},                                                 \
+    {HC_TEXT(HcLinearParams, components), .otherwise = "all components", .value = "COUNT",                   \
+     .help = "keep this many components (1 to 100000), or as many as a rule of dimension finds: auto, "      \
+             "hysime, hfc, nwhfc, elm, gavish-donoho or marchenko-pastur"},                                  \
         {HC_REAL(HcLinearParams, min_eigenvalue, "min-eigenvalue"), .initial = NAN,                          \
          .otherwise = "all components", .value = "VALUE",                                                    \
          .help = "keep the components whose eigenvalue (mnf: 1 + SNR) is at least this, and at least one"},  \
@@ -43,12 +45,18 @@ typedef struct HcLinearParams {
 typedef struct HcLinear {
     HcTransform transform;           /* fitted or loaded; method set once it is there */
     int32_t used;                    /* components that are kept */
+    int64_t asked;                   /* by --components, 0 = not by number */
+    int32_t rule;                    /* HcDimensionRule, -1 = none */
+    HcDimension dimension;           /* with a rule, once fitted */
     HcBuffer forward, inverse, mean; /* [device], made when first needed */
 } HcLinear;
 
 /* Plans out and needs, but for what a fit needs. `label` begins the band names ("MNF"). Sets *fits when the
  * stage still has to observe the scene. */
 HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *err) HC_MUST_CHECK;
+
+/* During a fit, with --components RULE: applies the rule to the statistics of the scene. */
+HcStatus hc_linear_estimate(HcStage *stage, const HcStatistics *scene, HcError *err) HC_MUST_CHECK;
 
 /* After a fit: chooses the components, remarks on bands that were left out. */
 void hc_linear_settled(HcStage *stage);

@@ -267,6 +267,7 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *no
     HC_TRY(hc_transform_fit_mnf(transform, stage->compute, statistics.mean, statistics.covariance,
                                 state->noise.covariance, err));
     HC_TRY(check_singular(stage, err));
+    HC_TRY(hc_linear_estimate(stage, &statistics, err));
     hc_linear_settled(stage);
 done:
     hc_statistics_clear(&statistics);

@@ -62,6 +62,7 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *no
     transform->pixels = statistics.pixels;
     HC_TRY(hc_transform_fit_pca(transform, stage->compute, statistics.mean, statistics.covariance,
                                 params->correlation, err));
+    HC_TRY(hc_linear_estimate(stage, &statistics, err));
     hc_linear_settled(stage);
 done:
     hc_statistics_clear(&statistics);

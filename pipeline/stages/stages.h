@@ -10,6 +10,7 @@
     STAGE(bands)                                                                                             \
     STAGE(filter)                                                                                            \
     STAGE(cov)                                                                                               \
+    STAGE(dimension)                                                                                         \
     STAGE(pca)                                                                                               \
     STAGE(mnf)                                                                                               \
     STAGE(svd)                                                                                               \

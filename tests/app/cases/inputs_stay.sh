@@ -59,6 +59,7 @@ writes=(
     "preview PICTURE.png|.png|! preview TARGET"
     "preview --scree|.png|! mnf --denoise --components 2 ! preview own.png --scree TARGET"
     "cov STATISTICS.json||! cov TARGET"
+    "dimension DIMENSION.json||! dimension TARGET"
     "mnf --save-model||! mnf --denoise --components 2 --save-model TARGET"
     "pca --save-model||! pca --denoise --components 2 --save-model TARGET"
     "knn --report|.json|! knn -k 1 --training ref/class.hdr --split 0.5 --report TARGET"

@@ -40,6 +40,14 @@ fi
 run 0 mnf "$scene" part.img --window 10,20,30,40 --components 3
 [[ $(stat -c %s part.img) == 14400 ]]
 grep -q "331500, *5562900" part.hdr || fail "part.hdr does not lie at the window"
+# What a stage has found goes to standard output, also with --quiet, and only that.
+run 0 dimension "$scene" --quiet
+[[ $(head -1 <<<"$out") == "HySime "* && $(tail -1 <<<"$out") == "recommended "*HySime && -z $err ]] || fail "$out $err"
+[[ $(wc -l <<<"$out") == 11 && ! -e dimension.json ]] || fail "$out"
+run 0 run read "$scene" ! dimension dimension.json --false-alarm 1e-2 ! pca --components auto ! write found.img
+[[ $(wc -l <<<"$out") == 7 ]] || fail "$out"
+kept=$(sed -n 's/.*"recommended":[[:space:]]*\([0-9]*\).*/\1/p' dimension.json)
+grep -q "^bands *= *$kept\$" found.hdr || fail "$kept components were recommended"
 run 0 cov "$scene" part.json --window 20,20,40,40
 run 0 run read "$scene" ! cov same.json --window 20,20,40,40
 cmp part.json same.json
