@@ -38,7 +38,7 @@ static void print_plan(const HcChain *chain, const HcRunReport *report, bool sha
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
         printf("%2d. %-8s ", s + 1, stage->kind->name);
-        print_scene(&stage->out, s == 0);
+        print_scene(stage->kind->written != NULL ? stage->kind->written(stage) : &stage->out, s == 0);
         if (stage->needs.observes) {
             printf("; sees the whole scene first");
         }

@@ -15,6 +15,8 @@ if ! ldd "$HCUBE" | grep -q 'lib[at]san'; then # the sanitizer's own memory is l
     rm map.*
 fi
 only scene.hdr scene.img scene_glt.hdr scene_glt.img
+run 0 plan read scene.hdr ! write map.img --ortho=scene_glt.hdr
+[[ $out == *"write    1000 lines x 1000 samples x 80 bands"* ]] || fail "the plan does not tell of the map: $out"
 
 # A full disk: one line, and no temporary file.
 size=$((20 << 20))
