@@ -23,6 +23,10 @@ typedef struct State {
 
 enum { OUTPUT_DENOISED, OUTPUT_DIMENSION };
 
+/* A patch needs about as many pixels as bands to tell signal from noise. Of reduced scenes small patches are
+ * enough, and take the least time (docs/stages/svd.md has the figures). */
+enum { WINDOW = 16, SMALL_WINDOW = 8, REDUCED_BANDS = 32 };
+
 /* The median of fewer singular values is easily one of signal. */
 enum { NOISE_VALUES = 10 };
 
@@ -32,8 +36,9 @@ static const char *const output_words[] = {"denoised", "dimension", NULL};
 static const char *const keep_words[] = {"optimal", "edge", "shrink", NULL};
 
 static const HcOption options[] = {
-    {HC_INT(Params, window), .range = {1, HC_PATCH_SIZE_MAX}, .initial = 8, .unit = "pixels", .value = "SIZE",
-     .help = "lines and samples of a patch"},
+    {HC_INT(Params, window), .range = {1, HC_PATCH_SIZE_MAX},
+     .otherwise = "16; 8 where at most 32 bands come in, and with --output dimension", .unit = "pixels",
+     .value = "SIZE", .help = "lines and samples of a patch"},
     {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX}, .otherwise = "half the window", .unit = "pixels",
      .value = "STEP", .help = "lines and samples from one patch to the next, at most the window"},
     {HC_FLAG(Params, tiled), .help = "patches side by side: the step is the window"},
@@ -55,6 +60,14 @@ static const Params *params_of(const HcStage *stage) {
 }
 
 /* ---- plan ---- */
+
+static int64_t window_of(const HcStage *stage) {
+    const Params *params = params_of(stage);
+    if (params->window > 0) {
+        return params->window;
+    }
+    return stage->in.bands <= REDUCED_BANDS || params->output == OUTPUT_DIMENSION ? SMALL_WINDOW : WINDOW;
+}
 
 static HcStatus parse_keep(const char *text, HcPatchRule *rule, HcError *err) {
     double count = 0;
@@ -91,12 +104,13 @@ static HcStatus parse_noise(const char *text, HcPatchRule *rule, HcError *err) {
 
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
+    int64_t window = window_of(stage);
     if (params->tiled && params->step > 0) {
         return hc_fail(err, HC_E_USAGE, "svd: give one of --step and --tiled");
     }
-    if (params->step > params->window) {
+    if (params->step > window) {
         return hc_fail(err, HC_E_USAGE, "svd: --step %lld: more than the window of %lld leaves pixels out",
-                       (long long)params->step, (long long)params->window);
+                       (long long)params->step, (long long)window);
     }
     if (params->values > 0 && params->output != OUTPUT_DIMENSION) {
         return hc_fail(err, HC_E_USAGE, "svd: --values %lld: goes with --output dimension",
@@ -117,12 +131,13 @@ static int32_t most_values(const HcPatchRule *rule) {
 
 static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
     const Params *params = params_of(stage);
-    int64_t half = params->window > 1 ? params->window / 2 : 1;
+    int64_t window = window_of(stage);
+    int64_t half = window > 1 ? window / 2 : 1;
     *rule = (HcPatchRule){.lines = stage->in.lines,
                           .samples = (int32_t)stage->in.samples,
                           .bands = stage->in.bands,
-                          .size = (int32_t)params->window,
-                          .step = (int32_t)(params->tiled      ? params->window
+                          .size = (int32_t)window,
+                          .step = (int32_t)(params->tiled      ? window
                                             : params->step > 0 ? params->step
                                                                : half),
                           .describe = params->output == OUTPUT_DIMENSION,

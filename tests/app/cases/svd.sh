@@ -22,6 +22,8 @@ run 0 svd "$scene" local.tif --noise estimate --output dimension --values 3
 run 0 info local.tif --bands
 [[ $out == *"dimension"* && $out == *"singular value 3"* ]]
 run 0 plan read "$scene" ! mnf ! svd ! mnf --inverse ! write plan.img
+[[ $out == *"3. svd"*"looks at 15 lines above and below"* ]]
+run 0 plan read "$scene" ! mnf --components 12 ! svd ! mnf --inverse ! write plan.img
 [[ $out == *"3. svd"*"looks at 7 lines above and below"* ]]
 run 0 svd --help
 [[ $out == *"--keep optimal|edge|shrink|COUNT"* ]]
