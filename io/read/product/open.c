@@ -63,20 +63,37 @@ static HcStatus describe(HcProduct *product, const HcProductFile *file, bool *is
     return HC_OK;
 }
 
-/* A netCDF or HDF5 file. One that GDAL does not open is left to those who open any raster. */
-static HcStatus look_at_arrays(HcProduct *product, const char *path, bool *is, HcError *err) {
+static GDALDatasetH open_arrays(const char *path) {
     /* HDF5 leaves files with the ending .nc to netCDF. */
     static const char *const only[] = {"netCDF", "HDF5", NULL};
+    return GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only, NULL,
+                      NULL);
+}
+
+/* A file that did not open for lack of memory or descriptors: some versions of GDAL do not say that, and then
+ * it opens when it is tried again. */
+static HcStatus check_unopened(const char *path, const HcGdalErrors *messages, HcError *err) {
+    if (messages->failed && (messages->memory || hc_errno_status(messages->number, HC_OK) != HC_OK)) {
+        return hc_gdal_fail(err, HC_E_IO, path, messages);
+    }
+    GDALDatasetH again = open_arrays(path);
+    if (again == NULL) {
+        return HC_OK;
+    }
+    GDALClose(again);
+    return hc_fail(err, HC_E_IO, "%s: opened at the second attempt only: it could not be read, or changes",
+                   path);
+}
+
+/* A netCDF or HDF5 file. One that GDAL does not open is left to those who open any raster. */
+static HcStatus look_at_arrays(HcProduct *product, const char *path, bool *is, HcError *err) {
     HcGdalErrors messages;
     HcStatus status = HC_OK;
     hc_gdal_catch(&messages);
-    HcProductFile file = {.path = path};
+    HcProductFile file = {.path = path, .dataset = open_arrays(path)};
     *is = false;
-    file.dataset = GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only,
-                              NULL, NULL);
-    if (file.dataset == NULL && messages.failed &&
-        (messages.memory || hc_errno_status(messages.number, HC_OK) != HC_OK)) {
-        status = hc_gdal_fail(err, HC_E_IO, path, &messages);
+    if (file.dataset == NULL) {
+        status = check_unopened(path, &messages, err);
     }
     file.root = file.dataset != NULL ? GDALDatasetGetRootGroup(file.dataset) : NULL;
     if (file.root != NULL) {
