@@ -3,6 +3,7 @@
 #include "core/allocate.h"
 #include "io/file.h"
 #include "io/identity.h"
+#include "io/read/product/product.h"
 
 #include <ctype.h>
 #include <glob.h>
@@ -54,6 +55,19 @@ done:
     return status;
 }
 
+/* Whether a text describes a product, as METADATA.XML does, and is no list; one with a flaw fails as a scene.
+ */
+static bool describes_product(const char *path) {
+    HcProduct *product = NULL;
+    HcError err = {0};
+    if (!hc_text_ends_with(path, ".xml") && !hc_text_ends_with(path, ".json")) {
+        return false;
+    }
+    bool is = hc_product_open(&product, path, HC_OVERLAP_USUAL, &err) != HC_OK || product != NULL;
+    hc_product_close(product);
+    return is;
+}
+
 /* `searched`: hcube found the scenes, nobody named them one by one. */
 static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool *searched, int32_t *recipes,
                             HcError *err) {
@@ -71,7 +85,7 @@ static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool
     if (!identity.exists && !special) {
         return hc_fail(err, HC_E_INPUT, "batch: --scenes %s: there is no such list or folder", what);
     }
-    if (hc_scene_recognise(what)) {
+    if (hc_scene_recognise(what) || describes_product(what)) {
         return hc_paths_add(out, what, err);
     }
     HC_OR_RETURN(hc_paths_add(lists, what, err));

@@ -90,6 +90,8 @@ CASES = {
     "read": Case("run", "read", "in/scene.hdr", "--mask", "in/mask.hdr", "!", "write", "out/a.img", *COMMON),
     "read-part": Case("run", "read", "in/scene.hdr", "--window", "2,3,20,12", "--mask", "in/mask.hdr:1!=1",
                       "--source-nodata", "0,-9999", "--source-scale", "apply", "!", "write", "out/a.img", *COMMON),
+    "read-chunks": Case("run", "read", "in/EMIT_L2A_RFL_001.nc", "--mask", "water", "--window", "3,2,30,40", "!", "write",
+                        "out/a.img", *COMMON),
     "read-tiff": Case("read", "in/scene.tif", "out/a.img", *COMMON),
     "bands": Case("bands", "in/scene.hdr", "out/a.img", "--wavelength", "500-1800", *COMMON),
     "ortho": Case("run", "read", "in/scene.hdr", "!", "write", "out/a.img", "--ortho=in/glt.hdr", "!", "preview",
@@ -166,6 +168,8 @@ def prepare(folder, hcube, sample):
                               [50 - .001 * (at // SAMPLES) for at in range(LINES * SAMPLES)]], LINES, SAMPLES)
     for name in ("endmembers.hdr", "endmembers.sli", "training.gpkg"):
         shutil.copy(sample / name, folder / name)
+    for kind in ("RFL", "MASK"):
+        shutil.copy(next(sample.glob(f"EMIT_L2A_{kind}_*.nc")), folder / f"EMIT_L2A_{kind}_001.nc")
     for ending in ("hdr", "img"):
         shutil.copy(sample / f"scene.{ending}", folder / f"whole.{ending}")
     (folder / "small.mps").write_text(LP)

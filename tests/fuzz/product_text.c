@@ -1,6 +1,7 @@
 /* Fuzz harness: texts that describe a raster. An input is a STAC item, or XML as EnMAP and DESIS have it,
- * with an ENVI header behind a 0 byte. The raster beside it has three bands. */
-#include "io/read/reader.h"
+ * with an ENVI header behind a 0 byte. The raster beside it has three bands, and so have its quality layers.
+ * What stands behind the last "=" of the text is a list of values of a layer. */
+#include "io/view/view.h"
 #include "tests/fuzz/harness.h"
 
 #include <gdal.h>
@@ -55,6 +56,27 @@ static void open_scene(const char *path, HcOverlap overlap) {
     hc_reader_close(reader);
 }
 
+/* The scene with its quality layers, and with a mask that names one with values of the input. */
+static void open_masked(const char *path, const uint8_t *data, size_t size) {
+    char mask[200] = "cloud=";
+    const uint8_t *value = memrchr(data, '=', size);
+    size_t most = sizeof mask - strlen(mask) - 1,
+           bytes = value != NULL ? (size_t)(data + size - value - 1) : 0;
+    if (value != NULL) {
+        memcpy(mask + strlen(mask), value + 1, bytes < most ? bytes : most);
+    }
+    for (int named = 0; named < 2; named++) {
+        HcError err = {0};
+        HcView *view = NULL;
+        HcViewOptions options = {.reader.threads = 1, .no_quality = named == 1};
+        options.masks = named == 1 ? (const char *const[]){mask, NULL} : NULL;
+        HcStatus status = hc_view_open(&view, path, &options, &err);
+        hc_fuzz_check(status, &err);
+        hc_fuzz_expect(status != HC_OK || named == 0 || hc_view_mask_count(view) == 1, "the mask is there");
+        hc_view_close(view);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char *const rasters[] = {"a-SPECTRAL_IMAGE.tif", "a-SPECTRAL_IMAGE_VNIR.tif", "b.tif"};
     char path[HC_FUZZ_PATH];
@@ -63,12 +85,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int r = 0; r < 3; r++) {
         make_raster(rasters[r]);
     }
+    make_raster("a-QL_QUALITY_CLOUD.TIF");
+    make_raster("a-QL_QUALITY_CLASSES.TIF");
     hc_fuzz_file(path, "a-SPECTRAL_IMAGE.hdr", end != NULL ? end + 1 : data,
                  end != NULL ? size - text - 1 : 0);
     hc_fuzz_file(path, "b.json", data, text);
     open_scene(path, HC_OVERLAP_USUAL);
     hc_fuzz_file(path, "a-METADATA.XML", data, text);
     open_scene(path, (HcOverlap)(size % 4));
+    open_masked(path, data, text);
     for (int r = 0; r < 3; r++) {
         snprintf(path, sizeof path, "%.400s/%s", hc_fuzz_folder(), rasters[r]);
         open_scene(path, (HcOverlap)(size % 4));

@@ -39,3 +39,27 @@ cmp tif.img folder.img || fail "the folder is not the same scene"
 cp cube.json one/other.json
 refuse 3 "holds 2 products, open one of them" info one
 refuse 2 "overlap" run "read one --overlap nir ! write out.img"
+
+# A batch takes a text that describes a product for a scene, and another text for a list.
+run 0 batch write --scenes cube.json --output 'batch_{stem}.img'
+cmp batch_cube.img tif.img || fail "the batch of an item is not the scene"
+echo cube.tif >list.json
+run 0 batch write --scenes list.json --output 'listed_{stem}.img'
+cmp listed_cube.img tif.img || fail "the list in a .json is not read"
+item "$(band 0.41), {}, $(band 0.63)" >cube.json
+run 9 batch write --scenes cube.json --output 'flawed_{stem}.img'
+[[ $err == *"band 2 has no center_wavelength"* && ! -e flawed_cube.img ]] || fail "the flaw of the item is not told"
+
+# Quality layers: left out by themselves, by name, or not at all; the record has the pixels of each.
+emit=$SAMPLE/EMIT_L2A_RFL_001_20240501T101010_2412207_001.nc
+run 0 info "$emit"
+if [[ $out == *"quality "* ]]; then # GDAL has netCDF
+    run 0 run "read $emit --mask water ! write masked.img"
+    [[ $(tr -d ' \t\n' <masked.img.hcube.json) == *'"option":"--mask","value":"water","pixels":205'*'"value":"cloud","pixels":109'* ]] ||
+        fail "the record has not the pixels of each mask"
+    run 0 run "read $emit --quality none ! write all.img" --quiet
+    [[ $(<all.img.hcube.json) != *'"masks"'* ]] || fail "--quality none has masks"
+    refuse 2 "is a quality layer" run "read $emit --mask-inside water ! write x.img"
+    refuse 2 "quality" run "read $emit --quality some ! write x.img"
+    [[ ! -e x.img ]] || fail "something was written"
+fi
