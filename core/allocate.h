@@ -1,4 +1,4 @@
-/* Memory of the host: zeroed, or an error that says how much was wanted and what for. */
+/* Zeroed memory of the host, with an error that says how many bytes of what were wanted. */
 #ifndef HC_CORE_ALLOCATE_H
 #define HC_CORE_ALLOCATE_H
 

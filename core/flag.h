@@ -11,7 +11,7 @@ static inline void hc_flag_set(HcFlag *flag, int value) {
     __atomic_store_n(&flag->value, value, __ATOMIC_RELAXED);
 }
 
-/* NULL is a flag that nobody sets. */
+/* NULL is a flag that is never set. */
 static inline int hc_flag(const HcFlag *flag) {
     return flag == 0 ? 0 : __atomic_load_n(&flag->value, __ATOMIC_RELAXED);
 }

@@ -1,6 +1,6 @@
-/* Hash: the content of a file as 64 bits, by XXH64 (Yann Collet's published algorithm, seed 0): faster than a
- * disk, and good enough to see that a file has changed; no protection against someone who wants it to look
- * the same. */
+/* Hash: the content of a file as 64 bits, by XXH64 (Yann Collet's published algorithm, seed 0). It is
+ * faster than a disk, and shows that a file has changed. It does not protect against deliberate
+ * collisions. */
 #ifndef HC_CORE_HASH_H
 #define HC_CORE_HASH_H
 

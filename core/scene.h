@@ -61,11 +61,11 @@ typedef struct HcPlace {
     char *crs;           /* WKT, or NULL */
 } HcPlace;
 
-/* Names what puts the pixels of a sensor on a map, without a number of it. `sample` and `line` are arrays of
- * a lookup table: for each pixel of the map the sample and line of the file, from 1, negative where the pixel
- * was filled from a neighbour, 0 = no pixel. `x` and `y` are arrays of the coordinates of each pixel of the
- * file. With neither, the file is a raster of one or the other. All are NULL where the scene has no lookup.
- */
+/* Names what puts the pixels of a sensor on a map, without its numbers. `sample` and `line` are arrays of
+ * a lookup table. They hold, for each pixel of the map, the sample and line of the file, from 1; 0 means
+ * no pixel. Numbers are negative where the pixel was filled from a neighbour. `x` and `y` are arrays of
+ * the coordinates of each pixel of the file. With neither, the file is a raster of one or the other. All
+ * are NULL where the scene has no lookup. */
 typedef struct HcLookup {
     char *file;          /* as GDAL opens it */
     char *sample, *line; /* full names of arrays; or NULL */
@@ -100,8 +100,7 @@ typedef struct HcScene {
     bool has_default_bands;
     int32_t default_bands[3]; /* red, green, blue, from 0 */
     HcClasses classes;        /* of a class map */
-    char *number_names; /* what the numbers in some bands stand for, from 0: names joined by line ends, or
-                           NULL */
+    char *number_names;       /* what the numbers in some bands mean, joined by line ends; or NULL */
     char *description;
     char *wavelength_note; /* how the unit was found where the header was silent, or NULL */
 } HcScene;
@@ -144,8 +143,8 @@ bool hc_classes_has_unclassified(const HcClasses *classes);
 /* Whether the first band holds classes whose names are known. */
 bool hc_scene_is_class_map(const HcScene *scene);
 
-/* Whether it is a class map of several bands, and all behind the classes are such parts: integers then hold
- * it, with a scale for each band. */
+/* Whether it is a class map with more bands than the classes, and all of them have `parts`. Integers then
+ * hold it, with a scale for each band. */
 bool hc_scene_is_class_map_in_parts(const HcScene *scene);
 
 /* Whether each band still belongs to a wavelength: a spectral scene, or its noise. */

@@ -26,15 +26,15 @@ typedef void HcWork(void *user, int64_t item, int32_t thread);
  * that this process may use, at most `most` of them. */
 int32_t hc_team_count(int32_t wanted, int32_t most);
 
-/* `threads` counts the caller's. NULL where one is enough, or where there is no memory: then the
- * caller does all. Where the system gives fewer threads, those do it. */
+/* `threads` includes the caller's. NULL where one is enough, or where there is no memory: the caller then
+ * does all items. Where the system gives fewer threads, those do them. */
 HcTeam *hc_team_open(int32_t threads);
 
-/* Threads that a call may use, the caller's included; fewer than asked for where the system gave no more.
- * NULL has 1. */
+/* Threads that a call may use, the caller's included. These are fewer than asked for where the system gave
+ * fewer. NULL has 1. */
 int32_t hc_team_threads(const HcTeam *team);
 
-/* No call may run. NULL is fine. */
+/* No call may be running. Takes NULL. */
 void hc_team_close(HcTeam *team);
 
 /* Does all items and returns when all are done. `team` may be NULL. */

@@ -20,7 +20,7 @@ typedef struct HcText {
 
 void hc_text_add(HcText *text, const char *format, ...) HC_PRINTF(2, 3);
 void hc_text_clear(HcText *text);
-/* Hands the string to the caller (never NULL but when memory ran out) and empties the text. */
+/* Hands the string to the caller and empties the text; NULL only when memory ran out. */
 char *hc_text_take(HcText *text);
 
 /* A fresh string, to be freed; NULL when memory ran out. */
@@ -30,10 +30,11 @@ char *hc_text_vformat(const char *format, va_list arguments) HC_PRINTF(1, 0);
 /* "1.5 GiB", "12.0 MiB", "812 B" into buffer, which is returned. */
 const char *hc_text_bytes(char *buffer, size_t size, double bytes);
 
-/* Parses "4G", "512MiB", "1.5gb", "4096" (powers of 1024); false when it is none. */
+/* Parses "4G", "512MiB", "1.5gb", "4096" (powers of 1024); false for any other text. */
 bool hc_text_parse_bytes(const char *text, uint64_t *bytes);
 
-/* Parses a whole double or integer, nothing after it but blanks; independent of the locale. */
+/* Parses a double or an integer that is the whole text, except for blanks behind it. Independent of the
+ * locale. */
 bool hc_text_parse_double(const char *text, double *value);
 bool hc_text_parse_int(const char *text, int64_t *value);
 
@@ -42,7 +43,7 @@ bool hc_text_parse_int(const char *text, int64_t *value);
 #define HC_TEXT_DOUBLE 32 /* bytes of the buffer */
 const char *hc_text_double(char *buffer, double value);
 
-/* Of the names (NULL-terminated), the one nearest to `word` by edit distance, or NULL when none is near. */
+/* The name nearest to `word` by edit distance, of a list that ends with NULL; NULL where no name is near. */
 const char *hc_text_nearest(const char *word, const char *const *names);
 
 /* Case-insensitive, ASCII. */

@@ -64,9 +64,9 @@ typedef struct HcOption {
     char letter;   /* 'k': also as -k; 0 = none */
     HcRange range; /* for INT and REAL */
     HcOpenEnds open;
-    /* The default: a number, for TEXT and CHOICE a word. Where the default stands for something else,
-     * `otherwise` describes it: "one for each processor" for 0 threads. A REAL without a default has NAN,
-     * which no user can give. */
+    /* The default: a number, for TEXT and CHOICE a word. `otherwise` describes a default with a meaning of
+     * its own: "one for each processor" for 0 threads. A REAL without a default has NAN, which no user can
+     * give. */
     double initial;
     const char *standard, *otherwise;
     const char *unit;           /* "pixels", or NULL */

@@ -1,9 +1,13 @@
-/* The stage contract: what one step of a chain is. A stage's file, its word on the command line, its test and
- * its page in docs/stages/ have the same name; docs/adding-a-stage.md says how to add one.
+/* The stage contract: what one step of a chain is. A stage's file, its word on the command line, its test
+ * and its page in docs/stages/ have the same name; docs/adding-a-stage.md says how to add one.
  *
- * Life of a stage: reset params -> parse -> plan (often, no pixels) -> open -> [observe each block, settle]
- * -> process each block -> gather -> finish -> close. Three structs: params (what the user asked), state
- * (what was derived), block (what is processed). */
+ * Life of a stage:
+ *
+ *     reset params -> parse -> plan (often, no pixels) -> open
+ *     -> [observe each block, settle] -> process each block
+ *     -> gather -> finish -> close
+ *
+ * Three structs: params (what the user asked), state (what was derived), block (what is processed). */
 #ifndef HC_PIPELINE_STAGE_H
 #define HC_PIPELINE_STAGE_H
 

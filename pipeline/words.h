@@ -11,9 +11,9 @@ HcStatus hc_words_split(const char *text, const char *where, char ***words, int3
                         HcError *err) HC_MUST_CHECK;
 void hc_words_free(char **words, int32_t count);
 
-/* Replaces {name} in text by the value of "name=value" in `values`; {{ and }} stand for braces. A value is
- * one word or part of one, blanks and all; comments are dropped. Every placeholder needs a value and every
- * value a placeholder. The result is fresh. */
+/* Replaces {name} in text by the value of "name=value" in `values`; {{ and }} become braces. A value is
+ * one word or part of one, blanks included; comments are dropped. Every placeholder needs a value and
+ * every value a placeholder. The result is fresh. */
 HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *values, char **out,
                        HcError *err) HC_MUST_CHECK;
 

@@ -17,8 +17,8 @@ typedef struct HcMatrix {
 } HcMatrix;
 
 /* gemv: y[rows] = A x[columns]. gemv_t: y[columns] = A'x[rows]. x and y [device]. Products are summed in
- * float32 or wider, in an order that the shape decides, on a GPU also the device and the alignment of the
- * matrix (Gao and Li: adaptive kernels for any shape). */
+ * float32 or wider, in an order that the shape decides. On a GPU the device and the alignment of the
+ * matrix decide it, too (Gao and Li: adaptive kernels for any shape). */
 typedef HcStatus HcGemvFn(HcQueue *queue, const HcMatrix *matrix, const float *x, float *y, HcError *err);
 HcGemvFn hc_gemv HC_MUST_CHECK;
 HcGemvFn hc_gemv_t HC_MUST_CHECK;

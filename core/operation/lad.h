@@ -31,8 +31,9 @@ typedef enum HcLadAdd {
 /* Names of these bands: [HC_LAD_ADDS], then NULL. */
 extern const char *const hc_lad_add_words[];
 
-/* What is counted over the pixels. Behind these counts follow, for each endmember, the pixels whose abundance
- * is not 0, and then the sums of the abundances in units of HC_UNMIX_COUNT_UNIT, as with unmix. */
+/* What is counted over the pixels. Behind these counts follow, for each endmember, the number of pixels
+ * whose abundance is not 0. Then follow the sums of the abundances in units of HC_UNMIX_COUNT_UNIT, as
+ * with unmix. */
 typedef enum HcLadCount {
     HC_LAD_COUNT_PIXELS,
     HC_LAD_COUNT_UNFINISHED, /* not HC_LP_OPTIMAL */

@@ -10,8 +10,8 @@ extern "C" {
 
 #define HC_PATCH_SIZE_MAX 64 /* lines and samples of a patch */
 
-/* Which singular values of a patch count as signal. n is the larger and m the smaller of (its valid pixels,
- * bands), b = m / n, and d the standard deviation of the noise in every band. */
+/* Which singular values of a patch count as signal. n is the larger and m the smaller of (its valid
+ * pixels, bands), and b = m / n. d is the standard deviation of the noise in every band. */
 typedef enum HcPatchKeep {
     HC_PATCH_OPTIMAL, /* above d sqrt(n) sqrt(2 (b + 1) + 8 b / (b + 1 + sqrt(b^2 + 14 b + 1))): least mean
                        * square error of cutting (Gavish and Donoho 2014, equation 11) */

@@ -18,13 +18,14 @@ typedef enum HcReduction {
 } HcReduction;
 
 /* Band j of `out` is the reduction of the pixel and targets[j]. targets [device] [out bands][in bands],
- * finite; NULL where the kind has none. Sums of squares of a target that is not 0 lie within 1e-200 to 1e200.
+ * finite; NULL where the kind has none. Sums of squares of a target that is not 0 lie within 1e-200 to
+ * 1e200.
  *
- * Formed in float64 and rounded once; beyond the range of float32 it is infinity. Sums have eight parts, band
- * b in part b % 8 in ascending order, added as ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)): the same bits on
- * every backend, except for the arc tangent of an angle. The angle is 2 atan2(| |t| y - |y| t |, | |t| y +
- * |y| t |), which is as accurate for small angles as for others. A valid pixel that holds NaN or infinity
- * becomes NaN, with SQUARES and MATCH perhaps infinity. */
+ * Formed in float64 and rounded once; beyond the range of float32 it is infinity. Sums have eight parts: band
+ * b is added to part b % 8 in ascending order. The parts are added as ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 +
+ * 7)). The bits are then the same on every backend, except for the arc tangent of an angle. The angle is 2
+ * atan2(| |t| y - |y| t |, | |t| y + |y| t |), which is as accurate for small angles as for others. A valid
+ * pixel that holds NaN or infinity becomes NaN; with SQUARES and MATCH it may become infinity. */
 typedef HcStatus HcReduceFn(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
                             const HcBlock *out, HcError *err);
 HcReduceFn hc_reduce HC_MUST_CHECK;

@@ -36,9 +36,9 @@ typedef enum HcUnmixAdd {
 /* Names of these bands: [HC_UNMIX_ADDS], then NULL. */
 extern const char *const hc_unmix_add_words[];
 
-/* What is counted over the unmixed pixels. Behind these counts follow, for each spectrum, the pixels whose
- * abundance is not 0, and then the sums of the abundances in units of HC_UNMIX_COUNT_UNIT (values beyond 2^16
- * count as 2^16). All are integers, so that their order does not matter. */
+/* What is counted over the unmixed pixels. Behind these counts follow, for each spectrum, the number of
+ * pixels whose abundance is not 0. Then follow the sums of the abundances in units of HC_UNMIX_COUNT_UNIT;
+ * values above 2^16 count as 2^16. All are integers, so that their order does not matter. */
 typedef enum HcUnmixCount {
     HC_UNMIX_COUNT_PIXELS,
     HC_UNMIX_COUNT_UNFINISHED,

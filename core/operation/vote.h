@@ -29,7 +29,7 @@ typedef struct HcVoteRule {
     HcMetric metric;
     int32_t k;
     int32_t classes; /* labels are 1 .. classes */
-    double reject;   /* a pixel whose nearest neighbour is farther is of class 0; INFINITY = none is */
+    double reject;   /* a pixel whose nearest neighbour is farther gets class 0; INFINITY: no pixel does */
     bool add[HC_VOTE_ADDS];
 } HcVoteRule;
 

@@ -1,5 +1,5 @@
-/* Numbers of about 32 digits: the unevaluated sum of two float64 numbers, of which the second is at most half
- * a unit in the last place of the first (Dekker 1971). A proof that rounding must not decide is computed in
+/* Numbers of about 32 digits: the unevaluated sum of two float64 numbers. The second is at most half a
+ * unit in the last place of the first (Dekker 1971). A proof that rounding must not decide is computed in
  * them. Nothing here may be contracted or reordered. */
 #ifndef HC_CORE_SOLVER_DOUBLE_DOUBLE_H
 #define HC_CORE_SOLVER_DOUBLE_DOUBLE_H

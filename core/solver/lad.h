@@ -1,14 +1,17 @@
-/* Abundances of least absolute deviation: the problem that all backends solve, and the numbers by which they
- * decide.
+/* Abundances of least absolute deviation: the problem that all backends solve, and the numbers by which
+ * they decide.
  *
- * A pixel's problem is that of the corners of a convex function without constraints: with a row a_i a band,
- * an endmember (x_k >= 0) and, where it counts, the sum (of x), f(x) = sum over i of the larger of low_i r_i
- * and high_i r_i,   r_i = right_i - a_i'x. low and high are -w and w of a band. A constraint has a slope on
- * the forbidden side that is steeper than any price that it can have at an optimum, so that the least f has
- * no violation (exact penalties); an equal sum has infinite ones. At a corner as many rows as there are
- * endmembers, its basis, have r = 0.
+ * A pixel's problem is to minimise a convex function without constraints,
  *
- * Endmembers and weights are scaled by powers of two to at most 1, which costs no bits: x here is the
+ *     f(x) = sum over i of the larger of low_i r_i and high_i r_i,   r_i = right_i - a_i'x.
+ *
+ * There is a row a_i for each band, for each endmember (x_k >= 0) and, where it is constrained, for the sum
+ * of x. low and high are -w and w of a band. A constraint has a steep slope on its forbidden side: steeper
+ * than any price that it can have at an optimum. The least f then violates no constraint (exact penalties).
+ * An equality of the sum has infinite slopes. At a corner, r = 0 in as many rows as there are endmembers;
+ * these rows are its basis.
+ *
+ * Endmembers and weights are scaled by powers of two to at most 1, which loses no bits. x here is the
  * abundance times the endmember's scale. */
 #ifndef HC_CORE_SOLVER_LAD_H
 #define HC_CORE_SOLVER_LAD_H

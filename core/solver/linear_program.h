@@ -55,27 +55,27 @@ typedef struct HcLpSolution {
     double *rest;
     HcLpEnd end;
     double objective;      /* cost'x */
-    double dual_objective; /* what y proves; equal to objective at an optimum but for rounding */
+    double dual_objective; /* what y proves; equal to objective at an optimum, except for rounding */
     int64_t pivots;        /* all phases, bound flips too */
     int64_t phase_one;     /* pivots of phase one */
     int64_t refactored;    /* times that the inverse of the basis was computed afresh */
     int64_t columns_kept;  /* most columns of the inverse that were no unit vectors, at one time */
 } HcLpSolution;
 
-/* Violations of an optimum are at most this part of the magnitudes that they are differences of, which
- * changes of the last bits of the data would heal; the objective is right to this part of 1 + itself. A
- * tolerance of constraints proves nothing: multipliers of any size may be worth any part of the objective. */
+/* Violations of an optimum are at most this part of the magnitudes of the terms that they are differences
+ * of. Changes of the last bits of the data would remove them. The objective is right to this part of 1 +
+ * itself. A tolerance of constraints proves nothing: multipliers of any size may be worth any part of the
+ * objective. */
 #define HC_LP_ROUNDING 0x1p-46
 #define HC_LP_PROVED   1e-6
 /* Certificates and rays: the radius is at least this many times the scale of the data. Points farther away
- * depend on the last bits of the entries. Where only such bits keep the radius from being infinite, since all
- * that has no bound to be paid at is within ROUNDING of the terms that it is the sum of, the second one does.
- */
+ * depend on the last bits of the entries. The second number holds where only such bits keep the radius
+ * finite: where each part without a bound is within ROUNDING of the terms that it is the sum of. */
 #define HC_LP_FAR             0x1p52
 #define HC_LP_FAR_BY_ROUNDING 0x1p24
 
-/* How well a solution is proved. Everything is computed from the program and the solution with its rests, in
- * sums of about 32 digits whose errors are bounded and count against the proof. */
+/* How well a solution is proved. Everything is computed from the program and the solution with its rests,
+ * in sums of about 32 digits. Errors of these sums are bounded, and count against the proof. */
 typedef struct HcLpProof {
     /* The largest violation of a bound by x or A x, relative to 1 + the magnitudes that it is the difference
      * of. Of an infeasible program 0. */
@@ -92,8 +92,9 @@ typedef struct HcLpProof {
      * unbounded one: no prices and reduced costs below it prove a bound of the objective. Infinity: none at
      * all. */
     double radius;
-    /* The size of x (of prices) that the data speak of: the largest |bound| of a column, or of a row relative
-     * to its largest entry (|cost| relative to the largest entry of its column), of those that take part. */
+    /* The size of x (of prices) that the data imply: the largest |bound| of a column, or of a row relative
+     * to its largest entry. For prices it is |cost| relative to the largest entry of its column. Only rows
+     * and columns that take part count. */
     double scale;
     bool proved;
     bool no_memory; /* to prove anything: no statement on the result */

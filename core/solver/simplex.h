@@ -30,7 +30,7 @@ extern "C" {
 
 /* Rounds of scaling rows, then columns. */
 #define HC_SIMPLEX_SCALINGS 2
-/* Dense rows are kept of a matrix that is given dense or has more than one entry in so many. */
+/* Dense rows are kept for a dense matrix, and where more than one entry in this many is not 0. */
 #define HC_SIMPLEX_DENSE_FROM 5
 /* Pivots between two looks at the drift. */
 #define HC_SIMPLEX_CHECK 64
@@ -41,14 +41,14 @@ extern "C" {
 #define HC_SIMPLEX_POOR_ENTRY 1e-7
 /* A basis is taken for singular below this pivot. */
 #define HC_SIMPLEX_LEAST_PIVOT 1e-11
-/* Dual steps: those that count as none; so many of them before costs are changed, by this part of themselves
- * at first; and so many changes before Bland's rule. */
+/* Dual steps: how small a step counts as none; how many of these are taken before costs are changed; the
+ * part of a cost by which it is first changed; how many changes are made before Bland's rule. */
 #define HC_SIMPLEX_NO_DUAL_STEP  1e-13
 #define HC_SIMPLEX_DUAL_PATIENCE 64
 #define HC_SIMPLEX_DISTURBANCE   1e-6
 #define HC_SIMPLEX_DISTURBANCES  4
-/* Primal steps: those that count as none, so many of them before Bland's rule, and a Devex weight at which
- * all become 1 again. */
+/* Primal steps: how small a step counts as none; how many of these are taken before Bland's rule; the
+ * Devex weight at which all weights are set to 1 again. */
 #define HC_SIMPLEX_NO_PRIMAL_STEP  1e-12
 #define HC_SIMPLEX_PRIMAL_PATIENCE 256
 #define HC_SIMPLEX_WEIGHT_MAX      1e8
@@ -91,8 +91,9 @@ typedef struct HcSimplexSteps {
     HcStatus (*find_values)(HcSimplex *s, HcError *err);
     /* Prices and reduced costs. */
     HcStatus (*find_reduced)(HcSimplex *s, HcError *err);
-    /* Bounds that rows imply for the variables [columns] that have none on the side that their cost pulls
-     * them to, into lower and upper, loose enough never to be reached. all: every such variable has one. */
+    /* Bounds that rows imply, into lower and upper, for the variables [columns] without a bound on the
+     * side to which their cost pulls them. They are loose enough never to be reached. all: every such
+     * variable has one. */
     HcStatus (*imply_bounds)(HcSimplex *s, bool *all, HcError *err);
     /* From reduced costs of the right signs, until all basic variables are within the bounds in force. May
      * change costs in force. `boxed`: all variables have bounds, so that there is a solution. */
@@ -148,9 +149,10 @@ HcStatus hc_simplex_solve(HcSimplex *s, const HcLinearProgram *program, const Hc
 
 /* ---- beyond float64: simplex_refine.c, simplex_precise.c ---- */
 
-/* Makes a result better until hc_lp_prove proves it, where it is not proved as it is: first x, prices,
- * certificate or ray of the last basis by corrections for residuals of 32 digits, then, if the program is
- * small, by a simplex that computes everything with 32 digits. rest of `out` is not NULL, and written. */
+/* Improves a result until hc_lp_prove proves it; does nothing where it is proved already. First it
+ * corrects x, prices, certificate or ray of the last basis by residuals of 32 digits. If the program is
+ * small, it then runs a simplex that computes everything with 32 digits. rest of `out` is not NULL, and
+ * written. */
 HcStatus hc_simplex_improve(HcSimplex *s, const HcSimplexStop *stop, HcLpSolution *out, HcError *err);
 
 /* Bounds and costs in force are those of the program. */
@@ -238,8 +240,8 @@ HC_SIMPLEX_FORMULA void hc_simplex_extend(double a, double lower, double upper, 
     reach->high_infinite += !high;
 }
 
-/* The largest x[j] (side 1), or the least (-1) times -1, that one row allows for, in which x[j] has the entry
- * a and whose logical is within row_lower and row_upper; infinite = any. */
+/* The largest x[j] (side 1), or -1 times the least (side -1), that one row allows; infinite = any. In this
+ * row x[j] has the entry a, and the logical is within row_lower and row_upper. */
 HC_SIMPLEX_FORMULA double hc_simplex_implied_by(const HcSimplexReach *reach, double a, double side,
                                                 double lower, double upper, double row_lower,
                                                 double row_upper) {

@@ -2,9 +2,9 @@
  *
  * Every band has a center c and a unit u = 2^exponent. A value x counts as the integer v = rint((x - c) / u),
  * and sums of v and of products of v are sums of integers: the same in every order, on every device. The unit
- * is at most 2^-28 of the spread of the band, so that rounding to the grid changes no covariance by more than
- * 2^-28 of what the two bands' variances allow (docs/numerics.md). Most float32 values lie on the grid as
- * they are. */
+ * is at most 2^-28 of the spread of the band. Rounding to the grid then changes a covariance by at most 2^-28
+ * of what the two bands' variances allow (docs/numerics.md). Most float32 values lie on the grid as they are.
+ */
 #ifndef HC_CORE_GRID_H
 #define HC_CORE_GRID_H
 
@@ -38,7 +38,7 @@ static inline double hc_grid_value(float x, double center, double scale) {
     return rint(((double)x - center) * scale);
 }
 
-/* The first band whose center or unit is outside the ranges above; -1 = none is. */
+/* The first band whose center or unit is outside the ranges above; -1 = every band is inside. */
 int32_t hc_grid_wrong_band(const HcGrid *grid, int32_t bands);
 
 /* Chooses a grid for values[count][bands], a sample spread over the scene. The center follows the mean, the

@@ -79,9 +79,9 @@ typedef struct HcClassPlane {
     const HcClasses *classes;
 } HcClassPlane;
 
-/* A fresh canvas with the map in the colours of its classes in the upper left corner, and the names of those
- * that occur beside it. Pixels that are not valid or of class "Unclassified" are transparent; values of no
- * class are grey. */
+/* A fresh canvas: the map in the colours of its classes in the upper left corner, and beside it the names
+ * of the classes that occur. Pixels that are not valid or of class "Unclassified" are transparent; values
+ * of no class are grey. */
 HcStatus hc_image_classes(HcImage *image, const HcClassPlane *plane, HcLegendPlace place,
                           HcError *err) HC_MUST_CHECK;
 

@@ -60,7 +60,7 @@ typedef struct HcFlow {
     HcError error;                        /* the first failure of any thread */
     int64_t blocks_read;                  /* raw blocks that are there */
     int64_t blocks_freed;                 /* raw blocks that are no longer needed */
-    HcParcel *free_parcels;               /* those of a sink are told apart by parcel->sink */
+    HcParcel *free_parcels;               /* those of a sink are distinguished by parcel->sink */
     HcParcel *first_parcel, *last_parcel; /* to be written, in order */
     bool all_computed;
 } HcFlow;

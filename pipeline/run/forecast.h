@@ -15,10 +15,11 @@ typedef struct HcForecast {
     int32_t passes;
 } HcForecast;
 
-/* Runs the trial. `chain` is parsed as that of the plan, and not planned yet; it is spent afterwards. `plan`
- * is what hc_run_plan told of the whole scene, with the same settings.
+/* Runs the trial. `chain` is parsed from the same words as that of the plan, and not planned yet; it
+ * cannot be used afterwards. `plan` is what hc_run_plan reported for the whole scene, with the same
+ * settings.
  *
- * Fails where the chain fails on so few lines, for example for want of pixels. */
+ * Fails where the chain fails on so few lines, for example for lack of pixels. */
 HcStatus hc_run_forecast(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
                          const HcRunReport *plan, HcForecast *out, HcError *err) HC_MUST_CHECK;
 

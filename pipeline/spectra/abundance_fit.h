@@ -21,8 +21,8 @@ HcStatus hc_abundance_fit_add(const HcAbundanceFit *fit, HcQueue *queue, const H
                               const HcBlock *out, HcError *err) HC_MUST_CHECK;
 
 /* In gather(): works out `missed` and `size`. The first bands of `out` are the abundances of the spectra;
- * with top > 0 the numbers of so many of them, from 0, and then their abundances. The pixels are given back.
- */
+ * with top > 0 they are the numbers of that many spectra, from 0, and then their abundances. The pixels
+ * are released. */
 HcStatus hc_abundance_fit_gather(HcAbundanceFit *fit, const HcStage *stage, const HcScaledLibrary *library,
                                  int32_t top, HcError *err) HC_MUST_CHECK;
 

@@ -9,8 +9,8 @@
 HcStatus hc_abundance_counts_begin(const HcStage *stage, HcQueue *queue, const HcBuffer *counts,
                                    const HcBlock *out, HcError *err) HC_MUST_CHECK;
 
-/* All ranks: those of the scene, fresh memory. They are added, but for the one at `worst`, of which the
- * largest counts. */
+/* All ranks: the counts of the whole scene, in fresh memory. They are summed over the ranks, except the
+ * one at `worst`, of which the largest is taken. */
 HcStatus hc_abundance_counts_gather(const HcStage *stage, const HcBuffer *counts, int32_t worst,
                                     int64_t **gathered, HcError *err) HC_MUST_CHECK;
 

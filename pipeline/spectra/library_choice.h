@@ -23,13 +23,13 @@ typedef struct HcLibraryChoice {
                     "widths)"                                                                                \
     }
 
-/* Leaves out of a library what is not chosen. An item of the list is a number from 1, a range a-b of them, or
- * else a name, in which * ? and [...] stand for other characters as in a shell; case does not matter. The
- * order of the library stays. *note becomes one fresh line about what was left out by name and about
- * outliers, or NULL. `who` starts the messages about options, `path` names the library.
+/* Removes from a library what is not chosen. An item of the list is a number from 1, a range a-b of
+ * numbers, or a name. In a name * ? and [...] are wildcards as in a shell; case is ignored. The order of
+ * the library stays. *note becomes one fresh line about outliers and about what was left out by name, or
+ * NULL. `who` starts the messages about options, `path` names the library.
  *
- * HC_E_USAGE: an item that is wrong, or fits nothing; nothing is left of what was chosen. HC_E_INPUT: nothing
- * is left of the whole library. HC_E_MEMORY. */
+ * HC_E_USAGE: an item that is wrong, or matches nothing; nothing is left of what was chosen. HC_E_INPUT:
+ * nothing is left of the whole library. HC_E_MEMORY. */
 HcStatus hc_library_choose(HcLibrary *library, const char *path, const HcLibraryChoice *choice,
                            const char *who, char **note, HcError *err) HC_MUST_CHECK;
 

@@ -30,11 +30,11 @@ typedef struct HcLibraryFit {
 } HcLibraryFit;
 
 /* Brings a library to the bands that come into a stage. Its values are taken as they are where it has the
- * bands of the stage, or those of the file that the chain reads: as many, and where both know wavelengths
- * none more than half the distance to the next band away. Else it is resampled (pipeline/spectra/resample.h):
- * both must know wavelengths; where widths are missing, the usual distance of the bands stands for them.
- * Spectra that lack a value in some band are left out. Only entries that are still there take part
- * (hc_library_choose). `path` is for messages.
+ * bands of the stage, or those of the file that the chain reads. It has them where the number of bands is
+ * the same and, where both know wavelengths, none is more than half the distance to the next band away.
+ * Otherwise it is resampled (pipeline/spectra/resample.h). Both must then know wavelengths; missing widths
+ * are replaced by the usual distance of the bands. Spectra that lack a value in some band are left out.
+ * Only entries that are still there take part (hc_library_choose). `path` is for messages.
  *
  * HC_E_USAGE: no spectra come in. HC_E_INPUT: other bands without wavelengths; bands in which no spectrum has
  * a value; no spectrum that has one in every band. HC_E_MEMORY. */

@@ -1,6 +1,6 @@
-/* Mixture: what stages share that say how much of each spectrum of a library is in a pixel (unmix,
- * abundance): the library on the bands and in the unit of the scene, weights of bands, what is counted on the
- * device, and how well the abundances explain the scene.
+/* Mixture: what unmix and abundance share, which say how much of each spectrum of a library is in a pixel.
+ * It holds the library on the bands and in the unit of the scene, and weights of bands. It also holds what
+ * is counted on the device, and how well the abundances explain the scene.
  *
  * It is first in the state of such a stage, so that functions which take a stage alone can be hooks of its
  * class. */

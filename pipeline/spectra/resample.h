@@ -13,21 +13,21 @@ typedef struct HcBandSet {
     const double *width;  /* [count, nm] full width at half maximum; 0 = a point */
 } HcBandSet;
 
-/* The usual distance of each of these bands [nm] to the next one: the (lower) median of the two steps before
- * and the two behind it, in the order given, so that neither a gap nor a change of detector counts. 0 where
- * there is no other. Stands in for widths that are not known. spacing[count]. */
+/* The usual distance of each of these bands [nm] to the next one, where their widths are not known. It is
+ * the (lower) median of the two steps before and the two steps behind, in the order given, so that neither
+ * a gap nor a change of detector counts. 0 where there is only one band. spacing[count]. */
 void hc_band_spacing(const double *centre, int32_t count, double *spacing);
 
 /* out[spectra][to->count] from value[spectra][from->count], where NaN is missing.
  *
- * A spectrum is taken as a straight line between its values, and stays as it is beyond its ends. It is
- * convolved, exactly, with the Gaussian that makes the width of `to` out of that of `from`: of the width
- * sqrt(to^2 - from^2), with the nearest band of `from`. Where `from` is as wide as `to`, that Gaussian
- * vanishes, and the straight line is read. Sums are in float64 and rounded once.
+ * A spectrum is taken as a straight line between its values, and as constant beyond its ends. It is
+ * convolved, exactly, with the Gaussian that widens `from` to `to`. The width of this Gaussian is sqrt(to^2 -
+ * from^2), with the nearest band of `from`. Where `from` is as wide as `to`, it vanishes, and the value of
+ * the straight line is taken. Sums are in float64 and rounded once.
  *
  * A band is NaN unless at least half of its own response (a Gaussian of its width) lies where the spectrum
- * has values. A value stands for half the way to the bands beside it, but not for more than its width, or the
- * spacing where that is larger.
+ * has values. A value covers half the way to the bands beside it, but at most its width, or the spacing where
+ * that is larger.
  *
  * *interpolated: the bands of `to` for which the Gaussian vanishes. HC_E_MEMORY. */
 HcStatus hc_resample(const HcBandSet *from, const float *value, int32_t spectra, const HcBandSet *to,

@@ -20,8 +20,8 @@ typedef struct HcScaledLibrary {
     HcSpectra some;   /* pixels whose values tell the unit of the scene */
 } HcScaledLibrary;
 
-/* In plan: says that the stage reads the library, and reads it as above unless that is done. `scale` is the
- * factor, "none", or "auto": then the factor stays unknown where headers do not tell it.
+/* In plan: declares that the stage reads the library, and reads it unless that is done already. `scale` is
+ * the factor, "none", or "auto". With "auto" the factor stays unknown where headers do not give it.
  *
  * HC_E_USAGE: another `scale`. Otherwise as hc_stage_reads and hc_stage_library_read. */
 HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path,

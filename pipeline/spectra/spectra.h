@@ -15,8 +15,8 @@ typedef struct HcSpectra {
     uint8_t *valid;  /* [pixels.count] 1 = there, 0 = masked, or no block came with it */
 } HcSpectra;
 
-/* Chooses pixels evenly from the whole scene, about `most` of them and no more, of class 0, in runs of `run`
- * neighbours, each of which is one copy from the device. No spectrum is there yet. */
+/* Chooses pixels evenly from the whole scene: at most `most`, all of class 0. They lie in runs of `run`
+ * neighbours, each of which is one copy from the device. Spectra are not read yet. */
 HcStatus hc_spectra_choose(HcSpectra *spectra, const HcScene *scene, int64_t most, int64_t run,
                            HcError *err) HC_MUST_CHECK;
 

@@ -51,8 +51,8 @@ typedef struct HcLinear {
     HcBuffer forward, inverse, mean; /* [device], made when first needed */
 } HcLinear;
 
-/* Plans out and needs, but for what a fit needs. `label` begins the band names ("MNF"). Sets *fits when the
- * stage still has to observe the scene. */
+/* Plans out and needs, except the needs of a fit. `label` begins the band names ("MNF"). Sets *fits when
+ * the stage still has to observe the scene. */
 HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *err) HC_MUST_CHECK;
 
 /* During a fit, with --components RULE: applies the rule to the statistics of the scene. */

@@ -1,4 +1,4 @@
-/* Sums file: the moments of one scene or of its noise, as whole numbers. Moments of several scenes can be
+/* Sums file: the moments of one scene or of its noise, as whole numbers. Moments of many scenes can be
  * added before a mean and a covariance are made of them. */
 #ifndef HC_PIPELINE_STATISTICS_SUMS_FILE_H
 #define HC_PIPELINE_STATISTICS_SUMS_FILE_H
