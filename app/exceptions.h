@@ -1,4 +1,4 @@
-/* C++ exceptions of libraries that nobody catches. */
+/* C++ exceptions of libraries that are not caught. */
 #ifndef HC_APP_EXCEPTIONS_H
 #define HC_APP_EXCEPTIONS_H
 

@@ -30,8 +30,8 @@ typedef struct HcSolveSeconds {
     double all, reading, solving;
 } HcSolveSeconds;
 
-/* Writes the record of a problem where the options want it; nothing for NULL without --record. `result`
- * becomes part of it, or is freed. */
+/* Writes the record of a problem if the options ask for one; does nothing for NULL without --record.
+ * `result` becomes part of it, or is freed. */
 HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
                                const HcSolveProblem *problem, const char *output, HcJson *result,
                                const HcSolveSeconds *seconds, const char *note, HcError *err) HC_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* Bench: how long each operation of the compute contract takes, and the whole chain of a maximum noise
- * fraction, through the operation table alone, so that every backend is measured by the same code; and that
- * chain from file to file, as the pipeline runs it. Results
- * are plain rows; they are compared with the serial reference while they are measured. */
+ * fraction. Both run through the doors of the operations alone, so that every backend is measured by the
+ * same code. The chain is also measured from file to file, as the pipeline runs it. Results are plain
+ * rows; they are compared with the serial reference while they are measured. */
 #ifndef HC_BENCH_BENCH_H
 #define HC_BENCH_BENCH_H
 
@@ -28,15 +28,14 @@ typedef struct HcBenchSettings {
     size_t block_bytes;  /* of a float32 block of the chains; 0 = what the backend finds worth its overhead */
     size_t dense_bytes;  /* of one matrix of gemv, fista, alm, simplex, at most; 0 = what suits the device */
     HcBenchSerial serial;
-    const char *only; /* operations to measure, "gram,eigh"; NULL = all */
-    void (*tell)(const char *by,
-                 const char *operation); /* what is measured now; NULL = nobody wants to know */
+    const char *only;                                    /* operations to measure, "gram,eigh"; NULL = all */
+    void (*tell)(const char *by, const char *operation); /* told what is measured now; NULL = no report */
 } HcBenchSettings;
 
 typedef enum HcBenchCheck {
     HC_BENCH_UNCHECKED,
     HC_BENCH_SAME, /* the bits of the serial reference, on the lines that it saw */
-    HC_BENCH_NEAR  /* its values, or what float64 says of the result, but for rounding */
+    HC_BENCH_NEAR  /* its values, or what float64 says of the result, except for rounding */
 } HcBenchCheck;
 
 /* One measurement. Times, bytes and operations are those of the whole scene or batch, also where fewer lines

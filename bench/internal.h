@@ -58,14 +58,15 @@ void hc_bench_scale(const HcBench *bench, HcBenchRow *row);
 
 /* ---- data.c ---- */
 
-/* Values [first, first + count) of the scene, BIL; first is a multiple of 4. */
+/* Values [first, first + count) of a series of random normal numbers, of variance 1; their magnitudes are
+ * at most 6. */
 void hc_bench_random(const HcBenchSettings *settings, int64_t first, int64_t count, uint16_t *out);
 /* matrix[bands][components] and mean[bands] for the rows that project. */
 void hc_bench_matrix(const HcBenchSettings *settings, double *matrix, double *mean);
 /* A symmetric matrix[bands][bands] with entries in [-1, 1). */
 void hc_bench_symmetric(const HcBenchSettings *settings, double *matrix);
-/* A positive definite matrix[bands][bands] = D A D, with ones on the diagonal of A, which is well
- * conditioned, and powers of two from 1 to 2^-20 in D, in no order. */
+/* A positive definite matrix[bands][bands] = D A D. A is well conditioned, with ones on its diagonal. D
+ * has powers of two from 1 to 2^-20, in no order. */
 void hc_bench_graded(const HcBenchSettings *settings, double *matrix);
 /* Values [first, first + count) of a series of random normal numbers, of variance 1; none is beyond 6. */
 void hc_bench_normal(const HcBenchSettings *settings, int64_t first, int64_t count, float *out);
@@ -92,8 +93,8 @@ uint64_t hc_rig_part_bytes(const HcRig *rig);
 /* Seconds of one of `calls` calls, all queued before the wait. */
 HcStatus hc_rig_time(HcRig *rig, HcRigBody *body, void *user, int32_t calls, double *seconds,
                      HcError *err) HC_MUST_CHECK;
-/* Lines of blocks from 1 to rig->part that make a call long enough to be measured, and not much longer; the
- * body works on `in` and `out`, which then have so many. */
+/* The number of lines of a block, from 1 to rig->part, for which a call is just long enough to be
+ * measured. The body works on `in` and `out`, which then have that many lines. */
 HcStatus hc_rig_choose_lines(HcRig *rig, HcRigBody *body, void *user, HcBlock *in, HcBlock *out,
                              int64_t *lines, HcError *err) HC_MUST_CHECK;
 /* A warm-up, then the rounds; fills the times of the row. */

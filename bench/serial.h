@@ -42,8 +42,9 @@ HcStatus hc_serial_knn(const float *x, int64_t pixels, int32_t bands, const floa
 HcStatus hc_serial_fista(const float *a, int64_t rows, int64_t columns, const float *b, double lambda,
                          double square, int32_t iterations, float *x, HcError *err) HC_MUST_CHECK;
 
-/* |x|_1 least where A x = b: `outer` steps of an augmented Lagrangian from x = 0, whose penalty starts at 10
- * over the largest entry of A'b and doubles, with `inner` steps as above in each. */
+/* x|_1 least where A x = b: `outer` steps of an augmented Lagrangian from x = 0, with `inner` steps as above
+ * in each. Its penalty starts at 10 over the largest entry of A'b, and doubles.
+ */
 HcStatus hc_serial_alm(const float *a, int64_t rows, int64_t columns, const float *b, double square,
                        int32_t outer, int32_t inner, float *x, HcError *err) HC_MUST_CHECK;
 

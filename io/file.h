@@ -21,8 +21,8 @@ HcStatus hc_file_write(const char *path, const void *data, size_t bytes, bool ov
 HcStatus hc_file_write_unflushed(const char *path, const void *data, size_t bytes, bool overwrite,
                                  HcError *err) HC_MUST_CHECK;
 
-/* Reads a whole file into fresh memory, terminated by a 0 that `bytes` does not count. Refuses more than
- * `limit`, and pipes and devices but for those under /dev and /proc. */
+/* Reads a whole file into fresh memory, terminated by a 0 that `bytes` does not count. Refuses files
+ * larger than `limit`, and pipes and devices except those under /dev and /proc. */
 HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;
 
 /* What hc_file_write would refuse: the directory missing or not writable, an existing file without
@@ -30,9 +30,9 @@ HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes
 HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
 
 /* "DIR/.NAME.PID-N-....partial/NAME": a temporary name for `path`, fresh memory, in a fresh hidden folder
- * beside it, so that drivers see the ending and the name that the file will have, and so that every sidecar
- * that they make lies with it. The folder is removed by hc_file_remove_partials if the process is interrupted
- * before hc_file_keep. Removes what dead processes have left of `path` (hc_file_remove_dead). */
+ * beside it. Drivers then see the ending and the name that the file will have, and every sidecar that they
+ * make lies with it. The folder is removed by hc_file_remove_partials if the process is interrupted before
+ * hc_file_keep. Removes what dead processes have left of `path` (hc_file_remove_dead). */
 HcStatus hc_file_partial(const char *path, char **partial, HcError *err) HC_MUST_CHECK;
 
 /* Moves all that lies beside partial to the folder of `path`, partial itself to `path` and last, and
@@ -82,9 +82,9 @@ void hc_file_flush_all(bool flush);
  */
 void hc_file_remove_leftovers(const char *path);
 
-/* The same of processes of this host that are known to be dead: their number is free or was given to another
- * process, or they ran before the host was started anew. What other hosts and other name spaces of processes
- * make is left alone, and so are files beside `path` that do not come from such a partial. */
+/* The same of processes of this host that are known to be dead. Their number is free or was given to
+ * another process, or they ran before the host was started anew. Partials of other hosts and of other name
+ * spaces of processes stay. So do files beside `path` that do not come from such a partial. */
 void hc_file_remove_dead(const char *path);
 
 /* Removes partial with all that lies beside it, and forgets it. NULL is fine. */
@@ -94,7 +94,7 @@ void hc_file_drop(const char *partial);
  * Takes a lock, so not for a signal handler; takes no memory. */
 void hc_file_remove_partials(void);
 
-/* Whether a path leads to a pipe, a socket or a device: whoever opens it may wait for ever. Not for /vsi
+/* Whether a path leads to a pipe, a socket or a device, on which open() may wait for ever. Not for /vsi
  * paths. */
 bool hc_file_is_special(const char *path);
 

@@ -15,18 +15,18 @@ typedef struct HcFileUse {
     HcPaths writes; /* as they were given */
 } HcFileUse;
 
-/* The command reads what `path` leads to: itself, the data of a header or the header of data, and everything
- * that GDAL counts to it (sidecars, parts of a shapefile, sources of a virtual raster). Of a path into an
- * archive or container
- * (/vsizip/..., HDF5:FILE:...) the file. What is not there is passed over. */
+/* The command reads what `path` leads to. That is the file itself, the data of a header or the header of
+ * data, and all files that GDAL lists for it (sidecars, parts of a shapefile, sources of a virtual
+ * raster). Of a path into an archive or container (/vsizip/..., HDF5:FILE:...) it is the file. Files that
+ * do not exist are passed over. */
 HcStatus hc_file_use_read(HcFileUse *use, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* The same of files whose companions are known already (hc_reader_files). */
 HcStatus hc_file_use_read_all(HcFileUse *use, const HcPaths *paths, HcError *err) HC_MUST_CHECK;
 
-/* The command writes `path`, after all that it reads was added. Fails with HC_E_USAGE, in the name of `who`,
- * where it writes this file already, or where the file or a sidecar that would be replaced with it
- * (hc_file_sidecars) is read: by whatever name, link or hard link. */
+/* The command writes `path`, after all that it reads was added. Fails with HC_E_USAGE, in the name of
+ * `who`, where it writes this file already. Fails likewise where it reads the file or a sidecar that would
+ * be replaced with it (hc_file_sidecars), by whatever name, link or hard link. */
 HcStatus hc_file_use_write(HcFileUse *use, const char *who, const char *path, HcError *err) HC_MUST_CHECK;
 
 void hc_file_use_clear(HcFileUse *use);

@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* "-" stands for what the system does not tell. */
+/* "-" where the system does not report a value. */
 typedef struct HcProcess {
     char host[256];   /* name of the host */
     char machine[64]; /* identifier of its installation: hosts may share a name */

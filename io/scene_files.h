@@ -22,11 +22,17 @@ HcStatus hc_paths_add(HcPaths *paths, const char *path, HcError *err) HC_MUST_CH
 bool hc_paths_has(const HcPaths *paths, const char *path);
 void hc_paths_clear(HcPaths *paths);
 
-/* The scenes in a folder (local or /vsi...), in the order of their names: ENVI headers, whether or not their
- * data are there, and all other files that a raster driver of GDAL recognises. Not: data files of such
- * headers, spectral libraries, files that accompany others (.xml, .json, .txt, .csv, .ovr and the like),
- * pictures (.png, .jpg, .gif, .bmp), hidden files, folders, pipes and devices; nor files that draw their
- * pixels from elsewhere (.vrt and the like), whose number is added to *recipes. No pixel is read. */
+/* The scenes in a folder (local or /vsi...), in the order of their names: ENVI headers, whether or not
+ * their data are there, and all other files that a raster driver of GDAL recognises. These are passed
+ * over:
+ *
+ *   - data files of such headers, and spectral libraries;
+ *   - files that accompany others (.xml, .json, .txt, .csv, .ovr and the like);
+ *   - pictures (.png, .jpg, .gif, .bmp);
+ *   - hidden files, folders, pipes and devices;
+ *   - files that draw their pixels from elsewhere (.vrt and the like), whose number is added to *recipes.
+ *
+ * No pixel is read. */
 HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, int32_t *recipes, HcError *err) HC_MUST_CHECK;
 
 /* Of paths that a pattern matched: leaves out data files whose header is there too, and folders; and files
@@ -40,8 +46,8 @@ bool hc_is_folder(const char *path);
 /* Whether a file is a scene by itself and not, for instance, a list of scenes. */
 bool hc_scene_recognise(const char *path);
 
-/* The files that `path` stands for, those that exist: itself, the data of an ENVI header or the header of its
- * data, and what GDAL keeps beside them (.aux.xml). Adds to `out` what is not there yet. */
+/* The existing files that belong to `path`: itself, the data of an ENVI header or the header of its data,
+ * and the sidecar of GDAL (.aux.xml). Adds to `out` those that it does not have yet. */
 HcStatus hc_scene_files(const char *path, HcPaths *out, HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
-/* Ranks: the processes that a launcher (mpirun, srun) started together to share one run. Started without a
- * launcher, a program is one process, has no HcRanks (NULL), and none of the functions below does anything.
- * All ranks run the same program on the same command line, and call the functions that say "all ranks" in the
+/* Ranks: the processes that a launcher (mpirun, srun) started together to share one run. Without a
+ * launcher a program is one process and has no HcRanks (NULL); the functions below then do nothing. All
+ * ranks run the same program on the same command line. They call the functions that say "all ranks" in the
  * same order, each from the thread that opened them.
  *
  * Failures: a rank that fails returns through its callers and says so in the last hc_ranks_agree of the
- * program. Every function of all ranks begins with the question whether some rank has failed; then it fails
- * on all of them, with the message of the first that did, and from then on nobody waits for anybody. */
+ * program. Every function of all ranks first asks whether some rank has failed. It then fails on all of them,
+ * with the message of the first that did, and no later call waits for another rank. */
 #ifndef HC_RANKS_RANKS_H
 #define HC_RANKS_RANKS_H
 
@@ -44,7 +44,7 @@ int32_t hc_ranks_count(const HcRanks *ranks);  /* 1 without ranks */
 int32_t hc_ranks_local_number(const HcRanks *ranks);
 int32_t hc_ranks_local_count(const HcRanks *ranks);
 
-/* Whether some rank has failed, as far as is known here; waits for nobody. */
+/* Whether some rank has failed, as far as is known here; does not wait. */
 bool hc_ranks_broken(HcRanks *ranks);
 
 /* All ranks: HC_OK once all have come here with HC_OK; the failure of one is the failure of all. A rank that
@@ -62,8 +62,8 @@ HcStatus hc_ranks_join(HcRanks *ranks, void *data, size_t bytes, HcError *err) H
 /* All ranks: data of the first rank becomes that of all. */
 HcStatus hc_ranks_share(HcRanks *ranks, void *data, size_t bytes, HcError *err) HC_MUST_CHECK;
 
-/* All ranks: a state goes from rank to rank, each adds its own in the order of the ranks, and all get what
- * the last one made of it. The first rank's `state` is where it starts; `add` is called on the others. */
+/* All ranks: a state goes from rank to rank, in their order. The first rank's `state` is where it starts;
+ * `add` is called on the others and adds their own part. All ranks get the state that the last one made. */
 HcStatus hc_ranks_fold(HcRanks *ranks, void *state, size_t bytes, void (*add)(void *state, void *user),
                        void *user, HcError *err) HC_MUST_CHECK;
 

@@ -6,7 +6,7 @@
 
 typedef enum HcReduction { HC_REDUCE_SUM, HC_REDUCE_SUM_WIDE, HC_REDUCE_LARGEST, HC_REDUCE_OR } HcReduction;
 
-/* All ranks but for tell, told and the two ends of a message; what goes wrong inside ends the job. */
+/* All ranks call these, except tell, told and the two ends of a message. A failure inside ends the job. */
 typedef struct HcTransport {
     /* out[count of ranks] from one number of each. */
     void (*gather)(int32_t number, int32_t *out);

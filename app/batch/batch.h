@@ -47,8 +47,8 @@ HcStatus hc_batch_read(HcBatch *batch, int32_t word_count, const char *const *wo
                        HcError *err) HC_MUST_CHECK;
 void hc_batch_clear(HcBatch *batch);
 
-/* Fills batch->words and batch->chain from the words of the command line that are left when the options of
- * the batch are taken out, which go to batch->params. */
+/* Takes the options of the batch out of the command line, into batch->params. The words that are left fill
+ * batch->words and batch->chain. */
 HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *const *words,
                              HcError *err) HC_MUST_CHECK;
 
@@ -191,7 +191,7 @@ void hc_batch_summary(const HcBatch *batch, const HcBatchTotals *totals);
 
 /* Who hands out scenes, and hears what became of them. */
 typedef struct HcBatchWork {
-    int32_t (*next)(void *user); /* the next scene that nobody was given, -1 = none is left */
+    int32_t (*next)(void *user); /* the next scene that was not given out yet; -1 = none is left */
     void (*tell)(const HcBatchEvent *event, void *user);
     void *user;
     HcCommon common;               /* device, threads and memory of this worker */
@@ -199,9 +199,9 @@ typedef struct HcBatchWork {
     bool ahead;                    /* the next scene is opened while the present one computes */
 } HcBatchWork;
 
-/* Does scenes until none is left, with one device that stays open. Fails when the device cannot be opened or
- * failed (a fresh process may do better), and when it was interrupted; scenes that it was given and has not
- * begun are then told as left. */
+/* Processes scenes until none is left, with one device that stays open. Fails when it was interrupted, and
+ * when the device cannot be opened or failed (a fresh process may succeed). Scenes that it was given and
+ * has not begun are then reported as left. */
 HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) HC_MUST_CHECK;
 
 /* Does all scenes in --jobs processes of this host, else one for each GPU, which it starts (batch_jobs.c). A
@@ -215,7 +215,7 @@ HcStatus hc_batch_fork(pid_t *process, int *end, HcError *err) HC_MUST_CHECK;
 /* Writes all bytes to that pipe; false where its reader is gone. */
 bool hc_batch_send(int pipe, const void *data, size_t bytes);
 
-/* All ranks: does all scenes, and adds up the totals of all ranks (batch_ranks.c). */
+/* All ranks: processes all scenes, and adds up the totals of all ranks (batch_ranks.c). */
 HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;
 
 /* All ranks, with --pool: sums every scene, fits one model to the sums of all, and puts it into the chain of

@@ -4,7 +4,8 @@
 
 #include "app/batch/batch.h"
 
-/* Batches share their scenes and options, but for the scenes of `sums`, whose outputs are files of sums. */
+/* Batches share their scenes and options, except that the outputs of the scenes of `sums` are files of
+ * sums. */
 typedef struct HcBatchPool {
     const char *model; /* borrowed from the options of the batch */
     int32_t step;      /* of the chain that is fitted, from 0 */

@@ -17,8 +17,8 @@ HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, const double *matrix, do
 HcStatus hc_cpu_eigh_small(const HcCpu *cpu, int32_t n, const double *matrix, double *values, double *vectors,
                            HcError *err);
 
-/* A step of work that the threads of a team share, zero at first. A thread that was put aside
- * without a piece in hand holds nobody up: the others go on once the pieces are done, not once all threads
+/* A step of work that the threads of a team share, zero at first. A thread that the system has put aside
+ * delays the others only while it holds a piece: they go on once the pieces are done, not once all threads
  * are here. */
 typedef struct HcShare {
     int32_t next, done;

@@ -12,9 +12,9 @@ HcSumsCloseFn hc_cpu_sums_close;
 HcGramFn hc_cpu_gram;
 HcSumsFetchFn hc_cpu_sums_fetch;
 
-/* One thread's part of exact sums. Pixels are collected in panels, panels are multiplied into narrow sums,
- * and narrow sums are added to the moments (upper triangle) before they could be inexact. Only add() and
- * drain() touch the moments, under their lock. */
+/* One thread's part of exact sums. Pixels are collected in panels, and panels are multiplied into narrow
+ * sums. Narrow sums are added to the moments (upper triangle) before they could become inexact. Only add()
+ * and drain() touch the moments, under their lock. */
 typedef struct HcPanels HcPanels;
 
 /* Up to HC_CPU_RUN samples of a line, as they lie in a file: samples of a band side by side. */
@@ -119,9 +119,10 @@ void hc_cpu_grid_drain(HcGridWork *work, HcSums *sums);
 /* Forgets the lines: another block, or another strip. */
 void hc_cpu_grid_begin(HcGridWork *work);
 
-/* The values of `count` (HC_CPU_RUN at most) pixels from `sample` on, all of whose neighbours exist, or their
- * differences, of the strip [first, last) of samples: work->values[count][bands], near ones only. What is far
- * goes to work->sums, or to the moments where 128 bits do not hold it; fails where there is no memory. */
+/* The values of `count` (HC_CPU_RUN at most) pixels from `sample` on, or their differences, into
+ * work->values[count][bands]. All their neighbours exist in the strip [first, last) of samples. Only near
+ * values are written there. Far ones go to work->sums, or to the moments where 128 bits cannot hold them;
+ * fails where there is no memory. */
 HcStatus hc_cpu_grid_values(HcGridWork *work, const HcBlock *in, HcDifference kind, int64_t line,
                             int32_t first, int32_t last, int32_t sample, int32_t count, HcSums *sums,
                             HcError *err);

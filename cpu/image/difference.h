@@ -21,8 +21,8 @@ void hc_cpu_difference_float(const HcBlock *in, HcDifference kind, int64_t line,
 void hc_cpu_difference_double(const HcBlock *in, HcDifference kind, int64_t line, int32_t sample,
                               int32_t count, float *scratch, double *out);
 
-/* Median and sum of the nine values around each of `values` values (whole pixels) of three rows, which start
- * at the pixel left of the first. */
+/* Median and sum of the nine values around each of `values` values (whole pixels). They come from three
+ * rows, which start at the pixel left of the first. */
 void hc_cpu_median9(const float *above, const float *here, const float *below, int64_t bands, int64_t values,
                     float *out);
 void hc_cpu_sum9(const float *above, const float *here, const float *below, int64_t bands, int64_t values,

@@ -40,8 +40,8 @@ double hc_knn_norm(const float *x, int32_t bands);
 void hc_knn_distances(const HcTraining *training, const HcQuery *query, const int32_t *number, int32_t count,
                       double *distance);
 
-/* The pixel as x', moved[bands]. Returns twice the bound of the error of a similarity: whoever is among the k
- * nearest is at most that much below the k-th largest similarity. INFINITY = float32 does not do. */
+/* The pixel as x', moved[bands]. Returns twice the bound of the error of a similarity. Each of the k
+ * nearest is at most that much below the k-th largest similarity. INFINITY = float32 is not enough. */
 float hc_knn_move(const HcTraining *training, const HcQuery *query, float *moved);
 
 #endif

@@ -10,8 +10,8 @@ HcLadOpenFn hc_cpu_lad_open;
 HcLadCloseFn hc_cpu_lad_close;
 HcLadFn hc_cpu_lad;
 
-/* Pixels that begin with the basis of their left neighbour; the first of so many begins with all abundances
- * 0. Counted from the start of each line, whatever the block or the thread. */
+/* Of this many pixels the first begins with all abundances 0, and the others with the basis of their left
+ * neighbour. Counted from the start of each line, whatever the block or the thread. */
 enum { HC_LAD_RUN = 64 };
 
 /* Rows and endmembers are filled up to multiples of it with zeros, for vectors. */

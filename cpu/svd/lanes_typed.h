@@ -161,9 +161,9 @@ INLINE VECTOR NAME(inverse_power)(VECTOR x) {
     return (VECTOR)(2 * (MASK)NAME(all)(1) - exponent);
 }
 
-/* The rotation that makes p and q orthogonal and p the longer one, given p^H q and what is between their
- * squared lengths (q's minus p's); none for lanes that are not in `which`. Returns what p's gains and q's
- * loses. */
+/* The rotation that makes p and q orthogonal and p the longer one, given p^H q and the difference of their
+ * squared lengths (q's minus p's). Lanes that are not in `which` do not rotate. Returns what p's length
+ * gains and q's loses. */
 INLINE VECTOR NAME(find_turn)(const VECTOR *product, VECTOR difference, MASK which, TURN *turn) {
     VECTOR one = NAME(all)(1);
 #if PARTS == 1
@@ -481,8 +481,7 @@ static void NAME(start_turns)(const GROUP *group) {
     }
 }
 
-/* Columns and turns at unit length (the turns but for what rounding made of them); columns that count as zero
- * become it. */
+/* Scales columns and turns to unit length (turns up to rounding); columns that count as zero become zero. */
 static void NAME(normalise)(const GROUP *group) {
     for (int32_t c = 0; c < group->shorter; c++) {
         VECTOR *column = group->columns + PARTS * (int64_t)group->rows * c;

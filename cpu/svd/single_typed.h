@@ -125,7 +125,7 @@ static size_t NAME(work_bytes)(const HcSvd *svd) {
            8 * shorter * sizeof(lapack_int);
 }
 
-/* Column by column, as LAPACK wants it; a wide matrix as its conjugate transpose. */
+/* Column by column, as LAPACK expects it; a wide matrix as its conjugate transpose. */
 static void NAME(load)(const HcSvd *svd, const REAL *matrix, REAL *out) {
     size_t longer = (size_t)svd->longer;
     size_t shorter = (size_t)svd->shorter;

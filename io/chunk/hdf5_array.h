@@ -1,6 +1,6 @@
-/* An open array of HDF5, for the maker of its index and for whoever reads its chunks. The library is in use
- * by GDAL too, whose threads do not know the lock of this room: so only one that threads may share is used.
- */
+/* An open array of HDF5, for the maker of its index and for the reader of its chunks. GDAL uses the
+ * library, too, and its threads do not know the lock of this room. Only builds of the library that threads
+ * may share are used. */
 #ifndef HC_IO_CHUNK_HDF5_ARRAY_H
 #define HC_IO_CHUNK_HDF5_ARRAY_H
 

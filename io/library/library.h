@@ -42,32 +42,34 @@ typedef struct HcLibrary {
     HcLibraryOutliers *outliers; /* [count] */
 } HcLibrary;
 
-/* What an entry of that name is. Error bars are told by "errorbars", "error bars", "standard deviation" or
- * the like anywhere in the name; wavelengths and widths by its first word, behind labels such as "splib07a
+/* What an entry of that name is. Error bars have "errorbars", "error bars", "standard deviation" or the
+ * like anywhere in the name. Wavelengths and widths have their word first, behind labels such as "splib07a
  * Record=1:". Case does not matter. */
 HcLibraryEntry hc_library_entry(const char *name);
 /* "error bars"; "spectra" for HC_ENTRY_SPECTRUM. */
 const char *hc_library_entry_word(HcLibraryEntry entry);
 
-/* Whether the file at `path` says that it is a spectral library: an ENVI header of that file type or the data
- * file that it lies beside, something that ends with .sli, or a CSV file without geometries (a column WKT).
- * Says nothing about what else is in it. Fails only with HC_E_MEMORY and HC_E_IO. */
+/* Whether the file at `path` claims to be a spectral library. This is an ENVI header of that file type or
+ * the data file that it lies beside, a file that ends with .sli, or a CSV file without geometries (a
+ * column WKT). Says nothing about the rest of its content. Fails only with HC_E_MEMORY and HC_E_IO. */
 HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 
-/* Reads an ENVI spectral library (by its header or its data file), or a CSV file (by its ending): one line a
- * band, with the wavelength first and a header of names; or one line a spectrum, with the name first and a
- * header of wavelengths. Values that are no finite number, of 1e30 and beyond (-1.23e34 marks deleted
- * channels), the header's data ignore value or in its bad bands are missing, and so are outliers; the
- * reflectance scale factor is not applied. A library without names has "Spectrum 1", ... Wavelengths in a
- * unit that is no length are left out; where no unit is given, those below 100 are micrometres. `out` must be
- * zero or cleared; on failure it stays so.
+/* Reads an ENVI spectral library (by its header or its data file), or a CSV file (by its ending). A CSV
+ * file has one line a band, with the wavelength first and a header of names. Or it has one line a
+ * spectrum, with the name first and a header of wavelengths. Missing values are those that are no finite
+ * number, have a magnitude of 1e30 or more (-1.23e34 marks deleted channels), equal the header's data
+ * ignore value or lie in its bad bands; so are outliers. The reflectance scale factor is not applied. A
+ * library without names has "Spectrum 1", ... Wavelengths in a unit that is no length are left out; where
+ * no unit is given, those below 100 are micrometres. `out` must be zero or cleared; on failure it stays
+ * so.
  *
- * Outliers stand far outside of the others. With h the usual height of the library, the median over its
- * spectra (hc_library_entry) of the value that 90 % of the positive values of a spectrum do not exceed:
- * values above 1e5 h; and below -3 h, or -3 times the height of their own spectrum where that is larger.
- * Where more than one value in twenty is negative, only values below -1e5 h.
+ * Outliers lie far outside of the other values. The height of a spectrum is the value that 90 % of its
+ * positive values do not exceed. h is the median of the heights of the spectra of the library
+ * (hc_library_entry). Values above 1e5 h are outliers. So are values below -3 h, or below -3 times the height
+ * of their own spectrum where that is larger. Where more than one value in twenty is negative, only values
+ * below -1e5 h are.
  *
- * HC_E_INPUT: not such a file, a missing data file, sizes that do not fit, ragged lines, what is not a
+ * HC_E_INPUT: not such a file, a missing data file, sizes that do not fit, ragged lines, a text that is not a
  * number, no spectra. HC_E_UNSUPPORTED: complex or compressed values. */
 HcStatus hc_library_read(HcLibrary *out, const char *path, HcError *err) HC_MUST_CHECK;
 

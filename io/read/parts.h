@@ -100,8 +100,9 @@ bool hc_read_is_companion(const char *name);
 /* read_open.c: dataset, path, layout (path NULL when there is none) and the ENVI header. */
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err);
 
-/* read_axes.c: HC_E_UNSUPPORTED, with what was found, for an array of a netCDF or HDF file whose axes are not
- * known to be band, line, sample in the order in which GDAL takes them. Every other dataset passes. */
+/* read_axes.c: HC_E_UNSUPPORTED, with what was found, for an array of a netCDF or HDF file with other
+ * axes. Its axes must be known to be band, line, sample in the order in which GDAL takes them. Every other
+ * dataset passes. */
 HcStatus hc_read_check_axes(GDALDatasetH dataset, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* An array that such a dataset shows: its file and full name in fresh memory, and its axes, the slowest
@@ -171,7 +172,7 @@ HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, vo
 int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece);
 int64_t hc_read_direct_end(const HcReader *reader); /* the first byte behind the last value */
 int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines);
-/* The view of such lines but for where they lie, as if in one piece. */
+/* The view of such lines as if in one piece, without their place. */
 HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines);
 
 /* read_map.c */

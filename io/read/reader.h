@@ -21,9 +21,9 @@ typedef struct HcReaderOptions {
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
 } HcReaderOptions;
 
-/* Opens a scene: `path` is the .hdr, the data file, or anything that GDAL opens (/vsi..., a subdataset).
- * Everything that can be wrong with it (missing, truncated, contradictory, complex, no bands) fails here with
- * HC_E_INPUT or HC_E_UNSUPPORTED and one line, before memory for pixels is allocated. */
+/* Opens a scene: `path` is the .hdr, the data file, or anything that GDAL opens (/vsi..., a subdataset). A
+ * scene that is missing, truncated, contradictory, complex or without bands fails here, with HC_E_INPUT or
+ * HC_E_UNSUPPORTED and one line. No memory for pixels is allocated before. */
 HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options,
                         HcError *err) HC_MUST_CHECK;
 void hc_reader_close(HcReader *reader);
@@ -47,15 +47,15 @@ const char *hc_reader_path(const HcReader *reader);
 const char *hc_reader_method(const HcReader *reader);
 /* Whether lines come through GDAL (and its cache of blocks). */
 bool hc_reader_through_gdal(const HcReader *reader);
-/* What threads of GDAL hold beside that cache, where the user has asked for some by GDAL_NUM_THREADS [bytes].
- */
+/* Memory that threads of GDAL hold beside that cache, where the user has asked for threads by
+ * GDAL_NUM_THREADS [bytes]. */
 size_t hc_reader_thread_bytes(const HcReader *reader);
-/* What product the scene is: sensor, level and quantity ("EMIT L2A reflectance"); NULL where none is known;
- * borrowed. */
+/* What product the scene is: sensor, level and quantity ("EMIT L2A reflectance"); NULL where it is not
+ * known; borrowed. */
 const char *hc_reader_product(const HcReader *reader);
-/* Lets the reader take at most that much memory [bytes] beside the blocks that it fills, or the least that it
- * can do with; `halo` lines at either end of a block are asked for again with its neighbours. Returns what it
- * will take: 0 unless it reads chunks. Counts before the first read. */
+/* Limits the memory [bytes] that the reader takes beside the blocks that it fills, but not below the least
+ * that it needs. `halo` lines at either end of a block are read again with its neighbours. Returns what it
+ * will take: 0 unless it reads chunks. Has an effect before the first read only. */
 size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes);
 /* Adds one line on how the lines come: "direct", "through GDAL GTiff", or what becomes of the chunks. */
 void hc_reader_way(const HcReader *reader, HcText *text);
@@ -65,10 +65,10 @@ const char *hc_reader_note(const HcReader *reader);
 /* Size [bytes] and time of last change [seconds since 1970] of the data file; 0 where not known. */
 void hc_reader_identity(const HcReader *reader, int64_t *size, int64_t *modified);
 
-/* HC_E_INPUT, with the file that changed, unless data, header and what else the scene is made of are
- * the same files as when they were opened, of the same size and time of last change. Local files only:
- * servers are not asked again. HC_E_IO where a mapped file could not be read though it is the same. For the
- * end of a pass. */
+/* HC_E_INPUT, with the file that changed, unless all files of the scene are the same as when they were
+ * opened: data, header and others, with the same size and time of last change. Local files only: servers
+ * are not asked again. HC_E_IO where a mapped file could not be read though it is the same. For the end of
+ * a pass. */
 HcStatus hc_reader_unchanged(const HcReader *reader, HcError *err) HC_MUST_CHECK;
 
 /* The files that the scene is made of, as far as names and GDAL tell; adds to `out` what is not
@@ -94,8 +94,8 @@ int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band);
  * cannot be: not read directly, or on a system that cannot report a failure to read. */
 bool hc_reader_map(HcReader *reader);
 
-/* Whether a mapping is good for blocks of that many lines: bands that lie apart (BSQ) come in stretches, and
- * the system brings whole windows of the file for each, which count as memory of the process. */
+/* Whether a mapping suits blocks of that many lines. Bands that lie apart (BSQ) come in stretches, and for
+ * each the system maps whole windows of the file, which count as memory of the process. */
 bool hc_reader_map_suits(const HcReader *reader, int64_t lines);
 
 /* Back to reading into memory, before the first read. */

@@ -14,10 +14,10 @@ extern "C" {
 
 typedef struct HcMatrixFile HcMatrixFile;
 
-/* Opens a matrix: .npy of versions 1 to 3, of one or two dimensions (n values are a column), float16 to
- * float64 or integers of 8 to 64 bits, either byte order, in C or Fortran order; anything else is left to the
- * reader of scenes and must have one band. What is empty, truncated, complex or of objects fails here with
- * HC_E_INPUT or HC_E_UNSUPPORTED, before memory for values is allocated. */
+/* Opens a matrix: .npy of versions 1 to 3, of one or two dimensions (n values are a column), in C or
+ * Fortran order. Its type is float16 to float64 or integers of 8 to 64 bits, in either byte order. Any
+ * other file is opened as a scene, and must have one band. A file that is empty, truncated, complex or of
+ * objects fails here with HC_E_INPUT or HC_E_UNSUPPORTED, before memory for values is allocated. */
 HcStatus hc_matrix_open(HcMatrixFile **out, const char *path, HcError *err) HC_MUST_CHECK;
 void hc_matrix_close(HcMatrixFile *file); /* NULL is fine */
 

@@ -16,7 +16,7 @@ typedef struct HcLabelled {
     int32_t *line;     /* [count] from 0 */
     int32_t *label;    /* [count] 1 .. classes.count - 1; 0 is never a class */
     HcClasses classes; /* name and colour of every class; [0] is "Unclassified", black */
-    int64_t *pixels;   /* [classes.count] pixels of each class, > 0 but for class 0 */
+    int64_t *pixels;   /* [classes.count] pixels of each class, > 0 except for class 0 */
     char *field;       /* the attribute that the classes are from; NULL for a raster */
 
     /* What was left out, or not taken as it is. */

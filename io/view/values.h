@@ -14,7 +14,7 @@ typedef struct HcViewBand {
     double gain, offset; /* value = gain * stored + offset, where it is scaled */
 } HcViewBand;
 
-/* Whether a type has that value; of 64-bit integers the powers of two above stand for the ends. */
+/* Whether a type has that value. The first powers of two outside of 64-bit integers count as their ends. */
 bool hc_view_type_has(HcType type, double value);
 
 /* An integer that no value of an integer type has, within integer_limit of that type where there is one. */

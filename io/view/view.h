@@ -41,7 +41,7 @@ typedef struct HcViewOptions {
     const HcViewWindow *window; /* only this rectangle is the scene; NULL = all of the file */
     const HcViewBox *box;       /* only the pixels that it touches; NULL = all */
     const char *cutline;        /* FILE[:LAYER]: only what its polygons touch, masked outside of them */
-    int64_t first_lines;        /* at most so many lines of them, 0 = all: for a trial */
+    int64_t first_lines;        /* at most this many lines of them, 0 = all: for a trial */
 } HcViewOptions;
 
 /* Opens a scene as hc_reader_open does, and its masks. */
