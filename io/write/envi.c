@@ -318,15 +318,15 @@ static int write_at(int file, const char *data, size_t bytes, int64_t at) {
 }
 
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
-                             const void *stage, int64_t line0, int32_t rows, HcError *err) {
+                             const void *stored, int64_t line0, int32_t rows, HcError *err) {
     int64_t size = (int64_t)hc_type_bytes(layout->type);
     int64_t row = hc_stored_stride_row(layout) * size;
     int number = 0;
     if (layout->interleave != HC_BSQ) {
-        number = write_at(file, stage, (size_t)(row * rows), line0 * row);
+        number = write_at(file, stored, (size_t)(row * rows), line0 * row);
     }
     for (int32_t b = 0; layout->interleave == HC_BSQ && b < layout->bands && number == 0; b++) {
-        const char *from = (const char *)stage + b * hc_stored_stride_band(layout) * size;
+        const char *from = (const char *)stored + b * hc_stored_stride_band(layout) * size;
         number = write_at(file, from, (size_t)(row * rows), (b * scene->lines + line0) * row);
     }
     return number == 0

@@ -360,7 +360,7 @@ done:
 }
 
 HcStatus hc_write_array_lines(HcWriteArray *file, const HcWritePlan *plan, const HcStored *layout,
-                              const void *stage, int64_t line0, int32_t rows, HcError *err) {
+                              const void *stored, int64_t line0, int32_t rows, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
     GUInt64 start[] = {0, (GUInt64)line0, 0};
@@ -370,7 +370,7 @@ HcStatus hc_write_array_lines(HcWriteArray *file, const HcWritePlan *plan, const
                            (GPtrDiff_t)hc_stored_stride_sample(layout)};
     GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(plan->gdal_type);
     hc_gdal_catch(&errors);
-    if (!GDALMDArrayWrite(file->values, start, count, NULL, stride, type, stage, NULL, 0) || errors.failed) {
+    if (!GDALMDArrayWrite(file->values, start, count, NULL, stride, type, stored, NULL, 0) || errors.failed) {
         status = hc_gdal_fail(err, HC_E_IO, plan->path, &errors);
     }
     hc_gdal_release();

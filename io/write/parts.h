@@ -85,9 +85,9 @@ void hc_write_envi_name(HcText *to, const char *name, bool in_list);
 /* Creates the file at its full size, so that a full disk fails before the work and not after it. */
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
                               HcError *err) HC_MUST_CHECK;
-/* Writes the first `rows` rows of a stage as the scene's lines from line0. */
+/* Writes the first `rows` rows of stored lines as the scene's lines from line0. */
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
-                             const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
+                             const void *stored, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
 
 /* netcdf.c: the file as one array of all bands. */
 typedef struct HcWriteArray HcWriteArray;
@@ -98,11 +98,11 @@ HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcE
 /* Creates the file with all that the scene says, without its values. */
 HcStatus hc_write_array_create(HcWriteArray **out, const char *partial, const HcScene *scene,
                                const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
-/* Lines that a stage should have: whole chunks. */
+/* Lines that should be stored at once: whole chunks. */
 int32_t hc_write_array_rows(const HcScene *scene);
-/* Writes the first `rows` rows of a stage as the scene's lines from line0. */
+/* Writes the first `rows` rows of stored lines as the scene's lines from line0. */
 HcStatus hc_write_array_lines(HcWriteArray *file, const HcWritePlan *plan, const HcStored *layout,
-                              const void *stage, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
+                              const void *stored, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
 /* Gives the dataset away, which the caller closes, and frees the rest. */
 GDALDatasetH hc_write_array_dataset(HcWriteArray *file);
 void hc_write_array_close(HcWriteArray *file);

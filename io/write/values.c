@@ -207,21 +207,21 @@ static void put_line(const HcStored *layout, const float *from, const uint8_t *m
     }
 }
 
-void hc_stored_put(const HcStored *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
+void hc_stored_put(const HcStored *layout, void *stored, int32_t row, const HcBlock *block, int32_t first,
                    int32_t lines) {
     size_t row_bytes = (size_t)hc_stored_stride_row(layout) * hc_type_bytes(layout->type);
     for (int32_t i = 0; i < lines; i++) {
         size_t pixel = ((size_t)block->above + (size_t)first + (size_t)i) * (size_t)block->samples;
         put_line(layout, block->data + pixel * (size_t)block->bands, block->mask + pixel,
-                 (char *)stage + (size_t)(row + i) * row_bytes);
+                 (char *)stored + (size_t)(row + i) * row_bytes);
     }
 }
 
-void hc_stored_copy(const HcStored *layout, void *stage, int32_t row, const HcStored *from,
+void hc_stored_copy(const HcStored *layout, void *stored, int32_t row, const HcStored *from,
                     const void *line) {
     size_t size = hc_type_bytes(layout->type);
     size_t samples = (size_t)layout->samples * size;
-    char *to = (char *)stage + (size_t)(row * hc_stored_stride_row(layout)) * size;
+    char *to = (char *)stored + (size_t)(row * hc_stored_stride_row(layout)) * size;
     if (layout->interleave == HC_BIP) {
         memcpy(to, line, samples * (size_t)layout->bands);
         return;

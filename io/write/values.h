@@ -11,7 +11,7 @@ extern "C" {
 
 typedef enum HcInterleave { HC_BSQ, HC_BIL, HC_BIP } HcInterleave;
 
-/* A stage: `rows` whole lines as they will be stored. Strides count values. */
+/* Stored lines: `rows` whole lines as they will be stored. Strides count values. */
 typedef struct HcStored {
     HcType type;
     HcInterleave interleave;
@@ -47,19 +47,20 @@ int64_t hc_stored_stride_sample(const HcStored *layout);
 int64_t hc_stored_stride_band(const HcStored *layout);
 size_t hc_stored_bytes(const HcStored *layout);
 
-/* Puts `lines` interior lines of the block, from its `first`, into the stage from `row` on. Integers are
- * rounded to the nearest (halves to even) and clamped; masked pixels and NaN become nodata, and a valid value
- * that would read as nodata the one next to it. */
-void hc_stored_put(const HcStored *layout, void *stage, int32_t row, const HcBlock *block, int32_t first,
+/* Puts `lines` interior lines of the block, from its `first`, into the stored lines from `row` on. Integers
+ * are rounded to the nearest (halves to even) and clamped; masked pixels and NaN become nodata, and a valid
+ * value that would read as nodata the one next to it. */
+void hc_stored_put(const HcStored *layout, void *stored, int32_t row, const HcBlock *block, int32_t first,
                    int32_t lines);
 
 /* Counts what hc_stored_put does to these lines; of an integer type. Adds to `tally`. */
 void hc_stored_count(const HcStored *layout, const HcBlock *block, int32_t first, int32_t lines,
                      HcStoredTally *tally);
 
-/* Puts a line that is stored as `from` has it into the stage at `row`; `from` is BIL where the stage is BSQ,
- * else BIP, of the same type and size. */
-void hc_stored_copy(const HcStored *layout, void *stage, int32_t row, const HcStored *from, const void *line);
+/* Puts a line that is stored as `from` has it at `row` of the stored lines; `from` is BIL where these are
+ * BSQ, else BIP, of the same type and size. */
+void hc_stored_copy(const HcStored *layout, void *stored, int32_t row, const HcStored *from,
+                    const void *line);
 
 #ifdef __cplusplus
 }

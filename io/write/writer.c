@@ -17,9 +17,8 @@
 
 #define MIB 1048576.0
 
-/* Memory: the stage, that is for ENVI 8 to 32 MiB, for other
- * formats 16 MiB or one row of tiles if that is more (at most 256 MiB); GDAL's cache holds as much again for
- * a moment. */
+/* Memory of the stored lines: for ENVI 8 to 32 MiB, for other formats 16 MiB or one row of tiles if that is
+ * more (at most 256 MiB). GDAL's cache holds as much again for a moment. */
 struct HcWriter {
     HcScene scene;
     HcWritePlan plan;
@@ -31,11 +30,11 @@ struct HcWriter {
     HcTeam *team;  /* ENVI, from the first lines on */
     GDALDatasetH dataset;
     HcWriteArray *array; /* netCDF */
-    bool flush_rows;     /* the stage holds whole tiles: GDAL need not keep them */
+    bool flush_rows;     /* stored lines are whole tiles: GDAL need not keep them */
     HcStored layout;
-    void *stage;
-    int32_t staged;             /* rows in the stage */
-    int64_t written;            /* the first line that has not left the stage */
+    void *stored;
+    int32_t filled;             /* rows in `stored` */
+    int64_t written;            /* the first line that is not in the file */
     pthread_mutex_t tally_lock; /* lines are counted by all threads */
     HcStoredTally tally;
     bool tallied; /* an integer type, and no class map */
@@ -51,7 +50,7 @@ static int32_t at_most_lines(double rows, const HcScene *scene) {
     return (int32_t)(rows < (double)scene->lines ? rows : (double)scene->lines);
 }
 
-/* Segments of a band of 64 KiB keep the system calls few; a small stage stays in the cache. */
+/* Segments of a band of 64 KiB keep the system calls few; few stored lines stay in the cache. */
 static int32_t envi_rows(const HcScene *scene, const HcWritePlan *plan) {
     double segment = (double)scene->samples * (double)hc_type_bytes(plan->type);
     double line = segment * scene->bands;
@@ -95,7 +94,7 @@ static void hold_blocks(const HcWriter *writer) {
     }
 }
 
-static HcStatus make_stage(HcWriter *writer, HcInterleave interleave, int32_t rows, HcError *err) {
+static HcStatus make_stored(HcWriter *writer, HcInterleave interleave, int32_t rows, HcError *err) {
     writer->layout = (HcStored){.type = writer->plan.type,
                                 .interleave = interleave,
                                 .samples = writer->scene.samples,
@@ -107,8 +106,8 @@ static HcStatus make_stage(HcWriter *writer, HcInterleave interleave, int32_t ro
                                 .scale = writer->plan.scale,
                                 .offset = writer->plan.offset,
                                 .parts = writer->plan.in_parts ? writer->scene.parts : NULL};
-    writer->stage = malloc(hc_stored_bytes(&writer->layout));
-    if (writer->stage == NULL) {
+    writer->stored = malloc(hc_stored_bytes(&writer->layout));
+    if (writer->stored == NULL) {
         return hc_fail_memory(err, (double)hc_stored_bytes(&writer->layout), "lines to write");
     }
     return HC_OK;
@@ -143,7 +142,7 @@ static HcStatus open_envi(HcWriter *writer, HcError *err) {
     }
     HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, err));
     HC_TRY(write_text(writer, header_path, header, err));
-    HC_TRY(make_stage(writer, writer->plan.interleave, envi_rows(&writer->scene, &writer->plan), err));
+    HC_TRY(make_stored(writer, writer->plan.interleave, envi_rows(&writer->scene, &writer->plan), err));
 done:
     free(header);
     free(header_path);
@@ -184,7 +183,7 @@ static HcStatus open_gdal(HcWriter *writer, HcError *err) {
     HC_TRY(hc_write_describe(writer->dataset, writer->plan.path, &writer->scene, &writer->plan, err));
     const char *interleave = GDALGetMetadataItem(writer->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
     bool pixels = interleave != NULL && hc_text_equal(interleave, "PIXEL");
-    HC_TRY(make_stage(writer, pixels ? HC_BIP : HC_BSQ, gdal_rows(writer), err));
+    HC_TRY(make_stored(writer, pixels ? HC_BIP : HC_BSQ, gdal_rows(writer), err));
     if (pixels) {
         hold_blocks(writer);
     }
@@ -195,7 +194,7 @@ done:
 
 static HcStatus open_array(HcWriter *writer, HcError *err) {
     HC_OR_RETURN(hc_write_array_create(&writer->array, writer->partial, &writer->scene, &writer->plan, err));
-    return make_stage(writer, HC_BSQ, hc_write_array_rows(&writer->scene), err);
+    return make_stored(writer, HC_BSQ, hc_write_array_rows(&writer->scene), err);
 }
 
 static HcStatus open_file(HcWriter *writer, HcError *err) {
@@ -216,7 +215,7 @@ static double memory_of(const HcScene *scene, const HcWritePlan *plan) {
     if (plan->way == HC_WRITE_ENVI) {
         return line * envi_rows(scene, plan);
     }
-    /* The stage (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
+    /* The stored lines (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
     bool cog = hc_write_is_cog(plan);
     double rows = line * (cog ? hc_write_cog_rows(plan, scene) : 256);
     double bytes = rows > 16 * MIB ? rows : 16 * MIB;
@@ -313,8 +312,8 @@ static HcStatus flush_gdal(HcWriter *writer, HcError *err) {
     int samples = (int)layout->samples;
     hc_gdal_catch(&errors);
     CPLErr result = GDALDatasetRasterIOEx(
-        writer->dataset, GF_Write, 0, (int)writer->written, samples, writer->staged, writer->stage, samples,
-        writer->staged, writer->plan.gdal_type, layout->bands, NULL, hc_stored_stride_sample(layout) * size,
+        writer->dataset, GF_Write, 0, (int)writer->written, samples, writer->filled, writer->stored, samples,
+        writer->filled, writer->plan.gdal_type, layout->bands, NULL, hc_stored_stride_sample(layout) * size,
         hc_stored_stride_row(layout) * size, hc_stored_stride_band(layout) * size, NULL);
     for (int32_t b = 0; b < layout->bands && result == CE_None && writer->flush_rows; b++) {
         result = GDALFlushRasterCache(GDALGetRasterBand(writer->dataset, b + 1));
@@ -327,41 +326,41 @@ static HcStatus flush_gdal(HcWriter *writer, HcError *err) {
 }
 
 static HcStatus flush(HcWriter *writer, HcError *err) {
-    if (writer->staged == 0) {
+    if (writer->filled == 0) {
         return HC_OK;
     }
     if (writer->plan.way == HC_WRITE_ENVI || writer->joined) {
         int64_t line = writer->plan.way == HC_WRITE_ENVI ? writer->written : writer->written - writer->first;
         HC_OR_RETURN(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout,
-                                         writer->stage, line, writer->staged, err));
+                                         writer->stored, line, writer->filled, err));
     } else if (writer->plan.way == HC_WRITE_ARRAY) {
-        HC_OR_RETURN(hc_write_array_lines(writer->array, &writer->plan, &writer->layout, writer->stage,
-                                          writer->written, writer->staged, err));
+        HC_OR_RETURN(hc_write_array_lines(writer->array, &writer->plan, &writer->layout, writer->stored,
+                                          writer->written, writer->filled, err));
     } else {
         HC_OR_RETURN(flush_gdal(writer, err));
     }
-    writer->written += writer->staged;
-    writer->staged = 0;
+    writer->written += writer->filled;
+    writer->filled = 0;
     return HC_OK;
 }
 
-/* Lines of a block on their way into the stage. */
-typedef struct Staging {
+/* Lines of a block on their way to be stored. */
+typedef struct Storing {
     HcWriter *writer;
     const HcBlock *block;
     int32_t first;
-} Staging;
+} Storing;
 
-static void stage_line(void *user, int64_t item, int32_t thread) {
+static void store_line(void *user, int64_t item, int32_t thread) {
     (void)thread;
-    const Staging *staging = user;
-    HcWriter *writer = staging->writer;
+    const Storing *storing = user;
+    HcWriter *writer = storing->writer;
     int32_t line = (int32_t)item;
-    hc_stored_put(&writer->layout, writer->stage, writer->staged + line, staging->block,
-                  staging->first + line, 1);
+    hc_stored_put(&writer->layout, writer->stored, writer->filled + line, storing->block,
+                  storing->first + line, 1);
     if (writer->tallied) {
         HcStoredTally tally = {0};
-        hc_stored_count(&writer->layout, staging->block, staging->first + line, 1, &tally);
+        hc_stored_count(&writer->layout, storing->block, storing->first + line, 1, &tally);
         pthread_mutex_lock(&writer->tally_lock);
         hc_stored_tally_add(&writer->tally, &tally);
         pthread_mutex_unlock(&writer->tally_lock);
@@ -370,7 +369,7 @@ static void stage_line(void *user, int64_t item, int32_t thread) {
 
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
     const HcScene *scene = &writer->scene;
-    int64_t next = writer->written + writer->staged;
+    int64_t next = writer->written + writer->filled;
     if (block->samples != scene->samples || block->bands != scene->bands || block->line0 != next ||
         block->lines > scene->lines - next || writer->finished) {
         return hc_fail(
@@ -384,13 +383,13 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
         writer->team = hc_team_open(hc_team_count(writer->threads, HC_IO_THREADS));
     }
     for (int32_t line = 0; line < block->lines;) {
-        int32_t room = writer->layout.rows - writer->staged;
+        int32_t room = writer->layout.rows - writer->filled;
         int32_t count = block->lines - line < room ? block->lines - line : room;
-        Staging staging = {.writer = writer, .block = block, .first = line};
-        hc_team_run(writer->team, count, stage_line, &staging);
-        writer->staged += count;
+        Storing storing = {.writer = writer, .block = block, .first = line};
+        hc_team_run(writer->team, count, store_line, &storing);
+        writer->filled += count;
         line += count;
-        if (writer->staged == writer->layout.rows) {
+        if (writer->filled == writer->layout.rows) {
             HC_OR_RETURN(flush(writer, err));
         }
     }
@@ -431,11 +430,11 @@ static HcStatus open_joined(HcWriter *writer, const HcWriterSite *site, HcError 
     if (writer->file < 0) {
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno));
     }
-    return make_stage(writer,
-                      envi             ? writer->plan.interleave
-                      : site->by_pixel ? HC_BIP
-                                       : HC_BIL,
-                      envi_rows(&writer->scene, &writer->plan), err);
+    return make_stored(writer,
+                       envi             ? writer->plan.interleave
+                       : site->by_pixel ? HC_BIP
+                                        : HC_BIL,
+                       envi_rows(&writer->scene, &writer->plan), err);
 }
 
 HcStatus hc_writer_join(HcWriter **out, const char *path, const HcScene *scene,
@@ -456,7 +455,7 @@ done:
 }
 
 HcStatus hc_writer_leave(HcWriter *writer, HcWriterLeft *out, HcError *err) {
-    *out = (HcWriterLeft){.lines = writer->written + writer->staged - writer->first, .tally = writer->tally};
+    *out = (HcWriterLeft){.lines = writer->written + writer->filled - writer->first, .tally = writer->tally};
     HC_OR_RETURN(flush(writer, err));
     HC_OR_RETURN(close_envi(writer, err));
     if (writer->plan.way != HC_WRITE_ENVI && strlen(writer->partial) >= sizeof out->path) {
@@ -467,7 +466,7 @@ HcStatus hc_writer_leave(HcWriter *writer, HcWriterLeft *out, HcError *err) {
     return HC_OK;
 }
 
-/* Lines that another process left in a file of its own, through the stage. */
+/* Lines that another process left in a file of its own, into the stored lines. */
 static HcStatus take_lines(HcWriter *writer, FILE *file, const HcWriterLeft *left, HcError *err) {
     HcStatus status = HC_OK;
     HcStored line = writer->layout;
@@ -483,8 +482,8 @@ static HcStatus take_lines(HcWriter *writer, FILE *file, const HcWriterLeft *lef
             HC_TRY(hc_fail(err, HC_E_IO, "%s: lines that another rank wrote cannot be read from %s",
                            writer->plan.path, left->path));
         }
-        hc_stored_copy(&writer->layout, writer->stage, writer->staged, &line, values);
-        if (++writer->staged == writer->layout.rows) {
+        hc_stored_copy(&writer->layout, writer->stored, writer->filled, &line, values);
+        if (++writer->filled == writer->layout.rows) {
             HC_TRY(flush(writer, err));
         }
     }
@@ -583,8 +582,8 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
         writer->array = NULL;
     }
     HC_OR_RETURN(close_dataset(writer, &writer->dataset, err));
-    free(writer->stage);
-    writer->stage = NULL;
+    free(writer->stored);
+    writer->stored = NULL;
     if (hc_write_is_cog(&writer->plan)) {
         HC_OR_RETURN(hc_write_cog_overviews(writer->source, &writer->plan, &writer->scene, err));
     }
@@ -626,7 +625,7 @@ static HcStatus complete_or_say_why(HcWriter *writer, HcError *err) {
 
 HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
     struct stat info;
-    int64_t given = writer->written + writer->staged;
+    int64_t given = writer->written + writer->filled;
     if (given != writer->scene.lines || writer->finished) {
         return hc_fail(err, HC_E_IO, "%s: %lld of %lld lines were written", writer->plan.path,
                        (long long)given, (long long)writer->scene.lines);
@@ -666,7 +665,7 @@ void hc_writer_close(HcWriter *writer) {
     hc_scene_clear(&writer->scene);
     free(writer->partial);
     free(writer->source);
-    free(writer->stage);
+    free(writer->stored);
     pthread_mutex_destroy(&writer->tally_lock);
     free(writer);
 }
