@@ -46,12 +46,9 @@ static HcStatus copy_words(HcChain *chain, const char *const *words, int32_t cou
 /* Makes room for `count` stages; their kind is set by add_stage. */
 static HcStatus make_chain(HcChain **out, const char *const *words, int32_t word_count, int32_t count,
                            HcError *err) {
-    HcChain *chain = calloc(1, sizeof *chain);
-    *out = chain;
-    if (chain == NULL || (chain->stages = calloc((size_t)count, sizeof *chain->stages)) == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof(HcStage), "the chain");
-    }
-    return copy_words(chain, words, word_count, err);
+    HC_OR_RETURN(hc_new(*out, 1, "the chain", err));
+    HC_OR_RETURN(hc_new((*out)->stages, count, "the chain", err));
+    return copy_words(*out, words, word_count, err);
 }
 
 static HcStatus add_stage(HcChain *chain, const HcStageClass *kind, HcError *err) {

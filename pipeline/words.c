@@ -1,6 +1,7 @@
 /* Words of chains: split as a shell would, filled with values, and printed so that they can be typed again.
  */
 #include "pipeline/words.h"
+#include "core/allocate.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -19,11 +20,9 @@ HcStatus hc_words_split(const char *text, const char *where, char ***words, int3
     HcStatus status = HC_OK;
     HcText word = {0};
     size_t capacity = strlen(text) / 2 + 2;
-    char **list = calloc(capacity, sizeof *list);
+    char **list = NULL;
     int32_t found = 0;
-    if (list == NULL) {
-        return hc_fail_memory(err, (double)capacity * sizeof *list, "the words of the chain");
-    }
+    HC_OR_RETURN(hc_new(list, capacity, "the words of the chain", err));
     const char *c = text;
     for (;;) {
         c += strspn(c, " \t\r\n\v\f");

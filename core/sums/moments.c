@@ -53,15 +53,16 @@ int64_t hc_difference_limit(HcDifference difference, int64_t limit) {
 }
 
 HcStatus hc_moments_init(HcMoments *moments, int32_t bands, HcError *err) {
+    HcStatus status = HC_OK;
     size_t n = (size_t)bands;
     *moments = (HcMoments){.bands = bands};
-    moments->sum = calloc(n, sizeof *moments->sum);
-    moments->product = calloc(n * n, sizeof *moments->product);
-    if (moments->sum == NULL || moments->product == NULL) {
+    HC_TRY(hc_new(moments->sum, n, "sums of values", err));
+    HC_TRY(hc_new(moments->product, n * n, "sums of products", err));
+done:
+    if (status != HC_OK) {
         hc_moments_clear(moments);
-        return hc_fail_memory(err, (double)(n * n) * sizeof(HcWide), "sums of products");
     }
-    return HC_OK;
+    return status;
 }
 
 void hc_moments_clear(HcMoments *moments) {
@@ -86,19 +87,14 @@ HcStatus hc_moments_on_grid(HcMoments *moments, const HcGrid *grid, HcError *err
 }
 
 HcStatus hc_moments_far(HcMoments *moments, HcError *err) {
+    static const char what[] = "sums of values that lie far from the others of their band";
     size_t n = (size_t)moments->bands;
     if (moments->far_product != NULL) {
         return HC_OK;
     }
     free(moments->far_sum);
-    moments->far_sum = calloc(n * HC_LONG_DIGITS, sizeof *moments->far_sum);
-    moments->far_product = calloc(n * n * HC_LONG_DIGITS, sizeof *moments->far_product);
-    if (moments->far_sum == NULL || moments->far_product == NULL) {
-        free(moments->far_product);
-        moments->far_product = NULL;
-        return hc_fail_memory(err, (double)(n * n * HC_LONG_DIGITS) * sizeof(int64_t),
-                              "sums of values that lie far from the others of their band");
-    }
+    HC_OR_RETURN(hc_new(moments->far_sum, n * HC_LONG_DIGITS, what, err));
+    HC_OR_RETURN(hc_new(moments->far_product, n * n * HC_LONG_DIGITS, what, err));
     return HC_OK;
 }
 
@@ -327,11 +323,8 @@ static HcStatus integers_on_grid(HcMoments *moments, HcError *err) {
     if (moments->center != NULL) {
         return HC_OK;
     }
-    moments->center = calloc((size_t)moments->bands, sizeof *moments->center);
-    moments->exponent = calloc((size_t)moments->bands, sizeof *moments->exponent);
-    return moments->center != NULL && moments->exponent != NULL
-               ? HC_OK
-               : hc_fail_memory(err, (double)moments->bands * sizeof *moments->center, "the grid of sums");
+    HC_OR_RETURN(hc_new(moments->center, moments->bands, "the grid of sums", err));
+    return hc_new(moments->exponent, moments->bands, "the grid of sums", err);
 }
 
 /* Room for far values in both where one has met some. */

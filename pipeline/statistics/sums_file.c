@@ -26,11 +26,9 @@ enum { WIDE_DIGITS = 38, LONG_SUM_DIGITS = 99, LONG_PRODUCT_DIGITS = 190 };
 
 static HcStatus put_sums(HcJson *to, const HcMoments *moments, HcError *err) {
     size_t n = (size_t)moments->bands;
-    char *text = malloc(n * HC_LONG_TEXT);
+    char *text = NULL;
+    HC_OR_RETURN(hc_new(text, n * HC_LONG_TEXT, "sum", err));
     char *end = text;
-    if (text == NULL) {
-        return hc_fail_memory(err, (double)(n * HC_LONG_TEXT), "sum");
-    }
     for (size_t b = 0; b < n; b++) {
         HcLong sum = hc_moments_sum(moments, b);
         end = hc_long_print(&sum, end);
@@ -46,11 +44,9 @@ static HcStatus put_sums(HcJson *to, const HcMoments *moments, HcError *err) {
 static HcStatus put_products(HcJson *to, const HcMoments *moments, HcError *err) {
     size_t n = (size_t)moments->bands;
     size_t each = moments->far_product != NULL ? HC_LONG_TEXT : WIDE_DIGITS + 3;
-    char *text = malloc(n * (n + 1) / 2 * each);
+    char *text = NULL;
+    HC_OR_RETURN(hc_new(text, n * (n + 1) / 2 * each, "products", err));
     char *end = text;
-    if (text == NULL) {
-        return hc_fail_memory(err, (double)(n * (n + 1) / 2 * each), "products");
-    }
     for (size_t b = 0; b < n; b++) {
         for (size_t c = b; c < n; c++) {
             HcLong product = hc_moments_product(moments, b, c);
@@ -117,19 +113,18 @@ static HcStatus put_grid(HcJson *json, const HcMoments *moments, HcError *err) {
 static HcStatus get_grid(const cJSON *json, const char *path, HcMoments *moments, HcError *err) {
     HcStatus status = HC_OK;
     size_t n = (size_t)moments->bands;
-    double *center = malloc(n * sizeof *center);
-    double *read = malloc(n * sizeof *read);
-    int32_t *exponent = malloc(n * sizeof *exponent);
+    double *center = NULL, *read = NULL;
+    int32_t *exponent = NULL;
     int32_t wrong = 0;
-    HcGrid grid = {center, exponent};
-    if (center == NULL || read == NULL || exponent == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(n * sizeof *center), "the grid of sums"));
-    }
+    HC_TRY(hc_new(center, n, "the grid of sums", err));
+    HC_TRY(hc_new(read, n, "the grid of sums", err));
+    HC_TRY(hc_new(exponent, n, "the grid of sums", err));
     HC_TRY(hc_json_get_doubles(json, "center", center, n, path, err));
     HC_TRY(hc_json_get_doubles(json, "unit_exponent", read, n, path, err));
     for (size_t b = 0; b < n; b++) {
         exponent[b] = fabs(read[b]) < 1000 && read[b] == rint(read[b]) ? (int32_t)read[b] : INT32_MIN / 2;
     }
+    HcGrid grid = {center, exponent};
     wrong = hc_grid_wrong_band(&grid, moments->bands);
     if (wrong >= 0) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: band %d has a \"center\" of %g and a \"unit_exponent\" of %g",

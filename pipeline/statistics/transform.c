@@ -20,28 +20,16 @@ void hc_transform_clear(HcTransform *transform) {
     *transform = (HcTransform){0};
 }
 
-/* One block of zeroed doubles for the matrices of a fit. */
-static double *new_doubles(size_t count) {
-    return calloc(count > 0 ? count : 1, sizeof(double));
-}
-
 static HcStatus allocate(HcTransform *transform, int32_t bands, int32_t components, HcError *err) {
     size_t p = (size_t)bands;
     size_t m = (size_t)components;
     transform->bands = bands;
     transform->components = components;
-    transform->mean = new_doubles(p);
-    transform->forward = new_doubles(p * m);
-    transform->inverse = new_doubles(m * p);
-    transform->eigenvalues = new_doubles(m);
-    if (transform->left_out == NULL) {
-        transform->left_out = calloc(p, 1);
-    }
-    if (transform->mean == NULL || transform->forward == NULL || transform->inverse == NULL ||
-        transform->eigenvalues == NULL || transform->left_out == NULL) {
-        return hc_fail_memory(err, (double)(2 * p * m) * sizeof(double), "a transform");
-    }
-    return HC_OK;
+    HC_OR_RETURN(hc_new(transform->mean, p, "a transform", err));
+    HC_OR_RETURN(hc_new(transform->forward, p * m, "a transform", err));
+    HC_OR_RETURN(hc_new(transform->inverse, m * p, "a transform", err));
+    HC_OR_RETURN(hc_new(transform->eigenvalues, m, "a transform", err));
+    return transform->left_out == NULL ? hc_new(transform->left_out, p, "a transform", err) : HC_OK;
 }
 
 HcStatus hc_transform_fit_pca(HcTransform *transform, HcCompute *compute, const double *mean,
@@ -49,13 +37,11 @@ HcStatus hc_transform_fit_pca(HcTransform *transform, HcCompute *compute, const 
     HcStatus status = HC_OK;
     int32_t p = transform->scene.bands;
     size_t n = (size_t)p;
-    double *matrix = new_doubles(n * n);
-    double *vectors = new_doubles(n * n);
-    double *scale = new_doubles(n);
+    double *matrix = NULL, *vectors = NULL, *scale = NULL;
     int32_t used = 0;
-    if (matrix == NULL || vectors == NULL || scale == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(2 * n * n) * sizeof(double), "a principal component fit"));
-    }
+    HC_TRY(hc_new(matrix, n * n, "a principal component fit", err));
+    HC_TRY(hc_new(vectors, n * n, "a principal component fit", err));
+    HC_TRY(hc_new(scale, n, "a principal component fit", err));
     snprintf(transform->method, sizeof transform->method, "pca");
     HC_TRY(allocate(transform, p, p, err));
     memcpy(transform->mean, mean, n * sizeof *mean);
@@ -110,22 +96,23 @@ static void fit_clear(Fit *fit) {
 
 static HcStatus fit_init(Fit *fit, const double *covariance, const double *noise, size_t bands,
                          HcError *err) {
+    HcStatus status = HC_OK;
     size_t padded = hc_dense_padded(bands);
     size_t stride = hc_dense_stride(bands);
     *fit = (Fit){.covariance = covariance, .noise = noise, .bands = bands, .stride = stride};
-    fit->band = calloc(padded, sizeof *fit->band);
-    fit->deviation = new_doubles(4 * padded);
-    fit->upper = new_doubles(3 * padded * stride);
-    if (fit->band == NULL || fit->deviation == NULL || fit->upper == NULL) {
-        fit_clear(fit);
-        return hc_fail_memory(err, (double)(3 * padded * stride) * sizeof(double), "a noise fraction fit");
-    }
+    HC_TRY(hc_new(fit->band, padded, "a noise fraction fit", err));
+    HC_TRY(hc_new(fit->deviation, 4 * padded, "a noise fraction fit", err));
+    HC_TRY(hc_new(fit->upper, 3 * padded * stride, "a noise fraction fit", err));
     fit->scale = fit->deviation + padded;
     fit->reciprocal = fit->scale + padded;
     fit->sign = fit->reciprocal + padded;
     fit->first = fit->upper + padded * stride;
     fit->second = fit->first + padded * stride;
-    return HC_OK;
+done:
+    if (status != HC_OK) {
+        fit_clear(fit);
+    }
+    return status;
 }
 
 /* Which bands have signal and noise at all, and the standard deviations of their noise. */
