@@ -58,6 +58,10 @@ void hc_image_stroke(HcImage *image, double x0, double y0, double x1, double y1,
 HcStatus hc_image_scree(HcImage *image, const double *eigenvalues, int32_t count, const char *title,
                         HcError *err) HC_MUST_CHECK;
 
+/* The same canvas for any values over their number, with names for both axes and no line at 1. */
+HcStatus hc_image_curve(HcImage *image, const double *values, int32_t count, const char *title,
+                        const char *x_label, const char *y_label, HcError *err) HC_MUST_CHECK;
+
 typedef struct HcLegendEntry {
     uint8_t rgb[3];
     const char *name;

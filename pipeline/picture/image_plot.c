@@ -145,35 +145,48 @@ static void draw_values(HcImage *image, const Axes *axes, const double *values, 
     }
 }
 
-static void draw_labels(HcImage *image, const Axes *axes, const char *title) {
-    const char *value = "eigenvalue";
+static void draw_labels(HcImage *image, const Axes *axes, const char *title, const char *number,
+                        const char *value) {
     int32_t middle = (axes->top + axes->bottom + hc_image_text_width(2, value)) / 2;
     if (title != NULL) {
         int32_t scale = hc_image_text_width(3, title) <= image->width - 40 ? 3 : 2;
         centre(image, image->width / 2.0, 28 - hc_image_text_height(scale) / 2, scale, dark, title);
     }
-    centre(image, (axes->left + axes->right) / 2.0, image->height - 30, 2, dark, "component");
+    centre(image, (axes->left + axes->right) / 2.0, image->height - 30, 2, dark, number);
     hc_image_text_up(image, 16, middle, 2, dark, value);
 }
 
-HcStatus hc_image_scree(HcImage *image, const double *eigenvalues, int32_t count, const char *title,
-                        HcError *err) {
+/* labels: the title, and those of the two axes. */
+static HcStatus draw_plot(HcImage *image, const double *values, int32_t count, const char *const labels[3],
+                          bool noise_line, HcError *err) {
     HcStatus status = hc_image_init(image, 800, 500, err);
     if (status != HC_OK) {
         return status;
     }
     Axes axes = {.left = 108, .top = 56, .right = 775, .bottom = 430, .last_x = count > 1 ? count : 1};
-    settle_range(&axes, eigenvalues, count);
+    settle_range(&axes, values, count);
     draw_x_axis(image, &axes);
     draw_y_axis(image, &axes);
-    draw_noise_line(image, &axes, eigenvalues, count);
-    draw_values(image, &axes, eigenvalues, count);
+    if (noise_line) {
+        draw_noise_line(image, &axes, values, count);
+    }
+    draw_values(image, &axes, values, count);
     hc_image_frame(image, axes.left, axes.top, axes.right - axes.left + 1, axes.bottom - axes.top + 1,
                    axis_colour);
-    draw_labels(image, &axes, title);
+    draw_labels(image, &axes, labels[0], labels[1], labels[2]);
     return HC_OK;
 }
 
+HcStatus hc_image_scree(HcImage *image, const double *eigenvalues, int32_t count, const char *title,
+                        HcError *err) {
+    return draw_plot(image, eigenvalues, count, (const char *const[]){title, "component", "eigenvalue"}, true,
+                     err);
+}
+
+HcStatus hc_image_curve(HcImage *image, const double *values, int32_t count, const char *title,
+                        const char *x_label, const char *y_label, HcError *err) {
+    return draw_plot(image, values, count, (const char *const[]){title, x_label, y_label}, false, err);
+}
 /* ---- legends ---- */
 
 /* A swatch is a little higher than the text. */

@@ -1,5 +1,4 @@
 /* cov: mean and covariance of a scene or of its noise, saved as a statistics file; or the sums for them. */
-#include "pipeline/stages/cov.h"
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"

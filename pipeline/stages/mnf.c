@@ -1,7 +1,6 @@
 /* mnf: maximum noise fraction. */
 #include "io/file.h"
 #include "pipeline/chain.h"
-#include "pipeline/stages/cov.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/noise.h"

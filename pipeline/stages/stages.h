@@ -4,12 +4,14 @@
 #define HC_PIPELINE_STAGES_STAGES_H
 
 #include "pipeline/stage.h"
+#include "pipeline/statistics/statistics.h"
 
 #define HC_STAGES(STAGE)                                                                                     \
     STAGE(read)                                                                                              \
     STAGE(bands)                                                                                             \
     STAGE(filter)                                                                                            \
     STAGE(cov)                                                                                               \
+    STAGE(noise)                                                                                             \
     STAGE(dimension)                                                                                         \
     STAGE(pca)                                                                                               \
     STAGE(mnf)                                                                                               \
@@ -23,5 +25,8 @@
 
 #define HC_STAGE_DECLARATION(name) extern const HcStageClass hc_stage_##name;
 HC_STAGES(HC_STAGE_DECLARATION)
+
+/* For mnf: the statistics of a settled cov stage that measured a dark image, now the caller's. */
+HcStatistics hc_cov_take(HcStage *stage);
 
 #endif

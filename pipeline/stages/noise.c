@@ -1,0 +1,298 @@
+/* noise: noise and signal-to-noise ratio of each band, by regression and by differences of neighbours.
+ *
+ * Two estimates that rest on different properties of noise (none between bands, none between neighbours) are
+ * made in one pass. Where both agree the noise is known; where they do not, the scene has texture or
+ * correlated noise, and a note says so. */
+#include "core/allocate.h"
+#include "io/file.h"
+#include "io/write/png.h"
+#include "pipeline/picture/image.h"
+#include "pipeline/stages/stages.h"
+#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/sums.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Params {
+    const char *path, *csv, *picture;
+    int32_t compare;
+    int32_t overwrite; /* HcOverwrite */
+} Params;
+
+typedef struct State {
+    HcSceneSums sums, differences;
+    HcStatistics scene, regression, neighbours;
+    double *ratio;       /* [bands] SNR: mean over standard deviation of the noise; NaN where there is none */
+    double ratio_median; /* of the bands, NaN = no band has one */
+    double agreement;    /* median of the variances by differences over those by regression */
+} State;
+
+static const HcOption options[] = {
+    {HC_TEXT(Params, path, "output"), .file = HC_FILE_WRITTEN, .value = "NOISE.json", .positional = true,
+     .otherwise = "no file, a summary is printed", .help = "JSON file to write"},
+    {HC_TEXT(Params, csv), .file = HC_FILE_WRITTEN, .value = "NOISE.csv",
+     .help = "table to write, a band a line"},
+    {HC_TEXT(Params, picture), .file = HC_FILE_WRITTEN, .value = "SNR.png",
+     .help = "plot of the signal-to-noise ratio over the bands to write"},
+    {HC_CHOICE(Params, compare), .choices = hc_noise_words, .standard = "shift",
+     .help = "difference of neighbours that the regression is compared with"},
+    {HC_LEVEL(Params, overwrite), .value = "any",
+     .help = "replace existing files; any: also a scene with more bands than the result"},
+    {0}};
+
+static HcDifference difference_of(const HcStage *stage) {
+    return (HcDifference)(((const Params *)stage->params)->compare + 1);
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    HC_OR_RETURN(hc_statistics_of_values(&stage->in, "noise", err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
+    if (params->picture != NULL && !hc_text_ends_with(params->picture, ".png")) {
+        return hc_fail(err, HC_E_USAGE, "noise: --picture %s: the name must end in .png", params->picture);
+    }
+    const char *files[] = {params->path, params->csv, params->picture};
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+        if (files[k] != NULL) {
+            HC_OR_RETURN(hc_stage_writes(stage, files[k], err));
+        }
+    }
+    stage->needs.passes_through = true;
+    stage->needs.has_output = true;
+    if (!stage->settled) {
+        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+        hc_scene_sums_plan(stage, difference_of(stage));
+    }
+    return HC_OK;
+}
+
+static HcStatus open_noise(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
+    return hc_scene_sums_open(&state->differences, stage, difference_of(stage), NULL, err);
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_scene_sums_add(&state->sums, stage, queue, in, err));
+    return hc_scene_sums_add(&state->differences, stage, queue, in, err);
+}
+
+static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_scene_sums_part(&state->sums, stage, parts, count, err));
+    return hc_scene_sums_part(&state->differences, stage, parts, count, err);
+}
+
+static double variance_of(const HcStatistics *of, int32_t band) {
+    return of->covariance[(size_t)band * (size_t)(of->scene.bands + 1)];
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The lower median of values[count], which this sorts. */
+static double median(double *values, size_t count) {
+    qsort(values, count, sizeof *values, compare_doubles);
+    return count > 0 ? values[(count - 1) / 2] : NAN;
+}
+
+/* The ratios of all bands, and their medians over the bands that have noise. */
+static HcStatus compare(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    int32_t bands = stage->in.bands;
+    double *found = NULL;
+    size_t count = 0;
+    HC_OR_RETURN(hc_new(state->ratio, (size_t)bands, "ratios of bands", err));
+    HC_OR_RETURN(hc_new(found, (size_t)bands, "ratios of bands", err));
+    for (int32_t b = 0; b < bands; b++) {
+        double variance = variance_of(&state->regression, b);
+        state->ratio[b] = variance > 0 ? fabs(state->scene.mean[b]) / sqrt(variance) : NAN;
+        if (variance > 0) {
+            found[count++] = state->ratio[b];
+        }
+    }
+    state->ratio_median = median(found, count);
+    count = 0;
+    for (int32_t b = 0; b < bands; b++) {
+        if (variance_of(&state->regression, b) > 0) {
+            found[count++] = variance_of(&state->neighbours, b) / variance_of(&state->regression, b);
+        }
+    }
+    state->agreement = median(found, count);
+    free(found);
+    return HC_OK;
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    const char *word = hc_noise_words[((const Params *)stage->params)->compare];
+    HcMoments moments = {0};
+    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
+    /* Refuses few pixels first, and says how many are needed. */
+    HC_TRY(hc_noise_regression_of(&state->regression, &stage->in, &moments, HC_NOISE_DIAGONAL, err));
+    HC_TRY(hc_statistics_make(&state->scene, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
+    HC_TRY(hc_scene_sums_statistics(&state->differences, stage, queue, word, &state->neighbours, err));
+    HC_TRY(compare(stage, err));
+    if (state->agreement > 2) {
+        hc_stage_note(
+            stage,
+            "differences of neighbours (%s) find %.3g times the variance of the regression: the scene "
+            "has texture, take --noise regression",
+            word, state->agreement);
+    } else if (state->agreement < 0.5) {
+        hc_stage_note(
+            stage,
+            "differences of neighbours (%s) find %.3g times the variance of the regression: noise is "
+            "correlated between neighbours, or bands do not explain each other; no model fits well",
+            word, state->agreement);
+    }
+done:
+    hc_moments_clear(&moments);
+    return status;
+}
+
+/* ---- files ---- */
+
+static void put_bands(const HcStage *stage, HcJson *to) {
+    const State *state = stage->state;
+    hc_json_open_array(to, "noise_by_band");
+    for (int32_t b = 0; b < stage->in.bands; b++) {
+        hc_json_open_object(to, NULL);
+        hc_json_put_number(to, "band", b + 1);
+        if (stage->in.wavelength != NULL) {
+            hc_json_put_double(to, "wavelength_nm", stage->in.wavelength[b]);
+        }
+        hc_json_put_double(to, "mean", state->scene.mean[b]);
+        hc_json_put_double(to, "deviation", sqrt(variance_of(&state->scene, b)));
+        hc_json_put_double(to, "noise", sqrt(variance_of(&state->regression, b)));
+        hc_json_put_double(to, "noise_by_differences", sqrt(variance_of(&state->neighbours, b)));
+        hc_json_put_double(to, "snr", state->ratio[b]);
+        hc_json_put_double(to, "snr_db", 20 * log10(state->ratio[b]));
+        hc_json_close(to);
+    }
+    hc_json_close(to);
+}
+
+static HcStatus write_csv(const HcStage *stage, const char *path, bool overwrite, HcError *err) {
+    const State *state = stage->state;
+    HcText text = {0};
+    hc_text_add(&text, "band,wavelength_nm,mean,deviation,noise,noise_by_differences,snr,snr_db\n");
+    for (int32_t b = 0; b < stage->in.bands; b++) {
+        hc_text_add(&text, "%d,", b + 1);
+        if (stage->in.wavelength != NULL) {
+            hc_text_add(&text, "%.10g", stage->in.wavelength[b]);
+        }
+        hc_text_add(&text, ",%.9g,%.9g,%.9g,%.9g", state->scene.mean[b], sqrt(variance_of(&state->scene, b)),
+                    sqrt(variance_of(&state->regression, b)), sqrt(variance_of(&state->neighbours, b)));
+        if (state->ratio[b] > 0) {
+            hc_text_add(&text, ",%.9g,%.9g\n", state->ratio[b], 20 * log10(state->ratio[b]));
+        } else {
+            hc_text_add(&text, ",,\n"); /* no noise, or a mean of 0 */
+        }
+    }
+    HcStatus status = text.failed ? hc_fail_memory(err, 0, "a table of bands")
+                                  : hc_file_write(path, text.data, text.length, overwrite, err);
+    hc_text_clear(&text);
+    return status;
+}
+
+static HcStatus draw(const HcStage *stage, const char *path, bool overwrite, HcError *err) {
+    const State *state = stage->state;
+    HcImage image = {0};
+    HcStatus status = hc_image_curve(&image, state->ratio, stage->in.bands, "signal-to-noise ratio", "band",
+                                     "mean / noise", err);
+    if (status == HC_OK) {
+        status = hc_png_write(path, image.width, image.height, image.pixels, overwrite, err);
+    }
+    hc_image_clear(&image);
+    return status;
+}
+
+static void report(const HcStage *stage, HcJson *to) {
+    const State *state = stage->state;
+    hc_json_put_number(to, "pixels", (double)state->regression.pixels);
+    hc_json_put_number(to, "difference_pixels", (double)state->neighbours.pixels);
+    hc_json_put_text(to, "differences", state->neighbours.noise);
+    hc_json_put_double(to, "median_snr", state->ratio_median);
+    hc_json_put_double(to, "differences_over_regression", state->agreement);
+}
+
+static HcStatus finish(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
+    if (params->path != NULL) {
+        HcJson json;
+        hc_json_begin(&json);
+        hc_json_put_number(&json, "hcube_noise", 1);
+        report(stage, &json);
+        put_bands(stage, &json);
+        HcStatus status = hc_json_save(&json, params->path, overwrite, err);
+        hc_json_clear(&json);
+        HC_OR_RETURN(status);
+    }
+    if (params->csv != NULL) {
+        HC_OR_RETURN(write_csv(stage, params->csv, overwrite, err));
+    }
+    return params->picture != NULL ? draw(stage, params->picture, overwrite, err) : HC_OK;
+}
+
+static const char *output(const HcStage *stage) {
+    const Params *params = stage->params;
+    return params->path != NULL ? params->path : params->csv != NULL ? params->csv : params->picture;
+}
+
+static void show(const HcStage *stage, HcText *to) {
+    const State *state = stage->state;
+    int32_t least = -1;
+    int32_t most = -1;
+    for (int32_t b = 0; b < stage->in.bands; b++) {
+        if (!isnan(state->ratio[b])) {
+            least = least < 0 || state->ratio[b] < state->ratio[least] ? b : least;
+            most = most < 0 || state->ratio[b] > state->ratio[most] ? b : most;
+        }
+    }
+    hc_text_add(to, "signal-to-noise ratio (mean / noise): median %.4g", state->ratio_median);
+    if (least >= 0) {
+        hc_text_add(to, ", lowest %.4g (band %d), highest %.4g (band %d)", state->ratio[least], least + 1,
+                    state->ratio[most], most + 1);
+    }
+    hc_text_add(to, "\nvariance by differences (%s) over that by regression: %.4g\n", state->neighbours.noise,
+                state->agreement);
+}
+
+static void close_noise(HcStage *stage) {
+    State *state = stage->state;
+    hc_scene_sums_close(&state->sums);
+    hc_scene_sums_close(&state->differences);
+    hc_statistics_clear(&state->scene);
+    hc_statistics_clear(&state->regression);
+    hc_statistics_clear(&state->neighbours);
+    free(state->ratio);
+    state->ratio = NULL;
+}
+
+const HcStageClass hc_stage_noise = {
+    .name = "noise",
+    .summary = "noise and signal-to-noise ratio of each band: JSON, CSV and picture",
+    .cite = "Roger 1996; Bioucas-Dias, Nascimento 2008 (regression); Green et al. 1988 (differences)",
+    .role = HC_ROLE_SINK,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    .open = open_noise,
+    .observe = observe,
+    .sums = sums,
+    .settle = settle,
+    .finish = finish,
+    .output = output,
+    .show = show,
+    .report = report,
+    .close = close_noise,
+};
