@@ -151,9 +151,10 @@ def npy(path, shape, values):
 
 
 def prepare(folder, hcube, sample):
-    """Makes the inputs in the folder, once."""
+    """Makes the inputs in the folder, once for each version of this file."""
     folder, sample = pathlib.Path(folder), pathlib.Path(sample)
-    if (folder / "complete").exists():
+    version = pathlib.Path(__file__).read_text()
+    if (folder / "complete").exists() and (folder / "complete").read_text() == version:
         return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -184,7 +185,7 @@ def prepare(folder, hcube, sample):
             file.write(bytes(200 * number))
     subprocess.run([hcube, "read", folder / "scene.hdr", folder / "scene.tif", "--all-bands", "--type", "uint16",
                     "--compress", "deflate", "--record", "none", "--quiet"], check=True, stdin=subprocess.DEVNULL)
-    (folder / "complete").touch()
+    (folder / "complete").write_text(version)
 
 
 # What differs from run to run: times, how much memory was free, and how the scene was read (mapped or not).

@@ -16,6 +16,8 @@ head -c 2000 /dev/zero | tr '\0' '\1' >mask.img
 printf '<PAMDataset>\n</PAMDataset>\n' | tee s.img.aux.xml mask.img.aux.xml >/dev/null
 sed 's/^lines *=.*/lines = 20/' "$SAMPLE/class.hdr" >class.hdr
 head -c 2000 "$SAMPLE/class.img" >class.img
+header glt 100 20 2 2 bsq
+printf '\1\0%.0s' {1..4000} >glt.img # every place of the map shows the first pixel
 mkdir ../ref && cp class.hdr class.img ../ref
 cp "$SAMPLE"/library.sli lib.sli && cp "$SAMPLE"/library.hdr lib.hdr
 cp "$SAMPLE"/endmembers.csv ends.csv
@@ -41,6 +43,8 @@ reads=(
     "read --mask|read in/s.hdr --mask in/mask.img %|mask.img mask.hdr mask.img.aux.xml"
     "read --mask-inside|read in/s.hdr --mask-inside in/mask.img:1 %|mask.img mask.hdr mask.img.aux.xml"
     "read --cutline|read in/s.hdr --cutline in/aoi.gpkg:training %|aoi.gpkg"
+    "write --ortho[=FILE]|read in/s.hdr % ! write third.tif --ortho=in/glt.hdr|glt.hdr glt.img"
+    "preview --ortho[=FILE]|read in/s.hdr % ! preview third.png --ortho=in/glt.hdr|glt.hdr glt.img"
     "mnf --model|read in/s.hdr % ! mnf --denoise --components 2 --model in/mnf.json|mnf.json"
     "pca --model|read in/s.hdr % ! pca --denoise --components 2 --model in/pca.json|pca.json"
     "mnf --noise|read in/s.hdr % ! mnf --denoise --components 2 --noise in/noise.json|noise.json"
@@ -83,7 +87,9 @@ listed() {
         run | plan | batch | solve* | bench | compare) run 0 $command --help ;;
         *) run 0 stages $command ;;
         esac
-        grep -E ' \((reads|writes)\)(\.|$)' <<<"$out" | sed 's/^ *//; s/\[\([^]]*\)\], .*/\1/; s/ .*//' | sed "s/^/$command /"
+        # An option that is too long for its column has a line of its own.
+        awk '/^  [^ ]/ { name = $0 } / \((reads|writes)\)(\.|$)/ { print name }' <<<"$out" |
+            sed 's/^ *//; s/^\[\([^]]*\)\], .*/\1/; s/ .*//; s/,$//' | sed "s/^/$command /"
     done
 }
 known=$(printf '%s\n' "${reads[@]%%|*}" "${writes[@]%%|*}" "${other[@]}" | sort)
