@@ -166,6 +166,13 @@ static void print_notes(const Compare *compare) {
     }
 }
 
+static void print_renamed(const HcComparison *compared) {
+    if (compared->renamed > 0) {
+        hc_say("note: %d class%s another name in the truth; classes are compared by their numbers",
+               compared->renamed, compared->renamed == 1 ? " has" : "es have");
+    }
+}
+
 static HcStatus write_json(const Compare *compare, HcError *err) {
     HcStatus status = HC_OK;
     HcJson json;
@@ -234,6 +241,7 @@ HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcErro
     HC_TRY(write_files(&compare, err));
     if (!compare.common.quiet) {
         print_notes(&compare);
+        print_renamed(&compare.result);
     }
     HC_TRY(print_figures(&compare, err));
 done:

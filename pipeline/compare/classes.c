@@ -40,14 +40,22 @@ static void show(HcDifferenceMap *to, int64_t line, int64_t sample, bool right) 
     }
 }
 
+/* The class, from 1, of a value; 0 = none. `unclassified`: the file names its 0 so. */
+static int32_t class_of(const HcBlock *block, size_t pixel, int32_t shift, bool unclassified) {
+    int32_t value = block->mask[pixel] ? (int32_t)block->data[pixel] : 0;
+    bool none = !block->mask[pixel] || (value == 0 && unclassified);
+    return none ? 0 : value + shift;
+}
+
 /* What the map leaves out where the truth has a class is unclassified, and so wrong. */
 static HcStatus count(HcPair *pair, int32_t shift, HcComparison *out, HcError *err) {
+    bool unclassified = hc_classes_has_unclassified(&hc_pair_scene(pair, 0)->classes);
     for (int64_t line = 0; line < pair->lines; line += pair->lines_most) {
         HC_OR_RETURN(hc_pair_load(pair, line, (int32_t)hc_min64(pair->lines_most, pair->lines - line), err));
         const HcBlock *of = &pair->block[0], *to = &pair->block[1];
         for (size_t p = 0; p < hc_block_pixels(to); p++) {
-            int32_t truth = to->mask[p] ? (int32_t)to->data[p] + shift : 0;
-            int32_t found = of->mask[p] ? (int32_t)of->data[p] + shift : 0;
+            int32_t truth = class_of(to, p, shift, false);
+            int32_t found = class_of(of, p, shift, unclassified);
             if (truth == 0) {
                 out->left_out++;
                 continue;
@@ -60,12 +68,17 @@ static HcStatus count(HcPair *pair, int32_t shift, HcComparison *out, HcError *e
     return hc_pair_unchanged(pair, err);
 }
 
-/* Names of the truth, else those of the map; class n + shift is number n of a file. */
+/* Names of the truth, else those of the map, and for how many numbers they differ; class n + shift is number
+ * n of a file. */
 static HcStatus take_names(const HcPair *pair, int32_t classes, int32_t shift, HcComparison *out,
                            HcError *err) {
+    const HcClasses *map = &hc_pair_scene(pair, 0)->classes, *truth = &hc_pair_scene(pair, 1)->classes;
     HC_OR_RETURN(hc_classes_make(&out->classes, classes + 1, err));
+    for (int32_t n = shift == 0; n < map->count && n < truth->count; n++) {
+        out->renamed += !hc_text_equal(map->name[n], truth->name[n]);
+    }
     for (int w = 0; w < 2; w++) {
-        const HcClasses *from = &hc_pair_scene(pair, 1 - w)->classes;
+        const HcClasses *from = &hc_pair_scene(pair, w)->classes;
         for (int32_t n = shift == 0; n < from->count && n + shift <= classes; n++) {
             HC_OR_RETURN(hc_classes_name(&out->classes, n + shift, from->name[n], err));
         }

@@ -61,6 +61,7 @@ typedef struct HcComparison {
     HcValueFigures values;      /* of HC_COMPARE_VALUES */
     HcAccuracy accuracy;        /* of HC_COMPARE_CLASSES */
     HcClasses classes;          /* their names */
+    int32_t renamed;            /* class numbers that have other names in the map than in the truth */
     HcDifferenceMap difference; /* where settings.picture */
     const HcScene *scene[2];    /* the raster and its truth, borrowed from their chains */
     const char *path[2];        /* likewise */

@@ -90,8 +90,9 @@ static void add_window(const Work *work, const Column *last, int32_t first, int3
         double mx = u + base[b], my = v + base[b];
         double above = (2 * mx * my + c1) * (2 * uv + c2);
         double below = (mx * mx + my * my + c1) * (uu + vv + c2);
-        /* 0 / 0: both are 0 in the whole window, and the peak is 0: equal. */
-        sum[first + b] += below == 0 ? 1 : above / below;
+        /* A truth without a range has no constants: windows are equal, and the moments then 0, or not. */
+        bool equal = mean.moment[2][b] == 0 && mean.moment[3][b] == 0;
+        sum[first + b] += peak == 0 ? equal : above / below;
     }
 }
 
