@@ -121,20 +121,16 @@ static HcStatus print_time(HcChain *trial, HcCompute *compute, const HcRunSettin
     return HC_OK;
 }
 
-/* The batch makes folders when it runs: until then the output is planned in the nearest one that is there. */
+/* The batch makes folders when it runs. Until then the output is planned in the nearest one that is there,
+ * under a name that no file has: "out/a.tif" as "out_a.tif". */
 static void leave_missing_folders(char *output) {
     for (char *slash = strrchr(output, '/'); slash != NULL && slash != output; slash = strrchr(output, '/')) {
         *slash = '\0';
         bool there = access(output, F_OK) == 0;
-        *slash = '/';
+        *slash = there ? '/' : '_';
         if (there) {
             return;
         }
-        char *above = slash;
-        while (above > output && above[-1] != '/') {
-            above--;
-        }
-        memmove(above, slash + 1, strlen(slash + 1) + 1);
     }
 }
 

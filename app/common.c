@@ -154,6 +154,11 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
     HC_TRY(hc_options_parse(who, sets, set_count, words, first, err));
     words += first;
     word_count -= first;
+    bool in_one_word = word_count > 0 && hc_is_chain_text(word_count, words);
+    if (word_count > 0 && !in_one_word && leading.set.count > 0) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --set %s: fills a chain file or a quoted chain only", who,
+                       leading.set.item[0]));
+    }
     if (word_count > 0 && is_short_form(word_count, words)) {
         HC_TRY(hc_chain_for_stage(chain, hc_stage_find(words[0]), words + 1, word_count - 1, &sets[0], err));
         goto done;
@@ -163,7 +168,7 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
                        who));
     }
     /* A file or a quoted chain may be followed by options, as steps may. */
-    if (hc_is_chain_text(word_count, words)) {
+    if (in_one_word) {
         const char *where = NULL;
         HC_TRY(hc_options_parse(who, sets, set_count, words + 1, word_count - 1, err));
         HC_TRY(hc_read_chain_text(words[0], &text, &where, err));
@@ -174,10 +179,6 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
             HC_TRY(hc_paths_add(&(*chain)->inputs, where, err));
         }
     } else {
-        if (leading.set.count > 0) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "%s: --set %s: fills a chain file or a quoted chain only", who,
-                           leading.set.item[0]));
-        }
         HC_TRY(hc_chain_parse(chain, words, word_count, &sets[0], err));
     }
 done:

@@ -74,13 +74,19 @@ static const char *const foreign[][2] = {
     {"anomaly", "hcube rx SCENE OUTPUT"},
     {"sam", "hcube knn SCENE OUTPUT --library FILE -k 1 --metric angle"},
     {"spectral_angle_mapper", "hcube knn SCENE OUTPUT --library FILE -k 1 --metric angle"},
+    {"vd", "hcube dimension SCENE"},
+    {"hysime", "hcube dimension SCENE"},
+    {"hfc", "hcube dimension SCENE"},
+    {"nwhfc", "hcube dimension SCENE"},
+    {"snr", "hcube noise SCENE"},
+    {"rmse", "hcube compare SCENE TRUTH"},
+    {"confusion", "hcube compare MAP TRUTH"},
+    {"gdalcompare", "hcube compare SCENE TRUTH"},
     {"classify", "hcube knn SCENE OUTPUT"},
     {"nnls", "hcube unmix SCENE OUTPUT --library FILE --lambda 0"},
     {"fcls", "hcube unmix SCENE OUTPUT --library FILE --sum-to-one"},
-    {"ucls", "hcube unmix SCENE OUTPUT --library FILE --lambda 0"},
     {"sunsal", "hcube unmix SCENE OUTPUT --library FILE"},
     {"unmixing", "hcube unmix SCENE OUTPUT --library FILE, hcube abundance SCENE OUTPUT --endmembers FILE"},
-    {"lsu", "hcube unmix SCENE OUTPUT --library FILE --lambda 0"},
 };
 
 static HcStatus unknown_command(const char *word, HcError *err) {

@@ -169,7 +169,7 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
                                           .yields = s == 0};
     }
     /* bands SCENE LIST OUTPUT: with three words, that between them is the stage's. */
-    bool three = hc_options_bare(sets, set_count, (const char *const *)chain->words, word_count) == 3;
+    bool three = hc_options_places(sets, set_count, (const char *const *)chain->words, word_count) == 3;
     for (int32_t s = 0; three && s < set_count; s++) {
         sets[s].named_only = false;
     }

@@ -181,7 +181,7 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
         return HC_OK;
     case HC_OPTION_TEXT:
         *(const char **)at = word;
-        return HC_OK;
+        return option->check != NULL ? option->check(who, word, err) : HC_OK;
     case HC_OPTION_CHOICE:
         return set_choice(who, option, at, word, err);
     case HC_OPTION_LIST: {
@@ -322,14 +322,26 @@ int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const cha
     return w < word_count ? w : word_count;
 }
 
-int32_t hc_options_bare(const HcOptionSet *sets, int32_t set_count, const char *const *words,
-                        int32_t word_count) {
+/* Whether the word names a positional option that may also be given by its place. */
+static bool names_place(const HcOptionSet *sets, int32_t set_count, const char *word) {
+    void *params = NULL;
+    const HcOption *option = option_of_word(sets, set_count, word, &params);
+    bool by_name_only = false;
+    for (int32_t s = 0; s < set_count; s++) {
+        by_name_only = by_name_only || (sets[s].params == params && sets[s].named_only);
+    }
+    return option != NULL && option->positional && !by_name_only;
+}
+
+int32_t hc_options_places(const HcOptionSet *sets, int32_t set_count, const char *const *words,
+                          int32_t word_count) {
     int32_t count = 0;
     bool named = true; /* until a bare -- */
     for (int32_t w = 0; w < word_count; w++) {
         if (named && strcmp(words[w], "--") == 0) {
             named = false;
         } else if (named && is_option(words[w])) {
+            count += names_place(sets, set_count, words[w]);
             w += takes_next(sets, set_count, words[w]);
         } else {
             count++;

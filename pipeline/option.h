@@ -79,6 +79,8 @@ typedef struct HcOption {
     /* The file of a value that says more than its name (FILE:LAYER), in fresh memory; NULL where the value is
      * the name. */
     char *(*file_of)(const char *value);
+    /* For TEXT: refuses values that are wrong for every scene, as ranges do for numbers; or NULL. */
+    HcStatus (*check)(const char *who, const char *value, HcError *err);
     bool positional; /* may be given without its name, in the order of the table */
     bool required;
     bool of_fit;      /* controls how a model is fitted; has no effect on a loaded one */
@@ -132,9 +134,10 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
 int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words,
                            int32_t word_count);
 
-/* How many words are neither options of these sets nor their values. */
-int32_t hc_options_bare(const HcOptionSet *sets, int32_t set_count, const char *const *words,
-                        int32_t word_count);
+/* How many positional options the words fill, by their place or by their name; those by name of a set that
+ * takes them by name only do not count. */
+int32_t hc_options_places(const HcOptionSet *sets, int32_t set_count, const char *const *words,
+                          int32_t word_count);
 
 /* Whether the option takes a value that may be the next word. */
 bool hc_option_takes_value(const HcOption *option);

@@ -73,6 +73,7 @@ typedef struct HcFit {
     HcDifference noise; /* the difference that noise is taken from, HC_DIFFERENCE_NONE = no sums of noise */
     const char *window; /* the rectangle of that difference, borrowed, NULL = the scene */
     const char *save_model; /* the file that the user names for the model, borrowed, or NULL */
+    const char *rule;       /* how many components are kept, where the fit of the scene decides it, or NULL */
     bool fit_only;          /* the stage hands the scene on unchanged */
 } HcFit;
 

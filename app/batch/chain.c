@@ -1,5 +1,6 @@
 /* The chain of a batch: options out of the words, read and write around them, placeholders. */
 #include "app/batch/batch.h"
+#include "io/scene_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -384,6 +385,7 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
     char **split = NULL;
     int32_t split_count = 0;
     HcPaths kept = {0};
+    char *chain_file = NULL;
     hc_options_reset(hc_batch_options(), &batch->params);
     HcOptionSet set = {.table = hc_batch_options(), .params = &batch->params};
     HC_TRY(take_scenes(batch, word_count, words, &kept, err));
@@ -391,6 +393,12 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
     int32_t leading = hc_options_leading(&set, 1, asked, kept.count);
     int32_t left = kept.count - leading;
     const char *const *rest = asked + leading;
+    /* Behind --scenes LIST a chain file may be the only word that is left. */
+    if (left == 0 && batch->more.count > 0 && !hc_scene_recognise(batch->more.path[batch->more.count - 1])) {
+        chain_file = batch->more.path[--batch->more.count];
+        rest = (const char *const *)&chain_file;
+        left = 1;
+    }
     HC_TRY(add_all(&batch->options, asked, leading, err));
     if (left > 0 && hc_is_chain_text(left, rest)) {
         const char *where = NULL;
@@ -412,6 +420,7 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
     HC_TRY(hc_batch_print_chain(batch, err));
 done:
     hc_paths_clear(&kept);
+    free(chain_file);
     hc_paths_clear(&steps);
     hc_words_free(split, split_count);
     free(text);

@@ -347,13 +347,23 @@ static HcStatus find_several(HcBatch *batch, HcPaths *found, HcError *err) {
     HcPaths files = {0};
     for (int32_t w = 0; w <= batch->more.count; w++) {
         const char *word = w == 0 ? first : batch->more.path[w - 1];
+        if (access(word, F_OK) != 0) {
+            HC_TRY(hc_fail(err, HC_E_INPUT,
+                           "batch: --scenes %s: there is no such file (a quoted pattern stands alone)",
+                           word));
+        }
         if (hc_is_folder(word)) {
             HC_TRY(hc_scenes_in_folder(word, found, &batch->recipes, err));
         } else {
             HC_TRY(hc_paths_add(&files, word, err));
         }
     }
-    HC_TRY(hc_scenes_among(&files, first, found, &batch->recipes, err));
+    /* What draws its pixels from elsewhere was meant where all files have its ending. */
+    const char *ending = files.count > 0 ? strrchr(files.path[0], '.') : NULL;
+    for (int32_t f = 1; f < files.count && ending != NULL; f++) {
+        ending = hc_text_ends_with(files.path[f], ending) ? ending : NULL;
+    }
+    HC_TRY(hc_scenes_among(&files, ending != NULL ? ending : "", found, &batch->recipes, err));
 done:
     hc_paths_clear(&files);
     return status;

@@ -190,6 +190,11 @@ static HcStatus find_fit(const HcChain *chain, int32_t *step, HcError *err) {
     if (how.save_model != NULL) {
         return hc_fail(err, HC_E_USAGE, "batch: --save-model %s: --pool names the model", how.save_model);
     }
+    if (how.rule != NULL) {
+        return hc_fail(err, HC_E_USAGE,
+                       "batch: --components %s: --pool applies a loaded model to each scene, give a number",
+                       how.rule);
+    }
     if (how.fit_only) {
         return hc_fail(err, HC_E_USAGE, "batch: --pool: --fit-only leaves no output of a scene");
     }

@@ -17,39 +17,50 @@ static const HcLinearParams *params_of(const HcStage *stage) {
 
 enum { MOST_COMPONENTS = 100000 };
 
-/* --components: a number or a rule. */
-static HcStatus read_components(const HcStage *stage, HcError *err) {
-    const char *text = params_of(stage)->components;
-    HcLinear *linear = stage->state;
+/* The rule of a word, -1 = it is none. */
+static int32_t rule_of(const char *text) {
+    for (int32_t k = 0; hc_dimension_words[k] != NULL; k++) {
+        if (hc_text_equal(text, hc_dimension_words[k])) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* 0 where the text is no number of components. */
+static int64_t count_of(const char *text) {
     double value = 0;
-    linear->asked = 0;
-    linear->rule = -1;
-    for (int32_t k = 0; text != NULL && hc_dimension_words[k] != NULL; k++) {
-        linear->rule = hc_text_equal(text, hc_dimension_words[k]) ? k : linear->rule;
-    }
-    if (text == NULL || linear->rule >= 0) {
-        return HC_OK;
-    }
     bool digits = text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
-    if (digits && hc_option_numbers(text, &value, 1) == 1 && value >= 1 && value <= MOST_COMPONENTS) {
-        linear->asked = (int64_t)value;
+    bool fits = digits && hc_option_numbers(text, &value, 1) == 1 && value <= MOST_COMPONENTS;
+    return fits ? (int64_t)value : 0;
+}
+
+HcStatus hc_linear_check_components(const char *who, const char *text, HcError *err) {
+    if (rule_of(text) >= 0 || count_of(text) > 0) {
         return HC_OK;
     }
     const char *nearest = hc_text_nearest(text, hc_dimension_words);
     return nearest != NULL
-               ? hc_fail(err, HC_E_USAGE, "%s: --components %s: unknown, did you mean %s?", stage->kind->name,
-                         text, nearest)
+               ? hc_fail(err, HC_E_USAGE, "%s: --components %s: unknown, did you mean %s?", who, text,
+                         nearest)
                : hc_fail(err, HC_E_USAGE,
                          "%s: --components %s: neither a whole number from 1 to %d nor a rule of dimension "
                          "(auto, hysime, hfc, nwhfc, elm, gavish-donoho, marchenko-pastur)",
-                         stage->kind->name, text, MOST_COMPONENTS);
+                         who, text, MOST_COMPONENTS);
+}
+
+static void read_components(const HcStage *stage) {
+    const char *text = params_of(stage)->components;
+    HcLinear *linear = stage->state;
+    linear->rule = text != NULL ? rule_of(text) : -1;
+    linear->asked = text != NULL ? count_of(text) : 0;
 }
 
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcLinearParams *params = params_of(stage);
     const HcLinear *linear = stage->state;
     const char *name = stage->kind->name;
-    HC_OR_RETURN(read_components(stage, err));
+    read_components(stage);
     if (linear->rule >= 0 && params->model != NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: --components %s: nothing is fitted here, give a number", name,
                        params->components);
@@ -301,6 +312,7 @@ static const HcTransform *transform_of(const HcStage *stage) {
 bool hc_linear_fits(const HcStage *stage, HcFit *how) {
     const HcLinearParams *params = params_of(stage);
     *how = (HcFit){.save_model = params->save_model, .fit_only = params->fit_only};
+    how->rule = params->components != NULL && rule_of(params->components) >= 0 ? params->components : NULL;
     return params->model == NULL && !params->inverse;
 }
 

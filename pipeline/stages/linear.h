@@ -17,8 +17,12 @@ typedef struct HcLinearParams {
     const char *model, *save_model;
 } HcLinearParams;
 
+/* Whether the value of --components is a number or a rule. */
+HcStatus hc_linear_check_components(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
+
 #define HC_LINEAR_OPTIONS                                                                                    \
-    {HC_TEXT(HcLinearParams, components), .otherwise = "all components", .value = "COUNT",                   \
+    {HC_TEXT(HcLinearParams, components), .check = hc_linear_check_components,                               \
+     .otherwise = "all components", .value = "COUNT",                                                        \
      .help = "keep this many components (1 to 100000), or as many as a rule of dimension finds: auto, "      \
              "hysime, hfc, nwhfc, elm, gavish-donoho or marchenko-pastur"},                                  \
         {HC_REAL(HcLinearParams, min_eigenvalue, "min-eigenvalue"), .initial = NAN,                          \

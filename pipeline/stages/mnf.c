@@ -122,6 +122,10 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
                            params->noise);
         }
         HC_OR_RETURN(status);
+        if (params->matrix == (int32_t)HC_NOISE_FULL && hc_noise_is_diagonal(&state->noise)) {
+            return hc_fail(err, HC_E_USAGE, "mnf: --noise-matrix full: %s holds the diagonal alone",
+                           params->noise);
+        }
     }
     if (state->noise.mean != NULL) {
         const char *from = params->dark != NULL ? params->dark : noise_word(params);

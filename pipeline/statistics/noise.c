@@ -188,6 +188,18 @@ static HcStatus refuse_dependent(const Fit *fit, HcError *err) {
     return status;
 }
 
+bool hc_noise_is_diagonal(const HcStatistics *noise) {
+    size_t n = (size_t)noise->scene.bands;
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = 0; c < b; c++) {
+            if (noise->covariance[b * n + c] != 0) {
+                return false;
+            }
+        }
+    }
+    return n > 1;
+}
+
 void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix) {
     bool regression = hc_noise_is_regression(noise->noise);
     if (matrix == HC_NOISE_USUAL || (matrix == HC_NOISE_DIAGONAL) == regression) {

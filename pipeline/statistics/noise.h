@@ -40,6 +40,9 @@ HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const H
 /* Keeps the diagonal of a noise covariance, where `matrix` says so, and adds that to its name. */
 void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix);
 
+/* Whether all covariances between bands are 0. */
+bool hc_noise_is_diagonal(const HcStatistics *noise);
+
 /* Whether `noise`, the name that a model has (HcStatistics.noise), is that of a difference of neighbours. */
 bool hc_noise_is_difference(const char *noise);
 

@@ -35,6 +35,25 @@ run 0 plan mnf in/s1.hdr out.tif
 run 0 plan batch mnf --scenes in --output 'new/folder/{stem}.tif'
 [[ $out == "scenes   2; the first: in/s1.hdr"*"passes   2"* && ! -e new ]] || fail "plans $out"
 
+cp in/s1.* .
+run 0 plan batch mnf --scenes 's?.hdr' --output 'later/{stem}.img' # where the output has the name of the scene
+[[ ! -e later ]] || fail "made $(ls later)"
+refuse 2 "--set a=1: fills a chain file or a quoted chain only" plan --set a=1 mnf in/s1.hdr out.tif
+
+# What draws its pixels from elsewhere is left out, whichever file comes first.
+mkdir recipes
+cp x2/s1.tif recipes/b.tif
+gdal_recipe='<VRTDataset rasterXSize="100" rasterYSize="100"><VRTRasterBand dataType="Byte" band="1"/></VRTDataset>'
+echo "$gdal_recipe" | tee recipes/a.vrt >recipes/c.vrt
+run 0 batch --scenes recipes/* --output 'r/{name}.img' write
+[[ $err == *"2 files that take pixels from elsewhere"* && $(cd r && echo *.img) == b.tif.img ]] || fail "made $(ls r): $err"
+refuse 3 "--scenes nothing*.tif: there is no such file (a quoted pattern stands alone)" \
+    batch mnf --scenes 'nothing*.tif' in/s1.hdr --output 'n/{stem}.tif'
+# The last file may be the chain.
+echo "mnf --components 2" >chain.txt
+run 0 batch --scenes in chain.txt --output 'c/{stem}.tif'
+[[ -e c/s1.tif && -e c/s2.tif ]] || fail "made $(ls c)"
+
 # A list of bands between scene and output.
 run 0 bands in/s1.hdr 1-3 three.img --record none
 run 0 bands in/s1.hdr named.img --keep 1-3 --record none
@@ -52,6 +71,14 @@ for wrong in 400-700mm 700-400 400-700nmnm um ,400-700; do
     refuse 2 "--wavelength $wrong" bands in/s1.hdr wrong.img --wavelength "$wrong"
 done
 
+run 0 bands in/s1.hdr 1-3 -o by_letter.img --record none
+cmp three.img by_letter.img
+run 0 bands -i in/s1.hdr 1-3 by_letter.img --record none --overwrite
+cmp three.img by_letter.img
+run 0 filter in/s1.hdr median3x3 median.img --record none
+run 0 filter in/s1.hdr named_median.img --kind median3x3 --record none
+cmp median.img named_median.img
+
 # No output goes to standard output.
 for command in "mnf in/s1.hdr -" "cov in/s1.hdr -" "run read in/s1.hdr ! write -"; do
     read -ra words <<<"$command"
@@ -67,6 +94,17 @@ refuse 2 "batch: preview p.png: --output belongs to the last step, which has an 
 refuse 2 "here: hcube knn SCENE OUTPUT --library FILE -k 1 --metric angle" sam in/s1.hdr out.img
 refuse 2 "here: hcube info" gdalinfo in/s1.hdr
 refuse 2 "--sum-to-one" FCLS
+refuse 2 "here: hcube dimension SCENE" vd in/s1.hdr
+
+# Components that are wrong for every scene end a batch before it begins.
+refuse 2 "mnf: --components 2O: neither a whole number" batch mnf --components 2O --scenes in --output 'w/{stem}.tif'
+refuse 2 "batch: --components auto: --pool applies a loaded model to each scene, give a number" \
+    batch mnf --components auto --pool model.json --scenes in --output 'w/{stem}.tif'
+[[ ! -e w && ! -e model.json ]] || fail "made $(ls -d w model.json)"
+
+# A file with the diagonal alone makes no full matrix.
+run 0 cov in/s1.hdr noise.json --noise regression --record none
+refuse 2 "mnf: --noise-matrix full: noise.json holds the diagonal alone" mnf in/s1.hdr full.tif --noise noise.json --noise-matrix full
 
 # Notes come before the work.
 run 0 mnf in/s1.hdr notes.tif --record none --progress plain
