@@ -93,12 +93,30 @@ static HcStatus from_raster(HcOrtho *ortho, HcReader *reader, HcError *err) {
     return take_place(ortho, &scene->place, err);
 }
 
+/* Of an image whose table is another file, that file; nothing where it has none. */
+static HcStatus follow(HcOrtho *ortho, HcReader **reader, HcError *err) {
+    const HcLookup *lookup = &hc_reader_scene(*reader)->lookup;
+    char *file = NULL;
+    if (lookup->file == NULL || lookup->sample != NULL || lookup->x != NULL) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(copy_text(&file, lookup->file, err));
+    free(ortho->file);
+    ortho->table.path = ortho->file = file;
+    hc_reader_close(*reader);
+    *reader = NULL;
+    return hc_reader_open(reader, ortho->file, NULL, err);
+}
+
 static HcStatus from_file(HcOrtho *ortho, HcError *err) {
+    HcStatus status = HC_OK;
     HcReader *reader = NULL;
-    HC_OR_RETURN(hc_reader_open(&reader, ortho->file, NULL, err));
+    HC_TRY(hc_reader_open(&reader, ortho->file, NULL, err));
+    HC_TRY(follow(ortho, &reader, err));
     const HcLookup *lookup = &hc_reader_scene(reader)->lookup;
-    HcStatus status = lookup->sample != NULL || lookup->x != NULL ? from_lookup(ortho, lookup, err)
-                                                                  : from_raster(ortho, reader, err);
+    status = lookup->sample != NULL || lookup->x != NULL ? from_lookup(ortho, lookup, err)
+                                                         : from_raster(ortho, reader, err);
+done:
     hc_reader_close(reader);
     return status;
 }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_BYTES ((size_t)1 << 20)
+#define ROOM_BYTES  ((size_t)1 << 20)
+#define CHUNK_BYTES 4194304.0 /* asked of readers of chunks, which may need more */
 
 struct HcViewMask {
     const char *option;       /* that named it */
@@ -29,6 +30,7 @@ struct HcViewMask {
     int64_t sample0; /* the sample of the raster that is sample 0 of the view */
     void *room;      /* lines of the raster in its own type */
     int32_t room_lines;
+    size_t chunk_bytes; /* that the reader holds beside the room */
 };
 
 /* ---- opening ---- */
@@ -97,6 +99,7 @@ static HcStatus choose_band(HcViewMask *mask, const char *suffix, HcError *err) 
 static HcStatus fill_room(HcViewMask *mask, HcError *err) {
     int64_t lines = hc_reader_scene(mask->reader)->lines;
     HC_OR_RETURN(hc_reader_use_bands(mask->reader, mask->bands, mask->count, err));
+    mask->chunk_bytes = hc_reader_settle(mask->reader, 0, CHUNK_BYTES);
     size_t one = hc_reader_bytes(mask->reader, 1);
     mask->room_lines = (int32_t)(one < ROOM_BYTES ? ROOM_BYTES / one : 1);
     mask->room_lines = mask->room_lines > lines ? (int32_t)lines : mask->room_lines;
@@ -355,7 +358,7 @@ const char *hc_view_mask_text(const HcViewMask *mask) {
 
 size_t hc_view_mask_bytes(const HcViewMask *mask) {
     return mask->polygons != NULL ? hc_view_polygons_bytes(mask->polygons)
-                                  : hc_reader_bytes(mask->reader, mask->room_lines);
+                                  : hc_reader_bytes(mask->reader, mask->room_lines) + mask->chunk_bytes;
 }
 
 HcStatus hc_view_mask_unchanged(const HcViewMask *mask, HcError *err) {

@@ -86,21 +86,27 @@ done:
 /* A file of masks with a flaw is one layer, which fails for whoever applies it. */
 static HcStatus read_masks(HcProduct *product, const char *path, HcError *err) {
     static const char *const only[] = {"netCDF", "HDF5", NULL};
-    const HcProductLayer flawed = {
+    HcProductLayer flawed = {
         .name = "mask", .band = 1, .usual = true, .axis = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND}};
     HcError why = {0};
+    HcGdalErrors messages;
     HcProductFile file = {.path = path};
-    HcStatus status = HC_E_INPUT;
+    HcStatus status = HC_OK;
+    hc_gdal_catch(&messages);
     file.dataset = GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, only, NULL, NULL);
     file.root = file.dataset != NULL ? GDALDatasetGetRootGroup(file.dataset) : NULL;
     if (file.root != NULL) {
         status = name_layers(product, &file, &why);
         GDALGroupRelease(file.root);
+    } else {
+        status = hc_gdal_fail(&why, HC_E_INPUT, path, &messages);
     }
+    hc_gdal_release();
     GDALClose(file.dataset);
     if (status == HC_E_INPUT) {
         hc_product_clear_layers(product);
-        status = hc_product_add_layer(product, &flawed, path, "/mask", NULL, &why);
+        flawed.flaw = why.text;
+        return hc_product_add_layer(product, &flawed, path, "/mask", NULL, err);
     }
     return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", why.text);
 }

@@ -113,9 +113,14 @@ static HcStatus add_layers(HcProduct *product, const HcProductFile *file, const 
         layer.axis[1] = HC_AXIS_LINE;
         layer.axis[2] = HC_AXIS_SAMPLE;
         /* The weather is a picture of three colours in products before 2024. */
-        bool flat =
-            hc_product_has(file, name.text) && hc_product_shape(file, name.text, 2, size, &why) == HC_OK;
-        if (flat) {
+        if (!hc_product_has(file, name.text)) {
+            continue;
+        }
+        HcStatus status = hc_product_shape(file, name.text, 2, size, &why);
+        if (status != HC_OK && status != HC_E_INPUT) {
+            return hc_fail(err, status, "%s", why.text);
+        }
+        if (status == HC_OK) {
             HC_OR_RETURN(hc_product_add_layer(product, &layer, file->path, name.text, NULL, err));
         }
     }

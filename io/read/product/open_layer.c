@@ -51,6 +51,9 @@ HcStatus hc_product_open_layer(HcProduct **out, const HcProduct *of, const HcPro
     HcGdalErrors messages;
     HcProduct *made = NULL;
     *out = NULL;
+    if (layer->flaw != NULL) {
+        return hc_fail(err, HC_E_INPUT, "%s", layer->flaw);
+    }
     HC_OR_RETURN(hc_new(made, 1, "a quality layer", err));
     hc_gdal_catch(&messages);
     made->dataset = GDALOpenEx(

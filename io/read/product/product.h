@@ -51,6 +51,7 @@ typedef struct HcProductLayer {
     bool usual;      /* applied unless the user says otherwise */
     bool mirrored;   /* samples are counted from the right */
     HcAxis axis[3];  /* of its array, the slowest first; one of two axes begins with HC_AXIS_BAND */
+    char *flaw;      /* why nobody can apply it, or NULL */
     char *file;
     char *dataset[2]; /* the array; NULL: the file is a raster; two: the arrays of the product, one by one */
 } HcProductLayer;

@@ -202,6 +202,7 @@ static void emit_has_a_file_of_masks(void **state) {
     check_view_refused(path, &usual, HC_E_INPUT, "EMIT_L2A_MASK_001_x.nc: the mask has 4 lines");
     write_emit_masks(LINES, 7); /* nobody knows which band is which */
     check_view_refused(path, &(HcViewOptions){.masks = MASKS("cloud")}, HC_E_INPUT, "cloud");
+    check_view_refused(path, &usual, HC_E_INPUT, "EMIT_L2A_MASK_001_x.nc");
     put_file(masks, "no masks");
     check_view_refused(path, &usual, HC_E_INPUT, "EMIT_L2A_MASK_001_x.nc");
     got = look(path, &none, NULL, 0, LINES);
