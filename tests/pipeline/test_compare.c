@@ -494,6 +494,30 @@ static void agreement_of_class_maps(void **state) {
     cube_free(&scene);
 }
 
+/* Classes go by number: names are those of the truth, and what the map calls unclassified is no class, even
+ * where 0 is one in the truth. */
+static void names_of_classes(void **state) {
+    (void)state;
+    Cube truth = map_of("0011112220"), scene = map_of("0011112220");
+    HcCompareSettings how = {.peak = NAN, .kind = HC_COMPARE_CLASSES};
+    cube_write(&truth, "truth", HC_UINT8, "bsq", class_lines);
+    cube_write(&scene, "scene", HC_UINT8, "bsq", "classes = 3\nclass names = {Unclassified, sea, Class 2}\n");
+    Opened opened = compared("scene.hdr", "truth.hdr", &how);
+    assert_string_equal(opened.figures.classes.name[1], "sea");
+    assert_string_equal(opened.figures.classes.name[2], "land");
+    assert_int_equal(opened.figures.renamed, 1);
+    assert_int_equal(opened.figures.accuracy.correct, 7);
+    close_all(&opened);
+    cube_write(&truth, "truth", HC_UINT8, "bsq", "classes = 3\nclass names = {ice, sea, land}\n");
+    opened = compared("scene.hdr", "truth.hdr", &how);
+    assert_int_equal(opened.figures.accuracy.pixels, 10);
+    assert_int_equal(opened.figures.accuracy.correct, 7);
+    assert_string_equal(opened.figures.classes.name[1], "ice");
+    close_all(&opened);
+    cube_free(&truth);
+    cube_free(&scene);
+}
+
 /* ---- what is refused ---- */
 
 static void what_cannot_be_compared(void **state) {
@@ -527,6 +551,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(bands_in_another_order, folder_setup, folder_teardown),
         cmocka_unit_test(the_least_sum_of_all_pairs),
         cmocka_unit_test_setup_teardown(agreement_of_class_maps, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(names_of_classes, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_compared, folder_setup, folder_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

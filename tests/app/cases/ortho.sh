@@ -31,3 +31,19 @@ refuse 2 "scene_glt.img: would replace this file, which is read" run read scene.
 run 0 stages write
 [[ $out == *"--ortho[=FILE]"* ]] || fail "the help of --ortho"
 only scene.hdr scene.img scene_glt.hdr scene_glt.img
+
+# An image of AVIRIS-NG leads to its table: for itself, and for a result without one.
+mkdir flight
+cp "$SAMPLE/scene.img" flight/ang20200101t010101_rdn_img
+cp "$SAMPLE/scene.hdr" flight/ang20200101t010101_rdn_img.hdr
+cd flight
+header ang20200101t010101_rdn_glt 30 20 2 2 bsq
+printf '\7\0%.0s' {1..1200} >ang20200101t010101_rdn_glt
+cd ..
+run 0 run read flight/ang20200101t010101_rdn_img.hdr ! bands 1-2 ! write own.img --ortho --record none
+run 0 bands flight/ang20200101t010101_rdn_img.hdr result.img --keep 1-2 --record none
+for of in glt img; do
+    run 0 write result.img "$of.img" --ortho=flight/ang20200101t010101_rdn_$of.hdr --record none
+    cmp own.img "$of.img"
+done
+[[ $err == *"20 lines x 30 samples x 2 bands"* ]] || fail "says $err"
