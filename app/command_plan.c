@@ -32,9 +32,11 @@ static const char *how_often_read(const HcRunReport *report) {
                                      : "the scene is read again for each pass";
 }
 
-static void print_plan(const HcChain *chain, const HcRunReport *report, bool shared_memory) {
+static void print_plan(const HcChain *chain, const HcRunReport *report, HcCompute *compute) {
+    HcComputeInfo info;
     char text[3][32];
     HcText way = {0};
+    hc_compute_info(compute, &info);
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
         printf("%2d. %-8s ", s + 1, stage->kind->name);
@@ -53,7 +55,8 @@ static void print_plan(const HcChain *chain, const HcRunReport *report, bool sha
     hc_text_clear(&way);
     printf("passes   %d (%s)\n", report->passes, how_often_read(report));
     printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
-    printf(shared_memory ? "memory   %s, of which %s for computing\n" : "memory   %s, and %s on the device\n",
+    printf(info.shared_memory ? "memory   %s, of which %s for computing\n"
+                              : "memory   %s, and %s on the device\n",
            hc_text_bytes(text[0], sizeof text[0], (double)report->host_bytes),
            hc_text_bytes(text[1], sizeof text[1], (double)report->device_bytes));
     for (int32_t m = 0; m < hc_view_mask_count(chain->source->view); m++) {
@@ -121,6 +124,16 @@ static HcStatus print_time(HcChain *trial, HcCompute *compute, const HcRunSettin
     return HC_OK;
 }
 
+/* Plans the chain. The backend stays open for the caller, who closes it also after a failure. */
+static HcStatus make_plan(HcChain *chain, const HcCommon *common, HcRunSettings *settings,
+                          HcCompute **compute, HcRunReport *report, HcError *err) {
+    char reason[256];
+    *settings = (HcRunSettings){
+        .memory = common->memory, .device_memory = common->device_memory, .record = common->record};
+    HC_OR_RETURN(hc_backend_open(common, compute, reason, sizeof reason, err));
+    return hc_run_plan(chain, *compute, settings, report, err);
+}
+
 /* The batch makes folders when it runs. Until then the output is planned in the nearest one that is there,
  * under a name that no file has: "out/a.tif" as "out_a.tif". */
 static void leave_missing_folders(char *output) {
@@ -140,20 +153,14 @@ static HcStatus plan_batch(int32_t word_count, const char *const *words, HcError
     HcBatch batch = {0};
     HcChain *chain = NULL;
     HcCompute *compute = NULL;
+    HcRunSettings settings;
     HcRunReport report;
-    HcComputeInfo info;
-    char reason[256];
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
     leave_missing_folders(batch.scenes[0].output);
     HC_TRY(hc_batch_chain(&batch, 0, &chain, err));
-    HC_TRY(hc_backend_open(&batch.params.common, &compute, reason, sizeof reason, err));
-    HcRunSettings settings = {.memory = batch.params.common.memory,
-                              .device_memory = batch.params.common.device_memory,
-                              .record = batch.params.common.record};
-    HC_TRY(hc_run_plan(chain, compute, &settings, &report, err));
-    hc_compute_info(compute, &info);
+    HC_TRY(make_plan(chain, &batch.params.common, &settings, &compute, &report, err));
     printf("scenes   %d; the first: %s\n", batch.scene_count, batch.scenes[0].path);
-    print_plan(chain, &report, info.shared_memory);
+    print_plan(chain, &report, compute);
 done:
     hc_chain_free(chain);
     hc_compute_close(compute);
@@ -169,9 +176,8 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     HcChain *chain = NULL;
     HcChain *trial = NULL;
     HcCompute *compute = NULL;
+    HcRunSettings settings;
     HcRunReport report;
-    HcComputeInfo info;
-    char reason[256];
     if (hc_asks_for_help(word_count, words)) {
         hc_print_help_within("plan", plan_options, word_count, words);
         return HC_OK;
@@ -184,12 +190,8 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     if (params.measure) {
         HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &trial, err));
     }
-    HC_TRY(hc_backend_open(&common, &compute, reason, sizeof reason, err));
-    HcRunSettings settings = {
-        .memory = common.memory, .device_memory = common.device_memory, .record = common.record};
-    HC_TRY(hc_run_plan(chain, compute, &settings, &report, err));
-    hc_compute_info(compute, &info);
-    print_plan(chain, &report, info.shared_memory);
+    HC_TRY(make_plan(chain, &common, &settings, &compute, &report, err));
+    print_plan(chain, &report, compute);
     if (params.measure) {
         settings.cancel = hc_catch_signals();
         HC_TRY(print_time(trial, compute, &settings, &report, err));
