@@ -85,7 +85,6 @@ done:
 
 /* A file of masks with a flaw is one layer, which fails for whoever applies it. */
 static HcStatus read_masks(HcProduct *product, const char *path, HcError *err) {
-    static const char *const only[] = {"netCDF", "HDF5", NULL};
     HcProductLayer flawed = {
         .name = "mask", .band = 1, .usual = true, .axis = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND}};
     HcError why = {0};
@@ -93,7 +92,7 @@ static HcStatus read_masks(HcProduct *product, const char *path, HcError *err) {
     HcProductFile file = {.path = path};
     HcStatus status = HC_OK;
     hc_gdal_catch(&messages);
-    file.dataset = GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, only, NULL, NULL);
+    file.dataset = hc_product_open_arrays(path);
     file.root = file.dataset != NULL ? GDALDatasetGetRootGroup(file.dataset) : NULL;
     if (file.root != NULL) {
         status = name_layers(product, &file, &why);

@@ -63,20 +63,13 @@ static HcStatus describe(HcProduct *product, const HcProductFile *file, bool *is
     return HC_OK;
 }
 
-static GDALDatasetH open_arrays(const char *path) {
-    /* HDF5 leaves files with the ending .nc to netCDF. */
-    static const char *const only[] = {"netCDF", "HDF5", NULL};
-    return GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only, NULL,
-                      NULL);
-}
-
 /* A file that did not open for lack of memory or descriptors: some versions of GDAL do not say that, and then
  * it opens when it is tried again. */
 static HcStatus check_unopened(const char *path, const HcGdalErrors *messages, HcError *err) {
     if (messages->failed && (messages->memory || hc_errno_status(messages->number, HC_OK) != HC_OK)) {
         return hc_gdal_fail(err, HC_E_IO, path, messages);
     }
-    GDALDatasetH again = open_arrays(path);
+    GDALDatasetH again = hc_product_open_arrays(path);
     if (again == NULL) {
         return HC_OK;
     }
@@ -90,7 +83,7 @@ static HcStatus look_at_arrays(HcProduct *product, const char *path, bool *is, H
     HcGdalErrors messages;
     HcStatus status = HC_OK;
     hc_gdal_catch(&messages);
-    HcProductFile file = {.path = path, .dataset = open_arrays(path)};
+    HcProductFile file = {.path = path, .dataset = hc_product_open_arrays(path)};
     *is = false;
     if (file.dataset == NULL) {
         status = check_unopened(path, &messages, err);

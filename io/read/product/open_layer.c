@@ -46,7 +46,6 @@ done:
 
 HcStatus hc_product_open_layer(HcProduct **out, const HcProduct *of, const HcProductLayer *layer,
                                HcError *err) {
-    static const char *const only[] = {"netCDF", "HDF5", NULL};
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcProduct *made = NULL;
@@ -56,8 +55,7 @@ HcStatus hc_product_open_layer(HcProduct **out, const HcProduct *of, const HcPro
     }
     HC_OR_RETURN(hc_new(made, 1, "a quality layer", err));
     hc_gdal_catch(&messages);
-    made->dataset = GDALOpenEx(
-        layer->file, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only, NULL, NULL);
+    made->dataset = hc_product_open_arrays(layer->file);
     status = made->dataset != NULL ? fill(made, of, layer, err)
                                    : hc_gdal_fail(err, HC_E_INPUT, layer->file, &messages);
     hc_gdal_release();
