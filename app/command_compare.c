@@ -56,7 +56,7 @@ typedef struct Tables {
     HcOption common[OPTIONS_MOST], reading[OPTIONS_MOST];
 } Tables;
 
-/* Options of reading, but for the scene itself: this command names two. */
+/* Options of reading, without the scene itself: this command names two. */
 static void make_tables(Tables *tables) {
     size_t count = 0;
     memset(tables, 0, sizeof *tables);

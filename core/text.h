@@ -33,7 +33,7 @@ const char *hc_text_bytes(char *buffer, size_t size, double bytes);
 /* Parses "4G", "512MiB", "1.5gb", "4096" (powers of 1024); false for any other text. */
 bool hc_text_parse_bytes(const char *text, uint64_t *bytes);
 
-/* Parses a double or an integer that is the whole text, except for blanks behind it. Independent of the
+/* Parses a double or an integer that is the whole text, except for trailing blanks. Independent of the
  * locale. */
 bool hc_text_parse_double(const char *text, double *value);
 bool hc_text_parse_int(const char *text, int64_t *value);
