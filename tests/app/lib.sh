@@ -38,6 +38,12 @@ refuse() {
     [[ $err != *$'\n'* ]] || fail "hcube $*: says more than a line: $err"
 }
 
+# The program was built with AddressSanitizer or ThreadSanitizer, whose own memory counts too. (No `grep -q` behind a pipe:
+# it ends at the first match, the command in front dies of SIGPIPE, and pipefail turns the answer round.)
+sanitized() {
+    [[ $(nm -D "$HCUBE" 2>/dev/null) =~ __[at]san_init ]]
+}
+
 # Entries of the folder, hidden ones too, in one line.
 entries() {
     find . -mindepth 1 | LC_ALL=C sort | tr '\n' ' '

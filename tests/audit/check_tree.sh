@@ -88,6 +88,8 @@ sed -i '1i #include <gdal.h>' pipeline/run/run.c
 expects libraries "only io/ knows it"
 sed -i '1i #pragma omp parallel' cpu/work.c
 expects libraries "no room uses OpenMP"
+printf 'ldd "$HCUBE" |%s -q lib\n' ' grep' >>tests/app/cases/help.sh
+expects libraries "ends before its input does"
 echo "[nowhere](nowhere.md)" >>README.md
 expects pages "README.md links to nowhere.md"
 for number in {1..1001}; do echo "int l$number;"; done >core/long.c

@@ -1,6 +1,6 @@
 # Exceptions of C++ libraries that nobody catches: lack of memory and threads is exit code 5 with one line, anything else
 # SIGABRT; no temporary file stays. A failed assertion is not told as lack of memory.
-[[ -z ${ASAN_OPTIONS:-} && $(nm -D "$HCUBE" 2>/dev/null | grep -c __asan_init) == 0 ]] || exit 77 # it wants to be first
+! sanitized || exit 77 # it wants to be first
 throw() { # what, words: sets status and log.txt
     status=0
     (ulimit -c 0 && HCUBE_THROW=$1 LD_PRELOAD=$MODULES/throw_at.so exec "$HCUBE" "${@:2}") >log.txt 2>&1 || status=$?

@@ -71,7 +71,7 @@ for count in 5 6; do
     [[ $status == 4 ]] || fail "exit code $status with $count descriptors: $(cat err.txt)"
     only "${inputs[@]}"
 done
-if "$HCUBE" devices | grep '^gpu' | grep -qv ' none: '; then
+if [[ $("$HCUBE" devices | grep '^gpu') != *' none: '* ]]; then
     interrupt INT gpu
 fi
 export HCUBE_GPU_MODULE=$MODULES/stand_in.so

@@ -1,5 +1,5 @@
 # Too little address space, and threads that cannot be made: exit code 5 with a line, soon.
-[[ -z ${ASAN_OPTIONS:-} && $(nm -D "$HCUBE" 2>/dev/null | grep -c __asan_init) == 0 ]] || exit 77 # it takes terabytes
+! sanitized || exit 77 # it takes terabytes
 
 # From a limit that the loader meets to one that suffices: nothing spins, and no code is undocumented.
 told=0

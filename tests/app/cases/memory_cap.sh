@@ -1,6 +1,6 @@
 # A scene in bands larger than --memory: what is read of it stays below. (The system maps whole windows of a file around
 # each line of each band, and all of them counted as memory of the program.)
-ldd "$HCUBE" | grep -q 'lib[at]san' && exit 77 # the sanitizer's own memory is larger
+! sanitized || exit 77
 header bands 1000 300 210 12 bsq
 truncate -s $((1000 * 300 * 210 * 2)) bands.img
 for chain in "cov s.json" "bands 1-50 ! write out.img"; do

@@ -5,7 +5,7 @@ header scene 500 1500 80
 truncate -s $((500 * 1500 * 80 * 2)) scene.img
 header scene_glt 1000 1000 2
 head -c $((1000 * 1000 * 2 * 2)) /dev/zero | tr '\0' '\1' >scene_glt.img # all lead to line 257, sample 257
-if ! ldd "$HCUBE" | grep -q 'lib[at]san'; then # the sanitizer's own memory is larger
+if ! sanitized; then
     run 0 run read scene.hdr ! write map.img --type uint8 --ortho=scene_glt.hdr --memory 140M --device cpu
     [[ $err =~ peak\ memory\ ([0-9]+)\.[0-9]\ MiB ]] || fail "no peak memory in '$err'"
     ((BASH_REMATCH[1] <= 147)) || fail "peak memory ${BASH_REMATCH[1]} MiB of 140"

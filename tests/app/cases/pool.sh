@@ -171,7 +171,7 @@ run 9 batch "${mnf[@]}" --scenes list.txt --pool none.json
 
 # What has no meaning for many scenes.
 fitting=$("$HCUBE" stages | sed 's/ .*//' | while read -r stage; do
-    ! "$HCUBE" stages "$stage" | grep -q -e '--save-model' || echo -n ", $stage"
+    [[ $("$HCUBE" stages "$stage") != *--save-model* ]] || echo -n ", $stage"
 done)
 [[ $fitting == *pca* && $fitting == *mnf* ]] || fail "stages with --save-model: $fitting"
 refuse 2 "fits a model (stages that can: ${fitting#, })" batch bands --keep 1 "${scenes[@]}" --pool x.json

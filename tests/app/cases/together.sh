@@ -21,7 +21,7 @@ chain 2
 (cd old && run 0 "${chain[@]}" && only "${names[@]}")
 chain 3
 # fail_at.c takes the place of malloc, which the sanitizers do as well.
-[[ $(nm -D "$HCUBE" 2>/dev/null | grep -c __asan_init) == 0 ]] || exit 77
+! sanitized || exit 77
 # fail_each KIND: each rename in its turn fails, in a clean folder (new), or with outputs of another chain there (old).
 fail_each() {
     local status=4 turn file
