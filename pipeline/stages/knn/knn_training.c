@@ -2,7 +2,7 @@
  * classes of the validation data, sampled and scaled. */
 #include "core/allocate.h"
 #include "pipeline/memory.h"
-#include "pipeline/stages/knn.h"
+#include "pipeline/stages/knn/knn.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* abundance: how much of each endmember is in a pixel, by least absolute deviations. */
-#include "pipeline/stages/abundance.h"
+#include "pipeline/stages/abundance/abundance.h"
 #include "core/allocate.h"
 #include "core/operation/lad.h"
 #include "core/operation/gather.h"

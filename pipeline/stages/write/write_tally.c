@@ -1,4 +1,4 @@
-#include "pipeline/stages/write_tally.h"
+#include "pipeline/stages/write/write_tally.h"
 
 #include <math.h>
 #include <stdio.h>

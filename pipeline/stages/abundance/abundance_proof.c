@@ -1,5 +1,5 @@
 /* What abundance says of the proofs that --verify asks for: in notes and in the record. */
-#include "pipeline/stages/abundance.h"
+#include "pipeline/stages/abundance/abundance.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* knn: classes by the nearest training spectra, of the scene itself or from a spectral library. */
-#include "pipeline/stages/knn.h"
+#include "pipeline/stages/knn/knn.h"
 #include "core/allocate.h"
 #include "core/operation/project.h"
 #include "core/operation/vote.h"

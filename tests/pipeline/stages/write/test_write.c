@@ -1,5 +1,5 @@
 #include "io/read/reader.h"
-#include "pipeline/stages/write_tally.h"
+#include "pipeline/stages/write/write_tally.h"
 #include "tests/support/scene_files.h"
 
 #include <gdal.h>

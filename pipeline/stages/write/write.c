@@ -5,7 +5,7 @@
 #include "pipeline/chain.h"
 #include "pipeline/ortho_map.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/stages/write_tally.h"
+#include "pipeline/stages/write/write_tally.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "core/operation/decode.h"
 #include "pipeline/chain.h"
 #include "pipeline/json.h"
-#include "pipeline/stages/abundance.h"
+#include "pipeline/stages/abundance/abundance.h"
 #include "tests/support/mixtures.h"
 #include "tests/support/strict_runs.h"
 #include "tests/support/truth.h"
