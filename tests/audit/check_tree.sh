@@ -44,6 +44,14 @@ rm tests/pipeline/stages/test_filter.c
 expects stages "stage filter has no test"
 sed -i 's/\.name = "filter"/.name = "filters"/' pipeline/stages/filter.c
 expects stages "holds the stage filter, 'filters'"
+mv pipeline/stages/filter.c pipeline/stages/knn/
+expects stages "pipeline/stages/knn/filter.c holds the stage filter"
+rm tests/pipeline/stages/knn/test_knn.c
+expects stages "stage knn has no test"
+mv pipeline/stages/knn/knn.c pipeline/stages/
+expects stages "pipeline/stages/knn/knn_report.c belongs to no stage"
+mv tests/pipeline/stages/knn tests/pipeline/stages/nothing
+expects stages "tests/pipeline/stages/nothing/test_knn_library.c tests a stage that does not exist"
 echo "# Nothing" >docs/stages/nothing.md
 expects stages "describes a stage that does not exist"
 
@@ -66,8 +74,8 @@ sed -i '/HC_OR_RETURN(check_alm(/d' core/operation/doors/l1.c
 expects operations "hc_alm in core/operation/doors checks no argument"
 sed -i '/HC_OR_RETURN(check(/d' core/operation/doors/gather.c
 expects operations "hc_gather in core/operation/doors checks no argument"
-sed -i '1i #include "core/operation/table.h"' pipeline/stages/knn.c
-expects operations "pipeline/stages/knn.c includes the table of all operations"
+sed -i '1i #include "core/operation/table.h"' pipeline/stages/knn/knn.c
+expects operations "pipeline/stages/knn/knn.c includes the table of all operations"
 sed -i 's/^CASE(test_eigh/CASE(test_other/' tests/conformance/*.c
 expects operations "operation eigh has no case"
 sed -i 's/"gather"/"other"/' bench/bench.c
@@ -98,6 +106,8 @@ printf 'int f(void) {\n    int status = 0;\ndone:\n    return status;\n}\n' >cor
 expects figures "core/idle.c:3"
 for number in {10..40}; do echo "int i$number;" >"io/table/f$number.c"; done
 expects figures "io/table ("
+rm pipeline/stages/write/write_tally.[ch]
+expects figures "pipeline/stages/write (1)"
 
 # An include that makes a circle of two files, at link level: only objects show it.
 if command -v cc >/dev/null; then

@@ -8,6 +8,7 @@ copy_of pipeline scripts tests/pipeline tests/support docs core io ranks
 refused new-stage "name the stage"
 refused new-stage "a name is lower-case" Bad-Name
 refused new-stage "filter.c exists already" filter
+refused new-stage "knn.c exists already" knn
 refused new-stage "the models are" fresh --like nothing
 refused new-stage "unknown option" fresh --unlike filter
 refused new-stage "one name, please" fresh other
