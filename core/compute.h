@@ -73,6 +73,9 @@ typedef struct HcComputeInfo {
     uint64_t reserve;  /* device memory that the backend may still take for itself, beside buffers [bytes] */
     int32_t clock_mhz; /* highest clock of the device, 0 = not known */
     HcRates rates;
+    /* Host memory that sums of products take beside their moments, with that many threads and for any values
+     * [bytes]; on_grid: those of floats. NULL = none. */
+    size_t (*sums_bytes)(int32_t bands, bool on_grid, int32_t threads);
 } HcComputeInfo;
 
 typedef HcStatus HcComputeOpenFn(HcCompute **out, const HcComputeConfig *config, HcError *err);

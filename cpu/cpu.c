@@ -58,8 +58,11 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
     const HcCpu *cpu = (const HcCpu *)compute;
     char name[96];
     processor_name(name, sizeof name);
-    *out = (HcComputeInfo){
-        .threads = cpu->threads, .shared_memory = true, .slots = 1, .block_bytes = (size_t)24 << 20};
+    *out = (HcComputeInfo){.threads = cpu->threads,
+                           .shared_memory = true,
+                           .slots = 1,
+                           .block_bytes = (size_t)24 << 20,
+                           .sums_bytes = hc_cpu_sums_bytes};
     snprintf(out->name, sizeof out->name, "%s, %d thread%s", name, cpu->threads,
              cpu->threads == 1 ? "" : "s");
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

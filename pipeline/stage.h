@@ -49,12 +49,14 @@ typedef struct HcNeeds {
     HcMissing missing;      /* values in the pixels that come in */
     int32_t float_sums;     /* sums (pipeline/statistics/sums.h) of values that are not known to be integers;
                                they need a sample of the scene first (HcStage.sample) */
+    int32_t integer_sums;   /* and those of values that are */
     bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
     size_t bytes_fixed;     /* device memory, whatever the block size */
     size_t bytes_tight;     /* bytes_fixed while memory is scarce (HcStage.tight); 0 = bytes_fixed */
     size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
     size_t host_bytes_more; /* host memory that would make the stage faster, where some is left: all of it or
                                none (HcStage.has_more) */
+    size_t worker_bytes;    /* host memory of each thread of a backend on the host */
     int32_t threads_max;    /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
     size_t thread_bytes;    /* host memory of each of them, from two on */
     size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */

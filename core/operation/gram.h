@@ -45,13 +45,6 @@ typedef HcStatus HcGramFn(HcQueue *queue, const HcBlock *in, HcDifference kind, 
                           HcSums *sums, HcError *err);
 HcGramFn hc_gram HC_MUST_CHECK;
 
-/* Host memory of each thread for sums on a grid, where device memory is host memory: the limbs of a panel
- * and their 15 products [bytes]. */
-static inline size_t hc_sums_thread_bytes(int32_t bands) {
-    size_t padded = ((size_t)bands + 31) / 32 * 32;
-    return padded * padded * 15 * sizeof(int32_t) + padded * 16384;
-}
-
 /* Waits for the queue and copies the sums. Makes `out`; the caller clears it. */
 typedef HcStatus HcSumsFetchFn(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
 HcSumsFetchFn hc_sums_fetch HC_MUST_CHECK;

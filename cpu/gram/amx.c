@@ -50,6 +50,24 @@ static size_t product_count(const HcPanels *panels) {
            BLOCK_SUMS; /* asked for */
 }
 
+static size_t panel_bytes(size_t padded, int limbs) {
+    size_t values = HC_AMX_STEP * padded * sizeof(int32_t) * (limbs > 4 ? 2 : 1);
+    return values + 2 * (size_t)limbs * padded * HC_AMX_STEPS * HC_AMX_STEP;
+}
+
+static size_t bytes_of(int32_t bands, bool on_grid) {
+    int limbs = on_grid ? LIMBS_MAX : LIMBS_OF_INTEGERS;
+    size_t blocks = ((size_t)bands + 2 * HC_AMX_TILE - 1) / (2 * HC_AMX_TILE);
+    size_t padded = blocks * 2 * HC_AMX_TILE;
+    size_t products = (blocks * (blocks + 1) / 2 * (size_t)weights_of(limbs) + 1) * BLOCK_SUMS;
+    size_t bytes = products * sizeof(int32_t) + (size_t)bands * (size_t)bands * sizeof(HcWide) +
+                   padded * (2 * LANES + 1) * sizeof(int64_t) + (size_t)bands * sizeof(HcWide);
+    for (int c = 0; c < CLASSES && class_of[c].limbs <= limbs; c++) {
+        bytes += panel_bytes(padded, class_of[c].limbs);
+    }
+    return bytes;
+}
+
 /* Pages that are never written are never there: classes that do not occur cost nothing. */
 static bool open_panel(Panel *panel, size_t padded, int limbs) {
     size_t bytes = (size_t)limbs * padded * HC_AMX_STEPS * HC_AMX_STEP;
@@ -533,8 +551,9 @@ static void ask_for_amx(void) {
 }
 
 const HcPanelKind *hc_cpu_panels_amx(void) {
-    static const HcPanelKind by_pixels = {open_panels, close_panels, add, add_near, drain, NULL};
-    static const HcPanelKind by_strips = {open_panels, close_panels, add, add_near, drain, hc_amx_strip};
+    static const HcPanelKind by_pixels = {open_panels, close_panels, add, add_near, drain, NULL, bytes_of};
+    static const HcPanelKind by_strips = {open_panels, close_panels, add,     add_near,
+                                          drain,       hc_amx_strip, bytes_of};
     pthread_once(&amx_once, ask_for_amx);
     return !amx_usable ? NULL : hc_amx_has_strips() ? &by_strips : &by_pixels;
 }

@@ -31,6 +31,11 @@ static void close_panels(HcPanels *panels) {
     }
 }
 
+static size_t bytes_of(int32_t bands, bool on_grid) {
+    size_t n = (size_t)bands * (on_grid ? 2 : 1);
+    return n * (n + PANEL + 1) * sizeof(double);
+}
+
 static HcStatus open_panels(int32_t bands, int64_t limit, pthread_mutex_t *lock, HcPanels **out,
                             HcError *err) {
     enum { HALF_BITS = 18 };
@@ -179,6 +184,6 @@ static void drain(HcPanels *panels, HcMoments *moments) {
 }
 
 const HcPanelKind *hc_cpu_panels_float64(void) {
-    static const HcPanelKind kind = {open_panels, close_panels, add, add_near, drain, NULL};
+    static const HcPanelKind kind = {open_panels, close_panels, add, add_near, drain, NULL, bytes_of};
     return &kind;
 }

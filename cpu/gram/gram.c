@@ -30,6 +30,16 @@ const HcPanelKind *hc_cpu_panel_kind(HcCpuGram way) {
     return NULL;
 }
 
+/* Panels, and what gram and gram_raw take for a strip. On a grid, the sums of far values are counted too: the
+ * moments have them twice, when they are fetched. */
+size_t hc_cpu_sums_bytes(int32_t bands, bool on_grid, int32_t threads) {
+    const size_t n = (size_t)bands;
+    size_t each = hc_cpu_panel_kind(HC_CPU_GRAM_BEST)->bytes(bands, on_grid) + hc_cpu_aside_bytes(bands) +
+                  (on_grid ? hc_cpu_grid_bytes(bands) : 0);
+    size_t far = n * (n + 1) / 2 * HC_LONG_DIGITS * sizeof(int64_t);
+    return (size_t)threads * each + (on_grid ? hc_cpu_farther_bytes(bands, threads) + 2 * far : 0);
+}
+
 static HcStatus open_grid_work(HcSums *sums, HcError *err) {
     size_t threads = (size_t)sums->cpu->threads;
     if ((sums->work = calloc(threads, sizeof *sums->work)) == NULL) {

@@ -7,6 +7,12 @@
 
 #include <pthread.h>
 
+/* What a thread takes in gram_raw for a strip that is decoded [bytes]. */
+size_t hc_cpu_aside_bytes(int32_t bands);
+
+/* HcComputeInfo.sums_bytes */
+size_t hc_cpu_sums_bytes(int32_t bands, bool on_grid, int32_t threads);
+
 HcSumsOpenFn hc_cpu_sums_open;
 HcSumsCloseFn hc_cpu_sums_close;
 HcGramFn hc_cpu_gram;
@@ -45,6 +51,8 @@ typedef struct HcPanelKind {
      * nothing was added, since some value is far or beyond the limit. Takes integers of 8 and 16 bits, and on
      * a grid float32. */
     bool (*strip)(HcPanels *panels, const HcStrip *strip, HcMoments *moments);
+    /* Memory of one thread's panels, where every class of values occurs [bytes]. */
+    size_t (*bytes)(int32_t bands, bool on_grid);
 } HcPanelKind;
 
 const HcPanelKind *hc_cpu_panels_float64(void);
@@ -102,6 +110,11 @@ HcStatus hc_cpu_gram_line(HcSums *sums, const HcBlock *in, HcDifference kind, co
                           int32_t thread, float *scratch, HcError *err);
 
 /* ---- float scenes on a grid (grid.c) ---- */
+
+/* Memory of one thread, its sums of far values included, and of all sums of values beyond 2^53 units [bytes].
+ */
+size_t hc_cpu_grid_bytes(int32_t bands);
+size_t hc_cpu_farther_bytes(int32_t bands, int32_t threads);
 
 HcStatus hc_cpu_grid_open(HcGridWork *work, int32_t bands, HcError *err);
 void hc_cpu_grid_close(HcGridWork *work);

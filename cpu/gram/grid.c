@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t hc_cpu_grid_bytes(int32_t bands) {
+    const size_t n = (size_t)bands;
+    size_t lines = 3 * (HC_CPU_RUN + 2) * sizeof(double) + HC_CPU_RUN * (sizeof(double) + sizeof(float));
+    return n * lines + n * (sizeof(double) + sizeof(int32_t) + sizeof(int64_t)) +
+           n * (n + 1) * sizeof(HcWide);
+}
+
 HcStatus hc_cpu_grid_open(HcGridWork *work, int32_t bands, HcError *err) {
     size_t row = (HC_CPU_RUN + 2) * (size_t)bands;
     *work = (HcGridWork){.values = malloc(HC_CPU_RUN * (size_t)bands * sizeof(double)),
@@ -176,14 +183,26 @@ static HcStatus add_far(HcGridWork *work, double *pixel, int32_t far_count, HcSu
     return HC_OK;
 }
 
+static size_t farther_each(int32_t bands) {
+    return (size_t)bands * (size_t)bands * (HC_LONG_DIGITS + 2) * sizeof(int64_t);
+}
+
+/* Such values are rare: threads share sums where these would take more than 32 MiB. */
+static int farther_count(int32_t bands, int32_t threads) {
+    size_t fit = ((size_t)1 << 25) / farther_each(bands);
+    return fit < 1 ? 1 : fit < (size_t)threads ? (int)fit : threads;
+}
+
+size_t hc_cpu_farther_bytes(int32_t bands, int32_t threads) {
+    return (size_t)farther_count(bands, threads) * farther_each(bands);
+}
+
 HcStatus hc_cpu_farther_open(HcSums *sums, HcError *err) {
-    const double most = 0x1p27; /* bytes that all of them may take */
-    const double each = (double)sums->bands * (double)sums->bands * (HC_LONG_DIGITS + 2) * sizeof(int64_t);
-    const double count = fmax(1, fmin(sums->cpu->threads, floor(most / each)));
+    const int count = farther_count(sums->bands, sums->cpu->threads);
     if ((sums->farther = calloc((size_t)count, sizeof *sums->farther)) == NULL) {
         return hc_fail_memory(err, count * (double)sizeof *sums->farther, "sums of far values");
     }
-    sums->farther_count = (int)count;
+    sums->farther_count = count;
     for (int k = 0; k < sums->farther_count; k++) {
         pthread_mutex_init(&sums->farther[k].lock, NULL);
     }

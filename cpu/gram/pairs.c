@@ -87,11 +87,27 @@ static void close_panels(HcPanels *panels) {
     free(panels);
 }
 
-/* Integers have one or two limbs, whole numbers of a grid two or three. Pages that are never written are
+/* Integers have one or two limbs, whole numbers of a grid two or three. */
+static bool has_limbs(bool on_grid, int limbs) {
+    return on_grid ? limbs > 1 : limbs < LIMBS;
+}
+
+static size_t bytes_of(int32_t bands, bool on_grid) {
+    size_t blocks = ((size_t)bands + BLOCK - 1) / BLOCK;
+    size_t plane =
+        blocks * STRIDE * sizeof(int32_t) + blocks * (blocks + 1) / 2 * (size_t)TILE * sizeof(int64_t);
+    size_t bytes = blocks * BLOCK * (3 * sizeof(int64_t) + (LIMBS + 2) * sizeof(int32_t));
+    for (int limbs = 1; limbs <= LIMBS; limbs++) {
+        bytes += has_limbs(on_grid, limbs) ? (size_t)planes_of(limbs) * plane : 0;
+    }
+    return bytes;
+}
+
+/* Pages that are never written are
  * never there: classes that do not occur cost nothing. */
 static bool open_panel(const HcPanels *panels, int limbs, Panel *panel) {
     size_t planes = (size_t)planes_of(limbs);
-    if (panels->limit > 0 ? limbs == LIMBS : limbs == 1) {
+    if (!has_limbs(panels->limit <= 0, limbs)) {
         return true;
     }
     panel->words = aligned_alloc(64, planes * plane_words(panels) * sizeof *panel->words);
@@ -441,7 +457,7 @@ static void drain(HcPanels *panels, HcMoments *moments) {
                                 HcError *err) {                                                              \
         return open_panels(hc_cpu_pairs_unit(WAY), bands, limit, lock, out, err);                            \
     }                                                                                                        \
-    static const HcPanelKind NAME = {open_##NAME, close_panels, add, add_near, drain, NULL};
+    static const HcPanelKind NAME = {open_##NAME, close_panels, add, add_near, drain, NULL, bytes_of};
 
 KIND(by_avx2, HC_CPU_GRAM_AVX2)
 KIND(by_avx_vnni, HC_CPU_GRAM_AVX_VNNI)

@@ -72,10 +72,14 @@ static void find_valid(void *user, int64_t line, int64_t end, int32_t thread) {
 
 /* ---- a strip that is decoded ---- */
 
+size_t hc_cpu_aside_bytes(int32_t bands) {
+    return (3 * (size_t)AROUND + HC_CPU_RUN) * (size_t)bands * sizeof(float);
+}
+
 static HcStatus open_aside(Aside *aside, int32_t bands, HcError *err) {
-    size_t values = (3 * (size_t)AROUND + HC_CPU_RUN) * (size_t)bands;
-    if (aside->values == NULL && (aside->values = malloc(values * sizeof(float))) == NULL) {
-        return hc_fail_memory(err, (double)values * sizeof(float), "a strip of pixels");
+    size_t bytes = hc_cpu_aside_bytes(bands);
+    if (aside->values == NULL && (aside->values = malloc(bytes)) == NULL) {
+        return hc_fail_memory(err, (double)bytes, "a strip of pixels");
     }
     aside->scratch = aside->values + 3 * (size_t)AROUND * (size_t)bands;
     return HC_OK;

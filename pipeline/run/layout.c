@@ -44,6 +44,19 @@ static int64_t slots_for(int64_t blocks, int32_t most) {
     return blocks > most ? most : blocks > 0 ? blocks : 1;
 }
 
+/* What the threads of the backend take for the sums of a stage. */
+static size_t sums_bytes(const HcStage *stage, const HcComputeInfo *info) {
+    const HcNeeds *needs = &stage->needs;
+    size_t bytes = 0;
+    if (info->sums_bytes != NULL && needs->float_sums > 0) {
+        bytes += (size_t)needs->float_sums * info->sums_bytes(stage->in.bands, true, info->threads);
+    }
+    if (info->sums_bytes != NULL && needs->integer_sums > 0) {
+        bytes += (size_t)needs->integer_sums * info->sums_bytes(stage->in.bands, false, info->threads);
+    }
+    return bytes;
+}
+
 static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLimits *limits, int32_t lines) {
     Cost cost = {0};
     const HcView *view = chain->source->view;
@@ -73,10 +86,8 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
             cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->out, lines);
         }
         cost.host += stage->needs.host_bytes + (stage->has_more ? stage->needs.host_bytes_more : 0);
-        if (info->shared_memory) {
-            cost.host += (size_t)stage->needs.float_sums * (size_t)info->threads *
-                         hc_sums_thread_bytes(stage->in.bands);
-        }
+        cost.host += sums_bytes(stage, info);
+        cost.host += info->shared_memory ? (size_t)info->threads * stage->needs.worker_bytes : 0;
         cost.host += stage->threads > 1 ? (size_t)stage->threads * stage->needs.thread_bytes : 0;
     }
     return cost;
@@ -143,11 +154,28 @@ static uint64_t cache_for(const HcView *view, double spare) {
     return spare / 2 > (double)cache_most ? cache_most : (uint64_t)(spare / 2);
 }
 
-static HcStatus does_not_fit(const char *what, double least, double budget, HcError *err) {
+/* advice: what follows the needed memory, or "". */
+static HcStatus does_not_fit(const char *what, double least, double budget, const char *advice,
+                             HcError *err) {
     char need[32];
     char have[32];
-    return hc_fail(err, HC_E_MEMORY, "%s %s is too little: this chain needs at least %s", what,
-                   hc_text_bytes(have, sizeof have, budget), hc_text_bytes(need, sizeof need, least));
+    return hc_fail(err, HC_E_MEMORY, "%s %s is too little: this chain needs at least %s%s", what,
+                   hc_text_bytes(have, sizeof have, budget), hc_text_bytes(need, sizeof need, least), advice);
+}
+
+static HcStatus does_not_fit_host(const HcChain *chain, const HcComputeInfo *info, double least,
+                                  double budget, HcError *err) {
+    char advice[96] = "";
+    char text[32];
+    size_t sums = 0;
+    for (int32_t s = 0; s < chain->count; s++) {
+        sums += sums_bytes(&chain->stages[s], info);
+    }
+    if (info->threads > 1 && sums > 0) {
+        snprintf(advice, sizeof advice, ", %s of it for the sums of %d threads (see --threads)",
+                 hc_text_bytes(text, sizeof text, (double)sums), info->threads);
+    }
+    return does_not_fit("--memory", least, budget, advice, err);
 }
 
 /* Device memory for buffers, which may be less than nothing. */
@@ -234,10 +262,10 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
         }
         if (*lines == 1) {
             double reserve = (double)info->reserve;
-            return host > limits->host ? does_not_fit("--memory", host, limits->host, err)
+            return host > limits->host ? does_not_fit_host(chain, info, host, limits->host, err)
                                        : does_not_fit(settings->device_memory > 0 ? "--device-memory"
                                                                                   : "free device memory of",
-                                                      device + reserve, limits->device + reserve, err);
+                                                      device + reserve, limits->device + reserve, "", err);
         }
         *lines = half_of(*lines);
     }

@@ -8,7 +8,9 @@ void hc_scene_sums_plan(HcStage *stage, HcDifference difference) {
     int32_t halo = hc_difference_halo(difference);
     stage->needs.observes = true;
     stage->needs.halo = halo > stage->needs.halo ? halo : stage->needs.halo;
-    stage->needs.float_sums += hc_sums_limit(&stage->in, difference) == 0;
+    bool floats = hc_sums_limit(&stage->in, difference) == 0;
+    stage->needs.float_sums += floats;
+    stage->needs.integer_sums += !floats;
     stage->needs.bytes_fixed += bands * bands * sizeof(HcWide);
 }
 

@@ -21,7 +21,7 @@ OUTPUTS = {"envi-bsq": ["out.img"], "envi-bil": ["out.bil"], "envi-bip": ["out.b
            "gtiff-deflate": ["out.tif", "--compress", "deflate", "--type", "uint16"],
            "cog": ["out.tif", "--format", "COG", "--type", "uint16"], "hfa": ["out.img", "--format", "HFA"]}
 QUICK = ["input/bil/mnf", "input/bsq/mnf", "input/bip/mnf", "input/tile-pixel/mnf", "output/gtiff-deflate", "output/cog",
-         "stage/svd", "plan/cog"]
+         "stage/svd", "plan/cog", "threads/cov", "threads/mnf"]
 
 
 def arguments():
@@ -30,6 +30,7 @@ def arguments():
     parser.add_argument("--sources", default=".")
     parser.add_argument("--folder", default="/tmp/hcube-caps")
     parser.add_argument("--case", action="append", metavar="PATTERN")
+    parser.add_argument("--threads", type=int, default=2, help="of each command whose case gives no number")
     parser.add_argument("--quick", action="store_true", help="the commonest cases, half the scene")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args()
@@ -55,8 +56,13 @@ def all_cases():
         "stage/unmix": ("small", 100, ["unmix", "SCENE", "out.img", "--library", "library.csv"]),
         "stage/abundance": ("small", 100, ["abundance", "SCENE", "out.img", "--endmembers", "library.csv"]),
         "stage/batch": ("small", 200, ["batch", "mnf", "--components", "5", "!", "write", "--scenes", "SCENE", "--output",
-                                       "out.{stem}.img", "--jobs", "2"]),
+                                       "out.{stem}.img", "--jobs", "2", "--threads", "2"]),
     }
+    # Sums of many threads, of integers and of floats.
+    for name, scene, words in (("cov", "bands425", ["cov", "SCENE", "out.json", "--noise", "shift"]),
+                               ("mnf", "bands425", ["mnf", "SCENE", "out.img", "--components", "5"]),
+                               ("floats", "floats425", ["mnf", "SCENE", "out.img", "--components", "5"])):
+        found[f"threads/{name}"] = (scene, 120, [*words, "--threads", "16"])
     found["compare"] = ("bil", 120, ["compare", "SCENE", "SCENE", "--picture", "out.png"])
     for name, words in OUTPUTS.items():
         found[f"output/{name}"] = ("bil", 160, ["read", "SCENE", *words])
@@ -73,6 +79,7 @@ class Scenes:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.hcube = str(pathlib.Path(options.build, "app/hcube").resolve())
         self.maker = str(pathlib.Path(options.build, "bench/make_bench_scene").resolve())
+        self.threads = options.threads
         self.lines = 250 if options.quick else 500
         if not os.path.exists(self.maker):
             subprocess.run(["cmake", "--build", options.build, "--target", "make_bench_scene"], check=True,
@@ -96,16 +103,18 @@ class Scenes:
 
     def make(self, name, words):
         partial = self.folder / f"made-{name}"
-        subprocess.run([self.maker, f"{partial}.img", *map(str, words), "--type", "uint16"], check=True,
+        kind = "float32" if name.startswith("floats") else "uint16"
+        subprocess.run([self.maker, f"{partial}.img", *map(str, words), "--type", kind], check=True,
                        stdout=subprocess.DEVNULL)
         os.rename(f"{partial}.hdr", self.folder / f"{name}.hdr")
         os.rename(f"{partial}.img", self.folder / f"{name}.img")
 
     def get(self, name):
-        if name in ENVI or name in ("small", "bands1000"):
+        sizes = {"small": [100, 200, 100], "bands1000": [4, 4, 1000], "bands425": [128, 400, 425],
+                 "floats425": [128, 400, 425]}
+        if name in ENVI or name in sizes:
             if not (self.folder / f"{name}.img").exists():
-                self.make(name, {"small": [100, 200, 100], "bands1000": [4, 4, 1000]}.get(name) or
-                          [self.lines, 600, 200, "--interleave", name])
+                self.make(name, sizes.get(name) or [self.lines, 600, 200, "--interleave", name])
             return f"{name}.hdr"
         path = self.folder / (f"{name}.img" if name == "hfa" else f"{name}.tif")
         if not path.exists():
@@ -121,7 +130,8 @@ def measure(scenes, words, cap):
     for path in scenes.folder.glob("out.*"):
         path.unlink()
     with open(scenes.folder / "said", "w+b") as said:
-        extra = ["--memory", str(cap), "--device", "cpu", "--threads", "2", "--quiet"]
+        threads = [] if "--threads" in words else ["--threads", str(scenes.threads)]
+        extra = ["--memory", str(cap), "--device", "cpu", *threads, "--quiet"]
         if words[0] == "plan":
             words, extra = ["plan", *extra[:-1], *words[1:]], []
         elif words[0] == "compare":

@@ -435,6 +435,7 @@ static void strict_info(const HcCompute *compute, HcComputeInfo *out) {
     hc_compute_info(strict->cpu, out);
     snprintf(out->name, sizeof out->name, "strict test device, %d threads", out->threads);
     out->shared_memory = false;
+    out->sums_bytes = NULL;
     out->slots = 3;
     out->reserve = RESERVE;
     uint64_t limit = memory_limit(strict);

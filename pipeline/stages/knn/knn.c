@@ -198,6 +198,7 @@ static void plan_needs(HcStage *stage) {
                   .has_output = hc_knn_params(stage)->report.count > 0,
                   .bytes_fixed = model + matrix + (stage->settled ? 0 : validation_bytes(stage)),
                   .host_bytes = stage->settled ? 0 : 2 * gathered,
+                  .worker_bytes = hc_knn_thread_bytes(stage->in.bands, (int32_t)hc_knn_params(stage)->k),
                   .bytes_per_pixel = scratch_bytes(stage)};
 }
 
