@@ -119,6 +119,10 @@ typedef struct HcStageClass {
      * HC_STAGE_SUMS_MAX. Where all stages of a pass do so, the runner sums the bytes of the file, and calls
      * this in place of `observe`. */
     HcStatus (*sums)(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err);
+    /* OPTIONAL. The sums of the scene (HcSceneSums) that the state holds: HC_SCENE_SUMS of
+     * pipeline/statistics/sums.h fills these and the two hooks above. */
+    size_t sums_at[HC_STAGE_SUMS_MAX]; /* [sums_count] bytes from the start of the state */
+    int32_t sums_count;
     /* With needs.observes. After the last block: sums become a model. */
     HcStatus (*settle)(HcStage *stage, HcQueue *queue, HcError *err);
     /* REQUIRED unless needs.passes_through. Block to block; no allocation, no files, no globals. scratch is

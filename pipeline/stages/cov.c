@@ -72,26 +72,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs.passes_through = true;
     stage->needs.has_output = true;
     if (!stage->settled) {
-        hc_scene_sums_plan(stage, kind_of(stage));
+        const HcWindow *window = params->window != NULL ? &state->window : NULL;
+        hc_scene_sums_want(&state->sums, stage, kind_of(stage), window);
     }
     return HC_OK;
-}
-
-static HcStatus open_cov(HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
-    State *state = stage->state;
-    return hc_scene_sums_open(&state->sums, stage, kind_of(stage),
-                              params->window != NULL ? &state->window : NULL, err);
-}
-
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    State *state = stage->state;
-    return hc_scene_sums_add(&state->sums, stage, queue, in, err);
-}
-
-static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
-    State *state = stage->state;
-    return hc_scene_sums_part(&state->sums, stage, parts, count, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -142,7 +126,7 @@ static void report(const HcStage *stage, HcJson *to) {
 
 static void close_cov(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_close(&state->sums);
+    hc_scene_sums_end(stage);
     hc_moments_clear(&state->moments);
     hc_statistics_clear(&state->statistics);
 }
@@ -163,9 +147,8 @@ const HcStageClass hc_stage_cov = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .open = open_cov,
-    .observe = observe,
-    .sums = sums,
+    .open = hc_scene_sums_start,
+    HC_SCENE_SUMS(State, sums),
     .settle = settle,
     .finish = finish,
     .output = output,

@@ -49,24 +49,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs.passes_through = true;
     stage->needs.has_output = true;
     if (!stage->settled) {
-        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+        hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
     }
     return HC_OK;
-}
-
-static HcStatus open_dimension(HcStage *stage, HcError *err) {
-    State *state = stage->state;
-    return hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err);
-}
-
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    State *state = stage->state;
-    return hc_scene_sums_add(&state->sums, stage, queue, in, err);
-}
-
-static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
-    State *state = stage->state;
-    return hc_scene_sums_part(&state->sums, stage, parts, count, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -129,11 +114,6 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_dimension_put(&state->dimension, to);
 }
 
-static void close_dimension(HcStage *stage) {
-    State *state = stage->state;
-    hc_scene_sums_close(&state->sums);
-}
-
 const HcStageClass hc_stage_dimension = {
     .name = "dimension",
     .summary = "how many components of a scene hold signal, by several rules side by side",
@@ -143,13 +123,12 @@ const HcStageClass hc_stage_dimension = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .open = open_dimension,
-    .observe = observe,
-    .sums = sums,
+    .open = hc_scene_sums_start,
+    HC_SCENE_SUMS(State, sums),
     .settle = settle,
     .finish = finish,
     .output = output,
     .show = show,
     .report = report,
-    .close = close_dimension,
+    .close = hc_scene_sums_end,
 };

@@ -268,7 +268,16 @@ static void note_left_out(HcStage *stage, const HcTransform *transform, HcLeftOu
     hc_text_clear(&list);
 }
 
-HcStatus hc_linear_estimate(HcStage *stage, const HcStatistics *scene, HcError *err) {
+HcStatus hc_linear_begin_fit(HcStage *stage, const HcMoments *values, HcStatistics *scene, HcError *err) {
+    HcTransform *transform = &((HcLinear *)stage->state)->transform;
+    HC_OR_RETURN(hc_statistics_make(scene, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
+    HC_OR_RETURN(hc_scene_copy(&transform->scene, &stage->in, err));
+    transform->pixels = scene->pixels;
+    return HC_OK;
+}
+
+/* With --components RULE: how many components the rule finds. */
+static HcStatus apply_rule(HcStage *stage, const HcStatistics *scene, HcError *err) {
     HcLinear *linear = stage->state;
     if (linear->rule < 0) {
         return HC_OK;
@@ -286,8 +295,9 @@ HcStatus hc_linear_estimate(HcStage *stage, const HcStatistics *scene, HcError *
     return HC_OK;
 }
 
-void hc_linear_settled(HcStage *stage) {
+HcStatus hc_linear_end_fit(HcStage *stage, const HcStatistics *scene, HcError *err) {
     HcLinear *linear = stage->state;
+    HC_OR_RETURN(apply_rule(stage, scene, err));
     linear->used = chosen_components(stage);
     double least = params_of(stage)->min_eigenvalue;
     if (!isnan(least) && linear->transform.eigenvalues[0] < least) {
@@ -297,6 +307,7 @@ void hc_linear_settled(HcStage *stage) {
     note_left_out(stage, &linear->transform, HC_BAND_NOISELESS, "without any noise, takes no part");
     note_left_out(stage, &linear->transform, HC_BAND_REPEATED,
                   "noise repeats that of earlier bands, takes no part");
+    return HC_OK;
 }
 
 /* The transform that process uses: its own, or that of the forward stage before it. */
@@ -345,8 +356,30 @@ done:
     return status;
 }
 
-HcStatus hc_linear_open(HcStage *stage, HcError *err) {
+/* Once there is a transform: all that process needs. */
+static HcStatus ready(HcStage *stage, HcError *err) {
     return params_of(stage)->fit_only ? HC_OK : upload_matrices(stage, err);
+}
+
+HcStatus hc_linear_open(HcStage *stage, HcError *err) {
+    return stage->needs.observes ? hc_scene_sums_start(stage, err) : ready(stage, err);
+}
+
+HcStatus hc_linear_settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    HcSceneSums *noise_sums = hc_scene_sums_of(stage, 1);
+    HcMoments values = {0};
+    HcMoments noise = {0};
+    HC_TRY(hc_scene_sums_take(hc_scene_sums_of(stage, 0), stage, queue, &values, err));
+    if (noise_sums != NULL) {
+        HC_TRY(hc_scene_sums_take(noise_sums, stage, queue, &noise, err));
+    }
+    HC_TRY(stage->kind->fit(stage, &values, noise_sums != NULL ? &noise : NULL, err));
+    HC_TRY(ready(stage, err));
+done:
+    hc_moments_clear(&values);
+    hc_moments_clear(&noise);
+    return status;
 }
 
 HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
@@ -403,6 +436,7 @@ void hc_linear_report(const HcStage *stage, HcJson *to) {
 
 void hc_linear_close(HcStage *stage) {
     HcLinear *linear = stage->state;
+    hc_scene_sums_end(stage);
     hc_memory_release(stage->compute, &linear->forward);
     hc_memory_release(stage->compute, &linear->inverse);
     hc_memory_release(stage->compute, &linear->mean);

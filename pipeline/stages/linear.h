@@ -4,6 +4,7 @@
 
 #include "pipeline/stage.h"
 #include "pipeline/statistics/dimension.h"
+#include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/transform.h"
 
 #include <math.h>
@@ -59,11 +60,13 @@ typedef struct HcLinear {
  * the stage still has to observe the scene. */
 HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *err) HC_MUST_CHECK;
 
-/* During a fit, with --components RULE: applies the rule to the statistics of the scene. */
-HcStatus hc_linear_estimate(HcStage *stage, const HcStatistics *scene, HcError *err) HC_MUST_CHECK;
+/* A fit begins: makes the statistics of the scene from its sums; the caller clears them. */
+HcStatus hc_linear_begin_fit(HcStage *stage, const HcMoments *values, HcStatistics *scene,
+                             HcError *err) HC_MUST_CHECK;
 
-/* After a fit: chooses the components, remarks on bands that were left out. */
-void hc_linear_settled(HcStage *stage);
+/* The transform is made: applies the rule of --components to the statistics of the scene, chooses the
+ * components, remarks on bands that were left out. */
+HcStatus hc_linear_end_fit(HcStage *stage, const HcStatistics *scene, HcError *err) HC_MUST_CHECK;
 
 /* Whether the stage fits a model, and whether it saves it; the noise is the caller's business. */
 bool hc_linear_fits(const HcStage *stage, HcFit *how);
@@ -71,7 +74,14 @@ bool hc_linear_fits(const HcStage *stage, HcFit *how);
 /* The eigenvalues of the transform in use, once it is there. */
 bool hc_linear_scree(const HcStage *stage, const char *title, HcScree *out);
 
+/* Hooks of a class. The first sums that it declares are those of the scene, the second, where they are
+ * wanted, those of the noise: settle hands both to its hook `fit`. */
+#define HC_LINEAR_HOOKS                                                                                      \
+    .open = hc_linear_open, .settle = hc_linear_settle, .process = hc_linear_process,                        \
+    .finish = hc_linear_finish, .output = hc_linear_output
+
 HcStatus hc_linear_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_linear_settle(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                            void *scratch, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_finish(HcStage *stage, HcError *err) HC_MUST_CHECK;

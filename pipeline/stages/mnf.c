@@ -4,7 +4,6 @@
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/noise.h"
-#include "pipeline/statistics/sums.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -140,7 +139,7 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    const State *state = stage->state;
+    State *state = stage->state;
     const Params *params = stage->params;
     bool fits = false;
     if (params->dark != NULL && params->noise != NULL) {
@@ -158,9 +157,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_linear_plan(stage, "MNF", &fits, err));
     if (fits) {
         HC_OR_RETURN(plan_noise(stage, err));
-        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+        hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
         if (state->difference != HC_DIFFERENCE_NONE) {
-            hc_scene_sums_plan(stage, state->difference);
+            hc_scene_sums_want(&state->noise_sums, stage, state->difference,
+                               params->noise_window != NULL ? &state->window : NULL);
         }
     }
     return HC_OK;
@@ -190,38 +190,6 @@ static HcStatus take_dark(HcStage *stage, HcChain *settled, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus open_mnf(HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
-    State *state = stage->state;
-    if (!stage->needs.observes) {
-        return hc_linear_open(stage, err);
-    }
-    HC_OR_RETURN(hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
-    if (state->difference != HC_DIFFERENCE_NONE) {
-        HC_OR_RETURN(hc_scene_sums_open(&state->noise_sums, stage, state->difference,
-                                        params->noise_window != NULL ? &state->window : NULL, err));
-    }
-    return HC_OK;
-}
-
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    State *state = stage->state;
-    HC_OR_RETURN(hc_scene_sums_add(&state->sums, stage, queue, in, err));
-    if (state->difference != HC_DIFFERENCE_NONE) {
-        HC_OR_RETURN(hc_scene_sums_add(&state->noise_sums, stage, queue, in, err));
-    }
-    return HC_OK;
-}
-
-static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
-    State *state = stage->state;
-    HC_OR_RETURN(hc_scene_sums_part(&state->sums, stage, parts, count, err));
-    if (state->difference != HC_DIFFERENCE_NONE) {
-        HC_OR_RETURN(hc_scene_sums_part(&state->noise_sums, stage, parts, count, err));
-    }
-    return HC_OK;
-}
-
 static HcStatus check_singular(const HcStage *stage, HcError *err) {
     static const char *const why[] = {"used", "constant", "without any noise",
                                       "with noise that repeats that of earlier bands"};
@@ -248,7 +216,7 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *no
     if (is_regression(params) && values->count < 2) {
         HC_TRY(hc_noise_regression_of(&state->noise, &stage->in, values, HC_NOISE_USUAL, err));
     }
-    HC_TRY(hc_statistics_make(&statistics, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
+    HC_TRY(hc_linear_begin_fit(stage, values, &statistics, err));
     if (noise != NULL) {
         HC_TRY(
             hc_statistics_make(&state->noise, &stage->in, noise, state->difference, noise_word(params), err));
@@ -258,8 +226,6 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *no
     } else {
         hc_noise_reduce(&state->noise, (HcNoiseMatrix)params->matrix);
     }
-    HC_TRY(hc_scene_copy(&transform->scene, &stage->in, err));
-    transform->pixels = statistics.pixels;
     transform->noise_pixels = state->noise.pixels;
     memcpy(transform->noise, state->noise.noise, sizeof transform->noise);
     if (state->noise.pixels <= stage->in.bands) {
@@ -270,28 +236,9 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *no
     HC_TRY(hc_transform_fit_mnf(transform, stage->compute, statistics.mean, statistics.covariance,
                                 state->noise.covariance, err));
     HC_TRY(check_singular(stage, err));
-    HC_TRY(hc_linear_estimate(stage, &statistics, err));
-    hc_linear_settled(stage);
+    HC_TRY(hc_linear_end_fit(stage, &statistics, err));
 done:
     hc_statistics_clear(&statistics);
-    return status;
-}
-
-static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
-    HcStatus status = HC_OK;
-    State *state = stage->state;
-    HcMoments values = {0};
-    HcMoments noise = {0};
-    bool differs = state->difference != HC_DIFFERENCE_NONE;
-    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &values, err));
-    if (differs) {
-        HC_TRY(hc_scene_sums_take(&state->noise_sums, stage, queue, &noise, err));
-    }
-    HC_TRY(fit(stage, &values, differs ? &noise : NULL, err));
-    HC_TRY(hc_linear_open(stage, err));
-done:
-    hc_moments_clear(&values);
-    hc_moments_clear(&noise);
     return status;
 }
 
@@ -309,8 +256,6 @@ static bool scree(const HcStage *stage, HcScree *out) {
 
 static void close_mnf(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_close(&state->sums);
-    hc_scene_sums_close(&state->noise_sums);
     hc_statistics_clear(&state->noise);
     hc_linear_close(stage);
     *state = (State){0};
@@ -327,16 +272,11 @@ const HcStageClass hc_stage_mnf = {
     .plan = plan,
     .side = ask_for_dark,
     .take_side = take_dark,
-    .open = open_mnf,
-    .observe = observe,
-    .sums = sums,
-    .settle = settle,
-    .process = hc_linear_process,
+    HC_TWO_SCENE_SUMS(State, sums, noise_sums),
+    HC_LINEAR_HOOKS,
     .fits = fits,
     .fit = fit,
     .scree = scree,
-    .finish = hc_linear_finish,
-    .output = hc_linear_output,
     .report = hc_linear_report,
     .close = close_mnf,
 };

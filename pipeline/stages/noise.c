@@ -47,6 +47,7 @@ static HcDifference difference_of(const HcStage *stage) {
 
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
+    State *state = stage->state;
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "noise", err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     if (params->picture != NULL && !hc_text_ends_with(params->picture, ".png")) {
@@ -61,28 +62,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs.passes_through = true;
     stage->needs.has_output = true;
     if (!stage->settled) {
-        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
-        hc_scene_sums_plan(stage, difference_of(stage));
+        hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
+        hc_scene_sums_want(&state->differences, stage, difference_of(stage), NULL);
     }
     return HC_OK;
-}
-
-static HcStatus open_noise(HcStage *stage, HcError *err) {
-    State *state = stage->state;
-    HC_OR_RETURN(hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
-    return hc_scene_sums_open(&state->differences, stage, difference_of(stage), NULL, err);
-}
-
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    State *state = stage->state;
-    HC_OR_RETURN(hc_scene_sums_add(&state->sums, stage, queue, in, err));
-    return hc_scene_sums_add(&state->differences, stage, queue, in, err);
-}
-
-static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
-    State *state = stage->state;
-    HC_OR_RETURN(hc_scene_sums_part(&state->sums, stage, parts, count, err));
-    return hc_scene_sums_part(&state->differences, stage, parts, count, err);
 }
 
 static double variance_of(const HcStatistics *of, int32_t band) {
@@ -268,8 +251,7 @@ static void show(const HcStage *stage, HcText *to) {
 
 static void close_noise(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_close(&state->sums);
-    hc_scene_sums_close(&state->differences);
+    hc_scene_sums_end(stage);
     hc_statistics_clear(&state->scene);
     hc_statistics_clear(&state->regression);
     hc_statistics_clear(&state->neighbours);
@@ -286,9 +268,8 @@ const HcStageClass hc_stage_noise = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .open = open_noise,
-    .observe = observe,
-    .sums = sums,
+    .open = hc_scene_sums_start,
+    HC_TWO_SCENE_SUMS(State, sums, differences),
     .settle = settle,
     .finish = finish,
     .output = output,

@@ -51,6 +51,7 @@ static HcStatus load_background(HcStage *stage, HcError *err) {
 
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
+    State *state = stage->state;
     size_t bands = (size_t)stage->in.bands;
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "rx", err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
@@ -63,7 +64,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         return load_background(stage, err);
     }
     if (!stage->settled) {
-        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+        hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
     }
     return HC_OK;
 }
@@ -123,21 +124,7 @@ done:
 }
 
 static HcStatus open_rx(HcStage *stage, HcError *err) {
-    State *state = stage->state;
-    if (!stage->needs.observes) {
-        return fit(stage, err);
-    }
-    return hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err);
-}
-
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    State *state = stage->state;
-    return hc_scene_sums_add(&state->sums, stage, queue, in, err);
-}
-
-static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
-    State *state = stage->state;
-    return hc_scene_sums_part(&state->sums, stage, parts, count, err);
+    return stage->needs.observes ? hc_scene_sums_start(stage, err) : fit(stage, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -165,7 +152,7 @@ static void report(const HcStage *stage, HcJson *to) {
 
 static void close_rx(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_close(&state->sums);
+    hc_scene_sums_end(stage);
     hc_statistics_clear(&state->background);
     hc_memory_release(stage->compute, &state->whitening);
     hc_memory_release(stage->compute, &state->mean);
@@ -183,8 +170,7 @@ const HcStageClass hc_stage_rx = {
     .state_size = sizeof(State),
     .plan = plan,
     .open = open_rx,
-    .observe = observe,
-    .sums = sums,
+    HC_SCENE_SUMS(State, sums),
     .settle = settle,
     .process = process,
     .report = report,

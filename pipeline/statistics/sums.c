@@ -36,8 +36,10 @@ done:
 
 HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference difference,
                             const HcWindow *window, HcError *err) {
-    *sums = (HcSceneSums){
-        .difference = difference, .window = window, .limit = hc_sums_limit(&stage->in, difference)};
+    *sums = (HcSceneSums){.difference = difference,
+                          .window = window,
+                          .limit = hc_sums_limit(&stage->in, difference),
+                          .wanted = true};
     if (sums->limit == 0) {
         return HC_OK; /* once the sample is there */
     }
@@ -109,4 +111,59 @@ HcStatus hc_scene_sums_statistics(HcSceneSums *sums, HcStage *stage, HcQueue *qu
 done:
     hc_moments_clear(&moments);
     return status;
+}
+
+/* ---- all sums of a stage ---- */
+
+void hc_scene_sums_want(HcSceneSums *sums, HcStage *stage, HcDifference difference, const HcWindow *window) {
+    hc_scene_sums_plan(stage, difference);
+    sums->difference = difference;
+    sums->window = window;
+    sums->wanted = true;
+}
+
+HcSceneSums *hc_scene_sums_of(const HcStage *stage, int32_t k) {
+    const HcStageClass *kind = stage->kind;
+    HcSceneSums *sums =
+        k < kind->sums_count ? (HcSceneSums *)((char *)stage->state + kind->sums_at[k]) : NULL;
+    return sums != NULL && sums->wanted ? sums : NULL;
+}
+
+HcStatus hc_scene_sums_start(HcStage *stage, HcError *err) {
+    for (int32_t k = 0; k < stage->kind->sums_count; k++) {
+        HcSceneSums *sums = hc_scene_sums_of(stage, k);
+        if (sums != NULL) {
+            HC_OR_RETURN(hc_scene_sums_open(sums, stage, sums->difference, sums->window, err));
+        }
+    }
+    return HC_OK;
+}
+
+HcStatus hc_scene_sums_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    for (int32_t k = 0; k < stage->kind->sums_count; k++) {
+        HcSceneSums *sums = hc_scene_sums_of(stage, k);
+        if (sums != NULL) {
+            HC_OR_RETURN(hc_scene_sums_add(sums, stage, queue, in, err));
+        }
+    }
+    return HC_OK;
+}
+
+HcStatus hc_scene_sums_parts(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
+    for (int32_t k = 0; k < stage->kind->sums_count; k++) {
+        HcSceneSums *sums = hc_scene_sums_of(stage, k);
+        if (sums != NULL) {
+            HC_OR_RETURN(hc_scene_sums_part(sums, stage, parts, count, err));
+        }
+    }
+    return HC_OK;
+}
+
+void hc_scene_sums_end(HcStage *stage) {
+    for (int32_t k = 0; k < stage->kind->sums_count; k++) {
+        HcSceneSums *sums = hc_scene_sums_of(stage, k);
+        if (sums != NULL) {
+            hc_scene_sums_close(sums);
+        }
+    }
 }
