@@ -22,6 +22,11 @@
 #define SHARE_LEAST ((int64_t)128 << 10)
 #define SHARE_MAX   ((int64_t)1 << 20)
 #define SHARES_EACH 4
+/* Bytes between the samples of a window in two lines (or bands) from which they are read one by one: to pass
+ * over less takes longer than to read it. */
+#define GAP_LEAST ((int64_t)16 << 10)
+/* As far as the system reads ahead. */
+#define GAP_ALONE ((int64_t)128 << 10)
 
 static int64_t value_bytes(const HcReader *reader) {
     return (int64_t)hc_type_bytes(reader->scene.type);
@@ -33,6 +38,46 @@ static int64_t line_bytes(const HcReader *reader) {
     int64_t bytes = layout->pixel * (reader->scene.samples - 1) + value_bytes(reader);
     return reader->whole_lines ? bytes + layout->band * (reader->scene.bands - 1) : bytes;
 }
+
+/* ---- a narrow window ---- */
+
+/* Whether all bands of a pixel lie together (BIP). */
+static bool by_pixels(const HcReader *reader) {
+    const HcRawLayout *layout = &reader->layout;
+    return layout->band * (reader->scene.bands - 1) + value_bytes(reader) <= layout->pixel;
+}
+
+/* From the first to the last byte of the samples that are asked for, in all bands or in one. */
+static int64_t narrow_bytes(const HcReader *reader) {
+    int64_t bytes = (hc_read_samples(reader) - 1) * reader->layout.pixel + value_bytes(reader);
+    return by_pixels(reader) ? bytes + reader->layout.band * (reader->scene.bands - 1) : bytes;
+}
+
+/* Bytes between two such stretches. */
+static int64_t narrow_gap(const HcReader *reader) {
+    const HcRawLayout *layout = &reader->layout;
+    bool apart = !by_pixels(reader) && layout->band < layout->line && reader->scene.bands > 1;
+    return (apart ? layout->band : layout->line) - narrow_bytes(reader);
+}
+
+bool hc_read_direct_narrow(const HcReader *reader) {
+    return reader->direct && reader->samples > 0 &&
+           (by_pixels(reader) || reader->layout.pixel == value_bytes(reader)) &&
+           narrow_gap(reader) >= GAP_LEAST;
+}
+
+bool hc_read_direct_all_bands(const HcReader *reader) {
+    return hc_read_direct_narrow(reader) ? by_pixels(reader) : reader->whole_lines;
+}
+
+void hc_read_direct_advise(const HcReader *reader) {
+    if (reader->remote == NULL && hc_read_direct_narrow(reader)) {
+        (void)posix_fadvise(reader->file, 0, 0,
+                            narrow_gap(reader) >= GAP_ALONE ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
+    }
+}
+
+/* ---- reading ---- */
 
 HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene, const HcRawLayout *layout,
                             HcError *err) {
@@ -101,11 +146,13 @@ static int64_t read_fully(const HcReader *reader, char *to, int64_t bytes, int64
 }
 
 /* A request is some stretches of the file of equal length that go one behind the other into `to`: one of
- * whole lines, or one for each band. It is brought in shares, by any thread each. */
+ * whole lines, or one for each band; of a narrow window one for each line, or for each band of each line. It
+ * is brought in shares, by any thread each. */
 typedef struct Request {
     const HcReader *reader;
     char *to;
-    int64_t line0, piece_bytes, share_bytes, total;
+    bool narrow;
+    int64_t line0, lines, piece_bytes, share_bytes, total;
     pthread_mutex_t lock; /* of the failure */
     int64_t failed_at;    /* the first byte of the request that did not come, -1 = none */
     int error;
@@ -115,6 +162,26 @@ int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t pie
     const HcRawLayout *layout = &reader->layout;
     int64_t band = reader->whole_lines ? 0 : reader->used != NULL ? reader->used[piece] : piece;
     return layout->offset + line0 * layout->line + band * layout->band;
+}
+
+/* Line of the file and place among the bands of a stretch of a narrow window. */
+static int64_t narrow_place(const Request *request, int64_t piece, int64_t *band) {
+    const HcReader *reader = request->reader;
+    int64_t bands = by_pixels(reader) ? 1 : hc_read_used_count(reader);
+    *band = reader->whole_lines ? piece % bands : piece / request->lines;
+    return request->line0 + (reader->whole_lines ? piece / bands : piece % request->lines);
+}
+
+static int64_t offset_of(const Request *request, int64_t piece) {
+    const HcReader *reader = request->reader;
+    const HcRawLayout *layout = &reader->layout;
+    int64_t band = 0;
+    if (!request->narrow) {
+        return hc_read_direct_offset(reader, request->line0, piece);
+    }
+    int64_t line = narrow_place(request, piece, &band);
+    band = !by_pixels(reader) && reader->used != NULL ? reader->used[band] : band;
+    return layout->offset + line * layout->line + band * layout->band + reader->sample0 * layout->pixel;
 }
 
 static void keep_failure(Request *request, int64_t at, int error) {
@@ -136,7 +203,7 @@ static void read_share(void *user, int64_t number, int32_t thread) {
         int64_t bytes = request->piece_bytes - within;
         int error = 0;
         bytes = bytes < end - at ? bytes : end - at;
-        int64_t offset = hc_read_direct_offset(request->reader, request->line0, piece) + within;
+        int64_t offset = offset_of(request, piece) + within;
         int64_t got = read_fully(request->reader, request->to + at, bytes, offset, &error);
         if (got < bytes) {
             keep_failure(request, at + got, error);
@@ -148,7 +215,10 @@ static void read_share(void *user, int64_t number, int32_t thread) {
 
 static HcStatus fail_request(const Request *request, HcError *err) {
     const HcReader *reader = request->reader;
-    int64_t line = request->line0 + request->failed_at % request->piece_bytes / reader->layout.line;
+    int64_t piece = request->failed_at / request->piece_bytes, band = 0;
+    int64_t line = request->narrow
+                       ? narrow_place(request, piece, &band)
+                       : request->line0 + request->failed_at % request->piece_bytes / reader->layout.line;
     return request->error != 0
                ? hc_fail(err, HC_E_IO, "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path, line,
                          strerror(request->error))
@@ -156,12 +226,15 @@ static HcStatus fail_request(const Request *request, HcError *err) {
                          reader->path, line, reader->scene.lines);
 }
 
-static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t piece_bytes, int64_t total,
-                             HcError *err) {
+static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t lines, HcError *err) {
+    const bool narrow = hc_read_direct_narrow(reader);
+    const int64_t total = (int64_t)hc_read_direct_bytes(reader, lines);
     Request request = {.reader = reader,
                        .to = to,
+                       .narrow = narrow,
                        .line0 = line0,
-                       .piece_bytes = piece_bytes,
+                       .lines = lines,
+                       .piece_bytes = narrow ? narrow_bytes(reader) : hc_read_direct_piece(reader, lines),
                        .share_bytes = total / ((int64_t)reader->threads * SHARES_EACH),
                        .total = total,
                        .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -193,6 +266,10 @@ size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines) {
     if (lines <= 0) {
         return 0;
     }
+    if (hc_read_direct_narrow(reader)) {
+        int64_t each = by_pixels(reader) ? 1 : hc_read_used_count(reader);
+        return (size_t)(lines * each * narrow_bytes(reader));
+    }
     int64_t pieces = reader->whole_lines ? 1 : hc_read_used_count(reader);
     return (size_t)(pieces * hc_read_direct_piece(reader, lines));
 }
@@ -214,12 +291,27 @@ HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines) 
                    .stride_band = reader->whole_lines ? layout->band : hc_read_direct_piece(reader, lines)};
 }
 
+/* The samples of the window alone, as they lie in memory. */
+static void narrow_view(const HcReader *reader, HcRaw *raw) {
+    const int64_t bytes = narrow_bytes(reader);
+    raw->samples = (int32_t)hc_read_samples(reader);
+    if (by_pixels(reader)) {
+        raw->stride_line = bytes;
+        return;
+    }
+    raw->bands = hc_read_used_count(reader);
+    raw->stride_line = reader->whole_lines ? raw->bands * bytes : bytes;
+    raw->stride_band = reader->whole_lines ? bytes : raw->lines * bytes;
+}
+
 HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                               HcError *err) {
     *raw = hc_read_direct_view(reader, line0, lines);
     raw->data = to;
-    return read_request(reader, to, line0, hc_read_direct_piece(reader, lines),
-                        (int64_t)hc_read_direct_bytes(reader, lines), err);
+    if (hc_read_direct_narrow(reader)) {
+        narrow_view(reader, raw);
+    }
+    return read_request(reader, to, line0, lines, err);
 }
 
 static void swap_values(char *data, int64_t count, int64_t bytes) {

@@ -110,8 +110,8 @@ bool hc_reader_map(HcReader *reader) {
         return true;
     }
     struct stat info;
-    if (!reader->direct || reader->started || fstat(reader->file, &info) != 0 ||
-        info.st_size < hc_read_direct_end(reader)) {
+    if (!reader->direct || reader->started || hc_read_direct_narrow(reader) ||
+        fstat(reader->file, &info) != 0 || info.st_size < hc_read_direct_end(reader)) {
         return false;
     }
     void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, reader->file, 0);

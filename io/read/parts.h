@@ -168,6 +168,12 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err);
 size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines);
 HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                               HcError *err);
+/* Whether the samples of a window are read without those around them: where these are many. */
+bool hc_read_direct_narrow(const HcReader *reader);
+/* Whether all bands are read, not only those that are used. */
+bool hc_read_direct_all_bands(const HcReader *reader);
+/* Tells the system how the samples that are asked for will be read. */
+void hc_read_direct_advise(const HcReader *reader);
 /* Where a stretch of lines begins in the file (of piece `piece`: all bands, or one), and its bytes. */
 int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece);
 int64_t hc_read_direct_end(const HcReader *reader); /* the first byte behind the last value */

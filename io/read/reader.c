@@ -382,6 +382,7 @@ HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t sample
         reader->product->samples = samples;
         return hc_product_use(reader->product, reader->used, hc_read_used_count(reader), err);
     }
+    hc_read_direct_advise(reader);
     return HC_OK;
 }
 
@@ -389,7 +390,8 @@ int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band) {
     if (hc_read_by_product(reader)) {
         return hc_read_product_band(reader, file_band);
     }
-    bool all = reader->stored == NULL || (reader->direct && reader->whole_lines) || reader->map != NULL;
+    bool all =
+        reader->stored == NULL || (reader->direct && hc_read_direct_all_bands(reader)) || reader->map != NULL;
     return all ? file_band : reader->stored[file_band];
 }
 

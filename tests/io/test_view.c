@@ -119,6 +119,53 @@ static long long bytes_read(void) {
     return atoll(at + 7);
 }
 
+/* Of a narrow window of long lines only its samples are read, in all bands or in some. */
+static void only_samples_of_the_window(void **state) {
+    (void)state;
+    enum { MANY = 24, WIDE = 12000, ALL = 6, AT = 7, SOME = 9, LEFT = 5000, FEW = 40 };
+    static const char *const interleaves[] = {"bil", "bip", "bsq"};
+    static const int32_t chosen[] = {1, 4};
+    Cube cube = cube_smooth(MANY, WIDE, ALL, 2, true);
+    const HcViewWindow window = {LEFT, AT, FEW, SOME};
+    for (int i = 0; i < 6; i++) {
+        const bool some = i / 3 != 0;
+        cube_write(&cube, "wide", HC_INT16, interleaves[i % 3], NULL);
+        HcViewOptions options = {.window = &window, .reader = {.threads = 1 + i % 2}};
+        HcRaw raw;
+        HcError err = {0};
+        HcView *view = open_view("wide.img", &options);
+        if (some) {
+            check_ok(hc_view_use_bands(view, chosen, 2, &err), err);
+        }
+        assert_false(hc_view_map(view)); /* that would bring the pages of whole lines */
+        const size_t bytes = hc_view_bytes(view, SOME);
+        const long long wanted = SOME * FEW * 2 * (some && i % 3 != 1 ? 2 : ALL);
+        assert_true((long long)bytes >= wanted && (long long)bytes < wanted + 8);
+        void *room = malloc(bytes);
+        assert_non_null(room);
+        long long before = bytes_read();
+        check_ok(hc_view_read(view, 0, SOME, room, &raw, &err), err);
+        long long taken = bytes_read() - before - 400; /* the counter itself is read, too */
+        if (taken > wanted + 400 || taken < wanted - 400) {
+            fail_msg("%s: read %lld bytes, the window has %lld", interleaves[i % 3], taken, wanted);
+        }
+        assert_int_equal(raw.samples, FEW);
+        for (int32_t p = 0; p < SOME * FEW * (some ? 2 : ALL); p++) {
+            int32_t line = p / FEW % SOME, sample = p % FEW, k = p / FEW / SOME;
+            int32_t band = some ? chosen[k] : k;
+            int16_t value;
+            memcpy(&value,
+                   (const char *)raw.data + line * raw.stride_line + sample * raw.stride_sample +
+                       hc_view_stored_band(view, band) * raw.stride_band,
+                   sizeof value);
+            assert_int_equal(value, cube_pixel(&cube, AT + line, LEFT + sample)[band]);
+        }
+        free(room);
+        hc_view_close(view);
+    }
+    cube_free(&cube);
+}
+
 /* Bytes of mapped files that were asked for. */
 static size_t populated;
 
@@ -188,6 +235,7 @@ static void only_lines_of_the_window(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(masks), cmocka_unit_test(large_masks),
-                                       cmocka_unit_test(only_lines_of_the_window)};
+                                       cmocka_unit_test(only_lines_of_the_window),
+                                       cmocka_unit_test(only_samples_of_the_window)};
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
