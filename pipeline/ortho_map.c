@@ -1,5 +1,6 @@
 #include "pipeline/ortho_map.h"
 #include "pipeline/chain.h"
+#include "pipeline/run/run.h"
 
 #include <inttypes.h>
 
@@ -11,7 +12,10 @@ HcStatus hc_ortho_map_plan(HcStage *stage, const char *asked, HcOrtho **ortho, H
     }
     const char *file = asked != hc_ortho_of_scene ? asked : NULL;
     const char *path = hc_reader_path(hc_view_reader(stage->chain->source->view));
-    HC_OR_RETURN(hc_ortho_open(ortho, &stage->in, path, file, err));
+    /* Blocks are taken later: a part of --memory is free now. */
+    const HcRunSettings *settings = stage->chain->settings;
+    uint64_t memory = settings != NULL ? settings->memory / 4 : 0;
+    HC_OR_RETURN(hc_ortho_open(ortho, &stage->in, path, file, memory, err));
     HcOrthoFacts facts = hc_ortho_facts(*ortho);
     double part = 100 * (double)facts.filled / ((double)facts.lines * (double)facts.samples);
     if (facts.nearest) {

@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pixels that are read at once where chunks are small, and where one is huge. */
+/* Pixels that are read at once where chunks are small, and where one is huge; what each of them takes: both
+ * values, and the pixel that they lead to. */
 #define PIECE_PIXELS ((int64_t)1 << 20)
+#define MOST_PIXELS  (16 * PIECE_PIXELS)
+#define PIXEL_BYTES  (2 * sizeof(double) + sizeof(HcOrthoPixel))
 
 /* Two arrays of one shape. */
 typedef struct Pair {
@@ -49,16 +52,19 @@ static bool shape_of(GDALMDArrayH array, int64_t size[2]) {
     return count == 2;
 }
 
-/* Whole chunks, as many as a piece holds; parts of them where one is larger. */
-static void choose_pieces(Pair *pair) {
+/* Whole chunks, as many as a piece holds; parts of them where one is larger, or memory is short: then a chunk
+ * is decoded once for each part. */
+static void choose_pieces(Pair *pair, uint64_t memory) {
+    int64_t fit = memory > 0 ? (int64_t)(memory / PIXEL_BYTES) : MOST_PIXELS;
+    int64_t most = hc_max64(PIECE_PIXELS, hc_min64(MOST_PIXELS, fit));
     size_t count = 0;
     GUInt64 *chunk = GDALMDArrayGetBlockSize(pair->array[0], &count);
     bool chunked = chunk != NULL && count == 2 && chunk[0] > 0 && chunk[1] > 0;
     int64_t rows = chunked ? hc_min64((int64_t)chunk[0], pair->lines) : 1;
     pair->columns = chunked ? hc_min64((int64_t)chunk[1], pair->samples) : pair->samples;
     CPLFree(chunk);
-    if (rows * pair->columns > 16 * PIECE_PIXELS) {
-        rows = hc_max64(1, 16 * PIECE_PIXELS / pair->columns);
+    if (rows * pair->columns > most) {
+        rows = hc_max64(1, most / pair->columns);
     }
     int64_t more = PIECE_PIXELS / (rows * pair->columns);
     pair->rows = hc_min64(pair->lines, rows * hc_max64(1, more));
@@ -89,7 +95,7 @@ static HcStatus open_one(Pair *pair, int a, const char *name, HcError *err) {
 }
 
 static HcStatus open_pair(Pair *pair, const HcLookup *lookup, const char *first, const char *second,
-                          HcError *err) {
+                          uint64_t memory, HcError *err) {
     static const char *const only[] = {"netCDF", "HDF5", NULL};
     HcStatus status = HC_OK;
     HcGdalErrors messages;
@@ -104,7 +110,7 @@ static HcStatus open_pair(Pair *pair, const HcLookup *lookup, const char *first,
     }
     HC_TRY(open_one(pair, 0, first, err));
     HC_TRY(open_one(pair, 1, second, err));
-    choose_pieces(pair);
+    choose_pieces(pair, memory);
 done:
     hc_gdal_release();
     return status;
@@ -170,10 +176,10 @@ static HcStatus take_table(void *to, const int64_t from[2], const int64_t count[
     return status;
 }
 
-HcStatus hc_ortho_table_arrays(HcOrthoTable *table, const HcLookup *lookup, HcError *err) {
+HcStatus hc_ortho_table_arrays(HcOrthoTable *table, const HcLookup *lookup, uint64_t memory, HcError *err) {
     HcStatus status = HC_OK;
     Pair pair;
-    HC_TRY(open_pair(&pair, lookup, lookup->sample, lookup->line, err));
+    HC_TRY(open_pair(&pair, lookup, lookup->sample, lookup->line, memory, err));
     HC_TRY(hc_ortho_table_open(table, pair.lines, pair.samples, err));
     HC_TRY(each_piece(&pair, take_table, table, err));
 done:
@@ -187,10 +193,11 @@ static HcStatus take_places(void *to, const int64_t from[2], const int64_t count
     return hc_ortho_places_put(to, 1, from[0], from[1], count[0], count[1], y, err);
 }
 
-HcStatus hc_ortho_places_arrays(HcOrthoPlaces *places, const HcLookup *lookup, HcError *err) {
+HcStatus hc_ortho_places_arrays(HcOrthoPlaces *places, const HcLookup *lookup, uint64_t memory,
+                                HcError *err) {
     HcStatus status = HC_OK;
     Pair pair;
-    HC_TRY(open_pair(&pair, lookup, lookup->x, lookup->y, err));
+    HC_TRY(open_pair(&pair, lookup, lookup->x, lookup->y, memory, err));
     HC_TRY(hc_ortho_places_open(places, pair.lines, pair.samples, err));
     HC_TRY(each_piece(&pair, take_places, places, err));
 done:

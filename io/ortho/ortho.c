@@ -10,6 +10,7 @@
 
 struct HcOrtho {
     char *file;
+    uint64_t memory; /* that reading may take, 0 = not limited */
     HcOrthoTable table;
     int64_t top, left, lines, samples; /* of the map in the table */
     HcPlace place;                     /* of the map */
@@ -57,10 +58,10 @@ static HcStatus from_lookup(HcOrtho *ortho, const HcLookup *lookup, HcError *err
     HcStatus status = HC_OK;
     HcOrthoPlaces places = {.path = ortho->file, .scratch = -1};
     if (lookup->sample != NULL) {
-        HC_OR_RETURN(hc_ortho_table_arrays(&ortho->table, lookup, err));
+        HC_OR_RETURN(hc_ortho_table_arrays(&ortho->table, lookup, ortho->memory, err));
         return take_place(ortho, &lookup->place, err);
     }
-    HC_TRY(hc_ortho_places_arrays(&places, lookup, err));
+    HC_TRY(hc_ortho_places_arrays(&places, lookup, ortho->memory, err));
     HC_TRY(from_places(ortho, &places, lookup->place.crs, err));
 done:
     hc_ortho_places_close(&places);
@@ -156,7 +157,7 @@ static HcStatus settle_map(HcOrtho *ortho, const HcScene *scene, HcError *err) {
 }
 
 HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, const char *file,
-                       HcError *err) {
+                       uint64_t memory, HcError *err) {
     HcStatus status = HC_OK;
     HcOrtho *ortho = NULL;
     *out = NULL;
@@ -166,6 +167,7 @@ HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, co
                        path);
     }
     HC_OR_RETURN(hc_new(ortho, 1, "a lookup table", err));
+    ortho->memory = memory;
     ortho->table.scratch = -1;
     ortho->table.window = window_of(scene);
     HC_TRY(copy_text(&ortho->file, file != NULL ? file : scene->lookup.file, err));

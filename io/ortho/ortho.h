@@ -20,9 +20,10 @@ typedef struct HcOrthoPixel {
  * has. `path` names the scene in messages. `file` NULL: by the lookup of the scene; else by a raster of two
  * bands of integers (sample and line, from 1, negative = filled from a neighbour, 0 = none), by a raster of
  * two or three bands of floats (x and y of each pixel), or by a product that has a lookup.
+ * memory: what reading may take beside one chunk of the file [bytes], 24 MiB at least; 0 = not limited.
  * HC_E_INPUT: there is none, it is of another shape, or it leads to a pixel that the scene does not have. */
 HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, const char *file,
-                       HcError *err) HC_MUST_CHECK;
+                       uint64_t memory, HcError *err) HC_MUST_CHECK;
 void hc_ortho_close(HcOrtho *ortho);
 
 /* The scene with the same bands on the map; `to` must be zero or cleared. */

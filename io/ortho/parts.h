@@ -62,8 +62,10 @@ HcStatus hc_ortho_places_get(const HcOrthoPlaces *places, int64_t line, int64_t 
 /* ---- where both come from ---- */
 
 /* arrays.c: the arrays that a lookup names. */
-HcStatus hc_ortho_table_arrays(HcOrthoTable *table, const HcLookup *lookup, HcError *err) HC_MUST_CHECK;
-HcStatus hc_ortho_places_arrays(HcOrthoPlaces *places, const HcLookup *lookup, HcError *err) HC_MUST_CHECK;
+HcStatus hc_ortho_table_arrays(HcOrthoTable *table, const HcLookup *lookup, uint64_t memory,
+                               HcError *err) HC_MUST_CHECK;
+HcStatus hc_ortho_places_arrays(HcOrthoPlaces *places, const HcLookup *lookup, uint64_t memory,
+                                HcError *err) HC_MUST_CHECK;
 
 /* raster.c: the first two bands of an open raster. */
 HcStatus hc_ortho_table_raster(HcOrthoTable *table, HcReader *reader, HcError *err) HC_MUST_CHECK;

@@ -393,6 +393,10 @@ HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *se
                      HcError *err) {
     HcLayout layout;
     HcComputeInfo info;
-    HC_OR_RETURN(hc_run_layout(chain, compute, settings, &layout, &info, report, err));
+    const HcRunSettings *outer = chain->settings;
+    chain->settings = settings;
+    HcStatus status = hc_run_layout(chain, compute, settings, &layout, &info, report, err);
+    chain->settings = outer;
+    HC_OR_RETURN(status);
     return hc_chain_check_files(chain, settings != NULL ? settings->record : NULL, err);
 }

@@ -3,6 +3,9 @@
 #include "io/read/reader.h"
 #include "tests/io/write_fixture.h"
 
+#include <cpl_string.h>
+#include <gdal.h>
+
 /* A line of the map takes 480 kB, so that the map has several strips. */
 enum { LINES = 30, SAMPLES = 40, BANDS = 300, MAP_LINES = 130, MAP_SAMPLES = 400 };
 
@@ -99,7 +102,7 @@ static HcWriter *open_map(HcOrtho **ortho) {
     HcWriter *writer = NULL;
     HcScene map = {0};
     HcWriterOptions how = {.has_type = true, .type = HC_UINT8, .interleave = "bil", .overwrite = true};
-    check_ok(hc_ortho_open(ortho, &scene, "a scene", write_table(), &err), err);
+    check_ok(hc_ortho_open(ortho, &scene, "a scene", write_table(), 0, &err), err);
     assert_true(hc_ortho_write_bytes(&scene, *ortho) < (size_t)40 << 20);
     check_ok(hc_ortho_scene(*ortho, &scene, &map, &err), err);
     assert_int_equal(map.lines, MAP_LINES);
@@ -211,7 +214,7 @@ static void large_scenes_are_searched_in_strips(void **state) {
              "data type = 5\ninterleave = bil\nbyte order = 0\n",
              WIDE, LONG);
     put_file(in_folder("igm.hdr"), text);
-    check_ok(hc_ortho_open(&ortho, &wide, "a scene", in_folder("igm.img"), &err), err);
+    check_ok(hc_ortho_open(&ortho, &wide, "a scene", in_folder("igm.img"), 0, &err), err);
     HcOrthoFacts facts = hc_ortho_facts(ortho);
     assert_true(facts.nearest);
     check_near(facts.spacing, size, 1e-6);
@@ -240,12 +243,93 @@ static void large_scenes_are_searched_in_strips(void **state) {
     hc_ortho_close(ortho);
 }
 
+/* The largest piece of memory that was asked for. */
+static size_t largest;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+
+void *__wrap_malloc(size_t bytes) {
+    largest = bytes > largest ? bytes : largest;
+    return __real_malloc(bytes);
+}
+
+enum { HUGE_SIDE = 1200 }; /* of a table of one chunk: 1,440,000 pixels */
+
+static void add_array(GDALGroupH root, const char *name, int along, int across) {
+    char **options = CSLSetNameValue(NULL, "BLOCKSIZE", "1200,1200");
+    options = CSLSetNameValue(options, "COMPRESS", "DEFLATE");
+    GDALDimensionH axes[2] = {
+        GDALGroupCreateDimension(root, CPLSPrintf("%s_y", name), "", "", HUGE_SIDE, NULL),
+        GDALGroupCreateDimension(root, CPLSPrintf("%s_x", name), "", "", HUGE_SIDE, NULL)};
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Int32);
+    GDALMDArrayH array = GDALGroupCreateMDArray(root, name, 2, axes, type, options);
+    assert_non_null(array);
+    int32_t *values = malloc(sizeof *values * HUGE_SIDE * HUGE_SIDE);
+    const GUInt64 start[2] = {0, 0};
+    const size_t count[2] = {HUGE_SIDE, HUGE_SIDE};
+    for (int i = 0; i < HUGE_SIDE * HUGE_SIDE; i++) {
+        values[i] = (i / HUGE_SIDE * along + i % HUGE_SIDE * across) % 30 + 1;
+    }
+    assert_true(GDALMDArrayWrite(array, start, count, NULL, NULL, type, values, values,
+                                 sizeof *values * HUGE_SIDE * HUGE_SIDE));
+    free(values);
+    GDALMDArrayRelease(array);
+    GDALExtendedDataTypeRelease(type);
+    GDALDimensionRelease(axes[0]);
+    GDALDimensionRelease(axes[1]);
+    CSLDestroy(options);
+}
+
+/* A chunk that is larger than memory allows is read in parts, which give the same table. */
+static void huge_chunks_are_read_in_parts(void **state) {
+    (void)state;
+    HcError err = {0};
+    const char *path = in_folder("huge.nc");
+    GDALDriverH driver = GDALGetDriverByName("netCDF");
+    if (driver == NULL) {
+        skip();
+    }
+    GDALDatasetH dataset = GDALCreateMultiDimensional(driver, path, NULL, NULL);
+    assert_non_null(dataset);
+    GDALGroupH root = GDALDatasetGetRootGroup(dataset);
+    add_array(root, "glt_x", 1, 3);
+    add_array(root, "glt_y", 7, 2);
+    GDALGroupRelease(root);
+    GDALClose(dataset);
+    char file[300], sample[] = "/glt_x", line[] = "/glt_y";
+    snprintf(file, sizeof file, "%s", path);
+    const HcScene huge = {.lines = 30,
+                          .samples = 30,
+                          .bands = 1,
+                          .type = HC_FLOAT32,
+                          .lookup = {.file = file, .sample = sample, .line = line}};
+    const size_t pair = 2 * sizeof(double);
+    const uint64_t memory[] = {0, (uint64_t)24 << 20};
+    for (int m = 0; m < 2; m++) {
+        HcOrtho *ortho = NULL;
+        HcOrthoPixel row[HUGE_SIDE];
+        largest = 0;
+        check_ok(hc_ortho_open(&ortho, &huge, "a scene", NULL, memory[m], &err), err);
+        assert_true(m == 0 ? largest >= pair * HUGE_SIDE * HUGE_SIDE : largest <= pair << 20);
+        for (int y = 0; y < HUGE_SIDE; y++) {
+            check_ok(hc_ortho_lines(ortho, y, 1, row, &err), err);
+            for (int x = 0; x < HUGE_SIDE; x++) {
+                assert_int_equal(row[x].sample, (y + 3 * x) % 30);
+                assert_int_equal(row[x].line, (7 * y + 2 * x) % 30);
+            }
+        }
+        hc_ortho_close(ortho);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stores_give_the_same_map),
         cmocka_unit_test(stores_are_shared),
         cmocka_unit_test(failures_leave_nothing),
         cmocka_unit_test(large_scenes_are_searched_in_strips),
+        cmocka_unit_test(huge_chunks_are_read_in_parts),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
