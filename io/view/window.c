@@ -1,11 +1,14 @@
 /* The window of a view: given in pixels, by a box in any CRS, or by the extent of polygons. */
 #include "core/text.h"
+#include "core/allocate.h"
 #include "io/gdal_errors.h"
+#include "io/ortho/ortho.h"
 #include "io/shape/shapes.h"
 #include "io/view/parts.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { EDGE_POINTS = 21 }; /* of a box that is brought to another CRS */
@@ -116,8 +119,9 @@ static void grow(OGREnvelope *extent, double x, double y) {
     extent->MaxY = fmax(extent->MaxY, y);
 }
 
-HcStatus hc_view_box_window(const HcViewBox *box, const HcScene *scene, const char *path, HcPixels *out,
-                            bool *clipped, HcError *err) {
+/* The box on the grid of a scene that has a place. */
+static HcStatus placed_window(const HcViewBox *box, const HcScene *scene, const char *path, HcPixels *out,
+                              bool *clipped, HcError *err) {
     double x[4 * EDGE_POINTS], y[4 * EDGE_POINTS], forward[6], inverse[6];
     OGREnvelope extent = {INFINITY, -INFINITY, INFINITY, -INFINITY};
     int count = outline(box->edge, x, y);
@@ -146,6 +150,58 @@ HcStatus hc_view_box_window(const HcViewBox *box, const HcScene *scene, const ch
                                      ", lines %.6g to %.6g of %" PRId64,
                                      path, extent.MinX, extent.MaxX, scene->samples, extent.MinY, extent.MaxY,
                                      scene->lines);
+}
+
+/* ---- pixels in sensor geometry ---- */
+
+/* The rectangle of the scene that these pixels of its map show; empty where they show none. */
+static HcStatus shown_by(const HcOrtho *ortho, HcPixels on_map, HcPixels *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcOrthoPixel *row = NULL;
+    const int64_t samples = hc_ortho_facts(ortho).samples;
+    *out = (HcPixels){INT64_MAX, INT64_MAX, 0, 0};
+    HC_OR_RETURN(hc_new(row, samples, "a line of a lookup table", err));
+    for (int64_t line = on_map.y0; line < on_map.y1; line++) {
+        HC_TRY(hc_ortho_lines(ortho, line, 1, row, err));
+        for (int64_t s = on_map.x0; s < on_map.x1; s++) {
+            if (row[s].line >= 0) {
+                out->x0 = hc_min64(out->x0, row[s].sample);
+                out->y0 = hc_min64(out->y0, row[s].line);
+                out->x1 = hc_max64(out->x1, (int64_t)row[s].sample + 1);
+                out->y1 = hc_max64(out->y1, (int64_t)row[s].line + 1);
+            }
+        }
+    }
+done:
+    free(row);
+    return status;
+}
+
+/* The box on the map of the lookup, and back: the rectangle of all pixels that show in it. */
+static HcStatus lookup_window(const HcViewBox *box, const HcScene *scene, const char *path, HcPixels *out,
+                              bool *clipped, HcError *err) {
+    HcStatus status = HC_OK;
+    HcOrtho *ortho = NULL;
+    HcScene map = {0};
+    HcPixels on_map;
+    HC_TRY(hc_ortho_open(&ortho, scene, path, NULL, 0, err));
+    HC_TRY(hc_ortho_scene(ortho, scene, &map, err));
+    HC_TRY(placed_window(box, &map, hc_ortho_facts(ortho).file, &on_map, clipped, err));
+    HC_TRY(shown_by(ortho, on_map, out, err));
+    if (is_empty(*out)) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: no pixel of the scene lies in the box", path));
+    }
+done:
+    hc_scene_clear(&map);
+    hc_ortho_close(ortho);
+    return status;
+}
+
+HcStatus hc_view_box_window(const HcViewBox *box, const HcScene *scene, const char *path, HcPixels *out,
+                            bool *clipped, HcError *err) {
+    return !scene->place.has_transform && scene->lookup.file != NULL
+               ? lookup_window(box, scene, path, out, clipped, err)
+               : placed_window(box, scene, path, out, clipped, err);
 }
 
 /* ---- the scene of a window ---- */

@@ -47,3 +47,23 @@ for of in glt img; do
     cmp own.img "$of.img"
 done
 [[ $err == *"20 lines x 30 samples x 2 bands"* ]] || fail "says $err"
+
+# A box in map coordinates chooses the rectangle of pixels that show in it: the table is of 4 lines x 6 samples, and its
+# pixel (x, y) shows sample x + y and line 2 y.
+mkdir -p box
+cp "$SAMPLE/scene.img" box/ang20200101t010101_rdn_img
+grep -v "^map info" "$SAMPLE/scene.hdr" >box/ang20200101t010101_rdn_img.hdr
+header box/ang20200101t010101_rdn_glt 6 4 2 2 bsq
+echo 'map info = {UTM, 1, 1, 500000, 5600000, 30, 30, 33, North, WGS-84}' >>box/ang20200101t010101_rdn_glt.hdr
+for y in 0 1 2 3; do for x in 0 1 2 3 4 5; do printf "\\x$(printf %02x $((x + y + 1)))\\0"; done; done >box/ang20200101t010101_rdn_glt
+for y in 0 1 2 3; do for x in 0 1 2 3 4 5; do printf "\\x$(printf %02x $((2 * y + 1)))\\0"; done; done >>box/ang20200101t010101_rdn_glt
+image=box/ang20200101t010101_rdn_img.hdr
+run 0 run read $image --bbox 500030,5599910,500090,5599970 ! bands 1-2 ! write cut.img --record none
+[[ $err == *"samples 2 to 4 and lines 2 to 4 (from 0) of the file"* ]] || fail "the window of a box by its table: $err"
+run 0 run read $image --window 2,2,3,3 ! bands 1-2 ! write same.img --record none
+cmp cut.img same.img
+run 0 run read $image --bbox 500030,5599910,500090,5599970 ! bands 1-2 ! write cutmap.img --ortho --record none
+[[ $err == *"wrote cutmap.img (2 lines x 4 samples x 2 bands)"* ]] || fail "the map of a box: $err"
+refuse 3 "the box does not touch the scene" run read $image --bbox 0,0,10,10 ! write no.img
+echo '{"type":"Polygon","coordinates":[[[15,50],[15.1,50],[15.1,50.1],[15,50]]]}' >area.geojson
+refuse 3 "pixels of the scene are in sensor geometry: make its map" run read $image --cutline area.geojson ! write no.img
