@@ -209,6 +209,12 @@ HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) 
         HC_OR_RETURN(drop_unused(product, err));
         qsort(product->band, (size_t)product->scene.bands, sizeof *product->band, by_wavelength);
     }
+    if (product->part != HC_DETECTOR_ONE && overlap != HC_OVERLAP_USUAL) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: --overlap is for two detectors in one scene: this is one, not coregistered with "
+                       "the other (L1C and L2A have both)",
+                       product->raster);
+    }
     mark_overlap(product, overlap);
     return fill_scene(product, err);
 }

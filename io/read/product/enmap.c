@@ -137,7 +137,8 @@ static HcStatus find_raster(HcProduct *product, const HcProductText *text, HcErr
                ? HC_OK
                : hc_fail(err, HC_E_INPUT,
                          "%s: there is no raster NAME-SPECTRAL_IMAGE.TIF beside it (of L1B open "
-                         "NAME-SPECTRAL_IMAGE_VNIR.TIF or NAME-SPECTRAL_IMAGE_SWIR.TIF)",
+                         "NAME-SPECTRAL_IMAGE_VNIR.TIF or NAME-SPECTRAL_IMAGE_SWIR.TIF: its detectors see a "
+                         "place some 20 lines apart, so that they make no common scene)",
                          text->path);
 }
 
@@ -148,6 +149,10 @@ static void take_part(HcProduct *product) {
                                                                               : HC_DETECTOR_ONE;
     for (int32_t b = 0; product->part != HC_DETECTOR_ONE && b < product->scene.bands; b++) {
         product->band[b].detector = HC_DETECTOR_ONE;
+    }
+    if (product->part != HC_DETECTOR_ONE) {
+        hc_product_note(product, "one detector of EnMAP L1B: the other one sees a place some 20 lines apart, "
+                                 "and is a scene of its own");
     }
 }
 

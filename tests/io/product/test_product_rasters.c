@@ -130,8 +130,13 @@ static void enmap_l1b_opens_by_detector(void **state) {
     check_ok(hc_reader_open(&reader, swir, NULL, &err), err);
     check_list(hc_reader_scene(reader)->wavelength, centres + 2, 3);
     check_near(hc_reader_scene(reader)->offset[0], 1, 0);
+    assert_non_null(strstr(hc_reader_note(reader), "the other one sees a place some 20 lines apart"));
     hc_reader_close(reader);
-    check_refused(xml, HC_E_INPUT, "there is no raster NAME-SPECTRAL_IMAGE.TIF");
+    const HcReaderOptions both = {.overlap = HC_OVERLAP_BOTH};
+    assert_int_equal(hc_reader_open(&reader, vnir, &both, &err), HC_E_USAGE);
+    assert_non_null(strstr(err.text, "not coregistered with the other"));
+    err = (HcError){0};
+    check_refused(xml, HC_E_INPUT, "its detectors see a place some 20 lines apart");
 }
 
 /* The metadata are refused; the raster opens without them and says so. */
