@@ -1,5 +1,5 @@
-/* Every pixel y to one number, by itself or with each of some targets t: y'y, y't / t't, the squared cosine
- * or the angle between them.
+/* Every pixel y to one number, by itself or with each of some targets t: sums of squares, shares, cosines,
+ * angles, divergences; or to two numbers, a share and how far the pixel is from that mixture.
  *
  * Memory is what this waits for, so loads are whole sectors and several of them are under way in each thread:
  * eight lanes share a pixel (the eight parts of a sum, core/operation/reduce.h), a warp reads four pixels
@@ -116,11 +116,91 @@ __device__ inline void angles(const Group &group, const double *t, const double 
     }
 }
 
+/* Values that are not positive are counted: both sums come before the logarithms. */
+__device__ inline void divergences(const Group &group, const double *t, double result[PIXELS]) {
+    double sum[PIXELS] = {};
+    double low[PIXELS] = {};
+    double part[PIXELS] = {};
+    double target_part = 0;
+    double target_low = 0;
+    for (int64_t b = group.lane; b < group.bands; b += PARTS) {
+        double target = __ldg(t + b);
+        target_part += target;
+        target_low += target <= 0 ? 1 : 0;
+#pragma unroll
+        for (int p = 0; p < PIXELS; p++) {
+            double y = group.value(p, b);
+            sum[p] += y;
+            low[p] += y <= 0 ? 1 : 0;
+        }
+    }
+    double target_sum = join(target_part);
+    target_low = join(target_low);
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+        sum[p] = join(sum[p]);
+        low[p] = join(low[p]) + target_low;
+    }
+    for (int64_t b = group.lane; b < group.bands; b += PARTS) {
+        double target = __ldg(t + b) / target_sum;
+#pragma unroll
+        for (int p = 0; p < PIXELS; p++) {
+            double y = group.value(p, b) / sum[p];
+            part[p] += (y - target) * log(y / target);
+        }
+    }
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+        double joined = join(part[p]);
+        result[p] = !isfinite(sum[p]) ? NAN : low[p] > 0 ? INFINITY : joined;
+    }
+}
+
+/* The share of a target, and how far the pixel is from that mixture, by standard deviations d. */
+__device__ inline void mixtures(const Group &group, const double *t, const double *d, double share[PIXELS],
+                                double apart[PIXELS]) {
+    double yt[PIXELS] = {};
+    double part[PIXELS] = {};
+    double tt = 0;
+    double within[PIXELS];
+    for (int64_t b = group.lane; b < group.bands; b += PARTS) {
+        double deviation = __ldg(d + b);
+        double weighted = __ldg(t + b) / (deviation * deviation);
+        tt += __ldg(t + b) * weighted;
+#pragma unroll
+        for (int p = 0; p < PIXELS; p++) {
+            yt[p] += group.value(p, b) * weighted;
+        }
+    }
+    double square = join(tt);
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+        double product = join(yt[p]);
+        share[p] = square == 0 ? product : product / square;
+        within[p] = share[p] < 0 ? 0 : share[p] > 1 ? 1 : share[p];
+    }
+    for (int64_t b = group.lane; b < group.bands; b += PARTS) {
+        double deviation = __ldg(d + b);
+        double target = __ldg(t + b);
+#pragma unroll
+        for (int p = 0; p < PIXELS; p++) {
+            double rest = (group.value(p, b) - share[p] * target) / (deviation + within[p] * (1 - deviation));
+            part[p] += rest * rest;
+        }
+    }
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+        apart[p] = sqrt(join(part[p]) / (double)group.bands);
+    }
+}
+
 template <HcReduction KIND>
 __device__ inline void with_target(const Group &group, const double *t, const double yy[PIXELS],
                                    double result[PIXELS]) {
     if constexpr (KIND == HC_REDUCE_ANGLE) {
         angles(group, t, yy, result);
+    } else if constexpr (KIND == HC_REDUCE_DIVERGENCE) {
+        divergences(group, t, result);
     } else {
         double yt[PIXELS];
         double tt = products(group, t, yt);
@@ -129,6 +209,8 @@ __device__ inline void with_target(const Group &group, const double *t, const do
             double both = yy[p] * tt;
             if constexpr (KIND == HC_REDUCE_MATCH) {
                 result[p] = tt == 0 ? yt[p] : yt[p] / tt;
+            } else if constexpr (KIND == HC_REDUCE_POWER) {
+                result[p] = tt == 0 ? yt[p] : yt[p] * fabs(yt[p]) / tt;
             } else {
                 result[p] = both == 0 ? 0 : yt[p] * fabs(yt[p]) / both;
             }
@@ -153,11 +235,20 @@ template <HcReduction KIND> __global__ void __launch_bounds__(THREADS) reduce(co
     group.bands = job.bands;
     group.lane = (int)threadIdx.x % PARTS;
     group.x = job.x + group.pixel * group.bands;
-    if constexpr (KIND != HC_REDUCE_MATCH) {
+    if constexpr (KIND == HC_REDUCE_SQUARES || KIND == HC_REDUCE_COHERENCE || KIND == HC_REDUCE_ANGLE) {
         squares(group, yy);
     }
     if constexpr (KIND == HC_REDUCE_SQUARES) {
         write(group, job, 0, yy);
+    } else if constexpr (KIND == HC_REDUCE_MIXTURE) {
+        int64_t targets = job.out.bands / 2;
+        for (int64_t j = 0; j < targets; j++) {
+            double share[PIXELS];
+            double apart[PIXELS];
+            mixtures(group, job.targets + j * group.bands, job.targets + targets * group.bands, share, apart);
+            write(group, job, 2 * j, share);
+            write(group, job, 2 * j + 1, apart);
+        }
     } else {
         for (int64_t j = 0; j < job.out.bands; j++) {
             double result[PIXELS];
@@ -178,8 +269,10 @@ typedef void Kernel(Job job);
 HcStatus hc_gpu_reduce(HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
                        const HcBlock *out, HcError *err) {
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
-    static Kernel *const kernels[] = {reduce<HC_REDUCE_SQUARES>, reduce<HC_REDUCE_MATCH>,
-                                      reduce<HC_REDUCE_COHERENCE>, reduce<HC_REDUCE_ANGLE>};
+    static Kernel *const kernels[] = {reduce<HC_REDUCE_SQUARES>,   reduce<HC_REDUCE_MATCH>,
+                                      reduce<HC_REDUCE_COHERENCE>, reduce<HC_REDUCE_ANGLE>,
+                                      reduce<HC_REDUCE_POWER>,     reduce<HC_REDUCE_DIVERGENCE>,
+                                      reduce<HC_REDUCE_MIXTURE>};
     /* Rows of both blocks lie without gaps, so pixels are counted through. */
     int64_t skip = (hc_block_first_line(out) - hc_block_first_line(in)) * in->samples;
     Job job = {};

@@ -5,17 +5,12 @@
  * score is the sum of the squares: never negative, and the same for bands in any unit. Directions in which
  * nothing varies (constant bands, bands that repeat others) have no eigenvalue to divide by and are left out.
  */
-#include "core/allocate.h"
 #include "core/operation/project.h"
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/sums.h"
-#include "pipeline/statistics/transform.h"
-
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
+#include "pipeline/statistics/whitening.h"
 
 typedef struct Params {
     const char *background;
@@ -69,42 +64,15 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-/* Eigenvalues that rounding may have made of 0 are none: about bands * epsilon of the largest. */
-static int32_t count_components(const HcTransform *transform) {
-    double least = 16 * (double)transform->bands * DBL_EPSILON * transform->eigenvalues[0];
-    return hc_transform_count(transform, least);
-}
-
-static HcStatus upload(HcStage *stage, const HcTransform *transform, HcError *err) {
-    State *state = stage->state;
-    size_t bands = (size_t)transform->bands;
-    size_t components = (size_t)state->components;
-    size_t bytes = bands * components * sizeof(double);
-    double *whitening = NULL;
-    HC_OR_RETURN(hc_new(whitening, bands * components, "the whitening of the background", err));
-    for (size_t b = 0; b < bands; b++) {
-        for (size_t k = 0; k < components; k++) {
-            whitening[b * components + k] =
-                transform->forward[b * bands + k] / sqrt(transform->eigenvalues[k]);
-        }
-    }
-    HcStatus status = hc_memory_upload(stage->compute, whitening, bytes, &state->whitening, err);
-    free(whitening);
-    HC_OR_RETURN(status);
-    return hc_memory_upload(stage->compute, transform->mean, bands * sizeof(double), &state->mean, err);
-}
-
 /* The whitening of the background's statistics, on the device. */
 static HcStatus fit(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
     const HcStatistics *background = &state->background;
     int32_t bands = background->scene.bands;
-    HcTransform transform = {0};
-    HC_TRY(hc_scene_copy(&transform.scene, &background->scene, err));
-    HC_TRY(hc_transform_fit_pca(&transform, stage->compute, background->mean, background->covariance, true,
-                                err));
-    state->components = count_components(&transform);
+    HcWhitening whitening = {0};
+    HC_TRY(hc_whitening_make(&whitening, stage->compute, bands, background->covariance, err));
+    state->components = whitening.directions;
     if (background->pixels <= state->components + 1) {
         HC_TRY(hc_fail(
             err, HC_E_NUMERIC,
@@ -117,9 +85,12 @@ static HcStatus fit(HcStage *stage, HcError *err) {
                       "%d of %d bands are constant or combinations of others: %d directions are compared",
                       bands - state->components, bands, state->components);
     }
-    HC_TRY(upload(stage, &transform, err));
+    size_t n = (size_t)bands;
+    HC_TRY(hc_memory_upload(stage->compute, whitening.matrix, n * (size_t)state->components * sizeof(double),
+                            &state->whitening, err));
+    HC_TRY(hc_memory_upload(stage->compute, background->mean, n * sizeof(double), &state->mean, err));
 done:
-    hc_transform_clear(&transform);
+    hc_whitening_clear(&whitening);
     return status;
 }
 

@@ -20,6 +20,7 @@
     STAGE(unmix)                                                                                             \
     STAGE(abundance)                                                                                         \
     STAGE(rx)                                                                                                \
+    STAGE(detect)                                                                                            \
     STAGE(write)                                                                                             \
     STAGE(preview)
 

@@ -72,6 +72,7 @@ def stages(common, suffix="", **more):
         "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
         "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
         "rx": ["rx", scene, "out/a.img"],
+        "detect": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--shrink", "0.1"],
         "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],
         "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
     }

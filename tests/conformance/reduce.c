@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { KINDS = HC_REDUCE_ANGLE + 1 };
+enum { KINDS = HC_REDUCE_DIVERGENCE + 1 }; /* those of one band for each target */
 
 /* Sums of a pixel and a target: of squares, products, magnitudes of products. */
 typedef struct Sums {
@@ -36,6 +36,26 @@ static long double crosses(const float *y, const double *t, int64_t bands) {
     return sum;
 }
 
+/* By its definition, in long double; *size: the sum of the magnitudes that are added, with the derivatives of
+ * their logarithms. */
+static long double divergence_of(const float *y, const double *t, int64_t bands, long double *size) {
+    long double y_sum = 0, t_sum = 0, sum = 0;
+    for (int64_t b = 0; b < bands; b++) {
+        if (y[b] <= 0 || t[b] <= 0) {
+            return INFINITY;
+        }
+        y_sum += (long double)y[b];
+        t_sum += (long double)t[b];
+    }
+    for (int64_t b = 0; b < bands; b++) {
+        long double p = (long double)y[b] / y_sum;
+        long double q = (long double)t[b] / t_sum;
+        sum += p * logl(p / q) + q * logl(q / p);
+        *size += (p + q) * (fabsl(logl(p / q)) + 1);
+    }
+    return sum;
+}
+
 /* Rounding to float32, and some float64 roundings a band of what is summed. */
 static void check_value(HcReduction kind, const float *y, const double *t, int64_t bands, float got) {
     Sums sums = sums_of(y, t, bands);
@@ -53,6 +73,18 @@ static void check_value(HcReduction kind, const float *y, const double *t, int64
     } else if (kind == HC_REDUCE_ANGLE) {
         expected = both == 0 ? acosl(0) : atan2l(sqrtl(crosses(y, t, bands)), sums.yt);
         bound = unit;
+    } else if (kind == HC_REDUCE_POWER) {
+        long double off = sums.size * unit;
+        expected = sums.tt == 0 ? 0 : sums.yt * fabsl(sums.yt) / sums.tt;
+        bound = sums.tt == 0 ? 0 : (2 * fabsl(sums.yt) * off + off * off) / sums.tt + fabsl(expected) * unit;
+    } else if (kind == HC_REDUCE_DIVERGENCE) {
+        long double size = 0;
+        expected = divergence_of(y, t, bands, &size);
+        bound = 4 * size * unit;
+        if (isinf(expected)) {
+            assert_true(isinf(got) && got > 0);
+            return;
+        }
     }
     check_near(got, (double)expected, (double)(bound + fabsl(expected) * 0x1p-24) + 0x1p-149);
 }
@@ -97,6 +129,16 @@ static double *targets_of(const Cube *cube, int32_t count, uint64_t *seed) {
     return targets;
 }
 
+/* What divergences are defined for. */
+static void all_positive(Cube *cube, double *targets, int32_t count) {
+    for (int64_t i = 0; i < (int64_t)cube->lines * cube->samples * cube->bands; i++) {
+        cube->data[i] = fabsf(cube->data[i]) + 1e-3F;
+    }
+    for (int64_t i = 0; i < (int64_t)count * cube->bands; i++) {
+        targets[i] = fabs(targets[i]) + 1e-3;
+    }
+}
+
 CASE(test_reduce) {
     (void)state;
     static const int32_t shapes[][4] = {{1, 1, 1, 1},  {1, 150, 3, 5},  {6, 1, 7, 2},
@@ -109,6 +151,9 @@ CASE(test_reduce) {
         Cube cube = cube_new(shape[0], shape[1], shape[2]);
         cube_fill_normal(&cube, 1, 3, &seed);
         double *targets = targets_of(&cube, count, &seed);
+        if (kind == HC_REDUCE_DIVERGENCE && round % 2 == 1) {
+            all_positive(&cube, targets, count);
+        }
         cube_mask(&cube, round == 21 ? MASK_ALL : round % 5 == 0 ? MASK_NONE : MASK_SOME, &seed);
         Cube first = {0};
         for (int32_t threads = 1; threads <= 3; threads++) {
@@ -128,6 +173,67 @@ CASE(test_reduce) {
             rig_close(&rig);
         }
         cube_free(&first);
+        cube_free(&cube);
+        free(targets);
+    }
+}
+
+/* Share and distance of each pixel by their definitions, for targets and deviations in one array. */
+static void check_mixture(const Cube *cube, const Cube *got, const double *targets, int32_t count) {
+    const double *d = targets + (size_t)count * (size_t)cube->bands;
+    for (int64_t at = 0; at < (int64_t)cube->lines * cube->samples * count; at++) {
+        const float *y = cube->data + at / count * cube->bands;
+        const double *t = targets + at % count * cube->bands;
+        long double yt = 0, tt = 0, size = 0, apart = 0, rest_size = 0;
+        for (int64_t b = 0; b < cube->bands; b++) {
+            long double weight = 1 / ((long double)d[b] * (long double)d[b]);
+            yt += (long double)y[b] * (long double)t[b] * weight;
+            tt += (long double)t[b] * (long double)t[b] * weight;
+            size += fabsl((long double)y[b] * (long double)t[b]) * weight;
+        }
+        long double share = tt == 0 ? 0 : yt / tt;
+        long double within = fminl(fmaxl(share, 0), 1);
+        for (int64_t b = 0; b < cube->bands; b++) {
+            long double s = (long double)d[b] + within * (1 - (long double)d[b]);
+            long double rest = ((long double)y[b] - share * (long double)t[b]) / s;
+            apart += rest * rest;
+            rest_size += (fabsl((long double)y[b]) + fabsl(share * (long double)t[b])) / s;
+        }
+        apart = sqrtl(apart / cube->bands);
+        long double unit = 0x1p-52L * (cube->bands + 16);
+        long double off = tt == 0 ? 0 : size / tt * unit;
+        bool valid = cube->mask[at / count] != 0;
+        check_near(got->data[2 * at], valid ? (double)share : 0,
+                   valid ? (double)(off + fabsl(share) * 0x1p-24L) + 0x1p-149 : 0);
+        check_near(got->data[2 * at + 1], valid ? (double)apart : 0,
+                   valid ? (double)(rest_size * (unit + off) * 4 + apart * 0x1p-24L) : 0);
+    }
+}
+
+/* Pixels that are mixtures of a background of variances 1 to 9 with a target, of every share. */
+CASE(test_reduce_mixture) {
+    (void)state;
+    enum { COUNT = 3 };
+    uint64_t seed = 5;
+    for (int32_t bands = 1; bands <= 37; bands += 6) {
+        Cube cube = cube_new(3, 70, bands);
+        cube_fill_normal(&cube, 1, 3, &seed);
+        double *targets = targets_of(&cube, COUNT + 1, &seed);
+        for (int32_t b = 0; b < bands; b++) {
+            targets[bands + b] = bands > 8 ? targets[bands + b] : 0; /* a target of zeros */
+            targets[COUNT * bands + b] = 1 + fmod(fabs(targets[COUNT * bands + b]), 2);
+        }
+        cube_mask(&cube, bands == 13 ? MASK_ALL : MASK_SOME, &seed);
+        Rig rig;
+        rig_open(&rig, 2);
+        HcBlock in = rig_put_block(&rig, &cube, 0, cube.lines, 0);
+        HcBlock out = rig_room_block(&rig, &cube, 0, cube.lines, 0, 2 * COUNT);
+        const double *there = rig_put(&rig, targets, (size_t)((COUNT + 1) * bands) * sizeof *targets);
+        check_ok(hc_reduce(rig.queue, &in, HC_REDUCE_MIXTURE, there, &out, &rig.err), rig.err);
+        Cube got = rig_get_block(&rig, &out);
+        check_mixture(&cube, &got, targets, COUNT);
+        cube_free(&got);
+        rig_close(&rig);
         cube_free(&cube);
         free(targets);
     }
@@ -168,6 +274,10 @@ CASE(test_reduce_angles) {
     check_same(reduce_two(&rig, HC_REDUCE_COHERENCE, 3, 4, -6, -8), -1.0);
     check_same(reduce_two(&rig, HC_REDUCE_COHERENCE, 1, 1, -1, 0), -0.5);
     check_same(reduce_two(&rig, HC_REDUCE_COHERENCE, 1, 1, 1, -1), 0.0);
+    check_same(reduce_two(&rig, HC_REDUCE_POWER, 3, 4, -6, -8), -25.0);
+    check_same(reduce_two(&rig, HC_REDUCE_POWER, 2, 5, 4, 0), 4.0);
+    check_same(reduce_two(&rig, HC_REDUCE_DIVERGENCE, 3, 4, 6, 8), 0.0);
+    check_near(reduce_two(&rig, HC_REDUCE_DIVERGENCE, 1, 3, 6, 2), log(3), 1e-7);
     check_same(reduce_two(&rig, HC_REDUCE_MATCH, 0.75F, 1, 3, 4), 0.25);
     check_same(reduce_two(&rig, HC_REDUCE_MATCH, -3, -4, 3, 4), -1.0);
     check_same(reduce_two(&rig, HC_REDUCE_SQUARES, 3, -4, 0, 0), 25.0);
@@ -180,7 +290,7 @@ CASE(test_reduce_special) {
     const double quarter = (double)(float)acos(0);
     Rig rig;
     rig_open(&rig, 1);
-    const double of_zero[KINDS] = {0, 0, 0, quarter};
+    const double of_zero[KINDS] = {0, 0, 0, quarter, 0, INFINITY};
     for (int i = 0; i < KINDS; i++) {
         HcReduction kind = (HcReduction)i;
         check_same(reduce_two(&rig, kind, 0, 0, 3, 4), of_zero[i]);
@@ -188,7 +298,7 @@ CASE(test_reduce_special) {
         assert_true(isnan(reduce_two(&rig, kind, NAN, 1, 3, 4)));
         assert_true(isnan(reduce_two(&rig, kind, 1, -NAN, 0, 0)));
         float infinite = reduce_two(&rig, kind, INFINITY, 1, 3, 4);
-        if (kind == HC_REDUCE_SQUARES || kind == HC_REDUCE_MATCH) {
+        if (kind == HC_REDUCE_SQUARES || kind == HC_REDUCE_MATCH || kind == HC_REDUCE_POWER) {
             assert_true(isinf(infinite) && infinite > 0);
         } else {
             assert_true(isnan(infinite));
@@ -229,7 +339,8 @@ CASE(test_reduce_refuses) {
     } wrong[] = {{HC_REDUCE_SQUARES, &in, &two, NULL, "squares are one band without targets, not 2"},
                  {HC_REDUCE_SQUARES, &in, &one, targets, "not 1 with targets"},
                  {HC_REDUCE_ANGLE, &in, &two, NULL, "targets are missing"},
-                 {(HcReduction)KINDS, &in, &one, targets, "number 4"},
+                 {(HcReduction)(HC_REDUCE_MIXTURE + 1), &in, &one, targets, "number 7"},
+                 {HC_REDUCE_MIXTURE, &in, &one, targets, "two bands for each target, not 1"},
                  {(HcReduction)-1, &in, &one, targets, "number -1"},
                  {HC_REDUCE_SQUARES, &in, &wider, NULL, "5 samples in, 6 out"},
                  {HC_REDUCE_SQUARES, &in, &later, NULL, "lines 2 to 3"},

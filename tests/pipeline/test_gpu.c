@@ -387,6 +387,11 @@ static void denoise_and_inverse_agree(void **state) {
         {"mnf --components 8 ! svd --window 5 --output dimension --values 3", 4, 1e-5},
         {"rx", 1, 1e-5},
         {"mnf --components 8 ! rx", 1, 1e-5},
+        {"detect --method mf --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
+        {"detect --method ace --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
+        {"detect --method amf --target-pixel 40,25", 1, 1e-5},
+        {"detect --method sid --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
+        {"mnf --components 8 ! detect --method mtmf --target-pixel 40,25", 2, 1e-5},
     };
     char words[1024];
     char chain[2048];

@@ -130,7 +130,8 @@ HcStatus hc_strict_project(HcQueue *queue, const HcBlock *in, const double *matr
 
 static HcStatus do_reduce(const Strict *strict, void *arguments, HcError *err) {
     Pair *work = arguments;
-    size_t bytes = (size_t)work->in.bands * (size_t)work->out.bands * sizeof(double);
+    size_t rows = (size_t)hc_reduce_targets((HcReduction)work->variant, work->out.bands);
+    size_t bytes = (size_t)work->in.bands * rows * sizeof(double);
     HC_OR_RETURN(translate_pair(strict, work, err));
     HC_OR_RETURN(strict_translate(strict, &work->matrix, bytes, "reduce, the targets", err));
     return hc_reduce(strict->cpu_queue, &work->in, (HcReduction)work->variant, work->matrix, &work->out, err);

@@ -4,8 +4,11 @@
 static HcStatus check(const HcQueue *queue, const HcBlock *in, HcReduction kind, const double *targets,
                       const HcBlock *out, HcError *err) {
     HC_OR_RETURN(hc_check_pair(queue, in, out, 0, "reduce", err));
-    if ((int)kind < HC_REDUCE_SQUARES || kind > HC_REDUCE_ANGLE) {
+    if ((int)kind < HC_REDUCE_SQUARES || kind > HC_REDUCE_MIXTURE) {
         return hc_fail(err, HC_E_USAGE, "reduce: no reduction has the number %d", (int)kind);
+    }
+    if (kind == HC_REDUCE_MIXTURE && out->bands % 2 != 0) {
+        return hc_fail(err, HC_E_USAGE, "reduce: mixtures are two bands for each target, not %d", out->bands);
     }
     if (kind != HC_REDUCE_SQUARES) {
         return targets != NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "reduce: the targets are missing");

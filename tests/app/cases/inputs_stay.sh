@@ -55,6 +55,8 @@ reads=(
     "unmix --weights|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --weights in/noise.json|noise.json"
     "abundance --endmembers|read in/s.hdr % ! abundance --endmembers in/ends.csv|ends.csv"
     "rx --background|read in/s.hdr % ! rx --background in/scene.json|scene.json"
+    "detect --targets|read in/s.hdr % ! detect --targets in/lib.sli|lib.sli lib.hdr"
+    "detect --background|read in/s.hdr % ! detect --target-pixel 3,3 --background in/scene.json|scene.json"
     "abundance --weights|read in/s.hdr % ! abundance --endmembers $SAMPLE/endmembers.csv --weights in/noise.json|noise.json"
 )
 # What writes: the option, the ending that the name must have, and the steps.

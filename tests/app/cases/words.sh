@@ -91,7 +91,8 @@ refuse 3 "alone.img: not recognized as a raster, and no ENVI header is beside it
     info alone.img
 refuse 2 "batch: preview p.png: --output belongs to the last step, which has an output already" \
     batch mnf ! preview p.png --scenes in --output 'p/{stem}.tif'
-refuse 2 "here: hcube knn SCENE OUTPUT --library FILE -k 1 --metric angle" sam in/s1.hdr out.img
+refuse 2 "here: hcube detect SCENE OUTPUT --targets FILE --method sam" sam in/s1.hdr out.img
+refuse 2 "here: hcube detect SCENE OUTPUT --targets FILE --method ace" ace in/s1.hdr out.img
 refuse 2 "here: hcube info" gdalinfo in/s1.hdr
 refuse 2 "--sum-to-one" FCLS
 refuse 2 "here: hcube dimension SCENE" vd in/s1.hdr

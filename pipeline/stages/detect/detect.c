@@ -1,0 +1,295 @@
+/* detect: how much each pixel is like a target, by one of several methods.
+ *
+ * A method makes a detector (detect.h) of targets and background once; pixels then go through one or two
+ * operations, so that a scene costs a projection or a reduction, and not a program of its own for each
+ * method.
+ */
+#include "pipeline/stages/detect/detect.h"
+#include "core/operation/project.h"
+#include "pipeline/memory.h"
+#include "pipeline/stages/linear.h"
+#include "pipeline/stages/stages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef HcDetectParams Params; /* as tables of options name them */
+
+static const char *const method_words[] = {"mf", "cem", "ace", "amf", "osp", "sam", "sid", "mtmf", NULL};
+
+static const HcOption options[] = {
+    {HC_CHOICE(Params, method), .choices = method_words, .standard = "ace", .help = "how pixels are scored"},
+    {HC_TEXT(Params, targets), .file = HC_FILE_READ, .value = "FILE",
+     .help = "spectra of the targets: a library as ENVI (.sli, .hdr) or CSV"},
+    HC_LIBRARY_CHOICE_OPTIONS,
+    {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
+     .help = "factor that brings the library to the unit of the scene; auto takes it from headers and "
+             "values, none is 1"},
+    {HC_LIST(Params, pixels, "target-pixel"), .value = "LINE,SAMPLE",
+     .help = "a pixel of the scene is a target (from 0)"},
+    {HC_FLAG(Params, absorption),
+     .help =
+         "targets are relative changes of the mean spectrum, such as the unit absorption of a gas: mf then "
+         "gives amounts in their unit"},
+    {HC_TEXT(Params, background), .file = HC_FILE_READ, .value = "STATISTICS.json",
+     .otherwise = "the scene itself",
+     .help = "mean and covariance of the background from this file, which cov has saved"},
+    {HC_TEXT(Params, shrink), .check = hc_detect_check_shrink, .value = "none|ledoit-wolf|oas|SHARE",
+     .standard = "none",
+     .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
+             "this share (0 to 1)"},
+    {0}};
+
+/* ---- plan ---- */
+
+static HcStatus check_params(const HcStage *stage, HcError *err) {
+    const Params *params = hc_detect_params(stage);
+    const HcDetectMethod *method = hc_detect_method(stage);
+    const char *unused = params->background != NULL               ? "background"
+                         : !hc_text_equal(params->shrink, "none") ? "shrink"
+                                                                  : NULL;
+    if (!method->background && unused != NULL) {
+        return hc_fail(err, HC_E_USAGE, "detect: --%s: --method %s has no background", unused, method->name);
+    }
+    if (params->absorption &&
+        !(method == &hc_detect_mf || method == &hc_detect_ace || method == &hc_detect_amf)) {
+        return hc_fail(err, HC_E_USAGE, "detect: --absorption: for --method mf, ace and amf, not %s",
+                       method->name);
+    }
+    if (params->absorption && (params->pixels.count > 0 || stage->in.meaning == HC_COMPONENT)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "detect: --absorption: spectra of --targets and of the scene are needed%s",
+                       params->pixels.count > 0 ? ", not --target-pixel" : ", components come in");
+    }
+    if (method == &hc_detect_mtmf) {
+        const HcStage *before = hc_detect_transform(stage);
+        if (before == NULL || before->kind != &hc_stage_mnf) {
+            return hc_fail(err, HC_E_USAGE,
+                           "detect: --method mtmf: give mnf right before it (mnf --components)");
+        }
+    }
+    if (method == &hc_detect_osp && stage->in.meaning == HC_COMPONENT) {
+        return hc_fail(err, HC_E_USAGE, "detect: --method osp: components come in, spectra are needed");
+    }
+    return HC_OK;
+}
+
+static HcStatus name_bands(HcStage *stage, HcError *err) {
+    const HcDetectState *state = stage->state;
+    const HcDetectMethod *method = hc_detect_method(stage);
+    int32_t band = 0;
+    for (int32_t j = 0; j < state->targets; j++) {
+        for (int32_t s = 0; method->suffix[s] != NULL; s++) {
+            HC_OR_RETURN(
+                hc_scene_name_band(&stage->out, band++, err, "%s%s", state->name[j], method->suffix[s]));
+        }
+    }
+    return HC_OK;
+}
+
+static int32_t bands_of(const HcStage *stage) {
+    int32_t each = 0;
+    while (hc_detect_method(stage)->suffix[each] != NULL) {
+        each++;
+    }
+    return each * ((const HcDetectState *)stage->state)->targets;
+}
+
+static bool sums_scene(const HcStage *stage) {
+    return hc_detect_method(stage)->background && hc_detect_params(stage)->background == NULL;
+}
+
+static void plan_needs(HcStage *stage) {
+    const HcDetectState *state = stage->state;
+    size_t bands = (size_t)stage->in.bands;
+    size_t rows = (size_t)state->targets + 1 + bands;
+    stage->needs.bytes_fixed = (rows + 1) * bands * sizeof(double);
+    stage->needs.bytes_per_pixel = hc_detect_method(stage)->background ? bands * sizeof(float) + 1 : 0;
+    if (stage->settled || state->made) {
+        return;
+    }
+    if (sums_scene(stage)) {
+        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+    }
+    if (hc_detect_looks(stage)) {
+        stage->needs.observes = true;
+        stage->needs.host_bytes = 2 * hc_spectra_bytes(&state->pixels, stage->in.bands);
+        stage->needs.host_bytes +=
+            state->library.fit.count > 0 ? hc_scaled_library_bytes(&state->library) : 0;
+    }
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HC_OR_RETURN(hc_statistics_of_values(&stage->in, "detect", err));
+    HC_OR_RETURN(check_params(stage, err));
+    HC_OR_RETURN(hc_detect_plan_targets(stage, err));
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_reband(&stage->out, bands_of(stage), HC_OTHER, err));
+    HC_OR_RETURN(name_bands(stage, err));
+    stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
+    if (hc_detect_params(stage)->background != NULL && !((HcDetectState *)stage->state)->made) {
+        HC_OR_RETURN(hc_detect_plan_background(stage, err));
+    }
+    plan_needs(stage);
+    return HC_OK;
+}
+
+/* ---- the detector ---- */
+
+static HcStatus upload(HcStage *stage, const HcScoring *detector, HcError *err) {
+    HcDetectState *state = stage->state;
+    size_t bands = (size_t)stage->in.bands;
+    size_t directions = (size_t)detector->directions;
+    state->directions = detector->directions;
+    state->reduction = detector->reduction;
+    if (detector->projection != NULL) {
+        HC_OR_RETURN(hc_memory_upload(stage->compute, detector->projection,
+                                      bands * directions * sizeof(double), &state->projection, err));
+    }
+    if (detector->offset != NULL) {
+        HC_OR_RETURN(
+            hc_memory_upload(stage->compute, detector->offset, bands * sizeof(double), &state->offset, err));
+    }
+    if (detector->rows != NULL) {
+        size_t rows = (size_t)hc_reduce_targets(detector->reduction, stage->out.bands);
+        HC_OR_RETURN(hc_memory_upload(stage->compute, detector->rows, rows * directions * sizeof(double),
+                                      &state->rows, err));
+    }
+    state->made = true;
+    return HC_OK;
+}
+
+/* Of targets and background, which are there. */
+static HcStatus make(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    HcDetectState *state = stage->state;
+    const HcDetectMethod *method = hc_detect_method(stage);
+    const HcStage *transform = hc_detect_transform(stage);
+    double *spectrum = NULL;
+    HcScoring detector = {0};
+    if (method->background) {
+        HC_TRY(hc_detect_shrink(stage, err));
+    }
+    HC_TRY(hc_detect_spectra(stage, &spectrum, err));
+    HcDetectInput in = {.compute = stage->compute,
+                        .bands = stage->in.bands,
+                        .targets = state->targets,
+                        .spectrum = spectrum,
+                        .name = state->name,
+                        .absorption = hc_detect_params(stage)->absorption,
+                        .pixels = state->background.pixels,
+                        .mean = state->background.mean,
+                        .covariance = state->background.covariance};
+    if (transform != NULL) {
+        in.variance = ((const HcLinear *)transform->state)->transform.eigenvalues;
+    }
+    HC_TRY(method->make(&in, &detector, err));
+    HC_TRY(upload(stage, &detector, err));
+done:
+    hc_scoring_clear(&detector);
+    free(spectrum);
+    return status;
+}
+
+/* ---- the run ---- */
+
+static HcStatus open_detect(HcStage *stage, HcError *err) {
+    HcDetectState *state = stage->state;
+    if (!stage->needs.observes) {
+        return make(stage, err);
+    }
+    if (sums_scene(stage)) {
+        HC_OR_RETURN(hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
+    }
+    return hc_detect_open_targets(stage, err);
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    HcDetectState *state = stage->state;
+    if (sums_scene(stage)) {
+        HC_OR_RETURN(hc_scene_sums_add(&state->sums, stage, queue, in, err));
+    }
+    return hc_detect_observe_targets(stage, queue, in, err);
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcDetectState *state = stage->state;
+    if (sums_scene(stage)) {
+        HC_OR_RETURN(hc_scene_sums_statistics(&state->sums, stage, queue, "", &state->background, err));
+    }
+    HC_OR_RETURN(hc_detect_settle_targets(stage, queue, err));
+    return make(stage, err);
+}
+
+static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                        HcError *err) {
+    const HcDetectState *state = stage->state;
+    if (state->rows.data == NULL) {
+        return hc_project(queue, in, state->projection.data, state->offset.data, NULL, out, err);
+    }
+    if (state->projection.data == NULL) {
+        return hc_reduce(queue, in, state->reduction, state->rows.data, out, err);
+    }
+    HcBlock white = *out;
+    white.bands = state->directions;
+    white.data = scratch;
+    white.mask = (uint8_t *)scratch + hc_block_values(&white) * sizeof(float);
+    HC_OR_RETURN(hc_project(queue, in, state->projection.data, state->offset.data, NULL, &white, err));
+    return hc_reduce(queue, &white, state->reduction, state->rows.data, out, err);
+}
+
+static void report(const HcStage *stage, HcJson *to) {
+    const HcDetectState *state = stage->state;
+    const HcDetectMethod *method = hc_detect_method(stage);
+    if (!state->made) {
+        return;
+    }
+    hc_json_put_text(to, "score", method->what);
+    hc_json_open_array(to, "targets");
+    for (int32_t j = 0; j < state->targets; j++) {
+        hc_json_put_text(to, NULL, state->name[j]);
+    }
+    hc_json_close(to);
+    if (state->library.fit.count > 0) {
+        hc_json_put_double(to, "scale", state->library.factor);
+        hc_library_figures_json(&state->library.fit.figures, to);
+    }
+    if (method->background) {
+        hc_json_put_number(to, "background_pixels", (double)state->background.pixels);
+        hc_json_put_double(to, "shrinkage", state->shrinkage);
+    }
+}
+
+static void close_detect(HcStage *stage) {
+    HcDetectState *state = stage->state;
+    hc_scene_sums_close(&state->sums);
+    hc_statistics_clear(&state->background);
+    hc_memory_release(stage->compute, &state->projection);
+    hc_memory_release(stage->compute, &state->offset);
+    hc_memory_release(stage->compute, &state->rows);
+    for (int32_t k = 0; state->own_name != NULL && k < hc_detect_params(stage)->pixels.count; k++) {
+        free(state->own_name[k]);
+    }
+    free(state->own_name);
+    free(state->name);
+    hc_scaled_library_clear(&state->library, stage->compute);
+    hc_spectra_clear(&state->pixels, stage->compute);
+    *state = (HcDetectState){0};
+}
+
+const HcStageClass hc_stage_detect = {
+    .name = "detect",
+    .summary = "targets: how much each pixel is like given spectra (mf, cem, ace, amf, osp, sam, sid, mtmf)",
+    .cite = "Manolakis, Lockwood, Cooley: Hyperspectral Imaging Remote Sensing, Cambridge 2016",
+    .role = HC_ROLE_STAGE,
+    .options = options,
+    .params_size = sizeof(HcDetectParams),
+    .state_size = sizeof(HcDetectState),
+    .plan = plan,
+    .open = open_detect,
+    .observe = observe,
+    .settle = settle,
+    .process = process,
+    .report = report,
+    .close = close_detect,
+};

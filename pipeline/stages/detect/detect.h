@@ -1,0 +1,117 @@
+/* What the files of the stage detect share; nobody else includes this. A method is a file of its own that
+ * turns targets and background into a detector: a projection, a reduction, or both. */
+#ifndef HC_PIPELINE_STAGES_DETECT_H
+#define HC_PIPELINE_STAGES_DETECT_H
+
+#include "core/operation/reduce.h"
+#include "pipeline/spectra/scaled_library.h"
+#include "pipeline/statistics/sums.h"
+
+typedef struct HcDetectParams {
+    int32_t method;
+    const char *targets;
+    HcLibraryChoice choice;
+    const char *scale;
+    HcOptionList pixels;
+    bool absorption;
+    const char *background, *shrink;
+} HcDetectParams;
+
+/* What a method is given: spectra of the targets as they come in, and the background where it needs one. */
+typedef struct HcDetectInput {
+    HcCompute *compute;
+    int32_t bands, targets;
+    const double *spectrum;   /* [targets][bands] */
+    char *const *name;        /* [targets] */
+    bool absorption;          /* spectra are relative changes of the mean */
+    int64_t pixels;           /* of the background */
+    const double *mean;       /* [bands] of the background */
+    const double *covariance; /* [bands][bands] */
+    const double *variance;   /* [bands] of components whose noise has variance 1, for mtmf */
+} HcDetectInput;
+
+/* A pixel x becomes y = projection' (x - offset), or stays x; then y is reduced with rows, or stays y. Owns
+ * its arrays. */
+typedef struct HcScoring {
+    int32_t directions; /* of y; those of a projection */
+    double *projection; /* [bands][directions], NULL = x stays */
+    double *offset;     /* [bands], NULL = 0 */
+    double *rows;       /* [hc_reduce_targets()][directions], NULL = y is the score */
+    HcReduction reduction;
+} HcScoring;
+
+typedef struct HcDetectMethod {
+    const char *name;
+    const char *what;          /* of a score, for the page and the record */
+    const char *const *suffix; /* of the bands of a target, NULL-terminated */
+    bool background;           /* needs mean and covariance */
+    bool unit;                 /* the unit of the targets matters */
+    bool low;                  /* low scores are like the target */
+    HcStatus (*make)(const HcDetectInput *in, HcScoring *out, HcError *err);
+} HcDetectMethod;
+
+extern const HcDetectMethod hc_detect_mf, hc_detect_cem, hc_detect_ace, hc_detect_amf, hc_detect_osp,
+    hc_detect_sam, hc_detect_sid, hc_detect_mtmf;
+
+/* In the order of --method. */
+extern const HcDetectMethod *const hc_detect_methods[];
+
+/* " " and " infeasibility" and so on: the names of bands that are the target alone. */
+extern const char *const hc_detect_plain[];
+
+typedef struct HcDetectState {
+    HcScaledLibrary library; /* of --targets */
+    HcSpectra pixels;        /* of --target-pixel */
+    HcSceneSums sums;
+    HcStatistics background; /* of the scene, or of --background */
+    double shrinkage;        /* that was applied, 0 to 1 */
+    char **name;             /* [targets], borrowed from the library or own_name */
+    char **own_name;         /* [pixels] */
+    int32_t targets;
+    int32_t directions;
+    HcReduction reduction;
+    HcBuffer projection, offset, rows; /* [device]; data NULL = none */
+    bool made;
+} HcDetectState;
+
+static inline const HcDetectParams *hc_detect_params(const HcStage *stage) {
+    return (const HcDetectParams *)stage->params;
+}
+
+static inline const HcDetectMethod *hc_detect_method(const HcStage *stage) {
+    return hc_detect_methods[hc_detect_params(stage)->method];
+}
+
+/* methods.c: (x - m)' W W' (t - m) / |W' (t - m)|^2 as one projection, for a matrix whose inverse is W W';
+ * mean NULL = 0. */
+HcStatus hc_detect_filter(const HcDetectInput *in, const double *matrix, const double *mean, HcScoring *out,
+                          HcError *err) HC_MUST_CHECK;
+/* Whitened pixels and targets, reduced as told. */
+HcStatus hc_detect_whiten(const HcDetectInput *in, HcReduction reduction, HcScoring *out,
+                          HcError *err) HC_MUST_CHECK;
+/* The spectra as they are. */
+HcStatus hc_detect_as_is(const HcDetectInput *in, HcReduction reduction, HcScoring *out,
+                         HcError *err) HC_MUST_CHECK;
+void hc_scoring_clear(HcScoring *detector);
+
+/* targets.c: in plan, reads the library and names the targets. */
+HcStatus hc_detect_plan_targets(HcStage *stage, HcError *err) HC_MUST_CHECK;
+/* Whether the scene has to be seen for the targets: pixels, or the unit of the scene. */
+bool hc_detect_looks(const HcStage *stage);
+HcStatus hc_detect_open_targets(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_detect_observe_targets(HcStage *stage, HcQueue *queue, const HcBlock *in,
+                                   HcError *err) HC_MUST_CHECK;
+/* After the pass, on all ranks. */
+HcStatus hc_detect_settle_targets(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHECK;
+/* Fresh memory [targets][bands that come in], in the unit of the scene. */
+HcStatus hc_detect_spectra(HcStage *stage, double **spectrum, HcError *err) HC_MUST_CHECK;
+/* The pca or mnf that made the components that come in; NULL where spectra come in. */
+const HcStage *hc_detect_transform(const HcStage *stage);
+
+/* background.c: in plan, the file of --background. */
+HcStatus hc_detect_plan_background(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_detect_check_shrink(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
+/* Once it is there: shrinks the covariance, and refuses one without an inverse. */
+HcStatus hc_detect_shrink(HcStage *stage, HcError *err) HC_MUST_CHECK;
+
+#endif
