@@ -2,7 +2,7 @@
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/noise_choice.h"
 #include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/sums_file.h"
 
@@ -17,16 +17,18 @@ typedef struct Params {
 typedef struct State {
     HcWindow window;
     HcSceneSums sums;
-    HcMoments moments; /* with --sums */
+    HcSceneSums differences; /* with --noise auto */
+    HcMoments moments;       /* with --sums */
     HcStatistics statistics;
+    HcNoiseChoice choice;
 } State;
 
 static const HcOption options[] = {
     {HC_TEXT(Params, path, "output"), .file = HC_FILE_WRITTEN, .value = "STATISTICS.json", .positional = true,
      .required = true, .help = "statistics file to write"},
     {HC_CHOICE(Params, noise), .choices = hc_noise_models, .otherwise = "statistics of the scene",
-     .help = "take the statistics of the noise, estimated by this difference of neighbours, or by regression "
-             "of each band on all others"},
+     .help = "take the statistics of the noise, estimated by this difference of neighbours, by regression of "
+             "each band on all others, or by the one of regression and mean3x3 that the scene confirms"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix)},
     {HC_TEXT(Params, window), .unit = "pixels", .value = "X,Y,W,H", .otherwise = "the whole scene",
      .help = "use only this rectangle: first sample and first line (from 0), samples, lines"},
@@ -47,10 +49,10 @@ static HcDifference kind_of(const HcStage *stage) {
 }
 
 static HcStatus check_params(const Params *params, const char *noise, HcError *err) {
-    if (params->sums && hc_noise_is_regression(noise)) {
+    if (params->sums && (hc_noise_is_regression(noise) || hc_noise_is_auto(noise))) {
         return hc_fail(err, HC_E_USAGE,
-                       "cov: --sums --noise regression: a regression needs the sums of the scene "
-                       "(--sums alone)");
+                       "cov: --sums --noise %s: a regression needs the sums of the scene (--sums alone)",
+                       noise);
     }
     if (params->matrix >= 0 && (params->noise < 0 || params->sums)) {
         return hc_fail(err, HC_E_USAGE, "cov: --noise-matrix %s: %s", hc_noise_matrices[params->matrix],
@@ -74,8 +76,28 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (!stage->settled) {
         const HcWindow *window = params->window != NULL ? &state->window : NULL;
         hc_scene_sums_want(&state->sums, stage, kind_of(stage), window);
+        if (hc_noise_is_auto(noise_of(stage))) {
+            hc_scene_sums_want(&state->differences, stage, HC_NOISE_AUTO_DIFFERENCE, window);
+        }
     }
     return HC_OK;
+}
+
+static HcStatus settle_auto(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcStatistics scene = {0};
+    HcMoments differences = {0};
+    HC_TRY(hc_scene_sums_statistics(&state->sums, stage, queue, "", &scene, err));
+    HC_TRY(hc_scene_sums_take(&state->differences, stage, queue, &differences, err));
+    HC_TRY(hc_noise_choose(&state->choice, &state->statistics, stage->compute, &scene, &differences,
+                           (HcNoiseMatrix)params->matrix, err));
+    hc_noise_choice_note(stage, &state->choice);
+done:
+    hc_statistics_clear(&scene);
+    hc_moments_clear(&differences);
+    return status;
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -83,6 +105,9 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     State *state = stage->state;
     if (params->sums) {
         return hc_scene_sums_take(&state->sums, stage, queue, &state->moments, err);
+    }
+    if (hc_noise_is_auto(noise_of(stage))) {
+        return settle_auto(stage, queue, err);
     }
     if (hc_noise_is_regression(noise_of(stage))) {
         HcMoments moments = {0};
@@ -122,6 +147,7 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_text(to, "output", params->path);
     hc_json_put_number(to, "pixels", (double)pixels);
     hc_json_put_bool(to, "exact", hc_sums_limit(&stage->in, kind_of(stage)) > 0);
+    hc_noise_choice_put(&state->choice, to);
 }
 
 static void close_cov(HcStage *stage) {
@@ -148,7 +174,7 @@ const HcStageClass hc_stage_cov = {
     .state_size = sizeof(State),
     .plan = plan,
     .open = hc_scene_sums_start,
-    HC_SCENE_SUMS(State, sums),
+    HC_TWO_SCENE_SUMS(State, sums, differences),
     .settle = settle,
     .finish = finish,
     .output = output,

@@ -3,7 +3,7 @@
 #include "pipeline/chain.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/noise_choice.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,13 +21,22 @@ typedef struct State {
     HcDifference difference; /* NONE: the noise comes from a file, a dark image or a regression */
     HcWindow window;
     HcStatistics noise; /* that of a file or dark image, once there */
+    HcNoiseChoice choice;
     HcSceneSums sums, noise_sums;
 } State;
 
 static const char *const singular_words[] = {"drop", "stop", NULL};
 
+/* In a window, which the user knows to be calm, differences are right. */
 static const char *noise_word(const Params *params) {
-    return params->noise != NULL ? params->noise : "mean3x3";
+    const char *word = params->noise != NULL ? params->noise : hc_noise_auto;
+    return params->noise_window != NULL && hc_noise_is_auto(word)
+               ? hc_noise_words[HC_NOISE_AUTO_DIFFERENCE - 1]
+               : word;
+}
+
+static bool is_auto(const Params *params) {
+    return params->dark == NULL && hc_noise_is_auto(noise_word(params));
 }
 
 static bool is_regression(const Params *params) {
@@ -36,15 +45,19 @@ static bool is_regression(const Params *params) {
 
 /* NONE: the noise comes from a file, a dark image or a regression. */
 static HcDifference difference_of(const Params *params) {
-    return params->dark != NULL ? HC_DIFFERENCE_NONE : hc_noise_of_word(noise_word(params));
+    return params->dark != NULL ? HC_DIFFERENCE_NONE
+           : is_auto(params)    ? HC_NOISE_AUTO_DIFFERENCE
+                                : hc_noise_of_word(noise_word(params));
 }
 
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
-    {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE", .otherwise = "mean3x3",
+    {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE",
+     .otherwise = "auto; mean3x3 with --noise-window",
      .help =
-         "how the noise is estimated: mean3x3, median3x3, shift, shift-diagonal, regression (of each band on "
-         "all others), or a file from cov --noise"},
+         "how the noise is estimated: mean3x3, median3x3, shift, shift-diagonal, regression (of each band "
+         "on all others), auto (regression or mean3x3, whichever the scene confirms), or a file from cov "
+         "--noise"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix), .of_fit = true},
     {HC_TEXT(Params, noise_window, "noise-window"), .of_fit = true, .unit = "pixels", .value = "X,Y,W,H",
      .otherwise = "the whole scene",
@@ -110,10 +123,11 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
             }
             if (err != NULL && !hc_file_identity(params->noise, NULL, NULL)) {
                 *err = (HcError){0};
-                return hc_fail(err, HC_E_INPUT,
-                               "mnf: --noise %s: neither mean3x3, median3x3, shift, shift-diagonal or "
-                               "regression, nor a statistics file that can be read",
-                               params->noise);
+                return hc_fail(
+                    err, HC_E_INPUT,
+                    "mnf: --noise %s: neither mean3x3, median3x3, shift, shift-diagonal, regression or "
+                    "auto, nor a statistics file that can be read",
+                    params->noise);
             }
         }
         if (status == HC_OK && state->noise.noise[0] == '\0') {
@@ -207,6 +221,28 @@ static HcStatus check_singular(const HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
+/* Settles state->noise; that of a file or dark image is there. */
+static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMoments *noise, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcNoiseMatrix matrix = (HcNoiseMatrix)params->matrix;
+    if (is_auto(params)) {
+        HC_OR_RETURN(
+            hc_noise_choose(&state->choice, &state->noise, stage->compute, scene, noise, matrix, err));
+        hc_noise_choice_note(stage, &state->choice);
+        return HC_OK;
+    }
+    if (is_regression(params)) {
+        return hc_noise_regression(&state->noise, scene, matrix, err);
+    }
+    if (noise != NULL) {
+        HC_OR_RETURN(
+            hc_statistics_make(&state->noise, &stage->in, noise, state->difference, noise_word(params), err));
+    }
+    hc_noise_reduce(&state->noise, matrix);
+    return HC_OK;
+}
+
 static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
@@ -217,15 +253,7 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *no
         HC_TRY(hc_noise_regression_of(&state->noise, &stage->in, values, HC_NOISE_USUAL, err));
     }
     HC_TRY(hc_linear_begin_fit(stage, values, &statistics, err));
-    if (noise != NULL) {
-        HC_TRY(
-            hc_statistics_make(&state->noise, &stage->in, noise, state->difference, noise_word(params), err));
-    }
-    if (is_regression(params)) {
-        HC_TRY(hc_noise_regression(&state->noise, &statistics, (HcNoiseMatrix)params->matrix, err));
-    } else {
-        hc_noise_reduce(&state->noise, (HcNoiseMatrix)params->matrix);
-    }
+    HC_TRY(fit_noise(stage, &statistics, noise, err));
     transform->noise_pixels = state->noise.pixels;
     memcpy(transform->noise, state->noise.noise, sizeof transform->noise);
     if (state->noise.pixels <= stage->in.bands) {
@@ -254,6 +282,12 @@ static bool scree(const HcStage *stage, HcScree *out) {
     return hc_linear_scree(stage, "MNF eigenvalues (1 + SNR)", out);
 }
 
+static void report(const HcStage *stage, HcJson *to) {
+    const State *state = stage->state;
+    hc_linear_report(stage, to);
+    hc_noise_choice_put(&state->choice, to);
+}
+
 static void close_mnf(HcStage *stage) {
     State *state = stage->state;
     hc_statistics_clear(&state->noise);
@@ -277,6 +311,6 @@ const HcStageClass hc_stage_mnf = {
     .fits = fits,
     .fit = fit,
     .scree = scree,
-    .report = hc_linear_report,
+    .report = report,
     .close = close_mnf,
 };

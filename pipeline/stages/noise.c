@@ -8,7 +8,7 @@
 #include "io/write/png.h"
 #include "pipeline/picture/image.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/noise_choice.h"
 #include "pipeline/statistics/sums.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ typedef struct State {
     HcStatistics scene, regression, neighbours;
     double *ratio;       /* [bands] SNR: mean over standard deviation of the noise; NaN where there is none */
     double ratio_median; /* of the bands, NaN = no band has one */
-    double agreement;    /* median of the variances by differences over those by regression */
+    HcNoiseChoice choice;
 } State;
 
 static const HcOption options[] = {
@@ -35,7 +35,7 @@ static const HcOption options[] = {
      .help = "table to write, a band a line"},
     {HC_TEXT(Params, picture), .file = HC_FILE_WRITTEN, .value = "SNR.png",
      .help = "plot of the signal-to-noise ratio over the bands to write"},
-    {HC_CHOICE(Params, compare), .choices = hc_noise_words, .standard = "shift",
+    {HC_CHOICE(Params, compare), .choices = hc_noise_words, .standard = "mean3x3",
      .help = "difference of neighbours that the regression is compared with"},
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace existing files; any: also a scene with more bands than the result"},
@@ -84,8 +84,8 @@ static double median(double *values, size_t count) {
     return count > 0 ? values[(count - 1) / 2] : NAN;
 }
 
-/* The ratios of all bands, and their medians over the bands that have noise. */
-static HcStatus compare(HcStage *stage, HcError *err) {
+/* The ratios of all bands, and their median over the bands that have noise. */
+static HcStatus find_ratios(HcStage *stage, HcError *err) {
     State *state = stage->state;
     int32_t bands = stage->in.bands;
     double *found = NULL;
@@ -100,13 +100,6 @@ static HcStatus compare(HcStage *stage, HcError *err) {
         }
     }
     state->ratio_median = median(found, count);
-    count = 0;
-    for (int32_t b = 0; b < bands; b++) {
-        if (variance_of(&state->regression, b) > 0) {
-            found[count++] = variance_of(&state->neighbours, b) / variance_of(&state->regression, b);
-        }
-    }
-    state->agreement = median(found, count);
     free(found);
     return HC_OK;
 }
@@ -121,19 +114,11 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HC_TRY(hc_noise_regression_of(&state->regression, &stage->in, &moments, HC_NOISE_DIAGONAL, err));
     HC_TRY(hc_statistics_make(&state->scene, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
     HC_TRY(hc_scene_sums_statistics(&state->differences, stage, queue, word, &state->neighbours, err));
-    HC_TRY(compare(stage, err));
-    if (state->agreement > 2) {
-        hc_stage_note(
-            stage,
-            "differences of neighbours (%s) find %.3g times the variance of the regression: the scene "
-            "has texture, take --noise regression",
-            word, state->agreement);
-    } else if (state->agreement < 0.5) {
-        hc_stage_note(
-            stage,
-            "differences of neighbours (%s) find %.3g times the variance of the regression: noise is "
-            "correlated between neighbours, or bands do not explain each other; no model fits well",
-            word, state->agreement);
+    HC_TRY(find_ratios(stage, err));
+    HC_TRY(hc_noise_weigh(&state->choice, stage->compute, &state->scene, &state->regression,
+                          &state->neighbours, err));
+    if (!state->choice.fits || state->choice.ratio > 2) {
+        hc_noise_choice_note(stage, &state->choice);
     }
 done:
     hc_moments_clear(&moments);
@@ -203,7 +188,8 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_number(to, "difference_pixels", (double)state->neighbours.pixels);
     hc_json_put_text(to, "differences", state->neighbours.noise);
     hc_json_put_double(to, "median_snr", state->ratio_median);
-    hc_json_put_double(to, "differences_over_regression", state->agreement);
+    hc_json_put_double(to, "differences_over_regression", state->choice.ratio);
+    hc_noise_choice_put(&state->choice, to);
 }
 
 static HcStatus finish(HcStage *stage, HcError *err) {
@@ -246,7 +232,8 @@ static void show(const HcStage *stage, HcText *to) {
                     state->ratio[most], most + 1);
     }
     hc_text_add(to, "\nvariance by differences (%s) over that by regression: %.4g\n", state->neighbours.noise,
-                state->agreement);
+                state->choice.ratio);
+    hc_text_add(to, "--noise auto takes %s: %s\n", state->choice.taken, state->choice.why);
 }
 
 static void close_noise(HcStage *stage) {

@@ -10,11 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const hc_noise_models[] = {"mean3x3", "median3x3", "shift", "shift-diagonal", "regression", NULL};
+const char hc_noise_auto[] = "auto";
+const char *const hc_noise_models[] = {"mean3x3",    "median3x3",   "shift", "shift-diagonal",
+                                       "regression", hc_noise_auto, NULL};
 const char *const hc_noise_matrices[] = {"full", "diagonal", NULL};
 
 bool hc_noise_is_regression(const char *word) {
     return hc_text_equal(word, "regression");
+}
+
+bool hc_noise_is_auto(const char *word) {
+    return hc_text_equal(word, hc_noise_auto);
 }
 
 bool hc_noise_is_difference(const char *noise) {

@@ -4,10 +4,12 @@
 
 #include "pipeline/statistics/statistics.h"
 
-/* The words for all noise models, NULL-terminated: those of hc_noise_words, then "regression". */
+/* The words for all noise models, NULL-terminated: those of hc_noise_words, then "regression" and "auto". */
 extern const char *const hc_noise_models[];
+extern const char hc_noise_auto[]; /* "auto" */
 
 bool hc_noise_is_regression(const char *word);
+bool hc_noise_is_auto(const char *word);
 
 /* Which entries of a noise covariance count. */
 typedef enum HcNoiseMatrix {

@@ -246,7 +246,7 @@ check out .tif 1 2 3 4 5
 
 # An output that another command has replaced is done again, though its size is the same.
 size=$(stat -c %s out/s2_mnf.tif)
-run 0 run --device cpu read in/s2.hdr ! mnf --components 4 --noise median3x3 ! write out/s2_mnf.tif --overwrite --record none
+run 0 run --device cpu read in/s2.hdr ! mnf --components 4 ! filter median3x3 ! write out/s2_mnf.tif --overwrite --record none
 [[ $(stat -c %s out/s2_mnf.tif) == "$size" ]]
 redone 1
 

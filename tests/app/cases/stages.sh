@@ -32,6 +32,9 @@ assert record["command"].startswith("hcube mnf"), record["command"]
 assert [step["stage"] for step in record["steps"]] == ["read", "mnf", "write"]
 values = record["steps"][1]["result"]["eigenvalues"]
 assert len(values) == 59 and values == sorted(values, reverse=True) and values[0] > 10
+choice = record["steps"][1]["result"]["noise_choice"]
+assert choice["taken"] == record["steps"][1]["result"]["noise"] == "regression" and choice["fits"], choice
+assert choice["differences_over_regression"] > 2 and "texture" in choice["why"], choice
 assert record["pixels"]["all"] == 10000 and record["pixels"]["masked_nodata"] == 936
 assert record["device"]["backend"] == "cpu" and record["seconds"]["all"] > 0
 PYTHON
@@ -86,10 +89,10 @@ done
 # A border of zeros that nothing declares as nodata: its size, and the option that the note names.
 sed '/data ignore value/d' "$scene" >bare.hdr
 cp "$SAMPLE/scene.img" bare.img
-run 0 mnf bare.hdr border.img --components 1 --device cpu
+run 0 mnf bare.hdr border.img --components 1 --noise mean3x3 --device cpu
 [[ $err == *"note: read: 936 of 10000 pixels are 0 in all 59 bands, at the border, and count as data (--source-nodata 0 --nodata-rule all leaves them out)"* ]] || fail "no note of the border: $err"
 grep -q '"zero_border_pixels":.*936' border.img.hcube.json || fail "the border is not in the record"
 grep -q 'eigenvalue 27' border.hdr || fail "another eigenvalue: $(<border.hdr)"
-run 0 mnf bare.hdr bare_masked.img --components 1 --source-nodata 0 --nodata-rule all --device cpu
+run 0 mnf bare.hdr bare_masked.img --components 1 --noise mean3x3 --source-nodata 0 --nodata-rule all --device cpu
 [[ $err != *border* ]] || fail "a border that is masked: $err"
 grep -q 'eigenvalue 37' bare_masked.hdr || fail "another eigenvalue: $(<bare_masked.hdr)"
