@@ -16,7 +16,7 @@ HcStatus hc_mixture_read(HcStage *stage, const char *path, const HcLibraryChoice
 void hc_mixture_plan(HcStage *stage, const HcMixturePlan *plan) {
     HcMixture *mixture = stage->state;
     mixture->plan = *plan;
-    stage->needs.observes = hc_scaled_library_looks(&mixture->library);
+    stage->needs.observes = hc_scaled_library_looks(&mixture->library) || (plan->later && !stage->settled);
     stage->needs.bytes_fixed =
         hc_scaled_library_device_bytes(&mixture->library, plan->zeros) + plan->counts * sizeof(int64_t);
     stage->needs.host_bytes = hc_scaled_library_bytes(&mixture->library) + hc_abundance_fit_bytes(stage);
@@ -39,18 +39,24 @@ done:
 HcStatus hc_mixture_open(HcStage *stage, HcError *err) {
     HcMixture *mixture = stage->state;
     HC_OR_RETURN(hc_abundance_fit_open(&mixture->fit, stage, err));
-    return hc_scaled_library_looks(&mixture->library) ? hc_scaled_library_open(&mixture->library, stage, err)
-                                                      : start(stage, err);
+    if (hc_scaled_library_looks(&mixture->library)) {
+        return hc_scaled_library_open(&mixture->library, stage, err);
+    }
+    return mixture->plan.later ? HC_OK : start(stage, err);
 }
 
 HcStatus hc_mixture_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     const HcMixture *mixture = stage->state;
-    return hc_scaled_library_observe(&mixture->library, queue, in, err);
+    return hc_scaled_library_looks(&mixture->library)
+               ? hc_scaled_library_observe(&mixture->library, queue, in, err)
+               : HC_OK;
 }
 
 HcStatus hc_mixture_settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcMixture *mixture = stage->state;
-    HC_OR_RETURN(hc_scaled_library_settle(&mixture->library, stage, mixture->plan.path, queue, err));
+    if (hc_scaled_library_looks(&mixture->library)) {
+        HC_OR_RETURN(hc_scaled_library_settle(&mixture->library, stage, mixture->plan.path, queue, err));
+    }
     return start(stage, err);
 }
 

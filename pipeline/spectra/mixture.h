@@ -21,6 +21,7 @@ typedef struct HcMixturePlan {
     int32_t zeros;    /* spectra of zeros behind those of the library */
     size_t counts;    /* numbers (int64_t) that the operation counts */
     HcMixtureStart *start;
+    bool later; /* the operation starts in settle, even where the unit of the scene is known before */
 } HcMixturePlan;
 
 typedef struct HcMixture {

@@ -269,7 +269,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(check_sizes(stage, err));
     HC_OR_RETURN(plan_out(stage, err));
     hc_mixture_plan(stage, &(HcMixturePlan){params_of(stage)->endmembers, shade_count(stage),
-                                            count_numbers(stage), start});
+                                            count_numbers(stage), start, false});
     stage->needs.consumes = params_of(stage)->verify;
     stage->needs.missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED;
     stage->needs.bytes_per_pixel = is_l1(stage) ? 0 : squared_bytes(stage);

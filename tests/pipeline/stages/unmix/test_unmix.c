@@ -1,4 +1,5 @@
 #include "pipeline/json.h"
+#include "pipeline/statistics/statistics.h"
 #include "tests/support/mixtures.h"
 #include "tests/support/strict_runs.h"
 #include "tests/support/truth.h"
@@ -180,6 +181,76 @@ static void abundances_are_the_optimum(void **state) {
     assert_true(file_holds("out.hdr", "Asphalt,\nrmse,\niterations,\ngap,\nend}"));
     assert_false(file_holds("out.hdr", "wavelength"));
     cube_free(&scene);
+}
+
+/* Half the deviation that the noise gives to the product of a pixel with a spectrum, the median of the
+ * spectra, in the unit of the library. */
+static double lambda_of(const HcStatistics *noise, const double *weight, double factor) {
+    double deviation[SPECTRA];
+    for (int k = 0; k < SPECTRA; k++) {
+        double sum = 0;
+        for (int b = 0; b < BANDS; b++) {
+            double a = (float)(factor * library_value(k, b));
+            sum += pow(weight[b] * a, 2) * noise->covariance[b * (BANDS + 1)];
+        }
+        deviation[k] = sqrt(sum);
+        for (int l = k; l > 0 && deviation[l] < deviation[l - 1]; l--) {
+            double kept = deviation[l];
+            deviation[l] = deviation[l - 1];
+            deviation[l - 1] = kept;
+        }
+    }
+    return 0.5 * deviation[(SPECTRA - 1) / 2] / (factor * factor);
+}
+
+static void lambda_follows_the_noise(void **state) {
+    (void)state;
+    static const double factors[] = {1, 4096};
+    library_write("library.csv", 1, 0);
+    deviations_write("noise.txt");
+    for (int f = 0; f < 2; f++) {
+        HcError err = {0};
+        HcStatistics noise = {0};
+        HcText notes = {0};
+        RunHow run = {.notes = &notes};
+        How how = plain;
+        Cube scene = write_scene("scene", factors[f], "");
+        check_runs(NULL, "read scene.img ! cov noise.json --noise auto --overwrite");
+        check_ok(hc_statistics_load(&noise, "noise.json", &err), err);
+        how.lambda = lambda_of(&noise, how.weight, factors[f]);
+        assert_true(how.lambda > 1e-5 && how.lambda < 1);
+        check_runs(&run,
+                   "read scene.img ! unmix --library library.csv --scale %g --lambda auto ! write out.img "
+                   "--overwrite",
+                   factors[f]);
+        check_map("out", &scene, &how, factors[f], 2e-6, false);
+        char says[64];
+        snprintf(says, sizeof says, "unmix: --lambda auto: %.4g, for noise", how.lambda);
+        assert_non_null(strstr(notes.data, says));
+        assert_non_null(strstr(notes.data, "unmix: --noise auto takes "));
+        /* The unit of the scene is looked for in the same pass. */
+        check_runs(NULL, "read scene.img ! unmix --library library.csv --lambda auto ! write looked.img "
+                         "--overwrite");
+        assert_true(file_exists("looked.img"));
+        double sum = 0;
+        for (int b = 0; b < BANDS; b++) {
+            how.weight[b] = 1 / (deviation_of(b) * deviation_of(b));
+            sum += how.weight[b] / BANDS;
+        }
+        for (int b = 0; b < BANDS; b++) {
+            how.weight[b] /= sum;
+        }
+        how.lambda = lambda_of(&noise, how.weight, factors[f]);
+        check_runs(
+            NULL,
+            "read scene.img ! unmix --library library.csv --scale %g --lambda auto --weights noise.txt ! "
+            "write out.img --overwrite",
+            factors[f]);
+        check_map("out", &scene, &how, factors[f], 2e-6, false);
+        hc_statistics_clear(&noise);
+        hc_text_clear(&notes);
+        cube_free(&scene);
+    }
 }
 
 /* The noise of a statistics file weighs as its standard deviations in a list do. */
@@ -450,7 +521,9 @@ static void blocks_threads_and_devices_agree(void **state) {
     static const char *const chains[] = {
         "read scene.img ! unmix --library library.csv --add rmse,gap ! filter median3x3 ! write out.img",
         "read scene.img ! unmix --library library.csv --sum-to-one --top 2 --threshold 0.1 ! write out.img",
-        "read scene.img ! unmix --library library.csv --scale 1 --add iterations ! pca ! write out.img"};
+        "read scene.img ! unmix --library library.csv --scale 1 --add iterations ! pca ! write out.img",
+        "read scene.img ! unmix --library library.csv --lambda auto ! write out.img",
+        "read scene.img ! unmix --library library.csv --lambda auto --scale none ! write out.img"};
     Cube scene = write_scene("scene", 1, "");
     library_write("library.csv", 1, 0);
     check_runs_agree(chains, sizeof chains / sizeof *chains, 10);
@@ -471,11 +544,12 @@ static void failures_leave_nothing(void **state) {
     (void)state;
     static const char *const chains[] = {
         "read scene.img ! unmix --library library.csv ! write out.img",
-        "read scene.img ! unmix --library library.csv --scale none ! write out.img"};
+        "read scene.img ! unmix --library library.csv --scale none ! write out.img",
+        "read scene.img ! unmix --library library.csv --lambda auto --scale none ! write out.img"};
     static const char *const results[] = {"out.img", "out.hdr", NULL};
     Cube scene = write_scene("scene", 1, "");
     library_write("library.csv", 1, 0);
-    check_failures_leave_nothing(chains, 2, 10, results);
+    check_failures_leave_nothing(chains, sizeof chains / sizeof *chains, 10, results);
     cube_free(&scene);
 }
 
@@ -493,6 +567,10 @@ static void wrong_options_are_refused(void **state) {
         {"unmix --library library.csv --lambda nan", HC_E_USAGE, "--lambda nan: not a number"},
         {"unmix --library library.csv --lambda inf", HC_E_USAGE, "--lambda inf"},
         {"unmix --library library.csv --lambda 0.1 --sum-to-one", HC_E_USAGE, "changes nothing"},
+        {"unmix --library library.csv --lambda auto --sum-to-one", HC_E_USAGE,
+         "--lambda auto: changes nothing"},
+        {"unmix --library library.csv --lambda automatic", HC_E_USAGE,
+         "--lambda automatic: not a number, and not auto"},
         {"unmix --library library.csv --top 0", HC_E_USAGE, "--top 0"},
         {"unmix --library library.csv --top 6", HC_E_USAGE, "--top 6: library.csv has 5 spectra"},
         {"unmix --library library.csv --threshold -0.1", HC_E_USAGE, "--threshold -0.1"},
@@ -521,6 +599,7 @@ static void wrong_options_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(abundances_are_the_optimum),
+        IN_FOLDER(lambda_follows_the_noise),
         IN_FOLDER(statistics_are_weights),
         IN_FOLDER(libraries_come_to_the_unit_of_the_scene),
         IN_FOLDER(materials_of_the_sample_scene),

@@ -2,6 +2,7 @@
 #include "core/operation/unmix.h"
 #include "pipeline/spectra/mixture.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/stages/unmix/unmix_lambda.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 typedef struct Params {
     const char *library;
     HcLibraryChoice choice;
-    double lambda;
+    const char *lambda;
     bool sum_to_one;
     const char *scale, *weights;
     int32_t solver;
@@ -23,6 +24,8 @@ typedef struct Params {
 typedef struct State {
     HcMixture mixture; /* first */
     bool add[HC_UNMIX_ADDS];
+    double lambda; /* in the unit of the library, squared; that of --lambda auto once it is started */
+    HcUnmixLambda by_noise;
     HcUnmixing *open; /* once the unit of the scene is known */
 } State;
 
@@ -34,9 +37,11 @@ static const HcOption options[] = {
     {HC_TEXT(Params, library), .file = HC_FILE_READ, .value = "FILE", .required = true,
      .help = "spectral library: ENVI (.sli, .hdr) or CSV"},
     HC_LIBRARY_CHOICE_OPTIONS,
-    {HC_REAL(Params, lambda), .range = {0, 1e30}, .initial = NAN, .otherwise = "0.001; 0 with --sum-to-one",
-     .unit = "squared units of the library", .value = "VALUE",
-     .help = "price of abundance: larger values leave fewer spectra"},
+    {HC_TEXT(Params, lambda), .otherwise = "0.001; 0 with --sum-to-one",
+     .unit = "squared units of the library", .value = "VALUE|auto",
+     .help =
+         "price of abundance (0 to 1e30): larger values leave fewer spectra. auto takes it from the noise "
+         "of the scene"},
     {HC_FLAG(Params, sum_to_one, "sum-to-one"),
      .help = "make the abundances of a pixel sum to 1, instead of a price"},
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
@@ -90,10 +95,17 @@ static HcStatus parse_added(const char *text, bool add[HC_UNMIX_ADDS], HcError *
 
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
-    char number[HC_TEXT_DOUBLE];
-    if (params->sum_to_one && !isnan(params->lambda)) {
+    State *state = stage->state;
+    double lambda = 0;
+    if (params->sum_to_one && params->lambda != NULL) {
         return hc_fail(err, HC_E_USAGE, "unmix: --lambda %s: changes nothing with --sum-to-one",
-                       hc_text_double(number, params->lambda));
+                       params->lambda);
+    }
+    HC_OR_RETURN(
+        hc_unmix_lambda_parse(params->lambda, params->sum_to_one ? 0 : standard_lambda, &lambda, err));
+    state->by_noise.automatic = isnan(lambda);
+    if (!state->by_noise.automatic) {
+        state->lambda = lambda;
     }
     return HC_OK;
 }
@@ -120,9 +132,7 @@ static HcUnmixRule rule_of(const HcStage *stage) {
                         .bands = state->mixture.library.fit.bands,
                         .spectrum = state->mixture.library.fit.value,
                         .weight = state->mixture.weight,
-                        .lambda = params->sum_to_one      ? 0
-                                  : isnan(params->lambda) ? standard_lambda
-                                                          : params->lambda,
+                        .lambda = state->lambda,
                         .sum_to_one = params->sum_to_one,
                         .solver = (HcUnmixSolver)params->solver,
                         .gap = params->gap,
@@ -170,8 +180,13 @@ static HcStatus name_numbers(HcScene *out, const HcUnmixRule *rule, const HcLibr
 /* Opens the operation; lambda goes with the square of the factor. */
 static HcStatus start(HcStage *stage, const float *spectra, HcError *err) {
     State *state = stage->state;
-    HcUnmixRule rule = rule_of(stage);
     double factor = state->mixture.library.factor;
+    if (state->by_noise.automatic) {
+        HC_OR_RETURN(hc_unmix_lambda_of(&state->by_noise, spectra, state->mixture.library.fit.count,
+                                        state->mixture.library.fit.bands, state->mixture.weight, err));
+        state->lambda = state->by_noise.value / (factor * factor);
+    }
+    HcUnmixRule rule = rule_of(stage);
     rule.spectrum = spectra;
     rule.lambda *= factor * factor;
     return hc_unmix_open(stage->compute, &rule, &state->open, err);
@@ -192,11 +207,45 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
     HC_OR_RETURN(name_bands(out, &rule, &state->mixture.library.fit, err));
     HC_OR_RETURN(name_numbers(out, &rule, &state->mixture.library.fit, err));
-    hc_mixture_plan(stage, &(HcMixturePlan){params->library, 0, hc_unmix_counts(&rule), start});
+    hc_mixture_plan(stage, &(HcMixturePlan){params->library, 0, hc_unmix_counts(&rule), start,
+                                            state->by_noise.automatic});
+    if (state->by_noise.automatic && !stage->settled) {
+        hc_unmix_lambda_plan(stage);
+    }
     return HC_OK;
 }
 
 /* ---- the run ---- */
+
+static HcStatus open_unmix(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    if (state->by_noise.automatic) {
+        HC_OR_RETURN(hc_unmix_lambda_open(&state->by_noise, stage, err));
+    }
+    return hc_mixture_open(stage, err);
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    State *state = stage->state;
+    if (state->by_noise.automatic) {
+        HC_OR_RETURN(hc_unmix_lambda_observe(&state->by_noise, stage, queue, in, err));
+    }
+    return hc_mixture_observe(stage, queue, in, err);
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    State *state = stage->state;
+    if (state->by_noise.automatic) {
+        HC_OR_RETURN(hc_unmix_lambda_settle(&state->by_noise, stage, queue, err));
+    }
+    HC_OR_RETURN(hc_mixture_settle(stage, queue, err));
+    if (state->by_noise.automatic) {
+        hc_stage_note(stage,
+                      "--lambda auto: %.4g, for noise with a deviation of %.4g in the unit of the scene",
+                      state->lambda, state->by_noise.sigma);
+    }
+    return HC_OK;
+}
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
@@ -238,6 +287,7 @@ static void report(const HcStage *stage, HcJson *to) {
         return;
     }
     hc_json_put_number(to, "lambda", rule.lambda);
+    hc_noise_choice_put(&((const State *)stage->state)->by_noise.choice, to);
     hc_mixture_report(stage, "largest_gap", to);
 }
 
@@ -246,6 +296,7 @@ static void close_unmix(HcStage *stage) {
     if (stage->compute != NULL && state->open != NULL) {
         hc_unmix_close(state->open);
     }
+    hc_unmix_lambda_close(&state->by_noise);
     hc_mixture_close(stage);
     *state = (State){0};
 }
@@ -259,9 +310,9 @@ const HcStageClass hc_stage_unmix = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .open = hc_mixture_open,
-    .observe = hc_mixture_observe,
-    .settle = hc_mixture_settle,
+    .open = open_unmix,
+    .observe = observe,
+    .settle = settle,
     .process = process,
     .gather = gather,
     .report = report,
