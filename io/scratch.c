@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 const char *hc_scratch_folder(void) {
@@ -31,6 +33,14 @@ int hc_scratch_open(void) {
         errno = number;
     }
     return file;
+}
+
+double hc_scratch_free(void) {
+    struct statfs disk;
+    if (statfs(hc_scratch_folder(), &disk) != 0 || disk.f_type == TMPFS_MAGIC || disk.f_type == RAMFS_MAGIC) {
+        return 0;
+    }
+    return (double)disk.f_bavail * (double)disk.f_bsize;
 }
 
 static int move(int file, int64_t at, char *data, size_t bytes, int writes) {

@@ -12,6 +12,9 @@ const char *hc_scratch_folder(void);
 /* Opens a new one in that folder; the caller closes the descriptor. Negative: none, errno says why. */
 int hc_scratch_open(void);
 
+/* Bytes that are free in its folder; 0 where that lies in memory, or cannot be asked. */
+double hc_scratch_free(void);
+
 /* Moves all bytes to or from any open file, from `at` on. Returns 0, an errno, or -1 where the file ends
  * before. */
 int hc_scratch_write(int file, int64_t at, const void *data, size_t bytes);

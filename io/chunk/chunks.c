@@ -3,6 +3,7 @@
 #include "io/chunk/chunks.h"
 #include "core/allocate.h"
 #include "io/chunk/parts.h"
+#include "io/scratch.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -78,6 +79,27 @@ HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t a
     plan.threads = threads_in(bytes - kept, room, most);
     plan.bytes = (size_t)(kept + room * plan.threads);
     return plan;
+}
+
+HcChunkPlan hc_chunks_plan_again(const HcChunks *chunks, int32_t threads, int64_t again, double bytes) {
+    const HcChunkIndex *index = chunks->index;
+    HcChunkPlan plan = hc_chunks_plan(index, threads, again, bytes), kept = plan;
+    double room = (double)hc_chunk_room_bytes(index), part = 0;
+    double file = (double)index->size[HC_AXIS_LINE] * (double)hc_chunk_line_bytes(chunks);
+    int axis = pixels_together(index) ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
+    int64_t across = hc_chunk_count(index) / hc_chunk_row_count(index), most = hc_min64(threads, across);
+    if (plan.rows == 0 || hc_scratch_free() < 2 * file) {
+        return plan;
+    }
+    kept.rows = kept.part = 0;
+    if (!goes_at_once(index)) {
+        kept.part = choose_part(index, axis, (int32_t)hc_max64(1, most), room, bytes);
+        part = part_bytes(index, axis, kept.part);
+        most = hc_min64(most, across / index->count[axis] * kept.part);
+    }
+    kept.threads = threads_in(bytes - part, room, hc_max64(1, most));
+    kept.bytes = (size_t)(part + room * kept.threads);
+    return (double)kept.bytes <= bytes ? kept : plan;
 }
 
 /* ---- opening ---- */

@@ -36,6 +36,10 @@ const HcChunkIndex *hc_chunks_index(const HcChunks *chunks);
 /* The plan for at most `threads` threads in at most that many bytes, or the smallest one where it takes more.
  */
 HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t again, double bytes);
+/* The plan for lines that are read again in a later pass: they stay in the scratch file, which is read much
+ * faster than chunks are decoded. The plan above where twice its size is not free in its folder, or that
+ * lies in memory. */
+HcChunkPlan hc_chunks_plan_again(const HcChunks *chunks, int32_t threads, int64_t again, double bytes);
 /* Before the first read. */
 void hc_chunks_settle(HcChunks *chunks, const HcChunkPlan *plan);
 const HcChunkPlan *hc_chunks_settled(const HcChunks *chunks);

@@ -243,8 +243,9 @@ bool hc_reader_through_gdal(const HcReader *reader) {
 
 /* Arrays whose lines are the fastest axis have all lines in a chunk. Where memory is too small for that, GDAL
  * reads them. */
-static size_t settle_product(HcReader *reader, int32_t halo, double bytes) {
-    size_t needed = hc_product_settle_chunks(reader->product, reader->threads, 2 * (int64_t)halo, bytes);
+static size_t settle_product(HcReader *reader, int32_t halo, double bytes, bool repeats) {
+    size_t needed =
+        hc_product_settle_chunks(reader->product, reader->threads, 2 * (int64_t)halo, bytes, repeats);
     char *method = (double)needed > bytes && !reader->started ? strdup("GDAL arrays") : NULL;
     if (method == NULL) {
         return needed;
@@ -257,16 +258,18 @@ static size_t settle_product(HcReader *reader, int32_t halo, double bytes) {
     return 0;
 }
 
-size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes) {
+size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes, bool repeats) {
     if (hc_read_by_product(reader)) {
         bool chunked = reader->product->array[0].chunks != NULL;
-        return chunked ? settle_product(reader, halo, bytes) : 0;
+        return chunked ? settle_product(reader, halo, bytes, repeats) : 0;
     }
     if (reader->chunks == NULL) {
         return 0;
     }
-    HcChunkPlan plan =
-        hc_chunks_plan(hc_chunks_index(reader->chunks), reader->threads, 2 * (int64_t)halo, bytes);
+    const int64_t again = 2 * (int64_t)halo;
+    HcChunkPlan plan = repeats
+                           ? hc_chunks_plan_again(reader->chunks, reader->threads, again, bytes)
+                           : hc_chunks_plan(hc_chunks_index(reader->chunks), reader->threads, again, bytes);
     hc_chunks_settle(reader->chunks, &plan);
     return hc_chunks_settled(reader->chunks)->bytes;
 }

@@ -55,8 +55,10 @@ size_t hc_reader_thread_bytes(const HcReader *reader);
 const char *hc_reader_product(const HcReader *reader);
 /* Limits the memory [bytes] that the reader takes beside the blocks that it fills, but not below the least
  * that it needs. `halo` lines at either end of a block are read again with its neighbours. Returns what it
- * will take: 0 unless it reads chunks. Has an effect before the first read only. */
-size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes);
+ * will take: 0 unless it reads chunks. repeats: all lines will be read in more than one pass; chunks are then
+ * decoded in the first one only, where a scratch file can hold their lines. Has an effect before the first
+ * read only. */
+size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes, bool repeats);
 /* Adds one line on how the lines come: "direct", "through GDAL GTiff", or what becomes of the chunks. */
 void hc_reader_way(const HcReader *reader, HcText *text);
 /* A remark for the user (a guessed unit, a header field that was left out), or NULL; borrowed. */

@@ -99,7 +99,7 @@ static HcStatus choose_band(HcViewMask *mask, const char *suffix, HcError *err) 
 static HcStatus fill_room(HcViewMask *mask, HcError *err) {
     int64_t lines = hc_reader_scene(mask->reader)->lines;
     HC_OR_RETURN(hc_reader_use_bands(mask->reader, mask->bands, mask->count, err));
-    mask->chunk_bytes = hc_reader_settle(mask->reader, 0, CHUNK_BYTES);
+    mask->chunk_bytes = hc_reader_settle(mask->reader, 0, CHUNK_BYTES, false);
     size_t one = hc_reader_bytes(mask->reader, 1);
     mask->room_lines = (int32_t)(one < ROOM_BYTES ? ROOM_BYTES / one : 1);
     mask->room_lines = mask->room_lines > lines ? (int32_t)lines : mask->room_lines;

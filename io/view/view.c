@@ -342,8 +342,8 @@ HcStatus hc_view_files(const HcView *view, HcPaths *out, HcError *err) {
     return HC_OK;
 }
 
-size_t hc_view_settle(HcView *view, int32_t halo, double bytes) {
-    return hc_reader_settle(view->reader, halo, bytes);
+size_t hc_view_settle(HcView *view, int32_t halo, double bytes, bool repeats) {
+    return hc_reader_settle(view->reader, halo, bytes, repeats);
 }
 
 HcStatus hc_view_forget(const HcView *view, HcError *err) {

@@ -87,7 +87,7 @@ bool hc_view_scales(const HcView *view);
 /* As the functions of the reader. */
 HcStatus hc_view_use_bands(HcView *view, const int32_t *index, int32_t count, HcError *err) HC_MUST_CHECK;
 int32_t hc_view_stored_band(const HcView *view, int32_t file_band);
-size_t hc_view_settle(HcView *view, int32_t halo, double bytes);
+size_t hc_view_settle(HcView *view, int32_t halo, double bytes, bool repeats);
 bool hc_view_map(HcView *view);
 bool hc_view_map_suits(const HcView *view, int64_t lines);
 void hc_view_unmap(HcView *view);

@@ -59,7 +59,7 @@ static HcStatus choose_lines(HcPair *pair, const HcPairCost *cost, const HcCompa
     for (int w = 0; w < 2; w++) {
         HcView *view = pair->chain[w]->source->view;
         held += (double)hc_view_fixed_bytes(view);
-        held += (double)hc_view_settle(view, 2 * cost->context, budget / 8);
+        held += (double)hc_view_settle(view, 2 * cost->context, budget / 8, false);
     }
     double needed = held + (double)cost->fixed_bytes + block_bytes(pair, cost, least);
     if (needed > budget) {

@@ -198,6 +198,13 @@ static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *li
     limits->end_line = lines * (hc_ranks_number(ranks) + 1) / hc_ranks_count(ranks);
 }
 
+/* Whether each pass reads the scene anew: it will not fit into memory. (0.75: rows of chunks get the rest,
+ * and raw blocks have a halo.) */
+static bool repeats(const Cost *least, const HcLimits *limits, double spare, const HcView *view) {
+    double all = (double)hc_view_bytes(view, limits->end_line - limits->first_line);
+    return least->passes > 1 && !limits->streams && all > 0.75 * spare;
+}
+
 static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
     HcView *view = chain->source->view;
     HcLimits limits = {.halo = raw_halo_of(chain), .streams = settings->streams};
@@ -210,9 +217,10 @@ static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const
     double spare = limits.host - (double)host_bytes(&least, info, stream_slots(info));
     uint64_t cache = cache_for(view, spare);
     hc_io_limit_cache(cache);
-    limits.cache = hc_reader_through_gdal(hc_view_reader(view))
-                       ? cache
-                       : hc_view_settle(view, limits.halo, 0.75 * spare);
+    limits.cache =
+        hc_reader_through_gdal(hc_view_reader(view))
+            ? cache
+            : hc_view_settle(view, limits.halo, 0.75 * spare, repeats(&least, &limits, spare, view));
     return limits;
 }
 

@@ -60,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                             .cut = {.line0 = 2, .sample0 = 1, .lines = LINES, .samples = SAMPLES}};
     char header[HC_FUZZ_PATH], path[HC_FUZZ_PATH];
     HcFuzzPair pair = hc_fuzz_split(data, size);
+    (void)setenv("TMPDIR", hc_fuzz_folder(), 1); /* for scratch files: in memory */
     hc_fuzz_file(header, "table.hdr", pair.header, pair.header_size);
     hc_fuzz_file(path, "table.img", pair.data, pair.data_size);
     place(&whole, header);

@@ -430,7 +430,7 @@ static bool reads_as_gdal(const char *path, double memory) {
         if (hc_reader_open(&reader[gdal], path, &options, &err) != HC_OK) {
             fail_msg("%s", err.text);
         }
-        (void)hc_reader_settle(reader[gdal], 0, memory);
+        (void)hc_reader_settle(reader[gdal], 0, memory, false);
         bands = bands == NULL ? all_bands(reader[gdal]) : bands;
         values[gdal] = read_all(reader[gdal], 6, bands, BANDS, &err);
         assert_non_null(values[gdal]);

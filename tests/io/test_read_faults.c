@@ -329,7 +329,7 @@ static void lines_of_chunks_are_all_there(void **state) {
             countdown = at;
             HcStatus status = hc_reader_open(&reader, in_folder("tiles.tif"), &how, &err);
             if (status == HC_OK) {
-                (void)hc_reader_settle(reader, 0, way < 3 ? 1e9 : 0);
+                (void)hc_reader_settle(reader, 0, way < 3 ? 1e9 : 0, false);
                 status = hc_reader_read(reader, 0, EDGE, room, &raw, &err);
             }
             more = countdown == 0;

@@ -118,13 +118,15 @@ HcStatus hc_product_use(HcProduct *product, const int32_t *used, int32_t count, 
 }
 
 /* Arrays share the threads, one after the other, and the memory, all at once. */
-size_t hc_product_settle_chunks(HcProduct *product, int32_t threads, int64_t again, double bytes) {
+size_t hc_product_settle_chunks(HcProduct *product, int32_t threads, int64_t again, double bytes,
+                                bool repeats) {
     size_t all = 0;
     for (int32_t a = 0; a < product->array_count; a++) {
         HcChunks *chunks = product->array[a].chunks;
         if (chunks != NULL) {
-            HcChunkPlan plan = hc_chunks_plan(hc_chunks_index(chunks), threads, again,
-                                              (bytes - (double)all) / (product->array_count - a));
+            double share = (bytes - (double)all) / (product->array_count - a);
+            HcChunkPlan plan = repeats ? hc_chunks_plan_again(chunks, threads, again, share)
+                                       : hc_chunks_plan(hc_chunks_index(chunks), threads, again, share);
             hc_chunks_settle(chunks, &plan);
             all += hc_chunks_settled(chunks)->bytes;
         }

@@ -96,7 +96,8 @@ void hc_product_close_chunks(HcProductArray *array);
 /* Says which bands will be read, before the first read. */
 HcStatus hc_product_use(HcProduct *product, const int32_t *used, int32_t count, HcError *err) HC_MUST_CHECK;
 /* Settles how the chunks are read in at most that many bytes, if they are; returns what that takes. */
-size_t hc_product_settle_chunks(HcProduct *product, int32_t threads, int64_t again, double bytes);
+size_t hc_product_settle_chunks(HcProduct *product, int32_t threads, int64_t again, double bytes,
+                                bool repeats);
 /* Of a product whose arrays hold the pixels: of the samples product->samples. `used` [count] are the bands
  * that are read (NULL = all), ascending. */
 size_t hc_product_bytes(const HcProduct *product, const int32_t *used, int32_t count, int64_t lines);

@@ -32,7 +32,18 @@ for file in bip.tif bsq.tif; do
     read_back "$((BASH_REMATCH[1] + 1))M" "$file"
     [[ $out == *"each decoded once in all"*"a scratch file of 48.1 MiB in "* ]] || fail "$out"
 done
-rm back.* plain.*
+
+# Where a second pass reads the scene again, chunks are decoded in the first one alone: if the scratch folder is no memory.
+run 0 plan --device cpu --threads 2 --memory 130M read bip.tif ! mnf ! write twice.img
+if [[ $(stat -f -c %T "${TMPDIR:-/var/tmp}") != tmpfs ]]; then
+    [[ $out == *"each decoded once in all"*"a scratch file of 48.1 MiB in "* ]] || fail "$out"
+fi
+run 0 plan --device cpu --threads 2 --memory 900M read bip.tif ! mnf ! write twice.img
+[[ $out == *"each decoded once a pass"* ]] || fail "$out"
+run 0 run --device cpu --threads 2 --memory 130M read bip.tif ! mnf --components 3 ! write twice.img --record none
+run 0 run --device cpu --threads 2 read plain.img ! mnf --components 3 ! write once.img --record none
+cmp twice.img once.img
+rm back.* plain.* twice.* once.*
 
 # The last bytes of the file are those of a tile, or of the list of tiles: either is missing.
 head -c -1000 bip.tif >short.tif

@@ -193,7 +193,7 @@ static void every_way_gives_the_same(void **state) {
                                                                              : "GDAL arrays";
                     assert_memory_equal(hc_reader_method(reader), way, strlen(way));
 #endif
-                    (void)hc_reader_settle(reader, 0, step == 1 ? 1 : 1e9);
+                    (void)hc_reader_settle(reader, 0, step == 1 ? 1 : 1e9, false);
                     check_samples(reader, step, step == 3 ? all : some, step == 3 ? stored : of_some,
                                   step == 3 ? 7 : 3);
                 }
