@@ -162,9 +162,11 @@ HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, co
     HcOrtho *ortho = NULL;
     *out = NULL;
     if (file == NULL && scene->lookup.file == NULL) {
-        return hc_fail(err, HC_E_INPUT,
-                       "%s: has no lookup table and no coordinates of its pixels (--ortho=FILE names them)",
-                       path);
+        return hc_fail(
+            err, HC_E_INPUT,
+            "%s: has no lookup table and no coordinates of its pixels (--ortho=FILE names them; RPC and "
+            "ground control points are not applied)",
+            path);
     }
     HC_OR_RETURN(hc_new(ortho, 1, "a lookup table", err));
     ortho->memory = memory;

@@ -412,9 +412,11 @@ static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
 
 static HcStatus take_place(HcReader *reader, GDALDatasetH dataset, HcError *err) {
     HcPlace *place = &reader->scene.place;
-    if (GDALGetGCPCount(dataset) > 0 || GDALGetMetadata(dataset, "RPC") != NULL ||
-        GDALGetMetadata(dataset, "GEOLOCATION") != NULL) {
-        hc_read_note(reader, "ground control points, RPC or geolocation arrays are not carried on");
+    if (GDALGetMetadata(dataset, "RPC") != NULL) {
+        hc_read_note(reader, "rational polynomial coefficients (RPC) are neither applied nor carried on");
+    }
+    if (GDALGetGCPCount(dataset) > 0 || GDALGetMetadata(dataset, "GEOLOCATION") != NULL) {
+        hc_read_note(reader, "ground control points or geolocation arrays are not carried on");
     }
     bool pixels_only = reader->product != NULL && reader->product->pixels_only;
     if (!place->has_transform && !pixels_only) {

@@ -1,5 +1,8 @@
 /* Products that are a GeoTIFF with a text beside it: EnMAP, DESIS, STAC items. */
+#include "io/ortho/ortho.h"
 #include "product_check.h"
+
+#include <cpl_string.h>
 
 enum { BANDS = 5 };
 
@@ -25,6 +28,39 @@ static const char *write_tiff(const char *name, int bands) {
     }
     GDALClose(dataset);
     return path;
+}
+
+/* RPC are named in a note: nothing applies them. */
+static void rpc_are_named(void **state) {
+    (void)state;
+    static const char *const numbers[] = {"LINE_OFF",   "SAMP_OFF",    "LAT_OFF",    "LONG_OFF",
+                                          "HEIGHT_OFF", "LINE_SCALE",  "SAMP_SCALE", "LAT_SCALE",
+                                          "LONG_SCALE", "HEIGHT_SCALE"};
+    static const char *const lists[] = {"LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF",
+                                        "SAMP_DEN_COEFF"};
+    HcReader *reader = NULL;
+    HcError err = {0};
+    HcOrtho *ortho = NULL;
+    char **rpc = NULL;
+    const char *path = write_tiff("rpc.tif", 2);
+    for (int n = 0; n < 10; n++) {
+        rpc = CSLSetNameValue(rpc, numbers[n], "1");
+    }
+    for (int l = 0; l < 4; l++) {
+        rpc = CSLSetNameValue(rpc, lists[l], "1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+    }
+    GDALDatasetH dataset = GDALOpen(path, GA_Update);
+    assert_non_null(dataset);
+    assert_int_equal(GDALSetMetadata(dataset, rpc, "RPC"), CE_None);
+    GDALClose(dataset);
+    CSLDestroy(rpc);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    assert_non_null(hc_reader_note(reader));
+    assert_non_null(strstr(hc_reader_note(reader), "(RPC) are neither applied nor carried on"));
+    assert_null(strstr(hc_reader_note(reader), "ground control points"));
+    assert_int_equal(hc_ortho_open(&ortho, hc_reader_scene(reader), path, NULL, 0, &err), HC_E_INPUT);
+    assert_non_null(strstr(err.text, "RPC and ground control points are not applied"));
+    hc_reader_close(reader);
 }
 
 /* ---- EnMAP ---- */
@@ -294,6 +330,7 @@ static void folders_hold_one_product(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(enmap_opens_by_metadata_and_raster),
+        cmocka_unit_test(rpc_are_named),
         cmocka_unit_test(enmap_l1b_opens_by_detector),
         cmocka_unit_test(flaws_are_told),
         cmocka_unit_test(desis_opens),
