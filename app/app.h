@@ -20,6 +20,7 @@ typedef struct HcCommon {
 } HcCommon;
 
 extern const HcOption hc_common_options[];
+extern const HcOption hc_plan_options[]; /* those of plan alone */
 
 /* Copies those that are not left out (a list of names that ends with NULL); returns how many. */
 size_t hc_common_options_but(const char *const *left_out, HcOption *options);
@@ -31,13 +32,21 @@ void hc_set_app_ranks(HcRanks *ranks);
 /* A command: words are those behind its name. Returns the exit status; a failure is in err. */
 typedef HcStatus (*HcCommandBody)(int32_t word_count, const char *const *words, HcError *err);
 
-typedef struct HcCommand {
+typedef struct HcUsage HcUsage; /* app/usage/usage.h */
+
+typedef struct HcCommand HcCommand;
+struct HcCommand {
     const char *name;
     HcCommandBody body; /* NULL: a heading of the help */
     const char *usage, *summary;
-} HcCommand;
+    void (*describe)(HcUsage *usage); /* adds what the help says beyond that; NULL: nothing */
+    const HcCommand *const *parts;    /* commands behind its name (solve lp), NULL-terminated; NULL: none */
+    bool takes_chain;                 /* its words are steps */
+};
 
-extern const HcCommand hc_commands[];
+extern const HcCommand hc_commands[]; /* ended by a NULL name */
+/* NULL: there is none. */
+const HcCommand *hc_command_find(const char *name);
 
 HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err);
@@ -57,20 +66,25 @@ HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError
 HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_bench(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_version(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_man(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_completion(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_complete(int32_t word_count, const char *const *words, HcError *err);
+
+/* Describe those with options or forms of their own (HcCommand.describe). */
+void hc_describe_run(HcUsage *usage);
+void hc_describe_batch(HcUsage *usage);
+void hc_describe_plan(HcUsage *usage);
+void hc_describe_compare(HcUsage *usage);
+void hc_describe_info(HcUsage *usage);
+void hc_describe_bench(HcUsage *usage);
+void hc_describe_completion(HcUsage *usage);
+void hc_describe_man(HcUsage *usage);
+
+/* Problems of `hcube solve`. */
+extern const HcCommand *const hc_solve_problems[];
 /* A stage as a command: read ! STAGE ! write. */
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
                           HcError *err);
-
-/* Whether --help or -h is among the words (before a bare --). */
-bool hc_asks_for_help(int32_t word_count, const char *const *words);
-
-/* Prints the help of the step that --help stands in, or of run or plan. own: options of that command alone,
- * or NULL. */
-void hc_print_help_within(const char *name, const HcOption *own, int32_t word_count,
-                          const char *const *words);
-
-/* Prints the help of a stage to standard output. */
-void hc_print_stage_help(const HcStageClass *kind);
 
 /* The chain of the words of run or plan: steps, one quoted text, or a file. own: options of that command
  * alone, or NULL. */

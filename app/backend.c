@@ -150,10 +150,6 @@ static void print_gpus(void) {
 }
 
 HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err) {
-    if (hc_asks_for_help(word_count, words)) {
-        printf("hcube devices: what hcube can compute on (--device NAME)\n");
-        return HC_OK;
-    }
     if (word_count > 0) {
         return hc_fail(err, HC_E_USAGE, "devices: %s: takes no words", words[0]);
     }

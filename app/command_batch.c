@@ -1,28 +1,27 @@
 /* batch: one chain over many scenes. */
 #include "app/batch/batch.h"
+#include "app/usage/usage.h"
 #include "core/clock.h"
 #include "io/file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-static void print_batch_help(void) {
-    HcText own = {0};
-    HcText shared = {0};
-    hc_options_help(hc_batch_own_options, &own);
-    hc_options_help(hc_batch_common_options(), &shared);
-    printf("hcube batch STEP ! STEP ... --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
-           "hcube batch 'STEP ! STEP ...' --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
-           "hcube batch chain.hcube --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n\n"
-           "The steps between reading and writing; a read in front may have options, but no scene, and a "
-           "write at the\n"
-           "end no output. In the output and the chain {stem}, {name}, {parent}, {folder} and {index} are "
-           "filled for\n"
-           "each scene. What is complete is skipped, so that the same command again does what is "
-           "left.\n\nOptions\n%s\nOptions of every run\n%s",
-           own.data != NULL ? own.data : "", shared.data != NULL ? shared.data : "");
-    hc_text_clear(&own);
-    hc_text_clear(&shared);
+void hc_describe_batch(HcUsage *usage) {
+    hc_text_add(&usage->forms,
+                "hcube batch STEP ! STEP ... --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
+                "hcube batch 'STEP ! STEP ...' --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
+                "hcube batch chain.hcube --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n");
+    hc_text_add(
+        &usage->about,
+        "The steps between reading and writing; a read in front may have options, but no scene, and a write "
+        "at "
+        "the end no output. In the output and the chain {stem}, {name}, {parent}, {folder} and {index} are "
+        "filled for each scene. What is complete is skipped, so that the same command again does what is "
+        "left.\n");
+    hc_text_add(&usage->examples,
+                "hcube batch mnf --components 20 --scenes archive --output 'out/{stem}_mnf.tif'\n");
+    hc_usage_add(usage, "Options", hc_batch_own_options);
+    hc_usage_add(usage, "Options of every run", hc_batch_common_options());
 }
 
 /* One model for all scenes, and a word on it. */
@@ -41,10 +40,6 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     HcBatch batch = {0};
     HcBatchTotals totals = {.start = hc_now()};
     int32_t left_out = 0;
-    if (hc_asks_for_help(word_count, words)) {
-        print_batch_help();
-        return HC_OK;
-    }
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
     if (batch.left_out > 0 && !batch.params.common.quiet) {
         hc_say("note: %d outputs among the scenes are left out", batch.left_out);

@@ -1,6 +1,6 @@
 /* bench: how long each operation takes, as a table and as JSON. */
 #include "core/operation/knn.h"
-#include "app/app.h"
+#include "app/usage/usage.h"
 #include "bench/bench.h"
 #include "core/allocate.h"
 #include "core/version.h"
@@ -397,18 +397,16 @@ static HcStatus check_json(const BenchParams *params, HcError *err) {
     return HC_OK;
 }
 
-static void print_help(void) {
-    HcText text = {0};
-    hc_options_help(bench_options, &text);
-    printf("hcube bench: how long each operation takes, and the maximum noise fraction of a scene, in memory "
-           "and\n"
-           "from file to file (in TMPDIR, else /tmp)\n\n"
-           "Options\n%s\nOperations\n",
-           text.data != NULL ? text.data : "");
+void hc_describe_bench(HcUsage *usage) {
+    hc_text_add(&usage->about,
+                "Times of each operation, and of the maximum noise fraction of a scene in memory and from "
+                "file to file (in TMPDIR, else /tmp).\nOperations:");
     for (int i = 0; hc_bench_operations[i] != NULL; i++) {
-        printf("  %s\n", hc_bench_operations[i]);
+        hc_text_add(&usage->about, " %s", hc_bench_operations[i]);
     }
-    hc_text_clear(&text);
+    hc_text_add(&usage->about, "\n");
+    hc_text_add(&usage->examples, "hcube bench --device cpu --only gram,covariance\n");
+    hc_usage_add(usage, "Options", bench_options);
 }
 
 HcStatus hc_command_bench(int32_t word_count, const char *const *words, HcError *err) {
@@ -417,10 +415,6 @@ HcStatus hc_command_bench(int32_t word_count, const char *const *words, HcError 
     HcBenchSettings settings;
     char reason[256] = "";
     HcBench *bench = NULL;
-    if (hc_asks_for_help(word_count, words)) {
-        print_help();
-        return HC_OK;
-    }
     hc_options_reset(bench_options, &params);
     HcOptionSet set = {.table = bench_options, .params = &params};
     HC_TRY(hc_options_parse("bench", &set, 1, words, word_count, err));

@@ -1,6 +1,6 @@
 /* compare: how far a result is from its truth. Everything but options, files and printing is in
  * pipeline/compare. */
-#include "app/app.h"
+#include "app/usage/usage.h"
 #include "core/allocate.h"
 #include "io/file.h"
 #include "io/file_use.h"
@@ -68,21 +68,16 @@ static void make_tables(Tables *tables) {
     }
 }
 
-static void print_table(const char *heading, const HcOption *table) {
-    HcText text = {0};
-    hc_options_help(table, &text);
-    printf("\n%s\n%s", heading, text.data != NULL ? text.data : "");
-    hc_text_clear(&text);
-}
-
-static void print_help(const Tables *tables) {
-    printf("hcube compare SCENE TRUTH [OPTION...]: how far a result is from its truth\n\n"
-           "  hcube compare denoised.tif clean.tif --picture difference.png\n"
-           "  hcube compare abundances.tif truth.hdr --match name --json figures.json\n"
-           "  hcube compare classes.tif reference.tif\n");
-    print_table("Options", compare_options);
-    print_table("Options of reading, for both", tables->reading);
-    print_table("Options of every run", tables->common);
+void hc_describe_compare(HcUsage *usage) {
+    static Tables tables;
+    make_tables(&tables);
+    hc_text_add(&usage->forms, "hcube compare SCENE TRUTH [OPTION...]\n");
+    hc_text_add(&usage->examples, "hcube compare denoised.tif clean.tif --picture difference.png\n"
+                                  "hcube compare abundances.tif truth.hdr --match name --json figures.json\n"
+                                  "hcube compare classes.tif reference.tif\n");
+    hc_usage_add(usage, "Options", compare_options);
+    hc_usage_add(usage, "Options of reading, for both", tables.reading);
+    hc_usage_add(usage, "Options of every run", tables.common);
 }
 
 /* A command, from its words to its figures. */
@@ -220,10 +215,6 @@ HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcErro
     Compare compare = {0};
     CompareParams *params = &compare.params;
     make_tables(&compare.tables);
-    if (hc_asks_for_help(word_count, words)) {
-        print_help(&compare.tables);
-        return HC_OK;
-    }
     HC_TRY(read_words(&compare, word_count, words, err));
     HC_TRY(check_files(&compare, err));
     HC_TRY(make_chain(&compare, params->scene, &compare.chain[0], err));

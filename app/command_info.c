@@ -1,5 +1,5 @@
 /* info and version: what a file holds, what hcube is made of. */
-#include "app/app.h"
+#include "app/usage/usage.h"
 #include "core/version.h"
 #include "cpu/cpu.h"
 #include "io/libraries.h"
@@ -271,19 +271,16 @@ static HcStatus print_info_json(const HcReader *reader, HcError *err) {
     return hc_print_json(&json, err);
 }
 
+void hc_describe_info(HcUsage *usage) {
+    hc_text_add(&usage->examples, "hcube info scene.hdr\nhcube info --json library.sli\n");
+    hc_usage_add(usage, "Options", info_options);
+}
+
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     InfoParams params;
     HcReader *reader = NULL;
     HcReaderOptions how = {0};
-    if (hc_asks_for_help(word_count, words)) {
-        HcText text = {0};
-        hc_options_help(info_options, &text);
-        printf("hcube info SCENE: what a scene file or a spectral library holds\n\nOptions\n%s",
-               text.data != NULL ? text.data : "");
-        hc_text_clear(&text);
-        return HC_OK;
-    }
     hc_options_reset(info_options, &params);
     HcOptionSet set = {.table = info_options, .params = &params};
     HC_TRY(hc_options_parse("info", &set, 1, words, word_count, err));
@@ -304,10 +301,6 @@ done:
 }
 
 HcStatus hc_command_version(int32_t word_count, const char *const *words, HcError *err) {
-    if (hc_asks_for_help(word_count, words)) {
-        printf("hcube version: versions of hcube and its libraries\n");
-        return HC_OK;
-    }
     if (word_count > 0) {
         return hc_fail(err, HC_E_USAGE, "version: %s: takes no words", words[0]);
     }

@@ -75,7 +75,7 @@ typedef struct PlanParams {
     bool measure;
 } PlanParams;
 
-static const HcOption plan_options[] = {
+const HcOption hc_plan_options[] = {
     {HC_FLAG(PlanParams, measure), .help = "run the chain on the first lines of the scene, drop its outputs, "
                                            "and tell how long the whole run will take"},
     {0}};
@@ -172,20 +172,16 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     HcStatus status = HC_OK;
     HcCommon common;
     PlanParams params;
-    HcOptionSet own = {.table = plan_options, .params = &params};
+    HcOptionSet own = {.table = hc_plan_options, .params = &params};
     HcChain *chain = NULL;
     HcChain *trial = NULL;
     HcCompute *compute = NULL;
     HcRunSettings settings;
     HcRunReport report;
-    if (hc_asks_for_help(word_count, words)) {
-        hc_print_help_within("plan", plan_options, word_count, words);
-        return HC_OK;
-    }
     if (word_count > 0 && strcmp(words[0], "batch") == 0) {
         return plan_batch(word_count - 1, words + 1, err);
     }
-    hc_options_reset(plan_options, &params);
+    hc_options_reset(hc_plan_options, &params);
     HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &chain, err));
     if (params.measure) {
         HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &trial, err));

@@ -1,6 +1,6 @@
 /* run, and every stage as a command. */
 #include "core/operation/decode.h"
-#include "app/app.h"
+#include "app/usage/usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,94 +124,49 @@ done:
     return status;
 }
 
-static void print_table(const char *heading, const HcOption *table) {
-    HcText text = {0};
-    hc_options_help(table, &text);
-    if (text.data != NULL) {
-        printf("\n%s\n%s", heading, text.data);
-    }
-    hc_text_clear(&text);
+static void describe_chain(const char *name, HcUsage *usage) {
+    hc_text_add(&usage->forms,
+                "hcube %s [OPTION...] read SCENE ! STAGE [OPTION...] ! ... ! write OUTPUT\n"
+                "hcube %s 'read SCENE ! ... ! write OUTPUT'\n"
+                "hcube %s chain.hcube --set scene=SCENE\n",
+                name, name, name);
+    hc_text_add(
+        &usage->about,
+        "Steps are separated by ! (a leading one is allowed); hcube stages lists them. A chain file holds "
+        "the same text over several lines, with # comments and {name} placeholders that --set name=value "
+        "fills.\n");
 }
 
-/* own: the options of the command alone, or NULL. */
-static void print_chain_help(const char *name, const HcOption *own) {
-    printf("hcube %s [OPTION...] read SCENE ! STAGE [OPTION...] ! ... ! write OUTPUT\n"
-           "hcube %s 'read SCENE ! ... ! write OUTPUT'\n"
-           "hcube %s chain.hcube --set scene=SCENE\n\n"
-           "Steps are separated by ! (a leading one is allowed); hcube stages lists them. A chain file holds "
-           "the same\n"
-           "text over several lines, with # comments and {name} placeholders that --set name=value fills.\n",
-           name, name, name);
-    if (own != NULL) {
-        print_table("Options of this command", own);
-    }
-    print_table("Options", hc_common_options);
+void hc_describe_run(HcUsage *usage) {
+    describe_chain("run", usage);
+    hc_text_add(
+        &usage->examples,
+        "hcube run read scene.hdr ! mnf --components 20 ! write scene_mnf.tif\n"
+        "hcube run read scene.hdr ! mnf ! preview mnf.png --bands 1,2,3 --scree scree.png ! write mnf.tif\n");
+    hc_usage_add(usage, "Options", hc_common_options);
 }
 
-void hc_print_help_within(const char *name, const HcOption *own, int32_t word_count,
-                          const char *const *words) {
-    const HcStageClass *kind = NULL;
-    for (int32_t w = 0; w < word_count && !hc_asks_for_help(1, words + w); w++) {
-        if (w == 0 || strcmp(words[w - 1], "!") == 0) {
-            kind = hc_stage_find(words[w]);
-        }
-    }
-    if (kind != NULL) {
-        hc_print_stage_help(kind);
-    } else {
-        print_chain_help(name, own);
-    }
+void hc_describe_plan(HcUsage *usage) {
+    describe_chain("plan", usage);
+    hc_text_add(&usage->forms, "hcube plan STAGE SCENE OUTPUT [OPTION...]\n"
+                               "hcube plan batch STEP ! STEP ... --scenes LIST|GLOB|DIR --output PATTERN\n");
+    hc_text_add(&usage->examples, "hcube plan read scene.hdr ! mnf --components 20 ! write scene_mnf.tif\n"
+                                  "hcube plan --measure mnf scene.hdr scene_mnf.tif\n");
+    hc_usage_add(usage, "Options of this command", hc_plan_options);
+    hc_usage_add(usage, "Options", hc_common_options);
 }
 
 HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err) {
     HcCommon common;
     HcChain *chain = NULL;
-    if (hc_asks_for_help(word_count, words)) {
-        hc_print_help_within("run", NULL, word_count, words);
-        return HC_OK;
-    }
     HC_OR_RETURN(hc_read_chain("run", word_count, words, &common, NULL, &chain, err));
     return run_by_options(chain, &common, err);
-}
-
-/* Words of the usage line for the positional options of a table. */
-static void print_positional(const HcOption *table) {
-    HC_EACH_OPTION(option, table) {
-        if (option->positional) {
-            printf(option->required ? " %s" : " [%s]", option->value);
-        }
-    }
-}
-
-void hc_print_stage_help(const HcStageClass *kind) {
-    printf("%s: %s\n\n  step     %s", kind->name, kind->summary, kind->name);
-    print_positional(kind->options);
-    printf(" [OPTION...]\n  command  hcube %s SCENE", kind->name);
-    if (kind->role == HC_ROLE_SINK) {
-        print_positional(kind->options);
-    }
-    printf("%s [OPTION...]\n", kind->role == HC_ROLE_SINK ? "" : " OUTPUT");
-    print_table("Options", kind->options);
-    if (kind->cite != NULL) {
-        printf("\nReference: %s\n", kind->cite);
-    }
 }
 
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
                           HcError *err) {
     HcCommon common;
     HcChain *chain = NULL;
-    if (hc_asks_for_help(word_count, words)) {
-        hc_print_stage_help(kind);
-        if (kind->role != HC_ROLE_SOURCE) {
-            print_table("Options of reading", hc_stage_find("read")->options);
-        }
-        if (kind->role != HC_ROLE_SINK) {
-            print_table("Options of writing", hc_stage_find("write")->options);
-        }
-        print_table("Options of every run", hc_common_options);
-        return HC_OK;
-    }
     hc_options_reset(hc_common_options, &common);
     HcOptionSet set = {.table = hc_common_options, .params = &common};
     HC_OR_RETURN(hc_chain_for_stage(&chain, kind, words, word_count, &set, err));
@@ -219,10 +174,6 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
 }
 
 HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err) {
-    if (hc_asks_for_help(word_count, words)) {
-        printf("hcube stages [NAME]: the stages, or the options of one\n");
-        return HC_OK;
-    }
     if (word_count > 1) {
         return hc_fail(err, HC_E_USAGE, "stages: %s: one word too many", words[1]);
     }
@@ -231,8 +182,9 @@ HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError
         if (kind == NULL) {
             return hc_stage_unknown(words[0], err);
         }
-        hc_print_stage_help(kind);
-        return HC_OK;
+        HcUsage usage;
+        hc_usage_of_step(kind, &usage);
+        return hc_usage_print(&usage, err);
     }
     for (int i = 0; hc_stage_list[i] != NULL; i++) {
         printf("%-10s %s\n", hc_stage_list[i]->name, hc_stage_list[i]->summary);

@@ -341,9 +341,6 @@ static HcStatus run(int32_t word_count, const char *const *words, HcError *err) 
     HcStatus status = HC_OK;
     Problem problem = {0};
     double started = hc_now();
-    if (hc_solve_help(&hc_solve_l1, options, word_count, words)) {
-        return HC_OK;
-    }
     hc_options_reset(options, &problem.params);
     hc_options_reset(hc_solve_options(), &problem.common);
     const HcOptionSet sets[2] = {{.table = options, .params = &problem.params},
@@ -362,9 +359,15 @@ done:
     return status;
 }
 
-const HcSolveProblem hc_solve_l1 = {
+static void describe(HcUsage *usage) {
+    hc_text_add(&usage->examples, "hcube solve l1 A.npy b.npy x.npy --lambda-relative 0.01\n");
+    hc_solve_describe(usage, options);
+}
+
+const HcCommand hc_solve_l1 = {
     .name = "l1",
     .usage = "A B X [OPTION...]",
     .summary = "x of A x = b whose entries are mostly 0",
     .body = run,
+    .describe = describe,
 };

@@ -374,9 +374,6 @@ static HcStatus run(int32_t word_count, const char *const *words, HcError *err) 
     HcStatus status = HC_OK;
     Problem problem = {0};
     double started = hc_now();
-    if (hc_solve_help(&hc_solve_lp, options, word_count, words)) {
-        return HC_OK;
-    }
     hc_options_reset(options, &problem.params);
     hc_options_reset(hc_solve_options(), &problem.common);
     const HcOptionSet sets[2] = {{.table = options, .params = &problem.params},
@@ -395,9 +392,15 @@ done:
     return status;
 }
 
-const HcSolveProblem hc_solve_lp = {
+static void describe(HcUsage *usage) {
+    hc_text_add(&usage->examples, "hcube solve lp model.mps x.csv --verify\n");
+    hc_solve_describe(usage, options);
+}
+
+const HcCommand hc_solve_lp = {
     .name = "lp",
     .usage = "MODEL [X.csv] [OPTION...]",
     .summary = "the optimum of a linear program (MPS)",
     .body = run,
+    .describe = describe,
 };

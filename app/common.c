@@ -79,15 +79,6 @@ const char *hc_command_line(void) {
     return command_line;
 }
 
-bool hc_asks_for_help(int32_t word_count, const char *const *words) {
-    for (int32_t w = 0; w < word_count && strcmp(words[w], "--") != 0; w++) {
-        if (strcmp(words[w], "--help") == 0 || strcmp(words[w], "-h") == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Options of run and plan that stand before the first step. */
 typedef struct Leading {
     HcOptionList set;

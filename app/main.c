@@ -1,6 +1,6 @@
 /* hcube: looks the command up, runs it, prints its failure, and exits with its code. */
-#include "app/app.h"
 #include "app/exceptions.h"
+#include "app/usage/usage.h"
 #include "core/version.h"
 #include "io/file.h"
 
@@ -15,45 +15,45 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define ROW(name_, body_, usage_, ...)                                                                       \
+    { .name = name_, .body = hc_command_##body_, .usage = usage_, .summary = __VA_ARGS__ }
+
 const HcCommand hc_commands[] = {
-    {"Process", NULL, NULL, NULL},
-    {"run", hc_command_run, "STEP ! STEP ! ...", "run a chain of stages over a scene"},
-    {"batch", hc_command_batch, "STEP ! STEP ...", "run a chain over many scenes, and go on where it ended"},
-    {"plan", hc_command_plan, "STEP ! STEP ! ...", "say what run would do, and touch no pixel"},
-    {"solve", hc_command_solve, "l1|lp ...", "one sparse solution or linear program from files"},
-    {"Look", NULL, NULL, NULL},
-    {"info", hc_command_info, "SCENE", "what a scene file or a spectral library holds"},
-    {"compare", hc_command_compare, "SCENE TRUTH",
-     "how far a result is from its truth: RMSE, SRE, SSIM, classes"},
-    {"stages", hc_command_stages, "[NAME]", "the stages, or the options of one"},
-    {"devices", hc_command_devices, "", "what hcube can compute on"},
-    {"bench", hc_command_bench, "", "how long each operation takes here"},
-    {"version", hc_command_version, "", "versions of hcube and its libraries"},
-    {NULL, NULL, NULL, NULL},
+    {.name = "Process"},
+    ROW("run", run, "STEP ! STEP ! ...", "run a chain of stages over a scene", .describe = hc_describe_run,
+        .takes_chain = true),
+    ROW("batch", batch, "STEP ! STEP ...", "run a chain over many scenes, and go on where it ended",
+        .describe = hc_describe_batch, .takes_chain = true),
+    ROW("plan", plan, "STEP ! STEP ! ...", "say what run would do, and touch no pixel",
+        .describe = hc_describe_plan, .takes_chain = true),
+    ROW("solve", solve, "l1|lp ...", "one sparse solution or linear program from files",
+        .parts = hc_solve_problems),
+    {.name = "Look"},
+    ROW("info", info, "SCENE", "what a scene file or a spectral library holds", .describe = hc_describe_info),
+    ROW("compare", compare, "SCENE TRUTH", "how far a result is from its truth: RMSE, SRE, SSIM, classes",
+        .describe = hc_describe_compare),
+    ROW("stages", stages, "[NAME]", "the stages, or the options of one"),
+    ROW("devices", devices, "", "what hcube can compute on (--device NAME)"),
+    ROW("bench", bench, "", "how long each operation takes here", .describe = hc_describe_bench),
+    ROW("version", version, "", "versions of hcube and its libraries"),
+    {.name = "Terminal"},
+    ROW("completion", completion, "bash|zsh|fish", "a script by which the Tab key completes words of hcube",
+        .describe = hc_describe_completion),
+    ROW("man", man, "[NAME]", "the manual page of hcube, a command or a stage", .describe = hc_describe_man),
+    {.name = NULL},
 };
 
-static void print_help(void) {
-    printf("hcube %s: hyperspectral scenes from the command line\n\n"
-           "  hcube run read scene.hdr ! mnf --components 20 ! write scene_mnf.tif\n"
-           "  hcube mnf scene.hdr scene_mnf.tif --components 20\n",
-           hc_version());
+const HcCommand *hc_command_find(const char *name) {
     for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
-        if (command->body == NULL) {
-            printf("\n%s\n", command->name);
-        } else {
-            char left[64];
-            snprintf(left, sizeof left, "%s %s", command->name, command->usage);
-            printf("  %-28s  %s\n", left, command->summary);
+        if (command->body != NULL && strcmp(command->name, name) == 0) {
+            return command;
         }
     }
-    printf("\nStages, each also a command (hcube STAGE SCENE OUTPUT [OPTION...])\n");
-    for (int i = 0; hc_stage_list[i] != NULL; i++) {
-        printf("  %-28s  %s\n", hc_stage_list[i]->name, hc_stage_list[i]->summary);
-    }
-    printf("\nhcube COMMAND --help and hcube STAGE --help say more. Exit codes: 0 done, 2 usage, 3 input, 4 "
-           "reading or\n"
-           "writing, 5 memory, 6 not supported, 7 device, 8 the data do not determine a result, 9 scenes "
-           "of a batch failed, 130 interrupted.\n");
+    return NULL;
+}
+
+static HcStatus print_help(HcError *err) {
+    return hc_usage_answer(NULL, NULL, 0, NULL, err);
 }
 
 /* Words of other programs, and what does the same here. */
@@ -124,22 +124,24 @@ static HcStatus unknown_command(const char *word, HcError *err) {
 
 static HcStatus dispatch(int argc, char **argv, HcError *err) {
     const char *name = argv[1];
+    int32_t count = argc - 2;
     const char *const *words = (const char *const *)argv + 2;
-    for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
-        if (command->body != NULL && strcmp(command->name, name) == 0) {
-            /* What is no work to share is done by the first rank alone. */
-            bool shared = command->body == hc_command_run || command->body == hc_command_batch;
-            if (!shared && hc_ranks_number(hc_app_ranks()) > 0) {
-                return HC_OK;
-            }
-            return command->body(argc - 2, words, err);
-        }
-    }
+    const HcCommand *command = hc_command_find(name);
     const HcStageClass *kind = hc_stage_find(name);
-    if (kind != NULL) {
-        return hc_command_stage(kind, argc - 2, words, err);
+    if (command == NULL && kind == NULL) {
+        return strcmp(name, "complete") == 0 ? hc_command_complete(count, words, err)
+                                             : unknown_command(name, err);
     }
-    return unknown_command(name, err);
+    /* What is no work to share is done by the first rank alone. */
+    bool shared = command == NULL || command->body == hc_command_run || command->body == hc_command_batch;
+    bool asks = hc_usage_is_asked(count, words);
+    if ((!shared || asks) && hc_ranks_number(hc_app_ranks()) > 0) {
+        return HC_OK;
+    }
+    if (asks) {
+        return hc_usage_answer(command, kind, count, words, err);
+    }
+    return command != NULL ? command->body(count, words, err) : hc_command_stage(kind, count, words, err);
 }
 
 /* A mapped scene file that shrinks, or a disk that fails, after its pages were checked. */
@@ -235,14 +237,16 @@ int main(int argc, char **argv) {
     hc_process_begins();
     atexit(on_exit_of_library);
     if (argc < 2) {
-        print_help();
-        status = HC_E_USAGE;
+        status = print_help(&error);
+        status = status == HC_OK ? HC_E_USAGE : status;
     } else if (strcmp(argv[1], "help") == 0 && argc > 2) {
         char help[] = "--help";
         char *words[] = {argv[0], argv[2], help, NULL};
         status = run_command(3, words, &ranks, &error);
-    } else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        print_help();
+    } else if (strcmp(argv[1], "help") == 0) {
+        status = print_help(&error);
+    } else if (hc_usage_is_asked(1, (const char *const *)argv + 1)) {
+        status = hc_usage_answer(NULL, NULL, 1, (const char *const *)argv + 1, &error);
     } else if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         printf("hcube %s\n", hc_version());
     } else {

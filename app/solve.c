@@ -21,22 +21,9 @@ const HcOption *hc_solve_options(void) {
     return all;
 }
 
-static void print_table(const char *heading, const HcOption *table) {
-    HcText text = {0};
-    hc_options_help(table, &text);
-    printf("\n%s\n%s", heading, text.data != NULL ? text.data : "");
-    hc_text_clear(&text);
-}
-
-bool hc_solve_help(const HcSolveProblem *problem, const HcOption *table, int32_t word_count,
-                   const char *const *words) {
-    if (!hc_asks_for_help(word_count, words)) {
-        return false;
-    }
-    printf("hcube solve %s %s: %s\n", problem->name, problem->usage, problem->summary);
-    print_table("Options", table);
-    print_table("Options of every problem", hc_solve_options());
-    return true;
+void hc_solve_describe(HcUsage *usage, const HcOption *table) {
+    hc_usage_add(usage, "Options", table);
+    hc_usage_add(usage, "Options of every problem", hc_solve_options());
 }
 
 void hc_solve_tell(const HcCommon *common, const char *what, const char *format, ...) {
@@ -108,7 +95,7 @@ done:
     return status;
 }
 
-static void make_record(const HcCompute *compute, const HcSolveProblem *problem, HcJson *result,
+static void make_record(const HcCompute *compute, const HcCommand *problem, HcJson *result,
                         const HcSolveSeconds *seconds, const char *note, HcJson *record) {
     hc_json_begin(record);
     hc_record_put_head(record, compute, hc_command_line());
@@ -126,9 +113,9 @@ static void make_record(const HcCompute *compute, const HcSolveProblem *problem,
     hc_json_put_part(record, "result", result);
 }
 
-HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
-                               const HcSolveProblem *problem, const char *output, HcJson *result,
-                               const HcSolveSeconds *seconds, const char *note, HcError *err) {
+HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute, const HcCommand *problem,
+                               const char *output, HcJson *result, const HcSolveSeconds *seconds,
+                               const char *note, HcError *err) {
     HcStatus status = HC_OK;
     bool replaces = false;
     char *path = NULL;

@@ -2,23 +2,16 @@
 #ifndef HC_APP_SOLVE_H
 #define HC_APP_SOLVE_H
 
-#include "app/app.h"
+#include "app/usage/usage.h"
 #include "io/file_use.h"
 
 /* Options of every problem; they fill an HcCommon, of which the rest is not used. */
 const HcOption *hc_solve_options(void);
 
-/* A problem: words are those behind its name. */
-typedef struct HcSolveProblem {
-    const char *name, *usage, *summary;
-    HcStatus (*body)(int32_t word_count, const char *const *words, HcError *err);
-} HcSolveProblem;
+extern const HcCommand hc_solve_l1, hc_solve_lp;
 
-extern const HcSolveProblem hc_solve_l1, hc_solve_lp;
-
-/* Whether --help was asked for; it is printed then, with the options of the problem and of all. */
-bool hc_solve_help(const HcSolveProblem *problem, const HcOption *table, int32_t word_count,
-                   const char *const *words);
+/* Adds the options of a problem and those of every problem. */
+void hc_solve_describe(HcUsage *usage, const HcOption *table);
 
 /* Fills `use` with the files that the options of the problem name, and refuses one that would replace
  * another; and a record that could not be written: that of `output` (NULL = there is none) by the options. */
@@ -32,9 +25,9 @@ typedef struct HcSolveSeconds {
 
 /* Writes the record of a problem if the options ask for one; does nothing for NULL without --record.
  * `result` becomes part of it, or is freed. */
-HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
-                               const HcSolveProblem *problem, const char *output, HcJson *result,
-                               const HcSolveSeconds *seconds, const char *note, HcError *err) HC_MUST_CHECK;
+HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute, const HcCommand *problem,
+                               const char *output, HcJson *result, const HcSolveSeconds *seconds,
+                               const char *note, HcError *err) HC_MUST_CHECK;
 
 /* A line of the report: what, and a formatted text. */
 void hc_solve_tell(const HcCommon *common, const char *what, const char *format, ...) HC_PRINTF(3, 4);

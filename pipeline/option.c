@@ -437,7 +437,7 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
     return HC_OK;
 }
 
-static void help_left(const HcOption *option, HcText *left) {
+void hc_option_forms(const HcOption *option, HcText *left) {
     if (option->positional) {
         hc_text_add(left, option->required ? "%s" : "[%s]", option->value);
     }
@@ -468,8 +468,7 @@ static void print_default(const HcOption *option, HcText *to) {
     }
 }
 
-/* "nearest training spectra that vote. Range: 1 to 128. Default: 5" */
-static void help_right(const HcOption *option, HcText *right) {
+void hc_option_meaning(const HcOption *option, HcText *right) {
     hc_text_add(right, "%s", option->help);
     if (option->unit != NULL) {
         hc_text_add(right, " [%s]", option->unit);
@@ -488,24 +487,6 @@ static void help_right(const HcOption *option, HcText *right) {
         hc_text_add(right, ". Required");
     } else {
         print_default(option, right);
-    }
-}
-
-void hc_options_help(const HcOption *table, HcText *text) {
-    HC_EACH_OPTION(option, table) {
-        HcText left = {0};
-        HcText right = {0};
-        help_left(option, &left);
-        help_right(option, &right);
-        const char *shown = left.data != NULL ? left.data : "";
-        const char *said = right.data != NULL ? right.data : "";
-        if (left.length > 28) {
-            hc_text_add(text, "  %s\n  %-28s  %s\n", shown, "", said);
-        } else {
-            hc_text_add(text, "  %-28s  %s\n", shown, said);
-        }
-        hc_text_clear(&left);
-        hc_text_clear(&right);
     }
 }
 

@@ -145,8 +145,10 @@ bool hc_option_takes_value(const HcOption *option);
 /* Whether the field holds the default, and that is no value (`otherwise`, or none at all). */
 bool hc_option_is_unset(const HcOption *option, const void *params);
 
-/* The help of a table: an option a line, with its unit, range and default. */
-void hc_options_help(const HcOption *table, HcText *text);
+/* For help: how the option is given, "--k COUNT, -k", and what it means with unit, range and default,
+ * "nearest training spectra that vote. Range: 1 to 128. Default: 5". */
+void hc_option_forms(const HcOption *option, HcText *text);
+void hc_option_meaning(const HcOption *option, HcText *text);
 
 /* Calls `visit` for every file of that kind that the parameters name, until one fails; paths are borrowed. */
 typedef HcStatus (*HcOptionVisit)(const HcOption *option, const char *path, void *user, HcError *err);

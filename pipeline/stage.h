@@ -97,6 +97,7 @@ typedef struct HcStageClass {
     const char *name;    /* "mnf" */
     const char *summary; /* one line */
     const char *cite;    /* reference, or NULL */
+    const char *example; /* a command that runs where scene.hdr is a scene, or NULL */
     HcRole role;
     const HcOption *options;
     size_t params_size;

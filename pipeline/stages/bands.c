@@ -241,6 +241,7 @@ static void close_bands(HcStage *stage) {
 const HcStageClass hc_stage_bands = {
     .name = "bands",
     .summary = "choose, drop or reorder bands by number, wavelength or the header's bad-band list",
+    .example = "hcube bands scene.hdr 1-30 first_bands.tif",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),

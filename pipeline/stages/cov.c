@@ -168,6 +168,7 @@ const HcStageClass hc_stage_cov = {
     .name = "cov",
     .summary = "mean and covariance of the scene or of its noise, saved as a statistics file",
     .cite = "Chan, Golub, LeVeque 1983 (float scenes); exact integer sums otherwise",
+    .example = "hcube cov scene.hdr statistics.json",
     .role = HC_ROLE_SINK,
     .options = options,
     .params_size = sizeof(Params),

@@ -118,6 +118,7 @@ const HcStageClass hc_stage_dimension = {
     .name = "dimension",
     .summary = "how many components of a scene hold signal, by several rules side by side",
     .cite = "Bioucas-Dias, Nascimento 2008; Chang, Du 2004; Luo et al. 2013; Gavish, Donoho 2014",
+    .example = "hcube dimension scene.hdr",
     .role = HC_ROLE_SINK,
     .options = options,
     .params_size = sizeof(Params),

@@ -62,6 +62,7 @@ const HcStageClass hc_stage_filter = {
     .name = "filter",
     .summary = "3x3 mean or median, or the noise image that is each pixel minus it",
     .cite = "Zhou, Gao, Fang: Parallel implementation of maximum noise fraction on GPU, section 2",
+    .example = "hcube filter scene.hdr smooth.tif --kind mean3x3",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),

@@ -299,6 +299,7 @@ const HcStageClass hc_stage_mnf = {
     .name = "mnf",
     .summary = "maximum noise fraction: forward, inverse, denoise; fitted here or loaded",
     .cite = "Green, Berman, Switzer, Craig 1988; Zhou, Gao, Fang: Parallel implementation of MNF on GPU",
+    .example = "hcube mnf scene.hdr mnf.tif --components 20",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),

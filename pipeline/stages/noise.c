@@ -250,6 +250,7 @@ const HcStageClass hc_stage_noise = {
     .name = "noise",
     .summary = "noise and signal-to-noise ratio of each band: JSON, CSV and picture",
     .cite = "Roger 1996; Bioucas-Dias, Nascimento 2008 (regression); Green et al. 1988 (differences)",
+    .example = "hcube noise scene.hdr noise.json",
     .role = HC_ROLE_SINK,
     .options = options,
     .params_size = sizeof(Params),

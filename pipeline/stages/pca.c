@@ -56,6 +56,7 @@ const HcStageClass hc_stage_pca = {
     .name = "pca",
     .summary = "principal components: forward, inverse, denoise; fitted here or loaded",
     .cite = "Jolliffe: Principal Component Analysis, 2nd ed., 2002",
+    .example = "hcube pca scene.hdr pca.tif --components 10",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),

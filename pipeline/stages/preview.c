@@ -474,6 +474,7 @@ const HcStageClass hc_stage_preview = {
     .name = "preview",
     .summary = "a PNG picture: true colour, chosen bands, one band in colours or classes; a scree plot of "
                "eigenvalues",
+    .example = "hcube preview scene.hdr scene.png",
     .role = HC_ROLE_SINK,
     .options = options,
     .params_size = sizeof(Params),

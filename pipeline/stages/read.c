@@ -337,6 +337,7 @@ static void close_source(HcStage *stage) {
 const HcStageClass hc_stage_read = {
     .name = "read",
     .summary = "read a scene: any raster that GDAL opens, and every ENVI file",
+    .example = "hcube read scene.hdr part.tif --window 10,20,60,60",
     .role = HC_ROLE_SOURCE,
     .options = options,
     .params_size = sizeof(Params),

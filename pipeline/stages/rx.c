@@ -135,6 +135,7 @@ const HcStageClass hc_stage_rx = {
     .summary = "anomalies: the squared Mahalanobis distance of each pixel from the background",
     .cite = "Reed, Yu 1990: Adaptive multiple-band CFAR detection of an optical pattern with unknown "
             "distribution",
+    .example = "hcube rx scene.hdr anomalies.tif",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),

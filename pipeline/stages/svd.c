@@ -258,6 +258,7 @@ const HcStageClass hc_stage_svd = {
     .name = "svd",
     .summary = "singular values of overlapping patches: denoising, local dimension",
     .cite = "Gavish, Donoho 2014, 2017; Li, Yan, Hou: batched singular value decompositions of small patches",
+    .example = "hcube svd scene.hdr denoised.img --noise estimate",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),

@@ -2,6 +2,7 @@
 # stand in for a GPU. Cases hold with and without a GPU: what is said of the CPU is asked of --device cpu.
 set -Eeuo pipefail
 scene=$SAMPLE/scene.hdr
+export COLUMNS=10000 # help in whole lines
 
 show_last() {
     for file in "$folder".out "$folder".err; do

@@ -158,8 +158,8 @@ static void levels(void **state) {
     assert_int_equal(hc_options_leading(&set, 1, two, 2), 1);
     check_fails(hc_options_parse("test", &set, 1, two, 2, &err), HC_E_USAGE, err);
     HcText help = {0};
-    hc_options_help(level_table, &help);
-    assert_non_null(strstr(help.data, "--overwrite[=any]"));
+    hc_option_forms(&level_table[0], &help);
+    assert_string_equal(help.data, "--overwrite[=any]");
     hc_text_clear(&help);
 }
 
@@ -205,12 +205,25 @@ static void texts_may_stand_alone(void **state) {
     check_ok(hc_options_files(&set, HC_FILE_READ, count_files, &files, &err), err);
     assert_int_equal(files, 1); /* a file of that name */
     HcText help = {0};
-    hc_options_help(alone_table, &help);
-    assert_non_null(strstr(help.data, "--map[=FILE]"));
+    hc_option_forms(&alone_table[0], &help);
+    assert_string_equal(help.data, "--map[=FILE]");
     hc_text_clear(&help);
 }
 
 /* ---- ranges and defaults ---- */
+
+/* What help says of the options of a table, a line each. */
+static void add_help(const HcOption *rows, HcText *to) {
+    HC_EACH_OPTION(option, rows) {
+        HcText forms = {0};
+        HcText meaning = {0};
+        hc_option_forms(option, &forms);
+        hc_option_meaning(option, &meaning);
+        hc_text_add(to, "  %-28s  %s\n", forms.data, meaning.data);
+        hc_text_clear(&forms);
+        hc_text_clear(&meaning);
+    }
+}
 
 typedef struct Numbers {
     int64_t whole, big;
@@ -332,14 +345,14 @@ static void help_names_unit_range_and_default(void **state) {
         "  --size SIZE                   size. Default: little\n"};
     HcText help = {0};
     HcText expected = {0};
-    hc_options_help(number_table, &help);
+    add_help(number_table, &help);
     for (size_t l = 0; l < sizeof lines / sizeof *lines; l++) {
         hc_text_add(&expected, "%s", lines[l]);
     }
     assert_string_equal(help.data, expected.data);
     hc_text_clear(&help);
     hc_text_clear(&expected);
-    hc_options_help(table, &help);
+    add_help(table, &help);
     assert_non_null(strstr(help.data, "  FIRST                         h. Required\n"));
     assert_non_null(strstr(help.data, "  --flag, -f                    h\n"));
     assert_non_null(strstr(help.data, "  --text T                      h. Default: usual\n"));
@@ -365,7 +378,7 @@ static void a_table_may_be_empty(void **state) {
         }
         assert_int_equal(hc_options_leading(&set, 1, words, 2), 1);
         check_ok(hc_options_files(&set, HC_FILE_READ, NULL, NULL, &err), err);
-        hc_options_help(tables[t], &help);
+        add_help(tables[t], &help);
         assert_null(help.data);
     }
 }
@@ -590,6 +603,7 @@ static void tables_of_all_stages_are_sane(void **state) {
             assert_true(kind->sums_at[k] + sizeof(HcSceneSums) <= kind->state_size);
             assert_true(k == 0 || kind->sums_at[k] != kind->sums_at[k - 1]);
         }
+        assert_non_null(kind->example); /* tests/app/cases/usage.sh runs it */
         HC_EACH_OPTION(option, kind->options) {
             check_option(kind, option);
             if (has_default(option)) {
@@ -597,7 +611,7 @@ static void tables_of_all_stages_are_sane(void **state) {
             }
         }
         HcText help = {0};
-        hc_options_help(kind->options, &help);
+        add_help(kind->options, &help);
         assert_true((help.data != NULL || kind->options == NULL) && !help.failed);
         HC_EACH_OPTION(option, kind->options) {
             assert_non_null(strstr(help.data, option->help));

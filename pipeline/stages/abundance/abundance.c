@@ -385,6 +385,7 @@ const HcStageClass hc_stage_abundance = {
     .cite = "Barrodale, Roberts: An improved algorithm for discrete l1 linear approximation, SIAM J. Numer. "
             "Anal. "
             "10(5), 1973",
+    .example = "hcube abundance scene.hdr abundances.tif --endmembers endmembers.sli --verify",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),

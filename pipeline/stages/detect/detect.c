@@ -281,6 +281,7 @@ const HcStageClass hc_stage_detect = {
     .name = "detect",
     .summary = "targets: how much each pixel is like given spectra (mf, cem, ace, amf, osp, sam, sid, mtmf)",
     .cite = "Manolakis, Lockwood, Cooley: Hyperspectral Imaging Remote Sensing, Cambridge 2016",
+    .example = "hcube detect scene.hdr scores.tif --targets library.sli --spectra 1-3 --method ace",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(HcDetectParams),

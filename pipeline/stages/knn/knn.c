@@ -458,6 +458,8 @@ const HcStageClass hc_stage_knn = {
     .name = "knn",
     .summary = "classes by the k nearest training spectra, with confidence, distance and an accuracy report",
     .cite = "Cover, Hart 1967; Dudani 1976 (distance weights)",
+    .example =
+        "hcube knn scene.hdr classes.tif --training training.gpkg --layer training --field class_name -k 3",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(HcKnnParams),

@@ -305,6 +305,7 @@ const HcStageClass hc_stage_unmix = {
     .name = "unmix",
     .summary = "abundances of the spectra of a library: sparse, not negative, to a proven gap",
     .cite = "Iordache, Bioucas-Dias, Plaza: Sparse unmixing of hyperspectral data, IEEE TGRS 49(6), 2011",
+    .example = "hcube unmix scene.hdr abundances.tif --library library.sli --lambda 1e-3",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),

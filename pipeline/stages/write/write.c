@@ -291,6 +291,7 @@ static void close_write(HcStage *stage) {
 const HcStageClass hc_stage_write = {
     .name = "write",
     .summary = "write a raster: ENVI, GeoTIFF, COG, or any format that GDAL creates",
+    .example = "hcube write scene.hdr scene.tif --compress zstd",
     .role = HC_ROLE_SINK,
     .options = options,
     .params_size = sizeof(Params),

@@ -93,6 +93,19 @@ refuse 2 "batch: preview p.png: --output belongs to the last step, which has an 
     batch mnf ! preview p.png --scenes in --output 'p/{stem}.tif'
 refuse 2 "here: hcube detect SCENE OUTPUT --targets FILE --method sam" sam in/s1.hdr out.img
 refuse 2 "here: hcube detect SCENE OUTPUT --targets FILE --method ace" ace in/s1.hdr out.img
+# Each answer is a command, or steps, that are there, with options that they have.
+for word in convert translate gdal_translate gdalinfo subset spectral_subset quicklook stats covariance pc minimum_noise_fraction \
+    mnf_denoise reed_xiaoli anomaly sam spectral_angle_mapper sid ace mf matched_filter cem amf osp mtmf vd hysime hfc nwhfc snr \
+    rmse confusion gdalcompare classify nnls fcls sunsal unmixing; do
+    refuse 2 "$word: unknown command; here: hcube " "$word"
+    answer=$err
+    while read -r name rest; do
+        run 0 "$name" --help
+        for option in $(grep -oE -- '--?[a-z][a-z-]*' <<<"${rest%%;*}" || true); do
+            [[ $out == *"$option"[\ ,=$'\n']* ]] || fail "$answer: hcube $name has no $option"
+        done
+    done < <(grep -oE 'hcube [^,]*' <<<"$answer" | sed '/^hcube: /d; s/^hcube //; s/^run //' | tr '!' '\n')
+done
 refuse 2 "here: hcube info" gdalinfo in/s1.hdr
 refuse 2 "--sum-to-one" FCLS
 refuse 2 "here: hcube dimension SCENE" vd in/s1.hdr

@@ -1,0 +1,121 @@
+# One description of the command line: help at the width of a terminal, manual pages, --json-usage, completion.
+unset COLUMNS
+names=$("$HCUBE" complete "" | sed -n 's/\t.*//p')
+[[ $names == *$'\n'mnf$'\n'* && $names == *$'\n'batch$'\n'* ]] || fail "names: $names"
+
+# Help and pages of everything: no line of the help is wider than 80 columns, and examples of stages run as they stand.
+cp "${scene%.hdr}".* "$SAMPLE"/{library,endmembers}.{sli,hdr} "$SAMPLE/training.gpkg" .
+for name in $names "solve l1" "solve lp"; do
+    run 0 $name --help
+    wide=$(grep -E '.{81}' <<<"$out") && fail "$name --help is wider than 80 columns: $wide"
+    COLUMNS=50 run 0 $name --help
+    run 0 man $name
+    [[ $out == ".TH \"hcube\\-${name// /\\-}\" 1 "*".SH NAME"*".SH SYNOPSIS"*".SH \"EXIT STATUS\""* ]] || fail "page of $name: $out"
+    run 0 $name --json-usage
+    [[ $out == *"\"${name##* }\""* && $out == *'"input_arguments"'* ]] || fail "JSON of $name: $out"
+done
+for stage in $("$HCUBE" stages | sed 's/ .*//'); do
+    COLUMNS=500 run 0 "$stage" --help
+    example=$(sed -n '/^Example/{n;s/^  hcube //p}' <<<"$out")
+    [[ $example == "$stage scene.hdr"* ]] || fail "$stage has no example: '$example'"
+    run 0 $example --overwrite
+done
+run 0 --help
+[[ $out == "hcube "*"Examples"*"Process"*"  run "*"Stages"*"  mnf "*"Exit codes"* ]] || fail "$out"
+COLUMNS=60 run 0 knn --help # a command that goes on in the next line can be copied
+[[ $out == *"class_name "*"\\"$'\n'* || $out == *"\\"$'\n'* ]] || fail "$out"
+COLUMNS=500 run 0 run read scene.hdr ! mnf --help
+[[ $out == "mnf: "* && $out != *"Options of reading"* ]] || fail "$out"
+COLUMNS=500 run 0 batch --help
+[[ $out == "batch: "*"--scenes LIST|GLOB|DIR"* ]] || fail "$out"
+refuse 2 "man: nothing: neither a command nor a stage" man nothing
+refuse 2 "man: more: one word too many" man mnf more
+
+# --json-usage has the keys of GDAL's schema, and types, ranges and choices of the table.
+if command -v python3 >/dev/null; then
+    "$HCUBE" --json-usage | python3 -c '
+import json, sys
+keys = {"name", "full_path", "description", "short_url", "url", "sub_algorithms", "input_arguments", "output_arguments",
+        "input_output_arguments", "pipeline_algorithms"}
+argument_keys = {"name", "type", "description", "metavar", "choices", "default", "min_value", "min_value_is_included", "max_value",
+                 "max_value_is_included", "required", "packed_values_allowed", "repeated_arg_allowed", "min_count", "max_count",
+                 "category", "metadata", "dataset_type", "input_flags"}
+types = {"boolean", "integer", "real", "string", "dataset", "string_list"}
+def check(a):
+    assert set(a) <= keys and keys - {"short_url", "url", "pipeline_algorithms"} <= set(a), a.keys()
+    for x in a["input_arguments"]:
+        assert set(x) <= argument_keys and x["type"] in types, x
+        assert isinstance(x["required"], bool) and x["category"] and x["description"], x
+    for part in a["sub_algorithms"] + a.get("pipeline_algorithms", []):
+        check(part)
+top = json.load(sys.stdin)
+check(top)
+part = {p["name"]: p for p in top["sub_algorithms"]}
+knn = {x["name"]: x for x in part["knn"]["input_arguments"]}
+assert (knn["k"]["min_value"], knn["k"]["max_value"], knn["k"]["default"]) == (1, 128, 5), knn["k"]
+assert knn["metric"]["choices"] == ["euclidean", "angle"] and knn["metric"]["default"] == "euclidean"
+assert knn["training"]["required"] and knn["path"]["type"] == "dataset"
+assert part["knn"]["full_path"] == ["hcube", "knn"]
+assert [p["full_path"] for p in part["solve"]["sub_algorithms"]] == [["hcube", "solve", "l1"], ["hcube", "solve", "lp"]]
+assert "mnf" in [p["name"] for p in part["run"]["pipeline_algorithms"]]
+' || fail "--json-usage"
+fi
+
+# offers WORD... = CANDIDATE...: what completes the last word: these candidates, and what the shell adds.
+offers() {
+    local words=() shown
+    while [[ $1 != = ]]; do
+        words+=("$1") && shift
+    done
+    shift
+    shown=$("$HCUBE" complete "${words[@]}" | sed 's/\t.*//' | tr '\n' ' ')
+    [[ $shown == "$* " ]] || fail "hcube ${words[*]}: offers '$shown' and not '$*'"
+}
+offers mn = mnf :words
+offers mnf scene.hdr out.tif --noise- = --noise-matrix --noise-window :words
+offers mnf --noise-matrix f = full :words
+offers mnf --overwrite= = any :words
+offers mnf --model "" = ":files *.json"
+offers mnf --components 3 --compon = :words # it is given already
+offers run --device g = gpu :words
+offers run --device cpu rea = read ":files *.hcube"
+offers run read scene.hdr ! mn = mnf :words
+offers run read scene.hdr ! mnf "" = ! :words
+offers run read scene.hdr ! mnf --thr = --threads :words
+offers batch mnf --sce = --scenes :words
+offers solve "" = l1 lp :words
+offers solve lp m.mps --ver = --verify :words
+offers write scene.hdr x.tif --compress z = zstd :words
+offers completion "" = bash zsh fish :words
+[[ $("$HCUBE" complete mnf "") == ":files "*"*.hdr"* ]] || fail "files of a scene"
+
+# The script of bash, with the line as bash hands it over.
+source <("$HCUBE" completion bash)
+compopt() { :; }
+PATH=$(dirname "$HCUBE"):$PATH
+# completes LINE = WORD...
+completes() {
+    COMP_LINE=$1
+    COMP_POINT=${#COMP_LINE}
+    shift 2
+    _hcube
+    [[ $(printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort | tr '\n' ' ') == "$* " ]] || fail "$COMP_LINE: completes to '${COMPREPLY[*]}' and not '$*'"
+}
+mkdir -p tab/folder
+cd tab
+touch model.json model.txt scene.hdr scene.img scene.txt
+completes "hcube mn" = mnf
+completes "hcube mnf --model mod" = model.json
+completes "hcube run read sce" = scene.hdr scene.img
+completes "hcube run read fol" = folder
+completes "hcube run read scene.hdr ! mn" = mnf
+completes "hcube mnf --overwrite=" = any
+completes "hcube mnf --device gpu" = gpu
+cd ..
+for shell in zsh fish; do
+    command -v $shell >/dev/null || continue
+    "$HCUBE" completion $shell >script.$shell
+    $shell -n script.$shell || fail "the script for $shell"
+done
+refuse 2 "completion: which shell?" completion
+refuse 2 "completion: tcsh: none of bash, zsh and fish" completion tcsh
