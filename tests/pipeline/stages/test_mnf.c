@@ -240,6 +240,14 @@ static void noise_comes_from_a_dark_image(void **state) {
     check_runs(NULL, "read few.img ! mnf --dark few_dark.img ! write plain.img");
     check_same_files("three.img", "plain.img");
     check_run_fails(NULL, HC_E_INPUT, "none.img", "read scene.img ! mnf --dark none.img ! write bad.img");
+    /* Lines and samples may differ, as above; bands that are needed may not lack, and pixels must suffice. */
+    check_run_fails(NULL, HC_E_INPUT, "few_dark.img: band 4 is needed, the dark image has 3",
+                    "read scene.img ! mnf --dark few_dark.img ! write bad.img");
+    Cube small_dark = cube_new(2, 3, BANDS);
+    cube_write(&small_dark, "small_dark", HC_INT16, "bip", NULL);
+    cube_free(&small_dark);
+    check_run_fails(NULL, HC_E_NUMERIC, "6 pixels show noise (dark image), more than the 6 bands are needed",
+                    "read scene.img ! mnf --dark small_dark.img ! write bad.img");
     assert_false(file_exists("bad.img"));
     cube_free(&few);
     cube_free(&few_dark);
