@@ -42,9 +42,11 @@ typedef enum HcMissing {
 
 /* What a stage needs, filled by plan and added up by the planner. */
 typedef struct HcNeeds {
-    int32_t halo;           /* lines of context on each side, in observe and process */
-    bool observes;          /* wants to see the whole scene first (and is not settled yet) */
-    bool consumes;          /* wants host copies of the blocks that go out */
+    int32_t halo;   /* lines of context on each side, in observe and process */
+    bool observes;  /* wants to see the whole scene first (and is not settled yet) */
+    int32_t rounds; /* passes that it observes before it is settled, 0 and 1 = one. Until the last of them a
+                       pass ends at the stage, also where it passes through */
+    bool consumes;  /* wants host copies of the blocks that go out */
     bool passes_through;    /* process is not called, the output is the input */
     HcMissing missing;      /* values in the pixels that come in */
     int32_t float_sums;     /* sums (pipeline/statistics/sums.h) of values that are not known to be integers;
@@ -118,13 +120,13 @@ typedef struct HcStageClass {
     HcStatus (*observe)(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err);
     /* OPTIONAL. For a stage whose `observe` does nothing but add the block to sums: gives these sums, at most
      * HC_STAGE_SUMS_MAX. Where all stages of a pass do so, the runner sums the bytes of the file, and calls
-     * this in place of `observe`. */
+     * this in place of `observe`; in the first round only. */
     HcStatus (*sums)(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err);
     /* OPTIONAL. The sums of the scene (HcSceneSums) that the state holds: HC_SCENE_SUMS of
      * pipeline/statistics/sums.h fills these and the two hooks above. */
     size_t sums_at[HC_STAGE_SUMS_MAX]; /* [sums_count] bytes from the start of the state */
     int32_t sums_count;
-    /* With needs.observes. After the last block: sums become a model. */
+    /* With needs.observes. After the last block: sums become a model. With needs.rounds, after each round. */
     HcStatus (*settle)(HcStage *stage, HcQueue *queue, HcError *err);
     /* REQUIRED unless needs.passes_through. Block to block; no allocation, no files, no globals. scratch is
      * needs.bytes_per_pixel times the pixels of `out` [device]. */
@@ -175,7 +177,8 @@ struct HcStage {
     int32_t threads;    /* set before open: as many of needs.threads_max as memory allows, at least 1 */
     HcSample sample;    /* set before the first block is observed, where needs.float_sums */
     bool is_open;
-    bool settled;                                                             /* settle has succeeded */
+    int32_t round; /* passes that it has observed (needs.rounds) */
+    bool settled;  /* settle has succeeded */
     double seconds_observe, seconds_settle, seconds_process, seconds_consume; /* measured by the runner */
 };
 

@@ -78,6 +78,18 @@ HcStatus hc_library_keep(HcLibrary *library, const uint8_t *keep, HcError *err) 
 
 void hc_library_clear(HcLibrary *library);
 
+/* Writes names, values, wavelengths, widths and scale: CSV where the path ends so (a line a band), else an
+ * ENVI spectral library, with its header beside it (hc_library_header_path). Existing files are replaced only
+ * with `overwrite`. A header that is none of a spectral library never is (HC_E_USAGE). */
+HcStatus hc_library_write(const HcLibrary *library, const char *path, bool overwrite,
+                          HcError *err) HC_MUST_CHECK;
+
+/* "spectra.hdr" of "spectra.sli", to be freed; NULL when memory ran out. */
+char *hc_library_header_path(const char *path);
+
+/* Whether a file lies there that is no header of a spectral library. */
+HcStatus hc_library_check_header(const char *path, bool *foreign, HcError *err) HC_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

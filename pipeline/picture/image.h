@@ -62,6 +62,18 @@ HcStatus hc_image_scree(HcImage *image, const double *eigenvalues, int32_t count
 HcStatus hc_image_curve(HcImage *image, const double *values, int32_t count, const char *title,
                         const char *x_label, const char *y_label, HcError *err) HC_MUST_CHECK;
 
+/* Spectra to be drawn; NaN breaks a line. */
+typedef struct HcSpectrumPlot {
+    int32_t count, bands;
+    const float *value;       /* [count][bands] */
+    const double *wavelength; /* [bands, nm]; NULL = numbers of bands */
+    char *const *name;        /* [count] */
+} HcSpectrumPlot;
+
+/* A fresh canvas with all of them, and their names beside it. */
+HcStatus hc_image_spectra(HcImage *image, const HcSpectrumPlot *plot, const char *title,
+                          HcError *err) HC_MUST_CHECK;
+
 typedef struct HcLegendEntry {
     uint8_t rgb[3];
     const char *name;

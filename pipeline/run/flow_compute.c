@@ -57,8 +57,8 @@ static bool only_sums(const HcFlow *flow) {
         const HcStage *stage = &flow->chain->stages[s];
         bool last = flow->pass.stops && s == flow->pass.end - 1;
         bool observes = hc_pass_observes(&flow->pass, stage);
-        if ((observes && stage->kind->sums == NULL) || (!last && !stage->needs.passes_through) ||
-            (stage->needs.consumes && !flow->pass.stops)) {
+        if ((observes && (stage->kind->sums == NULL || stage->round > 0)) ||
+            (!last && !stage->needs.passes_through) || (stage->needs.consumes && !flow->pass.stops)) {
             return false;
         }
         observers += observes;

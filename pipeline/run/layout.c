@@ -72,7 +72,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         HcSlotLayout slot;
         hc_pass_slot(chain, &pass, lines, &slot);
         cost.slot = slot.all > cost.slot ? slot.all : cost.slot;
-        cost.passes++;
+        cost.passes += hc_pass_times(chain, &pass);
         more = pass.stops;
         settled_before = pass.end;
     }
@@ -393,6 +393,10 @@ HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *
     if (report->mapped && !hc_view_map_suits(chain->source->view, layout->block_lines)) {
         hc_view_unmap(chain->source->view);
         HC_OR_RETURN(make_layout(layout, chain, info, settings, report, err));
+    }
+    if (report->passes > HC_PASSES_MAX) {
+        return hc_fail(err, HC_E_USAGE, "a chain that reads the scene %d times: at most %d", report->passes,
+                       HC_PASSES_MAX);
     }
     return HC_OK;
 }

@@ -6,6 +6,15 @@ bool hc_pass_observes(const HcPass *pass, const HcStage *stage) {
     return stage->needs.observes && !stage->settled && stage->place < pass->end;
 }
 
+static int32_t rounds_left(const HcStage *stage) {
+    return (stage->needs.rounds > 1 ? stage->needs.rounds : 1) - stage->round;
+}
+
+int32_t hc_pass_times(const HcChain *chain, const HcPass *pass) {
+    const HcStage *last = &chain->stages[pass->end - 1];
+    return !pass->stops ? 1 : last->needs.passes_through ? rounds_left(last) - 1 : rounds_left(last);
+}
+
 /* Walks back from the end of the pass: what a stage needs is added to what is needed of it. */
 static void pass_halos(const HcChain *chain, HcPass *pass) {
     int32_t halo = 0;
@@ -25,7 +34,8 @@ void hc_pass_after(const HcChain *chain, int32_t settled_before, HcPass *pass) {
     *pass = (HcPass){.end = chain->count};
     for (int32_t s = 1; s < chain->count && !pass->stops; s++) {
         const HcStage *stage = &chain->stages[s];
-        if (s >= settled_before && stage->needs.observes && !stage->settled && !stage->needs.passes_through) {
+        bool alone = !stage->needs.passes_through || rounds_left(stage) > 1;
+        if (s >= settled_before && stage->needs.observes && !stage->settled && alone) {
             pass->end = s + 1;
             pass->stops = true;
         }

@@ -22,6 +22,9 @@ void hc_pass_next(const HcChain *chain, HcPass *pass);
  * passes with it before any has run. */
 void hc_pass_after(const HcChain *chain, int32_t settled_before, HcPass *pass);
 
+/* How often the scene is read for it: a stage that it stops at may have several rounds. */
+int32_t hc_pass_times(const HcChain *chain, const HcPass *pass);
+
 /* Whether a stage observes in this pass. */
 bool hc_pass_observes(const HcPass *pass, const HcStage *stage);
 

@@ -138,7 +138,9 @@ done:
 static void mark_settled(HcFlow *flow) {
     for (int32_t s = 0; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
-        stage->settled = stage->settled || hc_pass_observes(&flow->pass, stage);
+        bool observed = hc_pass_observes(&flow->pass, stage);
+        stage->round += observed;
+        stage->settled = stage->settled || (observed && stage->round >= stage->needs.rounds);
     }
 }
 

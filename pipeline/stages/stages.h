@@ -16,6 +16,7 @@
     STAGE(pca)                                                                                               \
     STAGE(mnf)                                                                                               \
     STAGE(svd)                                                                                               \
+    STAGE(endmembers)                                                                                        \
     STAGE(knn)                                                                                               \
     STAGE(unmix)                                                                                             \
     STAGE(abundance)                                                                                         \

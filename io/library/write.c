@@ -1,0 +1,148 @@
+/* Spectral libraries as files: ENVI (.sli with its header) and CSV. */
+#include "core/text.h"
+#include "io/file.h"
+#include "io/library/parts.h"
+#include "io/read/envi_header.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *hc_library_header_path(const char *path) {
+    size_t length = strlen(path);
+    const char *name = strrchr(path, '/');
+    const char *point = strrchr(name != NULL ? name : path, '.');
+    if (point != NULL && point != path && point[-1] != '/') {
+        length = (size_t)(point - path);
+    }
+    return hc_text_format("%.*s.hdr", (int)length, path);
+}
+
+HcStatus hc_library_check_header(const char *path, bool *foreign, HcError *err) {
+    HcEnviHeader header = {0};
+    HcError why = {0};
+    *foreign = false;
+    if (!hc_file_identity(path, NULL, NULL)) {
+        return HC_OK;
+    }
+    HcStatus status = hc_envi_load(&header, path, &why);
+    *foreign = status != HC_OK || !hc_envi_is_library(&header);
+    hc_envi_clear(&header);
+    return status == HC_E_MEMORY || status == HC_E_IO ? hc_fail(err, status, "%s", why.text) : HC_OK;
+}
+
+/* ---- ENVI ---- */
+
+static void add_number(HcText *to, double value) {
+    char number[HC_TEXT_DOUBLE];
+    hc_text_add(to, "%s", hc_text_double(number, value));
+}
+
+static void add_list(HcText *to, const char *key, const double *value, int32_t count) {
+    if (value == NULL) {
+        return;
+    }
+    hc_text_add(to, "%s = {\n", key);
+    for (int32_t i = 0; i < count; i++) {
+        add_number(to, value[i]);
+        hc_text_add(to, "%s", i + 1 == count ? "}\n" : i % 8 == 7 ? ",\n" : ", ");
+    }
+}
+
+/* Braces and commas have a meaning in the header, line ends too. */
+static void add_name(HcText *to, const char *name) {
+    for (; *name != '\0'; name++) {
+        char c = *name == '{'                      ? '('
+                 : *name == '}'                    ? ')'
+                 : *name == ','                    ? ';'
+                 : (unsigned char)*name < (int)' ' ? ' '
+                                                   : *name;
+        hc_text_add(to, "%c", c);
+    }
+}
+
+static char *make_header(const HcLibrary *library) {
+    HcText text = {0};
+    hc_text_add(&text,
+                "ENVI\ndescription = {spectra written by hcube}\nsamples = %d\nlines = %d\nbands = 1\n",
+                library->bands, library->count);
+    hc_text_add(&text,
+                "header offset = 0\nfile type = ENVI Spectral Library\ndata type = 4\n"
+                "interleave = bsq\nbyte order = %d\n",
+                __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    if (library->scale > 0) {
+        hc_text_add(&text, "reflectance scale factor = ");
+        add_number(&text, library->scale);
+        hc_text_add(&text, "\n");
+    }
+    if (library->wavelength != NULL) {
+        hc_text_add(&text, "wavelength units = Nanometers\n");
+        add_list(&text, "wavelength", library->wavelength, library->bands);
+        add_list(&text, "fwhm", library->fwhm, library->bands);
+    }
+    hc_text_add(&text, "spectra names = {\n");
+    for (int32_t i = 0; i < library->count; i++) {
+        add_name(&text, library->name[i]);
+        hc_text_add(&text, "%s", i + 1 == library->count ? "}\n" : ",\n");
+    }
+    return hc_text_take(&text);
+}
+
+static HcStatus write_envi(const HcLibrary *library, const char *path, bool overwrite, HcError *err) {
+    HcStatus status = HC_OK;
+    char *header_path = hc_library_header_path(path);
+    char *header = make_header(library);
+    bool foreign = false;
+    if (header_path == NULL || header == NULL) {
+        HC_TRY(hc_fail_memory(err, 1024, "the header of a spectral library"));
+    }
+    HC_TRY(hc_library_check_header(header_path, &foreign, err));
+    if (foreign) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "%s: %s is the header of another file", path, header_path));
+    }
+    size_t values = (size_t)library->count * (size_t)library->bands;
+    HC_TRY(hc_file_write(header_path, header, strlen(header), overwrite, err));
+    HC_TRY(hc_file_write(path, library->value, values * sizeof *library->value, overwrite, err));
+done:
+    free(header);
+    free(header_path);
+    return status;
+}
+
+/* ---- CSV ---- */
+
+static void add_cell(HcText *to, const char *name) {
+    hc_text_add(to, ",\"");
+    for (; *name != '\0'; name++) {
+        hc_text_add(to, *name == '"' ? "\"\"" : "%c", (unsigned char)*name < (int)' ' ? ' ' : *name);
+    }
+    hc_text_add(to, "\"");
+}
+
+static HcStatus write_csv(const HcLibrary *library, const char *path, bool overwrite, HcError *err) {
+    HcText text = {0};
+    hc_text_add(&text, library->wavelength != NULL ? "wavelength [nm]" : "band");
+    for (int32_t i = 0; i < library->count; i++) {
+        add_cell(&text, library->name[i]);
+    }
+    for (int32_t b = 0; b < library->bands; b++) {
+        hc_text_add(&text, "\n");
+        add_number(&text, library->wavelength != NULL ? library->wavelength[b] : b + 1);
+        for (int32_t i = 0; i < library->count; i++) {
+            hc_text_add(&text, ",");
+            hc_text_add(&text, "%.9g",
+                        (double)library->value[(size_t)i * (size_t)library->bands + (size_t)b]);
+        }
+    }
+    hc_text_add(&text, "\n");
+    char *whole = hc_text_take(&text);
+    HcStatus status = whole == NULL ? hc_fail_memory(err, 1024, "a table of spectra")
+                                    : hc_file_write(path, whole, strlen(whole), overwrite, err);
+    free(whole);
+    return status;
+}
+
+HcStatus hc_library_write(const HcLibrary *library, const char *path, bool overwrite, HcError *err) {
+    return hc_text_ends_with(path, ".csv") ? write_csv(library, path, overwrite, err)
+                                           : write_envi(library, path, overwrite, err);
+}

@@ -1,0 +1,129 @@
+#include "io/shape/points.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "io/gdal_errors.h"
+#include "io/shape/shapes.h"
+
+#include <cpl_conv.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Days would make the bytes of a GeoPackage differ from run to run. */
+static const char date_option[] = "OGR_CURRENT_DATE";
+static const char fixed_date[] = "2000-01-01T00:00:00.000Z";
+
+static const char *driver_of(const char *path) {
+    return hc_text_ends_with(path, ".gpkg")                                          ? "GPKG"
+           : hc_text_ends_with(path, ".geojson") || hc_text_ends_with(path, ".json") ? "GeoJSON"
+                                                                                     : NULL;
+}
+
+HcStatus hc_points_check(const char *who, const char *option, const char *path, const HcScene *scene,
+                         HcError *err) {
+    const char *driver = driver_of(path);
+    if (driver == NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s %s: ends neither with .gpkg nor .geojson", who, option, path);
+    }
+    if (strcmp(driver, "GeoJSON") == 0 && scene->place.crs == NULL) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: %s %s: the scene has no CRS, which GeoJSON always has: take a .gpkg", who, option,
+                       path);
+    }
+    return HC_OK;
+}
+
+static bool add_field(OGRLayerH layer, const char *name, OGRFieldType type) {
+    OGRFieldDefnH field = OGR_Fld_Create(name, type);
+    bool good = field != NULL && OGR_L_CreateField(layer, field, TRUE) == OGRERR_NONE;
+    OGR_Fld_Destroy(field);
+    return good;
+}
+
+/* From the centre of a pixel to the coordinates of the layer. */
+static void place_of(const HcScene *scene, const HcPoint *point, double *x, double *y) {
+    const double *t = scene->place.transform;
+    double sample = (double)point->sample + 0.5;
+    double line = (double)point->line + 0.5;
+    if (scene->place.has_transform) {
+        *x = t[0] + t[1] * sample + t[2] * line;
+        *y = t[3] + t[4] * sample + t[5] * line;
+    } else {
+        *x = sample + (double)scene->cut.sample0;
+        *y = line + (double)scene->cut.line0;
+    }
+}
+
+static bool add_point(OGRLayerH layer, const HcScene *scene, const HcPoint *point, bool has_field) {
+    double x = 0;
+    double y = 0;
+    place_of(scene, point, &x, &y);
+    OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
+    OGRGeometryH geometry = OGR_G_CreateGeometry(wkbPoint);
+    bool good = feature != NULL && geometry != NULL;
+    if (good) {
+        OGR_G_SetPoint_2D(geometry, 0, x, y);
+        OGR_F_SetFieldString(feature, 0, point->name);
+        OGR_F_SetFieldInteger64(feature, 1, point->line + scene->cut.line0);
+        OGR_F_SetFieldInteger64(feature, 2, point->sample + scene->cut.sample0);
+        if (has_field) {
+            OGR_F_SetFieldDouble(feature, 3, point->value);
+        }
+        good = OGR_F_SetGeometry(feature, geometry) == OGRERR_NONE &&
+               OGR_L_CreateFeature(layer, feature) == OGRERR_NONE;
+    }
+    OGR_G_DestroyGeometry(geometry);
+    OGR_F_Destroy(feature);
+    return good;
+}
+
+/* Makes and closes the file; what is wrong is in the messages of GDAL. */
+static bool make_file(const char *path, const char *driver_name, const HcScene *scene,
+                      OGRSpatialReferenceH crs, const HcPoint *point, int64_t count, const char *field) {
+    GDALDriverH driver = GDALGetDriverByName(driver_name);
+    GDALDatasetH dataset = driver != NULL ? GDALCreate(driver, path, 0, 0, 0, GDT_Unknown, NULL) : NULL;
+    /* As the standard has it since 2016: degrees of WGS 84, whatever the CRS of the scene. */
+    static char standard[] = "RFC7946=YES";
+    char *layer_options[] = {strcmp(driver_name, "GeoJSON") == 0 ? standard : NULL, NULL};
+    OGRLayerH layer =
+        dataset != NULL ? GDALDatasetCreateLayer(dataset, "pixels", crs, wkbPoint, layer_options) : NULL;
+    bool good = layer != NULL && add_field(layer, "name", OFTString) &&
+                add_field(layer, "line", OFTInteger64) && add_field(layer, "sample", OFTInteger64) &&
+                (field == NULL || add_field(layer, field, OFTReal));
+    good = good && GDALDatasetStartTransaction(dataset, FALSE) != OGRERR_FAILURE;
+    for (int64_t i = 0; i < count && good; i++) {
+        good = add_point(layer, scene, &point[i], field != NULL);
+    }
+    if (dataset != NULL) {
+        (void)GDALDatasetCommitTransaction(dataset);
+        GDALClose(dataset);
+    }
+    return good;
+}
+
+HcStatus hc_points_write(const char *path, const HcScene *scene, const HcPoint *point, int64_t count,
+                         const char *field, bool overwrite, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages = {0};
+    OGRSpatialReferenceH crs = NULL;
+    char *partial = NULL;
+    HC_TRY(hc_points_check(path, "the name", path, scene, err));
+    HC_TRY(hc_shape_scene_crs(scene, path, &crs, err));
+    HC_TRY(hc_file_check(path, overwrite, err));
+    HC_TRY(hc_file_partial(path, &partial, err));
+    hc_gdal_catch(&messages);
+    CPLSetThreadLocalConfigOption(date_option, fixed_date);
+    bool good = make_file(partial, driver_of(path), scene, crs, point, count, field);
+    CPLSetThreadLocalConfigOption(date_option, NULL);
+    hc_gdal_release();
+    if (!good || messages.failed) {
+        HC_TRY(hc_gdal_fail(err, HC_E_IO, path, &messages));
+    }
+    HC_TRY(hc_file_keep(partial, path, overwrite, err));
+done:
+    if (status != HC_OK) {
+        hc_file_drop(partial);
+    }
+    free(partial);
+    OSRRelease(crs);
+    return status;
+}

@@ -1,0 +1,32 @@
+/* Points: pixels of a scene as vector data, by OGR. */
+#ifndef HC_IO_SHAPE_POINTS_H
+#define HC_IO_SHAPE_POINTS_H
+
+#include "core/scene.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct HcPoint {
+    const char *name;     /* borrowed */
+    int64_t line, sample; /* of the scene, from 0 */
+    double value;         /* of the further field, where there is one */
+} HcPoint;
+
+/* Refuses, in the name of `who` and the option, endings other than .gpkg, .geojson and .json; and the latter
+ * two for a scene without a CRS, which GeoJSON always has (HC_E_USAGE). */
+HcStatus hc_points_check(const char *who, const char *option, const char *path, const HcScene *scene,
+                         HcError *err) HC_MUST_CHECK;
+
+/* Writes one layer of points at the centres of pixels, in the CRS of the scene (GeoJSON: WGS 84); without a
+ * place in pixels of its file, as hc_labelled_read takes them. Fields: name, line, sample (from 0, of the
+ * file) and `field`, NULL = none. An existing file is replaced only with `overwrite`. The same points make
+ * the same bytes. */
+HcStatus hc_points_write(const char *path, const HcScene *scene, const HcPoint *point, int64_t count,
+                         const char *field, bool overwrite, HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,85 @@
+#include "pipeline/spectra/spectra_files.h"
+#include "io/file.h"
+#include "io/write/png.h"
+#include "pipeline/picture/image.h"
+#include "pipeline/spectra/library_unit.h"
+
+#include <string.h>
+
+static HcStatus plan_library(HcStage *stage, const char *path, char **header, HcError *err) {
+    bool foreign = false;
+    if (hc_text_ends_with(path, ".csv")) {
+        return HC_OK;
+    }
+    if (!hc_text_ends_with(path, ".sli")) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: ends neither with .sli nor .csv", stage->kind->name, path);
+    }
+    if (*header == NULL && (*header = hc_library_header_path(path)) == NULL) {
+        return hc_fail_memory(err, (double)strlen(path), "a path");
+    }
+    HC_OR_RETURN(hc_library_check_header(*header, &foreign, err));
+    if (foreign) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: %s is the header of another file", stage->kind->name, path,
+                       *header);
+    }
+    return hc_stage_writes(stage, *header, err);
+}
+
+HcStatus hc_spectra_files_plan(HcStage *stage, const HcSpectraParams *params, char **header, HcError *err) {
+    const char *const files[] = {params->path, params->csv, params->places, params->picture};
+    const char *who = stage->kind->name;
+    HC_OR_RETURN(plan_library(stage, params->path, header, err));
+    if (params->csv != NULL && !hc_text_ends_with(params->csv, ".csv")) {
+        return hc_fail(err, HC_E_USAGE, "%s: --csv %s: does not end with .csv", who, params->csv);
+    }
+    if (params->places != NULL) {
+        HC_OR_RETURN(hc_points_check(who, "--places", params->places, &stage->in, err));
+    }
+    if (params->picture != NULL && !hc_text_ends_with(params->picture, ".png")) {
+        return hc_fail(err, HC_E_USAGE, "%s: --picture %s: does not end with .png", who, params->picture);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (files[i] != NULL) {
+            HC_OR_RETURN(hc_stage_writes(stage, files[i], err));
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus write_picture(const char *path, const HcFoundSpectra *found, const HcLibrary *library,
+                              bool overwrite, HcError *err) {
+    HcImage image = {0};
+    const HcSpectrumPlot plot = {.count = found->count,
+                                 .bands = found->bands,
+                                 .value = found->value,
+                                 .wavelength = library->wavelength,
+                                 .name = found->name};
+    HcStatus status = hc_image_spectra(&image, &plot, found->title, err);
+    if (status == HC_OK) {
+        status = hc_png_write(path, image.width, image.height, image.pixels, overwrite, err);
+    }
+    hc_image_clear(&image);
+    return status;
+}
+
+HcStatus hc_spectra_files_write(const HcStage *stage, const HcSpectraParams *params,
+                                const HcFoundSpectra *found, HcError *err) {
+    bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
+    /* Borrows everything, and is not cleared. */
+    HcLibrary library = {.count = found->count,
+                         .bands = found->bands,
+                         .value = (float *)(uintptr_t)found->value,
+                         .name = found->name,
+                         .wavelength = stage->in.wavelength,
+                         .fwhm = stage->in.fwhm};
+    library.scale = hc_scene_unit(&stage->in, NULL, 0).one;
+    HC_OR_RETURN(hc_library_write(&library, params->path, overwrite, err));
+    if (params->csv != NULL) {
+        HC_OR_RETURN(hc_library_write(&library, params->csv, overwrite, err));
+    }
+    if (params->places != NULL) {
+        HC_OR_RETURN(hc_points_write(params->places, &stage->in, found->point, found->points,
+                                     found->point_field, overwrite, err));
+    }
+    return params->picture == NULL ? HC_OK : write_picture(params->picture, found, &library, overwrite, err);
+}

@@ -1,0 +1,106 @@
+/* Small dense algebra of simplices: a few vectors of a few numbers. */
+#include "pipeline/stages/endmembers/methods.h"
+
+#include <math.h>
+#include <string.h>
+
+double hc_seed_normal(uint64_t *seed) {
+    double sum = -6;
+    for (int k = 0; k < 12; k++) { /* splitmix64 (Steele, Lea, Flood 2014) */
+        uint64_t z = (*seed += 0x9E3779B97F4A7C15U);
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+        sum += (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+    }
+    return sum;
+}
+
+static double dot(const double *a, const double *b, int32_t n) {
+    double sum = 0;
+    for (int32_t k = 0; k < n; k++) {
+        sum += a[k] * b[k];
+    }
+    return sum;
+}
+
+void hc_remove_parts(double *x, const double *basis, int32_t count, int32_t n) {
+    for (int32_t c = 0; c < count; c++) {
+        const double *q = basis + (size_t)c * (size_t)n;
+        double part = dot(x, q, n);
+        for (int32_t k = 0; k < n; k++) {
+            x[k] -= part * q[k];
+        }
+    }
+}
+
+int32_t hc_orthonormal(double *column, int32_t count, int32_t n) {
+    int32_t left = 0;
+    for (int32_t c = 0; c < count; c++) {
+        double *q = column + (size_t)left * (size_t)n;
+        memmove(q, column + (size_t)c * (size_t)n, (size_t)n * sizeof *q);
+        double before = sqrt(dot(q, q, n));
+        hc_remove_parts(q, column, left, n);
+        hc_remove_parts(q, column, left, n); /* twice is enough (Giraud, Langou, Rozloznik 2005) */
+        double length = sqrt(dot(q, q, n));
+        if (length > 1e-10 * before) {
+            for (int32_t k = 0; k < n; k++) {
+                q[k] /= length;
+            }
+            left++;
+        }
+    }
+    return left;
+}
+
+static void swap_rows(double *matrix, int32_t a, int32_t b, int32_t n) {
+    for (int32_t k = 0; k < n && a != b; k++) {
+        double kept = matrix[(size_t)a * (size_t)n + (size_t)k];
+        matrix[(size_t)a * (size_t)n + (size_t)k] = matrix[(size_t)b * (size_t)n + (size_t)k];
+        matrix[(size_t)b * (size_t)n + (size_t)k] = kept;
+    }
+}
+
+static void add_row(double *to, const double *from, double factor, int32_t n) {
+    for (int32_t k = 0; k < n; k++) {
+        to[k] += factor * from[k];
+    }
+}
+
+/* Gauss and Jordan, with the largest pivot of a column. */
+double hc_invert(double *matrix, double *inverse, int32_t n) {
+    double determinant = 1;
+    size_t row = (size_t)n;
+    memset(inverse, 0, row * row * sizeof *inverse);
+    for (size_t k = 0; k < row; k++) {
+        inverse[k * row + k] = 1;
+    }
+    for (int32_t c = 0; c < n; c++) {
+        int32_t pivot = c;
+        for (int32_t r = c + 1; r < n; r++) {
+            bool larger =
+                fabs(matrix[(size_t)r * row + (size_t)c]) > fabs(matrix[(size_t)pivot * row + (size_t)c]);
+            pivot = larger ? r : pivot;
+        }
+        double value = matrix[(size_t)pivot * row + (size_t)c];
+        if (!(fabs(value) > 0)) {
+            return 0;
+        }
+        determinant *= pivot != c ? -value : value;
+        swap_rows(matrix, c, pivot, n);
+        swap_rows(inverse, c, pivot, n);
+        double *own = matrix + (size_t)c * row;
+        double *right = inverse + (size_t)c * row;
+        for (int32_t k = 0; k < n; k++) {
+            own[k] /= value;
+            right[k] /= value;
+        }
+        for (int32_t r = 0; r < n; r++) {
+            double factor = -matrix[(size_t)r * row + (size_t)c];
+            if (r != c) {
+                add_row(matrix + (size_t)r * row, own, factor, n);
+                add_row(inverse + (size_t)r * row, right, factor, n);
+            }
+        }
+    }
+    return determinant;
+}

@@ -1,0 +1,57 @@
+/* Methods: which pixels of a reduced scene are the endmembers, a file each. All ranks call them. */
+#ifndef HC_PIPELINE_STAGES_ENDMEMBERS_METHODS_H
+#define HC_PIPELINE_STAGES_ENDMEMBERS_METHODS_H
+
+#include "pipeline/stages/endmembers/reduced.h"
+
+enum { HC_ENDMEMBERS_MAX = 256 };
+
+/* What a method is given. Pixels x[width] are coordinates about the mean of the scene, width = count - 1, or
+ * about 0, width = count. */
+typedef struct HcMethod {
+    HcReduced *reduced;
+    int32_t count;           /* endmembers that are wanted */
+    bool centred;            /* about the mean */
+    const double *direction; /* [width] of the mean, where x are about 0 */
+    uint64_t seed;
+    int32_t starts;
+    int32_t skewers; /* ppi */
+} HcMethod;
+
+/* Each finds pixel[count], numbers in the scene.
+ *
+ * vca: of several starts the one with the largest simplex. volume: of it, in the unit of x; NULL = not
+ * wanted. */
+HcStatus hc_method_vca(const HcMethod *method, int64_t *pixel, HcError *err) HC_MUST_CHECK;
+HcStatus hc_method_atgp(const HcMethod *method, int64_t *pixel, HcError *err) HC_MUST_CHECK;
+/* HC_E_NUMERIC: all pixels lie in fewer directions. */
+HcStatus hc_method_nfindr(const HcMethod *method, int64_t *pixel, double *volume, HcError *err) HC_MUST_CHECK;
+/* score[count]: how often each was extreme. */
+HcStatus hc_method_ppi(const HcMethod *method, int64_t *pixel, double *score, HcError *err) HC_MUST_CHECK;
+
+/* endmember[count][width], which are no pixels; `variance` [width] of the x. sampled: pixels that it looked
+ * at. */
+HcStatus hc_method_sisal(const HcMethod *method, const double *variance, double *endmember, int64_t *sampled,
+                         HcError *err) HC_MUST_CHECK;
+/* Host memory that sisal takes [bytes]. */
+size_t hc_method_sisal_bytes(int32_t count);
+
+/* vca.c, for others: all starts, pixel[starts][count]. */
+HcStatus hc_vca_starts(const HcMethod *method, int64_t *pixel, HcError *err) HC_MUST_CHECK;
+
+/* ---- small algebra (algebra.c) ---- */
+
+/* The next number of a seed: mean 0, variance 1, about normal; the same on every machine. */
+double hc_seed_normal(uint64_t *seed);
+
+/* Makes the columns column[count][n] orthonormal in their order, in place; returns how many are left: what
+ * depends on those before is left out. */
+int32_t hc_orthonormal(double *column, int32_t count, int32_t n);
+
+/* x less its parts along basis[count][n]. */
+void hc_remove_parts(double *x, const double *basis, int32_t count, int32_t n);
+
+/* inverse[n][n] of matrix[n][n], which is destroyed; returns its determinant, 0 where it has no inverse. */
+double hc_invert(double *matrix, double *inverse, int32_t n);
+
+#endif

@@ -1,0 +1,145 @@
+/* N-FINDR (Winter 1999): the simplex of pixels with the largest volume.
+ *
+ * With the endmembers in the columns of M, each with a 1 behind its coordinates, inv(M) [x; 1] are the shares
+ * of a pixel, and their sizes are exactly the volumes that result when the pixel replaces an endmember,
+ * relative to the present one. So one scan finds the best of all replacements; where none enlarges the
+ * simplex, it ends. All starts share the scans.
+ */
+#include "core/allocate.h"
+#include "pipeline/stages/endmembers/methods.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SCANS_MAX = 10000 };
+
+/* Less may be rounding. */
+static const double least_gain = 1e-9;
+
+typedef struct Simplices {
+    const HcMethod *method;
+    double *shares;    /* [starts][count][count]: inv(M) */
+    double *x;         /* [starts][count][width] */
+    double *room;      /* [count][count] */
+    double *volume;    /* [starts] |det M| */
+    uint8_t *finished; /* [starts] */
+} Simplices;
+
+static void score(const void *user, const float *x, int64_t pixel, HcBest *best) {
+    const Simplices *simplices = user;
+    int32_t count = simplices->method->count;
+    int32_t width = count - 1;
+    for (int32_t s = 0; s < simplices->method->starts; s++) {
+        const double *row = simplices->shares + (size_t)s * (size_t)count * (size_t)count;
+        for (int32_t j = 0; j < count && !simplices->finished[s]; j++, row += count) {
+            double share = row[width];
+            for (int32_t k = 0; k < width; k++) {
+                share += row[k] * (double)x[k];
+            }
+            hc_best_offer(&best[s], fabs(share), pixel, j);
+        }
+    }
+}
+
+static void measure(Simplices *simplices, int32_t start) {
+    int32_t count = simplices->method->count;
+    int32_t width = count - 1;
+    const double *x = simplices->x + (size_t)start * (size_t)count * (size_t)width;
+    for (int32_t j = 0; j < count; j++) {
+        for (int32_t k = 0; k < width; k++) {
+            simplices->room[(size_t)k * (size_t)count + (size_t)j] = x[(size_t)j * (size_t)width + (size_t)k];
+        }
+        simplices->room[(size_t)width * (size_t)count + (size_t)j] = 1;
+    }
+    double *shares = simplices->shares + (size_t)start * (size_t)count * (size_t)count;
+    simplices->volume[start] = fabs(hc_invert(simplices->room, shares, count));
+    if (!(simplices->volume[start] > 0)) {
+        simplices->volume[start] = 0;
+        simplices->finished[start] = 1;
+    }
+}
+
+/* Replaces an endmember of each start that a pixel enlarges; says whether there was one. */
+static HcStatus improve(Simplices *simplices, int64_t *pixel, HcBest *best, bool *any, HcError *err) {
+    const HcMethod *method = simplices->method;
+    size_t width = (size_t)method->count - 1;
+    *any = false;
+    for (int32_t s = 0; s < method->starts; s++) {
+        best[s] = (HcBest){.pixel = -1};
+    }
+    HC_OR_RETURN(hc_reduced_search(method->reduced, score, simplices, best, method->starts, err));
+    for (int32_t s = 0; s < method->starts; s++) {
+        bool gains = !simplices->finished[s] && best[s].pixel >= 0 && best[s].score > 1 + least_gain;
+        simplices->finished[s] = !gains;
+        if (gains) {
+            size_t place = (size_t)s * (size_t)method->count + (size_t)best[s].which;
+            pixel[place] = best[s].pixel;
+            HC_OR_RETURN(
+                hc_reduced_fetch(method->reduced, &pixel[place], 1, simplices->x + place * width, err));
+            measure(simplices, s);
+            *any = true;
+        }
+    }
+    return HC_OK;
+}
+
+/* The first start is that of vca with one seed, the others those of further seeds. */
+static HcStatus begin(Simplices *simplices, const HcMethod *method, int64_t *pixel, HcError *err) {
+    size_t count = (size_t)method->count;
+    size_t starts = (size_t)method->starts;
+    simplices->method = method;
+    HC_OR_RETURN(hc_new(simplices->shares, starts * count * count, "simplices", err));
+    HC_OR_RETURN(hc_new(simplices->x, starts * count * count, "simplices", err));
+    HC_OR_RETURN(hc_new(simplices->room, count * count, "simplices", err));
+    HC_OR_RETURN(hc_new(simplices->volume, starts, "simplices", err));
+    HC_OR_RETURN(hc_new(simplices->finished, starts, "simplices", err));
+    HC_OR_RETURN(hc_vca_starts(method, pixel, err));
+    HC_OR_RETURN(hc_reduced_fetch(method->reduced, pixel, (int32_t)(starts * count), simplices->x, err));
+    for (int32_t s = 0; s < method->starts; s++) {
+        measure(simplices, s);
+    }
+    return HC_OK;
+}
+
+static double factorial(int32_t n) {
+    double product = 1;
+    for (int32_t k = 2; k <= n; k++) {
+        product *= k;
+    }
+    return product;
+}
+
+HcStatus hc_method_nfindr(const HcMethod *method, int64_t *pixel, double *volume, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t count = (size_t)method->count;
+    Simplices simplices = {0};
+    int64_t *all = NULL;
+    HcBest *best = NULL;
+    bool any = true;
+    int32_t largest = 0;
+    HC_TRY(hc_new(all, (size_t)method->starts * count, "simplices", err));
+    HC_TRY(hc_new(best, method->starts, "simplices", err));
+    HC_TRY(begin(&simplices, method, all, err));
+    for (int32_t scan = 0; scan < SCANS_MAX && any; scan++) {
+        HC_TRY(improve(&simplices, all, best, &any, err));
+    }
+    for (int32_t s = 1; s < method->starts; s++) {
+        bool larger = simplices.volume[s] > simplices.volume[largest] * (1 + least_gain);
+        largest = larger ? s : largest;
+    }
+    if (!(simplices.volume[largest] > 0)) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "endmembers: the pixels span no simplex of %d corners",
+                       method->count));
+    }
+    memcpy(pixel, all + (size_t)largest * count, count * sizeof *pixel);
+    *volume = simplices.volume[largest] / factorial(method->count - 1);
+done:
+    free(simplices.shares);
+    free(simplices.x);
+    free(simplices.room);
+    free(simplices.volume);
+    free(simplices.finished);
+    free(all);
+    free(best);
+    return status;
+}

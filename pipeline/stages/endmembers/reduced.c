@@ -1,0 +1,358 @@
+#include "pipeline/stages/endmembers/reduced.h"
+#include "core/allocate.h"
+#include "core/operation/project.h"
+#include "io/gdal_errors.h"
+#include "io/scratch.h"
+#include "pipeline/chain.h"
+#include "pipeline/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHUNK = 4096, THREADS_MAX = 256 };
+
+static const size_t piece_bytes = (size_t)4 << 20;
+
+/* ---- memory ---- */
+
+static int64_t line_of_rank(const HcStage *stage, int32_t rank) {
+    return stage->in.lines * rank / hc_ranks_count(hc_stage_ranks(stage));
+}
+
+static int64_t pixels_of_rank(const HcStage *stage) {
+    int32_t rank = hc_ranks_number(hc_stage_ranks(stage));
+    return (line_of_rank(stage, rank + 1) - line_of_rank(stage, rank)) * stage->in.samples;
+}
+
+static size_t pixel_bytes(int32_t width) {
+    return (size_t)width * sizeof(float);
+}
+
+static int64_t piece_rows(const HcStage *stage, int32_t width) {
+    size_t row = (size_t)stage->in.samples * (pixel_bytes(width) + 1);
+    return row >= piece_bytes ? 1 : (int64_t)(piece_bytes / row);
+}
+
+static size_t piece_room(const HcStage *stage, int32_t width) {
+    return (size_t)piece_rows(stage, width) * (size_t)stage->in.samples * (pixel_bytes(width) + 1);
+}
+
+size_t hc_reduced_bytes(const HcStage *stage, int32_t width) {
+    /* The mask, a piece, and a chunk of each thread. */
+    return (size_t)pixels_of_rank(stage) + piece_room(stage, width) + 16 * CHUNK * pixel_bytes(width);
+}
+
+size_t hc_reduced_bytes_values(const HcStage *stage, int32_t width) {
+    return (size_t)pixels_of_rank(stage) * pixel_bytes(width);
+}
+
+size_t hc_reduced_bytes_device(const HcStage *stage, int32_t width) {
+    size_t bands = (size_t)stage->in.bands;
+    return piece_room(stage, width) + bands * ((size_t)width + 1) * sizeof(double);
+}
+
+static HcStatus open_scratch(HcReduced *reduced, HcError *err) {
+    reduced->file = hc_scratch_open();
+    return reduced->file >= 0 ? HC_OK
+                              : hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: a scratch file: %s",
+                                        hc_scratch_folder(), strerror(errno));
+}
+
+HcStatus hc_reduced_open(HcReduced *reduced, HcStage *stage, int32_t width, const double *matrix,
+                         const double *center, bool in_memory, HcError *err) {
+    HcComputeInfo info;
+    size_t bands = (size_t)stage->in.bands;
+    hc_compute_info(stage->compute, &info);
+    *reduced = (HcReduced){.stage = stage, .width = width, .file = -1, .samples = stage->in.samples};
+    reduced->first = stage->chain->first_line * stage->in.samples;
+    reduced->count = pixels_of_rank(stage);
+    reduced->rows = piece_rows(stage, width);
+    reduced->team = hc_team_open(hc_team_count(info.threads, 16));
+    size_t room = piece_room(stage, width);
+    size_t values = hc_reduced_bytes_values(stage, width);
+    size_t pixels = (size_t)reduced->count;
+    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, room, &reduced->piece, err));
+    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, in_memory && values > 0 ? values : room,
+                          &reduced->memory, err));
+    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, pixels > 0 ? pixels : 1, &reduced->mask, err));
+    memset(reduced->mask.data, 0, pixels);
+    if (!in_memory) {
+        HC_OR_RETURN(open_scratch(reduced, err));
+    }
+    HC_OR_RETURN(hc_memory_upload(stage->compute, matrix, bands * (size_t)width * sizeof *matrix,
+                                  &reduced->matrix, err));
+    return center == NULL
+               ? HC_OK
+               : hc_memory_upload(stage->compute, center, bands * sizeof *center, &reduced->center, err);
+}
+
+void hc_reduced_close(HcReduced *reduced) {
+    HcCompute *compute = reduced->stage != NULL ? reduced->stage->compute : NULL;
+    hc_team_close(reduced->team);
+    hc_memory_release(compute, &reduced->memory);
+    hc_memory_release(compute, &reduced->piece);
+    hc_memory_release(compute, &reduced->matrix);
+    hc_memory_release(compute, &reduced->center);
+    hc_memory_release(compute, &reduced->mask);
+    if (reduced->file >= 0) {
+        close(reduced->file);
+    }
+    *reduced = (HcReduced){.file = -1};
+}
+
+/* ---- filling ---- */
+
+static HcStatus fail_scratch(int number, HcError *err) {
+    return hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: a scratch file: %s", hc_scratch_folder(),
+                   hc_scratch_reason(number));
+}
+
+/* Some rows of a block, without halo. */
+static HcBlock rows_of(const HcBlock *in, int64_t row, int64_t rows) {
+    HcBlock part = *in;
+    size_t skipped = (size_t)(in->above + row) * (size_t)in->samples;
+    part.data = in->data + skipped * (size_t)in->bands;
+    part.mask = in->mask + skipped;
+    part.line0 = in->line0 + row;
+    part.lines = (int32_t)rows;
+    part.above = part.below = 0;
+    return part;
+}
+
+static HcStatus add_rows(HcReduced *reduced, HcQueue *queue, const HcBlock *in, HcError *err) {
+    HcBlock out = *in;
+    out.bands = reduced->width;
+    out.data = reduced->piece.data;
+    size_t values = hc_block_values(&out);
+    out.mask = (uint8_t *)(out.data + values);
+    int64_t at = in->line0 * reduced->samples - reduced->first;
+    bool in_memory = reduced->file < 0;
+    float *to = (float *)reduced->memory.data + (in_memory ? (size_t)at * (size_t)reduced->width : 0);
+    HC_OR_RETURN(hc_project(queue, in, reduced->matrix.data, reduced->center.data, NULL, &out, err));
+    HC_OR_RETURN(hc_download(queue, out.data, to, values * sizeof(float), err));
+    HC_OR_RETURN(
+        hc_download(queue, out.mask, (uint8_t *)reduced->mask.data + at, hc_block_pixels(&out), err));
+    if (in_memory) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_wait(queue, err));
+    int number = hc_scratch_write(reduced->file, at * (int64_t)pixel_bytes(reduced->width), to,
+                                  values * sizeof(float));
+    return number == 0 ? HC_OK : fail_scratch(number, err);
+}
+
+HcStatus hc_reduced_add(HcReduced *reduced, HcQueue *queue, const HcBlock *in, HcError *err) {
+    for (int64_t row = 0; row < in->lines; row += reduced->rows) {
+        HcBlock rows = rows_of(in, row, hc_min64(reduced->rows, in->lines - row));
+        HC_OR_RETURN(add_rows(reduced, queue, &rows, err));
+    }
+    return HC_OK;
+}
+
+/* ---- scans ---- */
+
+typedef struct Chunk {
+    const float *value;
+    int64_t first; /* of the rank */
+    int64_t count;
+    int32_t thread;
+} Chunk;
+
+typedef void ChunkFn(void *user, const HcReduced *reduced, const Chunk *chunk);
+
+typedef struct Scan {
+    const HcReduced *reduced;
+    ChunkFn *visit;
+    void *user;
+    float *room;       /* [threads][CHUNK][width] with a scratch file */
+    atomic_int failed; /* what hc_scratch_read says, 0 = nothing failed */
+} Scan;
+
+static void scan_chunk(void *user, int64_t item, int32_t thread) {
+    Scan *scan = user;
+    const HcReduced *reduced = scan->reduced;
+    size_t width = (size_t)reduced->width;
+    Chunk chunk = {.first = item * CHUNK, .thread = thread};
+    chunk.count = hc_min64(CHUNK, reduced->count - chunk.first);
+    if (reduced->file < 0) {
+        chunk.value = (const float *)reduced->memory.data + (size_t)chunk.first * width;
+    } else {
+        float *room = scan->room + (size_t)thread * CHUNK * width;
+        int number = hc_scratch_read(reduced->file, chunk.first * (int64_t)pixel_bytes(reduced->width), room,
+                                     (size_t)chunk.count * pixel_bytes(reduced->width));
+        if (number != 0) {
+            atomic_store(&scan->failed, number);
+            return;
+        }
+        chunk.value = room;
+    }
+    scan->visit(scan->user, reduced, &chunk);
+}
+
+static HcStatus scan_all(const HcReduced *reduced, ChunkFn *visit, void *user, HcError *err) {
+    Scan scan = {.reduced = reduced, .visit = visit, .user = user};
+    size_t threads = (size_t)hc_team_threads(reduced->team);
+    if (reduced->file >= 0) {
+        HC_OR_RETURN(
+            hc_new(scan.room, threads * CHUNK * (size_t)reduced->width, "pieces of a scratch file", err));
+    }
+    hc_team_run(reduced->team, (reduced->count + CHUNK - 1) / CHUNK, scan_chunk, &scan);
+    free(scan.room);
+    int number = atomic_load(&scan.failed);
+    return number == 0 ? HC_OK : fail_scratch(number, err);
+}
+
+static bool takes_part(const HcReduced *reduced, int64_t pixel) {
+    return ((const uint8_t *)reduced->mask.data)[pixel] != 0;
+}
+
+typedef struct Counts {
+    atomic_llong pixels, unusable;
+} Counts;
+
+static void count_chunk(void *user, const HcReduced *reduced, const Chunk *chunk) {
+    Counts *counts = user;
+    uint8_t *mask = reduced->mask.data;
+    int64_t pixels = 0;
+    int64_t unusable = 0;
+    for (int64_t i = 0; i < chunk->count; i++) {
+        const float *x = chunk->value + (size_t)i * (size_t)reduced->width;
+        bool finite = true;
+        for (int32_t k = 0; k < reduced->width; k++) {
+            finite = finite && isfinite(x[k]);
+        }
+        bool there = mask[chunk->first + i] != 0;
+        unusable += there && !finite;
+        pixels += there && finite;
+        mask[chunk->first + i] = there && finite;
+    }
+    atomic_fetch_add(&counts->pixels, pixels);
+    atomic_fetch_add(&counts->unusable, unusable);
+}
+
+HcStatus hc_reduced_filled(HcReduced *reduced, HcError *err) {
+    Counts counts = {0};
+    HC_OR_RETURN(scan_all(reduced, count_chunk, &counts, err));
+    int64_t all[2] = {atomic_load(&counts.pixels), atomic_load(&counts.unusable)};
+    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(reduced->stage), all, 2, err));
+    reduced->pixels = all[0];
+    reduced->unusable = all[1];
+    return HC_OK;
+}
+
+/* ---- searches ---- */
+
+typedef struct Search {
+    HcScoreFn *score;
+    const void *user;
+    HcBest *best; /* [threads][count] */
+    int32_t count;
+} Search;
+
+static void search_chunk(void *user, const HcReduced *reduced, const Chunk *chunk) {
+    const Search *search = user;
+    HcBest *best = search->best + (size_t)chunk->thread * (size_t)search->count;
+    for (int64_t i = 0; i < chunk->count; i++) {
+        if (takes_part(reduced, chunk->first + i)) {
+            search->score(search->user, chunk->value + (size_t)i * (size_t)reduced->width,
+                          reduced->first + chunk->first + i, best);
+        }
+    }
+}
+
+static void merge(HcBest *to, const HcBest *from, int32_t count) {
+    for (int32_t k = 0; k < count; k++) {
+        if (from[k].pixel >= 0) {
+            hc_best_offer(&to[k], from[k].score, from[k].pixel, from[k].which);
+        }
+    }
+}
+
+static void add_rank(void *state, void *user) {
+    const Search *own = user;
+    merge(state, own->best, own->count);
+}
+
+HcStatus hc_reduced_search(HcReduced *reduced, HcScoreFn *score, const void *user, HcBest *best,
+                           int32_t count, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t threads = hc_team_threads(reduced->team);
+    Search search = {.score = score, .user = user, .count = count};
+    HC_TRY(hc_new(search.best, (size_t)threads * (size_t)count, "the best pixels", err));
+    for (int64_t k = 0; k < (int64_t)threads * count; k++) {
+        search.best[k].pixel = -1;
+    }
+    HC_TRY(scan_all(reduced, search_chunk, &search, err));
+    for (int32_t t = 1; t < threads; t++) {
+        merge(search.best, search.best + (size_t)t * (size_t)count, count);
+    }
+    memcpy(best, search.best, (size_t)count * sizeof *best);
+    HC_TRY(hc_ranks_fold(hc_stage_ranks(reduced->stage), best, (size_t)count * sizeof *best, add_rank,
+                         &search, err));
+done:
+    free(search.best);
+    return status;
+}
+
+void hc_reduced_keep(HcReduced *reduced, const int64_t *pixel, int64_t count) {
+    uint8_t *mask = reduced->mask.data;
+    int64_t k = 0;
+    for (int64_t i = 0; i < reduced->count; i++) {
+        while (k < count && pixel[k] < reduced->first + i) {
+            k++;
+        }
+        mask[i] = mask[i] != 0 && k < count && pixel[k] == reduced->first + i;
+    }
+    reduced->pixels = count;
+}
+
+static HcStatus get_values(const HcReduced *reduced, int64_t pixel, float *x, HcError *err) {
+    size_t width = (size_t)reduced->width;
+    if (reduced->file < 0) {
+        memcpy(x, (const float *)reduced->memory.data + (size_t)pixel * width, width * sizeof *x);
+        return HC_OK;
+    }
+    int number = hc_scratch_read(reduced->file, pixel * (int64_t)pixel_bytes(reduced->width), x,
+                                 pixel_bytes(reduced->width));
+    return number == 0 ? HC_OK : fail_scratch(number, err);
+}
+
+HcStatus hc_reduced_fetch(HcReduced *reduced, const int64_t *pixel, int32_t count, double *x, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t width = (size_t)reduced->width;
+    float *found = NULL;
+    HC_OR_RETURN(hc_new(found, (size_t)count * width, "some reduced pixels", err));
+    for (int32_t k = 0; k < count; k++) {
+        int64_t own = pixel[k] - reduced->first;
+        if (own >= 0 && own < reduced->count) {
+            HC_TRY(get_values(reduced, own, found + (size_t)k * width, err));
+        }
+    }
+    HC_TRY(hc_ranks_join(hc_stage_ranks(reduced->stage), found, (size_t)count * width * sizeof *found, err));
+    for (size_t i = 0; i < (size_t)count * width; i++) {
+        x[i] = (double)found[i];
+    }
+done:
+    free(found);
+    return status;
+}
+
+HcStatus hc_reduced_sample(HcReduced *reduced, int64_t step, int64_t wanted, float *x, uint8_t *valid,
+                           HcError *err) {
+    HcRanks *ranks = hc_stage_ranks(reduced->stage);
+    size_t width = (size_t)reduced->width;
+    memset(x, 0, (size_t)wanted * width * sizeof *x);
+    memset(valid, 0, (size_t)wanted);
+    for (int64_t k = 0; k < wanted; k++) {
+        int64_t own = k * step - reduced->first;
+        if (own >= 0 && own < reduced->count && takes_part(reduced, own)) {
+            HC_OR_RETURN(get_values(reduced, own, x + (size_t)k * width, err));
+            valid[k] = 1;
+        }
+    }
+    HC_OR_RETURN(hc_ranks_join(ranks, x, (size_t)wanted * width * sizeof *x, err));
+    return hc_ranks_join(ranks, valid, (size_t)wanted, err);
+}

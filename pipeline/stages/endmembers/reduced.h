@@ -1,0 +1,86 @@
+/* Reduced: the pixels of this rank in a few numbers each, and the scans that look for the best of all ranks.
+ * Values lie in memory, or in a scratch file that every scan reads again.
+ *
+ * A search does not depend on blocks, threads and ranks: of equal scores the pixel that comes first counts.
+ */
+#ifndef HC_PIPELINE_STAGES_ENDMEMBERS_REDUCED_H
+#define HC_PIPELINE_STAGES_ENDMEMBERS_REDUCED_H
+
+#include "core/team.h"
+#include "pipeline/stage.h"
+
+#include <math.h>
+
+/* Zero-initialise and set file = -1; hc_reduced_close() is then always safe. */
+typedef struct HcReduced {
+    HcStage *stage;
+    HcTeam *team;
+    int32_t width;    /* numbers of a pixel */
+    int64_t first;    /* the first pixel of this rank in the scene */
+    int64_t count;    /* pixels of this rank */
+    HcBuffer memory;  /* [host] all values, or with a scratch file those of a piece */
+    HcBuffer piece;   /* [device] a piece: values and mask */
+    HcBuffer matrix;  /* [device] [bands][width] */
+    HcBuffer center;  /* [device] [bands], or empty */
+    HcBuffer mask;    /* [host] [count] 1 = takes part */
+    int64_t rows;     /* lines of a piece */
+    int64_t samples;  /* of a line */
+    int file;         /* scratch, -1 = memory */
+    int64_t pixels;   /* of the scene that take part, once filled */
+    int64_t unusable; /* of the scene that are not finite, and left out */
+} HcReduced;
+
+/* Host memory of the masks and of pieces; of all values of this rank [bytes]. */
+size_t hc_reduced_bytes(const HcStage *stage, int32_t width);
+size_t hc_reduced_bytes_values(const HcStage *stage, int32_t width);
+/* Device memory [bytes]. */
+size_t hc_reduced_bytes_device(const HcStage *stage, int32_t width);
+
+/* matrix[bands][width]; center[bands] is subtracted first, NULL = none. The values lie in memory where
+ * `in_memory`. */
+HcStatus hc_reduced_open(HcReduced *reduced, HcStage *stage, int32_t width, const double *matrix,
+                         const double *center, bool in_memory, HcError *err) HC_MUST_CHECK;
+
+/* Adds a block. */
+HcStatus hc_reduced_add(HcReduced *reduced, HcQueue *queue, const HcBlock *in, HcError *err) HC_MUST_CHECK;
+
+/* All ranks, behind the last block: counts pixels, and leaves out what is not finite. */
+HcStatus hc_reduced_filled(HcReduced *reduced, HcError *err) HC_MUST_CHECK;
+
+void hc_reduced_close(HcReduced *reduced);
+
+/* A pixel that may be the best one, and a number that the search gives it. */
+typedef struct HcBest {
+    double score;
+    int64_t pixel; /* of the scene, -1 = none */
+    int32_t which;
+} HcBest;
+
+/* Keeps the larger score; of equal ones the earlier pixel, then the smaller `which`. NaN is never kept. */
+static inline void hc_best_offer(HcBest *best, double score, int64_t pixel, int32_t which) {
+    bool ties = score == best->score && pixel < best->pixel;
+    if (score > best->score || ties || (best->pixel < 0 && !isnan(score))) {
+        *best = (HcBest){score, pixel, which};
+    }
+}
+
+/* Offers the pixel x[width] to best[count]. */
+typedef void HcScoreFn(const void *user, const float *x, int64_t pixel, HcBest *best);
+
+/* All ranks: the best of all pixels. */
+HcStatus hc_reduced_search(HcReduced *reduced, HcScoreFn *score, const void *user, HcBest *best,
+                           int32_t count, HcError *err) HC_MUST_CHECK;
+
+/* Only these pixels [count], ascending, take part from now on. */
+void hc_reduced_keep(HcReduced *reduced, const int64_t *pixel, int64_t count);
+
+/* All ranks: the values of these pixels, x[count][width], which take part. */
+HcStatus hc_reduced_fetch(HcReduced *reduced, const int64_t *pixel, int32_t count, double *x,
+                          HcError *err) HC_MUST_CHECK;
+
+/* All ranks: every step-th pixel from the first on, x[wanted][width] and valid[wanted]; those of no pixel are
+ * not valid. */
+HcStatus hc_reduced_sample(HcReduced *reduced, int64_t step, int64_t wanted, float *x, uint8_t *valid,
+                           HcError *err) HC_MUST_CHECK;
+
+#endif
