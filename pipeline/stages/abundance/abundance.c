@@ -26,6 +26,7 @@ typedef struct State {
     HcLad *absolute;     /* l1, once the unit of the scene is known */
     HcUnmixing *squared; /* l2, likewise */
     HcBuffer order;      /* [device] l2: which of its bands each band that goes out is */
+    HcBuffer rows;       /* [host] shares: lines on their way through the host */
     HcAbundanceProof proof;
 } State;
 
@@ -36,15 +37,17 @@ static const double proof_limit[] = {1e-9, 1e-4};
 /* Steps of active sets in a pixel, at most. */
 enum { LEAST_SQUARES_STEPS = 1000 };
 
-static const char *const sum_words[] = {"free", "one", "at-most-one", NULL}; /* as HcLadSum */
-static const char *const norm_words[] = {"l1", "l2", NULL};                  /* as Norm */
+/* As HcLadSum; the last are free abundances, divided by their sum afterwards. */
+static const char *const sum_words[] = {"free", "one", "at-most-one", "shares", NULL};
+enum { SHARES = 3 };
+static const char *const norm_words[] = {"l1", "l2", NULL}; /* as Norm */
 
 static const HcOption options[] = {
     {HC_TEXT(Params, endmembers), .file = HC_FILE_READ, .value = "FILE", .required = true,
      .help = "spectral library that holds the endmembers: ENVI (.sli, .hdr) or CSV"},
     HC_LIBRARY_CHOICE_OPTIONS,
     {HC_CHOICE(Params, sum), .choices = sum_words, .standard = "one",
-     .help = "what the abundances of a pixel sum to"},
+     .help = "what the abundances of a pixel sum to; shares: free ones, divided by their sum"},
     {HC_CHOICE(Params, norm), .choices = norm_words, .standard = "l1",
      .help = "what is minimised: the sum of absolute deviations over the bands that have a value (l1), or of "
              "squared deviations (l2); l2 leaves out pixels without a value in some band"},
@@ -72,6 +75,11 @@ static const Params *params_of(const HcStage *stage) {
 
 static bool is_l1(const HcStage *stage) {
     return params_of(stage)->norm == NORM_L1;
+}
+
+static HcLadSum sum_of(const HcStage *stage) {
+    int32_t sum = params_of(stage)->sum;
+    return sum == SHARES ? HC_SUM_FREE : (HcLadSum)sum;
 }
 
 /* ---- plan ---- */
@@ -123,7 +131,7 @@ static HcLadRule absolute_rule(const HcStage *stage) {
                        .bands = state->mixture.library.fit.bands,
                        .spectrum = state->mixture.library.fit.value,
                        .weight = state->mixture.weight,
-                       .sum = (HcLadSum)params->sum,
+                       .sum = sum_of(stage),
                        .add = {[HC_LAD_ADD_RESIDUAL] = params->residual,
                                [HC_LAD_ADD_END] = params->status,
                                [HC_LAD_ADD_PIVOTS] = params->pivots,
@@ -135,7 +143,7 @@ static HcLadRule absolute_rule(const HcStage *stage) {
 
 /* A spectrum of zeros that takes what is left of a sum of at most one. */
 static int32_t shade_count(const HcStage *stage) {
-    return params_of(stage)->sum == HC_SUM_AT_MOST_ONE ? 1 : 0;
+    return sum_of(stage) == HC_SUM_AT_MOST_ONE ? 1 : 0;
 }
 
 /* Likewise, but for the spectrum of zeros. */
@@ -146,7 +154,7 @@ static HcUnmixRule squared_rule(const HcStage *stage) {
                          .bands = state->mixture.library.fit.bands,
                          .spectrum = state->mixture.library.fit.value,
                          .weight = state->mixture.weight,
-                         .sum_to_one = params->sum != HC_SUM_FREE,
+                         .sum_to_one = sum_of(stage) != HC_SUM_FREE,
                          .solver = HC_UNMIX_ACTIVE,
                          .gap = proof_limit[NORM_L2],
                          .iterations = LEAST_SQUARES_STEPS,
@@ -220,6 +228,18 @@ static size_t squared_bytes(const HcStage *stage) {
     return (size_t)hc_unmix_bands(&rule) * sizeof(float) + 1;
 }
 
+/* Lines that go through the host at once: about 1 MiB. */
+static int64_t shared_rows(const HcStage *stage) {
+    size_t row = (size_t)stage->out.samples * (size_t)stage->out.bands * sizeof(float);
+    return row < (size_t)1 << 20 ? (int64_t)(((size_t)1 << 20) / row) : 1;
+}
+
+static size_t shared_bytes(const HcStage *stage) {
+    return params_of(stage)->sum != SHARES ? 0
+                                           : (size_t)shared_rows(stage) * (size_t)stage->out.samples *
+                                                 (size_t)stage->out.bands * sizeof(float);
+}
+
 /* Says when pixels that this stage could take do not reach it. */
 static void note_left_out(HcStage *stage) {
     const HcStage *before = hc_chain_needs_whole(stage);
@@ -270,6 +290,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(plan_out(stage, err));
     hc_mixture_plan(stage, &(HcMixturePlan){params_of(stage)->endmembers, shade_count(stage),
                                             count_numbers(stage), start, false});
+    stage->needs.host_bytes += shared_bytes(stage);
     stage->needs.consumes = params_of(stage)->verify;
     stage->needs.missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED;
     stage->needs.bytes_per_pixel = is_l1(stage) ? 0 : squared_bytes(stage);
@@ -282,6 +303,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 static HcStatus open_abundance(HcStage *stage, HcError *err) {
     State *state = stage->state;
     state->proof.limit = proof_limit[params_of(stage)->norm];
+    if (shared_bytes(stage) > 0) {
+        HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, shared_bytes(stage), &state->rows, err));
+    }
     return hc_mixture_open(stage, err);
 }
 
@@ -298,13 +322,44 @@ static HcStatus least_squares(HcStage *stage, HcQueue *queue, const HcBlock *in,
     return hc_gather(queue, &all, state->order.data, out, err);
 }
 
+/* Abundances of pixels [pixels][bands] become shares of their sum; 0 stays where all are 0. */
+static void divide(float *value, size_t pixels, int32_t bands, int32_t endmembers) {
+    for (size_t p = 0; p < pixels; p++, value += bands) {
+        double sum = 0;
+        for (int32_t k = 0; k < endmembers; k++) {
+            sum += (double)value[k];
+        }
+        for (int32_t k = 0; k < endmembers && sum > 0; k++) {
+            value[k] = (float)((double)value[k] / sum);
+        }
+    }
+}
+
+/* On the host, since no operation divides. */
+static HcStatus make_shares(const HcStage *stage, HcQueue *queue, const HcBlock *out, HcError *err) {
+    const State *state = stage->state;
+    int64_t rows = hc_block_rows(out);
+    int64_t most = shared_rows(stage);
+    for (int64_t row = 0; row < rows; row += most) {
+        size_t pixels = (size_t)hc_min64(most, rows - row) * (size_t)out->samples;
+        float *at = out->data + (size_t)row * (size_t)out->samples * (size_t)out->bands;
+        size_t bytes = pixels * (size_t)out->bands * sizeof *at;
+        HC_OR_RETURN(hc_download(queue, at, state->rows.data, bytes, err));
+        HC_OR_RETURN(hc_wait(queue, err));
+        divide(state->rows.data, pixels, out->bands, state->mixture.library.fit.count);
+        HC_OR_RETURN(hc_upload(queue, state->rows.data, at, bytes, err));
+    }
+    return HC_OK;
+}
+
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     const State *state = stage->state;
     HC_OR_RETURN(hc_mixture_before(stage, queue, out, err));
     HC_OR_RETURN(is_l1(stage) ? hc_lad(queue, in, state->absolute, out, err)
                               : least_squares(stage, queue, in, out, scratch, err));
-    return hc_mixture_after(stage, queue, in, out, err);
+    HC_OR_RETURN(hc_mixture_after(stage, queue, in, out, err));
+    return params_of(stage)->sum == SHARES ? make_shares(stage, queue, out, err) : HC_OK;
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
@@ -317,7 +372,7 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
 static void note_tally(HcStage *stage) {
     const State *state = stage->state;
     const HcAbundanceTally *tally = &state->mixture.tally;
-    int32_t sum = params_of(stage)->sum;
+    HcLadSum sum = sum_of(stage);
     hc_abundance_tally_note(stage, tally, &state->mixture.library.fit, false);
     hc_abundance_fit_note(stage, &state->mixture.fit, sum != HC_SUM_FREE,
                           hc_abundance_tally_total(tally, state->mixture.library.fit.count),
@@ -374,6 +429,7 @@ static void close_abundance(HcStage *stage) {
         hc_unmix_close(state->squared);
     }
     hc_memory_release(stage->compute, &state->order);
+    hc_memory_release(stage->compute, &state->rows);
     hc_mixture_close(stage);
     *state = (State){0};
 }

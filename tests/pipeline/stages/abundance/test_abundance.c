@@ -264,6 +264,43 @@ static void abundances_are_the_optimum(void **state) {
     cube_free(&scene);
 }
 
+/* Free abundances over their sum, and all that is added as it was; a pixel of zeros has no shares. */
+static void shares_are_free_abundances_over_their_sum(void **state) {
+    (void)state;
+    Cube scene = write_scene("scene", 1, true);
+    library_write("library.csv", 1, 0);
+    for (int k = 0; k < 2; k++) {
+        const char *norm = k == 0 ? "l1" : "l2";
+        const char *step =
+            "read scene.img ! abundance --endmembers library.csv --scale none --residual --verify";
+        int32_t bands = SPECTRA + (k == 0 ? 4 : 2);
+        check_runs(NULL, "%s --norm %s --sum free ! write free.img", step, norm);
+        check_runs(NULL, "%s --norm %s --sum shares ! write out.img", step, norm);
+        Cube free_ones = cube_read_floats("free", LINES, SAMPLES, bands);
+        Cube shares = cube_read_floats("out", LINES, SAMPLES, bands);
+        for (size_t p = 0; p < PIXELS; p++) {
+            const double *x = free_ones.value + p * (size_t)bands;
+            const double *found = shares.value + p * (size_t)bands;
+            double sum = 0;
+            for (int e = 0; e < SPECTRA; e++) {
+                sum += x[e];
+            }
+            for (int32_t b = 0; b < bands; b++) {
+                double expected = b < SPECTRA && sum > 0 ? x[b] / sum : x[b];
+                assert_true(isnan(expected) == isnan(found[b]));
+                if (!isnan(expected)) {
+                    check_near(found[b], expected, 1e-7 * fabs(expected));
+                }
+            }
+        }
+        cube_free(&free_ones);
+        cube_free(&shares);
+        file_remove("free.img");
+        file_remove("free.hdr");
+    }
+    cube_free(&scene);
+}
+
 /* Each band by itself is that band among all. */
 static void bands_are_added(void **state) {
     (void)state;
@@ -707,6 +744,9 @@ static void blocks_threads_and_devices_agree(void **state) {
         "read scene.img ! abundance --endmembers library.csv --residual --verify ! filter median3x3 ! write "
         "out.img",
         "read scene.img ! abundance --endmembers library.csv --sum free --scale 1 --pivots ! write out.img",
+        "read scene.img ! abundance --endmembers library.csv --sum shares --status ! filter median3x3 ! "
+        "write "
+        "out.img",
         "read scene.img ! abundance --endmembers library.csv --norm l2 --sum at-most-one --verify ! write "
         "out.img",
         "read scene.img ! bands 2-12 ! abundance --endmembers library.csv --sum at-most-one --status ! pca ! "
@@ -729,11 +769,12 @@ static void failures_leave_nothing(void **state) {
         "read scene.img ! abundance --endmembers library.csv --verify ! write out.img",
         "read scene.img ! abundance --endmembers library.csv --scale none --norm l2 --sum at-most-one ! "
         "write "
-        "out.img"};
+        "out.img",
+        "read scene.img ! abundance --endmembers library.csv --sum shares ! write out.img"};
     static const char *const results[] = {"out.img", "out.hdr", NULL};
     Cube scene = write_scene("scene", 1, true);
     library_write("library.csv", 1, 0);
-    check_failures_leave_nothing(chains, 2, 10, results);
+    check_failures_leave_nothing(chains, 3, 10, results);
     cube_free(&scene);
 }
 
@@ -805,6 +846,7 @@ static void wrong_options_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(abundances_are_the_optimum),
+        IN_FOLDER(shares_are_free_abundances_over_their_sum),
         IN_FOLDER(bands_are_added),
         IN_FOLDER(squares_are_those_of_unmix),
         IN_FOLDER(stages_before_may_need_whole_pixels),
