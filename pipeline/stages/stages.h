@@ -15,6 +15,7 @@
     STAGE(dimension)                                                                                         \
     STAGE(pca)                                                                                               \
     STAGE(mnf)                                                                                               \
+    STAGE(denoise)                                                                                           \
     STAGE(svd)                                                                                               \
     STAGE(endmembers)                                                                                        \
     STAGE(knn)                                                                                               \

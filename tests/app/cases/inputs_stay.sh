@@ -23,6 +23,7 @@ cp "$SAMPLE"/library.sli lib.sli && cp "$SAMPLE"/library.hdr lib.hdr
 cp "$SAMPLE"/endmembers.csv ends.csv
 cp "$SAMPLE"/training.gpkg aoi.gpkg
 run 0 mnf s.hdr --fit-only --save-model mnf.json --record none --quiet
+run 0 denoise s.hdr --fit-only --save-model denoise.json --record none --quiet
 run 0 pca s.hdr --fit-only --save-model pca.json --record none --quiet
 run 0 cov s.hdr noise.json --noise shift --record none --quiet
 run 0 cov s.hdr scene.json --record none --quiet
@@ -47,6 +48,7 @@ reads=(
     "preview --ortho[=FILE]|read in/s.hdr % ! preview third.png --ortho=in/glt.hdr|glt.hdr glt.img"
     "mnf --model|read in/s.hdr % ! mnf --denoise --components 2 --model in/mnf.json|mnf.json"
     "pca --model|read in/s.hdr % ! pca --denoise --components 2 --model in/pca.json|pca.json"
+    "denoise --model|read in/s.hdr % ! denoise --components 2 --model in/denoise.json|denoise.json"
     "mnf --noise|read in/s.hdr % ! mnf --denoise --components 2 --noise in/noise.json|noise.json"
     "mnf --dark|read in/s.hdr % ! mnf --denoise --components 2 --dark in/dark.hdr|dark.hdr dark.img"
     "knn --training|read in/s.hdr % ! knn -k 1 --training in/class.hdr|class.hdr class.img"
@@ -75,6 +77,7 @@ writes=(
     "endmembers --picture|.png|! endmembers own.sli --count 2 --picture TARGET"
     "mnf --save-model||! mnf --denoise --components 2 --save-model TARGET"
     "pca --save-model||! pca --denoise --components 2 --save-model TARGET"
+    "denoise --save-model||! denoise --components 2 --save-model TARGET"
     "knn --report|.json|! knn -k 1 --training ref/class.hdr --split 0.5 --report TARGET"
     "run --record||--record TARGET"
 )

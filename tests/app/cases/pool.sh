@@ -19,7 +19,8 @@ scenes=(--scenes in --output 'out/{stem}.bil' --device cpu)
 # Scenes that are lines of one scene have its model, to the last bit, and their outputs are its lines. What looks
 # at neighbouring lines sees fewer of them at the cuts.
 for fit in "pca --components 5" "pca --components 5 --correlation" "mnf --min-eigenvalue 1.5 --noise shift" \
-    "mnf --components 4 --noise regression" "mnf --components 4 --noise auto" "mnf --components 4 --noise regression --noise-matrix full"; do
+    "mnf --components 4 --noise regression" "mnf --components 4 --noise auto" "mnf --components 4 --noise regression --noise-matrix full" \
+    "denoise --method subspace"; do
     run 0 run read "$scene" ! $fit --save-model whole.json ! write whole.bil --device cpu
     run 0 batch $fit "${scenes[@]}" --pool pooled.json
     [[ $err == *"pooled.json: the model of 3 scenes, 0 left out, "* ]] || fail "$err"
@@ -47,7 +48,7 @@ run 0 batch chain.hcube --scenes in --output 'out/{stem}.bil' --device cpu --poo
 rm -r out seen whole.json pooled.json*
 
 # One scene: its own model, by all that a fit can be told.
-for fit in "pca --denoise" "mnf --noise-window 3,2,70,20" "mnf --singular stop --noise noise.json" "mnf --dark in/b.hdr"; do
+for fit in "pca --denoise" denoise "denoise --noise regression --window 5" "mnf --noise-window 3,2,70,20" "mnf --singular stop --noise noise.json" "mnf --dark in/b.hdr"; do
     run 0 cov in/c.hdr noise.json --noise shift --overwrite
     run 0 run read in/a.hdr ! $fit --save-model own.json --components 3 ! write own.img --device cpu
     run 0 batch $fit --components 3 --scenes in/a.hdr --output 'out/{stem}.img' --device cpu --pool pooled.json

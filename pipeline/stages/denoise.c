@@ -1,0 +1,450 @@
+/* denoise: chooses a noise model, a dimension and a method, and states them.
+ *
+ * The noise comes from a regression of each band on all others. Components whose eigenvalue lies beyond those
+ * of noise alone hold the signal; patches of these components are then freed of the noise that is left in
+ * them. A block is worked on in strips, so that the memory for components does not depend on the size of a
+ * block. */
+#include "core/allocate.h"
+#include "core/operation/project.h"
+#include "core/operation/svd.h"
+#include "core/patch.h"
+#include "pipeline/memory.h"
+#include "pipeline/stages/linear.h"
+#include "pipeline/stages/stages.h"
+#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/sums.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Params {
+    HcLinearParams linear; /* first; `denoise` and `min_eigenvalue` are set by plan */
+    int32_t method, noise;
+    int64_t window, step;
+} Params;
+
+typedef struct State {
+    HcLinear linear; /* first */
+    HcSceneSums sums;
+    double gain;    /* expected of the subspace alone [dB], once the transform is there */
+    bool handed_on; /* no gain is expected */
+    HcPatches *patches;
+    HcBuffer components, clean; /* [device] a strip with halo, and without: values, then their mask */
+} State;
+
+enum { METHOD_PATCHES, METHOD_SUBSPACE };
+enum { NOISE_AUTO, NOISE_WHITE, NOISE_REGRESSION };
+
+static const char *const method_words[] = {"patches", "subspace", NULL};
+static const char *const noise_words[] = {"auto", "white", "regression", NULL};
+
+/* Small patches have few materials; with many components they have too few pixels to tell signal from noise
+ * (docs/stages/denoise.md has the figures). */
+enum { WINDOW = 8, LARGE_WINDOW = 16, FEW_COMPONENTS = 32 };
+
+/* Lines of a strip, halo excluded. */
+enum { STRIP = 64 };
+
+/* The variances of the bands count as those of white noise where nine tenths lie within this factor. */
+static const double white_spread = 2;
+
+/* Less is no gain [dB]: the estimate of the lost signal is not better than that. */
+static const double least_gain = 0.1;
+
+static const HcOption options[] = {
+    {HC_CHOICE(Params, method), .choices = method_words, .standard = "patches",
+     .help =
+         "keep the components that hold signal (subspace), or remove the noise from patches of them as well"},
+    {HC_CHOICE(Params, noise), .of_fit = true, .choices = noise_words, .standard = "auto",
+     .help = "variance of the noise: that of the regression of each band on all others, the median of these "
+             "for all bands (white), or the one that fits"},
+    {HC_TEXT(HcLinearParams, components), .check = hc_linear_check_components,
+     .otherwise =
+         "those with an eigenvalue (1 + SNR) above the largest one of noise alone; subspace: also above 2",
+     .value = "COUNT",
+     .help =
+         "keep this many components (1 to 100000), or as many as a rule of dimension finds: auto, hysime, "
+         "hfc, nwhfc, elm, gavish-donoho or marchenko-pastur"},
+    {HC_INT(Params, window), .range = {1, HC_PATCH_SIZE_MAX},
+     .otherwise = "8; 16 where more than 32 components are kept", .unit = "pixels", .value = "SIZE",
+     .help = "lines and samples of a patch"},
+    {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX}, .otherwise = "a quarter of the window",
+     .unit = "pixels", .value = "STEP",
+     .help = "lines and samples from one patch to the next, at most the window"},
+    {HC_FLAG(HcLinearParams, fit_only, "fit-only"),
+     .help = "fit and save the model (--save-model), and pass the scene on unchanged"},
+    {HC_TEXT(HcLinearParams, model), .file = HC_FILE_READ, .value = "MODEL.json",
+     .help = "use this saved model instead of a fit"},
+    {HC_TEXT(HcLinearParams, save_model, "save-model"), .file = HC_FILE_WRITTEN, .value = "MODEL.json",
+     .help = "save the fitted model"},
+    {HC_LEVEL(HcLinearParams, overwrite), .value = "any",
+     .help = "replace an existing model file; any: also a scene"},
+    {0}};
+
+static const Params *params_of(const HcStage *stage) {
+    return stage->params;
+}
+
+static bool has_transform(const HcStage *stage) {
+    const State *state = stage->state;
+    return state->linear.transform.method[0] != '\0';
+}
+
+static bool by_patches(const HcStage *stage) {
+    return params_of(stage)->method == METHOD_PATCHES;
+}
+
+/* ---- how many components, and what they gain ---- */
+
+/* The largest eigenvalue that white noise of variance 1 has in a covariance of n pixels and p bands, for
+ * large n and p (Marchenko and Pastur 1967). */
+static double largest_of_noise(const HcTransform *transform) {
+    double ratio = (double)transform->components / (double)hc_max64(transform->pixels, 1);
+    return (1 + sqrt(ratio)) * (1 + sqrt(ratio));
+}
+
+/* Components above it; may be 0. A component that is kept as it is must hold more signal than noise; patches
+ * make good use of less. */
+static int32_t count_signal(const HcStage *stage) {
+    const State *state = stage->state;
+    const HcTransform *transform = &state->linear.transform;
+    double limit = largest_of_noise(transform);
+    int32_t count = 0;
+    limit = by_patches(stage) ? limit : fmax(limit, 2);
+    while (count < transform->components && transform->eigenvalues[count] > limit) {
+        count++;
+    }
+    return count;
+}
+
+/* Mean square of the noise that component k stands for, over all bands. */
+static double power_of(const HcTransform *transform, int32_t k) {
+    const double *row = transform->inverse + (size_t)k * (size_t)transform->bands;
+    double sum = 0;
+    for (int32_t b = 0; b < transform->bands; b++) {
+        sum += row[b] * row[b];
+    }
+    return sum;
+}
+
+/* Variance of the noise in the components that are dropped, from the median of their eigenvalues. It is 1
+ * where the model is right; a regression makes it somewhat larger or smaller. */
+static double level_of(const HcTransform *transform, int32_t count) {
+    int32_t middle = (count + transform->components) / 2;
+    double ratio = (double)transform->components / (double)hc_max64(transform->pixels, transform->components);
+    double level =
+        middle < transform->components ? transform->eigenvalues[middle] / hc_patch_median(ratio) : 1;
+    return level < 1 ? level : 1;
+}
+
+/* Error of the scene over the error with `count` components [dB]: the noise that stays, and the signal that
+ * goes.
+ */
+static double gain_of(const HcTransform *transform, int32_t count) {
+    double level = level_of(transform, count);
+    double noise = 0;
+    double kept = 0;
+    double lost = 0;
+    for (int32_t k = 0; k < transform->components; k++) {
+        double power = power_of(transform, k);
+        noise += power * level;
+        kept += k < count ? power * level : 0;
+        lost += k < count ? 0 : power * (transform->eigenvalues[k] - level);
+    }
+    return noise > 0 ? 10 * log10(noise / (kept + fmax(lost, 0))) : 0;
+}
+
+/* With the transform: the components that are kept, and whether any gain is expected. */
+static void choose(const HcStage *stage) {
+    State *state = stage->state;
+    const HcTransform *transform = &state->linear.transform;
+    bool asked = params_of(stage)->linear.components != NULL;
+    int32_t count = asked ? state->linear.used : count_signal(stage);
+    state->gain = count > 0 ? gain_of(transform, count) : 0;
+    state->handed_on = !asked && state->gain < least_gain;
+    state->linear.used = count > 0 ? count : 1;
+}
+
+/* Called once the transform is there. */
+static void note_choices(HcStage *stage) {
+    const State *state = stage->state;
+    const HcTransform *transform = &state->linear.transform;
+    if (params_of(stage)->linear.fit_only) {
+        return;
+    }
+    if (state->handed_on) {
+        hc_stage_note(stage, "noise by %s: no gain is expected, the scene is handed on unchanged",
+                      transform->noise);
+        return;
+    }
+    hc_stage_note(stage, "noise by %s, %d of %d components, %s: a gain of %s%.1f dB is expected",
+                  transform->noise, state->linear.used, transform->components,
+                  method_words[params_of(stage)->method], by_patches(stage) ? "at least " : "", state->gain);
+}
+
+/* ---- plan ---- */
+
+static int64_t window_of(const HcStage *stage) {
+    const State *state = stage->state;
+    int64_t asked = params_of(stage)->window;
+    return asked > 0 ? asked : state->linear.used > FEW_COMPONENTS ? LARGE_WINDOW : WINDOW;
+}
+
+static int32_t strip_halo(const HcStage *stage) {
+    return by_patches(stage) ? (int32_t)window_of(stage) - 1 : 0;
+}
+
+static HcPatchRule rule_of(const HcStage *stage) {
+    const Params *params = params_of(stage);
+    const State *state = stage->state;
+    int64_t window = window_of(stage);
+    int64_t quarter = window >= 4 ? window / 4 : 1;
+    return (HcPatchRule){.lines = stage->in.lines,
+                         .samples = (int32_t)stage->in.samples,
+                         .bands = state->linear.used,
+                         .size = (int32_t)window,
+                         .step = (int32_t)(params->step > 0 ? params->step : quarter),
+                         .keep = HC_PATCH_SHRINK,
+                         .noise = 1,
+                         .tight = stage->tight};
+}
+
+static size_t strip_bytes(const HcStage *stage, int32_t halo) {
+    const State *state = stage->state;
+    size_t pixels = (size_t)(STRIP + 2 * halo) * (size_t)stage->in.samples;
+    return pixels * ((size_t)state->linear.used * sizeof(float) + 1);
+}
+
+static HcStatus check_params(const HcStage *stage, HcError *err) {
+    const Params *params = params_of(stage);
+    int64_t window = params->window > 0 ? params->window : WINDOW; /* the default is that, or larger */
+    if (params->step > window) {
+        return hc_fail(err, HC_E_USAGE,
+                       "denoise: --step %lld: more than the window of %lld leaves pixels out",
+                       (long long)params->step, (long long)window);
+    }
+    if (params->linear.model != NULL && params->noise != NOISE_AUTO) {
+        return hc_fail(err, HC_E_USAGE, "denoise: --noise %s: nothing is fitted here",
+                       noise_words[params->noise]);
+    }
+    if (by_patches(stage) && stage->in.bands > HC_SVD_MAX) {
+        return hc_fail(err, HC_E_UNSUPPORTED,
+                       "denoise: the scene has %d bands, at most %d (--method subspace)", stage->in.bands,
+                       HC_SVD_MAX);
+    }
+    return HC_OK;
+}
+
+/* Strips of components, and the patches that are worked on. */
+static void plan_patches(HcStage *stage) {
+    HcPatchRule rule = rule_of(stage);
+    size_t strips = stage->needs.bytes_fixed + strip_bytes(stage, strip_halo(stage)) + strip_bytes(stage, 0);
+    stage->needs.halo = strip_halo(stage);
+    stage->needs.bytes_per_pixel = 0;
+    rule.tight = false;
+    stage->needs.bytes_fixed = strips + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    rule.tight = true;
+    stage->needs.bytes_tight = strips + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    Params *params = stage->params;
+    State *state = stage->state;
+    bool fits = false;
+    HC_OR_RETURN(check_params(stage, err));
+    params->linear.denoise = !params->linear.fit_only;
+    /* All components, until `choose` knows better. */
+    params->linear.min_eigenvalue =
+        params->linear.components != NULL || params->linear.fit_only ? NAN : -INFINITY;
+    HC_OR_RETURN(hc_linear_plan(stage, "denoise", &fits, err));
+    if (has_transform(stage)) {
+        choose(stage);
+        stage->needs.passes_through = stage->needs.passes_through || state->handed_on;
+    }
+    if (!stage->needs.passes_through && by_patches(stage)) {
+        plan_patches(stage);
+    }
+    if (fits) {
+        hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
+    }
+    return HC_OK;
+}
+
+/* ---- the run ---- */
+
+/* With the transform and its matrices: what patches need. */
+static HcStatus prepare(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    note_choices(stage);
+    if (params_of(stage)->linear.fit_only || state->handed_on || !by_patches(stage)) {
+        return HC_OK;
+    }
+    HcPatchRule rule = rule_of(stage);
+    HC_OR_RETURN(
+        hc_memory_zeros(stage->compute, strip_bytes(stage, strip_halo(stage)), &state->components, err));
+    HC_OR_RETURN(hc_memory_zeros(stage->compute, strip_bytes(stage, 0), &state->clean, err));
+    return hc_patches_open(stage->compute, &rule, &state->patches, err);
+}
+
+static HcStatus open_denoise(HcStage *stage, HcError *err) {
+    HC_OR_RETURN(hc_linear_open(stage, err));
+    return stage->needs.observes ? HC_OK : prepare(stage, err);
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HC_OR_RETURN(hc_linear_settle(stage, queue, err));
+    return prepare(stage, err);
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The same variance for all bands that vary, where they are alike or the user says so. A band that others do
+ * not explain has a variance that is too large; the median does not follow it. */
+static HcStatus whiten(const HcStage *stage, HcStatistics *noise, HcError *err) {
+    size_t bands = (size_t)noise->scene.bands;
+    int32_t asked = params_of(stage)->noise;
+    size_t count = 0;
+    double *variance = NULL;
+    if (asked == NOISE_REGRESSION) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_new(variance, bands, "variances of noise", err));
+    for (size_t b = 0; b < bands; b++) {
+        if (noise->covariance[b * bands + b] > 0) {
+            variance[count++] = noise->covariance[b * bands + b];
+        }
+    }
+    qsort(variance, count, sizeof *variance, compare_doubles);
+    bool alike = count > 0 && variance[count - 1 - count / 20] <= white_spread * variance[count / 20];
+    for (size_t b = 0; b < bands && count > 0 && (alike || asked == NOISE_WHITE); b++) {
+        double *own = &noise->covariance[b * bands + b];
+        *own = *own > 0 ? variance[count / 2] : 0;
+        snprintf(noise->noise, sizeof noise->noise, "regression, white");
+    }
+    free(variance);
+    return HC_OK;
+}
+
+static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *unused, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HcTransform *transform = &state->linear.transform;
+    HcStatistics statistics = {0};
+    HcStatistics noise = {0};
+    (void)unused;
+    if (values->count < 2) {
+        HC_TRY(hc_noise_regression_of(&noise, &stage->in, values, HC_NOISE_DIAGONAL, err));
+    }
+    HC_TRY(hc_linear_begin_fit(stage, values, &statistics, err));
+    HC_TRY(hc_noise_regression(&noise, &statistics, HC_NOISE_DIAGONAL, err));
+    HC_TRY(whiten(stage, &noise, err));
+    transform->noise_pixels = noise.pixels;
+    memcpy(transform->noise, noise.noise, sizeof transform->noise);
+    HC_TRY(hc_transform_fit_mnf(transform, stage->compute, statistics.mean, statistics.covariance,
+                                noise.covariance, err));
+    snprintf(transform->method, sizeof transform->method, "denoise");
+    HC_TRY(hc_linear_end_fit(stage, &statistics, err));
+    choose(stage);
+done:
+    hc_statistics_clear(&statistics);
+    hc_statistics_clear(&noise);
+    return status;
+}
+
+/* A view of lines first .. end - 1, with the context that `in` has of `halo` lines, in a buffer. */
+static HcBlock strip_of(const State *state, const HcBuffer *buffer, const HcBlock *in, int64_t first,
+                        int64_t end, int32_t halo) {
+    int64_t top = hc_block_first_line(in);
+    HcBlock strip = {.data = buffer->data,
+                     .line0 = first,
+                     .lines = (int32_t)(end - first),
+                     .above = (int32_t)hc_min64(halo, first - top),
+                     .below = (int32_t)hc_min64(halo, top + hc_block_rows(in) - end),
+                     .samples = in->samples,
+                     .bands = state->linear.used};
+    strip.mask = (uint8_t *)buffer->data + hc_block_values(&strip) * sizeof(float);
+    return strip;
+}
+
+static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                              int64_t first, int64_t end, HcError *err) {
+    const State *state = stage->state;
+    const HcLinear *linear = &state->linear;
+    HcBlock components = strip_of(state, &state->components, in, first, end, strip_halo(stage));
+    HcBlock clean = strip_of(state, &state->clean, in, first, end, 0);
+    size_t skipped = (size_t)(first - hc_block_first_line(out)) * (size_t)out->samples;
+    HcBlock part = *out;
+    part.data += skipped * (size_t)out->bands;
+    part.mask += skipped;
+    part.line0 = first;
+    part.lines = (int32_t)(end - first);
+    part.above = part.below = 0;
+    HC_OR_RETURN(hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
+    HC_OR_RETURN(hc_patches(queue, &components, state->patches, &clean, err));
+    return hc_project(queue, &clean, linear->inverse.data, NULL, linear->mean.data, &part, err);
+}
+
+static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                        HcError *err) {
+    if (!by_patches(stage)) {
+        return hc_linear_process(stage, queue, in, out, scratch, err);
+    }
+    int64_t first = hc_block_first_line(out);
+    int64_t end = first + hc_block_rows(out);
+    for (; first < end; first += STRIP) {
+        HC_OR_RETURN(process_strip(stage, queue, in, out, first, hc_min64(end, first + STRIP), err));
+    }
+    return HC_OK;
+}
+
+static bool scree(const HcStage *stage, HcScree *out) {
+    return hc_linear_scree(stage, "eigenvalues (1 + SNR)", out);
+}
+
+static void report(const HcStage *stage, HcJson *to) {
+    const State *state = stage->state;
+    hc_linear_report(stage, to);
+    if (has_transform(stage)) {
+        hc_json_put_number(to, "expected_gain_db", state->gain);
+        hc_json_put_bool(to, "handed_on", state->handed_on);
+    }
+}
+
+static void close_denoise(HcStage *stage) {
+    State *state = stage->state;
+    if (stage->compute != NULL) {
+        hc_patches_close(state->patches);
+    }
+    hc_memory_release(stage->compute, &state->components);
+    hc_memory_release(stage->compute, &state->clean);
+    hc_linear_close(stage);
+    *state = (State){0};
+}
+
+const HcStageClass hc_stage_denoise = {
+    .name = "denoise",
+    .summary = "remove noise: noise model, dimension and method are chosen and stated",
+    .cite = "Bioucas-Dias, Nascimento 2008; Zhuang, Bioucas-Dias 2018; Gavish, Donoho 2017",
+    .role = HC_ROLE_STAGE,
+    .options = options,
+    .params_size = sizeof(Params),
+    .state_size = sizeof(State),
+    .plan = plan,
+    HC_SCENE_SUMS(State, sums),
+    .open = open_denoise,
+    .settle = settle,
+    .process = process,
+    .fits = hc_linear_fits,
+    .fit = fit,
+    .scree = scree,
+    .finish = hc_linear_finish,
+    .output = hc_linear_output,
+    .report = report,
+    .close = close_denoise,
+};

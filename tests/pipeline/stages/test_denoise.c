@@ -1,0 +1,290 @@
+/* denoise: against the chains that it stands for, byte by byte; gains against scenes whose truth is known;
+ * scenes that it has to hand on. */
+#include "tests/support/reference.h"
+#include "tests/support/strict_runs.h"
+#include "tests/support/truth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LINES = 90, SAMPLES = 40, BANDS = 24 };
+
+/* Three signals that change slowly; the noise of band b has the standard deviation noise[b]. */
+typedef struct Scene {
+    Cube truth, cube;
+    double noise[BANDS];
+} Scene;
+
+/* Standard deviations from `least` in the first band to `most` in the last one. */
+static Scene make_scene(double least, double most, double strength, uint64_t seed) {
+    Scene scene = {.truth = cube_new(LINES, SAMPLES, BANDS), .cube = cube_new(LINES, SAMPLES, BANDS)};
+    for (int32_t b = 0; b < BANDS; b++) {
+        scene.noise[b] = least * pow(most / least, (double)b / (BANDS - 1));
+    }
+    for (int32_t line = 0; line < LINES; line++) {
+        for (int32_t sample = 0; sample < SAMPLES; sample++) {
+            double *truth = cube_pixel(&scene.truth, line, sample);
+            double *pixel = cube_pixel(&scene.cube, line, sample);
+            for (int32_t b = 0; b < BANDS; b++) {
+                truth[b] =
+                    100 + strength * (8 * sin(0.07 * line + 0.1 * sample) * cos(0.3 * b) +
+                                      7 * cos(0.15 * sample) * sin(0.2 * b) + 5 * (line > 37) * cos(0.5 * b));
+                pixel[b] = (double)(float)(truth[b] + scene.noise[b] * random_normal(&seed));
+            }
+        }
+    }
+    return scene;
+}
+
+static void free_scene(Scene *scene) {
+    cube_free(&scene->truth);
+    cube_free(&scene->cube);
+}
+
+/* Mean square error over the valid pixels, each band in units of its noise. */
+static double error_of(const Scene *scene, const Cube *cube) {
+    double sum = 0;
+    double count = 0;
+    for (size_t p = 0; p < cube_pixels(cube); p++) {
+        for (size_t b = 0; b < BANDS && scene->cube.valid[p] != 0; b++) {
+            double error = (cube->value[p * BANDS + b] - scene->truth.value[p * BANDS + b]) / scene->noise[b];
+            sum += error * error;
+            count++;
+        }
+    }
+    assert_true(count > 0 && isfinite(sum));
+    return sum / count;
+}
+
+static double denoise(const Scene *scene, const char *step, HcText *notes) {
+    RunHow how = {.notes = notes};
+    check_runs(&how, "read scene.img ! %s ! write out.img --overwrite", step);
+    Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
+    double error = error_of(scene, &out);
+    printf("%-50s error %.4f\n", step, error);
+    cube_free(&out);
+    return error;
+}
+
+/* The gain that a note promises [dB]. */
+static double promised(const HcText *notes) {
+    const char *at = strstr(notes->data, "a gain of ");
+    assert_non_null(at);
+    at += strlen("a gain of ");
+    return strtod(strncmp(at, "at least ", 9) == 0 ? at + 9 : at, NULL);
+}
+
+/* Three components of 24 keep 3/24 of white noise. A patch of rank r keeps r (64 + 3 - r) / (64 * 3) of that:
+ * r is mostly 1 or 2 here, which is 0.34 or 0.68. */
+static void white_noise_is_removed(void **state) {
+    (void)state;
+    HcText notes = {0};
+    HcText subspace_notes = {0};
+    Scene scene = make_scene(2, 2, 1, 1);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    double patches = denoise(&scene, "denoise", &notes);
+    double subspace = denoise(&scene, "denoise --method subspace", &subspace_notes);
+    assert_non_null(strstr(notes.data, "noise by regression, white, 3 of 24 components, patches"));
+    check_near(subspace, 3.0 / BANDS, 0.06 * 3 / BANDS);
+    assert_true(patches < 0.7 * subspace);
+    /* The promise of the subspace is what happens, that of the patches is a lower limit. */
+    check_near(promised(&subspace_notes), -10 * log10(subspace), 0.4);
+    assert_true(-10 * log10(patches) > promised(&notes));
+    hc_text_clear(&notes);
+    hc_text_clear(&subspace_notes);
+    free_scene(&scene);
+}
+
+/* Noise that grows tenfold over the bands: one variance for all of them would keep much of it. */
+static void noise_of_each_band_is_seen(void **state) {
+    (void)state;
+    HcText notes = {0};
+    Scene scene = make_scene(0.6, 6, 1, 2);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    double own = denoise(&scene, "denoise", &notes);
+    assert_non_null(strstr(notes.data, "noise by regression, 3 of 24 components"));
+    assert_true(own < 3.0 / BANDS);
+    assert_true(own < 0.8 * denoise(&scene, "denoise --noise white", NULL));
+    check_near(denoise(&scene, "denoise --noise regression", NULL), own, 0);
+    hc_text_clear(&notes);
+    free_scene(&scene);
+}
+
+static void noise_around_masked_pixels_is_removed(void **state) {
+    (void)state;
+    Scene scene = make_scene(2, 2, 1, 3);
+    cube_border(&scene.cube, 0);
+    for (size_t p = 0; p < cube_pixels(&scene.cube); p += 17) {
+        scene.cube.valid[p] = 0;
+        memset(scene.cube.value + p * BANDS, 0, BANDS * sizeof(double));
+    }
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bsq", "data ignore value = 0\n");
+    assert_true(denoise(&scene, "denoise", NULL) < 0.7 * 3 / BANDS);
+    check_runs(NULL, "read scene.img ! denoise ! write nan.img --nodata nan");
+    Cube out = cube_read_floats("nan", LINES, SAMPLES, BANDS);
+    for (size_t p = 0; p < cube_pixels(&out); p++) {
+        assert_int_equal(isnan(out.value[p * BANDS]), scene.cube.valid[p] == 0);
+    }
+    cube_free(&out);
+    free_scene(&scene);
+}
+
+static void check_handed_on(const char *scene, int32_t bands, const char *step) {
+    HcText notes = {0};
+    RunHow how = {.notes = &notes};
+    check_runs(&how, "read %s.img ! %s ! write out.img --overwrite", scene, step);
+    assert_non_null(strstr(notes.data, "no gain is expected, the scene is handed on unchanged"));
+    check_runs(NULL, "read %s.img ! write same.img --overwrite", scene);
+    check_same_files("out.img", "same.img");
+    assert_true(bands > 0);
+    hc_text_clear(&notes);
+}
+
+/* Noise alone, and bands that are all signal: nothing can be gained, so that nothing is changed. */
+static void scenes_without_a_gain_are_handed_on(void **state) {
+    (void)state;
+    Scene noise = make_scene(2, 2, 0, 4);
+    cube_write(&noise.cube, "noise", HC_FLOAT32, "bip", NULL);
+    check_handed_on("noise", BANDS, "denoise");
+    check_handed_on("noise", BANDS, "denoise --method subspace");
+    free_scene(&noise);
+    enum { FEW = 3 };
+    uint64_t seed = 5;
+    Cube own = cube_new(30, 30, FEW);
+    for (size_t v = 0; v < cube_pixels(&own) * FEW; v++) {
+        own.value[v] = (double)(float)(50 + random_normal(&seed));
+    }
+    cube_write(&own, "own", HC_FLOAT32, "bip", NULL);
+    check_handed_on("own", FEW, "denoise");
+    cube_free(&own);
+}
+
+/* The stages that it stands for give the same bytes. */
+static void chains_say_the_same(void **state) {
+    (void)state;
+    Scene scene = make_scene(1, 4, 1, 6);
+    cube_border(&scene.cube, 0);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bil", "data ignore value = 0\n");
+    check_runs(NULL,
+               "read scene.img ! denoise --method subspace --components 5 --noise regression ! write a.img");
+    check_runs(NULL, "read scene.img ! mnf --denoise --components 5 --noise regression ! write b.img");
+    check_same_files("a.img", "b.img");
+    check_runs(NULL, "read scene.img ! denoise --components 5 --noise regression ! write c.img");
+    check_runs(NULL, "read scene.img ! mnf --components 5 --noise regression ! svd --window 8 --step 2 ! mnf "
+                     "--inverse ! write d.img");
+    check_same_files("c.img", "d.img");
+    check_runs(NULL, "read scene.img ! denoise --components 5 --noise regression --step 2 ! write g.img");
+    check_same_files("c.img", "g.img");
+    check_runs(NULL, "read scene.img ! denoise --components hysime --noise regression --window 5 --step 3 ! "
+                     "write e.img");
+    check_runs(NULL,
+               "read scene.img ! mnf --components hysime --noise regression ! svd --window 5 --step 3 ! mnf "
+               "--inverse ! write f.img");
+    check_same_files("e.img", "f.img");
+    free_scene(&scene);
+}
+
+/* More than 32 components have larger patches. */
+static void the_window_goes_by_the_components(void **state) {
+    (void)state;
+    char path[1024];
+    const char *scene = sample_path(path, sizeof path, "scene.hdr");
+    for (int32_t count = 32; count <= 33; count++) {
+        check_runs(NULL, "read %s ! denoise --components %d ! write a.img --overwrite", scene, count);
+        check_runs(NULL, "read %s ! denoise --components %d --window %d ! write b.img --overwrite", scene,
+                   count, count == 32 ? 8 : 16);
+        check_same_files("a.img", "b.img");
+    }
+}
+
+static void models_are_kept(void **state) {
+    (void)state;
+    Scene scene = make_scene(1, 4, 1, 7);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    check_runs(NULL, "read scene.img ! denoise --save-model model.json ! write a.img");
+    check_runs(NULL, "read scene.img ! denoise --model model.json ! write b.img");
+    check_same_files("a.img", "b.img");
+    check_runs(NULL, "read scene.img ! denoise --fit-only --save-model only.json ! write c.img");
+    check_runs(NULL, "read scene.img ! write same.img");
+    check_same_files("c.img", "same.img");
+    check_same_files("model.json", "only.json");
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --noise white: nothing is fitted here",
+                    "read scene.img ! denoise --model model.json --noise white ! write bad.img");
+    check_runs(NULL, "read scene.img ! mnf --fit-only --save-model mnf.json");
+    check_run_fails(NULL, HC_E_INPUT, "mnf.json: a model of mnf, not of denoise",
+                    "read scene.img ! denoise --model mnf.json ! write bad.img");
+    free_scene(&scene);
+}
+
+static void wrong_input_is_refused(void **state) {
+    (void)state;
+    Scene scene = make_scene(1, 1, 1, 8);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --step 9: more than the window of 8",
+                    "read scene.img ! denoise --step 9 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "--method", "read scene.img ! denoise --method patch ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "did you mean hysime",
+                    "read scene.img ! denoise --components hysim ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "20 valid pixels",
+                    "read scene.img --window 0,0,5,4 ! denoise ! write bad.img");
+    assert_false(file_exists("bad.img"));
+    free_scene(&scene);
+}
+
+/* More lines than a strip, and neighbours for a later stage. */
+static void strips_and_blocks_leave_no_trace(void **state) {
+    (void)state;
+    Scene scene = make_scene(2, 2, 1, 9);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bil", NULL);
+    const char *const chains[] = {"read scene.img ! denoise ! write out.img",
+                                  "read scene.img ! denoise --window 6 ! filter median3x3 ! write out.img"};
+    check_runs_agree(chains, 2, 13);
+    free_scene(&scene);
+}
+
+static void contract(void **state) {
+    (void)state;
+    check_stage_contract("denoise --components 2");
+    check_stage_contract("denoise --components 2 --method subspace");
+}
+
+static double denoise_sample(const Truth *truth, const char *step) {
+    char path[1024];
+    check_runs(NULL, "read %s ! %s ! write out.img --overwrite", sample_path(path, sizeof path, "scene.hdr"),
+               step);
+    Cube out = cube_read_floats("out", SIDE, SIDE, GOOD);
+    double error = truth_error(truth, out.value);
+    printf("%-50s error %.4f, SNR %.2f dB\n", step, error, truth_snr(truth, out.value));
+    cube_free(&out);
+    return error;
+}
+
+/* The sample scene: patches beat the best transform of the whole scene, which keeps 5/59 of the noise. */
+static void the_sample_scene_is_cleaned(void **state) {
+    (void)state;
+    Truth truth = truth_load();
+    double patches = denoise_sample(&truth, "denoise");
+    double subspace = denoise_sample(&truth, "denoise --method subspace");
+    check_near(subspace, (double)SIGNALS / GOOD, 0.1 * SIGNALS / GOOD);
+    assert_true(patches < 0.8 * subspace);
+    truth_free(&truth);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(white_noise_is_removed),
+        IN_FOLDER(noise_of_each_band_is_seen),
+        IN_FOLDER(noise_around_masked_pixels_is_removed),
+        IN_FOLDER(scenes_without_a_gain_are_handed_on),
+        IN_FOLDER(chains_say_the_same),
+        IN_FOLDER(the_window_goes_by_the_components),
+        IN_FOLDER(models_are_kept),
+        IN_FOLDER(wrong_input_is_refused),
+        IN_FOLDER(strips_and_blocks_leave_no_trace),
+        IN_FOLDER(contract),
+        IN_FOLDER(the_sample_scene_is_cleaned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
