@@ -40,6 +40,17 @@ void hc_hdf5_reason(char *text, size_t bytes) {
     }
 }
 
+/* HDF5 2.0 also asks how many bytes there is place for, and reads nothing where they are too few. */
+static bool read_stored(hid_t dataset, const hsize_t *corner, uint32_t *skipped, void *to, size_t bytes) {
+#if H5_VERSION_GE(2, 0, 0)
+    size_t place = bytes;
+    return H5Dread_chunk2(dataset, H5P_DEFAULT, corner, skipped, to, &place) >= 0 && place <= bytes;
+#else
+    (void)bytes;
+    return H5Dread_chunk(dataset, H5P_DEFAULT, corner, skipped, to) >= 0;
+#endif
+}
+
 bool hc_hdf5_read_chunk(HcHdf5Array *array, const int64_t first[HC_AXES], int64_t stored, void *to,
                         uint32_t *skipped, char *text, size_t bytes) {
     hsize_t corner[HC_AXES] = {0}, now = 0;
@@ -52,7 +63,7 @@ bool hc_hdf5_read_chunk(HcHdf5Array *array, const int64_t first[HC_AXES], int64_
         if (H5Dget_chunk_storage_size(array->dataset, corner, &now) >= 0 && (int64_t)now != stored) {
             snprintf(text, bytes, "it has %.0f bytes now, and had %" PRId64, (double)now, stored);
         } else {
-            read = H5Dread_chunk(array->dataset, H5P_DEFAULT, corner, skipped, to) >= 0;
+            read = read_stored(array->dataset, corner, skipped, to, (size_t)stored);
             if (!read) {
                 hc_hdf5_reason(text, bytes);
             }
