@@ -19,6 +19,7 @@
     STAGE(svd)                                                                                               \
     STAGE(endmembers)                                                                                        \
     STAGE(knn)                                                                                               \
+    STAGE(classify)                                                                                          \
     STAGE(unmix)                                                                                             \
     STAGE(abundance)                                                                                         \
     STAGE(rx)                                                                                                \

@@ -69,6 +69,7 @@ def stages(common, suffix="", **more):
         "svd": ["svd", scene, "out/a.img", "--noise", "estimate", "--window", "8"],
         "knn": ["knn", scene, "out/a.img", "--training", "in/class.hdr", "--confidence", "--split", "0.5", "--report",
                 "out/r.json", "--report", "out/r.txt"],
+        "classify": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--split", "0.5", "--report", "out/r.json"],
         "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
         "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
         "rx": ["rx", scene, "out/a.img"],

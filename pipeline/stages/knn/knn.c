@@ -65,8 +65,8 @@ static const HcOption options[] = {
 static HcVoteRule rule_of(const HcStage *stage) {
     const HcKnnParams *params = hc_knn_params(stage);
     return (HcVoteRule){.vote = (HcVote)params->vote,
-                        .metric = (HcMetric)params->metric,
-                        .k = (int32_t)params->k,
+                        .metric = hc_knn_metric(stage),
+                        .k = (int32_t)hc_knn_k(stage),
                         .classes = hc_knn_class_count(stage),
                         .reject = params->reject,
                         .add = {[HC_VOTE_ADD_CONFIDENCE] = params->confidence,
@@ -76,35 +76,35 @@ static HcVoteRule rule_of(const HcStage *stage) {
 
 /* Scratch memory of a pixel: distances and numbers of its neighbours, and its scaled spectrum. */
 static size_t scratch_bytes(const HcStage *stage) {
-    const HcKnnParams *params = hc_knn_params(stage);
-    size_t scaled = params->scale != 0 ? (size_t)stage->in.bands * sizeof(float) + 1 : 0;
-    return (size_t)params->k * (sizeof(double) + sizeof(int32_t)) + scaled;
+    size_t scaled = hc_knn_projects(stage) ? (size_t)stage->in.bands * sizeof(float) + 1 : 0;
+    return (size_t)hc_knn_k(stage) * (sizeof(double) + sizeof(int32_t)) + scaled;
 }
 
 /* ---- plan ---- */
 
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
+    const char *name = stage->kind->name;
     if (params->validation != NULL && hc_knn_splits(stage)) {
-        return hc_fail(err, HC_E_USAGE, "knn: give one of --validation and --split");
+        return hc_fail(err, HC_E_USAGE, "%s: give one of --validation and --split", name);
     }
     if (params->validation == NULL &&
         (params->validation_field != NULL || params->validation_layer != NULL)) {
-        return hc_fail(err, HC_E_USAGE, "knn: --validation-%s: there is no --validation",
+        return hc_fail(err, HC_E_USAGE, "%s: --validation-%s: there is no --validation", name,
                        params->validation_field != NULL ? "field" : "layer");
     }
     if (params->report.count > 0 && !hc_knn_validates(stage)) {
-        return hc_fail(err, HC_E_USAGE, "knn: --report %s: give --validation or --split to report on",
+        return hc_fail(err, HC_E_USAGE, "%s: --report %s: give --validation or --split to report on", name,
                        params->report.item[0]);
     }
     for (int32_t r = 0; r < params->report.count; r++) {
         const char *path = params->report.item[r];
         if (!hc_text_ends_with(path, ".json") && !hc_text_ends_with(path, ".txt")) {
-            return hc_fail(err, HC_E_USAGE, "knn: --report %s: a report is FILE.json or FILE.txt", path);
+            return hc_fail(err, HC_E_USAGE, "%s: --report %s: a report is FILE.json or FILE.txt", name, path);
         }
     }
     if (stage->in.meaning == HC_CLASS_MAP) {
-        return hc_fail(err, HC_E_USAGE, "knn: classes come in, spectra are needed");
+        return hc_fail(err, HC_E_USAGE, "%s: classes come in, spectra are needed", name);
     }
     return HC_OK;
 }
@@ -121,9 +121,9 @@ static HcStatus claim_reports(HcStage *stage, HcError *err) {
 static HcStatus check_labels(const HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     long long count = (long long)hc_knn_training_count(stage);
-    if (params->k > count) {
-        return hc_fail(err, HC_E_USAGE, "knn: -k %lld: %s has %lld training %s", (long long)params->k,
-                       params->training, count, hc_knn_training_word(stage));
+    if (hc_knn_k(stage) > count) {
+        return hc_fail(err, HC_E_USAGE, "%s: -k %lld: %s has %lld training %s", stage->kind->name,
+                       (long long)params->k, params->training, count, hc_knn_training_word(stage));
     }
     if (!hc_knn_splits(stage) && count >= HC_KNN_TRAINING_LIMIT) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %lld training %s: at most %lld", params->training, count,
@@ -187,7 +187,7 @@ static void plan_needs(HcStage *stage) {
     size_t bands = (size_t)stage->in.bands;
     double share = hc_knn_splits(stage) ? hc_knn_params(stage)->split : 1;
     size_t count = (size_t)(share * (double)hc_knn_training_count(stage)) + (size_t)hc_knn_class_count(stage);
-    size_t matrix = hc_knn_params(stage)->scale != 0 ? (bands + 1) * bands * sizeof(double) : 0;
+    size_t matrix = hc_knn_projects(stage) ? (bands + 1) * bands * sizeof(double) : 0;
     /* The model may keep its spectra in two forms, and their norms. */
     size_t model = count * (2 * bands * sizeof(float) + sizeof(double) + sizeof(int32_t));
     size_t gathered = hc_spectra_bytes(&state->training, stage->in.bands) +
@@ -202,7 +202,7 @@ static void plan_needs(HcStage *stage) {
                   .bytes_per_pixel = scratch_bytes(stage)};
 }
 
-static HcStatus plan(HcStage *stage, HcError *err) {
+HcStatus hc_knn_plan(HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     HC_OR_RETURN(check_params(stage, err));
     HC_OR_RETURN(hc_stage_reads(stage, params->training, err));
@@ -219,7 +219,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 
 /* ---- observe ---- */
 
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+HcStatus hc_knn_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     const HcKnnState *state = stage->state;
     if (!state->from_library) {
         HC_OR_RETURN(hc_spectra_gather(&state->training, queue, in, err));
@@ -254,6 +254,7 @@ static HcStatus classify(HcStage *stage, HcQueue *queue, const HcBlock *in, cons
     int32_t *index = (int32_t *)(distance + count);
     HcBlock spectra = *in;
     if (state->matrix.data != NULL) {
+        spectra.bands = state->directions;
         spectra.data = (float *)(index + count);
         spectra.mask = (uint8_t *)(spectra.data + hc_block_values(&spectra));
         HC_OR_RETURN(hc_project(queue, in, state->matrix.data, state->mean.data, NULL, &spectra, err));
@@ -262,7 +263,7 @@ static HcStatus classify(HcStage *stage, HcQueue *queue, const HcBlock *in, cons
     return hc_vote(queue, &spectra, index, distance, state->label.data, rule, out, err);
 }
 
-static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+HcStatus hc_knn_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     HcVoteRule rule = rule_of(stage);
     HcBlock from = rows_of(in, out);
@@ -273,7 +274,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
 /* ---- settle ---- */
 
 /* Spectra of a library are a model at once; those of the scene are collected first. */
-static HcStatus open_knn(HcStage *stage, HcError *err) {
+HcStatus hc_knn_open(HcStage *stage, HcError *err) {
     HcKnnState *state = stage->state;
     if (state->from_library) {
         HC_OR_RETURN(hc_knn_make_model(stage, &state->library, err));
@@ -342,7 +343,7 @@ static HcStatus measure(HcStage *stage, HcQueue *queue, const HcSamples *validat
     Holdout holdout = {0};
     int64_t most = validation->count < VALIDATED_AT_ONCE ? validation->count : VALIDATED_AT_ONCE;
     if (validation->count == 0) {
-        return hc_fail(err, HC_E_NUMERIC, "knn: no pixel is left to validate with%s",
+        return hc_fail(err, HC_E_NUMERIC, "%s: no pixel is left to validate with%s", stage->kind->name,
                        hc_knn_splits(stage) ? " (a smaller --split leaves more)" : "");
     }
     HC_TRY(hc_accuracy_init(&state->accuracy, hc_knn_class_count(stage), err));
@@ -363,7 +364,7 @@ done:
     return status;
 }
 
-static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+HcStatus hc_knn_settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     HcKnnState *state = stage->state;
     HcSamples training = {0};
@@ -392,7 +393,7 @@ done:
 
 /* ---- reports ---- */
 
-static HcStatus finish(HcStage *stage, HcError *err) {
+HcStatus hc_knn_finish(HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     for (int32_t r = 0; r < params->report.count; r++) {
         const char *path = params->report.item[r];
@@ -401,7 +402,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static const char *output(const HcStage *stage) {
+const char *hc_knn_output(const HcStage *stage) {
     const HcKnnParams *params = hc_knn_params(stage);
     return params->report.count > 0 ? params->report.item[0] : NULL;
 }
@@ -418,7 +419,7 @@ static void report_classes(const HcKnnState *state, HcJson *to) {
     hc_json_close(to);
 }
 
-static void report(const HcStage *stage, HcJson *to) {
+void hc_knn_report(const HcStage *stage, HcJson *to) {
     const HcKnnState *state = stage->state;
     const HcAccuracy *accuracy = &state->accuracy;
     if (state->trained == NULL) {
@@ -437,7 +438,7 @@ static void report(const HcStage *stage, HcJson *to) {
     }
 }
 
-static void close_knn(HcStage *stage) {
+void hc_knn_close(HcStage *stage) {
     HcKnnState *state = stage->state;
     if (stage->compute != NULL && state->model != NULL) {
         hc_training_close(state->model);
@@ -464,13 +465,13 @@ const HcStageClass hc_stage_knn = {
     .options = options,
     .params_size = sizeof(HcKnnParams),
     .state_size = sizeof(HcKnnState),
-    .plan = plan,
-    .open = open_knn,
-    .observe = observe,
-    .settle = settle,
-    .process = process,
-    .finish = finish,
-    .output = output,
-    .report = report,
-    .close = close_knn,
+    .plan = hc_knn_plan,
+    .open = hc_knn_open,
+    .observe = hc_knn_observe,
+    .settle = hc_knn_settle,
+    .process = hc_knn_process,
+    .finish = hc_knn_finish,
+    .output = hc_knn_output,
+    .report = hc_knn_report,
+    .close = hc_knn_close,
 };

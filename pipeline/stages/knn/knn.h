@@ -1,4 +1,5 @@
-/* What the files of the stage knn share; nobody else includes this. */
+/* What the files of the stages knn and classify share; nobody else includes this. classify compares with one
+ * spectrum a class, made of its training spectra, and is otherwise knn with one neighbour. */
 #ifndef HC_PIPELINE_STAGES_KNN_H
 #define HC_PIPELINE_STAGES_KNN_H
 
@@ -9,7 +10,17 @@
 
 #include <math.h>
 
+/* What training spectra become. */
+typedef enum HcKnnMethod {
+    HC_KNN_NEIGHBOURS, /* each is one to compare with: the stage knn */
+    HC_KNN_LDA,        /* class means, whitened by the covariance within classes */
+    HC_KNN_DISTANCE,   /* class means */
+    HC_KNN_SAM         /* class means, compared by angles */
+} HcKnnMethod;
+
 typedef struct HcKnnParams {
+    int32_t method;     /* of classify, as its words: HcKnnMethod less 1 */
+    const char *shrink; /* of classify */
     const char *training, *field, *layer;
     HcLibraryChoice choice;
     int64_t k;
@@ -28,15 +39,17 @@ typedef struct HcKnnState {
     bool from_library; /* then `training` has classes but no pixels */
     HcSamples library; /* its spectra, as compared */
     HcLibraryFigures figures;
-    HcValueUnit unit;  /* of the library */
-    bool unit_noted;   /* that the scene has another one */
-    HcTraining *model; /* once settled */
-    HcBuffer label;    /* [device] of the model's spectra */
-    HcBuffer matrix;   /* [device] [bands][bands] diagonal, with --scale */
-    HcBuffer mean;     /* [device] [bands] */
-    int64_t used;      /* training spectra in the model */
-    int64_t *from;     /* [used] which pixel of `training` each is; NULL with a library */
-    int64_t *trained;  /* [classes + 1] of them, by number */
+    HcValueUnit unit;   /* of the library */
+    bool unit_noted;    /* that the scene has another one */
+    HcTraining *model;  /* once settled */
+    HcBuffer label;     /* [device] of the model's spectra */
+    HcBuffer matrix;    /* [device] [bands][directions], diagonal with --scale */
+    int32_t directions; /* columns of it */
+    double shrinkage;   /* of the covariance within classes, 0 to 1 */
+    HcBuffer mean;      /* [device] [bands] */
+    int64_t used;       /* training spectra in the model */
+    int64_t *from;      /* [used] which pixel of `training` each is; NULL with a library */
+    int64_t *trained;   /* [classes + 1] of them, by number */
     HcAccuracy accuracy;
 } HcKnnState;
 
@@ -46,8 +59,32 @@ typedef struct HcKnnState {
 /* knn_report.c: the words of --vote, --metric and --scale, ended by NULL. */
 extern const char *const hc_knn_vote_words[], *const hc_knn_metric_words[], *const hc_knn_scale_words[];
 
+/* classify/class_means.c: the words of --method. */
+extern const char *const hc_class_method_words[];
+
 static inline const HcKnnParams *hc_knn_params(const HcStage *stage) {
     return (const HcKnnParams *)stage->params;
+}
+
+static inline HcKnnMethod hc_knn_method(const HcStage *stage) {
+    bool is_knn = hc_text_equal(stage->kind->name, "knn");
+    return is_knn ? HC_KNN_NEIGHBOURS : (HcKnnMethod)(hc_knn_params(stage)->method + 1);
+}
+
+/* Neighbours that vote. */
+static inline int64_t hc_knn_k(const HcStage *stage) {
+    return hc_knn_method(stage) == HC_KNN_NEIGHBOURS ? hc_knn_params(stage)->k : 1;
+}
+
+static inline HcMetric hc_knn_metric(const HcStage *stage) {
+    return hc_knn_method(stage) == HC_KNN_NEIGHBOURS ? (HcMetric)hc_knn_params(stage)->metric
+           : hc_knn_method(stage) == HC_KNN_SAM      ? HC_METRIC_ANGLE
+                                                     : HC_METRIC_EUCLIDEAN;
+}
+
+/* Whether spectra are projected before they are compared. */
+static inline bool hc_knn_projects(const HcStage *stage) {
+    return hc_knn_params(stage)->scale != 0 || hc_knn_method(stage) == HC_KNN_LDA;
 }
 
 static inline bool hc_knn_splits(const HcStage *stage) {
@@ -89,6 +126,23 @@ HcStatus hc_knn_take_validation(HcStage *stage, HcSamples *validation, HcError *
 
 /* Makes the model of these spectra, which are scaled as the options say. */
 HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) HC_MUST_CHECK;
+
+/* classify/class_means.c: replaces training spectra by one a class, and makes the projection that they are
+ * compared in. */
+HcStatus hc_class_means(HcStage *stage, HcSamples *training, HcError *err) HC_MUST_CHECK;
+HcStatus hc_class_check_shrink(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
+
+/* Hooks of both stages. */
+HcStatus hc_knn_plan(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_knn_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_knn_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) HC_MUST_CHECK;
+HcStatus hc_knn_settle(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHECK;
+HcStatus hc_knn_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                        HcError *err) HC_MUST_CHECK;
+HcStatus hc_knn_finish(HcStage *stage, HcError *err) HC_MUST_CHECK;
+const char *hc_knn_output(const HcStage *stage);
+void hc_knn_report(const HcStage *stage, HcJson *to);
+void hc_knn_close(HcStage *stage);
 
 /* knn_report.c: what was measured, as FILE.json or FILE.txt. */
 HcStatus hc_knn_write_report(const HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;

@@ -79,8 +79,8 @@ static HcStatus refuse_options(const HcStage *stage, HcError *err) {
     }
     if (hc_knn_splits(stage)) {
         return hc_fail(err, HC_E_USAGE,
-                       "knn: --split: %s is a spectral library, whose spectra are no sample of the scene",
-                       params->training);
+                       "%s: --split: %s is a spectral library, whose spectra are no sample of the scene",
+                       stage->kind->name, params->training);
     }
     return HC_OK;
 }
@@ -89,7 +89,7 @@ static HcStatus refuse_choice(const HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     return params->choice.spectra == NULL && !params->choice.all
                ? HC_OK
-               : hc_fail(err, HC_E_USAGE, "knn: --%s: %s is no spectral library",
+               : hc_fail(err, HC_E_USAGE, "%s: --%s: %s is no spectral library", stage->kind->name,
                          params->choice.spectra != NULL ? "spectra" : "all-spectra", params->training);
 }
 
@@ -97,7 +97,7 @@ static HcStatus refuse_choice(const HcStage *stage, HcError *err) {
 static void note_unit(HcStage *stage, const float *value, size_t count) {
     HcKnnState *state = stage->state;
     HcValueUnit scene = hc_scene_unit(&stage->in, value, count);
-    bool matters = hc_knn_params(stage)->metric == HC_METRIC_EUCLIDEAN && !state->unit_noted;
+    bool matters = hc_knn_metric(stage) == HC_METRIC_EUCLIDEAN && !state->unit_noted;
     char note[HC_UNIT_NOTE];
     if (matters && hc_unit_note(note, &state->unit, &scene) != NULL) {
         hc_stage_note(stage, "%s: %s; this decides Euclidean distances (--metric angle does not mind)",
@@ -112,8 +112,7 @@ static void note_integers(HcStage *stage) {
     bool integers = stage->in.type != HC_FLOAT32 && stage->in.type != HC_FLOAT64;
     double median = hc_values_quantile(state->library.value,
                                        (size_t)state->library.count * (size_t)state->library.bands, 0.5);
-    if (hc_knn_params(stage)->metric == HC_METRIC_EUCLIDEAN && !state->unit_noted && integers &&
-        median <= 1) {
+    if (hc_knn_metric(stage) == HC_METRIC_EUCLIDEAN && !state->unit_noted && integers && median <= 1) {
         hc_stage_note(stage,
                       "%s: its values (median %.3g) look like another unit than the integers of the scene, "
                       "which decides Euclidean distances (--metric angle does not mind)",
@@ -228,12 +227,14 @@ static HcStatus make_scale(HcStage *stage, HcSamples *training, HcError *err) {
     double *factor = mean + bands;
     int32_t constant = hc_samples_variance(training, mean, factor);
     if (constant == training->bands) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "knn: --scale unit-variance: all training spectra are the same"));
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "%s: --scale unit-variance: all training spectra are the same",
+                       stage->kind->name));
     }
     if (constant > 0) {
         hc_stage_note(stage, "%d of %d bands are constant over the training spectra and take no part",
                       constant, training->bands);
     }
+    state->directions = training->bands;
     for (size_t b = 0; b < bands; b++) {
         matrix[b * bands + b] = factor[b];
     }
@@ -264,18 +265,18 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
         }
     }
     if (there < 2) {
-        return hc_fail(err, HC_E_NUMERIC, "knn: %s: %s%s%s valid training %s, two classes are needed",
-                       params->training, there == 1 ? "only class \"" : "no class",
+        return hc_fail(err, HC_E_NUMERIC, "%s: %s: %s%s%s valid training %s, two classes are needed",
+                       stage->kind->name, params->training, there == 1 ? "only class \"" : "no class",
                        there == 1 ? classes->name[last] : "", there == 1 ? "\" has" : " has",
                        hc_knn_training_word(stage));
     }
-    if (training->count < params->k) {
-        return hc_fail(err, HC_E_NUMERIC, "knn: -k %lld: only %lld training pixels are valid%s",
-                       (long long)params->k, (long long)training->count,
+    if (training->count < hc_knn_k(stage)) {
+        return hc_fail(err, HC_E_NUMERIC, "%s: -k %lld: only %lld training pixels are valid%s",
+                       stage->kind->name, (long long)hc_knn_k(stage), (long long)training->count,
                        hc_knn_splits(stage) ? " and chosen by --split" : "");
     }
     if (training->count >= HC_KNN_TRAINING_LIMIT) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "knn: %lld training pixels: at most %lld",
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %lld training pixels: at most %lld", stage->kind->name,
                        (long long)training->count, (long long)HC_KNN_TRAINING_LIMIT - 1);
     }
     return HC_OK;
@@ -287,11 +288,14 @@ HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) {
     if (hc_knn_params(stage)->scale != 0) {
         HC_OR_RETURN(make_scale(stage, training, err));
     }
+    state->used = training->count;
+    if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS) {
+        HC_OR_RETURN(hc_class_means(stage, training, err));
+    }
     HC_OR_RETURN(hc_training_open(stage->compute, training->value, training->count, training->bands,
-                                  (HcMetric)hc_knn_params(stage)->metric, &state->model, err));
+                                  hc_knn_metric(stage), &state->model, err));
     HC_OR_RETURN(hc_memory_upload(stage->compute, training->label, (size_t)training->count * sizeof(int32_t),
                                   &state->label, err));
-    state->used = training->count;
     if (!state->from_library) {
         state->from = training->from;
         training->from = NULL;

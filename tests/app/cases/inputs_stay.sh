@@ -53,6 +53,8 @@ reads=(
     "mnf --dark|read in/s.hdr % ! mnf --denoise --components 2 --dark in/dark.hdr|dark.hdr dark.img"
     "knn --training|read in/s.hdr % ! knn -k 1 --training in/class.hdr|class.hdr class.img"
     "knn --validation|read in/s.hdr % ! knn -k 1 --training ref/class.hdr --validation in/class.img|class.hdr class.img"
+    "classify --training|read in/s.hdr % ! classify --training in/class.hdr|class.hdr class.img"
+    "classify --validation|read in/s.hdr % ! classify --training ref/class.hdr --validation in/class.img|class.hdr class.img"
     "unmix --library|read in/s.hdr % ! unmix --library in/lib.sli|lib.sli lib.hdr"
     "unmix --weights|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --weights in/noise.json|noise.json"
     "abundance --endmembers|read in/s.hdr % ! abundance --endmembers in/ends.csv|ends.csv"
@@ -79,6 +81,7 @@ writes=(
     "pca --save-model||! pca --denoise --components 2 --save-model TARGET"
     "denoise --save-model||! denoise --components 2 --save-model TARGET"
     "knn --report|.json|! knn -k 1 --training ref/class.hdr --split 0.5 --report TARGET"
+    "classify --report|.json|! classify --training ref/class.hdr --split 0.5 --report TARGET"
     "run --record||--record TARGET"
 )
 other=(
@@ -128,9 +131,11 @@ try() {
 steps() {
     local chain=$1 option=$2 step=$3
     case $option,$chain in
-    "knn --report",*--validation*) words="${chain/ %/} --report TARGET" ;;
-    "knn --report",*knn*) words="${chain/ %/} --split 0.5 --report TARGET" ;;
-    "knn --report",*) words="${chain/ %/} $step" ;;
+    "knn --report",*--validation* | "classify --report",*--validation*) words="${chain/ %/} --report TARGET" ;;
+    "knn --report",*knn* | "knn --report",*classify* | "classify --report",*knn* | "classify --report",*classify*)
+        words="${chain/ %/} --split 0.5 --report TARGET" # classes come out of the chain: it reports itself
+        ;;
+    "knn --report",* | "classify --report",*) words="${chain/ %/} $step" ;;
     "run --record",*) words="${chain/ %/} ! write other.tif $step" ;;
     *) words=${chain/\%/$step} ;;
     esac

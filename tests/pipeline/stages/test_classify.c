@@ -1,0 +1,252 @@
+/* classify: the distance of every pixel from every class by its formula in double, with a solution of the
+ * linear system by Gauss and Jordan written here and Ledoit and Wolf's share by its definition; real samples.
+ */
+#include "tests/support/nearest.h"
+#include "tests/support/strict_runs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct Means {
+    int there[CLASSES + 1]; /* pixels of each class */
+    double mean[CLASSES + 1][BANDS];
+    double inverse[BANDS][BANDS]; /* of the covariance within classes */
+    double share;
+} Means;
+
+static void invert(double matrix[BANDS][BANDS], double inverse[BANDS][BANDS]) {
+    double work[BANDS][2 * BANDS] = {{0}};
+    for (int i = 0; i < BANDS; i++) {
+        memcpy(work[i], matrix[i], sizeof matrix[i]);
+        work[i][BANDS + i] = 1;
+    }
+    for (int i = 0; i < BANDS; i++) {
+        double pivot = work[i][i]; /* the matrix is positive definite */
+        assert_true(pivot > 0);
+        for (int k = 0; k < BANDS; k++) {
+            double factor = k == i ? 0 : work[k][i] / pivot;
+            for (int j = 0; j < 2 * BANDS; j++) {
+                work[k][j] -= factor * work[i][j];
+            }
+        }
+    }
+    for (int i = 0; i < BANDS; i++) {
+        for (int j = 0; j < BANDS; j++) {
+            inverse[i][j] = work[i][BANDS + j] / work[i][i];
+        }
+    }
+}
+
+/* The mean of |z z' - S|^2 / n over |S - m|^2, where z are the spectra less their class means. */
+static double ledoit_wolf(const KnnTrained *trained, const Means *means) {
+    double s[BANDS][BANDS] = {{0}};
+    double trace = 0, apart = 0, spread = 0;
+    double n = trained->count;
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < trained->count; i++) {
+            const double *x = trained->value + i * BANDS, *m = means->mean[trained->class[i]];
+            for (int b = 0; b < BANDS; b++) {
+                for (int c = 0; c < BANDS; c++) {
+                    double product = (x[b] - m[b]) * (x[c] - m[c]);
+                    s[b][c] += turn == 0 ? product / n : 0;
+                    spread += turn == 1 ? pow(product - s[b][c], 2) / n / n : 0;
+                }
+            }
+        }
+    }
+    for (int b = 0; b < BANDS; b++) {
+        trace += s[b][b];
+    }
+    for (int i = 0; i < BANDS * BANDS; i++) {
+        apart += pow(s[i / BANDS][i % BANDS] - (i / BANDS == i % BANDS ? trace / BANDS : 0), 2);
+    }
+    return fmin(1, spread / apart);
+}
+
+/* share < 0: by the estimate. */
+static Means means_of(const KnnTrained *trained, double share) {
+    Means means = {0};
+    double covariance[BANDS][BANDS] = {{0}};
+    double trace = 0;
+    for (int i = 0; i < trained->count; i++) {
+        means.there[trained->class[i]]++;
+    }
+    for (int i = 0; i < trained->count * BANDS; i++) {
+        int class = trained->class[i / BANDS];
+        means.mean[class][i % BANDS] += trained->value[i] / means.there[class];
+    }
+    for (int i = 0; i < trained->count; i++) {
+        const double *x = trained->value + i * BANDS, *m = means.mean[trained->class[i]];
+        for (int b = 0; b < BANDS; b++) {
+            for (int c = 0; c < BANDS; c++) {
+                covariance[b][c] += (x[b] - m[b]) * (x[c] - m[c]) / (trained->count - CLASSES);
+            }
+        }
+    }
+    means.share = share < 0 ? ledoit_wolf(trained, &means) : share;
+    for (int b = 0; b < BANDS; b++) {
+        trace += covariance[b][b];
+    }
+    for (int i = 0; i < BANDS * BANDS; i++) {
+        covariance[i / BANDS][i % BANDS] *= 1 - means.share;
+        covariance[i / BANDS][i % BANDS] += i / BANDS == i % BANDS ? means.share * trace / BANDS : 0;
+    }
+    invert(covariance, means.inverse);
+    return means;
+}
+
+static double distance_of(const char *method, const Means *means, int class, const double *x) {
+    const double *m = means->mean[class];
+    double sum = 0, xx = 0, mm = 0, xm = 0;
+    for (int b = 0; b < BANDS; b++) {
+        xx += x[b] * x[b];
+        mm += m[b] * m[b];
+        xm += x[b] * m[b];
+        for (int c = 0; c < BANDS && strcmp(method, "lda") == 0; c++) {
+            sum += (x[b] - m[b]) * means->inverse[b][c] * (x[c] - m[c]);
+        }
+        sum += strcmp(method, "distance") == 0 ? (x[b] - m[b]) * (x[b] - m[b]) : 0;
+    }
+    return strcmp(method, "sam") == 0 ? acos(xm / sqrt(xx * mm)) : sqrt(sum);
+}
+
+/* out.img has class and distance. Classes that are equally near, to rounding, may be either. */
+static void check_map(const char *method, const Cube *scene, const Means *means, double reject) {
+    Cube got = cube_read_floats("out", LINES, SAMPLES, 2);
+    int64_t classes[CLASSES + 1] = {0};
+    for (size_t p = 0; p < cube_pixels(scene); p++) {
+        double least = INFINITY;
+        const double *x = scene->value + p * BANDS;
+        int class = (int)got.value[2 * p];
+        if (!scene->valid[p]) {
+            assert_true(isnan(got.value[2 * p]));
+            continue;
+        }
+        for (int c = 1; c <= CLASSES; c++) {
+            least = fmin(least, distance_of(method, means, c, x));
+        }
+        double near = 1e-6 * least + 1e-6;
+        check_near(got.value[2 * p + 1], least, near);
+        assert_true(class >= 0 && class <= CLASSES);
+        classes[class]++;
+        if (class == 0) {
+            assert_true(least > reject - near);
+        } else {
+            assert_true(least < reject + near);
+            check_near(distance_of(method, means, class, x), least, near);
+        }
+    }
+    for (int c = isinf(reject) ? 1 : 0; c <= CLASSES; c++) {
+        if (classes[c] == 0) {
+            fail_msg("%s, reject %g: no pixel of class %d", method, reject, c);
+        }
+    }
+    cube_free(&got);
+}
+
+#define TO_OUT "--distance ! write out.img --type float32 --nodata nan"
+
+static void maps_agree_with_formulas(void **state) {
+    (void)state;
+    Cube scene = knn_scene();
+    Cube labels = knn_labels(&scene, "labels", 5, 0.1);
+    KnnTrained trained = knn_train(&scene, &labels, NULL, false);
+    static const struct {
+        const char *method, *shrink;
+        double share, reject;
+    } cases[] = {{"lda", "--shrink none", 0, INFINITY},
+                 {"lda", "", -1, INFINITY},
+                 {"lda", "--shrink 0.3 --reject 0.8", 0.3, 0.8},
+                 {"distance", "", 0, INFINITY},
+                 {"sam", "--reject 0.05", 0, 0.05}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        Means means = means_of(&trained, cases[c].share);
+        assert_true(cases[c].share >= 0 || (means.share > 1e-4 && means.share < 0.5));
+        check_runs(NULL, "read scene.img ! classify --training labels.img --method %s %s " TO_OUT,
+                   cases[c].method, cases[c].shrink);
+        check_map(cases[c].method, &scene, &means, cases[c].reject);
+    }
+    knn_free(&trained);
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
+static void blocks_and_failures(void **state) {
+    (void)state;
+    static const char *const chains[] = {
+        "read scene.img ! classify --training labels.img --split 0.5 --report r.json --distance ! write "
+        "out.img "
+        "--type float32",
+        "read scene.img ! mnf --components 4 ! classify --method sam --training labels.img ! write out.img"};
+    static const char *const results[] = {"out.img", "out.hdr", "r.json", NULL};
+    Cube scene = knn_scene();
+    Cube labels = knn_labels(&scene, "labels", 7, 0.1);
+    check_runs_agree(chains, 2, 10);
+    check_failures_leave_nothing(chains, 1, 10, results);
+    check_runs(NULL, "%s", chains[0]);
+    assert_true(file_holds("r.json", "\"lda\""));
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    Cube scene = knn_scene();
+    Cube labels = knn_labels(&scene, "labels", 7, 0.1);
+    memset(labels.value, 0, cube_pixels(&labels) * sizeof *labels.value);
+    labels.value[21 * SAMPLES + 5] = knn_class_number[1];
+    labels.value[9 * SAMPLES + 30] = knn_class_number[3];
+    cube_write(&labels, "two", HC_UINT16, "bsq", NULL);
+    check_run_fails(NULL, HC_E_NUMERIC, "classify: --method lda: two.img has one spectrum a class",
+                    "read scene.img ! classify --training two.img ! write bad.img");
+    labels.value[20 * SAMPLES + 5] = knn_class_number[1];
+    cube_write(&labels, "three", HC_UINT16, "bsq", NULL);
+    check_run_fails(NULL, HC_E_NUMERIC, "3 training spectra of 2 classes are too few for 6 bands",
+                    "read scene.img ! classify --training three.img --shrink none ! write bad.img");
+    check_runs(NULL, "read scene.img ! classify --training two.img --method distance ! write good.img");
+    check_run_fails(NULL, HC_E_USAGE, "classify: --shrink 2",
+                    "read scene.img ! classify --training two.img --shrink 2 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "classify: --report r.json: give --validation or --split",
+                    "read scene.img ! classify --training two.img --report r.json ! write bad.img");
+    check_run_fails(NULL, HC_E_INPUT, "none.img",
+                    "read scene.img ! classify --training none.img ! write bad.img");
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
+/* 695 pixels of Indian Pines in 16 classes, half of which train. */
+static void indian_pines_samples(void **state) {
+    (void)state;
+    const char *folder = getenv("HCUBE_DATA");
+    double sum = 0;
+    if (folder == NULL) {
+        skip();
+    }
+    for (int seed = 1; seed <= 5; seed++) {
+        RunHow how = {0};
+        check_runs(&how,
+                   "read %s/indian-pines-samples/ip_samples.img ! classify --training "
+                   "%s/indian-pines-samples/ip_samples_gt.img --split 0.5 --seed %d --report r%d.json",
+                   folder, folder, seed, seed);
+        char path[16];
+        snprintf(path, sizeof path, "r%d.json", seed);
+        cJSON *json = knn_read_json(path);
+        sum += number_of(json, "overall_accuracy");
+        cJSON_Delete(json);
+    }
+    print_message("mean overall accuracy of LDA: %.4f\n", sum / 5);
+    assert_true(sum / 5 > 0.72);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(maps_agree_with_formulas),
+        IN_FOLDER(blocks_and_failures),
+        IN_FOLDER(refusals),
+        IN_FOLDER(indian_pines_samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
