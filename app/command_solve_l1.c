@@ -167,7 +167,7 @@ static HcStatus fetch(Problem *problem, HcError *err) {
     return hc_wait(problem->queue, err);
 }
 
-/* lambda as a part of the largest |A'b|, which the place of x has room for. */
+/* lambda as a part of the largest |A'b|, which the place of x has space for. */
 static HcStatus choose_lambda(Problem *problem, const HcMatrix *matrix, HcError *err) {
     const Params *params = &problem->params;
     double largest = 0;
@@ -185,19 +185,19 @@ static HcStatus choose_lambda(Problem *problem, const HcMatrix *matrix, HcError 
     return HC_OK;
 }
 
-/* The values of a file where the host can read them: `room` is allocated where that is not device memory. */
-static HcStatus on_host(const Problem *problem, HcMatrixFile *file, const HcBuffer *buffer, float **room,
+/* The values of a file where the host can read them: `copy` is allocated where that is not device memory. */
+static HcStatus on_host(const Problem *problem, HcMatrixFile *file, const HcBuffer *buffer, float **copy,
                         const float **out, HcError *err) {
     HcComputeInfo info;
     size_t bytes = (size_t)(hc_matrix_rows(file) * hc_matrix_columns(file)) * sizeof(float);
     hc_compute_info(problem->compute, &info);
     *out = buffer->data;
     if (!info.shared_memory) {
-        *out = *room = malloc(bytes);
-        if (*room == NULL) {
+        *out = *copy = malloc(bytes);
+        if (*copy == NULL) {
             return hc_fail_memory(err, (double)bytes, "a matrix");
         }
-        HC_OR_RETURN(hc_matrix_read(file, *room, err));
+        HC_OR_RETURN(hc_matrix_read(file, *copy, err));
     }
     return HC_OK;
 }
@@ -205,17 +205,17 @@ static HcStatus on_host(const Problem *problem, HcMatrixFile *file, const HcBuff
 /* A solution that the iterations did not finish, on the columns that it uses. */
 static HcStatus polish(Problem *problem, HcError *err) {
     HcStatus status = HC_OK;
-    float *matrix_room = NULL;
-    float *right_room = NULL;
+    float *matrix_copy = NULL;
+    float *right_copy = NULL;
     HcMatrix matrix = {.rows = problem->rows, .columns = problem->columns};
     const float *right = NULL;
-    HC_TRY(on_host(problem, problem->matrix, &problem->matrix_buffer, &matrix_room, &matrix.data, err));
-    HC_TRY(on_host(problem, problem->right, &problem->right_buffer, &right_room, &right, err));
+    HC_TRY(on_host(problem, problem->matrix, &problem->matrix_buffer, &matrix_copy, &matrix.data, err));
+    HC_TRY(on_host(problem, problem->right, &problem->right_buffer, &right_copy, &right, err));
     HC_TRY(hc_l1_polish(&matrix, right, &problem->rule, problem->params.solver == ALM, problem->x,
                         &problem->report, &problem->polished, err));
 done:
-    free(matrix_room);
-    free(right_room);
+    free(matrix_copy);
+    free(right_copy);
     return status;
 }
 

@@ -183,12 +183,12 @@ static void check_address_space(int argc, char **argv, char **environment) {
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
         return;
     }
-    void *room = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED) {
+    void *memory = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
         (void)!write(STDERR_FILENO, text, sizeof text - 1);
         _exit(HC_E_MEMORY);
     }
-    munmap(room, needed);
+    munmap(memory, needed);
 }
 
 __attribute__((section(".preinit_array"),

@@ -70,20 +70,20 @@ static char *clean_json(const char *text) {
  * it may be what says that memory has run out. In one piece, so that lines of several processes do not mix.
  */
 void hc_say(const char *format, ...) {
-    char room[2048];
-    char shown[SHOWN_BYTES * sizeof room];
+    char buffer[2048];
+    char shown[SHOWN_BYTES * sizeof buffer];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(room, sizeof room, format, arguments);
+    int length = vsnprintf(buffer, sizeof buffer, format, arguments);
     va_end(arguments);
     char *text = NULL;
-    if (length >= (int)sizeof room) {
+    if (length >= (int)sizeof buffer) {
         va_start(arguments, format);
         text = hc_text_vformat(format, arguments);
         va_end(arguments);
     }
     char *line = text != NULL ? malloc(SHOWN_BYTES * strlen(text) + 1) : NULL;
-    clean_line(line != NULL ? text : room, line != NULL ? line : shown);
+    clean_line(line != NULL ? text : buffer, line != NULL ? line : shown);
     fprintf(stderr, "%s\n", line != NULL ? line : shown);
     free(line);
     free(text);

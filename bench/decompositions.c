@@ -59,10 +59,10 @@ typedef struct Svd {
     HcVendor *vendor;
     const HcVendorOps *vendor_ops;
     HcSvdBatch batch;
-    void *matrices; /* [device], in `room` */
+    void *matrices; /* [device], in `memory` */
     int64_t filled; /* so many of them are there */
-    int64_t most;   /* that `room` has place for */
-    HcBuffer room;
+    int64_t most;   /* that `memory` has place for */
+    HcBuffer memory;
 } Svd;
 
 static HcStatus call_svd(HcRig *rig, void *user, HcError *err) {
@@ -108,7 +108,7 @@ done:
     return status;
 }
 
-/* Room for matrices, left, right and values, one behind the other. */
+/* Memory for matrices, left, right and values, one behind the other. */
 static HcStatus open_batch(HcRig *rig, const Kind *kind, Svd *svd, HcError *err) {
     size_t square = square_bytes(kind);
     int64_t fits = (int64_t)(hc_rig_part_bytes(rig) / square);
@@ -117,8 +117,8 @@ static HcStatus open_batch(HcRig *rig, const Kind *kind, Svd *svd, HcError *err)
     svd->most = fits < count ? fits : count;
     size_t all = (size_t)svd->most * square;
     HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE,
-                          3 * all + (size_t)svd->most * (size_t)kind->n * sizeof(float), &svd->room, err));
-    char *at = svd->room.data;
+                          3 * all + (size_t)svd->most * (size_t)kind->n * sizeof(float), &svd->memory, err));
+    char *at = svd->memory.data;
     svd->matrices = at;
     svd->batch =
         (HcSvdBatch){.matrices = at, .left = at + all, .right = at + 2 * all, .values = at + 3 * all};
@@ -309,10 +309,10 @@ static HcStatus svds(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops
         if (vendor != NULL) {
             HC_TRY(vendor_svd(rig, &svd, err));
         }
-        hc_release(rig->compute, &svd.room);
+        hc_release(rig->compute, &svd.memory);
     }
 done:
-    hc_release(rig->compute, &svd.room);
+    hc_release(rig->compute, &svd.memory);
     return status;
 }
 

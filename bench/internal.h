@@ -38,7 +38,7 @@ typedef struct HcRig {
     int64_t part;   /* lines */
     HcBuffer raw;   /* the scene, [lines][bands][samples] uint16 */
     HcBuffer block; /* the part as a block, bands and mask */
-    HcBuffer out;   /* room for a second one */
+    HcBuffer out;   /* memory for a second one */
     HcBuffer small; /* matrix[bands][components], mean[bands] float64, index[2][bands] (in order, reversed) */
     double *matrix, *mean; /* [device], in `small` */
     int32_t *in_order, *reversed;

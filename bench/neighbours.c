@@ -17,9 +17,9 @@ static const size_t neighbour_bytes = sizeof(double) + sizeof(int32_t);
 typedef struct Search {
     HcBlock in, out;
     HcTraining *training;
-    HcBuffer room;    /* neighbours of the pixels of `in` */
-    double *distance; /* [device], in `room` */
-    int32_t *index;   /* [device], in `room` */
+    HcBuffer memory;  /* neighbours of the pixels of `in` */
+    double *distance; /* [device], in `memory` */
+    int32_t *index;   /* [device], in `memory` */
     HcBuffer label;
     HcVoteRule rule;
 } Search;
@@ -66,10 +66,10 @@ static HcBlock first_lines(const HcRig *rig, int64_t lines) {
     return block;
 }
 
-static HcStatus open_room(HcRig *rig, Search *search, int64_t lines, HcError *err) {
+static HcStatus take_memory(HcRig *rig, Search *search, int64_t lines, HcError *err) {
     size_t count = (size_t)lines * line_neighbours(rig);
-    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, count * neighbour_bytes, &search->room, err));
-    search->distance = search->room.data;
+    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, count * neighbour_bytes, &search->memory, err));
+    search->distance = search->memory.data;
     search->index = (int32_t *)(search->distance + count);
     return HC_OK;
 }
@@ -79,7 +79,7 @@ static void close_search(HcRig *rig, Search *search, HcStatus status) {
         hc_rig_drain(rig);
     }
     hc_training_close(search->training);
-    hc_release(rig->compute, &search->room);
+    hc_release(rig->compute, &search->memory);
     hc_release(rig->compute, &search->label);
 }
 
@@ -137,7 +137,7 @@ static HcStatus knn(HcRig *rig, const char *name, HcMetric metric, HcError *err)
     }
     HcBenchRow *row = hc_bench_row(rig->bench, name, rig->device->by, rig->part);
     HC_TRY(open_training(rig, metric, &search.training, err));
-    HC_TRY(open_room(rig, &search, most, err));
+    HC_TRY(take_memory(rig, &search, most, err));
     HC_TRY(choose_lines(rig, &search, least, most, &row->lines, err));
     double pixels = (double)row->lines * rig->settings->samples;
     row->operations = pixels * 2 * n * spectra;
@@ -218,7 +218,7 @@ static HcStatus vote(HcRig *rig, HcError *err) {
     HcBenchRow *row = hc_bench_row(rig->bench, "vote", rig->device->by, lines);
     search.in = first_lines(rig, lines);
     search.out = hc_rig_block(rig, &rig->out, lines, hc_vote_bands(&search.rule));
-    HC_TRY(open_room(rig, &search, lines, err));
+    HC_TRY(take_memory(rig, &search, lines, err));
     HC_TRY(fill_neighbours(rig, &search, lines, err));
     HC_TRY(fill_labels(rig, &search, err));
     hc_rig_floor(rig, row,

@@ -138,15 +138,15 @@ typedef struct Reading {
 
 static void *read_part(void *user) {
     Reading *reading = user;
-    char *room = malloc(PIECE);
-    reading->failed = room == NULL;
+    char *buffer = malloc(PIECE);
+    reading->failed = buffer == NULL;
     for (int64_t at = reading->begin; at < reading->end && !reading->failed;) {
         int64_t left = reading->end - at;
-        ssize_t got = pread(reading->file, room, (size_t)(left < PIECE ? left : PIECE), at);
+        ssize_t got = pread(reading->file, buffer, (size_t)(left < PIECE ? left : PIECE), at);
         reading->failed = got <= 0 && errno != EINTR;
         at += got > 0 ? got : 0;
     }
-    free(room);
+    free(buffer);
     return NULL;
 }
 
@@ -304,8 +304,8 @@ static HcStatus further_row(HcRig *rig, const Files *files, double reading, HcEr
     return check_output(rig, files, row, err);
 }
 
-/* Whether the files have room, else a note that says so. */
-static bool has_room(const HcRig *rig, const char *base) {
+/* Whether the files have space, else a note that says so. */
+static bool has_space(const HcRig *rig, const char *base) {
     struct statvfs info;
     char texts[2][24];
     double needed = input_bytes(rig) + output_bytes(rig);
@@ -330,7 +330,7 @@ HcStatus hc_rig_scene(HcRig *rig, HcError *err) {
     const char *base = getenv("TMPDIR");
     base = base != NULL && *base != '\0' ? base : "/tmp";
     bool wanted = hc_bench_wants(rig->bench, "scene") || hc_bench_wants(rig->bench, "scene-first");
-    if (!wanted || !has_room(rig, base)) {
+    if (!wanted || !has_space(rig, base)) {
         return HC_OK;
     }
     HC_TRY(name_files(&files, base, err));

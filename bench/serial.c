@@ -430,10 +430,10 @@ static int32_t find_row(const Tableau *tableau, int32_t column, double *reach, b
     for (int32_t i = 0; i < tableau->rows; i++) {
         double pivot = *entry_at(tableau, i, column);
         double value = *entry_at(tableau, i, tableau->columns);
-        double room = pivot > 0 ? value : value - tableau->upper[tableau->basic[i]];
-        if (fabs(pivot) > 1e-10 && room / pivot < *reach) {
+        double slack = pivot > 0 ? value : value - tableau->upper[tableau->basic[i]];
+        if (fabs(pivot) > 1e-10 && slack / pivot < *reach) {
             found = i;
-            *reach = room / pivot;
+            *reach = slack / pivot;
             *at_upper = pivot < 0;
         }
     }

@@ -39,7 +39,7 @@ void hc_bench_witness_free(HcBenchWitness *witness) {
     free(witness);
 }
 
-static HcStatus make_room(HcBenchWitness *witness, const HcBenchSettings *settings, HcError *err) {
+static HcStatus take_memory(HcBenchWitness *witness, const HcBenchSettings *settings, HcError *err) {
     size_t pixels = (size_t)witness->lines * (size_t)settings->samples;
     size_t values = pixels * (size_t)settings->bands;
     size_t projected = pixels * (size_t)settings->components;
@@ -129,7 +129,7 @@ static HcStatus make_witness(const HcBenchSettings *settings, int64_t lines, HcB
     HcBenchWitness *witness = NULL;
     HC_TRY(hc_new(witness, 1, "the serial reference", err));
     witness->lines = lines;
-    HC_TRY(make_room(witness, settings, err));
+    HC_TRY(take_memory(witness, settings, err));
     HC_TRY(run_sums(witness, settings, times, err));
     *out = witness;
 done:
@@ -243,9 +243,9 @@ static HcStatus neighbours_row(HcBench *bench, const float *spectra, const char 
     if (!hc_bench_wants(bench, operation)) {
         return HC_OK;
     }
-    size_t room = (size_t)bench->witness->lines * (size_t)samples * (size_t)settings->neighbours;
-    HC_OR_RETURN(hc_new(nearest->index, room, "the serial reference", err));
-    HC_OR_RETURN(hc_new(nearest->distance, room, "the serial reference", err));
+    size_t values = (size_t)bench->witness->lines * (size_t)samples * (size_t)settings->neighbours;
+    HC_OR_RETURN(hc_new(nearest->index, values, "the serial reference", err));
+    HC_OR_RETURN(hc_new(nearest->distance, values, "the serial reference", err));
     HC_OR_RETURN(choose_pixels(bench, spectra, metric, nearest, &pixels, err));
     double start = hc_now();
     HC_OR_RETURN(hc_serial_knn(bench->witness->x, pixels, settings->bands, spectra, settings->training,

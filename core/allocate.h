@@ -24,6 +24,18 @@ extern "C" {
 /* For hc_new(): `count` elements of `bytes` bytes, also where `count` is 0. */
 void *hc_allocate(size_t count, size_t bytes, const char *what, HcError *err, const char *file, int line);
 
+/* hc_new_aligned(values, count, "panels", err): the same, at an address that vector units like (a multiple of
+ * 64), and not zeroed: for work memory that is written before it is read. */
+#define hc_new_aligned(pointer, count, what, err)                                                            \
+    (((pointer) = (__typeof__(pointer))hc_allocate_aligned((size_t)(count), sizeof *(pointer), (what),       \
+                                                           (err), __FILE__, __LINE__)) != NULL               \
+         ? HC_OK                                                                                             \
+         : HC_E_MEMORY)
+
+/* For hc_new_aligned(). */
+void *hc_allocate_aligned(size_t count, size_t bytes, const char *what, HcError *err, const char *file,
+                          int line);
+
 #ifdef __cplusplus
 }
 #endif

@@ -40,10 +40,10 @@ void hc_hash_add(HcHash *hash, const void *data, size_t bytes) {
     size_t waiting = hash->length % sizeof hash->rest;
     hash->length += bytes;
     if (waiting > 0) {
-        size_t room = sizeof hash->rest - waiting;
-        size_t taken = bytes < room ? bytes : room;
+        size_t space = sizeof hash->rest - waiting;
+        size_t taken = bytes < space ? bytes : space;
         memcpy(hash->rest + waiting, at, taken);
-        if (taken < room) {
+        if (taken < space) {
             return;
         }
         add_stripe(hash->lane, hash->rest);

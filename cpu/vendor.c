@@ -12,8 +12,8 @@
 
 struct HcVendor {
     const HcCpu *cpu;
-    char *room; /* that threads decompose in; grows */
-    size_t room_bytes;
+    char *workspace; /* that threads decompose in; grows */
+    size_t workspace_bytes;
 };
 
 /* BLAS may use the threads of the backend within a call, and has one of its own otherwise. */
@@ -26,10 +26,7 @@ static void leave(void) {
 }
 
 static HcStatus open_vendor(HcCompute *compute, HcVendor **out, char *name, size_t name_size, HcError *err) {
-    *out = calloc(1, sizeof **out);
-    if (*out == NULL) {
-        return hc_fail_memory(err, sizeof **out, "the libraries");
-    }
+    HC_OR_RETURN(hc_new(*out, 1, "the libraries", err));
     int threads = ((const HcCpu *)compute)->threads;
     (*out)->cpu = (const HcCpu *)compute;
     snprintf(name, name_size, "%s (%s), %d thread%s", openblas_get_config(), openblas_get_corename(), threads,
@@ -39,7 +36,7 @@ static HcStatus open_vendor(HcCompute *compute, HcVendor **out, char *name, size
 
 static void close_vendor(HcVendor *vendor) {
     if (vendor != NULL) {
-        free(vendor->room);
+        free(vendor->workspace);
     }
     free(vendor);
 }
@@ -160,32 +157,33 @@ static const char *svd_name(HcElement element, int32_t n) {
 
 /* What a thread works in: a matrix, a piece for LAPACK's values and one each for its real and whole numbers.
  */
-typedef struct SvdRoom {
+typedef struct SvdWorkspace {
     HcElement element;
     lapack_int n;
     lapack_int values; /* of the piece */
     size_t square;     /* bytes of a matrix */
     size_t reals_at, integers_at, bytes;
-} SvdRoom;
+} SvdWorkspace;
 
-static lapack_int gesdd(const SvdRoom *room, char *at, float *singular, void *left, void *right) {
+static lapack_int gesdd(const SvdWorkspace *workspace, char *at, float *singular, void *left, void *right) {
     void *matrix = at;
-    void *work = at + room->square;
-    float *reals = (float *)(at + room->reals_at);
-    lapack_int *integers = (lapack_int *)(at + room->integers_at);
-    lapack_int n = room->n;
-    lapack_int values = room->values;
-    return room->element == HC_ELEMENT_COMPLEX_FLOAT32
+    void *work = at + workspace->square;
+    float *reals = (float *)(at + workspace->reals_at);
+    lapack_int *integers = (lapack_int *)(at + workspace->integers_at);
+    lapack_int n = workspace->n;
+    lapack_int values = workspace->values;
+    return workspace->element == HC_ELEMENT_COMPLEX_FLOAT32
                ? LAPACKE_cgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, matrix, n, singular, left, n, right, n,
                                      work, values, reals, integers)
                : LAPACKE_sgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, matrix, n, singular, left, n, right, n,
                                      work, values, integers);
 }
 
-static HcStatus plan_svd(HcElement element, int32_t n, SvdRoom *room, HcError *err) {
+static HcStatus plan_svd(HcElement element, int32_t n, SvdWorkspace *workspace, HcError *err) {
     size_t rows = (size_t)n;
     float asked[2] = {0};
-    *room = (SvdRoom){.element = element, .n = n, .square = rows * rows * hc_element_bytes(element)};
+    *workspace =
+        (SvdWorkspace){.element = element, .n = n, .square = rows * rows * hc_element_bytes(element)};
     lapack_int failed = element == HC_ELEMENT_COMPLEX_FLOAT32
                             ? LAPACKE_cgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, NULL, n, NULL, NULL, n, NULL,
                                                   n, (void *)asked, -1, NULL, NULL)
@@ -195,26 +193,26 @@ static HcStatus plan_svd(HcElement element, int32_t n, SvdRoom *room, HcError *e
         return hc_fail(err, HC_E_NUMERIC, "no memory is planned for matrices of %d rows (LAPACK gesdd: %d)",
                        n, (int)failed);
     }
-    room->values = (lapack_int)asked[0];
-    room->reals_at = room->square + (size_t)room->values * hc_element_bytes(element);
-    room->integers_at = room->reals_at + (7 * rows * rows + 7 * rows) * sizeof(float);
-    room->bytes = (room->integers_at + 8 * rows * sizeof(lapack_int) + 255) / 256 * 256;
+    workspace->values = (lapack_int)asked[0];
+    workspace->reals_at = workspace->square + (size_t)workspace->values * hc_element_bytes(element);
+    workspace->integers_at = workspace->reals_at + (7 * rows * rows + 7 * rows) * sizeof(float);
+    workspace->bytes = (workspace->integers_at + 8 * rows * sizeof(lapack_int) + 255) / 256 * 256;
     return HC_OK;
 }
 
-static HcStatus make_room(HcVendor *vendor, size_t bytes, HcError *err) {
-    if (vendor->room_bytes < bytes) {
-        free(vendor->room);
-        vendor->room = malloc(bytes);
-        vendor->room_bytes = vendor->room != NULL ? bytes : 0;
+static HcStatus grow_workspace(HcVendor *vendor, size_t bytes, HcError *err) {
+    if (vendor->workspace_bytes < bytes) {
+        free(vendor->workspace);
+        vendor->workspace = malloc(bytes);
+        vendor->workspace_bytes = vendor->workspace != NULL ? bytes : 0;
     }
-    return vendor->room != NULL ? HC_OK : hc_fail_memory(err, (double)bytes, "decompositions");
+    return vendor->workspace != NULL ? HC_OK : hc_fail_memory(err, (double)bytes, "decompositions");
 }
 
 /* LAPACK leaves right^H by columns: its conjugate, transposed in place. */
-static void turn_right(const SvdRoom *room, float *right) {
-    size_t n = (size_t)room->n;
-    size_t parts = room->element == HC_ELEMENT_COMPLEX_FLOAT32 ? 2 : 1;
+static void turn_right(const SvdWorkspace *workspace, float *right) {
+    size_t n = (size_t)workspace->n;
+    size_t parts = workspace->element == HC_ELEMENT_COMPLEX_FLOAT32 ? 2 : 1;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < i; j++) {
             for (size_t part = 0; part < parts; part++) {
@@ -231,25 +229,25 @@ static void turn_right(const SvdRoom *room, float *right) {
 
 typedef struct SvdJob {
     const HcSvdBatch *batch;
-    SvdRoom room;
-    char *memory; /* [threads] rooms */
+    SvdWorkspace workspace;
+    char *memory; /* [threads] workspaces */
     atomic_int failures;
 } SvdJob;
 
 static void decompose(void *user, int64_t first, int64_t end, int32_t thread) {
     SvdJob *job = user;
-    const SvdRoom *room = &job->room;
+    const SvdWorkspace *workspace = &job->workspace;
     const HcSvdBatch *batch = job->batch;
-    char *at = job->memory + (size_t)thread * room->bytes;
+    char *at = job->memory + (size_t)thread * workspace->bytes;
     for (int64_t m = first; m < end; m++) {
-        size_t place = (size_t)m * room->square;
+        size_t place = (size_t)m * workspace->square;
         char *right = (char *)batch->right + place;
-        float *values = (float *)batch->values + m * room->n;
-        memcpy(at, (const char *)batch->matrices + place, room->square);
-        if (gesdd(room, at, values, (char *)batch->left + place, right) != 0) {
+        float *values = (float *)batch->values + m * workspace->n;
+        memcpy(at, (const char *)batch->matrices + place, workspace->square);
+        if (gesdd(workspace, at, values, (char *)batch->left + place, right) != 0) {
             atomic_fetch_add(&job->failures, 1);
         }
-        turn_right(room, (float *)right);
+        turn_right(workspace, (float *)right);
     }
 }
 
@@ -258,9 +256,9 @@ static HcStatus svd(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t
                     HcError *err) {
     (void)queue;
     SvdJob job = {.batch = batch};
-    HC_OR_RETURN(plan_svd(element, n, &job.room, err));
-    HC_OR_RETURN(make_room(vendor, (size_t)vendor->cpu->threads * job.room.bytes, err));
-    job.memory = vendor->room;
+    HC_OR_RETURN(plan_svd(element, n, &job.workspace, err));
+    HC_OR_RETURN(grow_workspace(vendor, (size_t)vendor->cpu->threads * job.workspace.bytes, err));
+    job.memory = vendor->workspace;
     hc_cpu_blas_threads(1);
     hc_cpu_work(vendor->cpu, batch->count, 8, decompose, &job);
     if (atomic_load(&job.failures) > 0) {
@@ -295,8 +293,8 @@ static void threshold_and_lead(const float *slope, float scale, float threshold,
 }
 
 static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b, double lambda,
-                      double square, int32_t iterations, float *room, float *x, HcError *err) {
-    float *residual = room;
+                      double square, int32_t iterations, float *workspace, float *x, HcError *err) {
+    float *residual = workspace;
     float *slope = residual + matrix->rows;
     float *ahead = slope + matrix->columns;
     double time = 1;

@@ -25,8 +25,8 @@ void hc_file_list_free(char **names, size_t count);
 /* "A/B", fresh memory; fails with HC_E_MEMORY. */
 HcStatus hc_file_join(const char *folder, const char *name, char **out, HcError *err) HC_MUST_CHECK;
 
-/* The same into room on the stack, for what must go on when memory has run out: false where a path is longer
- * than the system takes. */
+/* The same into memory on the stack, for what must go on when memory has run out: false where a path is
+ * longer than the system takes. */
 #define HC_FILE_PATH 4096 /* bytes */
 bool hc_file_join_into(char out[HC_FILE_PATH], const char *folder, const char *name);
 bool hc_file_folder_into(char out[HC_FILE_PATH], const char *path);

@@ -27,11 +27,11 @@ HcStatus hc_watch_add(HcWatch *watch, const char *path, HcError *err) {
         has(watch, path)) {
         return HC_OK;
     }
-    if ((watch->count & (watch->count - 1)) == 0) { /* room doubles at each power of two */
-        size_t room = watch->count == 0 ? 1 : 2 * (size_t)watch->count;
-        HcWatched *grown = realloc(watch->file, room * sizeof *grown);
+    if ((watch->count & (watch->count - 1)) == 0) { /* the capacity doubles at each power of two */
+        size_t capacity = watch->count == 0 ? 1 : 2 * (size_t)watch->count;
+        HcWatched *grown = realloc(watch->file, capacity * sizeof *grown);
         if (grown == NULL) {
-            return hc_fail_memory(err, (double)(room * sizeof *grown), "a list of files");
+            return hc_fail_memory(err, (double)(capacity * sizeof *grown), "a list of files");
         }
         watch->file = grown;
     }

@@ -43,7 +43,7 @@ static HcStatus copy_words(HcChain *chain, const char *const *words, int32_t cou
     return HC_OK;
 }
 
-/* Makes room for `count` stages; their kind is set by add_stage. */
+/* Allocates `count` stages; their kind is set by add_stage. */
 static HcStatus make_chain(HcChain **out, const char *const *words, int32_t word_count, int32_t count,
                            HcError *err) {
     HC_OR_RETURN(hc_new(*out, 1, "the chain", err));

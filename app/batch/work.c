@@ -92,7 +92,7 @@ static bool is_claimed(const char *output) {
     return claimed;
 }
 
-/* Asks the system to bring the data of a scene into its page cache, as far as there is room. */
+/* Asks the system to bring the data of a scene into its page cache, as far as it has space. */
 static void read_ahead(const Worker *worker, const HcReader *reader) {
     enum { STEP = 8 << 20 };
     const char *path = hc_reader_path(reader);

@@ -60,7 +60,7 @@ extern "C" {
 /* ---- the program at work ---- */
 
 typedef struct HcSimplex HcSimplex;
-/* What a backend has of its own: the matrix, the inverse, and room to work in. */
+/* What a backend has of its own: the matrix, the inverse, and memory to work in. */
 typedef struct HcSimplexOwn HcSimplexOwn;
 
 /* How steps ended. */
@@ -84,7 +84,7 @@ typedef struct HcSimplexStop {
 typedef struct HcSimplexSteps {
     /* row_scale and column_scale, from the entries. */
     HcStatus (*find_scales)(HcSimplex *s, HcError *err);
-    /* Scales the matrix, and makes room for the inverse: all logicals are basic, each in the place of its
+    /* Scales the matrix, and allocates the inverse: all logicals are basic, each in the place of its
      * row. */
     HcStatus (*open)(HcSimplex *s, HcError *err);
     /* Basic variables that make A x + t = 0. */

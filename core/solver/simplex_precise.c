@@ -264,8 +264,8 @@ static int64_t choose_leaving(const Desk *desk, double direction, double *length
             if (!isfinite(stop)) {
                 continue;
             }
-            double room = (stop - desk->z[j].high) - desk->z[j].low;
-            double most = fmax(room / rate, 0);
+            double slack = (stop - desk->z[j].high) - desk->z[j].low;
+            double most = fmax(slack / rate, 0);
             double tolerance = desk->stalled > PATIENCE ? 0 : violation * (1 + fabs(stop)) / fabs(rate);
             if (pass == 0) {
                 reach = fmin(reach, most + tolerance);

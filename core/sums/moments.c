@@ -327,7 +327,7 @@ static HcStatus integers_on_grid(HcMoments *moments, HcError *err) {
     return hc_new(moments->exponent, moments->bands, "the grid of sums", err);
 }
 
-/* Room for far values in both where one has met some. */
+/* Memory for far values in both where one has met some. */
 static HcStatus far_in_both(HcMoments *a, HcMoments *b, HcError *err) {
     if (a->far_product == NULL && b->far_product == NULL) {
         return HC_OK;

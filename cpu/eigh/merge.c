@@ -7,6 +7,7 @@
  *   4. the eigenvectors, in fixed blocks of columns, each a product of its own.
  * (dlaed3 does 2 to 4.) No piece depends on the number of threads, and each is computed by one of them. */
 #include "cpu/eigh/eigh.h"
+#include "core/allocate.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -71,25 +72,19 @@ static void tear(HcTridiagonal *t) {
 
 HcStatus hc_cpu_tridiagonal_open(HcTridiagonal *t, HcError *err) {
     size_t n = (size_t)t->n;
-    struct HcMerging *m = calloc(1, sizeof *m);
     t->failed = 0;
-    if ((t->merging = m) == NULL) {
-        return hc_fail_memory(err, sizeof *m, "eigenvectors");
-    }
+    HC_OR_RETURN(hc_new(t->merging, 1, "eigenvectors", err));
+    struct HcMerging *m = t->merging;
     size_t steps = 2;
     m->leaves = 1;
     while ((t->n + m->leaves - 1) / m->leaves > LEAF_ROWS) {
         m->leaves *= 2;
         steps += 4;
     }
-    m->nodes = calloc(2 * (size_t)m->leaves, sizeof *m->nodes);
-    m->z = malloc(6 * n * sizeof *m->z);
-    m->index = malloc(4 * n * sizeof *m->index);
-    m->shares = calloc(steps, sizeof *m->shares);
-    if (m->nodes == NULL || m->z == NULL || m->index == NULL || m->shares == NULL) {
-        hc_cpu_tridiagonal_close(t);
-        return hc_fail_memory(err, (double)n * 64, "eigenvectors");
-    }
+    HC_OR_RETURN(hc_new(m->nodes, 2 * (size_t)m->leaves, "eigenvectors", err));
+    HC_OR_RETURN(hc_new(m->z, 6 * n, "eigenvectors", err));
+    HC_OR_RETURN(hc_new(m->index, 4 * n, "eigenvectors", err));
+    HC_OR_RETURN(hc_new(m->shares, steps, "eigenvectors", err));
     m->poles = m->z + n;
     m->weights = m->z + 2 * n;
     m->exact = m->z + 3 * n;
@@ -232,9 +227,10 @@ HC_CLONES static void divide(const double *a, const double *b, size_t count, dou
     }
 }
 
-/* The eigenvectors [begin, end) in terms of the children's: column[grouped], of unit length. room[n] is free.
+/* The eigenvectors [begin, end) in terms of the children's: column[grouped], of unit length. workspace[n] is
+ * free.
  */
-static void inner_vectors(HcTridiagonal *t, const Node *node, size_t begin, size_t end, double *room) {
+static void inner_vectors(HcTridiagonal *t, const Node *node, size_t begin, size_t end, double *workspace) {
     struct HcMerging *m = t->merging;
     size_t kept = (size_t)node->kept;
     const lapack_int *grouped = m->index + t->n + node->first;
@@ -242,13 +238,13 @@ static void inner_vectors(HcTridiagonal *t, const Node *node, size_t begin, size
         double *column = packed_of(t, t->second, node) + j * (size_t)node->rows;
         double length = 1;
         if (kept > 2) {
-            divide(m->exact + node->first, column, kept, room);
-            length = cblas_dnrm2((int)kept, room, 1);
+            divide(m->exact + node->first, column, kept, workspace);
+            length = cblas_dnrm2((int)kept, workspace, 1);
         } else { /* dlaed4 gives the vector itself */
-            memcpy(room, column, kept * sizeof *room);
+            memcpy(workspace, column, kept * sizeof *workspace);
         }
         for (size_t i = 0; i < kept; i++) {
-            column[i] = room[grouped[i] - 1] / length;
+            column[i] = workspace[grouped[i] - 1] / length;
         }
     }
 }

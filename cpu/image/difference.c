@@ -1,5 +1,6 @@
 /* Differences of neighbouring pixels: the noise of a scene. */
 #include "cpu/image/difference.h"
+#include "core/allocate.h"
 #include "cpu/work.h"
 
 #include <stdlib.h>
@@ -268,11 +269,8 @@ HcStatus hc_cpu_difference(HcQueue *queue, const HcBlock *in, HcDifference kind,
     double *wide = NULL;
     int threads = queue->cpu->threads;
     size_t values = HC_CPU_RUN * (size_t)in->bands;
-    scratch = malloc(values * sizeof *scratch * (size_t)threads);
-    wide = malloc(values * sizeof *wide * (size_t)threads);
-    if (scratch == NULL || wide == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(values * sizeof *wide) * threads, "differences"));
-    }
+    HC_TRY(hc_new_aligned(scratch, values * (size_t)threads, "differences", err));
+    HC_TRY(hc_new_aligned(wide, values * (size_t)threads, "differences", err));
     Job job = {in, out, kind, scratch, wide};
     int64_t rows = hc_block_rows(out);
     hc_cpu_work(queue->cpu, rows, hc_cpu_grain(queue->cpu, rows), difference_lines, &job);

@@ -1,4 +1,5 @@
 /* 3x3 mean and median. */
+#include "core/allocate.h"
 #include "core/operation/filter.h"
 #include "cpu/image/difference.h"
 #include "cpu/work.h"
@@ -124,11 +125,8 @@ HcStatus hc_cpu_filter(HcQueue *queue, const HcBlock *in, HcFilter kind, const H
     int threads = queue->cpu->threads;
     size_t values = HC_CPU_RUN * (size_t)in->bands;
     size_t samples = (size_t)in->samples;
-    sums = malloc(values * sizeof *sums * (size_t)threads);
-    full = malloc(samples * (size_t)threads);
-    if (sums == NULL || full == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(values * sizeof *sums + samples) * threads, "a filter"));
-    }
+    HC_TRY(hc_new_aligned(sums, values * (size_t)threads, "a filter", err));
+    HC_TRY(hc_new_aligned(full, samples * (size_t)threads, "a filter", err));
     Job job = {in, out, kind, sums, full};
     int64_t rows = hc_block_rows(out);
     hc_cpu_work(queue->cpu, rows, hc_cpu_grain(queue->cpu, rows), filter_lines, &job);

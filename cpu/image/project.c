@@ -1,4 +1,5 @@
 /* One matrix product for every pixel: out = offset + (x - offset) * matrix, in float64, rounded once. */
+#include "core/allocate.h"
 #include "core/operation/project.h"
 #include "cpu/work.h"
 
@@ -75,11 +76,8 @@ HcStatus hc_cpu_project(HcQueue *queue, const HcBlock *in, const double *matrix,
     size_t n = (size_t)in->bands;
     size_t m = (size_t)out->bands;
     size_t each = (PANEL * (n + m) + 7) / 8 * 8;
-    offsets = calloc(n + m, sizeof *offsets);
-    work = aligned_alloc(64, each * sizeof *work * (size_t)threads);
-    if (offsets == NULL || work == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)(each * sizeof *work) * threads, "projection panels"));
-    }
+    HC_TRY(hc_new(offsets, n + m, "projection panels", err));
+    HC_TRY(hc_new_aligned(work, each * (size_t)threads, "projection panels", err));
     if (in_offset != NULL) {
         memcpy(offsets, in_offset, n * sizeof *offsets);
     }

@@ -10,10 +10,10 @@
 #include <string.h>
 
 enum {
-    PANEL = 384, /* pixels of one product, at most */
-    TILE = 640,  /* training spectra of one product */
-    CHUNK = 32,  /* similarities that are looked at together */
-    ROOM = 256   /* candidates of a pixel that wait */
+    PANEL = 384,      /* pixels of one product, at most */
+    TILE = 640,       /* training spectra of one product */
+    CHUNK = 32,       /* similarities that are looked at together */
+    WAITING_MAX = 256 /* candidates of a pixel that wait */
 };
 
 /* What one pixel has found so far. */
@@ -26,8 +26,8 @@ typedef struct Search {
     float *similarity; /* [k], the largest, the smallest of them first */
     int32_t *index;    /* [k] of the output */
     double *distance;  /* [k] of the output */
-    int32_t candidate[ROOM];
-    float candidate_similarity[ROOM];
+    int32_t candidate[WAITING_MAX];
+    float candidate_similarity[WAITING_MAX];
 } Search;
 
 /* One thread's memory. */
@@ -84,7 +84,7 @@ static void prune(Search *search) {
 
 /* Compares the candidates exactly. */
 static void settle(const Job *job, Search *search) {
-    double distance[ROOM];
+    double distance[WAITING_MAX];
     hc_knn_distances(job->training, &search->query, search->candidate, search->waiting, distance);
     for (int32_t i = 0; i < search->waiting; i++) {
         keep(search, job->k, search->candidate[i], distance[i]);
@@ -110,9 +110,9 @@ static void remember(Search *search, int32_t k, float similarity) {
 }
 
 static void add_candidate(const Job *job, Search *search, int32_t j, float similarity) {
-    if (search->waiting == ROOM) {
+    if (search->waiting == WAITING_MAX) {
         prune(search);
-        if (search->waiting > ROOM / 2) {
+        if (search->waiting > WAITING_MAX / 2) {
             settle(job, search);
         }
     }
@@ -157,7 +157,7 @@ static void scan(const Job *job, Search *search, const float *product, const flo
 static void search_plainly(const Job *job, Search *search) {
     for (int64_t j = 0; j < job->training->count; j++) {
         search->candidate[search->waiting++] = (int32_t)j;
-        if (search->waiting == ROOM) {
+        if (search->waiting == WAITING_MAX) {
             settle(job, search);
         }
     }
@@ -252,16 +252,10 @@ static void work_clear(Work *work) {
 static HcStatus work_init(Work *work, const Job *job, HcError *err) {
     size_t k = (size_t)job->k;
     size_t bands = (size_t)job->training->bands;
-    work->search = malloc(PANEL * sizeof *work->search);
-    work->similarity = malloc(PANEL * k * sizeof *work->similarity);
-    work->moved = aligned_alloc(64, PANEL * bands * sizeof *work->moved);
-    work->product = aligned_alloc(64, (size_t)PANEL * TILE * sizeof *work->product);
-    if (work->search == NULL || work->similarity == NULL || work->moved == NULL || work->product == NULL) {
-        work_clear(work);
-        *work = (Work){0};
-        return hc_fail_memory(err, (double)(PANEL * (sizeof(Search) + bands * sizeof(float))),
-                              "panels of neighbours");
-    }
+    HC_OR_RETURN(hc_new_aligned(work->search, PANEL, "panels of neighbours", err));
+    HC_OR_RETURN(hc_new_aligned(work->similarity, PANEL * k, "panels of neighbours", err));
+    HC_OR_RETURN(hc_new_aligned(work->moved, PANEL * bands, "panels of neighbours", err));
+    HC_OR_RETURN(hc_new_aligned(work->product, (size_t)PANEL * TILE, "panels of neighbours", err));
     for (size_t i = 0; i < PANEL; i++) {
         work->search[i].similarity = work->similarity + i * k;
     }

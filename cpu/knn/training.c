@@ -1,5 +1,6 @@
 /* Training spectra made ready for fast products, and how far such a product may be off. */
 #include "cpu/knn/knn.h"
+#include "core/allocate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -133,20 +134,14 @@ HcStatus hc_cpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     *out = NULL;
     size_t spectrum_count = (size_t)count;
     size_t values = spectrum_count * (size_t)bands;
-    training = calloc(1, sizeof *training);
-    work = malloc(2 * spectrum_count * sizeof *work);
-    if (training != NULL) {
-        *training = (HcTraining){.count = count, .bands = bands, .metric = metric};
-        training->spectra = malloc(values * sizeof(float));
-        training->moved = malloc(values * sizeof(float));
-        training->half = malloc(spectrum_count * sizeof(float));
-        training->norm = calloc(spectrum_count, sizeof(double));
-        training->centre = calloc((size_t)bands, sizeof(double));
-    }
-    if (work == NULL || training == NULL || training->spectra == NULL || training->moved == NULL ||
-        training->half == NULL || training->norm == NULL || training->centre == NULL) {
-        HC_TRY(hc_fail_memory(err, 2.0 * (double)values * sizeof(float), "training spectra"));
-    }
+    HC_TRY(hc_new(training, 1, "training spectra", err));
+    *training = (HcTraining){.count = count, .bands = bands, .metric = metric};
+    HC_TRY(hc_new(training->spectra, values, "training spectra", err));
+    HC_TRY(hc_new(training->moved, values, "training spectra", err));
+    HC_TRY(hc_new(training->half, spectrum_count, "training spectra", err));
+    HC_TRY(hc_new(training->norm, spectrum_count, "training spectra", err));
+    HC_TRY(hc_new(training->centre, bands, "training spectra", err));
+    HC_TRY(hc_new(work, 2 * spectrum_count, "training spectra", err));
     memcpy(training->spectra, spectra, values * sizeof(float));
     make_ready(training, work, work + count);
     *out = training;

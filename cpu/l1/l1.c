@@ -131,7 +131,7 @@ static void copy_columns(HcL1 *l1, int64_t first) {
     for_strips(l1, l1->kept - first, copy_rows, &(Copying){l1, first});
 }
 
-/* Keeps all active columns, for which there is room once others are forgotten. */
+/* Keeps all active columns, for which there is memory once others are forgotten. */
 static void keep(HcL1 *l1, int64_t nonzeros) {
     int64_t missing = 0;
     for (int64_t i = 0; i < nonzeros; i++) {

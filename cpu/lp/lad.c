@@ -8,11 +8,8 @@
 
 static HcStatus take_columns(HcLad *lad, HcError *err) {
     const HcLadProblem *problem = &lad->problem;
-    size_t bytes = (size_t)problem->endmembers * (size_t)problem->rows * sizeof(double);
-    lad->column = aligned_alloc(64, bytes);
-    if (lad->column == NULL) {
-        return hc_fail_memory(err, (double)bytes, "endmembers");
-    }
+    size_t count = (size_t)problem->endmembers * (size_t)problem->rows;
+    HC_OR_RETURN(hc_new_aligned(lad->column, count, "endmembers", err));
     for (int64_t k = 0; k < problem->endmembers; k++) {
         for (int64_t i = 0; i < problem->rows; i++) {
             lad->column[k * problem->rows + i] = problem->row[i * problem->width + k];
@@ -33,13 +30,10 @@ static HcStatus take_desk(const HcLad *lad, HcLadDesk *desk, HcError *err) {
     size_t vectors = sizeof of_rows / sizeof *of_rows;
     size_t narrow = sizeof of_width / sizeof *of_width;
     size_t count = vectors * rows + (narrow + 3 * n) * width;
-    double *at = aligned_alloc(64, count * sizeof(double));
-    desk->memory = at;
-    desk->basis = calloc(n, sizeof *desk->basis);
-    desk->counts = calloc(hc_lad_counts(&lad->rule), sizeof *desk->counts);
-    if (at == NULL || desk->basis == NULL || desk->counts == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof(double), "abundances");
-    }
+    HC_OR_RETURN(hc_new_aligned(desk->memory, count, "abundances", err));
+    HC_OR_RETURN(hc_new(desk->basis, n, "abundances", err));
+    HC_OR_RETURN(hc_new(desk->counts, hc_lad_counts(&lad->rule), "abundances", err));
+    double *at = desk->memory;
     memset(at, 0, count * sizeof(double));
     for (size_t i = 0; i < vectors; i++, at += rows) {
         *of_rows[i] = at;

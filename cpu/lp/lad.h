@@ -51,7 +51,7 @@ typedef struct HcLadDesk {
     int64_t pivots;
     HcLadReport report, best_report; /* of the two */
     int64_t *counts;                 /* [hc_lad_counts] of this thread */
-    void *memory;
+    double *memory;                  /* all of the above but basis and counts */
 } HcLadDesk;
 
 struct HcLad {

@@ -25,7 +25,7 @@ struct HcSimplexOwn {
     int64_t stride_by_row;
 
     int64_t kept;       /* columns of the inverse that are kept */
-    int64_t stride;     /* room for them in a row */
+    int64_t stride;     /* capacity of a row */
     double *inverse;    /* [rows][stride], by places; 0 from `kept` on */
     int32_t *kept_row;  /* [rows] the row that each kept column belongs to */
     int32_t *kept_slot; /* [rows] the other way round; -1 = a unit vector */
@@ -60,7 +60,7 @@ HcStatus hc_simplex_turn(HcSimplex *s, HcError *err);
 
 /* ---- simplex_basis.c ---- */
 
-/* Room for the inverse; all logicals are basic. */
+/* Memory for the inverse; all logicals are basic. */
 HcStatus hc_simplex_basis_open(HcSimplex *s, HcError *err);
 /* column[rows] = inverse right. */
 void hc_simplex_multiply(const HcSimplex *s, const double *right, double *column);

@@ -49,9 +49,9 @@ INLINE double subtract(double *row, const double *pivot, double factor, int64_t 
     return sum_of(sum);
 }
 
-/* ---- room ---- */
+/* ---- memory ---- */
 
-/* Rows of the inverse get room for `most` kept columns. */
+/* Rows of the inverse get memory for `most` kept columns. */
 static HcStatus widen(HcSimplex *s, int64_t most, HcError *err) {
     /* An odd number of cache lines, so that rows do not fall onto one another. */
     int64_t stride = (most + 63) / 64 * 64 + HC_SIMPLEX_LANES;

@@ -37,10 +37,10 @@ static double reach_of(const HcSimplex *s, double direction, bool tolerant) {
     double reach = (double)INFINITY;
     for (int64_t p = 0; p < s->rows; p++) {
         double rate = -direction * s->column[p];
-        double room = distance(s, s->basic[p], rate);
-        if (fabs(rate) > HC_SIMPLEX_NO_ENTRY && room < (double)INFINITY) {
+        double slack = distance(s, s->basic[p], rate);
+        if (fabs(rate) > HC_SIMPLEX_NO_ENTRY && slack < (double)INFINITY) {
             double more = tolerant ? tolerance_of(s, s->basic[p], rate) : 0;
-            reach = fmin(reach, (fmax(room, 0) + more) / fabs(rate));
+            reach = fmin(reach, (fmax(slack, 0) + more) / fabs(rate));
         }
     }
     return reach;

@@ -156,26 +156,27 @@ static void NAME(decompose_one)(const HcSvd *svd, const HcSvdPlace *place, VALUE
     lapack_int shorter = svd->shorter;
     size_t n = (size_t)shorter;
     size_t values = n * (size_t)longer;
-    size_t room, reals;
+    size_t work_count, reals;
     if (!REAL_NAME(is_finite)(place->matrix, PARTS * values)) {
         REAL_NAME(hc_cpu_svd_not_finite)(svd, place);
         return;
     }
-    NAME(work_sizes)(svd, &room, &reals);
+    NAME(work_sizes)(svd, &work_count, &reals);
     VALUE *along = memory + values;
     VALUE *across = along + values;
     VALUE *work = across + n * n;
-    REAL *singular = (REAL *)(work + room);
+    REAL *singular = (REAL *)(work + work_count);
     REAL *real_work = singular + n;
     lapack_int *integers = (lapack_int *)(real_work + reals);
     NAME(load)(svd, place->matrix, (REAL *)memory);
 #if PARTS == 1
-    lapack_int failed = GESDD(LAPACK_COL_MAJOR, svd->vectors ? 'S' : 'N', longer, shorter, memory, longer,
-                              singular, along, longer, across, shorter, work, (lapack_int)room, integers);
+    lapack_int failed =
+        GESDD(LAPACK_COL_MAJOR, svd->vectors ? 'S' : 'N', longer, shorter, memory, longer, singular, along,
+              longer, across, shorter, work, (lapack_int)work_count, integers);
 #else
     lapack_int failed =
         GESDD(LAPACK_COL_MAJOR, svd->vectors ? 'S' : 'N', longer, shorter, memory, longer, singular, along,
-              longer, across, shorter, work, (lapack_int)room, real_work, integers);
+              longer, across, shorter, work, (lapack_int)work_count, real_work, integers);
 #endif
     memcpy(place->values, singular, n * sizeof *singular);
     if (place->along != NULL) {

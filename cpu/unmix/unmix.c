@@ -22,13 +22,10 @@ static HcStatus take_panels(HcUnmixing *unmixing, HcError *err) {
     size_t spectra = (size_t)unmixing->rule.spectra;
     size_t each =
         HC_UNMIX_PANEL * (2 * bands + 3 * spectra) + solvers[unmixing->rule.solver].scratch(unmixing);
-    unmixing->panel = calloc((size_t)unmixing->threads, sizeof *unmixing->panel);
-    for (int t = 0; unmixing->panel != NULL && t < unmixing->threads; t++) {
+    HC_OR_RETURN(hc_new(unmixing->panel, unmixing->threads, "unmixing", err));
+    for (int t = 0; t < unmixing->threads; t++) {
         HcUnmixPanel *panel = &unmixing->panel[t];
-        panel->pixel = aligned_alloc(64, (each * sizeof(double) + 63) / 64 * 64);
-        if (panel->pixel == NULL) {
-            return hc_fail_memory(err, (double)each * sizeof(double), "unmixing");
-        }
+        HC_OR_RETURN(hc_new_aligned(panel->pixel, each, "unmixing", err));
         HC_OR_RETURN(hc_new(panel->counts, hc_unmix_counts(&unmixing->rule), "counts of abundances", err));
         panel->weighted = panel->pixel + HC_UNMIX_PANEL * bands;
         panel->product = panel->weighted + HC_UNMIX_PANEL * bands;
@@ -36,22 +33,17 @@ static HcStatus take_panels(HcUnmixing *unmixing, HcError *err) {
         panel->slope = panel->abundance + HC_UNMIX_PANEL * spectra;
         panel->scratch = panel->slope + HC_UNMIX_PANEL * spectra;
     }
-    return unmixing->panel != NULL ? HC_OK : hc_fail_memory(err, 0, "unmixing");
+    return HC_OK;
 }
 
 static HcStatus take_library(HcUnmixing *unmixing, HcError *err) {
     size_t bands = (size_t)unmixing->rule.bands;
     size_t spectra = (size_t)unmixing->rule.spectra;
-    unmixing->spectrum = malloc(spectra * bands * sizeof(double));
-    unmixing->weight = malloc(bands * sizeof(double));
-    unmixing->gram = malloc(spectra * spectra * sizeof(double));
-    unmixing->price = malloc(spectra * sizeof(double));
-    unmixing->rise = malloc(spectra * sizeof(double));
-    return unmixing->spectrum != NULL && unmixing->weight != NULL && unmixing->gram != NULL &&
-                   unmixing->price != NULL && unmixing->rise != NULL
-               ? HC_OK
-               : hc_fail_memory(err, (double)(spectra * (spectra + bands) * sizeof(double)),
-                                "a library to unmix with");
+    HC_OR_RETURN(hc_new(unmixing->spectrum, spectra * bands, "a library to unmix with", err));
+    HC_OR_RETURN(hc_new(unmixing->weight, bands, "a library to unmix with", err));
+    HC_OR_RETURN(hc_new(unmixing->gram, spectra * spectra, "a library to unmix with", err));
+    HC_OR_RETURN(hc_new(unmixing->price, spectra, "a library to unmix with", err));
+    return hc_new(unmixing->rise, spectra, "a library to unmix with", err);
 }
 
 /* gram = D W D' + shift. */

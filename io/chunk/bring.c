@@ -54,7 +54,7 @@ static HcStatus read_stored(const HcChunkIndex *index, int64_t number, uint8_t *
     return HC_OK;
 }
 
-HcStatus hc_chunk_bring_one(HcChunks *chunks, HcChunkRoom *room, int64_t number, uint8_t **values,
+HcStatus hc_chunk_bring_one(HcChunks *chunks, HcChunkWorkspace *workspace, int64_t number, uint8_t **values,
                             HcError *err) {
     const HcChunkIndex *index = chunks->index;
     int64_t first[HC_AXES], size[HC_AXES];
@@ -65,10 +65,10 @@ HcStatus hc_chunk_bring_one(HcChunks *chunks, HcChunkRoom *room, int64_t number,
     }
     (void)__atomic_fetch_add(&chunks->decoded, 1, __ATOMIC_RELAXED);
     uint32_t skipped = 0;
-    HC_OR_RETURN(read_stored(index, number, hc_chunk_decode_input(room), &skipped, err));
+    HC_OR_RETURN(read_stored(index, number, hc_chunk_decode_input(workspace), &skipped, err));
     hc_chunk_box(index, number, first, size);
-    HcStatus status =
-        hc_chunk_decode(room, index, index->place[number].bytes, size[HC_AXIS_LINE], skipped, values, &why);
+    HcStatus status = hc_chunk_decode(workspace, index, index->place[number].bytes, size[HC_AXIS_LINE],
+                                      skipped, values, &why);
     if (status != HC_OK) {
         char text[256];
         snprintf(text, sizeof text, "is broken: %.200s", why.text);
@@ -247,7 +247,7 @@ static void do_item(void *user, int64_t item, int32_t thread) {
     pthread_mutex_lock(&job->lock);
     bool late = job->failed < item;
     pthread_mutex_unlock(&job->lock);
-    if (late || job->item(job->user, item, job->chunks->room[thread], &error) == HC_OK) {
+    if (late || job->item(job->user, item, job->chunks->workspace[thread], &error) == HC_OK) {
         return;
     }
     pthread_mutex_lock(&job->lock);
@@ -275,7 +275,7 @@ static int64_t chunks_of(const HcTarget *target) {
     return target->count[HC_AXIS_SAMPLE] * target->count[HC_AXIS_BAND];
 }
 
-static HcStatus bring_item(void *user, int64_t item, HcChunkRoom *room, HcError *err) {
+static HcStatus bring_item(void *user, int64_t item, HcChunkWorkspace *workspace, HcError *err) {
     const Targets *targets = user;
     HcChunks *chunks = targets->chunks;
     const HcChunkIndex *index = chunks->index;
@@ -294,7 +294,7 @@ static HcStatus bring_item(void *user, int64_t item, HcChunkRoom *room, HcError 
             continue;
         }
         if (!brought) {
-            HC_OR_RETURN(hc_chunk_bring_one(chunks, room, number, &values, err));
+            HC_OR_RETURN(hc_chunk_bring_one(chunks, workspace, number, &values, err));
             brought = true;
         }
         if (values != NULL) {

@@ -47,10 +47,11 @@ static int32_t threads_in(double bytes, double each, int64_t most) {
 }
 
 /* The largest part that leaves memory for a thread a chunk of it, or for all threads. */
-static int64_t choose_part(const HcChunkIndex *index, int axis, int32_t threads, double room, double bytes) {
+static int64_t choose_part(const HcChunkIndex *index, int axis, int32_t threads, double workspace,
+                           double bytes) {
     int64_t across = hc_chunk_count(index) / hc_chunk_row_count(index) / index->count[axis], part = 1;
     for (int64_t more = 2; more <= index->count[axis]; more++) {
-        double needed = part_bytes(index, axis, more) + room * (double)hc_min64(threads, more * across);
+        double needed = part_bytes(index, axis, more) + workspace * (double)hc_min64(threads, more * across);
         part = needed <= bytes ? more : part;
     }
     return part;
@@ -63,28 +64,28 @@ static bool goes_at_once(const HcChunkIndex *index) {
 
 HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t again, double bytes) {
     HcChunkPlan plan = {.again = again, .rows = rows_kept(index, again), .part = 1};
-    double room = (double)hc_chunk_room_bytes(index), kept = row_bytes(index) * (double)plan.rows;
+    double workspace = (double)hc_chunk_workspace_bytes(index), kept = row_bytes(index) * (double)plan.rows;
     int64_t most = hc_max64(1, hc_min64(threads, hc_chunk_count(index)));
     int axis = pixels_together(index) ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
-    if (kept + room > bytes && goes_at_once(index)) {
+    if (kept + workspace > bytes && goes_at_once(index)) {
         plan.rows = plan.part = 0;
         kept = 0;
-    } else if (kept + room > bytes && part_bytes(index, axis, 1) < kept) {
+    } else if (kept + workspace > bytes && part_bytes(index, axis, 1) < kept) {
         plan.rows = 0;
-        plan.part = choose_part(index, axis, (int32_t)most, room, bytes);
+        plan.part = choose_part(index, axis, (int32_t)most, workspace, bytes);
         kept = part_bytes(index, axis, plan.part);
         most = hc_min64(most,
                         hc_chunk_count(index) / hc_chunk_row_count(index) / index->count[axis] * plan.part);
     }
-    plan.threads = threads_in(bytes - kept, room, most);
-    plan.bytes = (size_t)(kept + room * plan.threads);
+    plan.threads = threads_in(bytes - kept, workspace, most);
+    plan.bytes = (size_t)(kept + workspace * plan.threads);
     return plan;
 }
 
 HcChunkPlan hc_chunks_plan_again(const HcChunks *chunks, int32_t threads, int64_t again, double bytes) {
     const HcChunkIndex *index = chunks->index;
     HcChunkPlan plan = hc_chunks_plan(index, threads, again, bytes), kept = plan;
-    double room = (double)hc_chunk_room_bytes(index), part = 0;
+    double workspace = (double)hc_chunk_workspace_bytes(index), part = 0;
     double file = (double)index->size[HC_AXIS_LINE] * (double)hc_chunk_line_bytes(chunks);
     int axis = pixels_together(index) ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
     int64_t across = hc_chunk_count(index) / hc_chunk_row_count(index), most = hc_min64(threads, across);
@@ -93,12 +94,12 @@ HcChunkPlan hc_chunks_plan_again(const HcChunks *chunks, int32_t threads, int64_
     }
     kept.rows = kept.part = 0;
     if (!goes_at_once(index)) {
-        kept.part = choose_part(index, axis, (int32_t)hc_max64(1, most), room, bytes);
+        kept.part = choose_part(index, axis, (int32_t)hc_max64(1, most), workspace, bytes);
         part = part_bytes(index, axis, kept.part);
         most = hc_min64(most, across / index->count[axis] * kept.part);
     }
-    kept.threads = threads_in(bytes - part, room, hc_max64(1, most));
-    kept.bytes = (size_t)(part + room * kept.threads);
+    kept.threads = threads_in(bytes - part, workspace, hc_max64(1, most));
+    kept.bytes = (size_t)(part + workspace * kept.threads);
     return (double)kept.bytes <= bytes ? kept : plan;
 }
 
@@ -125,13 +126,13 @@ HcStatus hc_chunks_open(HcChunks **out, HcChunkIndex *index, HcError *err) {
     return HC_OK;
 }
 
-static void close_rooms(HcChunks *chunks) {
-    for (int32_t r = 0; r < chunks->room_count; r++) {
-        hc_chunk_room_close(chunks->room[r]);
+static void close_workspaces(HcChunks *chunks) {
+    for (int32_t r = 0; r < chunks->workspace_count; r++) {
+        hc_chunk_workspace_close(chunks->workspace[r]);
     }
-    free(chunks->room);
-    chunks->room = NULL;
-    chunks->room_count = 0;
+    free(chunks->workspace);
+    chunks->workspace = NULL;
+    chunks->workspace_count = 0;
 }
 
 void hc_chunks_close(HcChunks *chunks) {
@@ -139,7 +140,7 @@ void hc_chunks_close(HcChunks *chunks) {
         return;
     }
     hc_team_close(chunks->team);
-    close_rooms(chunks);
+    close_workspaces(chunks);
     hc_chunk_scratch_close(chunks);
     hc_chunk_index_free(chunks->index);
     free(chunks->run);
@@ -197,11 +198,12 @@ size_t hc_chunks_bytes(const HcChunks *chunks, int64_t lines) {
 
 /* ---- the first read ---- */
 
-static HcStatus open_rooms(HcChunks *chunks, HcError *err) {
+static HcStatus open_workspaces(HcChunks *chunks, HcError *err) {
     int32_t threads = hc_team_threads(chunks->team);
-    HC_OR_RETURN(hc_new(chunks->room, (size_t)threads, "chunks", err));
-    for (; chunks->room_count < threads; chunks->room_count++) {
-        HC_OR_RETURN(hc_chunk_room_open(&chunks->room[chunks->room_count], chunks->index, err));
+    HC_OR_RETURN(hc_new(chunks->workspace, (size_t)threads, "chunks", err));
+    for (; chunks->workspace_count < threads; chunks->workspace_count++) {
+        HC_OR_RETURN(
+            hc_chunk_workspace_open(&chunks->workspace[chunks->workspace_count], chunks->index, err));
     }
     return HC_OK;
 }
@@ -233,8 +235,8 @@ static HcStatus begin(HcChunks *chunks, HcError *err) {
     if (chunks->team == NULL) {
         chunks->team = hc_team_open(chunks->plan.threads);
     }
-    if (chunks->room == NULL) {
-        HC_OR_RETURN(open_rooms(chunks, err));
+    if (chunks->workspace == NULL) {
+        HC_OR_RETURN(open_workspaces(chunks, err));
     }
     if (chunks->rows == NULL) {
         HC_OR_RETURN(take_memory(chunks, err));
@@ -383,12 +385,12 @@ HcStatus hc_chunks_read(HcChunks *chunks, int64_t line0, int32_t lines, void *to
 
 HcStatus hc_chunks_look(HcChunks *chunks, int64_t number, HcChunkPixel *pixel, int32_t count, HcError *err) {
     const HcChunkIndex *index = chunks->index;
-    HcChunkRoom *room = NULL;
+    HcChunkWorkspace *workspace = NULL;
     uint8_t *values = NULL;
     int64_t first[HC_AXES], size[HC_AXES];
     size_t each = hc_type_bytes(index->type);
-    HC_OR_RETURN(hc_chunk_room_open(&room, index, err));
-    HcStatus status = hc_chunk_bring_one(chunks, room, number, &values, err);
+    HC_OR_RETURN(hc_chunk_workspace_open(&workspace, index, err));
+    HcStatus status = hc_chunk_bring_one(chunks, workspace, number, &values, err);
     hc_chunk_box(index, number, first, size);
     for (int32_t p = 0; p < count && status == HC_OK; p++) {
         int64_t line = index->upwards ? index->size[HC_AXIS_LINE] - 1 - pixel[p].line : pixel[p].line;
@@ -403,6 +405,6 @@ HcStatus hc_chunks_look(HcChunks *chunks, int64_t number, HcChunkPixel *pixel, i
             memcpy(&pixel[p].value, values + at * (int64_t)each, each);
         }
     }
-    hc_chunk_room_close(room);
+    hc_chunk_workspace_close(workspace);
     return status;
 }

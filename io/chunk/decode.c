@@ -21,9 +21,9 @@ struct libdeflate_decompressor;
 /* What libraries keep for a stream, and the table of LZW on the stack. */
 #define LIBRARY_BYTES ((size_t)320 << 10)
 
-/* Steps go from one buffer into the other, or stay in place. Each has room for what was stored and for the
+/* Steps go from one buffer into the other, or stay in place. Each has space for what was stored and for the
  * values, where a step may end in it. */
-struct HcChunkRoom {
+struct HcChunkWorkspace {
     uint8_t *buffer[2];
     size_t bytes[2];
     struct libdeflate_decompressor *inflater;
@@ -71,7 +71,7 @@ static void buffer_bytes(const HcChunkIndex *index, size_t bytes[2]) {
     }
 }
 
-size_t hc_chunk_room_bytes(const HcChunkIndex *index) {
+size_t hc_chunk_workspace_bytes(const HcChunkIndex *index) {
     size_t bytes[2];
     buffer_bytes(index, bytes);
     return bytes[0] + bytes[1] + LIBRARY_BYTES;
@@ -86,55 +86,55 @@ static bool has_step(const HcChunkIndex *index, HcChunkCode code) {
     return false;
 }
 
-static bool open_libraries(HcChunkRoom *room, const HcChunkIndex *index) {
+static bool open_libraries(HcChunkWorkspace *workspace, const HcChunkIndex *index) {
     bool there = true;
 #if HC_HAS_DEFLATE
     if (has_step(index, HC_CODE_DEFLATE)) {
-        room->inflater = libdeflate_alloc_decompressor();
-        there = room->inflater != NULL;
+        workspace->inflater = libdeflate_alloc_decompressor();
+        there = workspace->inflater != NULL;
     }
 #endif
 #if HC_HAS_ZSTD
     if (has_step(index, HC_CODE_ZSTD)) {
-        room->zstd = ZSTD_createDCtx();
-        there = there && room->zstd != NULL;
+        workspace->zstd = ZSTD_createDCtx();
+        there = there && workspace->zstd != NULL;
     }
 #endif
-    (void)has_step, (void)room, (void)index;
+    (void)has_step, (void)workspace, (void)index;
     return there;
 }
 
-HcStatus hc_chunk_room_open(HcChunkRoom **out, const HcChunkIndex *index, HcError *err) {
-    HcChunkRoom *room = calloc(1, sizeof *room);
+HcStatus hc_chunk_workspace_open(HcChunkWorkspace **out, const HcChunkIndex *index, HcError *err) {
+    HcChunkWorkspace *workspace = calloc(1, sizeof *workspace);
     *out = NULL;
-    if (room == NULL) {
-        return hc_fail_memory(err, sizeof *room, "a chunk");
+    if (workspace == NULL) {
+        return hc_fail_memory(err, sizeof *workspace, "a chunk");
     }
-    buffer_bytes(index, room->bytes);
+    buffer_bytes(index, workspace->bytes);
     for (int b = 0; b < 2; b++) {
-        room->buffer[b] = malloc(room->bytes[b] + 8);
+        workspace->buffer[b] = malloc(workspace->bytes[b] + 8);
     }
-    if (room->buffer[0] == NULL || room->buffer[1] == NULL || !open_libraries(room, index)) {
-        hc_chunk_room_close(room);
-        return hc_fail_memory(err, (double)hc_chunk_room_bytes(index), "a chunk");
+    if (workspace->buffer[0] == NULL || workspace->buffer[1] == NULL || !open_libraries(workspace, index)) {
+        hc_chunk_workspace_close(workspace);
+        return hc_fail_memory(err, (double)hc_chunk_workspace_bytes(index), "a chunk");
     }
-    *out = room;
+    *out = workspace;
     return HC_OK;
 }
 
-void hc_chunk_room_close(HcChunkRoom *room) {
-    if (room == NULL) {
+void hc_chunk_workspace_close(HcChunkWorkspace *workspace) {
+    if (workspace == NULL) {
         return;
     }
 #if HC_HAS_DEFLATE
-    libdeflate_free_decompressor(room->inflater);
+    libdeflate_free_decompressor(workspace->inflater);
 #endif
 #if HC_HAS_ZSTD
-    ZSTD_freeDCtx(room->zstd);
+    ZSTD_freeDCtx(workspace->zstd);
 #endif
-    free(room->buffer[0]);
-    free(room->buffer[1]);
-    free(room);
+    free(workspace->buffer[0]);
+    free(workspace->buffer[1]);
+    free(workspace);
 }
 
 void hc_chunk_libraries(HcText *text) {
@@ -147,12 +147,12 @@ void hc_chunk_libraries(HcText *text) {
     (void)text;
 }
 
-uint8_t *hc_chunk_decode_input(HcChunkRoom *room) {
-    return room->buffer[0];
+uint8_t *hc_chunk_decode_input(HcChunkWorkspace *workspace) {
+    return workspace->buffer[0];
 }
 
-uint8_t *hc_chunk_decode_output(HcChunkRoom *room) {
-    return room->buffer[room->bytes[1] > room->bytes[0]];
+uint8_t *hc_chunk_decode_output(HcChunkWorkspace *workspace) {
+    return workspace->buffer[workspace->bytes[1] > workspace->bytes[0]];
 }
 
 /* ---- decompression ---- */
@@ -161,15 +161,15 @@ static HcStatus fail_broken(HcChunkCode code, size_t bytes, HcError *why) {
     return hc_fail(why, HC_E_INPUT, "its %zu bytes are no whole %s stream", bytes, hc_chunk_code_name(code));
 }
 
-static HcStatus fail_long(HcChunkCode code, size_t room, HcError *why) {
+static HcStatus fail_long(HcChunkCode code, size_t capacity, HcError *why) {
     return hc_fail(why, HC_E_INPUT, "%s makes more than the %zu bytes of a chunk", hc_chunk_code_name(code),
-                   room);
+                   capacity);
 }
 
-static HcStatus inflate(HcChunkRoom *room, const uint8_t *in, size_t bytes, uint8_t *out, size_t space,
-                        size_t *made, HcError *why) {
+static HcStatus inflate(HcChunkWorkspace *workspace, const uint8_t *in, size_t bytes, uint8_t *out,
+                        size_t space, size_t *made, HcError *why) {
 #if HC_HAS_DEFLATE
-    switch (libdeflate_zlib_decompress(room->inflater, in, bytes, out, space, made)) {
+    switch (libdeflate_zlib_decompress(workspace->inflater, in, bytes, out, space, made)) {
     case LIBDEFLATE_SUCCESS:
         return HC_OK;
     case LIBDEFLATE_INSUFFICIENT_SPACE:
@@ -178,20 +178,20 @@ static HcStatus inflate(HcChunkRoom *room, const uint8_t *in, size_t bytes, uint
         return fail_broken(HC_CODE_DEFLATE, bytes, why);
     }
 #else
-    (void)room, (void)in, (void)out, (void)space, (void)made;
+    (void)workspace, (void)in, (void)out, (void)space, (void)made;
     return fail_broken(HC_CODE_DEFLATE, bytes, why);
 #endif
 }
 
-static HcStatus unzstd(HcChunkRoom *room, const uint8_t *in, size_t bytes, uint8_t *out, size_t space,
-                       size_t *made, HcError *why) {
+static HcStatus unzstd(HcChunkWorkspace *workspace, const uint8_t *in, size_t bytes, uint8_t *out,
+                       size_t space, size_t *made, HcError *why) {
 #if HC_HAS_ZSTD
-    *made = ZSTD_decompressDCtx(room->zstd, out, space, in, bytes);
+    *made = ZSTD_decompressDCtx(workspace->zstd, out, space, in, bytes);
     return !ZSTD_isError(*made)                                      ? HC_OK
            : ZSTD_getErrorCode(*made) == ZSTD_error_dstSize_tooSmall ? fail_long(HC_CODE_ZSTD, space, why)
                                                                      : fail_broken(HC_CODE_ZSTD, bytes, why);
 #else
-    (void)room, (void)in, (void)out, (void)space, (void)made;
+    (void)workspace, (void)in, (void)out, (void)space, (void)made;
     return fail_broken(HC_CODE_ZSTD, bytes, why);
 #endif
 }
@@ -235,15 +235,15 @@ typedef struct Way {
     size_t bytes;
 } Way;
 
-static HcStatus decompress(HcChunkRoom *room, const HcChunkIndex *index, HcChunkCode code, size_t space,
-                           Way *way, HcError *why) {
-    uint8_t *in = room->buffer[way->now];
-    uint8_t *out = room->buffer[1 - way->now];
+static HcStatus decompress(HcChunkWorkspace *workspace, const HcChunkIndex *index, HcChunkCode code,
+                           size_t space, Way *way, HcError *why) {
+    uint8_t *in = workspace->buffer[way->now];
+    uint8_t *out = workspace->buffer[1 - way->now];
     size_t bytes = way->bytes;
     if (code == HC_CODE_DEFLATE) {
-        HC_OR_RETURN(inflate(room, in, bytes, out, space, &way->bytes, why));
+        HC_OR_RETURN(inflate(workspace, in, bytes, out, space, &way->bytes, why));
     } else if (code == HC_CODE_ZSTD) {
-        HC_OR_RETURN(unzstd(room, in, bytes, out, space, &way->bytes, why));
+        HC_OR_RETURN(unzstd(workspace, in, bytes, out, space, &way->bytes, why));
     } else if (code == HC_CODE_SZIP) {
         HC_OR_RETURN(unszip(index, in, bytes, out, space, &way->bytes, why));
     } else if (code == HC_CODE_SHUFFLE) {
@@ -291,8 +291,8 @@ static HcStatus check_sum(const uint8_t *data, Way *way, HcError *why) {
                                                      (unsigned)found, (unsigned)said);
 }
 
-HcStatus hc_chunk_decode(HcChunkRoom *room, const HcChunkIndex *index, int64_t stored, int64_t lines,
-                         uint32_t skipped, uint8_t **values, HcError *why) {
+HcStatus hc_chunk_decode(HcChunkWorkspace *workspace, const HcChunkIndex *index, int64_t stored,
+                         int64_t lines, uint32_t skipped, uint8_t **values, HcError *why) {
     size_t space = most_made(index), each = hc_type_bytes(index->type);
     int64_t samples = index->shape[HC_AXIS_SAMPLE], bands = index->shape[HC_AXIS_BAND];
     Way way = {.bytes = (size_t)stored};
@@ -303,18 +303,18 @@ HcStatus hc_chunk_decode(HcChunkRoom *room, const HcChunkIndex *index, int64_t s
             continue;
         }
         if (!in_place(code)) {
-            HC_OR_RETURN(decompress(room, index, code, space, &way, why));
+            HC_OR_RETURN(decompress(workspace, index, code, space, &way, why));
             continue;
         }
         if (code == HC_CODE_FLETCHER32) {
-            HC_OR_RETURN(check_sum(room->buffer[way.now], &way, why));
+            HC_OR_RETURN(check_sum(workspace->buffer[way.now], &way, why));
             continue;
         }
         HC_OR_RETURN(check_made(index, &way, lines, why));
-        uint8_t *data = room->buffer[way.now];
+        uint8_t *data = workspace->buffer[way.now];
         int64_t rows = rows_of(index, way.bytes);
         if (code == HC_CODE_FLOAT_DIFFERENCE) {
-            hc_chunk_undo_float_difference(data, rows, samples, bands, each, room->buffer[1 - way.now]);
+            hc_chunk_undo_float_difference(data, rows, samples, bands, each, workspace->buffer[1 - way.now]);
             swapped = true; /* by its planes of bytes, which do not depend on the order */
             continue;
         }
@@ -326,9 +326,9 @@ HcStatus hc_chunk_decode(HcChunkRoom *room, const HcChunkIndex *index, int64_t s
     }
     HC_OR_RETURN(check_made(index, &way, lines, why));
     if (!swapped) {
-        hc_chunk_undo_byte_order(room->buffer[way.now],
+        hc_chunk_undo_byte_order(workspace->buffer[way.now],
                                  hc_min64((int64_t)way.bytes, (int64_t)space) / (int64_t)each, each);
     }
-    *values = room->buffer[way.now];
+    *values = workspace->buffer[way.now];
     return HC_OK;
 }

@@ -27,30 +27,31 @@ extern "C" {
 void hc_chunk_libraries(HcText *text);
 
 /* The memory of one thread that decodes chunks of one index. */
-typedef struct HcChunkRoom HcChunkRoom;
+typedef struct HcChunkWorkspace HcChunkWorkspace;
 
-/* Bytes that a room takes. */
-size_t hc_chunk_room_bytes(const HcChunkIndex *index);
-HcStatus hc_chunk_room_open(HcChunkRoom **out, const HcChunkIndex *index, HcError *err) HC_MUST_CHECK;
+/* Bytes that a workspace takes. */
+size_t hc_chunk_workspace_bytes(const HcChunkIndex *index);
+HcStatus hc_chunk_workspace_open(HcChunkWorkspace **out, const HcChunkIndex *index,
+                                 HcError *err) HC_MUST_CHECK;
 /* NULL is fine. */
-void hc_chunk_room_close(HcChunkRoom *room);
+void hc_chunk_workspace_close(HcChunkWorkspace *workspace);
 
 /* Where the stored bytes of a chunk go, index->stored_most of them, before hc_chunk_decode. */
-uint8_t *hc_chunk_decode_input(HcChunkRoom *room);
+uint8_t *hc_chunk_decode_input(HcChunkWorkspace *workspace);
 
-/* Memory of the room for the values of a chunk, before or behind its decoding. */
-uint8_t *hc_chunk_decode_output(HcChunkRoom *room);
+/* Memory of the workspace for the values of a chunk, before or behind its decoding. */
+uint8_t *hc_chunk_decode_output(HcChunkWorkspace *workspace);
 
 /* The values of a chunk of which `stored` bytes lie in the input; `lines` of it are within the scene;
- * `skipped` has the bits of steps that it lacks. *values points into the room: native byte order, the whole
- * shape of the chunk, though only those lines count. HC_E_INPUT where the bytes are no such chunk; `why` then
- * says what is wrong, without the place. */
-HcStatus hc_chunk_decode(HcChunkRoom *room, const HcChunkIndex *index, int64_t stored, int64_t lines,
-                         uint32_t skipped, uint8_t **values, HcError *why) HC_MUST_CHECK;
+ * `skipped` has the bits of steps that it lacks. *values points into the workspace: native byte order, the
+ * whole shape of the chunk, though only those lines count. HC_E_INPUT where the bytes are no such chunk;
+ * `why` then says what is wrong, without the place. */
+HcStatus hc_chunk_decode(HcChunkWorkspace *workspace, const HcChunkIndex *index, int64_t stored,
+                         int64_t lines, uint32_t skipped, uint8_t **values, HcError *why) HC_MUST_CHECK;
 
-/* The decoders. All write exactly what `out` has room for at most; *made = bytes that came. False where the
+/* The decoders. All write exactly what `out` has space for at most; *made = bytes that came. False where the
  * bytes are broken or make more than that. */
-bool hc_chunk_lzw(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t room, size_t *made);
+bool hc_chunk_lzw(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t capacity, size_t *made);
 
 /* Undoes the differences between neighbours along rows of `samples` x `each` values of `bytes` bytes. */
 void hc_chunk_undo_difference(uint8_t *data, int64_t rows, int64_t samples, int64_t each, size_t bytes);

@@ -30,7 +30,7 @@ static int next_code(Bits *bits, int width) {
     return (int)(bits->held >> bits->count & ((1U << width) - 1));
 }
 
-bool hc_chunk_lzw(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t room, size_t *made) {
+bool hc_chunk_lzw(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t capacity, size_t *made) {
     Entry table[CODES];
     Bits bits = {.at = in, .end = in + in_bytes};
     int width = BITS_LEAST, next = FIRST;
@@ -52,7 +52,7 @@ bool hc_chunk_lzw(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t room,
         Entry text = code == next    ? (Entry){last.at, last.bytes + 1}
                      : code >= FIRST ? table[code]
                                      : (Entry){0, 1};
-        if (text.bytes > room - done) {
+        if (text.bytes > capacity - done) {
             return false;
         }
         if (code < CLEAR) {

@@ -23,8 +23,8 @@ struct HcChunks {
     /* From the first read on. */
     bool begun;
     HcTeam *team;
-    HcChunkRoom **room; /* [room_count] one a thread */
-    int32_t room_count;
+    HcChunkWorkspace **workspace; /* [workspace_count] one a thread */
+    int32_t workspace_count;
     char *rows;       /* [plan.rows] rows of chunks, as lines; or one part of a row */
     int64_t *row_in;  /* [plan.rows] which row of chunks lies there, -1 = none */
     int scratch;      /* -1 = none */
@@ -54,15 +54,16 @@ int64_t hc_chunk_line_bytes(const HcChunks *chunks);
 /* A target of whole lines at `to`. */
 HcTarget hc_chunk_target(const HcChunks *chunks, int64_t row, int64_t line0, int64_t lines, char *to);
 
-/* bring.c: some items on the team, each with the room of its thread; the failure of the first that fails.
+/* bring.c: some items on the team, each with the workspace of its thread; the failure of the first that
+ * fails.
  */
-typedef HcStatus HcChunkItem(void *user, int64_t item, HcChunkRoom *room, HcError *err);
+typedef HcStatus HcChunkItem(void *user, int64_t item, HcChunkWorkspace *workspace, HcError *err);
 HcStatus hc_chunk_each(HcChunks *chunks, int64_t count, HcChunkItem *item, void *user,
                        HcError *err) HC_MUST_CHECK;
 /* Decodes the chunks of some targets, which have the same number of chunks, on the team. */
 HcStatus hc_chunk_bring(HcChunks *chunks, const HcTarget *target, int64_t targets, HcError *err);
 /* Reads and decodes one chunk; *values is NULL where it is not stored. */
-HcStatus hc_chunk_bring_one(HcChunks *chunks, HcChunkRoom *room, int64_t number, uint8_t **values,
+HcStatus hc_chunk_bring_one(HcChunks *chunks, HcChunkWorkspace *workspace, int64_t number, uint8_t **values,
                             HcError *err);
 
 /* scratch.c */

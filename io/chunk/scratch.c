@@ -148,7 +148,7 @@ static void fill(const HcChunkIndex *index, char *to, int64_t pixels) {
     }
 }
 
-static HcStatus write_chunk(void *user, int64_t item, HcChunkRoom *room, HcError *err) {
+static HcStatus write_chunk(void *user, int64_t item, HcChunkWorkspace *workspace, HcError *err) {
     const Row *row = user;
     HcChunks *chunks = row->chunks;
     const HcChunkIndex *index = chunks->index;
@@ -162,8 +162,8 @@ static HcStatus write_chunk(void *user, int64_t item, HcChunkRoom *room, HcError
     if (samples <= 0) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_chunk_bring_one(chunks, room, number, &values, err));
-    char *lines = (char *)(values != NULL ? values : hc_chunk_decode_output(room));
+    HC_OR_RETURN(hc_chunk_bring_one(chunks, workspace, number, &values, err));
+    char *lines = (char *)(values != NULL ? values : hc_chunk_decode_output(workspace));
     if (values == NULL) {
         fill(index, lines, size[HC_AXIS_LINE] * index->shape[HC_AXIS_SAMPLE]);
     }

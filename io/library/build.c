@@ -1,4 +1,4 @@
-/* What a spectral library is built of, whatever its file: room, names, values and units. */
+/* What a spectral library is built of, whatever its file: memory, names, values and units. */
 #include "io/library/parts.h"
 
 #include "core/text.h"

@@ -121,19 +121,19 @@ static float find_height(const float *value, int32_t bands) {
 }
 
 /* height[count] of the spectra, NaN where there is none; returns the median of those that are known, or NaN.
- * room[count]. */
-static double find_heights(const HcLibrary *library, float *height, float *room) {
+ * workspace[count]. */
+static double find_heights(const HcLibrary *library, float *height, float *workspace) {
     size_t known = 0;
     for (int32_t i = 0; i < library->count; i++) {
         bool is_spectrum = hc_library_entry(library->name[i]) == HC_ENTRY_SPECTRUM;
         const float *value = library->value + (size_t)i * (size_t)library->bands;
         height[i] = is_spectrum ? find_height(value, library->bands) : NAN;
         if (height[i] > 0) {
-            room[known++] = height[i];
+            workspace[known++] = height[i];
         }
     }
-    qsort(room, known, sizeof *room, by_value);
-    return known > 0 ? room[known / 2] : (double)NAN;
+    qsort(workspace, known, sizeof *workspace, by_value);
+    return known > 0 ? workspace[known / 2] : (double)NAN;
 }
 
 /* Whether negative values are rare: more of them than one in twenty are no noise, but mean something. */

@@ -17,7 +17,7 @@ typedef struct Table {
     char *data; /* of which the cells are parts */
     char **cell;
     int32_t *line; /* [rows] of the file, from 1 */
-    int64_t rows, columns, count, room;
+    int64_t rows, columns, count, capacity;
 } Table;
 
 static const char *cell_at(const Table *table, int64_t row, int64_t column) {
@@ -68,16 +68,16 @@ static char *trim_cell(char *from, size_t length) {
 }
 
 static HcStatus add_cell(Table *table, char *cell, HcError *err) {
-    if (table->count == table->room) {
-        int64_t room = table->room > 0 ? 2 * table->room : 1024;
-        char **grown = realloc(table->cell, (size_t)room * sizeof *grown);
+    if (table->count == table->capacity) {
+        int64_t capacity = table->capacity > 0 ? 2 * table->capacity : 1024;
+        char **grown = realloc(table->cell, (size_t)capacity * sizeof *grown);
         table->cell = grown != NULL ? grown : table->cell;
-        int32_t *lines = grown != NULL ? realloc(table->line, (size_t)room * sizeof *lines) : NULL;
+        int32_t *lines = grown != NULL ? realloc(table->line, (size_t)capacity * sizeof *lines) : NULL;
         if (lines == NULL) {
-            return hc_fail_memory(err, (double)room * sizeof *grown, "a table");
+            return hc_fail_memory(err, (double)capacity * sizeof *grown, "a table");
         }
         table->line = lines;
-        table->room = room;
+        table->capacity = capacity;
     }
     table->cell[table->count++] = cell;
     return HC_OK;

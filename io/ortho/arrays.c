@@ -145,10 +145,8 @@ typedef HcStatus Take(void *to, const int64_t from[2], const int64_t count[2], c
 static HcStatus each_piece(const Pair *pair, Take *take, void *to, HcError *err) {
     HcStatus status = HC_OK;
     int64_t most = pair->rows * pair->columns;
-    double *values = malloc((size_t)most * 2 * sizeof *values);
-    if (values == NULL) {
-        return hc_fail_memory(err, (double)most * 2 * sizeof *values, "a lookup table");
-    }
+    double *values = NULL;
+    HC_OR_RETURN(hc_new(values, 2 * most, "a lookup table", err));
     for (int64_t line = 0; line < pair->lines; line += pair->rows) {
         for (int64_t sample = 0; sample < pair->samples; sample += pair->columns) {
             int64_t from[2] = {line, sample};
@@ -166,10 +164,8 @@ done:
 
 static HcStatus take_table(void *to, const int64_t from[2], const int64_t count[2], const double *sample,
                            const double *line, HcError *err) {
-    HcOrthoPixel *pixels = malloc((size_t)(count[0] * count[1]) * sizeof *pixels);
-    if (pixels == NULL) {
-        return hc_fail_memory(err, (double)(count[0] * count[1]) * sizeof *pixels, "a lookup table");
-    }
+    HcOrthoPixel *pixels = NULL;
+    HC_OR_RETURN(hc_new(pixels, count[0] * count[1], "a lookup table", err));
     HcStatus status =
         hc_ortho_table_take(to, from[0], from[1], count[0], count[1], sample, line, pixels, err);
     free(pixels);

@@ -243,7 +243,7 @@ static HcStatus fill_table(Search *search, HcError *err) {
 
 /* ---- both ---- */
 
-static HcStatus make_room(Search *search, HcError *err) {
+static HcStatus take_memory(Search *search, HcError *err) {
     const HcOrthoWindow *window = &search->table->window;
     for (int i = 0; i < 2; i++) {
         HC_OR_RETURN(hc_new(search->x[i], window->samples, "coordinates", err));
@@ -295,7 +295,7 @@ HcStatus hc_ortho_nearest(HcOrthoTable *table, const HcOrthoPlaces *places, cons
                        " samples, the scene has %" PRId64 " x %" PRId64,
                        table->path, places->lines, places->samples, window->file_lines, window->file_samples);
     }
-    HC_TRY(make_room(&search, err));
+    HC_TRY(take_memory(&search, err));
     if (crs == NULL) {
         HC_TRY(measure_extent(&search, err));
     }

@@ -23,7 +23,7 @@ typedef struct HcOrthoTable {
     int64_t filled;
 } HcOrthoTable;
 
-/* Makes room for a table of that size, which holds nothing. */
+/* Allocates a table of that size, which holds nothing. */
 HcStatus hc_ortho_table_open(HcOrthoTable *table, int64_t lines, int64_t samples, HcError *err) HC_MUST_CHECK;
 void hc_ortho_table_close(HcOrthoTable *table);
 

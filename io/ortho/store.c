@@ -187,7 +187,7 @@ typedef struct Strip {
     int32_t *order;        /* the same: places in the strip, sorted by line of the scene */
     int64_t *begin;        /* [lines of the scene + 1] where those of a line begin in `order` */
     int64_t first, last;   /* lines of the scene that the strip needs */
-    float **room;          /* [threads] a line of the scene */
+    float **workspace;     /* [threads] a line of the scene */
     int32_t threads;
     pthread_mutex_t lock;
     bool failed;
@@ -224,10 +224,10 @@ static void close_strip(Strip *strip) {
     free(strip->block.mask);
     free(strip->order);
     free(strip->begin);
-    for (int32_t t = 0; strip->room != NULL && t < strip->threads; t++) {
-        free(strip->room[t]);
+    for (int32_t t = 0; strip->workspace != NULL && t < strip->threads; t++) {
+        free(strip->workspace[t]);
     }
-    free(strip->room);
+    free(strip->workspace);
     pthread_mutex_destroy(&strip->lock);
 }
 
@@ -245,9 +245,9 @@ static HcStatus open_strip(Strip *strip, HcOrthoStore *store, const HcOrthoFacts
     HC_OR_RETURN(hc_new(strip->block.mask, pixels, "lines of a map", err));
     HC_OR_RETURN(hc_new(strip->block.data, pixels * (size_t)store->bands, "lines of a map", err));
     HC_OR_RETURN(hc_new(strip->begin, store->lines + 1, "lines of a map", err));
-    HC_OR_RETURN(hc_new(strip->room, strip->threads, "lines of a map", err));
+    HC_OR_RETURN(hc_new(strip->workspace, strip->threads, "lines of a map", err));
     for (int32_t t = 0; t < strip->threads && store->memory == NULL; t++) {
-        HC_OR_RETURN(hc_new(strip->room[t], store->samples * store->bands, "lines of a map", err));
+        HC_OR_RETURN(hc_new(strip->workspace[t], store->samples * store->bands, "lines of a map", err));
     }
     return HC_OK;
 }
@@ -307,12 +307,12 @@ static void fill_from_line(void *user, int64_t item, int32_t thread) {
     if (most < 0) {
         return;
     }
-    const float *values =
-        store->memory != NULL ? store->memory + (line * store->samples + least) * bands : strip->room[thread];
+    const float *values = store->memory != NULL ? store->memory + (line * store->samples + least) * bands
+                                                : strip->workspace[thread];
     if (store->memory == NULL) {
         int64_t each = bands * (int64_t)sizeof(float);
         int number = hc_scratch_read(store->file, line * line_bytes(store) + least * each,
-                                     strip->room[thread], (size_t)((most - least + 1) * each));
+                                     strip->workspace[thread], (size_t)((most - least + 1) * each));
         if (number != 0) {
             pthread_mutex_lock(&strip->lock);
             strip->error = strip->failed ? strip->error : number;

@@ -330,7 +330,7 @@ typedef struct Sample {
     int32_t bands;
     int number[WITNESS_BANDS]; /* from 1 */
     int64_t samples;
-    char *room; /* what GDAL reads of them, and one band: as it is read here, and as it lies in the file */
+    char *buffer; /* what GDAL reads of them, and one band: as it is read here, and as it lies in the file */
 } Sample;
 
 static HcStatus open_sample(const HcReader *reader, Sample *sample, HcError *err) {
@@ -346,9 +346,9 @@ static HcStatus open_sample(const HcReader *reader, Sample *sample, HcError *err
         sample->samples = 32;
     }
     int64_t stored = sample->samples * (reader->layout.pixel > bytes ? reader->layout.pixel : bytes);
-    int64_t room = (sample->bands + 1) * sample->samples * bytes + stored;
-    sample->room = malloc((size_t)room);
-    return sample->room != NULL ? HC_OK : hc_fail_memory(err, (double)room, "a line");
+    int64_t needed = (sample->bands + 1) * sample->samples * bytes + stored;
+    sample->buffer = malloc((size_t)needed);
+    return sample->buffer != NULL ? HC_OK : hc_fail_memory(err, (double)needed, "a line");
 }
 
 /* Whether GDAL's values and those read here agree. A failure to read is no difference. */
@@ -358,12 +358,12 @@ static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64
     int64_t samples = sample->samples;
     int64_t bytes = value_bytes(reader), row = samples * bytes;
     int64_t stored = (samples - 1) * layout->pixel + bytes;
-    char *ours = sample->room + sample->bands * row, *lying = ours + row;
+    char *ours = sample->buffer + sample->bands * row, *lying = ours + row;
     int error = 0;
     int numbers[WITNESS_BANDS];
     memcpy(numbers, sample->number, sizeof numbers); /* GDAL wants them writable */
     if (GDALDatasetRasterIOEx(reader->dataset, GF_Read, (int)sample0, (int)line, (int)samples, 1,
-                              sample->room, (int)samples, 1,
+                              sample->buffer, (int)samples, 1,
                               hc_read_gdal_buffer_code(reader->dataset, reader->scene.type), sample->bands,
                               numbers, bytes, row, row, NULL) != CE_None) {
         return false;
@@ -382,7 +382,7 @@ static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64
         if (layout->big_endian != host_is_big()) {
             swap_values(ours, samples, bytes);
         }
-        *same = *same && memcmp(ours, sample->room + k * row, (size_t)row) == 0;
+        *same = *same && memcmp(ours, sample->buffer + k * row, (size_t)row) == 0;
     }
     return HC_OK;
 }
@@ -405,7 +405,7 @@ static HcStatus check_lines(const HcReader *reader, bool *same, HcError *err) {
         }
     }
 done:
-    free(sample.room);
+    free(sample.buffer);
     return status;
 }
 

@@ -107,11 +107,11 @@ static void normalise_key(char *key) {
 
 static HcStatus add_field(HcEnviHeader *header, const char *key, size_t key_length, const char *value,
                           size_t value_length, bool braced, int32_t line, HcError *err) {
-    if ((header->count & (header->count - 1)) == 0) { /* room doubles at each power of two */
-        size_t room = header->count == 0 ? 1 : 2 * (size_t)header->count;
-        HcEnviField *grown = realloc(header->field, room * sizeof *grown);
+    if ((header->count & (header->count - 1)) == 0) { /* the capacity doubles at each power of two */
+        size_t capacity = header->count == 0 ? 1 : 2 * (size_t)header->count;
+        HcEnviField *grown = realloc(header->field, capacity * sizeof *grown);
         if (grown == NULL) {
-            return hc_fail_memory(err, (double)(room * sizeof *grown), "the fields of a header");
+            return hc_fail_memory(err, (double)(capacity * sizeof *grown), "the fields of a header");
         }
         header->field = grown;
     }
@@ -229,7 +229,7 @@ static bool is_all(const char *path, VSILFILE *file, size_t bytes) {
 HcStatus hc_envi_load(HcEnviHeader *out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     char *data = NULL;
-    size_t bytes = 0, room = 0;
+    size_t bytes = 0, capacity = 0;
     errno = 0;
     VSILFILE *file = VSIFOpenL(path, "rb");
     if (file == NULL) {
@@ -237,16 +237,16 @@ HcStatus hc_envi_load(HcEnviHeader *out, const char *path, HcError *err) {
                        strerror(errno));
     }
     for (size_t got = 1; got > 0 && bytes <= HEADER_LIMIT; bytes += got) {
-        if (bytes == room) {
-            room = room == 0 ? 16384 : 2 * room;
-            char *grown = realloc(data, room);
+        if (bytes == capacity) {
+            capacity = capacity == 0 ? 16384 : 2 * capacity;
+            char *grown = realloc(data, capacity);
             if (grown == NULL) {
-                status = hc_fail_memory(err, (double)room, "a header");
+                status = hc_fail_memory(err, (double)capacity, "a header");
                 goto done;
             }
             data = grown;
         }
-        got = VSIFReadL(data + bytes, 1, room - bytes, file);
+        got = VSIFReadL(data + bytes, 1, capacity - bytes, file);
     }
     if (bytes <= HEADER_LIMIT && !is_all(path, file, bytes)) {
         status = hc_fail(err, HC_E_IO, "%s: reading failed after %zu bytes", path, bytes);
@@ -344,11 +344,12 @@ HcStatus hc_envi_numbers(const HcEnviHeader *header, const char *key, double **v
     if (field == NULL || field->value[0] == '\0') {
         return HC_OK;
     }
-    size_t room = strlen(field->value) / 2 + 1; /* a number and what parts it from the next take two bytes */
-    if (room > INT32_MAX) {
-        return hc_fail_memory(err, (double)(room * sizeof *list), "a list of numbers");
+    size_t capacity =
+        strlen(field->value) / 2 + 1; /* a number and what parts it from the next take two bytes */
+    if (capacity > INT32_MAX) {
+        return hc_fail_memory(err, (double)(capacity * sizeof *list), "a list of numbers");
     }
-    HC_OR_RETURN(hc_new(list, room, "a list of numbers", err));
+    HC_OR_RETURN(hc_new(list, capacity, "a list of numbers", err));
     for (const char *at = field->value; *at != '\0';) {
         char token[64];
         size_t length = 0;

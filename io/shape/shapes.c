@@ -155,14 +155,14 @@ done:
 /* ---- geometries ---- */
 
 static HcStatus keep(HcShapes *shapes, HcShape shape, HcError *err) {
-    if (shapes->count == shapes->room) {
-        int64_t room = shapes->room > 0 ? 2 * shapes->room : 256;
-        HcShape *fresh = realloc(shapes->shape, (size_t)room * sizeof *fresh);
+    if (shapes->count == shapes->capacity) {
+        int64_t capacity = shapes->capacity > 0 ? 2 * shapes->capacity : 256;
+        HcShape *fresh = realloc(shapes->shape, (size_t)capacity * sizeof *fresh);
         if (fresh == NULL) {
-            return hc_fail_memory(err, (double)room * sizeof *fresh, "polygons");
+            return hc_fail_memory(err, (double)capacity * sizeof *fresh, "polygons");
         }
         shapes->shape = fresh;
-        shapes->room = room;
+        shapes->capacity = capacity;
     }
     shapes->shape[shapes->count++] = shape;
     return HC_OK;

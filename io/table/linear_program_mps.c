@@ -62,7 +62,7 @@ typedef struct Mps {
     HcNames rows, columns;
     Row *row;
     Column *column;
-    int64_t row_room, column_room, count, row_index_room, value_room;
+    int64_t row_capacity, column_capacity, count, row_index_capacity, value_capacity;
     int32_t program_rows;
     HcWord set[SECTION_COUNT]; /* the first set of right sides, ranges, bounds */
     bool other_sets;
@@ -232,7 +232,7 @@ static HcStatus take_row(Mps *mps, const Card *card, HcError *err) {
     if (hc_names_find(&mps->rows, card->name) >= 0) {
         return hc_fail(err, HC_E_INPUT, AT_LINE "row %.*s is there twice", AT(mps), WORD(card->name));
     }
-    HC_OR_RETURN(hc_lp_grow((void **)&mps->row, sizeof *mps->row, mps->rows.count, &mps->row_room, err));
+    HC_OR_RETURN(hc_lp_grow((void **)&mps->row, sizeof *mps->row, mps->rows.count, &mps->row_capacity, err));
     bool first = mps->out->objective == NULL;
     mps->row[mps->rows.count] = (Row){
         .type = type,
@@ -270,7 +270,7 @@ static HcStatus begin_column(Mps *mps, HcWord name, HcError *err) {
         return hc_fail(err, HC_E_INPUT, AT_LINE "column %.*s is there twice", AT(mps), WORD(name));
     }
     int64_t count = mps->columns.count;
-    HC_OR_RETURN(hc_lp_grow((void **)&mps->column, sizeof *mps->column, count, &mps->column_room, err));
+    HC_OR_RETURN(hc_lp_grow((void **)&mps->column, sizeof *mps->column, count, &mps->column_capacity, err));
     mps->column[count] = (Column){.upper = (double)INFINITY, .integer = mps->integers, .start = mps->count};
     return hc_names_add(&mps->columns, name, err);
 }
@@ -286,8 +286,8 @@ static HcStatus find_row(const Mps *mps, HcWord name, Row **row, HcError *err) {
 
 static HcStatus grow_entries(Mps *mps, HcError *err) {
     HcLpFile *out = mps->out;
-    HC_OR_RETURN(hc_lp_grow((void **)&out->row, sizeof *out->row, mps->count, &mps->row_index_room, err));
-    return hc_lp_grow((void **)&out->value, sizeof *out->value, mps->count, &mps->value_room, err);
+    HC_OR_RETURN(hc_lp_grow((void **)&out->row, sizeof *out->row, mps->count, &mps->row_index_capacity, err));
+    return hc_lp_grow((void **)&out->value, sizeof *out->value, mps->count, &mps->value_capacity, err);
 }
 
 static HcStatus take_entry(Mps *mps, HcWord name, HcWord number, HcError *err) {

@@ -45,7 +45,7 @@ static HcStatus rehash(HcNames *names, int64_t slots, HcError *err) {
 }
 
 HcStatus hc_names_add(HcNames *names, HcWord word, HcError *err) {
-    HC_OR_RETURN(hc_lp_grow((void **)&names->name, sizeof *names->name, names->count, &names->room, err));
+    HC_OR_RETURN(hc_lp_grow((void **)&names->name, sizeof *names->name, names->count, &names->capacity, err));
     if (2 * (names->count + 1) > names->slots) {
         HC_OR_RETURN(rehash(names, names->slots > 0 ? 2 * names->slots : 1024, err));
     }
@@ -67,16 +67,16 @@ void hc_names_clear(HcNames *names) {
     *names = (HcNames){0};
 }
 
-HcStatus hc_lp_grow(void **array, size_t size, int64_t count, int64_t *room, HcError *err) {
-    if (count < *room) {
+HcStatus hc_lp_grow(void **array, size_t size, int64_t count, int64_t *capacity, HcError *err) {
+    if (count < *capacity) {
         return HC_OK;
     }
-    int64_t more = *room > 0 ? 2 * *room : 256;
+    int64_t more = *capacity > 0 ? 2 * *capacity : 256;
     void *grown = realloc(*array, (size_t)more * size);
     if (grown == NULL) {
         return hc_fail_memory(err, (double)more * (double)size, "a linear program");
     }
     *array = grown;
-    *room = more;
+    *capacity = more;
     return HC_OK;
 }

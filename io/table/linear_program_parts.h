@@ -13,7 +13,7 @@ typedef struct HcWord {
 /* Names, each once, by a table of hashes; numbers are from 0, in the order of adding. */
 typedef struct HcNames {
     char **name;
-    int64_t count, room;
+    int64_t count, capacity;
     int32_t *slot; /* [slots] number of a name, -1 = empty */
     int64_t slots; /* a power of two, at least twice the count */
 } HcNames;
@@ -24,8 +24,8 @@ int32_t hc_names_find(const HcNames *names, HcWord word);
 HcStatus hc_names_add(HcNames *names, HcWord word, HcError *err) HC_MUST_CHECK;
 void hc_names_clear(HcNames *names);
 
-/* Room for one element more in an array of `size` bytes each: *room elements, which double. */
-HcStatus hc_lp_grow(void **array, size_t size, int64_t count, int64_t *room, HcError *err) HC_MUST_CHECK;
+/* Memory for one element more in an array of `size` bytes each: *capacity elements, which double. */
+HcStatus hc_lp_grow(void **array, size_t size, int64_t count, int64_t *capacity, HcError *err) HC_MUST_CHECK;
 
 /* program_mps.c: the text of an MPS file, in one of the two formats; `line` is the last that was read,
  * from 1. */

@@ -67,19 +67,19 @@ static HcStatus read_raster(HcMatrixFile *file, float *to, HcError *err) {
     int64_t line_bytes = (int64_t)hc_reader_bytes(file->raster, 1);
     int64_t step = line_bytes < HC_MATRIX_PIECE ? HC_MATRIX_PIECE / line_bytes : 1;
     size_t bytes = hc_reader_bytes(file->raster, step);
-    void *room = malloc(bytes);
-    if (room == NULL) {
+    void *buffer = malloc(bytes);
+    if (buffer == NULL) {
         return hc_fail_memory(err, (double)bytes, file->path);
     }
     for (int64_t line = 0; line < file->rows; line += step) {
         HcRaw raw;
         int64_t lines = hc_min64(step, file->rows - line);
-        HC_TRY(hc_reader_read(file->raster, line, (int32_t)lines, room, &raw, err));
+        HC_TRY(hc_reader_read(file->raster, line, (int32_t)lines, buffer, &raw, err));
         HC_TRY(take_raw(file, &raw, to + line * file->columns, err));
     }
     HC_TRY(hc_reader_unchanged(file->raster, err));
 done:
-    free(room);
+    free(buffer);
     return status;
 }
 

@@ -34,19 +34,19 @@ static int32_t find(const HcLabelling *labelling, int64_t number, const char *te
     return low;
 }
 
-static HcStatus make_key_room(HcLabelling *labelling, HcError *err) {
-    if (labelling->key_count < labelling->key_room) {
+static HcStatus grow_keys(HcLabelling *labelling, HcError *err) {
+    if (labelling->key_count < labelling->key_capacity) {
         return HC_OK;
     }
-    int32_t room = labelling->key_room > 0 ? 2 * labelling->key_room : 64;
-    HcClassKey *key = realloc(labelling->key, (size_t)room * sizeof *key);
+    int32_t capacity = labelling->key_capacity > 0 ? 2 * labelling->key_capacity : 64;
+    HcClassKey *key = realloc(labelling->key, (size_t)capacity * sizeof *key);
     labelling->key = key != NULL ? key : labelling->key;
-    int32_t *order = key != NULL ? realloc(labelling->order, (size_t)room * sizeof *order) : NULL;
+    int32_t *order = key != NULL ? realloc(labelling->order, (size_t)capacity * sizeof *order) : NULL;
     if (order == NULL) {
-        return hc_fail_memory(err, (double)room * sizeof *key, "classes");
+        return hc_fail_memory(err, (double)capacity * sizeof *key, "classes");
     }
     labelling->order = order;
-    labelling->key_room = room;
+    labelling->key_capacity = capacity;
     return HC_OK;
 }
 
@@ -61,7 +61,7 @@ HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *
     if (labelling->key_count == CLASSES_MAX) {
         return hc_fail(err, HC_E_INPUT, "%s: more than %d classes", labelling->path, CLASSES_MAX);
     }
-    HC_OR_RETURN(make_key_room(labelling, err));
+    HC_OR_RETURN(grow_keys(labelling, err));
     char *copy = text != NULL ? strdup(text) : NULL;
     if (text != NULL && copy == NULL) {
         return hc_fail_memory(err, (double)strlen(text), "the name of a class");
@@ -74,20 +74,20 @@ HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *
     return HC_OK;
 }
 
-static bool grow(int32_t **array, int64_t room) {
-    int32_t *fresh = realloc(*array, (size_t)room * sizeof **array);
+static bool grow(int32_t **array, int64_t capacity) {
+    int32_t *fresh = realloc(*array, (size_t)capacity * sizeof **array);
     *array = fresh != NULL ? fresh : *array;
     return fresh != NULL;
 }
 
 HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, int32_t id, HcError *err) {
     HcLabelled *out = labelling->out;
-    if (out->count == labelling->room) {
-        int64_t room = labelling->room > 0 ? labelling->room + labelling->room / 2 : 4096;
-        if (!grow(&out->sample, room) || !grow(&out->line, room) || !grow(&out->label, room)) {
-            return hc_fail_memory(err, 3.0 * (double)room * sizeof *out->label, "labelled pixels");
+    if (out->count == labelling->capacity) {
+        int64_t capacity = labelling->capacity > 0 ? labelling->capacity + labelling->capacity / 2 : 4096;
+        if (!grow(&out->sample, capacity) || !grow(&out->line, capacity) || !grow(&out->label, capacity)) {
+            return hc_fail_memory(err, 3.0 * (double)capacity * sizeof *out->label, "labelled pixels");
         }
-        labelling->room = room;
+        labelling->capacity = capacity;
     }
     out->sample[out->count] = (int32_t)sample;
     out->line[out->count] = (int32_t)line;

@@ -18,10 +18,10 @@ typedef struct HcLabelling {
     const char *path;
     const HcScene *scene;
     HcLabelled *out;
-    int64_t room; /* pixels that the arrays of `out` can hold */
+    int64_t capacity; /* pixels that the arrays of `out` can hold */
     HcClassKey *key;
     int32_t *order; /* places in `key` (from 0), ascending by number or text */
-    int32_t key_count, key_room;
+    int32_t key_count, key_capacity;
 } HcLabelling;
 
 /* The id (from 1) of a class, new or known. `text` is copied; NULL = by number. */

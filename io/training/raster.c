@@ -126,18 +126,18 @@ static HcStatus read_values(HcLabelling *labelling, HcView *view, HcError *err) 
     int64_t piece = PIECE_BYTES / (int64_t)(line_bytes > 0 ? line_bytes : 1);
     piece = piece < 1 ? 1 : piece > raster->lines ? raster->lines : piece;
     size_t bytes = hc_view_bytes(view, piece);
-    void *room = malloc(bytes);
-    if (room == NULL) {
+    void *buffer = malloc(bytes);
+    if (buffer == NULL) {
         return hc_fail_memory(err, (double)bytes, "lines of the class raster");
     }
     for (int64_t line0 = 0; line0 < raster->lines; line0 += piece) {
         int64_t rest = raster->lines - line0;
         HcRaw raw = {0};
-        HC_TRY(hc_view_read(view, line0, (int32_t)(rest < piece ? rest : piece), room, &raw, err));
+        HC_TRY(hc_view_read(view, line0, (int32_t)(rest < piece ? rest : piece), buffer, &raw, err));
         HC_TRY(add_lines(labelling, raster, &raw, err));
     }
 done:
-    free(room);
+    free(buffer);
     return status;
 }
 

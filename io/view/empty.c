@@ -31,15 +31,15 @@ static HcStatus search(HcView *view, int64_t *line, int32_t *bands, int32_t *cou
     size_t one = hc_view_bytes(view, 1);
     int64_t step = one < PIECE_BYTES ? (int64_t)(PIECE_BYTES / (one > 0 ? one : 1)) : 1;
     int32_t before = *count;
-    void *room = malloc(hc_view_bytes(view, step < lines ? step : lines));
-    if (room == NULL) {
+    void *buffer = malloc(hc_view_bytes(view, step < lines ? step : lines));
+    if (buffer == NULL) {
         return hc_fail_memory(err, (double)one * (double)step, "lines of the scene");
     }
     while (*line < lines && *count == before) {
         HcRaw raw;
         int32_t kept = 0;
         int64_t piece = lines - *line < step ? lines - *line : step;
-        HC_TRY(hc_view_read(view, *line, (int32_t)piece, room, &raw, err));
+        HC_TRY(hc_view_read(view, *line, (int32_t)piece, buffer, &raw, err));
         for (int32_t k = 0; k < before; k++) {
             if (!holds_value(&raw, hc_view_stored_band(view, bands[k]), has_nodata, nodata)) {
                 bands[kept++] = bands[k];
@@ -49,7 +49,7 @@ static HcStatus search(HcView *view, int64_t *line, int32_t *bands, int32_t *cou
         *line += piece;
     }
 done:
-    free(room);
+    free(buffer);
     return status;
 }
 

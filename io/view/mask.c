@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_BYTES  ((size_t)1 << 20)
-#define CHUNK_BYTES 4194304.0 /* asked of readers of chunks, which may need more */
+#define BUFFER_BYTES ((size_t)1 << 20)
+#define CHUNK_BYTES  4194304.0 /* asked of readers of chunks, which may need more */
 
 struct HcViewMask {
     const char *option;       /* that named it */
@@ -28,9 +28,9 @@ struct HcViewMask {
     double nodata;
     int64_t line0;   /* the line of the raster that is line 0 of the view */
     int64_t sample0; /* the sample of the raster that is sample 0 of the view */
-    void *room;      /* lines of the raster in its own type */
-    int32_t room_lines;
-    size_t chunk_bytes; /* that the reader holds beside the room */
+    void *buffer;    /* lines of the raster in its own type */
+    int32_t buffer_lines;
+    size_t chunk_bytes; /* that the reader holds beside the buffer */
 };
 
 /* ---- opening ---- */
@@ -96,27 +96,27 @@ static HcStatus choose_band(HcViewMask *mask, const char *suffix, HcError *err) 
 }
 
 /* Memory for lines of the bands that are used. */
-static HcStatus fill_room(HcViewMask *mask, HcError *err) {
+static HcStatus make_buffer(HcViewMask *mask, HcError *err) {
     int64_t lines = hc_reader_scene(mask->reader)->lines;
     HC_OR_RETURN(hc_reader_use_bands(mask->reader, mask->bands, mask->count, err));
     mask->chunk_bytes = hc_reader_settle(mask->reader, 0, CHUNK_BYTES, false);
     size_t one = hc_reader_bytes(mask->reader, 1);
-    mask->room_lines = (int32_t)(one < ROOM_BYTES ? ROOM_BYTES / one : 1);
-    mask->room_lines = mask->room_lines > lines ? (int32_t)lines : mask->room_lines;
-    free(mask->room);
-    mask->room = NULL;
-    char *room = NULL;
-    HC_OR_RETURN(hc_new(room, hc_reader_bytes(mask->reader, mask->room_lines), "lines of the mask", err));
-    mask->room = room;
+    mask->buffer_lines = (int32_t)(one < BUFFER_BYTES ? BUFFER_BYTES / one : 1);
+    mask->buffer_lines = mask->buffer_lines > lines ? (int32_t)lines : mask->buffer_lines;
+    free(mask->buffer);
+    mask->buffer = NULL;
+    char *buffer = NULL;
+    HC_OR_RETURN(hc_new(buffer, hc_reader_bytes(mask->reader, mask->buffer_lines), "lines of the mask", err));
+    mask->buffer = buffer;
     return HC_OK;
 }
 
-static HcStatus take_room(HcViewMask *mask, const HcScene *view, HcError *err) {
+static HcStatus take_buffer(HcViewMask *mask, const HcScene *view, HcError *err) {
     bool whole = hc_scene_same_grid(hc_reader_scene(mask->reader), view);
     mask->line0 = whole ? 0 : view->cut.line0;
     mask->sample0 = whole ? 0 : view->cut.sample0;
     HC_OR_RETURN(hc_reader_use_samples(mask->reader, mask->sample0, view->samples, err));
-    return fill_room(mask, err);
+    return make_buffer(mask, err);
 }
 
 HcStatus hc_view_mask_use_bands(HcViewMask *mask, const int32_t *index, int32_t count, HcError *err) {
@@ -124,7 +124,7 @@ HcStatus hc_view_mask_use_bands(HcViewMask *mask, const int32_t *index, int32_t 
         return HC_OK;
     }
     HC_OR_RETURN(set_bands(mask, index, count, err));
-    return fill_room(mask, err);
+    return make_buffer(mask, err);
 }
 
 static HcStatus open_raster(HcViewMask *mask, const char *path, const char *suffix, const HcViewSite *site,
@@ -132,7 +132,7 @@ static HcStatus open_raster(HcViewMask *mask, const char *path, const char *suff
     HC_OR_RETURN(hc_reader_open(&mask->reader, path, site->how, err));
     HC_OR_RETURN(check_shape(hc_reader_scene(mask->reader), path, site->scene, site->path, err));
     HC_OR_RETURN(choose_band(mask, suffix, err));
-    return take_room(mask, site->scene, err);
+    return take_buffer(mask, site->scene, err);
 }
 
 /* Polygons that do not touch the scene would leave out all of it: a mistake. */
@@ -207,7 +207,7 @@ static HcStatus open_layer(HcViewMask *mask, const char *values, const HcProduct
         HC_OR_RETURN(follow_bands(mask, layer, site, err));
     }
     mask->inside = !mask->choice.given; /* all but 0, and what is missing stays */
-    return take_room(mask, site->scene, err);
+    return take_buffer(mask, site->scene, err);
 }
 
 HcStatus hc_view_mask_layer(HcViewMask **out, const char *option, const char *text,
@@ -283,7 +283,7 @@ void hc_view_mask_close(HcViewMask *mask) {
     if (mask != NULL) {
         hc_view_polygons_close(mask->polygons);
         hc_reader_close(mask->reader);
-        free(mask->room);
+        free(mask->buffer);
         free(mask->bands);
         free(mask->text);
         free(mask);
@@ -337,9 +337,9 @@ HcStatus hc_view_mask_apply(HcViewMask *mask, HcPixels pixels, int64_t line0, ui
     }
     for (int64_t done = 0; done < lines;) {
         HcRaw raw;
-        int64_t step = lines - done < mask->room_lines ? lines - done : mask->room_lines;
+        int64_t step = lines - done < mask->buffer_lines ? lines - done : mask->buffer_lines;
         HC_OR_RETURN(
-            hc_reader_read(mask->reader, mask->line0 + line0 + done, (int32_t)step, mask->room, &raw, err));
+            hc_reader_read(mask->reader, mask->line0 + line0 + done, (int32_t)step, mask->buffer, &raw, err));
         apply_lines(mask, &raw, samples, to + done * samples);
         done += step;
     }
@@ -358,7 +358,7 @@ const char *hc_view_mask_text(const HcViewMask *mask) {
 
 size_t hc_view_mask_bytes(const HcViewMask *mask) {
     return mask->polygons != NULL ? hc_view_polygons_bytes(mask->polygons)
-                                  : hc_reader_bytes(mask->reader, mask->room_lines) + mask->chunk_bytes;
+                                  : hc_reader_bytes(mask->reader, mask->buffer_lines) + mask->chunk_bytes;
 }
 
 HcStatus hc_view_mask_unchanged(const HcViewMask *mask, HcError *err) {

@@ -6,6 +6,7 @@
  * follows every directory (image, overviews, masks) of a classic TIFF or BigTIFF in either byte order, and
  * looks at positions alone: it decodes nothing. */
 #include "io/write/parts.h"
+#include "core/allocate.h"
 #include "io/gdal_errors.h"
 
 #include <errno.h>
@@ -114,11 +115,10 @@ static Field *place_of(Image *image, uint64_t tag) {
 static HcStatus get_values(const Tiff *tiff, const Field *field, uint64_t **values, HcError *err) {
     HcStatus status = HC_OK;
     uint64_t bytes = field->count * (uint64_t)field->width;
-    unsigned char *raw = malloc(bytes + 1);
-    *values = malloc((field->count + 1) * sizeof **values);
-    if (raw == NULL || *values == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)field->count * sizeof **values, "the places of tiles"));
-    }
+    unsigned char *raw = NULL;
+    *values = NULL;
+    HC_TRY(hc_new(raw, bytes + 1, "the places of tiles", err));
+    HC_TRY(hc_new(*values, field->count + 1, "the places of tiles", err));
     HC_TRY(get(tiff, field->at, raw, bytes, "a directory", err));
     for (uint64_t i = 0; i < field->count; i++) {
         (*values)[i] = number(tiff, raw + i * (uint64_t)field->width, field->width);

@@ -31,7 +31,7 @@ size_t hc_stored_bytes(const HcStored *layout) {
            hc_type_bytes(layout->type);
 }
 
-/* Halves to even, by an addition that leaves no room for a fraction; beyond 2^51 float32 has none anyway. */
+/* Halves to even, by an addition that leaves no place for a fraction; beyond 2^51 float32 has none anyway. */
 static inline double nearest(double value) {
     return fabs(value) < 0x1p51 ? (value + 0x1.8p52) - 0x1.8p52 : value;
 }

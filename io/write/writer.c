@@ -1,4 +1,5 @@
 #include "io/write/writer.h"
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
 #include "io/write/parts.h"
@@ -83,7 +84,7 @@ static double blocks_of_all_bands(const HcScene *scene, HcType type, int pixels)
 }
 
 /* A block that leaves the cache takes along those of all other bands, where pixels lie together; to find them
- * GDAL looks at every band. With less room than for one block of each band it does so once a band, which is
+ * GDAL looks at every band. With less memory than for one block of each band it does so once a band, which is
  * minutes for tens of thousands of bands. */
 static void hold_blocks(const HcWriter *writer) {
     int width = 1, height = 1;
@@ -106,10 +107,9 @@ static HcStatus make_stored(HcWriter *writer, HcInterleave interleave, int32_t r
                                 .scale = writer->plan.scale,
                                 .offset = writer->plan.offset,
                                 .parts = writer->plan.in_parts ? writer->scene.parts : NULL};
-    writer->stored = malloc(hc_stored_bytes(&writer->layout));
-    if (writer->stored == NULL) {
-        return hc_fail_memory(err, (double)hc_stored_bytes(&writer->layout), "lines to write");
-    }
+    char *stored = NULL;
+    HC_OR_RETURN(hc_new(stored, hc_stored_bytes(&writer->layout), "lines to write", err));
+    writer->stored = stored;
     return HC_OK;
 }
 
@@ -268,11 +268,8 @@ static HcStatus scale_scene(HcScene *scene, const HcWritePlan *plan, HcError *er
 /* A writer without files; *out is to be closed, also on failure. */
 static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *scene,
                             const HcWriterOptions *options, HcError *err) {
-    HcWriter *writer = calloc(1, sizeof *writer);
-    *out = writer;
-    if (writer == NULL) {
-        return hc_fail_memory(err, sizeof *writer, "a writer");
-    }
+    HC_OR_RETURN(hc_new(*out, 1, "a writer", err));
+    HcWriter *writer = *out;
     writer->file = -1;
     pthread_mutex_init(&writer->tally_lock, NULL);
     writer->overwrite = options != NULL && options->overwrite;
@@ -383,8 +380,8 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
         writer->team = hc_team_open(hc_team_count(writer->threads, HC_IO_THREADS));
     }
     for (int32_t line = 0; line < block->lines;) {
-        int32_t room = writer->layout.rows - writer->filled;
-        int32_t count = block->lines - line < room ? block->lines - line : room;
+        int32_t left = writer->layout.rows - writer->filled;
+        int32_t count = block->lines - line < left ? block->lines - line : left;
         Storing storing = {.writer = writer, .block = block, .first = line};
         hc_team_run(writer->team, count, store_line, &storing);
         writer->filled += count;
@@ -473,10 +470,8 @@ static HcStatus take_lines(HcWriter *writer, FILE *file, const HcWriterLeft *lef
     line.rows = 1;
     line.interleave = line.interleave == HC_BIP ? HC_BIP : HC_BIL;
     size_t bytes = hc_stored_bytes(&line);
-    void *values = malloc(bytes);
-    if (values == NULL) {
-        return hc_fail_memory(err, (double)bytes, "lines to write");
-    }
+    char *values = NULL;
+    HC_OR_RETURN(hc_new(values, bytes, "lines to write", err));
     for (int64_t k = 0; k < left->lines; k++) {
         if (fread(values, 1, bytes, file) != bytes) {
             HC_TRY(hc_fail(err, HC_E_IO, "%s: lines that another rank wrote cannot be read from %s",
@@ -595,7 +590,7 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
 }
 
 /* Why a file cannot grow, as an errno, or 0. */
-static int lack_of_room(const char *path) {
+static int lack_of_space(const char *path) {
     const off_t more = 1 << 20;
     struct stat info;
     int number = 0;
@@ -617,7 +612,7 @@ static HcStatus complete_or_say_why(HcWriter *writer, HcError *err) {
     if (status == HC_OK) {
         return HC_OK;
     }
-    int number = status == HC_E_IO ? lack_of_room(writer->partial) : 0;
+    int number = status == HC_E_IO ? lack_of_space(writer->partial) : 0;
     const char *why = number != 0 ? strerror(number) : "";
     bool said = strstr(found.text, why) != NULL;
     return hc_fail(err, status, "%s%s%s", found.text, said ? "" : ": ", said ? "" : why);

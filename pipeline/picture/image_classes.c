@@ -70,8 +70,8 @@ static void collect(Legend *legend, const HcClasses *classes, const uint8_t *see
     }
 }
 
-/* Beside the map as many rows as its height has room for, and more before the columns get too many; below it
- * as many columns as its width has room for. */
+/* Beside the map as many rows as its height has space for, and more before the columns get too many; below it
+ * as many columns as its width has space for. */
 static void lay_out(Legend *legend, int32_t width, int32_t height, HcLegendPlace place) {
     int32_t tall = 0, longest = width > height ? width : height;
     legend->scale = longest >= 400 ? 2 : 1;
@@ -84,10 +84,10 @@ static void lay_out(Legend *legend, int32_t width, int32_t height, HcLegendPlace
     hc_image_legend_size(legend->scale, legend->entry, legend->count, &legend->step, &tall);
     legend->step += 2 * legend->margin;
     if (place == HC_LEGEND_RIGHT) {
-        int32_t room = (height - 2 * legend->margin) / (13 * legend->scale);
+        int32_t fitting = (height - 2 * legend->margin) / (13 * legend->scale);
         int32_t least = (legend->count + COLUMNS_MAX - 1) / COLUMNS_MAX;
-        room = room < FEWEST_ROWS ? FEWEST_ROWS : room;
-        legend->rows = room < least ? least : room;
+        fitting = fitting < FEWEST_ROWS ? FEWEST_ROWS : fitting;
+        legend->rows = fitting < least ? least : fitting;
     } else {
         int32_t columns = width / legend->step > 1 ? width / legend->step : 1;
         legend->rows = (legend->count + columns - 1) / columns;

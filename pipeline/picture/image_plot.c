@@ -20,9 +20,9 @@ typedef struct Axes {
 } Axes;
 
 static double at_x(const Axes *axes, double number) {
-    double room = 12; /* so that the first and the last point stand clear of the frame */
+    double margin = 12; /* so that the first and the last point stand clear of the frame */
     double part = axes->last_x > 1 ? (number - 1) / (axes->last_x - 1) : 0.5;
-    return axes->left + room + part * (axes->right - axes->left - 2 * room);
+    return axes->left + margin + part * (axes->right - axes->left - 2 * margin);
 }
 
 static double at_y(const Axes *axes, double logarithm) {

@@ -61,13 +61,13 @@ static void pick_bands(const HcLibrary *library, const HcScene *scene, bool of_f
 /* ---- other bands ---- */
 
 /* The widths of the bands of the stage, or the spacing of the bands of the file where they are not known.
- * room[file->bands or scene->bands]. */
-static void find_widths(const HcScene *scene, const HcScene *file, double *width, double *room) {
+ * spacing[file->bands or scene->bands]. */
+static void find_widths(const HcScene *scene, const HcScene *file, double *width, double *spacing) {
     bool of_file = is_of_file(scene, file) && file->wavelength != NULL;
     const double *centre = of_file ? file->wavelength : scene->wavelength;
-    hc_band_spacing(centre, of_file ? file->bands : scene->bands, room);
+    hc_band_spacing(centre, of_file ? file->bands : scene->bands, spacing);
     for (int32_t b = 0; b < scene->bands; b++) {
-        width[b] = scene->fwhm != NULL ? scene->fwhm[b] : room[of_file ? scene->source_band[b] : b];
+        width[b] = scene->fwhm != NULL ? scene->fwhm[b] : spacing[of_file ? scene->source_band[b] : b];
     }
 }
 
@@ -237,9 +237,9 @@ static HcStatus settle_fit(const HcLibrary *library, const char *path, const HcS
     HcStatus status = HC_OK;
     HcText names = {0};
     HcText ranges = {0};
-    size_t room = (size_t)(scene->bands > 0 ? scene->bands : 1);
+    size_t capacity = (size_t)(scene->bands > 0 ? scene->bands : 1);
     bool *missing = NULL;
-    HC_TRY(hc_new(missing, room, "a list of bands", err));
+    HC_TRY(hc_new(missing, capacity, "a list of bands", err));
     HC_TRY(check_bands(fit, path, scene, missing, err));
     HC_TRY(keep_whole(library, fit, missing, &names, err));
     if (fit->count == 0) {
@@ -349,11 +349,11 @@ static int by_name(const void *a, const void *b) {
 static HcStatus label_by_name(const HcLibraryFit *fit, HcSamples *samples, HcClasses *classes, HcError *err) {
     HcStatus status = HC_OK;
     int32_t count = 0;
-    size_t room = (size_t)(samples->count > 0 ? samples->count : 1);
+    size_t capacity = (size_t)(samples->count > 0 ? samples->count : 1);
     Named *named = NULL;
     int64_t *first = NULL; /* the first sample of the same name */
-    HC_TRY(hc_new(named, room, "names of spectra", err));
-    HC_TRY(hc_new(first, room, "names of spectra", err));
+    HC_TRY(hc_new(named, capacity, "names of spectra", err));
+    HC_TRY(hc_new(first, capacity, "names of spectra", err));
     for (int64_t i = 0; i < samples->count; i++) {
         named[i] = (Named){fit->name[i], i};
     }

@@ -147,9 +147,9 @@ HcStatus hc_scaled_library_spectra(const HcScaledLibrary *library, int32_t zeros
                                    HcError *err) {
     size_t bands = (size_t)library->fit.bands;
     size_t values = (size_t)library->fit.count * bands;
-    size_t room = values + (size_t)zeros * bands;
+    size_t capacity = values + (size_t)zeros * bands;
     float *scaled = NULL;
-    HC_OR_RETURN(hc_new(scaled, room, "a library", err));
+    HC_OR_RETURN(hc_new(scaled, capacity, "a library", err));
     for (size_t i = 0; i < values; i++) {
         scaled[i] = (float)((double)library->fit.value[i] * library->factor);
     }

@@ -23,7 +23,7 @@ HcStatus hc_spectra_choose(HcSpectra *spectra, const HcScene *scene, int64_t mos
 /* Bytes of host memory that hc_spectra_open takes. */
 size_t hc_spectra_bytes(const HcSpectra *spectra, int32_t bands);
 
-/* Room for the spectra of `pixels`, which are there. */
+/* Memory for the spectra of `pixels`, which are there. */
 HcStatus hc_spectra_open(HcSpectra *spectra, HcCompute *compute, int32_t bands, HcError *err) HC_MUST_CHECK;
 
 /* Queues the copies of those pixels that lie in the interior of a block; they are there after the next wait.

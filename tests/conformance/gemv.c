@@ -186,13 +186,13 @@ CASE(test_gemv_refuses) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);
-    float *room = rig_room(&rig, 64 * sizeof *room);
-    const HcMatrix fine = {room, 3, 4};
+    float *memory = rig_room(&rig, 64 * sizeof *memory);
+    const HcMatrix fine = {memory, 3, 4};
     const int64_t most = (int64_t)1 << 31;
-    const HcMatrix wrong[] = {{NULL, 3, 4},  {room, 0, 4},    {room, 3, 0},
-                              {room, -1, 4}, {room, 3, most}, {room, most, 4}};
-    const float *x = room + 20;
-    float *y = room + 30;
+    const HcMatrix wrong[] = {{NULL, 3, 4},    {memory, 0, 4},    {memory, 3, 0},
+                              {memory, -1, 4}, {memory, 3, most}, {memory, most, 4}};
+    const float *x = memory + 20;
+    float *y = memory + 30;
     for (int turned = 0; turned < 2; turned++) {
         HcStatus (*call)(HcQueue *, const HcMatrix *, const float *, float *, HcError *) =
             turned != 0 ? hc_gemv_t : hc_gemv;

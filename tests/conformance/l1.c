@@ -637,15 +637,16 @@ CASE(test_l1_bits) {
     }
 }
 
-static void refuse_rule(Rig *rig, HcL1 *l1, const HcL1Rule *rule, float *room, bool alm) {
+static void refuse_rule(Rig *rig, HcL1 *l1, const HcL1Rule *rule, float *memory, bool alm) {
     HcL1Report report;
-    check_fails((alm ? hc_alm : hc_fista)(rig->queue, l1, rule, room, room + 8, &report, &rig->err),
+    check_fails((alm ? hc_alm : hc_fista)(rig->queue, l1, rule, memory, memory + 8, &report, &rig->err),
                 HC_E_USAGE, rig->err);
 }
 
-static void refuse_matrices(Rig *rig, const float *room) {
+static void refuse_matrices(Rig *rig, const float *memory) {
     const int64_t most = (int64_t)1 << 31;
-    const HcMatrix wrong[] = {{NULL, 2, 2}, {room, 0, 2}, {room, 2, 0}, {room, -3, 2}, {room, 2, most}};
+    const HcMatrix wrong[] = {
+        {NULL, 2, 2}, {memory, 0, 2}, {memory, 2, 0}, {memory, -3, 2}, {memory, 2, most}};
     HcL1 *l1 = NULL;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         check_fails(hc_l1_open(rig->compute, &wrong[i], &l1, &rig->err), HC_E_USAGE, rig->err);
@@ -659,11 +660,11 @@ CASE(test_l1_refuses) {
     Rig rig;
     rig_open(&rig, 1);
     float zeros[32] = {0};
-    float *room = rig_put(&rig, zeros, sizeof zeros);
-    HcMatrix matrix = {room + 16, 2, 2};
+    float *memory = rig_put(&rig, zeros, sizeof zeros);
+    HcMatrix matrix = {memory + 16, 2, 2};
     HcL1 *l1 = NULL;
     HcL1Report report;
-    refuse_matrices(&rig, room);
+    refuse_matrices(&rig, memory);
     check_ok(hc_l1_open(rig.compute, &matrix, &l1, &rig.err), rig.err);
     const HcL1Rule fine = {.lambda = 1, .iterations = 1, .outer = 1};
     const double no_lambda[] = {0, -1, (double)NAN, (double)INFINITY};
@@ -671,29 +672,29 @@ CASE(test_l1_refuses) {
     for (int i = 0; i < 4; i++) {
         HcL1Rule rule = fine;
         rule.lambda = no_lambda[i];
-        refuse_rule(&rig, l1, &rule, room, false);
+        refuse_rule(&rig, l1, &rule, memory, false);
     }
     for (int alm = 0; alm < 2; alm++) {
         HcStatus (*call)(HcQueue *, HcL1 *, const HcL1Rule *, const float *, float *, HcL1Report *,
                          HcError *) = alm != 0 ? hc_alm : hc_fista;
         HcL1Rule rule = fine;
         rule.iterations = 0;
-        refuse_rule(&rig, l1, &rule, room, alm != 0);
+        refuse_rule(&rig, l1, &rule, memory, alm != 0);
         for (int i = 0; i < 3; i++) {
             rule = fine;
             rule.tolerance = no_tolerance[i];
-            refuse_rule(&rig, l1, &rule, room, alm != 0);
+            refuse_rule(&rig, l1, &rule, memory, alm != 0);
         }
-        check_fails(call(NULL, l1, &fine, room, room + 8, &report, &rig.err), HC_E_USAGE, rig.err);
-        check_fails(call(rig.queue, NULL, &fine, room, room + 8, &report, &rig.err), HC_E_USAGE, rig.err);
-        check_fails(call(rig.queue, l1, NULL, room, room + 8, &report, &rig.err), HC_E_USAGE, rig.err);
-        check_fails(call(rig.queue, l1, &fine, NULL, room + 8, &report, &rig.err), HC_E_USAGE, rig.err);
-        check_fails(call(rig.queue, l1, &fine, room, NULL, &report, &rig.err), HC_E_USAGE, rig.err);
-        check_fails(call(rig.queue, l1, &fine, room, room + 8, NULL, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(NULL, l1, &fine, memory, memory + 8, &report, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(rig.queue, NULL, &fine, memory, memory + 8, &report, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(rig.queue, l1, NULL, memory, memory + 8, &report, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(rig.queue, l1, &fine, NULL, memory + 8, &report, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(rig.queue, l1, &fine, memory, NULL, &report, &rig.err), HC_E_USAGE, rig.err);
+        check_fails(call(rig.queue, l1, &fine, memory, memory + 8, NULL, &rig.err), HC_E_USAGE, rig.err);
     }
     HcL1Rule rule = fine;
     rule.outer = 0;
-    refuse_rule(&rig, l1, &rule, room, true);
+    refuse_rule(&rig, l1, &rule, memory, true);
     hc_l1_close(l1);
     hc_l1_close(NULL);
     rig_close(&rig);

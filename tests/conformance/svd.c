@@ -172,8 +172,8 @@ typedef struct Way {
 
 static const Way everything = {.most = 16, .vectors = true, .left = true, .right = true};
 
-/* Room for a result that is neither NaN, nor 0, nor a number that a result may be. */
-static void *room(Rig *rig, size_t bytes) {
+/* Memory for a result that is neither NaN, nor 0, nor a number that a result may be. */
+static void *fresh(Rig *rig, size_t bytes) {
     void *pattern = malloc(bytes);
     assert_non_null(pattern);
     memset(pattern, 0x55, bytes);
@@ -193,11 +193,11 @@ static void decompose(Rig *rig, Batch *batch, Way way) {
              rig->err);
     HcSvdBatch on_device = {.count = batch->count,
                             .matrices = rig_put(rig, batch->matrices, bytes),
-                            .values = room(rig, bytes_of_values(batch)),
-                            .left = way.left ? room(rig, left) : NULL,
-                            .right = way.right ? room(rig, right) : NULL,
-                            .sweeps = room(rig, count * sizeof *batch->sweeps),
-                            .end = room(rig, count)};
+                            .values = fresh(rig, bytes_of_values(batch)),
+                            .left = way.left ? fresh(rig, left) : NULL,
+                            .right = way.right ? fresh(rig, right) : NULL,
+                            .sweeps = fresh(rig, count * sizeof *batch->sweeps),
+                            .end = fresh(rig, count)};
     check_ok(hc_svd_batched(rig->queue, svd, &on_device, &rig->err), rig->err);
     rig_get(rig, on_device.values, batch->values, bytes_of_values(batch));
     rig_get(rig, on_device.sweeps, batch->sweeps, count * sizeof *batch->sweeps);

@@ -1,3 +1,4 @@
+#include "core/allocate.h"
 #include "core/text.h"
 #include "tests/support/check.h"
 #include "tests/support/random.h"
@@ -167,11 +168,29 @@ static void test_error(void **state) {
     assert_string_equal(err.text, "out of memory: 3.0 MiB for a test");
 }
 
+/* Memory for vector units, also for no element; a count that overflows is no small allocation. */
+static void test_aligned(void **state) {
+    (void)state;
+    for (size_t count = 0; count < 20; count++) {
+        HcError err = {0};
+        double *values = NULL;
+        assert_int_equal(hc_new_aligned(values, count, "a test", &err), HC_OK);
+        assert_int_equal((uintptr_t)values % 64, 0);
+        memset(values, 1, count * sizeof *values);
+        free(values);
+    }
+    HcError err = {0};
+    double *values = NULL;
+    assert_int_equal(hc_new_aligned(values, SIZE_MAX / 8 + 1, "a test", &err), HC_E_MEMORY);
+    assert_null(values);
+    assert_non_null(strstr(err.text, "for a test"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growing), cmocka_unit_test(test_bytes),   cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_doubles), cmocka_unit_test(test_nearest), cmocka_unit_test(test_comparing),
-        cmocka_unit_test(test_error),
+        cmocka_unit_test(test_error),   cmocka_unit_test(test_aligned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,16 +20,17 @@ static void look_at(const void *bytes, size_t count) {
 
 static void decode_one(const HcChunkIndex *index, const uint8_t *stored, int64_t lines) {
     HcError err = {0}, why = {0};
-    HcChunkRoom *room = NULL;
+    HcChunkWorkspace *workspace = NULL;
     uint8_t *values = NULL;
-    hc_fuzz_expect(hc_chunk_room_open(&room, index, &err) == HC_OK, "there is memory for the harness itself");
-    memcpy(hc_chunk_decode_input(room), stored, (size_t)index->stored_most);
-    HcStatus status = hc_chunk_decode(room, index, index->stored_most, lines, 0, &values, &why);
+    hc_fuzz_expect(hc_chunk_workspace_open(&workspace, index, &err) == HC_OK,
+                   "there is memory for the harness itself");
+    memcpy(hc_chunk_decode_input(workspace), stored, (size_t)index->stored_most);
+    HcStatus status = hc_chunk_decode(workspace, index, index->stored_most, lines, 0, &values, &why);
     hc_fuzz_check(status, &why);
     if (status == HC_OK) {
         look_at(values, (size_t)(hc_chunk_bytes(index) / index->shape[HC_AXIS_LINE] * lines));
     }
-    hc_chunk_room_close(room);
+    hc_chunk_workspace_close(workspace);
 }
 
 static void decode_bytes(const uint8_t *data, size_t size) {
@@ -139,17 +140,17 @@ static void read_tiff(const uint8_t *data, size_t size) {
     HcChunkPlan plan = hc_chunks_plan(index, 1, (int64_t)(size % 3), size % 2 == 0 ? 0 : 1e9);
     hc_chunks_settle(chunks, &plan);
     int32_t step = (int32_t)hc_min64(scene.lines, 1 + (int64_t)(size % 16));
-    void *room = malloc(hc_chunks_bytes(chunks, step));
-    hc_fuzz_expect(room != NULL, "there is memory for the harness itself");
+    void *buffer = malloc(hc_chunks_bytes(chunks, step));
+    hc_fuzz_expect(buffer != NULL, "there is memory for the harness itself");
     for (int64_t line = 0; line < scene.lines && status == HC_OK; line += step) {
         int32_t lines = (int32_t)hc_min64(step, scene.lines - line);
-        status = hc_chunks_read(chunks, line, lines, room, &raw, &err);
+        status = hc_chunks_read(chunks, line, lines, buffer, &raw, &err);
         hc_fuzz_check(status, &err);
         if (status == HC_OK) {
-            look_at(room, hc_chunks_bytes(chunks, lines));
+            look_at(buffer, hc_chunks_bytes(chunks, lines));
         }
     }
-    free(room);
+    free(buffer);
     hc_chunks_close(chunks);
 }
 

@@ -52,8 +52,8 @@ typedef struct HcFuzzPair {
 HcFuzzPair hc_fuzz_split(const uint8_t *input, size_t size);
 
 /* For LLVMFuzzerCustomMutator: changes one place of a JSON text, as a tree or (one time in four, and where it
- * is no JSON) as bytes. Returns the new size, at most `room`. */
-size_t hc_fuzz_mutate_json(uint8_t *data, size_t size, size_t room, unsigned seed);
+ * is no JSON) as bytes. Returns the new size, at most `capacity`. */
+size_t hc_fuzz_mutate_json(uint8_t *data, size_t size, size_t capacity, unsigned seed);
 
 #ifdef __cplusplus
 }

@@ -9,10 +9,10 @@
 #include <string.h>
 
 /* Of libFuzzer; in other builds there is none, and bytes stay as they are. */
-__attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
+__attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity);
 
-static size_t mutate_bytes(uint8_t *data, size_t size, size_t room) {
-    return LLVMFuzzerMutate != NULL ? LLVMFuzzerMutate(data, size, room) : size;
+static size_t mutate_bytes(uint8_t *data, size_t size, size_t capacity) {
+    return LLVMFuzzerMutate != NULL ? LLVMFuzzerMutate(data, size, capacity) : size;
 }
 
 static unsigned draw(unsigned *state, unsigned below) {
@@ -165,18 +165,18 @@ static void change_tree(cJSON *root, unsigned *state) {
     }
 }
 
-size_t hc_fuzz_mutate_json(uint8_t *data, size_t size, size_t room, unsigned seed) {
+size_t hc_fuzz_mutate_json(uint8_t *data, size_t size, size_t capacity, unsigned seed) {
     unsigned state = seed;
     cJSON *root = draw(&state, 4) > 0 ? cJSON_ParseWithLength((const char *)data, size) : NULL;
     if (root == NULL) {
-        return mutate_bytes(data, size, room);
+        return mutate_bytes(data, size, capacity);
     }
     for (unsigned changes = 1 + draw(&state, 3); changes > 0; changes--) {
         change_tree(root, &state);
     }
     char *text = cJSON_PrintUnformatted(root);
     size_t length = text != NULL ? strlen(text) : 0;
-    if (length > 0 && length <= room) {
+    if (length > 0 && length <= capacity) {
         memcpy(data, text, length);
         size = length;
     }

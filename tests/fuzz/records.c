@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    return hc_fuzz_mutate_json(data, size, room, seed);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed) {
+    return hc_fuzz_mutate_json(data, size, capacity, seed);
 }
 
 /* Replaces VERSION by this version, and FOLDER by the private folder, so that seeds can match; fresh memory.

@@ -50,12 +50,12 @@ static void read_lines(HcReader *reader, bool mapped) {
     if (bytes > BYTES_MAX) {
         return;
     }
-    void *room = mapped ? NULL : malloc(bytes);
+    void *buffer = mapped ? NULL : malloc(bytes);
     for (int64_t line = 0; line < scene->lines && line < 9; line += lines) {
         HcError err = {0};
         HcRaw raw = {0};
         int64_t count = scene->lines - line < lines ? scene->lines - line : lines;
-        HcStatus status = hc_reader_read(reader, line, (int32_t)count, room, &raw, &err);
+        HcStatus status = hc_reader_read(reader, line, (int32_t)count, buffer, &raw, &err);
         hc_fuzz_check(status, &err);
         if (status != HC_OK) {
             break;
@@ -63,7 +63,7 @@ static void read_lines(HcReader *reader, bool mapped) {
         volatile unsigned sum = sum_raw(&raw);
         (void)sum;
     }
-    free(room);
+    free(buffer);
 }
 
 static void open_scene(const char *path, size_t size) {

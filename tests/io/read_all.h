@@ -14,11 +14,11 @@ static inline char *read_all(HcReader *reader, int32_t step, const int32_t *band
     const HcScene *scene = hc_reader_scene(reader);
     size_t bytes = hc_type_bytes(scene->type);
     char *all = malloc(bytes * (size_t)count * (size_t)scene->lines * (size_t)scene->samples);
-    char *room = malloc(hc_reader_bytes(reader, step));
+    char *buffer = malloc(hc_reader_bytes(reader, step));
     for (int64_t line0 = 0; line0 < scene->lines; line0 += step) {
         HcRaw raw;
         int32_t lines = (int32_t)(scene->lines - line0 < step ? scene->lines - line0 : step);
-        if (hc_reader_read(reader, line0, lines, room, &raw, err) != HC_OK) {
+        if (hc_reader_read(reader, line0, lines, buffer, &raw, err) != HC_OK) {
             free(all);
             all = NULL;
             break;
@@ -37,7 +37,7 @@ static inline char *read_all(HcReader *reader, int32_t step, const int32_t *band
             }
         }
     }
-    free(room);
+    free(buffer);
     return all;
 }
 

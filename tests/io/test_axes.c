@@ -173,10 +173,10 @@ static void values_of_known_axes(void **state) {
     HcReader *reader = NULL;
     HcError err = {0};
     HcRaw raw;
-    float room[BANDS * LINES * SAMPLES];
+    float buffer[BANDS * LINES * SAMPLES];
     check_ok(hc_reader_open(&reader, in_folder("cube.nc"), NULL, &err), err);
-    assert_int_equal(hc_reader_bytes(reader, LINES), sizeof room);
-    check_ok(hc_reader_read(reader, 0, LINES, room, &raw, &err), err);
+    assert_int_equal(hc_reader_bytes(reader, LINES), sizeof buffer);
+    check_ok(hc_reader_read(reader, 0, LINES, buffer, &raw, &err), err);
     float value = 0;
     /* The middle line: GDAL may turn lines without coordinates upside down. */
     memcpy(&value, (const char *)raw.data + 2 * raw.stride_band + 2 * raw.stride_line + 3 * raw.stride_sample,

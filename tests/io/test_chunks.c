@@ -129,11 +129,11 @@ static void check_window(const char *path, double memory, int64_t sample0, int64
     assert_int_equal(hc_reader_use_bands(ours, some, 3, &err), HC_OK);
     (void)hc_reader_settle(ours, 0, memory, false);
     char *whole = values_of(gdal, LINES, -1, all, BANDS);
-    char *room = malloc(hc_reader_bytes(ours, 20));
+    char *buffer = malloc(hc_reader_bytes(ours, 20));
     for (int64_t line = 0; line < LINES; line += 20) {
         HcRaw raw;
         int32_t lines = (int32_t)hc_min64(20, LINES - line);
-        assert_int_equal(hc_reader_read(ours, line, lines, room, &raw, &err), HC_OK);
+        assert_int_equal(hc_reader_read(ours, line, lines, buffer, &raw, &err), HC_OK);
         assert_int_equal(raw.samples, samples);
         for (int64_t i = 0; i < 3 * lines * samples; i++) {
             int64_t b = i / samples / lines, l = i / samples % lines, s = i % samples;
@@ -144,7 +144,7 @@ static void check_window(const char *path, double memory, int64_t sample0, int64
                                 wanted, bytes);
         }
     }
-    free(room);
+    free(buffer);
     free(whole);
     hc_reader_close(ours);
     hc_reader_close(gdal);
@@ -306,12 +306,13 @@ static void check_once(const char *path, int32_t step, int64_t halo, double memo
     assert_true(!repeats || plan.rows == 0 || hc_scratch_free() == 0);
     int64_t count = hc_chunk_count(hc_chunks_index(chunks));
     hc_chunks_settle(chunks, &plan);
-    void *room = malloc(hc_chunks_bytes(chunks, step + 2 * halo));
+    void *buffer = malloc(hc_chunks_bytes(chunks, step + 2 * halo));
     for (int pass = 1; pass <= 2; pass++) {
         for (int64_t line = 0; line < LINES; line += step) {
             HcRaw raw;
             int64_t begin = hc_max64(0, line - halo), end = hc_min64(LINES, line + step + halo);
-            assert_int_equal(hc_chunks_read(chunks, begin, (int32_t)(end - begin), room, &raw, &err), HC_OK);
+            assert_int_equal(hc_chunks_read(chunks, begin, (int32_t)(end - begin), buffer, &raw, &err),
+                             HC_OK);
         }
         if (plan.rows == 0) {
             assert_int_equal(hc_chunks_decoded(chunks), count);
@@ -320,7 +321,7 @@ static void check_once(const char *path, int32_t step, int64_t halo, double memo
                             pass * count); /* some rows may be kept from pass 1 */
         }
     }
-    free(room);
+    free(buffer);
     hc_chunks_close(chunks);
 }
 

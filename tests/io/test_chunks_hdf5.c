@@ -97,11 +97,11 @@ static void check_array(const char *path, const Array *array, double memory, boo
     assert_int_equal(hc_chunks_open(&chunks, index, &err), HC_OK);
     HcChunkPlan plan = hc_chunks_plan(index, 2, 0, memory);
     hc_chunks_settle(chunks, &plan);
-    char *room = malloc(hc_chunks_bytes(chunks, step));
+    char *buffer = malloc(hc_chunks_bytes(chunks, step));
     for (int64_t line = 0; line < LINES; line += step) {
         HcRaw raw;
         int32_t lines = (int32_t)hc_min64(step, LINES - line);
-        if (hc_chunks_read(chunks, line, lines, room, &raw, &err) != HC_OK) {
+        if (hc_chunks_read(chunks, line, lines, buffer, &raw, &err) != HC_OK) {
             fail_msg("%s", err.text);
         }
         assert_false(raw.swap);
@@ -119,7 +119,7 @@ static void check_array(const char *path, const Array *array, double memory, boo
             }
         }
     }
-    free(room);
+    free(buffer);
     hc_chunks_close(chunks);
 }
 
@@ -243,11 +243,11 @@ static void check_large(HcChunkIndex *index, double memory, int32_t step) {
     hc_chunks_settle(chunks, &plan);
     assert_int_equal(hc_chunks_use(chunks, bands, 4, &err), HC_OK);
     hc_chunks_use_samples(chunks, 7, 40);
-    char *room = malloc(hc_chunks_bytes(chunks, step));
+    char *buffer = malloc(hc_chunks_bytes(chunks, step));
     for (int64_t line = 0; line < 400; line += step) {
         HcRaw raw;
         int32_t lines = (int32_t)hc_min64(step, 400 - line);
-        if (hc_chunks_read(chunks, line, lines, room, &raw, &err) != HC_OK) {
+        if (hc_chunks_read(chunks, line, lines, buffer, &raw, &err) != HC_OK) {
             fail_msg("%s", err.text);
         }
         for (int64_t i = 0; i < (int64_t)lines * 40 * 4; i++) {
@@ -257,7 +257,7 @@ static void check_large(HcChunkIndex *index, double memory, int32_t step) {
             check_near(value_at(at, raw.type, 0), large_value(line + l, s + 7, bands[k]), 0);
         }
     }
-    free(room);
+    free(buffer);
     hc_chunks_close(chunks);
 }
 
@@ -356,13 +356,13 @@ static void broken_chunks_are_refused(void **state) {
         assert_int_equal(fwrite("garbage!", 1, 8, file), 8);
         assert_int_equal(fclose(file), 0);
         assert_int_equal(hc_chunks_open(&chunks, open_index(path, &array), &err), HC_OK);
-        void *room = malloc(hc_chunks_bytes(chunks, LINES));
-        assert_int_equal(hc_chunks_read(chunks, 0, LINES, room, &raw, &err), HC_E_INPUT);
+        void *buffer = malloc(hc_chunks_bytes(chunks, LINES));
+        assert_int_equal(hc_chunks_read(chunks, 0, LINES, buffer, &raw, &err), HC_E_INPUT);
         if (strstr(err.text, path) == NULL || strstr(err.text, parts[f]) == NULL ||
             strstr(err.text, "line 8, sample 6, band 0") == NULL) {
             fail_msg("'%s' does not say what is wrong", err.text);
         }
-        free(room);
+        free(buffer);
         hc_chunks_close(chunks);
     }
 }

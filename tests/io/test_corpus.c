@@ -202,13 +202,13 @@ static void every_entry(void **state) {
     (void)state;
     char path[1024];
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     snprintf(path, sizeof path, "%s/MANIFEST.csv", corpus);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     load_expected();
-    assert_true(getline(&line, &room, file) > 0); /* the names of the columns */
-    while (getline(&line, &room, file) > 0) {
+    assert_true(getline(&line, &capacity, file) > 0); /* the names of the columns */
+    while (getline(&line, &capacity, file) > 0) {
         char *comma = strchr(line, ',');
         char *colon = comma != NULL ? strchr(comma + 1, ':') : NULL;
         assert_non_null(colon);

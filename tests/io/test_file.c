@@ -108,7 +108,7 @@ static void dropping(void **state) {
     hc_file_drop(NULL);
 }
 
-/* A name as long as a name may be leaves no room for an addition. */
+/* A name as long as a name may be leaves no place for an addition. */
 static void long_name(void **state) {
     (void)state;
     HcError err = {0};

@@ -304,7 +304,7 @@ static void lines_of_chunks_are_all_there(void **state) {
     static const char *const options[] = {"TILED=YES",        "BLOCKXSIZE=16",    "BLOCKYSIZE=16",
                                           "COMPRESS=DEFLATE", "INTERLEAVE=PIXEL", NULL};
     enum { EDGE = 40, BYTES = EDGE * EDGE * 2 };
-    static uint8_t values[BYTES], room[BYTES];
+    static uint8_t values[BYTES], buffer[BYTES];
     (void)state;
     for (int i = 0; i < BYTES; i++) {
         values[i] = (uint8_t)(i * 7 % 251);
@@ -325,17 +325,17 @@ static void lines_of_chunks_are_all_there(void **state) {
             HcError err = {0};
             HcRaw raw;
             HcReaderOptions how = {.threads = 1};
-            memset(room, 0, sizeof room);
+            memset(buffer, 0, sizeof buffer);
             countdown = at;
             HcStatus status = hc_reader_open(&reader, in_folder("tiles.tif"), &how, &err);
             if (status == HC_OK) {
                 (void)hc_reader_settle(reader, 0, way < 3 ? 1e9 : 0, false);
-                status = hc_reader_read(reader, 0, EDGE, room, &raw, &err);
+                status = hc_reader_read(reader, 0, EDGE, buffer, &raw, &err);
             }
             more = countdown == 0;
             countdown = 0;
             if (status == HC_OK) {
-                assert_memory_equal(room, values, BYTES);
+                assert_memory_equal(buffer, values, BYTES);
             } else if (status != (in_memory ? HC_E_MEMORY : HC_E_IO) || err.text[0] == '\0' || !more) {
                 fail_msg("way %d, call %ld: status %d, \"%s\"", way, at, (int)status, err.text);
             }

@@ -401,17 +401,17 @@ static void reading_past_the_end(void **state) {
     for (int i = 0; i < 3; i++) {
         write_envi(in_folder("cut"), BANDS, LINES, SAMPLES, 5, i, false, 0, "");
         HcReader *reader = open_scene(in_folder("cut.hdr"), NULL);
-        void *room = malloc(hc_reader_bytes(reader, LINES));
+        void *buffer = malloc(hc_reader_bytes(reader, LINES));
         err = (HcError){0};
-        assert_int_equal(hc_reader_read(reader, 3, 3, room, &raw, &err), HC_E_USAGE);
-        assert_int_equal(hc_reader_read(reader, -1, 1, room, &raw, NULL), HC_E_USAGE);
-        assert_int_equal(hc_reader_read(reader, 0, 0, room, &raw, NULL), HC_E_USAGE);
+        assert_int_equal(hc_reader_read(reader, 3, 3, buffer, &raw, &err), HC_E_USAGE);
+        assert_int_equal(hc_reader_read(reader, -1, 1, buffer, &raw, NULL), HC_E_USAGE);
+        assert_int_equal(hc_reader_read(reader, 0, 0, buffer, &raw, NULL), HC_E_USAGE);
         assert_int_equal(truncate(in_folder("cut.img"), 279), 0);
         err = (HcError){0};
-        assert_int_equal(hc_reader_read(reader, 1, 4, room, &raw, &err), HC_E_INPUT);
+        assert_int_equal(hc_reader_read(reader, 1, 4, buffer, &raw, &err), HC_E_INPUT);
         assert_non_null(
             strstr(err.text, "cut.img: changed while it was read: 280 bytes at first, 279 in the end"));
-        free(room);
+        free(buffer);
         hc_reader_close(reader);
     }
 }

@@ -21,15 +21,15 @@ static HcView *open_view(const char *path, const HcViewOptions *options) {
 /* The mask of all lines, read `step` at a time. */
 static void read_mask(HcView *view, int32_t step, uint8_t *mask) {
     const HcScene *scene = hc_view_scene(view);
-    void *room = malloc(hc_view_bytes(view, step));
+    void *buffer = malloc(hc_view_bytes(view, step));
     for (int64_t line = 0; line < scene->lines; line += step) {
         HcRaw raw;
         HcError err = {0};
         int32_t lines = (int32_t)(scene->lines - line < step ? scene->lines - line : step);
-        check_ok(hc_view_read(view, line, lines, room, &raw, &err), err);
+        check_ok(hc_view_read(view, line, lines, buffer, &raw, &err), err);
         memcpy(mask + line * scene->samples, raw.user_mask, (size_t)lines * (size_t)scene->samples);
     }
-    free(room);
+    free(buffer);
 }
 
 static void masks(void **state) {
@@ -192,12 +192,12 @@ static void only_lines_of_the_window(void **state) {
             HcRaw raw;
             HcError err = {0};
             HcView *view = open_view("long.img", &options);
-            void *room = malloc(hc_view_bytes(view, SOME));
-            assert_non_null(room);
+            void *buffer = malloc(hc_view_bytes(view, SOME));
+            assert_non_null(buffer);
             assert_int_equal(hc_view_scene(view)->lines, SOME);
             assert_int_equal(hc_view_scene(view)->samples, 20);
             long long before = bytes_read();
-            check_ok(hc_view_read(view, 0, SOME, room, &raw, &err), err);
+            check_ok(hc_view_read(view, 0, SOME, buffer, &raw, &err), err);
             long long taken = bytes_read() - before - 400;        /* the counter itself is read, too */
             long long most = never ? whole / 5 : part + part / 2; /* GDAL has buffers of its own */
             if (taken > most || (!never && taken < part / 2)) {
@@ -207,8 +207,8 @@ static void only_lines_of_the_window(void **state) {
             int16_t value;
             memcpy(&value, raw.data, sizeof value);
             assert_int_equal(value, cube_pixel(&cube, AT, 5)[0]);
-            assert_int_equal(hc_view_read(view, SOME - 1, 2, room, &raw, NULL), HC_E_USAGE);
-            free(room);
+            assert_int_equal(hc_view_read(view, SOME - 1, 2, buffer, &raw, NULL), HC_E_USAGE);
+            free(buffer);
             hc_view_close(view);
         }
     }

@@ -19,7 +19,7 @@ static void make_tiff(const char *path, const char *driver, const char *words, i
                                           GDT_Int16, 0, 0),
                              CE_None);
         }
-        GDALSetDescription(GDALGetRasterBand(memory, b), "a band with a name that needs some room");
+        GDALSetDescription(GDALGetRasterBand(memory, b), "a band with a name that needs some memory");
     }
     GDALDatasetH copy = GDALCreateCopy(GDALGetDriverByName(driver), path, memory, FALSE, options, NULL, NULL);
     assert_non_null(copy);

@@ -347,14 +347,14 @@ static void envi_writes_fail(void **state) {
     }
 }
 
-/* What the next reservation of room ends with; 0 = as the system does. */
-static int no_room;
+/* What the next reservation of space ends with; 0 = as the system does. */
+static int no_space;
 static int64_t reserved;
 
 int fallocate(int file, int mode, off_t at, off_t bytes) {
     reserved += bytes;
-    errno = no_room;
-    return no_room != 0 ? -1 : (int)syscall(SYS_fallocate, file, mode, at, bytes);
+    errno = no_space;
+    return no_space != 0 ? -1 : (int)syscall(SYS_fallocate, file, mode, at, bytes);
 }
 
 /* Somebody shortens the file, or writes into its header, before it gets its name. Where no file can
@@ -372,9 +372,9 @@ static void files_that_change_before_they_are_named(void **state) {
         check_ok(hc_writer_site(writer, &site, &err), err);
         memcpy(strrchr(site.partial, '/') + 1, names[i % 2], strlen(names[i % 2]) + 1);
         assert_int_equal(truncate(site.partial, 100), 0);
-        no_room = i < 2 ? 0 : ENOSPC;
+        no_space = i < 2 ? 0 : ENOSPC;
         assert_int_equal(hc_writer_finish(writer, &err), HC_E_IO);
-        no_room = 0;
+        no_space = 0;
         assert_non_null(strstr(err.text, "not whole when read back"));
         assert_int_equal(hc_text_ends_with(err.text, ": No space left on device"), i >= 2);
         hc_writer_close(writer);
@@ -383,9 +383,9 @@ static void files_that_change_before_they_are_named(void **state) {
     }
 }
 
-/* Room for the whole ENVI file is asked for before a line is written: a full disk is noticed at once. File
+/* Space for the whole ENVI file is asked for before a line is written: a full disk is noticed at once. File
  * systems that cannot reserve are written to all the same. */
-static void room_is_reserved(void **state) {
+static void space_is_reserved(void **state) {
     (void)state;
     static const int numbers[] = {ENOSPC, EDQUOT, EIO, EOPNOTSUPP, ENOSYS, 0};
     HcScene scene = plain_scene(30, 20, 3);
@@ -394,9 +394,9 @@ static void room_is_reserved(void **state) {
         HcWriterOptions options = {.format = "ENVI"};
         HcWriter *writer = NULL;
         reserved = 0;
-        no_room = numbers[n];
+        no_space = numbers[n];
         HcStatus status = hc_writer_open(&writer, in_folder("a.img"), &scene, &options, &err);
-        no_room = 0;
+        no_space = 0;
         assert_int_equal(reserved, 30 * 20 * 3 * 4);
         hc_writer_close(writer);
         assert_int_equal(status, n < 3 ? HC_E_IO : HC_OK);
@@ -456,7 +456,7 @@ int main(void) {
         in_own_folder(envi_writes_fail),
         in_own_folder(files_that_change_before_they_are_named),
         in_own_folder(full_disk),
-        in_own_folder(room_is_reserved),
+        in_own_folder(space_is_reserved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

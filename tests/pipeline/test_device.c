@@ -91,7 +91,7 @@ static void results_do_not_depend_on_where_the_scene_lies(void **state) {
             assert_true(file_holds("r.json", "\"device_resident\":\ttrue") ||
                         file_holds("r.json", "\"device_resident\": true"));
             check_truth();
-            /* Not room for all blocks: they stay in host memory and travel for each pass. */
+            /* No memory for all blocks: they stay in host memory and travel for each pass. */
             how.settings.device_memory = report.device_bytes - 1;
             check_runs(&how, "%s", chain);
             assert_true(!report.device_resident && report.resident);
@@ -151,12 +151,12 @@ static void later_passes_copy_nothing(void **state) {
     write_scene();
     const int64_t block_bytes = (int64_t)STEP * SAMPLES * BANDS * 2;
     for (int kept = 0; kept < 2; kept++) {
-        uint64_t room = planned(masked, STEP, true);
+        uint64_t memory = planned(masked, STEP, true);
         Uploads uploads = {0};
         HcRunReport report = {0};
         RunHow how = {.ops = hc_strict_ops(),
                       .settings = {.block_lines = STEP,
-                                   .device_memory = kept ? room : room - 1,
+                                   .device_memory = kept ? memory : memory - 1,
                                    .progress = note_uploads,
                                    .user = &uploads},
                       .report = &report};
@@ -186,12 +186,12 @@ static void planned_memory_is_enough(void **state) {
         for (int kept = 0; kept < 2; kept++) {
             HcText notes = {0};
             HcRunReport report = {0};
-            uint64_t room = planned(masked, lines, kept != 0);
+            uint64_t memory = planned(masked, lines, kept != 0);
             RunHow how = {.ops = hc_strict_ops(),
-                          .settings = {.block_lines = lines, .device_memory = room},
+                          .settings = {.block_lines = lines, .device_memory = memory},
                           .report = &report,
                           .notes = &notes};
-            hc_strict_memory(room);
+            hc_strict_memory(memory);
             check_runs(&how, "%s", masked);
             hc_strict_memory(0);
             assert_int_equal(report.device_resident, kept);
@@ -206,10 +206,10 @@ static void planned_memory_is_enough(void **state) {
 /* Runs with ever less device memory than the plan for blocks of that many lines needs; counts the runs that
  * took the planned blocks without keeping the scene there, and those that took smaller ones. */
 static void shrink_device(int32_t lines, int *unkept, int *smaller) {
-    uint64_t room = planned(masked, lines, true);
+    uint64_t memory = planned(masked, lines, true);
     uint64_t reserve = reserve_of_strict();
     HcStatus status = HC_OK;
-    for (int32_t last_lines = lines; status == HC_OK; room -= (room - reserve) / 32) {
+    for (int32_t last_lines = lines; status == HC_OK; memory -= (memory - reserve) / 32) {
         HcText notes = {0};
         HcError err = {0};
         HcRunReport report = {0};
@@ -217,7 +217,7 @@ static void shrink_device(int32_t lines, int *unkept, int *smaller) {
                       .settings = {.block_lines = lines, .device_memory = (uint64_t)1 << 30},
                       .report = &report,
                       .notes = &notes};
-        hc_strict_memory(room);
+        hc_strict_memory(memory);
         status = run_chain_text(&how, &err, "%s", masked);
         hc_strict_memory(0);
         if (status != HC_OK) {
@@ -263,14 +263,14 @@ static void too_little_device_memory_is_refused(void **state) {
     write_scene();
     char line[128];
     char least[32];
-    uint64_t room = planned(masked, 1, false);
-    RunHow how = {.ops = hc_strict_ops(), .settings = {.device_memory = room}};
+    uint64_t memory = planned(masked, 1, false);
+    RunHow how = {.ops = hc_strict_ops(), .settings = {.device_memory = memory}};
     check_runs(&how, "%s", masked);
     file_remove("out.img");
     file_remove("m.json");
-    how.settings.device_memory = room - 4096;
+    how.settings.device_memory = memory - 4096;
     snprintf(line, sizeof line, "is too little: this chain needs at least %s",
-             hc_text_bytes(least, sizeof least, (double)room));
+             hc_text_bytes(least, sizeof least, (double)memory));
     check_run_fails(&how, HC_E_MEMORY, "--device-memory ", "%s", masked);
     check_run_fails(&how, HC_E_MEMORY, line, "%s", masked);
     how.settings.device_memory = 4096; /* less than what the backend takes itself */
@@ -293,9 +293,9 @@ static void failures_of_the_device_end_the_run(void **state) {
         "read bil.img --mask mask.img ! write raw.img ! mnf --save-model m.json ! write out.img";
     alarm(300);
     for (int kept = 0; kept < 2; kept++) {
-        uint64_t room = planned(chain, 12, true);
+        uint64_t memory = planned(chain, 12, true);
         RunHow how = {.ops = hc_strict_ops(),
-                      .settings = {.block_lines = 12, .device_memory = kept ? room : room - 1}};
+                      .settings = {.block_lines = 12, .device_memory = kept ? memory : memory - 1}};
         hc_strict_fail_at(0);
         check_runs(&how, "%s", chain);
         int64_t operations = hc_strict_operations();

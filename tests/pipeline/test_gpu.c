@@ -78,7 +78,7 @@ static RunHow on_gpu(int32_t block_lines) {
     return (RunHow){.ops = gpu, .threads = 2, .settings = {.block_lines = block_lines}};
 }
 
-/* Runs the chain with the scene on the device, and with too little room for that; each must leave the kept
+/* Runs the chain with the scene on the device, and with too little memory for that; each must leave the kept
  * files. The chain has two passes. */
 static void check_resident_and_streamed(const char *chain, const char *const *names, const int32_t *lines,
                                         int count) {
@@ -566,13 +566,13 @@ enum { PLANNED = 16 }; /* lines of a block */
 
 /* Runs with less device memory than was planned with; the run may end with HC_E_MEMORY, one line and no
  * outputs. */
-static HcStatus run_with_less(uint64_t room, HcRunReport *report) {
+static HcStatus run_with_less(uint64_t memory, HcRunReport *report) {
     static const char *const all[] = {"out.img", "m.json", NULL};
     HcText notes = {0};
     HcError err = {0};
     RunHow how = on_gpu(PLANNED);
     how.settings.device_memory = (uint64_t)1 << 30;
-    how.memory_of_device = room;
+    how.memory_of_device = memory;
     how.report = report;
     how.notes = &notes;
     HcStatus status = run_chain_text(&how, &err, "%s", narrow);
@@ -610,15 +610,15 @@ static void less_memory_than_planned_is_enough(void **state) {
     uint64_t low = 0;
     uint64_t high = report.device_bytes;
     while (high - low > buffers / (2 * STEPS)) {
-        uint64_t room = low + (high - low) / 2;
-        bool enough = run_with_less(room, &report) == HC_OK && report.device_resident;
-        low = enough ? low : room;
-        high = enough ? room : high;
+        uint64_t memory = low + (high - low) / 2;
+        bool enough = run_with_less(memory, &report) == HC_OK && report.device_resident;
+        low = enough ? low : memory;
+        high = enough ? memory : high;
     }
-    uint64_t room = high;
-    for (int n = 0; n < 2 * STEPS && room > buffers / STEPS; n++) {
-        room -= buffers / STEPS;
-        status = run_with_less(room, &report);
+    uint64_t memory = high;
+    for (int n = 0; n < 2 * STEPS && memory > buffers / STEPS; n++) {
+        memory -= buffers / STEPS;
+        status = run_with_less(memory, &report);
         unkept += status == HC_OK && !report.device_resident && report.block_lines == PLANNED;
         smaller += status == HC_OK && report.block_lines < PLANNED;
         refused += status != HC_OK;

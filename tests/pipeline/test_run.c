@@ -170,7 +170,7 @@ static void existing_outputs_stay(void **state) {
 
 static void budget_is_obeyed(void **state) {
     (void)state;
-    /* Zeros that take no room on the disk: 320 MB of scene for a budget of 110 MiB. */
+    /* Zeros that take no space on the disk: 320 MB of scene for a budget of 110 MiB. */
     enum { HIGH = 2000, WIDE = 400, DEEP = 200 };
     FILE *file = fopen("large.hdr", "w");
     assert_non_null(file);

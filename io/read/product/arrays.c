@@ -225,10 +225,7 @@ HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t
                          dataset, (int64_t)GDALMDArrayGetTotalElementsCount(array), count);
         goto done;
     }
-    if ((list = malloc(all * sizeof *list)) == NULL) {
-        status = hc_fail_memory(err, (double)(all * sizeof *list), "a list of numbers");
-        goto done;
-    }
+    HC_TRY(hc_new(list, all, "a list of numbers", err));
     type = GDALExtendedDataTypeCreate(GDT_Float64);
     if (!GDALMDArrayRead(array, &start, &all, NULL, NULL, type, list, list, all * sizeof *list)) {
         status = hc_fail(err, HC_E_INPUT, "%s: %s cannot be read: %s", file->path, dataset,
@@ -364,9 +361,7 @@ HcStatus hc_product_numbers(const HcProductFile *file, const char *dataset, cons
     double *list = GDALAttributeReadAsDoubleArray(found, &found_count);
     if (list == NULL || found_count == 0 || found_count > INT32_MAX) {
         status = fail_attribute(file, attribute, err);
-    } else if ((*values = malloc(found_count * sizeof *list)) == NULL) {
-        status = hc_fail_memory(err, (double)(found_count * sizeof *list), "an attribute");
-    } else {
+    } else if ((status = hc_new(*values, found_count, "an attribute", err)) == HC_OK) {
         memcpy(*values, list, found_count * sizeof *list);
         *count = (int32_t)found_count;
     }

@@ -1,6 +1,7 @@
 /* From the bands that a product lists to the bands of a scene: those that are used, by ascending wavelength,
  * each wavelength once. */
 #include "io/read/product/parts.h"
+#include "core/allocate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -172,14 +173,18 @@ static HcStatus fill_scene(HcProduct *product, HcError *err) {
         gains = gains || (band->gain != 0 && (band->gain != 1 || band->offset != 0));
         bad = bad || band->bad;
     }
-    scene->wavelength = centres ? malloc(count * sizeof(double)) : NULL;
-    scene->fwhm = widths ? malloc(count * sizeof(double)) : NULL;
-    scene->gain = gains ? malloc(count * sizeof(double)) : NULL;
-    scene->offset = gains ? malloc(count * sizeof(double)) : NULL;
-    scene->bad = bad ? malloc(count) : NULL;
-    if ((centres && scene->wavelength == NULL) || (widths && scene->fwhm == NULL) ||
-        (gains && (scene->gain == NULL || scene->offset == NULL)) || (bad && scene->bad == NULL)) {
-        return hc_fail_memory(err, 33.0 * (double)count, "the bands");
+    if (centres) {
+        HC_OR_RETURN(hc_new(scene->wavelength, count, "the bands", err));
+    }
+    if (widths) {
+        HC_OR_RETURN(hc_new(scene->fwhm, count, "the bands", err));
+    }
+    if (gains) {
+        HC_OR_RETURN(hc_new(scene->gain, count, "the bands", err));
+        HC_OR_RETURN(hc_new(scene->offset, count, "the bands", err));
+    }
+    if (bad) {
+        HC_OR_RETURN(hc_new(scene->bad, count, "the bands", err));
     }
     for (size_t b = 0; b < count; b++) {
         const HcProductBand *band = &product->band[b];

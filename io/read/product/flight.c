@@ -2,6 +2,7 @@
  * and time of the flight, and their endings say what each holds: the image, its lookup table (_glt), places
  * of pixels (_igm, _loc), angles (_obs). The image alone has wavelengths. */
 #include "io/load.h"
+#include "core/allocate.h"
 #include "io/read/envi_header.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
@@ -177,10 +178,8 @@ static HcStatus take_gains(HcProduct *product, const Flight *flight, const HcEnv
         shape.type == HC_FLOAT32 || shape.type == HC_FLOAT64) {
         return HC_OK;
     }
-    double *gain = malloc((size_t)shape.bands * sizeof *gain);
-    if (gain == NULL) {
-        return hc_fail_memory(err, (double)shape.bands * sizeof *gain, "the bands");
-    }
+    double *gain = NULL;
+    HC_OR_RETURN(hc_new(gain, shape.bands, "the bands", err));
     HcStatus status = read_gains(flight->gain, shape.bands, gain, &good, err);
     if (status == HC_OK && good) {
         status = hc_paths_add(&product->files, flight->gain, err);

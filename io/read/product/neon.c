@@ -1,5 +1,6 @@
 /* NEON AOP reflectance: HDF5 with one group, which is named after the site. */
 #include "io/read/product/parts.h"
+#include "core/allocate.h"
 
 #include <cpl_string.h>
 #include <stdio.h>
@@ -37,10 +38,8 @@ static HcStatus add_bands(HcProduct *product, const HcProductFile *file, const c
     HcStatus status = HC_OK;
     int32_t count = product->array[0].bands;
     double *centres = NULL, *widths = NULL, scale = 1;
-    double *good = malloc((size_t)count * sizeof *good);
-    if (good == NULL) {
-        return hc_fail_memory(err, (double)count * sizeof *good, "the bands");
-    }
+    double *good = NULL;
+    HC_OR_RETURN(hc_new(good, count, "the bands", err));
     HC_TRY(hc_product_list(file, name_of(site, "/Metadata/Spectral_Data/Wavelength").text, count, &centres,
                            err));
     HC_TRY(hc_product_list(file, name_of(site, "/Metadata/Spectral_Data/FWHM").text, count, &widths, err));

@@ -1,5 +1,6 @@
 /* Which product a path is: its file is opened once, and each sensor looks at what it holds. */
 #include "io/load.h"
+#include "core/allocate.h"
 #include "io/read/envi_header.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
@@ -283,10 +284,8 @@ static HcStatus try_file(const char *path, Search *search, HcError *err) {
     if (kind != KIND_HDF5 && !is_text(path) && !is_header) {
         return HC_OK;
     }
-    HcProduct *trial = calloc(1, sizeof *trial);
-    if (trial == NULL) {
-        return hc_fail_memory(err, sizeof *trial, "the product");
-    }
+    HcProduct *trial = NULL;
+    HC_OR_RETURN(hc_new(trial, 1, "the product", err));
     HcStatus status =
         is_header ? hc_product_flight(trial, path, &is, &why) : look_at(trial, path, kind, &is, &why);
     if (status == HC_OK) {
@@ -377,9 +376,7 @@ HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, H
     if (file == NULL) {
         goto done;
     }
-    if ((product = calloc(1, sizeof *product)) == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof *product, "the product"));
-    }
+    HC_TRY(hc_new(product, 1, "the product", err));
     HC_TRY(look_at(product, file, kind, &is, err));
     if (!is) {
         goto done;

@@ -151,11 +151,11 @@ static void check_samples(HcReader *reader, int32_t step, const int32_t *bands, 
     const int64_t first = 1, samples = 4;
     check_ok(hc_reader_use_samples(reader, first, samples, &err), err);
     check_ok(hc_reader_use_bands(reader, bands, count, &err), err);
-    void *room = malloc(hc_reader_bytes(reader, step));
+    void *buffer = malloc(hc_reader_bytes(reader, step));
     for (int64_t line0 = 0; line0 < PRODUCT_LINES; line0 += step) {
         HcRaw raw;
         int32_t lines = (int32_t)(PRODUCT_LINES - line0 < step ? PRODUCT_LINES - line0 : step);
-        check_ok(hc_reader_read(reader, line0, lines, room, &raw, &err), err);
+        check_ok(hc_reader_read(reader, line0, lines, buffer, &raw, &err), err);
         assert_int_equal(raw.samples, samples);
         for (int i = 0; i < lines * samples * count; i++) {
             int line = i / (int)(samples * count), sample = i / count % (int)samples, k = i % count;
@@ -165,7 +165,7 @@ static void check_samples(HcReader *reader, int32_t step, const int32_t *bands, 
                        product_value((int)line0 + line, sample + (int)first, of[k]));
         }
     }
-    free(room);
+    free(buffer);
     hc_reader_close(reader);
 }
 

@@ -54,18 +54,18 @@ static Got look(const char *path, const HcViewOptions *options, const int32_t *b
     }
     const char *note = hc_view_note(view);
     snprintf(got.note, sizeof got.note, "%s", note != NULL ? note : "");
-    void *room = malloc(hc_view_bytes(view, step));
+    void *buffer = malloc(hc_view_bytes(view, step));
     memset(got.mask, 1, sizeof got.mask);
     for (int64_t line = 0; line < scene->lines; line += step) {
         HcRaw raw;
         int32_t lines = (int32_t)(scene->lines - line < step ? scene->lines - line : step);
-        check_ok(hc_view_read(view, line, lines, room, &raw, &err), err);
+        check_ok(hc_view_read(view, line, lines, buffer, &raw, &err), err);
         if (got.masks > 0) {
             memcpy(got.mask + line * scene->samples, raw.user_mask, (size_t)(lines * scene->samples));
             hc_view_count(view, &raw, line, lines, got.counts);
         }
     }
-    free(room);
+    free(buffer);
     hc_view_close(view);
     return got;
 }
