@@ -161,7 +161,7 @@ done:
 }
 
 /* Before memory is taken: whether the file can hold what so many bands ask for. */
-static HcStatus check_size(const cJSON *json, size_t n, const char *path, HcError *err) {
+static HcStatus check_memory(const cJSON *json, size_t n, const char *path, HcError *err) {
     const char *text = hc_json_text(json, "products");
     size_t count = n * (n + 1) / 2;
     if (cJSON_HasObjectItem(json, "scatter")) {
@@ -180,7 +180,7 @@ static HcStatus get_moments(const cJSON *json, const char *path, HcSavedSums *ou
     int64_t version = 0;
     HC_OR_RETURN(hc_json_get_int(json, "hcube_sums", 1, 2, &version, path, err));
     HC_OR_RETURN(hc_json_get_int(json, "pixels", 0, (int64_t)1 << 40, &pixels, path, err));
-    HC_OR_RETURN(check_size(json, (size_t)out->scene.bands, path, err));
+    HC_OR_RETURN(check_memory(json, (size_t)out->scene.bands, path, err));
     HC_OR_RETURN(hc_moments_init(&out->moments, out->scene.bands, err));
     out->moments.count = pixels;
     if (version == 2) {

@@ -106,6 +106,8 @@ printf 'int f(void) {\n    int status = 0;\ndone:\n    return status;\n}\n' >cor
 expects figures "core/idle.c:3"
 for number in {10..40}; do echo "int i$number;" >"io/table/f$number.c"; done
 expects figures "io/table ("
+echo 'touch docs/stages/more.md' >>scripts/new-stage
+expects figures "files of a new stage: 5, beyond the limit"
 rm pipeline/stages/write/write_tally.[ch]
 expects figures "pipeline/stages/write (1)"
 

@@ -141,10 +141,10 @@ static void only_samples_of_the_window(void **state) {
         const size_t bytes = hc_view_bytes(view, SOME);
         const long long wanted = SOME * FEW * 2 * (some && i % 3 != 1 ? 2 : ALL);
         assert_true((long long)bytes >= wanted && (long long)bytes < wanted + 8);
-        void *room = malloc(bytes);
-        assert_non_null(room);
+        void *buffer = malloc(bytes);
+        assert_non_null(buffer);
         long long before = bytes_read();
-        check_ok(hc_view_read(view, 0, SOME, room, &raw, &err), err);
+        check_ok(hc_view_read(view, 0, SOME, buffer, &raw, &err), err);
         long long taken = bytes_read() - before - 400; /* the counter itself is read, too */
         if (taken > wanted + 400 || taken < wanted - 400) {
             fail_msg("%s: read %lld bytes, the window has %lld", interleaves[i % 3], taken, wanted);
@@ -160,7 +160,7 @@ static void only_samples_of_the_window(void **state) {
                    sizeof value);
             assert_int_equal(value, cube_pixel(&cube, AT + line, LEFT + sample)[band]);
         }
-        free(room);
+        free(buffer);
         hc_view_close(view);
     }
     cube_free(&cube);
