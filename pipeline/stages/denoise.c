@@ -431,6 +431,7 @@ const HcStageClass hc_stage_denoise = {
     .name = "denoise",
     .summary = "remove noise: noise model, dimension and method are chosen and stated",
     .cite = "Bioucas-Dias, Nascimento 2008; Zhuang, Bioucas-Dias 2018; Gavish, Donoho 2017",
+    .example = "hcube denoise scene.hdr clean.tif",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),

@@ -51,6 +51,8 @@ const HcStageClass hc_stage_classify = {
     .name = "classify",
     .summary = "classes by their means: linear discriminants (LDA), minimum distance, spectral angle",
     .cite = "Fisher 1936; Ledoit, Wolf 2004 (shrinkage)",
+    .example = "hcube classify scene.hdr classes.tif --training training.gpkg --layer training --field "
+               "class_name --split 0.5",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(HcKnnParams),

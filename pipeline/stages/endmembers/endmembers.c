@@ -592,6 +592,7 @@ const HcStageClass hc_stage_endmembers = {
     .summary = "the purest spectra of a scene, as a spectral library",
     .cite = "Nascimento, Bioucas-Dias 2005 (VCA); Winter 1999 (N-FINDR); Ren, Chang 2003 (ATGP); Boardman, "
             "Kruse, Green 1995 (PPI); Bioucas-Dias 2009 (SISAL)",
+    .example = "hcube endmembers scene.hdr spectra.sli --count 6 --places places.gpkg",
     .role = HC_ROLE_SINK,
     .options = options,
     .params_size = sizeof(Params),

@@ -1,6 +1,6 @@
 # Classes from the training polygons of the sample scene, held against its truth.
 polygons=(--training "$SAMPLE/training.gpkg" --layer training --field class_name)
-run 0 run read "$scene" ! mnf --components 10 ! knn "${polygons[@]}" -k 5 --device cpu \
+run 0 run read "$scene" ! mnf --components 10 --noise mean3x3 ! knn "${polygons[@]}" -k 5 --device cpu \
     --validation "$SAMPLE/training.gpkg" --validation-layer validation \
     --report accuracy.json --report accuracy.txt ! write crops.tif
 [[ $err == *"knn: overall accuracy "*", kappa "*" validation pixels"* ]]
@@ -11,7 +11,7 @@ grep -q 'Kaolinite soil' accuracy.txt
 run 0 info crops.tif
 [[ $out == *class* ]]
 # The true classes as validation data: their classes go by name, and training pixels are left out.
-run 0 run read "$scene" ! mnf --components 10 ! knn "${polygons[@]}" --validation "$SAMPLE/class.hdr" --report truth.json
+run 0 run read "$scene" ! mnf --components 10 --noise mean3x3 ! knn "${polygons[@]}" --validation "$SAMPLE/class.hdr" --report truth.json
 [[ $err == *"validation pixels are training pixels too"* ]]
 if command -v python3 >/dev/null; then
     python3 - <<'PYTHON'
