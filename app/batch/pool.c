@@ -160,8 +160,12 @@ static HcStatus fit_model(const HcBatchPool *pool, HcError *err) {
     HC_TRY(hc_batch_chain(&pool->fit, first, &chain, err));
     HC_TRY(hc_chain_plan(chain, err));
     HC_TRY(open_cpu(pool, &compute, err));
+    int32_t told = chain->note_count;
     HC_TRY(hc_pool_fit(&chain->stages[chain->count - 1], compute, &values.moments,
                        pool->sums_noise ? &noise.moments : NULL, err));
+    for (; told < chain->note_count && !pool->fit.params.common.quiet; told++) {
+        hc_say("note: %s", chain->notes[told]);
+    }
 done:
     hc_chain_free(chain);
     hc_compute_close(compute);

@@ -11,7 +11,7 @@
 #include "pipeline/memory.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/noise_choice.h"
 #include "pipeline/statistics/sums.h"
 
 #include <math.h>
@@ -27,9 +27,10 @@ typedef struct Params {
 
 typedef struct State {
     HcLinear linear; /* first */
-    HcSceneSums sums;
-    double gain;    /* expected of the subspace alone [dB], once the transform is there */
-    bool handed_on; /* no gain is expected */
+    HcSceneSums sums, differences;
+    HcNoiseChoice choice; /* with --noise auto, once fitted */
+    double gain;          /* expected of the subspace alone [dB], once the transform is there */
+    bool handed_on;       /* no gain is expected */
     HcPatches *patches;
     HcBuffer components, clean; /* [device] a strip with halo, and without: values, then their mask */
 } State;
@@ -52,6 +53,9 @@ static const double white_spread = 2;
 
 /* Less is no gain [dB]: the estimate of the lost signal is not better than that. */
 static const double least_gain = 0.1;
+
+/* From so many pixels a component on, its error is small beside the noise that patches remove. */
+enum { MANY_PIXELS = 10 };
 
 static const HcOption options[] = {
     {HC_CHOICE(Params, method), .choices = method_words, .standard = "patches",
@@ -163,7 +167,8 @@ static void choose(const HcStage *stage) {
     bool asked = params_of(stage)->linear.components != NULL;
     int32_t count = asked ? state->linear.used : count_signal(stage);
     state->gain = count > 0 ? gain_of(transform, count) : 0;
-    state->handed_on = !asked && state->gain < least_gain;
+    bool misfits = state->choice.taken[0] != '\0' && !state->choice.fits;
+    state->handed_on = !asked && (state->gain < least_gain || misfits);
     state->linear.used = count > 0 ? count : 1;
 }
 
@@ -174,14 +179,24 @@ static void note_choices(HcStage *stage) {
     if (params_of(stage)->linear.fit_only) {
         return;
     }
+    bool misfits = state->choice.taken[0] != '\0' && !state->choice.fits;
+    if (misfits) {
+        hc_stage_note(stage, "no noise model fits this scene: %s", state->choice.why);
+    }
     if (state->handed_on) {
         hc_stage_note(stage, "noise by %s: no gain is expected, the scene is handed on unchanged",
                       transform->noise);
         return;
     }
-    hc_stage_note(stage, "noise by %s, %d of %d components, %s: a gain of %s%.1f dB is expected",
+    if (state->gain < least_gain) {
+        hc_stage_note(stage, "noise by %s: no gain is expected with %d of %d components (%.1f dB)",
+                      transform->noise, state->linear.used, transform->components, state->gain);
+        return;
+    }
+    bool is_limit = by_patches(stage) && transform->pixels >= (int64_t)MANY_PIXELS * transform->components;
+    hc_stage_note(stage, "noise by %s, %d of %d components, %s: a gain of %s %.1f dB is expected",
                   transform->noise, state->linear.used, transform->components,
-                  method_words[params_of(stage)->method], by_patches(stage) ? "at least " : "", state->gain);
+                  method_words[params_of(stage)->method], is_limit ? "at least" : "about", state->gain);
 }
 
 /* ---- plan ---- */
@@ -222,8 +237,9 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     int64_t window = params->window > 0 ? params->window : WINDOW; /* the default is that, or larger */
     if (params->step > window) {
         return hc_fail(err, HC_E_USAGE,
-                       "denoise: --step %lld: more than the window of %lld leaves pixels out",
-                       (long long)params->step, (long long)window);
+                       "denoise: --step %lld: more than the window of %lld leaves pixels out%s",
+                       (long long)params->step, (long long)window,
+                       params->window > 0 ? "" : " (--window makes it larger)");
     }
     if (params->linear.model != NULL && params->noise != NOISE_AUTO) {
         return hc_fail(err, HC_E_USAGE, "denoise: --noise %s: nothing is fitted here",
@@ -268,6 +284,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     if (fits) {
         hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
+        if (params->noise == NOISE_AUTO) {
+            hc_scene_sums_want(&state->differences, stage, HC_NOISE_AUTO_DIFFERENCE, NULL);
+        }
     }
     return HC_OK;
 }
@@ -331,19 +350,25 @@ static HcStatus whiten(const HcStage *stage, HcStatistics *noise, HcError *err) 
     return HC_OK;
 }
 
-static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *unused, HcError *err) {
+static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *differences, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
     HcTransform *transform = &state->linear.transform;
     HcStatistics statistics = {0};
     HcStatistics noise = {0};
-    (void)unused;
     if (values->count < 2) {
         HC_TRY(hc_noise_regression_of(&noise, &stage->in, values, HC_NOISE_DIAGONAL, err));
     }
     HC_TRY(hc_linear_begin_fit(stage, values, &statistics, err));
-    HC_TRY(hc_noise_regression(&noise, &statistics, HC_NOISE_DIAGONAL, err));
-    HC_TRY(whiten(stage, &noise, err));
+    if (differences != NULL) {
+        HC_TRY(hc_noise_choose(&state->choice, &noise, stage->compute, &statistics, differences,
+                               HC_NOISE_USUAL, err));
+    } else {
+        HC_TRY(hc_noise_regression(&noise, &statistics, HC_NOISE_DIAGONAL, err));
+    }
+    if (differences == NULL || hc_noise_is_regression(state->choice.taken)) {
+        HC_TRY(whiten(stage, &noise, err));
+    }
     transform->noise_pixels = noise.pixels;
     memcpy(transform->noise, noise.noise, sizeof transform->noise);
     HC_TRY(hc_transform_fit_mnf(transform, stage->compute, statistics.mean, statistics.covariance,
@@ -403,6 +428,12 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     return HC_OK;
 }
 
+static bool fits_model(const HcStage *stage, HcFit *how) {
+    bool does = hc_linear_fits(stage, how);
+    how->noise = params_of(stage)->noise == NOISE_AUTO ? HC_NOISE_AUTO_DIFFERENCE : HC_DIFFERENCE_NONE;
+    return does;
+}
+
 static bool scree(const HcStage *stage, HcScree *out) {
     return hc_linear_scree(stage, "eigenvalues (1 + SNR)", out);
 }
@@ -410,6 +441,7 @@ static bool scree(const HcStage *stage, HcScree *out) {
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     hc_linear_report(stage, to);
+    hc_noise_choice_put(&state->choice, to);
     if (has_transform(stage)) {
         hc_json_put_number(to, "expected_gain_db", state->gain);
         hc_json_put_bool(to, "handed_on", state->handed_on);
@@ -437,11 +469,11 @@ const HcStageClass hc_stage_denoise = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    HC_SCENE_SUMS(State, sums),
+    HC_TWO_SCENE_SUMS(State, sums, differences),
     .open = open_denoise,
     .settle = settle,
     .process = process,
-    .fits = hc_linear_fits,
+    .fits = fits_model,
     .fit = fit,
     .scree = scree,
     .finish = hc_linear_finish,

@@ -47,8 +47,9 @@ static void inverse_clear(Inverse *work) {
 
 /* The Cholesky factor, row by row: the rows that earlier ones explain take no part. */
 static void factorise(Inverse *work, const double *matrix, size_t n, uint8_t *dependent) {
-    /* Rounding leaves about n eps of an exact combination; real noise leaves far more. */
-    double least = 16 * (double)n * DBL_EPSILON;
+    /* Rounding leaves about n eps of an exact combination, and up to 1e-12 where its values were stored as
+     * float32. Real noise leaves far more: 1e-11 is a ratio of 110 dB. */
+    double least = fmax(16 * (double)n * DBL_EPSILON, 1e-11);
     for (size_t b = 0; b < n; b++) {
         double *to = work->lower + work->kept * n;
         double rest = 1;

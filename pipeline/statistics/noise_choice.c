@@ -156,7 +156,7 @@ HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *co
     HcStatistics regression = {0};
     HcStatistics neighbours = {0};
     const char *word = hc_noise_words[HC_NOISE_AUTO_DIFFERENCE - 1];
-    bool compared = differences->count > 1;
+    bool compared = differences->count > scene->scene.bands;
     *choice = (HcNoiseChoice){0};
     status = hc_noise_regression(&regression, scene, HC_NOISE_DIAGONAL, &refused);
     if (status != HC_OK && (status != HC_E_NUMERIC || !compared)) {
@@ -172,7 +172,7 @@ HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *co
         HC_TRY(hc_noise_weigh(choice, compute, scene, &regression, &neighbours, err));
     } else {
         take_only(choice, word, regressed,
-                  regressed ? "no pixel has all neighbours, so nothing is compared" : refused.text);
+                  regressed ? "too few pixels have all neighbours, so nothing is compared" : refused.text);
     }
     if (hc_noise_is_regression(choice->taken)) {
         HC_TRY(hc_noise_regression(out, scene, matrix, err));

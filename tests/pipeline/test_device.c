@@ -197,6 +197,7 @@ static void planned_memory_is_enough(void **state) {
             assert_int_equal(report.device_resident, kept);
             assert_int_equal(report.block_lines, lines);
             assert_true(notes.data == NULL || strstr(notes.data, "device memory") == NULL);
+            hc_text_clear(&notes);
             check_truth();
         }
     }

@@ -96,7 +96,7 @@ refuse 2 "here: hcube detect SCENE OUTPUT --targets FILE --method ace" ace in/s1
 # Each answer is a command, or steps, that are there, with options that they have.
 for word in convert translate gdal_translate gdalinfo subset spectral_subset quicklook stats covariance pc minimum_noise_fraction \
     mnf_denoise reed_xiaoli anomaly sam spectral_angle_mapper sid ace mf matched_filter cem amf osp mtmf vd hysime hfc nwhfc snr \
-    rmse confusion gdalcompare classify nnls fcls sunsal unmixing; do
+    rmse confusion gdalcompare nnls fcls sunsal unmixing; do
     refuse 2 "$word: unknown command; here: hcube " "$word"
     answer=$err
     while read -r name rest; do
