@@ -248,10 +248,17 @@ static size_t largest;
 
 void *__real_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
 
 void *__wrap_malloc(size_t bytes) {
     largest = bytes > largest ? bytes : largest;
     return __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes) {
+    largest = count * bytes > largest ? count * bytes : largest;
+    return __real_calloc(count, bytes);
 }
 
 enum { HUGE_SIDE = 1200 }; /* of a table of one chunk: 1,440,000 pixels */
