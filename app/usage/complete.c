@@ -181,7 +181,8 @@ static void offer_value(const HcOption *option, const char *current) {
     if (option->kind != HC_OPTION_CHOICE && option->value != NULL) {
         offer_words_of(option->value, current);
     }
-    if (option->file != HC_FILE_NONE) {
+    bool is_scene = option->value != NULL && strcmp(option->value, "SCENE") == 0;
+    if (option->file != HC_FILE_NONE || is_scene) {
         printf(":files %s\n", patterns_of(option));
     } else {
         printf(":words\n");

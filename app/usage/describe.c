@@ -9,6 +9,17 @@ void hc_usage_add(HcUsage *usage, const char *heading, const HcOption *table) {
     }
 }
 
+bool hc_usage_is_hidden(const HcUsage *usage, int32_t section, const HcOption *option) {
+    for (int32_t s = 0; s < section && !option->positional; s++) {
+        HC_EACH_OPTION(other, usage->sections[s].table) {
+            if (strcmp(other->name, option->name) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void hc_usage_clear(HcUsage *usage) {
     hc_text_clear(&usage->path);
     hc_text_clear(&usage->forms);

@@ -89,11 +89,15 @@ static void add_row(const char *left, const char *right, int32_t left_width, int
     add_wrapped(right, left_width + 4, &meaning, to);
 }
 
-static void add_table(const HcUsageSection *section, int32_t width, HcText *to) {
+static void add_table(const HcUsage *usage, int32_t place, int32_t width, HcText *to) {
+    const HcUsageSection *section = &usage->sections[place];
     hc_text_add(to, "\n%s\n", section->heading);
     HC_EACH_OPTION(option, section->table) {
         HcText left = {0};
         HcText right = {0};
+        if (hc_usage_is_hidden(usage, place, option)) {
+            continue;
+        }
         hc_option_forms(option, &left);
         hc_option_meaning(option, &right);
         if (left.failed || right.failed) {
@@ -154,7 +158,7 @@ void hc_usage_help(const HcUsage *usage, int32_t width, HcText *to) {
         hc_text_add(to, "\nhcube %s NAME --help says more.\n", usage->path.data);
     }
     for (int32_t s = 0; s < usage->section_count; s++) {
-        add_table(&usage->sections[s], width, to);
+        add_table(usage, s, width, to);
     }
     if (usage->reference != NULL) {
         hc_text_add(to, "\nReference: ");

@@ -7,8 +7,13 @@
 #include <string.h>
 
 static bool is_scene(const HcOption *option) {
-    return option->value != NULL &&
-           (strcmp(option->value, "SCENE") == 0 || strcmp(option->value, "OUTPUT") == 0);
+    static const char *const words[] = {"SCENE", "OUTPUT", "TRUTH"};
+    for (size_t w = 0; option->value != NULL && w < sizeof words / sizeof *words; w++) {
+        if (strcmp(option->value, words[w]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static const char *type_of(const HcOption *option) {
@@ -191,7 +196,9 @@ static void put_usage(const HcUsage *usage, HcJson *to) {
     hc_json_open_array(to, "input_arguments");
     for (int32_t s = 0; s < usage->section_count; s++) {
         HC_EACH_OPTION(option, usage->sections[s].table) {
-            put_argument(option, usage->sections[s].heading, to);
+            if (!hc_usage_is_hidden(usage, s, option)) {
+                put_argument(option, usage->sections[s].heading, to);
+            }
         }
     }
     hc_json_close(to);

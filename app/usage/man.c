@@ -46,11 +46,15 @@ static void add_paragraphs(const char *lines, HcText *to) {
     }
 }
 
-static void add_options(const HcUsageSection *section, HcText *to) {
+static void add_options(const HcUsage *usage, int32_t place, HcText *to) {
+    const HcUsageSection *section = &usage->sections[place];
     add_section(section->heading, to);
     HC_EACH_OPTION(option, section->table) {
         HcText forms = {0};
         HcText meaning = {0};
+        if (hc_usage_is_hidden(usage, place, option)) {
+            continue;
+        }
         hc_option_forms(option, &forms);
         hc_option_meaning(option, &meaning);
         to->failed = to->failed || forms.failed || meaning.failed;
@@ -132,7 +136,7 @@ void hc_usage_man(const HcUsage *usage, HcText *to) {
         add_commands(to);
     }
     for (int32_t s = 0; s < usage->section_count; s++) {
-        add_options(&usage->sections[s], to);
+        add_options(usage, s, to);
     }
     add_exit_codes(to);
     if (usage->reference != NULL) {

@@ -37,6 +37,10 @@ void hc_usage_of_stage(const HcStageClass *kind, HcUsage *usage);
 void hc_usage_of_step(const HcStageClass *kind, HcUsage *usage);
 void hc_usage_clear(HcUsage *usage);
 
+/* Whether an earlier section than `section` has an option of that name, which the words of the command then
+ * mean. Positional ones count as places and are not hidden. */
+bool hc_usage_is_hidden(const HcUsage *usage, int32_t section, const HcOption *option);
+
 /* For HcCommand.describe. */
 void hc_usage_add(HcUsage *usage, const char *heading, const HcOption *table);
 
