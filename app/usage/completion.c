@@ -15,7 +15,7 @@ static const char bash_script[] =
     "    current=${words[${#words[@]} - 1]}\n"
     "    COMPREPLY=()\n"
     "    # Quoted words are left to the shell.\n"
-    "    [[ ${COMP_LINE:0:COMP_POINT} != *[\\\\\"\\']* ]] || return 0\n"
+    "    [[ ${COMP_LINE:0:COMP_POINT} != *[\\\\\\\"\\']* ]] || return 0\n"
     "    while IFS= read -r line; do\n"
     "        case $line in\n"
     "        :files*) read -ra patterns <<<\"${line#:files}\" ;;\n"

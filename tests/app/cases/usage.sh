@@ -111,6 +111,8 @@ completes "hcube run read fol" = folder
 completes "hcube run read scene.hdr ! mn" = mnf
 completes "hcube mnf --overwrite=" = any
 completes "hcube mnf --device gpu" = gpu
+completes "hcube mnf a\\ b" =
+completes "hcube info sce" = scene.hdr scene.img
 cd ..
 for shell in zsh fish; do
     command -v $shell >/dev/null || continue
