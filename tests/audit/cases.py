@@ -74,6 +74,7 @@ def stages(common, suffix="", **more):
         "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
         "rx": ["rx", scene, "out/a.img"],
         "detect": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--shrink", "0.1"],
+        "endmembers": ["endmembers", scene, "out/e.sli", "--count", "4", "--places", "out/e.gpkg"],
         "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],
         "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
     }

@@ -394,6 +394,10 @@ static void denoise_and_inverse_agree(void **state) {
         {"detect --method amf --target-pixel 40,25", 1, 1e-5},
         {"detect --method sid --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
         {"mnf --components 8 ! detect --method mtmf --target-pixel 40,25", 2, 1e-5},
+        {"detect --method cem --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
+        {"detect --method osp --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
+        {"detect --method sam --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
+        {"endmembers found.sli --count 5 --overwrite ! rx", 1, 1e-5},
     };
     char words[1024];
     char chain[2048];

@@ -68,7 +68,7 @@ static void add_row(double *to, const double *from, double factor, int32_t n) {
 
 /* Gauss and Jordan, with the largest pivot of a column. */
 double hc_invert(double *matrix, double *inverse, int32_t n) {
-    double determinant = 1;
+    double logarithm = 0;
     size_t row = (size_t)n;
     memset(inverse, 0, row * row * sizeof *inverse);
     for (size_t k = 0; k < row; k++) {
@@ -83,9 +83,9 @@ double hc_invert(double *matrix, double *inverse, int32_t n) {
         }
         double value = matrix[(size_t)pivot * row + (size_t)c];
         if (!(fabs(value) > 0)) {
-            return 0;
+            return -INFINITY;
         }
-        determinant *= pivot != c ? -value : value;
+        logarithm += log(fabs(value));
         swap_rows(matrix, c, pivot, n);
         swap_rows(inverse, c, pivot, n);
         double *own = matrix + (size_t)c * row;
@@ -102,5 +102,5 @@ double hc_invert(double *matrix, double *inverse, int32_t n) {
             }
         }
     }
-    return determinant;
+    return logarithm;
 }

@@ -42,7 +42,7 @@ typedef struct State {
     HcReduced reduced;
     int64_t pixels, unusable, sampled;
     int64_t pixel[HC_ENDMEMBERS_MAX];
-    double purity[HC_ENDMEMBERS_MAX], volume;
+    double purity[HC_ENDMEMBERS_MAX], log_volume;
     float *value; /* [count][bands] */
     HcSpectra spectra;
 } State;
@@ -381,7 +381,7 @@ static HcStatus find(HcStage *stage, double *x, HcError *err) {
     case VCA:
         return hc_method_vca(&method, state->pixel, err);
     case NFINDR:
-        return hc_method_nfindr(&method, state->pixel, &state->volume, err);
+        return hc_method_nfindr(&method, state->pixel, &state->log_volume, err);
     case ATGP:
         return hc_method_atgp(&method, state->pixel, err);
     case PPI:
@@ -559,7 +559,9 @@ static void report(const HcStage *stage, HcJson *to) {
         hc_json_put_double(to, "snr_db", state->snr);
     }
     if (method_of(stage) == NFINDR) {
-        hc_json_put_double(to, "volume", state->volume / pow(state->scale, state->count - 1));
+        double volume = state->log_volume - (state->count - 1) * log(state->scale);
+        hc_json_put_double(to, "volume", exp(volume));
+        hc_json_put_double(to, "log10_volume", volume / log(10));
     }
     if (method_of(stage) == SISAL) {
         hc_json_put_number(to, "sampled_pixels", (double)state->sampled);

@@ -20,12 +20,13 @@ typedef struct HcMethod {
 
 /* Each finds pixel[count], numbers in the scene.
  *
- * vca: of several starts the one with the largest simplex. volume: of it, in the unit of x; NULL = not
- * wanted. */
+ * vca: of several starts the one with the largest simplex. log_volume: the logarithm of the volume of it, in
+ * the unit of x. */
 HcStatus hc_method_vca(const HcMethod *method, int64_t *pixel, HcError *err) HC_MUST_CHECK;
 HcStatus hc_method_atgp(const HcMethod *method, int64_t *pixel, HcError *err) HC_MUST_CHECK;
 /* HC_E_NUMERIC: all pixels lie in fewer directions. */
-HcStatus hc_method_nfindr(const HcMethod *method, int64_t *pixel, double *volume, HcError *err) HC_MUST_CHECK;
+HcStatus hc_method_nfindr(const HcMethod *method, int64_t *pixel, double *log_volume,
+                          HcError *err) HC_MUST_CHECK;
 /* score[count]: how often each was extreme. */
 HcStatus hc_method_ppi(const HcMethod *method, int64_t *pixel, double *score, HcError *err) HC_MUST_CHECK;
 
@@ -51,7 +52,8 @@ int32_t hc_orthonormal(double *column, int32_t count, int32_t n);
 /* x less its parts along basis[count][n]. */
 void hc_remove_parts(double *x, const double *basis, int32_t count, int32_t n);
 
-/* inverse[n][n] of matrix[n][n], which is destroyed; returns its determinant, 0 where it has no inverse. */
+/* inverse[n][n] of matrix[n][n], which is destroyed. Returns the logarithm of the magnitude of its
+ * determinant: that of many components is beyond the range of a double. -INFINITY: it has no inverse. */
 double hc_invert(double *matrix, double *inverse, int32_t n);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct Simplices {
     double *shares;    /* [starts][count][count]: inv(M) */
     double *x;         /* [starts][count][width] */
     double *room;      /* [count][count] */
-    double *volume;    /* [starts] |det M| */
+    double *volume;    /* [starts] log |det M| */
     uint8_t *finished; /* [starts] */
 } Simplices;
 
@@ -52,9 +52,8 @@ static void measure(Simplices *simplices, int32_t start) {
         simplices->room[(size_t)width * (size_t)count + (size_t)j] = 1;
     }
     double *shares = simplices->shares + (size_t)start * (size_t)count * (size_t)count;
-    simplices->volume[start] = fabs(hc_invert(simplices->room, shares, count));
-    if (!(simplices->volume[start] > 0)) {
-        simplices->volume[start] = 0;
+    simplices->volume[start] = hc_invert(simplices->room, shares, count);
+    if (!isfinite(simplices->volume[start])) {
         simplices->finished[start] = 1;
     }
 }
@@ -101,15 +100,15 @@ static HcStatus begin(Simplices *simplices, const HcMethod *method, int64_t *pix
     return HC_OK;
 }
 
-static double factorial(int32_t n) {
-    double product = 1;
+static double log_factorial(int32_t n) {
+    double sum = 0;
     for (int32_t k = 2; k <= n; k++) {
-        product *= k;
+        sum += log(k);
     }
-    return product;
+    return sum;
 }
 
-HcStatus hc_method_nfindr(const HcMethod *method, int64_t *pixel, double *volume, HcError *err) {
+HcStatus hc_method_nfindr(const HcMethod *method, int64_t *pixel, double *log_volume, HcError *err) {
     HcStatus status = HC_OK;
     size_t count = (size_t)method->count;
     Simplices simplices = {0};
@@ -124,15 +123,15 @@ HcStatus hc_method_nfindr(const HcMethod *method, int64_t *pixel, double *volume
         HC_TRY(improve(&simplices, all, best, &any, err));
     }
     for (int32_t s = 1; s < method->starts; s++) {
-        bool larger = simplices.volume[s] > simplices.volume[largest] * (1 + least_gain);
+        bool larger = simplices.volume[s] > simplices.volume[largest] + least_gain;
         largest = larger ? s : largest;
     }
-    if (!(simplices.volume[largest] > 0)) {
+    if (!isfinite(simplices.volume[largest])) {
         HC_TRY(hc_fail(err, HC_E_NUMERIC, "endmembers: the pixels span no simplex of %d corners",
                        method->count));
     }
     memcpy(pixel, all + (size_t)largest * count, count * sizeof *pixel);
-    *volume = simplices.volume[largest] / factorial(method->count - 1);
+    *log_volume = simplices.volume[largest] - log_factorial(method->count - 1);
 done:
     free(simplices.shares);
     free(simplices.x);

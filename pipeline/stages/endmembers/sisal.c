@@ -39,7 +39,7 @@ static void shares_of(const double *q, const double *y, int32_t p, double *to) {
     }
 }
 
-static double determinant(Problem *problem, const double *q) {
+static double log_determinant(Problem *problem, const double *q) {
     memcpy(problem->sum, q, (size_t)problem->p * (size_t)problem->p * sizeof *q);
     return hc_invert(problem->sum, problem->room, problem->p);
 }
@@ -138,9 +138,9 @@ static void improve(Problem *problem, int32_t inner) {
         }
     }
     /* The true objective, not its model, decides about the step. */
-    double old = problem->tau * hinge(problem, problem->q0) - log(fabs(determinant(problem, problem->q0)));
+    double old = problem->tau * hinge(problem, problem->q0) - log_determinant(problem, problem->q0);
     for (int32_t halved = 0; halved < 30; halved++) {
-        double new = problem->tau *hinge(problem, problem->q) - log(fabs(determinant(problem, problem->q)));
+        double new = problem->tau *hinge(problem, problem->q) - log_determinant(problem, problem->q);
         if (new <= old) {
             return;
         }
@@ -254,7 +254,7 @@ static HcStatus begin(Problem *problem, const HcMethod *method, const double *va
             *at(problem->next, p, k, j) = y[k];
         }
     }
-    if (!(fabs(hc_invert(problem->next, problem->q, p)) > 0)) {
+    if (!isfinite(hc_invert(problem->next, problem->q, p))) {
         HC_TRY(hc_fail(err, HC_E_NUMERIC, "endmembers: the pixels span no simplex of %d corners", p));
     }
     for (int64_t i = 0; i < problem->n; i++) {
@@ -287,7 +287,7 @@ HcStatus hc_method_sisal(const HcMethod *method, const double *variance, double 
         improve(&problem, k + 1 < OUTER ? INNER : LAST);
     }
     /* M = inv(Q), its columns are the corners. */
-    if (!(fabs(hc_invert(problem.q, problem.next, p)) > 0)) {
+    if (!isfinite(hc_invert(problem.q, problem.next, p))) {
         HC_TRY(hc_fail(err, HC_E_NUMERIC, "endmembers: sisal found no simplex of %d corners", p));
     }
     for (int32_t j = 0; j < p; j++) {

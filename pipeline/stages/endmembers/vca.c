@@ -143,9 +143,9 @@ static void close_directions(Directions *to) {
 static int32_t largest(const Directions *to) {
     size_t size = (size_t)to->size;
     int32_t best = 0;
-    double most = -1;
+    double most = -INFINITY;
     for (int32_t s = 0; s < to->method->starts && to->method->starts > 1; s++) {
-        double volume = fabs(hc_invert(to->y + (size_t)s * size * size, to->basis, to->size));
+        double volume = hc_invert(to->y + (size_t)s * size * size, to->basis, to->size);
         if (volume > most) {
             most = volume;
             best = s;

@@ -64,8 +64,10 @@ static Cube mixtures(int32_t lines, int32_t samples, double most, bool with_pure
     return cube;
 }
 
-/* The places of the record, in ascending order, and its result; returns how many. */
-static int32_t places_of(const char *record, int32_t samples, int64_t *place, double *volume) {
+/* The places of the record, in ascending order, and a number of its result (`key`, "volume" or
+ * "log10_volume"; NULL = none); returns how many. */
+static int32_t places_and(const char *record, int32_t samples, int64_t *place, const char *key,
+                          double *number) {
     cJSON *json = NULL;
     HcError err = {0};
     int32_t count = 0;
@@ -82,11 +84,15 @@ static int32_t places_of(const char *record, int32_t samples, int64_t *place, do
         }
         place[k] = at;
     }
-    if (volume != NULL) {
-        *volume = number_of(result, "volume");
+    if (key != NULL) {
+        *number = number_of(result, key);
     }
     cJSON_Delete(json);
     return count;
+}
+
+static int32_t places_of(const char *record, int32_t samples, int64_t *place, double *volume) {
+    return places_and(record, samples, place, volume != NULL ? "volume" : NULL, volume);
 }
 
 static void check_pure(const char *options) {
@@ -241,6 +247,61 @@ static void volume_is_that_of_all_simplices(void **state) {
     }
     check_largest(8, 10, 3, 11);
     check_largest(8, 10, 3, 12);
+}
+
+/* The logarithm (base 10) of |det| / n! of [n][n], by Gauss elimination. */
+static double log_simplex(long double *matrix, int n) {
+    long double sum = 0;
+    for (int c = 0; c < n; c++) {
+        int pivot = c;
+        for (int r = c + 1; r < n; r++) {
+            pivot = fabsl(matrix[r * n + c]) > fabsl(matrix[pivot * n + c]) ? r : pivot;
+        }
+        for (int k = 0; k < n; k++) {
+            long double kept = matrix[c * n + k];
+            matrix[c * n + k] = matrix[pivot * n + k];
+            matrix[pivot * n + k] = kept;
+        }
+        sum += log10l(fabsl(matrix[c * n + c])) - log10l(c + 1);
+        for (int r = c + 1; r < n; r++) {
+            long double factor = matrix[r * n + c] / matrix[c * n + c];
+            for (int k = c; k < n; k++) {
+                matrix[r * n + k] -= factor * matrix[c * n + k];
+            }
+        }
+    }
+    return (double)sum;
+}
+
+/* One band varies 1e5 times as much as all others, so that a determinant of 100 of them in units of the first
+ * is below the smallest double. */
+static void many_endmembers_are_found(void **state) {
+    (void)state;
+    enum { SIDE = 12, MANY = 100 };
+    int64_t place[MANY + 1];
+    double volume = NAN;
+    uint64_t seed = 5;
+    Cube cube = cube_new(SIDE, SIDE, MANY);
+    for (size_t i = 0; i < cube_pixels(&cube) * MANY; i++) {
+        double value = random_normal(&seed) * (i % MANY == 0 ? 1e5 : 1);
+        cube.value[i] = (double)(float)(value + 100);
+    }
+    cube_write(&cube, "many", HC_FLOAT32, "bip", NULL);
+    check_runs(&(RunHow){.settings.record = "record.json"},
+               "read many.img ! endmembers r.sli --starts 1 --count %d", MANY + 1);
+    assert_int_equal(places_and("record.json", SIDE, place, "log10_volume", &volume), MANY + 1);
+    long double *edges = calloc((size_t)MANY * MANY, sizeof *edges);
+    assert_non_null(edges);
+    for (int j = 0; j < MANY; j++) {
+        assert_true(place[j + 1] > place[j]);
+        for (int b = 0; b < MANY; b++) {
+            edges[j * MANY + b] =
+                (long double)(cube.value[place[j + 1] * MANY + b] - cube.value[place[0] * MANY + b]);
+        }
+    }
+    check_near(volume, log_simplex(edges, MANY), 0.01);
+    free(edges);
+    cube_free(&cube);
 }
 
 /* ---- no pure pixels ---- */
@@ -544,6 +605,7 @@ int main(void) {
         IN_FOLDER(noisy_scenes_are_about_the_mean),
         IN_FOLDER(library_feeds_abundance),
         IN_FOLDER(volume_is_that_of_all_simplices),
+        IN_FOLDER(many_endmembers_are_found),
         IN_FOLDER(sisal_finds_corners_without_pixels),
         IN_FOLDER(runs_agree),
         IN_FOLDER(scratch_files_change_nothing),
