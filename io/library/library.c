@@ -251,6 +251,16 @@ done:
 
 /* ---- any file ---- */
 
+/* Points and polygons may lie beside the header of a library with the same stem: `extract` writes both. */
+static bool is_vector(const char *path) {
+    static const char *const endings[] = {".gpkg", ".geojson", ".json", ".shp"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        is = is || hc_text_ends_with(path, endings[i]);
+    }
+    return is;
+}
+
 HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) {
     HcStatus status = HC_OK;
     char *header_path = NULL;
@@ -258,7 +268,7 @@ HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) {
     HcEnviHeader header = {0};
     HcError why = {0};
     *is = hc_library_is_csv(path) || hc_text_ends_with(path, ".sli");
-    if (*is) {
+    if (*is || is_vector(path)) {
         return HC_OK;
     }
     HC_TRY(find_files(path, &header_path, &data_path, &why));

@@ -50,8 +50,9 @@ HcLibraryEntry hc_library_entry(const char *name);
 const char *hc_library_entry_word(HcLibraryEntry entry);
 
 /* Whether the file at `path` claims to be a spectral library. This is an ENVI header of that file type or
- * the data file that it lies beside, a file that ends with .sli, or a CSV file without geometries (a
- * column WKT). Says nothing about the rest of its content. Fails only with HC_E_MEMORY and HC_E_IO. */
+ * the data file that it lies beside (none that ends as vector data do), a file that ends with .sli, or a CSV
+ * file without geometries (a column WKT). Says nothing about the rest of its content. Fails only with
+ * HC_E_MEMORY and HC_E_IO. */
 HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 
 /* Reads an ENVI spectral library (by its header or its data file), or a CSV file (by its ending). A CSV

@@ -12,17 +12,22 @@
 
 typedef struct Strip {
     int64_t samples, line0, lines;
-    int32_t *id;   /* [lines][samples] 0 = none, or CONTESTED */
-    uint8_t *line; /* [samples] of a burnt polygon */
+    int32_t *claim; /* [lines][samples] the number of the shape, from 1; 0 = none, or CONTESTED */
+    uint8_t *line;  /* [samples] of a burnt polygon */
 } Strip;
 
-static void claim(Strip *strip, HcShape *shape, int64_t line, int64_t sample) {
-    int32_t *id = &strip->id[(line - strip->line0) * strip->samples + sample];
-    *id = *id == 0 || *id == shape->id ? shape->id : CONTESTED;
-    shape->used = true;
+static void claim(const Strip *strip, HcShape *all, int64_t k, int64_t line, int64_t sample) {
+    int32_t *first = &strip->claim[(line - strip->line0) * strip->samples + sample];
+    if (*first == 0) {
+        *first = (int32_t)(k + 1);
+    } else if (*first != CONTESTED && all[*first - 1].id != all[k].id) {
+        *first = CONTESTED;
+    }
+    all[k].used = true;
 }
 
-static bool claim_polygon(Strip *strip, HcShape *shape) {
+static bool claim_polygon(const Strip *strip, HcShape *all, int64_t k) {
+    HcShape *shape = &all[k];
     HcPixels bounds = {0, strip->line0, strip->samples, strip->line0 + strip->lines};
     HcPixels window = hc_pixels_touched(&shape->extent, bounds);
     int width = (int)(window.x1 - window.x0);
@@ -36,7 +41,7 @@ static bool claim_polygon(Strip *strip, HcShape *shape) {
                             strip->line, width, 1, GDT_Byte, 0, 0) == CE_None;
         for (int64_t sample = window.x0; good && sample < window.x1; sample++) {
             if (strip->line[sample - window.x0] != 0) {
-                claim(strip, shape, line, sample);
+                claim(strip, all, k, line, sample);
             }
         }
     }
@@ -44,22 +49,24 @@ static bool claim_polygon(Strip *strip, HcShape *shape) {
     return good;
 }
 
-static void claim_point(Strip *strip, HcShape *shape) {
+static void claim_point(const Strip *strip, HcShape *all, int64_t k) {
+    const HcShape *shape = &all[k];
     double x = floor(shape->extent.MinX), y = floor(shape->extent.MinY);
     if (x >= 0 && x < (double)strip->samples && y >= (double)strip->line0 &&
         y < (double)(strip->line0 + strip->lines)) {
-        claim(strip, shape, (int64_t)y, (int64_t)x);
+        claim(strip, all, k, (int64_t)y, (int64_t)x);
     }
 }
 
-static HcStatus add_strip(HcLabelling *labelling, const Strip *strip, HcError *err) {
-    const int32_t *id = strip->id;
+static HcStatus add_strip(HcLabelling *labelling, const Strip *strip, const HcShape *shape, HcError *err) {
+    const int32_t *first = strip->claim;
     for (int64_t line = strip->line0; line < strip->line0 + strip->lines; line++) {
-        for (int64_t sample = 0; sample < strip->samples; sample++, id++) {
-            if (*id == CONTESTED) {
+        for (int64_t sample = 0; sample < strip->samples; sample++, first++) {
+            if (*first == CONTESTED) {
                 labelling->out->contested++;
-            } else if (*id != 0) {
-                HC_OR_RETURN(hc_labelling_add(labelling, line, sample, *id, err));
+            } else if (*first != 0) {
+                const HcShape *of = &shape[*first - 1];
+                HC_OR_RETURN(hc_labelling_add(labelling, line, sample, of->id, (int32_t)of->feature, err));
             }
         }
     }
@@ -70,17 +77,17 @@ static HcStatus burn_strip(HcLabelling *labelling, Strip *strip, HcShape *shape,
                            HcError *err) {
     HcGdalErrors messages;
     bool good = true;
-    memset(strip->id, 0, (size_t)strip->lines * (size_t)strip->samples * sizeof *strip->id);
+    memset(strip->claim, 0, (size_t)strip->lines * (size_t)strip->samples * sizeof *strip->claim);
     hc_gdal_catch(&messages);
     for (int64_t i = 0; i < count && good; i++) {
         if (shape[i].polygon != NULL) {
-            good = claim_polygon(strip, &shape[i]);
+            good = claim_polygon(strip, shape, i);
         } else {
-            claim_point(strip, &shape[i]);
+            claim_point(strip, shape, i);
         }
     }
     hc_gdal_release();
-    return good ? add_strip(labelling, strip, err)
+    return good ? add_strip(labelling, strip, shape, err)
                 : hc_gdal_fail(err, HC_E_MEMORY, labelling->path, &messages);
 }
 
@@ -91,10 +98,10 @@ HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count
     height = height < 1 ? 1 : height > scene->lines ? scene->lines : height;
     size_t pixels = (size_t)height * (size_t)scene->samples;
     Strip strip = {.samples = scene->samples,
-                   .id = malloc(pixels * sizeof *strip.id),
+                   .claim = malloc(pixels * sizeof *strip.claim),
                    .line = malloc((size_t)scene->samples)};
-    if (strip.id == NULL || strip.line == NULL) {
-        status = hc_fail_memory(err, (double)pixels * sizeof *strip.id, "labels of the scene");
+    if (strip.claim == NULL || strip.line == NULL) {
+        status = hc_fail_memory(err, (double)pixels * sizeof *strip.claim, "labels of the scene");
         goto done;
     }
     for (strip.line0 = 0; strip.line0 < scene->lines; strip.line0 += height) {
@@ -103,7 +110,7 @@ HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count
         HC_TRY(burn_strip(labelling, &strip, shape, count, err));
     }
 done:
-    free(strip.id);
+    free(strip.claim);
     free(strip.line);
     return status;
 }

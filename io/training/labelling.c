@@ -2,6 +2,7 @@
  * in the end dense labels with names and colours. */
 #include "io/training/parts.h"
 
+#include "core/allocate.h"
 #include "core/text.h"
 
 #include <inttypes.h>
@@ -80,18 +81,21 @@ static bool grow(int32_t **array, int64_t capacity) {
     return fresh != NULL;
 }
 
-HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, int32_t id, HcError *err) {
+HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, int32_t id, int32_t feature,
+                          HcError *err) {
     HcLabelled *out = labelling->out;
     if (out->count == labelling->capacity) {
         int64_t capacity = labelling->capacity > 0 ? labelling->capacity + labelling->capacity / 2 : 4096;
-        if (!grow(&out->sample, capacity) || !grow(&out->line, capacity) || !grow(&out->label, capacity)) {
-            return hc_fail_memory(err, 3.0 * (double)capacity * sizeof *out->label, "labelled pixels");
+        if (!grow(&out->sample, capacity) || !grow(&out->line, capacity) || !grow(&out->label, capacity) ||
+            !grow(&out->feature, capacity)) {
+            return hc_fail_memory(err, 4.0 * (double)capacity * sizeof *out->label, "labelled pixels");
         }
         labelling->capacity = capacity;
     }
     out->sample[out->count] = (int32_t)sample;
     out->line[out->count] = (int32_t)line;
     out->label[out->count] = id;
+    out->feature[out->count] = feature;
     out->count++;
     return HC_OK;
 }
@@ -151,7 +155,7 @@ static HcStatus allocate_classes(const HcLabelling *labelling, int64_t **of_id, 
 
 static HcStatus check_classes(const HcLabelling *labelling, HcError *err) {
     const HcLabelled *out = labelling->out;
-    if (out->classes.count > 2) {
+    if (out->classes.count > 2 || (labelling->any && out->classes.count == 2)) {
         return HC_OK;
     }
     char where[160] = "", lost[160] = "";
@@ -171,6 +175,27 @@ static HcStatus check_classes(const HcLabelling *labelling, HcError *err) {
     }
     return hc_fail(err, HC_E_INPUT, "%s: only one class, '%.100s'%s, at least two are needed%s",
                    labelling->path, out->classes.name[1], where, lost);
+}
+
+/* Features that keep no pixel lose their number. */
+static HcStatus number_features(HcLabelled *out, HcError *err) {
+    int32_t most = 0;
+    int32_t *number = NULL;
+    for (int64_t i = 0; i < out->count; i++) {
+        most = out->feature[i] > most ? out->feature[i] : most;
+    }
+    HC_OR_RETURN(hc_new(number, (size_t)most + 1, "numbers of features", err));
+    for (int64_t i = 0; i < out->count; i++) {
+        number[out->feature[i]] = 1;
+    }
+    for (int32_t k = 0; k <= most; k++) {
+        number[k] = number[k] != 0 ? out->features++ : 0;
+    }
+    for (int64_t i = 0; i < out->count; i++) {
+        out->feature[i] = number[out->feature[i]];
+    }
+    free(number);
+    return HC_OK;
 }
 
 HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcError *err) {
@@ -197,6 +222,7 @@ HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcErr
         out->label[i] = (int32_t)of_id[out->label[i]];
     }
     HC_TRY(check_classes(labelling, err));
+    HC_TRY(named != NULL ? hc_labelling_regions(out, err) : number_features(out, err));
 done:
     free(of_id);
     return status;

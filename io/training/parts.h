@@ -18,6 +18,7 @@ typedef struct HcLabelling {
     const char *path;
     const HcScene *scene;
     HcLabelled *out;
+    bool any;         /* hc_labelled_read_any */
     int64_t capacity; /* pixels that the arrays of `out` can hold */
     HcClassKey *key;
     int32_t *order; /* places in `key` (from 0), ascending by number or text */
@@ -28,8 +29,8 @@ typedef struct HcLabelling {
 HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *text, int32_t *id,
                             HcError *err) HC_MUST_CHECK;
 
-/* The next pixel, in the order of the scene. */
-HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, int32_t id,
+/* The next pixel, in the order of the scene, and the number of its feature (0 in a raster). */
+HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, int32_t id, int32_t feature,
                           HcError *err) HC_MUST_CHECK;
 
 /* Where the names and colours of a raster's values are. */
@@ -38,7 +39,7 @@ typedef struct HcNamed {
     HcReadAttributes *attributes;
 } HcNamed;
 
-/* Makes labels dense and fills names, colours and counts; `named` is NULL for vector data. */
+/* Makes labels and features dense and fills names, colours and counts; `named` is NULL for vector data. */
 HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcError *err) HC_MUST_CHECK;
 
 /* training_vector.c */
@@ -48,6 +49,10 @@ HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const
 /* training_burn.c */
 /* Adds the pixels of the shapes, and counts those that several classes claim. */
 HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count, HcError *err) HC_MUST_CHECK;
+
+/* regions.c */
+/* The regions of pixels that touch and have the same label, as features. */
+HcStatus hc_labelling_regions(HcLabelled *labelled, HcError *err) HC_MUST_CHECK;
 
 /* training_raster.c */
 HcStatus hc_labelling_raster(HcLabelling *labelling, HcView *view, HcError *err) HC_MUST_CHECK;

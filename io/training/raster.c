@@ -112,7 +112,7 @@ static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const H
                 last = value;
             }
             if (id > 0) {
-                HC_OR_RETURN(hc_labelling_add(labelling, raw->line0 + l, s, id, err));
+                HC_OR_RETURN(hc_labelling_add(labelling, raw->line0 + l, s, id, 0, err));
             }
         }
     }

@@ -71,13 +71,14 @@ static HcStatus read_raster(HcLabelling *labelling, HcView *view, const char *fi
     return hc_labelling_raster(labelling, view, err);
 }
 
-HcStatus hc_labelled_read(const char *path, const char *field, const char *layer, const HcScene *scene,
-                          HcLabelled *out, HcError *err) {
+static HcStatus read_source(const char *path, const char *field, const char *layer, HcLabelling how,
+                            HcError *err) {
     HcStatus status = HC_OK;
     HcError why = {0};
     HcGdalErrors messages;
     HcView *view = NULL;
-    HcLabelling labelling = {.path = path, .scene = scene, .out = out};
+    HcLabelling labelling = how;
+    HcLabelled *out = how.out;
     if ((status = hc_file_check_regular(path, err)) != HC_OK) {
         return status;
     }
@@ -86,7 +87,7 @@ HcStatus hc_labelled_read(const char *path, const char *field, const char *layer
     hc_gdal_release();
     if (dataset != NULL && hc_shapes_layers(dataset) > 0) {
         status = hc_labelling_vector(&labelling, dataset, field, layer, err);
-    } else if (open_raster(&view, path, scene, &why) == HC_OK) {
+    } else if (open_raster(&view, path, how.scene, &why) == HC_OK) {
         status = read_raster(&labelling, view, field, layer, err);
     } else {
         status = fail_neither(path, dataset != NULL, &messages, &why, err);
@@ -100,11 +101,24 @@ HcStatus hc_labelled_read(const char *path, const char *field, const char *layer
     return status;
 }
 
+HcStatus hc_labelled_read(const char *path, const char *field, const char *layer, const HcScene *scene,
+                          HcLabelled *out, HcError *err) {
+    const HcLabelling how = {.path = path, .scene = scene, .out = out};
+    return read_source(path, field, layer, how, err);
+}
+
+HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const HcScene *scene,
+                              HcLabelled *out, HcError *err) {
+    const HcLabelling how = {.path = path, .scene = scene, .out = out, .any = true};
+    return read_source(path, field, layer, how, err);
+}
+
 void hc_labelled_clear(HcLabelled *labelled) {
     hc_classes_clear(&labelled->classes);
     free(labelled->sample);
     free(labelled->line);
     free(labelled->label);
+    free(labelled->feature);
     free(labelled->pixels);
     free(labelled->field);
     free(labelled->lost_class);

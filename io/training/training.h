@@ -11,13 +11,16 @@ extern "C" {
 /* Which pixels belong to which class, for training or validation. Owns its arrays. Zero-initialise, then
  * hc_labelled_clear() is always safe. */
 typedef struct HcLabelled {
-    int64_t count;     /* pixels, > 0; no pixel comes twice */
-    int32_t *sample;   /* [count] from 0, in the order of the scene: by line, then by sample */
-    int32_t *line;     /* [count] from 0 */
-    int32_t *label;    /* [count] 1 .. classes.count - 1; 0 is never a class */
+    int64_t count;    /* pixels, > 0; no pixel comes twice */
+    int32_t *sample;  /* [count] from 0, in the order of the scene: by line, then by sample */
+    int32_t *line;    /* [count] from 0 */
+    int32_t *label;   /* [count] 1 .. classes.count - 1; 0 is never a class */
+    int32_t *feature; /* [count] from 0: the polygon or point that a pixel lies in, of several the first; in a
+                         raster the region of touching pixels (also at corners) of one class */
+    int32_t features; /* that have a pixel; numbered in the order of the source */
     HcClasses classes; /* name and colour of every class; [0] is "Unclassified", black */
     int64_t *pixels;   /* [classes.count] pixels of each class, > 0 except for class 0 */
-    char *field;       /* the attribute that the classes are from; NULL for a raster */
+    char *field; /* the attribute that the classes are from; NULL for a raster, and where none names them */
 
     /* What was left out, or not taken as it is. */
     int64_t contested;            /* pixels that two classes claim */
@@ -55,6 +58,11 @@ HcStatus hc_labelled_read(const char *path, const char *field, const char *layer
                           HcLabelled *out, HcError *err) HC_MUST_CHECK;
 
 void hc_labelled_clear(HcLabelled *labelled);
+
+/* The same, but one class is enough, and features of a layer without an attribute that can name classes are
+ * classes by their numbers. */
+HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const HcScene *scene,
+                              HcLabelled *out, HcError *err) HC_MUST_CHECK;
 
 /* A remark on what was left out ("12 pixels that two classes claim, ..."), one line to be freed; NULL where
  * nothing was, or memory ran out. */

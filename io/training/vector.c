@@ -13,7 +13,7 @@
 typedef struct Vector {
     HcLabelling *labelling;
     HcShapes shapes;
-    int field;
+    int field; /* -1 = features are classes by their numbers */
     OGRFieldType type;
 } Vector;
 
@@ -23,9 +23,11 @@ static bool can_name_classes(OGRFieldType type) {
     return type == OFTString || type == OFTInteger || type == OFTInteger64 || type == OFTReal;
 }
 
-/* Whether a field is more than the number of the feature, and holds text or integers. */
+/* Whether a field is more than the number of the feature or (in CSV) its geometry, and holds text or
+ * integers. */
 static bool is_sensible(OGRFieldDefnH field) {
-    static const char *const numbers[] = {"fid", "id", "ogc_fid", "objectid", "gid", "uuid", "globalid"};
+    static const char *const numbers[] = {"fid", "id",   "ogc_fid",  "objectid",
+                                          "gid", "uuid", "globalid", "wkt"};
     OGRFieldType type = OGR_Fld_GetType(field);
     bool sensible = can_name_classes(type) && type != OFTReal;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -69,6 +71,9 @@ static HcStatus choose_field(Vector *vector, const char *name, HcError *err) {
             sensible++;
         }
     }
+    if (name == NULL && sensible == 0 && vector->labelling->any) {
+        return HC_OK;
+    }
     if (name == NULL && sensible != 1) {
         return fail_field(vector, "does not say by itself which field names the class, choose one", err);
     }
@@ -95,6 +100,9 @@ static HcStatus choose_field(Vector *vector, const char *name, HcError *err) {
 static HcStatus class_of(Vector *vector, OGRFeatureH feature, int32_t *id, HcError *err) {
     int64_t number = 0;
     *id = 0;
+    if (vector->field < 0) {
+        return hc_labelling_class(vector->labelling, OGR_F_GetFID(feature), NULL, id, err);
+    }
     if (!OGR_F_IsFieldSetAndNotNull(feature, vector->field)) {
         return HC_OK;
     }
@@ -179,7 +187,7 @@ static HcStatus check_overlap(const Vector *vector, HcError *err) {
                        "%s: layer '%.60s' has no feature with a class and a geometry (%" PRId64
                        " without geometry, %" PRId64 " without '%.80s', %" PRId64 " beyond the CRS)",
                        shapes->path, shapes->layer_name, out->empty_features, out->unnamed_features,
-                       out->field, out->unprojected_features);
+                       out->field != NULL ? out->field : "a number", out->unprojected_features);
     }
     return hc_shapes_fail_apart(shapes, err);
 }

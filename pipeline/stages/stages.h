@@ -18,6 +18,7 @@
     STAGE(denoise)                                                                                           \
     STAGE(svd)                                                                                               \
     STAGE(endmembers)                                                                                        \
+    STAGE(extract)                                                                                           \
     STAGE(knn)                                                                                               \
     STAGE(classify)                                                                                          \
     STAGE(unmix)                                                                                             \

@@ -1,6 +1,7 @@
 /* Training data of every kind against pixels that are found here: by crossing numbers for polygons, by hand
  * for the rest. */
 #include "io/training/training.h"
+#include "tests/support/random.h"
 #include "write_fixture.h"
 
 #include <cpl_string.h>
@@ -640,7 +641,97 @@ static void wrong_vectors(void **state) {
     hc_scene_clear(&utm);
 }
 
+/* Each pixel knows the feature that it lies in, of several the first, in the order of the file. Features
+ * without a pixel have no number; a feature may have several parts. */
+static void features(void **state) {
+    (void)state;
+    HcScene scene = bare_scene(23, 34);
+    static const Feature some[] = {
+        {"POINT(90 -7)", "b"}, {SQUARE, "a"}, {TWO, "b"}, {"POLYGON((24 10,30 10,30 14,24 14,24 10))", "a"}};
+    Source source = {"GPKG", "features.gpkg", 0, "cover", OFTString, NULL};
+    HcLabelled got = read_good(write_vector(&source, some, COUNT(some), &scene), NULL, NULL, &scene);
+    assert_int_equal(got.features, 3);
+    assert_true(got.count > 40);
+    for (int64_t i = 0; i < got.count; i++) {
+        int line = got.line[i], sample = got.sample[i];
+        bool in_square = line >= 12 && line < 18 && sample >= 22 && sample < 26;
+        assert_int_equal(got.feature[i], in_square ? 0 : got.label[i] == 2 ? 1 : 2);
+    }
+    hc_labelled_clear(&got);
+}
+
+/* A single class, and features without an attribute that names one: only hc_labelled_read_any takes them. */
+static void any_classes(void **state) {
+    (void)state;
+    HcScene scene = bare_scene(23, 34);
+    HcLabelled got = {0};
+    HcError err = {0};
+    put_file(in_folder("plain.csv"), "WKT,id\n\"POINT(3 4)\",9\n\"POINT(5 4)\",8\n");
+    check_refused(in_folder("plain.csv"), NULL, NULL, &scene, HC_E_USAGE, "which field names the class");
+    assert_int_equal(hc_labelled_read_any(in_folder("plain.csv"), NULL, NULL, &scene, &got, &err), HC_OK);
+    assert_int_equal(got.count, 2);
+    assert_string_equal(got.classes.name[1], "1");
+    assert_string_equal(got.classes.name[2], "2");
+    assert_null(got.field);
+    hc_labelled_clear(&got);
+    put_file(in_folder("one.csv"), "WKT,kind\n\"POINT(3 4)\",only\n");
+    check_refused(in_folder("one.csv"), NULL, NULL, &scene, HC_E_INPUT, "only one class, 'only'");
+    assert_int_equal(hc_labelled_read_any(in_folder("one.csv"), NULL, NULL, &scene, &got, &err), HC_OK);
+    assert_int_equal(got.classes.count, 2);
+    hc_labelled_clear(&got);
+}
+
 /* ---- class rasters ---- */
+
+/* Regions against a plain flood: pixels of one class that touch at edges or corners. */
+static void flood(const uint8_t *map, int *region, int lines, int samples, int at, int number) {
+    region[at] = number;
+    for (int l = at / samples - 1; l <= at / samples + 1; l++) {
+        for (int s = at % samples - 1; s <= at % samples + 1; s++) {
+            bool inside = l >= 0 && l < lines && s >= 0 && s < samples;
+            if (inside && region[l * samples + s] < 0 && map[l * samples + s] == map[at]) {
+                flood(map, region, lines, samples, l * samples + s, number);
+            }
+        }
+    }
+}
+
+static void regions(void **state) {
+    (void)state;
+    enum { L = 40, S = 37 };
+    HcScene scene = bare_scene(L, S);
+    for (int density = 2; density <= 6; density++) {
+        uint8_t map[L * S];
+        int region[L * S], number = 0;
+        uint64_t seed = (uint64_t)density;
+        for (int i = 0; i < L * S; i++) {
+            map[i] = (uint8_t)(random_uniform(&seed) * density);
+            region[i] = -1;
+        }
+        GDALDatasetH raster =
+            GDALCreate(GDALGetDriverByName("GTiff"), in_folder("map.tif"), S, L, 1, GDT_Byte, NULL);
+        assert_int_equal(
+            GDALRasterIO(GDALGetRasterBand(raster, 1), GF_Write, 0, 0, S, L, map, S, L, GDT_Byte, 0, 0),
+            CE_None);
+        GDALClose(raster);
+        HcLabelled got = {0};
+        HcError err = {0};
+        check_ok(hc_labelled_read_any(in_folder("map.tif"), NULL, NULL, &scene, &got, &err), err);
+        int64_t k = 0;
+        for (int i = 0; i < L * S; i++) {
+            if (map[i] == 0) {
+                continue;
+            }
+            if (region[i] < 0) {
+                flood(map, region, L, S, i, number++);
+            }
+            assert_int_equal(got.feature[k++], region[i]);
+        }
+        assert_int_equal(got.count, k);
+        assert_int_equal(got.features, number);
+        hc_labelled_clear(&got);
+    }
+}
 
 enum { LINES = 4, SAMPLES = 6 };
 
@@ -856,14 +947,25 @@ static void wrong_rasters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(polygons),      cmocka_unit_test(numbers),
-        cmocka_unit_test(upwards),       cmocka_unit_test(strips),
-        cmocka_unit_test(points),        cmocka_unit_test(left_out),
-        cmocka_unit_test(unions),        cmocka_unit_test(fields),
-        cmocka_unit_test(layers),        cmocka_unit_test(systems),
-        cmocka_unit_test(wrong_vectors), cmocka_unit_test(rasters),
-        cmocka_unit_test(named_rasters), cmocka_unit_test(envi_classifications),
-        cmocka_unit_test(wrong_rasters), cmocka_unit_test(edges),
+        cmocka_unit_test(polygons),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(upwards),
+        cmocka_unit_test(strips),
+        cmocka_unit_test(points),
+        cmocka_unit_test(left_out),
+        cmocka_unit_test(unions),
+        cmocka_unit_test(fields),
+        cmocka_unit_test(layers),
+        cmocka_unit_test(systems),
+        cmocka_unit_test(features),
+        cmocka_unit_test(any_classes),
+        cmocka_unit_test(regions),
+        cmocka_unit_test(wrong_vectors),
+        cmocka_unit_test(rasters),
+        cmocka_unit_test(named_rasters),
+        cmocka_unit_test(envi_classifications),
+        cmocka_unit_test(wrong_rasters),
+        cmocka_unit_test(edges),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -72,6 +72,8 @@ same "2" read "$scene" ! filter median3x3 ! filter mean3x3 ! write out.bip --typ
 same "2 3" read "$scene" ! endmembers found.sli --count 5 --csv found.csv --places found.gpkg --picture found.png \
     ! endmembers vca.sli --method vca --count 4 ! endmembers atgp.sli --method atgp --count 4
 same "3" read "$scene" ! endmembers ppi.sli --method ppi --count 4 ! endmembers sisal.sli --method sisal --count 4
+same "2 3" read "$scene" ! extract found.sli --labels "$SAMPLE/class.hdr" --each polygon --csv found.csv --places found.gpkg \
+    --picture found.png --statistics table.csv
 # Every stage that needs no word, so new ones too.
 tried=
 run 0 stages
