@@ -184,7 +184,7 @@ HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError
         }
         HcUsage usage;
         hc_usage_of_step(kind, &usage);
-        return hc_usage_print(&usage, err);
+        return hc_usage_print(&usage, HC_USAGE_HELP, err);
     }
     for (int i = 0; hc_stage_list[i] != NULL; i++) {
         printf("%-10s %s\n", hc_stage_list[i]->name, hc_stage_list[i]->summary);

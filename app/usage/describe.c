@@ -28,8 +28,8 @@ void hc_usage_clear(HcUsage *usage) {
     *usage = (HcUsage){0};
 }
 
-void hc_usage_of_program(HcUsage *usage) {
-    *usage = (HcUsage){.summary = "hyperspectral scenes from the command line"};
+void hc_usage_of_program(const HcCommand *commands, HcUsage *usage) {
+    *usage = (HcUsage){.summary = "hyperspectral scenes from the command line", .commands = commands};
     hc_text_add(&usage->forms, "hcube COMMAND ...\nhcube STAGE SCENE OUTPUT [OPTION...]\n");
     hc_text_add(
         &usage->about,

@@ -138,7 +138,7 @@ void hc_usage_help(const HcUsage *usage, int32_t width, HcText *to) {
         add_lines(usage->examples.data, 2, " \\", width, to);
     }
     if (top) {
-        for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
+        for (const HcCommand *command = usage->commands; command->name != NULL; command++) {
             const HcCommand *const one[] = {command, NULL};
             add_parts(one, width, to);
         }

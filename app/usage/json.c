@@ -167,8 +167,8 @@ static void put_parts(const HcUsage *usage, HcJson *to) {
     HcUsage part;
     char before[64] = "";
     hc_json_open_array(to, "sub_algorithms");
-    if (usage->path.length == 0) {
-        for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
+    if (usage->commands != NULL) {
+        for (const HcCommand *command = usage->commands; command->name != NULL; command++) {
             if (command->body != NULL) {
                 hc_usage_of_command(command, "", &part);
                 put_part(&part, to);

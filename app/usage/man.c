@@ -76,9 +76,9 @@ static void add_entry(const char *name, const char *summary, HcText *to) {
     hc_text_add(to, ".\n");
 }
 
-static void add_commands(HcText *to) {
+static void add_commands(const HcCommand *commands, HcText *to) {
     add_section("Commands", to);
-    for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
+    for (const HcCommand *command = commands; command->name != NULL; command++) {
         if (command->body != NULL) {
             add_entry(command->name, command->summary, to);
         }
@@ -133,7 +133,7 @@ void hc_usage_man(const HcUsage *usage, HcText *to) {
         add_entry((*part)->name, (*part)->summary, to);
     }
     if (top) {
-        add_commands(to);
+        add_commands(usage->commands, to);
     }
     for (int32_t s = 0; s < usage->section_count; s++) {
         add_options(usage, s, to);

@@ -1,116 +1,32 @@
-/* What a command line asks for of a description: --help, --json-usage, hcube man, hcube help. */
+/* Prints a description as help, as a manual page or as JSON. */
 #include "app/usage/usage.h"
 
 #include <stdio.h>
-#include <string.h>
 
-static bool has_word(const char *name, int32_t word_count, const char *const *words) {
-    for (int32_t w = 0; w < word_count && strcmp(words[w], "--") != 0; w++) {
-        if (strcmp(words[w], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static HcStatus print_text(HcText *text, HcError *err) {
-    HcStatus status = text->failed ? hc_fail_memory(err, 0, "the help") : HC_OK;
-    if (status == HC_OK && text->data != NULL) {
-        printf("%s", text->data);
-    }
-    hc_text_clear(text);
-    return status;
-}
-
-HcStatus hc_usage_print(HcUsage *usage, HcError *err) {
-    HcText text = {0};
-    text.failed = usage->path.failed || usage->forms.failed || usage->about.failed || usage->examples.failed;
-    hc_usage_help(usage, hc_usage_width(), &text);
-    hc_usage_clear(usage);
-    return print_text(&text, err);
-}
-
-static HcStatus print_json(HcUsage *usage, HcError *err) {
+static HcStatus print_json(const HcUsage *usage, HcError *err) {
     HcJson json;
     hc_usage_json(usage, &json);
-    hc_usage_clear(usage);
     return hc_print_json(&json, err);
 }
 
-/* The step of a chain that --help stands in, or the part of a command, or the command itself. */
-static void describe_command(const HcCommand *command, int32_t word_count, const char *const *words,
-                             HcUsage *usage) {
-    const HcStageClass *kind = NULL;
-    for (int32_t w = 0; command->takes_chain && w < word_count && words[w][0] != '\0'; w++) {
-        if (strcmp(words[w], "--help") == 0 || strcmp(words[w], "-h") == 0) {
-            break;
-        }
-        if (w == 0 || strcmp(words[w - 1], "!") == 0) {
-            kind = hc_stage_find(words[w]);
-        }
-    }
-    if (kind != NULL) {
-        hc_usage_of_step(kind, usage);
-        return;
-    }
-    for (const HcCommand *const *part = command->parts; part != NULL && *part != NULL; part++) {
-        if (word_count > 0 && strcmp((*part)->name, words[0]) == 0) {
-            char before[64];
-            snprintf(before, sizeof before, "%s ", command->name);
-            hc_usage_of_command(*part, before, usage);
-            return;
-        }
-    }
-    hc_usage_of_command(command, "", usage);
-}
-
-bool hc_usage_is_asked(int32_t word_count, const char *const *words) {
-    return has_word("--help", word_count, words) || has_word("-h", word_count, words) ||
-           has_word("--json-usage", word_count, words);
-}
-
-HcStatus hc_usage_answer(const HcCommand *command, const HcStageClass *kind, int32_t word_count,
-                         const char *const *words, HcError *err) {
-    HcUsage usage;
-    if (command != NULL) {
-        describe_command(command, word_count, words, &usage);
-    } else if (kind != NULL) {
-        hc_usage_of_stage(kind, &usage);
+static HcStatus print_text(const HcUsage *usage, HcUsageForm form, HcError *err) {
+    HcText text = {0};
+    text.failed = usage->path.failed || usage->forms.failed || usage->about.failed || usage->examples.failed;
+    if (form == HC_USAGE_MAN) {
+        hc_usage_man(usage, &text);
     } else {
-        hc_usage_of_program(&usage);
+        hc_usage_help(usage, hc_usage_width(), &text);
     }
-    return has_word("--json-usage", word_count, words) ? print_json(&usage, err)
-                                                       : hc_usage_print(&usage, err);
+    HcStatus status = text.failed ? hc_fail_memory(err, 0, "the help") : HC_OK;
+    if (status == HC_OK && text.data != NULL) {
+        printf("%s", text.data);
+    }
+    hc_text_clear(&text);
+    return status;
 }
 
-void hc_describe_man(HcUsage *usage) {
-    hc_text_add(&usage->forms, "hcube man [COMMAND|STAGE]\n");
-    hc_text_add(&usage->about,
-                "An installed hcube has these pages: man hcube, man hcube-mnf. Here they can be read without "
-                "that.\n");
-    hc_text_add(&usage->examples, "hcube man mnf | man -l -\n");
-}
-
-/* `hcube man`: of hcube, a command, a part of one (solve lp) or a stage. */
-HcStatus hc_command_man(int32_t word_count, const char *const *words, HcError *err) {
-    HcUsage usage;
-    HcText page = {0};
-    const HcCommand *command = word_count > 0 ? hc_command_find(words[0]) : NULL;
-    const HcStageClass *kind = word_count > 0 ? hc_stage_find(words[0]) : NULL;
-    if (word_count > (command != NULL && command->parts != NULL ? 2 : 1)) {
-        return hc_fail(err, HC_E_USAGE, "man: %s: one word too many", words[word_count - 1]);
-    }
-    if (word_count == 0) {
-        hc_usage_of_program(&usage);
-    } else if (command != NULL) {
-        describe_command(command, word_count - 1, words + 1, &usage);
-    } else if (kind != NULL) {
-        hc_usage_of_stage(kind, &usage);
-    } else {
-        return hc_fail(err, HC_E_USAGE, "man: %s: neither a command nor a stage", words[0]);
-    }
-    page.failed = usage.path.failed || usage.forms.failed || usage.about.failed || usage.examples.failed;
-    hc_usage_man(&usage, &page);
-    hc_usage_clear(&usage);
-    return print_text(&page, err);
+HcStatus hc_usage_print(HcUsage *usage, HcUsageForm form, HcError *err) {
+    HcStatus status = form == HC_USAGE_JSON ? print_json(usage, err) : print_text(usage, form, err);
+    hc_usage_clear(usage);
+    return status;
 }

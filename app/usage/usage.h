@@ -24,13 +24,14 @@ struct HcUsage {
     HcUsageSection sections[HC_USAGE_SECTIONS];
     int32_t section_count;
     const char *reference;            /* papers; NULL = none */
+    const HcCommand *commands;        /* all of them, of hcube itself; NULL of others */
     const HcCommand *const *parts;    /* commands behind its name, NULL-terminated; NULL = none */
     const HcStageClass *const *steps; /* stages that may follow one another in it; NULL = none */
     bool is_step;                     /* a step of a chain, with the options that it has there */
 };
 
 /* Descriptions; cleared by hc_usage_clear. Memory that ran out shows as `failed` in one of the texts. */
-void hc_usage_of_program(HcUsage *usage);
+void hc_usage_of_program(const HcCommand *commands, HcUsage *usage);
 void hc_usage_of_command(const HcCommand *command, const char *before, HcUsage *usage);
 void hc_usage_of_stage(const HcStageClass *kind, HcUsage *usage);
 /* As a step of a chain: with its own options alone. */
@@ -59,7 +60,9 @@ HcStatus hc_usage_answer(const HcCommand *command, const HcStageClass *kind, int
 
 /* Columns of the terminal, COLUMNS where that is set, else 80. */
 int32_t hc_usage_width(void);
+typedef enum HcUsageForm { HC_USAGE_HELP, HC_USAGE_MAN, HC_USAGE_JSON } HcUsageForm;
+
 /* Prints a description to standard output, and clears it. */
-HcStatus hc_usage_print(HcUsage *usage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_usage_print(HcUsage *usage, HcUsageForm form, HcError *err) HC_MUST_CHECK;
 
 #endif
