@@ -75,6 +75,7 @@ def stages(common, suffix="", **more):
         "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
         "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
         "rx": ["rx", scene, "out/a.img"],
+        "rx-window": ["rx", scene, "out/a.img", "--window", "7", "--guard", "3", "--shrink", "0.1"],
         "detect": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--shrink", "0.1"],
         "endmembers": ["endmembers", scene, "out/e.sli", "--count", "4", "--places", "out/e.gpkg"],
         "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],

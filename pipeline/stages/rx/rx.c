@@ -4,16 +4,22 @@
  * The covariance is not inverted. Pixels are whitened by the eigenvectors of the correlation matrix, and the
  * score is the sum of the squares: never negative, and the same for bands in any unit. Directions in which
  * nothing varies (constant bands, bands that repeat others) have no eigenvalue to divide by and are left out.
+ * With a window, whitened pixels are compared with those around them (local.h).
  */
 #include "core/operation/project.h"
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
+#include "pipeline/stages/rx/local.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/whitening.h"
 
+#include <math.h>
+
 typedef struct Params {
     const char *background;
+    int64_t window, guard;
+    double shrink;
 } Params;
 
 typedef struct State {
@@ -22,13 +28,67 @@ typedef struct State {
     int32_t components;      /* directions that vary, 0 = nothing is fitted yet */
     HcBuffer whitening;      /* [device] [bands][components] */
     HcBuffer mean;           /* [device] [bands] */
+    HcLocal local;           /* with --window */
+    int64_t bare;            /* valid pixels without a score */
 } State;
 
 static const HcOption options[] = {
     {HC_TEXT(Params, background), .file = HC_FILE_READ, .value = "STATISTICS.json",
      .otherwise = "the scene itself",
      .help = "compare with the mean and covariance of this file, which cov has saved"},
+    {HC_INT(Params, window), .range = {3, 255}, .unit = "pixels", .value = "SIDE",
+     .otherwise = "the whole scene",
+     .help = "compare with the pixels of a square of this side around each pixel; odd"},
+    {HC_INT(Params, guard), .range = {1, 253}, .unit = "pixels", .value = "SIDE",
+     .otherwise = "1, the pixel itself", .help = "leave a square of this side out of the window; odd"},
+    {HC_REAL(Params, shrink), .range = {0, 1}, .initial = NAN, .value = "SHARE", .otherwise = "0",
+     .help = "share of the covariance of the scene in that of each window"},
     {0}};
+
+static bool is_local(const HcStage *stage) {
+    return ((const Params *)stage->params)->window > 0;
+}
+
+/* What local scores need, for that many directions. */
+static HcLocalAsk local_ask(const HcStage *stage, int32_t directions) {
+    const Params *params = stage->params;
+    return (HcLocalAsk){.window = (int32_t)params->window,
+                        .guard = params->guard > 0 ? (int32_t)params->guard : 1,
+                        .share = isnan(params->shrink) ? 0 : params->shrink,
+                        .lines = stage->in.lines,
+                        .samples = stage->in.samples,
+                        .directions = directions};
+}
+
+static HcStatus check_window(const HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    if (!is_local(stage)) {
+        const char *alone = params->guard > 0 ? "guard" : !isnan(params->shrink) ? "shrink" : NULL;
+        return alone == NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "rx: --%s needs --window", alone);
+    }
+    if (params->background != NULL) {
+        return hc_fail(err, HC_E_USAGE, "rx: --background %s: a --window is its own background",
+                       params->background);
+    }
+    if (params->window % 2 == 0 || (params->guard > 0 && params->guard % 2 == 0)) {
+        bool window = params->window % 2 == 0;
+        return hc_fail(err, HC_E_USAGE, "rx: --%s %lld: an odd number of pixels", window ? "window" : "guard",
+                       (long long)(window ? params->window : params->guard));
+    }
+    return params->guard < params->window
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "rx: --guard %lld: a square inside that of --window %lld",
+                         (long long)params->guard, (long long)params->window);
+}
+
+static void plan_window(HcStage *stage) {
+    HcLocalAsk ask = local_ask(stage, stage->in.bands);
+    stage->needs.halo = ask.window / 2;
+    stage->needs.bytes_fixed += hc_local_device_bytes(&ask);
+    stage->needs.bytes_per_pixel = 0;
+    stage->needs.host_bytes = hc_local_bytes(&ask);
+    stage->needs.worker_bytes = hc_local_thread_bytes(&ask);
+}
 
 static HcStatus load_background(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
@@ -49,6 +109,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     State *state = stage->state;
     size_t bands = (size_t)stage->in.bands;
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "rx", err));
+    HC_OR_RETURN(check_window(stage, err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     HC_OR_RETURN(hc_scene_reband(&stage->out, 1, HC_OTHER, err));
     HC_OR_RETURN(hc_scene_name_band(&stage->out, 0, err, "RX score"));
@@ -58,10 +119,33 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (params->background != NULL) {
         return load_background(stage, err);
     }
+    if (is_local(stage)) {
+        plan_window(stage);
+    }
     if (!stage->settled) {
         hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
     }
     return HC_OK;
+}
+
+/* The covariance of a window has an inverse only with more pixels than directions, or a share of another. */
+static HcStatus open_window(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HcLocalAsk ask = local_ask(stage, state->components);
+    int32_t pixels = ask.window * ask.window - ask.guard * ask.guard;
+    int32_t needed = ask.window;
+    while (needed * needed - ask.guard * ask.guard < ask.directions + 1) {
+        needed += 2;
+    }
+    if (ask.share == 0 && pixels < ask.directions + 1) {
+        return hc_fail(err, HC_E_NUMERIC,
+                       "rx: --window %d less the guard has %d pixels, %d directions need at least %d: give "
+                       "--window %d, --shrink, or fewer bands (pca --components)",
+                       ask.window, pixels, ask.directions, ask.directions + 1, needed);
+    }
+    ask.whitening = state->whitening.data;
+    ask.mean = state->mean.data;
+    return hc_local_open(&state->local, stage->compute, &ask, err);
 }
 
 /* The whitening of the background's statistics, on the device. */
@@ -89,6 +173,9 @@ static HcStatus fit(HcStage *stage, HcError *err) {
     HC_TRY(hc_memory_upload(stage->compute, whitening.matrix, n * (size_t)state->components * sizeof(double),
                             &state->whitening, err));
     HC_TRY(hc_memory_upload(stage->compute, background->mean, n * sizeof(double), &state->mean, err));
+    if (is_local(stage)) {
+        HC_TRY(open_window(stage, err));
+    }
 done:
     hc_whitening_clear(&whitening);
     return status;
@@ -106,7 +193,10 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
-    const State *state = stage->state;
+    State *state = stage->state;
+    if (is_local(stage)) {
+        return hc_local_process(&state->local, queue, in, out, &state->bare, err);
+    }
     HcBlock white = *out;
     white.bands = state->components;
     white.data = scratch;
@@ -115,15 +205,31 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     return hc_reduce(queue, &white, HC_REDUCE_SQUARES, NULL, out, err);
 }
 
+static HcStatus gather(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &state->bare, 1, err));
+    if (state->bare > 0) {
+        hc_stage_note(stage,
+                      "%lld pixels have no score and are masked: their windows have too few valid pixels, or "
+                      "pixels without variation",
+                      (long long)state->bare);
+    }
+    return HC_OK;
+}
+
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     hc_json_put_number(to, "pixels", (double)state->background.pixels);
     hc_json_put_number(to, "degrees_of_freedom", state->components);
+    if (is_local(stage)) {
+        hc_json_put_number(to, "without_score", (double)state->bare);
+    }
 }
 
 static void close_rx(HcStage *stage) {
     State *state = stage->state;
     hc_scene_sums_end(stage);
+    hc_local_close(&state->local);
     hc_statistics_clear(&state->background);
     hc_memory_release(stage->compute, &state->whitening);
     hc_memory_release(stage->compute, &state->mean);
@@ -145,6 +251,7 @@ const HcStageClass hc_stage_rx = {
     HC_SCENE_SUMS(State, sums),
     .settle = settle,
     .process = process,
+    .gather = gather,
     .report = report,
     .close = close_rx,
 };
