@@ -33,11 +33,13 @@ static int32_t count_bad(const HcScene *scene) {
     return bad;
 }
 
-static void print_place(const HcScene *scene) {
+/* `crs_name`: NULL where the CRS is not understood. */
+static void print_place(const HcScene *scene, const char *crs_name) {
     const HcPlace *place = &scene->place;
-    char *name = place->crs != NULL ? hc_io_crs_name(place->crs) : NULL;
-    printf("%-12s %s\n", "crs", name != NULL ? name : "none");
-    free(name);
+    printf("%-12s %s\n", "crs",
+           place->crs == NULL ? "none"
+           : crs_name != NULL ? crs_name
+                              : "not understood (--json prints its WKT)");
     if (place->has_transform) {
         const double *t = place->transform;
         if (t[2] == 0 && t[4] == 0) {
@@ -148,7 +150,7 @@ static void print_layers(const HcReader *reader, bool usual, const char *title) 
     }
 }
 
-static void print_info(const HcReader *reader, bool bands) {
+static void print_lines(const HcReader *reader, const char *crs_name, bool bands) {
     const HcScene *scene = hc_reader_scene(reader);
     char size[32];
     int64_t bytes = 0;
@@ -171,7 +173,7 @@ static void print_info(const HcReader *reader, bool bands) {
     print_layers(reader, true, "quality");
     print_layers(reader, false, "further");
     print_scale(scene);
-    print_place(scene);
+    print_place(scene, crs_name);
     if (scene->has_default_bands) {
         printf("%-12s %d, %d, %d (red, green, blue)\n", "colours", scene->default_bands[0] + 1,
                scene->default_bands[1] + 1, scene->default_bands[2] + 1);
@@ -191,6 +193,18 @@ static void print_info(const HcReader *reader, bool bands) {
     if (bands) {
         print_bands(scene);
     }
+}
+
+/* Makes all that can fail first, and prints all or nothing. */
+static HcStatus print_info(const HcReader *reader, bool bands, HcError *err) {
+    const char *crs = hc_reader_scene(reader)->place.crs;
+    char *name = NULL;
+    if (crs != NULL) {
+        HC_OR_RETURN(hc_io_crs_name(crs, &name, err));
+    }
+    print_lines(reader, name, bands);
+    free(name);
+    return HC_OK;
 }
 
 static void put_layers(const HcReader *reader, HcJson *to) {
@@ -293,7 +307,7 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
     if (params.json) {
         HC_TRY(print_info_json(reader, err));
     } else {
-        print_info(reader, params.bands);
+        HC_TRY(print_info(reader, params.bands, err));
     }
 done:
     hc_reader_close(reader);
@@ -307,8 +321,11 @@ HcStatus hc_command_version(int32_t word_count, const char *const *words, HcErro
     HcText text = {0};
     hc_io_libraries(&text);
     hc_cpu_libraries(&text);
-    printf("hcube %s\n%scJSON %s\nMPI %s\ncompiler %s\n", hc_version(), text.data != NULL ? text.data : "",
-           cJSON_Version(), hc_ranks_library(), __VERSION__);
+    HcStatus status = text.failed ? hc_fail_memory(err, (double)text.length, "the versions") : HC_OK;
+    if (status == HC_OK) {
+        printf("hcube %s\n%scJSON %s\nMPI %s\ncompiler %s\n", hc_version(), hc_text_shown(&text),
+               cJSON_Version(), hc_ranks_library(), __VERSION__);
+    }
     hc_text_clear(&text);
-    return HC_OK;
+    return status;
 }

@@ -91,20 +91,19 @@ static void print_names(const HcLibrary *library, bool all) {
 }
 
 /* What stages make of the library before they use it. */
-static HcStatus print_left_out(const HcLibrary *library, HcError *err) {
+static void add_left_out(const HcLibrary *library, HcText *to) {
     HcText entries = {0};
     HcText outliers = {0};
-    if (hc_library_say_entries(library, &entries) > 0 && entries.data != NULL) {
-        printf("%-12s by name: %s; --all-spectra takes them\n", "left out", entries.data);
+    if (hc_library_say_entries(library, &entries) > 0) {
+        hc_text_add(to, "%-12s by name: %s; --all-spectra takes them\n", "left out", hc_text_shown(&entries));
     }
     hc_library_say_outliers(library, &outliers);
-    if (outliers.data != NULL) {
-        printf("%-12s %s\n", "outliers", outliers.data);
+    if (outliers.length > 0) {
+        hc_text_add(to, "%-12s %s\n", "outliers", outliers.data);
     }
-    bool failed = entries.failed || outliers.failed;
+    to->failed = to->failed || entries.failed || outliers.failed;
     hc_text_clear(&entries);
     hc_text_clear(&outliers);
-    return failed ? hc_fail_memory(err, 256, "the summary of a library") : HC_OK;
 }
 
 static void print_bands(const HcLibrary *library) {
@@ -123,8 +122,8 @@ static void print_bands(const HcLibrary *library) {
     }
 }
 
-static HcStatus print_library(const HcLibrary *library, const char *path, const Counts *counts, bool all,
-                              HcError *err) {
+static void print_lines(const HcLibrary *library, const char *path, const Counts *counts,
+                        const char *left_out, bool all) {
     printf("%-12s %s (spectral library)\n", "file", path);
     printf("%-12s %d spectra x %d bands\n", "size", library->count, library->bands);
     print_ranges(library);
@@ -140,12 +139,24 @@ static HcStatus print_library(const HcLibrary *library, const char *path, const 
     if (library->scale > 0) {
         printf("%-12s %.6g is reflectance 1 (not applied)\n", "scale", library->scale);
     }
-    HC_OR_RETURN(print_left_out(library, err));
+    printf("%s", left_out);
     print_names(library, all);
     if (all) {
         print_bands(library);
     }
-    return HC_OK;
+}
+
+/* Makes all that can fail first, and prints all or nothing. */
+static HcStatus print_library(const HcLibrary *library, const char *path, const Counts *counts, bool all,
+                              HcError *err) {
+    HcText left_out = {0};
+    add_left_out(library, &left_out);
+    HcStatus status = left_out.failed ? hc_fail_memory(err, 256, "the summary of a library") : HC_OK;
+    if (status == HC_OK) {
+        print_lines(library, path, counts, hc_text_shown(&left_out), all);
+    }
+    hc_text_clear(&left_out);
+    return status;
 }
 
 /* The entries that stages leave out, and the values that count as missing. */

@@ -3,6 +3,7 @@
 #include "pipeline/run/forecast.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,10 +33,11 @@ static const char *how_often_read(const HcRunReport *report) {
                                      : "the scene is read again for each pass";
 }
 
-static void print_plan(const HcChain *chain, const HcRunReport *report, HcCompute *compute) {
+/* `way`: how the lines are read. */
+static void print_lines(const HcChain *chain, const HcRunReport *report, HcCompute *compute,
+                        const char *way) {
     HcComputeInfo info;
     char text[3][32];
-    HcText way = {0};
     hc_compute_info(compute, &info);
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
@@ -50,9 +52,7 @@ static void print_plan(const HcChain *chain, const HcRunReport *report, HcComput
         }
         printf("\n");
     }
-    hc_reader_way(hc_view_reader(chain->source->view), &way);
-    printf("reading  %s\n", way.data != NULL ? way.data : "");
-    hc_text_clear(&way);
+    printf("reading  %s\n", way);
     printf("passes   %d (%s)\n", report->passes, how_often_read(report));
     printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
     printf(info.shared_memory ? "memory   %s, of which %s for computing\n"
@@ -68,6 +68,20 @@ static void print_plan(const HcChain *chain, const HcRunReport *report, HcComput
     for (int32_t n = 0; n < chain->note_count; n++) {
         printf("note     %s\n", chain->notes[n]);
     }
+}
+
+/* Makes all that can fail first, and prints the whole plan or nothing. `heading` stands in front of it. */
+static HcStatus print_plan(const char *heading, const HcChain *chain, const HcRunReport *report,
+                           HcCompute *compute, HcError *err) {
+    HcText way = {0};
+    hc_reader_way(hc_view_reader(chain->source->view), &way);
+    HcStatus status = way.failed ? hc_fail_memory(err, (double)way.length, "the plan") : HC_OK;
+    if (status == HC_OK) {
+        printf("%s", heading);
+        print_lines(chain, report, compute, hc_text_shown(&way));
+    }
+    hc_text_clear(&way);
+    return status;
 }
 
 /* Options of plan alone. */
@@ -107,13 +121,13 @@ static void print_forecast(const HcForecast *forecast, int64_t lines) {
     }
 }
 
-/* A plan stands although its chain cannot be tried on some lines. */
+/* A plan stands although its chain cannot be tried on some lines, for another reason than memory. */
 static HcStatus print_time(HcChain *trial, HcCompute *compute, const HcRunSettings *settings,
                            const HcRunReport *plan, HcError *err) {
     HcForecast forecast;
     HcError why = {0};
     HcStatus status = hc_run_forecast(trial, compute, settings, plan, &forecast, &why);
-    if (status == HC_E_CANCELLED) {
+    if (status == HC_E_CANCELLED || status == HC_E_MEMORY) {
         return hc_fail(err, status, "%s", why.text);
     }
     if (status == HC_OK) {
@@ -155,13 +169,18 @@ static HcStatus plan_batch(int32_t word_count, const char *const *words, HcError
     HcCompute *compute = NULL;
     HcRunSettings settings;
     HcRunReport report;
+    char *heading = NULL;
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
     leave_missing_folders(batch.scenes[0].output);
     HC_TRY(hc_batch_chain(&batch, 0, &chain, err));
     HC_TRY(make_plan(chain, &batch.params.common, &settings, &compute, &report, err));
-    printf("scenes   %d; the first: %s\n", batch.scene_count, batch.scenes[0].path);
-    print_plan(chain, &report, compute);
+    heading = hc_text_format("scenes   %d; the first: %s\n", batch.scene_count, batch.scenes[0].path);
+    if (heading == NULL) {
+        HC_TRY(hc_fail_memory(err, 64, "the plan"));
+    }
+    HC_TRY(print_plan(heading, chain, &report, compute, err));
 done:
+    free(heading);
     hc_chain_free(chain);
     hc_compute_close(compute);
     hc_batch_clear(&batch);
@@ -187,7 +206,7 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
         HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &trial, err));
     }
     HC_TRY(make_plan(chain, &common, &settings, &compute, &report, err));
-    print_plan(chain, &report, compute);
+    HC_TRY(print_plan("", chain, &report, compute, err));
     if (params.measure) {
         settings.cancel = hc_catch_signals();
         HC_TRY(print_time(trial, compute, &settings, &report, err));

@@ -23,6 +23,16 @@ void hc_text_clear(HcText *text);
 /* Hands the string to the caller and empties the text; NULL only when memory ran out. */
 char *hc_text_take(HcText *text);
 
+/* The string for a message: "" while the text is empty. Check `failed` first. */
+static inline const char *hc_text_shown(const HcText *text) {
+    return text->data != NULL ? text->data : "";
+}
+
+/* hc_fail with a message that holds `text`: out of memory where that ran out of it. */
+#define hc_fail_text(err, status, text, ...)                                                                 \
+    ((text)->failed ? hc_fail_memory((err), (double)(text)->length, "a message")                             \
+                    : hc_fail((err), (status), __VA_ARGS__))
+
 /* A fresh string, to be freed; NULL when memory ran out. */
 char *hc_text_format(const char *format, ...) HC_PRINTF(1, 2);
 char *hc_text_vformat(const char *format, va_list arguments) HC_PRINTF(1, 0);

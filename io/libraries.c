@@ -1,5 +1,6 @@
 #include "io/libraries.h"
 #include "io/chunk/decode.h"
+#include "io/gdal_errors.h"
 
 #include <cpl_conv.h>
 #include <cpl_multiproc.h>
@@ -7,6 +8,7 @@
 #include <ogr_srs_api.h>
 #include <png.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define THREADS_MAX 1024 /* of GDAL */
 
@@ -27,25 +29,36 @@ int hc_io_thread_count(const char *text) {
     return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : count;
 }
 
-char *hc_io_crs_name(const char *wkt) {
-    char *text = NULL;
+/* "WGS 84 (EPSG:4326)"; NULL when memory ran out. */
+static char *name_of(OGRSpatialReferenceH crs) {
+    OSRAutoIdentifyEPSG(crs);
+    const char *name = OSRGetName(crs);
+    const char *authority = OSRGetAuthorityName(crs, NULL);
+    const char *code = OSRGetAuthorityCode(crs, NULL);
+    name = name != NULL ? name : "unnamed";
+    return authority != NULL && code != NULL ? hc_text_format("%s (%s:%s)", name, authority, code)
+                                             : hc_text_format("%s", name);
+}
+
+HcStatus hc_io_crs_name(const char *wkt, char **name, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors messages;
     OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
     char *rest = (char *)(uintptr_t)wkt; /* OSR reads through a char **, and does not write */
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    if (crs != NULL && OSRImportFromWkt(crs, &rest) == OGRERR_NONE) {
-        OSRAutoIdentifyEPSG(crs);
-        const char *name = OSRGetName(crs);
-        const char *authority = OSRGetAuthorityName(crs, NULL);
-        const char *code = OSRGetAuthorityCode(crs, NULL);
-        if (authority != NULL && code != NULL) {
-            text = hc_text_format("%s (%s:%s)", name != NULL ? name : "unnamed", authority, code);
-        } else {
-            text = hc_text_format("%s", name != NULL ? name : "unnamed");
-        }
+    *name = NULL;
+    if (crs == NULL) {
+        return hc_fail_memory(err, (double)strlen(wkt), "a CRS");
     }
-    CPLPopErrorHandler();
-    if (crs != NULL) {
-        OSRDestroySpatialReference(crs);
+    hc_gdal_catch(&messages);
+    OGRErr result = OSRImportFromWkt(crs, &rest);
+    bool understood = result == OGRERR_NONE;
+    bool memory = result == OGRERR_NOT_ENOUGH_MEMORY || messages.memory;
+    if (memory || (understood && (*name = name_of(crs)) == NULL)) {
+        status = hc_fail_memory(err, (double)strlen(wkt), "the name of a CRS");
+    } else if (!understood && messages.failed && hc_errno_status(messages.number, HC_OK) != HC_OK) {
+        status = hc_gdal_fail(err, HC_E_INPUT, "the CRS", &messages);
     }
-    return text;
+    hc_gdal_release();
+    OSRDestroySpatialReference(crs);
+    return status;
 }

@@ -21,8 +21,8 @@ void hc_io_limit_cache(uint64_t bytes);
 /* What GDAL makes of a number of threads, "ALL_CPUS" or a count: at least 1. */
 int hc_io_thread_count(const char *text);
 
-/* "WGS 84 / UTM zone 33N (EPSG:32633)" of a WKT, as a fresh string; NULL when it cannot be read. */
-char *hc_io_crs_name(const char *wkt);
+/* "WGS 84 / UTM zone 33N (EPSG:32633)" of a WKT, as a fresh string; *name is NULL when it cannot be read. */
+HcStatus hc_io_crs_name(const char *wkt, char **name, HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -116,8 +116,9 @@ static HcStatus bad_range(const char *who, const HcOption *option, const char *w
     HcText range = {0};
     bool closed = option->open == HC_CLOSED && isfinite(option->range.low) && isfinite(option->range.high);
     print_range(option, "between ", " and ", &range);
-    HcStatus status = hc_fail(err, HC_E_USAGE, "%s: --%s %s: must %s %s", who, option->name, word,
-                              closed ? "lie" : "be", range.data != NULL ? range.data : "in its range");
+    HcStatus status =
+        hc_fail_text(err, HC_E_USAGE, &range, "%s: --%s %s: must %s %s", who, option->name, word,
+                     closed ? "lie" : "be", range.length > 0 ? range.data : "in its range");
     hc_text_clear(&range);
     return status;
 }
@@ -138,8 +139,8 @@ static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at,
     }
     HcText known = {0};
     list_choices(option, ", ", &known);
-    HcStatus status = hc_fail(err, HC_E_USAGE, "%s: --%s %s: must be one of %s", who, option->name, word,
-                              known.data != NULL ? known.data : "?");
+    HcStatus status = hc_fail_text(err, HC_E_USAGE, &known, "%s: --%s %s: must be one of %s", who,
+                                   option->name, word, hc_text_shown(&known));
     hc_text_clear(&known);
     return status;
 }
@@ -357,8 +358,8 @@ static HcStatus needs_value(const char *who, const HcOption *option, HcError *er
     } else {
         hc_text_add(&values, "%s", option->value);
     }
-    HcStatus status = hc_fail(err, HC_E_USAGE, "%s: --%s needs a value (%s)", who, option->name,
-                              values.data != NULL ? values.data : "");
+    HcStatus status = hc_fail_text(err, HC_E_USAGE, &values, "%s: --%s needs a value (%s)", who, option->name,
+                                   hc_text_shown(&values));
     hc_text_clear(&values);
     return status;
 }

@@ -279,11 +279,11 @@ static HcStatus fail_axes(const char *path, const Axes *axes, HcError *err) {
     for (size_t i = 0; i < axes->count; i++) {
         hc_text_add(&list, "%s%s (%" PRId64 ")", i > 0 ? ", " : "", axes->axis[i].name, axes->axis[i].size);
     }
-    HcStatus status =
-        hc_fail(err, HC_E_UNSUPPORTED,
-                "%s: the axes of this array are %s; they must be known as band, line, sample, in this order "
-                "(gdalmdimtranslate can transpose and rename them)",
-                path, list.data != NULL ? list.data : "not named");
+    HcStatus status = hc_fail_text(
+        err, HC_E_UNSUPPORTED, &list,
+        "%s: the axes of this array are %s; they must be known as band, line, sample, in this order "
+        "(gdalmdimtranslate can transpose and rename them)",
+        path, axes->count > 0 ? hc_text_shown(&list) : "not named");
     hc_text_clear(&list);
     return status;
 }

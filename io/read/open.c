@@ -37,9 +37,10 @@ static HcStatus fail_no_bands(GDALDatasetH dataset, const char *path, HcError *e
     if (all > shown) {
         hc_text_add(&names, ", ...");
     }
-    HcStatus status = all > 0 ? hc_fail(err, HC_E_INPUT, "%s: holds %d rasters, open one of them: %s", path,
-                                        all, names.data)
-                              : hc_fail(err, HC_E_INPUT, "%s: has 0 bands", path);
+    HcStatus status =
+        all > 0 ? hc_fail_text(err, HC_E_INPUT, &names, "%s: holds %d rasters, open one of them: %s", path,
+                               all, hc_text_shown(&names))
+                : hc_fail(err, HC_E_INPUT, "%s: has 0 bands", path);
     hc_text_clear(&names);
     return status;
 }

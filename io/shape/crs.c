@@ -14,11 +14,15 @@ bool hc_shape_is_crs(OGRSpatialReferenceH crs) {
     return name == NULL || strncmp(name, "Undefined ", 10) != 0;
 }
 
-char *hc_shape_crs_name(OGRSpatialReferenceH crs) {
+HcStatus hc_shape_crs_name(OGRSpatialReferenceH crs, char **name, HcError *err) {
     char *wkt = NULL;
-    char *name = OSRExportToWkt(crs, &wkt) == OGRERR_NONE ? hc_io_crs_name(wkt) : NULL;
+    *name = NULL;
+    OGRErr result = OSRExportToWkt(crs, &wkt);
+    HcStatus status = result == OGRERR_NONE                ? hc_io_crs_name(wkt, name, err)
+                      : result == OGRERR_NOT_ENOUGH_MEMORY ? hc_fail_memory(err, 0, "the name of a CRS")
+                                                           : HC_OK;
     CPLFree(wkt);
-    return name;
+    return status;
 }
 
 HcStatus hc_shape_scene_crs(const HcScene *scene, const char *path, OGRSpatialReferenceH *out, HcError *err) {

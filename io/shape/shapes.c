@@ -42,12 +42,13 @@ static void list_layers(GDALDatasetH dataset, HcText *text) {
 static HcStatus fail_layer(const HcShapes *shapes, GDALDatasetH dataset, const char *name, HcError *err) {
     HcText names = {0};
     list_layers(dataset, &names);
-    const char *list = names.data != NULL ? names.data : "";
+    const char *list = hc_text_shown(&names);
     const char *path = shapes->path;
     HcStatus status =
         name != NULL
-            ? hc_fail(err, HC_E_USAGE, "%s: no layer '%s' with geometries, there is %s", path, name, list)
-            : hc_fail(err, HC_E_USAGE, "%s: has several layers, choose one: %s", path, list);
+            ? hc_fail_text(err, HC_E_USAGE, &names, "%s: no layer '%s' with geometries, there is %s", path,
+                           name, list)
+            : hc_fail_text(err, HC_E_USAGE, &names, "%s: has several layers, choose one: %s", path, list);
     hc_text_clear(&names);
     return status;
 }
@@ -75,9 +76,12 @@ HcStatus hc_shapes_choose(HcShapes *shapes, GDALDatasetH dataset, const char *na
 static HcStatus fail_crs(const HcShapes *shapes, OGRSpatialReferenceH of_data, OGRSpatialReferenceH of_scene,
                          HcError *err) {
     const char *path = shapes->path;
-    char *name = hc_shape_crs_name(of_data != NULL ? of_data : of_scene);
+    char *name = NULL;
+    HcStatus status = hc_shape_crs_name(of_data != NULL ? of_data : of_scene, &name, err);
+    if (status != HC_OK) {
+        return status;
+    }
     const char *shown = name != NULL ? name : "unnamed";
-    HcStatus status;
     if (of_data == NULL) {
         status = hc_fail(err, HC_E_INPUT, "%s: has no CRS, the scene has %s", path, shown);
     } else if (!shapes->scene->place.has_transform && shapes->scene->lookup.file != NULL) {

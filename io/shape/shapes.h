@@ -85,8 +85,8 @@ GDALDatasetH hc_pixels_burn(HcPixels pixels, int count, OGRGeometryH *polygon);
 /* Whether it says where on Earth: GeoPackages without a CRS have one of an undefined name. */
 bool hc_shape_is_crs(OGRSpatialReferenceH crs);
 
-/* What a CRS is called, for messages; to be freed. */
-char *hc_shape_crs_name(OGRSpatialReferenceH crs);
+/* What a CRS is called, for messages; to be freed. NULL where it cannot be written as WKT. */
+HcStatus hc_shape_crs_name(OGRSpatialReferenceH crs, char **name, HcError *err) HC_MUST_CHECK;
 
 /* The CRS of a scene, coordinates as x east, y north as its transform has them; NULL when it has none. */
 HcStatus hc_shape_scene_crs(const HcScene *scene, const char *path, OGRSpatialReferenceH *out,

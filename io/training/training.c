@@ -133,8 +133,8 @@ static void add_note(HcText *text, int64_t count, const char *one, const char *m
     }
 }
 
-char *hc_labelled_note(const HcLabelled *labelled) {
-    HcText text = {0}, whole = {0};
+void hc_labelled_note(const HcLabelled *labelled, HcText *to) {
+    HcText text = {0};
     add_note(&text, labelled->contested, "pixel that two classes claim", "pixels that two classes claim");
     add_note(&text, labelled->empty_features, "feature without a geometry or area",
              "features without a geometry or area");
@@ -148,17 +148,12 @@ char *hc_labelled_note(const HcLabelled *labelled) {
         hc_text_add(&text, " ('%s'%s)", labelled->lost_class, labelled->lost_classes > 1 ? ", ..." : "");
     }
     if (text.length > 0) {
-        hc_text_add(&whole, "left out: %s", text.data);
+        hc_text_add(to, "left out: %s", text.data);
     }
     if (labelled->mended_features > 0) {
-        hc_text_add(&whole, "%s%" PRId64 " %s", whole.length > 0 ? "; " : "", labelled->mended_features,
+        hc_text_add(to, "%s%" PRId64 " %s", to->length > 0 ? "; " : "", labelled->mended_features,
                     labelled->mended_features == 1 ? "polygon crosses itself" : "polygons cross themselves");
     }
-    bool none = whole.length == 0 || text.failed || whole.failed;
+    to->failed = to->failed || text.failed;
     hc_text_clear(&text);
-    if (none) {
-        hc_text_clear(&whole);
-        return NULL;
-    }
-    return hc_text_take(&whole);
 }

@@ -3,6 +3,7 @@
 #define HC_IO_TRAINING_TRAINING_H
 
 #include "core/scene.h"
+#include "core/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,9 +65,9 @@ void hc_labelled_clear(HcLabelled *labelled);
 HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const HcScene *scene,
                               HcLabelled *out, HcError *err) HC_MUST_CHECK;
 
-/* A remark on what was left out ("12 pixels that two classes claim, ..."), one line to be freed; NULL where
- * nothing was, or memory ran out. */
-char *hc_labelled_note(const HcLabelled *labelled);
+/* Adds a remark on what was left out, one line ("12 pixels that two classes claim, ..."); nothing where
+ * nothing was. */
+void hc_labelled_note(const HcLabelled *labelled, HcText *to);
 
 #ifdef __cplusplus
 }

@@ -54,8 +54,9 @@ static void list_fields(OGRFeatureDefnH definition, HcText *text) {
 static HcStatus fail_field(const Vector *vector, const char *why, HcError *err) {
     HcText list = {0};
     list_fields(OGR_L_GetLayerDefn(vector->shapes.layer), &list);
-    HcStatus status = hc_fail(err, HC_E_USAGE, "%s: layer '%.60s' %s; fields: %s", vector->labelling->path,
-                              vector->shapes.layer_name, why, list.data != NULL ? list.data : "");
+    HcStatus status =
+        hc_fail_text(err, HC_E_USAGE, &list, "%s: layer '%.60s' %s; fields: %s", vector->labelling->path,
+                     vector->shapes.layer_name, why, hc_text_shown(&list));
     hc_text_clear(&list);
     return status;
 }

@@ -187,8 +187,9 @@ static HcStatus choose_type(HcWritePlan *plan, const HcScene *scene, const HcWri
             hc_text_add(&known, "%s%s", known.length > 0 ? ", " : "", hc_type_name(plan->type));
         }
     }
-    HcStatus status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold %s here (it holds %s)", plan->path,
-                              plan->format, hc_type_name(wanted), known.length > 0 ? known.data : "none");
+    HcStatus status =
+        hc_fail_text(err, HC_E_UNSUPPORTED, &known, "%s: %s cannot hold %s here (it holds %s)", plan->path,
+                     plan->format, hc_type_name(wanted), known.length > 0 ? known.data : "none");
     hc_text_clear(&known);
     return status;
 }

@@ -190,12 +190,13 @@ static HcStatus leave_out_by_name(HcLibrary *library, const char *path, const Hc
     }
     if (others == library->count) {
         return choice->spectra != NULL
-                   ? hc_fail(err, HC_E_USAGE,
-                             "%s: --spectra %s: no spectrum by its name, %s of %s (--all-spectra takes them)",
-                             who, choice->spectra, entries->data != NULL ? entries->data : "", path)
-                   : hc_fail(err, HC_E_INPUT,
-                             "%s: holds no spectrum by its names, %s (--all-spectra takes them)", path,
-                             entries->data != NULL ? entries->data : "");
+                   ? hc_fail_text(
+                         err, HC_E_USAGE, entries,
+                         "%s: --spectra %s: no spectrum by its name, %s of %s (--all-spectra takes them)",
+                         who, choice->spectra, hc_text_shown(entries), path)
+                   : hc_fail_text(err, HC_E_INPUT, entries,
+                                  "%s: holds no spectrum by its names, %s (--all-spectra takes them)", path,
+                                  hc_text_shown(entries));
     }
     for (int32_t i = 0; i < library->count; i++) {
         keep[i] = hc_library_entry(library->name[i]) == HC_ENTRY_SPECTRUM;

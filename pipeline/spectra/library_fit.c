@@ -171,8 +171,8 @@ static HcStatus check_bands(const HcLibraryFit *fit, const char *path, const HcS
     } else {
         hc_text_add(&ranges, " of those that come in");
     }
-    HcStatus status = hc_fail(err, HC_E_INPUT, "%s: none of its spectra has values at %s", path,
-                              ranges.data != NULL ? ranges.data : "some bands");
+    HcStatus status = hc_fail_text(err, HC_E_INPUT, &ranges, "%s: none of its spectra has values at %s", path,
+                                   hc_text_shown(&ranges));
     hc_text_clear(&ranges);
     return status;
 }
@@ -225,8 +225,9 @@ static HcStatus make_note(HcLibraryFit *fit, const char *path, const HcScene *sc
     if (left_out > 0) {
         hc_text_add(&note, "left out: %d of %d spectra, which lack values at ", left_out, figures->chosen);
         add_ranges(&note, scene, missing);
-        hc_text_add(&note, ": %s", names->data != NULL ? names->data : "");
+        hc_text_add(&note, ": %s", hc_text_shown(names));
     }
+    note.failed = note.failed || names->failed;
     fit->note = hc_text_take(&note);
     return fit->note != NULL ? HC_OK : hc_fail_memory(err, 256, "a note");
 }
@@ -244,8 +245,8 @@ static HcStatus settle_fit(const HcLibrary *library, const char *path, const HcS
     HC_TRY(keep_whole(library, fit, missing, &names, err));
     if (fit->count == 0) {
         add_ranges(&ranges, scene, missing);
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: each of its %d spectra lacks values at some of %s", path,
-                       library->count, ranges.data != NULL ? ranges.data : "the bands"));
+        HC_TRY(hc_fail_text(err, HC_E_INPUT, &ranges, "%s: each of its %d spectra lacks values at some of %s",
+                            path, library->count, ranges.length > 0 ? ranges.data : "the bands"));
     }
     HC_TRY(make_note(fit, path, scene, missing, &names, err));
 done:

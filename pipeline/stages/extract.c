@@ -76,11 +76,14 @@ static HcStatus read_labels(HcStage *stage, HcError *err) {
         return HC_OK;
     }
     HC_OR_RETURN(hc_labelled_read_any(params->labels, params->field, params->layer, &stage->in, pixels, err));
-    char *note = hc_labelled_note(pixels);
-    if (note != NULL) {
-        hc_stage_note(stage, "%s: %s", params->labels, note);
+    HcText note = {0};
+    hc_labelled_note(pixels, &note);
+    if (note.failed) {
+        hc_stage_note_lost(stage);
+    } else if (note.length > 0) {
+        hc_stage_note(stage, "%s: %s", params->labels, note.data);
     }
-    free(note);
+    hc_text_clear(&note);
     if (each_of(stage) == PIXEL && pixels->count > INT32_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "extract: %s: %lld pixels, a library has at most %d spectra",
                        params->labels, (long long)pixels->count, INT32_MAX);

@@ -262,8 +262,8 @@ static void note_left_out(HcStage *stage, const HcTransform *transform, HcLeftOu
     if (list.failed) {
         hc_stage_note_lost(stage);
     } else if (count > 0) {
-        hc_stage_note(stage, "%s: %d band%s (%s%s)", text, count, count == 1 ? "" : "s",
-                      list.data != NULL ? list.data : "", count > 12 ? ", ..." : "");
+        hc_stage_note(stage, "%s: %d band%s (%s%s)", text, count, count == 1 ? "" : "s", hc_text_shown(&list),
+                      count > 12 ? ", ..." : "");
     }
     hc_text_clear(&list);
 }

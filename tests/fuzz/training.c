@@ -46,9 +46,10 @@ static void read_on(const char *path, const char *field, const HcScene *scene) {
     hc_fuzz_check(status, &err);
     if (status == HC_OK) {
         check_labelled(&labelled, scene);
-        char *note = hc_labelled_note(&labelled);
-        hc_fuzz_expect(note == NULL || strpbrk(note, "\r\n") == NULL, "a note is one line");
-        free(note);
+        HcText note = {0};
+        hc_labelled_note(&labelled, &note);
+        hc_fuzz_expect(strpbrk(hc_text_shown(&note), "\r\n") == NULL, "a note is one line");
+        hc_text_clear(&note);
     }
     hc_labelled_clear(&labelled);
 }

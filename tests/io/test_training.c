@@ -1,5 +1,6 @@
 /* Training data of every kind against pixels that are found here: by crossing numbers for polygons, by hand
  * for the rest. */
+#include "io/libraries.h"
 #include "io/training/training.h"
 #include "tests/support/random.h"
 #include "write_fixture.h"
@@ -265,11 +266,12 @@ static void polygons_in(const Source *source, const HcScene *scene) {
     check_map(&got, map, scene);
     assert_true(got.contested > 10);
     assert_string_equal(got.field, source->field);
-    char *note = hc_labelled_note(&got);
+    HcText note = {0};
     char want[80];
+    hc_labelled_note(&got, &note);
     snprintf(want, sizeof want, "left out: %" PRId64 " pixels that two classes claim", got.contested);
-    assert_string_equal(note, want);
-    free(note);
+    assert_string_equal(note.data, want);
+    hc_text_clear(&note);
     for (int c = 1; c < 4; c++) {
         uint8_t colour[3];
         hc_classes_standard_colour(c, colour);
@@ -473,15 +475,18 @@ static void left_out(void **state) {
     assert_string_equal(got.lost_class, "c");
     assert_int_equal(got.pixels[1], 24);
     assert_int_equal(got.pixels[2], 4 + 4);
-    char *note = hc_labelled_note(&got);
-    assert_string_equal(note,
+    HcText note = {0};
+    hc_labelled_note(&got, &note);
+    assert_string_equal(note.data,
                         "left out: 3 features without a geometry or area, 2 features without a class, 2 "
                         "features in which no pixel's centre lies, 1 class that keeps no pixel ('c'); 1 "
                         "polygon crosses itself");
-    free(note);
+    hc_text_clear(&note);
     hc_labelled_clear(&got);
     HcLabelled nothing = {0};
-    assert_null(hc_labelled_note(&nothing));
+    hc_labelled_note(&nothing, &note);
+    assert_int_equal(note.length, 0);
+    assert_false(note.failed);
 }
 
 /* Parts of a multipolygon that overlap belong to it nevertheless; so do two features of one class. */
@@ -945,6 +950,19 @@ static void wrong_rasters(void **state) {
     hc_scene_clear(&utm);
 }
 
+/* A CRS that cannot be read has no name, which is no failure. */
+static void names_of_systems(void **state) {
+    (void)state;
+    HcError err = {0};
+    char *name = NULL;
+    assert_int_equal(hc_io_crs_name(SRS_WKT_WGS84_LAT_LONG, &name, &err), HC_OK);
+    assert_string_equal(name, "WGS 84 (EPSG:4326)");
+    free(name);
+    name = (char *)1;
+    assert_int_equal(hc_io_crs_name("PROJCS[\"torn", &name, &err), HC_OK);
+    assert_null(name);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(polygons),
@@ -966,6 +984,7 @@ int main(void) {
         cmocka_unit_test(envi_classifications),
         cmocka_unit_test(wrong_rasters),
         cmocka_unit_test(edges),
+        cmocka_unit_test(names_of_systems),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -86,8 +86,9 @@ static HcStatus fail_shape(const HcProductFile *file, const char *dataset, GDALM
                     (uint64_t)GDALDimensionGetSize(axes[i]));
     }
     GDALReleaseDimensions(axes, count);
-    HcStatus status = hc_fail(err, HC_E_INPUT, "%s: %s has the axes (%s), and not three of some pixels",
-                              file->path, dataset, shape.data != NULL ? shape.data : "");
+    HcStatus status =
+        hc_fail_text(err, HC_E_INPUT, &shape, "%s: %s has the axes (%s), and not three of some pixels",
+                     file->path, dataset, hc_text_shown(&shape));
     hc_text_clear(&shape);
     return status;
 }

@@ -305,8 +305,9 @@ static HcStatus fail_many(const char *folder, const HcPaths *found, HcError *err
     for (int32_t p = 0; p < found->count && p < 4; p++) {
         hc_text_add(&names, "%s%.140s", p > 0 ? ", " : "", found->path[p] + strlen(folder) + 1);
     }
-    HcStatus status = hc_fail(err, HC_E_INPUT, "%s: holds %d products, open one of them: %s%s", folder,
-                              (int)found->count, names.data, found->count > 4 ? ", ..." : "");
+    HcStatus status =
+        hc_fail_text(err, HC_E_INPUT, &names, "%s: holds %d products, open one of them: %s%s", folder,
+                     (int)found->count, hc_text_shown(&names), found->count > 4 ? ", ..." : "");
     hc_text_clear(&names);
     return status;
 }

@@ -72,7 +72,9 @@ void hc_abundance_proof_note(HcStage *stage, const HcAbundanceProof *proof) {
         hc_text_add(&text, "%ssample %lld, line %lld (%.3g)", i > 0 ? "; " : "", (long long)pixel->sample,
                     (long long)pixel->line, pixel->error);
     }
-    if (!text.failed) {
+    if (text.failed) {
+        hc_stage_note_lost(stage);
+    } else {
         hc_stage_note(
             stage,
             "%lld of %lld pixels are not proved to %.3g, the worst has an error of %.3g (sample %lld, "

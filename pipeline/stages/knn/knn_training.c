@@ -10,11 +10,14 @@
 /* ---- reading ---- */
 
 static void note_left_out(HcStage *stage, const char *path, const HcLabelled *pixels) {
-    char *note = hc_labelled_note(pixels);
-    if (note != NULL) {
-        hc_stage_note(stage, "%s: %s", path, note);
+    HcText note = {0};
+    hc_labelled_note(pixels, &note);
+    if (note.failed) {
+        hc_stage_note_lost(stage);
+    } else if (note.length > 0) {
+        hc_stage_note(stage, "%s: %s", path, note.data);
     }
-    free(note);
+    hc_text_clear(&note);
 }
 
 /* The attribute of the training data may be that of the validation data too, unless they say otherwise. */

@@ -51,13 +51,16 @@ static void note_clamped(HcStage *stage, const HcWriter *writer, const HcStoredT
                          double high) {
     HcText text = {0};
     add_advice(&text, tally, low, high, "holds them all");
+    if (text.failed) {
+        hc_stage_note_lost(stage);
+    }
     hc_stage_note(
         stage,
         "%s: %lld of %lld values (%.3g %%) were clamped to %.0f .. %.0f (%s): they range from %.7g to "
         "%.7g%s",
         hc_writer_path(writer), (long long)tally->clamped, (long long)tally->values,
         100 * (double)tally->clamped / (double)tally->values, low, high, hc_type_name(hc_writer_type(writer)),
-        (double)tally->lowest, (double)tally->highest, text.data != NULL ? text.data : "");
+        (double)tally->lowest, (double)tally->highest, hc_text_shown(&text));
     hc_text_clear(&text);
 }
 
@@ -65,9 +68,12 @@ static void note_rounded(HcStage *stage, const HcWriter *writer, const HcStoredT
                          double high) {
     HcText text = {0};
     add_advice(&text, tally, low, high, "keeps fractions");
+    if (text.failed) {
+        hc_stage_note_lost(stage);
+    }
     hc_stage_note(stage, "%s: values from %.7g to %.7g were rounded to whole numbers (%s)%s",
                   hc_writer_path(writer), (double)tally->lowest, (double)tally->highest,
-                  hc_type_name(hc_writer_type(writer)), text.data != NULL ? text.data : "");
+                  hc_type_name(hc_writer_type(writer)), hc_text_shown(&text));
     hc_text_clear(&text);
 }
 
