@@ -38,6 +38,7 @@ static const HcOption options[] = {
      .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
              "this share (0 to 1)"},
+    HC_DETECTION_OPTIONS(Params, detections),
     {0}};
 
 /* ---- plan ---- */
@@ -67,6 +68,13 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
             return hc_fail(err, HC_E_USAGE,
                            "detect: --method mtmf: give mnf right before it (mnf --components)");
         }
+    }
+    if (method == &hc_detect_mtmf && params->detections.path != NULL) {
+        return hc_fail(
+            err, HC_E_USAGE,
+            "detect: --detections %s: a detection of mtmf has a high share and a low infeasibility: "
+            "no single order",
+            params->detections.path);
     }
     if (method == &hc_detect_osp && stage->in.meaning == HC_COMPONENT) {
         return hc_fail(err, HC_E_USAGE, "detect: --method osp: components come in, spectra are needed");
@@ -131,7 +139,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_detect_plan_background(stage, err));
     }
     plan_needs(stage);
-    return HC_OK;
+    return hc_detections_plan(stage, &hc_detect_params(stage)->detections, err);
 }
 
 /* ---- the detector ---- */
@@ -195,6 +203,11 @@ done:
 
 static HcStatus open_detect(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
+    const HcDetectionParams *detections = &hc_detect_params(stage)->detections;
+    if (detections->path != NULL) {
+        HC_OR_RETURN(
+            hc_detections_open(&state->detections, stage, detections, hc_detect_method(stage)->low, err));
+    }
     if (!stage->needs.observes) {
         return make(stage, err);
     }
@@ -238,6 +251,28 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     return hc_reduce(queue, &white, state->reduction, state->rows.data, out, err);
 }
 
+static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
+    HcDetectState *state = stage->state;
+    (void)err;
+    hc_detections_consume(&state->detections, block);
+    return HC_OK;
+}
+
+static HcStatus gather(HcStage *stage, HcError *err) {
+    HcDetectState *state = stage->state;
+    return hc_detections_gather(&state->detections, stage, err);
+}
+
+static HcStatus finish(HcStage *stage, HcError *err) {
+    HcDetectState *state = stage->state;
+    return hc_detections_finish(&state->detections, stage, &hc_detect_params(stage)->detections,
+                                (const char *const *)state->name, err);
+}
+
+static const char *output(const HcStage *stage) {
+    return hc_detect_params(stage)->detections.path;
+}
+
 static void report(const HcStage *stage, HcJson *to) {
     const HcDetectState *state = stage->state;
     const HcDetectMethod *method = hc_detect_method(stage);
@@ -245,6 +280,7 @@ static void report(const HcStage *stage, HcJson *to) {
         return;
     }
     hc_json_put_text(to, "score", method->what);
+    hc_detections_report(&state->detections, to);
     hc_json_open_array(to, "targets");
     for (int32_t j = 0; j < state->targets; j++) {
         hc_json_put_text(to, NULL, state->name[j]);
@@ -274,6 +310,7 @@ static void close_detect(HcStage *stage) {
     free(state->name);
     hc_scaled_library_clear(&state->library, stage->compute);
     hc_spectra_clear(&state->pixels, stage->compute);
+    hc_detections_close(&state->detections);
     *state = (HcDetectState){0};
 }
 
@@ -291,6 +328,10 @@ const HcStageClass hc_stage_detect = {
     .observe = observe,
     .settle = settle,
     .process = process,
+    .consume = consume,
+    .gather = gather,
+    .finish = finish,
+    .output = output,
     .report = report,
     .close = close_detect,
 };

@@ -4,6 +4,7 @@
 #define HC_PIPELINE_STAGES_DETECT_H
 
 #include "core/operation/reduce.h"
+#include "pipeline/spectra/detections.h"
 #include "pipeline/spectra/scaled_library.h"
 #include "pipeline/statistics/sums.h"
 
@@ -15,6 +16,7 @@ typedef struct HcDetectParams {
     HcOptionList pixels;
     bool absorption;
     const char *background, *shrink;
+    HcDetectionParams detections;
 } HcDetectParams;
 
 /* What a method is given: spectra of the targets as they come in, and the background where it needs one. */
@@ -72,6 +74,7 @@ typedef struct HcDetectState {
     HcReduction reduction;
     HcBuffer projection, offset, rows; /* [device]; data NULL = none */
     bool made;
+    HcDetections detections;
 } HcDetectState;
 
 static inline const HcDetectParams *hc_detect_params(const HcStage *stage) {

@@ -9,6 +9,7 @@
 #include "core/operation/project.h"
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
+#include "pipeline/spectra/detections.h"
 #include "pipeline/stages/rx/local.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/sums.h"
@@ -20,6 +21,7 @@ typedef struct Params {
     const char *background;
     int64_t window, guard;
     double shrink;
+    HcDetectionParams detections;
 } Params;
 
 typedef struct State {
@@ -30,6 +32,7 @@ typedef struct State {
     HcBuffer mean;           /* [device] [bands] */
     HcLocal local;           /* with --window */
     int64_t bare;            /* valid pixels without a score */
+    HcDetections detections;
 } State;
 
 static const HcOption options[] = {
@@ -43,6 +46,7 @@ static const HcOption options[] = {
      .otherwise = "1, the pixel itself", .help = "leave a square of this side out of the window; odd"},
     {HC_REAL(Params, shrink), .range = {0, 1}, .initial = NAN, .value = "SHARE", .otherwise = "0",
      .help = "share of the covariance of the scene in that of each window"},
+    HC_DETECTION_OPTIONS(Params, detections),
     {0}};
 
 static bool is_local(const HcStage *stage) {
@@ -104,7 +108,7 @@ static HcStatus load_background(HcStage *stage, HcError *err) {
     return hc_statistics_take(&state->background, &stage->in, params->background, err);
 }
 
-static HcStatus plan(HcStage *stage, HcError *err) {
+static HcStatus plan_scores(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     size_t bands = (size_t)stage->in.bands;
@@ -126,6 +130,11 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
     }
     return HC_OK;
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    HC_OR_RETURN(plan_scores(stage, err));
+    return hc_detections_plan(stage, &((const Params *)stage->params)->detections, err);
 }
 
 /* The covariance of a window has an inverse only with more pixels than directions, or a share of another. */
@@ -182,6 +191,11 @@ done:
 }
 
 static HcStatus open_rx(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    if (params->detections.path != NULL) {
+        HC_OR_RETURN(hc_detections_open(&state->detections, stage, &params->detections, false, err));
+    }
     return stage->needs.observes ? hc_scene_sums_start(stage, err) : fit(stage, err);
 }
 
@@ -205,6 +219,13 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     return hc_reduce(queue, &white, HC_REDUCE_SQUARES, NULL, out, err);
 }
 
+static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
+    State *state = stage->state;
+    (void)err;
+    hc_detections_consume(&state->detections, block);
+    return HC_OK;
+}
+
 static HcStatus gather(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &state->bare, 1, err));
@@ -214,13 +235,25 @@ static HcStatus gather(HcStage *stage, HcError *err) {
                       "pixels without variation",
                       (long long)state->bare);
     }
-    return HC_OK;
+    return hc_detections_gather(&state->detections, stage, err);
+}
+
+static HcStatus finish(HcStage *stage, HcError *err) {
+    static const char *const name[] = {"anomaly"};
+    State *state = stage->state;
+    return hc_detections_finish(&state->detections, stage, &((const Params *)stage->params)->detections, name,
+                                err);
+}
+
+static const char *output(const HcStage *stage) {
+    return ((const Params *)stage->params)->detections.path;
 }
 
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     hc_json_put_number(to, "pixels", (double)state->background.pixels);
     hc_json_put_number(to, "degrees_of_freedom", state->components);
+    hc_detections_report(&state->detections, to);
     if (is_local(stage)) {
         hc_json_put_number(to, "without_score", (double)state->bare);
     }
@@ -230,6 +263,7 @@ static void close_rx(HcStage *stage) {
     State *state = stage->state;
     hc_scene_sums_end(stage);
     hc_local_close(&state->local);
+    hc_detections_close(&state->detections);
     hc_statistics_clear(&state->background);
     hc_memory_release(stage->compute, &state->whitening);
     hc_memory_release(stage->compute, &state->mean);
@@ -251,7 +285,10 @@ const HcStageClass hc_stage_rx = {
     HC_SCENE_SUMS(State, sums),
     .settle = settle,
     .process = process,
+    .consume = consume,
     .gather = gather,
+    .finish = finish,
+    .output = output,
     .report = report,
     .close = close_rx,
 };

@@ -83,6 +83,8 @@ writes=(
     "extract --places|.gpkg|! extract own.sli --labels ref/class.hdr --places TARGET"
     "extract --picture|.png|! extract own.sli --labels ref/class.hdr --picture TARGET"
     "extract --statistics|.csv|! extract own.sli --labels ref/class.hdr --statistics TARGET"
+    "rx --detections|.gpkg|! rx --detections TARGET"
+    "detect --detections|.gpkg|! detect --target-pixel 3,3 --detections TARGET"
     "mnf --save-model||! mnf --denoise --components 2 --save-model TARGET"
     "pca --save-model||! pca --denoise --components 2 --save-model TARGET"
     "denoise --save-model||! denoise --components 2 --save-model TARGET"
