@@ -30,6 +30,7 @@ struct Call {
 struct HcTeam {
     pthread_t *thread; /* [threads] that run, besides the callers */
     int32_t threads;
+    int32_t taking;   /* of these, the first that take items */
     int32_t numbered; /* threads that know their number */
     int looks;
     pthread_mutex_t lock;
@@ -101,13 +102,13 @@ static void *work_along(void *argument) {
     pthread_mutex_lock(&team->lock);
     int32_t number = ++team->numbered;
     while (!team->stop) {
-        Call *call = find_call(team);
+        Call *call = number <= team->taking ? find_call(team) : NULL;
         if (call != NULL) {
             help(team, call, number);
             continue;
         }
         unsigned long seen = atomic_load(&team->begin);
-        if (team->looks > 0) {
+        if (team->looks > 0 && number <= team->taking) {
             pthread_mutex_unlock(&team->lock);
             for (int look = 0; look < team->looks && atomic_load(&team->begin) == seen; look++) {
                 pause_shortly();
@@ -137,11 +138,20 @@ HcTeam *hc_team_open(int32_t threads) {
         }
         team->threads++;
     }
+    team->taking = team->threads;
     return team;
 }
 
 int32_t hc_team_threads(const HcTeam *team) {
-    return team == NULL ? 1 : team->threads + 1;
+    return team == NULL ? 1 : team->taking + 1;
+}
+
+void hc_team_limit(HcTeam *team, int32_t threads) {
+    if (team != NULL && threads <= team->taking) {
+        pthread_mutex_lock(&team->lock);
+        team->taking = threads > 1 ? threads - 1 : 0;
+        pthread_mutex_unlock(&team->lock);
+    }
 }
 
 void hc_team_close(HcTeam *team) {
@@ -172,10 +182,12 @@ static void begin_call(HcTeam *team, Call *call) {
     atomic_fetch_add(&team->begin, 1);
     pthread_mutex_unlock(&team->lock);
     int64_t wanted = call->count - 1;
-    if (wanted >= team->threads) {
+    /* A signal may wake a thread that takes no items. */
+    bool all = wanted >= team->threads || team->taking < team->threads;
+    if (all) {
         pthread_cond_broadcast(&team->begun);
     }
-    for (int64_t t = 0; t < wanted && wanted < team->threads; t++) {
+    for (int64_t t = 0; t < wanted && !all; t++) {
         pthread_cond_signal(&team->begun);
     }
 }
@@ -200,7 +212,7 @@ static void end_call(HcTeam *team, Call *call) {
 }
 
 void hc_team_run(HcTeam *team, int64_t count, HcWork *work, void *user) {
-    if (team == NULL || team->threads == 0 || count < 2 || within_item) {
+    if (team == NULL || team->taking == 0 || count < 2 || within_item) {
         for (int64_t item = 0; item < count; item++) {
             work(user, item, 0);
         }

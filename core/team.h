@@ -34,6 +34,10 @@ HcTeam *hc_team_open(int32_t threads);
  * fewer. NULL has 1. */
 int32_t hc_team_threads(const HcTeam *team);
 
+/* Calls use at most so many threads from now on, the caller's included; there are never more again. No call
+ * may be running. Takes NULL. */
+void hc_team_limit(HcTeam *team, int32_t threads);
+
 /* No call may be running. Takes NULL. */
 void hc_team_close(HcTeam *team);
 

@@ -54,6 +54,12 @@ static void processor_name(char *name, size_t size) {
     }
 }
 
+static void limit_threads(HcCompute *compute, int32_t threads) {
+    HcCpu *cpu = (HcCpu *)compute;
+    hc_team_limit(cpu->team, threads);
+    cpu->threads = hc_team_threads(cpu->team);
+}
+
 static void info(const HcCompute *compute, HcComputeInfo *out) {
     const HcCpu *cpu = (const HcCpu *)compute;
     char name[96];
@@ -62,7 +68,8 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
                            .shared_memory = true,
                            .slots = 1,
                            .block_bytes = (size_t)24 << 20,
-                           .sums_bytes = hc_cpu_sums_bytes};
+                           .sums_bytes = hc_cpu_sums_bytes,
+                           .limit_threads = limit_threads};
     snprintf(out->name, sizeof out->name, "%s, %d thread%s", name, cpu->threads,
              cpu->threads == 1 ? "" : "s");
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -41,7 +41,7 @@ size_t hc_cpu_sums_bytes(int32_t bands, bool on_grid, int32_t threads) {
 }
 
 static HcStatus open_grid_work(HcSums *sums, HcError *err) {
-    size_t threads = (size_t)sums->cpu->threads;
+    size_t threads = (size_t)sums->threads;
     if ((sums->work = calloc(threads, sizeof *sums->work)) == NULL) {
         return hc_fail_memory(err, (double)threads * sizeof *sums->work, "lines on the grid");
     }
@@ -60,6 +60,7 @@ HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
         return hc_fail_memory(err, sizeof *sums, "sums of products");
     }
     sums->cpu = (HcCpu *)compute;
+    sums->threads = sums->cpu->threads;
     sums->bands = bands;
     sums->limit = integer_limit;
     pthread_mutex_init(&sums->lock, NULL);
@@ -74,11 +75,11 @@ HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
         }
     }
     sums->kind = hc_cpu_panel_kind(sums->cpu->gram);
-    sums->panels = calloc((size_t)sums->cpu->threads, sizeof(HcPanels *));
+    sums->panels = calloc((size_t)sums->threads, sizeof(HcPanels *));
     if (sums->panels == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof(HcPanels *) * (double)sums->cpu->threads, "panels"));
+        HC_TRY(hc_fail_memory(err, sizeof(HcPanels *) * (double)sums->threads, "panels"));
     }
-    for (int t = 0; t < sums->cpu->threads; t++) {
+    for (int t = 0; t < sums->threads; t++) {
         HC_TRY(sums->kind->open(bands, integer_limit, &sums->lock, &sums->panels[t], err));
     }
     if (grid != NULL) {
@@ -96,10 +97,10 @@ void hc_cpu_sums_close(HcSums *sums) {
     if (sums == NULL) {
         return;
     }
-    for (int t = 0; sums->panels != NULL && t < sums->cpu->threads; t++) {
+    for (int t = 0; sums->panels != NULL && t < sums->threads; t++) {
         sums->kind->close(sums->panels[t]);
     }
-    for (int t = 0; sums->work != NULL && t < sums->cpu->threads; t++) {
+    for (int t = 0; sums->work != NULL && t < sums->threads; t++) {
         hc_cpu_grid_close(&sums->work[t]);
     }
     hc_cpu_farther_close(sums);
@@ -199,7 +200,7 @@ static void gram_units(void *user, int64_t unit, int64_t end, int32_t thread) {
 
 static HcStatus gram_exact(Job *job, HcError *err) {
     HcStatus status = HC_OK;
-    size_t values = HC_CPU_RUN * (size_t)job->in->bands * (size_t)job->sums->cpu->threads;
+    size_t values = HC_CPU_RUN * (size_t)job->in->bands * (size_t)job->sums->threads;
     job->scratch = aligned_alloc(64, (values * sizeof *job->scratch + 63) / 64 * 64);
     if (job->scratch == NULL) {
         return hc_fail_memory(err, (double)(values * sizeof *job->scratch), "differences");
@@ -282,10 +283,10 @@ HcStatus hc_cpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
 HcStatus hc_cpu_sums_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
     (void)queue;
     hc_cpu_blas_alone();
-    for (int t = 0; sums->panels != NULL && t < sums->cpu->threads; t++) {
+    for (int t = 0; sums->panels != NULL && t < sums->threads; t++) {
         sums->kind->drain(sums->panels[t], &sums->moments);
     }
-    for (int t = 0; sums->work != NULL && t < sums->cpu->threads; t++) {
+    for (int t = 0; sums->work != NULL && t < sums->threads; t++) {
         hc_cpu_grid_drain(&sums->work[t], sums);
     }
     HC_OR_RETURN(hc_cpu_farther_drain(sums, err));

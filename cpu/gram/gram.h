@@ -93,6 +93,7 @@ struct HcSums {
     HcSumsHead head;
     HcCpu *cpu;
     int32_t bands;
+    int32_t threads;         /* when they were opened; calls may have fewer */
     int64_t limit;           /* of integers, 0 = floats */
     HcMoments moments;       /* exact ones of floats know the grid */
     double *scale;           /* [bands] of the grid, NULL = none */

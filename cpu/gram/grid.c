@@ -198,7 +198,7 @@ size_t hc_cpu_farther_bytes(int32_t bands, int32_t threads) {
 }
 
 HcStatus hc_cpu_farther_open(HcSums *sums, HcError *err) {
-    const int count = farther_count(sums->bands, sums->cpu->threads);
+    const int count = farther_count(sums->bands, sums->threads);
     if ((sums->farther = calloc((size_t)count, sizeof *sums->farther)) == NULL) {
         return hc_fail_memory(err, count * (double)sizeof *sums->farther, "sums of far values");
     }

@@ -154,28 +154,11 @@ static uint64_t cache_for(const HcView *view, double spare) {
     return spare / 2 > (double)cache_most ? cache_most : (uint64_t)(spare / 2);
 }
 
-/* advice: what follows the needed memory, or "". */
-static HcStatus does_not_fit(const char *what, double least, double budget, const char *advice,
-                             HcError *err) {
+static HcStatus does_not_fit(const char *what, double least, double budget, HcError *err) {
     char need[32];
     char have[32];
-    return hc_fail(err, HC_E_MEMORY, "%s %s is too little: this chain needs at least %s%s", what,
-                   hc_text_bytes(have, sizeof have, budget), hc_text_bytes(need, sizeof need, least), advice);
-}
-
-static HcStatus does_not_fit_host(const HcChain *chain, const HcComputeInfo *info, double least,
-                                  double budget, HcError *err) {
-    char advice[96] = "";
-    char text[32];
-    size_t sums = 0;
-    for (int32_t s = 0; s < chain->count; s++) {
-        sums += sums_bytes(&chain->stages[s], info);
-    }
-    if (info->threads > 1 && sums > 0) {
-        snprintf(advice, sizeof advice, ", %s of it for the sums of %d threads (see --threads)",
-                 hc_text_bytes(text, sizeof text, (double)sums), info->threads);
-    }
-    return does_not_fit("--memory", least, budget, advice, err);
+    return hc_fail(err, HC_E_MEMORY, "%s %s is too little: this chain needs at least %s", what,
+                   hc_text_bytes(have, sizeof have, budget), hc_text_bytes(need, sizeof need, least));
 }
 
 /* Device memory for buffers, which may be less than nothing. */
@@ -270,10 +253,10 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
         }
         if (*lines == 1) {
             double reserve = (double)info->reserve;
-            return host > limits->host ? does_not_fit_host(chain, info, host, limits->host, err)
+            return host > limits->host ? does_not_fit("--memory", host, limits->host, err)
                                        : does_not_fit(settings->device_memory > 0 ? "--device-memory"
                                                                                   : "free device memory of",
-                                                      device + reserve, limits->device + reserve, "", err);
+                                                      device + reserve, limits->device + reserve, err);
         }
         *lines = half_of(*lines);
     }
@@ -328,7 +311,27 @@ static void set_extras(HcChain *chain, int32_t threads) {
     }
 }
 
-static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInfo *info,
+/* Threads each have sums and a workspace of their own: as many of them as there is memory for, at least one.
+ */
+static void take_fewer_threads(HcChain *chain, HcCompute *compute, HcComputeInfo *info,
+                               const HcRunSettings *settings, HcLimits *limits) {
+    HcError unimportant = {0};
+    const int32_t all = info->threads;
+    int64_t least = 1;
+    while (info->threads > 1 && fit_lines(chain, info, settings, limits, &least, &unimportant) != HC_OK) {
+        info->threads--;
+        *limits = limits_of(chain, info, settings);
+    }
+    if (info->threads < all && fit_lines(chain, info, settings, limits, &least, &unimportant) == HC_OK) {
+        char text[32];
+        info->limit_threads(compute, info->threads);
+        hc_compute_info(compute, info);
+        hc_chain_note(chain, "memory: %s is enough for %d of %d threads",
+                      hc_text_bytes(text, sizeof text, limits->host), info->threads, all);
+    }
+}
+
+static HcStatus make_layout(HcLayout *layout, HcChain *chain, HcCompute *compute, HcComputeInfo *info,
                             const HcRunSettings *settings, HcRunReport *report, HcError *err) {
     HcError unimportant = {0};
     const HcScene *scene = &chain->stages[0].out;
@@ -339,6 +342,9 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, const HcComputeInf
     if (fit_lines(chain, info, settings, &limits, &least, &unimportant) != HC_OK) {
         set_tight(chain, true);
         limits = limits_of(chain, info, settings);
+        if (info->limit_threads != NULL) {
+            take_fewer_threads(chain, compute, info, settings, &limits);
+        }
     }
     share_more(chain, info, &limits);
     share_threads(chain, info, &limits);
@@ -389,10 +395,10 @@ HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *
     if (info->shared_memory) {
         (void)hc_view_map(chain->source->view);
     }
-    HC_OR_RETURN(make_layout(layout, chain, info, settings, report, err));
+    HC_OR_RETURN(make_layout(layout, chain, compute, info, settings, report, err));
     if (report->mapped && !hc_view_map_suits(chain->source->view, layout->block_lines)) {
         hc_view_unmap(chain->source->view);
-        HC_OR_RETURN(make_layout(layout, chain, info, settings, report, err));
+        HC_OR_RETURN(make_layout(layout, chain, compute, info, settings, report, err));
     }
     if (report->passes > HC_PASSES_MAX) {
         return hc_fail(err, HC_E_USAGE, "a chain that reads the scene %d times: at most %d", report->passes,

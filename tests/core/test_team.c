@@ -125,7 +125,7 @@ static void callers_at_the_same_time(void **state) {
 
 typedef struct Numbers {
     HcTeam *team;
-    atomic_int inside[4]; /* threads that do an item under this number */
+    atomic_int inside[8]; /* threads that do an item under this number */
     atomic_int waited;
 } Numbers;
 
@@ -169,6 +169,26 @@ static void numbers_of_threads(void **state) {
     hc_team_close(team);
 }
 
+/* Those above the limit take no item, also where the others have more than they can do at once. */
+static void fewer_threads(void **state) {
+    (void)state;
+    HcTeam *team = hc_team_open(8);
+    hc_team_limit(team, 9);
+    assert_int_equal(hc_team_threads(team), 8);
+    const int32_t limits[] = {5, 2, 6, 1};
+    const int32_t kept[] = {5, 2, 2, 1};
+    for (int i = 0; i < 4; i++) {
+        hc_team_limit(team, limits[i]);
+        assert_int_equal(hc_team_threads(team), kept[i]);
+        for (int call = 0; call < 300; call++) {
+            run_and_check(team, call % ITEMS);
+        }
+        number_calls(team);
+    }
+    hc_team_close(team);
+    hc_team_limit(NULL, 2);
+}
+
 static void counts(void **state) {
     (void)state;
     assert_true(hc_team_count(0, 1000) >= 1);
@@ -180,9 +200,13 @@ static void counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_items_once),     cmocka_unit_test(after_a_while),
-        cmocka_unit_test(calls_inside_calls), cmocka_unit_test(callers_at_the_same_time),
-        cmocka_unit_test(numbers_of_threads), cmocka_unit_test(counts),
+        cmocka_unit_test(all_items_once),
+        cmocka_unit_test(after_a_while),
+        cmocka_unit_test(calls_inside_calls),
+        cmocka_unit_test(callers_at_the_same_time),
+        cmocka_unit_test(numbers_of_threads),
+        cmocka_unit_test(fewer_threads),
+        cmocka_unit_test(counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -436,6 +436,7 @@ static void strict_info(const HcCompute *compute, HcComputeInfo *out) {
     snprintf(out->name, sizeof out->name, "strict test device, %d threads", out->threads);
     out->shared_memory = false;
     out->sums_bytes = NULL;
+    out->limit_threads = NULL;
     out->slots = 3;
     out->reserve = RESERVE;
     uint64_t limit = memory_limit(strict);

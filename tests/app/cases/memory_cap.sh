@@ -1,3 +1,15 @@
+# Threads whose sums have no room do not take part, and nothing else changes: the least that is asked for is that of one.
+run 0 cov "$SAMPLE"/scene.hdr one.json --threads 1 --device cpu
+run 0 cov "$SAMPLE"/scene.hdr few.json --threads 64 --device cpu --memory 90M
+[[ $err =~ "memory: 90.0 MiB is enough for "([0-9]+)" of 64 threads" ]] || fail "says $err"
+((BASH_REMATCH[1] >= 1 && BASH_REMATCH[1] < 64)) || fail "says $err"
+cmp one.json few.json
+run 5 cov "$SAMPLE"/scene.hdr s.json --threads 64 --device cpu --memory 1M
+[[ $err =~ "needs at least "([0-9]+) ]] || fail "says $err"
+least=${BASH_REMATCH[1]}
+run 5 cov "$SAMPLE"/scene.hdr s.json --threads 1 --device cpu --memory 1M
+[[ $err == *"needs at least $least"* ]] || fail "$least MiB with 64 threads, with one: $err"
+
 # A scene in bands larger than --memory: what is read of it stays below. (The system maps whole windows of a file around
 # each line of each band, and all of them counted as memory of the program.)
 ! sanitized || exit 77
