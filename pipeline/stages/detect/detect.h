@@ -4,7 +4,7 @@
 #define HC_PIPELINE_STAGES_DETECT_H
 
 #include "core/operation/reduce.h"
-#include "pipeline/spectra/detections.h"
+#include "pipeline/statistics/detections.h"
 #include "pipeline/spectra/scaled_library.h"
 #include "pipeline/statistics/sums.h"
 

@@ -9,7 +9,7 @@
 #include "core/operation/project.h"
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
-#include "pipeline/spectra/detections.h"
+#include "pipeline/statistics/detections.h"
 #include "pipeline/stages/rx/local.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/sums.h"

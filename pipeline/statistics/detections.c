@@ -1,4 +1,4 @@
-#include "pipeline/spectra/detections.h"
+#include "pipeline/statistics/detections.h"
 #include "core/allocate.h"
 #include "io/shape/points.h"
 

@@ -4,8 +4,8 @@
  * A stage has HcDetectionParams in its parameters and HcDetections in its state, and calls these functions
  * from the hooks of the same names. It looks at blocks on their way out, so that nothing is kept but the best
  * pixels. */
-#ifndef HC_PIPELINE_SPECTRA_DETECTIONS_H
-#define HC_PIPELINE_SPECTRA_DETECTIONS_H
+#ifndef HC_PIPELINE_STATISTICS_DETECTIONS_H
+#define HC_PIPELINE_STATISTICS_DETECTIONS_H
 
 #include "pipeline/stage.h"
 
