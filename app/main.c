@@ -92,6 +92,8 @@ static const char *const foreign[][2] = {
     {"confusion", "hcube compare MAP TRUTH"},
     {"gdalcompare", "hcube compare SCENE TRUTH"},
     {"lda", "hcube classify SCENE OUTPUT --training FILE --method lda"},
+    {"ml", "hcube classify SCENE OUTPUT --training FILE --method ml"},
+    {"maximum_likelihood", "hcube classify SCENE OUTPUT --training FILE --method ml"},
     {"minimum_distance", "hcube classify SCENE OUTPUT --training FILE --method distance"},
     {"nnls", "hcube unmix SCENE OUTPUT --library FILE --lambda 0"},
     {"fcls", "hcube unmix SCENE OUTPUT --library FILE --sum-to-one"},

@@ -72,6 +72,7 @@ def stages(common, suffix="", **more):
         "classify": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--split", "0.5", "--report", "out/r.json"],
         "extract": ["extract", scene, "out/a.sli", "--labels", "in/class.hdr", "--csv", "out/a.csv", "--statistics", "out/s.csv",
                     "--places", "out/p.gpkg", "--picture", "out/p.png"],
+        "classify-ml": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--method", "ml", "--rules", "--confidence"],
         "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
         "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
         "rx": ["rx", scene, "out/a.img"],

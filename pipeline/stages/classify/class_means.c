@@ -1,8 +1,8 @@
 /* One spectrum a class: the mean of its training spectra, and for lda the projection that makes distances
- * those of Mahalanobis by the covariance within classes. Training spectra are on the host, so that Ledoit and
- * Wolf's estimate is that of their paper, fourth powers included. */
+ * those of Mahalanobis by the covariance within classes. */
 #include "core/allocate.h"
 #include "pipeline/memory.h"
+#include "pipeline/stages/classify/covariance.h"
 #include "pipeline/stages/knn/knn.h"
 #include "pipeline/statistics/whitening.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const hc_class_method_words[] = {"lda", "distance", "sam", NULL};
+const char *const hc_class_method_words[] = {"lda", "ml", "distance", "sam", "sid", NULL};
 
 static const char *const shrink_words[] = {"none", "ledoit-wolf", NULL};
 
@@ -27,81 +27,7 @@ HcStatus hc_class_check_shrink(const char *who, const char *text, HcError *err) 
                          text);
 }
 
-/* The covariance of what spectra are apart from their class means. */
-typedef struct Within {
-    int64_t count; /* of spectra */
-    int32_t classes;
-    size_t bands;
-    const double *mean; /* [labels][bands] */
-    double *covariance; /* [bands][bands], divided by count - classes */
-    double fourth;      /* the sum of the fourth powers of the lengths */
-} Within;
-
-static void add_spectrum(Within *within, const float *value, const double *mean, double *apart) {
-    double square = 0;
-    for (size_t b = 0; b < within->bands; b++) {
-        apart[b] = (double)value[b] - mean[b];
-        square += apart[b] * apart[b];
-    }
-    within->fourth += square * square;
-    for (size_t b = 0; b < within->bands; b++) {
-        for (size_t c = 0; c <= b; c++) {
-            within->covariance[b * within->bands + c] += apart[b] * apart[c];
-        }
-    }
-}
-
-static HcStatus fit_within(Within *within, const HcSamples *training, HcError *err) {
-    size_t n = within->bands;
-    double *apart = NULL;
-    HC_OR_RETURN(hc_new(apart, n, "the covariance within classes", err));
-    for (int64_t i = 0; i < training->count; i++) {
-        add_spectrum(within, training->value + (size_t)i * n, within->mean + (size_t)training->label[i] * n,
-                     apart);
-    }
-    free(apart);
-    for (size_t b = 0; b < n; b++) {
-        for (size_t c = 0; c <= b; c++) {
-            double value = within->covariance[b * n + c] / (double)(within->count - within->classes);
-            within->covariance[b * n + c] = within->covariance[c * n + b] = value;
-        }
-    }
-    return HC_OK;
-}
-
-/* Ledoit and Wolf 2004: the covariance S of what is apart, divided by n, towards its mean variance m. The
- * share is the smaller of |S - m|^2 and the mean of |z z' - S|^2 / n, over |S - m|^2. */
-static double share_of(const Within *within, const char *how) {
-    double share = 0, trace = 0, squares = 0;
-    double n = (double)within->count;
-    double p = (double)within->bands;
-    double by_n = (n - within->classes) / n;
-    if (hc_text_equal(how, "none") || hc_text_parse_double(how, &share)) {
-        return share;
-    }
-    for (size_t i = 0; i < within->bands * within->bands; i++) {
-        double value = within->covariance[i] * by_n;
-        trace += i % (within->bands + 1) == 0 ? value : 0;
-        squares += value * value;
-    }
-    double apart = squares - trace * trace / p;
-    double spread = (within->fourth / n - squares) / n;
-    return spread < apart ? spread / apart : 1;
-}
-
-static void shrink(Within *within, double share) {
-    double trace = 0;
-    for (size_t b = 0; b < within->bands; b++) {
-        trace += within->covariance[b * within->bands + b];
-    }
-    for (size_t i = 0; i < within->bands * within->bands; i++) {
-        within->covariance[i] *= 1 - share;
-        within->covariance[i] += i % (within->bands + 1) == 0 ? share * trace / (double)within->bands : 0;
-    }
-}
-
-/* means[labels][bands], 0 for classes without spectra; returns how many have some. */
-static int32_t average(const HcSamples *training, const int64_t *trained, int32_t labels, double *mean) {
+int32_t hc_class_average(const HcSamples *training, const int64_t *trained, int32_t labels, double *mean) {
     size_t n = (size_t)training->bands;
     int32_t there = 0;
     for (int64_t i = 0; i < training->count; i++) {
@@ -165,7 +91,7 @@ done:
 }
 
 /* Whitens by the covariance within classes. */
-static HcStatus whiten(HcStage *stage, const HcSamples *training, Within *within, HcWhitening *whitening,
+static HcStatus whiten(HcStage *stage, const HcSamples *training, HcWithin *within, HcWhitening *whitening,
                        HcError *err) {
     HcKnnState *state = stage->state;
     const HcKnnParams *params = hc_knn_params(stage);
@@ -176,8 +102,8 @@ static HcStatus whiten(HcStage *stage, const HcSamples *training, Within *within
             "classes",
             stage->kind->name, params->training);
     }
-    HC_OR_RETURN(fit_within(within, training, err));
-    state->shrinkage = share_of(within, params->shrink);
+    HC_OR_RETURN(hc_within_fit(within, training, err));
+    state->shrinkage = hc_within_share(within, params->shrink);
     if (state->shrinkage == 0 && within->count - within->classes < (int64_t)within->bands) {
         return hc_fail(
             err, HC_E_NUMERIC,
@@ -185,7 +111,7 @@ static HcStatus whiten(HcStage *stage, const HcSamples *training, Within *within
             "more, or --shrink",
             stage->kind->name, (long long)within->count, within->classes, within->bands);
     }
-    shrink(within, state->shrinkage);
+    hc_within_shrink(within, state->shrinkage);
     return hc_whitening_make(whitening, stage->compute, training->bands, within->covariance, err);
 }
 
@@ -199,13 +125,13 @@ HcStatus hc_class_means(HcStage *stage, HcSamples *training, HcError *err) {
     HcWhitening whitening = {0};
     HC_TRY(hc_new(mean, (size_t)labels * n, "class means", err));
     HC_TRY(hc_new(center, n, "class means", err));
-    int32_t there = average(training, state->trained, labels, mean);
+    int32_t there = hc_class_average(training, state->trained, labels, mean);
     for (size_t i = 0; i < (size_t)labels * n; i++) {
         center[i % n] += mean[i] / there;
     }
     if (lda) {
         HC_TRY(hc_new(covariance, n * n, "the covariance within classes", err));
-        Within within = {
+        HcWithin within = {
             .count = training->count, .classes = there, .bands = n, .mean = mean, .covariance = covariance};
         HC_TRY(whiten(stage, training, &within, &whitening, err));
         state->directions = whitening.directions;

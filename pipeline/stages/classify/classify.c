@@ -1,4 +1,5 @@
-/* classify: classes by their means: linear discriminants, distances, angles. Reading, validation and reports
+/* classify: classes by their means and covariances: linear discriminants, maximum likelihood, distances,
+ * angles, divergences. Reading, validation and reports
  * are those of knn (pipeline/stages/knn/knn.h), which then has one spectrum a class. */
 #include "pipeline/stages/knn/knn.h"
 #include "pipeline/stages/stages.h"
@@ -9,7 +10,8 @@ typedef HcKnnParams Params; /* as tables of options name them */
 
 static const HcOption options[] = {
     {HC_CHOICE(Params, method), .choices = hc_class_method_words, .standard = "lda",
-     .help = "linear discriminants, distance from the class means, or angle with them (sam)"},
+     .help = "linear discriminants (one covariance), Gaussian maximum likelihood (one a class), or the class "
+             "means by distance, angle (sam) or information divergence (sid)"},
     {HC_TEXT(Params, training), .file = HC_FILE_READ, .value = "FILE", .required = true,
      .help = "labelled pixels of this scene (polygons, points or a class raster), or a spectral library"},
     {HC_TEXT(Params, field), .value = "NAME", .otherwise = "the only attribute",
@@ -19,16 +21,21 @@ static const HcOption options[] = {
     HC_LIBRARY_CHOICE_OPTIONS,
     {HC_TEXT(Params, shrink), .check = hc_class_check_shrink, .value = "none|ledoit-wolf|SHARE",
      .standard = "ledoit-wolf",
-     .help = "for lda, mix the covariance within classes with a multiple of the unit matrix of the same "
-             "trace: by "
-             "an estimate, or by this share (0 to 1)"},
+     .help = "for lda and ml, mix the covariance within classes (ml: of each class) with a multiple of the "
+             "unit matrix of the same trace: by an estimate, or by this share (0 to 1)"},
     {HC_REAL(Params, reject), .range = {0, INFINITY}, .initial = INFINITY, .otherwise = "no limit",
      .unit = "as --distance", .value = "DISTANCE",
      .help = "leave a pixel unclassified when the nearest class is farther away"},
     {HC_FLAG(Params, distance),
      .help =
-         "add a band with the distance from the class: in standard deviations within classes (lda), units of "
-         "the input (distance) or radians (sam)"},
+         "add a band with the distance from the class: in standard deviations (lda, ml), units of the input "
+         "(distance), radians (sam) or nats (sid)"},
+    {HC_FLAG(Params, confidence),
+     .help = "lda, ml: add a band with the probability of the class, 0 to 1, where all are equally frequent; "
+             "0 where unclassified"},
+    {HC_FLAG(Params, rules),
+     .help = "add a band for each class with its distance (as --distance), for ml with the logarithm of its "
+             "likelihood"},
     {HC_TEXT(Params, validation), .file = HC_FILE_READ, .value = "FILE",
      .help = "measure the accuracy on these labelled pixels (files as for --training)"},
     {HC_TEXT(Params, validation_field, "validation-field"), .value = "NAME",
@@ -49,7 +56,8 @@ static const HcOption options[] = {
 
 const HcStageClass hc_stage_classify = {
     .name = "classify",
-    .summary = "classes by their means: linear discriminants (LDA), minimum distance, spectral angle",
+    .summary =
+        "classes by their means: LDA, maximum likelihood, minimum distance, spectral angle, divergence",
     .cite = "Fisher 1936; Ledoit, Wolf 2004 (shrinkage)",
     .example = "hcube classify scene.hdr classes.tif --training training.gpkg --layer training --field "
                "class_name --split 0.5",

@@ -74,8 +74,22 @@ static HcVoteRule rule_of(const HcStage *stage) {
                                 [HC_VOTE_ADD_NEIGHBOURS] = params->neighbours}};
 }
 
+static HcScoreRule score_rule_of(const HcStage *stage) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    HcKnnMethod method = hc_knn_method(stage);
+    return (HcScoreRule){.metric = hc_knn_metric(stage),
+                         .probability = method == HC_KNN_LDA || method == HC_KNN_ML,
+                         .reject = params->reject,
+                         .confidence = params->confidence,
+                         .distance = params->distance,
+                         .rules = params->rules};
+}
+
 /* Scratch memory of a pixel: distances and numbers of its neighbours, and its scaled spectrum. */
 static size_t scratch_bytes(const HcStage *stage) {
+    if (hc_knn_scores(stage)) {
+        return 0; /* scores have memory of their own */
+    }
     size_t scaled = hc_knn_projects(stage) ? (size_t)stage->in.bands * sizeof(float) + 1 : 0;
     return (size_t)hc_knn_k(stage) * (sizeof(double) + sizeof(int32_t)) + scaled;
 }
@@ -106,6 +120,11 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (stage->in.meaning == HC_CLASS_MAP) {
         return hc_fail(err, HC_E_USAGE, "%s: classes come in, spectra are needed", name);
     }
+    if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS && params->confidence &&
+        !score_rule_of(stage).probability) {
+        return hc_fail(err, HC_E_USAGE, "%s: --confidence: --method %s has no probabilities, lda and ml have",
+                       name, hc_class_method_words[params->method]);
+    }
     return HC_OK;
 }
 
@@ -133,6 +152,11 @@ static HcStatus check_labels(const HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d classes: accuracy is measured for at most %d",
                        params->training, hc_knn_class_count(stage), (int)VALIDATED_CLASSES);
     }
+    if (hc_knn_scores(stage) && !hc_knn_has_models(stage) && hc_knn_class_count(stage) > HC_KNN_MAX) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d classes: --%s of --method %s is for at most %d",
+                       params->training, hc_knn_class_count(stage), params->rules ? "rules" : "confidence",
+                       hc_class_method_words[params->method], HC_KNN_MAX);
+    }
     return HC_OK;
 }
 
@@ -156,6 +180,15 @@ static HcStatus name_added(HcScene *out, const HcVoteRule *rule, HcError *err) {
     return HC_OK;
 }
 
+/* A band for each class behind the others. */
+static HcStatus name_rules(HcScene *out, int32_t classes, HcError *err) {
+    for (int32_t c = 1; c <= classes; c++) {
+        HC_OR_RETURN(
+            hc_scene_name_band(out, out->bands - classes + c - 1, err, "rule %s", out->classes.name[c]));
+    }
+    return HC_OK;
+}
+
 static HcStatus plan_out(HcStage *stage, HcError *err) {
     const HcKnnState *state = stage->state;
     HcVoteRule rule = rule_of(stage);
@@ -164,15 +197,17 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
         return HC_OK;
     }
     HcScene *out = &stage->out;
-    HC_OR_RETURN(hc_scene_reband(out, hc_vote_bands(&rule), HC_CLASS_MAP, err));
+    bool rules = hc_knn_params(stage)->rules;
+    HC_OR_RETURN(hc_scene_reband(out, hc_vote_bands(&rule) + (rules ? rule.classes : 0), HC_CLASS_MAP, err));
     HC_OR_RETURN(hc_classes_copy(&out->classes, &state->training.pixels.classes, err));
     out->has_nodata = false; /* the mask alone says where there is no class */
     HC_OR_RETURN(hc_scene_name_band(out, 0, err, "class"));
     HC_OR_RETURN(hc_new(out->parts, (size_t)out->bands, "band properties", err));
-    if (rule.add[HC_VOTE_ADD_CONFIDENCE] && rule.vote == HC_VOTE_MAJORITY) {
+    if (rule.add[HC_VOTE_ADD_CONFIDENCE] && rule.vote == HC_VOTE_MAJORITY && !hc_knn_scores(stage)) {
         out->parts[hc_vote_added_band(&rule, HC_VOTE_ADD_CONFIDENCE)] = rule.k;
     }
     HC_OR_RETURN(name_added(out, &rule, err));
+    HC_OR_RETURN(rules ? name_rules(out, rule.classes, err) : HC_OK);
     out->integer_limit = out->bands == 1 ? rule.classes : 0;
     return HC_OK;
 }
@@ -188,6 +223,12 @@ static void plan_needs(HcStage *stage) {
     double share = hc_knn_splits(stage) ? hc_knn_params(stage)->split : 1;
     size_t count = (size_t)(share * (double)hc_knn_training_count(stage)) + (size_t)hc_knn_class_count(stage);
     size_t matrix = hc_knn_projects(stage) ? (bands + 1) * bands * sizeof(double) : 0;
+    bool scored = hc_knn_scores(stage);
+    int32_t neighbours = scored ? HC_KNN_MAX : (int32_t)hc_knn_k(stage);
+    HcScoreKind kind = hc_knn_method(stage) == HC_KNN_ML ? HC_SCORE_SQUARES : HC_SCORE_NEAREST;
+    size_t scores = scored ? hc_scores_bytes_device(stage->in.bands, hc_knn_class_count(stage)) +
+                                 hc_scores_bytes_model(kind, stage->in.bands, hc_knn_class_count(stage))
+                           : 0;
     /* The model may keep its spectra in two forms, and their norms. */
     size_t model = count * (2 * bands * sizeof(float) + sizeof(double) + sizeof(int32_t));
     size_t gathered = hc_spectra_bytes(&state->training, stage->in.bands) +
@@ -196,9 +237,10 @@ static void plan_needs(HcStage *stage) {
         (HcNeeds){.observes = !stage->settled && !(state->from_library && !hc_knn_validates(stage)),
                   .passes_through = only_reports(stage),
                   .has_output = hc_knn_params(stage)->report.count > 0,
-                  .bytes_fixed = model + matrix + (stage->settled ? 0 : validation_bytes(stage)),
-                  .host_bytes = stage->settled ? 0 : 2 * gathered,
-                  .worker_bytes = hc_knn_thread_bytes(stage->in.bands, (int32_t)hc_knn_params(stage)->k),
+                  .bytes_fixed = model + matrix + scores + (stage->settled ? 0 : validation_bytes(stage)),
+                  .host_bytes = (stage->settled ? 0 : 2 * gathered) +
+                                (scored ? hc_scores_bytes_host(hc_knn_class_count(stage)) : 0),
+                  .worker_bytes = hc_knn_thread_bytes(stage->in.bands, neighbours),
                   .bytes_per_pixel = scratch_bytes(stage)};
 }
 
@@ -245,6 +287,21 @@ static HcBlock rows_of(const HcBlock *block, const HcBlock *like) {
     return rows;
 }
 
+/* By the scores of all classes; alone: without the bands that options add. */
+static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, bool alone, const HcBlock *out,
+                      HcError *err) {
+    HcKnnState *state = stage->state;
+    HcScoreRule rule = score_rule_of(stage);
+    const HcScoreMeans means = {.model = state->model,
+                                .matrix = state->matrix.data,
+                                .mean = state->mean.data,
+                                .directions = state->directions};
+    if (alone) {
+        rule.confidence = rule.distance = rule.rules = false;
+    }
+    return hc_scores_apply(&state->scores, queue, in, &means, &rule, out, err);
+}
+
 /* Spectra to classes; neither block has a halo. */
 static HcStatus classify(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcVoteRule *rule,
                          const HcBlock *out, void *scratch, HcError *err) {
@@ -268,6 +325,9 @@ HcStatus hc_knn_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     HcVoteRule rule = rule_of(stage);
     HcBlock from = rows_of(in, out);
     HcBlock to = rows_of(out, out);
+    if (hc_knn_scores(stage)) {
+        return score(stage, queue, &from, false, &to, err);
+    }
     return classify(stage, queue, &from, &rule, &to, scratch, err);
 }
 
@@ -304,7 +364,7 @@ static HcStatus open_holdout(const HcStage *stage, size_t pixels, Holdout *holdo
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, pixels * bands * sizeof(float), &holdout->in, err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, pixels * sizeof(float), &holdout->out, err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, pixels, &holdout->out_mask, err));
-    return hc_alloc(compute, HC_MEMORY_DEVICE, pixels * scratch_bytes(stage), &holdout->scratch, err);
+    return hc_alloc(compute, HC_MEMORY_DEVICE, pixels * (scratch_bytes(stage) + 1), &holdout->scratch, err);
 }
 
 static void close_holdout(const HcStage *stage, Holdout *holdout) {
@@ -332,7 +392,8 @@ static HcStatus predict(HcStage *stage, HcQueue *queue, const float *spectra, si
     out.mask = holdout->out_mask.data;
     out.bands = 1;
     HC_OR_RETURN(hc_upload(queue, spectra, in.data, hc_block_values(&in) * sizeof(float), err));
-    HC_OR_RETURN(classify(stage, queue, &in, &rule, &out, holdout->scratch.data, err));
+    HC_OR_RETURN(hc_knn_scores(stage) ? score(stage, queue, &in, true, &out, err)
+                                      : classify(stage, queue, &in, &rule, &out, holdout->scratch.data, err));
     HC_OR_RETURN(hc_download(queue, out.data, holdout->predicted, pixels * sizeof(float), err));
     return hc_wait(queue, err);
 }
@@ -414,6 +475,11 @@ static void report_classes(const HcKnnState *state, HcJson *to) {
         hc_json_open_object(to, NULL);
         hc_json_put_text(to, "name", classes->name[c]);
         hc_json_put_number(to, "training_pixels", (double)state->trained[c]);
+        for (int32_t k = 0; state->scores.share != NULL && k < state->scores.count; k++) {
+            if (state->scores.label[k] == c) {
+                hc_json_put_double(to, "shrinkage", state->scores.share[k]);
+            }
+        }
         hc_json_close(to);
     }
     hc_json_close(to);
@@ -443,6 +509,7 @@ void hc_knn_close(HcStage *stage) {
     if (stage->compute != NULL && state->model != NULL) {
         hc_training_close(state->model);
     }
+    hc_scores_close(&state->scores, stage->compute);
     hc_memory_release(stage->compute, &state->label);
     hc_memory_release(stage->compute, &state->matrix);
     hc_memory_release(stage->compute, &state->mean);

@@ -6,6 +6,7 @@
 #include "core/operation/knn.h"
 #include "pipeline/spectra/accuracy.h"
 #include "pipeline/spectra/scaled_library.h"
+#include "pipeline/stages/classify/scores.h"
 #include "pipeline/stage.h"
 
 #include <math.h>
@@ -14,8 +15,10 @@
 typedef enum HcKnnMethod {
     HC_KNN_NEIGHBOURS, /* each is one to compare with: the stage knn */
     HC_KNN_LDA,        /* class means, whitened by the covariance within classes */
+    HC_KNN_ML,         /* class means, and a covariance for each class */
     HC_KNN_DISTANCE,   /* class means */
-    HC_KNN_SAM         /* class means, compared by angles */
+    HC_KNN_SAM,        /* class means, compared by angles */
+    HC_KNN_SID         /* class means, compared by divergence */
 } HcKnnMethod;
 
 typedef struct HcKnnParams {
@@ -27,6 +30,7 @@ typedef struct HcKnnParams {
     int32_t vote, metric, scale;
     double reject;
     bool confidence, distance, neighbours;
+    bool rules; /* of classify */
     const char *validation, *validation_field, *validation_layer;
     double split;
     int64_t seed;
@@ -47,6 +51,7 @@ typedef struct HcKnnState {
     int32_t directions; /* columns of it */
     double shrinkage;   /* of the covariance within classes, 0 to 1 */
     HcBuffer mean;      /* [device] [bands] */
+    HcScores scores;    /* open where hc_knn_scores() */
     int64_t used;       /* training spectra in the model */
     int64_t *from;      /* [used] which pixel of `training` each is; NULL with a library */
     int64_t *trained;   /* [classes + 1] of them, by number */
@@ -85,6 +90,18 @@ static inline HcMetric hc_knn_metric(const HcStage *stage) {
 /* Whether spectra are projected before they are compared. */
 static inline bool hc_knn_projects(const HcStage *stage) {
     return hc_knn_params(stage)->scale != 0 || hc_knn_method(stage) == HC_KNN_LDA;
+}
+
+/* Whether each class is scored by a model of its own, which decides. */
+static inline bool hc_knn_has_models(const HcStage *stage) {
+    return hc_knn_method(stage) == HC_KNN_ML || hc_knn_method(stage) == HC_KNN_SID;
+}
+
+/* Whether scores of all classes decide, or are wanted. */
+static inline bool hc_knn_scores(const HcStage *stage) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    bool wanted = params->rules || params->confidence;
+    return hc_knn_has_models(stage) || (hc_knn_method(stage) != HC_KNN_NEIGHBOURS && wanted);
 }
 
 static inline bool hc_knn_splits(const HcStage *stage) {
@@ -130,6 +147,12 @@ HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) HC
 /* classify/class_means.c: replaces training spectra by one a class, and makes the projection that they are
  * compared in. */
 HcStatus hc_class_means(HcStage *stage, HcSamples *training, HcError *err) HC_MUST_CHECK;
+
+/* means[labels][bands], 0 for classes without spectra; returns how many have some. trained[labels] counts. */
+int32_t hc_class_average(const HcSamples *training, const int64_t *trained, int32_t labels, double *mean);
+
+/* classify/class_models.c: for ml and sid, what scores of each class are made with. */
+HcStatus hc_class_models(HcStage *stage, const HcSamples *training, HcError *err) HC_MUST_CHECK;
 HcStatus hc_class_check_shrink(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
 
 /* Hooks of both stages. */

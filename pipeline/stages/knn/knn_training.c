@@ -285,6 +285,23 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
     return HC_OK;
 }
 
+/* Memory for the scores of the classes that have training spectra. */
+static HcStatus open_scores(HcStage *stage, HcError *err) {
+    HcKnnState *state = stage->state;
+    HcScores *scores = &state->scores;
+    scores->labels = hc_knn_class_count(stage);
+    scores->kind = hc_knn_method(stage) == HC_KNN_ML    ? HC_SCORE_SQUARES
+                   : hc_knn_method(stage) == HC_KNN_SID ? HC_SCORE_DIVERGENCE
+                                                        : HC_SCORE_NEAREST;
+    HC_OR_RETURN(hc_new(scores->label, scores->labels, "classes", err));
+    for (int32_t c = 1; c <= scores->labels; c++) {
+        if (state->trained[c] > 0) {
+            scores->label[scores->count++] = c;
+        }
+    }
+    return hc_scores_open(scores, stage->compute, stage->in.bands, err);
+}
+
 HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) {
     HcKnnState *state = stage->state;
     HC_OR_RETURN(check_training(stage, training, err));
@@ -292,16 +309,21 @@ HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) {
         HC_OR_RETURN(make_scale(stage, training, err));
     }
     state->used = training->count;
+    if (!state->from_library) {
+        state->from = training->from;
+        training->from = NULL;
+    }
+    if (hc_knn_scores(stage)) {
+        HC_OR_RETURN(open_scores(stage, err));
+    }
+    if (hc_knn_has_models(stage)) {
+        return hc_class_models(stage, training, err);
+    }
     if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS) {
         HC_OR_RETURN(hc_class_means(stage, training, err));
     }
     HC_OR_RETURN(hc_training_open(stage->compute, training->value, training->count, training->bands,
                                   hc_knn_metric(stage), &state->model, err));
-    HC_OR_RETURN(hc_memory_upload(stage->compute, training->label, (size_t)training->count * sizeof(int32_t),
-                                  &state->label, err));
-    if (!state->from_library) {
-        state->from = training->from;
-        training->from = NULL;
-    }
-    return HC_OK;
+    return hc_memory_upload(stage->compute, training->label, (size_t)training->count * sizeof(int32_t),
+                            &state->label, err);
 }

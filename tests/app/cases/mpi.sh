@@ -90,6 +90,8 @@ same "3" read "$scene" ! svd --window 8 --step 4 --noise estimate ! write out.im
 same "5" read "$scene" ! mnf --components 10 \
     ! knn --training "$SAMPLE/training.gpkg" --layer training --field class_name -k 3 --split 0.5 --report report.json \
     ! write classes.tif ! preview classes.png
+same "3" read "$scene" ! classify --method ml --rules --confidence --training "$SAMPLE/training.gpkg" --layer training \
+    --field class_name --split 0.5 --report report.json ! write classes.img
 same "2" read "$scene" ! mnf --components 5 --denoise --dark "$scene" ! write out.img
 
 # A map: every rank has lines of the scene, and the first writes what the table makes of them.

@@ -13,9 +13,12 @@ typedef struct Means {
     double mean[CLASSES + 1][BANDS];
     double inverse[BANDS][BANDS]; /* of the covariance within classes */
     double share;
+    double log_determinant; /* of that covariance */
 } Means;
 
-static void invert(double matrix[BANDS][BANDS], double inverse[BANDS][BANDS]) {
+/* Returns the logarithm of the determinant. */
+static double invert(double matrix[BANDS][BANDS], double inverse[BANDS][BANDS]) {
+    double sum = 0;
     double work[BANDS][2 * BANDS] = {{0}};
     for (int i = 0; i < BANDS; i++) {
         memcpy(work[i], matrix[i], sizeof matrix[i]);
@@ -24,6 +27,7 @@ static void invert(double matrix[BANDS][BANDS], double inverse[BANDS][BANDS]) {
     for (int i = 0; i < BANDS; i++) {
         double pivot = work[i][i]; /* the matrix is positive definite */
         assert_true(pivot > 0);
+        sum += log(pivot);
         for (int k = 0; k < BANDS; k++) {
             double factor = k == i ? 0 : work[k][i] / pivot;
             for (int j = 0; j < 2 * BANDS; j++) {
@@ -36,6 +40,7 @@ static void invert(double matrix[BANDS][BANDS], double inverse[BANDS][BANDS]) {
             inverse[i][j] = work[i][BANDS + j] / work[i][i];
         }
     }
+    return sum;
 }
 
 /* The mean of |z z' - S|^2 / n over |S - m|^2, where z are the spectra less their class means. */
@@ -69,8 +74,9 @@ static Means means_of(const KnnTrained *trained, double share) {
     Means means = {0};
     double covariance[BANDS][BANDS] = {{0}};
     double trace = 0;
+    int there = 0;
     for (int i = 0; i < trained->count; i++) {
-        means.there[trained->class[i]]++;
+        there += means.there[trained->class[i]]++ == 0;
     }
     for (int i = 0; i < trained->count * BANDS; i++) {
         int class = trained->class[i / BANDS];
@@ -80,7 +86,7 @@ static Means means_of(const KnnTrained *trained, double share) {
         const double *x = trained->value + i * BANDS, *m = means.mean[trained->class[i]];
         for (int b = 0; b < BANDS; b++) {
             for (int c = 0; c < BANDS; c++) {
-                covariance[b][c] += (x[b] - m[b]) * (x[c] - m[c]) / (trained->count - CLASSES);
+                covariance[b][c] += (x[b] - m[b]) * (x[c] - m[c]) / (trained->count - there);
             }
         }
     }
@@ -92,7 +98,7 @@ static Means means_of(const KnnTrained *trained, double share) {
         covariance[i / BANDS][i % BANDS] *= 1 - means.share;
         covariance[i / BANDS][i % BANDS] += i / BANDS == i % BANDS ? means.share * trace / BANDS : 0;
     }
-    invert(covariance, means.inverse);
+    means.log_determinant = invert(covariance, means.inverse);
     return means;
 }
 
@@ -172,6 +178,216 @@ static void maps_agree_with_formulas(void **state) {
     cube_free(&scene);
 }
 
+/* ---- maximum likelihood, divergence, scores ---- */
+
+/* The training spectra of one class; borrows nothing. */
+static KnnTrained those_of(const KnnTrained *trained, int class) {
+    KnnTrained some = {.bands = BANDS,
+                       .value = calloc((size_t)trained->count * BANDS, sizeof(double)),
+                       .class = calloc((size_t)trained->count, sizeof(int))};
+    assert_non_null(some.value);
+    assert_non_null(some.class);
+    for (int i = 0; i < trained->count; i++) {
+        if (trained->class[i] == class) {
+            memcpy(some.value + some.count * BANDS, trained->value + i * BANDS, BANDS * sizeof(double));
+            some.class[some.count++] = class;
+        }
+    }
+    return some;
+}
+
+/* The logarithm of the density of a normal distribution, and Mahalanobis' distance. */
+static double log_density(const Means *means, int class, const double *x, double *distance) {
+    *distance = distance_of("lda", means, class, x);
+    return -0.5 * (*distance * *distance + means->log_determinant + BANDS * log(2 * acos(-1.0)));
+}
+
+/* out.img has class, confidence, distance and a rule for each class. */
+static void check_likelihood(const Cube *scene, const Means *of_class, double reject) {
+    enum { OUT = 3 + CLASSES };
+    Cube got = cube_read_floats("out", LINES, SAMPLES, OUT);
+    int64_t classes[CLASSES + 1] = {0};
+    for (size_t p = 0; p < cube_pixels(scene); p++) {
+        const double *out = got.value + p * OUT;
+        double density[CLASSES + 1], distance[CLASSES + 1], best = -INFINITY, sum = 0;
+        if (!scene->valid[p]) {
+            assert_true(isnan(out[0]));
+            continue;
+        }
+        int class = (int)out[0];
+        assert_true(class >= 0 && class <= CLASSES);
+        classes[class]++;
+        for (int c = 1; c <= CLASSES; c++) {
+            density[c] = log_density(&of_class[c], c, scene->value + p * BANDS, &distance[c]);
+            best = fmax(best, density[c]);
+            check_near(out[2 + c], density[c], 1e-5 * (1 + fabs(density[c])));
+        }
+        for (int c = 1; c <= CLASSES; c++) {
+            sum += exp(density[c] - best);
+        }
+        if (class == 0) {
+            check_near(out[1], 0, 0);
+            assert_true(out[2] > reject);
+            continue;
+        }
+        assert_true(density[class] > best - 1e-5 * (1 + fabs(best)));
+        check_near(out[1], 1 / sum, 1e-4);
+        check_near(out[2], distance[class], 1e-5 * (1 + distance[class]));
+        assert_true(out[2] <= reject);
+    }
+    assert_true(isinf(reject) || classes[0] > 0);
+    assert_true(classes[2] > 0 && classes[1] + classes[3] > 0);
+    cube_free(&got);
+}
+
+static void likelihoods_agree_with_the_formula(void **state) {
+    (void)state;
+    Cube scene = knn_scene();
+    Cube labels = knn_labels(&scene, "labels", 5, 0.2);
+    KnnTrained trained = knn_train(&scene, &labels, NULL, false);
+    static const struct {
+        const char *options;
+        double share, reject;
+    } cases[] = {{"--shrink none", 0, INFINITY}, {"", -1, INFINITY}, {"--shrink 0.2 --reject 1.5", 0.2, 1.5}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        Means of_class[CLASSES + 1];
+        for (int c = 1; c <= CLASSES; c++) {
+            KnnTrained some = those_of(&trained, c);
+            of_class[c] = means_of(&some, cases[k].share);
+            knn_free(&some);
+        }
+        check_runs(
+            NULL,
+            "read scene.img ! classify --training labels.img --method ml --confidence --rules %s " TO_OUT,
+            cases[k].options);
+        check_likelihood(&scene, of_class, cases[k].reject);
+    }
+    knn_free(&trained);
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
+/* The classes are those without rules, and each rule is the distance from its class. */
+static void rules_are_distances(void **state) {
+    (void)state;
+    Cube scene = knn_scene();
+    Cube labels = knn_labels(&scene, "labels", 5, 0.1);
+    KnnTrained trained = knn_train(&scene, &labels, NULL, false);
+    Means means = means_of(&trained, -1);
+    static const char *const methods[] = {"lda", "distance", "sam"};
+    for (int m = 0; m < 3; m++) {
+        check_runs(NULL, "read scene.img ! classify --training labels.img --method %s " TO_OUT, methods[m]);
+        Cube alone = cube_read_floats("out", LINES, SAMPLES, 2);
+        check_runs(NULL, "read scene.img ! classify --training labels.img --method %s --rules " TO_OUT,
+                   methods[m]);
+        Cube got = cube_read_floats("out", LINES, SAMPLES, 2 + CLASSES);
+        for (size_t p = 0; p < cube_pixels(&scene); p++) {
+            const double *out = got.value + p * (2 + CLASSES);
+            if (!scene.valid[p]) {
+                assert_true(isnan(out[0]));
+                continue;
+            }
+            check_near(out[0], alone.value[2 * p], 0);
+            check_near(out[1], alone.value[2 * p + 1], 0);
+            for (int c = 1; c <= CLASSES; c++) {
+                double expected = distance_of(methods[m], &means, c, scene.value + p * BANDS);
+                check_near(out[1 + c], expected, 1e-6 * expected + 1e-6);
+            }
+        }
+        cube_free(&got);
+        cube_free(&alone);
+    }
+    knn_free(&trained);
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
+static double divergence(const double *x, const double *m) {
+    double sum = 0, xs = 0, ms = 0;
+    for (int b = 0; b < BANDS; b++) {
+        xs += x[b];
+        ms += m[b];
+    }
+    for (int b = 0; b < BANDS; b++) {
+        if (!(x[b] > 0)) {
+            return INFINITY;
+        }
+        sum += (x[b] / xs - m[b] / ms) * log(x[b] / xs / (m[b] / ms));
+    }
+    return sum;
+}
+
+/* A pixel without a positive value in each band has no divergence, and no class. */
+static void divergences_agree_with_the_formula(void **state) {
+    (void)state;
+    Cube scene = knn_scene();
+    Cube labels = knn_labels(&scene, "labels", 5, 0.1);
+    uint64_t seed = 8;
+    for (size_t i = 0; i < cube_pixels(&scene) * BANDS; i++) {
+        scene.value[i] = scene.valid[i / BANDS] ? (double)(float)fabs(scene.value[i]) + 0.01 : scene.value[i];
+    }
+    for (int k = 0; k < 9; k++) { /* not those that train */
+        size_t p = (size_t)(random_uniform(&seed) * (double)cube_pixels(&scene));
+        if (knn_class_of(labels.value[p]) == 0 && scene.valid[p]) {
+            scene.value[p * BANDS + (size_t)k % BANDS] = k % 2 == 0 ? 0 : -1;
+        }
+    }
+    cube_write(&scene, "positive", HC_FLOAT32, "bip", "data ignore value = -9999\n");
+    KnnTrained trained = knn_train(&scene, &labels, NULL, false);
+    Means means = means_of(&trained, 0);
+    check_runs(NULL, "read positive.img ! classify --training labels.img --method sid --rules " TO_OUT);
+    Cube got = cube_read_floats("out", LINES, SAMPLES, 2 + CLASSES);
+    int64_t none = 0;
+    for (size_t p = 0; p < cube_pixels(&scene); p++) {
+        const double *x = scene.value + p * BANDS, *out = got.value + p * (2 + CLASSES);
+        double least = INFINITY;
+        if (isnan(out[0])) {
+            continue;
+        }
+        for (int c = 1; c <= CLASSES; c++) {
+            double expected = divergence(x, means.mean[c]);
+            least = fmin(least, expected);
+            if (isinf(expected)) {
+                assert_true(isinf(out[1 + c]));
+            } else {
+                check_near(out[1 + c], expected, 1e-6 * expected + 1e-12);
+            }
+        }
+        none += out[0] == 0;
+        assert_int_equal(out[0] == 0, isinf(least));
+        if (out[0] > 0) {
+            check_near(out[1], least, 1e-6 * least + 1e-12);
+            check_near(divergence(x, means.mean[(int)out[0]]), least, 1e-6 * least + 1e-12);
+        }
+    }
+    assert_true(none > 2);
+    cube_free(&got);
+    knn_free(&trained);
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
+static void scores_are_the_same_everywhere(void **state) {
+    (void)state;
+    static const char *const chains[] = {
+        "read scene.img ! classify --method ml --training labels.img --split 0.5 --report r.json --rules "
+        "--confidence --distance ! write out.img --type float32",
+        "read scene.img ! classify --method lda --rules --confidence --training labels.img ! write out.img "
+        "--type "
+        "float32",
+        "read scene.img ! mnf --components 4 ! classify --method sam --rules --training labels.img ! write "
+        "out.img --type float32"};
+    static const char *const results[] = {"out.img", "out.hdr", "r.json", NULL};
+    Cube scene = knn_scene();
+    Cube labels = knn_labels(&scene, "labels", 7, 0.2);
+    check_runs_agree(chains, 3, 10);
+    check_failures_leave_nothing(chains, 2, 10, results);
+    check_runs(NULL, "%s", chains[0]);
+    assert_true(file_holds("r.json", "\"ml\""));
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
 static void blocks_and_failures(void **state) {
     (void)state;
     static const char *const chains[] = {
@@ -205,6 +421,26 @@ static void refusals(void **state) {
     check_run_fails(NULL, HC_E_NUMERIC, "3 training spectra of 2 classes are too few for 6 bands",
                     "read scene.img ! classify --training three.img --shrink none ! write bad.img");
     check_runs(NULL, "read scene.img ! classify --training two.img --method distance ! write good.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "classify: --method ml: class \"Class 9\" has one training spectrum",
+                    "read scene.img ! classify --training three.img --method ml ! write bad.img");
+    labels.value[10 * SAMPLES + 30] = knn_class_number[3];
+    cube_write(&labels, "four", HC_UINT16, "bsq", NULL);
+    check_run_fails(
+        NULL, HC_E_NUMERIC, "(2 training spectra of 6 bands) has no inverse: give more, or --shrink",
+        "read scene.img ! classify --training four.img --method ml --shrink none ! write bad.img");
+    HcText notes = {0};
+    check_runs((&(RunHow){.notes = &notes}),
+               "read scene.img ! classify --training four.img --method ml ! write some.img");
+    assert_non_null(strstr(notes.data, "2 of 2 classes have too few training pixels for 6 bands"));
+    hc_text_clear(&notes);
+    check_run_fails(NULL, HC_E_USAGE, "classify: --confidence: --method sam has no probabilities",
+                    "read scene.img ! classify --training two.img --method sam --confidence ! write bad.img");
+    for (size_t i = 0; i < cube_pixels(&scene) * BANDS; i++) {
+        scene.value[i] -= 1e6;
+    }
+    cube_write(&scene, "negative", HC_FLOAT32, "bip", NULL);
+    check_run_fails(NULL, HC_E_NUMERIC, "classify: --method sid: the mean of class",
+                    "read negative.img ! classify --training two.img --method sid ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "classify: --shrink 2",
                     "read scene.img ! classify --training two.img --shrink 2 ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "classify: --report r.json: give --validation or --split",
@@ -244,6 +480,10 @@ static void indian_pines_samples(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(maps_agree_with_formulas),
+        IN_FOLDER(likelihoods_agree_with_the_formula),
+        IN_FOLDER(rules_are_distances),
+        IN_FOLDER(divergences_agree_with_the_formula),
+        IN_FOLDER(scores_are_the_same_everywhere),
         IN_FOLDER(blocks_and_failures),
         IN_FOLDER(refusals),
         IN_FOLDER(indian_pines_samples),

@@ -1,0 +1,72 @@
+/* Scores of all classes for each pixel: what classify decides by where the nearest class mean does not, or
+ * where the scores themselves are wanted (--rules, --confidence).
+ *
+ * The scores are made by operations on the device, some pixels at a time. The host decides: one walk over as
+ * many numbers as there are classes. */
+#ifndef HC_PIPELINE_STAGES_CLASSIFY_SCORES_H
+#define HC_PIPELINE_STAGES_CLASSIFY_SCORES_H
+
+#include "core/operation/knn.h"
+#include "core/team.h"
+#include "pipeline/spectra/spectra.h"
+
+/* What the device makes of a pixel. */
+typedef enum HcScoreKind {
+    HC_SCORE_NEAREST,    /* distances from the class means, as knn finds them */
+    HC_SCORE_SQUARES,    /* squares of distances, whitened by the covariance of each class */
+    HC_SCORE_DIVERGENCE, /* spectral information divergence from the class means */
+} HcScoreKind;
+
+/* Zero-initialise; hc_scores_close() is always safe. */
+typedef struct HcScores {
+    HcScoreKind kind;
+    int32_t labels;  /* classes by number, from 1 */
+    int32_t count;   /* classes that have a model, at most as many */
+    int32_t *label;  /* [count] ascending */
+    double *offset;  /* [count] logarithm of the determinant of the covariance; or NULL */
+    double *share;   /* [count] shrinkage of the covariance; or NULL */
+    HcBuffer matrix; /* [device] [count][bands][bands], or class means [count][bands] */
+    HcBuffer mean;   /* [device] [count][bands] */
+    HcBuffer work;   /* [device] of some pixels */
+    HcBuffer found;  /* [host] their scores, and whether they are valid */
+    HcBuffer result; /* [host] what becomes of them */
+    double *ordered; /* [pixels of a piece][labels] scores by class */
+    HcTeam *team;
+    bool is_open;
+} HcScores;
+
+/* How scores become bands. */
+typedef struct HcScoreRule {
+    HcMetric metric;  /* with HC_SCORE_NEAREST */
+    bool probability; /* the square of a score is -2 times a log-likelihood, but for a constant */
+    double reject;    /* a pixel farther than that from its class gets class 0 */
+    bool confidence, distance, rules;
+} HcScoreRule;
+
+/* Bands behind the class. */
+static inline int32_t hc_score_bands(const HcScoreRule *rule, int32_t labels) {
+    return 1 + rule->confidence + rule->distance + (rule->rules ? labels : 0);
+}
+
+/* Device and host memory that scores take beside their model [bytes]. */
+size_t hc_scores_bytes_device(int32_t bands, int32_t labels);
+size_t hc_scores_bytes_host(int32_t labels);
+/* That of the model. */
+size_t hc_scores_bytes_model(HcScoreKind kind, int32_t bands, int32_t labels);
+
+/* With kind, labels, count and label. `bands` are those that come in. */
+HcStatus hc_scores_open(HcScores *scores, HcCompute *compute, int32_t bands, HcError *err) HC_MUST_CHECK;
+void hc_scores_close(HcScores *scores, HcCompute *compute);
+
+/* What finds distances from class means: pixels are projected (unless matrix is NULL) and compared. */
+typedef struct HcScoreMeans {
+    const HcTraining *model;
+    const double *matrix, *mean; /* [device] */
+    int32_t directions;
+} HcScoreMeans;
+
+/* Spectra to classes and what the rule adds; neither block has a halo. Returns when all is done. */
+HcStatus hc_scores_apply(HcScores *scores, HcQueue *queue, const HcBlock *in, const HcScoreMeans *means,
+                         const HcScoreRule *rule, const HcBlock *out, HcError *err) HC_MUST_CHECK;
+
+#endif
