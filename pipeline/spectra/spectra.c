@@ -173,6 +173,44 @@ HcStatus hc_spectra_split(const HcSpectra *spectra, double fraction, uint64_t se
     return HC_OK;
 }
 
+HcStatus hc_spectra_split_features(const HcSpectra *spectra, double fraction, uint64_t seed, uint8_t *trains,
+                                   HcWholeClasses *whole, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcLabelled *pixels = &spectra->pixels;
+    size_t classes = (size_t)pixels->classes.count;
+    int32_t *left = NULL,
+            *class_of = NULL; /* class_of: of a feature with a valid pixel; then whether it trains */
+    HC_TRY(hc_new(left, 2 * classes, "a split", err));
+    HC_TRY(hc_new(class_of, pixels->features, "a split", err));
+    int32_t *wanted = left + classes;
+    for (int64_t i = 0; i < pixels->count; i++) {
+        int32_t *class = &class_of[pixels->feature[i]];
+        left[pixels->label[i]] += spectra->valid[i] && *class == 0;
+        *class = spectra->valid[i] ? pixels->label[i] : *class;
+    }
+    for (size_t c = 0; c < classes; c++) {
+        int32_t share = (int32_t)floor(fraction * (double)left[c] + 0.5);
+        int32_t most = left[c] > 1 ? left[c] - 1 : left[c];
+        share = share < 1 ? 1 : share;
+        wanted[c] = share < most ? share : most;
+        whole->first = left[c] == 1 && whole->count == 0 ? (int32_t)c : whole->first;
+        whole->count += left[c] == 1;
+    }
+    for (int32_t k = 0; k < pixels->features; k++) {
+        int32_t c = class_of[k];
+        class_of[k] = c > 0 && next_random(&seed) * (double)left[c] < (double)wanted[c];
+        wanted[c] -= class_of[k];
+        left[c] -= c > 0;
+    }
+    for (int64_t i = 0; i < pixels->count; i++) {
+        trains[i] = spectra->valid[i] && class_of[pixels->feature[i]] != 0;
+    }
+done:
+    free(left);
+    free(class_of);
+    return status;
+}
+
 HcStatus hc_samples_take(HcSamples *samples, const HcSpectra *spectra, const uint8_t *marks, uint8_t wanted,
                          HcError *err) {
     HcStatus status = HC_OK;

@@ -49,6 +49,17 @@ int64_t hc_spectra_without(HcSpectra *spectra, const HcSpectra *others);
 HcStatus hc_spectra_split(const HcSpectra *spectra, double fraction, uint64_t seed, uint8_t *trains,
                           HcError *err) HC_MUST_CHECK;
 
+/* Classes that are not divided. */
+typedef struct HcWholeClasses {
+    int32_t count;
+    int32_t first; /* of them */
+} HcWholeClasses;
+
+/* The same, but whole features (HcLabelled) train: that fraction (rounded) of those with a valid pixel of
+ * every class, at least one, and not all where there are several. Classes of one feature are told. */
+HcStatus hc_spectra_split_features(const HcSpectra *spectra, double fraction, uint64_t seed, uint8_t *trains,
+                                   HcWholeClasses *whole, HcError *err) HC_MUST_CHECK;
+
 /* Some of them, packed. Zero-initialise; hc_samples_clear() is always safe. */
 typedef struct HcSamples {
     int64_t count;

@@ -46,6 +46,10 @@ static const HcOption options[] = {
     {HC_REAL(Params, split), .range = {0, 1}, .open = HC_OPEN_BOTH, .initial = NAN,
      .otherwise = "train with all pixels", .value = "FRACTION",
      .help = "train with this fraction of the pixels of each class, and measure the accuracy on the others"},
+    {HC_CHOICE(Params, split_by, "split-by"), .choices = hc_knn_split_words, .standard = "pixel",
+     .help =
+         "what --split divides: pixels, or whole polygons (in a raster: regions of one class), so that no "
+         "pixel that validates has a neighbour in its polygon that trains"},
     {HC_INT(Params, seed), .range = {0, 9007199254740992}, .initial = 1, .value = "NUMBER",
      .help = "seed of --split: the same number takes the same pixels"},
     {HC_LIST(Params, report), .file = HC_FILE_WRITTEN, .value = "FILE.json|FILE.txt",

@@ -54,6 +54,10 @@ static const HcOption options[] = {
     {HC_REAL(Params, split), .range = {0, 1}, .open = HC_OPEN_BOTH, .initial = NAN,
      .otherwise = "train with all pixels", .value = "FRACTION",
      .help = "train with this fraction of the pixels of each class, and measure the accuracy on the others"},
+    {HC_CHOICE(Params, split_by, "split-by"), .choices = hc_knn_split_words, .standard = "pixel",
+     .help =
+         "what --split divides: pixels, or whole polygons (in a raster: regions of one class), so that no "
+         "pixel that validates has a neighbour in its polygon that trains"},
     {HC_INT(Params, seed), .range = {0, 9007199254740992}, .initial = 1, .value = "NUMBER",
      .help = "seed of --split: the same number takes the same pixels"},
     {HC_LIST(Params, report), .file = HC_FILE_WRITTEN, .value = "FILE.json|FILE.txt",
@@ -101,6 +105,10 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     const char *name = stage->kind->name;
     if (params->validation != NULL && hc_knn_splits(stage)) {
         return hc_fail(err, HC_E_USAGE, "%s: give one of --validation and --split", name);
+    }
+    if (params->split_by != HC_SPLIT_PIXELS && !hc_knn_splits(stage)) {
+        return hc_fail(err, HC_E_USAGE, "%s: --split-by %s: there is no --split", name,
+                       hc_knn_split_words[params->split_by]);
     }
     if (params->validation == NULL &&
         (params->validation_field != NULL || params->validation_layer != NULL)) {

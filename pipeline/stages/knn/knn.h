@@ -21,6 +21,9 @@ typedef enum HcKnnMethod {
     HC_KNN_SID         /* class means, compared by divergence */
 } HcKnnMethod;
 
+/* What --split divides. */
+typedef enum HcSplitBy { HC_SPLIT_PIXELS, HC_SPLIT_FEATURES } HcSplitBy;
+
 typedef struct HcKnnParams {
     int32_t method;     /* of classify, as its words: HcKnnMethod less 1 */
     const char *shrink; /* of classify */
@@ -33,6 +36,7 @@ typedef struct HcKnnParams {
     bool rules; /* of classify */
     const char *validation, *validation_field, *validation_layer;
     double split;
+    int32_t split_by; /* HcSplitBy */
     int64_t seed;
     HcOptionList report;
     int32_t overwrite; /* HcOverwrite */
@@ -61,8 +65,9 @@ typedef struct HcKnnState {
 /* Training spectra have numbers that float32 holds. */
 #define HC_KNN_TRAINING_LIMIT ((int64_t)1 << 24)
 
-/* knn_report.c: the words of --vote, --metric and --scale, ended by NULL. */
-extern const char *const hc_knn_vote_words[], *const hc_knn_metric_words[], *const hc_knn_scale_words[];
+/* knn_report.c: the words of --split-by, --vote, --metric and --scale, ended by NULL. */
+extern const char *const hc_knn_split_words[], *const hc_knn_vote_words[], *const hc_knn_metric_words[],
+                                                                               *const hc_knn_scale_words[];
 
 /* classify/class_means.c: the words of --method. */
 extern const char *const hc_class_method_words[];

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+const char *const hc_knn_split_words[] = {"pixel", "polygon", NULL};
 const char *const hc_knn_vote_words[] = {"majority", "distance", NULL};
 const char *const hc_knn_metric_words[] = {"euclidean", "angle", NULL};
 const char *const hc_knn_scale_words[] = {"none", "unit-variance", NULL};
@@ -65,6 +66,7 @@ static void put_settings(const HcStage *stage, HcJson *to) {
         hc_json_put_text(to, "validation", params->validation);
     } else {
         hc_json_put_number(to, "split", params->split);
+        hc_json_put_text(to, "split_by", hc_knn_split_words[params->split_by]);
         hc_json_put_number(to, "seed", (double)params->seed);
     }
 }
@@ -107,8 +109,8 @@ static HcStatus write_text(const HcStage *stage, const char *path, HcError *err)
     if (params->validation != NULL) {
         hc_text_add(&text, "\nvalidated with %s\n\n", params->validation);
     } else {
-        hc_text_add(&text, "\nsplit %s, seed %lld\n\n", hc_text_double(number, params->split),
-                    (long long)params->seed);
+        hc_text_add(&text, "\nsplit %s by %s, seed %lld\n\n", hc_text_double(number, params->split),
+                    hc_knn_split_words[params->split_by], (long long)params->seed);
     }
     hc_accuracy_text(&state->accuracy, &state->training.pixels.classes, state->trained, &text);
     if (text.failed) {

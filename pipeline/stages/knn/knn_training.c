@@ -196,6 +196,25 @@ HcStatus hc_knn_take_validation(HcStage *stage, HcSamples *validation, HcError *
     return HC_OK;
 }
 
+static HcStatus split(HcStage *stage, uint8_t *trains, HcError *err) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    HcKnnState *state = stage->state;
+    uint64_t seed = (uint64_t)params->seed;
+    HcWholeClasses whole = {0};
+    if (params->split_by == HC_SPLIT_PIXELS) {
+        return hc_spectra_split(&state->training, params->split, seed, trains, err);
+    }
+    HC_OR_RETURN(hc_spectra_split_features(&state->training, params->split, seed, trains, &whole, err));
+    if (whole.count > 0) {
+        hc_stage_note(stage,
+                      "--split-by polygon: %d of %d classes have one polygon, which trains: none of them "
+                      "is validated ('%s'%s)",
+                      whole.count, hc_knn_class_count(stage),
+                      state->training.pixels.classes.name[whole.first], whole.count > 1 ? ", ..." : "");
+    }
+    return HC_OK;
+}
+
 /* Which pixels train, and which ones validate. */
 HcStatus hc_knn_take_samples(HcStage *stage, HcSamples *training, HcSamples *validation, HcError *err) {
     HcStatus status = HC_OK;
@@ -205,7 +224,7 @@ HcStatus hc_knn_take_samples(HcStage *stage, HcSamples *training, HcSamples *val
     note_masked(stage, "training", hc_spectra_check(&state->training), state->training.pixels.count);
     if (hc_knn_splits(stage)) {
         HC_TRY(hc_new(trains, (size_t)state->training.pixels.count, "a split", err));
-        HC_TRY(hc_spectra_split(&state->training, params->split, (uint64_t)params->seed, trains, err));
+        HC_TRY(split(stage, trains, err));
         HC_TRY(hc_samples_take(validation, &state->training, trains, 0, err));
     }
     HC_TRY(hc_samples_take(training, &state->training, trains, 1, err));
