@@ -94,6 +94,7 @@ static const char *const foreign[][2] = {
     {"lda", "hcube classify SCENE OUTPUT --training FILE --method lda"},
     {"ml", "hcube classify SCENE OUTPUT --training FILE --method ml"},
     {"maximum_likelihood", "hcube classify SCENE OUTPUT --training FILE --method ml"},
+    {"svm", "hcube classify SCENE OUTPUT --training FILE --method svm"},
     {"minimum_distance", "hcube classify SCENE OUTPUT --training FILE --method distance"},
     {"nnls", "hcube unmix SCENE OUTPUT --library FILE --lambda 0"},
     {"fcls", "hcube unmix SCENE OUTPUT --library FILE --sum-to-one"},

@@ -73,6 +73,7 @@ def stages(common, suffix="", **more):
         "extract": ["extract", scene, "out/a.sli", "--labels", "in/class.hdr", "--csv", "out/a.csv", "--statistics", "out/s.csv",
                     "--places", "out/p.gpkg", "--picture", "out/p.png"],
         "classify-ml": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--method", "ml", "--rules", "--confidence"],
+        # libsvm does not look at its memory, so svm has no row.
         "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
         "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
         "rx": ["rx", scene, "out/a.img"],

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const hc_class_method_words[] = {"lda", "ml", "distance", "sam", "sid", NULL};
+const char *const hc_class_method_words[] = {"lda", "ml", "distance", "sam", "sid", "svm", NULL};
 
 static const char *const shrink_words[] = {"none", "ledoit-wolf", NULL};
 

@@ -10,8 +10,9 @@ typedef HcKnnParams Params; /* as tables of options name them */
 
 static const HcOption options[] = {
     {HC_CHOICE(Params, method), .choices = hc_class_method_words, .standard = "lda",
-     .help = "linear discriminants (one covariance), Gaussian maximum likelihood (one a class), or the class "
-             "means by distance, angle (sam) or information divergence (sid)"},
+     .help =
+         "linear discriminants (one covariance), Gaussian maximum likelihood (one a class), the class means "
+         "by distance, angle (sam) or information divergence (sid), or support vector machines (svm)"},
     {HC_TEXT(Params, training), .file = HC_FILE_READ, .value = "FILE", .required = true,
      .help = "labelled pixels of this scene (polygons, points or a class raster), or a spectral library"},
     {HC_TEXT(Params, field), .value = "NAME", .otherwise = "the only attribute",
@@ -23,6 +24,12 @@ static const HcOption options[] = {
      .standard = "ledoit-wolf",
      .help = "for lda and ml, mix the covariance within classes (ml: of each class) with a multiple of the "
              "unit matrix of the same trace: by an estimate, or by this share (0 to 1)"},
+    {HC_CHOICE(Params, kernel), .choices = hc_class_kernel_words, .standard = "rbf",
+     .help = "svm: radial basis functions, or planes"},
+    {HC_TEXT(Params, cost), .check = hc_class_check_cost, .value = "auto|COST", .standard = "auto",
+     .help = "svm: cost of an error; auto: by cross-validation with --seed"},
+    {HC_TEXT(Params, gamma), .check = hc_class_check_gamma, .value = "auto|GAMMA", .standard = "auto",
+     .help = "svm: gamma of exp(-gamma |x - y|^2), for bands of mean variance 1; auto: by cross-validation"},
     {HC_REAL(Params, reject), .range = {0, INFINITY}, .initial = INFINITY, .otherwise = "no limit",
      .unit = "as --distance", .value = "DISTANCE",
      .help = "leave a pixel unclassified when the nearest class is farther away"},
@@ -35,7 +42,7 @@ static const HcOption options[] = {
              "0 where unclassified"},
     {HC_FLAG(Params, rules),
      .help = "add a band for each class with its distance (as --distance), for ml with the logarithm of its "
-             "likelihood"},
+             "likelihood, for svm with its share of the votes"},
     {HC_TEXT(Params, validation), .file = HC_FILE_READ, .value = "FILE",
      .help = "measure the accuracy on these labelled pixels (files as for --training)"},
     {HC_TEXT(Params, validation_field, "validation-field"), .value = "NAME",
@@ -51,7 +58,7 @@ static const HcOption options[] = {
          "what --split divides: pixels, or whole polygons (in a raster: regions of one class), so that no "
          "pixel that validates has a neighbour in its polygon that trains"},
     {HC_INT(Params, seed), .range = {0, 9007199254740992}, .initial = 1, .value = "NUMBER",
-     .help = "seed of --split: the same number takes the same pixels"},
+     .help = "seed of --split and of cross-validation: the same number takes the same pixels"},
     {HC_LIST(Params, report), .file = HC_FILE_WRITTEN, .value = "FILE.json|FILE.txt",
      .help = "write the accuracy and the confusion matrix to this file"},
     {HC_LEVEL(Params, overwrite), .value = "any",

@@ -13,27 +13,42 @@ enum { PIECE_SAMPLES = 64, PIECE_LINES = 128, PIECE = PIECE_SAMPLES * PIECE_LINE
 
 /* ---- memory ---- */
 
-/* Projected or whitened pixels with their mask, and for each class a number and a distance. */
-size_t hc_scores_bytes_device(int32_t bands, int32_t labels) {
-    size_t spectra = (size_t)bands * sizeof(float) + 2;
-    return PIECE * (spectra + (size_t)labels * (sizeof(double) + sizeof(int32_t)));
+/* What the device finds out about a pixel [bytes]. */
+static size_t value_bytes(HcScoreKind kind, int32_t labels) {
+    return kind == HC_SCORE_KERNELS   ? 0
+           : kind == HC_SCORE_MARGINS ? (size_t)hc_svm_pairs(labels) * sizeof(float)
+                                      : (size_t)labels * (sizeof(double) + sizeof(int32_t));
 }
 
-static size_t found_bytes(int32_t labels) {
-    return PIECE * (1 + (size_t)labels * (sizeof(double) + sizeof(int32_t)));
+/* And projected or whitened pixels, with two masks. */
+size_t hc_scores_bytes_device(HcScoreKind kind, int32_t bands, int32_t labels) {
+    return PIECE * (value_bytes(kind, labels) + (size_t)bands * sizeof(float) + 2);
+}
+
+static size_t found_bytes(HcScoreKind kind, int32_t bands, int32_t labels) {
+    size_t spectrum = kind == HC_SCORE_KERNELS ? (size_t)bands * sizeof(float) : 0;
+    return PIECE * (1 + spectrum + value_bytes(kind, labels));
 }
 
 static size_t result_bytes(int32_t labels) {
     return PIECE * ((size_t)labels + 3) * sizeof(float);
 }
 
-size_t hc_scores_bytes_host(int32_t labels) {
-    return found_bytes(labels) + result_bytes(labels) + PIECE * (size_t)labels * sizeof(double);
+size_t hc_scores_bytes_host(HcScoreKind kind, int32_t bands, int32_t labels) {
+    return found_bytes(kind, bands, labels) + result_bytes(labels) + PIECE * (size_t)labels * sizeof(double);
 }
 
 size_t hc_scores_bytes_model(HcScoreKind kind, int32_t bands, int32_t labels) {
     size_t means = (size_t)bands * (size_t)labels * sizeof(double);
-    return kind == HC_SCORE_SQUARES ? means * (size_t)bands + means : means;
+    size_t pairs = (size_t)hc_svm_pairs(labels) * ((size_t)bands + 1) * sizeof(double);
+    return kind == HC_SCORE_SQUARES   ? means * (size_t)bands + means
+           : kind == HC_SCORE_MARGINS ? pairs + means
+                                      : means;
+}
+
+/* Numbers of `room` of a thread: a scaled pixel, its kernels, and its votes. */
+static size_t room_of(const HcScores *scores) {
+    return (size_t)scores->svm.bands + scores->svm.blocks * HC_SVM_LANES + (size_t)scores->labels;
 }
 
 HcStatus hc_scores_open(HcScores *scores, HcCompute *compute, int32_t bands, HcError *err) {
@@ -42,9 +57,12 @@ HcStatus hc_scores_open(HcScores *scores, HcCompute *compute, int32_t bands, HcE
     scores->is_open = true;
     scores->team = hc_team_open(hc_team_count(info.threads, 16));
     HC_OR_RETURN(hc_new(scores->ordered, PIECE * (size_t)scores->labels, "scores of classes", err));
-    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, hc_scores_bytes_device(bands, scores->labels),
-                          &scores->work, err));
-    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, found_bytes(scores->labels), &scores->found, err));
+    HC_OR_RETURN(hc_new(scores->room, (size_t)hc_team_threads(scores->team) * room_of(scores),
+                        "scores of classes", err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE,
+                          hc_scores_bytes_device(scores->kind, bands, scores->labels), &scores->work, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, found_bytes(scores->kind, bands, scores->labels),
+                          &scores->found, err));
     return hc_alloc(compute, HC_MEMORY_HOST, result_bytes(scores->labels), &scores->result, err);
 }
 
@@ -52,6 +70,10 @@ void hc_scores_close(HcScores *scores, HcCompute *compute) {
     hc_team_close(scores->team);
     hc_memory_release(compute, &scores->matrix);
     hc_memory_release(compute, &scores->mean);
+    hc_memory_release(compute, &scores->shift);
+    hc_svm_clear(&scores->svm);
+    free(scores->scale);
+    free(scores->room);
     hc_memory_release(compute, &scores->work);
     hc_memory_release(compute, &scores->found);
     hc_memory_release(compute, &scores->result);
@@ -79,7 +101,8 @@ static Piece piece_of(const HcScores *scores, const HcBlock *in) {
     piece.distance = scores->work.data;
     piece.score = (float *)piece.distance; /* never both */
     piece.index = (int32_t *)(piece.distance + PIECE * (size_t)scores->labels);
-    piece.spectra.data = (float *)(piece.index + PIECE * (size_t)scores->labels);
+    piece.spectra.data =
+        (float *)((char *)scores->work.data + PIECE * value_bytes(scores->kind, scores->labels));
     piece.spectra.mask = (uint8_t *)(piece.spectra.data + PIECE * (size_t)in->bands);
     piece.score_mask = piece.spectra.mask + PIECE;
     return piece;
@@ -129,10 +152,38 @@ static HcStatus find_divergence(const HcScores *scores, HcQueue *queue, const Hc
                        (size_t)scores->count * piece->pixels * sizeof *piece->score, err);
 }
 
+static HcStatus find_margins(const HcScores *scores, HcQueue *queue, const HcBlock *in, Piece *piece,
+                             HcError *err) {
+    HcBlock score = *in;
+    score.bands = hc_svm_pairs(scores->count);
+    score.data = piece->score;
+    score.mask = piece->score_mask;
+    HC_OR_RETURN(
+        hc_project(queue, in, scores->matrix.data, scores->mean.data, scores->shift.data, &score, err));
+    return hc_download(queue, piece->score, scores->found.data, hc_block_values(&score) * sizeof(float), err);
+}
+
+static HcStatus find(const HcScores *scores, HcQueue *queue, const HcBlock *in, const HcScoreMeans *means,
+                     Piece *piece, HcError *err) {
+    switch (scores->kind) {
+    case HC_SCORE_NEAREST:
+        return find_nearest(scores, queue, in, means, piece, err);
+    case HC_SCORE_SQUARES:
+        return find_squares(scores, queue, in, piece, err);
+    case HC_SCORE_DIVERGENCE:
+        return find_divergence(scores, queue, in, piece, err);
+    case HC_SCORE_MARGINS:
+        return find_margins(scores, queue, in, piece, err);
+    case HC_SCORE_KERNELS:
+        return hc_download(queue, in->data, scores->found.data, hc_block_values(in) * sizeof(float), err);
+    }
+    return HC_OK;
+}
+
 /* ---- on the host ---- */
 
 static uint8_t *valid_of(const HcScores *scores) {
-    return (uint8_t *)scores->found.data + found_bytes(scores->labels) - PIECE;
+    return (uint8_t *)scores->found.data + scores->found.bytes - PIECE;
 }
 
 /* Distances as users know them. */
@@ -141,10 +192,36 @@ static double distance_of(HcMetric metric, double found) {
     return metric == HC_METRIC_EUCLIDEAN ? sqrt(found) : acos(cosine);
 }
 
+/* Votes of a support vector machine, as negative scores: the smallest wins. */
+static void take_votes(const HcScores *scores, size_t pixel, double *room, double *score) {
+    const HcSvm *svm = &scores->svm;
+    const float *value = scores->found.data;
+    size_t bands = (size_t)svm->bands;
+    double *kernel = room + bands;
+    int32_t *votes = (int32_t *)(kernel + svm->blocks * HC_SVM_LANES);
+    if (scores->kind == HC_SCORE_MARGINS) {
+        size_t pairs = (size_t)hc_svm_pairs(svm->classes);
+        (void)hc_svm_vote_margins(svm->classes, value + pixel * pairs, votes);
+    } else {
+        for (size_t b = 0; b < bands; b++) {
+            room[b] = ((double)value[pixel * bands + b] - scores->scale[b]) * scores->scale[bands + b];
+        }
+        hc_svm_kernel(svm, room, kernel);
+        (void)hc_svm_vote(svm, kernel, votes);
+    }
+    for (int32_t c = 0; c < svm->classes; c++) {
+        score[c] = -votes[c];
+    }
+}
+
 /* score[count] of one pixel, in the order of the classes that have a model. */
 static void take_scores(const HcScores *scores, const HcScoreRule *rule, size_t pixel, size_t pixels,
-                        double *score) {
+                        double *room, double *score) {
     size_t count = (size_t)scores->count;
+    if (scores->svm.classes > 0) {
+        take_votes(scores, pixel, room, score);
+        return;
+    }
     const double *distance = scores->found.data;
     const float *value = scores->found.data;
     const int32_t *index = (const int32_t *)(distance + PIECE * (size_t)scores->labels);
@@ -159,6 +236,9 @@ static void take_scores(const HcScores *scores, const HcScoreRule *rule, size_t 
             break;
         case HC_SCORE_DIVERGENCE:
             score[c] = (double)value[at];
+            break;
+        case HC_SCORE_MARGINS:
+        case HC_SCORE_KERNELS:
             break;
         }
     }
@@ -205,18 +285,20 @@ static void write_rules(const Decision *decision, const double *score, float *ou
     double normal = (double)decision->of_bands * log(2 * acos(-1.0));
     bool likelihood = rule->probability && scores->offset != NULL;
     for (int32_t l = 0; l < scores->labels; l++) {
-        out[l] = likelihood ? -INFINITY : INFINITY;
+        out[l] = scores->svm.classes > 0 ? 0 : likelihood ? -INFINITY : INFINITY;
     }
     for (int32_t c = 0; c < scores->count; c++) {
         double cost = cost_of(scores, rule, score, c);
-        out[scores->label[c] - 1] = (float)(likelihood ? -(cost + normal) / 2 : score[c]);
+        out[scores->label[c] - 1] = (float)(likelihood                ? -(cost + normal) / 2
+                                            : scores->svm.classes > 0 ? -score[c] / (scores->count - 1)
+                                                                      : score[c]);
     }
 }
 
-static void decide_pixel(const Decision *decision, size_t pixel, double *score, float *out) {
+static void decide_pixel(const Decision *decision, size_t pixel, double *room, double *score, float *out) {
     const HcScores *scores = decision->scores;
     const HcScoreRule *rule = decision->rule;
-    take_scores(scores, rule, pixel, decision->pixels, score);
+    take_scores(scores, rule, pixel, decision->pixels, room, score);
     int32_t best = best_of(scores, rule, score);
     double distance = best >= 0 ? score[best] : INFINITY;
     bool rejected = best < 0 || distance > rule->reject;
@@ -237,11 +319,11 @@ static void decide_line(void *user, int64_t line, int32_t thread) {
     const HcScores *scores = decision->scores;
     const uint8_t *valid = valid_of(scores);
     size_t end = (size_t)(line + 1) * PIECE_SAMPLES;
-    (void)thread;
+    double *room = scores->room + (size_t)thread * room_of(scores);
     for (size_t p = (size_t)line * PIECE_SAMPLES; p < end && p < decision->pixels; p++) {
         float *out = (float *)scores->result.data + p * decision->bands;
         if (valid[p] != 0) {
-            decide_pixel(decision, p, scores->ordered + p * (size_t)scores->labels, out);
+            decide_pixel(decision, p, room, scores->ordered + p * (size_t)scores->labels, out);
         } else {
             memset(out, 0, decision->bands * sizeof *out);
         }
@@ -258,17 +340,7 @@ static HcStatus apply_piece(HcScores *scores, HcQueue *queue, const HcBlock *in,
                          .pixels = piece.pixels,
                          .bands = (size_t)out->bands,
                          .of_bands = (size_t)in->bands};
-    switch (scores->kind) {
-    case HC_SCORE_NEAREST:
-        HC_OR_RETURN(find_nearest(scores, queue, in, means, &piece, err));
-        break;
-    case HC_SCORE_SQUARES:
-        HC_OR_RETURN(find_squares(scores, queue, in, &piece, err));
-        break;
-    case HC_SCORE_DIVERGENCE:
-        HC_OR_RETURN(find_divergence(scores, queue, in, &piece, err));
-        break;
-    }
+    HC_OR_RETURN(find(scores, queue, in, means, &piece, err));
     HC_OR_RETURN(hc_download(queue, in->mask, valid_of(scores), piece.pixels, err));
     HC_OR_RETURN(hc_wait(queue, err));
     hc_team_run(scores->team, (int64_t)(piece.pixels + PIECE_SAMPLES - 1) / PIECE_SAMPLES, decide_line,

@@ -9,12 +9,15 @@
 #include "core/operation/knn.h"
 #include "core/team.h"
 #include "pipeline/spectra/spectra.h"
+#include "pipeline/stages/classify/svm.h"
 
 /* What the device makes of a pixel. */
 typedef enum HcScoreKind {
     HC_SCORE_NEAREST,    /* distances from the class means, as knn finds them */
     HC_SCORE_SQUARES,    /* squares of distances, whitened by the covariance of each class */
     HC_SCORE_DIVERGENCE, /* spectral information divergence from the class means */
+    HC_SCORE_MARGINS,    /* of the planes between each pair of classes: linear support vector machines */
+    HC_SCORE_KERNELS     /* nothing: the host has the vectors of a support vector machine */
 } HcScoreKind;
 
 /* Zero-initialise; hc_scores_close() is always safe. */
@@ -27,6 +30,10 @@ typedef struct HcScores {
     double *share;   /* [count] shrinkage of the covariance; or NULL */
     HcBuffer matrix; /* [device] [count][bands][bands], or class means [count][bands] */
     HcBuffer mean;   /* [device] [count][bands] */
+    HcBuffer shift;  /* [device] [pairs] of HC_SCORE_MARGINS */
+    HcSvm svm;       /* of HC_SCORE_MARGINS and HC_SCORE_KERNELS */
+    double *scale;   /* [2][bands] mean, and 1 / deviation, of what it was trained with */
+    double *room;    /* [threads] of the host: a pixel, its kernels and votes */
     HcBuffer work;   /* [device] of some pixels */
     HcBuffer found;  /* [host] their scores, and whether they are valid */
     HcBuffer result; /* [host] what becomes of them */
@@ -49,12 +56,12 @@ static inline int32_t hc_score_bands(const HcScoreRule *rule, int32_t labels) {
 }
 
 /* Device and host memory that scores take beside their model [bytes]. */
-size_t hc_scores_bytes_device(int32_t bands, int32_t labels);
-size_t hc_scores_bytes_host(int32_t labels);
+size_t hc_scores_bytes_device(HcScoreKind kind, int32_t bands, int32_t labels);
+size_t hc_scores_bytes_host(HcScoreKind kind, int32_t bands, int32_t labels);
 /* That of the model. */
 size_t hc_scores_bytes_model(HcScoreKind kind, int32_t bands, int32_t labels);
 
-/* With kind, labels, count and label. `bands` are those that come in. */
+/* With kind, labels, count and label, and what HC_SCORE_KERNELS needs. `bands` are those that come in. */
 HcStatus hc_scores_open(HcScores *scores, HcCompute *compute, int32_t bands, HcError *err) HC_MUST_CHECK;
 void hc_scores_close(HcScores *scores, HcCompute *compute);
 

@@ -100,6 +100,19 @@ static size_t scratch_bytes(const HcStage *stage) {
 
 /* ---- plan ---- */
 
+static HcStatus check_svm(const HcStage *stage, HcError *err) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    if (!hc_svm_there()) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: --method svm: this hcube was built without libsvm",
+                       stage->kind->name);
+    }
+    if (params->distance || isfinite(params->reject)) {
+        return hc_fail(err, HC_E_USAGE, "%s: --%s: --method svm has no distances", stage->kind->name,
+                       params->distance ? "distance" : "reject");
+    }
+    return HC_OK;
+}
+
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     const char *name = stage->kind->name;
@@ -127,6 +140,9 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     }
     if (stage->in.meaning == HC_CLASS_MAP) {
         return hc_fail(err, HC_E_USAGE, "%s: classes come in, spectra are needed", name);
+    }
+    if (hc_knn_method(stage) == HC_KNN_SVM) {
+        HC_OR_RETURN(check_svm(stage, err));
     }
     if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS && params->confidence &&
         !score_rule_of(stage).probability) {
@@ -233,10 +249,13 @@ static void plan_needs(HcStage *stage) {
     size_t matrix = hc_knn_projects(stage) ? (bands + 1) * bands * sizeof(double) : 0;
     bool scored = hc_knn_scores(stage);
     int32_t neighbours = scored ? HC_KNN_MAX : (int32_t)hc_knn_k(stage);
-    HcScoreKind kind = hc_knn_method(stage) == HC_KNN_ML ? HC_SCORE_SQUARES : HC_SCORE_NEAREST;
-    size_t scores = scored ? hc_scores_bytes_device(stage->in.bands, hc_knn_class_count(stage)) +
-                                 hc_scores_bytes_model(kind, stage->in.bands, hc_knn_class_count(stage))
+    HcScoreKind kind = hc_knn_score_kind(stage);
+    int32_t labels = hc_knn_class_count(stage);
+    size_t scores = scored ? hc_scores_bytes_device(kind, stage->in.bands, labels) +
+                                 hc_scores_bytes_model(kind, stage->in.bands, labels)
                            : 0;
+    /* Of cross-validation and libsvm: nodes of 16 bytes, in each thread. */
+    size_t machine = hc_knn_method(stage) == HC_KNN_SVM ? count * bands * 56 + ((size_t)96 << 20) : 0;
     /* The model may keep its spectra in two forms, and their norms. */
     size_t model = count * (2 * bands * sizeof(float) + sizeof(double) + sizeof(int32_t));
     size_t gathered = hc_spectra_bytes(&state->training, stage->in.bands) +
@@ -246,8 +265,8 @@ static void plan_needs(HcStage *stage) {
                   .passes_through = only_reports(stage),
                   .has_output = hc_knn_params(stage)->report.count > 0,
                   .bytes_fixed = model + matrix + scores + (stage->settled ? 0 : validation_bytes(stage)),
-                  .host_bytes = (stage->settled ? 0 : 2 * gathered) +
-                                (scored ? hc_scores_bytes_host(hc_knn_class_count(stage)) : 0),
+                  .host_bytes = (stage->settled ? 0 : 2 * gathered) + machine +
+                                (scored ? hc_scores_bytes_host(kind, stage->in.bands, labels) : 0),
                   .worker_bytes = hc_knn_thread_bytes(stage->in.bands, neighbours),
                   .bytes_per_pixel = scratch_bytes(stage)};
 }
@@ -504,6 +523,19 @@ void hc_knn_report(const HcStage *stage, HcJson *to) {
         hc_library_figures_json(&state->figures, to);
     }
     report_classes(state, to);
+    if (state->scores.svm.classes > 0) {
+        const HcSvm *svm = &state->scores.svm;
+        hc_json_put_text(to, "kernel", svm->how.linear ? "linear" : "rbf");
+        hc_json_put_double(to, "cost", svm->how.cost);
+        if (!svm->how.linear) {
+            hc_json_put_double(to, "gamma", svm->how.gamma);
+        }
+        hc_json_put_number(to, "support_vectors", svm->count);
+        if (state->tried > 0) {
+            hc_json_put_number(to, "cross_validated_settings", state->tried);
+            hc_json_put_double(to, "cross_validation_accuracy", state->cross_accuracy);
+        }
+    }
     if (accuracy->classes > 0) {
         hc_json_put_number(to, "validation_pixels", (double)accuracy->pixels);
         hc_json_put_number(to, "overall_accuracy", accuracy->overall);

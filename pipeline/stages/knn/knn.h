@@ -18,7 +18,8 @@ typedef enum HcKnnMethod {
     HC_KNN_ML,         /* class means, and a covariance for each class */
     HC_KNN_DISTANCE,   /* class means */
     HC_KNN_SAM,        /* class means, compared by angles */
-    HC_KNN_SID         /* class means, compared by divergence */
+    HC_KNN_SID,        /* class means, compared by divergence */
+    HC_KNN_SVM         /* support vector machines */
 } HcKnnMethod;
 
 /* What --split divides. */
@@ -33,7 +34,9 @@ typedef struct HcKnnParams {
     int32_t vote, metric, scale;
     double reject;
     bool confidence, distance, neighbours;
-    bool rules; /* of classify */
+    bool rules;               /* of classify, as the next */
+    int32_t kernel;           /* hc_class_kernel_words */
+    const char *cost, *gamma; /* numbers, or auto */
     const char *validation, *validation_field, *validation_layer;
     double split;
     int32_t split_by; /* HcSplitBy */
@@ -47,18 +50,20 @@ typedef struct HcKnnState {
     bool from_library; /* then `training` has classes but no pixels */
     HcSamples library; /* its spectra, as compared */
     HcLibraryFigures figures;
-    HcValueUnit unit;   /* of the library */
-    bool unit_noted;    /* that the scene has another one */
-    HcTraining *model;  /* once settled */
-    HcBuffer label;     /* [device] of the model's spectra */
-    HcBuffer matrix;    /* [device] [bands][directions], diagonal with --scale */
-    int32_t directions; /* columns of it */
-    double shrinkage;   /* of the covariance within classes, 0 to 1 */
-    HcBuffer mean;      /* [device] [bands] */
-    HcScores scores;    /* open where hc_knn_scores() */
-    int64_t used;       /* training spectra in the model */
-    int64_t *from;      /* [used] which pixel of `training` each is; NULL with a library */
-    int64_t *trained;   /* [classes + 1] of them, by number */
+    HcValueUnit unit;      /* of the library */
+    bool unit_noted;       /* that the scene has another one */
+    HcTraining *model;     /* once settled */
+    HcBuffer label;        /* [device] of the model's spectra */
+    HcBuffer matrix;       /* [device] [bands][directions], diagonal with --scale */
+    int32_t directions;    /* columns of it */
+    double shrinkage;      /* of the covariance within classes, 0 to 1 */
+    HcBuffer mean;         /* [device] [bands] */
+    HcScores scores;       /* open where hc_knn_scores() */
+    int32_t tried;         /* settings that cross-validation has compared */
+    double cross_accuracy; /* of the best of them */
+    int64_t used;          /* training spectra in the model */
+    int64_t *from;         /* [used] which pixel of `training` each is; NULL with a library */
+    int64_t *trained;      /* [classes + 1] of them, by number */
     HcAccuracy accuracy;
 } HcKnnState;
 
@@ -99,7 +104,22 @@ static inline bool hc_knn_projects(const HcStage *stage) {
 
 /* Whether each class is scored by a model of its own, which decides. */
 static inline bool hc_knn_has_models(const HcStage *stage) {
-    return hc_knn_method(stage) == HC_KNN_ML || hc_knn_method(stage) == HC_KNN_SID;
+    HcKnnMethod method = hc_knn_method(stage);
+    return method == HC_KNN_ML || method == HC_KNN_SID || method == HC_KNN_SVM;
+}
+
+/* What the scores are of, where hc_knn_scores(). */
+static inline HcScoreKind hc_knn_score_kind(const HcStage *stage) {
+    switch (hc_knn_method(stage)) {
+    case HC_KNN_ML:
+        return HC_SCORE_SQUARES;
+    case HC_KNN_SID:
+        return HC_SCORE_DIVERGENCE;
+    case HC_KNN_SVM:
+        return hc_knn_params(stage)->kernel != 0 ? HC_SCORE_MARGINS : HC_SCORE_KERNELS;
+    default:
+        return HC_SCORE_NEAREST;
+    }
 }
 
 /* Whether scores of all classes decide, or are wanted. */
@@ -158,6 +178,12 @@ int32_t hc_class_average(const HcSamples *training, const int64_t *trained, int3
 
 /* classify/class_models.c: for ml and sid, what scores of each class are made with. */
 HcStatus hc_class_models(HcStage *stage, const HcSamples *training, HcError *err) HC_MUST_CHECK;
+
+/* classify/class_svm.c: a support vector machine of these spectra, into the scores. */
+extern const char *const hc_class_kernel_words[];
+HcStatus hc_class_svm(HcStage *stage, const HcSamples *training, HcError *err) HC_MUST_CHECK;
+HcStatus hc_class_check_cost(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
+HcStatus hc_class_check_gamma(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
 HcStatus hc_class_check_shrink(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
 
 /* Hooks of both stages. */

@@ -305,18 +305,19 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
 }
 
 /* Memory for the scores of the classes that have training spectra. */
-static HcStatus open_scores(HcStage *stage, HcError *err) {
+static HcStatus open_scores(HcStage *stage, const HcSamples *training, HcError *err) {
     HcKnnState *state = stage->state;
     HcScores *scores = &state->scores;
     scores->labels = hc_knn_class_count(stage);
-    scores->kind = hc_knn_method(stage) == HC_KNN_ML    ? HC_SCORE_SQUARES
-                   : hc_knn_method(stage) == HC_KNN_SID ? HC_SCORE_DIVERGENCE
-                                                        : HC_SCORE_NEAREST;
+    scores->kind = hc_knn_score_kind(stage);
     HC_OR_RETURN(hc_new(scores->label, scores->labels, "classes", err));
     for (int32_t c = 1; c <= scores->labels; c++) {
         if (state->trained[c] > 0) {
             scores->label[scores->count++] = c;
         }
+    }
+    if (hc_knn_method(stage) == HC_KNN_SVM) {
+        HC_OR_RETURN(hc_class_svm(stage, training, err));
     }
     return hc_scores_open(scores, stage->compute, stage->in.bands, err);
 }
@@ -333,7 +334,10 @@ HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) {
         training->from = NULL;
     }
     if (hc_knn_scores(stage)) {
-        HC_OR_RETURN(open_scores(stage, err));
+        HC_OR_RETURN(open_scores(stage, training, err));
+    }
+    if (hc_knn_method(stage) == HC_KNN_SVM) {
+        return HC_OK;
     }
     if (hc_knn_has_models(stage)) {
         return hc_class_models(stage, training, err);

@@ -92,6 +92,9 @@ same "5" read "$scene" ! mnf --components 10 \
     ! write classes.tif ! preview classes.png
 same "3" read "$scene" ! classify --method ml --rules --confidence --training "$SAMPLE/training.gpkg" --layer training \
     --field class_name --split 0.5 --report report.json ! write classes.img
+if "$HCUBE" plan classify "$scene" svm.img --method svm --training "$SAMPLE/class.hdr" >/dev/null 2>&1; then # built with libsvm
+    same "3" read "$scene" ! classify --method svm --training "$SAMPLE/training.gpkg" --layer training --field class_name ! write classes.img
+fi
 same "2" read "$scene" ! mnf --components 5 --denoise --dark "$scene" ! write out.img
 
 # A map: every rank has lines of the scene, and the first writes what the table makes of them.
