@@ -1,5 +1,6 @@
 #include "pipeline/statistics/statistics.h"
 #include "tests/support/scene_files.h"
+#include "tests/support/strict_runs.h"
 
 #include <stdlib.h>
 
@@ -130,11 +131,106 @@ static void shifts_smooth_nothing(void **state) {
     cube_free(&cube);
 }
 
+/* ---- majority ---- */
+
+enum { MAP_LINES = 31, MAP_SAMPLES = 27, MAP_CLASSES = 4 };
+
+/* map.img: classes at random, 0 is none; the last value is nodata. */
+static Cube make_map(void) {
+    Cube map = cube_new(MAP_LINES, MAP_SAMPLES, 1);
+    uint64_t seed = 21;
+    for (size_t p = 0; p < cube_pixels(&map); p++) {
+        map.value[p] = floor(random_uniform(&seed) * (MAP_CLASSES + 1));
+        if (random_uniform(&seed) < 0.1) {
+            map.value[p] = 255;
+            map.valid[p] = 0;
+        }
+    }
+    cube_write(&map, "map", HC_UINT8, "bsq",
+               "classes = 5\nclass names = {none, a, b, c, d}\ndata ignore value = 255\n");
+    return map;
+}
+
+static int majority_of(const Cube *map, int line, int sample, int reach) {
+    int votes[MAP_CLASSES + 1] = {0};
+    int own = (int)*cube_pixel(map, line, sample), best = own;
+    for (int l = line - reach; l <= line + reach; l++) {
+        for (int s = sample - reach; s <= sample + reach; s++) {
+            if (is_valid(map, l, s)) {
+                votes[(int)*cube_pixel(map, l, s)]++;
+            }
+        }
+    }
+    for (int c = MAP_CLASSES; c > 0;
+         c--) { /* lower ones last: of equal votes they win, but not over its own */
+        best = votes[c] > votes[best] || (votes[c] == votes[best] && best != own) ? c : best;
+    }
+    return own == 0 ? 0 : best;
+}
+
+static void check_majority(const Cube *map, int window) {
+    check_runs(NULL, "read map.img ! filter majority --window %d ! write out.img --type float32 --nodata nan",
+               window);
+    Cube out = cube_read_floats("out", MAP_LINES, MAP_SAMPLES, 1);
+    int changed = 0;
+    for (int line = 0; line < MAP_LINES; line++) {
+        for (int sample = 0; sample < MAP_SAMPLES; sample++) {
+            double got = *cube_pixel(&out, line, sample);
+            if (!is_valid(map, line, sample)) {
+                assert_true(isnan(got));
+                continue;
+            }
+            check_near(got, majority_of(map, line, sample, window / 2), 0);
+            changed += got != *cube_pixel(map, line, sample);
+        }
+    }
+    assert_true(changed > 100);
+    cube_free(&out);
+}
+
+static void majorities(void **state) {
+    (void)state;
+    Cube map = make_map();
+    check_majority(&map, 3);
+    check_majority(&map, 5);
+    check_majority(&map, 31);
+    static const char *const chains[] = {
+        "read map.img ! filter majority ! write out.img",
+        "read map.img ! filter majority --window 7 ! filter majority --window 5 ! write out.img"};
+    static const char *const results[] = {"out.img", "out.hdr", NULL};
+    file_remove("out.img");
+    file_remove("out.hdr");
+    check_runs_agree(chains, 2, 4);
+    check_failures_leave_nothing(chains, 1, 4, results);
+    check_runs(NULL, "read map.img ! filter majority ! write kept.img");
+    assert_true(file_holds("kept.hdr", "class names"));
+    cube_free(&map);
+}
+
+static void majorities_of_other_things(void **state) {
+    (void)state;
+    Cube map = make_map();
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 3, true);
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    check_run_fails(NULL, HC_E_USAGE, "filter: majority: 3 bands come in that are no class map",
+                    "read scene.img ! filter majority ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "filter: --window 4: not an odd number",
+                    "read map.img ! filter majority --window 4 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "filter: --window 5: mean3x3 is 3x3",
+                    "read map.img ! filter --window 5 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "majority takes no --noise",
+                    "read map.img ! filter majority --noise ! write bad.img");
+    cube_free(&cube);
+    cube_free(&map);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind),
         cmocka_unit_test(noise_image_has_the_noise_covariance),
         cmocka_unit_test(shifts_smooth_nothing),
+        cmocka_unit_test(majorities),
+        cmocka_unit_test(majorities_of_other_things),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
