@@ -61,6 +61,17 @@ typedef struct HcPlace {
     char *crs;           /* WKT, or NULL */
 } HcPlace;
 
+/* Rational polynomial coefficients (RPC): where a place of some height lies among lines and samples. Offsets
+ * of line, sample, latitude, longitude and height, their scales in the same order, and 20 coefficients each
+ * of the numerator and denominator of the line, then of the sample. This is the order of ENVI's "rpc info".
+ */
+enum { HC_RPC_LINE_OFFSET, HC_RPC_SAMPLE_OFFSET, HC_RPC_COEFFICIENTS = 10, HC_RPC_VALUES = 90 };
+
+typedef struct HcRpc {
+    bool known;
+    double value[HC_RPC_VALUES];
+} HcRpc;
+
 /* Names what puts the pixels of a sensor on a map, without its numbers. `sample` and `line` are arrays of
  * a lookup table. They hold, for each pixel of the map, the sample and line of the file, from 1; 0 means
  * no pixel. Numbers are negative where the pixel was filled from a neighbour. `x` and `y` are arrays of
@@ -95,6 +106,7 @@ typedef struct HcScene {
     double nodata;
     bool complete; /* no pixel can be masked: integers, no nodata, no mask */
     HcPlace place;
+    HcRpc rpc;
     HcLookup lookup;
     HcCut cut;
     bool has_default_bands;

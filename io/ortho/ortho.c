@@ -191,6 +191,7 @@ HcStatus hc_ortho_scene(const HcOrtho *ortho, const HcScene *from, HcScene *to, 
     to->cut = (HcCut){0};
     to->complete = false;
     hc_lookup_clear(&to->lookup);
+    to->rpc.known = false;
     free(to->place.crs);
     to->place = ortho->place;
     to->place.crs = NULL;

@@ -73,6 +73,7 @@ HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
     MOVE(gain);
     MOVE(offset);
     MOVE(description);
+    scene->rpc = said->rpc;
     for (int32_t b = 0; said->band_name != NULL && b < said->bands; b++) {
         HC_OR_RETURN(hc_scene_name_band(scene, b, err, "%s", said->band_name[b]));
     }

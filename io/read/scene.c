@@ -410,11 +410,34 @@ static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
     return HC_OK;
 }
 
+/* Those of a product go first. */
+static void take_rpc(HcReader *reader, GDALDatasetH dataset) {
+    HcRpc *rpc = &reader->scene.rpc;
+    GDALRPCInfoV2 from;
+    char **items = GDALGetMetadata(dataset, "RPC");
+    if (items == NULL || rpc->known) {
+        return;
+    }
+    if (!GDALExtractRPCInfoV2(items, &from)) {
+        hc_read_note(reader, "rational polynomial coefficients (RPC) are incomplete and not carried on");
+        return;
+    }
+    const double number[HC_RPC_COEFFICIENTS] = {
+        from.dfLINE_OFF,   from.dfSAMP_OFF,   from.dfLAT_OFF,   from.dfLONG_OFF,   from.dfHEIGHT_OFF,
+        from.dfLINE_SCALE, from.dfSAMP_SCALE, from.dfLAT_SCALE, from.dfLONG_SCALE, from.dfHEIGHT_SCALE};
+    const double *const list[] = {from.adfLINE_NUM_COEFF, from.adfLINE_DEN_COEFF, from.adfSAMP_NUM_COEFF,
+                                  from.adfSAMP_DEN_COEFF};
+    memcpy(rpc->value, number, sizeof number);
+    for (int l = 0; l < 4; l++) {
+        memcpy(rpc->value + HC_RPC_COEFFICIENTS + 20 * l, list[l], 20 * sizeof **list);
+    }
+    rpc->known = true;
+    hc_read_note(reader, "rational polynomial coefficients (RPC) are carried on, and not applied");
+}
+
 static HcStatus take_place(HcReader *reader, GDALDatasetH dataset, HcError *err) {
     HcPlace *place = &reader->scene.place;
-    if (GDALGetMetadata(dataset, "RPC") != NULL) {
-        hc_read_note(reader, "rational polynomial coefficients (RPC) are neither applied nor carried on");
-    }
+    take_rpc(reader, dataset);
     if (GDALGetGCPCount(dataset) > 0 || GDALGetMetadata(dataset, "GEOLOCATION") != NULL) {
         hc_read_note(reader, "ground control points or geolocation arrays are not carried on");
     }

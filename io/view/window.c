@@ -220,4 +220,6 @@ void hc_view_cut(HcScene *scene, HcPixels window) {
         t[0] += t[1] * sample0 + t[2] * line0;
         t[3] += t[4] * sample0 + t[5] * line0;
     }
+    scene->rpc.value[HC_RPC_LINE_OFFSET] -= line0;
+    scene->rpc.value[HC_RPC_SAMPLE_OFFSET] -= sample0;
 }

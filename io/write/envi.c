@@ -197,6 +197,15 @@ static void add_numbers(HcText *to, const char *key, const double *values, int32
     }
 }
 
+/* The last three numbers are the offsets of a tile and ENVI's emulation of other models: none. */
+static void add_rpc(HcText *to, const HcScene *scene) {
+    double value[HC_RPC_VALUES + 3] = {0};
+    if (scene->rpc.known) {
+        memcpy(value, scene->rpc.value, sizeof scene->rpc.value);
+        add_numbers(to, "rpc info", value, HC_RPC_VALUES + 3);
+    }
+}
+
 static void add_band_names(HcText *to, const HcScene *scene) {
     if (scene->band_name == NULL) {
         return;
@@ -259,6 +268,7 @@ char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan) {
     HcText text = {0};
     add_frame(&text, scene, plan);
     hc_text_add(&text, "%s", plan->place);
+    add_rpc(&text, scene);
     add_band_names(&text, scene);
     hc_write_envi_classes(&text, scene);
     hc_write_envi_numbers(&text, scene);

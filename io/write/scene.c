@@ -76,6 +76,28 @@ static void describe_place(GDALDatasetH dataset, const HcScene *scene) {
     }
 }
 
+/* GDAL's words for RPC. */
+static void describe_rpc(GDALDatasetH dataset, const HcScene *scene) {
+    static const char *const name[HC_RPC_COEFFICIENTS] = {
+        "LINE_OFF",   "SAMP_OFF",   "LAT_OFF",   "LONG_OFF",   "HEIGHT_OFF",
+        "LINE_SCALE", "SAMP_SCALE", "LAT_SCALE", "LONG_SCALE", "HEIGHT_SCALE"};
+    static const char *const list[] = {"LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF",
+                                       "SAMP_DEN_COEFF"};
+    const double *value = scene->rpc.value;
+    char number[40];
+    for (int n = 0; n < HC_RPC_COEFFICIENTS && scene->rpc.known; n++) {
+        GDALSetMetadataItem(dataset, name[n], hc_write_number(number, *value++), "RPC");
+    }
+    for (int l = 0; l < 4 && scene->rpc.known; l++) {
+        char text[20 * sizeof number] = "";
+        for (int n = 0, used = 0; n < 20; n++) {
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", n > 0 ? " " : "",
+                             hc_write_number(number, *value++));
+        }
+        GDALSetMetadataItem(dataset, list[l], text, "RPC");
+    }
+}
+
 HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
                            const HcWritePlan *plan, HcError *err) {
     HcStatus status = HC_OK;
@@ -83,6 +105,7 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
     hc_gdal_catch(&errors);
     /* What a format cannot say is left out, but for nodata: without it masked pixels would pass for data. */
     describe_place(dataset, scene);
+    describe_rpc(dataset, scene);
     if (scene->description != NULL) {
         bool tiff = plan->way == HC_WRITE_COPY || strcmp(plan->format, "GTiff") == 0;
         GDALSetMetadataItem(dataset, tiff ? "TIFFTAG_IMAGEDESCRIPTION" : "DESCRIPTION", scene->description,

@@ -128,6 +128,7 @@ static HcStatus plan_spectral(HcStage *stage, const HcScene *from, HcError *err)
         HcPlace *place = &stage->out.place;
         free(place->crs);
         *place = stage->in.place;
+        stage->out.rpc = stage->in.rpc;
         place->crs = NULL;
         if (stage->in.place.crs != NULL && (place->crs = strdup(stage->in.place.crs)) == NULL) {
             return hc_fail_memory(err, (double)strlen(stage->in.place.crs), "a text of the scene");

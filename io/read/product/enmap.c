@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* One number of an element. */
 static HcStatus read_number(const HcProductText *text, CPLXMLNode *node, int32_t band, const char *name,
@@ -156,6 +157,60 @@ static void take_part(HcProduct *product) {
     }
 }
 
+/* ---- RPC of L1B ---- */
+
+/* The 20 coefficients whose names begin so, in their order. */
+static bool take_coefficients(CPLXMLNode *band, const char *begin, double *to) {
+    int count = 0;
+    for (CPLXMLNode *node = band->psChild; node != NULL; node = node->psNext) {
+        if (node->eType == CXT_Element && strncasecmp(node->pszValue, begin, strlen(begin)) == 0) {
+            if (count == 20 || !hc_text_parse_double(CPLGetXMLValue(node, NULL, ""), &to[count++])) {
+                return false;
+            }
+        }
+    }
+    return count == 20;
+}
+
+static bool take_rpc(CPLXMLNode *band, HcRpc *rpc) {
+    static const char *const numbers[HC_RPC_COEFFICIENTS] = {
+        "ROW_OFF",   "COL_OFF",   "LAT_OFF",   "LONG_OFF",   "HEIGHT_OFF",
+        "ROW_SCALE", "COL_SCALE", "LAT_SCALE", "LONG_SCALE", "HEIGHT_SCALE"};
+    static const char *const lists[] = {"ROW_NUM", "ROW_DEN", "COL_NUM", "COL_DEN"};
+    bool good = true;
+    for (int n = 0; n < HC_RPC_COEFFICIENTS && good; n++) {
+        good = hc_text_parse_double(CPLGetXMLValue(band, numbers[n], ""), &rpc->value[n]);
+    }
+    for (int l = 0; l < 4 && good; l++) {
+        good = take_coefficients(band, lists[l], rpc->value + HC_RPC_COEFFICIENTS + 20 * l);
+    }
+    return good;
+}
+
+/* Each band has its own; those of the middle one stand for its detector. */
+static void add_rpc(HcProduct *product, const HcProductText *text) {
+    CPLXMLNode *list = CPLGetXMLNode(text->xml, "product.navigation.RPC");
+    int32_t vnir = atoi(CPLGetXMLValue(text->xml, "product.image.vnir.channels", "0")), band = 0;
+    int32_t all = product->scene.bands;
+    int32_t middle = product->part == HC_DETECTOR_VNIR ? vnir / 2 : vnir + (all - vnir) / 2;
+    if (product->part == HC_DETECTOR_ONE || list == NULL || vnir < 1 || vnir >= all) {
+        return;
+    }
+    for (CPLXMLNode *node = list->psChild; node != NULL; node = node->psNext) {
+        if (node->eType != CXT_Element || strcmp(node->pszValue, "bandID") != 0 || band++ != middle) {
+            continue;
+        }
+        product->scene.rpc.known = take_rpc(node, &product->scene.rpc);
+        hc_product_note(product,
+                        product->scene.rpc.known
+                            ? "rational polynomial coefficients (RPC) are those of band %" PRId32
+                              ", carried on and not applied"
+                            : "rational polynomial coefficients (RPC) of band %" PRId32
+                              " are incomplete and not carried on",
+                        middle + 1);
+    }
+}
+
 HcStatus hc_product_enmap(HcProduct *product, const HcProductText *text, bool *is, HcError *err) {
     CPLXMLNode *specific = text->xml != NULL ? CPLGetXMLNode(text->xml, "specific") : NULL;
     CPLXMLNode *list = specific != NULL ? CPLGetXMLNode(specific, "bandCharacterisation") : NULL;
@@ -178,6 +233,7 @@ HcStatus hc_product_enmap(HcProduct *product, const HcProductText *text, bool *i
                              HC_DETECTOR_SWIR, err));
     mark_empty(product, CPLGetXMLNode(text->xml, "product.bandStatistics"));
     take_part(product);
+    add_rpc(product, text);
     product->scene.has_nodata =
         hc_text_parse_double(CPLGetXMLValue(specific, "backgroundValue", ""), &product->scene.nodata) &&
         isfinite(product->scene.nodata);

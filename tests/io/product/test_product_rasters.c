@@ -1,5 +1,6 @@
 /* Products that are a GeoTIFF with a text beside it: EnMAP, DESIS, STAC items. */
 #include "io/ortho/ortho.h"
+#include "io/view/view.h"
 #include "product_check.h"
 
 #include <cpl_string.h>
@@ -30,36 +31,94 @@ static const char *write_tiff(const char *name, int bands) {
     return path;
 }
 
-/* RPC are named in a note: nothing applies them. */
-static void rpc_are_named(void **state) {
-    (void)state;
+/* ---- RPC ---- */
+
+/* Value n of the coefficients, in the order of HcRpc; each differs, and some need the 15 digits that GDAL
+ * keeps. */
+static double rpc_value(int n) {
+    return n < HC_RPC_COEFFICIENTS ? 10.5 + n : (n % 2 == 0 ? 1 : -1) / (3.0 + n);
+}
+
+static void check_rpc(const HcRpc *rpc, int line0, int sample0) {
+    assert_true(rpc->known);
+    for (int n = 0; n < HC_RPC_VALUES; n++) {
+        double shift = n == HC_RPC_LINE_OFFSET ? line0 : n == HC_RPC_SAMPLE_OFFSET ? sample0 : 0;
+        check_near(rpc->value[n], rpc_value(n) - shift, 1e-14 * fabs(rpc_value(n)));
+    }
+}
+
+static const char *write_rpc(const char *name) {
     static const char *const numbers[] = {"LINE_OFF",   "SAMP_OFF",    "LAT_OFF",    "LONG_OFF",
                                           "HEIGHT_OFF", "LINE_SCALE",  "SAMP_SCALE", "LAT_SCALE",
                                           "LONG_SCALE", "HEIGHT_SCALE"};
     static const char *const lists[] = {"LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF",
                                         "SAMP_DEN_COEFF"};
-    HcReader *reader = NULL;
-    HcError err = {0};
-    HcOrtho *ortho = NULL;
     char **rpc = NULL;
-    const char *path = write_tiff("rpc.tif", 2);
-    for (int n = 0; n < 10; n++) {
-        rpc = CSLSetNameValue(rpc, numbers[n], "1");
+    char text[600];
+    const char *path = write_tiff(name, 2);
+    for (int n = 0; n < HC_RPC_COEFFICIENTS; n++) {
+        snprintf(text, sizeof text, "%.17g", rpc_value(n));
+        rpc = CSLSetNameValue(rpc, numbers[n], text);
     }
     for (int l = 0; l < 4; l++) {
-        rpc = CSLSetNameValue(rpc, lists[l], "1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+        for (int n = 0, used = 0; n < 20; n++) {
+            used += snprintf(text + used, sizeof text - (size_t)used, "%.17g ",
+                             rpc_value(HC_RPC_COEFFICIENTS + 20 * l + n));
+        }
+        rpc = CSLSetNameValue(rpc, lists[l], text);
     }
     GDALDatasetH dataset = GDALOpen(path, GA_Update);
     assert_non_null(dataset);
     assert_int_equal(GDALSetMetadata(dataset, rpc, "RPC"), CE_None);
     GDALClose(dataset);
     CSLDestroy(rpc);
+    return path;
+}
+
+/* They go with the scene, with a window of it, and into files: GDAL finds them there. */
+static void rpc_are_carried_on(void **state) {
+    (void)state;
+    static const struct {
+        const char *format, *name;
+    } outputs[] = {{"GTiff", "rpc_out.tif"}, {"COG", "rpc_cog.tif"}, {"ENVI", "rpc_out.img"}};
+    HcReader *reader = NULL;
+    HcView *view = NULL;
+    HcOrtho *ortho = NULL;
+    HcError err = {0};
+    const char *path = write_rpc("rpc.tif");
+    const HcViewWindow window = {.sample0 = 1, .line0 = 2, .samples = 2, .lines = 2};
     check_ok(hc_reader_open(&reader, path, NULL, &err), err);
-    assert_non_null(hc_reader_note(reader));
-    assert_non_null(strstr(hc_reader_note(reader), "(RPC) are neither applied nor carried on"));
+    check_rpc(&hc_reader_scene(reader)->rpc, 0, 0);
+    assert_non_null(strstr(hc_reader_note(reader), "(RPC) are carried on, and not applied"));
     assert_null(strstr(hc_reader_note(reader), "ground control points"));
     assert_int_equal(hc_ortho_open(&ortho, hc_reader_scene(reader), path, NULL, 0, &err), HC_E_INPUT);
     assert_non_null(strstr(err.text, "RPC and ground control points are not applied"));
+    err = (HcError){0};
+    hc_reader_close(reader);
+    check_ok(hc_view_open(&view, path, &(HcViewOptions){.window = &window}, &err), err);
+    check_rpc(&hc_view_scene(view)->rpc, 2, 1);
+    for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++) {
+        const HcWriterOptions how = {.format = outputs[o].format};
+        check_ok(write_scene(in_folder(outputs[o].name), hc_view_scene(view), &how, &err), err);
+        check_ok(hc_reader_open(&reader, in_folder(outputs[o].name), NULL, &err), err);
+        check_rpc(&hc_reader_scene(reader)->rpc, 2, 1);
+        hc_reader_close(reader);
+    }
+    hc_view_close(view);
+}
+
+static void incomplete_rpc_are_named(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_tiff("rpc_part.tif", 2);
+    put_file(in_folder("rpc_part.tif.aux.xml"),
+             "<PAMDataset><Metadata domain=\"RPC\"><MDI key=\"LINE_OFF\">1</MDI>"
+             "</Metadata></PAMDataset>");
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    assert_false(hc_reader_scene(reader)->rpc.known);
+    assert_non_null(hc_reader_note(reader));
+    assert_non_null(strstr(hc_reader_note(reader), "(RPC) are incomplete and not carried on"));
     hc_reader_close(reader);
 }
 
@@ -67,9 +126,36 @@ static void rpc_are_named(void **state) {
 
 typedef enum Flaw { FLAW_NONE, FLAW_NO_WIDTH, FLAW_NO_DETECTOR, FLAW_BAND } Flaw;
 
+/* RPC of each band: those of the middle band of each detector, 2 and 4, are rpc_value, moved by a line in
+ * band 4. */
+static int add_enmap_rpc(char *text, size_t size, int used) {
+    static const char *const numbers[HC_RPC_COEFFICIENTS] = {
+        "ROW_OFF",   "COL_OFF",   "LAT_OFF",   "LONG_OFF",   "HEIGHT_OFF",
+        "ROW_SCALE", "COL_SCALE", "LAT_SCALE", "LONG_SCALE", "HEIGHT_SCALE"};
+    static const char *const lists[] = {"ROW_NUM", "ROW_DEN", "COL_NUM", "COL_DEN"};
+    used += snprintf(text + used, size - (size_t)used,
+                     "<image><vnir><channels>2</channels></vnir></image><navigation><RPC>");
+    for (int b = 0; b < BANDS; b++) {
+        used += snprintf(text + used, size - (size_t)used, "<bandID number=\"%d\">", b + 1);
+        for (int n = 0; n < HC_RPC_VALUES && (b == 1 || b == 3); n++) {
+            char name[40];
+            double value = rpc_value(n) + (n == HC_RPC_LINE_OFFSET && b == 3);
+            int l = (n - HC_RPC_COEFFICIENTS) / 20, c = (n - HC_RPC_COEFFICIENTS) % 20 + 1;
+            if (n < HC_RPC_COEFFICIENTS) {
+                snprintf(name, sizeof name, "%s", numbers[n]);
+            } else {
+                snprintf(name, sizeof name, "%s_COEFF_%d", lists[l], c);
+            }
+            used += snprintf(text + used, size - (size_t)used, "<%s>%.17g</%s>", name, value, name);
+        }
+        used += snprintf(text + used, size - (size_t)used, "</bandID>");
+    }
+    return used + snprintf(text + used, size - (size_t)used, "</RPC></navigation>");
+}
+
 /* Bands 1 to 3 are of VNIR, 3 to 5 of SWIR but for band 3, which is VNIR's; band 1 is empty. */
 static const char *write_enmap_xml(const char *name, const char *level, Flaw flaw) {
-    static char text[4000];
+    static char text[16000];
     const char *path = in_folder(name);
     int used = snprintf(text, sizeof text,
                         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<level_X><base><level>%s</level></base>"
@@ -102,7 +188,11 @@ static const char *write_enmap_xml(const char *name, const char *level, Flaw fla
                          "<bandID number=\"%d\"><mean>%s</mean><stdDeviation>%s</stdDeviation></bandID>",
                          b + 1, b == 0 ? "-1000000" : "12", b == 0 ? "0" : "3.5");
     }
-    snprintf(text + used, sizeof text - (size_t)used, "</bandStatistics></product></level_X>\n");
+    used += snprintf(text + used, sizeof text - (size_t)used, "</bandStatistics>");
+    if (strcmp(level, "L1B") == 0) {
+        used = add_enmap_rpc(text, sizeof text, used);
+    }
+    snprintf(text + used, sizeof text - (size_t)used, "</product></level_X>\n");
     put_file(path, text);
     return path;
 }
@@ -162,9 +252,12 @@ static void enmap_l1b_opens_by_detector(void **state) {
     check_scene(swir, HC_OVERLAP_USUAL, "EnMAP L1B", "000");
     check_ok(hc_reader_open(&reader, vnir, NULL, &err), err);
     check_list(hc_reader_scene(reader)->wavelength, centres, 2);
+    check_rpc(&hc_reader_scene(reader)->rpc, 0, 0);
+    assert_non_null(strstr(hc_reader_note(reader), "(RPC) are those of band 2, carried on"));
     hc_reader_close(reader);
     check_ok(hc_reader_open(&reader, swir, NULL, &err), err);
     check_list(hc_reader_scene(reader)->wavelength, centres + 2, 3);
+    check_rpc(&hc_reader_scene(reader)->rpc, -1, 0);
     check_near(hc_reader_scene(reader)->offset[0], 1, 0);
     assert_non_null(strstr(hc_reader_note(reader), "the other one sees a place some 20 lines apart"));
     hc_reader_close(reader);
@@ -330,7 +423,8 @@ static void folders_hold_one_product(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(enmap_opens_by_metadata_and_raster),
-        cmocka_unit_test(rpc_are_named),
+        cmocka_unit_test(rpc_are_carried_on),
+        cmocka_unit_test(incomplete_rpc_are_named),
         cmocka_unit_test(enmap_l1b_opens_by_detector),
         cmocka_unit_test(flaws_are_told),
         cmocka_unit_test(desis_opens),
