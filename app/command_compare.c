@@ -198,20 +198,10 @@ done:
     return status;
 }
 
-static HcStatus print_figures(const Compare *compare, HcError *err) {
-    HcText text = {0};
-    hc_comparison_text(&compare->result, compare->params.bands, &text);
-    HcStatus status = text.failed ? hc_fail_memory(err, 0, "the figures") : HC_OK;
-    if (status == HC_OK) {
-        printf("%s", text.data);
-    }
-    hc_text_clear(&text);
-    return status;
-}
-
 HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     char reason[256];
+    HcText figures = {0};
     Compare compare = {0};
     CompareParams *params = &compare.params;
     make_tables(&compare.tables);
@@ -229,13 +219,18 @@ HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcErro
                                   .memory = (double)compare.common.memory,
                                   .cancel = hc_catch_signals()};
     HC_TRY(hc_compare(compare.chain[0], compare.chain[1], compare.compute, &settings, &compare.result, err));
+    hc_comparison_text(&compare.result, params->bands, &figures);
+    if (figures.failed) {
+        HC_TRY(hc_fail_memory(err, (double)figures.length, "the figures"));
+    }
     HC_TRY(write_files(&compare, err));
     if (!compare.common.quiet) {
         print_notes(&compare);
         print_renamed(&compare.result);
     }
-    HC_TRY(print_figures(&compare, err));
+    printf("%s", hc_text_shown(&figures));
 done:
+    hc_text_clear(&figures);
     hc_comparison_clear(&compare.result);
     hc_file_use_clear(&compare.use);
     for (int w = 0; w < 2; w++) {

@@ -60,23 +60,6 @@ static HcStatus first_of(HcStatus first, HcStatus second) {
     return first != HC_OK ? first : second;
 }
 
-/* What stages have found, on standard output. */
-static HcStatus print_results(const HcChain *chain, HcError *err) {
-    HcText text = {0};
-    for (int32_t s = 0; s < chain->count; s++) {
-        const HcStage *stage = &chain->stages[s];
-        if (stage->kind->show != NULL) {
-            stage->kind->show(stage, &text);
-        }
-    }
-    if (!text.failed && text.data != NULL) {
-        printf("%s", text.data);
-    }
-    HcStatus status = text.failed ? hc_fail_memory(err, 0, "the results") : HC_OK;
-    hc_text_clear(&text);
-    return status;
-}
-
 /* By the common options: device, progress, notes, summary. The chain is freed. */
 static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *err) {
     HcStatus status = HC_OK;
@@ -85,12 +68,14 @@ static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *
     HcRunReport report = {0};
     char reason[256];
     HcOpening opening;
+    HcText results = {0};
     HcRunSettings settings = {.memory = common->memory,
                               .device_memory = common->device_memory,
                               .cancel = hc_catch_signals(),
                               .progress = hc_progress_tell,
                               .user = &show,
                               .ranks = hc_app_ranks(),
+                              .results = &results,
                               .command = hc_command_line(),
                               .record = common->record};
     chain->overwrite = (HcOverwrite)common->overwrite;
@@ -111,9 +96,7 @@ static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *
         (void)print_notes(chain, told);
     }
     HC_TRY(status);
-    if (hc_ranks_number(settings.ranks) == 0) {
-        HC_TRY(print_results(chain, err));
-    }
+    printf("%s", hc_text_shown(&results));
     if (!quiet) {
         print_summary(chain, &report);
     }
@@ -121,6 +104,7 @@ done:
     /* Stages hold memory of the backend: they go first. */
     hc_chain_free(chain);
     hc_compute_close(compute);
+    hc_text_clear(&results);
     return status;
 }
 

@@ -207,6 +207,17 @@ static void fill_report(HcFlow *flow) {
     flow->report->seconds = hc_now() - flow->started;
 }
 
+/* What stages have found, for the user. */
+static HcStatus show_results(const HcChain *chain, HcText *to, HcError *err) {
+    for (int32_t s = 0; to != NULL && s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        if (stage->kind->show != NULL) {
+            stage->kind->show(stage, to);
+        }
+    }
+    return to != NULL && to->failed ? hc_fail_memory(err, (double)to->length, "the results") : HC_OK;
+}
+
 /* Outputs and records get their names together, or none of them does. */
 static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError *err) {
     HcStatus status = HC_OK;
@@ -219,6 +230,7 @@ static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError 
         goto done;
     }
     HC_TRY(hc_record_write_all(flow->chain, flow->compute, flow->settings, flow->report, ranks, err));
+    HC_TRY(show_results(flow->chain, flow->settings->results, err));
     HC_TRY(hc_file_commit(err));
 done:
     hc_file_rollback();

@@ -33,6 +33,9 @@ typedef struct HcRunSettings {
      * adds nothing. */
     HcStatus (*describe)(HcJson *record, void *describe_user, HcError *err);
     void *describe_user;
+    /* Takes what stages show of their results, before the outputs get their names: out of memory, no output
+     * has one. NULL = nothing is shown. */
+    HcText *results;
     const char *command; /* the command line for the records, or NULL: the chain's own text */
     const char *record; /* where the records go: NULL = beside each output, "none" = nowhere, else one file */
     /* The record of this output is removed first and written last: where it exists, all records do. NULL =

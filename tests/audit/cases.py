@@ -40,13 +40,14 @@ ENDATA
 
 class Case:
     """words: the command line; resumes: whether the same command again finishes what was left (batch); pooled:
-    its outputs depend on which scenes did not fail."""
+    its outputs depend on which scenes did not fail; varies: groups of calls whose failure rightly changes what it prints."""
 
-    def __init__(self, *words, gpu=False, resumes=False, pooled=False):
+    def __init__(self, *words, gpu=False, resumes=False, pooled=False, varies=()):
         self.words = list(words)
         self.gpu = gpu
         self.resumes = resumes
         self.pooled = pooled
+        self.varies = varies
 
 
 def table(path, data_type, values, lines, samples):
@@ -66,6 +67,10 @@ def stages(common, suffix="", **more):
         "pca": ["pca", scene, "out/a.img", "--components", "4", "--save-model", "out/m.json"],
         "mnf": ["run", "read", scene, "--mask", "in/mask.hdr", "!", "mnf", "--components", "5", "--save-model",
                 "out/m.json", "!", "write", "out/a.img"],
+        "noise": ["noise", scene, "out/n.json", "--csv", "out/n.csv", "--picture", "out/n.png"],
+        "dimension": ["dimension", scene, "out/d.json"],
+        "denoise": ["denoise", scene, "out/a.img", "--save-model", "out/m.json"],
+        "denoise-patches": ["denoise", scene, "out/a.img", "--method", "patches", "--window", "8"],
         "svd": ["svd", scene, "out/a.img", "--noise", "estimate", "--window", "8"],
         "knn": ["knn", scene, "out/a.img", "--training", "in/class.hdr", "--confidence", "--split", "0.5", "--report",
                 "out/r.json", "--report", "out/r.txt"],
@@ -118,13 +123,16 @@ CASES = {
     "overwrite": Case("bands", "in/scene.hdr", "out/a.tif", "--keep", "1-3", "--overwrite", *COMMON),
     "preview": Case("run", "read", "in/scene.hdr", "!", "mnf", "--components", "3", "!", "preview", "out/a.png",
                     "--bands", "1,2,3", "--scree", "out/s.png", *COMMON),
+    "compare": Case("compare", "in/scene.hdr", "in/scene.tif", "--bands", "--json", "out/c.json", "--picture", "out/c.png",
+                    "--threads", "2"),
     "info": Case("info", "in/scene.hdr", "--bands"),
     "info-library": Case("info", "in/endmembers.hdr"),
     "info-json": Case("info", "in/scene.hdr", "--json"),
     "version": Case("version"),
-    # One thread: a thread that cannot be started leaves the others to do the work, and changes the memory that a plan prints.
+    # A plan tells how the run would go. One thread: a thread that cannot be started leaves the others to do the work, and
+    # changes the memory. A scene that cannot be mapped is read.
     "plan": Case("plan", "read", "in/scene.hdr", "!", "mnf", "!", "write", "out/a.tif", "--device", "cpu", "--threads", "1",
-                 "--memory", "300M"),
+                 "--memory", "300M", varies=("mmap",)),
     "batch": Case(*BATCH, resumes=True),
     "batch-jobs": Case(*BATCH, "--jobs", "2", resumes=True),
     "pool": Case("batch", "mnf", "--components", "3", "!", "write", "--scenes", "in/scenes", "--output",
