@@ -1,8 +1,9 @@
-/* Rows of decompositions: batches of small singular value decompositions, patches of the scene, and the
- * eigenvalues of a graded matrix, each with the vendor's libraries beside it. But for patches they do not
- * depend on the scene. */
+/* Rows of decompositions: batches of small singular value decompositions, patches of the scene and groups of
+ * them, and the eigenvalues of a graded matrix, each with the vendor's libraries beside it. But for patches
+ * and groups they do not depend on the scene. */
 #include "core/allocate.h"
 #include "core/operation/eigh.h"
+#include "core/operation/groups.h"
 #include "core/operation/patches.h"
 #include "core/operation/svd.h"
 #include "bench/internal.h"
@@ -402,6 +403,84 @@ done:
     return status;
 }
 
+/* ---- groups ---- */
+
+/* What denoise takes. */
+static const HcGroupRule group_rule = {.size = 4, .reach = 8, .count = 32};
+
+typedef struct Groups {
+    HcGroupRule rule;
+    HcBlock in, out;
+    HcBuffer work;
+} Groups;
+
+/* The scene is its own pilot. */
+static HcStatus call_groups(HcRig *rig, void *user, HcError *err) {
+    Groups *groups = user;
+    return hc_groups(rig->queue, &groups->in, &groups->in, &groups->rule, groups->work.data, &groups->out,
+                     err);
+}
+
+static HcStatus open_groups(HcRig *rig, int64_t lines, const HcGroupRule *rule, Groups *out, HcError *err) {
+    int32_t bands = rig->settings->components;
+    hc_release(rig->compute, &out->work);
+    out->rule = *rule;
+    out->rule.lines = lines;
+    out->in = hc_rig_block(rig, &rig->block, lines, bands);
+    out->out = hc_rig_block(rig, &rig->out, lines, bands);
+    HC_OR_RETURN(hc_rig_decode_bands(rig, lines, bands, err));
+    size_t bytes = hc_groups_bytes(&out->rule, hc_block_pixels(&out->out), bands);
+    return hc_alloc(rig->compute, HC_MEMORY_DEVICE, bytes, &out->work, err);
+}
+
+/* Groups of one pixel: x becomes x x^2 / (x^2 + 1). */
+static HcStatus check_groups(HcRig *rig, Groups *groups, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t values = (size_t)row->lines * (size_t)rig->settings->samples * (size_t)rig->settings->components;
+    HcGroupRule rule = {.size = 1, .reach = 0, .count = 1};
+    HcBuffer host = {0};
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, values * sizeof(float), &host, err));
+    HC_TRY(open_groups(rig, row->lines, &rule, groups, err));
+    HC_TRY(call_groups(rig, groups, err));
+    HC_TRY(hc_download(rig->queue, groups->in.data, host.data, values * sizeof(float), err));
+    HC_TRY(hc_wait(rig->queue, err));
+    for (size_t v = 0; v < values; v++) {
+        double x = (double)((float *)host.data)[v];
+        ((float *)host.data)[v] = (float)(x - x / (x * x + 1));
+    }
+    HC_TRY(hc_rig_compare(rig, groups->out.data, host.data, values, 1e-5, row, err));
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    hc_release(rig->compute, &host);
+    return status;
+}
+
+static HcStatus groups(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    Groups groups = {0};
+    if (!hc_bench_wants(rig->bench, "groups")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "groups", rig->device->by, rig->part);
+    row->lines = rig->part < 2 * FEW_LINES ? rig->part : 2 * FEW_LINES;
+    HC_TRY(open_groups(rig, row->lines, &group_rule, &groups, err));
+    hc_rig_floor(rig, row,
+                 (double)row->lines * rig->settings->samples * (12.0 * rig->settings->components + 2), 0, 0);
+    HC_TRY(hc_rig_measure(rig, call_groups, &groups, row, err));
+    HC_TRY(check_groups(rig, &groups, row, err));
+    snprintf(row->how, sizeof row->how, "size %d, reach %d, %d patches, %d bands", group_rule.size,
+             group_rule.reach, group_rule.count, rig->settings->components);
+    hc_bench_scale(rig->bench, row);
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    hc_release(rig->compute, &groups.work);
+    return status;
+}
+
 /* ---- the eigenvalues of a graded matrix ---- */
 
 typedef HcStatus VendorEigh(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
@@ -490,5 +569,6 @@ done:
 HcStatus hc_rig_decompositions(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
     HC_OR_RETURN(eigh_graded(rig, vendor, vendor_ops, err));
     HC_OR_RETURN(svds(rig, vendor, vendor_ops, err));
-    return patches(rig, err);
+    HC_OR_RETURN(patches(rig, err));
+    return groups(rig, err);
 }

@@ -16,6 +16,7 @@
 #include "core/operation/gemv.h"
 #include "core/operation/gram.h"
 #include "core/operation/gram_raw.h"
+#include "core/operation/groups.h"
 #include "core/operation/knn.h"
 #include "core/operation/l1.h"
 #include "core/operation/patches.h"
@@ -71,6 +72,7 @@ extern "C" {
     ENTRY(patches_open, HcPatchesOpenFn)                                                                     \
     ENTRY(patches_close, HcPatchesCloseFn)                                                                   \
     ENTRY(patches, HcPatchesFn)                                                                              \
+    ENTRY(groups, HcGroupsFn)                                                                                \
     ENTRY(unmix_open, HcUnmixOpenFn)                                                                         \
     ENTRY(unmix_close, HcUnmixCloseFn)                                                                       \
     ENTRY(unmix, HcUnmixFn)                                                                                  \

@@ -2,9 +2,10 @@
  *
  * The noise comes from a regression of each band on all others. Components whose eigenvalue lies beyond those
  * of noise alone hold the signal; patches of these components are then freed of the noise that is left in
- * them. A block is worked on in strips, so that the memory for components does not depend on the size of a
- * block. */
+ * them. Groups of alike patches do so once more, with that result as the pilot. A block is worked on in
+ * strips, so that the memory for components does not depend on the size of a block. */
 #include "core/allocate.h"
+#include "core/operation/groups.h"
 #include "core/operation/project.h"
 #include "core/operation/svd.h"
 #include "core/patch.h"
@@ -32,21 +33,27 @@ typedef struct State {
     double gain;          /* expected of the subspace alone [dB], once the transform is there */
     bool handed_on;       /* no gain is expected */
     HcPatches *patches;
-    HcBuffer components, clean; /* [device] a strip with halo, and without: values, then their mask */
+    /* [device] a strip with halo, with the halo of groups, and without: values, then their mask. */
+    HcBuffer components, pilot, clean;
+    HcBuffer work; /* [device] of groups */
 } State;
 
-enum { METHOD_PATCHES, METHOD_SUBSPACE };
+enum { METHOD_GROUPS, METHOD_PATCHES, METHOD_SUBSPACE };
 enum { NOISE_AUTO, NOISE_WHITE, NOISE_REGRESSION };
 
-static const char *const method_words[] = {"patches", "subspace", NULL};
+static const char *const method_words[] = {"groups", "patches", "subspace", NULL};
 static const char *const noise_words[] = {"auto", "white", "regression", NULL};
 
 /* Small patches have few materials; with many components they have too few pixels to tell signal from noise
  * (docs/stages/denoise.md has the figures). */
 enum { WINDOW = 8, LARGE_WINDOW = 16, FEW_COMPONENTS = 32 };
 
-/* Lines of a strip, halo excluded. */
-enum { STRIP = 64 };
+/* Lines of a strip, halo excluded; groups have more halo, and work on it again in each strip. */
+enum { STRIP = 64, GROUP_STRIP = 128 };
+
+/* Groups: larger patches and groups, or others farther away, gain next to nothing (docs/stages/denoise.md).
+ */
+enum { GROUP_SIZE = 4, GROUP_REACH = 8, GROUP_COUNT = 32 };
 
 /* The variances of the bands count as those of white noise where nine tenths lie within this factor. */
 static const double white_spread = 2;
@@ -58,9 +65,9 @@ static const double least_gain = 0.1;
 enum { MANY_PIXELS = 10 };
 
 static const HcOption options[] = {
-    {HC_CHOICE(Params, method), .choices = method_words, .standard = "patches",
-     .help =
-         "keep the components that hold signal (subspace), or remove the noise from patches of them as well"},
+    {HC_CHOICE(Params, method), .choices = method_words, .standard = "groups",
+     .help = "keep the components that hold signal (subspace), remove the noise from patches of them as well "
+             "(patches), and then from groups of patches that are alike (groups)"},
     {HC_CHOICE(Params, noise), .of_fit = true, .choices = noise_words, .standard = "auto",
      .help = "variance of the noise: that of the regression of each band on all others, the median of these "
              "for all bands (white), or the one that fits"},
@@ -74,8 +81,8 @@ static const HcOption options[] = {
     {HC_INT(Params, window), .range = {1, HC_PATCH_SIZE_MAX},
      .otherwise = "8; 16 where more than 32 components are kept", .unit = "pixels", .value = "SIZE",
      .help = "lines and samples of a patch"},
-    {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX}, .otherwise = "a quarter of the window",
-     .unit = "pixels", .value = "STEP",
+    {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX},
+     .otherwise = "half the window; patches: a quarter of it", .unit = "pixels", .value = "STEP",
      .help = "lines and samples from one patch to the next, at most the window"},
     {HC_FLAG(HcLinearParams, fit_only, "fit-only"),
      .help = "fit and save the model (--save-model), and pass the scene on unchanged"},
@@ -96,8 +103,13 @@ static bool has_transform(const HcStage *stage) {
     return state->linear.transform.method[0] != '\0';
 }
 
+static bool by_groups(const HcStage *stage) {
+    return params_of(stage)->method == METHOD_GROUPS;
+}
+
+/* Alone, or as the pilot of groups. */
 static bool by_patches(const HcStage *stage) {
-    return params_of(stage)->method == METHOD_PATCHES;
+    return params_of(stage)->method != METHOD_SUBSPACE;
 }
 
 /* ---- how many components, and what they gain ---- */
@@ -207,20 +219,36 @@ static int64_t window_of(const HcStage *stage) {
     return asked > 0 ? asked : state->linear.used > FEW_COMPONENTS ? LARGE_WINDOW : WINDOW;
 }
 
+static HcGroupRule group_rule(const HcStage *stage) {
+    return (HcGroupRule){
+        .lines = stage->in.lines, .size = GROUP_SIZE, .reach = GROUP_REACH, .count = GROUP_COUNT};
+}
+
+/* Of the pilot. */
+static int32_t group_halo(const HcStage *stage) {
+    HcGroupRule rule = group_rule(stage);
+    return by_groups(stage) ? hc_group_halo(&rule) : 0;
+}
+
+/* Of the components. */
 static int32_t strip_halo(const HcStage *stage) {
-    return by_patches(stage) ? (int32_t)window_of(stage) - 1 : 0;
+    return by_patches(stage) ? (int32_t)window_of(stage) - 1 + group_halo(stage) : 0;
+}
+
+static int32_t strip_lines(const HcStage *stage) {
+    return by_groups(stage) && !stage->tight ? GROUP_STRIP : STRIP;
 }
 
 static HcPatchRule rule_of(const HcStage *stage) {
     const Params *params = params_of(stage);
     const State *state = stage->state;
     int64_t window = window_of(stage);
-    int64_t quarter = window >= 4 ? window / 4 : 1;
+    int64_t part = by_groups(stage) ? 2 : 4;
     return (HcPatchRule){.lines = stage->in.lines,
                          .samples = (int32_t)stage->in.samples,
                          .bands = state->linear.used,
                          .size = (int32_t)window,
-                         .step = (int32_t)(params->step > 0 ? params->step : quarter),
+                         .step = (int32_t)(params->step > 0 ? params->step : hc_max64(1, window / part)),
                          .keep = HC_PATCH_SHRINK,
                          .noise = 1,
                          .tight = stage->tight};
@@ -228,8 +256,25 @@ static HcPatchRule rule_of(const HcStage *stage) {
 
 static size_t strip_bytes(const HcStage *stage, int32_t halo) {
     const State *state = stage->state;
-    size_t pixels = (size_t)(STRIP + 2 * halo) * (size_t)stage->in.samples;
+    size_t pixels = (size_t)(strip_lines(stage) + 2 * halo) * (size_t)stage->in.samples;
     return pixels * ((size_t)state->linear.used * sizeof(float) + 1);
+}
+
+static size_t work_bytes(const HcStage *stage) {
+    const State *state = stage->state;
+    HcGroupRule rule = group_rule(stage);
+    size_t pixels = (size_t)strip_lines(stage) * (size_t)stage->in.samples;
+    return hc_groups_bytes(&rule, pixels, state->linear.used);
+}
+
+/* All strips, with what groups work in. */
+static size_t strips_bytes(HcStage *stage, bool tight) {
+    bool was = stage->tight;
+    stage->tight = tight;
+    size_t bytes = strip_bytes(stage, strip_halo(stage)) + strip_bytes(stage, 0);
+    bytes += by_groups(stage) ? strip_bytes(stage, group_halo(stage)) + work_bytes(stage) : 0;
+    stage->tight = was;
+    return bytes;
 }
 
 static HcStatus check_params(const HcStage *stage, HcError *err) {
@@ -256,13 +301,15 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
 /* Strips of components, and the patches that are worked on. */
 static void plan_patches(HcStage *stage) {
     HcPatchRule rule = rule_of(stage);
-    size_t strips = stage->needs.bytes_fixed + strip_bytes(stage, strip_halo(stage)) + strip_bytes(stage, 0);
+    size_t before = stage->needs.bytes_fixed;
     stage->needs.halo = strip_halo(stage);
     stage->needs.bytes_per_pixel = 0;
     rule.tight = false;
-    stage->needs.bytes_fixed = strips + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    stage->needs.bytes_fixed =
+        before + strips_bytes(stage, false) + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
     rule.tight = true;
-    stage->needs.bytes_tight = strips + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    stage->needs.bytes_tight =
+        before + strips_bytes(stage, true) + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -304,6 +351,11 @@ static HcStatus prepare(HcStage *stage, HcError *err) {
     HC_OR_RETURN(
         hc_memory_zeros(stage->compute, strip_bytes(stage, strip_halo(stage)), &state->components, err));
     HC_OR_RETURN(hc_memory_zeros(stage->compute, strip_bytes(stage, 0), &state->clean, err));
+    if (by_groups(stage)) {
+        HC_OR_RETURN(
+            hc_memory_zeros(stage->compute, strip_bytes(stage, group_halo(stage)), &state->pilot, err));
+        HC_OR_RETURN(hc_memory_zeros(stage->compute, work_bytes(stage), &state->work, err));
+    }
     return hc_patches_open(stage->compute, &rule, &state->patches, err);
 }
 
@@ -397,21 +449,51 @@ static HcBlock strip_of(const State *state, const HcBuffer *buffer, const HcBloc
     return strip;
 }
 
+/* A part of the rows of a block, as its interior and with up to `halo` rows of context. */
+static HcBlock rows_of(const HcBlock *block, int64_t first, int64_t end, int32_t halo) {
+    int64_t top = hc_max64(hc_block_first_line(block), first - halo);
+    int64_t bottom = hc_min64(hc_block_first_line(block) + hc_block_rows(block), end + halo);
+    size_t skipped = (size_t)(top - hc_block_first_line(block)) * (size_t)block->samples;
+    HcBlock part = *block;
+    part.data += skipped * (size_t)block->bands;
+    part.mask += skipped;
+    part.line0 = first;
+    part.lines = (int32_t)(end - first);
+    part.above = (int32_t)(first - top);
+    part.below = (int32_t)(bottom - end);
+    return part;
+}
+
+/* Patches make the pilot; groups then look at components and pilot. */
+static HcStatus filter_groups(HcStage *stage, HcQueue *queue, const HcBlock *components, const HcBlock *clean,
+                              HcError *err) {
+    const State *state = stage->state;
+    HcGroupRule rule = group_rule(stage);
+    int64_t first = clean->line0;
+    int64_t end = first + clean->lines;
+    HcBlock noisy = rows_of(components, first, end, group_halo(stage));
+    HcBlock pilot = strip_of(state, &state->pilot, &noisy, first, end, group_halo(stage));
+    HcBlock rows = pilot;
+    rows.line0 = hc_block_first_line(&pilot);
+    rows.lines = (int32_t)hc_block_rows(&pilot);
+    rows.above = rows.below = 0;
+    HC_OR_RETURN(hc_patches(queue, components, state->patches, &rows, err));
+    return hc_groups(queue, &noisy, &pilot, &rule, state->work.data, clean, err);
+}
+
 static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                               int64_t first, int64_t end, HcError *err) {
     const State *state = stage->state;
     const HcLinear *linear = &state->linear;
     HcBlock components = strip_of(state, &state->components, in, first, end, strip_halo(stage));
     HcBlock clean = strip_of(state, &state->clean, in, first, end, 0);
-    size_t skipped = (size_t)(first - hc_block_first_line(out)) * (size_t)out->samples;
-    HcBlock part = *out;
-    part.data += skipped * (size_t)out->bands;
-    part.mask += skipped;
-    part.line0 = first;
-    part.lines = (int32_t)(end - first);
-    part.above = part.below = 0;
+    HcBlock part = rows_of(out, first, end, 0);
     HC_OR_RETURN(hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
-    HC_OR_RETURN(hc_patches(queue, &components, state->patches, &clean, err));
+    if (by_groups(stage)) {
+        HC_OR_RETURN(filter_groups(stage, queue, &components, &clean, err));
+    } else {
+        HC_OR_RETURN(hc_patches(queue, &components, state->patches, &clean, err));
+    }
     return hc_project(queue, &clean, linear->inverse.data, NULL, linear->mean.data, &part, err);
 }
 
@@ -422,8 +504,9 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     }
     int64_t first = hc_block_first_line(out);
     int64_t end = first + hc_block_rows(out);
-    for (; first < end; first += STRIP) {
-        HC_OR_RETURN(process_strip(stage, queue, in, out, first, hc_min64(end, first + STRIP), err));
+    int64_t lines = strip_lines(stage);
+    for (; first < end; first += lines) {
+        HC_OR_RETURN(process_strip(stage, queue, in, out, first, hc_min64(end, first + lines), err));
     }
     return HC_OK;
 }
@@ -454,7 +537,9 @@ static void close_denoise(HcStage *stage) {
         hc_patches_close(state->patches);
     }
     hc_memory_release(stage->compute, &state->components);
+    hc_memory_release(stage->compute, &state->pilot);
     hc_memory_release(stage->compute, &state->clean);
+    hc_memory_release(stage->compute, &state->work);
     hc_linear_close(stage);
     *state = (State){0};
 }
@@ -462,7 +547,8 @@ static void close_denoise(HcStage *stage) {
 const HcStageClass hc_stage_denoise = {
     .name = "denoise",
     .summary = "remove noise: noise model, dimension and method are chosen and stated",
-    .cite = "Bioucas-Dias, Nascimento 2008; Zhuang, Bioucas-Dias 2018; Gavish, Donoho 2017",
+    .cite =
+        "Bioucas-Dias, Nascimento 2008; Zhuang, Bioucas-Dias 2018; Gavish, Donoho 2017; Dabov et al. 2007",
     .example = "hcube denoise scene.hdr clean.tif",
     .role = HC_ROLE_STAGE,
     .options = options,

@@ -440,6 +440,30 @@ HcStatus hc_strict_patches(HcQueue *queue, const HcBlock *in, HcPatches *patches
     return strict_accept(queue, do_patches, &work, sizeof work, err);
 }
 
+/* Two blocks, what helps one of them, and memory to work in. */
+typedef struct Grouping {
+    Pair pair;
+    HcBlock pilot;
+    HcGroupRule rule;
+    void *memory;
+} Grouping;
+
+static HcStatus do_groups(const Strict *strict, void *arguments, HcError *err) {
+    Grouping *work = arguments;
+    size_t bytes = hc_groups_bytes(&work->rule, hc_block_pixels(&work->pair.out), work->pair.out.bands);
+    HC_OR_RETURN(translate_pair(strict, &work->pair, err));
+    HC_OR_RETURN(strict_translate_block(strict, &work->pilot, "the pilot", err));
+    HC_OR_RETURN(strict_translate(strict, &work->memory, bytes, "groups, the memory to work in", err));
+    return hc_groups(strict->cpu_queue, &work->pair.in, &work->pilot, &work->rule, work->memory,
+                     &work->pair.out, err);
+}
+
+HcStatus hc_strict_groups(HcQueue *queue, const HcBlock *in, const HcBlock *pilot, const HcGroupRule *rule,
+                          void *memory, const HcBlock *out, HcError *err) {
+    Grouping work = {.pair = {.in = *in, .out = *out}, .pilot = *pilot, .rule = *rule, .memory = memory};
+    return strict_accept(queue, do_groups, &work, sizeof work, err);
+}
+
 /* ---- least absolute deviations ---- */
 
 struct HcUnmixing {

@@ -1,0 +1,389 @@
+/* Groups of patches that are alike: found in the pilot, filtered together, and averaged.
+ *
+ * Groups are filtered some hundred at a time, a thread each; their contributions then go to the lines of the
+ * output, a thread a line. Contributions are integers, so that their order does not matter. Each band of a
+ * group lies as [pixel of the patch][patch], so that the cosine transform runs over whole vectors. */
+#include "core/operation/groups.h"
+#include "core/solver/group.h"
+#include "cpu/work.h"
+
+#include <math.h>
+#include <string.h>
+
+HcGroupsFn hc_cpu_groups;
+
+enum { PARTS = 8, PIXELS = HC_GROUP_SIZE_MAX * HC_GROUP_SIZE_MAX, COUNT = HC_GROUP_COUNT_MAX };
+
+/* Where the patches of a group begin, from the reference on. */
+typedef struct Group {
+    int32_t count;
+    int64_t line[COUNT];
+    int32_t sample[COUNT];
+} Group;
+
+_Static_assert(sizeof(Group) == HC_GROUP_PLACES, "hc_groups_bytes counts groups");
+
+typedef struct Job {
+    HcGroupFrame frame;
+    const HcBlock *in, *pilot, *out;
+    bool masked;      /* pixels of `in` are */
+    int64_t patch;    /* number of the first of these reference patches */
+    int64_t groups;   /* that are worked on at once */
+    int64_t *sum;     /* [pixels of out][bands] */
+    int32_t *weight;  /* [pixels of out][bands] */
+    Group *group;     /* [groups] */
+    int32_t *shares;  /* [groups][patch][pixel of the patch][band] */
+    int32_t *weights; /* [groups][band] */
+} Job;
+
+/* A band of a group: [pixel of the patch][patch]. */
+typedef struct Stack {
+    float value[PIXELS][COUNT];
+} Stack;
+
+static int32_t pixels_of(const HcGroupFrame *frame) {
+    return frame->down.size * frame->across.size;
+}
+
+/* ---- which patches are alike ---- */
+
+/* Adds the squares of the differences of two rows. */
+HC_CLONES static void add_squares(const float *restrict a, const float *restrict b, int64_t count,
+                                  float *restrict part) {
+    float own[PARTS];
+    int64_t whole = count / PARTS * PARTS;
+    memcpy(own, part, sizeof own);
+    for (int64_t x = 0; x < whole; x += PARTS) {
+        for (int i = 0; i < PARTS; i++) {
+            float difference = a[x + i] - b[x + i];
+            own[i] += difference * difference;
+        }
+    }
+    for (int64_t x = whole; x < count; x++) {
+        float difference = a[x] - b[x];
+        own[x - whole] += difference * difference;
+    }
+    memcpy(part, own, sizeof own);
+}
+
+/* The same without the masked pixels of a. */
+static void add_valid_squares(const float *a, const float *b, const uint8_t *mask, int64_t samples,
+                              int64_t bands, float *part) {
+    for (int64_t x = 0; x < samples * bands; x++) {
+        float difference = a[x] - b[x];
+        part[x % PARTS] += mask[x / bands] != 0 ? difference * difference : 0;
+    }
+}
+
+static bool all_valid(const Job *job, int64_t line, int64_t sample) {
+    for (int64_t l = 0; l < job->frame.down.size; l++) {
+        if (memchr(hc_cpu_mask_line(job->in, line + l) + sample, 0, (size_t)job->frame.across.size) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool any_valid(const Job *job, int64_t line, int64_t sample) {
+    for (int64_t l = 0; l < job->frame.down.size; l++) {
+        const uint8_t *mask = hc_cpu_mask_line(job->in, line + l) + sample;
+        for (int64_t s = 0; s < job->frame.across.size; s++) {
+            if (mask[s] != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Of the reference patch at (line, sample) to another one; `whole` says that no pixel of it is masked. */
+static float distance(const Job *job, int64_t line, int64_t sample, bool whole, int64_t other_line,
+                      int64_t other_sample) {
+    float part[PARTS] = {0};
+    int64_t bands = job->pilot->bands;
+    int64_t samples = job->frame.across.size;
+    for (int64_t l = 0; l < job->frame.down.size; l++) {
+        const float *a = hc_cpu_line(job->pilot, line + l) + sample * bands;
+        const float *b = hc_cpu_line(job->pilot, other_line + l) + other_sample * bands;
+        if (whole) {
+            add_squares(a, b, samples * bands, part);
+        } else {
+            add_valid_squares(a, b, hc_cpu_mask_line(job->in, line + l) + sample, samples, bands, part);
+        }
+    }
+    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+/* Puts a patch among the nearest; those that came before win ties. NaN is never near. */
+static void keep_nearest(Group *group, float *nearest, int32_t most, float value, int64_t line,
+                         int64_t sample) {
+    int32_t at = group->count;
+    if (!(value < INFINITY) || (at == most && !(value < nearest[most - 1]))) {
+        return;
+    }
+    if (at < most) {
+        group->count++;
+    } else {
+        at--;
+    }
+    for (; at > 1 && value < nearest[at - 1]; at--) {
+        nearest[at] = nearest[at - 1];
+        group->line[at] = group->line[at - 1];
+        group->sample[at] = group->sample[at - 1];
+    }
+    nearest[at] = value;
+    group->line[at] = line;
+    group->sample[at] = (int32_t)sample;
+}
+
+static void find_group(const Job *job, int64_t line, int64_t sample, Group *group) {
+    const HcGroupFrame *frame = &job->frame;
+    float nearest[COUNT] = {0};
+    bool whole = !job->masked || all_valid(job, line, sample);
+    int64_t bottom = hc_min64(frame->down.length - frame->down.size, line + frame->reach);
+    int64_t right = hc_min64(frame->across.length - frame->across.size, sample + frame->reach);
+    *group = (Group){.count = 0};
+    if (job->masked && !any_valid(job, line, sample)) {
+        return;
+    }
+    group->count = 1;
+    group->line[0] = line;
+    group->sample[0] = (int32_t)sample;
+    for (int64_t l = hc_max64(0, line - frame->reach); l <= bottom && frame->count > 1; l++) {
+        for (int64_t s = hc_max64(0, sample - frame->reach); s <= right; s++) {
+            bool is_reference = l == line && s == sample;
+            if (!is_reference && (!job->masked || all_valid(job, l, s))) {
+                keep_nearest(group, nearest, frame->count, distance(job, line, sample, whole, l, s), l, s);
+            }
+        }
+    }
+    while ((group->count & (group->count - 1)) != 0) {
+        group->count &= group->count - 1;
+    }
+}
+
+/* Whether a patch of the group has a pixel of the output. */
+static bool reaches_output(const Job *job, const Group *group) {
+    int64_t first = hc_block_first_line(job->out);
+    int64_t end = first + hc_block_rows(job->out);
+    for (int32_t m = 0; m < group->count; m++) {
+        if (group->line[m] < end && group->line[m] + job->frame.down.size > first) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- transforms ---- */
+
+static void load(const Job *job, const HcBlock *block, const Group *group, int64_t band, Stack *stack) {
+    int32_t across = job->frame.across.size;
+    for (int32_t m = 0; m < group->count; m++) {
+        for (int32_t l = 0; l < job->frame.down.size; l++) {
+            const float *from = hc_cpu_line(block, group->line[m] + l) + band;
+            for (int32_t s = 0; s < across; s++) {
+                stack->value[l * across + s][m] = from[(group->sample[m] + (int64_t)s) * block->bands];
+            }
+        }
+    }
+}
+
+/* to[u] = sum over x of matrix[u][x] from[x], or of matrix[x][u]; vectors `stride` apart. */
+HC_CLONES static void turn(float (*vector)[COUNT], int32_t size, int32_t stride,
+                           const float (*matrix)[HC_GROUP_SIZE_MAX], bool back, int32_t count) {
+    float to[HC_GROUP_SIZE_MAX][COUNT];
+    for (int32_t u = 0; u < size; u++) {
+        for (int32_t m = 0; m < count; m++) {
+            to[u][m] = 0;
+        }
+        for (int32_t x = 0; x < size; x++) {
+            float factor = back ? matrix[x][u] : matrix[u][x];
+            const float *from = vector[x * stride];
+            for (int32_t m = 0; m < count; m++) {
+                to[u][m] += factor * from[m];
+            }
+        }
+    }
+    for (int32_t u = 0; u < size; u++) {
+        memcpy(vector[u * stride], to[u], (size_t)count * sizeof(float));
+    }
+}
+
+static void cosines(const HcGroupFrame *frame, Stack *stack, bool back, int32_t count) {
+    int32_t across = frame->across.size;
+    for (int32_t s = 0; s < across; s++) {
+        turn(stack->value + s, frame->down.size, across, frame->along, back, count);
+    }
+    for (int32_t l = 0; l < frame->down.size; l++) {
+        turn(stack->value + (int64_t)l * across, across, 1, frame->aside, back, count);
+    }
+}
+
+static const float half_root = 0.70710678118654752F;
+
+/* In place: the sum of each pair lies where its first was, the difference where its second was. */
+static void haar(float *vector, int32_t count) {
+    for (int32_t step = 1; step < count; step *= 2) {
+        for (int32_t i = 0; i < count; i += 2 * step) {
+            float sum = (vector[i] + vector[i + step]) * half_root;
+            vector[i + step] = (vector[i] - vector[i + step]) * half_root;
+            vector[i] = sum;
+        }
+    }
+}
+
+static void haar_back(float *vector, int32_t count) {
+    for (int32_t step = count / 2; step >= 1; step /= 2) {
+        for (int32_t i = 0; i < count; i += 2 * step) {
+            float first = (vector[i] + vector[i + step]) * half_root;
+            vector[i + step] = (vector[i] - vector[i + step]) * half_root;
+            vector[i] = first;
+        }
+    }
+}
+
+/* Multiplies by the Wiener weights; returns the sum of their squares. */
+HC_CLONES static float weigh(Stack *stack, const Stack *pilot, int32_t pixels, int32_t count) {
+    float part[COUNT] = {0};
+    for (int32_t p = 0; p < pixels; p++) {
+        for (int32_t m = 0; m < count; m++) {
+            float square = pilot->value[p][m] * pilot->value[p][m];
+            float weight = square / (square + 1);
+            stack->value[p][m] *= weight;
+            part[m] += weight * weight;
+        }
+    }
+    for (int32_t step = count / 2; step >= 1; step /= 2) {
+        for (int32_t m = 0; m < step; m++) {
+            part[m] += part[m + step];
+        }
+    }
+    return part[0];
+}
+
+static void filter_band(const Job *job, const Group *group, int64_t band, int32_t *shares, int32_t *weight) {
+    Stack stack;
+    Stack pilot;
+    int64_t bands = job->in->bands;
+    int32_t across = job->frame.across.size;
+    int32_t pixels = pixels_of(&job->frame);
+    int32_t count = group->count;
+    load(job, job->in, group, band, &stack);
+    load(job, job->pilot, group, band, &pilot);
+    cosines(&job->frame, &stack, false, count);
+    cosines(&job->frame, &pilot, false, count);
+    for (int32_t p = 0; p < pixels; p++) {
+        haar(stack.value[p], count);
+        haar(pilot.value[p], count);
+    }
+    *weight = hc_group_weight(weigh(&stack, &pilot, pixels, count));
+    for (int32_t p = 0; p < pixels; p++) {
+        haar_back(stack.value[p], count);
+    }
+    cosines(&job->frame, &stack, true, count);
+    for (int32_t m = 0; m < count; m++) {
+        for (int32_t p = 0; p < pixels; p++) {
+            const float *line = hc_cpu_line(job->pilot, group->line[m] + p / across);
+            float before = line[(group->sample[m] + (int64_t)(p % across)) * bands + band];
+            shares[((int64_t)m * pixels + p) * bands + band] =
+                hc_group_value(stack.value[p][m] - before, *weight);
+        }
+    }
+}
+
+static void do_groups(void *user, int64_t i, int64_t end, int32_t thread) {
+    const Job *job = user;
+    int64_t bands = job->in->bands;
+    int64_t values = (int64_t)pixels_of(&job->frame) * job->frame.count * bands;
+    (void)thread;
+    for (; i < end; i++) {
+        int64_t patch = job->patch + i;
+        Group *group = &job->group[i];
+        find_group(job, hc_patch_start(job->frame.down, patch / job->frame.across.count),
+                   hc_patch_start(job->frame.across, patch % job->frame.across.count), group);
+        if (!reaches_output(job, group)) {
+            group->count = 0;
+        }
+        for (int64_t b = 0; b < bands && group->count > 0; b++) {
+            filter_band(job, group, b, job->shares + i * values, &job->weights[i * bands + b]);
+        }
+    }
+}
+
+/* ---- sums ---- */
+
+HC_CLONES static void add(int64_t *restrict sum, int32_t *restrict weight, const int32_t *restrict share,
+                          const int32_t *restrict weights, int64_t bands) {
+    for (int64_t b = 0; b < bands; b++) {
+        sum[b] += share[b];
+        weight[b] += weights[b];
+    }
+}
+
+/* Adds what the groups say to some lines of the output. */
+static void add_to_lines(void *user, int64_t row, int64_t end, int32_t thread) {
+    const Job *job = user;
+    int64_t bands = job->out->bands;
+    int64_t across = job->frame.across.size;
+    int64_t pixels = pixels_of(&job->frame);
+    (void)thread;
+    for (; row < end; row++) {
+        int64_t line = job->out->line0 + row;
+        for (int64_t i = 0; i < job->groups; i++) {
+            const Group *group = &job->group[i];
+            for (int64_t m = 0; m < group->count; m++) {
+                int64_t within = line - group->line[m];
+                int64_t pixel = (i * job->frame.count + m) * pixels + within * across;
+                if (within < 0 || within >= job->frame.down.size) {
+                    continue;
+                }
+                for (int64_t s = 0; s < across; s++) {
+                    int64_t at = (row * job->out->samples + group->sample[m] + s) * bands;
+                    add(job->sum + at, job->weight + at, job->shares + (pixel + s) * bands,
+                        job->weights + i * bands, bands);
+                }
+            }
+        }
+    }
+}
+
+static void finish_lines(void *user, int64_t row, int64_t end, int32_t thread) {
+    const Job *job = user;
+    const HcBlock *out = job->out;
+    int64_t bands = out->bands;
+    (void)thread;
+    for (; row < end; row++) {
+        const float *pilot = hc_cpu_line(job->pilot, out->line0 + row);
+        uint8_t *mask = out->mask + row * out->samples;
+        memcpy(mask, hc_cpu_mask_line(job->in, out->line0 + row), (size_t)out->samples);
+        for (int64_t v = 0; v < out->samples * bands; v++) {
+            int64_t at = row * out->samples * bands + v;
+            out->data[at] = mask[v / bands] != 0 ? hc_group_mean(pilot[v], job->sum[at], job->weight[at]) : 0;
+        }
+    }
+}
+
+HcStatus hc_cpu_groups(HcQueue *queue, const HcBlock *in, const HcBlock *pilot, const HcGroupRule *rule,
+                       void *work, const HcBlock *out, HcError *err) {
+    size_t values = hc_block_values(out);
+    size_t most = hc_groups_at_once(rule, out->bands);
+    (void)err;
+    Job job = {.frame = hc_group_frame(rule, out->samples), .in = in, .pilot = pilot, .out = out};
+    job.masked = memchr(in->mask, 0, hc_block_pixels(in)) != NULL;
+    job.sum = work;
+    job.group = (Group *)(job.sum + values);
+    job.weight = (int32_t *)(job.group + most);
+    job.weights = job.weight + values;
+    job.shares = job.weights + most * (size_t)out->bands;
+    memset(job.sum, 0, values * sizeof *job.sum);
+    memset(job.weight, 0, values * sizeof *job.weight);
+    job.patch = hc_group_first(&job.frame, out->line0) * job.frame.across.count;
+    int64_t end = (hc_group_last(&job.frame, out->line0 + out->lines - 1) + 1) * job.frame.across.count;
+    for (; job.patch < end; job.patch += job.groups) {
+        job.groups = hc_min64((int64_t)most, end - job.patch);
+        hc_cpu_work(queue->cpu, job.groups, hc_cpu_grain(queue->cpu, job.groups), do_groups, &job);
+        hc_cpu_work(queue->cpu, out->lines, hc_cpu_grain(queue->cpu, out->lines), add_to_lines, &job);
+    }
+    hc_cpu_work(queue->cpu, out->lines, hc_cpu_grain(queue->cpu, out->lines), finish_lines, &job);
+    return HC_OK;
+}
