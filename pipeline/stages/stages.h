@@ -26,6 +26,7 @@
     STAGE(rx)                                                                                                \
     STAGE(detect)                                                                                            \
     STAGE(write)                                                                                             \
+    STAGE(figure)                                                                                            \
     STAGE(preview)
 
 #define HC_STAGE_DECLARATION(name) extern const HcStageClass hc_stage_##name;

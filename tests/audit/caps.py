@@ -50,6 +50,8 @@ def all_cases():
         "stage/cov": ("bil", 120, ["cov", "SCENE", "out.json", "--noise", "shift"]),
         "stage/pca": ("bil", 120, ["pca", "SCENE", "out.img", "--components", "10"]),
         "stage/preview": ("bil", 120, ["preview", "SCENE", "out.png"]),
+        "stage/figure": ("bil", 160, ["figure", "SCENE", "out.png"]),
+        "stage/figure-each": ("bil", 160, ["figure", "SCENE", "out.svg", "--each", "1-9"]),
         "stage/inverse": ("small", 120, ["run", "read", "SCENE", "!", "mnf", "--keep-all", "!", "svd", "!", "mnf",
                                          "--inverse", "!", "write", "out.img"]),
         "stage/svd": ("small", 100, ["svd", "SCENE", "out.img", "--noise", "estimate", "--tiled"]),

@@ -3,7 +3,7 @@
 set -euo pipefail
 # shellcheck source=tests/audit/scaffold.sh
 source "$(dirname "${BASH_SOURCE[0]}")/scaffold.sh"
-copy_of pipeline scripts tests/pipeline tests/support docs core io ranks
+copy_of pipeline scripts tests/pipeline tests/support docs core figure io ranks
 
 refused new-stage "name the stage"
 refused new-stage "a name is lower-case" Bad-Name

@@ -45,6 +45,7 @@ reads=(
     "read --mask-inside|read in/s.hdr --mask-inside in/mask.img:1 %|mask.img mask.hdr mask.img.aux.xml"
     "read --cutline|read in/s.hdr --cutline in/aoi.gpkg:training %|aoi.gpkg"
     "write --ortho[=FILE]|read in/s.hdr % ! write third.tif --ortho=in/glt.hdr|glt.hdr glt.img"
+    "figure --ortho[=FILE]|read in/s.hdr % ! figure third.svg --ortho=in/glt.hdr|glt.hdr glt.img"
     "preview --ortho[=FILE]|read in/s.hdr % ! preview third.png --ortho=in/glt.hdr|glt.hdr glt.img"
     "mnf --model|read in/s.hdr % ! mnf --denoise --components 2 --model in/mnf.json|mnf.json"
     "pca --model|read in/s.hdr % ! pca --denoise --components 2 --model in/pca.json|pca.json"
@@ -67,6 +68,7 @@ reads=(
 # What writes: the option, the ending that the name must have, and the steps.
 writes=(
     "write OUTPUT||! write TARGET --format ENVI"
+    "figure FIGURE|.svg|! figure TARGET"
     "preview PICTURE.png|.png|! preview TARGET"
     "preview --scree|.png|! mnf --denoise --components 2 ! preview own.png --scree TARGET"
     "cov STATISTICS.json||! cov TARGET"

@@ -1,0 +1,102 @@
+/* Figure: a page with maps, colour bars, legends, a title and a caption, as PNG, SVG or PDF.
+ *
+ * The caller says what is on the page, and gets the bytes of the file. Lengths are points (1/72 inch), x
+ * grows to the right and y downwards. Texts are UTF-8 in any script; what is no UTF-8 becomes U+FFFD. */
+#ifndef HC_FIGURE_FIGURE_H
+#define HC_FIGURE_FIGURE_H
+
+#include "figure/ramp.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum HcFigureFormat { HC_FIGURE_PNG, HC_FIGURE_SVG, HC_FIGURE_PDF } HcFigureFormat;
+
+/* Whether this build draws figures: cairo and pango were there. Without them hc_figure_draw fails. */
+bool hc_figure_available(void);
+
+/* HC_E_UNSUPPORTED in a build that draws none; `who` begins the line. */
+HcStatus hc_figure_check(const char *who, HcError *err) HC_MUST_CHECK;
+
+/* By the ending of the name; false for any other ending. */
+bool hc_figure_format_of(const char *path, HcFigureFormat *format);
+
+/* A picture with its place. */
+typedef struct HcFigureMap {
+    int32_t width, height;
+    const uint8_t *pixels; /* [height][width][4]: red, green, blue, alpha; alpha 0 = no data: paper */
+    double metres;         /* on the ground, of one pixel; 0 = not known: no scale bar */
+    double stretch;        /* height of a pixel on the ground over its width; 0 = 1 */
+    double north;          /* where north is [degrees, clockwise from up]; NAN = not known: no arrow */
+} HcFigureMap;
+
+/* What the colours of a map mean. */
+typedef struct HcFigureBar {
+    HcRamp ramp;
+    double low, high; /* values at both ends; equal where all values are */
+    double gamma;     /* levels were raised to 1/gamma; 0 = 1 */
+    const char *label;
+} HcFigureBar;
+
+typedef struct HcFigureEntry {
+    uint8_t rgb[3];
+    const char *name;
+    double percent; /* of the area; NAN = not known */
+} HcFigureEntry;
+
+typedef struct HcFigureLegend {
+    const HcFigureEntry *entry; /* [count] */
+    int32_t count;
+    bool below; /* below the map even where there is space beside it */
+} HcFigureLegend;
+
+/* Where something lies on the page [points]. */
+typedef struct HcFigureBox {
+    double x, y, width, height;
+} HcFigureBox;
+
+typedef struct HcFigurePanel {
+    const char *title; /* or NULL */
+    HcFigureMap map;
+    const HcFigureBar *bar;       /* or NULL */
+    const HcFigureLegend *legend; /* or NULL */
+    HcFigureBox box;              /* filled by hc_figure_draw: where the map lies */
+} HcFigurePanel;
+
+typedef struct HcFigure {
+    const char *title, *caption; /* or NULL */
+    const char *description;     /* for those who do not see it: <desc> of SVG, subject of PDF; or NULL */
+    double width;                /* of the page [points] */
+    double dpi;                  /* pixels an inch of a PNG */
+    HcFigurePanel *panel;        /* [count] */
+    int32_t count, columns;
+} HcFigure;
+
+/* A page is at most this much higher than wide; a map is at most HC_FIGURE_MAP_TALL times as high as it may
+ * be wide. */
+#define HC_FIGURE_TALL     2.2
+#define HC_FIGURE_MAP_TALL 1.3
+/* Pixels of the longest side of a PNG. */
+#define HC_FIGURE_SIDE_MAX 32000
+
+/* Bytes of host memory that drawing such a page takes at most, beside the pixels of the maps. */
+size_t hc_figure_bytes(HcFigureFormat format, double width, double dpi, size_t map_pixels);
+
+typedef struct HcFigureFile {
+    uint8_t *data; /* fresh memory */
+    size_t bytes;
+    double width, height; /* of the page [points] */
+} HcFigureFile;
+
+/* Draws the page. HC_E_USAGE: it is too high, as it is with too many panels. */
+HcStatus hc_figure_draw(HcFigure *figure, HcFigureFormat format, HcFigureFile *file,
+                        HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

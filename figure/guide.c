@@ -1,0 +1,116 @@
+/* What colours mean: colour bars and legends. */
+#include "figure/parts.h"
+#include "figure/ticks.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { BAR_STEPS = 256 };
+
+static const double bar_height = 8, swatch = 8, row_height = 11, name_max = 150, gap = 14;
+
+/* ---- colour bars ---- */
+
+static void fill_steps(const HcFigureBar *bar, uint8_t pixels[BAR_STEPS][4]) {
+    double power = bar->gamma > 0 ? 1 / bar->gamma : 1;
+    for (int i = 0; i < BAR_STEPS; i++) {
+        /* Of values that are all equal, the middle is shown: that is their colour. */
+        double at = bar->high > bar->low ? i / (BAR_STEPS - 1.0) : 0.5;
+        hc_ramp_colour(bar->ramp, pow(at, power), pixels[i]);
+        pixels[i][3] = 255;
+    }
+}
+
+double hc_bar_draw(HcCanvas *canvas, const HcFigureBar *bar, double x, double y, double width) {
+    uint8_t pixels[BAR_STEPS][4];
+    fill_steps(bar, pixels);
+    HcFigureBox box = {x, y, width, bar_height};
+    HcCanvasPicture picture = {BAR_STEPS, 1, pixels[0]};
+    hc_canvas_picture(canvas, &box, &picture);
+    hc_canvas_frame(canvas, x, y, width, bar_height, 0.5, hc_ink_grey);
+    HcTicks ticks;
+    hc_ticks_make(&ticks, bar->low, bar->high, width < 120 ? 3 : 5);
+    HcLetters letters = {.size = HC_SMALL, .rgb = hc_ink_dark};
+    double end = y + bar_height;
+    for (int32_t t = 0; t < ticks.count; t++) {
+        double part = bar->high > bar->low ? (ticks.at[t] - bar->low) / (bar->high - bar->low) : 0.5;
+        double at = x + part * width;
+        const double mark[2][2] = {{at, end}, {at, end + 2.5}};
+        hc_canvas_line(canvas, mark, 2, 0.5, hc_ink_grey);
+        /* The first and the last stay within the width of the bar. */
+        double half = hc_canvas_text_width(canvas, &letters, ticks.text[t]) / 2;
+        letters.align = part * width < half         ? HC_ALIGN_LEFT
+                        : (1 - part) * width < half ? HC_ALIGN_RIGHT
+                                                    : HC_ALIGN_CENTRE;
+        hc_canvas_text(canvas,
+                       letters.align == HC_ALIGN_LEFT    ? x
+                       : letters.align == HC_ALIGN_RIGHT ? x + width
+                                                         : at,
+                       end + 3.5 + HC_SMALL, &letters, ticks.text[t]);
+    }
+    end += 3.5 + 1.3 * HC_SMALL;
+    if (bar->label != NULL) {
+        letters.align = HC_ALIGN_LEFT;
+        letters.width = width;
+        end += hc_canvas_paragraph(canvas, x, end + 1, &letters, bar->label) + 1;
+    }
+    return end;
+}
+
+/* ---- legends ---- */
+
+static void percent_text(char text[HC_TICK_BYTES], double percent) {
+    if (percent > 0 && percent < 0.1) {
+        snprintf(text, HC_TICK_BYTES, "< 0.1 %%");
+    } else {
+        snprintf(text, HC_TICK_BYTES, "%.1f %%", percent);
+    }
+}
+
+void hc_legend_lay_out(HcCanvas *canvas, const HcFigureLegend *legend, double width, double height,
+                       HcLegendShape *shape) {
+    *shape = (HcLegendShape){0};
+    const HcLetters letters = {.size = HC_TEXT, .width = name_max, .rgb = hc_ink_dark};
+    for (int32_t e = 0; e < legend->count; e++) {
+        shape->name = fmax(shape->name, hc_canvas_text_width(canvas, &letters, legend->entry[e].name));
+        if (isfinite(legend->entry[e].percent)) {
+            char text[HC_TICK_BYTES];
+            percent_text(text, legend->entry[e].percent);
+            shape->percent = fmax(shape->percent, hc_canvas_text_width(canvas, &letters, text));
+        }
+    }
+    double percent = shape->percent > 0 ? shape->percent + 8 : 0;
+    shape->name = fmin(shape->name, fmax(width - swatch - 5 - percent, 20)) + 0.5;
+    shape->step = swatch + 5 + shape->name + percent + gap;
+    int32_t columns = (int32_t)fmax(floor((width + gap) / shape->step), 1);
+    int32_t rows = (int32_t)fmax(floor(height / row_height), 1);
+    /* As few columns as the height allows; more rows than that where the width ends. */
+    int32_t wanted = (legend->count + rows - 1) / rows;
+    columns = wanted < 1 ? 1 : wanted < columns ? wanted : columns;
+    shape->rows = (legend->count + columns - 1) / columns;
+    shape->columns = columns;
+    shape->width = columns * shape->step - gap;
+    shape->height = shape->rows * row_height;
+}
+
+double hc_legend_draw(HcCanvas *canvas, const HcFigureLegend *legend, const HcLegendShape *shape, double x,
+                      double y) {
+    HcLetters letters = {.size = HC_TEXT, .rgb = hc_ink_dark};
+    for (int32_t e = 0; e < legend->count; e++) {
+        const HcFigureEntry *entry = &legend->entry[e];
+        double left = x + e / shape->rows * shape->step, top = y + e % shape->rows * row_height;
+        hc_canvas_rectangle(canvas, left, top, swatch, swatch, entry->rgb);
+        hc_canvas_frame(canvas, left, top, swatch, swatch, 0.4, hc_ink_grey);
+        letters.align = HC_ALIGN_LEFT;
+        letters.width = shape->name + 0.1;
+        hc_canvas_text(canvas, left + swatch + 5, top + 0.9 * swatch, &letters, entry->name);
+        if (isfinite(entry->percent)) {
+            char text[HC_TICK_BYTES];
+            percent_text(text, entry->percent);
+            letters.align = HC_ALIGN_RIGHT;
+            letters.width = 0;
+            hc_canvas_text(canvas, left + shape->step - gap, top + 0.9 * swatch, &letters, text);
+        }
+    }
+    return y + shape->height;
+}

@@ -1,0 +1,157 @@
+/* The page: panels in columns between a title and a caption. It is drawn twice: once to measure, once to
+ * draw. */
+#include "figure/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double margin = 12, gutter = 14;
+/* Of a map with a legend beside it, the part of the width that the legend may take. */
+static const double legend_part = 0.45;
+
+static double height_over_width(const HcFigureMap *map) {
+    return map->height * (map->stretch > 0 ? map->stretch : 1) / map->width;
+}
+
+/* The largest box for the map that is `width` wide at most. */
+static HcFigureBox fit_map(const HcFigureMap *map, double x, double y, double width) {
+    double shape = height_over_width(map), height = width * shape;
+    double tallest = width * HC_FIGURE_MAP_TALL;
+    return height <= tallest ? (HcFigureBox){x, y, width, height}
+                             : (HcFigureBox){x, y, tallest / shape, tallest};
+}
+
+/* Beside a map that is about as high as wide, or higher, there is space for a legend that is no longer than
+ * it. */
+static bool fits_beside(const HcFigurePanel *panel, const HcLegendShape *shape, const HcFigureBox *box) {
+    return !panel->legend->below && shape->columns == 1 && shape->height <= fmax(box->height, 60);
+}
+
+static double draw_legend(HcCanvas *canvas, HcFigurePanel *panel, double y, double width) {
+    HcLegendShape shape;
+    /* About as high as wide, so that few classes take one or two columns. */
+    hc_legend_lay_out(canvas, panel->legend, width, 60, &shape);
+    return hc_legend_draw(canvas, panel->legend, &shape, panel->box.x, y);
+}
+
+/* The title of a panel; returns its height. */
+static double draw_panel_title(HcCanvas *canvas, const HcFigurePanel *panel, double x, double y,
+                               double width) {
+    const HcLetters letters = {.size = HC_TEXT, .bold = true, .width = width, .rgb = hc_ink_dark};
+    return panel->title != NULL ? hc_canvas_paragraph(canvas, x, y, &letters, panel->title) + 2 : 0;
+}
+
+/* A panel without its title; `alone`: with scale bar and north, which many panels share. */
+static double draw_panel(HcCanvas *canvas, HcFigurePanel *panel, double x, double y, double width,
+                         bool alone) {
+    HcLegendShape shape = {0};
+    bool beside = false;
+    panel->box = fit_map(&panel->map, x, y, width);
+    if (panel->legend != NULL && panel->legend->count > 0) {
+        hc_legend_lay_out(canvas, panel->legend, legend_part * width, INFINITY, &shape);
+        HcFigureBox box = fit_map(&panel->map, x, y, width - shape.width - gutter);
+        beside = fits_beside(panel, &shape, &box);
+        panel->box = beside ? box : panel->box;
+    }
+    hc_map_draw(canvas, &panel->map, &panel->box);
+    double end = y + panel->box.height;
+    end = alone ? hc_ground_draw(canvas, &panel->map, &panel->box, x, end) : end;
+    if (beside) {
+        double legend =
+            hc_legend_draw(canvas, panel->legend, &shape, panel->box.x + panel->box.width + gutter, y);
+        end = fmax(end, legend);
+    } else if (panel->legend != NULL && panel->legend->count > 0) {
+        end = draw_legend(canvas, panel, end + 8, width);
+    }
+    if (panel->bar != NULL) {
+        double bar = fmin(fmax(panel->box.width, fmin(width, 100)), 240);
+        end = hc_bar_draw(canvas, panel->bar, x, end + 6, bar);
+    }
+    return end;
+}
+
+/* Rows of panels, whose maps begin at the same height. */
+static double draw_panels(HcCanvas *canvas, HcFigure *figure, double y, double width) {
+    double step = (width + gutter) / figure->columns;
+    for (int32_t first = 0; first < figure->count; first += figure->columns) {
+        int32_t last = first + figure->columns < figure->count ? first + figure->columns : figure->count;
+        double title = 0, end = y;
+        for (int32_t p = first; p < last; p++) {
+            double x = margin + (p - first) * step;
+            title = fmax(title, draw_panel_title(canvas, &figure->panel[p], x, y, step - gutter));
+        }
+        for (int32_t p = first; p < last; p++) {
+            double x = margin + (p - first) * step;
+            end = fmax(
+                end, draw_panel(canvas, &figure->panel[p], x, y + title, step - gutter, figure->count == 1));
+        }
+        y = end + 10;
+    }
+    if (figure->count > 1) {
+        const HcFigurePanel *panel = &figure->panel[0];
+        double end = hc_ground_draw(canvas, &panel->map, &panel->box, margin, y - 8);
+        y = end > y - 8 ? end + 10 : y;
+    }
+    return y;
+}
+
+/* Returns the height of the page. */
+static double draw_page(HcCanvas *canvas, HcFigure *figure) {
+    double width = figure->width - 2 * margin, y = margin;
+    if (figure->title != NULL) {
+        const HcLetters letters = {.size = HC_TITLE, .bold = true, .width = width, .rgb = hc_ink_dark};
+        y += hc_canvas_paragraph(canvas, margin, y, &letters, figure->title) + 4;
+    }
+    y = draw_panels(canvas, figure, y, width);
+    if (figure->caption != NULL) {
+        const HcLetters letters = {.size = HC_SMALL, .width = width, .rgb = hc_ink_grey};
+        y += hc_canvas_paragraph(canvas, margin, y, &letters, figure->caption);
+    }
+    return y + margin;
+}
+
+static HcStatus measure(HcFigure *figure, HcCanvasPage *page, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCanvas *canvas = NULL;
+    uint8_t *none = NULL;
+    size_t bytes = 0;
+    HC_TRY(hc_canvas_open(&canvas, HC_CANVAS_BLANK, page, err));
+    page->height = draw_page(canvas, figure);
+    HC_TRY(hc_canvas_finish(canvas, &none, &bytes, err));
+done:
+    hc_canvas_close(canvas);
+    return status;
+}
+
+HcStatus hc_figure_draw(HcFigure *figure, HcFigureFormat format, HcFigureFile *file, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCanvasPage page = {.width = figure->width,
+                         .dpi = figure->dpi,
+                         .title = figure->title,
+                         .description = figure->description};
+    HcCanvas *canvas = NULL;
+    *file = (HcFigureFile){0};
+    HC_TRY(measure(figure, &page, err));
+    if (page.height > HC_FIGURE_TALL * page.width) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "a figure of %.0f x %.0f mm is too high: it has %d parts",
+                       page.width / 72 * 25.4, page.height / 72 * 25.4, figure->count));
+    }
+    HC_TRY(hc_canvas_open(&canvas, (int)format, &page, err));
+    draw_page(canvas, figure);
+    HC_TRY(hc_canvas_finish(canvas, &file->data, &file->bytes, err));
+    file->width = page.width;
+    file->height = page.height;
+done:
+    hc_canvas_close(canvas);
+    return status;
+}
+
+bool hc_figure_available(void) {
+    return true;
+}
+
+HcStatus hc_figure_check(const char *who, HcError *err) {
+    (void)who;
+    (void)err;
+    return HC_OK;
+}

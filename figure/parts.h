@@ -1,0 +1,35 @@
+/* The parts of a page. Each draws at (x, y) and returns the lower edge of what it drew; on a canvas without a
+ * page it only measures. */
+#ifndef HC_FIGURE_PARTS_H
+#define HC_FIGURE_PARTS_H
+
+#include "figure/canvas.h"
+
+#define HC_SMALL 7.0 /* sizes of letters [points] */
+#define HC_TEXT  8.0
+#define HC_TITLE 11.0
+
+/* The map with its frame, in a box that the caller has chosen. */
+void hc_map_draw(HcCanvas *canvas, const HcFigureMap *map, const HcFigureBox *box);
+
+/* Scale bar and north of a map in that box, where they are known. */
+double hc_ground_draw(HcCanvas *canvas, const HcFigureMap *map, const HcFigureBox *box, double x, double y);
+
+/* A colour bar with ticks and label, `width` wide. */
+double hc_bar_draw(HcCanvas *canvas, const HcFigureBar *bar, double x, double y, double width);
+
+/* Swatches with names and percent, in columns of `rows` entries. */
+typedef struct HcLegendShape {
+    int32_t rows, columns;
+    double step;          /* from column to column */
+    double width, height; /* of all */
+    double name;          /* width of the names */
+    double percent;       /* and of the percent; 0 = none is known */
+} HcLegendShape;
+/* In at most `width`, with as few columns as a height of `height` allows. */
+void hc_legend_lay_out(HcCanvas *canvas, const HcFigureLegend *legend, double width, double height,
+                       HcLegendShape *shape);
+double hc_legend_draw(HcCanvas *canvas, const HcFigureLegend *legend, const HcLegendShape *shape, double x,
+                      double y);
+
+#endif

@@ -1,0 +1,208 @@
+/* From values to colours. */
+#include "core/allocate.h"
+#include "figure/class_colours.h"
+#include "pipeline/picture/image.h"
+#include "pipeline/stages/figure/parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint8_t unknown_colour[3] = {128, 128, 128};
+
+static int32_t maps_of(const HcFigureState *state) {
+    return state->each ? state->shown.band_count : 1;
+}
+
+size_t hc_figure_paint_bytes(const HcFigureState *state) {
+    /* Colours, and the copy that percentiles are found in. */
+    return hc_shown_pixels(&state->shown) * (4 * (size_t)maps_of(state) + sizeof(float));
+}
+
+HcRamp hc_figure_ramp(const HcFigureParams *params, const HcFigureState *state, int32_t c) {
+    if (params->colours >= 0) {
+        return (HcRamp)params->colours;
+    }
+    return state->limit[c][0] < 0 && state->limit[c][1] > 0 ? HC_RAMP_VIK : HC_RAMP_BATLOW;
+}
+
+/* By percentiles. Values that have both signs get the same length on both sides of 0, where the chosen
+ * colours have their pale middle; a few strays beyond 0 do not count. */
+static HcStatus find_limits(const HcFigureParams *params, HcFigureState *state, HcError *err) {
+    const HcShown *shown = &state->shown;
+    size_t pixels = hc_shown_pixels(shown);
+    for (int32_t c = 0; c < shown->band_count && !state->fixed && !state->classes; c++) {
+        float *limit = state->limit[c];
+        HC_OR_RETURN(hc_image_limits(shown->plane + (size_t)c * pixels, shown->valid, pixels,
+                                     state->percentile[0], state->percentile[1], limit, err));
+        float less = fminf(-limit[0], limit[1]), more = fmaxf(-limit[0], limit[1]);
+        bool single = state->each || shown->band_count == 1;
+        bool diverges =
+            params->colours < 0 ? less > 0.05f * more : params->colours == HC_RAMP_VIK && less > 0;
+        if (single && diverges) {
+            limit[0] = -more;
+            limit[1] = more;
+        } else if (single && params->colours < 0 && limit[0] < 0 && limit[1] > 0) {
+            limit[more == limit[1] ? 0 : 1] = 0;
+        }
+    }
+    return HC_OK;
+}
+
+/* 0 to 1. */
+static double level_of(const HcFigureParams *params, const float limit[2], float value) {
+    double span = (double)limit[1] - limit[0];
+    double level = span > 0           ? ((double)value - limit[0]) / span
+                   : value < limit[0] ? 0
+                   : value > limit[0] ? 1
+                                      : 0.5;
+    level = !(level > 0) ? 0 : level > 1 ? 1 : level;
+    return params->gamma == 1 ? level : pow(level, 1 / params->gamma);
+}
+
+static void paint_band(const HcFigureParams *params, const HcFigureState *state, int32_t c, uint8_t *pixel) {
+    size_t pixels = hc_shown_pixels(&state->shown);
+    const float *plane = state->shown.plane + (size_t)c * pixels;
+    HcRamp ramp = hc_figure_ramp(params, state, c);
+    for (size_t p = 0; p < pixels; p++, pixel += 4) {
+        bool shown = state->shown.valid[p] != 0 && isfinite(plane[p]);
+        hc_ramp_colour(ramp, shown ? level_of(params, state->limit[c], plane[p]) : 0, pixel);
+        pixel[3] = shown ? 255 : 0;
+    }
+}
+
+static void paint_colours(const HcFigureParams *params, const HcFigureState *state, uint8_t *pixel) {
+    size_t pixels = hc_shown_pixels(&state->shown);
+    for (size_t p = 0; p < pixels; p++, pixel += 4) {
+        bool shown = state->shown.valid[p] != 0;
+        for (size_t c = 0; c < 3; c++) {
+            float value = state->shown.plane[c * pixels + p];
+            shown = shown && isfinite(value);
+            pixel[c] = (uint8_t)lround(255 * level_of(params, state->limit[c], value));
+        }
+        pixel[3] = shown ? 255 : 0;
+    }
+}
+
+/* Pixels of class "Unclassified" are paper, values of no class grey. */
+static HcStatus paint_classes(const HcStage *stage, uint8_t *pixel, HcError *err) {
+    const HcFigureState *state = stage->state;
+    const HcClasses *classes = &stage->in.classes;
+    uint8_t(*rgb)[3] = NULL;
+    HC_OR_RETURN(hc_figure_class_colours(classes, &rgb, err));
+    for (size_t p = 0; p < hc_shown_pixels(&state->shown); p++, pixel += 4) {
+        float value = state->shown.plane[p];
+        bool known = value > -0.5f && value < (float)classes->count - 0.5f;
+        long number = known ? lroundf(value) : -1;
+        bool paper = state->shown.valid[p] == 0 || (number == 0 && hc_classes_has_unclassified(classes));
+        memcpy(pixel, known ? rgb[number] : unknown_colour, 3);
+        pixel[3] = paper ? 0 : 255;
+    }
+    free(rgb);
+    return HC_OK;
+}
+
+HcStatus hc_figure_paint(const HcStage *stage, uint8_t **pixels, HcError *err) {
+    const HcFigureParams *params = stage->params;
+    HcFigureState *state = stage->state;
+    size_t map = 4 * hc_shown_pixels(&state->shown);
+    HC_OR_RETURN(find_limits(params, state, err));
+    HC_OR_RETURN(hc_new(*pixels, map * (size_t)maps_of(state), "the maps of a figure", err));
+    if (state->classes) {
+        return paint_classes(stage, *pixels, err);
+    }
+    if (!state->each && state->shown.band_count == 3) {
+        paint_colours(params, state, *pixels);
+        return HC_OK;
+    }
+    for (int32_t m = 0; m < maps_of(state); m++) {
+        paint_band(params, state, m, *pixels + map * (size_t)m);
+    }
+    return HC_OK;
+}
+
+/* ---- classes ---- */
+
+/* Where no class has another colour than the standard one, the data bring none of their own. */
+static bool has_own_colours(const HcClasses *classes) {
+    for (int32_t c = 1; c < classes->count; c++) {
+        uint8_t standard[3];
+        hc_classes_standard_colour(c, standard);
+        if (memcmp(standard, classes->colour[c], 3) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+HcStatus hc_figure_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) {
+    HC_OR_RETURN(hc_new(*rgb, classes->count, "the colours of classes", err));
+    if (has_own_colours(classes)) {
+        memcpy(*rgb, classes->colour, (size_t)classes->count * sizeof **rgb);
+    } else {
+        int32_t first = hc_classes_has_unclassified(classes) ? 1 : 0;
+        hc_class_colours(classes->name + first, classes->count - first, *rgb + first);
+    }
+    return HC_OK;
+}
+
+static void add_entry(const HcFigureState *state, HcFigureClasses *to, const uint8_t rgb[3], const char *name,
+                      int64_t pixels) {
+    HcFigureEntry *entry = &to->entry[to->legend.count++];
+    memcpy(entry->rgb, rgb, 3);
+    entry->name = name;
+    entry->percent = state->counted[0] > 0 ? 100.0 * (double)pixels / (double)state->counted[0] : NAN;
+}
+
+/* The least number of pixels that a class must have so that no more than `most` classes are left. */
+static int64_t least_pixels(const int64_t *count, int32_t first, int32_t classes, int32_t most) {
+    int64_t low = 1, high = INT64_MAX;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        int32_t left = 0;
+        for (int32_t c = first; c < classes; c++) {
+            left += count[c] >= middle;
+        }
+        if (left <= most) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+HcStatus hc_figure_legend_of(const HcStage *stage, HcFigureClasses *to, HcError *err) {
+    static const uint8_t paper[3] = {255, 255, 255};
+    const HcFigureState *state = stage->state;
+    const HcClasses *classes = &stage->in.classes;
+    uint8_t(*rgb)[3] = NULL;
+    HC_OR_RETURN(hc_figure_class_colours(classes, &rgb, err));
+    to->legend = (HcFigureLegend){.entry = to->entry};
+    int32_t first = hc_classes_has_unclassified(classes) ? 1 : 0, others = 0;
+    int64_t least = least_pixels(state->of_class, first, classes->count, HC_FIGURE_ENTRIES_MAX - 3);
+    int64_t known = 0, left = 0;
+    for (int32_t c = 0; c < classes->count; c++) {
+        int64_t count = state->of_class[c];
+        known += count;
+        if (c >= first && count >= least) {
+            add_entry(state, to, rgb[c], classes->name[c], count);
+        } else if (c >= first && count > 0) {
+            others++;
+            left += count;
+        }
+    }
+    if (others > 0) {
+        snprintf(to->rest, sizeof to->rest, "%d more classes", others);
+        add_entry(state, to, paper, to->rest, left);
+    }
+    if (first == 1 && state->of_class[0] > 0) {
+        add_entry(state, to, paper, classes->name[0], state->of_class[0]);
+    }
+    if (state->counted[0] > known) {
+        add_entry(state, to, unknown_colour, "values of no class", state->counted[0] - known);
+    }
+    free(rgb);
+    return HC_OK;
+}
