@@ -173,6 +173,9 @@ static HcStatus copy_selected(HcScene *to, const HcScene *from, const int32_t *i
         hc_classes_clear(&to->classes);
         to->meaning = HC_OTHER;
     }
+    if (to->meaning == HC_FRACTION && index[0] != 0) {
+        to->meaning = HC_OTHER; /* a residual, perhaps */
+    }
     /* A default colour whose band is gone means that there are no default colours. */
     for (int c = 0; c < 3 && to->has_default_bands; c++) {
         int32_t k = 0;

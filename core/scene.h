@@ -37,8 +37,8 @@ size_t hc_type_bytes(HcType type);
 bool hc_type_parse(const char *name, HcType *type);
 
 /* What the bands of a scene are: only spectral bands have wavelengths; the first band of a class map holds
- * classes. */
-typedef enum HcMeaning { HC_SPECTRAL, HC_NOISE, HC_COMPONENT, HC_OTHER, HC_CLASS_MAP } HcMeaning;
+ * classes, that of fractions an abundance. */
+typedef enum HcMeaning { HC_SPECTRAL, HC_NOISE, HC_COMPONENT, HC_OTHER, HC_CLASS_MAP, HC_FRACTION } HcMeaning;
 
 /* Names and colours of the classes that a band holds as numbers. Zero-initialise, then hc_classes_clear() is
  * always safe. */

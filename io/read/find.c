@@ -86,8 +86,8 @@ char **hc_read_find_sure(const char *header_path) {
 }
 
 bool hc_read_is_companion(const char *name) {
-    static const char *const endings[] = {".hdr", ".sta", ".enp", ".xml", ".json", ".txt",
-                                          ".prj", ".ovr", ".csv", ".log", ".sli",  NULL};
+    static const char *const endings[] = {".hdr", ".sta", ".enp", ".xml", ".json", ".txt", ".prj",
+                                          ".ovr", ".csv", ".log", ".sli", ".qml",  NULL};
     for (int i = 0; endings[i] != NULL; i++) {
         if (hc_text_ends_with(name, endings[i])) {
             return true;

@@ -59,6 +59,9 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
                            const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 /* "0.25", "nan": the fewest digits that give the same double, in any locale. */
 const char *hc_write_number(char buffer[40], double value);
+/* A new file `partial` of that text; messages name `path`. */
+HcStatus hc_write_text_file(const char *path, const char *partial, const char *text,
+                            HcError *err) HC_MUST_CHECK;
 
 /* write_classes.c */
 /* Whether such a file is a classification in the sense of ENVI: one band of integers. */

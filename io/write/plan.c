@@ -1,6 +1,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/write/parts.h"
+#include "io/write/style.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
@@ -471,8 +472,12 @@ HcStatus hc_writer_names(const char *path, const char *format, HcWriterNames *ou
     hc_gdal_catch(&errors);
     HC_TRY(choose_driver(&plan, path, format, err));
     HC_TRY(choose_names(&plan, path, err));
-    *out = (HcWriterNames){.data = plan.path, .header = plan.header};
+    *out = (HcWriterNames){.data = plan.path, .header = plan.header, .style = hc_style_name(plan.path)};
     plan.path = plan.header = NULL;
+    if (out->style == NULL) {
+        hc_writer_names_clear(out);
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a file name"));
+    }
 done:
     hc_gdal_release();
     hc_write_plan_clear(&plan);
@@ -482,10 +487,11 @@ done:
 void hc_writer_names_clear(HcWriterNames *names) {
     free(names->data);
     free(names->header);
+    free(names->style);
     *names = (HcWriterNames){0};
 }
 
-/* A file beside the header, not itself a header, that has the same stem; fresh memory or NULL. */
+/* A file beside the header, no header and no style, that has the same stem; fresh memory or NULL. */
 static char *owner_of_header(const char *header) {
     char *found = NULL;
     const char *name = base_name(header);
@@ -495,7 +501,8 @@ static char *owner_of_header(const char *header) {
     for (struct dirent *entry; handle != NULL && found == NULL && (entry = readdir(handle)) != NULL;) {
         const char *ending = ending_of(entry->d_name);
         size_t length = strlen(entry->d_name) - strlen(ending) - (*ending != '\0' ? 1 : 0);
-        if (length == stem && strncmp(entry->d_name, name, stem) == 0 && !hc_text_equal(ending, "hdr")) {
+        if (length == stem && strncmp(entry->d_name, name, stem) == 0 && !hc_text_equal(ending, "hdr") &&
+            !hc_text_equal(ending, "qml")) {
             found = strdup(entry->d_name);
         }
     }
@@ -603,6 +610,9 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     if (plan->way == HC_WRITE_ENVI) {
         HC_TRY(hc_write_envi_place(plan->path, scene, &plan->place, err));
         HC_TRY(check_header(plan, options->overwrite, err));
+    }
+    if (options->style) {
+        HC_TRY(hc_style_check(plan->path, options->overwrite, err));
     }
     if (plan->way == HC_WRITE_ARRAY) {
         HC_TRY(hc_write_array_check(plan, scene, err));

@@ -1,9 +1,11 @@
-/* Numbers and names as they stand in headers and metadata. */
+/* Numbers and names as they stand in headers and metadata, and small files of text. */
 #include "io/write/parts.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *hc_write_number(char buffer[40], double value) {
@@ -30,4 +32,15 @@ void hc_write_envi_name(HcText *to, const char *name, bool in_list) {
                                              : *name;
         hc_text_add(to, "%c", c);
     }
+}
+
+HcStatus hc_write_text_file(const char *path, const char *partial, const char *text, HcError *err) {
+    FILE *file = fopen(partial, "wbxe");
+    bool written = file != NULL && fputs(text, file) >= 0;
+    int number = errno;
+    if (file != NULL && fclose(file) != 0) {
+        number = errno;
+        written = false;
+    }
+    return written ? HC_OK : hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: %s", path, strerror(number));
 }

@@ -3,6 +3,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/write/parts.h"
+#include "io/write/style.h"
 #include "io/gdal_errors.h"
 
 #include <cpl_conv.h>
@@ -23,7 +24,7 @@
 struct HcWriter {
     HcScene scene;
     HcWritePlan plan;
-    bool overwrite, finished;
+    bool overwrite, styled, finished;
     int32_t threads;
     char *partial; /* of the data */
     char *source;  /* the temporary GeoTIFF that is copied, or NULL */
@@ -119,19 +120,6 @@ static char *beside_partial(const HcWriter *writer, const char *name) {
     return hc_text_format("%.*s/%s", (int)(slash - writer->partial), writer->partial, name);
 }
 
-static HcStatus write_text(const HcWriter *writer, const char *partial, const char *text, HcError *err) {
-    FILE *file = fopen(partial, "wbxe");
-    bool written = file != NULL && fputs(text, file) >= 0;
-    int number = errno;
-    if (file != NULL && fclose(file) != 0) {
-        number = errno;
-        written = false;
-    }
-    return written ? HC_OK
-                   : hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: %s", writer->plan.path,
-                             strerror(number));
-}
-
 static HcStatus open_envi(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     char *header = hc_write_envi_header(&writer->scene, &writer->plan);
@@ -141,7 +129,7 @@ static HcStatus open_envi(HcWriter *writer, HcError *err) {
         goto done;
     }
     HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, err));
-    HC_TRY(write_text(writer, header_path, header, err));
+    HC_TRY(hc_write_text_file(writer->plan.path, header_path, header, err));
     HC_TRY(make_stored(writer, writer->plan.interleave, envi_rows(&writer->scene, &writer->plan), err));
 done:
     free(header);
@@ -618,6 +606,15 @@ static HcStatus complete_or_say_why(HcWriter *writer, HcError *err) {
     return hc_fail(err, status, "%s%s%s", found.text, said ? "" : ": ", said ? "" : why);
 }
 
+HcStatus hc_writer_style(HcWriter *writer, const char *text, HcError *err) {
+    char *name = hc_style_name(writer->partial);
+    HcStatus status = name != NULL ? hc_write_text_file(writer->plan.path, name, text, err)
+                                   : hc_fail_memory(err, (double)strlen(writer->partial), "a file name");
+    writer->styled = status == HC_OK;
+    free(name);
+    return status;
+}
+
 HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
     struct stat info;
     int64_t given = writer->written + writer->filled;
@@ -628,6 +625,7 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
     HC_OR_RETURN(flush(writer, err));
     HC_OR_RETURN(complete_or_say_why(writer, err));
     writer->bytes = stat(writer->partial, &info) == 0 ? (int64_t)info.st_size : 0;
+    HC_OR_RETURN(writer->overwrite && !writer->styled ? hc_style_retire(writer->plan.path, err) : HC_OK);
     HC_OR_RETURN(hc_file_keep(writer->partial, writer->plan.path, writer->overwrite, err));
     writer->finished = true;
     return HC_OK;

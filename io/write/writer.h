@@ -32,6 +32,7 @@ typedef struct HcWriterOptions {
     double scale, offset; /* stored = (value - offset) / scale, and the file says so, band by band, on top of
                              the scene's gain and offset; scale is not 0. Not for class maps */
     bool overwrite;
+    bool style;          /* hc_writer_style() will be called: its name must be free, or its file ours */
     int32_t threads;     /* for ENVI, 0 = one a processor, up to HC_IO_THREADS */
     int32_t compressors; /* threads of GDAL that compress a GTiff or COG, at most threads_max of the needs; 0
                             = one. A creation option NUM_THREADS is preferred */
@@ -47,6 +48,7 @@ HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterO
 typedef struct HcWriterNames {
     char *data;   /* scene.img for an ENVI output scene.hdr, else the path itself; fresh memory */
     char *header; /* the header beside the data file of an ENVI output; fresh memory, or NULL */
+    char *style;  /* the style of QGIS, of an output that has one; fresh memory */
 } HcWriterNames;
 
 /* Finds the names; looks at no file. `format` as in HcWriterOptions. hc_writer_names_clear() is safe after a
@@ -105,6 +107,10 @@ HcStatus hc_writer_leave(HcWriter *writer, HcWriterLeft *out, HcError *err) HC_M
 
 /* In the process that opened the file: those are the next lines. */
 HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err) HC_MUST_CHECK;
+
+/* In the process that opened the file: the text of a style (io/write/style.h), which gets its name together
+ * with the file. */
+HcStatus hc_writer_style(HcWriter *writer, const char *text, HcError *err) HC_MUST_CHECK;
 
 /* Completes the file and gives it its name, or adds it to the set that is open (io/file.h). Fails if lines
  * are missing. */

@@ -168,7 +168,8 @@ static HcStatus plan_inverse(HcStage *stage, HcError *err) {
         for (int32_t s = forward->place + 1; s < stage->place; s++) {
             const HcStageClass *between = stage->chain->stages[s].kind;
             if (between->process == hc_linear_process || strcmp(between->name, "bands") == 0 ||
-                stage->chain->stages[s].out.meaning == HC_OTHER) {
+                stage->chain->stages[s].out.meaning == HC_OTHER ||
+                stage->chain->stages[s].out.meaning == HC_FRACTION) {
                 return hc_fail(err, HC_E_USAGE,
                                "%s: --inverse: %s in between makes other bands of the components",
                                stage->kind->name, between->name);

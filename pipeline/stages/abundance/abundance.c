@@ -211,7 +211,7 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
     Added added[HC_LAD_ADDS];
     int32_t count = list_added(stage, added);
     HC_OR_RETURN(hc_scene_copy(out, &stage->in, err));
-    HC_OR_RETURN(hc_scene_reband(out, library->count + count, HC_OTHER, err));
+    HC_OR_RETURN(hc_scene_reband(out, library->count + count, HC_FRACTION, err));
     out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
     for (int32_t k = 0; k < library->count; k++) {
         HC_OR_RETURN(hc_scene_name_band(out, k, err, "%s", library->name[k]));

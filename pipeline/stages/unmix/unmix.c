@@ -207,6 +207,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     out->has_nodata = false; /* any value may be an abundance: the mask alone says where there is none */
     HC_OR_RETURN(name_bands(out, &rule, &state->mixture.library.fit, err));
     HC_OR_RETURN(name_numbers(out, &rule, &state->mixture.library.fit, err));
+    out->meaning = out->number_names == NULL ? HC_FRACTION : HC_OTHER; /* numbers of spectra come first */
     hc_mixture_plan(stage, &(HcMixturePlan){params->library, 0, hc_unmix_counts(&rule), start,
                                             state->by_noise.automatic});
     if (state->by_noise.automatic && !stage->settled) {

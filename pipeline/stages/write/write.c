@@ -1,6 +1,7 @@
 /* write: blocks into a raster file. */
 #include "core/allocate.h"
 #include "io/ortho/store.h"
+#include "io/write/style.h"
 #include "io/write/writer.h"
 #include "pipeline/chain.h"
 #include "pipeline/ortho_map.h"
@@ -17,6 +18,7 @@ typedef struct Params {
     const char *nodata; /* a text, since NaN may be asked for */
     HcOptionList creation;
     double scale, offset;
+    bool style;
     int32_t overwrite; /* HcOverwrite */
     int64_t threads;
 } Params;
@@ -29,6 +31,7 @@ typedef struct State {
     /* A map is written at the end, from all lines of the scene. */
     HcOrtho *ortho;      /* NULL = the scene is written as it comes */
     HcOrthoStore *store; /* its lines */
+    HcStyle *style;      /* or NULL */
 } State;
 
 static const char *const type_words[] = {
@@ -63,6 +66,9 @@ static const HcOption options[] = {
      .otherwise = "the scene's nodata value where the bands are still its bands; else NaN, or for integers "
                   "the lowest value (the highest where unsigned)",
      .help = "value of masked pixels in the file; nan is a value"},
+    {HC_FLAG(Params, style, "qml"),
+     .help = "write a style for QGIS beside the file, of its name with the ending .qml: classes that occur, "
+             "true colour, the first components, or a colour ramp"},
     HC_ORTHO_OPTION(Params),
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace an existing file; any: also a scene with more bands than the result"},
@@ -87,6 +93,7 @@ static HcWriterOptions writer_options(const HcStage *stage) {
                              .scale = isnan(params->scale) ? 1 : params->scale,
                              .offset = isnan(params->offset) ? 0 : params->offset,
                              .overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE,
+                             .style = params->style,
                              .threads = (int32_t)params->threads};
 }
 
@@ -102,6 +109,7 @@ static HcStatus plan_writing(HcStage *stage, const HcWriterOptions *how, HcError
         HC_OR_RETURN(hc_scene_copy(&state->scene, &stage->in, err));
     }
     HC_OR_RETURN(hc_writer_needs(params->path, &state->scene, how, &state->needs, err));
+    state->needs.memory += params->style ? hc_style_bytes(&stage->in) : 0;
     state->needs.memory += state->ortho != NULL ? hc_ortho_write_bytes(&stage->in, state->ortho) : 0;
     return HC_OK;
 }
@@ -128,6 +136,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_stage_will_write(stage, state->names.data, err));
     if (state->names.header != NULL) {
         HC_OR_RETURN(hc_stage_will_write(stage, state->names.header, err));
+    }
+    if (params->style) {
+        HC_OR_RETURN(hc_stage_will_write(stage, state->names.style, err));
     }
     if (state->writer == NULL) {
         HC_OR_RETURN(plan_writing(stage, &how, err));
@@ -195,6 +206,9 @@ static HcStatus open_write(HcStage *stage, HcError *err) {
     HcRanks *ranks = hc_stage_ranks(stage);
     HcWriterOptions how = writer_options(stage);
     how.compressors = stage->threads;
+    if (params->style) {
+        HC_OR_RETURN(hc_style_open(&state->style, &stage->in, err));
+    }
     if (hc_ranks_number(ranks) == 0) {
         HC_OR_RETURN(hc_writer_open(&state->writer, params->path, &state->scene, &how, err));
     }
@@ -206,6 +220,9 @@ static HcStatus open_write(HcStage *stage, HcError *err) {
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
     State *state = stage->state;
+    if (state->style != NULL) {
+        hc_style_add(state->style, block);
+    }
     return state->ortho != NULL ? hc_ortho_store_put(state->store, block, err)
                                 : hc_writer_write(state->writer, block, err);
 }
@@ -219,6 +236,11 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     int32_t number = hc_ranks_number(ranks);
     if (count == 1) {
         return HC_OK;
+    }
+    if (state->style != NULL) {
+        HcStyleSeen seen = hc_style_seen(state->style);
+        HC_OR_RETURN(hc_ranks_join(ranks, seen.sampled, seen.sampled_bytes, err));
+        HC_OR_RETURN(hc_ranks_sum(ranks, seen.used, seen.used_count, err));
     }
     if (state->ortho != NULL) {
         status = hc_ortho_store_flush(state->store, err);
@@ -238,6 +260,14 @@ done:
     return status;
 }
 
+static HcStatus put_style(State *state, HcError *err) {
+    char *text = NULL;
+    HC_OR_RETURN(hc_style_text(state->style, hc_writer_path(state->writer), &text, err));
+    HcStatus status = hc_writer_style(state->writer, text, err);
+    free(text);
+    return status;
+}
+
 static HcStatus finish(HcStage *stage, HcError *err) {
     State *state = stage->state;
     const Params *params = stage->params;
@@ -247,6 +277,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
         hc_ortho_store_close(state->store);
         state->store = NULL;
     }
+    HC_OR_RETURN(state->style != NULL ? put_style(state, err) : HC_OK);
     hc_write_tally_note(stage, state->writer, !isnan(params->scale) || !isnan(params->offset));
     return hc_writer_finish(state->writer, err);
 }
@@ -280,6 +311,7 @@ static const HcScene *written(const HcStage *stage) {
 
 static void close_write(HcStage *stage) {
     State *state = stage->state;
+    hc_style_close(state->style);
     hc_ortho_store_close(state->store);
     hc_ortho_close(state->ortho);
     hc_writer_close(state->writer);
