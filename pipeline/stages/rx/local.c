@@ -49,6 +49,26 @@ size_t hc_local_device_bytes(const HcLocalAsk *ask) {
     return PIECE * (row_values(ask) * sizeof(float) + (size_t)ask->samples);
 }
 
+/* Rows or columns of a square of that side around place `at` of `length`. */
+static int64_t reached(int64_t at, int64_t length, int32_t side) {
+    return hc_min64(at + side / 2 + 1, length) - hc_max64(at - side / 2, 0);
+}
+
+/* Squares that reach no end of the scene are alike, and so are the two ends: half a window is all to try. */
+int64_t hc_local_pixels(const HcLocalAsk *ask) {
+    int64_t most = 0;
+    int64_t lines = hc_min64((ask->lines + 1) / 2, ask->window / 2 + 1);
+    int64_t samples = hc_min64((ask->samples + 1) / 2, ask->window / 2 + 1);
+    for (int64_t l = 0; l < lines; l++) {
+        for (int64_t s = 0; s < samples; s++) {
+            int64_t outer = reached(l, ask->lines, ask->window) * reached(s, ask->samples, ask->window);
+            int64_t inner = reached(l, ask->lines, ask->guard) * reached(s, ask->samples, ask->guard);
+            most = hc_max64(most, outer - inner);
+        }
+    }
+    return most;
+}
+
 HcStatus hc_local_open(HcLocal *local, HcCompute *compute, const HcLocalAsk *ask, HcError *err) {
     static const char what[] = "the sums of local windows";
     HcComputeInfo info;
@@ -215,6 +235,12 @@ static bool follows(const HcLocalSpan *from, const HcLocalSpan *to) {
     return to->first >= from->first && to->first <= from->end && to->end >= from->end;
 }
 
+/* Whether the ring still holds rows that are to be taken away when those to be added have come: they come in
+ * pieces, which may end behind the last one that is wanted. */
+static bool ring_holds(const HcLocal *local, int64_t first, int64_t end) {
+    return end + PIECE - 1 - first <= local->rows;
+}
+
 static void restart(const HcLocal *local, HcLocalSpan *span, int64_t row) {
     memset(span->column, 0, (size_t)local->ask.samples * local->numbers * sizeof *span->column);
     span->first = span->end = row;
@@ -337,7 +363,8 @@ static HcStatus process_line(HcLocal *local, HcQueue *queue, const HcBlock *in, 
     line.tile = hc_max64(shared, least);
     want_rows(local, at, ask->window, &line.outer);
     want_rows(local, at, ask->guard, &line.inner);
-    if (!follows(&local->outer, &line.outer) || !follows(&local->inner, &line.inner)) {
+    if (!follows(&local->outer, &line.outer) || !follows(&local->inner, &line.inner) ||
+        !ring_holds(local, local->outer.first, line.outer.end)) {
         restart(local, &local->outer, line.outer.first);
         restart(local, &local->inner, line.inner.first);
         local->loaded = line.outer.first;

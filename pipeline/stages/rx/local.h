@@ -11,6 +11,8 @@
 #include "core/sums/long.h"
 #include "core/team.h"
 
+enum { HC_LOCAL_WINDOW_MAX = 255 };
+
 /* What was asked. Windows are squares of an odd number of pixels, smaller at the border of the scene. */
 typedef struct HcLocalAsk {
     int32_t window, guard;   /* sides [pixels], guard < window */
@@ -49,11 +51,15 @@ size_t hc_local_bytes(const HcLocalAsk *ask);
 size_t hc_local_thread_bytes(const HcLocalAsk *ask);
 size_t hc_local_device_bytes(const HcLocalAsk *ask);
 
+/* Pixels of the window with the most of them, less its guard; fewer than a whole window has where the scene
+ * is small. */
+int64_t hc_local_pixels(const HcLocalAsk *ask);
+
 HcStatus hc_local_open(HcLocal *local, HcCompute *compute, const HcLocalAsk *ask, HcError *err) HC_MUST_CHECK;
 
-/* Scores of all rows of `out`, which has one band; `in` has half a window more. Pixels are masked where the
- * window has too few valid pixels, or its covariance has no inverse. bare grows by those in interior lines.
- * Waits for the queue. */
+/* Scores of all rows of `out`, which has one band; `in` has half a window more. Blocks come in any order.
+ * Pixels are masked where the window has too few valid pixels, or its covariance has no inverse. bare grows
+ * by those in interior lines. Waits for the queue. */
 HcStatus hc_local_process(HcLocal *local, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                           int64_t *bare, HcError *err) HC_MUST_CHECK;
 

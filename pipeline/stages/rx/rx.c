@@ -16,6 +16,7 @@
 #include "pipeline/statistics/whitening.h"
 
 #include <math.h>
+#include <stdio.h>
 
 typedef struct Params {
     const char *background;
@@ -39,10 +40,10 @@ static const HcOption options[] = {
     {HC_TEXT(Params, background), .file = HC_FILE_READ, .value = "STATISTICS.json",
      .otherwise = "the scene itself",
      .help = "compare with the mean and covariance of this file, which cov has saved"},
-    {HC_INT(Params, window), .range = {3, 255}, .unit = "pixels", .value = "SIDE",
+    {HC_INT(Params, window), .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels", .value = "SIDE",
      .otherwise = "the whole scene",
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
-    {HC_INT(Params, guard), .range = {1, 253}, .unit = "pixels", .value = "SIDE",
+    {HC_INT(Params, guard), .range = {1, HC_LOCAL_WINDOW_MAX - 2}, .unit = "pixels", .value = "SIDE",
      .otherwise = "1, the pixel itself", .help = "leave a square of this side out of the window; odd"},
     {HC_REAL(Params, shrink), .range = {0, 1}, .initial = NAN, .value = "SHARE", .otherwise = "0",
      .help = "share of the covariance of the scene in that of each window"},
@@ -137,21 +138,40 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     return hc_detections_plan(stage, &((const Params *)stage->params)->detections, err);
 }
 
+/* The least window that has that many pixels in this scene, 0 where none has. */
+static int32_t window_for(HcLocalAsk ask, int64_t pixels) {
+    for (ask.window = ask.guard + 2; ask.window <= HC_LOCAL_WINDOW_MAX; ask.window += 2) {
+        if (hc_local_pixels(&ask) >= pixels) {
+            return ask.window;
+        }
+    }
+    return 0;
+}
+
 /* The covariance of a window has an inverse only with more pixels than directions, or a share of another. */
+static HcStatus check_pixels(const HcLocalAsk *ask, HcError *err) {
+    int64_t least = ask->share > 0 ? 2 : ask->directions + 1;
+    int64_t pixels = hc_local_pixels(ask);
+    int32_t larger = window_for(*ask, least);
+    char cure[32] = "a smaller --guard";
+    if (pixels >= least) {
+        return HC_OK;
+    }
+    if (larger > 0) {
+        (void)snprintf(cure, sizeof cure, "--window %d", larger);
+    }
+    return hc_fail(
+        err, HC_E_NUMERIC,
+        "rx: --window %d less the guard has at most %lld pixels in %lld x %lld, %d directions need "
+        "at least %lld: give %s%s",
+        ask->window, (long long)pixels, (long long)ask->lines, (long long)ask->samples, ask->directions,
+        (long long)least, cure, ask->share > 0 ? "" : ", --shrink, or fewer bands (pca --components)");
+}
+
 static HcStatus open_window(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcLocalAsk ask = local_ask(stage, state->components);
-    int32_t pixels = ask.window * ask.window - ask.guard * ask.guard;
-    int32_t needed = ask.window;
-    while (needed * needed - ask.guard * ask.guard < ask.directions + 1) {
-        needed += 2;
-    }
-    if (ask.share == 0 && pixels < ask.directions + 1) {
-        return hc_fail(err, HC_E_NUMERIC,
-                       "rx: --window %d less the guard has %d pixels, %d directions need at least %d: give "
-                       "--window %d, --shrink, or fewer bands (pca --components)",
-                       ask.window, pixels, ask.directions, ask.directions + 1, needed);
-    }
+    HC_OR_RETURN(check_pixels(&ask, err));
     ask.whitening = state->whitening.data;
     ask.mean = state->mean.data;
     return hc_local_open(&state->local, stage->compute, &ask, err);

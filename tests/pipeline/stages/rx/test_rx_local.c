@@ -1,5 +1,8 @@
 /* rx --window: scores against statistics of each window in long double, by Gauss elimination written here;
- * sums that slide against sums that are formed anew; windows with too few pixels; what is refused. */
+ * sums that slide against sums that are formed anew; windows with too few pixels; scenes smaller than the
+ * window; blocks that jump; what is refused. */
+#include "cpu/cpu.h"
+#include "pipeline/stages/rx/local.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict_runs.h"
 
@@ -200,13 +203,182 @@ static void wrong_windows_are_refused(void **state) {
     Cube wide = cube_smooth(40, 40, 10, 5, true);
     cube_write(&wide, "wide", HC_UINT16, "bil", NULL);
     check_run_fails(NULL, HC_E_NUMERIC,
-                    "--window 3 less the guard has 8 pixels, 10 directions need at least 11: give --window 5",
+                    "--window 3 less the guard has at most 8 pixels in 40 x 40, 10 directions need at least "
+                    "11: give --window 5",
                     "read wide.img ! rx --window 3 ! write bad.img");
     check_runs(NULL, "read wide.img ! rx --window 3 --shrink 0.1 ! write good.img");
     check_runs(NULL, "read wide.img ! pca --components 3 ! rx --window 3 ! write good.img --overwrite");
     assert_false(file_exists("bad.img"));
     cube_free(&wide);
     cube_free(&cube);
+}
+
+/* The score of a pixel of two bands against all others of the scene. */
+static double without_pixel(const Cube *cube, int32_t pixel) {
+    Real mean[2] = {0}, c[2][2] = {{0}}, z[2];
+    int32_t others = cube->lines * cube->samples - 1;
+    for (int turn = 0; turn < 2; turn++) {
+        for (int32_t p = 0; p <= others; p++) {
+            const double *x = cube->value + (size_t)p * 2;
+            for (int b = 0; b < 2 && p != pixel; b++) {
+                mean[b] += turn == 0 ? (Real)x[b] / others : 0;
+                for (int k = 0; k < 2 && turn == 1; k++) {
+                    c[b][k] += ((Real)x[b] - mean[b]) * ((Real)x[k] - mean[k]) / (others - 1);
+                }
+            }
+        }
+    }
+    z[0] = (Real)cube->value[(size_t)pixel * 2] - mean[0];
+    z[1] = (Real)cube->value[(size_t)pixel * 2 + 1] - mean[1];
+    Real determinant = c[0][0] * c[1][1] - c[0][1] * c[0][1];
+    return (double)((z[0] * z[0] * c[1][1] - 2 * z[0] * z[1] * c[0][1] + z[1] * z[1] * c[0][0]) /
+                    determinant);
+}
+
+/* A scene with fewer lines or samples than the window, in blocks of one line and of all. */
+static void thin_scenes(void **state) {
+    (void)state;
+    static const int32_t shapes[][2] = {{1, 70}, {70, 1}, {2, 45}, {45, 3}, {6, 6}};
+    static const char *const options[] = {"--window 9", "--window 255", "--window 11 --guard 3 --shrink 0.2"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        int32_t lines = shapes[i][0], samples = shapes[i][1];
+        Cube cube = cube_smooth(lines, samples, 2, 6 + i, false);
+        cube_write(&cube, "thin", HC_FLOAT32, "bil", NULL);
+        for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+            RunHow how = {.threads = 2, .settings = {.block_lines = 1}};
+            check_runs(NULL, "read thin.img ! rx %s ! write whole.img --nodata nan", options[k]);
+            check_runs(&how, "read thin.img ! rx %s ! write parts.img --nodata nan", options[k]);
+            check_same_files("whole.img", "parts.img");
+        }
+        check_runs(NULL, "read thin.img ! rx --window 255 ! write whole.img --nodata nan");
+        Cube got = cube_read_floats("whole", lines, samples, 1);
+        for (int32_t p = 0; p < lines * samples && lines * samples < 127; p++) {
+            check_near(got.value[p], without_pixel(&cube, p), 1e-4 * (1 + got.value[p]));
+        }
+        cube_free(&got);
+        cube_free(&cube);
+    }
+}
+
+/* No window of the scene has enough pixels: one line, not an output without a score. */
+static void scenes_too_thin_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        int32_t lines, samples;
+        const char *options, *says;
+    } cases[] = {
+        {1, 70, "--window 3",
+         "has at most 2 pixels in 1 x 70, 2 directions need at least 3: give --window 5,"},
+        {70, 1, "--window 9 --guard 7",
+         "has at most 2 pixels in 70 x 1, 2 directions need at least 3: give "
+         "--window 11,"},
+        {6, 6, "--window 31 --guard 29",
+         "has at most 0 pixels in 6 x 6, 2 directions need at least 3: give a "
+         "smaller --guard,"},
+        {6, 6, "--window 31 --guard 29 --shrink 0.5", "need at least 2: give a smaller --guard"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Cube cube = cube_smooth(cases[i].lines, cases[i].samples, 2, 12, false);
+        cube_write(&cube, "thin", HC_FLOAT32, "bil", NULL);
+        check_run_fails(NULL, HC_E_NUMERIC, cases[i].says, "read thin.img ! rx %s ! write bad.img",
+                        cases[i].options);
+        assert_false(file_exists("bad.img"));
+        cube_free(&cube);
+    }
+}
+
+/* ---- blocks that jump ---- */
+
+enum { JUMP_LINES = 131, JUMP_SAMPLES = 7, JUMP_BANDS = 2, JUMP_WINDOW = 21 };
+
+typedef struct Jumps {
+    float *data;
+    uint8_t *mask;
+    HcCompute *compute;
+    HcQueue *queue;
+    HcLocal local;
+    float score[JUMP_LINES * JUMP_SAMPLES];
+    uint8_t score_mask[JUMP_LINES * JUMP_SAMPLES];
+} Jumps;
+
+/* Scores of some lines, at their place of the scene. */
+static void score_lines(Jumps *jumps, int32_t line, int32_t lines) {
+    HcError err = {0};
+    int64_t bare = 0;
+    HcBlock out = {.data = jumps->score + (size_t)line * JUMP_SAMPLES,
+                   .mask = jumps->score_mask + (size_t)line * JUMP_SAMPLES,
+                   .line0 = line,
+                   .lines = lines,
+                   .samples = JUMP_SAMPLES,
+                   .bands = 1};
+    HcBlock in = out;
+    in.above = (int32_t)hc_min64(JUMP_WINDOW / 2, line);
+    in.below = (int32_t)hc_min64(JUMP_WINDOW / 2, JUMP_LINES - line - lines);
+    in.bands = JUMP_BANDS;
+    in.data = jumps->data + (size_t)(line - in.above) * JUMP_SAMPLES * JUMP_BANDS;
+    in.mask = jumps->mask + (size_t)(line - in.above) * JUMP_SAMPLES;
+    check_ok(hc_local_process(&jumps->local, jumps->queue, &in, &out, &bare, &err), err);
+}
+
+static void open_jumps(Jumps *jumps, int32_t threads, int32_t guard, float *data, uint8_t *mask) {
+    static const double identity[] = {1, 0, 0, 1}, mean[] = {0, 0};
+    HcError err = {0};
+    HcComputeConfig config = {.threads = threads};
+    HcLocalAsk ask = {.window = JUMP_WINDOW,
+                      .guard = guard,
+                      .lines = JUMP_LINES,
+                      .samples = JUMP_SAMPLES,
+                      .directions = JUMP_BANDS,
+                      .whitening = identity,
+                      .mean = mean};
+    *jumps = (Jumps){.data = data, .mask = mask};
+    check_ok(hc_compute_open(hc_cpu_ops(), &config, &jumps->compute, &err), err);
+    check_ok(hc_queue_open(jumps->compute, &jumps->queue, &err), err);
+    check_ok(hc_local_open(&jumps->local, jumps->compute, &ask, &err), err);
+}
+
+static void close_jumps(Jumps *jumps) {
+    hc_local_close(&jumps->local);
+    hc_queue_close(jumps->queue);
+    hc_compute_close(jumps->compute);
+}
+
+/* Blocks of `lines` lines from one end of the scene on, each `step` lines behind the one before. */
+static void jump_through(Jumps *parts, const Jumps *whole, int32_t lines, int32_t step) {
+    int32_t first = step > 0 ? 0 : JUMP_LINES - lines;
+    for (int32_t line = first; line >= 0 && line + lines <= JUMP_LINES && step != 0; line += step) {
+        size_t at = (size_t)line * JUMP_SAMPLES, pixels = (size_t)lines * JUMP_SAMPLES;
+        score_lines(parts, line, lines);
+        assert_memory_equal(parts->score_mask + at, whole->score_mask + at, pixels);
+        assert_memory_equal(parts->score + at, whole->score + at, pixels * sizeof(float));
+    }
+}
+
+/* Blocks need not follow each other: sums are formed anew where the rows to take away are gone. */
+static void lines_may_jump(void **state) {
+    (void)state;
+    static Jumps whole, parts;
+    static float data[JUMP_LINES * JUMP_SAMPLES * JUMP_BANDS];
+    static uint8_t mask[JUMP_LINES * JUMP_SAMPLES];
+    uint64_t seed = 9;
+    for (size_t p = 0; p < sizeof mask; p++) {
+        mask[p] = p % 13 != 0;
+        for (size_t b = 0; b < JUMP_BANDS && mask[p] != 0; b++) {
+            data[p * JUMP_BANDS + b] = (float)(random_normal(&seed) + 0.1 * (double)(p / JUMP_SAMPLES));
+        }
+    }
+    for (int32_t guard = 1; guard < JUMP_WINDOW; guard += 6) {
+        open_jumps(&whole, 1, guard, data, mask);
+        open_jumps(&parts, 2, guard, data, mask);
+        score_lines(&whole, 0, JUMP_LINES);
+        for (int32_t lines = 1; lines <= 13; lines += 3) {
+            for (int32_t step = -9; step <= lines + JUMP_WINDOW + 5; step++) {
+                jump_through(&parts, &whole, lines, step);
+            }
+        }
+        close_jumps(&whole);
+        close_jumps(&parts);
+    }
 }
 
 static void contract(void **state) {
@@ -219,11 +391,10 @@ static void contract(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(scores_agree_with_windows),
-        IN_FOLDER(sums_that_slide_are_exact),
-        IN_FOLDER(flat_windows_have_no_score),
-        IN_FOLDER(wrong_windows_are_refused),
-        IN_FOLDER(contract),
+        IN_FOLDER(scores_agree_with_windows),   IN_FOLDER(sums_that_slide_are_exact),
+        IN_FOLDER(flat_windows_have_no_score),  IN_FOLDER(thin_scenes),
+        IN_FOLDER(scenes_too_thin_are_refused), cmocka_unit_test(lines_may_jump),
+        IN_FOLDER(wrong_windows_are_refused),   IN_FOLDER(contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
