@@ -57,10 +57,11 @@ static inline size_t hc_groups_bytes(const HcGroupRule *rule, size_t pixels, int
  *
  * Reference patches lie side by side; the last ones end with the scene. With each go the rule.count patches
  * within reach that are nearest to it in the pilot, ties in the order of the scene, the reference first. If
- * fewer are there, their number is cut to a power of two. Masked pixels of the reference have no share in the
- * distance; the other patches have none.
+ * fewer are there, their number is cut to a power of two. Of a reference with v valid pixels, another patch
+ * goes along where c >= v / 2 of them are valid in it too. The distance is that of these pixels times v / c.
  *
- * Each band of such a group is transformed: by a discrete cosine transform along the lines and samples of a
+ * In both images the masked pixels of a patch take the mean of its valid ones, band by band. Each band
+ * of such a group is transformed: by a discrete cosine transform along the lines and samples of a
  * patch, and by a Haar transform along the group, all orthonormal. With a coefficient g of the pilot, that of
  * the input is multiplied by the Wiener weight g^2 / (g^2 + 1). The result is a contribution to all pixels of
  * the group, of the weight 1 / (1 + sum of the squares of the Wiener weights). The output is their weighted
@@ -68,9 +69,11 @@ static inline size_t hc_groups_bytes(const HcGroupRule *rule, size_t pixels, int
  *
  * Distances are sums of float32 in eight parts: with x = (sample in the patch) * bands + band, the square of
  * a difference is added to part x % 8, line after line. The parts are added as ((0 + 4) + (2 + 6)) + ((1 + 5)
- * + (3 + 7)). The bits are the same on every backend, and a pixel has the same however the scene is cut into
- * blocks. A contribution that differs from the pilot by more than HC_GROUP_LIMIT counts as one that differs
- * by as much. Where the pilot is not finite, the output is the pilot.
+ * + (3 + 7)), and the sum is multiplied by the rounded v / c. The bits are the same on every backend, and a
+ * pixel has the same however the scene is cut into blocks. A contribution that differs from the pilot by more
+ * than HC_GROUP_LIMIT counts as one that differs by as much. Groups with a value that is not finite say
+ * nothing in its band: they contribute the pilot, or have no weight where it is a value of the pilot. Where
+ * the pilot is not finite, the output is the pilot.
  *
  * Masked pixels stay masked. `in` and `pilot` have the same rows and masks, and hc_group_halo() rows more
  * than `out`, or end with the scene; `out` has no halo. work: [device] hc_groups_bytes() of `out`, aligned as

@@ -5,6 +5,9 @@
 #include "core/operation/groups.h"
 #include "core/patch.h"
 
+#include <float.h>
+#include <math.h>
+
 /* Patches along the sides of the scene, and the transform of each side. */
 typedef struct HcGroupFrame {
     HcPatchSide down, across; /* lines, samples: reference patches */
@@ -44,6 +47,12 @@ static inline int64_t hc_group_first(const HcGroupFrame *frame, int64_t line) {
 /* Last of them. */
 static inline int64_t hc_group_last(const HcGroupFrame *frame, int64_t line) {
     return hc_patch_last(frame->down, hc_min64(frame->down.length - 1, line + frame->reach));
+}
+
+/* A value as it goes into a transform: one that is not finite leaves no number of its group in the band, in
+ * whatever order and with whatever zeros a backend sums. */
+HC_ANYWHERE float hc_group_load(float value) {
+    return value >= -FLT_MAX && value <= FLT_MAX ? value : NAN;
 }
 
 /* Weight of a band of a group, from the sum of its squared Wiener weights; 0 where that is not finite. */

@@ -66,57 +66,59 @@ HC_CLONES static void add_squares(const float *restrict a, const float *restrict
     memcpy(part, own, sizeof own);
 }
 
-/* The same without the masked pixels of a. */
-static void add_valid_squares(const float *a, const float *b, const uint8_t *mask, int64_t samples,
-                              int64_t bands, float *part) {
+/* The same of the pixels that are valid in both rows. */
+static void add_valid_squares(const float *a, const float *b, const uint8_t *a_mask, const uint8_t *b_mask,
+                              int64_t samples, int64_t bands, float *part) {
     for (int64_t x = 0; x < samples * bands; x++) {
+        bool valid = a_mask[x / bands] != 0 && b_mask[x / bands] != 0;
         float difference = a[x] - b[x];
-        part[x % PARTS] += mask[x / bands] != 0 ? difference * difference : 0;
+        part[x % PARTS] += valid ? difference * difference : 0;
     }
 }
 
-static bool all_valid(const Job *job, int64_t line, int64_t sample) {
-    for (int64_t l = 0; l < job->frame.down.size; l++) {
-        if (memchr(hc_cpu_mask_line(job->in, line + l) + sample, 0, (size_t)job->frame.across.size) != NULL) {
-            return false;
-        }
-    }
-    return true;
+/* Where a patch begins. */
+typedef struct Place {
+    int64_t line, sample;
+} Place;
+
+static const uint8_t *mask_at(const Job *job, const Place *patch, int64_t line) {
+    return hc_cpu_mask_line(job->in, patch->line + line) + patch->sample;
 }
 
-static bool any_valid(const Job *job, int64_t line, int64_t sample) {
+/* Pixels that are valid in both patches. */
+static int32_t common_pixels(const Job *job, const Place *a, const Place *b) {
+    int32_t count = 0;
     for (int64_t l = 0; l < job->frame.down.size; l++) {
-        const uint8_t *mask = hc_cpu_mask_line(job->in, line + l) + sample;
+        const uint8_t *a_mask = mask_at(job, a, l);
+        const uint8_t *b_mask = mask_at(job, b, l);
         for (int64_t s = 0; s < job->frame.across.size; s++) {
-            if (mask[s] != 0) {
-                return true;
-            }
+            count += a_mask[s] != 0 && b_mask[s] != 0;
         }
     }
-    return false;
+    return count;
 }
 
-/* Of the reference patch at (line, sample) to another one; `whole` says that no pixel of it is masked. */
-static float distance(const Job *job, int64_t line, int64_t sample, bool whole, int64_t other_line,
-                      int64_t other_sample) {
+/* Of the reference patch to another one. `common` pixels are valid in both, `valid` in the reference. */
+static float distance(const Job *job, const Place *a, const Place *b, int32_t common, int32_t valid) {
     float part[PARTS] = {0};
     int64_t bands = job->pilot->bands;
     int64_t samples = job->frame.across.size;
+    bool whole = common == pixels_of(&job->frame);
     for (int64_t l = 0; l < job->frame.down.size; l++) {
-        const float *a = hc_cpu_line(job->pilot, line + l) + sample * bands;
-        const float *b = hc_cpu_line(job->pilot, other_line + l) + other_sample * bands;
+        const float *from = hc_cpu_line(job->pilot, a->line + l) + a->sample * bands;
+        const float *to = hc_cpu_line(job->pilot, b->line + l) + b->sample * bands;
         if (whole) {
-            add_squares(a, b, samples * bands, part);
+            add_squares(from, to, samples * bands, part);
         } else {
-            add_valid_squares(a, b, hc_cpu_mask_line(job->in, line + l) + sample, samples, bands, part);
+            add_valid_squares(from, to, mask_at(job, a, l), mask_at(job, b, l), samples, bands, part);
         }
     }
-    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+    float sum = ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+    return sum * ((float)valid / (float)common);
 }
 
 /* Puts a patch among the nearest; those that came before win ties. NaN is never near. */
-static void keep_nearest(Group *group, float *nearest, int32_t most, float value, int64_t line,
-                         int64_t sample) {
+static void keep_nearest(Group *group, float *nearest, int32_t most, float value, const Place *patch) {
     int32_t at = group->count;
     if (!(value < INFINITY) || (at == most && !(value < nearest[most - 1]))) {
         return;
@@ -132,28 +134,33 @@ static void keep_nearest(Group *group, float *nearest, int32_t most, float value
         group->sample[at] = group->sample[at - 1];
     }
     nearest[at] = value;
-    group->line[at] = line;
-    group->sample[at] = (int32_t)sample;
+    group->line[at] = patch->line;
+    group->sample[at] = (int32_t)patch->sample;
 }
 
 static void find_group(const Job *job, int64_t line, int64_t sample, Group *group) {
     const HcGroupFrame *frame = &job->frame;
     float nearest[COUNT] = {0};
-    bool whole = !job->masked || all_valid(job, line, sample);
+    Place own = {line, sample};
+    Place other;
+    int32_t valid = job->masked ? common_pixels(job, &own, &own) : pixels_of(frame);
     int64_t bottom = hc_min64(frame->down.length - frame->down.size, line + frame->reach);
     int64_t right = hc_min64(frame->across.length - frame->across.size, sample + frame->reach);
     *group = (Group){.count = 0};
-    if (job->masked && !any_valid(job, line, sample)) {
+    if (valid == 0) {
         return;
     }
     group->count = 1;
     group->line[0] = line;
     group->sample[0] = (int32_t)sample;
-    for (int64_t l = hc_max64(0, line - frame->reach); l <= bottom && frame->count > 1; l++) {
-        for (int64_t s = hc_max64(0, sample - frame->reach); s <= right; s++) {
-            bool is_reference = l == line && s == sample;
-            if (!is_reference && (!job->masked || all_valid(job, l, s))) {
-                keep_nearest(group, nearest, frame->count, distance(job, line, sample, whole, l, s), l, s);
+    for (other.line = hc_max64(0, line - frame->reach); other.line <= bottom && frame->count > 1;
+         other.line++) {
+        for (other.sample = hc_max64(0, sample - frame->reach); other.sample <= right; other.sample++) {
+            int32_t common = job->masked ? common_pixels(job, &own, &other) : valid;
+            bool is_reference = other.line == line && other.sample == sample;
+            if (!is_reference && 2 * common >= valid) {
+                keep_nearest(group, nearest, frame->count, distance(job, &own, &other, common, valid),
+                             &other);
             }
         }
     }
@@ -176,14 +183,33 @@ static bool reaches_output(const Job *job, const Group *group) {
 
 /* ---- transforms ---- */
 
+/* Masked pixels of a patch take the mean of its valid ones: 0 would be an edge, which spreads. */
+static void fill_masked(const Job *job, const Place *patch, int32_t m, Stack *stack) {
+    int32_t across = job->frame.across.size;
+    int32_t pixels = pixels_of(&job->frame);
+    int32_t valid = common_pixels(job, patch, patch);
+    float sum = 0;
+    for (int32_t p = 0; p < pixels && valid < pixels; p++) {
+        sum += mask_at(job, patch, p / across)[p % across] != 0 ? stack->value[p][m] : 0;
+    }
+    for (int32_t p = 0; p < pixels && valid < pixels; p++) {
+        bool masked = mask_at(job, patch, p / across)[p % across] == 0;
+        stack->value[p][m] = masked ? sum / (float)valid : stack->value[p][m];
+    }
+}
+
 static void load(const Job *job, const HcBlock *block, const Group *group, int64_t band, Stack *stack) {
     int32_t across = job->frame.across.size;
     for (int32_t m = 0; m < group->count; m++) {
         for (int32_t l = 0; l < job->frame.down.size; l++) {
             const float *from = hc_cpu_line(block, group->line[m] + l) + band;
             for (int32_t s = 0; s < across; s++) {
-                stack->value[l * across + s][m] = from[(group->sample[m] + (int64_t)s) * block->bands];
+                float value = from[(group->sample[m] + (int64_t)s) * block->bands];
+                stack->value[l * across + s][m] = hc_group_load(value);
             }
+        }
+        if (job->masked) {
+            fill_masked(job, &(Place){group->line[m], group->sample[m]}, m, stack);
         }
     }
 }

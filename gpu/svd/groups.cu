@@ -41,33 +41,38 @@ struct Shared {
     int32_t best_at[WARPS];
     int64_t row[COUNT]; /* of the views, where the patches of the group begin */
     int32_t sample[COUNT];
+    uint32_t masked[COUNT]; /* pixels of each patch, a bit each */
     int32_t count;
-    int32_t masked; /* pixels of the reference */
+    int32_t valid; /* pixels of the reference */
 };
 
-__device__ inline bool all_valid(const Job &job, int64_t row, int64_t sample) {
+/* Pixels that are valid in both patches. */
+__device__ inline int32_t common_pixels(const Job &job, int64_t row, int64_t sample, int64_t other_row,
+                                        int64_t other_sample) {
+    int32_t count = 0;
     for (int32_t l = 0; l < job.frame.down.size; l++) {
+        const uint8_t *a = job.in.mask + (row + l) * job.in.samples + sample;
+        const uint8_t *b = job.in.mask + (other_row + l) * job.in.samples + other_sample;
         for (int32_t s = 0; s < job.frame.across.size; s++) {
-            if (job.in.mask[(row + l) * job.in.samples + sample + s] == 0) {
-                return false;
-            }
+            count += a[s] != 0 && b[s] != 0;
         }
     }
-    return true;
+    return count;
 }
 
-/* Part `part` of the squared distance of two patches. */
-__device__ inline float part_of(const Job &job, bool masked, int64_t row, int64_t sample, int64_t other_row,
+/* Part `part` of the squared distance of two patches; `whole` says that no pixel of them is masked. */
+__device__ inline float part_of(const Job &job, bool whole, int64_t row, int64_t sample, int64_t other_row,
                                 int64_t other_sample, int32_t part) {
     int32_t bands = job.pilot.bands;
     float sum = 0;
     for (int32_t l = 0; l < job.frame.down.size; l++) {
         int64_t pixel = (row + l) * job.pilot.samples + sample;
+        int64_t other = (other_row + l) * job.pilot.samples + other_sample;
         const float *a = job.pilot.data + pixel * bands;
-        const float *b = job.pilot.data + ((other_row + l) * job.pilot.samples + other_sample) * bands;
+        const float *b = job.pilot.data + other * bands;
         for (int32_t x = part; x < job.frame.across.size * bands; x += PARTS) {
             float difference = a[x] - b[x];
-            if (!masked || job.in.mask[pixel + x / bands] != 0) {
+            if (whole || (job.in.mask[pixel + x / bands] != 0 && job.in.mask[other + x / bands] != 0)) {
                 sum += difference * difference;
             }
         }
@@ -81,19 +86,21 @@ __device__ void measure(const Job &job, Shared &shared, int64_t row, int64_t sam
     int64_t line = row + job.in.first_line;
     int32_t width = 2 * frame.reach + 1;
     int32_t part = (int32_t)threadIdx.x % PARTS;
+    int32_t pixels = frame.down.size * frame.across.size;
     for (int32_t base = 0; base < width * width; base += THREADS / PARTS) {
         int32_t at = base + (int32_t)threadIdx.x / PARTS;
         int64_t down = at / width - frame.reach;
         int64_t right = at % width - frame.reach;
-        bool takes = at < width * width && (down != 0 || right != 0) && line + down >= 0 &&
-                     line + down + frame.down.size <= frame.down.length && sample + right >= 0 &&
-                     sample + right + frame.across.size <= frame.across.length &&
-                     all_valid(job, row + down, sample + right);
-        float sum =
-            takes ? part_of(job, shared.masked != 0, row, sample, row + down, sample + right, part) : 0;
+        bool inside = at < width * width && (down != 0 || right != 0) && line + down >= 0 &&
+                      line + down + frame.down.size <= frame.down.length && sample + right >= 0 &&
+                      sample + right + frame.across.size <= frame.across.length;
+        int32_t common = inside ? common_pixels(job, row, sample, row + down, sample + right) : 0;
+        bool takes = inside && 2 * common >= shared.valid;
+        float sum = takes ? part_of(job, common == pixels, row, sample, row + down, sample + right, part) : 0;
         sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 4, PARTS);
         sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 2, PARTS);
         sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 1, PARTS);
+        sum *= (float)shared.valid / (float)common; /* `takes` makes common at least 1 */
         if (at < width * width && part == 0) {
             shared.distance[at] = takes && sum < INFINITY ? sum : INFINITY;
         }
@@ -230,16 +237,54 @@ __device__ inline void haar_back(float *value, int32_t lane, int32_t count) {
     }
 }
 
+/* Whether pixel p of the patch of a lane exists, and its number in the views. */
+__device__ inline bool find_pixel(const Job &job, const Shared &shared, int32_t lane, int32_t p,
+                                  int64_t *pixel) {
+    bool inside = lane < shared.count && p / SIDE < job.frame.down.size && p % SIDE < job.frame.across.size;
+    *pixel = inside ? (shared.row[lane] + p / SIDE) * job.in.samples + shared.sample[lane] + p % SIDE : 0;
+    return inside;
+}
+
+/* The masked pixels of all patches of the group, a thread each. */
+__device__ inline void find_masked(const Job &job, Shared &shared) {
+    int32_t lane = (int32_t)threadIdx.x;
+    uint32_t masked = 0;
+    for (int p = 0; p < PIXELS; p++) {
+        int64_t pixel;
+        bool inside = find_pixel(job, shared, lane, p, &pixel);
+        masked |= inside && job.in.mask[pixel] == 0 ? 1U << p : 0U;
+    }
+    if (lane < COUNT) {
+        shared.masked[lane] = masked;
+    }
+    __syncthreads();
+}
+
+/* Masked pixels of a patch take the mean of its valid ones: 0 would be an edge, which spreads. */
+__device__ inline void fill_masked(const Job &job, uint32_t masked, float *value) {
+    float sum = 0;
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+        sum += (masked >> p & 1U) != 0 ? 0.0F : value[p];
+    }
+    float mean = sum / (float)(job.frame.down.size * job.frame.across.size - __popc(masked));
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+        value[p] = (masked >> p & 1U) != 0 ? mean : value[p];
+    }
+}
+
 /* One band of a patch; what lies beyond its size is 0, as is all of a lane without a patch. */
 __device__ inline void load(const Job &job, const Shared &shared, const HcView &view, int32_t lane,
                             int32_t band, float *value) {
 #pragma unroll
     for (int p = 0; p < PIXELS; p++) {
-        bool inside =
-            lane < shared.count && p / SIDE < job.frame.down.size && p % SIDE < job.frame.across.size;
-        int64_t pixel =
-            inside ? (shared.row[lane] + p / SIDE) * view.samples + shared.sample[lane] + p % SIDE : 0;
-        value[p] = inside ? view.data[pixel * view.bands + band] : 0.0F;
+        int64_t pixel;
+        bool inside = find_pixel(job, shared, lane, p, &pixel);
+        value[p] = inside ? hc_group_load(view.data[pixel * view.bands + band]) : 0.0F;
+    }
+    if (shared.masked[lane] != 0) {
+        fill_masked(job, shared.masked[lane], value);
     }
 }
 
@@ -296,20 +341,15 @@ __global__ void __launch_bounds__(THREADS) filter(const Job job) {
     int64_t patch = job.first + blockIdx.x;
     int64_t row = hc_patch_start(job.frame.down, patch / job.frame.across.count) - job.in.first_line;
     int64_t sample = hc_patch_start(job.frame.across, patch % job.frame.across.count);
-    int32_t pixels = job.frame.down.size * job.frame.across.size;
     if (threadIdx.x == 0) {
-        shared.masked = 0;
-        for (int32_t p = 0; p < pixels; p++) {
-            int64_t at =
-                (row + p / job.frame.across.size) * job.in.samples + sample + p % job.frame.across.size;
-            shared.masked += job.in.mask[at] == 0;
-        }
+        shared.valid = common_pixels(job, row, sample, row, sample);
     }
     __syncthreads();
-    if (shared.masked == pixels) {
+    if (shared.valid == 0) {
         return;
     }
     find_group(job, shared, row, sample);
+    find_masked(job, shared);
     filter_bands(job, shared);
 }
 

@@ -66,9 +66,19 @@ static int32_t valid_pixels(const Plain *plain, int32_t line, int32_t sample) {
     return count;
 }
 
-/* In the order that the contract has. */
+/* In the order that the contract has; infinity where too few pixels are valid in both patches. */
 static float distance(const Plain *plain, const Patch *a, const Patch *b) {
     float part[8] = {0};
+    int32_t common = 0;
+    int32_t valid = valid_pixels(plain, a->line, a->sample);
+    for (int32_t p = 0; p < plain->lines * plain->samples; p++) {
+        int32_t l = p / plain->samples;
+        int32_t s = p % plain->samples;
+        common += is_valid(plain, a->line + l, a->sample + s) && is_valid(plain, b->line + l, b->sample + s);
+    }
+    if (2 * common < valid) {
+        return INFINITY;
+    }
     const Cube *pilot = &plain->scene->pilot;
     for (int32_t l = 0; l < plain->lines; l++) {
         for (int32_t x = 0; x < plain->samples * pilot->bands; x++) {
@@ -76,12 +86,13 @@ static float distance(const Plain *plain, const Patch *a, const Patch *b) {
             int32_t band = x % pilot->bands;
             float difference = cube_at(pilot, a->line + l, a->sample + s, band) -
                                cube_at(pilot, b->line + l, b->sample + s, band);
-            if (is_valid(plain, a->line + l, a->sample + s)) {
+            if (is_valid(plain, a->line + l, a->sample + s) && is_valid(plain, b->line + l, b->sample + s)) {
                 part[x % 8] += difference * difference;
             }
         }
     }
-    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+    float sum = ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+    return sum * ((float)valid / (float)common);
 }
 
 static int by_distance(const void *a, const void *b) {
@@ -98,15 +109,15 @@ static void find_group(Plain *plain, int32_t line, int32_t sample) {
     const HcGroupRule *rule = &plain->scene->rule;
     const Cube *in = &plain->scene->in;
     Patch reference = {line, sample, -1};
-    int32_t whole = plain->lines * plain->samples;
     plain->count = 0;
     plain->group[plain->count++] = reference;
     for (int32_t l = 0; l + plain->lines <= in->lines; l++) {
         for (int32_t s = 0; s + plain->samples <= in->samples; s++) {
             Patch patch = {l, s, 0};
             bool is_near = abs(l - line) <= rule->reach && abs(s - sample) <= rule->reach;
-            if (is_near && (l != line || s != sample) && valid_pixels(plain, l, s) == whole) {
-                patch.distance = distance(plain, &reference, &patch);
+            patch.distance =
+                is_near && (l != line || s != sample) ? distance(plain, &reference, &patch) : INFINITY;
+            if (patch.distance < INFINITY) {
                 assert_true(plain->count < 4096);
                 plain->group[plain->count++] = patch;
             }
@@ -156,6 +167,21 @@ static double transform(const Plain *plain, double (*from)[SIDE][SIDE], bool bac
     return sum;
 }
 
+/* What goes into the transform for a pixel of a patch: the mean of the valid ones where it is masked. */
+static double value_at(const Plain *plain, const Cube *cube, const Patch *patch, int32_t l, int32_t s,
+                       int32_t band) {
+    double sum = 0;
+    if (is_valid(plain, patch->line + l, patch->sample + s)) {
+        return (double)cube_at(cube, patch->line + l, patch->sample + s, band);
+    }
+    for (int32_t p = 0; p < plain->lines * plain->samples; p++) {
+        int32_t line = patch->line + p / plain->samples;
+        int32_t sample = patch->sample + p % plain->samples;
+        sum += is_valid(plain, line, sample) ? (double)cube_at(cube, line, sample, band) : 0;
+    }
+    return sum / valid_pixels(plain, patch->line, patch->sample);
+}
+
 static void filter_band(Plain *plain, int32_t band) {
     static double in[COUNT][SIDE][SIDE];
     static double pilot[COUNT][SIDE][SIDE];
@@ -168,8 +194,8 @@ static void filter_band(Plain *plain, int32_t band) {
         const Patch *patch = &plain->group[c / area];
         int32_t l = c % area / plain->samples;
         int32_t s = c % plain->samples;
-        in[c / area][l][s] = (double)cube_at(&scene->in, patch->line + l, patch->sample + s, band);
-        pilot[c / area][l][s] = (double)cube_at(&scene->pilot, patch->line + l, patch->sample + s, band);
+        in[c / area][l][s] = value_at(plain, &scene->in, patch, l, s, band);
+        pilot[c / area][l][s] = value_at(plain, &scene->pilot, patch, l, s, band);
     }
     for (int32_t c = 0; c < cells; c++) {
         int32_t l = c % area / plain->samples;
@@ -355,6 +381,60 @@ CASE(test_groups_not_finite) {
         cube_free(&got);
         free_scene(&scene);
     }
+    rig_close(&rig);
+}
+
+/* A scene of one group: in the band with a value that is not finite it says the pilot, whatever its size. */
+CASE(test_groups_bad_value) {
+    (void)state;
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    uint64_t seed = 8;
+    Rig rig;
+    rig_open(&rig, 1);
+    for (int32_t size = 1; size <= SIDE; size++) {
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            int32_t shape[] = {size, size, 2, size, 0, 1};
+            Scene scene = make_scene(shape, MASK_NONE, &seed);
+            scene.in.data[2 * (size * size / 2)] = bad[i];
+            Cube got = run_block(&rig, &scene, 0, size, 0);
+            for (int32_t pixel = 0; pixel < size * size; pixel++) {
+                check_same((double)cube_at(&got, 0, pixel, 0), (double)cube_at(&scene.pilot, 0, pixel, 0));
+                assert_true(fabsf(cube_at(&got, 0, pixel, 1) - cube_at(&scene.pilot, 0, pixel, 1)) > 0);
+            }
+            cube_free(&got);
+            free_scene(&scene);
+        }
+    }
+    rig_close(&rig);
+}
+
+/* Thirty pixels of a hundred are masked: a plane comes back as a plane. Zeros in their place would be edges.
+ */
+CASE(test_groups_scattered_masks) {
+    (void)state;
+    static const int32_t shape[] = {32, 32, 2, 4, 4, 8};
+    uint64_t seed = 9;
+    Rig rig;
+    rig_open(&rig, 2);
+    Scene scene = make_scene(shape, MASK_NONE, &seed);
+    for (int32_t pixel = 0; pixel < 32 * 32; pixel++) {
+        scene.in.mask[pixel] = scene.pilot.mask[pixel] = random_bits(&seed) % 10 >= 3;
+        for (int32_t b = 0; b < 2; b++) {
+            scene.pilot.data[2 * pixel + b] = scene.in.mask[pixel] != 0 ? 50 : 0;
+            scene.in.data[2 * pixel + b] = scene.in.mask[pixel] != 0 ? 50 + (float)random_normal(&seed) : 0;
+        }
+    }
+    Cube got = run_block(&rig, &scene, 0, 32, 0);
+    double before = 0;
+    double after = 0;
+    for (int32_t v = 0; v < 32 * 32 * 2; v++) {
+        bool valid = scene.in.mask[v / 2] != 0;
+        before += valid ? pow((double)scene.in.data[v] - 50, 2) : 0;
+        after += valid ? pow((double)got.data[v] - 50, 2) : 0;
+    }
+    assert_true(before > 0 && after < 0.2 * before);
+    cube_free(&got);
+    free_scene(&scene);
     rig_close(&rig);
 }
 
