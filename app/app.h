@@ -105,8 +105,12 @@ bool hc_process_runs(void);
 /* Prints a message as one line on standard error, with control characters (of file names) as \\x1b. Every
  * message that can hold a name goes through here. */
 void hc_say(const char *format, ...) HC_PRINTF(1, 2);
+/* The same on standard output: a line of what was asked for. */
+void hc_show(const char *format, ...) HC_PRINTF(1, 2);
 /* The same of a JSON text of one line, which stays valid whatever bytes names hold. */
 void hc_say_json(const char *json);
+/* "850 ms", "12.3 s", "41 min", "5.2 h" into `out`, which is returned. */
+const char *hc_duration_text(char *out, size_t size, double seconds);
 /* Prints an object on standard output, and clears it. Prints nothing where it is not whole. */
 HcStatus hc_print_json(HcJson *json, HcError *err) HC_MUST_CHECK;
 

@@ -35,19 +35,49 @@ static HcStatus pool_scenes(HcBatch *batch, HcBatchTotals *totals, int32_t *left
     return HC_OK;
 }
 
+/* What was found and is no scene of this batch. */
+static void tell_left_out(const HcBatch *batch) {
+    if (batch->params.common.quiet) {
+        return;
+    }
+    if (batch->left_out > 0) {
+        hc_say("note: %d outputs among the scenes are left out", batch->left_out);
+    }
+    if (batch->passed.recipes > 0) {
+        bool one = batch->passed.recipes == 1;
+        hc_say("note: %d file%s that take%s pixels from elsewhere (.vrt and the like) left out: a list or a "
+               "pattern like '*.vrt' takes them",
+               batch->passed.recipes, one ? "" : "s", one ? "s" : "");
+    }
+    if (batch->passed.maps > 0) {
+        hc_say("note: %d file%s with one band of classes or a mask left out: a list or a pattern takes them",
+               batch->passed.maps, batch->passed.maps == 1 ? "" : "s");
+    }
+    if (batch->excluded > 0) {
+        hc_say("note: %d scene%s left out by --exclude", batch->excluded, batch->excluded == 1 ? "" : "s");
+    }
+    if (batch->unused_pattern != NULL) {
+        hc_say("note: --exclude %s leaves out no scene", batch->unused_pattern);
+    }
+}
+
+static HcStatus tell_status(HcBatch *batch, HcError *err) {
+    if (batch->params.pool != NULL) {
+        HC_OR_RETURN(hc_batch_pool_apply(batch, err));
+    }
+    return hc_batch_status(batch, err);
+}
+
 HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     HcBatch batch = {0};
     HcBatchTotals totals = {.start = hc_now()};
     int32_t left_out = 0;
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
-    if (batch.left_out > 0 && !batch.params.common.quiet) {
-        hc_say("note: %d outputs among the scenes are left out", batch.left_out);
-    }
-    if (batch.recipes > 0 && !batch.params.common.quiet) {
-        hc_say("note: %d file%s that take%s pixels from elsewhere (.vrt and the like) left out: a list or a "
-               "pattern like '*.vrt' takes them",
-               batch.recipes, batch.recipes == 1 ? "" : "s", batch.recipes == 1 ? "s" : "");
+    tell_left_out(&batch);
+    if (batch.params.status) {
+        HC_TRY(hc_ranks_number(hc_app_ranks()) == 0 ? tell_status(&batch, err) : HC_OK);
+        goto done;
     }
     hc_file_flush_all(true);
     if (batch.params.pool != NULL) {
@@ -63,13 +93,17 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
         hc_batch_summary(&batch, &totals);
     }
     HC_TRY(status);
-    if (left_out > 0 && totals.failed + totals.failed_before == 0) {
+    if (totals.failed > 0) {
+        HC_TRY(hc_fail(err, HC_E_SCENES, "batch: %d of %d scenes failed",
+                       totals.failed + totals.failed_before, batch.scene_count));
+    }
+    if (left_out > totals.failed_before) {
         HC_TRY(hc_fail(err, HC_E_SCENES, "batch: %d of %d scenes are not in the model", left_out,
                        batch.scene_count));
     }
-    if (totals.failed + totals.failed_before > 0) {
-        HC_TRY(hc_fail(err, HC_E_SCENES, "batch: %d of %d scenes failed",
-                       totals.failed + totals.failed_before, batch.scene_count));
+    if (totals.failed_before > 0) {
+        HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, and none now",
+                       totals.failed_before, batch.scene_count));
     }
 done:
     hc_batch_clear(&batch);

@@ -94,30 +94,17 @@ const HcOption hc_plan_options[] = {
                                            "and tell how long the whole run will take"},
     {0}};
 
-/* "850 ms", "12.3 s", "41 min", "5.2 h" */
-static const char *text_of_time(char *out, size_t size, double seconds) {
-    if (seconds < 1) {
-        snprintf(out, size, "%.0f ms", 1e3 * seconds);
-    } else if (seconds < 120) {
-        snprintf(out, size, "%.1f s", seconds);
-    } else if (seconds < 7200) {
-        snprintf(out, size, "%.0f min", seconds / 60);
-    } else {
-        snprintf(out, size, "%.1f h", seconds / 3600);
-    }
-    return out;
-}
-
 static void print_forecast(const HcForecast *forecast, int64_t lines) {
     char text[2][32];
     printf("time     about %s, from %lld of %lld lines in %s%s\n",
-           text_of_time(text[0], sizeof text[0], forecast->seconds), (long long)forecast->lines,
-           (long long)lines, text_of_time(text[1], sizeof text[1], forecast->trial_seconds),
+           hc_duration_text(text[0], sizeof text[0], forecast->seconds), (long long)forecast->lines,
+           (long long)lines, hc_duration_text(text[1], sizeof text[1], forecast->trial_seconds),
            forecast->cold ? ", read from the disk" : "");
     for (int32_t p = 0; p < forecast->passes; p++) {
         const HcPassTimes *pass = &forecast->pass[p];
-        printf("  pass %d %s, %s; limit: %s\n", p + 1, text_of_time(text[0], sizeof text[0], pass->seconds),
-               pass->what, hc_run_limit(pass->seconds, pass->waiting_for_reading, pass->waiting_for_writing));
+        printf("  pass %d %s, %s; limit: %s\n", p + 1,
+               hc_duration_text(text[0], sizeof text[0], pass->seconds), pass->what,
+               hc_run_limit(pass->seconds, pass->waiting_for_reading, pass->waiting_for_writing));
     }
 }
 

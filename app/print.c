@@ -1,4 +1,4 @@
-/* Lines on standard error. Names of files, and what libraries say of them, may hold bytes that a terminal
+/* Lines that are printed. Names of files, and what libraries say of them, may hold bytes that a terminal
  * obeys: they are shown as \x1b instead. */
 #include "app/app.h"
 
@@ -69,24 +69,33 @@ static char *clean_json(const char *text) {
 /* A line needs no memory as long as it is no longer than most are; a longer one is cut where there is none:
  * it may be what says that memory has run out. In one piece, so that lines of several processes do not mix.
  */
-void hc_say(const char *format, ...) {
+static void print_line(FILE *to, const char *format, va_list arguments) {
     char buffer[2048];
     char shown[SHOWN_BYTES * sizeof buffer];
-    va_list arguments;
-    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
     int length = vsnprintf(buffer, sizeof buffer, format, arguments);
-    va_end(arguments);
-    char *text = NULL;
-    if (length >= (int)sizeof buffer) {
-        va_start(arguments, format);
-        text = hc_text_vformat(format, arguments);
-        va_end(arguments);
-    }
+    char *text = length >= (int)sizeof buffer ? hc_text_vformat(format, again) : NULL;
+    va_end(again);
     char *line = text != NULL ? malloc(SHOWN_BYTES * strlen(text) + 1) : NULL;
     clean_line(line != NULL ? text : buffer, line != NULL ? line : shown);
-    fprintf(stderr, "%s\n", line != NULL ? line : shown);
+    fprintf(to, "%s\n", line != NULL ? line : shown);
     free(line);
     free(text);
+}
+
+void hc_say(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(stderr, format, arguments);
+    va_end(arguments);
+}
+
+void hc_show(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(stdout, format, arguments);
+    va_end(arguments);
 }
 
 void hc_say_json(const char *json) {
@@ -104,4 +113,17 @@ HcStatus hc_print_json(HcJson *json, HcError *err) {
     cJSON_free(text);
     hc_json_clear(json);
     return status;
+}
+
+const char *hc_duration_text(char *out, size_t size, double seconds) {
+    if (seconds < 1) {
+        snprintf(out, size, "%.0f ms", 1e3 * seconds);
+    } else if (seconds < 120) {
+        snprintf(out, size, "%.1f s", seconds);
+    } else if (seconds < 7200) {
+        snprintf(out, size, "%.0f min", seconds / 60);
+    } else {
+        snprintf(out, size, "%.1f h", seconds / 3600);
+    }
+    return out;
 }

@@ -1,6 +1,7 @@
 #include "io/scene_files.h"
 #include "io/file.h"
 #include "io/library/library.h"
+#include "io/read/envi_header.h"
 #include "io/read/parts.h"
 
 #include <cpl_conv.h>
@@ -184,7 +185,38 @@ static bool is_recipe(const char *path) {
     return false;
 }
 
-HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, int32_t *recipes, HcError *err) {
+/* Whether the header says that its file holds classes or a mask. One with a flaw fails as a scene. */
+static bool describes_map(const char *header_path) {
+    HcEnviHeader header = {0};
+    HcEnviShape shape;
+    HcError unimportant = {0};
+    bool is = false;
+    if (hc_envi_load(&header, header_path, &unimportant) == HC_OK &&
+        hc_envi_shape(&header, &shape, &unimportant) == HC_OK) {
+        const char *kind = hc_envi_text(&header, "file type");
+        bool classes = kind != NULL && hc_text_equal(kind, "ENVI Classification");
+        is = shape.bands == 1 && (classes || (!shape.complex_values && shape.type == HC_UINT8));
+    }
+    hc_envi_clear(&header);
+    return is;
+}
+
+/* The same of another raster. */
+static bool holds_map(const char *path) {
+    GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_READONLY, NULL, NULL, NULL);
+    bool is = dataset != NULL && GDALGetRasterCount(dataset) == 1;
+    if (is) {
+        GDALRasterBandH band = GDALGetRasterBand(dataset, 1);
+        is = GDALGetRasterDataType(band) == GDT_Byte || GDALGetRasterColorTable(band) != NULL ||
+             GDALGetRasterCategoryNames(band) != NULL;
+    }
+    if (dataset != NULL) {
+        GDALClose(dataset);
+    }
+    return is;
+}
+
+HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcPassedOver *passed, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcPaths all = {0};
@@ -195,14 +227,17 @@ HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, int32_t *recipes,
     HC_TRY(find_headers(&all, &headers, &data, err));
     for (int32_t p = 0; p < all.count; p++) {
         const char *path = all.path[p];
-        bool is_scene = is_among(&headers, path);
-        if (!is_scene && !is_among(&data, path)) {
+        bool described = is_among(&headers, path);
+        bool is_scene = described;
+        bool recipe = false;
+        if (!described && !is_among(&data, path)) {
             HC_TRY(check_raster(path, &is_scene, err));
-            bool left_out = is_scene && is_recipe(path);
-            *recipes += left_out;
-            is_scene = is_scene && !left_out;
+            recipe = is_scene && is_recipe(path);
         }
-        if (is_scene) {
+        bool map = described ? describes_map(path) : is_scene && !recipe && holds_map(path);
+        passed->recipes += recipe;
+        passed->maps += map;
+        if (is_scene && !recipe && !map) {
             HC_TRY(hc_paths_add(out, path, err));
         }
     }
@@ -220,7 +255,7 @@ static bool names_ending(const char *pattern, const char *path) {
     return dot != NULL && strchr(dot, '/') == NULL && hc_text_ends_with(pattern, dot);
 }
 
-HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, int32_t *recipes,
+HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
                          HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
@@ -232,7 +267,7 @@ HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *o
         const char *path = matched->path[p];
         bool is_scene = !hc_is_folder(path) && !is_among(&data, path);
         bool left_out = is_scene && !names_ending(pattern, path) && is_recipe(path);
-        *recipes += left_out;
+        passed->recipes += left_out;
         if (is_scene && !left_out) {
             HC_TRY(hc_paths_add(out, path, err));
         }

@@ -22,6 +22,12 @@ HcStatus hc_paths_add(HcPaths *paths, const char *path, HcError *err) HC_MUST_CH
 bool hc_paths_has(const HcPaths *paths, const char *path);
 void hc_paths_clear(HcPaths *paths);
 
+/* Files that were found and passed over, of kinds that a user may have meant. */
+typedef struct HcPassedOver {
+    int32_t recipes; /* draw their pixels from elsewhere (.vrt and the like) */
+    int32_t maps;    /* classes or masks: one band of 8 bits, or with names or colours of classes */
+} HcPassedOver;
+
 /* The scenes in a folder (local or /vsi...), in the order of their names: ENVI headers, whether or not
  * their data are there, and all other files that a raster driver of GDAL recognises. These are passed
  * over:
@@ -30,14 +36,15 @@ void hc_paths_clear(HcPaths *paths);
  *   - files that accompany others (.xml, .json, .txt, .csv, .ovr and the like);
  *   - pictures (.png, .jpg, .gif, .bmp);
  *   - hidden files, folders, pipes and devices;
- *   - files that draw their pixels from elsewhere (.vrt and the like), whose number is added to *recipes.
+ *   - recipes and maps, which are added to *passed.
  *
  * No pixel is read. */
-HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, int32_t *recipes, HcError *err) HC_MUST_CHECK;
+HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcPassedOver *passed,
+                             HcError *err) HC_MUST_CHECK;
 
-/* Of paths that a pattern matched: leaves out data files whose header is there too, and folders; and files
- * that draw their pixels from elsewhere, unless the pattern names their ending. */
-HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, int32_t *recipes,
+/* Of paths that a pattern matched: leaves out data files whose header is there too, and folders; and
+ * recipes, unless the pattern names their ending. */
+HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
                          HcError *err) HC_MUST_CHECK;
 
 /* Whether there is such a folder, local or /vsi... */

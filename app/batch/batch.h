@@ -13,8 +13,9 @@ typedef struct HcBatchParams {
     HcCommon common; /* its options come first in the table */
     const char *scenes, *output, *worker, *pool;
     int64_t jobs;
-    bool retry_failed, hash;
-    HcOptionList set;
+    int64_t max_failures; /* 0 = any number */
+    bool retry_failed, hash, status;
+    HcOptionList set, exclude;
 } HcBatchParams;
 
 typedef struct HcBatchScene {
@@ -31,9 +32,11 @@ typedef struct HcBatch {
     char *chain;     /* the same as one line, for the records */
     HcBatchScene *scenes;
     int32_t scene_count;
-    int32_t worker, workers; /* every workers-th scene is done, from this one (from 0) on */
-    int32_t left_out;        /* scenes that were found, but are outputs of others */
-    int32_t recipes;         /* files that were found, but draw their pixels from elsewhere (.vrt) */
+    int32_t worker, workers;    /* every workers-th scene is done, from this one (from 0) on */
+    int32_t left_out;           /* scenes that were found, but are outputs of others */
+    int32_t excluded;           /* by --exclude */
+    const char *unused_pattern; /* the first --exclude that leaves out nothing; NULL: each leaves out some */
+    HcPassedOver passed;
 } HcBatch;
 
 /* The options that only this command has, those that it shares with every run, and all. */
@@ -58,6 +61,16 @@ HcStatus hc_batch_print_chain(HcBatch *batch, HcError *err) HC_MUST_CHECK;
 /* Fills batch->scenes by what --scenes and --output say. */
 HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
+/* Adds the files and folders that a pattern of --scenes matches, in the order of their names: *, ?, [...],
+ * and
+ * ** for folders at any depth (none that are hidden, none behind links), which may be none (pattern.c).
+ * Nothing matched is no failure; a folder below ** that cannot be read is one. */
+HcStatus hc_batch_match(const char *pattern, HcPaths *out, HcError *err) HC_MUST_CHECK;
+
+/* The first pattern that a path matches, -1 = none. A pattern with a slash is compared with the whole path,
+ * where * stands for slashes too; one without with the name of the file. */
+int32_t hc_batch_excluding(const HcOptionList *patterns, const char *path);
+
 /* A text with its placeholders filled for a scene (from 0); fresh memory. output may be NULL: then {output}
  * is unknown. */
 HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, const char *output, char **out,
@@ -78,6 +91,17 @@ HcStatus hc_batch_claim(const char *output, HcBatchClaim **claim, HcError *err) 
 void hc_batch_release(HcBatchClaim *claim);
 /* The claim file of an output; fresh memory, NULL when there is none left. */
 char *hc_batch_claim_path(const char *output);
+
+/* Who holds a claim. */
+typedef struct HcBatchHolder {
+    char host[256]; /* "" = the claim cannot be read */
+    long process;
+    long long since; /* by the clock of that host [s since 1970]; 0 = not said */
+    bool alive;      /* as far as can be seen: by its process on this host, else by its last sign of life */
+} HcBatchHolder;
+
+/* Looks at the claim of an output, and leaves it; false where there is none. */
+bool hc_batch_holder(const char *output, HcBatchHolder *holder);
 
 /* ---- what became of a scene before (batch_state.c) ---- */
 
@@ -180,12 +204,19 @@ typedef struct HcBatchTotals {
 /* Remembers the last word on a scene (batch_ranks.c). */
 void hc_batch_word(HcBatchTotals *totals, const HcBatchEvent *event);
 
+/* Whether what happens is printed as JSON. */
+bool hc_batch_as_json(const HcBatch *batch);
+
 /* Prints one event as the options say, and adds it up. */
 void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals);
 /* That the model of --pool is there; the totals are those of the sums, left_out scenes are not in it. */
 void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out);
 /* The table at the end. */
 void hc_batch_summary(const HcBatch *batch, const HcBatchTotals *totals);
+
+/* Prints on standard output what is done, failed, running and left, as text or (--progress json) an object.
+ * Writes nothing else. HC_E_BEFORE where scenes have failed (status.c). */
+HcStatus hc_batch_status(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
 /* ---- the work (batch_work.c) ---- */
 
@@ -205,7 +236,8 @@ typedef struct HcBatchWork {
 HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) HC_MUST_CHECK;
 
 /* Does all scenes in --jobs processes of this host, else one for each GPU, which it starts (batch_jobs.c). A
- * process that dies costs the scene that killed it, and no other. */
+ * process that dies costs the scene that killed it, and no other. HC_E_SCENES where --max-failures ended it;
+ * what had begun is done then. */
 HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;
 
 /* Starts a process that dies with this one, and a pipe from it (batch_jobs.c). In it *process is 0 and *end
@@ -222,5 +254,8 @@ HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err)
  * the batch (batch_pool.c). The totals are those of the sums; *left_out scenes are not in the model, since
  * they failed. */
 HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) HC_MUST_CHECK;
+
+/* Puts the model of --pool into the chain of the batch without making it. */
+HcStatus hc_batch_pool_apply(HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
 #endif

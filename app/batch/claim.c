@@ -34,6 +34,7 @@ typedef struct Owner {
     long process, parent;          /* parent: the batch that started the worker, 0 = none */
     long long start, parent_start; /* when they started [ticks since the start of the host] */
     unsigned long number;          /* of the claim, among those of its process */
+    long long since; /* when it was made, by the clock of its host [s since 1970]; 0 = not said */
 } Owner;
 
 struct HcBatchClaim {
@@ -53,7 +54,7 @@ static void describe_self(Owner *self) {
     HcProcess process;
     int death_signal = 0;
     hc_process_self(&process);
-    *self = (Owner){.process = process.number, .start = process.start};
+    *self = (Owner){.process = process.number, .start = process.start, .since = (long long)time(NULL)};
     snprintf(self->host, sizeof self->host, "%s", process.host);
     snprintf(self->boot, sizeof self->boot, "%s", process.boot);
     snprintf(self->processes, sizeof self->processes, "%s", process.space);
@@ -69,18 +70,20 @@ static void describe_self(Owner *self) {
 
 static void print_owner(const Owner *owner, char *text, size_t size) {
     snprintf(text, size,
-             "hcube claim\nhost %s\nboot %s\nprocesses %s\nowner %ld %lld\nparent %ld %lld\nnumber %lu\n",
+             "hcube claim\nhost %s\nboot %s\nprocesses %s\nowner %ld %lld\nparent %ld %lld\nnumber %lu\n"
+             "since %lld\n",
              owner->host, owner->boot, owner->processes, owner->process, owner->start, owner->parent,
-             owner->parent_start, owner->number);
+             owner->parent_start, owner->number, owner->since);
 }
 
 static bool parse_owner(const char *text, Owner *owner) {
     *owner = (Owner){0};
-    return sscanf(text,
-                  "hcube claim\nhost %255s\nboot %63s\nprocesses %63s\nowner %ld %lld\nparent %ld "
-                  "%lld\nnumber %lu",
-                  owner->host, owner->boot, owner->processes, &owner->process, &owner->start, &owner->parent,
-                  &owner->parent_start, &owner->number) == 8;
+    int fields = sscanf(text,
+                        "hcube claim\nhost %255s\nboot %63s\nprocesses %63s\nowner %ld %lld\nparent %ld "
+                        "%lld\nnumber %lu\nsince %lld",
+                        owner->host, owner->boot, owner->processes, &owner->process, &owner->start,
+                        &owner->parent, &owner->parent_start, &owner->number, &owner->since);
+    return fields >= 8; /* earlier versions do not say since when */
 }
 
 static bool lives(long process, long long start) {
@@ -306,4 +309,24 @@ void hc_batch_release(HcBatchClaim *claim) {
         unlink(claim->path);
     }
     free_claim(claim);
+}
+
+bool hc_batch_holder(const char *output, HcBatchHolder *holder) {
+    char text[TEXT_BYTES];
+    struct timespec touched = {0};
+    Owner owner;
+    char *path = hc_batch_claim_path(output);
+    bool there = path != NULL && read_claim(path, text, &touched) == 0;
+    free(path);
+    *holder = (HcBatchHolder){0};
+    if (!there) {
+        return false;
+    }
+    holder->alive = !is_stale(text, touched.tv_sec, time(NULL));
+    if (parse_owner(text, &owner)) {
+        snprintf(holder->host, sizeof holder->host, "%s", owner.host);
+        holder->process = owner.process;
+        holder->since = owner.since;
+    }
+    return true;
 }

@@ -54,6 +54,7 @@ typedef struct Jobs {
     bool *suspect;      /* [scenes] a process died while it held this and another one */
     bool ahead;         /* workers open the next scene meanwhile; not once a process has died */
     int32_t finished;   /* scenes with a last word */
+    bool stopped;       /* by --max-failures: no further scene is given out */
     HcError broken;     /* a failure that is not of a scene */
 } Jobs;
 
@@ -230,6 +231,16 @@ static void start_others(Jobs *jobs, int32_t count) {
     }
 }
 
+/* Adds an event up; no further scene is given out once too many have failed. */
+static void tell(Jobs *jobs, const HcBatchEvent *event) {
+    int64_t allowed = jobs->batch->params.max_failures;
+    hc_batch_tell(jobs->batch, event, jobs->totals);
+    if (allowed > 0 && jobs->totals->failed >= allowed && !jobs->stopped) {
+        jobs->stopped = true;
+        atomic_store(&jobs->turns->given, jobs->turns->count);
+    }
+}
+
 static void hear(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
     switch ((HcBatchWhat)event->what) {
     case HC_BATCH_JOBS:
@@ -256,7 +267,7 @@ static void hear(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
     case HC_BATCH_STARTED:
         break;
     }
-    hc_batch_tell(jobs->batch, event, jobs->totals);
+    tell(jobs, event);
 }
 
 /* The scene that killed its process. */
@@ -276,7 +287,7 @@ static void blame(Jobs *jobs, int32_t scene, HcStatus status, const char *text) 
         hc_batch_release(claim);
     }
     finish(jobs, scene);
-    hc_batch_tell(jobs->batch, &event, jobs->totals);
+    tell(jobs, &event);
 }
 
 /* A process ended without saying why. The scene that it held is to blame; of two, neither yet. */
@@ -437,6 +448,14 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
         HC_TRY(run_round(&jobs, err));
         if (hc_flag(jobs.cancel) != 0) {
             HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted"));
+        }
+        if (jobs.stopped) {
+            fill_turns(&jobs);
+            HC_TRY(jobs.turns->count == 0
+                       ? HC_OK
+                       : hc_fail(err, HC_E_SCENES,
+                                 "batch: %d scenes failed, as many as --max-failures allows; %d are left",
+                                 totals->failed, jobs.turns->count));
         }
         /* Where a round brings nothing, the next one would not. */
         if (jobs.finished == before && ahead == jobs.ahead) {

@@ -6,7 +6,6 @@
 #include "io/read/product/product.h"
 
 #include <ctype.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,21 +35,12 @@ done:
     return status;
 }
 
-static HcStatus match_pattern(const char *pattern, HcPaths *out, int32_t *recipes, HcError *err) {
+static HcStatus match_pattern(const char *pattern, HcPaths *out, HcPassedOver *passed, HcError *err) {
     HcStatus status = HC_OK;
-    glob_t found = {0};
     HcPaths matched = {0};
-    int result = glob(pattern, 0, NULL, &found);
-    if (result != 0 && result != GLOB_NOMATCH) {
-        HC_TRY(hc_fail(err, HC_E_IO, "batch: --scenes %s: %s", pattern,
-                       result == GLOB_NOSPACE ? "out of memory" : "a folder cannot be read"));
-    }
-    for (size_t m = 0; result == 0 && m < found.gl_pathc; m++) {
-        HC_TRY(hc_paths_add(&matched, found.gl_pathv[m], err));
-    }
-    HC_TRY(hc_scenes_among(&matched, pattern, out, recipes, err));
+    HC_TRY(hc_batch_match(pattern, &matched, err));
+    HC_TRY(hc_scenes_among(&matched, pattern, out, passed, err));
 done:
-    globfree(&found);
     hc_paths_clear(&matched);
     return status;
 }
@@ -69,17 +59,17 @@ static bool describes_product(const char *path) {
 }
 
 /* `searched`: hcube found the scenes, nobody named them one by one. */
-static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool *searched, int32_t *recipes,
-                            HcError *err) {
+static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool *searched,
+                            HcPassedOver *passed, HcError *err) {
     HcIdentity identity;
     *searched = true;
     if (hc_is_folder(what)) {
-        return hc_scenes_in_folder(what, out, recipes, err);
+        return hc_scenes_in_folder(what, out, passed, err);
     }
     HC_OR_RETURN(hc_identity_of(what, false, &identity, err));
     bool special = hc_file_is_special(what); /* a list may come through /dev/stdin */
     if (!identity.exists && !special && strpbrk(what, "*?[") != NULL) {
-        return match_pattern(what, out, recipes, err);
+        return match_pattern(what, out, passed, err);
     }
     *searched = false;
     if (!identity.exists && !special) {
@@ -353,7 +343,7 @@ static HcStatus find_several(HcBatch *batch, HcPaths *found, HcError *err) {
                            word));
         }
         if (hc_is_folder(word)) {
-            HC_TRY(hc_scenes_in_folder(word, found, &batch->recipes, err));
+            HC_TRY(hc_scenes_in_folder(word, found, &batch->passed, err));
         } else {
             HC_TRY(hc_paths_add(&files, word, err));
         }
@@ -363,30 +353,56 @@ static HcStatus find_several(HcBatch *batch, HcPaths *found, HcError *err) {
     for (int32_t f = 1; f < files.count && ending != NULL; f++) {
         ending = hc_text_ends_with(files.path[f], ending) ? ending : NULL;
     }
-    HC_TRY(hc_scenes_among(&files, ending != NULL ? ending : "", found, &batch->recipes, err));
+    HC_TRY(hc_scenes_among(&files, ending != NULL ? ending : "", found, &batch->passed, err));
 done:
     hc_paths_clear(&files);
     return status;
 }
 
+/* Leaves out what --exclude names. A pattern that leaves out nothing was not meant so. */
+static HcStatus exclude(HcBatch *batch, const HcPaths *found, HcPaths *kept, HcError *err) {
+    const HcOptionList *patterns = &batch->params.exclude;
+    bool used[HC_LIST_MAX] = {false};
+    for (int32_t f = 0; f < found->count; f++) {
+        int32_t by = hc_batch_excluding(patterns, found->path[f]);
+        if (by < 0) {
+            HC_OR_RETURN(hc_paths_add(kept, found->path[f], err));
+        } else {
+            used[by] = true;
+            batch->excluded++;
+        }
+    }
+    for (int32_t p = 0; p < patterns->count && batch->unused_pattern == NULL; p++) {
+        batch->unused_pattern = used[p] ? NULL : patterns->item[p];
+    }
+    return HC_OK;
+}
+
 HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths found = {0};
+    HcPaths kept = {0};
     bool searched = false;
     if (batch->more.count > 0) {
         searched = true;
         HC_TRY(find_several(batch, &found, err));
     } else {
-        HC_TRY(find_scenes(batch->params.scenes, &found, &batch->inputs, &searched, &batch->recipes, err));
+        HC_TRY(find_scenes(batch->params.scenes, &found, &batch->inputs, &searched, &batch->passed, err));
     }
-    HC_TRY(set_scenes(batch, &found, err));
+    HC_TRY(exclude(batch, &found, &kept, err));
+    HC_TRY(set_scenes(batch, &kept, err));
     HC_TRY(leave_outputs(batch, searched, err));
     if (batch->scene_count == 0) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "batch: --scenes %s: no scene was found", batch->params.scenes));
+        HC_TRY(
+            batch->excluded > 0
+                ? hc_fail(err, HC_E_INPUT, "batch: --scenes %s: --exclude leaves out all %d scenes",
+                          batch->params.scenes, batch->excluded)
+                : hc_fail(err, HC_E_INPUT, "batch: --scenes %s: no scene was found", batch->params.scenes));
     }
     HC_TRY(check_unique(batch, err));
 done:
     hc_paths_clear(&found);
+    hc_paths_clear(&kept);
     return status;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool as_json(const HcBatch *batch) {
+bool hc_batch_as_json(const HcBatch *batch) {
     int32_t style = batch->params.common.progress;
     return style >= 0 && strcmp(hc_progress_words[style], "json") == 0 && !batch->params.common.quiet;
 }
@@ -142,13 +142,13 @@ void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotal
     if (event->what == HC_BATCH_DEVICE) {
         /* Once, and not for every worker. */
         if (event->text[0] != '\0' && !totals->device_noted && !batch->params.common.quiet &&
-            !as_json(batch)) {
+            !hc_batch_as_json(batch)) {
             hc_say("note: computing on the CPU (%s)", event->text);
         }
         totals->device_noted = true;
         return;
     }
-    if (!as_json(batch)) {
+    if (!hc_batch_as_json(batch)) {
         tell_line(batch, event);
         return;
     }
@@ -162,7 +162,7 @@ void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotal
 void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out) {
     int32_t scenes = batch->scene_count - left_out;
     double seconds = hc_now() - sums->start;
-    if (!as_json(batch)) {
+    if (!hc_batch_as_json(batch)) {
         if (!is_silent(batch)) {
             hc_say("%s: the model of %d scene%s, %d left out, %d summed before, in %.2f s",
                    batch->params.pool, scenes, scenes == 1 ? "" : "s", left_out, sums->skipped, seconds);
@@ -246,7 +246,7 @@ static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
 }
 
 void hc_batch_summary(const HcBatch *batch, const HcBatchTotals *totals) {
-    if (as_json(batch)) {
+    if (hc_batch_as_json(batch)) {
         summary_json(batch, totals);
     } else if (!batch->params.common.quiet) {
         summary_lines(batch, totals);

@@ -445,15 +445,20 @@ done:
     return status;
 }
 
-HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) {
-    HcStatus status = HC_OK;
-    HcRanks *ranks = hc_app_ranks();
+static HcBatchPool open_pool(const HcBatch *batch) {
     HcBatchPool pool = {.model = batch->params.pool,
                         .sums = sibling_of(batch),
                         .fit = sibling_of(batch),
                         .applied = sibling_of(batch)};
     pool.sums.scenes = NULL;
     pool.sums.scene_count = 0;
+    return pool;
+}
+
+HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcRanks *ranks = hc_app_ranks();
+    HcBatchPool pool = open_pool(batch);
     HC_TRY(check_model_and_record(batch, err));
     HC_TRY(hc_batch_pool_chains(&pool, batch, err));
     HC_TRY(list_sums(&pool, batch, err));
@@ -466,6 +471,16 @@ HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out,
     *left_out = hc_ranks_number(ranks) == 0 ? pool.sums.scene_count - pool.summed_count : 0;
     take_chain(batch, &pool.applied);
 done:
+    clear_pool(&pool);
+    return status;
+}
+
+HcStatus hc_batch_pool_apply(HcBatch *batch, HcError *err) {
+    HcBatchPool pool = open_pool(batch);
+    HcStatus status = hc_batch_pool_chains(&pool, batch, err);
+    if (status == HC_OK) {
+        take_chain(batch, &pool.applied);
+    }
     clear_pool(&pool);
     return status;
 }

@@ -88,9 +88,12 @@ HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err)
         return hc_batch_jobs(batch, totals, err);
     }
     HC_OR_RETURN(hc_new(totals->words, batch->scene_count, "the list of scenes", err));
-    HC_TRY(hc_batch_jobs(batch, totals, err));
-    HC_TRY(gather(batch, totals, err));
-done:
+    status = hc_batch_jobs(batch, totals, err);
+    /* A rank that --max-failures has ended waits for the others, which count their own. */
+    if (status == HC_OK || status == HC_E_SCENES) {
+        HcStatus gathered = gather(batch, totals, err);
+        status = gathered != HC_OK ? gathered : status;
+    }
     free(totals->words);
     totals->words = NULL;
     return status;

@@ -147,10 +147,12 @@ void hc_usage_help(const HcUsage *usage, int32_t width, HcText *to) {
             add_row(hc_stage_list[i]->name, hc_stage_list[i]->summary, LEFT_OF_STAGE, width, to);
         }
         hc_text_add(to, "\n");
-        add_lines("Exit codes: 0 done, 2 usage, 3 input, 4 reading or writing, 5 memory, 6 not supported, 7 "
-                  "device, 8 the "
-                  "data do not determine a result, 9 scenes of a batch failed, 130 interrupted.",
-                  0, "", width, to);
+        add_lines(
+            "Exit codes: 0 done, 2 usage, 3 input, 4 reading or writing, 5 memory, 6 not supported, 7 "
+            "device, 8 the "
+            "data do not determine a result, 9 scenes of a batch failed, 10 they failed before and none "
+            "now, 130 interrupted.",
+            0, "", width, to);
     }
     if (usage->parts != NULL) {
         hc_text_add(to, "\n");

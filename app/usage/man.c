@@ -99,6 +99,7 @@ static void add_exit_codes(HcText *to) {
                                            {"7", "the device failed"},
                                            {"8", "the data do not determine a result"},
                                            {"9", "scenes of a batch failed"},
+                                           {"10", "scenes of a batch failed before, none now"},
                                            {"130", "interrupted"}};
     add_section("Exit status", to);
     for (size_t c = 0; c < sizeof codes / sizeof *codes; c++) {

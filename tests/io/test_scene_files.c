@@ -34,7 +34,7 @@ static void scenes_of_a_folder(void **state) {
     (void)state;
     HcError err = {0};
     HcPaths found = {0};
-    int32_t recipes = 0;
+    HcPassedOver passed = {0};
     put_header("b.hdr", "ENVI Standard");
     put_file(in_folder("b.img"), "abcd");
     put_header("a.dat.hdr", "ENVI Standard");
@@ -53,16 +53,16 @@ static void scenes_of_a_folder(void **state) {
     put_file(in_folder("b_mnf.tif.hcube.json"), "{}");
     put_file(in_folder("quick.png"), "\x89PNG\r\n\x1a\n");
     assert_int_equal(mkdir(in_folder("deeper"), 0777), 0);
-    check_ok(hc_scenes_in_folder(folder, &found, &recipes, &err), err);
+    check_ok(hc_scenes_in_folder(folder, &found, &passed, &err), err);
     check_paths(&found, (const char *const[]){"a.dat.hdr", "b.hdr", "c.tif", "lost.hdr", NULL});
     hc_paths_clear(&found);
-    assert_int_equal(recipes, 2);
+    assert_int_equal(passed.recipes, 2);
     check_fails(hc_file_check_regular(in_folder("pipe.tif"), &err), HC_E_INPUT, err);
     assert_false(hc_scene_recognise(in_folder("pipe.tif")));
     assert_int_equal(rmdir(in_folder("deeper")), 0);
     assert_true(hc_is_folder(folder));
     assert_false(hc_is_folder(in_folder("b.hdr")));
-    check_fails(hc_scenes_in_folder(in_folder("none"), &found, &recipes, &err), HC_E_INPUT, err);
+    check_fails(hc_scenes_in_folder(in_folder("none"), &found, &passed, &err), HC_E_INPUT, err);
     hc_paths_clear(&found);
 
     assert_true(hc_scene_recognise(in_folder("b.hdr")));
@@ -74,13 +74,13 @@ static void scenes_of_a_folder(void **state) {
     check_ok(hc_paths_add(&matched, in_folder("b.img"), &err), err);
     check_ok(hc_paths_add(&matched, in_folder("a.dat"), &err), err);
     check_ok(hc_paths_add(&matched, in_folder("copy.vrt"), &err), err);
-    check_ok(hc_scenes_among(&matched, "in/*", &found, &recipes, &err), err);
+    check_ok(hc_scenes_among(&matched, "in/*", &found, &passed, &err), err);
     check_paths(&found, (const char *const[]){"b.hdr", "a.dat", NULL});
     hc_paths_clear(&found);
-    assert_int_equal(recipes, 3);
-    check_ok(hc_scenes_among(&matched, "in/*.vrt", &found, &recipes, &err), err);
+    assert_int_equal(passed.recipes, 3);
+    check_ok(hc_scenes_among(&matched, "in/*.vrt", &found, &passed, &err), err);
     check_paths(&found, (const char *const[]){"b.hdr", "a.dat", "copy.vrt", NULL});
-    assert_int_equal(recipes, 3);
+    assert_int_equal(passed.recipes, 3);
     hc_paths_clear(&matched);
     hc_paths_clear(&found);
 }

@@ -114,7 +114,7 @@ mv model.json good.json
 echo '{}' >model.json
 run 9 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
 [[ $(events failed) == 5 ]] || fail "says $err"
-run 9 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
+run 10 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
 [[ $(events failed) == 0 && $(grep -c '"why":"failed before"' <<<"$err") == 5 ]] || fail "says $err"
 mv good.json model.json
 run 0 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
@@ -129,12 +129,12 @@ run 9 "${batch[@]}" 'out/{stem}_mnf.tif'
 [[ $err == *"[6/7] failed: in/s6.hdr: in/s6.img: "*missing* && $err == *"[7/7] failed: "* && $err == *"hcube: batch: 2 of 7 scenes failed" ]] ||
     fail "says $err"
 [[ ! -e out/s6_mnf.tif && -e out/s6_mnf.tif.hcube-failed.json ]]
-run 9 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json
+run 10 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json
 [[ $(events failed) == 0 && $(events started) == 0 && $(grep -c '"why":"failed before"' <<<"$err") == 2 ]] || fail "says $err"
 run 9 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json --retry-failed
 [[ $(events failed) == 2 && $(grep -c '"exit_code":3' <<<"$err") -ge 1 ]] || fail "says $err"
 cut_scene in/s6 50
-run 9 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json # a scene that was mended is tried without being told
+run 10 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json # a scene that was mended is tried without being told
 [[ $(events done) == 1 && ! -e out/s6_mnf.tif.hcube-failed.json ]] || fail "says $err"
 rm in/s6.* in/s7.* out/s6* out/s7*
 check out .tif 1 2 3 4 5

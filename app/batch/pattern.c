@@ -1,0 +1,179 @@
+/* Patterns of files: those of glob, and ** for folders at any depth, which glob lacks. */
+#include "app/batch/batch.h"
+#include "io/gdal_errors.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort_paths(HcPaths *paths) {
+    if (paths->count > 0) {
+        qsort(paths->path, (size_t)paths->count, sizeof *paths->path, by_name);
+    }
+}
+
+/* Adds what a pattern without ** matches, in the order of the names. */
+static HcStatus match_plain(const char *pattern, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    glob_t found = {0};
+    int result = glob(pattern, 0, NULL, &found);
+    if (result != 0 && result != GLOB_NOMATCH) {
+        HC_TRY(result == GLOB_NOSPACE
+                   ? hc_fail_memory(err, (double)strlen(pattern), "the files of a pattern")
+                   : hc_fail(err, HC_E_IO, "batch: --scenes %s: a folder cannot be read", pattern));
+    }
+    for (size_t m = 0; result == 0 && m < found.gl_pathc; m++) {
+        HC_TRY(hc_paths_add(out, found.gl_pathv[m], err));
+    }
+done:
+    globfree(&found);
+    return status;
+}
+
+/* The name of a folder as a pattern that matches it alone. */
+static void add_escaped(HcText *text, const char *name) {
+    for (const char *c = name; *c != '\0'; c++) {
+        hc_text_add(text, strchr("*?[\\", *c) != NULL ? "\\%c" : "%c", *c);
+    }
+}
+
+/* FOLDER/REST as a pattern; fresh memory, NULL when there is none left. */
+static char *pattern_below(const char *folder, const char *rest) {
+    HcText text = {0};
+    add_escaped(&text, folder);
+    bool slash = text.length > 0 && text.data[text.length - 1] != '/';
+    hc_text_add(&text, "%s%s", slash ? "/" : "", rest);
+    return hc_text_take(&text);
+}
+
+/* The folders in a folder ("" is the current one), by name: no hidden ones, and none that a link leads to,
+ * which could lead in a circle. */
+static HcStatus list_folders(const char *folder, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    char *path = NULL;
+    const char *shown = folder[0] != '\0' ? folder : ".";
+    DIR *open = opendir(shown);
+    int number = open == NULL ? errno : 0;
+    const struct dirent *entry = NULL;
+    while (open != NULL && (errno = 0, entry = readdir(open)) != NULL) {
+        struct stat info;
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        free(path);
+        bool slash = folder[0] != '\0' && folder[strlen(folder) - 1] != '/';
+        if ((path = hc_text_format("%s%s%s", folder, slash ? "/" : "", entry->d_name)) == NULL) {
+            HC_TRY(hc_fail_memory(err, 0, "a path"));
+        }
+        if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+            HC_TRY(hc_paths_add(out, path, err));
+        }
+    }
+    number = number != 0 ? number : errno;
+    if (number != 0) {
+        HC_TRY(hc_fail(err, hc_errno_status(number, HC_E_IO), "batch: --scenes: the folder %s: %s", shown,
+                       strerror(number)));
+    }
+    sort_paths(out);
+done:
+    free(path);
+    if (open != NULL) {
+        closedir(open);
+    }
+    return status;
+}
+
+static HcStatus match_into(const char *pattern, HcPaths *out, HcError *err);
+
+/* Matches the rest of a pattern in a folder and in all below it. */
+static HcStatus match_below(const char *folder, const char *rest, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths folders = {0};
+    char *pattern = pattern_below(folder, rest);
+    if (pattern == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(rest), "a pattern"));
+    }
+    HC_TRY(match_into(pattern, out, err));
+    HC_TRY(list_folders(folder, &folders, err));
+    for (int32_t f = 0; f < folders.count; f++) {
+        HC_TRY(match_below(folders.path[f], rest, out, err));
+    }
+done:
+    free(pattern);
+    hc_paths_clear(&folders);
+    return status;
+}
+
+/* Where a folder ** begins in a pattern, NULL = nowhere. */
+static const char *find_deep(const char *pattern) {
+    for (const char *at = strstr(pattern, "**"); at != NULL; at = strstr(at + 1, "**")) {
+        if ((at == pattern || at[-1] == '/') && (at[2] == '/' || at[2] == '\0')) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static HcStatus match_into(const char *pattern, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths bases = {0};
+    char *front = NULL;
+    const char *deep = find_deep(pattern);
+    if (deep == NULL) {
+        return match_plain(pattern, out, err);
+    }
+    const char *rest = deep[2] == '/' ? deep + 3 + strspn(deep + 3, "/") : "*";
+    if (deep == pattern) {
+        return match_below("", rest, out, err);
+    }
+    if ((front = hc_text_format("%.*s", (int)(deep - pattern), pattern)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(pattern), "a pattern"));
+    }
+    HC_TRY(match_plain(front, &bases, err));
+    for (int32_t b = 0; b < bases.count; b++) {
+        HC_TRY(match_below(bases.path[b], rest, out, err));
+    }
+done:
+    free(front);
+    hc_paths_clear(&bases);
+    return status;
+}
+
+HcStatus hc_batch_match(const char *pattern, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths all = {0};
+    HC_TRY(match_into(pattern, &all, err));
+    bool deep = find_deep(pattern) != NULL;
+    if (deep) {
+        sort_paths(&all);
+    }
+    for (int32_t p = 0; p < all.count; p++) {
+        /* By two ** a file may be found in two ways. */
+        if (!deep || p == 0 || strcmp(all.path[p], all.path[p - 1]) != 0) {
+            HC_TRY(hc_paths_add(out, all.path[p], err));
+        }
+    }
+done:
+    hc_paths_clear(&all);
+    return status;
+}
+
+int32_t hc_batch_excluding(const HcOptionList *patterns, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    for (int32_t p = 0; p < patterns->count; p++) {
+        const char *pattern = patterns->item[p];
+        if (fnmatch(pattern, strchr(pattern, '/') != NULL ? path : name, 0) == 0) {
+            return p;
+        }
+    }
+    return -1;
+}

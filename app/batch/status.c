@@ -1,0 +1,208 @@
+/* What has become of the scenes of a batch so far, by their records, markers and claims; nothing is touched.
+ */
+#include "app/batch/batch.h"
+#include "core/allocate.h"
+#include "pipeline/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { RATE_SCENES = 50 }; /* the last so many say how fast it goes */
+
+typedef enum Word { DONE, FAILED, RUNNING, INTERRUPTED, LEFT, WORDS } Word;
+
+/* Keys of the JSON, too. */
+static const char *const words[WORDS] = {"done", "failed", "running", "interrupted", "left"};
+
+typedef struct Status {
+    const HcBatch *batch;
+    int32_t count[WORDS];
+    int32_t all;
+    double *ended; /* [done] when each got its record [s since 1970] */
+    double rate;   /* scenes a second, 0 = not known */
+} Status;
+
+/* A scene as it is told. */
+typedef struct Told {
+    Word word;
+    HcBatchHolder holder;
+    char message[768]; /* of a failure */
+} Told;
+
+static int by_value(const void *a, const void *b) {
+    double one = *(const double *)a;
+    double other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+static HcStatus time_of_record(const HcBatchScene *scene, double *ended, HcError *err) {
+    struct stat info;
+    char *path = hc_text_format("%s.hcube.json", scene->output);
+    if (path == NULL) {
+        return hc_fail_memory(err, 0, "a path");
+    }
+    *ended = stat(path, &info) == 0 ? (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec : 0;
+    free(path);
+    return HC_OK;
+}
+
+static HcStatus look(Status *status, int32_t scene, Told *told, HcError *err) {
+    HcBatchState state = HC_BATCH_OPEN;
+    *told = (Told){.word = LEFT};
+    HC_OR_RETURN(hc_batch_look(status->batch, scene, &state, told->message, sizeof told->message, err));
+    if (state == HC_BATCH_COMPLETE) {
+        told->word = DONE;
+        return time_of_record(&status->batch->scenes[scene], &status->ended[status->count[DONE]], err);
+    }
+    if (state == HC_BATCH_FAILED_BEFORE) {
+        told->word = FAILED;
+    } else if (hc_batch_holder(status->batch->scenes[scene].output, &told->holder)) {
+        told->word = told->holder.alive ? RUNNING : INTERRUPTED;
+    }
+    return HC_OK;
+}
+
+/* How fast the last scenes were done, if there are two. */
+static void find_rate(Status *status) {
+    int32_t done = status->count[DONE];
+    int32_t last = done < RATE_SCENES ? done : RATE_SCENES;
+    if (last < 2) {
+        return;
+    }
+    qsort(status->ended, (size_t)done, sizeof *status->ended, by_value);
+    double seconds = status->ended[done - 1] - status->ended[done - last];
+    status->rate = seconds > 0 ? (last - 1) / seconds : 0;
+}
+
+/* ---- as text ---- */
+
+static void print_scene(const HcBatchScene *scene, const Told *told) {
+    char since[32] = "";
+    char took[32];
+    const HcBatchHolder *holder = &told->holder;
+    if (told->word == FAILED) {
+        bool named = strncmp(told->message, scene->path, strlen(scene->path)) == 0;
+        hc_show("failed: %s%s%s", named ? "" : scene->path, named ? "" : ": ", told->message);
+    } else if (told->word == RUNNING || told->word == INTERRUPTED) {
+        time_t begun = (time_t)holder->since;
+        struct tm local;
+        if (holder->since > 0 && localtime_r(&begun, &local) != NULL) {
+            strftime(since, sizeof since, " since %Y-%m-%d %H:%M:%S", &local);
+        }
+        double seconds = difftime(time(NULL), begun);
+        bool shows = since[0] != '\0' && seconds >= 0 && told->word == RUNNING;
+        hc_show("%s: %s by %s, process %ld%s%s%s%s", words[told->word], scene->path,
+                holder->host[0] != '\0' ? holder->host : "an unknown host", holder->process, since,
+                shows ? " (" : "", shows ? hc_duration_text(took, sizeof took, seconds) : "",
+                shows ? ")" : "");
+    }
+}
+
+static void print_summary(const Status *status) {
+    char left[32];
+    HcText line = {0};
+    hc_text_add(&line, "%d scene%s: ", status->all, status->all == 1 ? "" : "s");
+    for (int w = 0; w < WORDS; w++) {
+        if (w != INTERRUPTED || status->count[w] > 0) {
+            hc_text_add(&line, "%s%d %s", w > 0 ? ", " : "", status->count[w], words[w]);
+        }
+    }
+    hc_show("%s", hc_text_shown(&line));
+    hc_text_clear(&line);
+    int32_t open = status->count[RUNNING] + status->count[INTERRUPTED] + status->count[LEFT];
+    if (open == 0) {
+        return;
+    }
+    if (status->count[RUNNING] == 0) {
+        hc_show("nobody works on them now");
+    } else if (status->rate > 0) {
+        hc_show("%.3g scenes an hour; about %s left", 3600 * status->rate,
+                hc_duration_text(left, sizeof left, open / status->rate));
+    }
+}
+
+/* ---- as JSON ---- */
+
+static void put_scene(const HcBatchScene *scene, const Told *told, HcJson *to) {
+    hc_json_open_object(to, NULL);
+    hc_json_put_text(to, "scene", scene->path);
+    hc_json_put_text(to, "output", scene->output);
+    hc_json_put_text(to, "is", words[told->word]);
+    if (told->word == FAILED) {
+        hc_json_put_text(to, "message", told->message);
+    }
+    if (told->word == RUNNING || told->word == INTERRUPTED) {
+        hc_json_put_text(to, "host", told->holder.host);
+        hc_json_put_number(to, "process", (double)told->holder.process);
+    }
+    if (told->holder.since > 0) {
+        hc_json_put_number(to, "since", (double)told->holder.since);
+    }
+    hc_json_close(to);
+}
+
+static void put_summary(const Status *status, HcJson *to) {
+    hc_json_put_number(to, "scene_count", status->all);
+    for (int w = 0; w < WORDS; w++) {
+        hc_json_put_number(to, words[w], status->count[w]);
+    }
+    if (status->rate > 0) {
+        hc_json_put_number(to, "scenes_a_second", status->rate);
+    }
+}
+
+/* ---- both ---- */
+
+static HcStatus tell_all(Status *status, HcJson *json, HcError *err) {
+    const HcBatch *batch = status->batch;
+    for (int32_t s = batch->worker; s < batch->scene_count; s += batch->workers) {
+        Told told;
+        HC_OR_RETURN(look(status, s, &told, err));
+        status->count[told.word]++;
+        status->all++;
+        if (json != NULL) {
+            put_scene(&batch->scenes[s], &told, json);
+        } else {
+            print_scene(&batch->scenes[s], &told);
+        }
+    }
+    find_rate(status);
+    return HC_OK;
+}
+
+static HcStatus tell_json(Status *status, HcError *err) {
+    HcJson json;
+    hc_json_begin(&json);
+    hc_json_open_array(&json, "scenes");
+    HcStatus told = tell_all(status, &json, err);
+    hc_json_close(&json);
+    put_summary(status, &json);
+    if (told != HC_OK) {
+        hc_json_clear(&json);
+        return told;
+    }
+    return hc_print_json(&json, err);
+}
+
+static HcStatus tell_lines(Status *status, HcError *err) {
+    HC_OR_RETURN(tell_all(status, NULL, err));
+    print_summary(status);
+    return HC_OK;
+}
+
+HcStatus hc_batch_status(const HcBatch *batch, HcError *err) {
+    HcStatus status = HC_OK;
+    Status found = {.batch = batch};
+    HC_TRY(hc_new(found.ended, batch->scene_count, "the list of scenes", err));
+    HC_TRY(hc_batch_as_json(batch) ? tell_json(&found, err) : tell_lines(&found, err));
+    if (found.count[FAILED] > 0) {
+        HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, and none now",
+                       found.count[FAILED], found.all));
+    }
+done:
+    free(found.ended);
+    return status;
+}

@@ -1,0 +1,122 @@
+# What an operator of a nightly batch asks for: patterns at any depth, scenes left out, an end after too many failures,
+# exit codes that tell new failures from old ones, and what has become of the scenes so far.
+
+# put NAME...: copies of the sample scene.
+put() {
+    local name
+    for name; do
+        mkdir -p "$(dirname "$name")"
+        cp "$SAMPLE/scene.img" "$name.img"
+        cp "$scene" "$name.hdr"
+    done
+}
+# put_bad NAME...: headers without data.
+put_bad() {
+    local name
+    for name; do
+        cp "$scene" "$name.hdr"
+    done
+}
+put in/v in/a/x in/a/b/y in/.hidden/h 'in/c[1]/w'
+ln -s ../a in/c\[1\]/loop # a link that leads in a circle
+ln -s . in/loop
+batch=(batch bands 1-2 --device cpu)
+# made: the outputs that are there, in one line.
+made() {
+    (cd "$1" && find . -name '*.tif' | LC_ALL=C sort | tr '\n' ' ')
+}
+
+# ** stands for any number of folders, none included; not for hidden ones, and not for links.
+run 0 "${batch[@]}" --scenes 'in/**/*.hdr' --output 'deep/{stem}.tif' --jobs 1
+[[ $(made deep) == "./v.tif ./w.tif ./x.tif ./y.tif " ]] || fail "made $(made deep)"
+[[ $err == *"[1/4] wrote deep/y.tif"*"[2/4] wrote deep/x.tif"*"[3/4] wrote deep/w.tif"*"[4/4] wrote deep/v.tif"* ]] || fail "says $err"
+run 0 "${batch[@]}" --scenes 'in/**/b/**/*.hdr' --output 'two/{stem}.tif'
+[[ $(made two) == "./y.tif " ]] || fail "made $(made two)"
+run 0 "${batch[@]}" --scenes '**/b/*' --output 'front/{stem}.tif'
+[[ $(made front) == "./y.tif " ]] || fail "made $(made front)"
+(cd in/a && run 0 "${batch[@]}" --scenes '**' --output '../../end/{stem}.tif')
+[[ $(made end) == "./x.tif ./y.tif " ]] || fail "made $(made end)"
+refuse 3 "--scenes in/**/*.img.gz: no scene was found" "${batch[@]}" --scenes 'in/**/*.img.gz' --output 'none/{stem}.tif'
+if [[ $(id -u) != 0 ]]; then
+    chmod 0 in/a/b
+    refuse 4 "the folder in/a/b: Permission denied" "${batch[@]}" --scenes 'in/**/*.hdr' --output 'none/{stem}.tif'
+    chmod 755 in/a/b
+fi
+
+# Left out by name, and with a slash by path; a pattern that leaves out nothing is told.
+run 0 "${batch[@]}" --scenes 'in/**/*.hdr' --exclude '[vw].*' --exclude '*/b/*' --output 'some/{stem}.tif'
+[[ $(made some) == "./x.tif " && $err == *"note: 3 scenes left out by --exclude"* ]] || fail "made $(made some): $err"
+run 0 "${batch[@]}" --scenes 'in/**/*.hdr' --exclude 'b/*' --output 'deep/{stem}.tif'
+[[ $err == *"note: --exclude b/* leaves out no scene"*" 4 complete before"* ]] || fail "says $err"
+refuse 3 "--exclude leaves out all 4 scenes" "${batch[@]}" --scenes 'in/**/*.hdr' --exclude '*' --output 'none/{stem}.tif'
+[[ ! -e none ]] || fail "a folder was made for nothing"
+
+# In a folder, maps of classes and masks are no scenes.
+mkdir mixed
+put mixed/s
+cp "$SAMPLE"/class.{hdr,img} mixed
+header mixed/mask 100 100 1 1
+head -c 10000 /dev/zero >mixed/mask.img
+header mixed/height 100 100 1 2
+head -c 20000 /dev/zero >mixed/height.img
+run 0 bands mixed/class.img 1 mixed/map.tif --device cpu
+rm mixed/map.tif.hcube.json
+run 9 "${batch[@]}" --scenes mixed --output 'unmixed/{stem}.tif' --jobs 1
+[[ $(made unmixed) == "./s.tif " ]] || fail "made $(made unmixed)"
+[[ $err == *"note: 3 files with one band of classes or a mask left out"*"[1/2] failed: mixed/height.hdr"* ]] || fail "says $err"
+run 0 batch bands 1 --device cpu --scenes 'mixed/c*' --output 'asked/{stem}.tif'
+[[ $(made asked) == "./class.tif " ]] || fail "made $(made asked)"
+
+# An end after too many failures: what was not begun is left, and done by the next run.
+mkdir bad
+put_bad bad/a1 bad/a2 bad/a3
+put bad/b1 bad/b2
+refuse_batch() {
+    run "$@"
+    err=$(tail -n 1 <<<"$err")
+}
+refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 2 --jobs 1
+[[ $err == "hcube: batch: 2 scenes failed, as many as --max-failures allows; "*" are left" ]] || fail "says $err"
+[[ ! -e few/b2.tif ]] || fail "the batch went on"
+refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 2 --jobs 1
+[[ $err == "hcube: batch: 3 of 5 scenes failed" ]] || fail "says $err" # old failures do not count
+[[ $(made few) == "./b1.tif ./b2.tif " ]] || fail "made $(made few)"
+# Old failures have a code of their own.
+refuse_batch 10 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 1
+[[ $err == "hcube: batch: 3 of 5 scenes failed before, and none now" ]] || fail "says $err"
+refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --retry-failed
+put bad/a1 bad/a2 bad/a3
+run 0 "${batch[@]}" --scenes bad --output 'few/{stem}.tif'
+refuse 2 "--max-failures 0: must lie between 1" "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 0
+
+# What has become of them so far; nothing is written, not even folders.
+rm bad/a1.img
+put bad/c1
+run 0 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status
+[[ $out == "6 scenes: 0 done, 0 failed, 0 running, 6 left"$'\n'"nobody works on them now" && ! -e state ]] || fail "says $out"
+run 9 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --exclude 'c1*'
+# claim NAME PROCESS: as a worker of this host has made it, when the process began.
+claim() {
+    printf 'hcube claim\nhost %s\nboot %s\nprocesses %s\nowner %s %s\nparent 0 0\nnumber 1\nsince 1700000000\n' \
+        "$(hostname)" "$(cat /proc/sys/kernel/random/boot_id)" "$(readlink /proc/self/ns/pid)" \
+        "$2" "$(cut -d ' ' -f 22 "/proc/$2/stat" 2>/dev/null || echo 1)" >"$1"
+}
+claim state/.c1.tif.hcube-claim $$
+before=$(find . | LC_ALL=C sort)
+run 10 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status
+[[ $(find . | LC_ALL=C sort) == "$before" ]] || fail "--status writes"
+[[ $out == "failed: bad/a1.hdr: "*$'\n'"running: bad/c1.hdr by $(hostname), process $$ since 2023-11-1"*" h)"$'\n'"6 scenes: 4 done, 1 failed, 1 running, 0 left"$'\n'*" scenes an hour; about "*" left" ]] || fail "says $out"
+[[ $err == "hcube: batch: 1 of 6 scenes failed before, and none now" ]] || fail "says $err"
+claim state/.c1.tif.hcube-claim 4194304 # no such process
+run 10 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status
+[[ $out == *"interrupted: bad/c1.hdr by $(hostname), process 4194304 since 2023-11-1"*$'\n'"6 scenes: 4 done, 1 failed, 0 running, 1 interrupted, 0 left"$'\n'"nobody works on them now" ]] || fail "says $out"
+run 10 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status --progress json
+[[ $(grep -c '"is":[[:space:]]*"done"' <<<"$out") == 4 && $out == *'"interrupted":'*'1'* ]] || fail "says $out"
+# Of a share of the scenes.
+run 0 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status --worker 2/6
+[[ $out == "1 scene: 1 done, 0 failed, 0 running, 0 left" ]] || fail "says $out"
+
+# With one model for all scenes the chain is another one.
+run 0 batch pca --components 2 --device cpu --scenes 'in/*.hdr' --output 'pool/{stem}.tif' --pool pool/model.json
+run 0 batch pca --components 2 --device cpu --scenes 'in/*.hdr' --output 'pool/{stem}.tif' --pool pool/model.json --status
+[[ $out == "1 scene: 1 done, 0 failed, 0 running, 0 left" ]] || fail "says $out"
