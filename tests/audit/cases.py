@@ -63,6 +63,7 @@ def stages(common, suffix="", **more):
     scene = "in/scene.hdr"
     cases = {
         "filter": ["run", "read", scene, "!", "filter", "median3x3", "!", "write", "out/a.img"],
+        "filter-majority": ["run", "read", "in/class.hdr", "!", "filter", "majority", "!", "write", "out/a.img"],
         "cov": ["cov", scene, "out/a.json", "--noise", "shift"],
         "pca": ["pca", scene, "out/a.img", "--components", "4", "--save-model", "out/m.json"],
         "mnf": ["run", "read", scene, "--mask", "in/mask.hdr", "!", "mnf", "--components", "5", "--save-model",
@@ -78,7 +79,9 @@ def stages(common, suffix="", **more):
         "extract": ["extract", scene, "out/a.sli", "--labels", "in/class.hdr", "--csv", "out/a.csv", "--statistics", "out/s.csv",
                     "--places", "out/p.gpkg", "--picture", "out/p.png"],
         "classify-ml": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--method", "ml", "--rules", "--confidence"],
-        # libsvm does not look at its memory, so svm has no row.
+        # Of svm the calls of the program itself: libsvm does not look at its memory.
+        "classify-svm": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--method", "svm", "--cost", "8", "--gamma",
+                         "0.125"],
         "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
         "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
         "rx": ["rx", scene, "out/a.img"],

@@ -10,10 +10,8 @@
 /* Rows that are brought to the host at once. */
 enum { PIECE = 8, THREADS_MAX = 16 };
 
-/* Integers of a component: 2^44 at most, so that 2^16 pixels times a sum of their products fit 128 bits. With
- * the statistics of the scene itself, no component is larger than the root of its pixels. */
-static const double per_unit = 0x1p24;
-static const double largest = 0x1p20;
+/* Integers of a component: 2^44 at most, so that 2^16 pixels times a sum of their products fit 128 bits. */
+static const double largest = 0x1p44;
 
 /* ---- memory ---- */
 
@@ -69,13 +67,25 @@ int64_t hc_local_pixels(const HcLocalAsk *ask) {
     return most;
 }
 
+/* With the statistics of the scene itself no component reaches the root of its pixels. So the grid is as fine
+ * as the scene allows: where one pixel lies far from all others, they all are near 0 in its direction. */
+static double grid_of(int64_t pixels) {
+    int exponent;
+    (void)frexp(2 * sqrt((double)pixels), &exponent);
+    return ldexp(largest, -exponent);
+}
+
 HcStatus hc_local_open(HcLocal *local, HcCompute *compute, const HcLocalAsk *ask, HcError *err) {
     static const char what[] = "the sums of local windows";
     HcComputeInfo info;
     size_t samples = (size_t)ask->samples;
     size_t rows = ring_rows(ask);
     hc_compute_info(compute, &info);
-    *local = (HcLocal){.ask = *ask, .compute = compute, .numbers = numbers_of(ask), .rows = (int64_t)rows};
+    *local = (HcLocal){.ask = *ask,
+                       .compute = compute,
+                       .numbers = numbers_of(ask),
+                       .rows = (int64_t)rows,
+                       .per_unit = grid_of(ask->pixels)};
     local->team = hc_team_open(hc_team_count(info.threads, THREADS_MAX));
     size_t threads = (size_t)hc_team_threads(local->team);
     HC_OR_RETURN(hc_new(local->outer.column, samples * local->numbers, what, err));
@@ -126,7 +136,7 @@ static void check_row(HcLocal *local, int64_t row) {
     for (int64_t s = 0; s < local->ask.samples; s++, x += n) {
         bool near = true;
         for (size_t k = 0; k < n; k++) {
-            near = near && fabs((double)x[k]) <= largest;
+            near = near && fabs((double)x[k]) * local->per_unit <= largest;
         }
         mask[s] = mask[s] != 0 && near;
     }
@@ -168,17 +178,19 @@ static HcStatus load_rows(HcLocal *local, HcQueue *queue, const HcBlock *in, HcE
 
 /* ---- sums of columns ---- */
 
-static int64_t whole(float y) {
-    return (int64_t)rint((double)y * per_unit);
+static int64_t whole(const HcLocal *local, float y) {
+    return (int64_t)rint((double)y * local->per_unit);
 }
 
-/* The integers of a pixel, added or (sign -1) subtracted; v[directions] is room. */
-static void add_pixel(HcWide *to, const float *y, int32_t directions, int64_t sign, int64_t *v) {
+/* The integers of a pixel, added or (sign -1) subtracted; v[directions] is
+ * room. */
+static void add_pixel(const HcLocal *local, HcWide *to, const float *y, int64_t sign, int64_t *v) {
+    int32_t directions = local->ask.directions;
     HcWide *sum = to + 1;
     HcWide *product = sum + directions;
     *to += sign;
     for (int32_t i = 0; i < directions; i++) {
-        v[i] = whole(y[i]);
+        v[i] = whole(local, y[i]);
         sum[i] += sign * v[i];
     }
     for (int32_t i = 0; i < directions; i++) {
@@ -203,12 +215,12 @@ static void move_column(const HcLocal *local, int64_t *v, const HcLocalSpan *fro
     HcWide *column = from->column + (size_t)sample * local->numbers;
     for (int64_t row = from->end; row < to->end; row++) {
         if (mask_of(local, row)[sample] != 0) {
-            add_pixel(column, values_of(local, row) + sample * n, n, 1, v);
+            add_pixel(local, column, values_of(local, row) + sample * n, 1, v);
         }
     }
     for (int64_t row = from->first; row < to->first; row++) {
         if (mask_of(local, row)[sample] != 0) {
-            add_pixel(column, values_of(local, row) + sample * n, n, -1, v);
+            add_pixel(local, column, values_of(local, row) + sample * n, -1, v);
         }
     }
 }
@@ -308,6 +320,7 @@ static double score_of(const HcLocal *local, const float *x, const HcWide *outer
         return NAN;
     }
     double pixels = (double)count;
+    double per_unit = local->per_unit;
     double scale = (1 - share) / (per_unit * per_unit * pixels * (pixels - 1));
     size_t product = 1 + (size_t)n;
     for (int32_t i = 0; i < n; i++) {
@@ -318,7 +331,7 @@ static double score_of(const HcLocal *local, const float *x, const HcWide *outer
             row[j] = rounded(count * (outer[product] - inner[product]) - sum * other) * scale;
         }
         row[i] += share;
-        row[n] = rounded(count * whole(x[i]) - sum) / (per_unit * pixels);
+        row[n] = rounded(count * whole(local, x[i]) - sum) / (per_unit * pixels);
     }
     return distance(room, (size_t)n);
 }

@@ -1,9 +1,10 @@
 /* Local: scores against the statistics of a window around each pixel, less a guard window inside it.
  *
  * Pixels are whitened by the covariance of the scene first. Their components are then about 1 whatever the
- * unit of the bands, and are rounded to whole multiples of 2^-24. Sums over a window are sums of integers:
- * lines and columns that enter are added, those that leave are subtracted, and no error grows. So a pixel
- * costs the same for every size of the window, and its score has the bits of sums that are formed anew. */
+ * unit of the bands, and are rounded to whole multiples of at most sqrt(n) 2^-42, for n pixels of the scene.
+ * Sums over a window are sums of integers: lines and columns that enter are added, those that leave are
+ * subtracted, and no error grows. So a pixel costs the same for every size of the window, and its score has
+ * the bits of sums that are formed anew. */
 #ifndef HC_PIPELINE_STAGES_RX_LOCAL_H
 #define HC_PIPELINE_STAGES_RX_LOCAL_H
 
@@ -18,6 +19,7 @@ typedef struct HcLocalAsk {
     int32_t window, guard;   /* sides [pixels], guard < window */
     double share;            /* of the covariance of the scene in that of a window, 0 to 1 */
     int64_t lines, samples;  /* of the scene */
+    int64_t pixels;          /* of the statistics that whiten */
     int32_t directions;      /* of whitened pixels */
     const double *whitening; /* [device] [bands][directions] */
     const double *mean;      /* [device] [bands] */
@@ -34,7 +36,8 @@ typedef struct HcLocal {
     HcLocalAsk ask;
     HcCompute *compute;
     HcTeam *team;
-    size_t numbers; /* of the sums of pixels: their count, sums, sums of products (upper triangle) */
+    double per_unit; /* integers of a whitened unit */
+    size_t numbers;  /* of the sums of pixels: their count, sums, sums of products (upper triangle) */
     HcLocalSpan outer, inner;   /* of the window and of the guard */
     HcWide *sums;               /* [threads][2][numbers] */
     double *room;               /* [threads][directions][directions + 2] */

@@ -172,6 +172,7 @@ static HcStatus open_window(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcLocalAsk ask = local_ask(stage, state->components);
     HC_OR_RETURN(check_pixels(&ask, err));
+    ask.pixels = state->background.pixels;
     ask.whitening = state->whitening.data;
     ask.mean = state->mean.data;
     return hc_local_open(&state->local, stage->compute, &ask, err);

@@ -213,6 +213,43 @@ static void wrong_windows_are_refused(void **state) {
     cube_free(&cube);
 }
 
+/* One pixel that is `times` as bright in all bands: scores of windows without it stay within `bound`. */
+static void check_far_pixel(double times, double bound) {
+    static const int far_line = 6, far_sample = 20;
+    Cube cube = make_scene(5);
+    cube_write(&cube, "near", HC_FLOAT32, "bip", NULL);
+    for (int b = 0; b < BANDS; b++) {
+        cube_pixel(&cube, far_line, far_sample)[b] *= times * (1 + 0.3 * b);
+    }
+    cube_write(&cube, "far", HC_FLOAT32, "bip", NULL);
+    check_runs(NULL, "read near.img ! rx --window 9 --guard 3 ! write near_rx.img --nodata nan");
+    check_runs(NULL, "read far.img ! rx --window 9 --guard 3 ! write far_rx.img --nodata nan");
+    Cube expected = cube_read_floats("near_rx", LINES, SAMPLES, 1);
+    Cube got = cube_read_floats("far_rx", LINES, SAMPLES, 1);
+    int compared = 0;
+    for (int p = 0; p < LINES * SAMPLES; p++) {
+        double score = expected.value[p];
+        if (!inside(p / SAMPLES, p % SAMPLES, far_line, far_sample, 9) && !isnan(score)) {
+            check_near(got.value[p], score, bound * (1 + score));
+            compared++;
+        }
+    }
+    assert_true(compared > LINES * SAMPLES / 2);
+    assert_true(cube_pixel(&got, far_line, far_sample)[0] > 1e3);
+    cube_free(&got);
+    cube_free(&expected);
+    cube_free(&cube);
+}
+
+/* Its direction has nearly all of the variance that whitens, so that the others lie close together there. */
+static void a_far_pixel_spoils_nothing(void **state) {
+    (void)state;
+    check_far_pixel(1e3, 1e-5);
+    /* Whitened pixels are float32: what is left grows with the brightness over the number of pixels. */
+    check_far_pixel(1e5, 1e-3);
+    check_far_pixel(1e6, 1e-2);
+}
+
 /* The score of a pixel of two bands against all others of the scene. */
 static double without_pixel(const Cube *cube, int32_t pixel) {
     Real mean[2] = {0}, c[2][2] = {{0}}, z[2];
@@ -328,6 +365,7 @@ static void open_jumps(Jumps *jumps, int32_t threads, int32_t guard, float *data
                       .guard = guard,
                       .lines = JUMP_LINES,
                       .samples = JUMP_SAMPLES,
+                      .pixels = JUMP_LINES * JUMP_SAMPLES,
                       .directions = JUMP_BANDS,
                       .whitening = identity,
                       .mean = mean};
@@ -391,10 +429,15 @@ static void contract(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(scores_agree_with_windows),   IN_FOLDER(sums_that_slide_are_exact),
-        IN_FOLDER(flat_windows_have_no_score),  IN_FOLDER(thin_scenes),
-        IN_FOLDER(scenes_too_thin_are_refused), cmocka_unit_test(lines_may_jump),
-        IN_FOLDER(wrong_windows_are_refused),   IN_FOLDER(contract),
+        IN_FOLDER(scores_agree_with_windows),
+        IN_FOLDER(sums_that_slide_are_exact),
+        IN_FOLDER(flat_windows_have_no_score),
+        IN_FOLDER(a_far_pixel_spoils_nothing),
+        IN_FOLDER(thin_scenes),
+        IN_FOLDER(scenes_too_thin_are_refused),
+        cmocka_unit_test(lines_may_jump), /* no files */
+        IN_FOLDER(wrong_windows_are_refused),
+        IN_FOLDER(contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
