@@ -3,7 +3,7 @@
 #define HC_APP_APP_H
 
 #include "core/flag.h"
-#include "core/module.h"
+#include "core/module/module.h"
 #include "pipeline/run/run.h"
 
 #include <pthread.h>

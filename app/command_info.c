@@ -319,12 +319,14 @@ HcStatus hc_command_version(int32_t word_count, const char *const *words, HcErro
         return hc_fail(err, HC_E_USAGE, "version: %s: takes no words", words[0]);
     }
     HcText text = {0};
+    char mpi[sizeof((HcError){0}).text];
+    hc_ranks_library(mpi, sizeof mpi);
     hc_io_libraries(&text);
     hc_cpu_libraries(&text);
     HcStatus status = text.failed ? hc_fail_memory(err, (double)text.length, "the versions") : HC_OK;
     if (status == HC_OK) {
         printf("hcube %s\n%scJSON %s\nMPI %s\ncompiler %s\n", hc_version(), hc_text_shown(&text),
-               cJSON_Version(), hc_ranks_library(), __VERSION__);
+               cJSON_Version(), mpi, __VERSION__);
     }
     hc_text_clear(&text);
     return status;

@@ -136,16 +136,18 @@ static HcStatus dispatch(int argc, char **argv, HcError *err) {
         return strcmp(name, "complete") == 0 ? hc_command_complete(count, words, err)
                                              : unknown_command(name, err);
     }
-    /* What is no work to share is done by the first rank alone. */
-    bool shared = command == NULL || command->body == hc_command_run || command->body == hc_command_batch;
-    bool asks = hc_usage_is_asked(count, words);
-    if ((!shared || asks) && hc_ranks_number(hc_app_ranks()) > 0) {
-        return HC_OK;
-    }
-    if (asks) {
+    if (hc_usage_is_asked(count, words)) {
         return hc_usage_answer(command, kind, count, words, err);
     }
     return command != NULL ? command->body(count, words, err) : hc_command_stage(kind, count, words, err);
+}
+
+/* Whether ranks share the work of a command line; anything else is done by the first rank alone. */
+static bool is_shared(int argc, char **argv) {
+    const HcCommand *command = hc_command_find(argv[1]);
+    bool works = command != NULL ? command->body == hc_command_run || command->body == hc_command_batch
+                                 : hc_stage_find(argv[1]) != NULL;
+    return works && !hc_usage_is_asked(argc - 2, (const char *const *)argv + 2);
 }
 
 /* A mapped scene file that shrinks, or a disk that fails, after its pages were checked. */
@@ -215,10 +217,14 @@ static int exit_code(HcStatus status) {
     return (int)status;
 }
 
-/* Runs the command on this rank, and learns whether it went well on all. */
+/* Runs the command on this rank, and learns whether it went well on all. MPI is needed where they share it.
+ */
 static HcStatus run_command(int argc, char **argv, HcRanks **ranks, HcError *err) {
     if (hc_command_line() == NULL) {
         return hc_fail_memory(err, 0, "the command line");
+    }
+    if (!is_shared(argc, argv)) {
+        return hc_ranks_speaks() ? dispatch(argc, argv, err) : HC_OK;
     }
     HC_OR_RETURN(hc_ranks_open(ranks, hc_command_line(), err));
     hc_set_app_ranks(*ranks);

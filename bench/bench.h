@@ -6,7 +6,7 @@
 #define HC_BENCH_BENCH_H
 
 #include "core/compute.h"
-#include "core/module.h"
+#include "core/module/module.h"
 
 /* How much of the scene the serial reference is run on. */
 typedef enum HcBenchSerial {

@@ -4,8 +4,13 @@
 set(HCUBE_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wpointer-arith -Wvla -Wformat=2)
 set(HCUBE_C_WARNINGS -Wstrict-prototypes -Wmissing-prototypes)
 
+# Messages for debugging name source files; where they were built is no news.
+set(HCUBE_PREFIX_MAPS
+  -ffile-prefix-map=${CMAKE_BINARY_DIR}/= -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+
 function(hc_compile_flags TARGET)
   target_compile_definitions(${TARGET} PRIVATE _GNU_SOURCE)
+  target_compile_options(${TARGET} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:${HCUBE_PREFIX_MAPS}>)
   target_compile_options(${TARGET} PRIVATE
     $<$<COMPILE_LANGUAGE:C,CXX>:${HCUBE_WARNINGS}>
     $<$<COMPILE_LANGUAGE:C>:${HCUBE_C_WARNINGS}>

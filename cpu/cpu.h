@@ -3,7 +3,7 @@
 #define HC_CPU_CPU_H
 
 #include "core/compute.h"
-#include "core/module.h"
+#include "core/module/module.h"
 #include "core/text.h"
 
 #ifdef __cplusplus

@@ -391,11 +391,10 @@ static HcStatus devices(HcDevice *out, int32_t capacity, int32_t *count, HcError
     return HC_OK;
 }
 
-extern "C" __attribute__((visibility("default"))) const HcModule *hc_gpu_module(void) {
-    static const HcModule module = {.abi = HC_COMPUTE_ABI,
-                                    .version = HC_VERSION,
+extern "C" __attribute__((visibility("default"))) const HcModuleHead *hc_gpu_module(void) {
+    static const HcModule module = {.head = {.abi = HC_COMPUTE_ABI, .version = HC_VERSION},
                                     .ops = &hc_gpu_operations,
                                     .vendor = hc_gpu_vendor(),
                                     .devices = devices};
-    return &module;
+    return &module.head;
 }

@@ -3,7 +3,7 @@
 #define HC_GPU_INTERNAL_CUH
 
 #include "core/compute.h"
-#include "core/module.h"
+#include "core/module/module.h"
 #include "core/sums/moments.h"
 
 #include <cuda_runtime.h>

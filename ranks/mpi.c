@@ -1,5 +1,5 @@
-/* Ranks over MPI. The library ends the job where one of its own calls fails; failures of hcube never get here
- * (ranks.c). All calls come from the thread that started it. */
+/* The module libhcube_mpi.so: ranks over MPI. The library ends the job where one of its own calls fails;
+ * failures of hcube never get here (ranks.c). All calls come from the thread that started it. */
 #include "ranks/transport.h"
 
 #include <mpi.h>
@@ -130,7 +130,7 @@ static const HcTransport transport = {.gather = gather,
                                       .hear = hear,
                                       .close = close_mpi};
 
-HcStatus hc_transport_open(HcRanks *ranks, HcError *err) {
+static HcStatus open_mpi(HcRanks *ranks, HcError *err) {
     int provided = MPI_THREAD_SINGLE;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
         return hc_fail(err, HC_E_UNSUPPORTED, "MPI could not be started");
@@ -154,10 +154,18 @@ HcStatus hc_transport_open(HcRanks *ranks, HcError *err) {
     return HC_OK;
 }
 
-const char *hc_ranks_library(void) {
+static const char *library(void) {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
     MPI_Get_library_version(text, &length);
     text[strcspn(text, ",\n")] = '\0';
     return text;
+}
+
+__attribute__((visibility("default"))) const HcModuleHead *hc_mpi_module(void);
+
+const HcModuleHead *hc_mpi_module(void) {
+    static const HcTransportModule module = {
+        .head = {.abi = HC_TRANSPORT_ABI, .version = HC_VERSION}, .open = open_mpi, .library = library};
+    return &module.head;
 }

@@ -3,6 +3,7 @@
 #include "ranks/launcher.h"
 #include "ranks/transport.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,18 @@ static HcStatus compare_commands(HcRanks *ranks, const char *command, HcError *e
     return HC_OK;
 }
 
+static HcStatus open_transport(HcRanks *ranks, HcError *err) {
+    const HcTransportModule *module = NULL;
+    HcError reason = {0};
+    HcStatus status = hc_transport_load(&module, &reason);
+    if (status != HC_OK) {
+        return hc_fail(err, status,
+                       "started by an MPI launcher, where each rank would do the whole work without MPI: %s",
+                       reason.text);
+    }
+    return module->open(ranks, err);
+}
+
 HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) {
     *out = NULL;
     if (!hc_launcher_present() || hc_launcher_count() == 1) {
@@ -43,7 +56,7 @@ HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) {
     HcRanks *ranks = NULL;
     HC_OR_RETURN(hc_new(ranks, 1, "the ranks", err));
     *out = ranks;
-    HC_OR_RETURN(hc_transport_open(ranks, err));
+    HC_OR_RETURN(open_transport(ranks, err));
     HC_OR_RETURN(hc_new(ranks->failed, ranks->count, "the ranks", err));
     HC_OR_RETURN(compare_commands(ranks, command, err));
     if (ranks->count == 1) {
@@ -66,6 +79,18 @@ void hc_ranks_close(HcRanks *ranks) {
 
 bool hc_ranks_speaks(void) {
     return hc_launcher_number() == 0;
+}
+
+void hc_ranks_library(char *text, size_t size) {
+    const HcTransportModule *module = NULL;
+    HcError reason = {0};
+    if (!hc_transport_exists()) {
+        snprintf(text, size, "none");
+    } else if (hc_transport_load(&module, &reason) != HC_OK) {
+        snprintf(text, size, "none: %s", reason.text);
+    } else {
+        snprintf(text, size, "%s", module->library());
+    }
 }
 
 int32_t hc_ranks_number(const HcRanks *ranks) {

@@ -21,9 +21,9 @@ extern "C" {
 typedef struct HcRanks HcRanks;
 
 /* Joins the other ranks; *out is NULL where no launcher started this process, or started it alone. Fails
- * where one did and this build has no MPI, or where the ranks have different command lines: they would write
- * one output in many ways. Only the first rank should say so (hc_ranks_speaks), and all close what they got,
- * also after a failure. */
+ * where one did and the MPI module cannot be used, or where the ranks have different command lines: they
+ * would write one output in many ways. Only the first rank should say so (hc_ranks_speaks), and all close
+ * what they got, also after a failure. */
 HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) HC_MUST_CHECK;
 
 /* Leaves the others, once all have come here. The launcher may then end a rank at any moment. NULL is fine.
@@ -34,8 +34,8 @@ void hc_ranks_close(HcRanks *ranks);
  */
 bool hc_ranks_speaks(void);
 
-/* The MPI library with its version, or "none". */
-const char *hc_ranks_library(void);
+/* The MPI library with its version, "none", or "none: " and why its module cannot be used. */
+void hc_ranks_library(char *text, size_t size);
 
 int32_t hc_ranks_number(const HcRanks *ranks); /* of this rank, from 0 */
 int32_t hc_ranks_count(const HcRanks *ranks);  /* 1 without ranks */

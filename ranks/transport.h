@@ -1,7 +1,9 @@
-/* What carries words between ranks: MPI, or nothing in a build without it. Only ranks/ looks inside. */
+/* What carries words between ranks: MPI, in a module that is loaded where a launcher has started this process
+ * (core/module/load.h). Only ranks/ looks inside. */
 #ifndef HC_RANKS_TRANSPORT_H
 #define HC_RANKS_TRANSPORT_H
 
+#include "core/module/load.h"
 #include "ranks/ranks.h"
 
 typedef enum HcReduction { HC_REDUCE_SUM, HC_REDUCE_SUM_WIDE, HC_REDUCE_LARGEST, HC_REDUCE_OR } HcReduction;
@@ -30,7 +32,23 @@ struct HcRanks {
     bool broken;     /* some rank has failed, and all know */
 };
 
-/* Starts the library that carries and fills all but `failed`. Without one it fails. */
-HcStatus hc_transport_open(HcRanks *ranks, HcError *err) HC_MUST_CHECK;
+/* Version of this header: raise it with each change of a struct or function in it. */
+#define HC_TRANSPORT_ABI    1
+#define HC_TRANSPORT_SYMBOL "hc_mpi_module"
+
+/* The table of libhcube_mpi.so. */
+typedef struct HcTransportModule {
+    HcModuleHead head; /* abi: HC_TRANSPORT_ABI */
+    /* Starts the library that carries and fills all of *ranks but `failed`. */
+    HcStatus (*open)(HcRanks *ranks, HcError *err);
+    const char *(*library)(void); /* "Open MPI v4.1.4"; needs no start */
+} HcTransportModule;
+
+/* Whether there is a file that is taken for the module. */
+bool hc_transport_exists(void);
+
+/* Loads the module. HCUBE_MPI_MODULE names another file (hc_module_find). Fails with HC_E_UNSUPPORTED and the
+ * reason. */
+HcStatus hc_transport_load(const HcTransportModule **out, HcError *err) HC_MUST_CHECK;
 
 #endif

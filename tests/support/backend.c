@@ -1,6 +1,6 @@
 #include "tests/support/backend.h"
 
-#include "core/module.h"
+#include "core/module/module.h"
 #include "cpu/cpu.h"
 #include "tests/support/strict.h"
 

@@ -1,7 +1,8 @@
-/* A GPU module without a GPU: the strict backend behind the border of core/module.h. It has two devices, or
- * as many as the environment variable HCUBE_STAND_IN says. Under fail_at.c each of its operations can fail.
+/* A GPU module without a GPU: the strict backend behind the border of core/module/module.h. It has two
+ * devices, or as many as the environment variable HCUBE_STAND_IN says. Under fail_at.c each of its operations
+ * can fail.
  */
-#include "core/module.h"
+#include "core/module/module.h"
 #include "core/operation/table.h"
 #include "tests/support/strict.h"
 
@@ -116,16 +117,16 @@ static HcStatus devices(HcDevice *out, int32_t capacity, int32_t *count, HcError
     return HC_OK;
 }
 
-__attribute__((visibility("default"))) const HcModule *hc_gpu_module(void);
+__attribute__((visibility("default"))) const HcModuleHead *hc_gpu_module(void);
 
-const HcModule *hc_gpu_module(void) {
+const HcModuleHead *hc_gpu_module(void) {
     static HcModule module;
     fill_operations();
     *(void **)&asked_to_fail = dlsym(RTLD_DEFAULT, "hcube_fail_device");
     hc_strict_fail_when(asked_to_fail);
     ops.open = open_device;
     ops.info = tell_device;
-    module =
-        (HcModule){.abi = (uint32_t)ABI, .version = HC_STAND_IN_VERSION, .ops = &ops, .devices = devices};
-    return &module;
+    module = (HcModule){
+        .head = {.abi = (uint32_t)ABI, .version = HC_STAND_IN_VERSION}, .ops = &ops, .devices = devices};
+    return &module.head;
 }

@@ -10,13 +10,13 @@ if [[ ! $has_gpu ]]; then
         [[ $reason == "no NVIDIA driver was found" || $reason == "no GPU was found" ||
             $reason == "the NVIDIA driver is for CUDA "* ]] || fail "the GPU module was not loaded: $reason"
     else
-        [[ $reason == "this hcube was built without the GPU module" ]] || fail "says $reason"
+        [[ $reason == "the GPU module is not there (libhcube_gpu.so)" ]] || fail "says $reason"
     fi
     refuse 7 "--device gpu: $reason" mnf "$scene" out.img --device gpu
     refuse 7 "--device gpu:1: $reason" run --device gpu:1 read "$scene" ! write out.img
     # Without the module every run is one on the CPU: that is no news.
     run 0 mnf "$scene" auto.img --record none
-    if [[ $reason == *"without the GPU module"* ]]; then
+    if [[ $reason == *"is not there"* ]]; then
         [[ $err != *"computing on the CPU"* ]] || fail "says $err"
     else
         [[ $err == *"note: computing on the CPU ($reason)"* ]] || fail "says $err"

@@ -1,8 +1,9 @@
-/* The GPU module: what the program finds in the shared library that it loads when it runs. The library brings
- * its own copy of core/; only plain data and the functions of these tables cross the border. */
+/* The GPU module: what the program finds in libhcube_gpu.so, which it loads when it runs
+ * (core/module/load.h). */
 #ifndef HC_CORE_MODULE_H
 #define HC_CORE_MODULE_H
 
+#include "core/module/load.h"
 #include "core/operation/gemv.h"
 #include "core/operation/svd.h"
 
@@ -10,7 +11,6 @@
 extern "C" {
 #endif
 
-#define HC_MODULE_FILE   "libhcube_gpu.so"
 #define HC_MODULE_SYMBOL "hc_gpu_module"
 
 /* A device as `hcube devices` lists it. */
@@ -64,8 +64,7 @@ typedef struct HcVendorOps {
 } HcVendorOps;
 
 typedef struct HcModule {
-    uint32_t abi; /* HC_COMPUTE_ABI */
-    const char *version;
+    HcModuleHead head; /* abi: HC_COMPUTE_ABI */
     const HcComputeOps *ops;
     const HcVendorOps *vendor;
     /* Fills at most `capacity` devices; *count is how many there are (0 is not an error). Fails with
@@ -73,15 +72,11 @@ typedef struct HcModule {
     HcStatus (*devices)(HcDevice *out, int32_t capacity, int32_t *count, HcError *err);
 } HcModule;
 
-/* The one symbol of the library. */
-typedef const HcModule *HcModuleEntry(void);
-
 /* Whether there is a file that is taken for the module. */
 bool hc_module_exists(void);
 
-/* Loads the module, once a process: from the path in the environment variable HCUBE_GPU_MODULE, else from the
- * folder of the program, else from ../lib/hcube beside it. It stays loaded. Fails with HC_E_DEVICE and the
- * reason when it is not there or of another version. */
+/* Loads the module, once a process. HCUBE_GPU_MODULE names another file (hc_module_find). Fails with
+ * HC_E_DEVICE and the reason. */
 HcStatus hc_module_load(const HcModule **out, HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -1,0 +1,26 @@
+#include "ranks/transport.h"
+
+static HcModuleKind mpi_kind(void) {
+    return (HcModuleKind){.name = "MPI",
+                          .file = "libhcube_mpi.so",
+                          .variable = "HCUBE_MPI_MODULE",
+                          .symbol = HC_TRANSPORT_SYMBOL,
+                          .abi = HC_TRANSPORT_ABI,
+                          .failure = HC_E_UNSUPPORTED,
+                          .global = true};
+}
+
+bool hc_transport_exists(void) {
+    char path[4096];
+    HcModuleKind kind = mpi_kind();
+    return hc_module_find(&kind, path, sizeof path);
+}
+
+HcStatus hc_transport_load(const HcTransportModule **out, HcError *err) {
+    const HcModuleHead *head = NULL;
+    HcModuleKind kind = mpi_kind();
+    *out = NULL;
+    HC_OR_RETURN(hc_module_open(&kind, &head, err));
+    *out = (const HcTransportModule *)head;
+    return HC_OK;
+}
