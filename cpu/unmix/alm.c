@@ -1,6 +1,8 @@
 /* Augmented Lagrangians of all open pixels of a panel at once: abundances that solve the equations and
  * abundances that are not negative come together by a penalty on their difference (Bioucas-Dias and
- * Figueiredo 2010), which follows what either of them still moves (Boyd and others 2011). */
+ * Figueiredo 2010), measured in the metric of core/solver/metric.h, with over-relaxation. The penalty follows
+ * what either of them still moves (Boyd and others 2011). */
+#include "core/solver/metric.h"
 #include "core/allocate.h"
 #include "cpu/eigh/eigh.h"
 #include "cpu/unmix/unmix.h"
@@ -11,27 +13,38 @@
 #include <string.h>
 
 /* Gaps and penalties are looked at once in so many steps. */
-enum { STEPS = 20 };
+enum { STEPS = 10 };
 
 /* Penalties change where one of the two moves so much more than the other. */
 static const double imbalance = 4;
 
-/* Of the largest eigenvalue: where penalties begin. */
-static const double first_penalty = 0x1p-13;
+/* Of the largest eigenvalue in the metric: where penalties begin, and how far they go. Where both moves are
+ * rounding, their ratio says nothing. */
+static const double first_penalty = 0x1p-3;
+static const double least_penalty = 0x1p-20;
+static const double most_penalty = 0x1p10;
+
+/* How far beyond the solution of the equations the next step begins. */
+static const double relaxation = 1.7;
 
 typedef struct Alm {
-    int64_t spectra;
-    double *here;   /* [open][spectra] u: not negative */
-    double *price;  /* [open][spectra] d: sum of the differences so far, the multipliers by the penalty */
-    double *solved; /* [open][spectra] x: solves the equations */
-    double *turned; /* [open][rank] in the basis of the eigenvectors */
+    int64_t spectra, width;
+    double *here;  /* [open][spectra] u: not negative */
+    double *price; /* [open][spectra] d: sum of the differences so far, the multipliers by the penalty */
+    double *turned_here;  /* [open][width] U'u */
+    double *turned_price; /* [open][width] U'd */
+    double *solved;       /* [open][spectra] x: solves the equations */
+    double *turned;       /* [open][rank] in the basis of the eigenvectors */
+    double *room;         /* [spectra], then that of hc_unmix_nearest */
     double penalty[HC_UNMIX_PANEL];
-    double apart[HC_UNMIX_PANEL]; /* |x - u|^2 of the last step */
-    double moved[HC_UNMIX_PANEL]; /* |u - u before|^2 of the last step */
+    double apart[HC_UNMIX_PANEL]; /* |x - u|^2 of the last step, in the metric */
+    double moved[HC_UNMIX_PANEL]; /* |u - u before|^2 of the last step, in the metric */
 } Alm;
 
 size_t hc_unmix_alm_scratch(const HcUnmixing *unmixing) {
-    return (size_t)HC_UNMIX_PANEL * (3 * (size_t)unmixing->rule.spectra + (size_t)unmixing->rank);
+    size_t n = (size_t)unmixing->rule.spectra;
+    return HC_UNMIX_PANEL * (3 * n + 2 * (size_t)unmixing->width + (size_t)unmixing->rank) + n +
+           hc_unmix_nearest_scratch(unmixing);
 }
 
 HcStatus hc_unmix_find_eigenvectors(HcCompute *compute, HcUnmixing *unmixing, HcError *err) {
@@ -62,8 +75,14 @@ done:
     return status;
 }
 
+/* The part of direction i of the basis that the penalty leaves. */
+static double kept_of(const HcUnmixing *unmixing, int32_t i, double penalty) {
+    double steep = i < unmixing->size ? unmixing->eigenvalue[i] / unmixing->level : 1;
+    return 1 - penalty / (unmixing->eigenvalue[i] + penalty * steep);
+}
+
 /* With sum_to_one: what the right-hand sides b lose in every entry so that their solution sums to one. b is
- * `solved`, V b is `turned`. */
+ * `solved`; `turned` holds what its solution loses of b. */
 static void draw_to_one(const HcUnmixing *unmixing, double penalty, double *solved, double *turned) {
     int64_t n = unmixing->rule.spectra;
     double sum = 0;
@@ -72,20 +91,35 @@ static void draw_to_one(const HcUnmixing *unmixing, double penalty, double *solv
         sum += solved[k];
     }
     for (int32_t i = 0; i < unmixing->rank; i++) {
-        double kept = unmixing->eigenvalue[i] / (unmixing->eigenvalue[i] + penalty);
-        sum -= unmixing->total[i] * kept * turned[i];
-        ones -= unmixing->total[i] * kept * unmixing->total[i];
+        sum -= unmixing->total[i] * turned[i];
+        ones -= unmixing->total[i] * kept_of(unmixing, i, penalty) * unmixing->total[i];
     }
     double level = (sum - penalty) / ones;
     for (int64_t k = 0; k < n; k++) {
         solved[k] -= level;
     }
     for (int32_t i = 0; i < unmixing->rank; i++) {
-        turned[i] -= level * unmixing->total[i];
+        turned[i] -= level * unmixing->total[i] * kept_of(unmixing, i, penalty);
     }
 }
 
-/* solved = inv(D W D' + penalty) (D W y - lambda + penalty (u - d)), by the eigenvectors. */
+/* From V b to what the solution loses of it. In the directions of the metric the penalty is larger, and so is
+ * what u - d adds to b. */
+static void lose(const HcUnmixing *unmixing, double penalty, const double *turned_here,
+                 const double *turned_price, double *turned) {
+    for (int32_t i = 0; i < unmixing->rank; i++) {
+        if (i < unmixing->size) {
+            double steep = unmixing->eigenvalue[i] / unmixing->level;
+            double added = penalty * sqrt(fmax(steep - 1, 0)) * (turned_here[i] - turned_price[i]);
+            turned[i] -= penalty * (turned[i] + added) / (unmixing->eigenvalue[i] + penalty * steep);
+        } else {
+            turned[i] *= kept_of(unmixing, i, penalty);
+        }
+    }
+}
+
+/* solved = penalty inv(D W D' + penalty M) (D W y - lambda + penalty M (u - d)), M the metric, by the
+ * eigenvectors. */
 static void solve(const HcUnmixing *unmixing, const HcUnmixPanel *panel, Alm *alm) {
     int64_t n = alm->spectra;
     int32_t rank = unmixing->rank;
@@ -102,11 +136,10 @@ static void solve(const HcUnmixing *unmixing, const HcUnmixPanel *panel, Alm *al
     }
     for (int32_t j = 0; j < panel->open; j++) {
         double *turned = alm->turned + (int64_t)j * rank;
+        lose(unmixing, alm->penalty[j], alm->turned_here + j * alm->width, alm->turned_price + j * alm->width,
+             turned);
         if (unmixing->rule.sum_to_one) {
             draw_to_one(unmixing, alm->penalty[j], alm->solved + j * n, turned);
-        }
-        for (int32_t i = 0; i < rank; i++) {
-            turned[i] *= unmixing->eigenvalue[i] / (unmixing->eigenvalue[i] + alm->penalty[j]);
         }
     }
     if (rank > 0) {
@@ -115,62 +148,102 @@ static void solve(const HcUnmixing *unmixing, const HcUnmixPanel *panel, Alm *al
     }
 }
 
-static void advance(const HcUnmixing *unmixing, const HcUnmixPanel *panel, Alm *alm) {
+static double squared_distance(const double *from, const double *to, int64_t count) {
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        sum += (to[k] - from[k]) * (to[k] - from[k]);
+    }
+    return sum;
+}
+
+/* u becomes the nearest point to x + d, and d what is left of it. */
+static void come_together(const HcUnmixing *unmixing, Alm *alm, int32_t j) {
     int64_t n = alm->spectra;
+    int64_t width = alm->width;
+    double *here = alm->here + j * n;
+    double *price = alm->price + j * n;
+    double *solved = alm->solved + j * n;
+    double *turned_here = alm->turned_here + j * width;
+    double *turned_price = alm->turned_price + j * width;
+    double *target = alm->room;
+    double turned[HC_METRIC_WIDTH];
+    double turned_next[HC_METRIC_WIDTH];
+    for (int64_t k = 0; k < n; k++) {
+        target[k] = relaxation * solved[k] / alm->penalty[j] + (1 - relaxation) * here[k] + price[k];
+        solved[k] = here[k];
+    }
+    if (width > 0) {
+        cblas_dgemv(CblasRowMajor, CblasTrans, (int)n, (int)width, 1, unmixing->direction, (int)width, target,
+                    1, 0, turned, 1);
+    }
+    if (unmixing->rule.sum_to_one) {
+        turned[unmixing->size] = 1;
+    }
+    hc_unmix_nearest(unmixing, target, turned, here, turned_next, target + n);
+    for (int64_t k = 0; k < n; k++) {
+        target[k] -= here[k];
+    }
+    for (int64_t i = 0; i < width; i++) {
+        turned[i] -= turned_next[i];
+    }
+    alm->apart[j] =
+        squared_distance(price, target, n) + squared_distance(turned_price, turned, unmixing->size);
+    alm->moved[j] =
+        squared_distance(solved, here, n) + squared_distance(turned_here, turned_next, unmixing->size);
+    memcpy(price, target, (size_t)n * sizeof(double));
+    memcpy(turned_price, turned, (size_t)width * sizeof(double));
+    memcpy(turned_here, turned_next, (size_t)width * sizeof(double));
+}
+
+static void advance(const HcUnmixing *unmixing, const HcUnmixPanel *panel, Alm *alm) {
     solve(unmixing, panel, alm);
     for (int32_t j = 0; j < panel->open; j++) {
-        alm->apart[j] = alm->moved[j] = 0;
-        for (int64_t k = j * n; k < (j + 1) * n; k++) {
-            double x = alm->solved[k] / alm->penalty[j];
-            double before = alm->here[k];
-            alm->here[k] = x + alm->price[k] > 0 ? x + alm->price[k] : 0;
-            alm->price[k] += x - alm->here[k];
-            alm->apart[j] += (x - alm->here[k]) * (x - alm->here[k]);
-            alm->moved[j] += (alm->here[k] - before) * (alm->here[k] - before);
-        }
+        come_together(unmixing, alm, j);
     }
 }
 
+/* What the penalty is to be multiplied with. */
+static double change_of(double penalty, double apart, double moved) {
+    if (apart > imbalance * moved && penalty < most_penalty) {
+        return 2;
+    }
+    return moved > imbalance * apart && penalty > least_penalty ? 0.5 : 1;
+}
+
 /* The multipliers, penalty times price, stay what they are. */
-static void balance(Alm *alm, int32_t open) {
+static void balance(Alm *alm, double level, int32_t open) {
     for (int32_t j = 0; j < open; j++) {
-        double apart = sqrt(alm->apart[j]);
-        double moved = sqrt(alm->moved[j]);
-        double factor = apart > imbalance * moved ? 2 : moved > imbalance * apart ? 0.5 : 1;
+        double factor = change_of(alm->penalty[j] / level, sqrt(alm->apart[j]), sqrt(alm->moved[j]));
         alm->penalty[j] *= factor;
         for (int64_t k = 0; k < alm->spectra; k++) {
             alm->price[j * alm->spectra + k] /= factor;
         }
+        for (int64_t i = 0; i < alm->width; i++) {
+            alm->turned_price[j * alm->width + i] /= factor;
+        }
     }
 }
 
-/* Abundances of a pixel as they would be returned. */
-static void hand_over(const HcUnmixing *unmixing, const double *here, double *abundance) {
-    int64_t n = unmixing->rule.spectra;
-    double sum = 0;
-    memcpy(abundance, here, (size_t)n * sizeof *here);
-    for (int64_t k = 0; unmixing->rule.sum_to_one && k < n; k++) {
-        sum += here[k];
-    }
-    for (int64_t k = 0; unmixing->rule.sum_to_one && k < n; k++) {
-        abundance[k] = sum > 0 ? here[k] / sum : 1 / (double)n;
-    }
+static void keep_row(double *rows, int64_t row, int32_t from, int32_t to) {
+    memmove(rows + to * row, rows + from * row, (size_t)row * sizeof *rows);
 }
 
 /* Certifies all pixels and goes on with those that are open. */
 static void look(const HcUnmixing *unmixing, HcUnmixPanel *panel, Alm *alm) {
     int32_t number[HC_UNMIX_PANEL];
     int32_t before = panel->open;
-    size_t row = (size_t)alm->spectra;
+    int64_t n = alm->spectra;
     memcpy(number, panel->number, sizeof number);
     for (int32_t j = 0; j < before; j++) {
-        hand_over(unmixing, alm->here + (size_t)j * row, panel->abundance + (size_t)number[j] * row);
+        memcpy(panel->abundance + number[j] * n, alm->here + j * n, (size_t)n * sizeof(double));
     }
     hc_unmix_certify(unmixing, panel);
     for (int32_t j = 0, open = 0; j < before && open < panel->open; j++) {
         if (number[j] == panel->number[open]) {
-            memmove(alm->here + (size_t)open * row, alm->here + (size_t)j * row, row * sizeof(double));
-            memmove(alm->price + (size_t)open * row, alm->price + (size_t)j * row, row * sizeof(double));
+            keep_row(alm->here, n, j, open);
+            keep_row(alm->price, n, j, open);
+            keep_row(alm->turned_here, alm->width, j, open);
+            keep_row(alm->turned_price, alm->width, j, open);
             alm->penalty[open] = alm->penalty[j];
             alm->apart[open] = alm->apart[j];
             alm->moved[open] = alm->moved[j];
@@ -179,18 +252,28 @@ static void look(const HcUnmixing *unmixing, HcUnmixPanel *panel, Alm *alm) {
     }
 }
 
-void hc_unmix_alm(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
+static Alm alm_new(const HcUnmixing *unmixing, const HcUnmixPanel *panel) {
     int64_t n = unmixing->rule.spectra;
-    Alm alm = {.spectra = n, .here = panel->scratch};
+    int64_t width = unmixing->width;
+    Alm alm = {.spectra = n, .width = width, .here = panel->scratch};
     alm.price = alm.here + HC_UNMIX_PANEL * n;
     alm.solved = alm.price + HC_UNMIX_PANEL * n;
-    alm.turned = alm.solved + HC_UNMIX_PANEL * n;
-    for (int64_t i = 0; i < panel->open * n; i++) {
-        alm.here[i] = alm.price[i] = 0;
-    }
+    alm.turned_here = alm.solved + HC_UNMIX_PANEL * n;
+    alm.turned_price = alm.turned_here + HC_UNMIX_PANEL * width;
+    alm.turned = alm.turned_price + HC_UNMIX_PANEL * width;
+    alm.room = alm.turned + HC_UNMIX_PANEL * (int64_t)unmixing->rank;
+    memset(alm.here, 0, (size_t)(panel->open * n) * sizeof(double));
+    memset(alm.price, 0, (size_t)(panel->open * n) * sizeof(double));
+    memset(alm.turned_here, 0, (size_t)(panel->open * width) * sizeof(double));
+    memset(alm.turned_price, 0, (size_t)(panel->open * width) * sizeof(double));
     for (int32_t j = 0; j < panel->open; j++) {
-        alm.penalty[j] = unmixing->rank > 0 ? unmixing->eigenvalue[0] * first_penalty : 1;
+        alm.penalty[j] = unmixing->rank > 0 ? unmixing->level * first_penalty : 1;
     }
+    return alm;
+}
+
+void hc_unmix_alm(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
+    Alm alm = alm_new(unmixing, panel);
     for (int32_t done = 0; panel->open > 0 && done < unmixing->rule.iterations;) {
         int32_t steps = (int32_t)hc_min64(STEPS, unmixing->rule.iterations - done);
         for (int32_t i = 0; i < steps; i++) {
@@ -201,6 +284,6 @@ void hc_unmix_alm(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
             panel->iterations[panel->number[j]] = done;
         }
         look(unmixing, panel, &alm);
-        balance(&alm, panel->open);
+        balance(&alm, unmixing->rank > 0 ? unmixing->level : 1, panel->open);
     }
 }

@@ -147,13 +147,11 @@ HcStatus hc_cpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixi
     if (!rule->sum_to_one) {
         HC_TRY(find_rise(unmixing, err));
     }
-    if (rule->solver == HC_UNMIX_ALM) {
+    if (rule->solver != HC_UNMIX_ACTIVE) {
         HC_TRY(hc_unmix_find_eigenvectors(compute, unmixing, err));
+        HC_TRY(hc_unmix_find_metric(unmixing, err));
     }
     HC_TRY(take_panels(unmixing, err));
-    if (rule->solver == HC_UNMIX_FISTA) {
-        hc_unmix_bound_eigenvalues(unmixing, unmixing->panel[0].scratch);
-    }
     *out = unmixing;
 done:
     if (status != HC_OK) {
@@ -179,6 +177,7 @@ void hc_cpu_unmix_close(HcUnmixing *unmixing) {
     free(unmixing->eigenvalue);
     free(unmixing->eigenvector);
     free(unmixing->total);
+    free(unmixing->direction);
     free(unmixing);
 }
 

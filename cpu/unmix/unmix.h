@@ -45,13 +45,16 @@ struct HcUnmixing {
     double *price; /* [spectra] 1 / root of the diagonal of gram; 0 where that is 0 */
     /* D W v > 0 of a direction v, which exists where some plane through 0 has all spectra on one side, as
      * reflectances have; NULL = there is none. */
-    double *rise;        /* [spectra] */
-    double rise_square;  /* v'W v */
-    double largest;      /* no eigenvalue of D W D' is beyond it (FISTA) */
-    int32_t rank;        /* eigenvalues of D W D' that differ from 0 (ALM) */
-    double *eigenvalue;  /* [rank] descending */
-    double *eigenvector; /* [rank][spectra] */
+    double *rise;       /* [spectra] */
+    double rise_square; /* v'W v */
+    /* FISTA and ALM: the eigenvalues of D W D' and the metric (core/solver/metric.h). */
+    int32_t rank;        /* eigenvalues that differ from 0 */
+    double *eigenvalue;  /* [spectra] descending */
+    double *eigenvector; /* [spectra][spectra] */
     double *total;       /* [rank] sum of each eigenvector */
+    int32_t size, width; /* directions of the metric; one more with sum_to_one */
+    double level;        /* no eigenvalue is beyond it in the metric */
+    double *direction;   /* U [spectra][width] */
     int threads;
     HcUnmixPanel *panel; /* [threads] */
 };
@@ -68,10 +71,18 @@ size_t hc_unmix_fista_scratch(const HcUnmixing *unmixing);
 void hc_unmix_alm(const HcUnmixing *unmixing, HcUnmixPanel *panel);
 size_t hc_unmix_alm_scratch(const HcUnmixing *unmixing);
 
-/* What they must know of the library: `largest`; scratch[2][spectra]. And `rank`, `eigenvalue`,
- * `eigenvector`, `total`. */
-void hc_unmix_bound_eigenvalues(HcUnmixing *unmixing, double *scratch);
+/* What FISTA and ALM must know of the library: `rank`, `eigenvalue`, `eigenvector`, `total`; and from these
+ * `size`, `width`, `level`, `direction`. */
 HcStatus hc_unmix_find_eigenvectors(HcCompute *compute, HcUnmixing *unmixing, HcError *err);
+HcStatus hc_unmix_find_metric(HcUnmixing *unmixing, HcError *err);
+
+/* x without negative entries, with the sum to one where that is asked for, that makes
+ *     1/2 |x - target|^2 + 1/2 |U'x - turned|^2
+ * least. The search begins at the positive entries of x. target, x [spectra]; turned, turned_x = U'x [width],
+ * 1 at the end of turned with sum_to_one; scratch of hc_unmix_nearest_scratch [doubles]. */
+void hc_unmix_nearest(const HcUnmixing *unmixing, const double *target, const double *turned, double *x,
+                      double *turned_x, double *scratch);
+size_t hc_unmix_nearest_scratch(const HcUnmixing *unmixing);
 
 /* Abundances of one pixel from an empty set: product and abundance [spectra]. */
 void hc_unmix_active_one(const HcUnmixing *unmixing, const double *product, double energy, double *abundance,

@@ -3,26 +3,85 @@
 #define HC_GPU_UNMIX_ALM_CUH
 
 #include "gpu/unmix/certify.cuh"
+#include "gpu/unmix/metric.cuh"
 
 /* Gaps and penalties are looked at once in so many steps. */
-#define HC_ALM_STEPS 20
+#define HC_ALM_STEPS 10
 
 /* Penalties change where one of the two moves so much more than the other. */
 #define HC_ALM_IMBALANCE 4
 
-/* Of the largest eigenvalue: where penalties begin. */
-#define HC_ALM_FIRST_PENALTY 0x1p-13
+/* Of the largest eigenvalue in the metric: where penalties begin, and how far they go. */
+#define HC_ALM_FIRST_PENALTY 0x1p-3
+#define HC_ALM_LEAST_PENALTY 0x1p-20
+#define HC_ALM_MOST_PENALTY  0x1p10
 
-/* Memory of the solver: rows by the pixels' numbers. */
+/* How far beyond the solution of the equations the next step begins. */
+#define HC_ALM_RELAXATION 1.7
+
+/* Memory of the solver: rows by the pixels' numbers, and what a warp works in. */
 struct HcAlm {
-    double *here;   /* [spectra] u: not negative */
-    double *price;  /* [spectra] d: sum of the differences so far, the multipliers by the penalty */
-    double *solved; /* [spectra] x: solves the equations */
-    double *turned; /* [rank] in the basis of the eigenvectors */
+    double *here;         /* [spectra] u: not negative */
+    double *price;        /* [spectra] d: sum of the differences so far, the multipliers by the penalty */
+    double *solved;       /* [spectra] x: solves the equations */
+    double *turned_here;  /* [width] U'u */
+    double *turned_price; /* [width] U'd */
+    double *turned;       /* [rank] in the basis of the eigenvectors */
+    double *target;       /* [spectra] of the warp */
+    double *room;         /* of the warp, for hc_unmix_nearest */
 };
 
+/* Doubles of the solver: of a pixel, and of a warp. */
+__host__ __device__ static inline size_t hc_alm_kept(size_t spectra, size_t width, size_t rank) {
+    return 3 * spectra + 2 * width + rank;
+}
+
+__host__ __device__ static inline size_t hc_alm_room(size_t spectra) {
+    return spectra + hc_metric_room(spectra);
+}
+
+__device__ static inline HcAlm alm_at(const HcUnmixLibrary &library, const HcUnmixRoom &room) {
+    int64_t n = library.rule.spectra;
+    HcAlm alm;
+    alm.here = room.scratch;
+    alm.price = alm.here + HC_UNMIX_PANEL * n;
+    alm.solved = alm.price + HC_UNMIX_PANEL * n;
+    alm.turned_here = alm.solved + HC_UNMIX_PANEL * n;
+    alm.turned_price = alm.turned_here + HC_UNMIX_PANEL * library.width;
+    alm.turned = alm.turned_price + HC_UNMIX_PANEL * library.width;
+    alm.target = alm.turned + HC_UNMIX_PANEL * library.rank + hc_warp() * hc_alm_room(n);
+    alm.room = alm.target + n;
+    return alm;
+}
+
+/* How much more a direction of the basis costs in the metric. */
+__device__ static inline double alm_steep(const HcUnmixLibrary &library, int32_t i) {
+    return i < library.size ? library.eigenvalue[i] / library.level : 1;
+}
+
+/* The part of direction i that the penalty leaves. */
+__device__ static inline double alm_kept(const HcUnmixLibrary &library, int32_t i, double penalty) {
+    return 1 - penalty / (library.eigenvalue[i] + penalty * alm_steep(library, i));
+}
+
+/* From V b to what the solution loses of it. In the directions of the metric the penalty is larger, and so is
+ * what u - d adds to b. A warp. */
+__device__ static void alm_lose(const HcUnmixLibrary &library, double penalty, const double *turned_here,
+                                const double *turned_price, double *turned) {
+    for (int32_t i = hc_lane(); i < library.rank; i += 32) {
+        if (i < library.size) {
+            double steep = alm_steep(library, i);
+            double added = penalty * sqrt(fmax(steep - 1, 0.0)) * (turned_here[i] - turned_price[i]);
+            turned[i] -= penalty * (turned[i] + added) / (library.eigenvalue[i] + penalty * steep);
+        } else {
+            turned[i] *= alm_kept(library, i, penalty);
+        }
+    }
+    __syncwarp();
+}
+
 /* With sum_to_one: what the right-hand sides b lose in every entry so that their solution sums to one. b is
- * `solved`, V b is `turned`. A warp. */
+ * `solved`; `turned` holds what its solution loses of b. A warp. */
 __device__ static void alm_draw_to_one(const HcUnmixLibrary &library, double penalty, double *solved,
                                        double *turned) {
     int32_t n = library.rule.spectra;
@@ -32,21 +91,20 @@ __device__ static void alm_draw_to_one(const HcUnmixLibrary &library, double pen
         sum += solved[k];
     }
     for (int32_t i = hc_lane(); i < library.rank; i += 32) {
-        double kept = library.eigenvalue[i] / (library.eigenvalue[i] + penalty);
-        sum -= library.total[i] * kept * turned[i];
-        ones += library.total[i] * kept * library.total[i];
+        sum -= library.total[i] * turned[i];
+        ones += library.total[i] * alm_kept(library, i, penalty) * library.total[i];
     }
     double level = (hc_warp_sum(sum) - penalty) / ((double)n - hc_warp_sum(ones));
     for (int32_t k = hc_lane(); k < n; k += 32) {
         solved[k] -= level;
     }
     for (int32_t i = hc_lane(); i < library.rank; i += 32) {
-        turned[i] -= level * library.total[i];
+        turned[i] -= level * library.total[i] * alm_kept(library, i, penalty);
     }
 }
 
-/* solved = inv(D W D' + penalty) (D W y - lambda + penalty (u - d)) times the penalty, by the eigenvectors.
- */
+/* solved = penalty inv(D W D' + penalty M) (D W y - lambda + penalty M (u - d)), M the metric, by the
+ * eigenvectors. */
 __device__ static void alm_solve(const HcUnmixLibrary &library, HcUnmixPanel *panel, const HcUnmixRoom &room,
                                  const HcAlm &alm) {
     int64_t n = library.rule.spectra;
@@ -63,79 +121,117 @@ __device__ static void alm_solve(const HcUnmixLibrary &library, HcUnmixPanel *pa
     for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
         int64_t p = panel->number[j];
         double *turned = alm.turned + p * rank;
+        alm_lose(library, panel->state[p], alm.turned_here + p * library.width,
+                 alm.turned_price + p * library.width, turned);
         if (library.rule.sum_to_one) {
             alm_draw_to_one(library, panel->state[p], alm.solved + p * n, turned);
-        }
-        for (int64_t i = hc_lane(); i < rank; i += 32) {
-            turned[i] *= library.eigenvalue[i] / (library.eigenvalue[i] + panel->state[p]);
         }
     }
     __syncthreads();
     hc_unmix_multiply(panel, alm.turned, library.turned_back, (int32_t)n, (int32_t)rank, true, alm.solved);
 }
 
-/* u and d of a pixel; how far x and u are apart, and how far u moved, squared. A warp. */
-__device__ static void alm_move(int32_t n, double penalty, const double *__restrict__ solved,
-                                double *__restrict__ here, double *__restrict__ price, double *apart,
-                                double *moved) {
-    double apart_here = 0;
-    double moved_here = 0;
-#pragma unroll 4
-    for (int32_t k = hc_lane(); k < n; k += 32) {
-        double x = solved[k] / penalty;
-        double before = here[k];
-        double after = x + price[k] > 0 ? x + price[k] : 0;
-        here[k] = after;
-        price[k] += x - after;
-        apart_here += (x - after) * (x - after);
-        moved_here += (after - before) * (after - before);
+/* The lane's entry of U' from. A warp. */
+__device__ static inline double alm_turn(const HcUnmixLibrary &library, const double *from) {
+    double even = 0;
+    double odd = 0;
+    int32_t k = 0;
+    for (; k + 1 < library.rule.spectra; k += 2) {
+        even = fma(from[k], metric_direction(library, k), even);
+        odd = fma(from[k + 1], metric_direction(library, k + 1), odd);
+    }
+    return k < library.rule.spectra ? fma(from[k], metric_direction(library, k), even) + odd : even + odd;
+}
+
+__device__ static inline double alm_square(double value) {
+    return value * value;
+}
+
+/* u of pixel p becomes the nearest point to x + d, and d what is left of it; how far x and u are apart, and
+ * how far u moved, squared. A warp. */
+__device__ static void alm_come_together(const HcUnmixLibrary &library, HcMetricShared *shared, int64_t p,
+                                         double penalty, const HcAlm &alm, double *apart, double *moved) {
+    int32_t n = library.rule.spectra;
+    int lane = hc_lane();
+    double *here = alm.here + p * n;
+    double *price = alm.price + p * n;
+    double *solved = alm.solved + p * n;
+    double *turned_here = alm.turned_here + p * library.width;
+    double *turned_price = alm.turned_price + p * library.width;
+    for (int32_t k = lane; k < n; k += 32) {
+        alm.target[k] =
+            HC_ALM_RELAXATION * solved[k] / penalty + (1 - HC_ALM_RELAXATION) * here[k] + price[k];
+        solved[k] = here[k];
+    }
+    __syncwarp();
+    double turned = alm_turn(library, alm.target);
+    turned = library.rule.sum_to_one && lane == library.size ? 1 : turned;
+    double next = hc_unmix_nearest(library, shared, alm.target, turned, here, here, alm.room);
+    turned -= next;
+    bool is_direction = lane < library.size;
+    double apart_here = is_direction ? alm_square(turned - turned_price[lane]) : 0;
+    double moved_here = is_direction ? alm_square(next - turned_here[lane]) : 0;
+    for (int32_t k = lane; k < n; k += 32) {
+        double left = alm.target[k] - here[k];
+        apart_here += alm_square(left - price[k]);
+        moved_here += alm_square(here[k] - solved[k]);
+        price[k] = left;
+    }
+    if (lane < library.width) {
+        turned_price[lane] = turned;
+        turned_here[lane] = next;
     }
     *apart = hc_warp_sum(apart_here);
     *moved = hc_warp_sum(moved_here);
+    __syncwarp();
+}
+
+/* What the penalty, in units of the largest eigenvalue, is to be multiplied with. */
+__device__ static inline double alm_change(double penalty, double apart, double moved) {
+    if (apart > HC_ALM_IMBALANCE * moved && penalty < HC_ALM_MOST_PENALTY) {
+        return 2;
+    }
+    return moved > HC_ALM_IMBALANCE * apart && penalty > HC_ALM_LEAST_PENALTY ? 0.5 : 1;
 }
 
 /* The multipliers, penalty times price, stay what they are. A warp. */
-__device__ static void alm_balance(int32_t n, double apart, double moved, double *price, double *penalty) {
-    apart = sqrt(apart);
-    moved = sqrt(moved);
-    double factor = apart > HC_ALM_IMBALANCE * moved ? 2 : moved > HC_ALM_IMBALANCE * apart ? 0.5 : 1;
-    for (int32_t k = hc_lane(); k < n; k += 32) {
+__device__ static void alm_balance(const HcUnmixLibrary &library, double factor, double *price,
+                                   double *turned_price, double *penalty) {
+    for (int32_t k = hc_lane(); k < library.rule.spectra; k += 32) {
         price[k] /= factor;
+    }
+    if (hc_lane() < library.width) {
+        turned_price[hc_lane()] /= factor;
     }
     __syncwarp();
     if (hc_lane() == 0) {
         *penalty *= factor;
     }
+    __syncwarp();
 }
 
-/* Abundances of a pixel as they would be returned. A warp. */
-__device__ static void alm_hand_over(const HcUnmixLibrary &library, const double *here, double *abundance) {
-    int32_t n = library.rule.spectra;
-    double sum = 0;
-    for (int32_t k = hc_lane(); library.rule.sum_to_one && k < n; k += 32) {
-        sum += here[k];
-    }
-    sum = hc_warp_sum(sum);
-    for (int32_t k = hc_lane(); k < n; k += 32) {
-        abundance[k] = !library.rule.sum_to_one ? here[k] : sum > 0 ? here[k] / sum : 1 / (double)n;
-    }
-}
-
-__device__ static inline void hc_unmix_alm(const HcUnmixLibrary &library, const float *line,
-                                           HcUnmixPanel *panel, const HcUnmixRoom &room) {
+__device__ static inline void alm_begin(const HcUnmixLibrary &library, HcUnmixPanel *panel, const HcAlm &alm,
+                                        double unit) {
     int64_t n = library.rule.spectra;
-    HcAlm alm;
-    alm.here = room.scratch;
-    alm.price = alm.here + HC_UNMIX_PANEL * n;
-    alm.solved = alm.price + HC_UNMIX_PANEL * n;
-    alm.turned = alm.solved + HC_UNMIX_PANEL * n;
     for (int64_t i = threadIdx.x; i < panel->count * n; i += HC_UNMIX_THREADS) {
         alm.here[i] = alm.price[i] = 0;
     }
+    for (int64_t i = threadIdx.x; i < panel->count * (int64_t)library.width; i += HC_UNMIX_THREADS) {
+        alm.turned_here[i] = alm.turned_price[i] = 0;
+    }
     for (int32_t p = (int32_t)threadIdx.x; p < panel->count; p += HC_UNMIX_THREADS) {
-        panel->state[p] = library.rank > 0 ? library.eigenvalue[0] * HC_ALM_FIRST_PENALTY : 1;
+        panel->state[p] = library.rank > 0 ? unit * HC_ALM_FIRST_PENALTY : 1;
     }
     __syncthreads();
+}
+
+__device__ static inline void hc_unmix_alm(const HcUnmixLibrary &library, const float *line,
+                                           HcUnmixPanel *panel, const HcUnmixRoom &room,
+                                           HcMetricShared *shared) {
+    int64_t n = library.rule.spectra;
+    double unit = library.rank > 0 ? library.level : 1;
+    HcAlm alm = alm_at(library, room);
+    alm_begin(library, panel, alm, unit);
     for (int32_t done = 0; panel->open > 0 && done < library.rule.iterations;) {
         int32_t steps = min(HC_ALM_STEPS, library.rule.iterations - done);
         done += steps;
@@ -143,12 +239,16 @@ __device__ static inline void hc_unmix_alm(const HcUnmixLibrary &library, const 
             alm_solve(library, panel, room, alm);
             for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
                 int64_t p = panel->number[j];
+                double penalty = panel->state[p];
                 double apart, moved;
-                alm_move((int32_t)n, panel->state[p], alm.solved + p * n, alm.here + p * n, alm.price + p * n,
-                         &apart, &moved);
+                alm_come_together(library, &shared[hc_warp()], p, penalty, alm, &apart, &moved);
                 if (i + 1 == steps) {
-                    alm_hand_over(library, alm.here + p * n, room.abundance + p * n);
-                    alm_balance((int32_t)n, apart, moved, alm.price + p * n, &panel->state[p]);
+                    double factor = alm_change(penalty / unit, sqrt(apart), sqrt(moved));
+                    for (int32_t k = hc_lane(); k < n; k += 32) {
+                        room.abundance[p * n + k] = alm.here[p * n + k];
+                    }
+                    alm_balance(library, factor, alm.price + p * n, alm.turned_price + p * library.width,
+                                &panel->state[p]);
                     panel->iterations[p] = done;
                 }
             }

@@ -1,14 +1,12 @@
 /* What unmixing derives from a library, on the device. */
 #include "core/operation/eigh.h"
+#include "core/solver/metric.h"
 #include "gpu/unmix/active.cuh"
 
 #include <math.h>
 #include <stdlib.h>
 
 static const char doing[] = "opening a library to unmix with";
-
-/* Doublings of the power of |D W D'| that bounds its largest eigenvalue. */
-enum { POWERS = 100 };
 
 /* Rows of gram = D W D', HC_UNMIX_PANEL of them a thread block; weighted[spectra][bands]. */
 __global__ static void multiply_spectra(int32_t spectra, int32_t bands, const double *weighted,
@@ -63,38 +61,6 @@ __global__ static void unmix_one(const __grid_constant__ HcUnmixLibrary library,
     active_write(set, abundance);
 }
 
-/* to = |gram - shift| from, and the largest ratio of the two: a warp a row. */
-__global__ static void multiply_magnitudes(int32_t spectra, double shift, const double *gram,
-                                           const double *from, double *to) {
-    int64_t i = blockIdx.x;
-    double sum = 0;
-    for (int64_t j = threadIdx.x; j < spectra; j += 32) {
-        sum += fabs(gram[i * spectra + j] - shift) * from[j];
-    }
-    sum = hc_warp_sum(sum);
-    if (threadIdx.x == 0) {
-        to[i] = sum;
-    }
-}
-
-/* One warp: the largest ratio of next and v; then v = next, its largest entry 1. */
-__global__ static void scale_power(int32_t spectra, double *v, const double *next, double *largest) {
-    double ratio = 0;
-    double top = 0;
-    for (int32_t i = hc_lane(); i < spectra; i += 32) {
-        ratio = fmax(ratio, next[i] / v[i]);
-        top = fmax(top, next[i]);
-    }
-    ratio = hc_warp_most(ratio);
-    top = hc_warp_most(top);
-    for (int32_t i = hc_lane(); i < spectra && top > 0; i += 32) {
-        v[i] = fmax(next[i] / top, 0x1p-50);
-    }
-    if (hc_lane() == 0) {
-        *largest = ratio;
-    }
-}
-
 static HcStatus up(double *to, const double *from, size_t count, HcError *err) {
     return hc_gpu_check(cudaMemcpy(to, from, count * sizeof(double), cudaMemcpyHostToDevice), doing, err);
 }
@@ -105,7 +71,8 @@ static HcStatus down(double *to, const double *from, size_t count, HcError *err)
 
 /* The library's memory, as it is filled. */
 struct Parts {
-    double *spectrum, *weight, *gram, *price, *rise, *eigenvalue, *eigenvector, *turned_back, *total;
+    double *spectrum, *weight, *gram, *price, *rise, *eigenvalue, *eigenvector, *turned_back, *total,
+        *direction, *across;
     /* What is needed while the library is opened. */
     double *work;    /* [spectra][bands], at least [spectra][spectra] */
     double *share;   /* [spectra] */
@@ -120,6 +87,7 @@ static size_t lay_out(const HcUnmixRule *rule, char *base, Parts *parts) {
     size_t bands = (size_t)rule->bands;
     size_t entries = spectra * spectra;
     size_t turned = rule->solver == HC_UNMIX_ALM ? entries : 0;
+    size_t directions = rule->solver == HC_UNMIX_ACTIVE ? 0 : spectra * HC_METRIC_WIDTH;
     size_t capacity = (size_t)hc_active_capacity(rule->spectra, rule->bands);
     auto take = [&](size_t count) { return (double *)hc_take(base, &at, count * sizeof(double)); };
     parts->spectrum = take(spectra * bands);
@@ -131,6 +99,8 @@ static size_t lay_out(const HcUnmixRule *rule, char *base, Parts *parts) {
     parts->eigenvector = take(turned);
     parts->turned_back = take(turned);
     parts->total = take(spectra);
+    parts->direction = take(directions);
+    parts->across = take(directions);
     parts->work = take(spectra * bands > entries ? spectra * bands : entries);
     parts->share = take(spectra);
     parts->product = take(spectra);
@@ -240,31 +210,32 @@ done:
     return status;
 }
 
-/* cpu/unmix/fista.c says why. */
-static HcStatus bound_eigenvalues(HcUnmixLibrary *library, const Parts &parts, HcError *err) {
-    int32_t spectra = library->rule.spectra;
-    double *v = parts.share;
-    double *next = parts.product;
-    fill<<<(unsigned)hc_div_up(spectra, 256), 256>>>(v, spectra, 1);
-    HC_OR_RETURN(hc_gpu_launched(doing, err));
-    for (int power = 0; power < POWERS; power++) {
-        multiply_magnitudes<<<(unsigned)spectra, 32>>>(spectra, library->shift, parts.gram, v, next);
-        HC_OR_RETURN(hc_gpu_launched(doing, err));
-        scale_power<<<1, 32>>>(spectra, v, next, parts.total);
-        HC_OR_RETURN(hc_gpu_launched(doing, err));
+/* The metric, of the eigenvectors [spectra][spectra]; work[2][spectra][HC_METRIC_WIDTH]. */
+static HcStatus put_metric(HcUnmixLibrary *library, const Parts &parts, const double *value,
+                           const double *vector, double *work, HcError *err) {
+    int32_t n = library->rule.spectra;
+    bool sums = library->rule.sum_to_one;
+    double *across = work + (int64_t)n * HC_METRIC_WIDTH;
+    library->size = hc_metric_size(value, n, &library->level);
+    library->width = library->size + (sums ? 1 : 0);
+    for (int32_t k = 0; k < n; k++) {
+        double *row = work + (int64_t)k * library->width;
+        hc_metric_row(value, vector, n, library->size, library->level, sums, k, row);
+        for (int32_t i = 0; i < library->width; i++) {
+            across[(int64_t)i * n + k] = row[i];
+        }
     }
-    return down(&library->largest, parts.total, 1, err);
+    size_t entries = (size_t)n * (size_t)library->width;
+    HC_OR_RETURN(up(parts.direction, work, entries, err));
+    return up(parts.across, across, entries, err);
 }
 
-/* What the solver of augmented Lagrangians needs of gram[spectra][spectra], without the shift, and its
- * eigenvectors. */
-static HcStatus put_eigenvectors(HcUnmixLibrary *library, const Parts &parts, const double *value,
-                                 const double *vector, double *turned_back, double *total, HcError *err) {
+/* What the solver of augmented Lagrangians needs of the eigenvectors; turned_back[spectra][spectra],
+ * total[spectra]. */
+static HcStatus put_eigenvectors(const HcUnmixLibrary *library, const Parts &parts, const double *vector,
+                                 double *turned_back, double *total, HcError *err) {
     int64_t n = library->rule.spectra;
-    int32_t rank = 0;
-    while (rank < n && value[rank] > (double)n * 0x1p-53 * value[0]) {
-        rank++;
-    }
+    int64_t rank = library->rank;
     for (int64_t i = 0; i < rank; i++) {
         total[i] = 0;
         for (int64_t k = 0; k < n; k++) {
@@ -272,8 +243,6 @@ static HcStatus put_eigenvectors(HcUnmixLibrary *library, const Parts &parts, co
             turned_back[k * rank + i] = vector[i * n + k];
         }
     }
-    library->rank = rank;
-    HC_OR_RETURN(up(parts.eigenvalue, value, (size_t)n, err));
     HC_OR_RETURN(up(parts.eigenvector, vector, (size_t)(n * n), err));
     HC_OR_RETURN(up(parts.turned_back, turned_back, (size_t)(n * rank), err));
     return up(parts.total, total, (size_t)rank, err);
@@ -284,10 +253,12 @@ static HcStatus find_eigenvectors(const HcGpu *gpu, HcUnmixLibrary *library, con
     HcStatus status = HC_OK;
     int32_t n = library->rule.spectra;
     size_t entries = (size_t)n * (size_t)n;
-    double *gram = (double *)malloc((2 * entries + 2 * (size_t)n) * sizeof(double));
+    size_t directions = (size_t)n * HC_METRIC_WIDTH;
+    double *gram = (double *)malloc((2 * entries + 2 * (size_t)n + 2 * directions) * sizeof(double));
     double *vector = gram + entries;
     double *value = vector + entries;
     double *total = value + n;
+    double *work = total + n;
     if (gram == NULL) {
         return hc_fail_memory(err, 2 * (double)entries * sizeof(double), "eigenvectors of a library");
     }
@@ -299,7 +270,14 @@ static HcStatus find_eigenvectors(const HcGpu *gpu, HcUnmixLibrary *library, con
         gram[i] -= library->shift;
     }
     HC_TRY(hc_eigh(gpu->host, n, gram, value, vector, err));
-    HC_TRY(put_eigenvectors(library, parts, value, vector, gram, total, err));
+    while (library->rank < n && value[library->rank] > (double)n * 0x1p-53 * value[0]) {
+        library->rank++;
+    }
+    HC_TRY(up(parts.eigenvalue, value, (size_t)n, err));
+    HC_TRY(put_metric(library, parts, value, vector, work, err));
+    if (library->rule.solver == HC_UNMIX_ALM) {
+        HC_TRY(put_eigenvectors(library, parts, vector, gram, total, err));
+    }
 done:
     free(gram);
     return status;
@@ -318,14 +296,13 @@ HcStatus hc_unmix_derive(HcGpu *gpu, HcUnmixLibrary *library, HcBuffer *memory, 
     library->eigenvector = parts.eigenvector;
     library->turned_back = parts.turned_back;
     library->total = parts.total;
+    library->direction = parts.direction;
+    library->across = parts.across;
     HC_OR_RETURN(form_gram(library, parts, err));
     if (!library->rule.sum_to_one) {
         HC_OR_RETURN(find_rise(library, parts, err));
     }
-    if (library->rule.solver == HC_UNMIX_FISTA) {
-        HC_OR_RETURN(bound_eigenvalues(library, parts, err));
-    }
-    if (library->rule.solver == HC_UNMIX_ALM) {
+    if (library->rule.solver != HC_UNMIX_ACTIVE) {
         HC_OR_RETURN(find_eigenvectors(gpu, library, parts, err));
     }
     return hc_gpu_check(cudaDeviceSynchronize(), doing, err);

@@ -199,6 +199,7 @@ __global__ static void __launch_bounds__(HC_UNMIX_THREADS, BLOCKS_EACH)
                  double *rooms, size_t room_doubles, int32_t *next) {
     __shared__ HcUnmixPanel panel;
     __shared__ HcActiveShared shared[SOLVER == HC_UNMIX_ACTIVE ? HC_UNMIX_WARPS : 1];
+    __shared__ HcMetricShared metric[HC_UNMIX_WARPS];
     __shared__ int32_t taken;
     HcUnmixRoom room = room_of(library, rooms, room_doubles);
     int32_t panels = (out.samples + HC_UNMIX_PANEL - 1) / HC_UNMIX_PANEL;
@@ -221,9 +222,9 @@ __global__ static void __launch_bounds__(HC_UNMIX_THREADS, BLOCKS_EACH)
         if (SOLVER == HC_UNMIX_ACTIVE) {
             hc_unmix_active(library, line, &panel, room, shared);
         } else if (SOLVER == HC_UNMIX_FISTA) {
-            hc_unmix_fista(library, line, &panel, room);
+            hc_unmix_fista(library, line, &panel, room, metric);
         } else {
-            hc_unmix_alm(library, line, &panel, room);
+            hc_unmix_alm(library, line, &panel, room, metric);
         }
         write_panel(library, &panel, room, mask, sample0, samples, out, row,
                     library.rule.counts != NULL && row >= counted.first && row < counted.end);
@@ -236,12 +237,14 @@ static size_t room_doubles(const HcUnmixing *unmixing) {
     const HcUnmixRule *rule = &unmixing->library.rule;
     size_t spectra = (size_t)rule->spectra;
     size_t scratch = 0;
+    size_t width = (size_t)unmixing->library.width;
     if (rule->solver == HC_UNMIX_ACTIVE) {
         scratch = HC_UNMIX_WARPS * hc_active_room((size_t)hc_active_capacity(rule->spectra, rule->bands));
     } else if (rule->solver == HC_UNMIX_FISTA) {
-        scratch = HC_UNMIX_PANEL * 2 * spectra;
+        scratch = HC_UNMIX_PANEL * hc_fista_kept(spectra, width) + HC_UNMIX_WARPS * hc_fista_room(spectra);
     } else {
-        scratch = HC_UNMIX_PANEL * (3 * spectra + (size_t)unmixing->library.rank);
+        scratch = HC_UNMIX_PANEL * hc_alm_kept(spectra, width, (size_t)unmixing->library.rank) +
+                  HC_UNMIX_WARPS * hc_alm_room(spectra);
     }
     return HC_UNMIX_PANEL * ((size_t)rule->bands + 3 * spectra) + scratch;
 }

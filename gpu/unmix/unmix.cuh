@@ -31,12 +31,15 @@ struct HcUnmixLibrary {
     /* D W v > 0 of a direction v (cpu/unmix/unmix.c); NULL = there is none. */
     const double *rise;
     double rise_square;        /* v'W v */
-    double largest;            /* no eigenvalue of D W D' is beyond it (FISTA) */
-    int32_t rank;              /* eigenvalues of D W D' that differ from 0 (ALM) */
-    const double *eigenvalue;  /* [rank] descending */
-    const double *eigenvector; /* [rank][spectra] */
-    const double *turned_back; /* [spectra][rank] the same, transposed */
-    const double *total;       /* [rank] sum of each eigenvector */
+    int32_t rank;              /* eigenvalues of D W D' that differ from 0 (FISTA, ALM) */
+    const double *eigenvalue;  /* [spectra] descending */
+    const double *eigenvector; /* [rank][spectra] (ALM) */
+    const double *turned_back; /* [spectra][rank] the same, transposed (ALM) */
+    const double *total;       /* [rank] sum of each eigenvector (ALM) */
+    int32_t size, width;       /* directions of the metric (core/solver/metric.h); one more with sum_to_one */
+    double level;              /* no eigenvalue is beyond it in the metric */
+    const double *direction;   /* U [spectra][width] */
+    const double *across;      /* U' [width][spectra] */
 };
 
 /* A panel in shared memory. Pixels count from 0 as they follow in the line; those not yet certified are
