@@ -107,10 +107,7 @@ static void release(HcCompute *compute, HcBuffer *buffer) {
 }
 
 static HcStatus queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
-    *out = calloc(1, sizeof **out);
-    if (*out == NULL) {
-        return hc_fail_memory(err, sizeof **out, "a queue");
-    }
+    HC_OR_RETURN(hc_new(*out, 1, "a queue", err));
     (*out)->cpu = (HcCpu *)compute;
     return HC_OK;
 }

@@ -1,6 +1,7 @@
 /* Growing sums of products. Strips of the block are units of work; which thread adds one does not matter,
  * since sums are of integers. */
 #include "cpu/gram/gram.h"
+#include "core/allocate.h"
 #include "cpu/work.h"
 
 #include <stdatomic.h>
@@ -42,9 +43,7 @@ size_t hc_cpu_sums_bytes(int32_t bands, bool on_grid, int32_t threads) {
 
 static HcStatus open_grid_work(HcSums *sums, HcError *err) {
     size_t threads = (size_t)sums->threads;
-    if ((sums->work = calloc(threads, sizeof *sums->work)) == NULL) {
-        return hc_fail_memory(err, (double)threads * sizeof *sums->work, "lines on the grid");
-    }
+    HC_OR_RETURN(hc_new(sums->work, threads, "lines on the grid", err));
     for (size_t t = 0; t < threads; t++) {
         HC_OR_RETURN(hc_cpu_grid_open(&sums->work[t], sums->bands, err));
     }
@@ -56,9 +55,7 @@ HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
     HcStatus status = HC_OK;
     HcSums *sums = NULL;
     *out = NULL;
-    if ((sums = calloc(1, sizeof *sums)) == NULL) {
-        return hc_fail_memory(err, sizeof *sums, "sums of products");
-    }
+    HC_OR_RETURN(hc_new(sums, 1, "sums of products", err));
     sums->cpu = (HcCpu *)compute;
     sums->threads = sums->cpu->threads;
     sums->bands = bands;
@@ -67,18 +64,13 @@ HcStatus hc_cpu_sums_open(HcCompute *compute, int32_t bands, int64_t integer_lim
     HC_TRY(hc_moments_init(&sums->moments, bands, err));
     if (grid != NULL) {
         HC_TRY(hc_moments_on_grid(&sums->moments, grid, err));
-        if ((sums->scale = malloc((size_t)bands * sizeof *sums->scale)) == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)bands * sizeof *sums->scale, "the grid of sums"));
-        }
+        HC_TRY(hc_new(sums->scale, bands, "the grid of sums", err));
         for (int32_t b = 0; b < bands; b++) {
             sums->scale[b] = hc_grid_scale(grid->exponent[b]);
         }
     }
     sums->kind = hc_cpu_panel_kind(sums->cpu->gram);
-    sums->panels = calloc((size_t)sums->threads, sizeof(HcPanels *));
-    if (sums->panels == NULL) {
-        HC_TRY(hc_fail_memory(err, sizeof(HcPanels *) * (double)sums->threads, "panels"));
-    }
+    HC_TRY(hc_new(sums->panels, sums->threads, "panels", err));
     for (int t = 0; t < sums->threads; t++) {
         HC_TRY(sums->kind->open(bands, integer_limit, &sums->lock, &sums->panels[t], err));
     }

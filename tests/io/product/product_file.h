@@ -144,6 +144,36 @@ static inline void product_list(ProductFile *file, const char *group, const char
 }
 
 /* A text as an array of no axes. */
+/* The cube of a file of EMIT, [line][sample][band]; `of` says what differs between files. */
+static inline void product_emit_cube(ProductFile *file, ProductArray of) {
+    static const char *const axis[3] = {"downtrack", "crosstrack", "bands"};
+    of.group = "/";
+    of.type = GDT_Float32;
+    of.axes = of.axes > 0 ? of.axes : 3;
+    memcpy(of.axis, axis, sizeof axis);
+    GDALMDArrayRelease(product_array(file, &of));
+}
+
+static inline void product_emit_bands(ProductFile *file, int bands, const double *centres,
+                                      const double *widths) {
+    product_list(file, "/sensor_band_parameters", "wavelengths", "bands", centres, (size_t)bands);
+    product_list(file, "/sensor_band_parameters", "fwhm", "bands", widths, (size_t)bands);
+}
+
+/* Half of the lookup table of a file of EMIT, [y][x]: "glt_x" are samples, "glt_y" lines. */
+static inline void product_emit_lookup(ProductFile *file, const char *name, const char *axis_y, size_t lines,
+                                       size_t samples, const double *values, const char *chunks) {
+    const ProductArray of = {.group = "/location",
+                             .name = name,
+                             .type = GDT_Int32,
+                             .axes = 2,
+                             .axis = {axis_y, "ortho_x", NULL},
+                             .size = {lines, samples, 0},
+                             .values = values,
+                             .chunks = chunks};
+    GDALMDArrayRelease(product_array(file, &of));
+}
+
 static inline void product_string(ProductFile *file, const char *path, const char *name, const char *text) {
     GDALGroupH group = product_group(file, path);
     GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);

@@ -17,17 +17,14 @@ static const char *write_emit(const char *name, const char *cube, Flaw flaw) {
     ProductFile file = product_begin(path);
     const double transform[] = {10, 0.0005, 0, 50, 0, -0.0005};
     double table[4 * 3] = {0};
-    ProductArray of = {.group = "/",
-                       .name = cube,
-                       .type = GDT_Float32,
-                       .axes = flaw == FLAW_SHAPE ? 2 : 3,
-                       .axis = {"downtrack", "crosstrack", "bands"},
-                       .size = {PRODUCT_LINES, PRODUCT_SAMPLES, BANDS},
-                       .values = product_cube("lsb", BANDS, 0),
-                       .nodata = &none,
-                       .chunks = flaw == FLAW_CHUNKS ? "2,3,4" : NULL,
-                       .units = strcmp(cube, "radiance") == 0 ? "uW/cm^2/SR/nm" : "unitless"};
-    GDALMDArrayRelease(product_array(&file, &of));
+    product_emit_cube(&file,
+                      (ProductArray){.name = cube,
+                                     .axes = flaw == FLAW_SHAPE ? 2 : 3,
+                                     .size = {PRODUCT_LINES, PRODUCT_SAMPLES, BANDS},
+                                     .values = product_cube("lsb", BANDS, 0),
+                                     .nodata = &none,
+                                     .chunks = flaw == FLAW_CHUNKS ? "2,3,4" : NULL,
+                                     .units = strcmp(cube, "radiance") == 0 ? "uW/cm^2/SR/nm" : "unitless"});
     const char *group = "/sensor_band_parameters";
     bool short_list = flaw == FLAW_COUNT;
     product_list(&file, group, "wavelengths", short_list ? "fewer" : "bands", centres, BANDS - short_list);
@@ -37,17 +34,9 @@ static const char *write_emit(const char *name, const char *cube, Flaw flaw) {
     if (strcmp(cube, "reflectance") == 0) {
         product_list(&file, group, "good_wavelengths", "bands", good, BANDS);
     }
-    of = (ProductArray){.group = "/location",
-                        .name = "glt_x",
-                        .type = GDT_Int32,
-                        .axes = 2,
-                        .axis = {"ortho_y", "ortho_x", NULL},
-                        .size = {4, 3, 0},
-                        .values = table};
-    GDALMDArrayRelease(product_array(&file, &of));
+    product_emit_lookup(&file, "glt_x", "ortho_y", 4, 3, table, NULL);
     if (flaw != FLAW_NO_GLT) {
-        of.name = "glt_y";
-        GDALMDArrayRelease(product_array(&file, &of));
+        product_emit_lookup(&file, "glt_y", "ortho_y", 4, 3, table, NULL);
     }
     product_numbers(NULL, file.root, "geotransform", transform, 6);
     product_end(&file);

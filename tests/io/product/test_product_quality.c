@@ -113,27 +113,13 @@ static const char *write_emit(void) {
     const char *path = in_folder("EMIT_L2A_RFL_001_x.nc");
     ProductFile file = product_begin(path);
     const double table[4] = {0};
-    ProductArray of = {.group = "/",
-                       .name = "reflectance",
-                       .type = GDT_Float32,
-                       .axes = 3,
-                       .axis = {"downtrack", "crosstrack", "bands"},
-                       .size = {LINES, SAMPLES, BANDS},
-                       .values = product_cube("lsb", BANDS, 0),
-                       .units = "unitless"};
-    GDALMDArrayRelease(product_array(&file, &of));
-    product_list(&file, "/sensor_band_parameters", "wavelengths", "bands", centres, BANDS);
-    product_list(&file, "/sensor_band_parameters", "fwhm", "bands", widths, BANDS);
-    of = (ProductArray){.group = "/location",
-                        .name = "glt_x",
-                        .type = GDT_Int32,
-                        .axes = 2,
-                        .axis = {"ortho_y", "ortho_x", NULL},
-                        .size = {2, 2, 0},
-                        .values = table};
-    GDALMDArrayRelease(product_array(&file, &of));
-    of.name = "glt_y";
-    GDALMDArrayRelease(product_array(&file, &of));
+    product_emit_cube(&file, (ProductArray){.name = "reflectance",
+                                            .size = {LINES, SAMPLES, BANDS},
+                                            .values = product_cube("lsb", BANDS, 0),
+                                            .units = "unitless"});
+    product_emit_bands(&file, BANDS, centres, widths);
+    product_emit_lookup(&file, "glt_x", "ortho_y", 2, 2, table, NULL);
+    product_emit_lookup(&file, "glt_y", "ortho_y", 2, 2, table, NULL);
     product_end(&file);
     return path;
 }
@@ -151,15 +137,9 @@ static const char *write_emit_masks(size_t lines, size_t bands) {
         values[p] = amount ? (marked ? 0.75 : 0.25) : marked;
     }
     ProductFile file = product_begin(path);
-    ProductArray of = {.group = "/",
-                       .name = "mask",
-                       .type = GDT_Float32,
-                       .axes = 3,
-                       .axis = {"downtrack", "crosstrack", "bands"},
-                       .size = {lines, SAMPLES, 8},
-                       .values = values,
-                       .chunks = "2,3,8"};
-    GDALMDArrayRelease(product_array(&file, &of));
+    product_emit_cube(
+        &file,
+        (ProductArray){.name = "mask", .size = {lines, SAMPLES, 8}, .values = values, .chunks = "2,3,8"});
     product_words(&file, "/sensor_band_parameters", "mask_bands", bands == 8 ? "bands" : "fewer", words,
                   bands);
     product_end(&file);

@@ -46,32 +46,15 @@ static void write_emit(const char *path, const Table *table, int table_lines) {
     for (int at = 0; at < LINES * SAMPLES * BANDS; at++) {
         values[at] = value_of(at / BANDS / SAMPLES, at / BANDS % SAMPLES, at % BANDS);
     }
-    ProductArray of = {.group = "/",
-                       .name = "reflectance",
-                       .type = GDT_Float32,
-                       .axes = 3,
-                       .axis = {"downtrack", "crosstrack", "bands"},
-                       .size = {LINES, SAMPLES, BANDS},
-                       .values = values,
-                       .nodata = &none,
-                       .chunks = "5,17,5"};
-    GDALMDArrayRelease(product_array(&file, &of));
-    product_list(&file, "/sensor_band_parameters", "wavelengths", "bands", centres, BANDS);
-    product_list(&file, "/sensor_band_parameters", "fwhm", "bands", widths, BANDS);
-    of = (ProductArray){.group = "/location",
-                        .name = "glt_x",
-                        .type = GDT_Int32,
-                        .axes = 2,
-                        .axis = {"ortho_y", "ortho_x", NULL},
-                        .size = {MAP_LINES, MAP_SAMPLES, 0},
-                        .values = table->sample,
-                        .chunks = "8,10"};
-    GDALMDArrayRelease(product_array(&file, &of));
-    of.name = "glt_y";
-    of.values = table->line;
-    of.size[0] = (size_t)table_lines;
-    of.axis[0] = table_lines == MAP_LINES ? "ortho_y" : "other_y";
-    GDALMDArrayRelease(product_array(&file, &of));
+    product_emit_cube(&file, (ProductArray){.name = "reflectance",
+                                            .size = {LINES, SAMPLES, BANDS},
+                                            .values = values,
+                                            .nodata = &none,
+                                            .chunks = "5,17,5"});
+    product_emit_bands(&file, BANDS, centres, widths);
+    const char *axis = table_lines == MAP_LINES ? "ortho_y" : "other_y";
+    product_emit_lookup(&file, "glt_x", "ortho_y", MAP_LINES, MAP_SAMPLES, table->sample, "8,10");
+    product_emit_lookup(&file, "glt_y", axis, (size_t)table_lines, MAP_SAMPLES, table->line, "8,10");
     product_numbers(NULL, file.root, "geotransform", place, 6);
     product_text(NULL, file.root, "spatial_ref", SRS_WKT_WGS84_LAT_LONG);
     product_end(&file);
