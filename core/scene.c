@@ -287,3 +287,23 @@ int32_t hc_scene_band_at(const HcScene *scene, double wavelength, double within)
     }
     return best;
 }
+
+int32_t hc_scene_usual_bands(const HcScene *scene, int32_t band[3]) {
+    static const double colour[3] = {650, 550, 460};
+    bool spectral = hc_scene_is_spectral(scene), classes = hc_scene_is_class_map(scene),
+         true_colour = spectral;
+    bool stated = scene->has_default_bands && !classes;
+    int32_t count = scene->bands >= 3 && !classes ? 3 : 1;
+    for (int32_t c = 0; c < 3; c++) {
+        true_colour = true_colour && hc_scene_band_at(scene, colour[c], 40) >= 0;
+        stated = stated &&
+                 (c >= count || (scene->default_bands[c] >= 0 && scene->default_bands[c] < scene->bands));
+    }
+    for (int32_t c = 0; c < 3; c++) {
+        band[c] = true_colour                      ? hc_scene_band_at(scene, colour[c], 40)
+                  : stated && c < count            ? scene->default_bands[c]
+                  : spectral && scene->bands >= 16 ? scene->bands >> (c + 1)
+                                                   : c;
+    }
+    return count;
+}

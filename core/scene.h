@@ -168,6 +168,11 @@ bool hc_scene_same_grid(const HcScene *a, const HcScene *b);
 /* The band nearest to a wavelength [nm]; -1 if the scene has none, or none within `within` nm. */
 int32_t hc_scene_band_at(const HcScene *scene, double wavelength, double within);
 
+/* The bands that a picture of the scene shows unless somebody chooses: true colour where there are
+ * wavelengths for it, else what the header says, else bands over the whole range (the first ones are mostly
+ * noise) or the first components. Returns 3, or 1 for a class map and for fewer than 3 bands. */
+int32_t hc_scene_usual_bands(const HcScene *scene, int32_t band[3]);
+
 #ifdef __cplusplus
 }
 #endif

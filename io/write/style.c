@@ -38,26 +38,6 @@ struct HcStyle {
 
 /* ---- which bands, and how ---- */
 
-static void choose_colours(HcStyle *style) {
-    static const double colour[3] = {650, 550, 460};
-    const HcScene *scene = style->scene;
-    bool spectral = scene->meaning == HC_SPECTRAL || scene->meaning == HC_NOISE;
-    bool true_colour = spectral;
-    for (int32_t c = 0; c < 3; c++) {
-        true_colour = true_colour && hc_scene_band_at(scene, colour[c], 40) >= 0;
-    }
-    style->look = COLOURS;
-    style->count = 3;
-    for (int32_t c = 0; c < 3; c++) {
-        bool stated = scene->has_default_bands && scene->default_bands[c] >= 0 &&
-                      scene->default_bands[c] < scene->bands;
-        style->band[c] = true_colour                      ? hc_scene_band_at(scene, colour[c], 40)
-                         : spectral && stated             ? scene->default_bands[c]
-                         : spectral && scene->bands >= 16 ? scene->bands >> (c + 1)
-                                                          : c;
-    }
-}
-
 static void choose_look(HcStyle *style) {
     const HcScene *scene = style->scene;
     style->count = 1;
@@ -68,7 +48,8 @@ static void choose_look(HcStyle *style) {
     } else if (scene->meaning == HC_OTHER || scene->meaning == HC_CLASS_MAP) {
         style->look = RAMP;
     } else if (scene->bands >= 3) {
-        choose_colours(style);
+        style->look = COLOURS;
+        style->count = hc_scene_usual_bands(scene, style->band);
     } else {
         style->look = GREY;
     }

@@ -46,26 +46,6 @@ static HcStatus bands_by_wavelength(const HcStage *stage, const char *wavelength
     return HC_OK;
 }
 
-/* True colour where there are wavelengths for it, else what the header says, else the first components, or
- * spectral bands spread over the range (the first ones are mostly noise). */
-static void usual_bands(const HcStage *stage, HcShown *shown) {
-    static const double colour[3] = {650, 550, 460};
-    const HcScene *scene = &stage->in;
-    bool true_colour = scene->meaning == HC_SPECTRAL;
-    shown->band_count = scene->bands >= 3 && !hc_scene_is_class_map(scene) ? 3 : 1;
-    for (int32_t c = 0; c < 3; c++) {
-        shown->band[c] = scene->meaning == HC_SPECTRAL && scene->bands >= 16 ? scene->bands >> (c + 1) : c;
-        true_colour = true_colour && hc_scene_band_at(scene, colour[c], 40) >= 0;
-    }
-    for (int32_t c = 0; c < shown->band_count; c++) {
-        if (true_colour) {
-            shown->band[c] = hc_scene_band_at(scene, colour[c], 40);
-        } else if (scene->has_default_bands && !hc_scene_is_class_map(scene)) {
-            shown->band[c] = scene->default_bands[c];
-        }
-    }
-}
-
 HcStatus hc_shown_choose(const HcStage *stage, const char *bands, const char *wavelengths, HcShown *shown,
                          HcError *err) {
     if (bands != NULL && wavelengths != NULL) {
@@ -77,7 +57,7 @@ HcStatus hc_shown_choose(const HcStage *stage, const char *bands, const char *wa
     if (wavelengths != NULL) {
         return bands_by_wavelength(stage, wavelengths, shown, err);
     }
-    usual_bands(stage, shown);
+    shown->band_count = hc_scene_usual_bands(&stage->in, shown->band);
     return HC_OK;
 }
 

@@ -185,6 +185,42 @@ static void test_band_at(void **state) {
     hc_scene_clear(&scene);
 }
 
+static void check_usual(const HcScene *scene, int32_t count, int32_t red, int32_t green, int32_t blue) {
+    int32_t band[3] = {-1, -1, -1};
+    assert_int_equal(hc_scene_usual_bands(scene, band), count);
+    assert_int_equal(band[0], red);
+    assert_true(count == 1 || (band[1] == green && band[2] == blue));
+}
+
+static void test_usual_bands(void **state) {
+    (void)state;
+    double visible[] = {460, 550, 650, 900}, infrared[] = {900, 1000, 1100, 1200};
+    HcScene scene = {
+        .bands = 4, .wavelength = visible, .has_default_bands = true, .default_bands = {3, 1, 0}};
+    check_usual(&scene, 3, 2, 1, 0); /* true colour */
+    scene.meaning = HC_NOISE;
+    check_usual(&scene, 3, 2, 1, 0);
+    scene.wavelength = infrared;
+    check_usual(&scene, 3, 3, 1, 0); /* as the header says */
+    scene.meaning = HC_COMPONENT;
+    check_usual(&scene, 3, 3, 1, 0);
+    scene.default_bands[2] = 4; /* which it has not */
+    check_usual(&scene, 3, 0, 1, 2);
+    scene = (HcScene){.bands = 64};
+    check_usual(&scene, 3, 32, 16, 8); /* over the range */
+    scene.meaning = HC_COMPONENT;
+    check_usual(&scene, 3, 0, 1, 2);
+    scene.bands = 2;
+    check_usual(&scene, 1, 0, 0, 0);
+    scene = (HcScene){.bands = 1, .wavelength = visible};
+    check_usual(&scene, 1, 0, 0, 0);
+    scene = class_map();
+    scene.has_default_bands = true;
+    scene.default_bands[0] = 1;
+    check_usual(&scene, 1, 0, 0, 0);
+    hc_scene_clear(&scene);
+}
+
 static void test_types(void **state) {
     (void)state;
     static const size_t bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
@@ -201,9 +237,9 @@ static void test_types(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),       cmocka_unit_test(test_select), cmocka_unit_test(test_reband),
-        cmocka_unit_test(test_band_at),    cmocka_unit_test(test_types),  cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_class_maps),
+        cmocka_unit_test(test_copy),       cmocka_unit_test(test_select),      cmocka_unit_test(test_reband),
+        cmocka_unit_test(test_band_at),    cmocka_unit_test(test_types),       cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_class_maps), cmocka_unit_test(test_usual_bands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
