@@ -2,6 +2,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
+#include "io/read/parts.h"
 
 #include <cpl_string.h>
 #include <gdal.h>
@@ -50,13 +51,25 @@ static HcStatus add_contained(HcFileUse *use, const char *path, HcError *err) {
     return status;
 }
 
-/* What GDAL counts to a raster or to vector data. */
+static GDALDatasetH open_quietly(const char *path, HcGdalErrors *messages) {
+    hc_gdal_catch(messages);
+    GDALDatasetH dataset =
+        GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    hc_gdal_release();
+    return dataset;
+}
+
+/* What GDAL counts to a raster or to vector data. A file that it does not open is tried again: descriptors
+ * that were missing once leave no message. */
 static HcStatus add_gdal_files(HcFileUse *use, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
+    GDALDatasetH dataset = open_quietly(path, &messages);
+    if (dataset == NULL) {
+        HC_OR_RETURN(hc_read_check_readable(path, &messages, err));
+        dataset = open_quietly(path, &messages);
+    }
     hc_gdal_catch(&messages);
-    GDALDatasetH dataset =
-        GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
     char **files = dataset != NULL ? GDALGetFileList(dataset) : NULL;
     GDALClose(dataset);
     hc_gdal_release();

@@ -69,9 +69,9 @@ static int by_name(const void *a, const void *b) {
 }
 
 /* The data files of a header: those that are taken for sure, else any of its stem. */
-static char **data_files(const char *header) {
-    char **list = hc_read_find_sure(header);
-    return list != NULL ? list : hc_read_find_other(header);
+static HcStatus data_files(const char *header, char ***list, HcError *err) {
+    HC_OR_RETURN(hc_read_find_sure(header, list, err));
+    return *list != NULL ? HC_OK : hc_read_find_other(header, list, err);
 }
 
 /* Paths of a folder's entries that may be looked at, by name. */
@@ -117,7 +117,8 @@ static HcStatus find_headers(const HcPaths *all, HcPaths *headers, HcPaths *data
             continue;
         }
         CSLDestroy(list);
-        list = data_files(path);
+        list = NULL;
+        HC_TRY(data_files(path, &list, err));
         for (int d = 0; list != NULL && list[d] != NULL; d++) {
             HC_TRY(hc_paths_add(data, list[d], err));
         }
@@ -306,10 +307,12 @@ HcStatus hc_scene_files(const char *path, HcPaths *out, HcError *err) {
     hc_gdal_catch(&messages);
     HC_TRY(add_fresh(out, path, err));
     if (hc_text_ends_with(path, ".hdr")) {
-        data = data_files(path);
+        HC_TRY(data_files(path, &data, err));
     } else {
         HC_TRY(hc_read_find_header(path, &header, err));
-        data = CSLAddString(NULL, path);
+        if ((data = CSLAddStringMayFail(NULL, path)) == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
+        }
     }
     if (header != NULL) {
         HC_TRY(add_fresh(out, header, err));
@@ -325,7 +328,7 @@ HcStatus hc_scene_files(const char *path, HcPaths *out, HcError *err) {
 done:
     hc_gdal_release();
     CSLDestroy(data);
-    CPLFree(header);
+    free(header);
     free(aux);
     return status;
 }

@@ -1,8 +1,8 @@
 /* Which file holds the data of a header, and which header describes a data file. */
+#include "core/text.h"
 #include "io/file.h"
 #include "io/read/parts.h"
 
-#include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <errno.h>
@@ -54,19 +54,26 @@ HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) {
     return status;
 }
 
-/* Adds `path` if there is such a file and it is not in the list yet. */
-static char **add_if_there(char **list, const char *path) {
-    if (hc_read_is_file(path, NULL, NULL) && CSLFindString(list, path) < 0) {
-        list = CSLAddString(list, path);
-    }
-    return list;
+static HcStatus fail_path(const char *path, HcError *err) {
+    return hc_fail_memory(err, (double)strlen(path), "a path");
 }
 
-char **hc_read_find_sure(const char *header_path) {
-    char **list = NULL;
-    char *stem = CPLStrdup(header_path);
-    stem[strlen(stem) - 4] = '\0'; /* .hdr */
-    list = add_if_there(list, stem);
+/* Adds the path, which is taken, if there is such a file and it is not in the list yet. NULL: no memory. */
+static HcStatus add_if_there(char ***list, char *path, const char *of, HcError *err) {
+    bool failed = path == NULL;
+    if (!failed && hc_read_is_file(path, NULL, NULL) && CSLFindString(*list, path) < 0) {
+        char **longer = CSLAddStringMayFail(*list, path); /* NULL leaves the list */
+        failed = longer == NULL;
+        *list = failed ? *list : longer;
+    }
+    free(path);
+    return failed ? fail_path(of, err) : HC_OK;
+}
+
+HcStatus hc_read_find_sure(const char *header_path, char ***list, HcError *err) {
+    int stem = (int)strlen(header_path) - 4; /* .hdr */
+    *list = NULL;
+    HC_OR_RETURN(add_if_there(list, hc_text_format("%.*s", stem, header_path), header_path, err));
     for (int i = 0; extensions[i] != NULL; i++) {
         char upper[16];
         size_t length = strlen(extensions[i]);
@@ -76,13 +83,11 @@ char **hc_read_find_sure(const char *header_path) {
         }
         const char *both[] = {extensions[i], upper};
         for (int k = 0; k < 2; k++) {
-            char *path = CPLStrdup(CPLSPrintf("%s.%s", stem, both[k]));
-            list = add_if_there(list, path);
-            CPLFree(path);
+            char *path = hc_text_format("%.*s.%s", stem, header_path, both[k]);
+            HC_OR_RETURN(add_if_there(list, path, header_path, err));
         }
     }
-    CPLFree(stem);
-    return list;
+    return HC_OK;
 }
 
 bool hc_read_is_companion(const char *name) {
@@ -100,12 +105,22 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-char **hc_read_find_other(const char *header_path) {
-    char **list = NULL;
-    char *folder = CPLStrdup(CPLGetPath(header_path));
-    char *stem = CPLStrdup(CPLGetBasename(header_path));
-    size_t length = strlen(stem);
-    char **names = VSIReadDir(folder[0] != '\0' ? folder : ".");
+HcStatus hc_read_find_other(const char *header_path, char ***list, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *slash = strrchr(header_path, '/');
+    const char *stem = slash != NULL ? slash + 1 : header_path;
+    size_t length = strlen(stem) - 4; /* .hdr */
+    char **names = NULL;
+    char *folder = hc_text_format("%.*s",
+                                  slash == header_path ? 1
+                                  : slash != NULL      ? (int)(slash - header_path)
+                                                       : 0,
+                                  header_path);
+    *list = NULL;
+    if (folder == NULL) {
+        HC_TRY(fail_path(header_path, err));
+    }
+    names = VSIReadDir(folder[0] != '\0' ? folder : ".");
     if (names != NULL) {
         qsort(names, (size_t)CSLCount(names), sizeof *names, compare_names);
     }
@@ -114,14 +129,20 @@ char **hc_read_find_other(const char *header_path) {
             hc_read_is_companion(names[i])) {
             continue;
         }
-        char *path = CPLStrdup(CPLFormFilename(folder, names[i], NULL));
-        list = add_if_there(list, path);
-        CPLFree(path);
+        HC_TRY(add_if_there(list, hc_text_format("%.*s%s", (int)(stem - header_path), header_path, names[i]),
+                            header_path, err));
     }
+done:
     CSLDestroy(names);
-    CPLFree(stem);
-    CPLFree(folder);
-    return list;
+    free(folder);
+    return status;
+}
+
+/* Where the ending of a path begins, or its end. */
+static int stem_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash != NULL ? slash : path, '.');
+    return (int)(dot != NULL ? (size_t)(dot - path) : strlen(path));
 }
 
 HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) {
@@ -131,14 +152,17 @@ HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) {
     for (int c = 0; c < 4 && status == HC_OK; c++) {
         const char *ending = cases[c / 2];
         bool is = false;
-        char *path = CPLStrdup(c % 2 == 0 ? CPLSPrintf("%s.%s", data_path, ending)
-                                          : CPLResetExtension(data_path, ending));
+        int stem = c % 2 == 0 ? (int)strlen(data_path) : stem_of(data_path);
+        char *path = hc_text_format("%.*s.%s", stem, data_path, ending);
+        if (path == NULL) {
+            return fail_path(data_path, err);
+        }
         status = strcmp(path, data_path) != 0 ? hc_read_is_envi(path, &is, err) : HC_OK;
         if (is) {
             *out = path;
             break;
         }
-        CPLFree(path);
+        free(path);
     }
     return status;
 }

@@ -127,6 +127,18 @@ static bool agrees(GDALDatasetH dataset, const HcEnviShape *shape, const HcRawLa
     return same;
 }
 
+/* Adds a text as XML has it. GDAL's own function ends the program where memory runs out. */
+static void add_xml(HcText *xml, const char *text) {
+    for (; *text != '\0'; text++) {
+        const char *name = *text == '&' ? "amp" : *text == '<' ? "lt" : *text == '>' ? "gt" : NULL;
+        if (name != NULL) {
+            hc_text_add(xml, "&%s;", name);
+        } else {
+            hc_text_add(xml, "%c", *text);
+        }
+    }
+}
+
 /* The file as raw bands of a virtual raster, for headers that GDAL does not read (64-bit integers, very long
  * fields). */
 static HcStatus open_virtual(const HcReader *reader, const char *path, const HcRawLayout *layout,
@@ -140,30 +152,30 @@ static HcStatus open_virtual(const HcReader *reader, const char *path, const HcR
     if (local && (double)shape->bands * (double)layout->pixel * (double)shape->samples > 0x1p28) {
         return HC_OK;
     }
-    char *source = CPLStrdup(CPLSPrintf("%s%s", shape->compressed ? "/vsigzip/" : "", path));
-    char *escaped = CPLEscapeString(source, -1, CPLES_XML);
+    HcText source = {0};
+    add_xml(&source, shape->compressed ? "/vsigzip/" : "");
+    add_xml(&source, path);
     hc_text_add(&xml, "<VRTDataset rasterXSize=\"%" PRId64 "\" rasterYSize=\"%" PRId64 "\">", shape->samples,
                 shape->lines);
-    for (int32_t b = 0; b < shape->bands; b++) {
+    for (int32_t b = 0; b < shape->bands && !source.failed; b++) {
         hc_text_add(&xml,
                     "<VRTRasterBand dataType=\"%s\" band=\"%" PRId32 "\" subClass=\"VRTRawRasterBand\">"
                     "<SourceFilename relativeToVRT=\"0\">%s</SourceFilename><ImageOffset>%" PRId64
                     "</ImageOffset><PixelOffset>%" PRId64 "</PixelOffset><LineOffset>%" PRId64
                     "</LineOffset><ByteOrder>%s</ByteOrder></VRTRasterBand>",
-                    GDALGetDataTypeName(hc_read_gdal_code(shape->type)), b + 1, escaped,
+                    GDALGetDataTypeName(hc_read_gdal_code(shape->type)), b + 1, source.data,
                     layout->offset + b * layout->band, layout->pixel, layout->line,
                     layout->big_endian ? "MSB" : "LSB");
     }
     hc_text_add(&xml, "</VRTDataset>");
-    if (xml.failed) {
+    if (xml.failed || source.failed) {
         status = hc_fail_memory(err, 0, "a virtual raster");
     } else {
         CPLSetThreadLocalConfigOption("GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE", "ALL");
         *out = hc_read_gdal_open(xml.data, "VRT", messages);
         CPLSetThreadLocalConfigOption("GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE", NULL);
     }
-    CPLFree(escaped);
-    CPLFree(source);
+    hc_text_clear(&source);
     hc_text_clear(&xml);
     return status;
 }
@@ -261,15 +273,13 @@ static HcStatus open_described(HcReader *reader, const char *path, GDALDatasetH 
 }
 
 static HcStatus fail_no_data(const char *header_path, const char *why, HcError *err) {
-    char *stem = CPLStrdup(CPLGetFilename(header_path));
-    stem[strlen(stem) - 4] = '\0';
-    HcStatus status =
-        hc_fail(err, HC_E_INPUT,
-                "%s: no data file beside it%s%s (looked for %s, %s with .img .dat .raw .bsq .bil .bip .bin "
-                ".rdn .rfl .cube .fla, and any other raster named %s.*)",
-                header_path, why[0] != '\0' ? " opens: " : "", why, stem, stem, stem);
-    CPLFree(stem);
-    return status;
+    const char *stem = CPLGetFilename(header_path);
+    int length = (int)strlen(stem) - 4; /* .hdr */
+    return hc_fail(
+        err, HC_E_INPUT,
+        "%s: no data file beside it%s%s (looked for %.*s, %.*s with .img .dat .raw .bsq .bil .bip .bin "
+        ".rdn .rfl .cube .fla, and any other raster named %.*s.*)",
+        header_path, why[0] != '\0' ? " opens: " : "", why, length, stem, length, stem, length, stem);
 }
 
 /* The first of the files that GDAL opens, NULL where it opens none; `why` keeps the first refusal. */
@@ -294,12 +304,12 @@ static HcStatus open_envi_header(HcReader *reader, const char *header_path, HcEr
     const char *path = NULL;
     HC_TRY(hc_envi_load(&reader->header, header_path, err));
     HC_TRY(check_header(reader, err));
-    sure = hc_read_find_sure(header_path);
+    HC_TRY(hc_read_find_sure(header_path, &sure, err));
     if (sure != NULL) {
         HC_TRY(open_described(reader, sure[0], NULL, err));
         goto done;
     }
-    other = hc_read_find_other(header_path);
+    HC_TRY(hc_read_find_other(header_path, &other, err));
     GDALDatasetH dataset = NULL;
     HC_TRY(open_any(&dataset, other, &path, &why, err));
     if (dataset == NULL) {
@@ -320,11 +330,12 @@ static HcStatus open_foreign_header(HcReader *reader, const char *header_path, H
     HcStatus status = HC_OK;
     HcGdalErrors why = {0}, own;
     const char *path = NULL;
-    char **sure = hc_read_find_sure(header_path), **other = NULL;
+    char **sure = NULL, **other = NULL;
     GDALDatasetH dataset = NULL;
+    HC_TRY(hc_read_find_sure(header_path, &sure, err));
     HC_TRY(open_any(&dataset, sure, &path, &why, err));
     if (dataset == NULL) {
-        other = hc_read_find_other(header_path);
+        HC_TRY(hc_read_find_other(header_path, &other, err));
         HC_TRY(open_any(&dataset, other, &path, &why, err));
     }
     if (dataset == NULL) {
@@ -348,7 +359,7 @@ done:
     return status;
 }
 
-/* The header that GDAL's ENVI driver read, by CPLStrdup. */
+/* The header that GDAL's ENVI driver read, to be freed. */
 static HcStatus listed_header(GDALDatasetH dataset, char **found, HcError *err) {
     HcStatus status = HC_OK;
     char **files = GDALGetFileList(dataset);
@@ -358,7 +369,9 @@ static HcStatus listed_header(GDALDatasetH dataset, char **found, HcError *err) 
         if (hc_text_ends_with(files[i], ".hdr")) {
             HC_TRY(hc_read_is_envi(files[i], &is, err));
         }
-        *found = is ? CPLStrdup(files[i]) : NULL;
+        if (is && (*found = strdup(files[i])) == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(files[i]), "a path"));
+        }
     }
 done:
     CSLDestroy(files);
@@ -385,14 +398,13 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
     if (!hc_read_is_file(path, &size, NULL) || strstr(messages->text, "not recognized") == NULL) {
         return hc_gdal_fail(err, HC_E_INPUT, path, messages);
     }
-    char *named = CPLStrdup(CPLGetFilename(CPLResetExtension(path, "hdr")));
-    HcStatus status =
-        hc_fail(err, HC_E_INPUT,
-                "%s: not recognized as a raster, and no ENVI header is beside it (looked for %s "
-                "and %s.hdr)",
-                path, named, CPLGetFilename(path));
-    CPLFree(named);
-    return status;
+    const char *name = CPLGetFilename(path);
+    const char *dot = strrchr(name, '.');
+    int stem = (int)(dot != NULL ? (size_t)(dot - name) : strlen(name));
+    return hc_fail(err, HC_E_INPUT,
+                   "%s: not recognized as a raster, and no ENVI header is beside it (looked for %.*s.hdr "
+                   "and %s.hdr)",
+                   path, stem, name, name);
 }
 
 static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) {
@@ -432,7 +444,7 @@ static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) 
     status = takes ? adopt_under_header(reader, opened, path, err) : adopt(reader, opened, path, err);
 done:
     GDALClose(dataset);
-    CPLFree(header_path);
+    free(header_path);
     return status;
 }
 

@@ -68,6 +68,9 @@ GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcGdalError
  * description, could not be read. */
 HcStatus hc_read_gdal_open_sure(GDALDatasetH *out, const char *path, const char *driver,
                                 HcGdalErrors *messages, HcError *err) HC_MUST_CHECK;
+/* A file that GDAL does not open: fails where memory, descriptors or the disk are the cause. `messages` are
+ * those of the opening. */
+HcStatus hc_read_check_readable(const char *path, const HcGdalErrors *messages, HcError *err) HC_MUST_CHECK;
 /* The type of all bands together; false when it is complex or unknown. */
 bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type);
 GDALDataType hc_read_gdal_code(HcType type);
@@ -81,10 +84,11 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
                             HcError *err);
 
 /* read_find.c: candidates for the data file of a header, in the order of preference, NULL-terminated GDAL
- * string list. `sure` holds names that are taken if they exist; `other` any other file of the same stem. */
-char **hc_read_find_sure(const char *header_path);
-char **hc_read_find_other(const char *header_path);
-/* The ENVI header beside a data file (to be freed by CPLFree), NULL where there is none. Fails where one
+ * string list, freed by CSLDestroy also after a failure, NULL where there is none. `sure` holds names that
+ * are taken if they exist; `other` any other file of the same stem. */
+HcStatus hc_read_find_sure(const char *header_path, char ***list, HcError *err) HC_MUST_CHECK;
+HcStatus hc_read_find_other(const char *header_path, char ***list, HcError *err) HC_MUST_CHECK;
+/* The ENVI header beside a data file (to be freed), NULL where there is none. Fails where one
  * could not be looked at. */
 HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) HC_MUST_CHECK;
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);

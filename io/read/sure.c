@@ -85,8 +85,7 @@ static HcStatus compare(GDALDatasetH first, GDALDatasetH second, const char *pat
     return status;
 }
 
-/* A file that GDAL does not open: because memory, descriptors or the disk fail? */
-static HcStatus check_readable(const char *path, const HcGdalErrors *messages, HcError *err) {
+HcStatus hc_read_check_readable(const char *path, const HcGdalErrors *messages, HcError *err) {
     char byte = 0;
     bool blames = messages->memory || hc_errno_status(messages->number, HC_OK) != HC_OK;
     if (messages->failed && blames) {
@@ -112,7 +111,7 @@ HcStatus hc_read_gdal_open_sure(GDALDatasetH *out, const char *path, const char 
     GDALDatasetH second = hc_read_gdal_open(path, driver, &again);
     status = compare(*out, second, path, err);
     if (status == HC_OK && *out == NULL) {
-        status = check_readable(path, messages, err);
+        status = hc_read_check_readable(path, messages, err);
     }
     GDALClose(second);
     if (status != HC_OK) {

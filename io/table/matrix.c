@@ -190,7 +190,7 @@ static HcStatus reads(const HcMatrixFile *file, const char *const *paths, int co
         *is = *is || is_same(file->path, paths[p]) || is_same(data, paths[p]) || is_same(header, paths[p]);
     }
 done:
-    CPLFree(header);
+    free(header);
     return status;
 }
 

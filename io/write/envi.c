@@ -83,9 +83,11 @@ static void write_probe(const char *name, const HcPlace *place) {
     GDALClose(probe);
 }
 
-static bool reads_back(const char *name, const HcPlace *place) {
+/* Whether the header says the place; *opened stays false where GDAL cannot open what it wrote. */
+static bool reads_back(const char *name, const HcPlace *place, bool *opened) {
     double transform[6];
     GDALDatasetH probe = GDALOpen(name, GA_ReadOnly);
+    *opened = probe != NULL;
     bool same =
         probe != NULL && (!place->has_transform || (GDALGetGeoTransform(probe, transform) == CE_None &&
                                                     same_transform(place->transform, transform)));
@@ -113,9 +115,13 @@ static HcStatus ask_gdal(const char *path, const HcPlace *place, char **text, Hc
     vsi_l_offset bytes = 0;
     const char *data = (const char *)VSIGetMemFileBuffer(header_name, &bytes, FALSE);
     char *header = data != NULL ? hc_text_format("%.*s", (int)bytes, data) : NULL;
+    bool opened = false;
+    bool same = header != NULL && reads_back(name, place, &opened);
     if (data != NULL && header == NULL) {
         fields.failed = true;
-    } else if (header != NULL && reads_back(name, place)) {
+    } else if (!opened) { /* memory: the probe is a file in memory, and a header is written for every place */
+        status = hc_gdal_fail(err, HC_E_MEMORY, path, &errors);
+    } else if (same) {
         copy_field(&fields, header, "map info");
         copy_field(&fields, header, "projection info");
         copy_field(&fields, header, "coordinate system string");

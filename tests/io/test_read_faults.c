@@ -51,6 +51,41 @@ char *__wrap_strdup(const char *text) {
     return fails_now(true) ? NULL : __real_strdup(text);
 }
 
+/* GDAL's own copies end the program where memory runs out, and so do these. */
+char *__real_CPLStrdup(const char *text);
+char *__real_CPLEscapeString(const char *text, int length, int scheme);
+char **__real_CSLAddString(char **list, const char *text);
+char **__real_CSLAddStringMayFail(char **list, const char *text);
+char *__wrap_CPLStrdup(const char *text);
+char *__wrap_CPLEscapeString(const char *text, int length, int scheme);
+char **__wrap_CSLAddString(char **list, const char *text);
+char **__wrap_CSLAddStringMayFail(char **list, const char *text);
+
+static void end_if_it_fails(const char *call) {
+    if (fails_now(true)) {
+        fail_msg("%s ends the program where memory runs out", call);
+    }
+}
+
+char *__wrap_CPLStrdup(const char *text) {
+    end_if_it_fails("CPLStrdup");
+    return __real_CPLStrdup(text);
+}
+
+char *__wrap_CPLEscapeString(const char *text, int length, int scheme) {
+    end_if_it_fails("CPLEscapeString");
+    return __real_CPLEscapeString(text, length, scheme);
+}
+
+char **__wrap_CSLAddString(char **list, const char *text) {
+    end_if_it_fails("CSLAddString");
+    return __real_CSLAddString(list, text);
+}
+
+char **__wrap_CSLAddStringMayFail(char **list, const char *text) {
+    return fails_now(true) ? NULL : __real_CSLAddStringMayFail(list, text);
+}
+
 static bool open_fails(const char *path) {
     size_t length = strlen(folder);
     if (length == 0 || strncmp(path, folder, length) != 0 || !fails_now(false)) {
@@ -152,6 +187,13 @@ static void make_scenes(void) {
     put_values(in_folder("flaw.img"), 5 * 4 * 3 * 2);
     put_file(in_folder("flaw.hdr"),
              "ENVI\nsamples = 5\nlines = 4\nbands = 3\ndata type = 2\nbbl = {1, x, 0}\nfwhm = {1, 2}\n");
+    /* One that GDAL does not read as we do: 64-bit integers, by way of a virtual raster. */
+    put_values(in_folder("deep & wide.img"), 5 * 4 * 3 * 8);
+    put_file(in_folder("deep & wide.hdr"),
+             "ENVI\nsamples = 5\nlines = 4\nbands = 3\ndata type = 14\ninterleave = bip\n");
+    /* A header whose data has another ending, and data that GDAL opens with a TIFF's. */
+    put_values(in_folder("other.bands"), 5 * 4 * 3 * 2);
+    put_file(in_folder("other.hdr"), "ENVI\nsamples = 5\nlines = 4\nbands = 3\ndata type = 2\n");
     /* A TIFF whose metadata lie in a .aux.xml, and one that an ENVI header describes. */
     static const char *const names[] = {"side.tif", "header.tif"};
     char *baseline[] = {(char[]){"PROFILE=BASELINE"}, NULL};
@@ -235,10 +277,9 @@ static void make_arrays(const char *path) {
 
 /* ---- the tests ---- */
 
-static const char *const scenes[] = {"envi.hdr",  "envi.img",       "flaw.hdr",
-                                     "side.tif",  "header.tif",     "stac.tif",
-                                     "stac.json", "e-METADATA.XML", "e-SPECTRAL_IMAGE.tif",
-                                     "prisma.he5"};
+static const char *const scenes[] = {
+    "envi.hdr", "envi.img",  "flaw.hdr",       "deep & wide.hdr",      "other.hdr", "side.tif", "header.tif",
+    "stac.tif", "stac.json", "e-METADATA.XML", "e-SPECTRAL_IMAGE.tif", "prisma.he5"};
 
 /* Opens the scene with each call failing in turn, until none is left to fail. */
 static long fail_each(const char *name, bool memory, int number) {

@@ -58,7 +58,9 @@ static HcStatus load_image(HcEnviHeader *header, const char *path, bool *is, HcE
     *is = false;
     if (hc_text_ends_with(path, ".hdr")) {
         HC_OR_RETURN(hc_read_is_envi(path, &is_header, err));
-        found = is_header ? CPLStrdup(path) : NULL;
+        if (is_header && (found = strdup(path)) == NULL) {
+            return hc_fail_memory(err, (double)strlen(path), "a path");
+        }
     } else {
         HC_OR_RETURN(hc_read_find_header(path, &found, err));
     }
@@ -66,7 +68,7 @@ static HcStatus load_image(HcEnviHeader *header, const char *path, bool *is, HcE
         return HC_OK;
     }
     HcStatus status = hc_envi_load(header, found, &why);
-    CPLFree(found);
+    free(found);
     *is = status == HC_OK && hc_envi_text(header, "wavelength") != NULL;
     bool is_flaw = status == HC_OK || status == HC_E_INPUT; /* whoever reads the image tells */
     return is_flaw ? HC_OK : hc_fail(err, status, "%s", why.text);
@@ -102,7 +104,7 @@ static HcStatus add_sibling(HcProduct *product, Flight *flight, const char *path
         status = flight->table != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(header), "a path");
     }
     hc_text_add(names, "%s%s", names->length > 0 ? ", " : "", name_of(path));
-    CPLFree(header);
+    free(header);
     return status;
 }
 

@@ -94,6 +94,31 @@ static HcStatus take_model(HcSvm *svm, const struct svm_model *model, const HcSv
     return HC_OK;
 }
 
+enum { CACHE = 40 }; /* of rows of the kernel [MiB] */
+
+/* The most that libsvm has at once: its cache, which holds two rows at least, some 30 numbers of each
+ * spectrum, and the weights of each pair of classes, twice. */
+static size_t room_of(const HcSvmProblem *problem) {
+    size_t classes = 1;
+    for (int32_t i = 1; i < problem->count; i++) {
+        classes += problem->label[i] != problem->label[i - 1];
+    }
+    size_t count = (size_t)problem->count;
+    size_t most = (size_t)CACHE << 20;
+    size_t kernel =
+        count < 4096 && count * count * sizeof(float) < most ? count * count * sizeof(float) : most;
+    return kernel + count * (256 + 2 * sizeof(double) * classes);
+}
+
+/* libsvm writes where its memory would be without looking whether it got any. So as much is asked for before.
+ */
+static HcStatus check_room(const HcSvmProblem *problem, int32_t machines, HcError *err) {
+    char *room = NULL;
+    HC_OR_RETURN(hc_new(room, (size_t)machines * room_of(problem), "a support vector machine", err));
+    free(room);
+    return HC_OK;
+}
+
 HcStatus hc_svm_train(HcSvm *svm, const HcSvmProblem *problem, const HcSvmHow *how, double precision,
                       HcError *err) {
     HcStatus status = HC_OK;
@@ -104,7 +129,7 @@ HcStatus hc_svm_train(HcSvm *svm, const HcSvmProblem *problem, const HcSvmHow *h
                                             .C = how->cost,
                                             .gamma = how->linear ? 0 : how->gamma,
                                             .eps = precision,
-                                            .cache_size = 40,
+                                            .cache_size = CACHE,
                                             .shrinking = 1};
     svm->how = *how;
     HC_TRY(make_nodes(&nodes, problem, err));
@@ -114,6 +139,7 @@ HcStatus hc_svm_train(HcSvm *svm, const HcSvmProblem *problem, const HcSvmHow *h
                        how->gamma, wrong));
     }
     svm_set_print_string_function(print_nothing);
+    HC_TRY(check_room(problem, 1, err));
     model = svm_train(&nodes.problem, &parameter);
     if (model == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "a support vector machine"));
@@ -129,6 +155,11 @@ done:
 
 bool hc_svm_there(void) {
     return false;
+}
+
+static HcStatus check_room(const HcSvmProblem *problem, int32_t machines, HcError *err) {
+    (void)problem, (void)machines, (void)err;
+    return HC_OK;
 }
 
 HcStatus hc_svm_train(HcSvm *svm, const HcSvmProblem *problem, const HcSvmHow *how, double precision,
@@ -337,6 +368,7 @@ HcStatus hc_svm_cross_validate(const HcSvmProblem *problem, int32_t folds, uint6
     HC_TRY(hc_new(all.error, items, "folds", err));
     HC_TRY(deal(problem, folds, seed, fold, err));
     all.fold = fold;
+    HC_TRY(check_room(problem, hc_team_threads(team), err)); /* machines are trained side by side */
     hc_team_run(team, items, work, &all);
     for (int32_t i = 0; i < items; i++) {
         if (all.status[i] != HC_OK) {

@@ -47,7 +47,8 @@ static inline int32_t hc_svm_pairs(int32_t classes) {
 /* Whether the program was built with libsvm. */
 bool hc_svm_there(void);
 
-/* HC_E_UNSUPPORTED: not built with libsvm. `precision`: tolerance of the optimum, 0.001 is usual. */
+/* HC_E_UNSUPPORTED: not built with libsvm. HC_E_MEMORY: what libsvm may take is not there before it starts;
+ * it does not look at its memory itself. `precision`: tolerance of the optimum, 0.001 is usual. */
 HcStatus hc_svm_train(HcSvm *svm, const HcSvmProblem *problem, const HcSvmHow *how, double precision,
                       HcError *err) HC_MUST_CHECK;
 void hc_svm_clear(HcSvm *svm);

@@ -9,6 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* An allocation of more than 20 kB fails once so many have been made; 0: none does. Of the program alone:
+ * libsvm is not linked with --wrap. */
+static int large_left;
+
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+
+void *__wrap_calloc(size_t count, size_t bytes) {
+    bool fails = large_left > 0 && count * bytes > 20000 && --large_left == 0;
+    return fails ? NULL : __real_calloc(count, bytes);
+}
+
 static const char *const kernels[] = {"rbf", "linear"};
 
 static double kernel_of(const HcSvmHow *how, const double *x, const double *y, int32_t bands) {
@@ -297,15 +309,39 @@ static void built_without_libsvm(void **state) {
     cube_free(&scene);
 }
 
+/* libsvm does not look at its memory: what it may take is asked for before, of each machine. */
+static void room_is_asked_for_first(void **state) {
+    (void)state;
+    enum { COUNT = 60 };
+    double value[COUNT * BANDS];
+    int32_t label[COUNT];
+    HcSvmProblem problem = overlapping(value, label, COUNT);
+    HcSvmHow how = {.cost = 1, .gamma = 0.1};
+    HcSvmTrial trial = {.how = how};
+    HcError err = {0};
+    HcSvm svm = {0};
+    large_left = 1;
+    assert_int_equal(hc_svm_train(&svm, &problem, &how, 0.001, &err), HC_E_MEMORY);
+    assert_non_null(strstr(err.text, "a support vector machine"));
+    assert_int_equal(large_left, 0);
+    hc_svm_clear(&svm);
+    for (int at = 1; at <= 3; at++) { /* of all side by side, then of single folds */
+        err = (HcError){0};
+        large_left = at;
+        check_fails(hc_svm_cross_validate(&problem, 5, 7, &trial, 1, NULL, &err), HC_E_MEMORY, err);
+        assert_int_equal(large_left, 0);
+    }
+    err = (HcError){0};
+    check_ok(hc_svm_train(&svm, &problem, &how, 0.001, &err), err);
+    hc_svm_clear(&svm);
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(machines_are_optimal),
-        IN_FOLDER(maps_agree_with_the_formula),
-        IN_FOLDER(runs_agree),
-        IN_FOLDER(cross_validation_repeats),
-        IN_FOLDER(refusals),
+        IN_FOLDER(machines_are_optimal),     IN_FOLDER(maps_agree_with_the_formula),    IN_FOLDER(runs_agree),
+        IN_FOLDER(cross_validation_repeats), cmocka_unit_test(room_is_asked_for_first), IN_FOLDER(refusals),
         IN_FOLDER(indian_pines_samples),
     };
     const struct CMUnitTest without[] = {IN_FOLDER(built_without_libsvm)};
