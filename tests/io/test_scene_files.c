@@ -9,14 +9,15 @@
 static void put_header(const char *name, const char *kind) {
     char text[300];
     snprintf(text, sizeof text,
-             "ENVI\nsamples = 2\nlines = 2\nbands = 1\nheader offset = 0\nfile type = %s\ndata type = 1\n"
+             "ENVI\nsamples = 2\nlines = 2\nbands = 2\nheader offset = 0\nfile type = %s\ndata type = 1\n"
              "interleave = bsq\nbyte order = 0\n",
              kind);
     put_file(in_folder(name), text);
 }
 
-static void put_tif(const char *name) {
-    GDALDatasetH dataset = GDALCreate(GDALGetDriverByName("GTiff"), in_folder(name), 2, 2, 1, GDT_Byte, NULL);
+static void put_tif(const char *name, int bands) {
+    GDALDatasetH dataset =
+        GDALCreate(GDALGetDriverByName("GTiff"), in_folder(name), 2, 2, bands, GDT_Byte, NULL);
     assert_non_null(dataset);
     GDALClose(dataset);
 }
@@ -42,9 +43,12 @@ static void scenes_of_a_folder(void **state) {
     put_header("lost.hdr", "ENVI Standard"); /* its data are missing: to be told, not passed over */
     put_header("library.hdr", "ENVI Spectral Library");
     put_file(in_folder("library.sli"), "abcd");
-    put_tif("c.tif");
+    put_tif("c.tif", 2);
     put_file(in_folder("c.tif.aux.xml"), "<PAMDataset></PAMDataset>");
-    put_tif(".hidden.tif");
+    put_tif(".hidden.tif", 2);
+    put_tif("classes.tif", 1); /* one band of bytes: a map */
+    put_file(in_folder("mask.hdr"), "ENVI\nsamples = 2\nlines = 2\nbands = 1\ndata type = 1\n");
+    put_file(in_folder("mask.img"), "abcd");
     put_file(in_folder("copy.vrt"), "<VRTDataset rasterXSize=\"2\" rasterYSize=\"2\"></VRTDataset>");
     put_file(in_folder("dressed.tif"), "<VRTDataset rasterXSize=\"2\" rasterYSize=\"2\"></VRTDataset>");
     assert_int_equal(mkfifo(in_folder("pipe.hdr"), 0666), 0);
@@ -57,6 +61,7 @@ static void scenes_of_a_folder(void **state) {
     check_paths(&found, (const char *const[]){"a.dat.hdr", "b.hdr", "c.tif", "lost.hdr", NULL});
     hc_paths_clear(&found);
     assert_int_equal(passed.recipes, 2);
+    assert_int_equal(passed.maps, 2);
     check_fails(hc_file_check_regular(in_folder("pipe.tif"), &err), HC_E_INPUT, err);
     assert_false(hc_scene_recognise(in_folder("pipe.tif")));
     assert_int_equal(rmdir(in_folder("deeper")), 0);
