@@ -1,6 +1,7 @@
 /* batch: one chain over many scenes. */
 #include "app/batch/batch.h"
 #include "app/usage/usage.h"
+#include "core/allocate.h"
 #include "core/clock.h"
 #include "io/file.h"
 
@@ -65,7 +66,18 @@ static HcStatus tell_status(HcBatch *batch, HcError *err) {
     if (batch->params.pool != NULL) {
         HC_OR_RETURN(hc_batch_pool_apply(batch, err));
     }
+    if (batch->params.summary != NULL) {
+        HC_OR_RETURN(hc_batch_write_summary(batch, NULL, err));
+    }
     return hc_batch_status(batch, err);
+}
+
+static void free_failures(const HcBatch *batch, HcBatchTotals *totals) {
+    for (int32_t s = 0; totals->failures != NULL && s < batch->scene_count; s++) {
+        free(totals->failures[s]);
+    }
+    free(totals->failures);
+    totals->failures = NULL;
 }
 
 HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err) {
@@ -75,6 +87,10 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     int32_t left_out = 0;
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
     tell_left_out(&batch);
+    if (batch.params.summary != NULL && hc_ranks_number(hc_app_ranks()) == 0) {
+        HC_TRY(hc_batch_check_summary(&batch, err));
+        HC_TRY(hc_new(totals.failures, batch.scene_count, "the summary of the batch", err));
+    }
     if (batch.params.status) {
         HC_TRY(hc_ranks_number(hc_app_ranks()) == 0 ? tell_status(&batch, err) : HC_OK);
         goto done;
@@ -92,6 +108,10 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     if (begun || status == HC_OK) {
         hc_batch_summary(&batch, &totals);
     }
+    if (begun && batch.params.summary != NULL && status != HC_E_CANCELLED) {
+        HcStatus written = hc_batch_write_summary(&batch, totals.failures, err);
+        status = status != HC_OK ? status : written;
+    }
     HC_TRY(status);
     if (totals.failed > 0) {
         HC_TRY(hc_fail(err, HC_E_SCENES, "batch: %d of %d scenes failed",
@@ -106,6 +126,7 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
                        totals.failed_before, batch.scene_count));
     }
 done:
+    free_failures(&batch, &totals);
     hc_batch_clear(&batch);
     return status;
 }

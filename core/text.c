@@ -46,6 +46,27 @@ void hc_text_add(HcText *text, const char *format, ...) {
     va_end(arguments);
 }
 
+/* A line of base 64 at a time: one character at a time would call the formatter a million times. */
+void hc_text_add_base64(HcText *text, const void *data, size_t bytes) {
+    const uint8_t *byte = data;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char line[4097];
+    for (size_t at = 0; at < bytes;) {
+        size_t length = 0;
+        for (; at < bytes && length < sizeof line - 1; at += 3) {
+            size_t left = bytes - at;
+            uint32_t three = (uint32_t)byte[at] << 16 | (left > 1 ? (uint32_t)byte[at + 1] << 8 : 0) |
+                             (left > 2 ? byte[at + 2] : 0);
+            line[length++] = digits[three >> 18];
+            line[length++] = digits[three >> 12 & 63];
+            line[length++] = left > 1 ? digits[three >> 6 & 63] : '=';
+            line[length++] = left > 2 ? digits[three & 63] : '=';
+        }
+        line[length] = 0;
+        hc_text_add(text, "%s", line);
+    }
+}
+
 void hc_text_clear(HcText *text) {
     free(text->data);
     *text = (HcText){0};

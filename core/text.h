@@ -19,6 +19,8 @@ typedef struct HcText {
 } HcText;
 
 void hc_text_add(HcText *text, const char *format, ...) HC_PRINTF(2, 3);
+/* The bytes in base 64, padded (RFC 4648). */
+void hc_text_add_base64(HcText *text, const void *data, size_t bytes);
 void hc_text_clear(HcText *text);
 /* Hands the string to the caller and empties the text; NULL only when memory ran out. */
 char *hc_text_take(HcText *text);

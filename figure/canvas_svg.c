@@ -91,26 +91,6 @@ void hc_svg_fill(HcText *svg, double opacity, const uint8_t rgb[3]) {
     hc_text_add(svg, "/>\n");
 }
 
-/* A line of base 64 at a time: one character at a time would call the formatter a million times. */
-static void add_base64(HcText *svg, const uint8_t *data, size_t bytes) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char line[4097];
-    for (size_t at = 0; at < bytes;) {
-        size_t length = 0;
-        for (; at < bytes && length < sizeof line - 1; at += 3) {
-            size_t left = bytes - at;
-            uint32_t three = (uint32_t)data[at] << 16 | (left > 1 ? (uint32_t)data[at + 1] << 8 : 0) |
-                             (left > 2 ? data[at + 2] : 0);
-            line[length++] = digits[three >> 18];
-            line[length++] = digits[three >> 12 & 63];
-            line[length++] = left > 1 ? digits[three >> 6 & 63] : '=';
-            line[length++] = left > 2 ? digits[three & 63] : '=';
-        }
-        line[length] = 0;
-        hc_text_add(svg, "%s", line);
-    }
-}
-
 void hc_svg_picture(HcText *svg, const HcFigureBox *box, const uint8_t *png, size_t bytes) {
     hc_text_add(svg, "<image preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\"");
     add_attribute(svg, "x", box->x);
@@ -118,7 +98,7 @@ void hc_svg_picture(HcText *svg, const HcFigureBox *box, const uint8_t *png, siz
     add_attribute(svg, "width", box->width);
     add_attribute(svg, "height", box->height);
     hc_text_add(svg, " xlink:href=\"data:image/png;base64,");
-    add_base64(svg, png, bytes);
+    hc_text_add_base64(svg, png, bytes);
     hc_text_add(svg, "\"/>\n");
 }
 

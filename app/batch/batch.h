@@ -11,7 +11,7 @@
 
 typedef struct HcBatchParams {
     HcCommon common; /* its options come first in the table */
-    const char *scenes, *output, *worker, *pool;
+    const char *scenes, *output, *worker, *pool, *summary;
     int64_t jobs;
     int64_t max_failures; /* 0 = any number */
     bool retry_failed, hash, status;
@@ -78,6 +78,14 @@ HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, cons
 
 /* The chain of one scene, parsed but not planned. */
 HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcError *err) HC_MUST_CHECK;
+
+/* Refuses a file that is there and that the batch reads for any of its scenes (HC_E_USAGE). `option` and
+ * `value` say in the message what it belongs to (written.c). */
+HcStatus hc_batch_check_written(const HcBatch *batch, const char *option, const char *value, const char *path,
+                                HcError *err) HC_MUST_CHECK;
+
+/* Makes the folders that lead to an output (written.c). */
+HcStatus hc_batch_make_folders(const char *output, HcError *err) HC_MUST_CHECK;
 
 /* ---- who does a scene (batch_claim.c) ---- */
 
@@ -198,7 +206,8 @@ typedef struct HcBatchTotals {
     double bytes, seconds; /* of runs, added up; runs may overlap */
     int32_t part_count, device_count;
     HcBatchPart parts[HC_BATCH_PARTS], devices[HC_BATCH_PARTS];
-    int64_t *words; /* [scenes] what became of each, of all ranks; NULL = this process is alone */
+    char **failures; /* [scenes] why each failed now, NULL where it did not; NULL = not kept */
+    int64_t *words;  /* [scenes] what became of each, of all ranks; NULL = this process is alone */
 } HcBatchTotals;
 
 /* Remembers the last word on a scene (batch_ranks.c). */
@@ -213,6 +222,36 @@ void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotal
 void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out);
 /* The table at the end. */
 void hc_batch_summary(const HcBatch *batch, const HcBatchTotals *totals);
+
+/* What has become of a scene so far. */
+typedef enum HcBatchWord {
+    HC_WORD_DONE,
+    HC_WORD_FAILED,
+    HC_WORD_RUNNING,
+    HC_WORD_INTERRUPTED, /* its claim has no living owner */
+    HC_WORD_LEFT,
+    HC_WORDS
+} HcBatchWord;
+
+/* "done", "failed" and so on: keys of the JSON, too. */
+extern const char *const hc_batch_words[HC_WORDS];
+
+typedef struct HcBatchStanding {
+    HcBatchWord word;
+    HcBatchHolder holder; /* of its claim, if there is one */
+    char message[768];    /* of a failure */
+} HcBatchStanding;
+
+/* Looks at the record, the marker and the claim of a scene, and touches none (status.c). */
+HcStatus hc_batch_standing(const HcBatch *batch, int32_t scene, HcBatchStanding *out,
+                           HcError *err) HC_MUST_CHECK;
+
+/* Refuses a --summary that is neither .csv nor .html, that is read, or that replaces something else than a
+ * summary (summary.c). */
+HcStatus hc_batch_check_summary(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
+/* Writes --summary: all scenes of this worker, by their records and markers; `failures` [scenes] or NULL has
+ * the messages of this run, NULL where there is none. */
+HcStatus hc_batch_write_summary(const HcBatch *batch, char *const *failures, HcError *err) HC_MUST_CHECK;
 
 /* Prints on standard output what is done, failed, running and left, as text or (--progress json) an object.
  * Writes nothing else. HC_E_BEFORE where scenes have failed (status.c). */

@@ -17,6 +17,8 @@ const HcOption hc_batch_own_options[] = {
      .value = "COUNT", .help = "scenes at the same time, which share memory, threads and GPUs"},
     {HC_TEXT(HcBatchParams, worker), .value = "I/N", .otherwise = "every scene",
      .help = "process every Nth scene only, from the Ith on (I from 1)"},
+    {HC_TEXT(HcBatchParams, summary), .file = HC_FILE_WRITTEN, .value = "FILE.csv|FILE.html",
+     .help = "write a row for each scene: what became of it, times, pixels, results; as .html with pictures"},
     {HC_LIST(HcBatchParams, exclude), .value = "PATTERN",
      .help = "leave out scenes whose name, or with a slash in the pattern whose path, matches: '*_mask*'"},
     {HC_FLAG(HcBatchParams, retry_failed, "retry-failed"),

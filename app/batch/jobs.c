@@ -23,6 +23,8 @@ _Static_assert(sizeof(HcBatchEvent) <= 4096, "an event goes through a pipe in on
 /* The scenes of a round, in memory that the processes share. */
 typedef struct Turns {
     _Atomic int32_t given;
+    _Atomic int32_t failed; /* in all rounds */
+    int32_t allowed;        /* failures; at that many no further scene is given out. 0 = any number */
     int32_t count;
     int32_t scene[];
 } Turns;
@@ -54,7 +56,6 @@ typedef struct Jobs {
     bool *suspect;      /* [scenes] a process died while it held this and another one */
     bool ahead;         /* workers open the next scene meanwhile; not once a process has died */
     int32_t finished;   /* scenes with a last word */
-    bool stopped;       /* by --max-failures: no further scene is given out */
     HcError broken;     /* a failure that is not of a scene */
 } Jobs;
 
@@ -65,8 +66,15 @@ typedef struct Mouth {
     int pipe;
 } Mouth;
 
+static bool is_over(Turns *turns) {
+    return turns->allowed > 0 && atomic_load(&turns->failed) >= turns->allowed;
+}
+
 static int32_t next_turn(void *user) {
     Turns *turns = ((Mouth *)user)->jobs->turns;
+    if (is_over(turns)) {
+        return -1;
+    }
     int32_t turn = atomic_fetch_add(&turns->given, 1);
     return turn < turns->count ? turns->scene[turn] : -1;
 }
@@ -84,6 +92,9 @@ bool hc_batch_send(int pipe, const void *data, size_t bytes) {
 }
 
 static void tell_parent(const HcBatchEvent *event, void *user) {
+    if (event->what == HC_BATCH_FAILED) {
+        atomic_fetch_add(&((Mouth *)user)->jobs->turns->failed, 1);
+    }
     (void)!hc_batch_send(((Mouth *)user)->pipe, event, sizeof *event);
 }
 
@@ -231,13 +242,12 @@ static void start_others(Jobs *jobs, int32_t count) {
     }
 }
 
-/* Adds an event up; no further scene is given out once too many have failed. */
+/* Adds an event up, and keeps the reason of a failure for the summary. */
 static void tell(Jobs *jobs, const HcBatchEvent *event) {
-    int64_t allowed = jobs->batch->params.max_failures;
+    char **failures = jobs->totals->failures;
     hc_batch_tell(jobs->batch, event, jobs->totals);
-    if (allowed > 0 && jobs->totals->failed >= allowed && !jobs->stopped) {
-        jobs->stopped = true;
-        atomic_store(&jobs->turns->given, jobs->turns->count);
+    if (failures != NULL && event->what == HC_BATCH_FAILED && failures[event->scene] == NULL) {
+        failures[event->scene] = strdup(event->text); /* without memory the summary lacks the reason */
     }
 }
 
@@ -287,6 +297,7 @@ static void blame(Jobs *jobs, int32_t scene, HcStatus status, const char *text) 
         hc_batch_release(claim);
     }
     finish(jobs, scene);
+    atomic_fetch_add(&jobs->turns->failed, 1);
     tell(jobs, &event);
 }
 
@@ -408,6 +419,8 @@ static HcStatus open_jobs(Jobs *jobs, size_t *turns_bytes, HcError *err) {
     if (jobs->turns == NULL) {
         return hc_fail_memory(err, (double)*turns_bytes, what);
     }
+    int64_t allowed = jobs->batch->params.max_failures;
+    jobs->turns->allowed = (int32_t)(allowed < INT32_MAX ? allowed : INT32_MAX);
     HC_OR_RETURN(hc_new(jobs->job, jobs->capacity, what, err));
     HC_OR_RETURN(hc_new(jobs->list, jobs->capacity, what, err));
     HC_OR_RETURN(hc_new(jobs->progress, scenes, what, err));
@@ -449,7 +462,7 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
         if (hc_flag(jobs.cancel) != 0) {
             HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted"));
         }
-        if (jobs.stopped) {
+        if (is_over(jobs.turns)) {
             fill_turns(&jobs);
             HC_TRY(jobs.turns->count == 0
                        ? HC_OK

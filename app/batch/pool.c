@@ -364,82 +364,14 @@ static void take_chain(HcBatch *batch, HcBatch *from) {
     from->chain = chain;
 }
 
-/* The model or its record, which is there. */
-typedef struct Taken {
-    const HcBatch *batch;
-    const char *path;
-    bool linked; /* it has other names: files in any folder may be it */
-} Taken;
-
-/* Whether two paths name files of one folder; so they might where there is no memory left to see. */
-static bool in_one_folder(const char *a, const char *b) {
-    const char *slash = strrchr(a, '/');
-    const char *name = strrchr(b, '/') != NULL ? strrchr(b, '/') + 1 : b;
-    char *beside = hc_text_format("%.*s%s", slash != NULL ? (int)(slash - a + 1) : 0, a, name);
-    bool same = beside == NULL || hc_file_same_place(beside, b);
-    free(beside);
-    return same;
-}
-
-/* Refuses a file that a scene is made of, or that its chain reads. Companions are looked for only where one
- * of them may be it: it takes dozens of questions a scene. */
-static HcStatus check_other(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
-    HcStatus status = HC_OK;
-    const Taken *taken = user;
-    HcPaths files = {0};
-    bool same = hc_file_same(path, taken->path);
-    if (!same && strncmp(path, "/vsi", 4) != 0 && (taken->linked || in_one_folder(path, taken->path))) {
-        HC_TRY(hc_scene_files(path, &files, err));
-    }
-    for (int32_t f = 0; f < files.count; f++) {
-        same = same || hc_file_same(files.path[f], taken->path);
-    }
-    if (same) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --pool %s: would replace %s, which is read",
-                       taken->batch->params.pool, path));
-    }
-done:
-    hc_paths_clear(&files);
-    return status;
-}
-
-/* No file that the batch reads for any of its scenes is replaced by the model or its record. */
-static HcStatus check_model(const HcBatch *batch, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
-    HcChain *chain = NULL;
-    struct stat info;
-    Taken taken = {.batch = batch, .path = path};
-    if (lstat(path, &info) != 0) {
-        return HC_OK;
-    }
-    taken.linked = S_ISLNK(info.st_mode) || info.st_nlink > 1;
-    for (int32_t i = 0; i < batch->inputs.count; i++) {
-        HC_TRY(check_other(NULL, batch->inputs.path[i], &taken, err));
-    }
-    for (int32_t s = 0; s < batch->scene_count; s++) {
-        hc_chain_free(chain);
-        chain = NULL;
-        HC_TRY(hc_batch_chain(batch, s, &chain, err));
-        for (int32_t t = 0; t < chain->count; t++) {
-            const HcOptionSet set = {.table = chain->stages[t].kind->options,
-                                     .params = chain->stages[t].params};
-            HC_TRY(hc_options_files(&set, HC_FILE_READ, check_other, &taken, err));
-        }
-    }
-done:
-    hc_chain_free(chain);
-    return status;
-}
-
 static HcStatus check_model_and_record(const HcBatch *batch, HcError *err) {
     HcStatus status = HC_OK;
     char *record = hc_text_format("%s.hcube.json", batch->params.pool);
     if (record == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "a path"));
     }
-    HC_TRY(check_model(batch, batch->params.pool, err));
-    HC_TRY(check_model(batch, record, err));
+    HC_TRY(hc_batch_check_written(batch, "pool", batch->params.pool, batch->params.pool, err));
+    HC_TRY(hc_batch_check_written(batch, "pool", batch->params.pool, record, err));
 done:
     free(record);
     return status;

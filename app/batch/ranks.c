@@ -66,9 +66,13 @@ static HcStatus gather(const HcBatch *batch, HcBatchTotals *totals, HcError *err
     HC_OR_RETURN(hc_new(all, count, "the summary of the batch", err));
     memcpy(&all[own], totals, sizeof *all);
     all[own].words = NULL;
+    all[own].failures = NULL;
     HC_TRY(hc_ranks_largest(ranks, words, (size_t)batch->scene_count, err));
     HC_TRY(hc_ranks_join(ranks, all, count * sizeof *all, err));
-    *totals = (HcBatchTotals){.start = totals->start, .device_noted = totals->device_noted, .words = words};
+    *totals = (HcBatchTotals){.start = totals->start,
+                              .device_noted = totals->device_noted,
+                              .failures = totals->failures,
+                              .words = words};
     for (size_t r = 0; r < count; r++) {
         add_rank(totals, &all[r], (int32_t)r);
     }

@@ -12,25 +12,15 @@
 
 enum { RATE_SCENES = 50 }; /* the last so many say how fast it goes */
 
-typedef enum Word { DONE, FAILED, RUNNING, INTERRUPTED, LEFT, WORDS } Word;
-
-/* Keys of the JSON, too. */
-static const char *const words[WORDS] = {"done", "failed", "running", "interrupted", "left"};
+const char *const hc_batch_words[HC_WORDS] = {"done", "failed", "running", "interrupted", "left"};
 
 typedef struct Status {
     const HcBatch *batch;
-    int32_t count[WORDS];
+    int32_t count[HC_WORDS];
     int32_t all;
     double *ended; /* [done] when each got its record [s since 1970] */
     double rate;   /* scenes a second, 0 = not known */
 } Status;
-
-/* A scene as it is told. */
-typedef struct Told {
-    Word word;
-    HcBatchHolder holder;
-    char message[768]; /* of a failure */
-} Told;
 
 static int by_value(const void *a, const void *b) {
     double one = *(const double *)a;
@@ -49,25 +39,23 @@ static HcStatus time_of_record(const HcBatchScene *scene, double *ended, HcError
     return HC_OK;
 }
 
-static HcStatus look(Status *status, int32_t scene, Told *told, HcError *err) {
+HcStatus hc_batch_standing(const HcBatch *batch, int32_t scene, HcBatchStanding *out, HcError *err) {
     HcBatchState state = HC_BATCH_OPEN;
-    *told = (Told){.word = LEFT};
-    HC_OR_RETURN(hc_batch_look(status->batch, scene, &state, told->message, sizeof told->message, err));
+    *out = (HcBatchStanding){.word = HC_WORD_LEFT};
+    HC_OR_RETURN(hc_batch_look(batch, scene, &state, out->message, sizeof out->message, err));
     if (state == HC_BATCH_COMPLETE) {
-        told->word = DONE;
-        return time_of_record(&status->batch->scenes[scene], &status->ended[status->count[DONE]], err);
-    }
-    if (state == HC_BATCH_FAILED_BEFORE) {
-        told->word = FAILED;
-    } else if (hc_batch_holder(status->batch->scenes[scene].output, &told->holder)) {
-        told->word = told->holder.alive ? RUNNING : INTERRUPTED;
+        out->word = HC_WORD_DONE;
+    } else if (state == HC_BATCH_FAILED_BEFORE) {
+        out->word = HC_WORD_FAILED;
+    } else if (hc_batch_holder(batch->scenes[scene].output, &out->holder)) {
+        out->word = out->holder.alive ? HC_WORD_RUNNING : HC_WORD_INTERRUPTED;
     }
     return HC_OK;
 }
 
 /* How fast the last scenes were done, if there are two. */
 static void find_rate(Status *status) {
-    int32_t done = status->count[DONE];
+    int32_t done = status->count[HC_WORD_DONE];
     int32_t last = done < RATE_SCENES ? done : RATE_SCENES;
     if (last < 2) {
         return;
@@ -79,22 +67,22 @@ static void find_rate(Status *status) {
 
 /* ---- as text ---- */
 
-static void print_scene(const HcBatchScene *scene, const Told *told) {
+static void print_scene(const HcBatchScene *scene, const HcBatchStanding *told) {
     char since[32] = "";
     char took[32];
     const HcBatchHolder *holder = &told->holder;
-    if (told->word == FAILED) {
+    if (told->word == HC_WORD_FAILED) {
         bool named = strncmp(told->message, scene->path, strlen(scene->path)) == 0;
         hc_show("failed: %s%s%s", named ? "" : scene->path, named ? "" : ": ", told->message);
-    } else if (told->word == RUNNING || told->word == INTERRUPTED) {
+    } else if (told->word == HC_WORD_RUNNING || told->word == HC_WORD_INTERRUPTED) {
         time_t begun = (time_t)holder->since;
         struct tm local;
         if (holder->since > 0 && localtime_r(&begun, &local) != NULL) {
             strftime(since, sizeof since, " since %Y-%m-%d %H:%M:%S", &local);
         }
         double seconds = difftime(time(NULL), begun);
-        bool shows = since[0] != '\0' && seconds >= 0 && told->word == RUNNING;
-        hc_show("%s: %s by %s, process %ld%s%s%s%s", words[told->word], scene->path,
+        bool shows = since[0] != '\0' && seconds >= 0 && told->word == HC_WORD_RUNNING;
+        hc_show("%s: %s by %s, process %ld%s%s%s%s", hc_batch_words[told->word], scene->path,
                 holder->host[0] != '\0' ? holder->host : "an unknown host", holder->process, since,
                 shows ? " (" : "", shows ? hc_duration_text(took, sizeof took, seconds) : "",
                 shows ? ")" : "");
@@ -105,18 +93,19 @@ static void print_summary(const Status *status) {
     char left[32];
     HcText line = {0};
     hc_text_add(&line, "%d scene%s: ", status->all, status->all == 1 ? "" : "s");
-    for (int w = 0; w < WORDS; w++) {
-        if (w != INTERRUPTED || status->count[w] > 0) {
-            hc_text_add(&line, "%s%d %s", w > 0 ? ", " : "", status->count[w], words[w]);
+    for (int w = 0; w < HC_WORDS; w++) {
+        if (w != HC_WORD_INTERRUPTED || status->count[w] > 0) {
+            hc_text_add(&line, "%s%d %s", w > 0 ? ", " : "", status->count[w], hc_batch_words[w]);
         }
     }
     hc_show("%s", hc_text_shown(&line));
     hc_text_clear(&line);
-    int32_t open = status->count[RUNNING] + status->count[INTERRUPTED] + status->count[LEFT];
+    int32_t open =
+        status->count[HC_WORD_RUNNING] + status->count[HC_WORD_INTERRUPTED] + status->count[HC_WORD_LEFT];
     if (open == 0) {
         return;
     }
-    if (status->count[RUNNING] == 0) {
+    if (status->count[HC_WORD_RUNNING] == 0) {
         hc_show("nobody works on them now");
     } else if (status->rate > 0) {
         hc_show("%.3g scenes an hour; about %s left", 3600 * status->rate,
@@ -126,15 +115,15 @@ static void print_summary(const Status *status) {
 
 /* ---- as JSON ---- */
 
-static void put_scene(const HcBatchScene *scene, const Told *told, HcJson *to) {
+static void put_scene(const HcBatchScene *scene, const HcBatchStanding *told, HcJson *to) {
     hc_json_open_object(to, NULL);
     hc_json_put_text(to, "scene", scene->path);
     hc_json_put_text(to, "output", scene->output);
-    hc_json_put_text(to, "is", words[told->word]);
-    if (told->word == FAILED) {
+    hc_json_put_text(to, "is", hc_batch_words[told->word]);
+    if (told->word == HC_WORD_FAILED) {
         hc_json_put_text(to, "message", told->message);
     }
-    if (told->word == RUNNING || told->word == INTERRUPTED) {
+    if (told->word == HC_WORD_RUNNING || told->word == HC_WORD_INTERRUPTED) {
         hc_json_put_text(to, "host", told->holder.host);
         hc_json_put_number(to, "process", (double)told->holder.process);
     }
@@ -146,8 +135,8 @@ static void put_scene(const HcBatchScene *scene, const Told *told, HcJson *to) {
 
 static void put_summary(const Status *status, HcJson *to) {
     hc_json_put_number(to, "scene_count", status->all);
-    for (int w = 0; w < WORDS; w++) {
-        hc_json_put_number(to, words[w], status->count[w]);
+    for (int w = 0; w < HC_WORDS; w++) {
+        hc_json_put_number(to, hc_batch_words[w], status->count[w]);
     }
     if (status->rate > 0) {
         hc_json_put_number(to, "scenes_a_second", status->rate);
@@ -159,8 +148,11 @@ static void put_summary(const Status *status, HcJson *to) {
 static HcStatus tell_all(Status *status, HcJson *json, HcError *err) {
     const HcBatch *batch = status->batch;
     for (int32_t s = batch->worker; s < batch->scene_count; s += batch->workers) {
-        Told told;
-        HC_OR_RETURN(look(status, s, &told, err));
+        HcBatchStanding told;
+        HC_OR_RETURN(hc_batch_standing(batch, s, &told, err));
+        if (told.word == HC_WORD_DONE) {
+            HC_OR_RETURN(time_of_record(&batch->scenes[s], &status->ended[status->count[HC_WORD_DONE]], err));
+        }
         status->count[told.word]++;
         status->all++;
         if (json != NULL) {
@@ -198,9 +190,9 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) {
     Status found = {.batch = batch};
     HC_TRY(hc_new(found.ended, batch->scene_count, "the list of scenes", err));
     HC_TRY(hc_batch_as_json(batch) ? tell_json(&found, err) : tell_lines(&found, err));
-    if (found.count[FAILED] > 0) {
+    if (found.count[HC_WORD_FAILED] > 0) {
         HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, and none now",
-                       found.count[FAILED], found.all));
+                       found.count[HC_WORD_FAILED], found.all));
     }
 done:
     free(found.ended);

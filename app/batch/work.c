@@ -65,26 +65,6 @@ static void fail_scene(Worker *worker, Ready *ready, int32_t scene, const HcErro
 
 /* ---- the next scene ---- */
 
-static HcStatus make_folders(const char *output, HcError *err) {
-    HcStatus status = HC_OK;
-    char *path = strdup(output);
-    if (path == NULL) {
-        return hc_fail_memory(err, (double)strlen(output), "a path");
-    }
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-            int number = errno;
-            HC_TRY(hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: the folder %s: %s", output, path,
-                           strerror(number)));
-        }
-        *slash = '/';
-    }
-done:
-    free(path);
-    return status;
-}
-
 static bool is_claimed(const char *output) {
     char *path = hc_batch_claim_path(output);
     bool claimed = path == NULL || access(path, F_OK) == 0;
@@ -169,7 +149,7 @@ static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError 
 static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *ready, HcError *err) {
     const char *output = worker->batch->scenes[scene].output;
     bool open = false;
-    HC_OR_RETURN(make_folders(output, err));
+    HC_OR_RETURN(hc_batch_make_folders(output, err));
     HC_OR_RETURN(hc_batch_check_names(worker->batch, scene, err));
     HC_OR_RETURN(look(worker, scene, false, &open, err));
     if (!open) {

@@ -120,3 +120,49 @@ run 0 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status --worker 2
 run 0 batch pca --components 2 --device cpu --scenes 'in/*.hdr' --output 'pool/{stem}.tif' --pool pool/model.json
 run 0 batch pca --components 2 --device cpu --scenes 'in/*.hdr' --output 'pool/{stem}.tif' --pool pool/model.json --status
 [[ $out == "1 scene: 1 done, 0 failed, 0 running, 0 left" ]] || fail "says $out"
+
+# A row for each scene, as CSV and as a page; a scene that failed keeps its reason, with and without a marker.
+rm -r bad
+mkdir bad
+put bad/s1 "bad/s 2" bad/s3
+put_bad bad/f1
+sum=(batch mnf --components 2 ! preview 'all/{stem}.png' --bands 1 ! write --device cpu --scenes bad --output 'all/{stem}.tif')
+run 9 "${sum[@]}" --summary all/table.csv
+[[ $(head -n 1 all/table.csv) == index,scene,output,state,message,finished,seconds,bytes,pixels,masked_pixels,mnf.bands,mnf.components,mnf.pixels,* ]] ||
+    fail "has $(head -n 1 all/table.csv)"
+[[ $(wc -l <all/table.csv) == 5 ]] || fail "has $(cat all/table.csv)"
+grep -q '^1,bad/f1.hdr,all/f1.tif,failed,"\?bad/f1.hdr: .*,,,,,' all/table.csv || fail "has $(cat all/table.csv)"
+grep -q '^2,bad/s 2.hdr,all/s 2.tif,done,,20..-..-..T.*Z,0.*,1280000,10000,936,2,2,9064,' all/table.csv || fail "has $(cat all/table.csv)"
+# Of an archive that is complete it is the same, and --status makes one, too.
+cp all/table.csv first.csv
+run 10 "${sum[@]}" --summary all/table.csv
+cmp first.csv all/table.csv
+rm all/table.csv
+run 10 "${sum[@]}" --summary all/table.csv --status
+cmp first.csv all/table.csv
+run 10 "${sum[@]}" --summary all/page.html
+page=$(cat all/page.html)
+[[ $page == '<!DOCTYPE html>'*'<p>3 done, 1 failed, 0 running, 0 interrupted, 0 left.'* ]] || fail "page: ${page:0:900}"
+[[ $(grep -c '<img alt="picture of bad/s' all/page.html) == 3 && $(grep -c '^<tr class="failed">' all/page.html) == 1 ]]
+[[ $page != *'src="http'* && $page != *'<script'* ]] || fail "the page needs more than itself"
+grep -m 1 -o 'base64,[^"]*' all/page.html | cut -d , -f 2 | base64 -d >thumb.png
+[[ $(gdalinfo thumb.png 2>/dev/null) == *"Size is 100, 100"* || ! $(command -v gdalinfo) ]] || fail "no picture"
+# What is in names and messages stays text.
+put 'bad/<b>&"'
+run 9 "${sum[@]}" --summary all/page.html --retry-failed
+grep -q '<td>bad/&lt;b&gt;&amp;&quot;.hdr</td>' all/page.html || fail "a name is taken for a tag"
+run 10 "${sum[@]}" --summary all/table.csv
+grep -q '"bad/<b>&"".hdr"' all/table.csv || fail "quotes are not doubled"
+# A disk that is full leaves no marker, and yet a reason.
+(
+    ulimit -f 20
+    run 9 batch mnf --components 2 --device cpu --scenes bad --output 'full/{stem}.tif' --summary all/new.csv
+) || fail "full"
+[[ $(grep -c ',failed,' all/new.csv) == 5 && $(grep -c 'File too large' all/new.csv) == 4 ]] || fail "has $(cat all/new.csv)"
+# It replaces nothing else.
+echo precious >all/other.csv
+refuse 2 "--summary all/other.csv: exists, and is no summary of a batch" "${sum[@]}" --summary all/other.csv
+refuse 2 "--summary all/x.txt: must end in .csv or .html" "${sum[@]}" --summary all/x.txt
+ls bad/*.hdr >list.csv
+refuse 2 "--summary list.csv: would replace list.csv, which is read" batch mnf --scenes list.csv --output 'all/{stem}.tif' --summary list.csv
+[[ $(cat all/other.csv) == precious ]]

@@ -1,0 +1,376 @@
+/* --summary: a row for each scene, as CSV or as a page with pictures, made of the records of the outputs. */
+#include "app/batch/batch.h"
+#include "core/version.h"
+#include "io/file.h"
+#include "io/write/thumbnail.h"
+#include "pipeline/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    COLUMNS_MAX = 64,      /* of results */
+    THUMBNAIL_WIDTH = 120, /* samples */
+};
+
+/* By these beginnings a summary that may be replaced is known. */
+static const char csv_head[] = "index,scene,output,state,message,finished,seconds,bytes,pixels,masked_pixels";
+static const char html_head[] = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                                "<meta name=\"generator\" content=\"hcube ";
+
+typedef struct Summary {
+    const HcBatch *batch;
+    char *const *failures;
+    char *column[COLUMNS_MAX]; /* STAGE.RESULT, for numbers that some scene has */
+    int32_t column_count;
+    int32_t count[HC_WORDS];
+    bool html;
+    HcText rows;
+} Summary;
+
+/* ---- what records say ---- */
+
+/* NULL where there is none that can be read. */
+static cJSON *read_record(const HcBatchScene *scene) {
+    HcError unimportant = {0};
+    cJSON *record = NULL;
+    char *path = hc_text_format("%s.hcube.json", scene->output);
+    if (path == NULL || access(path, F_OK) != 0 || hc_json_read(path, &record, &unimportant) != HC_OK) {
+        record = NULL;
+    }
+    free(path);
+    return record;
+}
+
+/* What stages find about a scene; what read and write say of files is not that. */
+static bool tells_results(const cJSON *step) {
+    const char *word = hc_json_text(step, "stage");
+    const HcStageClass *kind = word != NULL ? hc_stage_find(word) : NULL;
+    return kind != NULL && kind->role == HC_ROLE_STAGE;
+}
+
+static HcStatus add_column(Summary *summary, const char *stage, const char *result, HcError *err) {
+    char *name = hc_text_format("%s.%s", stage, result);
+    if (name == NULL) {
+        return hc_fail_memory(err, 0, "a name");
+    }
+    for (int32_t c = 0; c < summary->column_count; c++) {
+        if (strcmp(summary->column[c], name) == 0) {
+            free(name);
+            return HC_OK;
+        }
+    }
+    if (summary->column_count == COLUMNS_MAX) {
+        free(name);
+        return HC_OK;
+    }
+    summary->column[summary->column_count++] = name;
+    return HC_OK;
+}
+
+static HcStatus add_columns(Summary *summary, const cJSON *record, HcError *err) {
+    const cJSON *step = NULL;
+    cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(record, "steps")) {
+        const cJSON *result = NULL;
+        if (!tells_results(step)) {
+            continue;
+        }
+        cJSON_ArrayForEach(result, cJSON_GetObjectItemCaseSensitive(step, "result")) {
+            if (cJSON_IsNumber(result) && result->string != NULL) {
+                HC_OR_RETURN(add_column(summary, hc_json_text(step, "stage"), result->string, err));
+            }
+        }
+    }
+    return HC_OK;
+}
+
+/* The number of a column, of the first step that has it; NAN where none has. */
+static double number_of(const cJSON *record, const char *column) {
+    const cJSON *step = NULL;
+    cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(record, "steps")) {
+        const char *stage = hc_json_text(step, "stage");
+        size_t length = stage != NULL ? strlen(stage) : 0;
+        if (length == 0 || strncmp(column, stage, length) != 0 || column[length] != '.') {
+            continue;
+        }
+        const cJSON *result = cJSON_GetObjectItemCaseSensitive(
+            cJSON_GetObjectItemCaseSensitive(step, "result"), column + length + 1);
+        if (cJSON_IsNumber(result)) {
+            return result->valuedouble;
+        }
+    }
+    return NAN;
+}
+
+static double number_in(const cJSON *record, const char *object, const char *name) {
+    const cJSON *found =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(record, object), name);
+    return cJSON_IsNumber(found) ? found->valuedouble : NAN;
+}
+
+static double bytes_read(const cJSON *record) {
+    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(record, "steps");
+    return number_in(cJSON_GetArrayItem(steps, 0), "result", "bytes");
+}
+
+static double masked_pixels(const cJSON *record) {
+    static const char *const causes[] = {"masked_by_user", "masked_nodata", "masked_nan"};
+    double sum = 0;
+    for (size_t c = 0; c < sizeof causes / sizeof *causes; c++) {
+        sum += number_in(record, "pixels", causes[c]);
+    }
+    return sum;
+}
+
+/* The first picture among the outputs; NULL where there is none. */
+static const char *picture_of(const cJSON *record) {
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(record, "batch");
+    const cJSON *output = NULL;
+    cJSON_ArrayForEach(output, cJSON_GetObjectItemCaseSensitive(said, "outputs")) {
+        const char *path = hc_json_text(output, "file");
+        if (path != NULL && hc_text_ends_with(path, ".png")) {
+            return path;
+        }
+    }
+    return NULL;
+}
+
+/* ---- cells ---- */
+
+static void add_csv_text(HcText *to, const char *text) {
+    bool plain = strpbrk(text, ",\"\r\n") == NULL;
+    hc_text_add(to, plain ? "" : "\"");
+    for (const char *c = text; *c != '\0'; c++) {
+        hc_text_add(to, *c == '"' ? "\"\"" : "%c", *c);
+    }
+    hc_text_add(to, plain ? "" : "\"");
+}
+
+static void add_html_text(HcText *to, const char *text) {
+    for (const char *c = text; *c != '\0'; c++) {
+        const char *name = *c == '&'   ? "&amp;"
+                           : *c == '<' ? "&lt;"
+                           : *c == '>' ? "&gt;"
+                           : *c == '"' ? "&quot;"
+                                       : NULL;
+        if (name != NULL) {
+            hc_text_add(to, "%s", name);
+        } else {
+            hc_text_add(to, "%c", *c);
+        }
+    }
+}
+
+static void add_text(Summary *summary, const char *text) {
+    if (summary->html) {
+        hc_text_add(&summary->rows, "<td>");
+        add_html_text(&summary->rows, text);
+        hc_text_add(&summary->rows, "</td>");
+    } else {
+        hc_text_add(&summary->rows, ",");
+        add_csv_text(&summary->rows, text);
+    }
+}
+
+/* NAN: the cell stays empty. */
+static void add_number(Summary *summary, double value) {
+    char text[HC_TEXT_DOUBLE] = "";
+    if (!isnan(value)) {
+        hc_text_double(text, value);
+    }
+    if (summary->html && !isnan(value)) {
+        snprintf(text, sizeof text, fabs(value) < 1e15 && value == floor(value) ? "%.0f" : "%.5g", value);
+    }
+    hc_text_add(&summary->rows, summary->html ? "<td class=\"n\">%s</td>" : ",%s", text);
+}
+
+/* A picture that cannot be read leaves its cell empty: the row counts. */
+static HcStatus add_picture(Summary *summary, const HcBatchScene *scene, const cJSON *record, HcError *err) {
+    HcError problem = {0};
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    const char *path = picture_of(record);
+    hc_text_add(&summary->rows, "<td>");
+    if (path != NULL && hc_thumbnail(path, THUMBNAIL_WIDTH, &data, &bytes, &problem) == HC_OK) {
+        hc_text_add(&summary->rows, "<img alt=\"picture of ");
+        add_html_text(&summary->rows, scene->path);
+        hc_text_add(&summary->rows, "\" src=\"data:image/png;base64,");
+        hc_text_add_base64(&summary->rows, data, bytes);
+        hc_text_add(&summary->rows, "\">");
+    }
+    hc_text_add(&summary->rows, "</td>");
+    free(data);
+    return problem.status == HC_E_MEMORY ? hc_fail(err, problem.status, "%s", problem.text) : HC_OK;
+}
+
+/* ---- rows ---- */
+
+static HcStatus add_row(Summary *summary, int32_t number, const cJSON *record,
+                        const HcBatchStanding *standing, HcError *err) {
+    const HcBatchScene *scene = &summary->batch->scenes[number];
+    const char *finished = hc_json_text(record, "finished");
+    const char *now = summary->failures != NULL ? summary->failures[number] : NULL;
+    bool failed = now != NULL && standing->word != HC_WORD_DONE;
+    const char *state = hc_batch_words[failed ? HC_WORD_FAILED : standing->word];
+    summary->count[failed ? HC_WORD_FAILED : standing->word]++;
+    if (summary->html) {
+        hc_text_add(&summary->rows, "<tr class=\"%s\"><td class=\"n\">%d</td>", state, number + 1);
+        HC_OR_RETURN(add_picture(summary, scene, record, err));
+    } else {
+        hc_text_add(&summary->rows, "%d", number + 1);
+    }
+    add_text(summary, scene->path);
+    add_text(summary, scene->output);
+    add_text(summary, state);
+    add_text(summary, failed ? now : standing->message);
+    add_text(summary, finished != NULL ? finished : "");
+    add_number(summary, number_in(record, "seconds", "all"));
+    add_number(summary, bytes_read(record));
+    add_number(summary, number_in(record, "pixels", "all"));
+    add_number(summary, masked_pixels(record));
+    for (int32_t c = 0; c < summary->column_count; c++) {
+        add_number(summary, number_of(record, summary->column[c]));
+    }
+    hc_text_add(&summary->rows, summary->html ? "</tr>\n" : "\n");
+    return HC_OK;
+}
+
+/* The columns of all scenes must be known before the first row. */
+static HcStatus find_columns(Summary *summary, HcError *err) {
+    const HcBatch *batch = summary->batch;
+    for (int32_t s = batch->worker; s < batch->scene_count; s += batch->workers) {
+        cJSON *record = read_record(&batch->scenes[s]);
+        HcStatus status = add_columns(summary, record, err);
+        cJSON_Delete(record);
+        HC_OR_RETURN(status);
+    }
+    return HC_OK;
+}
+
+static HcStatus add_rows(Summary *summary, HcError *err) {
+    const HcBatch *batch = summary->batch;
+    for (int32_t s = batch->worker; s < batch->scene_count; s += batch->workers) {
+        HcBatchStanding standing;
+        HC_OR_RETURN(hc_batch_standing(batch, s, &standing, err));
+        /* A record that does not apply is of other times. */
+        cJSON *record = standing.word == HC_WORD_DONE ? read_record(&batch->scenes[s]) : NULL;
+        HcStatus status = add_row(summary, s, record, &standing, err);
+        cJSON_Delete(record);
+        HC_OR_RETURN(status);
+    }
+    return HC_OK;
+}
+
+/* ---- files ---- */
+
+static void add_csv(Summary *summary, HcText *to) {
+    hc_text_add(to, "%s", csv_head);
+    for (int32_t c = 0; c < summary->column_count; c++) {
+        hc_text_add(to, ",");
+        add_csv_text(to, summary->column[c]);
+    }
+    hc_text_add(to, "\n%s", hc_text_shown(&summary->rows));
+}
+
+static void add_html(Summary *summary, HcText *to) {
+    static const char *const heads[] = {"scene", "output", "state",  "message", "finished",
+                                        "s",     "bytes",  "pixels", "masked"};
+    static const char style[] =
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<style>\n"
+        ":root { color-scheme: light dark; }\n"
+        "body { font: 14px/1.4 sans-serif; margin: 1.5em; }\n"
+        "code { overflow-wrap: anywhere; }\n"
+        ".all { overflow-x: auto; }\n"
+        "table { border-collapse: collapse; }\n"
+        "th, td { padding: 0.3em 0.7em; text-align: left; vertical-align: top; border-bottom: 1px solid "
+        "#8886; }\n"
+        "th { position: sticky; top: 0; background: Canvas; }\n"
+        ".n { text-align: right; font-variant-numeric: tabular-nums; }\n"
+        "img { max-width: 120px; image-rendering: pixelated; }\n"
+        "tr.failed, tr.interrupted { background: #d5544433; }\n"
+        "tr.left, tr.running { color: GrayText; }\n"
+        "@media print { body { font-size: 9px; margin: 0; } th { position: static; } }\n"
+        "</style>\n";
+    hc_text_add(
+        to, "%s%s\">\n<title>Summary of a batch</title>\n%s</head>\n<body>\n<h1>Summary of a batch</h1>\n",
+        html_head, hc_version(), style);
+    hc_text_add(to, "<p><code>");
+    add_html_text(to, summary->batch->chain);
+    hc_text_add(to, "</code></p>\n<p>");
+    for (int w = 0; w < HC_WORDS; w++) {
+        hc_text_add(to, "%s%d %s", w > 0 ? ", " : "", summary->count[w], hc_batch_words[w]);
+    }
+    hc_text_add(
+        to,
+        ". hcube %s.</p>\n<div class=\"all\"><table>\n<thead><tr><th class=\"n\">index</th><th>picture</th>",
+        hc_version());
+    for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
+        hc_text_add(to, h < 5 ? "<th>%s</th>" : "<th class=\"n\">%s</th>", heads[h]);
+    }
+    for (int32_t c = 0; c < summary->column_count; c++) {
+        hc_text_add(to, "<th class=\"n\">");
+        add_html_text(to, summary->column[c]);
+        hc_text_add(to, "</th>");
+    }
+    hc_text_add(to, "</tr></thead>\n<tbody>\n%s</tbody>\n</table></div>\n</body>\n</html>\n",
+                hc_text_shown(&summary->rows));
+}
+
+static bool is_html(const char *path) {
+    return hc_text_ends_with(path, ".html") || hc_text_ends_with(path, ".htm");
+}
+
+/* Refuses to replace what is no summary. */
+static HcStatus check_mine(const char *path, HcError *err) {
+    const char *head = is_html(path) ? html_head : csv_head;
+    char *data = NULL;
+    size_t bytes = 0;
+    if (access(path, F_OK) != 0) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_file_read(path, (size_t)1 << 30, &data, &bytes, err));
+    bool mine = bytes >= strlen(head) && memcmp(data, head, strlen(head)) == 0;
+    free(data);
+    return mine ? HC_OK
+                : hc_fail(err, HC_E_USAGE, "batch: --summary %s: exists, and is no summary of a batch", path);
+}
+
+HcStatus hc_batch_check_summary(const HcBatch *batch, HcError *err) {
+    const char *path = batch->params.summary;
+    if (!is_html(path) && !hc_text_ends_with(path, ".csv")) {
+        return hc_fail(err, HC_E_USAGE, "batch: --summary %s: must end in .csv or .html", path);
+    }
+    HC_OR_RETURN(hc_batch_check_written(batch, "summary", path, path, err));
+    HC_OR_RETURN(hc_batch_make_folders(path, err));
+    HC_OR_RETURN(hc_file_check(path, true, err));
+    return check_mine(path, err);
+}
+
+HcStatus hc_batch_write_summary(const HcBatch *batch, char *const *failures, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *path = batch->params.summary;
+    Summary summary = {.batch = batch, .failures = failures, .html = is_html(path)};
+    HcText text = {0};
+    HC_TRY(find_columns(&summary, err));
+    HC_TRY(add_rows(&summary, err));
+    if (summary.html) {
+        add_html(&summary, &text);
+    } else {
+        add_csv(&summary, &text);
+    }
+    if (summary.rows.failed || text.failed) {
+        HC_TRY(hc_fail_memory(err, (double)summary.rows.length, "the summary"));
+    }
+    HC_TRY(check_mine(path, err)); /* an output of the chain may have taken the name */
+    HC_TRY(hc_file_write_unflushed(path, text.data, text.length, true, err));
+done:
+    for (int32_t c = 0; c < summary.column_count; c++) {
+        free(summary.column[c]);
+    }
+    hc_text_clear(&summary.rows);
+    hc_text_clear(&text);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* Small copies of pictures, for pages that show many. */
+#ifndef HC_IO_WRITE_THUMBNAIL_H
+#define HC_IO_WRITE_THUMBNAIL_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A picture (PNG, or what GDAL reads as one) as a PNG of at most `width` pixels a line, each the mean of
+ * those that it stands for. *data: fresh memory. HC_E_INPUT where the picture cannot be read. */
+HcStatus hc_thumbnail(const char *path, int32_t width, uint8_t **data, size_t *bytes,
+                      HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
