@@ -3,6 +3,7 @@
 #include "core/allocate.h"
 #include "io/gdal_errors.h"
 #include "io/ortho/parts.h"
+#include "io/read/product/product.h"
 
 #include <cpl_conv.h>
 #include <gdal.h>
@@ -96,13 +97,11 @@ static HcStatus open_one(Pair *pair, int a, const char *name, HcError *err) {
 
 static HcStatus open_pair(Pair *pair, const HcLookup *lookup, const char *first, const char *second,
                           uint64_t memory, HcError *err) {
-    static const char *const only[] = {"netCDF", "HDF5", NULL};
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     *pair = (Pair){.path = lookup->file};
     hc_gdal_catch(&messages);
-    pair->dataset = GDALOpenEx(
-        lookup->file, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only, NULL, NULL);
+    pair->dataset = hc_product_open_arrays(lookup->file);
     pair->root = pair->dataset != NULL ? GDALDatasetGetRootGroup(pair->dataset) : NULL;
     if (pair->root == NULL) {
         status = hc_gdal_fail(err, HC_E_INPUT, lookup->file, &messages);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-GDALDatasetH hc_product_open_arrays(const char *path) {
+void *hc_product_open_arrays(const char *path) {
     /* HDF5 leaves files with the ending .nc to netCDF. */
     static const char *const only[] = {"netCDF", "HDF5", NULL};
     return GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only, NULL,

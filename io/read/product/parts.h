@@ -37,9 +37,6 @@ HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcErr
 
 /* ---- arrays.c: what an open file holds ---- */
 
-/* The arrays of a netCDF or HDF5 file; NULL where GDAL does not open it, with its messages. */
-GDALDatasetH hc_product_open_arrays(const char *path);
-
 bool hc_product_has(const HcProductFile *file, const char *dataset);
 bool hc_product_has_group(const HcProductFile *file, const char *group);
 

@@ -81,6 +81,10 @@ typedef struct HcProduct {
 HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, HcError *err) HC_MUST_CHECK;
 void hc_product_close(HcProduct *product);
 
+/* The arrays of a netCDF or HDF5 file as a dataset of GDAL, which the caller closes; NULL where GDAL does not
+ * open it, with its messages (hc_gdal_catch). */
+void *hc_product_open_arrays(const char *path);
+
 /* A quality layer whose file holds arrays, as a product of its own that has the bands of its array. */
 HcStatus hc_product_open_layer(HcProduct **out, const HcProduct *of, const HcProductLayer *layer,
                                HcError *err) HC_MUST_CHECK;
