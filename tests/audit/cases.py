@@ -119,6 +119,8 @@ CASES = {
     "training": Case("knn", "in/whole.hdr", "out/a.tif", "--training", "in/training.gpkg", "--layer", "training", "--field",
                      "class_id", "--validation", "in/training.gpkg", "--validation-layer", "validation", *COMMON),
     "gtiff": Case("read", "in/scene.hdr", "out/a.tif", "--compress", "deflate", *COMMON),
+    "style": Case("read", "in/scene.hdr", "out/a.tif", "--qml", *COMMON),
+    "style-classes": Case("read", "in/class.hdr", "out/a.tif", "--qml", *COMMON),
     "cog": Case("read", "in/scene.hdr", "out/a.tif", "--format", "COG", *COMMON),
     "integers": Case("run", "read", "in/scene.hdr", "!", "mnf", "--components", "2", "!", "write", "out/a.img", "--type",
                      "uint8", *COMMON),
