@@ -20,6 +20,28 @@ static const double costs[] = {1, 10, 100, 1000};
 static const double gammas[] = {0x1p-8, 0x1p-6, 0x1p-4, 0x1p-2, 1, 4};
 enum { COSTS = sizeof costs / sizeof *costs, LINEAR_COSTS = 3, GAMMAS = sizeof gammas / sizeof *gammas };
 
+/* A spectrum as it is scaled, as libsvm takes it, and as a vector of the machine. */
+static size_t spectra_bytes(size_t count, int32_t bands, int32_t classes) {
+    return count *
+           ((size_t)bands * (sizeof(double) + 16 + sizeof(double)) + (size_t)classes * 2 * sizeof(double));
+}
+
+/* libsvm keeps rows of the kernel matrix, 40 MiB of them at most. */
+static size_t kernel_bytes(size_t count) {
+    size_t most = (size_t)40 << 20;
+    return count < 4096 && count * count * sizeof(float) < most ? count * count * sizeof(float) : most;
+}
+
+size_t hc_class_svm_bytes(size_t count, int32_t bands, int32_t classes) {
+    return spectra_bytes(count, bands, classes) + kernel_bytes(count);
+}
+
+size_t hc_class_svm_thread_bytes(size_t count, int32_t bands, int32_t classes) {
+    size_t most = TRIED + (size_t)classes; /* of each class the first, at least */
+    size_t tried = count < most ? count : most;
+    return spectra_bytes(tried, bands, classes) + kernel_bytes(tried);
+}
+
 /* `text`: auto, or a number above 0. */
 static bool parse_setting(const char *text, double *value) {
     *value = 0;
@@ -117,7 +139,7 @@ static HcStatus choose(HcStage *stage, const HcSamples *training, HcSvmHow *how,
         }
     }
     hc_compute_info(stage->compute, &info);
-    HcTeam *team = hc_team_open(hc_team_count(info.threads, 16));
+    HcTeam *team = hc_team_open(hc_team_count(info.threads, stage->threads));
     int64_t step = (training->count + TRIED - 1) / TRIED;
     HC_TRY(sort_spectra(&state->scores, training, step, &sorted, err));
     HC_TRY(hc_svm_cross_validate(&sorted.problem, FOLDS, (uint64_t)hc_knn_params(stage)->seed, trial, count,

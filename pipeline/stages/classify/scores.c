@@ -290,7 +290,7 @@ static void write_rules(const Decision *decision, const double *score, float *ou
     for (int32_t c = 0; c < scores->count; c++) {
         double cost = cost_of(scores, rule, score, c);
         out[scores->label[c] - 1] = (float)(likelihood                ? -(cost + normal) / 2
-                                            : scores->svm.classes > 0 ? -score[c] / (scores->count - 1)
+                                            : scores->svm.classes > 0 ? (0 - score[c]) / (scores->count - 1)
                                                                       : score[c]);
     }
 }

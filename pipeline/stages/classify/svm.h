@@ -39,6 +39,9 @@ typedef struct HcSvm {
     size_t blocks;  /* of vectors */
 } HcSvm;
 
+/* Classes that are told apart at most: their pairs vote one by one. */
+enum { HC_SVM_CLASSES = 1024 };
+
 /* Pairs (a, b) of classes with a < b, ordered by a. */
 static inline int32_t hc_svm_pairs(int32_t classes) {
     return classes * (classes - 1) / 2;

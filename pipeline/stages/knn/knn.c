@@ -19,6 +19,9 @@ enum { VALIDATED_AT_ONCE = 8192 };
 /* A confusion matrix of more classes is none to be read. */
 enum { VALIDATED_CLASSES = 4096 };
 
+/* Threads that cross-validate at most. */
+enum { SVM_THREADS = 16 };
+
 static const HcOption options[] = {
     {HC_TEXT(Params, training), .file = HC_FILE_READ, .value = "FILE", .required = true,
      .help = "labelled pixels of this scene (polygons, points or a class raster), or a spectral library"},
@@ -181,6 +184,10 @@ static HcStatus check_labels(const HcStage *stage, HcError *err) {
                        params->training, hc_knn_class_count(stage), params->rules ? "rules" : "confidence",
                        hc_class_method_words[params->method], HC_KNN_MAX);
     }
+    if (hc_knn_method(stage) == HC_KNN_SVM && hc_knn_class_count(stage) > HC_SVM_CLASSES) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %d classes: --method svm is for at most %d",
+                       params->training, hc_knn_class_count(stage), (int)HC_SVM_CLASSES);
+    }
     return HC_OK;
 }
 
@@ -244,7 +251,9 @@ static size_t validation_bytes(const HcStage *stage) {
 static void plan_needs(HcStage *stage) {
     const HcKnnState *state = stage->state;
     size_t bands = (size_t)stage->in.bands;
-    double share = hc_knn_splits(stage) ? hc_knn_params(stage)->split : 1;
+    /* Whole polygons that train may have any share of the pixels. */
+    bool by_pixel = hc_knn_splits(stage) && hc_knn_params(stage)->split_by == HC_SPLIT_PIXELS;
+    double share = by_pixel ? hc_knn_params(stage)->split : 1;
     size_t count = (size_t)(share * (double)hc_knn_training_count(stage)) + (size_t)hc_knn_class_count(stage);
     size_t matrix = hc_knn_projects(stage) ? (bands + 1) * bands * sizeof(double) : 0;
     bool scored = hc_knn_scores(stage);
@@ -254,8 +263,9 @@ static void plan_needs(HcStage *stage) {
     size_t scores = scored ? hc_scores_bytes_device(kind, stage->in.bands, labels) +
                                  hc_scores_bytes_model(kind, stage->in.bands, labels)
                            : 0;
-    /* Of cross-validation and libsvm: nodes of 16 bytes, in each thread. */
-    size_t machine = hc_knn_method(stage) == HC_KNN_SVM ? count * bands * 56 + ((size_t)96 << 20) : 0;
+    bool machine = hc_knn_method(stage) == HC_KNN_SVM;
+    size_t thread = machine ? hc_class_svm_thread_bytes(count, stage->in.bands, labels) : 0;
+    size_t svm = machine ? hc_class_svm_bytes(count, stage->in.bands, labels) + thread : 0;
     /* The model may keep its spectra in two forms, and their norms. */
     size_t model = count * (2 * bands * sizeof(float) + sizeof(double) + sizeof(int32_t));
     size_t gathered = hc_spectra_bytes(&state->training, stage->in.bands) +
@@ -265,9 +275,11 @@ static void plan_needs(HcStage *stage) {
                   .passes_through = only_reports(stage),
                   .has_output = hc_knn_params(stage)->report.count > 0,
                   .bytes_fixed = model + matrix + scores + (stage->settled ? 0 : validation_bytes(stage)),
-                  .host_bytes = (stage->settled ? 0 : 2 * gathered) + machine +
+                  .host_bytes = (stage->settled ? 0 : 2 * gathered) + svm +
                                 (scored ? hc_scores_bytes_host(kind, stage->in.bands, labels) : 0),
                   .worker_bytes = hc_knn_thread_bytes(stage->in.bands, neighbours),
+                  .threads_max = machine ? SVM_THREADS : 0,
+                  .thread_bytes = thread,
                   .bytes_per_pixel = scratch_bytes(stage)};
 }
 

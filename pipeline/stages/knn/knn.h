@@ -182,6 +182,9 @@ HcStatus hc_class_models(HcStage *stage, const HcSamples *training, HcError *err
 /* classify/class_svm.c: a support vector machine of these spectra, into the scores. */
 extern const char *const hc_class_kernel_words[];
 HcStatus hc_class_svm(HcStage *stage, const HcSamples *training, HcError *err) HC_MUST_CHECK;
+/* Host memory of `count` training spectra: of the machine, and of each thread that cross-validates. */
+size_t hc_class_svm_bytes(size_t count, int32_t bands, int32_t classes);
+size_t hc_class_svm_thread_bytes(size_t count, int32_t bands, int32_t classes);
 HcStatus hc_class_check_cost(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
 HcStatus hc_class_check_gamma(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
 HcStatus hc_class_check_shrink(const char *who, const char *text, HcError *err) HC_MUST_CHECK;

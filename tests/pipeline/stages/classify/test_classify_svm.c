@@ -2,6 +2,7 @@
  * vectors; the same for blocks, threads and backends; cross-validation chooses what is best and repeats; real
  * samples. Without libsvm: what is said. */
 #include "pipeline/stages/classify/svm.h"
+#include "pipeline/stages/knn/knn.h"
 #include "tests/support/nearest.h"
 #include "tests/support/strict_runs.h"
 
@@ -163,6 +164,7 @@ static void check_map(const Cube *scene, const KnnTrained *trained, const HcSvm 
         classes[best + 1]++;
         for (int c = 0; c < CLASSES; c++) {
             check_near(out[1 + c], (double)votes[c] / (CLASSES - 1), 1e-7);
+            assert_false(signbit(out[1 + c]));
         }
     }
     assert_true(close < 20);
@@ -271,9 +273,28 @@ static void refusals(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "classify: --reject: --method svm", chain, "--reject 3");
     check_run_fails(NULL, HC_E_USAGE, "classify: --confidence: --method svm has no probabilities", chain,
                     "--confidence");
+    Cube many = cube_new(LINES, SAMPLES, 1);
+    for (int p = 0; p < HC_SVM_CLASSES + 1; p++) {
+        many.value[p] = p + 1;
+    }
+    cube_write(&many, "many", HC_UINT16, "bsq", NULL);
+    check_run_fails(
+        NULL, HC_E_UNSUPPORTED, "many.img: 1025 classes: --method svm is for at most 1024",
+        "read scene.img ! classify --training many.img --method svm --kernel linear ! write bad.img");
     assert_false(file_exists("bad.img"));
+    cube_free(&many);
     cube_free(&labels);
     cube_free(&scene);
+}
+
+/* A thread that cross-validates has spectra and kernels of its own, of so many spectra as are tried. */
+static void memory_of_threads(void **state) {
+    (void)state;
+    size_t of_tried = hc_class_svm_thread_bytes(2000, 200, 3);
+    assert_true(of_tried > (size_t)2000 * (200 * 32 + 2000 * 4));
+    assert_true(hc_class_svm_thread_bytes(100, 200, 3) < of_tried / 10);
+    assert_true(hc_class_svm_thread_bytes(1 << 20, 200, 3) < of_tried + of_tried / 100);
+    assert_true(hc_class_svm_bytes(1 << 20, 200, 3) > (size_t)(1 << 20) * 200 * 32);
 }
 
 /* 695 pixels of Indian Pines in 16 classes, half of which train. */
@@ -342,7 +363,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(machines_are_optimal),     IN_FOLDER(maps_agree_with_the_formula),    IN_FOLDER(runs_agree),
         IN_FOLDER(cross_validation_repeats), cmocka_unit_test(room_is_asked_for_first), IN_FOLDER(refusals),
-        IN_FOLDER(indian_pines_samples),
+        cmocka_unit_test(memory_of_threads), IN_FOLDER(indian_pines_samples),
     };
     const struct CMUnitTest without[] = {IN_FOLDER(built_without_libsvm)};
     return hc_svm_there() ? cmocka_run_group_tests(tests, NULL, NULL)

@@ -117,6 +117,25 @@ static void regions_stay_whole(void **state) {
     cube_free(&scene);
 }
 
+/* Polygons that train may have most of the pixels, whatever the fraction: the plan counts all. */
+static void planned_memory_holds_whole_polygons(void **state) {
+    (void)state;
+    uint64_t planned[2];
+    Cube scene = knn_scene();
+    write_rows("rows.csv");
+    for (int whole = 0; whole < 2; whole++) {
+        HcRunReport report = {0};
+        check_runs((&(RunHow){.ops = hc_strict_ops(), .settings = {.block_lines = 8}, .report = &report}),
+                   "read scene.img ! knn --training rows.csv --field kind -k 1 --split 0.3 --split-by %s ! "
+                   "write out%d.img",
+                   whole ? "polygon" : "pixel", whole);
+        planned[whole] = report.device_bytes;
+    }
+    /* Of 80 pixels, 24 and one a class: BANDS values in two forms, a norm, and a label. */
+    assert_true(planned[1] - planned[0] >= (uint64_t)(80 - 24 - 3) * (2 * BANDS * sizeof(float) + 12));
+    cube_free(&scene);
+}
+
 static void refusals(void **state) {
     (void)state;
     Cube scene = knn_scene();
@@ -140,6 +159,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(polygons_stay_whole),
         IN_FOLDER(regions_stay_whole),
+        IN_FOLDER(planned_memory_holds_whole_polygons),
         IN_FOLDER(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
