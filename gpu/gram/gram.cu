@@ -47,8 +47,7 @@ void hc_gpu_sums_close(HcSums *sums) {
     }
 }
 
-HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
-                     HcSums *sums, HcError *err) {
+HcGramJob hc_gram_job(const HcBlock *in, HcDifference kind, const HcWindow *window) {
     HcGramJob job;
     job = {hc_view(in), kind, in->above, in->lines, 0, hc_block_rows(in), 0, in->samples};
     if (window != NULL) {
@@ -57,6 +56,12 @@ HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const
         job.left = hc_max64(0, window->sample0);
         job.right = hc_min64(job.right, window->sample0 + window->samples);
     }
+    return job;
+}
+
+HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
+                     HcSums *sums, HcError *err) {
+    HcGramJob job = hc_gram_job(in, kind, window);
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     return hc_exact_gram(queue, &job, sums, err);
 }

@@ -18,7 +18,7 @@ struct HcGramJob {
     int64_t top, bottom, left, right; /* of the window, in rows and samples of the view, ends excluded */
 };
 
-/* ---- exact sums (integers.cu, grid.cu, limbs.cu, hopper.cu) ----
+/* ---- exact sums (integers.cu, raw.cu, grid.cu, limbs.cu, hopper.cu) ----
  *
  * Whole numbers v are written as l0 + 256 l1 + 65536 l2 + ... with limbs of -128 to 127. The matrix units sum
  * products of limbs in 32-bit integers; these are added to 64-bit integers, and these to 128-bit ones before
@@ -144,10 +144,35 @@ HcStatus hc_grid_split(HcQueue *queue, const HcGramJob *job, const HcTiling *til
 /* Makes carries, so that digits of far values are small. */
 HcStatus hc_grid_carry(HcQueue *queue, const HcExact *exact, int32_t bands, HcError *err);
 
+/* Room in the panel for at least `least` tiles (at most panel_tiles), and for up to *tiles, which becomes how
+ * many; what was in the panel is multiplied where it must. */
+HcStatus hc_exact_room(HcQueue *queue, HcSums *sums, int64_t least, int64_t *tiles, HcError *err);
+/* The place of those tiles, behind what is there; and that they are filled. */
+HcExact hc_exact_behind(const HcSums *sums);
+void hc_exact_filled(HcSums *sums, int64_t tiles);
+
+/* What a call of gram adds, as kernels take it. */
+HcGramJob hc_gram_job(const HcBlock *in, HcDifference kind, const HcWindow *window);
 HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err);
 HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err);
 
 #ifdef __CUDACC__
+
+/* The three limbs of a value in the bytes of a word: v + 128 (1 + 256 + 65536) has the bytes limb + 128. */
+__device__ static inline uint32_t hc_limbs_of(int32_t value) {
+    return ((uint32_t)value + 0x808080U) ^ 0x808080U;
+}
+
+/* Limbs of four values to a word for each limb, the first value in the lowest byte. */
+__device__ static inline void hc_limb_words(const uint32_t limbs[4], uint32_t word[HC_LIMBS_INTEGERS]) {
+    /* bytes of pairs: 0 1 of both, then 2 */
+    const uint32_t early = __byte_perm(limbs[0], limbs[1], 0x5140);
+    const uint32_t late = __byte_perm(limbs[2], limbs[3], 0x5140);
+    word[0] = __byte_perm(early, late, 0x5410);
+    word[1] = __byte_perm(early, late, 0x7632);
+    word[2] =
+        __byte_perm(__byte_perm(limbs[0], limbs[1], 0x0062), __byte_perm(limbs[2], limbs[3], 0x0062), 0x5410);
+}
 
 /* The first limb of 32 bands in a step of the panel; the next limbs are HC_SIDE_LIMB_BYTES further. */
 template <int LIMBS>

@@ -51,11 +51,6 @@ __device__ static inline void values_of(const HcView &view, int64_t pixel, int32
     }
 }
 
-/* The three limbs of a value in the bytes of a word: v + 128 (1 + 256 + 65536) has the bytes limb + 128. */
-__device__ static inline uint32_t limbs_of(int32_t value) {
-    return ((uint32_t)value + 0x808080U) ^ 0x808080U;
-}
-
 /* Tile (x, y) of 128 pixels and 32 bands: a lane a band, a warp 16 pixels. */
 template <HcDifference KIND>
 __global__ void __launch_bounds__(SPLIT_THREADS, 4)
@@ -104,7 +99,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
                 }
             }
             sum += v;
-            limbs[p] = limbs_of(v);
+            limbs[p] = hc_limbs_of(v);
             seen |= limbs[p];
         }
         if (is_wrong) {
@@ -112,15 +107,12 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
         }
 #pragma unroll
         for (int32_t word = 0; word < SPLIT_RUN / 4; word++) {
-            /* bytes of four pixels: 0 1 of both pairs, then 2 */
-            const uint32_t *l = limbs + 4 * word;
-            uint32_t early = __byte_perm(l[0], l[1], 0x5140);
-            uint32_t late = __byte_perm(l[2], l[3], 0x5140);
-            const int32_t at = warp * (SPLIT_RUN / 4) + word;
-            words[0][lane][at] = __byte_perm(early, late, 0x5410);
-            words[1][lane][at] = __byte_perm(early, late, 0x7632);
-            words[2][lane][at] =
-                __byte_perm(__byte_perm(l[0], l[1], 0x0062), __byte_perm(l[2], l[3], 0x0062), 0x5410);
+            uint32_t four[HC_LIMBS_INTEGERS];
+            hc_limb_words(limbs + 4 * word, four);
+#pragma unroll
+            for (int32_t limb = 0; limb < HC_LIMBS_INTEGERS; limb++) {
+                words[limb][lane][warp * (SPLIT_RUN / 4) + word] = four[limb];
+            }
         }
     } else {
         for (int32_t word = 0; word < SPLIT_RUN / 4; word++) {

@@ -499,31 +499,43 @@ static HcStatus carry_in_time(HcQueue *queue, HcSums *sums, int64_t pixels, HcEr
     return HC_OK;
 }
 
-HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err) {
+HcStatus hc_exact_room(HcQueue *queue, HcSums *sums, int64_t least, int64_t *tiles, HcError *err) {
     HcExact *exact = &sums->exact;
+    if (exact->panel_tiles - exact->filled < least) {
+        HC_OR_RETURN(empty_panel(queue, exact, err));
+    }
+    *tiles = hc_min64(*tiles, exact->panel_tiles - exact->filled);
+    return exact->pixels + *tiles * HC_TILE_PIXELS > exact->most ? fold(queue, exact, err) : HC_OK;
+}
+
+HcExact hc_exact_behind(const HcSums *sums) {
+    HcExact to = sums->exact;
+    to.panel += to.filled * HC_TILE_STEPS * to.sides * to.limbs * HC_SIDE_LIMB_BYTES;
+    to.needs += to.filled * (to.padded / HC_TILE_BANDS);
+    return to;
+}
+
+void hc_exact_filled(HcSums *sums, int64_t tiles) {
+    sums->exact.pixels += tiles * HC_TILE_PIXELS;
+    sums->exact.filled += tiles;
+}
+
+HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err) {
     HcTiling tiling = {hc_div_up(job->rows * job->in.samples, HC_TILE_PIXELS), 0, 0};
     if (sums->on_grid) {
         tiling = hc_grid_tiling(job);
     }
     for (int64_t tile = 0; tile < tiling.tiles;) {
-        if (exact->filled == exact->panel_tiles) {
-            HC_OR_RETURN(empty_panel(queue, exact, err));
-        }
-        int64_t count = hc_min64(tiling.tiles - tile, exact->panel_tiles - exact->filled);
-        if (exact->pixels + count * HC_TILE_PIXELS > exact->most) {
-            HC_OR_RETURN(fold(queue, exact, err));
-        }
-        HcExact to = *exact; /* behind what is there */
-        to.panel += to.filled * HC_TILE_STEPS * to.sides * to.limbs * HC_SIDE_LIMB_BYTES;
-        to.needs += to.filled * (to.padded / HC_TILE_BANDS);
+        int64_t count = tiling.tiles - tile;
+        HC_OR_RETURN(hc_exact_room(queue, sums, 1, &count, err));
+        HcExact to = hc_exact_behind(sums);
         if (sums->on_grid) {
             HC_OR_RETURN(carry_in_time(queue, sums, count * HC_TILE_PIXELS, err));
             HC_OR_RETURN(hc_grid_split(queue, job, &tiling, tile, count, &to, err));
         } else {
             HC_OR_RETURN(hc_integers_split(queue, job, tile * HC_TILE_PIXELS, count, &to, sums->limit, err));
         }
-        exact->pixels += count * HC_TILE_PIXELS;
-        exact->filled += count;
+        hc_exact_filled(sums, count);
         tile += count;
     }
     return HC_OK;

@@ -1,15 +1,440 @@
-/* Raw bytes to sums: so far by way of a block in device memory. */
+/* Raw bytes to sums.
+ *
+ * Integers of 8 and 16 bits whose samples lie side by side (BIL, BSQ) go to limbs without a block between:
+ * panels are band-major too, so that nothing is turned. Masks are made first, then for each of the sums a bit
+ * a pixel, whether it counts. Then one kernel reads each line once, keeps three of them in registers, and
+ * writes limbs of two sums, those of the scene and of its noise. A tile is 64 samples of two lines; the order
+ * of pixels does not matter to exact sums. All else is decoded first. */
 #include "core/operation/gram_raw.h"
 #include "gpu/gram/gram.cuh"
+#include "gpu/image/decode.cuh"
 
 HcDecodeFn hc_gpu_decode;
 HcGramRawFn hc_gpu_gram_raw;
 
-HcStatus hc_gpu_gram_raw(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block,
+enum {
+    THREADS = 256,
+    RUN = 8,                            /* samples of a thread, of one band */
+    RUN_THREADS = HC_STEP_PIXELS / RUN, /* that share a line of a strip and a band */
+    AROUND = RUN + 2,                   /* samples with their neighbours */
+    UNIT_TILES = 8,                     /* below one another, at most, of a thread block */
+    PAIR = 2                            /* sums that a kernel adds to */
+};
+
+/* One of the sums, as the kernels take it. */
+struct RawPart {
+    HcExact to;
+    HcDifference kind;
+    int64_t limit;
+    const uint8_t *counts; /* [lines][strips][RUN_THREADS], a bit a sample */
+};
+
+struct RawJob {
+    const char *data;       /* of the first interior line, sample 0, stored band 0 */
+    const char *low, *high; /* all bytes lie in [low, high) */
+    int64_t stride_line, stride_band;
+    int64_t above, below; /* lines of the file there are beside the interior ones */
+    int64_t lines, strips;
+    const int32_t *index; /* [bands] */
+    int32_t bands, stored, samples;
+    int32_t unit_tiles; /* of a thread block */
+    bool swap;
+    HcFault *fault;
+    RawPart part[PAIR];
+};
+
+/* ---- which pixels count ---- */
+
+/* A warp 32 samples of a line; a word of bits for each. */
+__global__ void __launch_bounds__(THREADS)
+    mark(HcGramJob job, int64_t strips, uint32_t *counts, unsigned long long *count) {
+    const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    const int64_t line = at / (strips * HC_STEP_PIXELS);
+    const int64_t sample = at % (strips * HC_STEP_PIXELS);
+    const bool ok = line < job.rows && sample < job.in.samples &&
+                    hc_difference_valid(job.in, job.kind, job.first_row + line, sample, job.top, job.bottom,
+                                        job.left, job.right);
+    const uint32_t bits = __ballot_sync(0xFFFFFFFFU, ok);
+    if (threadIdx.x % 32 == 0 && line < job.rows) {
+        counts[at / 32] = bits;
+    }
+    const int32_t all = __syncthreads_count(ok);
+    if (threadIdx.x == 0 && all > 0) {
+        atomicAdd(count, (unsigned long long)all);
+    }
+}
+
+/* ---- reading ---- */
+
+/* Words of AROUND values as they lie in the file. */
+template <typename T> struct Words {
+    enum { COUNT = (AROUND * sizeof(T) + 3) / 4 };
+    uint32_t word[COUNT];
+};
+
+/* Bytes outside of the file are 0. */
+__device__ static inline uint32_t careful_word(const RawJob &job, const char *at) {
+    uint32_t word = 0;
+#pragma unroll 1
+    for (int32_t i = 0; i < 4; i++) {
+        if (at + i >= job.low && at + i < job.high) {
+            word |= (uint32_t)(uint8_t)at[i] << 8 * i;
+        }
+    }
+    return word;
+}
+
+/* What lies from `at` on, whatever its alignment. */
+template <typename T> __device__ static inline Words<T> load_words(const RawJob &job, const char *at) {
+    enum { COUNT = Words<T>::COUNT };
+    Words<T> words;
+    const uint32_t shift = (uint32_t)((uintptr_t)at & 3);
+    const char *first = at - shift;
+    uint32_t aligned[COUNT + 1];
+    if (first >= job.low && first + 4 * (COUNT + 1) <= job.high) {
+#pragma unroll
+        for (int32_t w = 0; w <= COUNT; w++) {
+            aligned[w] = __ldg((const uint32_t *)first + w);
+        }
+    } else {
+#pragma unroll
+        for (int32_t w = 0; w <= COUNT; w++) {
+            aligned[w] = careful_word(job, first + 4 * w);
+        }
+    }
+#pragma unroll
+    for (int32_t w = 0; w < COUNT; w++) {
+        words.word[w] = __funnelshift_r(aligned[w], aligned[w + 1], 8 * shift);
+    }
+    return words;
+}
+
+/* A line of a thread's band, from one sample in front of its run to one behind; 0 where there is none. */
+template <typename T>
+__device__ static inline Words<T> load_line(const RawJob &job, const char *band, int64_t line) {
+    if (band == NULL || line < -job.above || line >= job.lines + job.below) {
+        return {};
+    }
+    return load_words<T>(job, band + line * job.stride_line - (int64_t)sizeof(T));
+}
+
+template <typename T>
+__device__ static inline void values_of(const Words<T> &words, bool swap, int32_t value[AROUND]) {
+#pragma unroll
+    for (int32_t s = 0; s < AROUND; s++) {
+        const uint32_t word = words.word[s * sizeof(T) / 4];
+        if constexpr (sizeof(T) == 1) {
+            value[s] = (T)(word >> 8 * (s % 4));
+        } else {
+            value[s] = (T)__byte_perm(word, 0,
+                                      s % 2 == 0 ? (swap ? 0x4401 : 0x4410)
+                                      : swap     ? 0x4423
+                                                 : 0x4432);
+        }
+    }
+}
+
+/* ---- differences and limbs ---- */
+
+/* Three lines of a band. */
+struct Lines {
+    int32_t above[AROUND], here[AROUND], below[AROUND];
+};
+
+__device__ static inline void differences(const Lines &lines, HcDifference kind, int32_t value[RUN]) {
+    if (kind == HC_DIFFERENCE_MEAN3X3) {
+        int32_t column[AROUND];
+#pragma unroll
+        for (int32_t s = 0; s < AROUND; s++) {
+            column[s] = lines.above[s] + lines.here[s] + lines.below[s];
+        }
+#pragma unroll
+        for (int32_t s = 0; s < RUN; s++) {
+            value[s] = 9 * lines.here[s + 1] - (column[s] + column[s + 1] + column[s + 2]);
+        }
+        return;
+    }
+#pragma unroll
+    for (int32_t s = 0; s < RUN; s++) {
+        const int32_t taken = kind == HC_DIFFERENCE_SHIFT            ? lines.here[s + 2]
+                              : kind == HC_DIFFERENCE_SHIFT_DIAGONAL ? lines.below[s + 2]
+                                                                     : 0;
+        value[s] = lines.here[s + 1] - taken;
+    }
+}
+
+/* What a thread keeps of one of the sums. */
+struct Kept {
+    int32_t sum;                            /* of a unit: 128 values below 2^21 */
+    uint32_t seen;                          /* bits of the limbs of a tile */
+    uint32_t third[HC_TILE_STEPS][RUN / 4]; /* limbs, until it is known whether somebody needs them */
+};
+
+/* Where a thread's limbs of a tile go: RUN bytes of a row. */
+__device__ static inline int8_t *place_of(const HcExact &to, int64_t tile, int32_t step) {
+    const int32_t band = (int32_t)threadIdx.x / RUN_THREADS;
+    const int32_t run = (int32_t)threadIdx.x % RUN_THREADS;
+    return to.panel + hc_panel_at<HC_LIMBS_INTEGERS>(to, tile * HC_TILE_STEPS + step, (int32_t)blockIdx.y) +
+           hc_swizzled(band, run / 2) + run % 2 * RUN;
+}
+
+/* The values of a run to limbs; counts: a bit a sample. */
+__device__ static inline void take_apart(const RawJob &job, const RawPart &part, const int32_t value[RUN],
+                                         uint32_t counts, Kept *kept, uint32_t word[2][HC_LIMBS_INTEGERS]) {
+    const int32_t limit = (int32_t)part.limit;
+    const int32_t offset = (int32_t)part.to.offset;
+    uint32_t limbs[RUN];
+    int32_t wrong = 0;
+#pragma unroll
+    for (int32_t s = 0; s < RUN; s++) {
+        const bool ok = (counts >> s & 1) != 0;
+        const int32_t v = ok ? value[s] - offset : 0;
+        wrong = ok && abs(value[s]) > limit ? value[s] : wrong;
+        kept->sum += v;
+        limbs[s] = hc_limbs_of(v);
+        kept->seen |= limbs[s];
+    }
+    if (wrong != 0) {
+        hc_raise(job.fault, HC_E_NUMERIC, HC_FAULT_PROMISE, (double)wrong, part.limit);
+    }
+    hc_limb_words(limbs, word[0]);
+    hc_limb_words(limbs + 4, word[1]);
+}
+
+/* One line of a tile. */
+__device__ static inline void add_line(const RawJob &job, const RawPart &part, const Lines &lines, bool there,
+                                       int64_t line, int64_t strip, int64_t tile, int32_t step, Kept *kept) {
+    int32_t value[RUN];
+    uint32_t word[2][HC_LIMBS_INTEGERS];
+    uint32_t counts = 0;
+    if (there && line < job.lines) {
+        counts = part.counts[(line * job.strips + strip) * RUN_THREADS + threadIdx.x % RUN_THREADS];
+    }
+    differences(lines, part.kind, value);
+    take_apart(job, part, value, counts, kept, word);
+    int8_t *to = place_of(part.to, tile, step);
+    *(uint2 *)to = make_uint2(word[0][0], word[1][0]);
+    *(uint2 *)(to + HC_SIDE_LIMB_BYTES) = make_uint2(word[0][1], word[1][1]);
+    kept->third[step][0] = word[0][2];
+    kept->third[step][1] = word[1][2];
+}
+
+/* How many limbs the tile needs; writes the third where it does. For all threads. */
+__device__ static inline void end_tile(const RawPart &part, int64_t tile, Kept *kept) {
+    const bool third = __syncthreads_or((kept->seen & 0xFF0000U) != 0) != 0;
+    if (threadIdx.x == 0) {
+        part.to.needs[tile * gridDim.y + blockIdx.y] = third ? HC_LIMBS_INTEGERS : HC_LIMBS_LEAST;
+    }
+#pragma unroll
+    for (int32_t step = 0; step < HC_TILE_STEPS && third; step++) {
+        *(uint2 *)(place_of(part.to, tile, step) + 2 * HC_SIDE_LIMB_BYTES) =
+            make_uint2(kept->third[step][0], kept->third[step][1]);
+    }
+    kept->seen = 0;
+}
+
+/* Adds up the threads of a band. */
+__device__ static inline void end_unit(const RawPart &part, int32_t band, int32_t sum) {
+#pragma unroll
+    for (int32_t d = RUN_THREADS / 2; d > 0; d /= 2) {
+        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, d);
+    }
+    if (threadIdx.x % RUN_THREADS == 0 && sum != 0) {
+        atomicAdd((unsigned long long *)&part.to.sum[band], (unsigned long long)(int64_t)sum);
+    }
+}
+
+/* Where a band begins at a sample; NULL where there is none. That the file has it was looked at before. */
+__device__ static inline const char *band_at(const RawJob &job, int32_t band, int64_t sample, int64_t bytes) {
+    const int32_t index = band < job.bands ? __ldg(job.index + band) : -1;
+    return index >= 0 && index < job.stored ? job.data + index * job.stride_band + sample * bytes : NULL;
+}
+
+/* Thread block (unit, 32 bands): a strip of 64 samples over some lines. PARTS: sums that are added to. */
+template <typename T, int PARTS>
+__global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ RawJob job, int64_t unit0) {
+    const int64_t unit = unit0 + blockIdx.x;
+    const int64_t strip = unit % job.strips;
+    const int64_t line0 = unit / job.strips * job.unit_tiles * HC_TILE_STEPS;
+    const int32_t band = (int32_t)blockIdx.y * HC_TILE_BANDS + (int32_t)threadIdx.x / RUN_THREADS;
+    const int64_t sample = strip * HC_STEP_PIXELS + threadIdx.x % RUN_THREADS * RUN;
+    const char *from = sample < job.samples ? band_at(job, band, sample, sizeof(T)) : NULL;
+    Kept kept[PARTS] = {};
+    Lines lines;
+    values_of<T>(load_line<T>(job, from, line0 - 1), job.swap, lines.above);
+    values_of<T>(load_line<T>(job, from, line0), job.swap, lines.here);
+    Words<T> next = load_line<T>(job, from, line0 + 1);
+    for (int32_t t = 0; t < job.unit_tiles; t++) {
+        const int64_t tile = (int64_t)blockIdx.x * job.unit_tiles + t;
+#pragma unroll
+        for (int32_t step = 0; step < HC_TILE_STEPS; step++) {
+            const int64_t line = line0 + t * HC_TILE_STEPS + step;
+            values_of<T>(next, job.swap, lines.below);
+            next = load_line<T>(job, from, line + 2);
+#pragma unroll
+            for (int32_t p = 0; p < PARTS; p++) {
+                add_line(job, job.part[p], lines, from != NULL, line, strip, tile, step, &kept[p]);
+            }
+#pragma unroll
+            for (int32_t s = 0; s < AROUND; s++) {
+                lines.above[s] = lines.here[s];
+                lines.here[s] = lines.below[s];
+            }
+        }
+#pragma unroll
+        for (int32_t p = 0; p < PARTS; p++) {
+            end_tile(job.part[p], tile, &kept[p]);
+        }
+    }
+#pragma unroll
+    for (int32_t p = 0; p < PARTS; p++) {
+        end_unit(job.part[p], band, kept[p].sum);
+    }
+}
+
+/* ---- the operation ---- */
+
+static int64_t strips_of(const HcBlock *block) {
+    return hc_div_up(block->samples, HC_STEP_PIXELS);
+}
+
+/* Equal units, so that few tiles lie below the last line. */
+static int32_t unit_tiles_of(const HcBlock *block) {
+    const int64_t tiles = hc_div_up(block->lines, HC_TILE_STEPS);
+    return (int32_t)hc_div_up(tiles, hc_div_up(tiles, UNIT_TILES));
+}
+
+/* Whether bytes become limbs at once. Narrow scenes would leave most of a strip empty, and the memory of the
+ * block has room for the bits of each pixel where a line fills a strip. */
+static bool takes_bytes(const HcRaw *raw, const HcDecode *how, const HcBlock *block, const HcGramPart *part) {
+    const HcSums *sums = part->sums;
+    const bool small =
+        raw->type == HC_UINT8 || raw->type == HC_INT8 || raw->type == HC_UINT16 || raw->type == HC_INT16;
+    return small && !sums->on_grid && !how->keep_missing && part->kind != HC_DIFFERENCE_MEDIAN3X3 &&
+           raw->stride_sample == (int64_t)hc_type_bytes(raw->type) && block->samples >= HC_STEP_PIXELS &&
+           sums->exact.panel_tiles >= UNIT_TILES && (uintptr_t)block->data % sizeof(uint32_t) == 0;
+}
+
+static RawJob make_job(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block) {
+    RawJob job = {};
+    const int64_t row = block->line0 - raw->line0;
+    const int64_t line = (raw->lines - 1) * raw->stride_line;
+    const int64_t band = (raw->bands - 1) * raw->stride_band;
+    const char *data = (const char *)raw->data;
+    job.data = data + row * raw->stride_line;
+    job.low = data + hc_min64(line, 0) + hc_min64(band, 0);
+    job.high = data + hc_max64(line, 0) + hc_max64(band, 0) + raw->samples * raw->stride_sample;
+    job.stride_line = raw->stride_line;
+    job.stride_band = raw->stride_band;
+    job.above = row;
+    job.below = raw->lines - row - block->lines;
+    job.lines = block->lines;
+    job.strips = strips_of(block);
+    job.index = how->band_index;
+    job.bands = block->bands;
+    job.stored = raw->bands;
+    job.samples = block->samples;
+    job.unit_tiles = unit_tiles_of(block);
+    job.swap = raw->swap;
+    job.fault = queue->fault_device;
+    return job;
+}
+
+template <typename T>
+static void launch_type(HcQueue *queue, const RawJob *job, int32_t count, int64_t unit0, int64_t units) {
+    const dim3 grid((unsigned)units, (unsigned)(job->part[0].to.padded / HC_TILE_BANDS));
+    if (count == 1) {
+        split_raw<T, 1><<<grid, THREADS, 0, queue->stream>>>(*job, unit0);
+    } else {
+        split_raw<T, 2><<<grid, THREADS, 0, queue->stream>>>(*job, unit0);
+    }
+}
+
+static HcStatus launch_split(HcQueue *queue, HcType type, const RawJob *job, int32_t count, int64_t unit0,
+                             int64_t units, HcError *err) {
+    switch (type) {
+    case HC_UINT8:
+        launch_type<uint8_t>(queue, job, count, unit0, units);
+        break;
+    case HC_INT8:
+        launch_type<int8_t>(queue, job, count, unit0, units);
+        break;
+    case HC_UINT16:
+        launch_type<uint16_t>(queue, job, count, unit0, units);
+        break;
+    default:
+        launch_type<int16_t>(queue, job, count, unit0, units);
+        break;
+    }
+    return hc_gpu_launched("taking bytes apart", err);
+}
+
+/* All units of the block to one or two sums. */
+static HcStatus add_pair(HcQueue *queue, HcType type, RawJob *job, const HcGramPart *parts, int32_t count,
+                         HcError *err) {
+    const int64_t units = job->strips * hc_div_up(job->lines, job->unit_tiles * HC_TILE_STEPS);
+    for (int64_t unit = 0; unit < units;) {
+        int64_t tiles = (units - unit) * job->unit_tiles;
+        for (int32_t p = 0; p < count; p++) {
+            HC_OR_RETURN(hc_exact_room(queue, parts[p].sums, job->unit_tiles, &tiles, err));
+            job->part[p].to = hc_exact_behind(parts[p].sums);
+        }
+        const int64_t now = tiles / job->unit_tiles;
+        HC_OR_RETURN(launch_split(queue, type, job, count, unit, now, err));
+        for (int32_t p = 0; p < count; p++) {
+            hc_exact_filled(parts[p].sums, now * job->unit_tiles);
+        }
+        unit += now;
+    }
+    return HC_OK;
+}
+
+/* Which pixels count, to the memory of the block. */
+static HcStatus mark_part(HcQueue *queue, const HcBlock *block, const HcGramPart *part, uint32_t *counts,
+                          HcError *err) {
+    const HcGramJob job = hc_gram_job(block, part->kind, part->window);
+    const int64_t strips = strips_of(block);
+    const int64_t threads = block->lines * strips * HC_STEP_PIXELS;
+    mark<<<(unsigned)hc_div_up(threads, THREADS), THREADS, 0, queue->stream>>>(
+        job, strips, counts, (unsigned long long *)part->sums->exact.count);
+    return hc_gpu_launched("marking pixels", err);
+}
+
+static HcStatus by_bytes(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block,
+                         const HcGramPart *parts, int32_t count, HcError *err) {
+    RawJob job = make_job(queue, raw, how, block);
+    const int64_t words = job.lines * job.strips * HC_STEP_PIXELS / 32;
+    HC_OR_RETURN(hc_gpu_decode_masks(queue, raw, how, block, err));
+    for (int32_t p = 0; p < count; p += PAIR) {
+        const int32_t now = count - p < PAIR ? count - p : PAIR;
+        for (int32_t k = 0; k < now; k++) {
+            uint32_t *counts = (uint32_t *)block->data + k * words;
+            HC_OR_RETURN(mark_part(queue, block, &parts[p + k], counts, err));
+            job.part[k].kind = parts[p + k].kind;
+            job.part[k].limit = parts[p + k].sums->limit;
+            job.part[k].counts = (const uint8_t *)counts;
+        }
+        HC_OR_RETURN(add_pair(queue, raw->type, &job, parts + p, now, err));
+    }
+    return HC_OK;
+}
+
+static HcStatus by_block(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block,
                          const HcGramPart *parts, int32_t count, HcError *err) {
     HC_OR_RETURN(hc_gpu_decode(queue, raw, how, block, err));
     for (int32_t p = 0; p < count; p++) {
         HC_OR_RETURN(hc_gpu_gram(queue, block, parts[p].kind, parts[p].window, parts[p].sums, err));
     }
     return HC_OK;
+}
+
+HcStatus hc_gpu_gram_raw(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block,
+                         const HcGramPart *parts, int32_t count, HcError *err) {
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    for (int32_t p = 0; p < count; p++) {
+        if (!takes_bytes(raw, how, block, &parts[p])) {
+            return by_block(queue, raw, how, block, parts, count, err);
+        }
+    }
+    return by_bytes(queue, raw, how, block, parts, count, err);
 }

@@ -1,6 +1,5 @@
 /* Bytes as they lie in a file -> a block: float32, pixel-major, with its mask. */
-#include "core/operation/decode.h"
-#include "gpu/internal.cuh"
+#include "gpu/image/decode.cuh"
 
 #include <float.h>
 #include <math.h>
@@ -377,19 +376,48 @@ template <typename T, int ALIGN> __global__ void __launch_bounds__(THREADS) by_p
     count_reasons(mine, row, job);
 }
 
+/* ---- masks without values ---- */
+
+/* A thread a pixel, a thread block a run of samples: made for samples one after another. */
+template <typename T, int ALIGN> __global__ void __launch_bounds__(THREADS) only_masks(const Job job) {
+    int64_t row = blockIdx.x / (uint32_t)job.strips;
+    int64_t sample = (int64_t)(blockIdx.x % (uint32_t)job.strips) * THREADS + threadIdx.x;
+    int64_t pixel = row * job.out.samples + sample;
+    bool there = sample < job.out.samples;
+    const char *from = job.data + row * job.stride_line + sample * job.stride_sample;
+    uint32_t seen = 0;
+    for (int32_t k = (int32_t)threadIdx.x; blockIdx.x == 0 && k < job.out.bands; k += THREADS) {
+        (void)band_at(from, k, job); /* complains of those that are not there */
+    }
+    if (there && job.look) {
+#pragma unroll 8
+        for (int32_t k = 0; k < job.out.bands; k++) {
+            const char *at = band_at(from, k, job);
+            seen |= at != NULL ? look_at(fetch<T, ALIGN>((const uint8_t *)at, job), job) : 0;
+        }
+    }
+    int reason = HC_MASK_REASONS;
+    if (there) {
+        reason = reason_of(seen, job.user != NULL && job.user[pixel] == 0, job);
+        job.out.mask[pixel] = reason == HC_MASK_REASONS;
+    }
+    count_reasons(reason, row, job);
+}
+
 /* ---- on the host ---- */
 
 typedef void Kernel(Job job);
 
 /* The kernels of a type, for values at any address and for aligned ones. */
 struct Kernels {
-    Kernel *tiles[2], *pixels[2];
+    Kernel *tiles[2], *pixels[2], *masks[2];
     int32_t samples; /* of a tile */
 };
 
 template <typename T> Kernels kernels() {
     return {{by_tiles<T, 1>, by_tiles<T, sizeof(T)>},
             {by_pixels<T, 1>, by_pixels<T, sizeof(T)>},
+            {only_masks<T, 1>, only_masks<T, sizeof(T)>},
             Tile<T>::SAMPLES};
 }
 
@@ -532,4 +560,14 @@ HcStatus hc_gpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, co
         kernels.pixels[aligned]<<<(unsigned)blocks, THREADS, 0, queue->stream>>>(job);
     }
     return hc_gpu_launched("decoding", err);
+}
+
+HcStatus hc_gpu_decode_masks(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                             HcError *err) {
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    Job job = make_job(queue, raw, how, out);
+    Kernels kernels = kernels_of(raw->type);
+    job.strips = (int32_t)hc_div_up(out->samples, THREADS);
+    kernels.masks[is_aligned(raw)]<<<(unsigned)(job.out.rows * job.strips), THREADS, 0, queue->stream>>>(job);
+    return hc_gpu_launched("masking", err);
 }
