@@ -111,6 +111,28 @@ static bool find_steps(hid_t plist, HcChunkIndex *index) {
     return true;
 }
 
+/* A filter that neither this program nor the library has, and that the first chunk went through: nobody can
+ * read the array, and GDAL would not say why. */
+static HcStatus check_filters(hid_t dataset, hid_t plist, const HcChunkIndex *index, HcError *err) {
+    const hsize_t corner[HC_AXES] = {0};
+    unsigned skipped = 0, flags = 0;
+    hsize_t bytes = 0;
+    haddr_t at = HADDR_UNDEF;
+    int count = H5Pget_layout(plist) == H5D_CHUNKED ? H5Pget_nfilters(plist) : 0;
+    for (int f = 0; f < count && f < 32; f++) {
+        size_t values = 0;
+        H5Z_filter_t filter = H5Pget_filter2(plist, (unsigned)f, &flags, &values, NULL, 0, NULL, NULL);
+        if (filter >= 0 && H5Zfilter_avail(filter) == 0 &&
+            H5Dget_chunk_info_by_coord(dataset, corner, &skipped, &at, &bytes) >= 0 && at != HADDR_UNDEF &&
+            (skipped >> f & 1) == 0) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: an array went through the filter %d of HDF5, which is not installed here",
+                           index->path, (int)filter);
+        }
+    }
+    return HC_OK;
+}
+
 /* Whether the array lies in one piece of this file, and where. */
 static bool find_piece(hid_t dataset, hid_t plist, int64_t *offset) {
     haddr_t at = H5Pget_layout(plist) == H5D_CONTIGUOUS ? H5Dget_offset(dataset) : HADDR_UNDEF;
@@ -272,6 +294,9 @@ static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known,
     hid_t plist = H5Dget_create_plist(array->dataset);
     *known = plist >= 0 && find_type(array->dataset, index) && find_shape(array, plist, index) &&
              find_steps(plist, index) && find_fill(plist, index);
+    if (plist >= 0 && !*known) {
+        status = check_filters(array->dataset, plist, index, err);
+    }
     if (plist >= 0) {
         H5Pclose(plist);
     }

@@ -135,8 +135,9 @@ HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is
     while (cube < count && !hc_product_has(file, cubes[cube].dataset)) {
         cube++;
     }
-    *is = cube < count && hc_product_has_group(file, "/sensor_band_parameters") &&
-          hc_product_has_group(file, "/location");
+    /* Either tells; that the other is missing is an error of the file. */
+    *is = cube < count &&
+          (hc_product_has_group(file, "/sensor_band_parameters") || hc_product_has(file, "/location/glt_x"));
     if (!*is) {
         return HC_OK;
     }

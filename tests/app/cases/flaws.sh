@@ -1,0 +1,57 @@
+# Granules that are damaged or not complete: one line that names the file and what is wrong, and nothing is written.
+[[ -x $MODULES/flaw ]] || exit 77 # needs HDF5
+name=EMIT_L2A_RFL_001_20240501T101010_2412207_001.nc
+masks=EMIT_L2A_MASK_001_20240501T101010_2412207_001.nc
+run 0 info "$SAMPLE/$name"
+[[ $out == *"product      EMIT"* ]] || exit 77 # GDAL without netCDF
+
+granule() {
+    rm -rf granule
+    mkdir granule
+    cp "$SAMPLE/$name" "$SAMPLE/$masks" granule
+    chmod u+w granule/*
+}
+
+# says FLAW PART: a granule with that flaw is refused in a line that holds PART.
+says() {
+    granule
+    "$MODULES/flaw" "$1" "granule/$name" || fail "flaw $1"
+    refuse 3 "$2" run --device cpu read "granule/$name" ! write out.img --ortho
+    [[ $err == *"granule/$name: "* ]] || fail "$1: '$err' does not name the file"
+    only granule "granule/$name" "granule/$masks"
+}
+says cut-chunk "the chunk at line 0, sample 0, band 0 (from 0) is broken: its "
+says denied-filter "the chunk at line 0, sample 0, band 0 (from 0) is broken: it holds "
+says unknown-filter "the filter 32099 of HDF5, which is not installed here"
+says no-group "there is no array /sensor_band_parameters/wavelengths"
+says no-location "there is no array /location/glt_x or /location/glt_y"
+says no-wavelengths "there is no array /sensor_band_parameters/wavelengths"
+says nan-wavelength "band 4 of EMIT L2A reflectance has the wavelength nan nm"
+says glt-outside "leads to line 1, sample 4711 (at its line 2, sample 24, from 0); the scene has 64 lines x 48 samples"
+
+# A file that ends early, and masks that do.
+for short in "$name" "$masks"; do
+    granule
+    head -c -3000 "granule/$short" >cut && mv cut "granule/$short"
+    refuse 3 "$short: " run --device cpu read "granule/$name" ! write out.img
+    only granule "granule/$name" "granule/$masks"
+done
+
+# A layer of masks that are not there; without being asked for, they are only missed.
+granule
+rm "granule/$masks"
+refuse 3 "cloud" run --device cpu read "granule/$name" --mask cloud ! write out.img
+only granule "granule/$name"
+run 0 run --device cpu read "granule/$name" ! write out.img --record none
+[[ $err == *"its quality masks ($masks) are not beside it"* ]] || fail "masks are not missed: $err"
+rm out.*
+
+# Wavelengths that descend: bands come by ascending ones, so the last of the file is the first.
+granule
+run 0 run --device cpu read "granule/$name" --all-bands --quality none ! write up.img --interleave bsq --record none
+"$MODULES/flaw" descending "granule/$name"
+run 0 run --device cpu read "granule/$name" --all-bands --quality none ! write down.img --interleave bsq --record none
+band=$((64 * 48 * 4))
+for b in 0 7 31; do
+    cmp -n $band -i $((b * band)):$(((31 - b) * band)) up.img down.img || fail "band $b of descending wavelengths"
+done

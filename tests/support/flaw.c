@@ -1,0 +1,159 @@
+/* Spoils a copy of an EMIT granule, for tests of what is said of it: flaw FLAW FILE */
+#include <hdf5.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NO_FILTER = 32099, CUT = 100 };
+
+static const char cube[] = "/reflectance";
+static const char wavelengths[] = "/sensor_band_parameters/wavelengths";
+
+static void check(int64_t result, const char *what) {
+    if (result < 0) {
+        fprintf(stderr, "flaw: %s failed\n", what);
+        exit(EXIT_FAILURE);
+    }
+}
+
+static hid_t checked(hid_t id, const char *what) {
+    check(id, what);
+    return id;
+}
+
+/* The first chunk of the array, as it is stored; *bytes of it. To be freed. */
+static void *first_chunk(hid_t array, uint32_t *filters, size_t *bytes) {
+    const hsize_t start[3] = {0};
+    hsize_t size = 0;
+    check(H5Dget_chunk_storage_size(array, start, &size), "H5Dget_chunk_storage_size");
+    void *chunk = malloc(size);
+    check(chunk != NULL ? 0 : -1, "malloc");
+    check(H5Dread_chunk(array, H5P_DEFAULT, start, filters, chunk), "H5Dread_chunk");
+    *bytes = size;
+    return chunk;
+}
+
+/* The first chunk ends before its compressed values do. */
+static void cut_chunk(hid_t file) {
+    const hsize_t start[3] = {0};
+    uint32_t filters = 0;
+    size_t bytes = 0;
+    hid_t array = checked(H5Dopen2(file, cube, H5P_DEFAULT), cube);
+    void *chunk = first_chunk(array, &filters, &bytes);
+    check(H5Dwrite_chunk(array, H5P_DEFAULT, filters, start, bytes - CUT, chunk), "H5Dwrite_chunk");
+    free(chunk);
+    H5Dclose(array);
+}
+
+/* The first chunk is said not to be compressed. */
+static void deny_filter(hid_t file) {
+    const hsize_t start[3] = {0};
+    uint32_t filters = 0;
+    size_t bytes = 0;
+    hid_t array = checked(H5Dopen2(file, cube, H5P_DEFAULT), cube);
+    void *chunk = first_chunk(array, &filters, &bytes);
+    /* HDF5 forgets what it is told of a chunk whose size stays. */
+    check(H5Dwrite_chunk(array, H5P_DEFAULT, UINT32_MAX, start, bytes - CUT, chunk), "H5Dwrite_chunk");
+    free(chunk);
+    H5Dclose(array);
+}
+
+/* All chunks were made with a filter that no library knows. */
+static void set_unknown_filter(hid_t file) {
+    const hsize_t start[3] = {0}, chunk[3] = {16, 48, 32};
+    uint32_t filters = 0;
+    size_t bytes = 0;
+    hid_t array = checked(H5Dopen2(file, cube, H5P_DEFAULT), cube);
+    hid_t space = checked(H5Dget_space(array), "H5Dget_space");
+    hid_t how = checked(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate");
+    void *values = first_chunk(array, &filters, &bytes);
+    H5Dclose(array);
+    check(H5Ldelete(file, cube, H5P_DEFAULT), "H5Ldelete");
+    check(H5Pset_chunk(how, 3, chunk), "H5Pset_chunk");
+    check(H5Pset_filter(how, NO_FILTER, H5Z_FLAG_OPTIONAL, 0, NULL), "H5Pset_filter");
+    array = checked(H5Dcreate2(file, cube, H5T_IEEE_F32LE, space, H5P_DEFAULT, how, H5P_DEFAULT), cube);
+    check(H5Dwrite_chunk(array, H5P_DEFAULT, 0, start, bytes, values), "H5Dwrite_chunk");
+    free(values);
+    H5Pclose(how);
+    H5Sclose(space);
+    H5Dclose(array);
+}
+
+static void change(hid_t file, const char *name, void (*how)(double *values, hsize_t count)) {
+    hid_t array = checked(H5Dopen2(file, name, H5P_DEFAULT), name);
+    hid_t space = checked(H5Dget_space(array), name);
+    hssize_t count = H5Sget_simple_extent_npoints(space);
+    check(count, name);
+    double *values = calloc((size_t)count + 1, sizeof *values);
+    check(values != NULL ? 0 : -1, "calloc");
+    check(H5Dread(array, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), name);
+    how(values, (hsize_t)count);
+    check(H5Dwrite(array, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), name);
+    free(values);
+    H5Sclose(space);
+    H5Dclose(array);
+}
+
+static void turn_round(double *values, hsize_t count) {
+    for (hsize_t i = 0; i < count / 2; i++) {
+        double kept = values[i];
+        values[i] = values[count - 1 - i];
+        values[count - 1 - i] = kept;
+    }
+}
+
+/* The first pixel of the map that has one leads to another sample. */
+static void lead(double *values, hsize_t count, double sample) {
+    hsize_t i = 0;
+    while (i < count && values[i] <= 0) {
+        i++;
+    }
+    values[i < count ? i : 0] = sample;
+}
+
+static void lead_outside(double *values, hsize_t count) {
+    lead(values, count, 4711);
+}
+
+static void set_nan(double *values, hsize_t count) {
+    values[count > 3 ? 3 : 0] = NAN;
+}
+
+static void forget(hid_t file, const char *name) {
+    check(H5Ldelete(file, name, H5P_DEFAULT), name);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        fputs("usage: flaw FLAW FILE\n", stderr);
+        return 2;
+    }
+    const char *flaw = argv[1];
+    hid_t file = checked(H5Fopen(argv[2], H5F_ACC_RDWR, H5P_DEFAULT), argv[2]);
+    if (strcmp(flaw, "cut-chunk") == 0) {
+        cut_chunk(file);
+    } else if (strcmp(flaw, "denied-filter") == 0) {
+        deny_filter(file);
+    } else if (strcmp(flaw, "unknown-filter") == 0) {
+        set_unknown_filter(file);
+    } else if (strcmp(flaw, "no-group") == 0) {
+        forget(file, "/sensor_band_parameters");
+    } else if (strcmp(flaw, "no-wavelengths") == 0) {
+        forget(file, wavelengths);
+    } else if (strcmp(flaw, "nan-wavelength") == 0) {
+        change(file, wavelengths, set_nan);
+    } else if (strcmp(flaw, "descending") == 0) {
+        change(file, wavelengths, turn_round);
+    } else if (strcmp(flaw, "glt-outside") == 0) {
+        change(file, "/location/glt_x", lead_outside);
+    } else if (strcmp(flaw, "no-location") == 0) {
+        forget(file, "/location");
+    } else {
+        fprintf(stderr, "flaw: %s is none\n", flaw);
+        return 2;
+    }
+    check(H5Fclose(file), "H5Fclose");
+    return EXIT_SUCCESS;
+}
