@@ -36,16 +36,15 @@ static HcStatus compare_commands(HcRanks *ranks, const char *command, HcError *e
     return HC_OK;
 }
 
-static HcStatus open_transport(HcRanks *ranks, HcError *err) {
-    const HcTransportModule *module = NULL;
+static HcStatus load_transport(const HcTransportModule **module, HcError *err) {
     HcError reason = {0};
-    HcStatus status = hc_transport_load(&module, &reason);
+    HcStatus status = hc_transport_load(module, &reason);
     if (status != HC_OK) {
         return hc_fail(err, status,
                        "started by an MPI launcher, where each rank would do the whole work without MPI: %s",
                        reason.text);
     }
-    return module->open(ranks, err);
+    return HC_OK;
 }
 
 HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) {
@@ -53,12 +52,21 @@ HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) {
     if (!hc_launcher_present() || hc_launcher_count() == 1) {
         return HC_OK;
     }
+    const HcTransportModule *module = NULL;
     HcRanks *ranks = NULL;
     HC_OR_RETURN(hc_new(ranks, 1, "the ranks", err));
     *out = ranks;
-    HC_OR_RETURN(open_transport(ranks, err));
+    HC_OR_RETURN(load_transport(&module, err));
+    HC_OR_RETURN(module->open(ranks, err));
     HC_OR_RETURN(hc_new(ranks->failed, ranks->count, "the ranks", err));
     HC_OR_RETURN(compare_commands(ranks, command, err));
+    if (ranks->count == 1 && (hc_launcher_count() > 1 || hc_launcher_number() > 0)) {
+        return hc_fail(
+            err, HC_E_UNSUPPORTED,
+            "the launcher has started several ranks, but %s does not find the others: each would do "
+            "the whole work (srun --mpi=list shows the kinds of MPI)",
+            module->library());
+    }
     if (ranks->count == 1) {
         hc_ranks_close(ranks);
         *out = NULL;

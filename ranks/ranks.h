@@ -21,9 +21,9 @@ extern "C" {
 typedef struct HcRanks HcRanks;
 
 /* Joins the other ranks; *out is NULL where no launcher started this process, or started it alone. Fails
- * where one did and the MPI module cannot be used, or where the ranks have different command lines: they
- * would write one output in many ways. Only the first rank should say so (hc_ranks_speaks), and all close
- * what they got, also after a failure. */
+ * where one did and the MPI module cannot be used or does not find the others, or where the ranks have
+ * different command lines: they would write one output in many ways. Only the first rank should say so
+ * (hc_ranks_speaks), and all close what they got, also after a failure. */
 HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) HC_MUST_CHECK;
 
 /* Leaves the others, once all have come here. The launcher may then end a rank at any moment. NULL is fine.

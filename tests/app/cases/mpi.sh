@@ -15,6 +15,12 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=no
 # MPI keeps memory, and modules of it that are gone by the end hide where it came from.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0:verify_asan_link_order=0
 
+# A launcher whose ranks this MPI does not know.
+if [[ $out == *"MPI Open MPI v4"* ]]; then
+    PMI_SIZE=2 PMI_RANK=0 refuse 6 "does not find the others" filter "$scene" out.img
+    only
+fi
+
 # ranks COUNT STATUS WORD...: hcube with these words on so many ranks.
 ranks() {
     local count=$1 expected=$2 status=0
