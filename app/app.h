@@ -132,6 +132,7 @@ typedef struct HcOpening {
     HcComputeConfig config;
     bool automatic, numbered, tried, running; /* numbered: gpu:N */
     int32_t local_number;                     /* of this rank on its host: GPUs are taken in turn */
+    int32_t alone; /* the GPU that CUDA_VISIBLE_DEVICES leaves, as it is numbered without that; -1 = all */
     pthread_t thread;
     HcCompute *gpu;
     HcError error; /* why there is no gpu */
@@ -141,6 +142,17 @@ HcStatus hc_backend_begin(const HcCommon *common, HcOpening *opening, HcError *e
 /* Must follow every begin that succeeded. */
 HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_t reason_size,
                         HcError *err) HC_MUST_CHECK;
+
+/* The GPUs that `--device gpu:N` can name, without starting CUDA; fills at most `capacity`. -1 = only CUDA
+ * can tell, or there is no module (gpus.c). */
+int32_t hc_gpus_list(HcAddress *out, int32_t capacity);
+/* Leaves this process that GPU alone, of several: starting CUDA takes longer with each that it sees. Called
+ * before CUDA starts, and while no other thread of the process reads the environment. False where all stay
+ * visible. */
+bool hc_gpus_see_only(int32_t number);
+/* Keeps this process and the threads that it will start to the processors beside a GPU, where those beside
+ * all `count` GPUs are all that the process may use. */
+void hc_gpus_sit_near(const HcAddress *list, int32_t count, int32_t number);
 
 /* The GPU module, where there is a device as well; fails with HC_E_DEVICE and the reason. */
 HcStatus hc_load_module(const HcModule **module, HcError *err) HC_MUST_CHECK;

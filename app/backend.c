@@ -34,11 +34,28 @@ static HcStatus parse_device(const char *text, HcOpening *opening, HcError *err)
     return hc_fail(err, HC_E_USAGE, "--device %s: must be auto, cpu, gpu or gpu:N", text);
 }
 
-/* Ranks of one host take its GPUs in turn. */
+/* Leaves the process the GPU that it will open, where that is known: ranks of one host take its GPUs in turn.
+ */
+static void see_only(HcOpening *opening) {
+    int32_t count = hc_gpus_list(NULL, 0);
+    if (!opening->numbered && count > 0) {
+        opening->config.device = opening->local_number % count;
+    }
+    opening->alone = hc_gpus_see_only(opening->config.device) ? opening->config.device : -1;
+}
+
+/* The number of the GPU as CUDA has it now. */
 static HcStatus choose_gpu(const HcModule *module, HcOpening *opening) {
     int32_t count = 0;
-    if (!opening->numbered && opening->local_number > 0) {
-        HC_OR_RETURN(module->devices(NULL, 0, &count, &opening->error));
+    bool turn = !opening->numbered && opening->local_number > 0;
+    if (opening->alone < 0 && !turn) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(module->devices(NULL, 0, &count, &opening->error));
+    if (opening->alone >= 0) {
+        /* Where MPI has started CUDA, it has seen all of them before. */
+        opening->config.device = count == 1 ? 0 : opening->alone;
+    } else {
         opening->config.device = opening->local_number % count;
     }
     return HC_OK;
@@ -71,11 +88,13 @@ static int32_t threads_of(const HcCommon *common) {
 }
 
 HcStatus hc_backend_begin(const HcCommon *common, HcOpening *opening, HcError *err) {
-    *opening = (HcOpening){.device = common->device, .local_number = hc_ranks_local_number(hc_app_ranks())};
+    *opening = (HcOpening){
+        .device = common->device, .local_number = hc_ranks_local_number(hc_app_ranks()), .alone = -1};
     opening->config = (HcComputeConfig){
         .memory = common->device_memory, .threads = threads_of(common), .host = hc_cpu_ops()};
     HC_OR_RETURN(parse_device(common->device, opening, err));
     if (opening->tried) {
+        see_only(opening);
         opening->running = pthread_create(&opening->thread, NULL, open_gpu, opening) == 0;
     }
     return HC_OK;

@@ -391,10 +391,15 @@ static HcStatus devices(HcDevice *out, int32_t capacity, int32_t *count, HcError
     return HC_OK;
 }
 
+static int32_t addresses(HcAddress *out, int32_t capacity) {
+    return hc_addresses_read("", getenv("CUDA_VISIBLE_DEVICES"), getenv("CUDA_DEVICE_ORDER"), out, capacity);
+}
+
 extern "C" __attribute__((visibility("default"))) const HcModuleHead *hc_gpu_module(void) {
     static const HcModule module = {.head = {.abi = HC_COMPUTE_ABI, .version = HC_VERSION},
                                     .ops = &hc_gpu_operations,
                                     .vendor = hc_gpu_vendor(),
-                                    .devices = devices};
+                                    .devices = devices,
+                                    .addresses = addresses};
     return &module.head;
 }

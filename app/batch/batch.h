@@ -204,6 +204,9 @@ typedef struct HcBatchTotals {
     bool device_noted;
     int32_t done, skipped, failed, failed_before, elsewhere;
     double bytes, seconds; /* of runs, added up; runs may overlap */
+    /* Since the start [s]: the first run began, the last worker had its device, the last run ended. */
+    double first_began, last_ready, last_ended;
+    int32_t workers; /* that had a device */
     int32_t part_count, device_count;
     HcBatchPart parts[HC_BATCH_PARTS], devices[HC_BATCH_PARTS];
     char **failures; /* [scenes] why each failed now, NULL where it did not; NULL = not kept */
@@ -274,7 +277,7 @@ typedef struct HcBatchWork {
  * has not begun are then reported as left. */
 HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) HC_MUST_CHECK;
 
-/* Does all scenes in --jobs processes of this host, else one for each GPU, which it starts (batch_jobs.c). A
+/* Does all scenes in --jobs processes of this host, else some for each GPU, which it starts (batch_jobs.c). A
  * process that dies costs the scene that killed it, and no other. HC_E_SCENES where --max-failures ended it;
  * what had begun is done then. */
 HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;

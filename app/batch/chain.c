@@ -13,7 +13,7 @@ const HcOption hc_batch_own_options[] = {
      .help = "output of each scene, with {stem}, {name}, {parent}, {folder} or {index}, which the chain may "
              "hold too"},
     {HC_INT(HcBatchParams, jobs), .range = {1, 1024},
-     .otherwise = "one for each GPU, or on the CPU one for every four processors, at most 8",
+     .otherwise = "one to four for each GPU, or on the CPU one for every four processors, at most 8",
      .value = "COUNT", .help = "scenes at the same time, which share memory, threads and GPUs"},
     {HC_TEXT(HcBatchParams, worker), .value = "I/N", .otherwise = "every scene",
      .help = "process every Nth scene only, from the Ith on (I from 1)"},

@@ -111,7 +111,20 @@ static void tell_line(const HcBatch *batch, const HcBatchEvent *event) {
     }
 }
 
+static void note_time(HcBatchTotals *totals, const HcBatchEvent *event) {
+    double now = hc_now() - totals->start;
+    if (event->what == HC_BATCH_DEVICE) {
+        totals->workers++;
+        totals->last_ready = now;
+    } else if (event->what == HC_BATCH_STARTED && totals->first_began == 0) {
+        totals->first_began = now;
+    } else if (event->what == HC_BATCH_DONE) {
+        totals->last_ended = now;
+    }
+}
+
 static void count(HcBatchTotals *totals, const HcBatchEvent *event) {
+    note_time(totals, event);
     totals->done += event->what == HC_BATCH_DONE;
     totals->skipped += event->what == HC_BATCH_SKIPPED;
     totals->failed += event->what == HC_BATCH_FAILED;
@@ -193,6 +206,30 @@ static int32_t slowest_part(const HcBatchTotals *totals) {
     return slowest;
 }
 
+/* What most of the time of the runs went into: reading, computing, writing or opening and finishing. */
+static const char *limit_of(const HcBatchTotals *totals) {
+    static const char *const kinds[] = {"reading", "writing", "opening, finishing", "computing"};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    double seconds[KINDS] = {0};
+    int32_t most = 0;
+    for (int32_t p = 0; p < totals->part_count; p++) {
+        int32_t k = 0;
+        while (k < KINDS - 1 && strcmp(kinds[k], totals->parts[p].name) != 0) {
+            k++;
+        }
+        seconds[k] += totals->parts[p].seconds;
+    }
+    for (int32_t k = 1; k < KINDS; k++) {
+        most = seconds[k] > seconds[most] ? k : most;
+    }
+    return kinds[most];
+}
+
+/* From the beginning of the first run to the end of the last [s]. */
+static double seconds_of_work(const HcBatchTotals *totals) {
+    return totals->last_ended - totals->first_began;
+}
+
 static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
     int32_t slowest = slowest_part(totals);
     HcJson json;
@@ -206,6 +243,13 @@ static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
     hc_json_put_number(&json, "elsewhere", totals->elsewhere);
     hc_json_put_number(&json, "bytes", totals->bytes);
     hc_json_put_number(&json, "seconds", hc_now() - totals->start);
+    if (totals->done > 0) {
+        hc_json_put_number(&json, "workers", totals->workers);
+        hc_json_put_number(&json, "seconds_to_first", totals->first_began);
+        hc_json_put_number(&json, "seconds_to_all", totals->last_ready);
+        hc_json_put_number(&json, "seconds_a_scene", seconds_of_work(totals) / totals->done);
+        hc_json_put_text(&json, "limit", limit_of(totals));
+    }
     if (slowest >= 0) {
         hc_json_put_text(&json, "slowest_stage", totals->parts[slowest].name);
     }
@@ -234,6 +278,14 @@ static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
         fprintf(stderr, ", %d with another worker", totals->elsewhere);
     }
     fprintf(stderr, "\n");
+    double work = seconds_of_work(totals);
+    if (totals->done > 0 && work > 0) {
+        hc_say(
+            "start: %.2f s to the first scene, %.2f s until all had a device (%d process%s); then %.3g s a "
+            "scene, %.2f GB/s, most of it %s",
+            totals->first_began, totals->last_ready, totals->workers, totals->workers == 1 ? "" : "es",
+            work / totals->done, totals->bytes / 1e9 / work, limit_of(totals));
+    }
     for (int32_t d = 0; d < totals->device_count; d++) {
         hc_say("%s: %d scene%s, %.2f GB, %.2f GB/s", totals->devices[d].name, totals->devices[d].scenes,
                totals->devices[d].scenes == 1 ? "" : "s", totals->devices[d].bytes / 1e9,

@@ -52,6 +52,12 @@ static void add_rank(HcBatchTotals *totals, const HcBatchTotals *other, int32_t 
         *device = other->devices[d];
         snprintf(device->name, sizeof device->name, "rank %d %.12s", rank, other->devices[d].name);
     }
+    bool began = other->first_began > 0;
+    bool first = began && (totals->first_began == 0 || other->first_began < totals->first_began);
+    totals->first_began = first ? other->first_began : totals->first_began;
+    totals->last_ready = other->last_ready > totals->last_ready ? other->last_ready : totals->last_ready;
+    totals->last_ended = other->last_ended > totals->last_ended ? other->last_ended : totals->last_ended;
+    totals->workers += other->workers;
     totals->bytes += other->bytes;
     totals->seconds += other->seconds;
 }

@@ -3,6 +3,7 @@
 #ifndef HC_CORE_MODULE_H
 #define HC_CORE_MODULE_H
 
+#include "core/addresses.h"
 #include "core/module/load.h"
 #include "core/operation/gemv.h"
 #include "core/operation/svd.h"
@@ -70,6 +71,9 @@ typedef struct HcModule {
     /* Fills at most `capacity` devices; *count is how many there are (0 is not an error). Fails with
      * HC_E_DEVICE and the reason when the driver is missing or too old. */
     HcStatus (*devices)(HcDevice *out, int32_t capacity, int32_t *count, HcError *err);
+    /* The same devices without starting them, as hc_addresses_read: -1 = only `devices` can tell. May be
+     * called before any other, which then sees what CUDA_VISIBLE_DEVICES says at that time. */
+    int32_t (*addresses)(HcAddress *out, int32_t capacity);
 } HcModule;
 
 /* Whether there is a file that is taken for the module. */

@@ -1,6 +1,6 @@
 /* A GPU module without a GPU: the strict backend behind the border of core/module/module.h. It has two
- * devices, or as many as the environment variable HCUBE_STAND_IN says. Under fail_at.c each of its operations
- * can fail.
+ * devices, or as many as the environment variable HCUBE_STAND_IN says, of which CUDA_VISIBLE_DEVICES leaves
+ * some (numbers). Under fail_at.c each of its operations can fail.
  */
 #include "core/module/module.h"
 #include "core/operation/table.h"
@@ -81,9 +81,40 @@ static void fill_operations(void) {
     ops.eigh = eigh_or_fail;
 }
 
-static int32_t device_count(void) {
+/* Of the host. */
+static int32_t host_count(void) {
     const char *text = getenv("HCUBE_STAND_IN");
     return text != NULL ? (int32_t)strtol(text, NULL, 10) : 2;
+}
+
+/* The numbers in CUDA_VISIBLE_DEVICES, or all; like CUDA up to one that is none. Returns how many. */
+static int32_t list_visible(int32_t *out) {
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+    int32_t count = 0;
+    for (int32_t d = 0; text == NULL && d < host_count() && d < HC_ADDRESSES_MAX; d++) {
+        out[count++] = d;
+    }
+    while (text != NULL && count < HC_ADDRESSES_MAX) {
+        char *end = NULL;
+        long number = strtol(text, &end, 10);
+        if (end == text || number < 0 || number >= host_count()) {
+            break;
+        }
+        out[count++] = (int32_t)number;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+/* What this process saw when it first asked: like CUDA, changes of the variable come too late then. */
+static int32_t visible[HC_ADDRESSES_MAX];
+static int32_t visible_count = -1;
+
+static int32_t device_count(void) {
+    if (visible_count < 0) {
+        visible_count = list_visible(visible);
+    }
+    return visible_count;
 }
 
 static HcStatus open_device(HcCompute **out, const HcComputeConfig *config, HcError *err) {
@@ -98,23 +129,38 @@ static HcStatus open_device(HcCompute **out, const HcComputeConfig *config, HcEr
         return hc_fail(err, HC_E_USAGE, "the stand-in was opened without the host's operations");
     }
     HC_OR_RETURN(hc_strict_ops()->open(out, config, err));
-    opened = config->device;
+    opened = visible[config->device];
     return HC_OK;
 }
 
 static void tell_device(const HcCompute *compute, HcComputeInfo *out) {
     hc_strict_ops()->info(compute, out);
-    snprintf(out->name, sizeof out->name, "stand-in %d", opened);
+    snprintf(out->name, sizeof out->name, "stand-in %d, %d seen", opened, device_count());
 }
 
 static HcStatus devices(HcDevice *out, int32_t capacity, int32_t *count, HcError *err) {
     (void)err;
     *count = device_count();
     for (int32_t d = 0; d < *count && d < capacity; d++) {
-        out[d] = (HcDevice){.major = 1, .minor = d, .memory_total = (uint64_t)1 << 30};
-        snprintf(out[d].name, sizeof out[d].name, "stand-in %d", d);
+        out[d] = (HcDevice){.major = 1, .minor = visible[d], .memory_total = (uint64_t)1 << 30};
+        snprintf(out[d].name, sizeof out[d].name, "stand-in %d", visible[d]);
     }
     return HC_OK;
+}
+
+/* HCUBE_STAND_IN_UNKNOWN: only `devices` can tell. Processor 0 is beside even devices, and 1 beside odd ones.
+ */
+static int32_t addresses(HcAddress *out, int32_t capacity) {
+    int32_t seen[HC_ADDRESSES_MAX];
+    int32_t count = list_visible(seen);
+    if (getenv("HCUBE_STAND_IN_UNKNOWN") != NULL) {
+        return -1;
+    }
+    for (int32_t d = 0; d < count && d < capacity; d++) {
+        out[d] = (HcAddress){.near_known = true, .near = {(uint64_t)1 << (seen[d] % 2)}};
+        snprintf(out[d].visible, sizeof out[d].visible, "%d", seen[d]);
+    }
+    return count;
 }
 
 __attribute__((visibility("default"))) const HcModuleHead *hc_gpu_module(void);
@@ -126,7 +172,9 @@ const HcModuleHead *hc_gpu_module(void) {
     hc_strict_fail_when(asked_to_fail);
     ops.open = open_device;
     ops.info = tell_device;
-    module = (HcModule){
-        .head = {.abi = (uint32_t)ABI, .version = HC_STAND_IN_VERSION}, .ops = &ops, .devices = devices};
+    module = (HcModule){.head = {.abi = (uint32_t)ABI, .version = HC_STAND_IN_VERSION},
+                        .ops = &ops,
+                        .devices = devices,
+                        .addresses = addresses};
     return &module.head;
 }

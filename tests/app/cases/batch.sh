@@ -34,6 +34,7 @@ run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
 [[ $err == *"[3/5] wrote out/s3_mnf.tif in "*"5 scenes in "*": 5 done, 0 complete before, 0 failed"* ]] || fail "says $err"
 check out .tif 1 2 3 4 5
 [[ $err == *"cpu: 5 scenes, 0.00 GB, "*" GB/s"*"slowest: "*"of the time of the runs)"* ]] || fail "says $err"
+[[ $err =~ "start: "[0-9.]+" s to the first scene, "[0-9.]+" s until all had a device ("[0-9]+" process"(es)?"); then "[0-9.e-]+" s a scene, "[0-9.e-]+" GB/s, most of it "(reading|writing|computing|"opening, finishing") ]] || fail "says $err"
 grep -q "\"chain\":.*read --path '{scene}' ! mnf --components 4 ! write --output '{output}'" out/s1_mnf.tif.hcube.json
 grep -q '"command":.*hcube batch mnf' out/s1_mnf.tif.hcube.json
 run 0 batch --scenes 'in/*' --output 'envi/deep/{stem}_mnf.img' --device cpu --jobs 2 'read ! mnf --components 4 ! write'
@@ -59,7 +60,7 @@ rm -r out
 run 0 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json --jobs 1
 [[ $(events started) == 5 && $(events done) == 5 ]] || fail "says $err"
 [[ $(grep -c '"index":[1-5],"scenes":5,"at_seconds":[0-9.e-]*,"device":"cpu","bytes":354000,"seconds":[0-9.e-]*}$' <<<"$err") == 5 ]] || fail "says $err"
-[[ $(tail -n 1 <<<"$err") == *'"done":5,'*'"bytes":1770000,'*'"slowest_stage":"'*'"devices":[{"device":"cpu","scenes":5,"bytes":1770000,'* ]] || fail "says $err"
+[[ $(tail -n 1 <<<"$err") == *'"done":5,'*'"bytes":1770000,'*'"workers":'[1-9]*',"seconds_to_first":'*',"seconds_to_all":'*',"seconds_a_scene":'*',"limit":"'*'"slowest_stage":"'*'"devices":[{"device":"cpu","scenes":5,"bytes":1770000,'* ]] || fail "says $err"
 check out .tif 1 2 3 4 5
 
 # redone COUNT WORD...: so many scenes are done again, the others are skipped, and all are right.
@@ -279,4 +280,18 @@ run 0 batch mnf --components 4 --scenes in --output 'g1/{stem}_mnf.tif' --progre
 [[ $(grep -c '"event":"done".*"device":"gpu:0"' <<<"$err") == 5 ]] || fail "says $err"
 run 0 batch mnf --components 4 --scenes in --output 'h/{stem}_mnf.tif' --device gpu:1 --progress json
 [[ $(grep -c '"event":"done".*"device":"gpu:1"' <<<"$err") == 5 ]] || fail "says $err"
+# Each process sees its own GPU alone, unless only starting them tells how many there are.
+# seen FOLDER: what the records of a folder say of the device.
+seen() {
+    cat "$1"/*.hcube.json | grep -o '"stand-in [^"]*"' | sort -u | tr -d '"' | paste -s -d ';' -
+}
+[[ $(seen g2) == "stand-in 0, 1 seen;stand-in 1, 1 seen" && $(seen g1) == "stand-in 0, 1 seen" ]] || fail "$(seen g1) $(seen g2)"
+[[ $(seen h) == "stand-in 1, 1 seen" ]] || fail "$(seen h)"
+HCUBE_STAND_IN_UNKNOWN=1 run 0 batch mnf --components 4 --scenes in --output 'unknown/{stem}_mnf.tif' --jobs 2 --progress json
+[[ $(events done) == 5 && $(seen unknown) == "stand-in 0, 2 seen;stand-in 1, 2 seen" ]] || fail "$(seen unknown): $err"
+HCUBE_STAND_IN=3 CUDA_VISIBLE_DEVICES=2,0 run 0 batch mnf --components 4 --scenes in --output 'visible/{stem}_mnf.tif' --jobs 2 --progress json
+[[ $(events done) == 5 && $(seen visible) == "stand-in 0, 1 seen;stand-in 2, 1 seen" ]] || fail "$(seen visible): $err"
+grep '"event":"done".*"device":"gpu:0"' <<<"$err" | grep -o 'visible/[^"]*' | while read -r output; do
+    grep -q '"stand-in 2, 1 seen"' "$output.hcube.json" || fail "gpu:0 of 2,0 is another one"
+done
 unset HCUBE_GPU_MODULE

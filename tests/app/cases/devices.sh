@@ -78,3 +78,23 @@ HCUBE_STAND_IN=1 run 0 devices
 HCUBE_STAND_IN=0 run 0 devices
 [[ $out == *$'\n'"gpu    none: no GPU was found" ]] || fail "lists $out"
 HCUBE_STAND_IN=0 refuse 7 "--device gpu: no GPU was found" mnf "$scene" out.img --device gpu
+
+# A process sees the GPU that it opens and no other; gpu:N counts those that CUDA_VISIBLE_DEVICES leaves.
+# opens DEVICE NAME: what the record says.
+opens() {
+    run 0 mnf "$scene" own.img --device "$1"
+    grep -q "\"name\":[[:space:]]*\"$2\"" own.img.hcube.json || fail "$1: $(grep 'stand-in' own.img.hcube.json)"
+    cmp own.img one.img
+    rm own.*
+}
+run 0 mnf "$scene" one.img --device gpu --record none
+export HCUBE_STAND_IN=3
+opens gpu:1 "stand-in 1, 1 seen"
+opens gpu "stand-in 0, 1 seen"
+opens auto "stand-in 0, 1 seen"
+CUDA_VISIBLE_DEVICES=2,1 opens gpu:0 "stand-in 2, 1 seen"
+CUDA_VISIBLE_DEVICES=2,1 opens gpu:1 "stand-in 1, 1 seen"
+HCUBE_STAND_IN_UNKNOWN=1 opens gpu:2 "stand-in 2, 3 seen"
+CUDA_VISIBLE_DEVICES=2 refuse 7 "--device gpu:1" mnf "$scene" out.img --device gpu:1
+rm one.*
+only cpu.img cpu.hdr cpu.json
