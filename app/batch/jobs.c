@@ -35,7 +35,8 @@ enum {
     JOBS_MAX = 64,        /* where --jobs does not say */
     PROCESSORS_A_JOB = 4, /* of the CPU; there much of a small scene's work is done by one thread */
     CPU_JOBS_MAX = 8,     /* since each reads another file */
-    GPU_JOBS_MAX = 4      /* of one GPU */
+    GPU_JOBS_MAX = 4,     /* of one GPU */
+    SCENES_A_JOB = 10     /* pay for the start of one more: CUDA starts one process after the other */
 };
 
 /* Measured with scenes of 67 and 299 MB: four jobs a GPU are twice as fast as one. */
@@ -161,7 +162,9 @@ static int32_t jobs_of_gpu(const Jobs *jobs, int32_t gpus) {
     double bytes = scene_bytes(jobs);
     int32_t count = bytes <= 0 || bytes > LARGE_SCENE ? 1 : bytes > SMALL_SCENE ? 2 : GPU_JOBS_MAX;
     int32_t able = processors() / PROCESSORS_A_JOB / gpus;
-    return least(count, able > 1 ? able : 1);
+    int32_t pays = jobs->turns->count / SCENES_A_JOB / gpus;
+    int32_t most = least(able, pays);
+    return least(count, most > 1 ? most : 1);
 }
 
 /* How many jobs this host should have: some a GPU, or some on the CPU. Ranks that share it are jobs already.
