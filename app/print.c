@@ -69,6 +69,7 @@ static char *clean_json(const char *text) {
 /* A line needs no memory as long as it is no longer than most are; a longer one is cut where there is none:
  * it may be what says that memory has run out. In one piece, so that lines of several processes do not mix.
  */
+HC_PRINTF(2, 0)
 static void print_line(FILE *to, const char *format, va_list arguments) {
     char buffer[2048];
     char shown[SHOWN_BYTES * sizeof buffer];
