@@ -146,9 +146,9 @@ HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_
 /* The GPUs that `--device gpu:N` can name, without starting CUDA; fills at most `capacity`. -1 = only CUDA
  * can tell, or there is no module (gpus.c). */
 int32_t hc_gpus_list(HcAddress *out, int32_t capacity);
-/* Leaves this process that GPU alone, of several: starting CUDA takes longer with each that it sees. Called
- * before CUDA starts, and while no other thread of the process reads the environment. False where all stay
- * visible. */
+/* Makes one of several GPUs the only one that this process sees: CUDA starts more slowly with each visible
+ * one. Called before CUDA starts, and while no other thread of the process reads the environment. False where
+ * all stay visible. */
 bool hc_gpus_see_only(int32_t number);
 /* Keeps this process and the threads that it will start to the processors beside a GPU, where those beside
  * all `count` GPUs are all that the process may use. */

@@ -126,7 +126,7 @@ static int by_bus(const void *a, const void *b) {
     return strcmp(((const Gpu *)a)->bus, ((const Gpu *)b)->bus);
 }
 
-/* Among different models CUDA's order is that of their speed, unless it is told. */
+/* CUDA orders different models by their speed, unless CUDA_DEVICE_ORDER says otherwise. */
 static void check_order(Gpu *gpus, int32_t count, const char *order) {
     bool sure = order != NULL && strcmp(order, "PCI_BUS_ID") == 0;
     bool alike = true;

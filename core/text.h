@@ -58,6 +58,20 @@ const char *hc_text_double(char *buffer, double value);
 /* The name nearest to `word` by edit distance, of a list that ends with NULL; NULL where no name is near. */
 const char *hc_text_nearest(const char *word, const char *const *names);
 
+/* ---- UTF-8, as drawing libraries, XML and HTML take it ---- */
+
+/* A copy in fresh memory in which U+FFFD stands for each byte that is no UTF-8, and a blank for a control
+ * character; NULL when memory ran out. */
+char *hc_utf8_clean(const char *text);
+
+/* The length in bytes of the character at `at`; 0 where it is none, or at the end. */
+size_t hc_utf8_length(const char *at);
+
+/* Adds the first `bytes` bytes of clean text with the five entities of XML. */
+void hc_utf8_add_xml(HcText *to, const char *text, size_t bytes);
+
+/* ---- comparing ---- */
+
 /* Case-insensitive, ASCII. */
 bool hc_text_equal(const char *a, const char *b);
 bool hc_text_ends_with(const char *text, const char *ending);

@@ -1,5 +1,5 @@
 #include "figure/canvas_parts.h"
-#include "figure/utf8.h"
+#include "core/text.h"
 #include "core/allocate.h"
 
 #include <cairo-pdf.h>

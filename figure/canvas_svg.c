@@ -1,6 +1,6 @@
 /* SVG by hand, since cairo turns texts into outlines: here they can be searched, edited and read aloud. */
 #include "figure/canvas_parts.h"
-#include "figure/utf8.h"
+#include "core/text.h"
 
 #include <math.h>
 #include <stdlib.h>

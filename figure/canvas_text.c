@@ -1,6 +1,6 @@
 /* Texts of a canvas: pango shapes them, in any script and direction. */
 #include "figure/canvas_parts.h"
-#include "figure/utf8.h"
+#include "core/text.h"
 
 #include <stdlib.h>
 #include <string.h>

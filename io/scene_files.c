@@ -40,6 +40,16 @@ bool hc_paths_has(const HcPaths *paths, const char *path) {
     return false;
 }
 
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void hc_paths_sort(HcPaths *paths) {
+    if (paths->count > 0) {
+        qsort(paths->path, (size_t)paths->count, sizeof *paths->path, by_name);
+    }
+}
+
 void hc_paths_clear(HcPaths *paths) {
     for (int32_t p = 0; p < paths->count; p++) {
         free(paths->path[p]);
@@ -62,10 +72,6 @@ static bool is_picture(const char *name) {
         }
     }
     return false;
-}
-
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* The data files of a header: those that are taken for sure, else any of its stem. */
@@ -128,9 +134,7 @@ static HcStatus find_headers(const HcPaths *all, HcPaths *headers, HcPaths *data
             HC_TRY(hc_paths_add(headers, path, err));
         }
     }
-    if (data->count > 0) {
-        qsort(data->path, (size_t)data->count, sizeof *data->path, by_name);
-    }
+    hc_paths_sort(data);
 done:
     CSLDestroy(list);
     return status;

@@ -20,6 +20,8 @@ typedef struct HcPaths {
 
 HcStatus hc_paths_add(HcPaths *paths, const char *path, HcError *err) HC_MUST_CHECK;
 bool hc_paths_has(const HcPaths *paths, const char *path);
+/* By their bytes. */
+void hc_paths_sort(HcPaths *paths);
 void hc_paths_clear(HcPaths *paths);
 
 /* Files that were found and passed over, of kinds that a user may have meant. */

@@ -62,8 +62,7 @@ HcStatus hc_batch_print_chain(HcBatch *batch, HcError *err) HC_MUST_CHECK;
 HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
 /* Adds the files and folders that a pattern of --scenes matches, in the order of their names: *, ?, [...],
- * and
- * ** for folders at any depth (none that are hidden, none behind links), which may be none (pattern.c).
+ * and ** for folders at any depth, none included, but not for hidden ones and not behind links (pattern.c).
  * Nothing matched is no failure; a folder below ** that cannot be read is one. */
 HcStatus hc_batch_match(const char *pattern, HcPaths *out, HcError *err) HC_MUST_CHECK;
 
@@ -126,6 +125,11 @@ typedef struct HcBatchOrigin {
     const HcChain *chain; /* for its outputs; NULL: it could not be planned */
     cJSON *inputs;        /* file, bytes, modified, hash of each */
 } HcBatchOrigin;
+
+/* Where the record of a scene lies; fresh memory, NULL when there is none left. */
+char *hc_batch_record_path(const HcBatch *batch, int32_t scene);
+/* That record, for cJSON_Delete; NULL where there is none that can be read. */
+cJSON *hc_batch_read_record(const HcBatch *batch, int32_t scene);
 
 /* Looks at the record, or at the marker of a failure whose message is then in `message`. Unreadable ones
  * count as missing. */

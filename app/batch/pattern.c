@@ -10,16 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void sort_paths(HcPaths *paths) {
-    if (paths->count > 0) {
-        qsort(paths->path, (size_t)paths->count, sizeof *paths->path, by_name);
-    }
-}
-
 /* Adds what a pattern without ** matches, in the order of the names. */
 static HcStatus match_plain(const char *pattern, HcPaths *out, HcError *err) {
     HcStatus status = HC_OK;
@@ -82,7 +72,7 @@ static HcStatus list_folders(const char *folder, HcPaths *out, HcError *err) {
         HC_TRY(hc_fail(err, hc_errno_status(number, HC_E_IO), "batch: --scenes: the folder %s: %s", shown,
                        strerror(number)));
     }
-    sort_paths(out);
+    hc_paths_sort(out);
 done:
     free(path);
     if (open != NULL) {
@@ -153,7 +143,7 @@ HcStatus hc_batch_match(const char *pattern, HcPaths *out, HcError *err) {
     HC_TRY(match_into(pattern, &all, err));
     bool deep = find_deep(pattern) != NULL;
     if (deep) {
-        sort_paths(&all);
+        hc_paths_sort(&all);
     }
     for (int32_t p = 0; p < all.count; p++) {
         /* By two ** a file may be found in two ways. */

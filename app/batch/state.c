@@ -26,7 +26,7 @@ static char *beside(const HcBatch *batch, int32_t scene, const char *ending) {
     return hc_text_format("%s%s", batch->scenes[scene].output, ending);
 }
 
-static char *record_path(const HcBatch *batch, int32_t scene) {
+char *hc_batch_record_path(const HcBatch *batch, int32_t scene) {
     return beside(batch, scene, ".hcube.json");
 }
 
@@ -248,6 +248,10 @@ static cJSON *read_file(char *path) {
     return json;
 }
 
+cJSON *hc_batch_read_record(const HcBatch *batch, int32_t scene) {
+    return read_file(hc_batch_record_path(batch, scene));
+}
+
 static bool is_text(const cJSON *from, const char *name, const char *expected) {
     const char *text = hc_json_text(from, name);
     return text != NULL && strcmp(text, expected) == 0;
@@ -264,7 +268,7 @@ static HcStatus applies(const HcBatch *batch, int32_t scene, const cJSON *json, 
 HcStatus hc_batch_look(const HcBatch *batch, int32_t scene, HcBatchState *state, char *message, size_t size,
                        HcError *err) {
     HcStatus status = HC_OK;
-    cJSON *record = read_file(record_path(batch, scene));
+    cJSON *record = hc_batch_read_record(batch, scene);
     cJSON *marker = NULL;
     bool same = false;
     *state = HC_BATCH_OPEN;
@@ -335,7 +339,7 @@ static bool is_taken(const char *path) {
 
 HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err) {
     HcStatus status = HC_OK;
-    char *paths[] = {record_path(batch, scene), marker_path(batch, scene)};
+    char *paths[] = {hc_batch_record_path(batch, scene), marker_path(batch, scene)};
     for (size_t p = 0; p < sizeof paths / sizeof *paths; p++) {
         if (paths[p] == NULL) {
             HC_TRY(hc_fail_memory(err, 0, "a path"));
@@ -408,7 +412,7 @@ void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain) {
 }
 
 void hc_batch_clean_complete(const HcBatch *batch, int32_t scene) {
-    cJSON *record = read_file(record_path(batch, scene));
+    cJSON *record = hc_batch_read_record(batch, scene);
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(record, "batch");
     const cJSON *output = NULL;
     clean_output(batch->scenes[scene].output);

@@ -28,9 +28,9 @@ static int by_value(const void *a, const void *b) {
     return (one > other) - (one < other);
 }
 
-static HcStatus time_of_record(const HcBatchScene *scene, double *ended, HcError *err) {
+static HcStatus time_of_record(const HcBatch *batch, int32_t scene, double *ended, HcError *err) {
     struct stat info;
-    char *path = hc_text_format("%s.hcube.json", scene->output);
+    char *path = hc_batch_record_path(batch, scene);
     if (path == NULL) {
         return hc_fail_memory(err, 0, "a path");
     }
@@ -151,7 +151,7 @@ static HcStatus tell_all(Status *status, HcJson *json, HcError *err) {
         HcBatchStanding told;
         HC_OR_RETURN(hc_batch_standing(batch, s, &told, err));
         if (told.word == HC_WORD_DONE) {
-            HC_OR_RETURN(time_of_record(&batch->scenes[s], &status->ended[status->count[HC_WORD_DONE]], err));
+            HC_OR_RETURN(time_of_record(batch, s, &status->ended[status->count[HC_WORD_DONE]], err));
         }
         status->count[told.word]++;
         status->all++;

@@ -33,18 +33,6 @@ typedef struct Summary {
 
 /* ---- what records say ---- */
 
-/* NULL where there is none that can be read. */
-static cJSON *read_record(const HcBatchScene *scene) {
-    HcError unimportant = {0};
-    cJSON *record = NULL;
-    char *path = hc_text_format("%s.hcube.json", scene->output);
-    if (path == NULL || access(path, F_OK) != 0 || hc_json_read(path, &record, &unimportant) != HC_OK) {
-        record = NULL;
-    }
-    free(path);
-    return record;
-}
-
 /* What stages find about a scene; what read and write say of files is not that. */
 static bool tells_results(const cJSON *step) {
     const char *word = hc_json_text(step, "stage");
@@ -150,18 +138,12 @@ static void add_csv_text(HcText *to, const char *text) {
 }
 
 static void add_html_text(HcText *to, const char *text) {
-    for (const char *c = text; *c != '\0'; c++) {
-        const char *name = *c == '&'   ? "&amp;"
-                           : *c == '<' ? "&lt;"
-                           : *c == '>' ? "&gt;"
-                           : *c == '"' ? "&quot;"
-                                       : NULL;
-        if (name != NULL) {
-            hc_text_add(to, "%s", name);
-        } else {
-            hc_text_add(to, "%c", *c);
-        }
+    char *clean = hc_utf8_clean(text);
+    to->failed = to->failed || clean == NULL;
+    if (clean != NULL) {
+        hc_utf8_add_xml(to, clean, strlen(clean));
     }
+    free(clean);
 }
 
 static void add_text(Summary *summary, const char *text) {
@@ -242,7 +224,7 @@ static HcStatus add_row(Summary *summary, int32_t number, const cJSON *record,
 static HcStatus find_columns(Summary *summary, HcError *err) {
     const HcBatch *batch = summary->batch;
     for (int32_t s = batch->worker; s < batch->scene_count; s += batch->workers) {
-        cJSON *record = read_record(&batch->scenes[s]);
+        cJSON *record = hc_batch_read_record(batch, s);
         HcStatus status = add_columns(summary, record, err);
         cJSON_Delete(record);
         HC_OR_RETURN(status);
@@ -256,7 +238,7 @@ static HcStatus add_rows(Summary *summary, HcError *err) {
         HcBatchStanding standing;
         HC_OR_RETURN(hc_batch_standing(batch, s, &standing, err));
         /* A record that does not apply is of other times. */
-        cJSON *record = standing.word == HC_WORD_DONE ? read_record(&batch->scenes[s]) : NULL;
+        cJSON *record = standing.word == HC_WORD_DONE ? hc_batch_read_record(batch, s) : NULL;
         HcStatus status = add_row(summary, s, record, &standing, err);
         cJSON_Delete(record);
         HC_OR_RETURN(status);

@@ -13,7 +13,7 @@ enum {
     HC_METRIC_WIDTH = HC_METRIC_MOST + 1 /* with the sum: a lane each in a warp */
 };
 
-/* Directions are steeper than so much of the steepest: beyond that rounding decides. */
+/* Only directions steeper than this part of the steepest count: below it, rounding decides. */
 #define HC_METRIC_LEAST 0x1p-20
 
 /* How many directions there are. *level: no eigenvalue is beyond level in the metric. eigenvalue[spectra],

@@ -54,7 +54,7 @@ static void deny_filter(hid_t file) {
     size_t bytes = 0;
     hid_t array = checked(H5Dopen2(file, cube, H5P_DEFAULT), cube);
     void *chunk = first_chunk(array, &filters, &bytes);
-    /* HDF5 forgets what it is told of a chunk whose size stays. */
+    /* HDF5 drops what is written to a chunk whose size does not change. */
     check(H5Dwrite_chunk(array, H5P_DEFAULT, UINT32_MAX, start, bytes - CUT, chunk), "H5Dwrite_chunk");
     free(chunk);
     H5Dclose(array);

@@ -26,20 +26,14 @@ static size_t spectra_bytes(size_t count, int32_t bands, int32_t classes) {
            ((size_t)bands * (sizeof(double) + 16 + sizeof(double)) + (size_t)classes * 2 * sizeof(double));
 }
 
-/* libsvm keeps rows of the kernel matrix, 40 MiB of them at most. */
-static size_t kernel_bytes(size_t count) {
-    size_t most = (size_t)40 << 20;
-    return count < 4096 && count * count * sizeof(float) < most ? count * count * sizeof(float) : most;
-}
-
 size_t hc_class_svm_bytes(size_t count, int32_t bands, int32_t classes) {
-    return spectra_bytes(count, bands, classes) + kernel_bytes(count);
+    return spectra_bytes(count, bands, classes) + hc_svm_kernel_bytes(count);
 }
 
 size_t hc_class_svm_thread_bytes(size_t count, int32_t bands, int32_t classes) {
     size_t most = TRIED + (size_t)classes; /* of each class the first, at least */
     size_t tried = count < most ? count : most;
-    return spectra_bytes(tried, bands, classes) + kernel_bytes(tried);
+    return spectra_bytes(tried, bands, classes) + hc_svm_kernel_bytes(tried);
 }
 
 /* `text`: auto, or a number above 0. */

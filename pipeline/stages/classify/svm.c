@@ -20,6 +20,13 @@ void hc_svm_clear(HcSvm *svm) {
 
 /* ---- training ---- */
 
+enum { CACHE = 40 }; /* of rows of the kernel [MiB] */
+
+size_t hc_svm_kernel_bytes(size_t count) {
+    size_t most = (size_t)CACHE << 20;
+    return count < 4096 && count * count * sizeof(float) < most ? count * count * sizeof(float) : most;
+}
+
 #ifdef HC_HAS_SVM
 
 bool hc_svm_there(void) {
@@ -94,28 +101,23 @@ static HcStatus take_model(HcSvm *svm, const struct svm_model *model, const HcSv
     return HC_OK;
 }
 
-enum { CACHE = 40 }; /* of rows of the kernel [MiB] */
-
 /* The most that libsvm has at once: its cache, which holds two rows at least, some 30 numbers of each
  * spectrum, and the weights of each pair of classes, twice. */
-static size_t room_of(const HcSvmProblem *problem) {
+static size_t memory_of(const HcSvmProblem *problem) {
     size_t classes = 1;
     for (int32_t i = 1; i < problem->count; i++) {
         classes += problem->label[i] != problem->label[i - 1];
     }
     size_t count = (size_t)problem->count;
-    size_t most = (size_t)CACHE << 20;
-    size_t kernel =
-        count < 4096 && count * count * sizeof(float) < most ? count * count * sizeof(float) : most;
-    return kernel + count * (256 + 2 * sizeof(double) * classes);
+    return hc_svm_kernel_bytes(count) + count * (256 + 2 * sizeof(double) * classes);
 }
 
 /* libsvm writes where its memory would be without looking whether it got any. So as much is asked for before.
  */
-static HcStatus check_room(const HcSvmProblem *problem, int32_t machines, HcError *err) {
-    char *room = NULL;
-    HC_OR_RETURN(hc_new(room, (size_t)machines * room_of(problem), "a support vector machine", err));
-    free(room);
+static HcStatus check_memory(const HcSvmProblem *problem, int32_t machines, HcError *err) {
+    char *memory = NULL;
+    HC_OR_RETURN(hc_new(memory, (size_t)machines * memory_of(problem), "a support vector machine", err));
+    free(memory);
     return HC_OK;
 }
 
@@ -139,7 +141,7 @@ HcStatus hc_svm_train(HcSvm *svm, const HcSvmProblem *problem, const HcSvmHow *h
                        how->gamma, wrong));
     }
     svm_set_print_string_function(print_nothing);
-    HC_TRY(check_room(problem, 1, err));
+    HC_TRY(check_memory(problem, 1, err));
     model = svm_train(&nodes.problem, &parameter);
     if (model == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "a support vector machine"));
@@ -157,7 +159,7 @@ bool hc_svm_there(void) {
     return false;
 }
 
-static HcStatus check_room(const HcSvmProblem *problem, int32_t machines, HcError *err) {
+static HcStatus check_memory(const HcSvmProblem *problem, int32_t machines, HcError *err) {
     (void)problem, (void)machines, (void)err;
     return HC_OK;
 }
@@ -368,7 +370,7 @@ HcStatus hc_svm_cross_validate(const HcSvmProblem *problem, int32_t folds, uint6
     HC_TRY(hc_new(all.error, items, "folds", err));
     HC_TRY(deal(problem, folds, seed, fold, err));
     all.fold = fold;
-    HC_TRY(check_room(problem, hc_team_threads(team), err)); /* machines are trained side by side */
+    HC_TRY(check_memory(problem, hc_team_threads(team), err)); /* machines are trained side by side */
     hc_team_run(team, items, work, &all);
     for (int32_t i = 0; i < items; i++) {
         if (all.status[i] != HC_OK) {

@@ -39,7 +39,7 @@ typedef struct HcSvm {
     size_t blocks;  /* of vectors */
 } HcSvm;
 
-/* Classes that are told apart at most: their pairs vote one by one. */
+/* At most so many classes: their pairs vote one by one. */
 enum { HC_SVM_CLASSES = 1024 };
 
 /* Pairs (a, b) of classes with a < b, ordered by a. */
@@ -49,6 +49,9 @@ static inline int32_t hc_svm_pairs(int32_t classes) {
 
 /* Whether the program was built with libsvm. */
 bool hc_svm_there(void);
+
+/* Bytes of the rows of the kernel matrix of `count` spectra that libsvm keeps: all of them, or 40 MiB. */
+size_t hc_svm_kernel_bytes(size_t count);
 
 /* HC_E_UNSUPPORTED: not built with libsvm. HC_E_MEMORY: what libsvm may take is not there before it starts;
  * it does not look at its memory itself. `precision`: tolerance of the optimum, 0.001 is usual. */
