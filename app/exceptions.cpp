@@ -1,11 +1,12 @@
-/* C++ exceptions that nobody catches: GDAL and other libraries throw them through C code.
+/* C++ exceptions that nobody catches, and fatal errors of GDAL: libraries throw them through C code.
  *
- * Lack of memory and of threads is a documented failure: one line, no temporary file, exit code 5. Any other
- * exception is a bug of a library. The process then ends by SIGABRT as before, with its text, and temporary
- * files are removed as well. Failed assertions call abort() themselves and do not come here. */
+ * Lack of memory and of threads is a documented failure: one line, no temporary file, exit code 5. Anything
+ * else is a bug of a library. The process then ends by SIGABRT as before, with its text, and temporary files
+ * are removed as well. Failed assertions call abort() themselves and do not come here. */
 #include "app/exceptions.h"
 #include "core/status.h"
 #include "io/file.h"
+#include "io/gdal_errors.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -42,11 +43,26 @@ void say(const char *text) {
     std::abort();
 }
 
-[[noreturn]] void on_terminate() {
+/* Returns for one thread. */
+void be_the_only_one() {
     static std::atomic_flag entered = ATOMIC_FLAG_INIT;
     while (entered.test_and_set()) {
         pause(); /* another thread ends the process */
     }
+}
+
+void on_fatal_error(const char *text, bool memory) {
+    be_the_only_one();
+    if (memory) {
+        say("hcube: out of memory: GDAL could not go on: ");
+        say(text);
+        leave("\n");
+    }
+    abort_with(text);
+}
+
+[[noreturn]] void on_terminate() {
+    be_the_only_one();
     std::exception_ptr current = std::current_exception();
     if (current == nullptr) {
         abort_with("std::terminate was called");
@@ -74,4 +90,5 @@ void say(const char *text) {
 
 void hc_catch_exceptions(void) {
     std::set_terminate(on_terminate);
+    hc_gdal_on_fatal(on_fatal_error);
 }

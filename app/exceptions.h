@@ -1,4 +1,4 @@
-/* C++ exceptions of libraries that are not caught. */
+/* C++ exceptions of libraries that are not caught, and fatal errors of GDAL. */
 #ifndef HC_APP_EXCEPTIONS_H
 #define HC_APP_EXCEPTIONS_H
 

@@ -8,9 +8,22 @@
 #include <string.h>
 
 static pthread_once_t drivers_once = PTHREAD_ONCE_INIT;
+static void (*leave_at_fatal)(const char *text, bool memory);
+
+void hc_gdal_on_fatal(void (*leave)(const char *text, bool memory)) {
+    leave_at_fatal = leave;
+}
+
+static void CPL_STDCALL on_fatal_only(CPLErr level, CPLErrorNum code, const char *text) {
+    if (level == CE_Fatal && leave_at_fatal != NULL) {
+        /* Its smallest allocations fail without that code. */
+        leave_at_fatal(text, code == CPLE_OutOfMemory || strstr(text, "Out of memory") != NULL);
+    }
+}
 
 static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {
     int number = errno;
+    on_fatal_only(level, code, text);
     HcGdalErrors *errors = CPLGetErrorHandlerUserData();
     if (level == CE_Warning && errors->warning[0] == '\0') {
         snprintf(errors->warning, sizeof errors->warning, "%s", text);
@@ -28,7 +41,7 @@ static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *t
  * there comes back as a failure of the call. */
 static void start_gdal(void) {
     GDALAllRegister();
-    CPLSetErrorHandler(CPLQuietErrorHandler);
+    CPLSetErrorHandler(on_fatal_only);
 }
 
 void hc_gdal_catch(HcGdalErrors *errors) {

@@ -22,6 +22,11 @@ typedef struct HcGdalErrors {
 void hc_gdal_catch(HcGdalErrors *errors);
 void hc_gdal_release(void);
 
+/* GDAL ends the program by abort() behind a fatal error, mostly a lack of memory. `leave` is called just
+ * before, in the thread of the error, with its text, and may end the program in a better way. It holds for
+ * the whole program: set it before any thread calls GDAL. */
+void hc_gdal_on_fatal(void (*leave)(const char *text, bool memory));
+
 /* The status of a failed system call: HC_E_MEMORY or HC_E_IO where errno says that memory, descriptors or the
  * disk failed, so that the file itself is not to blame; else `otherwise`. */
 HcStatus hc_errno_status(int number, HcStatus otherwise);

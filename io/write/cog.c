@@ -31,7 +31,7 @@ static double tile_bytes(const HcWritePlan *plan, const HcScene *scene, int edge
     return (double)hc_type_bytes(plan->type) * scene->bands * edge * edge;
 }
 
-char **hc_write_cog_tiles(char **options, const HcWritePlan *plan, const HcScene *scene) {
+HcStatus hc_write_cog_tiles(char ***options, const HcWritePlan *plan, const HcScene *scene, HcError *err) {
     char text[24];
     int edge = STANDARD_EDGE;
     int64_t extent = scene->samples > scene->lines ? scene->samples : scene->lines;
@@ -40,7 +40,7 @@ char **hc_write_cog_tiles(char **options, const HcWritePlan *plan, const HcScene
         edge /= 2;
     }
     snprintf(text, sizeof text, "%d", edge);
-    return edge < STANDARD_EDGE ? CSLSetNameValue(options, "BLOCKSIZE", text) : options;
+    return edge < STANDARD_EDGE ? hc_write_option(options, "BLOCKSIZE", text, err) : HC_OK;
 }
 
 double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene) {
@@ -56,15 +56,15 @@ static int source_edge(int64_t extent, int edge) {
     return (int)(least < edge ? least : (edge + 15) / 16 * 16);
 }
 
-char **hc_write_cog_source(const HcWritePlan *plan, const HcScene *scene) {
+HcStatus hc_write_cog_source(char ***options, const HcWritePlan *plan, const HcScene *scene, HcError *err) {
     char text[24];
-    char **options = CSLSetNameValue(NULL, "TILED", "YES");
+    HC_OR_RETURN(hc_write_option(options, "TILED", "YES", err));
     snprintf(text, sizeof text, "%d", source_edge(scene->samples, hc_write_cog_edge(plan)));
-    options = CSLSetNameValue(options, "BLOCKXSIZE", text);
+    HC_OR_RETURN(hc_write_option(options, "BLOCKXSIZE", text, err));
     snprintf(text, sizeof text, "%d", source_edge(scene->lines, hc_write_cog_edge(plan)));
-    options = CSLSetNameValue(options, "BLOCKYSIZE", text);
-    options = CSLSetNameValue(options, "INTERLEAVE", "BAND");
-    return CSLSetNameValue(options, "BIGTIFF", "IF_SAFER");
+    HC_OR_RETURN(hc_write_option(options, "BLOCKYSIZE", text, err));
+    HC_OR_RETURN(hc_write_option(options, "INTERLEAVE", "BAND", err));
+    return hc_write_option(options, "BIGTIFF", "IF_SAFER", err);
 }
 
 /* Overviews of half the size until one fits a tile, as the driver makes them. Classes are not averaged. */

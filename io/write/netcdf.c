@@ -255,28 +255,31 @@ HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcE
 }
 
 /* Chunks are whole lines of some bands, so that none is written twice. */
-static char **array_options(const HcWritePlan *plan, const HcScene *scene) {
+static HcStatus array_options(const HcWritePlan *plan, const HcScene *scene, char ***options, HcError *err) {
     char text[96];
     const char *compress = CSLFetchNameValue(plan->options, "COMPRESS");
     const char *level = CSLFetchNameValue(plan->options, "ZLEVEL");
-    char **options = NULL;
     if (compress == NULL || !hc_text_equal(compress, "deflate")) {
-        return NULL;
+        return HC_OK;
     }
     int64_t lines = scene->lines < CHUNK_LINES ? scene->lines : CHUNK_LINES;
     double bands = CHUNK_BYTES / ((double)lines * (double)scene->samples * (double)hc_type_bytes(plan->type));
     bands = fmax(1, fmin(bands, scene->bands));
     snprintf(text, sizeof text, "%d,%lld,%lld", (int)bands, (long long)lines, (long long)scene->samples);
-    options = CSLSetNameValue(options, "BLOCKSIZE", text);
-    options = CSLSetNameValue(options, "COMPRESS", "DEFLATE");
-    return level != NULL ? CSLSetNameValue(options, "ZLEVEL", level) : options;
+    HC_OR_RETURN(hc_write_option(options, "BLOCKSIZE", text, err));
+    HC_OR_RETURN(hc_write_option(options, "COMPRESS", "DEFLATE", err));
+    return level != NULL ? hc_write_option(options, "ZLEVEL", level, err) : HC_OK;
 }
 
 int32_t hc_write_array_rows(const HcScene *scene) {
     return scene->lines < CHUNK_LINES ? (int32_t)scene->lines : CHUNK_LINES;
 }
 
-static void create_values(HcWriteArray *file, const HcScene *scene, const HcWritePlan *plan) {
+/* Leaves `values` NULL where GDAL fails. */
+static HcStatus create_values(HcWriteArray *file, const HcScene *scene, const HcWritePlan *plan,
+                              HcError *err) {
+    char **options = NULL;
+    HcStatus status = HC_OK;
     bool spectral = is_coordinate(scene);
     OGRSpatialReferenceH crs = scene->place.crs != NULL ? OSRNewSpatialReference(scene->place.crs) : NULL;
     bool geographic = crs != NULL && OSRIsGeographic(crs);
@@ -290,14 +293,16 @@ static void create_values(HcWriteArray *file, const HcScene *scene, const HcWrit
                                  (GUInt64)scene->samples, NULL);
     for (int d = 0; d < 3; d++) {
         if (file->dimension[d] == NULL) {
-            return;
+            return HC_OK;
         }
     }
+    HC_TRY(array_options(plan, scene, &options, err));
     GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(plan->gdal_type);
-    char **options = array_options(plan, scene);
     file->values = GDALGroupCreateMDArray(file->root, "scene", 3, file->dimension, type, options);
-    CSLDestroy(options);
     GDALExtendedDataTypeRelease(type);
+done:
+    CSLDestroy(options);
+    return status;
 }
 
 static void put_nodata(GDALMDArrayH values, const HcWritePlan *plan) {
@@ -334,16 +339,18 @@ HcStatus hc_write_array_create(HcWriteArray **out, const char *partial, const Hc
     HcStatus status = HC_OK;
     HcGdalErrors errors;
     HcWriteArray *file = NULL;
+    char **options = NULL;
     *out = NULL;
     HC_OR_RETURN(hc_new(file, 1, "a writer", err));
     hc_gdal_catch(&errors);
     const char *format = CSLFetchNameValue(plan->options, "FORMAT");
-    char **options = format != NULL ? CSLSetNameValue(NULL, "FORMAT", format) : NULL;
+    if (format != NULL) {
+        HC_TRY(hc_write_option(&options, "FORMAT", format, err));
+    }
     file->dataset = GDALCreateMultiDimensional(plan->driver, partial, NULL, options);
-    CSLDestroy(options);
     file->root = file->dataset != NULL ? GDALDatasetGetRootGroup(file->dataset) : NULL;
     if (file->root != NULL) {
-        create_values(file, scene, plan);
+        HC_TRY(create_values(file, scene, plan, err));
     }
     if (file->values != NULL) {
         HC_TRY(describe(file, scene, plan, err));
@@ -354,6 +361,7 @@ HcStatus hc_write_array_create(HcWriteArray **out, const char *partial, const Hc
     *out = file;
     file = NULL;
 done:
+    CSLDestroy(options);
     hc_gdal_release();
     hc_write_array_close(file);
     return status;

@@ -51,8 +51,17 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
                        const HcWriterOptions *options, HcError *err) HC_MUST_CHECK;
 void hc_write_plan_clear(HcWritePlan *plan);
 /* The creation options of a tiled GeoTIFF: tiles that divide the scene with little waste. */
-char **hc_write_tiles(char **options, const HcScene *scene, HcType type);
+HcStatus hc_write_tiles(char ***options, const HcScene *scene, HcType type, HcError *err) HC_MUST_CHECK;
+/* Those of the temporary GeoTIFF that is copied at finish. */
+HcStatus hc_write_source(char ***options, const HcWritePlan *plan, const HcScene *scene,
+                         HcError *err) HC_MUST_CHECK;
 GDALDataType hc_write_gdal_type(HcType type);
+
+/* options.c: lists of creation options NAME=VALUE, which CSLDestroy frees. */
+/* Sets one, in place of one of that name in any case. */
+HcStatus hc_write_option(char ***options, const char *name, const char *value, HcError *err) HC_MUST_CHECK;
+/* Sets all of a list, or none where it is NULL. */
+HcStatus hc_write_options_add(char ***options, const char *const *added, HcError *err) HC_MUST_CHECK;
 
 /* write_scene.c: what a scene says, as metadata of a GDAL dataset. */
 HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
@@ -113,9 +122,12 @@ void hc_write_array_close(HcWriteArray *file);
 /* write_cog.c: creation options of a COG and of the file that it is copied from, and the memory that the copy
  * takes. Tiles get smaller with the number of bands. */
 bool hc_write_is_cog(const HcWritePlan *plan);
-char **hc_write_cog_tiles(char **options, const HcWritePlan *plan, const HcScene *scene);
+HcStatus hc_write_cog_tiles(char ***options, const HcWritePlan *plan, const HcScene *scene,
+                            HcError *err) HC_MUST_CHECK;
 int hc_write_cog_edge(const HcWritePlan *plan); /* of a tile [pixels] */
-char **hc_write_cog_source(const HcWritePlan *plan, const HcScene *scene);
+/* Into an empty list. */
+HcStatus hc_write_cog_source(char ***options, const HcWritePlan *plan, const HcScene *scene,
+                             HcError *err) HC_MUST_CHECK;
 int hc_write_cog_rows(const HcWritePlan *plan, const HcScene *scene);      /* lines of a row of tiles */
 double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene); /* [bytes] */
 /* Adds the overviews to the file that is copied. */

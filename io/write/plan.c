@@ -342,7 +342,7 @@ static HcStatus choose_interleave(HcWritePlan *plan, const HcWriterOptions *opti
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot be written as %s", plan->path, plan->format,
                        word);
     }
-    plan->options = CSLSetNameValue(plan->options, "INTERLEAVE", gdal_words[which]);
+    HC_OR_RETURN(hc_write_option(&plan->options, "INTERLEAVE", gdal_words[which], err));
     return HC_OK;
 }
 
@@ -360,13 +360,13 @@ static HcStatus choose_compression(HcWritePlan *plan, const HcWriterOptions *opt
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s has no compression \"%s\" here", plan->path,
                        plan->format, word);
     }
-    plan->options = CSLSetNameValue(plan->options, "COMPRESS", word);
+    HC_OR_RETURN(hc_write_option(&plan->options, "COMPRESS", word, err));
     bool is_float = plan->type == HC_FLOAT32 || plan->type == HC_FLOAT64;
     if (is_one_of(word, differenced)) {
         if (hc_write_is_cog(plan)) {
-            plan->options = CSLSetNameValue(plan->options, "PREDICTOR", "YES");
+            HC_OR_RETURN(hc_write_option(&plan->options, "PREDICTOR", "YES", err));
         } else if (strcmp(plan->format, "GTiff") == 0 && (is_float || hc_type_bytes(plan->type) <= 4)) {
-            plan->options = CSLSetNameValue(plan->options, "PREDICTOR", is_float ? "3" : "2");
+            HC_OR_RETURN(hc_write_option(&plan->options, "PREDICTOR", is_float ? "3" : "2", err));
         }
     }
     return HC_OK;
@@ -388,13 +388,8 @@ static HcStatus parse_user_options(const HcWritePlan *plan, const HcWriterOption
             return hc_fail(err, HC_E_UNSUPPORTED, "%s: ENVI takes no creation option (%s)", plan->path,
                            *option);
         }
-        char *name = hc_text_format("%.*s", (int)(equals - *option), *option);
-        if (name == NULL) {
-            return hc_fail_memory(err, (double)strlen(*option), "a creation option");
-        }
-        *given = CSLSetNameValue(*given, name, equals + 1);
-        free(name);
     }
+    HC_OR_RETURN(hc_write_options_add(given, options->creation_options, err));
     hc_gdal_catch(&errors);
     if (*given != NULL && !GDALValidateCreationOptions(plan->driver, *given)) {
         status = hc_fail(err, HC_E_USAGE, "%s: %s", plan->path, errors.failed ? errors.text : errors.warning);
@@ -408,14 +403,15 @@ static HcStatus add_user_options(HcWritePlan *plan, const HcWriterOptions *optio
     HcStatus status = HC_OK;
     char **given = NULL;
     HC_TRY(parse_user_options(plan, options, &given, err));
-    plan->options = CSLMerge(plan->options, given);
+    HC_TRY(hc_write_options_add(&plan->options, (const char *const *)given, err));
 done:
     CSLDestroy(given);
     return status;
 }
 
 /* The driver is told a number in any case: else GDAL takes that of its environment. */
-static void choose_threads(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options) {
+static HcStatus choose_threads(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                               HcError *err) {
     char text[24];
     bool has_threads = hc_write_is_tiff(plan) && takes(plan->driver, "NUM_THREADS", "") != TAKES_NO_OPTION;
     plan->threads = plan->threads_max = has_threads ? hc_write_threads_fixed(plan) : 1;
@@ -424,25 +420,25 @@ static void choose_threads(HcWritePlan *plan, const HcScene *scene, const HcWrit
         plan->threads = options->compressors < plan->threads_max ? options->compressors : plan->threads_max;
         plan->threads = plan->threads < 1 ? 1 : plan->threads;
         snprintf(text, sizeof text, "%d", plan->threads);
-        plan->options = CSLSetNameValue(plan->options, "NUM_THREADS", text);
+        HC_OR_RETURN(hc_write_option(&plan->options, "NUM_THREADS", text, err));
     }
+    return HC_OK;
 }
 
 static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
                                HcError *err) {
     if (strcmp(plan->format, "GTiff") == 0) {
-        plan->options = hc_write_tiles(plan->options, scene, plan->type);
+        HC_OR_RETURN(hc_write_tiles(&plan->options, scene, plan->type, err));
         /* Three bands of bytes are not a photograph, nor is a fourth one its alpha. */
-        plan->options = CSLSetNameValue(plan->options, "PHOTOMETRIC", "MINISBLACK");
+        HC_OR_RETURN(hc_write_option(&plan->options, "PHOTOMETRIC", "MINISBLACK", err));
     } else if (hc_write_is_cog(plan)) {
-        plan->options = CSLSetNameValue(plan->options, "BIGTIFF", "IF_SAFER");
-        plan->options = hc_write_cog_tiles(plan->options, plan, scene);
+        HC_OR_RETURN(hc_write_option(&plan->options, "BIGTIFF", "IF_SAFER", err));
+        HC_OR_RETURN(hc_write_cog_tiles(&plan->options, plan, scene, err));
     }
     HC_OR_RETURN(choose_interleave(plan, options, err));
     HC_OR_RETURN(choose_compression(plan, options, err));
     HC_OR_RETURN(add_user_options(plan, options, err));
-    choose_threads(plan, scene, options);
-    return HC_OK;
+    return choose_threads(plan, scene, options, err);
 }
 
 /* ---- names ---- */
@@ -547,6 +543,7 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
     HcStatus status = HC_OK;
     HcGdalErrors errors;
     char name[96];
+    char **how = NULL;
     if (plan->way != HC_WRITE_COPY || !has(plan->driver, GDAL_DCAP_VIRTUALIO)) {
         return HC_OK;
     }
@@ -554,12 +551,13 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
              ending_of(plan->path));
     hc_gdal_catch(&errors);
     /* Small tiles: the driver holds whole ones, with all bands. */
-    char **how = CSLDuplicate(plan->options);
-    how = hc_write_is_cog(plan) ? CSLSetNameValue(how, "BLOCKSIZE", "16") : how;
+    HC_TRY(hc_write_options_add(&how, (const char *const *)plan->options, err));
+    if (hc_write_is_cog(plan)) {
+        HC_TRY(hc_write_option(&how, "BLOCKSIZE", "16", err));
+    }
     GDALDatasetH few =
         GDALCreate(GDALGetDriverByName("MEM"), "", 16, 16, scene->bands, plan->gdal_type, NULL);
     GDALDatasetH copy = few != NULL ? GDALCreateCopy(plan->driver, name, few, FALSE, how, NULL, NULL) : NULL;
-    CSLDestroy(how);
     if (copy == NULL) {
         char text[sizeof errors.text];
         snprintf(text, sizeof text, "%s", errors.failed ? errors.text : "GDAL gives no reason");
@@ -574,6 +572,8 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
         VSIRmdirRecursive(directory);
     }
     free(directory);
+done:
+    CSLDestroy(how);
     hc_gdal_release();
     return status;
 }

@@ -1,7 +1,6 @@
 /* Tiles of a GeoTIFF: as many pixels as open quickly with all their bands. Those of a COG are in cog.c. */
 #include "io/write/parts.h"
 
-#include <cpl_string.h>
 #include <stdio.h>
 
 /* About `wanted`, a multiple of 16, so that the tiles overhang the scene by little. */
@@ -11,7 +10,7 @@ static int tile_edge(int64_t extent, int wanted) {
     return (int)((edge + 15) / 16 * 16);
 }
 
-char **hc_write_tiles(char **options, const HcScene *scene, HcType type) {
+HcStatus hc_write_tiles(char ***options, const HcScene *scene, HcType type, HcError *err) {
     char text[24];
     double pixel = (double)hc_type_bytes(type) * scene->bands;
     int wanted = 256;
@@ -20,10 +19,19 @@ char **hc_write_tiles(char **options, const HcScene *scene, HcType type) {
     while (wanted > least && pixel * wanted * wanted > 8388608.0) {
         wanted /= 2;
     }
-    options = CSLSetNameValue(options, "TILED", "YES");
+    HC_OR_RETURN(hc_write_option(options, "TILED", "YES", err));
     snprintf(text, sizeof text, "%d", tile_edge(scene->samples, wanted));
-    options = CSLSetNameValue(options, "BLOCKXSIZE", text);
+    HC_OR_RETURN(hc_write_option(options, "BLOCKXSIZE", text, err));
     snprintf(text, sizeof text, "%d", tile_edge(scene->lines, wanted));
-    options = CSLSetNameValue(options, "BLOCKYSIZE", text);
-    return CSLSetNameValue(options, "BIGTIFF", "IF_SAFER");
+    HC_OR_RETURN(hc_write_option(options, "BLOCKYSIZE", text, err));
+    return hc_write_option(options, "BIGTIFF", "IF_SAFER", err);
+}
+
+HcStatus hc_write_source(char ***options, const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    if (hc_write_is_cog(plan)) {
+        HC_OR_RETURN(hc_write_cog_source(options, plan, scene, err));
+    } else {
+        HC_OR_RETURN(hc_write_tiles(options, scene, plan->type, err));
+    }
+    return hc_write_option(options, "PHOTOMETRIC", "MINISBLACK", err);
 }

@@ -137,22 +137,25 @@ done:
     return status;
 }
 
-static GDALDatasetH create_dataset(HcWriter *writer) {
+static HcStatus create_dataset(HcWriter *writer, const HcGdalErrors *errors, HcError *err) {
+    HcStatus status = HC_OK;
     const HcScene *scene = &writer->scene;
-    GDALDriverH driver = writer->plan.driver;
-    char **options = CSLDuplicate(writer->plan.options);
-    if (writer->plan.way == HC_WRITE_COPY) {
-        CSLDestroy(options);
-        options = hc_write_is_cog(&writer->plan) ? hc_write_cog_source(&writer->plan, scene)
-                                                 : hc_write_tiles(NULL, scene, writer->plan.type);
-        options = CSLSetNameValue(options, "PHOTOMETRIC", "MINISBLACK");
-        driver = GDALGetDriverByName("GTiff");
+    const HcWritePlan *plan = &writer->plan;
+    bool copied = plan->way == HC_WRITE_COPY;
+    char **options = NULL;
+    if (copied) {
+        HC_TRY(hc_write_source(&options, plan, scene, err));
     }
-    GDALDatasetH dataset =
-        GDALCreate(driver, writer->source != NULL ? writer->source : writer->partial, (int)scene->samples,
-                   (int)scene->lines, scene->bands, writer->plan.gdal_type, options);
+    writer->dataset =
+        GDALCreate(copied ? GDALGetDriverByName("GTiff") : plan->driver,
+                   copied ? writer->source : writer->partial, (int)scene->samples, (int)scene->lines,
+                   scene->bands, plan->gdal_type, copied ? options : plan->options);
+    if (writer->dataset == NULL) {
+        status = hc_gdal_fail(err, HC_E_IO, plan->path, errors);
+    }
+done:
     CSLDestroy(options);
-    return dataset;
+    return status;
 }
 
 static HcStatus open_gdal(HcWriter *writer, HcError *err) {
@@ -163,11 +166,7 @@ static HcStatus open_gdal(HcWriter *writer, HcError *err) {
         return hc_fail_memory(err, (double)strlen(writer->partial), "a file name");
     }
     hc_gdal_catch(&errors);
-    writer->dataset = create_dataset(writer);
-    if (writer->dataset == NULL) {
-        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
-        goto done;
-    }
+    HC_TRY(create_dataset(writer, &errors, err));
     HC_TRY(hc_write_describe(writer->dataset, writer->plan.path, &writer->scene, &writer->plan, err));
     const char *interleave = GDALGetMetadataItem(writer->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
     bool pixels = interleave != NULL && hc_text_equal(interleave, "PIXEL");

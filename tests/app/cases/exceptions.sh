@@ -1,5 +1,5 @@
-# Exceptions of C++ libraries that nobody catches: lack of memory and threads is exit code 5 with one line, anything else
-# SIGABRT; no temporary file stays. A failed assertion is not told as lack of memory.
+# Exceptions of C++ libraries that nobody catches, and fatal errors of GDAL: lack of memory and threads is exit code 5 with one
+# line, anything else SIGABRT; no temporary file stays. A failed assertion is not told as lack of memory.
 ! sanitized || exit 77 # it wants to be first
 throw() { # what, words: sets status and log.txt
     status=0
@@ -11,6 +11,10 @@ throw memory "${words[@]}"
 only log.txt
 throw threads "${words[@]}"
 [[ $status == 5 && $(wc -l <log.txt) == 1 && $(<log.txt) == "hcube: out of threads: "* ]] || fail "exit code $status: $(<log.txt)"
+only log.txt
+throw fatal "${words[@]}"
+[[ $status == 5 && $(wc -l <log.txt) == 1 && $(<log.txt) == "hcube: out of memory: GDAL could not go on: CPLRealloc()"* ]] ||
+    fail "exit code $status: $(<log.txt)"
 only log.txt
 throw other "${words[@]}"
 [[ $status == 134 && $(<log.txt) == "hcube: ended by an exception of a library: vector too long"* ]] || fail "exit code $status: $(<log.txt)"

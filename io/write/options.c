@@ -1,0 +1,53 @@
+/* Creation options. GDAL's functions for such lists end the program where memory is short. */
+#include "io/write/parts.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char **find(char **options, const char *text, size_t name) {
+    for (char **option = options; option != NULL && *option != NULL; option++) {
+        if (EQUALN(*option, text, name) && (*option)[name] == '=') {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+/* `name` characters of the text come before its equals sign. */
+static HcStatus put(char ***options, const char *text, size_t name, HcError *err) {
+    char **old = find(*options, text, name);
+    if (old != NULL) {
+        char *copy = VSIStrdup(text);
+        if (copy == NULL) {
+            return hc_fail_memory(err, (double)strlen(text) + 1, "a creation option");
+        }
+        VSIFree(*old);
+        *old = copy;
+        return HC_OK;
+    }
+    char **longer = CSLAddStringMayFail(*options, text); /* NULL leaves the list */
+    if (longer == NULL) {
+        return hc_fail_memory(err, (double)strlen(text) + 1, "a creation option");
+    }
+    *options = longer;
+    return HC_OK;
+}
+
+HcStatus hc_write_option(char ***options, const char *name, const char *value, HcError *err) {
+    char *text = hc_text_format("%s=%s", name, value);
+    if (text == NULL) {
+        return hc_fail_memory(err, (double)(strlen(name) + strlen(value)) + 2, "a creation option");
+    }
+    HcStatus status = put(options, text, strlen(name), err);
+    free(text);
+    return status;
+}
+
+HcStatus hc_write_options_add(char ***options, const char *const *added, HcError *err) {
+    for (; added != NULL && *added != NULL; added++) {
+        HC_OR_RETURN(put(options, *added, strcspn(*added, "="), err));
+    }
+    return HC_OK;
+}
