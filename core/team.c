@@ -40,8 +40,9 @@ struct HcTeam {
     bool stop;
 };
 
-/* Whether this thread does an item just now. */
-static _Thread_local bool within_item;
+/* Whether this thread does an item just now. Its place is reserved when a module with this code is loaded:
+ * else the loader takes memory at the first use, and ends the program where there is none. */
+static _Thread_local bool within_item __attribute__((tls_model("initial-exec")));
 
 static int32_t processors(void) {
     cpu_set_t set;
