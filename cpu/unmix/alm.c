@@ -35,7 +35,7 @@ typedef struct Alm {
     double *turned_price; /* [open][width] U'd */
     double *solved;       /* [open][spectra] x: solves the equations */
     double *turned;       /* [open][rank] in the basis of the eigenvectors */
-    double *room;         /* [spectra], then that of hc_unmix_nearest */
+    double *scratch;      /* [spectra], then that of hc_unmix_nearest */
     double penalty[HC_UNMIX_PANEL];
     double apart[HC_UNMIX_PANEL]; /* |x - u|^2 of the last step, in the metric */
     double moved[HC_UNMIX_PANEL]; /* |u - u before|^2 of the last step, in the metric */
@@ -165,7 +165,7 @@ static void come_together(const HcUnmixing *unmixing, Alm *alm, int32_t j) {
     double *solved = alm->solved + j * n;
     double *turned_here = alm->turned_here + j * width;
     double *turned_price = alm->turned_price + j * width;
-    double *target = alm->room;
+    double *target = alm->scratch;
     double turned[HC_METRIC_WIDTH];
     double turned_next[HC_METRIC_WIDTH];
     for (int64_t k = 0; k < n; k++) {
@@ -261,7 +261,7 @@ static Alm alm_new(const HcUnmixing *unmixing, const HcUnmixPanel *panel) {
     alm.turned_here = alm.solved + HC_UNMIX_PANEL * n;
     alm.turned_price = alm.turned_here + HC_UNMIX_PANEL * width;
     alm.turned = alm.turned_price + HC_UNMIX_PANEL * width;
-    alm.room = alm.turned + HC_UNMIX_PANEL * (int64_t)unmixing->rank;
+    alm.scratch = alm.turned + HC_UNMIX_PANEL * (int64_t)unmixing->rank;
     memset(alm.here, 0, (size_t)(panel->open * n) * sizeof(double));
     memset(alm.price, 0, (size_t)(panel->open * n) * sizeof(double));
     memset(alm.turned_here, 0, (size_t)(panel->open * width) * sizeof(double));

@@ -73,12 +73,12 @@ HC_CLONES static void move(double *restrict here, double *restrict ahead, const 
     }
 }
 
-/* One step of a pixel. room[2][spectra], then that of hc_unmix_nearest. */
+/* One step of a pixel. scratch[2][spectra], then that of hc_unmix_nearest. */
 static void advance(const HcUnmixing *unmixing, const double *product, Fista fista, double *momentum,
-                    double *room) {
+                    double *scratch) {
     int32_t n = unmixing->rule.spectra;
     bool sums = unmixing->rule.sum_to_one;
-    double *target = room;
+    double *target = scratch;
     double *step = target + n;
     double turned[HC_METRIC_WIDTH];
     step_down(unmixing->gram, product, fista.ahead, sums ? unmixing->shift : -unmixing->rule.lambda,
@@ -135,7 +135,7 @@ static void look(const HcUnmixing *unmixing, HcUnmixPanel *panel, double *moment
 
 void hc_unmix_fista(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
     double momentum[HC_UNMIX_PANEL];
-    double *room = panel->scratch + HC_UNMIX_PANEL * kept(unmixing);
+    double *scratch = panel->scratch + HC_UNMIX_PANEL * kept(unmixing);
     for (int32_t j = 0; j < panel->open; j++) {
         begin(unmixing, fista_at(unmixing, panel, j));
         momentum[j] = 1;
@@ -146,7 +146,7 @@ void hc_unmix_fista(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
         for (int32_t j = 0; j < panel->open; j++) {
             const double *product = panel->product + (int64_t)panel->number[j] * unmixing->rule.spectra;
             for (int32_t i = 0; i < steps; i++) {
-                advance(unmixing, product, fista_at(unmixing, panel, j), &momentum[j], room);
+                advance(unmixing, product, fista_at(unmixing, panel, j), &momentum[j], scratch);
             }
             panel->iterations[panel->number[j]] = done;
         }

@@ -46,8 +46,8 @@ size_t hc_scores_bytes_model(HcScoreKind kind, int32_t bands, int32_t labels) {
                                       : means;
 }
 
-/* Numbers of `room` of a thread: a scaled pixel, its kernels, and its votes. */
-static size_t room_of(const HcScores *scores) {
+/* Numbers of `scratch` of a thread: a scaled pixel, its kernels, and its votes. */
+static size_t scratch_values(const HcScores *scores) {
     return (size_t)scores->svm.bands + scores->svm.blocks * HC_SVM_LANES + (size_t)scores->labels;
 }
 
@@ -57,7 +57,7 @@ HcStatus hc_scores_open(HcScores *scores, HcCompute *compute, int32_t bands, HcE
     scores->is_open = true;
     scores->team = hc_team_open(hc_team_count(info.threads, 16));
     HC_OR_RETURN(hc_new(scores->ordered, PIECE * (size_t)scores->labels, "scores of classes", err));
-    HC_OR_RETURN(hc_new(scores->room, (size_t)hc_team_threads(scores->team) * room_of(scores),
+    HC_OR_RETURN(hc_new(scores->scratch, (size_t)hc_team_threads(scores->team) * scratch_values(scores),
                         "scores of classes", err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE,
                           hc_scores_bytes_device(scores->kind, bands, scores->labels), &scores->work, err));
@@ -73,7 +73,7 @@ void hc_scores_close(HcScores *scores, HcCompute *compute) {
     hc_memory_release(compute, &scores->shift);
     hc_svm_clear(&scores->svm);
     free(scores->scale);
-    free(scores->room);
+    free(scores->scratch);
     hc_memory_release(compute, &scores->work);
     hc_memory_release(compute, &scores->found);
     hc_memory_release(compute, &scores->result);
@@ -193,20 +193,20 @@ static double distance_of(HcMetric metric, double found) {
 }
 
 /* Votes of a support vector machine, as negative scores: the smallest wins. */
-static void take_votes(const HcScores *scores, size_t pixel, double *room, double *score) {
+static void take_votes(const HcScores *scores, size_t pixel, double *scratch, double *score) {
     const HcSvm *svm = &scores->svm;
     const float *value = scores->found.data;
     size_t bands = (size_t)svm->bands;
-    double *kernel = room + bands;
+    double *kernel = scratch + bands;
     int32_t *votes = (int32_t *)(kernel + svm->blocks * HC_SVM_LANES);
     if (scores->kind == HC_SCORE_MARGINS) {
         size_t pairs = (size_t)hc_svm_pairs(svm->classes);
         (void)hc_svm_vote_margins(svm->classes, value + pixel * pairs, votes);
     } else {
         for (size_t b = 0; b < bands; b++) {
-            room[b] = ((double)value[pixel * bands + b] - scores->scale[b]) * scores->scale[bands + b];
+            scratch[b] = ((double)value[pixel * bands + b] - scores->scale[b]) * scores->scale[bands + b];
         }
-        hc_svm_kernel(svm, room, kernel);
+        hc_svm_kernel(svm, scratch, kernel);
         (void)hc_svm_vote(svm, kernel, votes);
     }
     for (int32_t c = 0; c < svm->classes; c++) {
@@ -216,10 +216,10 @@ static void take_votes(const HcScores *scores, size_t pixel, double *room, doubl
 
 /* score[count] of one pixel, in the order of the classes that have a model. */
 static void take_scores(const HcScores *scores, const HcScoreRule *rule, size_t pixel, size_t pixels,
-                        double *room, double *score) {
+                        double *scratch, double *score) {
     size_t count = (size_t)scores->count;
     if (scores->svm.classes > 0) {
-        take_votes(scores, pixel, room, score);
+        take_votes(scores, pixel, scratch, score);
         return;
     }
     const double *distance = scores->found.data;
@@ -295,10 +295,10 @@ static void write_rules(const Decision *decision, const double *score, float *ou
     }
 }
 
-static void decide_pixel(const Decision *decision, size_t pixel, double *room, double *score, float *out) {
+static void decide_pixel(const Decision *decision, size_t pixel, double *scratch, double *score, float *out) {
     const HcScores *scores = decision->scores;
     const HcScoreRule *rule = decision->rule;
-    take_scores(scores, rule, pixel, decision->pixels, room, score);
+    take_scores(scores, rule, pixel, decision->pixels, scratch, score);
     int32_t best = best_of(scores, rule, score);
     double distance = best >= 0 ? score[best] : INFINITY;
     bool rejected = best < 0 || distance > rule->reject;
@@ -319,11 +319,11 @@ static void decide_line(void *user, int64_t line, int32_t thread) {
     const HcScores *scores = decision->scores;
     const uint8_t *valid = valid_of(scores);
     size_t end = (size_t)(line + 1) * PIECE_SAMPLES;
-    double *room = scores->room + (size_t)thread * room_of(scores);
+    double *scratch = scores->scratch + (size_t)thread * scratch_values(scores);
     for (size_t p = (size_t)line * PIECE_SAMPLES; p < end && p < decision->pixels; p++) {
         float *out = (float *)scores->result.data + p * decision->bands;
         if (valid[p] != 0) {
-            decide_pixel(decision, p, room, scores->ordered + p * (size_t)scores->labels, out);
+            decide_pixel(decision, p, scratch, scores->ordered + p * (size_t)scores->labels, out);
         } else {
             memset(out, 0, decision->bands * sizeof *out);
         }

@@ -33,7 +33,7 @@ typedef struct HcScores {
     HcBuffer shift;  /* [device] [pairs] of HC_SCORE_MARGINS */
     HcSvm svm;       /* of HC_SCORE_MARGINS and HC_SCORE_KERNELS */
     double *scale;   /* [2][bands] mean, and 1 / deviation, of what it was trained with */
-    double *room;    /* [threads] of the host: a pixel, its kernels and votes */
+    double *scratch; /* [threads] of the host: a pixel, its kernels and votes */
     HcBuffer work;   /* [device] of some pixels */
     HcBuffer found;  /* [host] their scores, and whether they are valid */
     HcBuffer result; /* [host] what becomes of them */

@@ -20,7 +20,7 @@ typedef struct Simplices {
     const HcMethod *method;
     double *shares;    /* [starts][count][count]: inv(M) */
     double *x;         /* [starts][count][width] */
-    double *room;      /* [count][count] */
+    double *matrix;    /* [count][count] */
     double *volume;    /* [starts] log |det M| */
     uint8_t *finished; /* [starts] */
 } Simplices;
@@ -47,12 +47,13 @@ static void measure(Simplices *simplices, int32_t start) {
     const double *x = simplices->x + (size_t)start * (size_t)count * (size_t)width;
     for (int32_t j = 0; j < count; j++) {
         for (int32_t k = 0; k < width; k++) {
-            simplices->room[(size_t)k * (size_t)count + (size_t)j] = x[(size_t)j * (size_t)width + (size_t)k];
+            simplices->matrix[(size_t)k * (size_t)count + (size_t)j] =
+                x[(size_t)j * (size_t)width + (size_t)k];
         }
-        simplices->room[(size_t)width * (size_t)count + (size_t)j] = 1;
+        simplices->matrix[(size_t)width * (size_t)count + (size_t)j] = 1;
     }
     double *shares = simplices->shares + (size_t)start * (size_t)count * (size_t)count;
-    simplices->volume[start] = hc_invert(simplices->room, shares, count);
+    simplices->volume[start] = hc_invert(simplices->matrix, shares, count);
     if (!isfinite(simplices->volume[start])) {
         simplices->finished[start] = 1;
     }
@@ -89,7 +90,7 @@ static HcStatus begin(Simplices *simplices, const HcMethod *method, int64_t *pix
     simplices->method = method;
     HC_OR_RETURN(hc_new(simplices->shares, starts * count * count, "simplices", err));
     HC_OR_RETURN(hc_new(simplices->x, starts * count * count, "simplices", err));
-    HC_OR_RETURN(hc_new(simplices->room, count * count, "simplices", err));
+    HC_OR_RETURN(hc_new(simplices->matrix, count * count, "simplices", err));
     HC_OR_RETURN(hc_new(simplices->volume, starts, "simplices", err));
     HC_OR_RETURN(hc_new(simplices->finished, starts, "simplices", err));
     HC_OR_RETURN(hc_vca_starts(method, pixel, err));
@@ -135,7 +136,7 @@ HcStatus hc_method_nfindr(const HcMethod *method, int64_t *pixel, double *log_vo
 done:
     free(simplices.shares);
     free(simplices.x);
-    free(simplices.room);
+    free(simplices.matrix);
     free(simplices.volume);
     free(simplices.finished);
     free(all);

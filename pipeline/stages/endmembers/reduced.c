@@ -36,13 +36,13 @@ static int64_t piece_rows(const HcStage *stage, int32_t width) {
     return row >= piece_bytes ? 1 : (int64_t)(piece_bytes / row);
 }
 
-static size_t piece_room(const HcStage *stage, int32_t width) {
+static size_t piece_bytes(const HcStage *stage, int32_t width) {
     return (size_t)piece_rows(stage, width) * (size_t)stage->in.samples * (pixel_bytes(width) + 1);
 }
 
 size_t hc_reduced_bytes(const HcStage *stage, int32_t width) {
     /* The mask, a piece, and a chunk of each thread. */
-    return (size_t)pixels_of_rank(stage) + piece_room(stage, width) + 16 * CHUNK * pixel_bytes(width);
+    return (size_t)pixels_of_rank(stage) + piece_bytes(stage, width) + 16 * CHUNK * pixel_bytes(width);
 }
 
 size_t hc_reduced_bytes_values(const HcStage *stage, int32_t width) {
@@ -51,7 +51,7 @@ size_t hc_reduced_bytes_values(const HcStage *stage, int32_t width) {
 
 size_t hc_reduced_bytes_device(const HcStage *stage, int32_t width) {
     size_t bands = (size_t)stage->in.bands;
-    return piece_room(stage, width) + bands * ((size_t)width + 1) * sizeof(double);
+    return piece_bytes(stage, width) + bands * ((size_t)width + 1) * sizeof(double);
 }
 
 static HcStatus open_scratch(HcReduced *reduced, HcError *err) {
@@ -71,11 +71,11 @@ HcStatus hc_reduced_open(HcReduced *reduced, HcStage *stage, int32_t width, cons
     reduced->count = pixels_of_rank(stage);
     reduced->rows = piece_rows(stage, width);
     reduced->team = hc_team_open(hc_team_count(info.threads, 16));
-    size_t room = piece_room(stage, width);
+    size_t bytes = piece_bytes(stage, width);
     size_t values = hc_reduced_bytes_values(stage, width);
     size_t pixels = (size_t)reduced->count;
-    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, room, &reduced->piece, err));
-    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, in_memory && values > 0 ? values : room,
+    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, bytes, &reduced->piece, err));
+    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, in_memory && values > 0 ? values : bytes,
                           &reduced->memory, err));
     HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, pixels > 0 ? pixels : 1, &reduced->mask, err));
     memset(reduced->mask.data, 0, pixels);
@@ -167,7 +167,7 @@ typedef struct Scan {
     const HcReduced *reduced;
     ChunkFn *visit;
     void *user;
-    float *room;       /* [threads][CHUNK][width] with a scratch file */
+    float *pieces;     /* [threads][CHUNK][width] with a scratch file */
     atomic_int failed; /* what hc_scratch_read says, 0 = nothing failed */
 } Scan;
 
@@ -180,14 +180,14 @@ static void scan_chunk(void *user, int64_t item, int32_t thread) {
     if (reduced->file < 0) {
         chunk.value = (const float *)reduced->memory.data + (size_t)chunk.first * width;
     } else {
-        float *room = scan->room + (size_t)thread * CHUNK * width;
-        int number = hc_scratch_read(reduced->file, chunk.first * (int64_t)pixel_bytes(reduced->width), room,
+        float *own = scan->pieces + (size_t)thread * CHUNK * width;
+        int number = hc_scratch_read(reduced->file, chunk.first * (int64_t)pixel_bytes(reduced->width), own,
                                      (size_t)chunk.count * pixel_bytes(reduced->width));
         if (number != 0) {
             atomic_store(&scan->failed, number);
             return;
         }
-        chunk.value = room;
+        chunk.value = own;
     }
     scan->visit(scan->user, reduced, &chunk);
 }
@@ -197,10 +197,10 @@ static HcStatus scan_all(const HcReduced *reduced, ChunkFn *visit, void *user, H
     size_t threads = (size_t)hc_team_threads(reduced->team);
     if (reduced->file >= 0) {
         HC_OR_RETURN(
-            hc_new(scan.room, threads * CHUNK * (size_t)reduced->width, "pieces of a scratch file", err));
+            hc_new(scan.pieces, threads * CHUNK * (size_t)reduced->width, "pieces of a scratch file", err));
     }
     hc_team_run(reduced->team, (reduced->count + CHUNK - 1) / CHUNK, scan_chunk, &scan);
-    free(scan.room);
+    free(scan.pieces);
     int number = atomic_load(&scan.failed);
     return number == 0 ? HC_OK : fail_scratch(number, err);
 }

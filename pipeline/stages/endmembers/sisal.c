@@ -19,10 +19,10 @@ typedef struct Problem {
     int32_t p;
     int64_t n;
     double tau, mu, quadratic;
-    double *y, *z, *d;      /* [n][p] pixels, their shares, multipliers */
-    double *q, *q0, *next;  /* [p][p] */
-    double *gradient, *sum; /* [p][p] */
-    double *inverse, *room; /* [p][p] of mu Y Y' + quadratic; to work in */
+    double *y, *z, *d;         /* [n][p] pixels, their shares, multipliers */
+    double *q, *q0, *next;     /* [p][p] */
+    double *gradient, *sum;    /* [p][p] */
+    double *inverse, *scratch; /* [p][p] of mu Y Y' + quadratic; to work in */
 } Problem;
 
 static double *at(double *matrix, int32_t p, int32_t row, int32_t column) {
@@ -41,7 +41,7 @@ static void shares_of(const double *q, const double *y, int32_t p, double *to) {
 
 static double log_determinant(Problem *problem, const double *q) {
     memcpy(problem->sum, q, (size_t)problem->p * (size_t)problem->p * sizeof *q);
-    return hc_invert(problem->sum, problem->room, problem->p);
+    return hc_invert(problem->sum, problem->scratch, problem->p);
 }
 
 /* The sum of what is outside, without its weight. */
@@ -124,10 +124,10 @@ static void improve(Problem *problem, int32_t inner) {
     size_t size = (size_t)problem->p * (size_t)problem->p;
     memcpy(problem->q0, problem->q, size * sizeof *problem->q);
     memcpy(problem->next, problem->q, size * sizeof *problem->q);
-    (void)hc_invert(problem->next, problem->room, problem->p);
+    (void)hc_invert(problem->next, problem->scratch, problem->p);
     for (int32_t j = 0; j < problem->p; j++) {
         for (int32_t k = 0; k < problem->p; k++) {
-            *at(problem->gradient, problem->p, j, k) = -*at(problem->room, problem->p, k, j);
+            *at(problem->gradient, problem->p, j, k) = -*at(problem->scratch, problem->p, k, j);
         }
     }
     double before = model(problem, problem->q0);
@@ -173,7 +173,7 @@ static HcStatus open_problem(Problem *problem, int32_t p, int64_t n, HcError *er
     problem->gradient = problem->next + size;
     problem->sum = problem->gradient + size;
     problem->inverse = problem->sum + size;
-    problem->room = problem->inverse + size;
+    problem->scratch = problem->inverse + size;
     return HC_OK;
 }
 
@@ -262,14 +262,14 @@ static HcStatus begin(Problem *problem, const HcMethod *method, const double *va
         shares_of(problem->q, y, p, problem->z + (size_t)i * (size_t)p);
         for (int32_t j = 0; j < p; j++) {
             for (int32_t k = 0; k < p; k++) {
-                *at(problem->room, p, j, k) += problem->mu * y[j] * y[k];
+                *at(problem->scratch, p, j, k) += problem->mu * y[j] * y[k];
             }
         }
     }
     for (int32_t k = 0; k < p; k++) {
-        *at(problem->room, p, k, k) += problem->quadratic;
+        *at(problem->scratch, p, k, k) += problem->quadratic;
     }
-    (void)hc_invert(problem->room, problem->inverse, p);
+    (void)hc_invert(problem->scratch, problem->inverse, p);
 done:
     free(pixel);
     free(x);

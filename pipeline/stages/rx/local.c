@@ -24,7 +24,7 @@ static size_t row_values(const HcLocalAsk *ask) {
     return (size_t)ask->samples * (size_t)ask->directions;
 }
 
-static size_t room_of(const HcLocalAsk *ask) {
+static size_t scratch_values(const HcLocalAsk *ask) {
     return (size_t)ask->directions * ((size_t)ask->directions + 2);
 }
 
@@ -39,7 +39,7 @@ size_t hc_local_bytes(const HcLocalAsk *ask) {
 }
 
 size_t hc_local_thread_bytes(const HcLocalAsk *ask) {
-    return 2 * numbers_of(ask) * sizeof(HcWide) + room_of(ask) * sizeof(double) +
+    return 2 * numbers_of(ask) * sizeof(HcWide) + scratch_values(ask) * sizeof(double) +
            ((size_t)ask->directions + 1) * sizeof(int64_t);
 }
 
@@ -91,7 +91,7 @@ HcStatus hc_local_open(HcLocal *local, HcCompute *compute, const HcLocalAsk *ask
     HC_OR_RETURN(hc_new(local->outer.column, samples * local->numbers, what, err));
     HC_OR_RETURN(hc_new(local->inner.column, samples * local->numbers, what, err));
     HC_OR_RETURN(hc_new(local->sums, threads * 2 * local->numbers, what, err));
-    HC_OR_RETURN(hc_new(local->room, threads * room_of(ask), what, err));
+    HC_OR_RETURN(hc_new(local->scratch, threads * scratch_values(ask), what, err));
     HC_OR_RETURN(hc_new(local->whole, threads * (size_t)ask->directions, what, err));
     HC_OR_RETURN(hc_new(local->bare, threads, what, err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, hc_local_device_bytes(ask), &local->piece, err));
@@ -107,7 +107,7 @@ void hc_local_close(HcLocal *local) {
     free(local->outer.column);
     free(local->inner.column);
     free(local->sums);
-    free(local->room);
+    free(local->scratch);
     free(local->whole);
     free(local->bare);
     hc_memory_release(local->compute, &local->piece);
@@ -284,17 +284,17 @@ static double rounded(HcWide value) {
     return low == value ? (double)low : (double)value;
 }
 
-/* z' inv(C) z by elimination: row i of room[n][n + 1] has C from its diagonal on, and z. Behind them, n
- * numbers of room. NaN: C has no inverse. */
-static double distance(double *room, size_t n) {
+/* z' inv(C) z by elimination: row i of scratch[n][n + 1] has C from its diagonal on, and z. Behind them, n
+ * numbers of scratch. NaN: C has no inverse. */
+static double distance(double *scratch, size_t n) {
     size_t step = n + 1;
-    double *diagonal = room + n * step;
+    double *diagonal = scratch + n * step;
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
-        diagonal[i] = room[i * step + i];
+        diagonal[i] = scratch[i * step + i];
     }
     for (size_t i = 0; i < n; i++) {
-        const double *own = room + i * step;
+        const double *own = scratch + i * step;
         double pivot = own[i];
         if (!(pivot > 16 * (double)n * DBL_EPSILON * diagonal[i])) {
             return NAN;
@@ -302,7 +302,7 @@ static double distance(double *room, size_t n) {
         sum += own[n] * own[n] / pivot;
         for (size_t j = i + 1; j < n; j++) {
             double factor = own[j] / pivot;
-            double *other = room + j * step;
+            double *other = scratch + j * step;
             for (size_t k = j; k <= n; k++) {
                 other[k] -= factor * own[k];
             }
@@ -312,7 +312,7 @@ static double distance(double *room, size_t n) {
 }
 
 static double score_of(const HcLocal *local, const float *x, const HcWide *outer, const HcWide *inner,
-                       double *room) {
+                       double *scratch) {
     int32_t n = local->ask.directions;
     double share = local->ask.share;
     HcWide count = outer[0] - inner[0];
@@ -325,7 +325,7 @@ static double score_of(const HcLocal *local, const float *x, const HcWide *outer
     size_t product = 1 + (size_t)n;
     for (int32_t i = 0; i < n; i++) {
         HcWide sum = outer[1 + i] - inner[1 + i];
-        double *row = room + (size_t)i * ((size_t)n + 1);
+        double *row = scratch + (size_t)i * ((size_t)n + 1);
         for (int32_t j = i; j < n; j++, product++) {
             HcWide other = outer[1 + j] - inner[1 + j];
             row[j] = rounded(count * (outer[product] - inner[product]) - sum * other) * scale;
@@ -333,7 +333,7 @@ static double score_of(const HcLocal *local, const float *x, const HcWide *outer
         row[i] += share;
         row[n] = rounded(count * whole(local, x[i]) - sum) / (per_unit * pixels);
     }
-    return distance(room, (size_t)n);
+    return distance(scratch, (size_t)n);
 }
 
 static void score_columns(void *user, int64_t item, int32_t thread) {
@@ -357,7 +357,7 @@ static void score_columns(void *user, int64_t item, int32_t thread) {
         slide(local, &local->inner, s, ask->guard, &inner_first, &inner_end, inner);
         bool valid = mask_of(local, line->line)[s] != 0;
         double value = valid ? score_of(local, x + s * ask->directions, outer, inner,
-                                        local->room + (size_t)thread * room_of(ask))
+                                        local->scratch + (size_t)thread * scratch_values(ask))
                              : NAN;
         mask[s] = (uint8_t)(isnan(value) ? 0 : 1);
         score[s] = mask[s] != 0 ? (float)value : 0;
