@@ -14,7 +14,7 @@
 
 enum { CHUNK = 4096, THREADS_MAX = 256 };
 
-static const size_t piece_bytes = (size_t)4 << 20;
+static const size_t piece_bytes_about = (size_t)4 << 20;
 
 /* ---- memory ---- */
 
@@ -33,7 +33,7 @@ static size_t pixel_bytes(int32_t width) {
 
 static int64_t piece_rows(const HcStage *stage, int32_t width) {
     size_t row = (size_t)stage->in.samples * (pixel_bytes(width) + 1);
-    return row >= piece_bytes ? 1 : (int64_t)(piece_bytes / row);
+    return row >= piece_bytes_about ? 1 : (int64_t)(piece_bytes_about / row);
 }
 
 static size_t piece_bytes(const HcStage *stage, int32_t width) {
