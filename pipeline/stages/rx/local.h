@@ -40,7 +40,7 @@ typedef struct HcLocal {
     size_t numbers;  /* of the sums of pixels: their count, sums, sums of products (upper triangle) */
     HcLocalSpan outer, inner;   /* of the window and of the guard */
     HcWide *sums;               /* [threads][2][numbers] */
-    double *room;               /* [threads][directions][directions + 2] */
+    double *scratch;            /* [threads][directions][directions + 2] */
     int64_t *whole;             /* [threads][directions] */
     HcBuffer piece;             /* [device] rows on their way to the host */
     HcBuffer values, mask;      /* [host] a ring of rows: [rows][samples][directions], [rows][samples] */
