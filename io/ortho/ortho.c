@@ -11,6 +11,8 @@
 struct HcOrtho {
     char *file;
     uint64_t memory; /* that reading may take, 0 = not limited */
+    bool keeps;      /* the coordinates, behind the table that is made of them */
+    HcOrthoPlaces places;
     HcOrthoTable table;
     int64_t top, left, lines, samples; /* of the map in the table */
     HcPlace place;                     /* of the map */
@@ -21,6 +23,7 @@ struct HcOrtho {
 void hc_ortho_close(HcOrtho *ortho) {
     if (ortho != NULL) {
         hc_ortho_table_close(&ortho->table);
+        hc_ortho_places_close(&ortho->places);
         free(ortho->place.crs);
         free(ortho->file);
         free(ortho);
@@ -42,9 +45,12 @@ static HcStatus take_place(HcOrtho *ortho, const HcPlace *place, HcError *err) {
 
 /* ---- coordinates ---- */
 
-static HcStatus from_places(HcOrtho *ortho, const HcOrthoPlaces *places, const char *crs, HcError *err) {
+static HcStatus from_places(HcOrtho *ortho, const char *crs, HcError *err) {
     HcOrthoGrid grid;
-    HC_OR_RETURN(hc_ortho_nearest(&ortho->table, places, crs, &grid, err));
+    HC_OR_RETURN(hc_ortho_nearest(&ortho->table, &ortho->places, crs, &grid, err));
+    if (!ortho->keeps) {
+        hc_ortho_places_close(&ortho->places);
+    }
     ortho->nearest = true;
     ortho->spacing = grid.spacing;
     ortho->reach = grid.reach;
@@ -55,27 +61,19 @@ static HcStatus from_places(HcOrtho *ortho, const HcOrthoPlaces *places, const c
 /* ---- sources ---- */
 
 static HcStatus from_lookup(HcOrtho *ortho, const HcLookup *lookup, HcError *err) {
-    HcStatus status = HC_OK;
-    HcOrthoPlaces places = {.path = ortho->file, .scratch = -1};
     if (lookup->sample != NULL) {
         HC_OR_RETURN(hc_ortho_table_arrays(&ortho->table, lookup, ortho->memory, err));
         return take_place(ortho, &lookup->place, err);
     }
-    HC_TRY(hc_ortho_places_arrays(&places, lookup, ortho->memory, err));
-    HC_TRY(from_places(ortho, &places, lookup->place.crs, err));
-done:
-    hc_ortho_places_close(&places);
-    return status;
+    ortho->places.path = ortho->file;
+    HC_OR_RETURN(hc_ortho_places_arrays(&ortho->places, lookup, ortho->memory, err));
+    return from_places(ortho, lookup->place.crs, err);
 }
 
 static HcStatus places_of_raster(HcOrtho *ortho, HcReader *reader, HcError *err) {
-    HcStatus status = HC_OK;
-    HcOrthoPlaces places = {.path = ortho->file, .scratch = -1};
-    HC_TRY(hc_ortho_places_raster(&places, reader, err));
-    HC_TRY(from_places(ortho, &places, hc_reader_scene(reader)->place.crs, err));
-done:
-    hc_ortho_places_close(&places);
-    return status;
+    ortho->places.path = ortho->file;
+    HC_OR_RETURN(hc_ortho_places_raster(&ortho->places, reader, err));
+    return from_places(ortho, hc_reader_scene(reader)->place.crs, err);
 }
 
 static HcStatus from_raster(HcOrtho *ortho, HcReader *reader, HcError *err) {
@@ -156,8 +154,8 @@ static HcStatus settle_map(HcOrtho *ortho, const HcScene *scene, HcError *err) {
     return HC_OK;
 }
 
-HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, const char *file,
-                       uint64_t memory, HcError *err) {
+static HcStatus open_ortho(HcOrtho **out, HcOrtho asked, const HcScene *scene, const char *path,
+                           const char *file, HcError *err) {
     HcStatus status = HC_OK;
     HcOrtho *ortho = NULL;
     *out = NULL;
@@ -169,8 +167,8 @@ HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, co
             path);
     }
     HC_OR_RETURN(hc_new(ortho, 1, "a lookup table", err));
-    ortho->memory = memory;
-    ortho->table.scratch = -1;
+    *ortho = asked;
+    ortho->table.scratch = ortho->places.scratch = -1;
     ortho->table.window = window_of(scene);
     HC_TRY(copy_text(&ortho->file, file != NULL ? file : scene->lookup.file, err));
     ortho->table.path = ortho->file;
@@ -182,6 +180,15 @@ HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, co
 done:
     hc_ortho_close(ortho);
     return status;
+}
+
+HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, const char *file,
+                       uint64_t memory, HcError *err) {
+    return open_ortho(out, (HcOrtho){.memory = memory}, scene, path, file, err);
+}
+
+HcStatus hc_ortho_open_with_coordinates(HcOrtho **out, const HcScene *scene, const char *path, HcError *err) {
+    return open_ortho(out, (HcOrtho){.keeps = true}, scene, path, NULL, err);
 }
 
 HcStatus hc_ortho_scene(const HcOrtho *ortho, const HcScene *from, HcScene *to, HcError *err) {
@@ -206,6 +213,12 @@ HcOrthoFacts hc_ortho_facts(const HcOrtho *ortho) {
                           .nearest = ortho->nearest,
                           .spacing = ortho->spacing,
                           .reach = ortho->reach};
+}
+
+HcStatus hc_ortho_coordinates(const HcOrtho *ortho, int64_t line, double *x, double *y, HcError *err) {
+    const HcOrthoWindow *window = &ortho->table.window;
+    return hc_ortho_places_get(&ortho->places, window->line0 + line, window->sample0, window->samples, x, y,
+                               err);
 }
 
 HcStatus hc_ortho_lines(const HcOrtho *ortho, int64_t line0, int64_t lines, HcOrthoPixel *to, HcError *err) {

@@ -24,6 +24,9 @@ typedef struct HcOrthoPixel {
  * HC_E_INPUT: there is none, it is of another shape, or it leads to a pixel that the scene does not have. */
 HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, const char *file,
                        uint64_t memory, HcError *err) HC_MUST_CHECK;
+/* The same by the lookup of the scene, and keeps the coordinates of its pixels where it has some. */
+HcStatus hc_ortho_open_with_coordinates(HcOrtho **out, const HcScene *scene, const char *path,
+                                        HcError *err) HC_MUST_CHECK;
 void hc_ortho_close(HcOrtho *ortho);
 
 /* The scene with the same bands on the map; `to` must be zero or cleared. */
@@ -39,6 +42,11 @@ typedef struct HcOrthoFacts {
     double reach;           /* how far the nearest pixel may be [the same; degrees of latitude] */
 } HcOrthoFacts;
 HcOrthoFacts hc_ortho_facts(const HcOrtho *ortho);
+
+/* x and y [samples] of the pixels of a line of the scene, in the CRS of the map; NaN = not known. Only where
+ * they were kept, and facts.nearest. */
+HcStatus hc_ortho_coordinates(const HcOrtho *ortho, int64_t line, double *x, double *y,
+                              HcError *err) HC_MUST_CHECK;
 
 /* Lines of the map, to[lines][samples]. */
 HcStatus hc_ortho_lines(const HcOrtho *ortho, int64_t line0, int64_t lines, HcOrthoPixel *to,

@@ -13,7 +13,10 @@
 struct HcViewPolygons {
     HcShapes shapes;
     char *path;
-    char **files; /* of the dataset */
+    char **files;  /* of the dataset */
+    HcViewMap map; /* in sensor geometry: `shapes` are in its pixels */
+    uint8_t
+        *inside; /* [lines][samples] of the file: 1 = in a polygon; NULL: polygons are burnt where needed */
     HcWatch watch;
     OGRGeometryH *near; /* [shapes.count] those of the lines in hand */
     uint8_t *piece;     /* 1 = inside, of the lines in hand */
@@ -73,6 +76,18 @@ static HcStatus take_all(HcShapes *shapes, HcError *err) {
     return status;
 }
 
+/* Polygons with a CRS over pixels in sensor geometry lie on the map of these. */
+static HcStatus choose_map(HcViewPolygons *polygons, HcError *err) {
+    HcShapes *shapes = &polygons->shapes;
+    const HcScene *scene = shapes->scene;
+    if (!hc_view_on_map(scene) || !hc_shape_is_crs(OGR_L_GetSpatialRef(shapes->layer))) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_view_map_open(&polygons->map, scene, err));
+    shapes->scene = &polygons->map.scene;
+    return hc_new(polygons->inside, scene->lines * scene->samples, "pixels in polygons", err);
+}
+
 /* All polygons of a layer. */
 static HcStatus read_layer(HcViewPolygons *polygons, const char *layer, HcError *err) {
     HcStatus status = HC_OK;
@@ -82,8 +97,13 @@ static HcStatus read_layer(HcViewPolygons *polygons, const char *layer, HcError 
     HC_TRY(hc_watch_add(&polygons->watch, polygons->path, err)); /* as it is before it is read */
     HC_TRY(open_dataset(polygons, &dataset, err));
     HC_TRY(hc_shapes_choose(shapes, dataset, layer, err));
+    HC_TRY(choose_map(polygons, err));
     HC_TRY(hc_shapes_place(shapes, err));
     HC_TRY(take_all(shapes, err));
+    if (polygons->inside != NULL) {
+        HC_TRY(hc_view_map_mark(&polygons->map, shapes, polygons->inside, err));
+        hc_view_map_forget_places(&polygons->map);
+    }
 done:
     shapes->layer = NULL;
     shapes->layer_name = NULL;
@@ -105,6 +125,10 @@ HcStatus hc_view_polygons_open(HcViewPolygons **out, const char *path, const cha
                                   .taken = "masks and cutlines are made of polygons",
                                   .no_points = true};
     HC_TRY(read_layer(polygons, layer, err));
+    if (polygons->inside != NULL) {
+        *out = polygons;
+        return HC_OK;
+    }
     polygons->piece_lines = scene->samples < PIECE_PIXELS ? PIECE_PIXELS / scene->samples : 1;
     size_t bytes = (size_t)polygons->piece_lines * (size_t)scene->samples;
     HC_TRY(hc_new(polygons->near, polygons->shapes.count + 1, "polygons", err));
@@ -121,6 +145,8 @@ void hc_view_polygons_close(HcViewPolygons *polygons) {
         hc_shapes_clear(&polygons->shapes);
         CSLDestroy(polygons->files);
         hc_watch_clear(&polygons->watch);
+        hc_view_map_close(&polygons->map);
+        free(polygons->inside);
         free(polygons->near);
         free(polygons->piece);
         free(polygons->path);
@@ -128,10 +154,41 @@ void hc_view_polygons_close(HcViewPolygons *polygons) {
     }
 }
 
+/* Of the pixels in sensor geometry that lie in polygons. */
+static HcStatus marked_extent(const HcViewPolygons *polygons, OGREnvelope *out, HcError *err) {
+    const HcViewMap *map = &polygons->map;
+    HcPixels all = {INT64_MAX, INT64_MAX, 0, 0};
+    for (int64_t line = 0; line < map->lines; line++) {
+        for (int64_t s = 0; s < map->samples; s++) {
+            if (polygons->inside[line * map->samples + s] != 0) {
+                all = (HcPixels){hc_min64(all.x0, s), hc_min64(all.y0, line), hc_max64(all.x1, s + 1),
+                                 line + 1};
+            }
+        }
+    }
+    *out = (OGREnvelope){(double)all.x0, (double)all.x1, (double)all.y0, (double)all.y1};
+    return all.x1 > 0
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT, "%s: no pixel of the scene lies in its polygons", polygons->path);
+}
+
+/* Clears what the polygons hold, or (inside false) do not hold. */
+static void apply_marks(const HcViewPolygons *polygons, HcPixels pixels, bool inside, uint8_t *to) {
+    for (int64_t y = pixels.y0; y < pixels.y1; y++) {
+        const uint8_t *line = polygons->inside + y * polygons->map.samples;
+        for (int64_t x = pixels.x0; x < pixels.x1; x++, to++) {
+            *to &= (line[x] != 0) != inside;
+        }
+    }
+}
+
 HcStatus hc_view_polygons_extent(const HcViewPolygons *polygons, OGREnvelope *out, HcError *err) {
     const HcShapes *shapes = &polygons->shapes;
     if (shapes->count == 0) {
         return hc_shapes_fail_apart(shapes, err);
+    }
+    if (polygons->inside != NULL) {
+        return marked_extent(polygons, out, err);
     }
     *out = shapes->shape[0].extent;
     for (int64_t i = 1; i < shapes->count; i++) {
@@ -169,6 +226,10 @@ HcStatus hc_view_polygons_apply(HcViewPolygons *polygons, HcPixels pixels, bool 
                                 HcError *err) {
     HcGdalErrors messages;
     bool good = true;
+    if (polygons->inside != NULL) {
+        apply_marks(polygons, pixels, inside, to);
+        return HC_OK;
+    }
     hc_gdal_catch(&messages);
     for (int64_t y = pixels.y0; y < pixels.y1 && good; y += polygons->piece_lines) {
         int64_t end = y + polygons->piece_lines < pixels.y1 ? y + polygons->piece_lines : pixels.y1;
@@ -182,6 +243,9 @@ HcStatus hc_view_polygons_apply(HcViewPolygons *polygons, HcPixels pixels, bool 
 }
 
 size_t hc_view_polygons_bytes(const HcViewPolygons *polygons) {
+    if (polygons->inside != NULL) {
+        return (size_t)polygons->map.lines * (size_t)polygons->map.samples;
+    }
     return 2 * (size_t)polygons->piece_lines * (size_t)polygons->shapes.scene->samples;
 }
 

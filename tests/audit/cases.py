@@ -119,6 +119,8 @@ CASES = {
     "training": Case("knn", "in/whole.hdr", "out/a.tif", "--training", "in/training.gpkg", "--layer", "training", "--field",
                      "class_id", "--validation", "in/training.gpkg", "--validation-layer", "validation", *COMMON),
     "gtiff": Case("read", "in/scene.hdr", "out/a.tif", "--compress", "deflate", *COMMON),
+    "polygons": Case("run", "read", "in/EMIT_L2A_RFL_001.nc", "--quality", "none", "--cutline", "in/area.geojson", "!", "write",
+                     "out/a.img", *COMMON),
     "style": Case("read", "in/scene.hdr", "out/a.tif", "--qml", *COMMON),
     "style-classes": Case("read", "in/class.hdr", "out/a.tif", "--qml", *COMMON),
     "cog": Case("read", "in/scene.hdr", "out/a.tif", "--format", "COG", *COMMON),
@@ -216,6 +218,8 @@ def prepare(folder, hcube, sample):
             file.write(bytes(200 * number))
     subprocess.run([hcube, "read", folder / "scene.hdr", folder / "scene.tif", "--all-bands", "--type", "uint16",
                     "--compress", "deflate", "--record", "none", "--quiet"], check=True, stdin=subprocess.DEVNULL)
+    (folder / "area.geojson").write_text('{"type":"Polygon","coordinates":[[[12.63,50.19],[12.65,50.19],[12.64,50.21],'
+                                         '[12.63,50.19]]]}')
     (folder / "complete").write_text(version)
 
 

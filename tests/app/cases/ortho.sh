@@ -66,4 +66,27 @@ run 0 run read $image --bbox 500030,5599910,500090,5599970 ! bands 1-2 ! write c
 [[ $err == *"wrote cutmap.img (2 lines x 4 samples x 2 bands)"* ]] || fail "the map of a box: $err"
 refuse 3 "the box does not touch the scene" run read $image --bbox 0,0,10,10 ! write no.img
 echo '{"type":"Polygon","coordinates":[[[15,50],[15.1,50],[15.1,50.1],[15,50]]]}' >area.geojson
-refuse 3 "pixels of the scene are in sensor geometry: make its map" run read $image --cutline area.geojson ! write no.img
+refuse 3 "area.geojson: does not touch the scene" run read $image --cutline area.geojson ! write no.img
+echo "{\"type\":\"Feature\",\"properties\":{\"name\":\"a\"},\"geometry\":$(<area.geojson)}" >named.geojson
+refuse 3 "pixels of the scene are in sensor geometry: make its map" \
+    knn $image no.img --training named.geojson
+
+# Polygons choose the pixels that the table puts inside: here the four of the box above, of two lines and three samples.
+echo '{"type":"Polygon","crs":{"type":"name","properties":{"name":"EPSG:32633"}},"coordinates":[[[500030,5599910],
+[500090,5599910],[500090,5599970],[500030,5599970],[500030,5599910]]]}' >four.geojson
+header four 3 3 1 1 bsq
+printf '\1\1\0\0\0\0\0\1\1' >four
+run 0 run read $image --window 2,2,3,3 --mask four ! bands 1-2 ! write same.img --record none --overwrite
+run 0 run read $image --cutline four.geojson ! bands 1-2 ! write cut.img --record none --overwrite
+[[ $err == *"samples 2 to 4 and lines 2 to 4 (from 0) of the file"* ]] || fail "the window of polygons by a table: $err"
+cmp cut.img same.img
+run 0 run read $image --window 2,2,3,3 --mask four.geojson ! bands 1-2 ! write cut.img --record none --overwrite
+cmp cut.img same.img
+printf '\0\0\1\1\1\1\1\0\0' >four
+run 0 run read $image --window 2,2,3,3 --mask four ! bands 1-2 ! write same.img --record none --overwrite
+run 0 run read $image --window 2,2,3,3 --mask-inside four.geojson ! bands 1-2 ! write cut.img --record none --overwrite
+cmp cut.img same.img
+sed 's/500090/500031/g' four.geojson >none.geojson
+refuse 3 "none.geojson: no pixel of the scene lies in its polygons" run read $image --cutline none.geojson ! write no.img
+sed 's/5000/5003/g' four.geojson >none.geojson
+refuse 3 "none.geojson: " run read $image --cutline none.geojson ! write no.img

@@ -1,4 +1,5 @@
 /* Tanager-1 and HYPSO: wavelengths are attributes of the cube. */
+#include "io/view/view.h"
 #include "product_check.h"
 
 enum { BANDS = 6 };
@@ -100,11 +101,87 @@ static void hypso_opens(void **state) {
     check_refused(path, HC_E_INPUT, "wavelengths has 5 values for 6");
 }
 
+/* Where a pixel of the turned scene lies [degrees]. */
+static void place_of(int line, int sample, double *longitude, double *latitude) {
+    *longitude = 10 + 0.001 * (0.8 * sample - 0.6 * line);
+    *latitude = 50 + 0.001 * (0.6 * sample + 0.8 * line);
+}
+
+static const char *write_turned_hypso(void) {
+    const char *path = in_folder("turned.nc");
+    double longitude[PRODUCT_LINES * PRODUCT_SAMPLES], latitude[PRODUCT_LINES * PRODUCT_SAMPLES];
+    for (int p = 0; p < PRODUCT_LINES * PRODUCT_SAMPLES; p++) {
+        place_of(p / PRODUCT_SAMPLES, p % PRODUCT_SAMPLES, &longitude[p], &latitude[p]);
+    }
+    ProductFile file = product_begin(path);
+    add_cube(&file, "/products", "Lt", "lsb", FLAW_NONE);
+    for (int which = 0; which < 2; which++) {
+        ProductArray of = {.group = "/navigation",
+                           .name = which == 0 ? "longitude" : "latitude",
+                           .type = GDT_Float64,
+                           .axes = 2,
+                           .axis = {"lines", "samples"},
+                           .size = {PRODUCT_LINES, PRODUCT_SAMPLES},
+                           .values = which == 0 ? longitude : latitude};
+        GDALMDArrayRelease(product_array(&file, &of));
+    }
+    product_end(&file);
+    return path;
+}
+
+/* What a mask leaves of the window of a view, against the triangle itself: x > west, y > south, x + y < end.
+ */
+static void check_triangle(const HcViewOptions *options, bool inside, int line0, int sample0) {
+    HcView *view = NULL;
+    HcError err = {0};
+    HcRaw raw;
+    int counted[2] = {0};
+    check_ok(hc_view_open(&view, in_folder("turned.nc"), options, &err), err);
+    const HcScene *scene = hc_view_scene(view);
+    void *buffer = malloc(hc_view_bytes(view, (int32_t)scene->lines));
+    check_ok(hc_view_read(view, 0, (int32_t)scene->lines, buffer, &raw, &err), err);
+    for (int line = 0; line < scene->lines; line++) {
+        for (int sample = 0; sample < scene->samples; sample++) {
+            double x, y;
+            place_of(line0 + line, sample0 + sample, &x, &y);
+            bool in = x > 9.9999 && y > 50.0005 && x + y < 60.0052;
+            assert_int_equal(raw.user_mask[line * scene->samples + sample], in == inside);
+            counted[in]++;
+        }
+    }
+    assert_true(counted[1] > 4);
+    free(buffer);
+    hc_view_close(view);
+}
+
+/* Pixels in sensor geometry belong to polygons by their own coordinates. */
+static void polygons_over_coordinates(void **state) {
+    (void)state;
+    static const char *const triangle =
+        "{\"type\":\"Polygon\",\"coordinates\":[[[9.9999,50.0005],[10.0047,50.0005],[9.9999,50.0053],"
+        "[9.9999,50.0005]]]}";
+    HcError err = {0};
+    HcView *view = NULL;
+    write_turned_hypso();
+    put_file(in_folder("triangle.geojson"), triangle);
+    put_file(in_folder("far.geojson"), "{\"type\":\"Polygon\",\"coordinates\":[[[1,1],[2,1],[1,2],[1,1]]]}");
+    const char *const masks[] = {in_folder("triangle.geojson"), NULL};
+    const char *const far[] = {in_folder("far.geojson"), NULL};
+    check_triangle(&(HcViewOptions){.masks = masks}, true, 0, 0);
+    check_triangle(&(HcViewOptions){.masks_inside = masks}, false, 0, 0);
+    /* Pixels of the triangle are those of lines 0 to 3 and samples 1 to 5. */
+    check_triangle(&(HcViewOptions){.cutline = masks[0]}, true, 0, 1);
+    assert_int_equal(hc_view_open(&view, in_folder("turned.nc"), &(HcViewOptions){.masks = far}, &err),
+                     HC_E_INPUT);
+    assert_non_null(strstr(err.text, "far.geojson: does not touch the scene"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scenes_open),
         cmocka_unit_test(flaws_are_told),
         cmocka_unit_test(hypso_opens),
+        cmocka_unit_test(polygons_over_coordinates),
     };
     if (!can_make_products()) {
         return 77;
