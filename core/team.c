@@ -133,6 +133,7 @@ HcTeam *hc_team_open(int32_t threads) {
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->begun, NULL);
     team->looks = processors() >= SPARE_PROCESSORS ? LOOKS : 0;
+    pthread_mutex_lock(&team->lock); /* the first threads read what is settled behind the last one */
     for (int32_t t = 1; t < threads; t++) {
         if (pthread_create(&team->thread[team->threads], NULL, work_along, team) != 0) {
             break; /* fewer do as well */
@@ -140,6 +141,7 @@ HcTeam *hc_team_open(int32_t threads) {
         team->threads++;
     }
     team->taking = team->threads;
+    pthread_mutex_unlock(&team->lock);
     return team;
 }
 
