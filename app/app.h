@@ -107,8 +107,9 @@ bool hc_process_runs(void);
 void hc_say(const char *format, ...) HC_PRINTF(1, 2);
 /* The same on standard output: a line of what was asked for. */
 void hc_show(const char *format, ...) HC_PRINTF(1, 2);
-/* The same of a JSON text of one line, which stays valid whatever bytes names hold. */
-void hc_say_json(const char *json);
+/* Prints an object on one line of standard error, valid whatever bytes names hold, and clears it. One for
+ * which there is no memory is left out. */
+void hc_say_json(HcJson *json);
 /* "850 ms", "12.3 s", "41 min", "5.2 h" into `out`, which is returned. */
 const char *hc_duration_text(char *out, size_t size, double seconds);
 /* Prints an object on standard output, and clears it. Prints nothing where it is not whole. */
@@ -169,5 +170,9 @@ extern const char *const hc_progress_words[]; /* auto, bar, plain, json, none */
 void hc_progress_start(HcProgressShow *show, int32_t style, bool quiet);
 void hc_progress_tell(const HcProgress *progress, void *user);
 void hc_progress_end(HcProgressShow *show);
+/* With --progress json: the last event of a run, with its outputs and their records. record: as in
+ * HcRunSettings. */
+void hc_progress_outputs(const HcProgressShow *show, const HcChain *chain, const HcRunReport *report,
+                         const char *record);
 
 #endif

@@ -99,6 +99,7 @@ static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *
     printf("%s", hc_text_shown(&results));
     if (!quiet) {
         print_summary(chain, &report);
+        hc_progress_outputs(&show, chain, &report, common->record);
     }
 done:
     /* Stages hold memory of the backend: they go first. */

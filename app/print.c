@@ -99,10 +99,15 @@ void hc_show(const char *format, ...) {
     va_end(arguments);
 }
 
-void hc_say_json(const char *json) {
-    char *line = clean_json(json);
-    fprintf(stderr, "%s\n", line != NULL ? line : "hcube: out of memory for a message");
+void hc_say_json(HcJson *json) {
+    char *text = hc_json_format(json, true);
+    char *line = text != NULL ? clean_json(text) : NULL;
+    if (line != NULL) {
+        fprintf(stderr, "%s\n", line);
+    }
     free(line);
+    cJSON_free(text);
+    hc_json_clear(json);
 }
 
 HcStatus hc_print_json(HcJson *json, HcError *err) {

@@ -1,6 +1,8 @@
 #include "app/app.h"
+#include "pipeline/json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -88,4 +90,39 @@ void hc_progress_end(HcProgressShow *show) {
         fprintf(stderr, "\r%79s\r", "");
         show->line_open = false;
     }
+}
+
+static void put_output(HcJson *json, const HcStage *stage, const char *output, const char *record) {
+    hc_json_open_object(json, NULL);
+    hc_json_put_text(json, "stage", stage->kind->name);
+    hc_json_put_text(json, "file", output);
+    if (record == NULL) {
+        char *beside = hc_text_format("%s.hcube.json", output);
+        hc_json_put(json, "record", beside != NULL ? cJSON_CreateString(beside) : NULL);
+        free(beside);
+    } else if (strcmp(record, "none") != 0) {
+        hc_json_put_text(json, "record", record);
+    }
+    hc_json_close(json);
+}
+
+void hc_progress_outputs(const HcProgressShow *show, const HcChain *chain, const HcRunReport *report,
+                         const char *record) {
+    HcJson json;
+    if (show->style != PROGRESS_JSON) {
+        return;
+    }
+    hc_json_begin(&json);
+    hc_json_put_text(&json, "event", "outputs");
+    hc_json_put_number(&json, "seconds", report->seconds);
+    hc_json_open_array(&json, "outputs");
+    for (int32_t s = 0; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
+        if (output != NULL) {
+            put_output(&json, stage, output, record);
+        }
+    }
+    hc_json_close(&json);
+    hc_say_json(&json);
 }

@@ -8,7 +8,7 @@ set(CPACK_PACKAGE_CONTACT "hcube maintainers <maintainers@users.noreply.a-seed-1
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
-set(CPACK_COMPONENTS_ALL hcube)
+set(CPACK_COMPONENTS_ALL hcube python3)
 foreach(module gpu mpi)
   if(TARGET hcube_${module})
     list(APPEND CPACK_COMPONENTS_ALL ${module})
@@ -23,12 +23,20 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_HCUBE_PACKAGE_NAME hcube)
 set(CPACK_DEBIAN_GPU_PACKAGE_NAME hcube-gpu)
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME hcube-mpi)
+set(CPACK_DEBIAN_PYTHON3_PACKAGE_NAME python3-hcube)
+set(CPACK_DEBIAN_PYTHON3_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON3_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON3_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PYTHON3_PACKAGE_DEPENDS "python3, python3-numpy, hcube (>= ${PROJECT_VERSION})")
+# Python's compiled files belong to no package: made when it is installed, removed with it.
+set(CPACK_DEBIAN_PYTHON3_PACKAGE_CONTROL_EXTRA
+  ${CMAKE_SOURCE_DIR}/cmake/package/python3/postinst ${CMAKE_SOURCE_DIR}/cmake/package/python3/prerm)
 # A module is of one version and of no other.
 set(CPACK_DEBIAN_GPU_PACKAGE_DEPENDS "hcube (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "hcube (= ${PROJECT_VERSION})")
 # Of the builds of OpenBLAS, that with OpenMP starts no threads when it is loaded. Figures need a font.
 set(CPACK_DEBIAN_HCUBE_PACKAGE_RECOMMENDS "libopenblas0-openmp, fonts-dejavu-core")
-set(CPACK_DEBIAN_HCUBE_PACKAGE_SUGGESTS "hcube-gpu, hcube-mpi")
+set(CPACK_DEBIAN_HCUBE_PACKAGE_SUGGESTS "hcube-gpu, hcube-mpi, python3-hcube")
 set(CPACK_DEBIAN_HCUBE_DESCRIPTION "hyperspectral scenes from the command line
 hcube reads a hyperspectral scene, sends it through a chain of stages, and
 writes reduced rasters, pictures and a record of what was done: noise-adjusted
@@ -40,6 +48,10 @@ on. It needs the driver of NVIDIA and no CUDA toolkit.")
 set(CPACK_DEBIAN_MPI_DESCRIPTION "hyperspectral scenes from the command line - MPI
 The module by which processes of hcube that mpirun or srun started share one
 scene or the scenes of a batch.")
+set(CPACK_DEBIAN_PYTHON3_DESCRIPTION "hyperspectral scenes from the command line - Python
+The package hcube for Python: it runs chains and commands of hcube, yields
+their progress, and reads models, statistics, records, spectral libraries and
+ENVI rasters as NumPy arrays and dicts.")
 
 # The date of the packages is that of the last commit, where there is one.
 execute_process(COMMAND git -C ${CMAKE_SOURCE_DIR} log -1 --format=%cD OUTPUT_VARIABLE CPACK_HCUBE_DATE

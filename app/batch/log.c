@@ -52,16 +52,6 @@ static void add_up(HcBatchTotals *totals, const HcBatchEvent *event) {
 
 /* ---- lines ---- */
 
-/* An event for which there is no memory is left out. */
-static void print_json(HcJson *json) {
-    char *text = hc_json_format(json, true);
-    if (text != NULL) {
-        hc_say_json(text);
-    }
-    cJSON_free(text);
-    hc_json_clear(json);
-}
-
 static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcBatchTotals *totals,
                       const char *name, const char *why) {
     const HcBatchScene *scene = &batch->scenes[event->scene];
@@ -89,7 +79,7 @@ static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcB
     if (event->text[0] != '\0') {
         hc_json_put_text(&json, "message", event->text);
     }
-    print_json(&json);
+    hc_say_json(&json);
 }
 
 static void tell_line(const HcBatch *batch, const HcBatchEvent *event) {
@@ -190,7 +180,7 @@ void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t
     hc_json_put_number(&json, "left_out", left_out);
     hc_json_put_number(&json, "summed_before", sums->skipped);
     hc_json_put_number(&json, "seconds", seconds);
-    print_json(&json);
+    hc_say_json(&json);
 }
 
 /* ---- the summary ---- */
@@ -263,7 +253,7 @@ static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
         hc_json_close(&json);
     }
     hc_json_close(&json);
-    print_json(&json);
+    hc_say_json(&json);
 }
 
 static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {

@@ -50,6 +50,7 @@ def told(line, feedback, failures):
             event = {}
         if event.get("event") == "progress":
             feedback.setProgress(part_done(event))
+        if event.get("event") in ("progress", "outputs"):
             return
     if line.startswith("hcube: "):
         failures.append(line[len("hcube: "):])

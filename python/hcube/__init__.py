@@ -1,0 +1,34 @@
+"""hcube from Python: runs chains of the program, and reads its files as NumPy arrays and dicts.
+
+    import hcube
+
+    result = hcube.run("read scene.hdr ! mnf --components 5 ! write mnf.img")
+    result.array()                             # [line][sample][component], mapped from the file
+    result.record["steps"][1]["result"]["eigenvalues"]
+
+The package starts the program `hcube` of the path, or the one that the environment variable HCUBE_PROGRAM names.
+docs/python.md of hcube is its page.
+"""
+
+from .envi import FileError, read_header, read_raster
+from .files import read_library, read_model, read_record, read_statistics, read_sums
+from .program import Error, Result, Run, info, program, run, start, version
+
+__all__ = [
+    "Error",
+    "FileError",
+    "Result",
+    "Run",
+    "info",
+    "program",
+    "read_header",
+    "read_library",
+    "read_model",
+    "read_raster",
+    "read_record",
+    "read_statistics",
+    "read_sums",
+    "run",
+    "start",
+    "version",
+]

@@ -1,0 +1,218 @@
+"""Models, statistics, sums, records and spectral libraries of hcube (docs/files.md)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .envi import FileError, PathLike, numbers, read_header, read_raster
+
+FLOATS = ("wavelength_nm", "fwhm_nm", "gain", "offset", "eigenvalues", "mean")
+WHOLES = ("file_bands_from_0", "left_out_bands_from_1", "unit_exponent")
+MISSING = 1e30  # values of a library from here on are deleted channels
+
+
+def _load(path: PathLike, key: str, what: str, versions: tuple[int, ...] = (1,)) -> dict[str, Any]:
+    """The JSON object of a file that is one of these, of the version that is known."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except ValueError as error:
+        raise FileError(f"{path}: no {what} of hcube: {error}") from None
+    if not isinstance(found, dict) or key not in found:
+        raise FileError(f"{path}: no {what} of hcube: it has no {key}")
+    if found[key] not in versions:
+        raise FileError(f"{path}: {key} {found[key]} is a version that is not known here")
+    return found
+
+
+def _floats(values: list[float | None]) -> np.ndarray:
+    """JSON has null for NaN."""
+    return np.array([math.nan if value is None else value for value in values], np.float64)
+
+
+def _shape(found: dict[str, Any], name: str, shape: tuple[int, ...], path: PathLike) -> None:
+    values = np.asarray(found.get(name, ()))
+    if values.size != math.prod(shape):
+        raise FileError(f"{path}: {name} has {values.size} numbers instead of {math.prod(shape)}")
+    found[name] = values.reshape(shape)
+
+
+def _arrays(found: dict[str, Any], more: tuple[str, ...] = ()) -> dict[str, Any]:
+    for name in FLOATS + more:
+        if name in found:
+            found[name] = _floats(found[name])
+    for name in WHOLES:
+        if name in found:
+            found[name] = np.array(found[name], np.int64)
+    return found
+
+
+def read_model(path: PathLike) -> dict[str, Any]:
+    """A model of `pca` or `mnf` (`--save-model`).
+
+    Arrays are `mean` [p], `eigenvalues` [m], `forward` [p][m], `inverse` [m][p], and wavelengths and the like [p]:
+    components are `(x - mean) @ forward`, spectra `mean + y @ inverse`.
+    """
+    model = _arrays(_load(path, "hcube_model", "model"), ("forward", "inverse"))
+    bands, components = model["bands"], model["components"]
+    _shape(model, "mean", (bands,), path)
+    _shape(model, "eigenvalues", (components,), path)
+    _shape(model, "forward", (bands, components), path)
+    _shape(model, "inverse", (components, bands), path)
+    return model
+
+
+def read_statistics(path: PathLike) -> dict[str, Any]:
+    """Mean [p] and covariance [p][p] of a scene or of its noise (`cov`)."""
+    found = _arrays(_load(path, "hcube_statistics", "statistics file"), ("covariance",))
+    bands = found["bands"]
+    _shape(found, "mean", (bands,), path)
+    _shape(found, "covariance", (bands, bands), path)
+    return found
+
+
+def _whole_numbers(text: str) -> np.ndarray:
+    return np.array([int(word) for word in text.split()], object)
+
+
+def read_sums(path: PathLike) -> dict[str, Any]:
+    """Sums of a scene (`cov --sums`, `batch --pool`).
+
+    `sum` [p] and `products` [p][p] are arrays of Python's int: they are exact, and may exceed 64 bits. Of a float scene
+    they are sums of (x - center) / 2**unit_exponent, with `center` and `unit_exponent` [p].
+    """
+    found = _arrays(_load(path, "hcube_sums", "sums file", (1, 2)), ("center",))
+    bands = found["bands"]
+    for name in ("sum", "products"):
+        found[name] = _whole_numbers(found.get(name, ""))
+    _shape(found, "sum", (bands,), path)
+    _shape(found, "products", (bands * (bands + 1) // 2,), path)
+    products = np.empty((bands, bands), object)
+    rows, columns = np.triu_indices(bands)
+    products[rows, columns] = products[columns, rows] = found["products"]
+    found["products"] = products
+    return found
+
+
+def read_record(path: PathLike) -> dict[str, Any]:
+    """The record of a run: of OUTPUT.hcube.json, or of the output beside which it lies."""
+    beside = Path(f"{path}.hcube.json")
+    is_record = str(path).endswith(".json") and not beside.is_file()
+    return _load(path if is_record else beside, "hcube_record", "record")
+
+
+def _in_nm(values: np.ndarray | None, unit: str) -> np.ndarray | None:
+    """Wavelengths in nanometres; None where the unit is no length. Without a unit, small ones are micrometres."""
+    unit = unit.strip().lower().replace("µ", "u").replace("μ", "u")
+    if values is None or not (values > 0).all():
+        return None
+    if unit in ("", "unknown"):
+        return values * (1000.0 if values.max() < 100 else 1.0)
+    if unit.startswith(("nano", "nm")):
+        return values
+    return values * 1000.0 if unit.startswith(("micro", "um")) else None
+
+
+def _envi_library(path: PathLike) -> dict[str, Any]:
+    fields = read_header(path)
+    if str(fields.get("file type", "")).lower() != "envi spectral library":
+        raise FileError(f"{path}: no spectral library: file type = {fields.get('file type', '')} in its header")
+    spectra = np.array(read_raster(path)[:, :, 0], np.float64)
+    ignored, good = numbers(fields, "data ignore value"), numbers(fields, "bbl")
+    if ignored is not None:
+        spectra[spectra == ignored[0]] = math.nan
+    if good is not None:
+        spectra[:, good == 0] = math.nan
+    names = fields.get("spectra names", [])
+    scale = numbers(fields, "reflectance scale factor")
+    found: dict[str, Any] = {
+        "names": [names] if isinstance(names, str) else names,
+        "spectra": spectra,
+    }
+    for name, field in (("wavelength_nm", "wavelength"), ("fwhm_nm", "fwhm")):
+        found[name] = _in_nm(numbers(fields, field), str(fields.get("wavelength units", "")))
+    found["reflectance_scale_factor"] = None if scale is None else float(scale[0])
+    return found
+
+
+def _cells(path: PathLike) -> list[list[str]]:
+    text = Path(path).read_text(encoding="utf-8-sig")
+    first = text.split("\n", 1)[0]
+    quoted = False
+    separator = ","
+    for letter in first:
+        quoted ^= letter == '"'
+        if letter in ",;\t" and not quoted:
+            separator = letter
+            break
+    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(), delimiter=separator)]
+    rows = [row for row in rows if any(row)]
+    if len(rows) < 2 or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        raise FileError(f"{path}: no table of spectra, a line a band or a line a spectrum")
+    return rows
+
+
+def _number(cell: str, path: PathLike) -> float:
+    if cell == "" or cell.upper() == "NA":
+        return math.nan
+    try:
+        return float(cell)
+    except ValueError:
+        raise FileError(f"{path}: '{cell}' is not a number") from None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _csv_library(path: PathLike) -> dict[str, Any]:
+    rows = _cells(path)
+    across = all(map(_is_number, rows[0][1:])) and not all(_is_number(row[0]) for row in rows[1:])
+    first = rows[0][0].lower()
+    if not across:  # a line a band: turned round
+        rows = [list(column) for column in zip(*rows)]
+    table = np.array([[_number(cell, path) for cell in row[1:]] for row in (rows if across else rows[1:])])
+    if across:
+        axis, spectra = table[0], table[1:]
+    else:
+        axis, spectra = np.array([_number(cell, path) for cell in rows[0][1:]]), table
+    unit = first.strip(" _[]()/.")
+    for letter in "_[]()/.":
+        unit = unit.replace(letter, " ")
+    word = unit.split()[-1] if unit.split() else ""
+    counted = not across and word in ("band", "bands", "channel", "channels", "index", "number")
+    named = word.startswith(("nm", "nano", "um", "µm", "μm", "micro"))
+    return {
+        "names": [row[0] for row in rows[1:]],
+        "spectra": spectra,
+        "wavelength_nm": None if counted else _in_nm(axis, word if named else ""),
+        "fwhm_nm": None,
+        "reflectance_scale_factor": None,
+    }
+
+
+def read_library(path: PathLike) -> dict[str, Any]:
+    """A spectral library, ENVI (.sli or its header) or CSV.
+
+    `spectra` [n][p] is float64 with NaN for missing values: deleted channels, bad bands, the header's ignored value,
+    empty cells. `names` has n texts; `wavelength_nm` and `fwhm_nm` [p], and `reflectance_scale_factor`, are None where
+    the file does not say. No spectrum is left out, and no outlying value, as the stages of hcube do.
+    """
+    found = (_csv_library if str(path).lower().endswith(".csv") else _envi_library)(path)
+    spectra = found["spectra"]
+    spectra[~(np.abs(spectra) < MISSING)] = math.nan
+    found["names"] = [
+        found["names"][i] if i < len(found["names"]) and found["names"][i] else f"Spectrum {i + 1}"
+        for i in range(len(spectra))
+    ]
+    return found

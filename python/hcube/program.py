@@ -1,0 +1,305 @@
+"""Runs of the program: a chain or a command, its progress, its outputs."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO, Union
+
+import numpy as np
+
+from .envi import FileError, read_raster
+from .files import read_record
+
+Words = Union[str, Sequence[Union[str, "os.PathLike[str]", float]]]
+Event = dict[str, Any]
+
+
+class Error(Exception):
+    """The program refused or failed. str() is its one line.
+
+    code: its exit code (docs/command-line.md), or -N where signal N ended it. result: what there was by then.
+    """
+
+    def __init__(self, code: int, line: str, result: Result) -> None:
+        super().__init__(line)
+        self.code = code
+        self.result = result
+
+
+@dataclass
+class Result:
+    """What a run left behind.
+
+    words: the command line, the program first. outputs: main output of each step, as absolute paths; of a batch, of
+    each scene that it did. record: that of the run (docs/files.md), None where it has none. notes: remarks of the
+    program. text: what it printed on standard output.
+    """
+
+    words: list[str]
+    outputs: list[Path] = field(default_factory=list)
+    record: dict[str, Any] | None = None
+    notes: list[str] = field(default_factory=list)
+    text: str = ""
+    _written: list[Path] = field(default_factory=list, repr=False)
+
+    def array(self, output: str | os.PathLike[str] | None = None) -> np.memmap:
+        """A raster that the run wrote as ENVI, as an array [line][sample][band] that is mapped from its file.
+
+        output: its path or file name; may be left out where there is one `write`.
+        """
+        if output is not None:
+            named = [path for path in self.outputs if str(output) in (path.name, str(path))]
+            named = named or [path for path in self.outputs if path == Path(output).absolute()]
+        else:
+            named = self._written
+        if len(named) != 1:
+            names = ", ".join(path.name for path in self.outputs) or "none"
+            raise FileError(f"{output or 'array()'}: {len(named)} rasters of that name; outputs are: {names}")
+        return read_raster(named[0])
+
+
+def program() -> str:
+    """The path of the program: what HCUBE_PROGRAM names, else `hcube` of the path."""
+    named = os.environ.get("HCUBE_PROGRAM") or "hcube"
+    found = shutil.which(named)
+    if found is None:
+        raise FileNotFoundError(f"{named}: the program was not found; install hcube, or name it in HCUBE_PROGRAM")
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def _tells_progress(path: str, word: str) -> bool:
+    """Whether a command of the program has --progress."""
+    asked = subprocess.run(
+        [path, word, "--json-usage"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        described = json.loads(asked.stdout)
+    except ValueError:
+        return False
+    return any(argument["name"] == "progress" for argument in described.get("input_arguments", []))
+
+
+def _word(value: Any) -> str:
+    return os.fspath(value) if hasattr(value, "__fspath__") else str(value)
+
+
+def _is_chain(parts: list[str]) -> bool:
+    return "!" in parts and parts[0] in ("read", "!")
+
+
+def _split(words: Words) -> list[str]:
+    """The words behind `hcube`. A chain gets `run` in front; as one text it stays one, and the program splits it."""
+    if isinstance(words, str):
+        bare = re.sub(r"(?m)(^|\s)#.*$", " ", words).split()  # a chain may have comments
+        parts = ["run", words] if _is_chain(bare) else shlex.split(words)
+    else:
+        parts = [_word(word) for word in words]
+        parts = ["run", *parts] if _is_chain(parts) else parts
+    if not parts:
+        raise ValueError("no chain and no command")
+    return ["run", *parts] if parts[0].endswith(".hcube") else parts
+
+
+def _as_words(options: Mapping[str, Any]) -> list[str]:
+    """overwrite=True, threads=4, mask=["a", "b"], set={"scene": path} as words of the command line."""
+    words = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if isinstance(value, Mapping):
+            words += [f"{option}={key}={_word(part)}" for key, part in value.items()]
+        elif isinstance(value, (list, tuple)):
+            words += [f"{option}={_word(part)}" for part in value]
+        elif value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            words.append(f"{option}={_word(value)}")
+    return words
+
+
+def _read_all(stream: TextIO, lines: list[str]) -> None:
+    lines.extend(stream)
+
+
+class Run:
+    """A run that has been started; iterating over it yields its events until it ends.
+
+    Events are dicts: {"event": "progress", ...} and others of `--progress json` (docs/command-line.md), and
+    {"event": "note", "text": ...} for remarks. The end of a run that failed raises `Error`. A run is ended, as by
+    Ctrl-C, and leaves no output, when its iteration is interrupted, its `with` block is left, `cancel` is called, or
+    nothing refers to it any more.
+    """
+
+    def __init__(self, words: Words, cwd: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> None:
+        path = program()
+        given = _split(words)
+        head, rest = given[:1], given[1:]
+        if head == ["solve"]:
+            head, rest = given[:2], given[2:]
+        extra = _as_words(options)
+        if not any(w.startswith("--progress") for w in given + extra) and _tells_progress(path, head[0]):
+            extra.append("--progress=json")
+        self._folder = Path(cwd or ".").absolute()
+        self.result = Result([path, *head, *extra, *rest])
+        self._errors: list[str] = []
+        self._done = False
+        self._printed: list[str] = []
+        # A session of its own: the terminal's Ctrl-C reaches Python alone, which hands it on once. A second one
+        # would end the program before it has cleaned up.
+        self._process = subprocess.Popen(
+            self.result.words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            cwd=cwd,
+            start_new_session=True,
+        )
+        # Not a method: the thread would keep a run that nobody holds any more.
+        self._reader = threading.Thread(
+            target=_read_all, args=(self._process.stdout, self._printed), daemon=True
+        )
+        self._reader.start()
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancel()
+
+    def __del__(self) -> None:
+        if getattr(self, "_process", None) is not None:
+            self.cancel()
+
+    def __next__(self) -> Event:
+        if self._done:
+            raise StopIteration
+        try:
+            for line in self._process.stderr:
+                event = self._event(line.rstrip("\n"))
+                if event is not None:
+                    return event
+        except BaseException:
+            self.cancel()
+            raise
+        self._end()
+        self._check()
+        raise StopIteration
+
+    def _event(self, line: str) -> Event | None:
+        """A line of standard error as an event; None: there is none in it."""
+        if line.startswith("hcube: "):
+            self._errors.append(line[len("hcube: "):])
+            return None
+        if line.startswith("note: "):
+            self.result.notes.append(line[len("note: "):])
+            return {"event": "note", "text": self.result.notes[-1]}
+        try:
+            event = json.loads(line) if line.startswith("{") else None
+        except ValueError:
+            event = None
+        if not isinstance(event, dict) or "event" not in event:
+            return None
+        if event["event"] == "outputs":
+            self._take_outputs(event["outputs"])
+        elif event["event"] == "done" and "output" in event:  # a scene of a batch
+            self._add_output(event["output"], True)
+        return event
+
+    def _add_output(self, file: str, raster: bool) -> None:
+        path = self._folder / file
+        self.result.outputs.append(path)
+        if raster:
+            self.result._written.append(path)
+
+    def _take_outputs(self, outputs: list[dict[str, str]]) -> None:
+        for output in outputs:
+            self._add_output(output["file"], output["stage"] == "write")
+        records = [self._folder / output["record"] for output in outputs if "record" in output]
+        if records and records[0].is_file():
+            self.result.record = read_record(records[0])
+
+    def _end(self) -> None:
+        self._process.wait()
+        self._reader.join()
+        self._process.stdout.close()
+        self._process.stderr.close()
+        self.result.text = "".join(self._printed)
+        self._done = True
+
+    def _check(self) -> None:
+        code = self._process.wait()
+        if code != 0:
+            line = "; ".join(self._errors) or f"hcube ended with exit code {code}"
+            raise Error(code, line, self.result)
+
+    def wait(self) -> Result:
+        """Waits for the end, and hands back the result. Raises `Error` where the run failed or was cancelled."""
+        for _ in self:
+            pass
+        self._check()
+        return self.result
+
+    def cancel(self) -> None:
+        """Ends the run as Ctrl-C does, and waits until it has cleaned up. Nothing happens where it has ended."""
+        if self._done:
+            return
+        self._done = True
+        self._process.send_signal(signal.SIGINT)
+        for line in self._process.stderr:
+            self._event(line.rstrip("\n"))
+        self._end()
+
+
+def start(words: Words, *, cwd: str | os.PathLike[str] | None = None, **options: Any) -> Run:
+    """Starts a chain or a command, and hands back the run, an iterator over its events.
+
+        for event in hcube.start("read scene.hdr ! mnf ! write out.img"):
+            if event["event"] == "progress":
+                print(event["what"], event["lines_done"], "of", event["lines"])
+
+    The arguments are those of `run`.
+    """
+    return Run(words, cwd, options)
+
+
+def run(words: Words, *, cwd: str | os.PathLike[str] | None = None, **options: Any) -> Result:
+    """Runs a chain or a command to its end.
+
+        hcube.run("read scene.hdr ! mnf --components 5 ! write out.img")
+        hcube.run("read {scene} ! pca ! write {out}", set={"scene": scene, "out": out}, overwrite=True)
+        hcube.run(["mnf", scene, out], components=5)
+
+    words: a chain (its first step is `read`), the name of a chain file (.hcube), or a command as it stands behind
+    `hcube`. A text is split into words as by a shell, and no shell sees it; a list holds the words. cwd: the folder in
+    which the program runs. Options become options of the command: threads=2 is --threads=2, True a flag, a list a
+    repeated option, a dict NAME=VALUE.
+
+    Raises `Error` with exit code and message where the program fails. Ctrl-C ends the program, too.
+    """
+    return Run(words, cwd, options).wait()
+
+
+def info(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a scene or a spectral library holds: `hcube info PATH --json` as a dict."""
+    return json.loads(run(["info", path, "--json"]).text)
+
+
+def version() -> str:
+    """The version of the program, like "0.1.0"."""
+    return run(["--version"]).text.split()[-1]
