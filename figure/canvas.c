@@ -272,6 +272,12 @@ void hc_canvas_area(HcCanvas *canvas, const double (*xy)[2], int32_t count, doub
     }
 }
 
+double (*hc_canvas_points(HcCanvas *canvas, size_t count))[2] {
+    double(*xy)[2] = NULL;
+    keep_failure(canvas, hc_new(xy, count + 1, "the points of a plot", &canvas->error));
+    return xy;
+}
+
 /* ---- pictures ---- */
 
 cairo_surface_t *hc_canvas_surface(HcCanvas *canvas, const HcCanvasPicture *picture) {

@@ -40,6 +40,9 @@ void hc_canvas_line(HcCanvas *canvas, const double (*xy)[2], int32_t count, doub
 void hc_canvas_area(HcCanvas *canvas, const double (*xy)[2], int32_t count, double opacity,
                     const uint8_t rgb[3]);
 
+/* Fresh memory for the points of a line or an area; NULL: there is none, and hc_canvas_finish tells so. */
+double (*hc_canvas_points(HcCanvas *canvas, size_t count))[2];
+
 /* pixels[height][width][4], alpha 0 or 255, as squares. */
 typedef struct HcCanvasPicture {
     int32_t width, height;

@@ -77,3 +77,14 @@ void hc_class_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]) {
         }
     }
 }
+
+void hc_line_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]) {
+    const double lightest = 165;
+    hc_class_colours(name, count, rgb);
+    for (int32_t i = 0; i < count; i++) {
+        double light = 0.299 * rgb[i][0] + 0.587 * rgb[i][1] + 0.114 * rgb[i][2];
+        for (int c = 0; c < 3 && light > lightest; c++) {
+            rgb[i][c] = (uint8_t)(rgb[i][c] * lightest / light);
+        }
+    }
+}

@@ -14,6 +14,9 @@ extern "C" {
 /* rgb[count][3] of name[count]. The same names always get the same colours. */
 void hc_class_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]);
 
+/* The same for lines on paper: pale ones are darkened. */
+void hc_line_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,10 +1,11 @@
-/* Figure: a page with maps, colour bars, legends, a title and a caption, as PNG, SVG or PDF.
+/* Figure: a page with maps or plots, colour bars, legends, a title and a caption, as PNG, SVG or PDF.
  *
  * The caller says what is on the page, and gets the bytes of the file. Lengths are points (1/72 inch), x
  * grows to the right and y downwards. Texts are UTF-8 in any script; what is no UTF-8 becomes U+FFFD. */
 #ifndef HC_FIGURE_FIGURE_H
 #define HC_FIGURE_FIGURE_H
 
+#include "figure/plot.h"
 #include "figure/ramp.h"
 
 #include <stddef.h>
@@ -64,7 +65,8 @@ typedef struct HcFigurePanel {
     HcFigureMap map;
     const HcFigureBar *bar;       /* or NULL */
     const HcFigureLegend *legend; /* or NULL */
-    HcFigureBox box;              /* filled by hc_figure_draw: where the map lies */
+    HcFigureBox box;              /* filled by hc_figure_draw: where the map, or the area within axes, lies */
+    const HcPlot *plot;           /* in place of the map, its bar and its legend; or NULL */
 } HcFigurePanel;
 
 typedef struct HcFigure {

@@ -41,11 +41,35 @@ static double draw_panel_title(HcCanvas *canvas, const HcFigurePanel *panel, dou
     return panel->title != NULL ? hc_canvas_paragraph(canvas, x, y, &letters, panel->title) + 2 : 0;
 }
 
+/* The names stand beside the axes where they fit there, else below. */
+static double draw_plot(HcCanvas *canvas, HcFigurePanel *panel, double x, double y, double width) {
+    HcFigureEntry entry[HC_PLOT_NAMES_MAX + 1];
+    char more[HC_TICK_BYTES];
+    const HcFigureLegend legend = {entry, hc_plot_names(panel->plot, entry, more), false};
+    HcLegendShape shape = {0};
+    double shown = panel->plot->shape > 0 ? panel->plot->shape : 0.55;
+    if (legend.count == 0) {
+        return hc_plot_draw(canvas, panel->plot, x, y, width, &panel->box);
+    }
+    hc_legend_lay_out(canvas, &legend, legend_part * width, INFINITY, &shape);
+    double beside = width - shape.width - gutter;
+    if (beside > 0.6 * width && shape.columns == 1 && shape.height <= 0.85 * beside * shown) {
+        double end = hc_plot_draw(canvas, panel->plot, x, y, beside, &panel->box);
+        return fmax(end, hc_legend_draw(canvas, &legend, &shape, x + beside + gutter, panel->box.y));
+    }
+    double end = hc_plot_draw(canvas, panel->plot, x, y, width, &panel->box) + 6;
+    hc_legend_lay_out(canvas, &legend, width, 60, &shape);
+    return hc_legend_draw(canvas, &legend, &shape, x, end);
+}
+
 /* A panel without its title; `alone`: with scale bar and north, which many panels share. */
 static double draw_panel(HcCanvas *canvas, HcFigurePanel *panel, double x, double y, double width,
                          bool alone) {
     HcLegendShape shape = {0};
     bool beside = false;
+    if (panel->plot != NULL) {
+        return draw_plot(canvas, panel, x, y, width);
+    }
     panel->box = fit_map(&panel->map, x, y, width);
     if (panel->legend != NULL && panel->legend->count > 0) {
         hc_legend_lay_out(canvas, panel->legend, legend_part * width, INFINITY, &shape);
@@ -87,7 +111,7 @@ static double draw_panels(HcCanvas *canvas, HcFigure *figure, double y, double w
         }
         y = end + 10;
     }
-    if (figure->count > 1) {
+    if (figure->count > 1 && figure->panel[0].plot == NULL) {
         const HcFigurePanel *panel = &figure->panel[0];
         double end = hc_ground_draw(canvas, &panel->map, &panel->box, margin, y - 8);
         y = end > y - 8 ? end + 10 : y;

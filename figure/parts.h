@@ -4,6 +4,7 @@
 #define HC_FIGURE_PARTS_H
 
 #include "figure/canvas.h"
+#include "figure/ticks.h"
 
 #define HC_SMALL 7.0 /* sizes of letters [points] */
 #define HC_TEXT  8.0
@@ -31,5 +32,13 @@ void hc_legend_lay_out(HcCanvas *canvas, const HcFigureLegend *legend, double wi
                        HcLegendShape *shape);
 double hc_legend_draw(HcCanvas *canvas, const HcFigureLegend *legend, const HcLegendShape *shape, double x,
                       double y);
+
+/* The axes of a plot with what lies between them, `width` wide with their labels; box: filled, the area
+ * within the axes. */
+double hc_plot_draw(HcCanvas *canvas, const HcPlot *plot, double x, double y, double width, HcFigureBox *box);
+/* The names of its series as entry[], returns their count; `more`: the text of the last one, where names were
+ * left out. */
+int32_t hc_plot_names(const HcPlot *plot, HcFigureEntry entry[HC_PLOT_NAMES_MAX + 1],
+                      char more[HC_TICK_BYTES]);
 
 #endif

@@ -42,7 +42,7 @@ static void add(HcTicks *ticks, double at) {
 
 void hc_ticks_make(HcTicks *ticks, double low, double high, int32_t want) {
     *ticks = (HcTicks){0};
-    want = want < 1 ? 1 : want > HC_TICKS_MAX / 3 ? HC_TICKS_MAX / 3 : want;
+    want = want < 1 ? 1 : want > HC_TICKS_MAX / 2 ? HC_TICKS_MAX / 2 : want;
     double span = high - low;
     if (!(span > 1e-12 * fmax(fabs(low), fabs(high))) || !isfinite(span)) {
         if (isfinite(low)) {
