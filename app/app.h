@@ -53,6 +53,8 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
 HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_solve(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcError *err);
+/* HC_E_DIFFERS, without a message, where there is a difference. */
+HcStatus hc_command_diff(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);
 /* The same of a spectral library; `all` lists every name and band. */
 HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) HC_MUST_CHECK;
@@ -75,6 +77,7 @@ void hc_describe_run(HcUsage *usage);
 void hc_describe_batch(HcUsage *usage);
 void hc_describe_plan(HcUsage *usage);
 void hc_describe_compare(HcUsage *usage);
+void hc_describe_diff(HcUsage *usage);
 void hc_describe_info(HcUsage *usage);
 void hc_describe_bench(HcUsage *usage);
 void hc_describe_completion(HcUsage *usage);

@@ -32,6 +32,7 @@ const HcCommand hc_commands[] = {
     ROW("info", info, "SCENE", "what a scene file or a spectral library holds", .describe = hc_describe_info),
     ROW("compare", compare, "SCENE TRUTH", "how far a result is from its truth: RMSE, SRE, SSIM, classes",
         .describe = hc_describe_compare),
+    ROW("diff", diff, "A B", "in what two records of runs differ", .describe = hc_describe_diff),
     ROW("stages", stages, "[NAME]", "the stages, or the options of one"),
     ROW("devices", devices, "", "what hcube can compute on (--device NAME)"),
     ROW("bench", bench, "", "how long each operation takes here", .describe = hc_describe_bench),

@@ -12,6 +12,7 @@ extern "C" {
 /* name, exit code of the process, what it means */
 #define HC_STATUS_LIST(X)                                                                                    \
     X(HC_OK, 0, "success")                                                                                   \
+    X(HC_E_DIFFERS, 1, "what was compared differs")                                                          \
     X(HC_E_USAGE, 2, "the command line or the chain is wrong")                                               \
     X(HC_E_INPUT, 3, "the input cannot be used")                                                             \
     X(HC_E_IO, 4, "reading or writing failed")                                                               \

@@ -148,7 +148,8 @@ void hc_usage_help(const HcUsage *usage, int32_t width, HcText *to) {
         }
         hc_text_add(to, "\n");
         add_lines(
-            "Exit codes: 0 done, 2 usage, 3 input, 4 reading or writing, 5 memory, 6 not supported, 7 "
+            "Exit codes: 0 done, 1 differs (diff), 2 usage, 3 input, 4 reading or writing, 5 memory, 6 not "
+            "supported, 7 "
             "device, 8 the "
             "data do not determine a result, 9 scenes of a batch failed, 10 they failed before and none "
             "now, 130 interrupted.",

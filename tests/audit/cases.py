@@ -141,6 +141,7 @@ CASES = {
     "version": Case("version"),
     # A plan tells how the run would go. One thread: a thread that cannot be started leaves the others to do the work, and
     # changes the memory. A scene that cannot be mapped is read.
+    "diff": Case("diff", "in/a.hcube.json", "in/b.hcube.json", "--all", "--json", "out/d.json", "--quiet"),
     "plan": Case("plan", "read", "in/scene.hdr", "!", "mnf", "!", "write", "out/a.tif", "--device", "cpu", "--threads", "1",
                  "--memory", "300M", varies=("mmap",)),
     "batch": Case(*BATCH, resumes=True),
@@ -218,6 +219,8 @@ def prepare(folder, hcube, sample):
             file.write(bytes(200 * number))
     subprocess.run([hcube, "read", folder / "scene.hdr", folder / "scene.tif", "--all-bands", "--type", "uint16",
                     "--compress", "deflate", "--record", "none", "--quiet"], check=True, stdin=subprocess.DEVNULL)
+    for name in ("a", "b"):
+        (folder / f"{name}.hcube.json").write_text('{"hcube_record":1,"command":"hcube ' + "x" * 300 + '","list":[1,2]}')
     (folder / "area.geojson").write_text('{"type":"Polygon","coordinates":[[[12.63,50.19],[12.65,50.19],[12.64,50.21],'
                                          '[12.63,50.19]]]}')
     (folder / "complete").write_text(version)
