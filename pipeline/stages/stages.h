@@ -21,6 +21,7 @@
     STAGE(extract)                                                                                           \
     STAGE(knn)                                                                                               \
     STAGE(classify)                                                                                          \
+    STAGE(kmeans)                                                                                            \
     STAGE(unmix)                                                                                             \
     STAGE(abundance)                                                                                         \
     STAGE(rx)                                                                                                \

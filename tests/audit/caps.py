@@ -56,6 +56,7 @@ def all_cases():
                                          "--inverse", "!", "write", "out.img"]),
         "stage/svd": ("small", 100, ["svd", "SCENE", "out.img", "--noise", "estimate", "--tiled"]),
         "stage/knn": ("small", 100, ["knn", "SCENE", "out.img", "--training", "classes.hdr", "--split", "0.5"]),
+        "stage/kmeans": ("small", 100, ["kmeans", "SCENE", "out.img", "--clusters", "5"]),
         "stage/unmix": ("small", 100, ["unmix", "SCENE", "out.img", "--library", "library.csv"]),
         "stage/abundance": ("small", 100, ["abundance", "SCENE", "out.img", "--endmembers", "library.csv"]),
         "stage/batch": ("small", 200, ["batch", "mnf", "--components", "5", "!", "write", "--scenes", "SCENE", "--output",

@@ -89,6 +89,7 @@ def stages(common, suffix="", **more):
         "detect": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--shrink", "0.1",
                    "--detections", "out/d.gpkg"],
         "endmembers": ["endmembers", scene, "out/e.sli", "--count", "4", "--places", "out/e.gpkg"],
+        "kmeans": ["kmeans", scene, "out/a.img", "--clusters", "4", "--centres", "out/c.sli"],
         "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],
         "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
     }

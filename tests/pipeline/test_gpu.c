@@ -399,6 +399,7 @@ static void denoise_and_inverse_agree(void **state) {
         {"detect --method osp --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
         {"detect --method sam --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
         {"endmembers found.sli --count 5 --overwrite ! rx", 1, 1e-5},
+        {"kmeans --clusters 5 --distance", 2, 1e-5},
     };
     char words[1024];
     char chain[2048];

@@ -80,6 +80,7 @@ writes=(
     "endmembers --csv|.csv|! endmembers own.sli --count 2 --csv TARGET"
     "endmembers --places|.gpkg|! endmembers own.sli --count 2 --places TARGET"
     "endmembers --picture|.png|! endmembers own.sli --count 2 --picture TARGET"
+    "kmeans --centres|.csv|! kmeans --centres TARGET"
     "extract SPECTRA.sli|.csv|! extract TARGET --labels ref/class.hdr"
     "extract --csv|.csv|! extract own.sli --labels ref/class.hdr --csv TARGET"
     "extract --places|.gpkg|! extract own.sli --labels ref/class.hdr --places TARGET"

@@ -76,6 +76,7 @@ same "2 3" read "$scene" ! endmembers found.sli --count 5 --csv found.csv --plac
 same "3" read "$scene" ! endmembers ppi.sli --method ppi --count 4 ! endmembers sisal.sli --method sisal --count 4
 same "2 3" read "$scene" ! extract found.sli --labels "$SAMPLE/class.hdr" --each polygon --csv found.csv --places found.gpkg \
     --picture found.png --statistics table.csv
+same "2 3" read "$scene" ! pca --components 6 ! kmeans --clusters 7 --distance --centres found.sli ! write out.img
 # Every stage that needs no word, so new ones too.
 tried=
 run 0 stages

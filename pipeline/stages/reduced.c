@@ -1,4 +1,4 @@
-#include "pipeline/stages/endmembers/reduced.h"
+#include "pipeline/stages/reduced.h"
 #include "core/allocate.h"
 #include "core/operation/project.h"
 #include "io/gdal_errors.h"
@@ -38,6 +38,10 @@ static int64_t piece_rows(const HcStage *stage, int32_t width) {
 
 static size_t piece_bytes(const HcStage *stage, int32_t width) {
     return (size_t)piece_rows(stage, width) * (size_t)stage->in.samples * (pixel_bytes(width) + 1);
+}
+
+size_t hc_reduced_piece_pixels(const HcStage *stage, int32_t width) {
+    return (size_t)piece_rows(stage, width) * (size_t)stage->in.samples;
 }
 
 size_t hc_reduced_bytes(const HcStage *stage, int32_t width) {
@@ -82,8 +86,10 @@ HcStatus hc_reduced_open(HcReduced *reduced, HcStage *stage, int32_t width, cons
     if (!in_memory) {
         HC_OR_RETURN(open_scratch(reduced, err));
     }
-    HC_OR_RETURN(hc_memory_upload(stage->compute, matrix, bands * (size_t)width * sizeof *matrix,
-                                  &reduced->matrix, err));
+    if (matrix != NULL) {
+        HC_OR_RETURN(hc_memory_upload(stage->compute, matrix, bands * (size_t)width * sizeof *matrix,
+                                      &reduced->matrix, err));
+    }
     return center == NULL
                ? HC_OK
                : hc_memory_upload(stage->compute, center, bands * sizeof *center, &reduced->center, err);
@@ -122,16 +128,28 @@ static HcBlock rows_of(const HcBlock *in, int64_t row, int64_t rows) {
     return part;
 }
 
+/* The memory of a piece as a block of some lines. */
+static HcBlock piece_block(const HcReduced *reduced, int64_t line, int64_t lines) {
+    HcBlock block = {.data = reduced->piece.data,
+                     .line0 = line,
+                     .lines = (int32_t)lines,
+                     .samples = (int32_t)reduced->samples,
+                     .bands = reduced->width};
+    block.mask = (uint8_t *)(block.data + hc_block_values(&block));
+    return block;
+}
+
 static HcStatus add_rows(HcReduced *reduced, HcQueue *queue, const HcBlock *in, HcError *err) {
-    HcBlock out = *in;
-    out.bands = reduced->width;
-    out.data = reduced->piece.data;
+    HcBlock out = piece_block(reduced, in->line0, in->lines);
     size_t values = hc_block_values(&out);
-    out.mask = (uint8_t *)(out.data + values);
     int64_t at = in->line0 * reduced->samples - reduced->first;
     bool in_memory = reduced->file < 0;
     float *to = (float *)reduced->memory.data + (in_memory ? (size_t)at * (size_t)reduced->width : 0);
-    HC_OR_RETURN(hc_project(queue, in, reduced->matrix.data, reduced->center.data, NULL, &out, err));
+    if (reduced->matrix.data != NULL) {
+        HC_OR_RETURN(hc_project(queue, in, reduced->matrix.data, reduced->center.data, NULL, &out, err));
+    } else {
+        out = *in;
+    }
     HC_OR_RETURN(hc_download(queue, out.data, to, values * sizeof(float), err));
     HC_OR_RETURN(
         hc_download(queue, out.mask, (uint8_t *)reduced->mask.data + at, hc_block_pixels(&out), err));
@@ -240,6 +258,48 @@ HcStatus hc_reduced_filled(HcReduced *reduced, HcError *err) {
     HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(reduced->stage), all, 2, err));
     reduced->pixels = all[0];
     reduced->unusable = all[1];
+    return HC_OK;
+}
+
+/* ---- pieces ---- */
+
+/* The values of a piece on the host. */
+static HcStatus fetch_piece(HcReduced *reduced, int64_t first, size_t values, float **out, HcError *err) {
+    *out = reduced->memory.data;
+    if (reduced->file < 0) {
+        *out += (size_t)first * (size_t)reduced->width;
+        return HC_OK;
+    }
+    int number = hc_scratch_read(reduced->file, first * (int64_t)pixel_bytes(reduced->width), *out,
+                                 values * sizeof(float));
+    return number == 0 ? HC_OK : fail_scratch(number, err);
+}
+
+static HcStatus visit_piece(HcReduced *reduced, HcQueue *queue, int64_t line, int64_t lines, bool shared,
+                            HcPieceFn *visit, void *user, HcError *err) {
+    int64_t first = line * reduced->samples;
+    HcBlock piece = piece_block(reduced, line, lines);
+    uint8_t *mask = (uint8_t *)reduced->mask.data + first;
+    float *values = NULL;
+    HC_OR_RETURN(fetch_piece(reduced, first, hc_block_values(&piece), &values, err));
+    if (shared) {
+        piece.data = values;
+        piece.mask = mask;
+    } else {
+        HC_OR_RETURN(hc_upload(queue, values, piece.data, hc_block_values(&piece) * sizeof *values, err));
+        HC_OR_RETURN(hc_upload(queue, mask, piece.mask, hc_block_pixels(&piece), err));
+    }
+    return visit(user, queue, &piece, values, first, err);
+}
+
+HcStatus hc_reduced_visit(HcReduced *reduced, HcQueue *queue, HcPieceFn *visit, void *user, HcError *err) {
+    HcComputeInfo info;
+    hc_compute_info(reduced->stage->compute, &info);
+    int64_t lines = reduced->count / reduced->samples;
+    for (int64_t line = 0; line < lines; line += reduced->rows) {
+        HC_OR_RETURN(visit_piece(reduced, queue, line, hc_min64(reduced->rows, lines - line),
+                                 info.shared_memory, visit, user, err));
+    }
     return HC_OK;
 }
 

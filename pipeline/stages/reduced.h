@@ -1,10 +1,11 @@
 /* Reduced: the pixels of this rank in a few numbers each, and the scans that look for the best of all ranks.
- * Values lie in memory, or in a scratch file that every scan reads again.
+ * endmembers searches components, kmeans the bands as they are. Values lie in memory, or in a scratch file
+ * that every scan reads again.
  *
  * A search does not depend on blocks, threads and ranks: of equal scores the pixel that comes first counts.
  */
-#ifndef HC_PIPELINE_STAGES_ENDMEMBERS_REDUCED_H
-#define HC_PIPELINE_STAGES_ENDMEMBERS_REDUCED_H
+#ifndef HC_PIPELINE_STAGES_REDUCED_H
+#define HC_PIPELINE_STAGES_REDUCED_H
 
 #include "core/team.h"
 #include "pipeline/stage.h"
@@ -20,7 +21,7 @@ typedef struct HcReduced {
     int64_t count;    /* pixels of this rank */
     HcBuffer memory;  /* [host] all values, or with a scratch file those of a piece */
     HcBuffer piece;   /* [device] a piece: values and mask */
-    HcBuffer matrix;  /* [device] [bands][width] */
+    HcBuffer matrix;  /* [device] [bands][width], or empty */
     HcBuffer center;  /* [device] [bands], or empty */
     HcBuffer mask;    /* [host] [count] 1 = takes part */
     int64_t rows;     /* lines of a piece */
@@ -36,8 +37,8 @@ size_t hc_reduced_bytes_values(const HcStage *stage, int32_t width);
 /* Device memory [bytes]. */
 size_t hc_reduced_bytes_device(const HcStage *stage, int32_t width);
 
-/* matrix[bands][width]; center[bands] is subtracted first, NULL = none. The values lie in memory where
- * `in_memory`. */
+/* matrix[bands][width]; center[bands] is subtracted first, NULL = none. Without a matrix (NULL) the values
+ * are those of the bands, and width is their number. The values lie in memory where `in_memory`. */
 HcStatus hc_reduced_open(HcReduced *reduced, HcStage *stage, int32_t width, const double *matrix,
                          const double *center, bool in_memory, HcError *err) HC_MUST_CHECK;
 
@@ -73,6 +74,19 @@ HcStatus hc_reduced_search(HcReduced *reduced, HcScoreFn *score, const void *use
 
 /* Only these pixels [count], ascending, take part from now on. */
 void hc_reduced_keep(HcReduced *reduced, const int64_t *pixel, int64_t count);
+
+/* Pixels of one piece, at most. */
+size_t hc_reduced_piece_pixels(const HcStage *stage, int32_t width);
+
+/* A piece in the memory of the device, as whole lines, and its values on the host; `first` is its first pixel
+ * among those of this rank. The memory is used again once the function has returned: it waits for its work.
+ */
+typedef HcStatus HcPieceFn(void *user, HcQueue *queue, const HcBlock *piece, const float *values,
+                           int64_t first, HcError *err);
+
+/* Shows the pieces of this rank in their order. */
+HcStatus hc_reduced_visit(HcReduced *reduced, HcQueue *queue, HcPieceFn *visit, void *user,
+                          HcError *err) HC_MUST_CHECK;
 
 /* All ranks: the values of these pixels, x[count][width], which take part. */
 HcStatus hc_reduced_fetch(HcReduced *reduced, const int64_t *pixel, int32_t count, double *x,
