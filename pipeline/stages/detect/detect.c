@@ -9,6 +9,7 @@
 #include "pipeline/memory.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/statistics/shrinkage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,7 @@ static const HcOption options[] = {
     {HC_TEXT(Params, background), .file = HC_FILE_READ, .value = "STATISTICS.json",
      .otherwise = "the scene itself",
      .help = "mean and covariance of the background from this file, which cov has saved"},
-    {HC_TEXT(Params, shrink), .check = hc_detect_check_shrink, .value = "none|ledoit-wolf|oas|SHARE",
-     .standard = "none",
+    {HC_TEXT(Params, shrink), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS, .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
              "this share (0 to 1)"},
     HC_DETECTION_OPTIONS(Params, detections),

@@ -113,7 +113,6 @@ const HcStage *hc_detect_transform(const HcStage *stage);
 
 /* background.c: in plan, the file of --background. */
 HcStatus hc_detect_plan_background(HcStage *stage, HcError *err) HC_MUST_CHECK;
-HcStatus hc_detect_check_shrink(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
 /* Once it is there: shrinks the covariance, and refuses one without an inverse. */
 HcStatus hc_detect_shrink(HcStage *stage, HcError *err) HC_MUST_CHECK;
 

@@ -10,24 +10,25 @@
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
 #include "pipeline/statistics/detections.h"
+#include "pipeline/statistics/shrinkage.h"
 #include "pipeline/stages/rx/local.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/whitening.h"
 
-#include <math.h>
 #include <stdio.h>
 
 typedef struct Params {
     const char *background;
     int64_t window, guard;
-    double shrink;
+    const char *shrink;
     HcDetectionParams detections;
 } Params;
 
 typedef struct State {
     HcSceneSums sums;
     HcStatistics background; /* of the scene, or of --background */
+    double shrinkage;        /* that was applied to the covariance of the scene, 0 to 1 */
     int32_t components;      /* directions that vary, 0 = nothing is fitted yet */
     HcBuffer whitening;      /* [device] [bands][components] */
     HcBuffer mean;           /* [device] [bands] */
@@ -45,8 +46,10 @@ static const HcOption options[] = {
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
     {HC_INT(Params, guard), .range = {1, HC_LOCAL_WINDOW_MAX - 2}, .unit = "pixels", .value = "SIDE",
      .otherwise = "1, the pixel itself", .help = "leave a square of this side out of the window; odd"},
-    {HC_REAL(Params, shrink), .range = {0, 1}, .initial = NAN, .value = "SHARE", .otherwise = "0",
-     .help = "share of the covariance of the scene in that of each window"},
+    {HC_TEXT(Params, shrink), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS, .standard = "none",
+     .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
+             "this share (0 to 1). With --window: the share of the covariance of the scene in that of each "
+             "window"},
     HC_DETECTION_OPTIONS(Params, detections),
     {0}};
 
@@ -54,12 +57,19 @@ static bool is_local(const HcStage *stage) {
     return ((const Params *)stage->params)->window > 0;
 }
 
+/* The share of the scene in the covariance of a window; -1 where --shrink is a rule. */
+static double share_of_window(const HcStage *stage) {
+    double share = 0;
+    const char *text = ((const Params *)stage->params)->shrink;
+    return hc_text_equal(text, "none") || hc_text_parse_double(text, &share) ? share : -1;
+}
+
 /* What local scores need, for that many directions. */
 static HcLocalAsk local_ask(const HcStage *stage, int32_t directions) {
     const Params *params = stage->params;
     return (HcLocalAsk){.window = (int32_t)params->window,
                         .guard = params->guard > 0 ? (int32_t)params->guard : 1,
-                        .share = isnan(params->shrink) ? 0 : params->shrink,
+                        .share = share_of_window(stage),
                         .lines = stage->in.lines,
                         .samples = stage->in.samples,
                         .directions = directions};
@@ -68,8 +78,10 @@ static HcLocalAsk local_ask(const HcStage *stage, int32_t directions) {
 static HcStatus check_window(const HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     if (!is_local(stage)) {
-        const char *alone = params->guard > 0 ? "guard" : !isnan(params->shrink) ? "shrink" : NULL;
-        return alone == NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "rx: --%s needs --window", alone);
+        return params->guard > 0 ? hc_fail(err, HC_E_USAGE, "rx: --guard needs --window") : HC_OK;
+    }
+    if (share_of_window(stage) < 0) {
+        return hc_fail(err, HC_E_USAGE, "rx: --shrink %s: with --window a share from 0 to 1", params->shrink);
     }
     if (params->background != NULL) {
         return hc_fail(err, HC_E_USAGE, "rx: --background %s: a --window is its own background",
@@ -182,17 +194,21 @@ static HcStatus open_window(HcStage *stage, HcError *err) {
 static HcStatus fit(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
-    const HcStatistics *background = &state->background;
+    HcStatistics *background = &state->background;
     int32_t bands = background->scene.bands;
     HcWhitening whitening = {0};
+    if (!is_local(stage)) {
+        state->shrinkage = hc_shrinkage_share(background, ((const Params *)stage->params)->shrink);
+        hc_shrinkage_apply(background, state->shrinkage);
+    }
     HC_TRY(hc_whitening_make(&whitening, stage->compute, bands, background->covariance, err));
     state->components = whitening.directions;
-    if (background->pixels <= state->components + 1) {
-        HC_TRY(hc_fail(
-            err, HC_E_NUMERIC,
-            "rx: %lld valid pixels with %d bands would all have the same score: give more pixels, or fewer "
-            "bands (pca --components)",
-            (long long)background->pixels, bands));
+    if (background->pixels <= state->components + 1 && state->shrinkage == 0) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC,
+                       "rx: %lld valid pixels with %d bands would all have the same score: give more pixels, "
+                       "fewer bands "
+                       "(pca --components), or --shrink",
+                       (long long)background->pixels, bands));
     }
     if (state->components < bands) {
         hc_stage_note(stage,
@@ -274,6 +290,9 @@ static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     hc_json_put_number(to, "pixels", (double)state->background.pixels);
     hc_json_put_number(to, "degrees_of_freedom", state->components);
+    if (!is_local(stage)) {
+        hc_json_put_double(to, "shrinkage", state->shrinkage);
+    }
     hc_detections_report(&state->detections, to);
     if (is_local(stage)) {
         hc_json_put_number(to, "without_score", (double)state->bare);

@@ -83,6 +83,48 @@ static void scores_agree_with_reference(void **state) {
     assert_true(file_holds("out.hdr", "RX score"));
 }
 
+/* Shares as their authors define them (Chen, Wiesel, Eldar, Hero 2010), for n pixels. */
+static double share_of(const char *how, double n, const double *covariance) {
+    double trace = 0, squares = 0, p = BANDS;
+    for (int i = 0; i < BANDS * BANDS; i++) {
+        trace += i % (BANDS + 1) == 0 ? covariance[i] : 0;
+        squares += covariance[i] * covariance[i];
+    }
+    double apart = squares - trace * trace / p;
+    double share =
+        strcmp(how, "oas") == 0 ? ((1 - 2 / p) * squares + trace * trace) / ((n + 1 - 2 / p) * apart)
+        : strcmp(how, "ledoit-wolf") == 0 ? ((n - 2) / n * squares + trace * trace) / ((n + 2) * apart)
+                                          : atof(how);
+    return share < 1 ? share : 1;
+}
+
+/* Also of fewer pixels than bands. */
+static void covariance_is_shrunk(void **state) {
+    (void)state;
+    static const char *const how[] = {"0.25", "1", "oas", "ledoit-wolf"};
+    for (size_t k = 0; k < 2 * sizeof how / sizeof *how; k++) {
+        bool few = k % 2 != 0;
+        double mean[BANDS], covariance[BANDS * BANDS];
+        double trace = 0;
+        Cube cube = cube_smooth(few ? 2 : LINES, few ? 3 : SAMPLES, BANDS, 9, true);
+        double n = (double)reference_covariance(&cube, mean, covariance);
+        double share = share_of(how[k / 2], n, covariance);
+        for (int b = 0; b < BANDS; b++) {
+            trace += covariance[b * BANDS + b];
+        }
+        for (int i = 0; i < BANDS * BANDS; i++) {
+            covariance[i] *= 1 - share;
+            covariance[i] += i % (BANDS + 1) == 0 ? share * trace / BANDS : 0;
+        }
+        Cube expected = reference_rx(&cube, mean, covariance);
+        cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+        check_runs(NULL, "read scene.img ! rx --shrink %s ! write out.img --nodata nan", how[k / 2]);
+        check_scores("out", &expected);
+        cube_free(&expected);
+        cube_free(&cube);
+    }
+}
+
 /* Bands in other units: scores are the same, whatever factors the bands have. */
 static void units_do_not_matter(void **state) {
     (void)state;
@@ -224,6 +266,11 @@ static void contract(void **state) {
     check_stage_contract("rx");
 }
 
+static void contract_with_shrinkage(void **state) {
+    (void)state;
+    check_stage_contract("rx --shrink oas");
+}
+
 static void contract_with_a_background(void **state) {
     (void)state;
     Cube other = cube_smooth(LINES, SAMPLES, 4, 7, true);
@@ -274,6 +321,7 @@ static void hydice_vehicles_are_found(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(scores_agree_with_reference),
+        IN_FOLDER(covariance_is_shrunk),
         IN_FOLDER(units_do_not_matter),
         IN_FOLDER(planted_anomaly_has_its_distance),
         IN_FOLDER(singular_scenes_are_defined),
@@ -281,6 +329,7 @@ int main(void) {
         IN_FOLDER(background_may_be_another_scene),
         IN_FOLDER(contract),
         IN_FOLDER(contract_with_a_background),
+        IN_FOLDER(contract_with_shrinkage),
         IN_FOLDER(hydice_vehicles_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,8 +193,9 @@ static void wrong_windows_are_refused(void **state) {
         {"--window 5 --guard 5", "--guard 5: a square inside that of --window 5"},
         {"--window 257", "--window 257"},
         {"--guard 3", "--guard needs --window"},
-        {"--shrink 0.1", "--shrink needs --window"},
         {"--window 5 --shrink 1.5", "--shrink 1.5"},
+        {"--window 5 --shrink oas", "--shrink oas: with --window a share from 0 to 1"},
+        {"--shrink ledoitwolf", "did you mean ledoit-wolf?"},
         {"--window 5 --background scene.json", "a --window is its own background"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

@@ -1,0 +1,60 @@
+#include "pipeline/statistics/shrinkage.h"
+#include "core/text.h"
+
+static const char *const shrink_words[] = {"none", "ledoit-wolf", "oas", NULL};
+
+HcStatus hc_shrinkage_check(const char *who, const char *text, HcError *err) {
+    double value = 0;
+    for (int i = 0; shrink_words[i] != NULL; i++) {
+        if (hc_text_equal(text, shrink_words[i])) {
+            return HC_OK;
+        }
+    }
+    if (hc_text_parse_double(text, &value) && value >= 0 && value <= 1) {
+        return HC_OK;
+    }
+    const char *nearest = hc_text_nearest(text, shrink_words);
+    return nearest != NULL
+               ? hc_fail(err, HC_E_USAGE, "%s: --shrink %s: unknown, did you mean %s?", who, text, nearest)
+               : hc_fail(err, HC_E_USAGE, "%s: --shrink %s: none, ledoit-wolf, oas, or a number from 0 to 1",
+                         who, text);
+}
+
+/* The share of the target matrix, by estimates that need no more than the covariance (Chen, Wiesel, Eldar,
+ * Hero 2010): the Rao-Blackwell form of Ledoit and Wolf's estimate, and their oracle. */
+double hc_shrinkage_share(const HcStatistics *background, const char *how) {
+    double n = (double)background->pixels;
+    double p = background->scene.bands;
+    double trace = 0, squares = 0, share = 0;
+    size_t bands = (size_t)background->scene.bands;
+    if (hc_text_equal(how, "none") || hc_text_parse_double(how, &share)) {
+        return share;
+    }
+    for (size_t b = 0; b < bands; b++) {
+        trace += background->covariance[b * bands + b];
+        for (size_t c = 0; c < bands; c++) {
+            squares += background->covariance[b * bands + c] * background->covariance[b * bands + c];
+        }
+    }
+    double apart = squares - trace * trace / p;
+    if (hc_text_equal(how, "oas")) {
+        share = ((1 - 2 / p) * squares + trace * trace) / ((n + 1 - 2 / p) * apart);
+    } else {
+        share = ((n - 2) / n * squares + trace * trace) / ((n + 2) * apart);
+    }
+    return share >= 0 && share < 1 ? share : 1;
+}
+
+void hc_shrinkage_apply(HcStatistics *background, double share) {
+    size_t bands = (size_t)background->scene.bands;
+    double trace = 0;
+    for (size_t b = 0; b < bands; b++) {
+        trace += background->covariance[b * bands + b];
+    }
+    for (size_t i = 0; i < bands * bands; i++) {
+        background->covariance[i] *= 1 - share;
+    }
+    for (size_t b = 0; b < bands; b++) {
+        background->covariance[b * bands + b] += share * trace / (double)bands;
+    }
+}

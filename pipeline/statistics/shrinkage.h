@@ -1,0 +1,19 @@
+/* Shrinkage: a covariance is mixed with a multiple of the unit matrix of the same trace, so that few pixels
+ * do for many bands. The option --shrink of detect and rx. */
+#ifndef HC_PIPELINE_STATISTICS_SHRINKAGE_H
+#define HC_PIPELINE_STATISTICS_SHRINKAGE_H
+
+#include "pipeline/statistics/statistics.h"
+
+#define HC_SHRINKAGE_WORDS "none|ledoit-wolf|oas|SHARE"
+
+/* As HcOption.check: refuses what is no word and no number from 0 to 1. */
+HcStatus hc_shrinkage_check(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
+
+/* The share of the unit matrix, 0 to 1, that such a text means for this covariance. */
+double hc_shrinkage_share(const HcStatistics *background, const char *how);
+
+/* The covariance becomes (1 - share) covariance + share trace / bands. */
+void hc_shrinkage_apply(HcStatistics *background, double share);
+
+#endif
