@@ -36,15 +36,23 @@ set(CPACK_DEBIAN_GPU_PACKAGE_DEPENDS "hcube (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "hcube (= ${PROJECT_VERSION})")
 # Of the builds of OpenBLAS, that with OpenMP starts no threads when it is loaded. Figures need a font.
 set(CPACK_DEBIAN_HCUBE_PACKAGE_RECOMMENDS "libopenblas0-openmp, fonts-dejavu-core")
+set(CPACK_DEBIAN_GPU_PACKAGE_SUGGESTS libcuda1)
 set(CPACK_DEBIAN_HCUBE_PACKAGE_SUGGESTS "hcube-gpu, hcube-mpi, python3-hcube")
 set(CPACK_DEBIAN_HCUBE_DESCRIPTION "hyperspectral scenes from the command line
 hcube reads a hyperspectral scene, sends it through a chain of stages, and
 writes reduced rasters, pictures and a record of what was done: noise-adjusted
 components, noise removal, classes, abundances, anomalies and targets.
 Scenes may be larger than memory. Georeferencing and metadata are kept.")
+set(gpus "from compute capability 7.5
+on")
+if(DEFINED CMAKE_CUDA_ARCHITECTURES) # of the cache: CUDAARCHS of scripts/package
+  string(REPLACE ";" ", " gpus "of ${CMAKE_CUDA_ARCHITECTURES}
+alone")
+endif()
 set(CPACK_DEBIAN_GPU_DESCRIPTION "hyperspectral scenes from the command line - NVIDIA GPUs
-The module by which hcube computes on NVIDIA GPUs from compute capability 7.5
-on. It needs the driver of NVIDIA and no CUDA toolkit.")
+The module by which hcube computes on NVIDIA GPUs ${gpus}.
+It holds what it needs of the CUDA runtime. The driver of NVIDIA (libcuda.so.1)
+is looked for when it runs; without it hcube computes on the CPU.")
 set(CPACK_DEBIAN_MPI_DESCRIPTION "hyperspectral scenes from the command line - MPI
 The module by which processes of hcube that mpirun or srun started share one
 scene or the scenes of a batch.")
