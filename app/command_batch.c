@@ -26,10 +26,12 @@ void hc_describe_batch(HcUsage *usage) {
 }
 
 /* One model for all scenes, and a word on it. */
-static HcStatus pool_scenes(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) {
+static HcStatus pool_scenes(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, int32_t *failed,
+                            HcError *err) {
     HcBatchTotals sums = {.start = totals->start};
     HC_OR_RETURN(hc_batch_pool(batch, &sums, left_out, err));
     totals->device_noted = sums.device_noted;
+    *failed = sums.failed;
     if (hc_ranks_number(hc_app_ranks()) == 0) {
         hc_batch_tell_pool(batch, &sums, *left_out);
     }
@@ -85,6 +87,7 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     HcBatch batch = {0};
     HcBatchTotals totals = {.start = hc_now()};
     int32_t left_out = 0;
+    int32_t not_summed = 0; /* now */
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
     tell_left_out(&batch);
     if (batch.params.summary != NULL && hc_ranks_number(hc_app_ranks()) == 0) {
@@ -97,7 +100,7 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     }
     hc_file_flush_all(true);
     if (batch.params.pool != NULL) {
-        HC_TRY(pool_scenes(&batch, &totals, &left_out, err));
+        HC_TRY(pool_scenes(&batch, &totals, &left_out, &not_summed, err));
     }
     status = hc_batch_run(&batch, &totals, err);
     if (hc_ranks_number(hc_app_ranks()) > 0) {
@@ -117,7 +120,7 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
         HC_TRY(hc_fail(err, HC_E_SCENES, "batch: %d of %d scenes failed",
                        totals.failed + totals.failed_before, batch.scene_count));
     }
-    if (left_out > totals.failed_before) {
+    if (left_out > totals.failed_before || not_summed > 0) {
         HC_TRY(hc_fail(err, HC_E_SCENES, "batch: %d of %d scenes are not in the model", left_out,
                        batch.scene_count));
     }

@@ -157,17 +157,27 @@ static HcStatus plan_batch(int32_t word_count, const char *const *words, HcError
     HcRunSettings settings;
     HcRunReport report;
     char *heading = NULL;
+    HcText text = {0};
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
+    if (batch.params.pool != NULL) {
+        HC_TRY(hc_batch_pool_groups(&batch, err));
+    }
     leave_missing_folders(batch.scenes[0].output);
     HC_TRY(hc_batch_chain(&batch, 0, &chain, err));
     HC_TRY(make_plan(chain, &batch.params.common, &settings, &compute, &report, err));
-    heading = hc_text_format("scenes   %d; the first: %s\n", batch.scene_count, batch.scenes[0].path);
-    if (heading == NULL) {
+    hc_text_add(&text, "scenes   %d; the first: %s\n", batch.scene_count, batch.scenes[0].path);
+    for (int32_t g = 0; g < batch.group_count; g++) {
+        const HcBatchGroup *group = &batch.groups[g];
+        hc_text_add(&text, "group    %s: %d scene%s of %s, model %s\n", group->name, group->scenes,
+                    group->scenes == 1 ? "" : "s", group->about, group->model);
+    }
+    if ((heading = hc_text_take(&text)) == NULL) {
         HC_TRY(hc_fail_memory(err, 64, "the plan"));
     }
     HC_TRY(print_plan(heading, chain, &report, compute, err));
 done:
     free(heading);
+    hc_text_clear(&text);
     hc_chain_free(chain);
     hc_compute_close(compute);
     hc_batch_clear(&batch);

@@ -14,14 +14,25 @@ typedef struct HcBatchParams {
     const char *scenes, *output, *worker, *pool, *summary;
     int64_t jobs;
     int64_t max_failures; /* 0 = any number */
-    bool retry_failed, hash, status;
+    bool retry_failed, hash, status, one_model;
     HcOptionList set, exclude;
 } HcBatchParams;
 
 typedef struct HcBatchScene {
     char *path;
-    char *output; /* what --output makes of it */
+    char *output;  /* what --output makes of it */
+    int32_t group; /* of --pool, where there are groups; -1 = in none: its header could not be read */
+    char *blocked; /* why it can have no model of --pool; NULL: nothing is known against it */
 } HcBatchScene;
+
+/* Scenes that one model of --pool serves, where the scenes need more than one (groups.c). */
+typedef struct HcBatchGroup {
+    char name[64], about[64]; /* "59b_400-900nm"; "59 bands, 400 to 904 nm" */
+    char *model;              /* path */
+    int32_t scenes;
+    HcPaths words; /* as in HcBatch, with the model in its place; none until there is one */
+    char *chain;
+} HcBatchGroup;
 
 typedef struct HcBatch {
     HcBatchParams params;
@@ -32,6 +43,8 @@ typedef struct HcBatch {
     char *chain;     /* the same as one line, for the records */
     HcBatchScene *scenes;
     int32_t scene_count;
+    HcBatchGroup *groups; /* NULL = all scenes have one chain */
+    int32_t group_count;
     int32_t worker, workers;    /* every workers-th scene is done, from this one (from 0) on */
     int32_t left_out;           /* scenes that were found, but are outputs of others */
     int32_t excluded;           /* by --exclude */
@@ -154,6 +167,10 @@ HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err)
  * written is left out: the scene is then tried again. */
 void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message);
 
+/* Removes the marker of a complete scene: it failed while its files were away, and they came back as they
+ * were. */
+void hc_batch_unmark(const HcBatch *batch, int32_t scene);
+
 /* Removes what an earlier attempt has left of a scene that is about to be done: marker and temporary files.
  * An old record goes with the outputs that it describes, when new ones get their names. chain: planned. */
 void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain);
@@ -227,6 +244,8 @@ bool hc_batch_as_json(const HcBatch *batch);
 void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals);
 /* That the model of --pool is there; the totals are those of the sums, left_out scenes are not in it. */
 void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out);
+/* The groups of --pool, where there are some. */
+void hc_batch_tell_groups(const HcBatch *batch);
 /* The table at the end. */
 void hc_batch_summary(const HcBatch *batch, const HcBatchTotals *totals);
 
@@ -301,7 +320,16 @@ HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err)
  * they failed. */
 HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) HC_MUST_CHECK;
 
-/* Puts the model of --pool into the chain of the batch without making it. */
+/* Finds the groups of the scenes by their headers, into batch->groups where there is more than one, and
+ * prints them. Reads no pixel and writes nothing. */
+HcStatus hc_batch_pool_groups(HcBatch *batch, HcError *err) HC_MUST_CHECK;
+/* The group of a scene, NULL = there are no groups or it is in none (list.c). */
+const HcBatchGroup *hc_batch_group_of(const HcBatch *batch, int32_t scene);
+void hc_batch_clear_groups(HcBatch *batch);
+/* What a scene is done with, as one line. */
+const char *hc_batch_chain_text(const HcBatch *batch, int32_t scene);
+
+/* Puts the model of --pool, or those of its groups, into the chain of the batch without making it. */
 HcStatus hc_batch_pool_apply(HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -21,6 +21,9 @@ const HcOption hc_batch_own_options[] = {
      .help = "write a row for each scene: what became of it, times, pixels, results; as .html with pictures"},
     {HC_LIST(HcBatchParams, exclude), .value = "PATTERN",
      .help = "leave out scenes whose name, or with a slash in the pattern whose path, matches: '*_mask*'"},
+    {HC_FLAG(HcBatchParams, one_model, "one-model"),
+     .help =
+         "with --pool: refuse scenes whose bands differ, instead of a model for each group of equal bands"},
     {HC_FLAG(HcBatchParams, retry_failed, "retry-failed"),
      .help = "process scenes again that have failed before"},
     {HC_INT(HcBatchParams, max_failures, "max-failures"), .range = {1, 1 << 30},
@@ -440,9 +443,11 @@ HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcEr
     HcPaths filled = {0};
     const HcBatchScene *at = &batch->scenes[scene];
     *out = NULL;
-    for (int32_t w = 0; w < batch->words.count; w++) {
+    const HcBatchGroup *group = hc_batch_group_of(batch, scene);
+    const HcPaths *words = group != NULL && group->words.count > 0 ? &group->words : &batch->words;
+    for (int32_t w = 0; w < words->count; w++) {
         char *word = NULL;
-        HC_TRY(hc_batch_fill(batch->words.path[w], at->path, scene, at->output, &word, err));
+        HC_TRY(hc_batch_fill(words->path[w], at->path, scene, at->output, &word, err));
         status = hc_paths_add(&filled, word, err);
         free(word);
         HC_TRY(status);

@@ -88,6 +88,7 @@ static void clear_scenes(HcBatch *batch) {
     for (int32_t s = 0; s < batch->scene_count; s++) {
         free(batch->scenes[s].path);
         free(batch->scenes[s].output);
+        free(batch->scenes[s].blocked);
     }
     free(batch->scenes);
     batch->scenes = NULL;
@@ -438,7 +439,24 @@ done:
     return status;
 }
 
+void hc_batch_clear_groups(HcBatch *batch) {
+    for (int32_t g = 0; g < batch->group_count; g++) {
+        free(batch->groups[g].model);
+        free(batch->groups[g].chain);
+        hc_paths_clear(&batch->groups[g].words);
+    }
+    free(batch->groups);
+    batch->groups = NULL;
+    batch->group_count = 0;
+}
+
+const HcBatchGroup *hc_batch_group_of(const HcBatch *batch, int32_t scene) {
+    int32_t group = batch->scenes[scene].group;
+    return group >= 0 && group < batch->group_count ? &batch->groups[group] : NULL;
+}
+
 void hc_batch_clear(HcBatch *batch) {
+    hc_batch_clear_groups(batch);
     clear_scenes(batch);
     hc_paths_clear(&batch->options);
     hc_paths_clear(&batch->more);

@@ -167,8 +167,10 @@ void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t
     double seconds = hc_now() - sums->start;
     if (!hc_batch_as_json(batch)) {
         if (!is_silent(batch)) {
-            hc_say("%s: the model of %d scene%s, %d left out, %d summed before, in %.2f s",
-                   batch->params.pool, scenes, scenes == 1 ? "" : "s", left_out, sums->skipped, seconds);
+            bool several = batch->group_count > 0;
+            hc_say("%s: the model%s of %d scene%s, %d left out, %d summed before, in %.2f s",
+                   batch->params.pool, several ? "s" : "", scenes, scenes == 1 ? "" : "s", left_out,
+                   sums->skipped, seconds);
         }
         return;
     }
@@ -181,6 +183,27 @@ void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t
     hc_json_put_number(&json, "summed_before", sums->skipped);
     hc_json_put_number(&json, "seconds", seconds);
     hc_say_json(&json);
+}
+
+void hc_batch_tell_groups(const HcBatch *batch) {
+    for (int32_t g = 0; g < batch->group_count; g++) {
+        const HcBatchGroup *group = &batch->groups[g];
+        if (!hc_batch_as_json(batch)) {
+            if (!is_silent(batch)) {
+                hc_say("group %s: %d scene%s of %s, model %s", group->name, group->scenes,
+                       group->scenes == 1 ? "" : "s", group->about, group->model);
+            }
+            continue;
+        }
+        HcJson json;
+        hc_json_begin(&json);
+        hc_json_put_text(&json, "event", "group");
+        hc_json_put_text(&json, "group", group->name);
+        hc_json_put_text(&json, "bands", group->about);
+        hc_json_put_text(&json, "model", group->model);
+        hc_json_put_number(&json, "scenes", group->scenes);
+        hc_say_json(&json);
+    }
 }
 
 /* ---- the summary ---- */

@@ -3,6 +3,7 @@
  * takes the place of the fit in the chain. So whatever a batch can do, the sums can: they resume, and any
  * number of workers and ranks may share them. */
 #include "app/batch/pool.h"
+#include "core/allocate.h"
 #include "core/hash.h"
 #include "core/version.h"
 #include "io/file.h"
@@ -25,6 +26,8 @@
 static HcBatch sibling_of(const HcBatch *batch) {
     HcBatch out = *batch;
     out.words = out.options = (HcPaths){0};
+    out.groups = NULL;
+    out.group_count = 0;
     out.chain = NULL;
     return out;
 }
@@ -227,10 +230,15 @@ static bool is_made(const HcBatchPool *pool, const char *record_path, const Stam
     return made;
 }
 
+/* Whether the model is made for a scene, summed or not. */
+static bool is_for(const HcBatchPool *pool, int32_t scene) {
+    return pool->group < 0 || pool->applied.scenes[scene].group == pool->group;
+}
+
 static void put_scenes(const HcBatchPool *pool, const char *name, bool summed, HcJson *to) {
     hc_json_open_array(to, name);
     for (int32_t s = 0; s < pool->sums.scene_count; s++) {
-        if (pool->summed[s] == summed) {
+        if (pool->summed[s] == summed && is_for(pool, s)) {
             hc_json_put_text(to, NULL, pool->sums.scenes[s].path);
         }
     }
@@ -364,13 +372,13 @@ static void take_chain(HcBatch *batch, HcBatch *from) {
     from->chain = chain;
 }
 
-static HcStatus check_model_and_record(const HcBatch *batch, HcError *err) {
+static HcStatus check_model_and_record(const HcBatch *batch, const char *model, HcError *err) {
     HcStatus status = HC_OK;
-    char *record = hc_text_format("%s.hcube.json", batch->params.pool);
+    char *record = hc_text_format("%s.hcube.json", model);
     if (record == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "a path"));
     }
-    HC_TRY(hc_batch_check_written(batch, "pool", batch->params.pool, batch->params.pool, err));
+    HC_TRY(hc_batch_check_written(batch, "pool", batch->params.pool, model, err));
     HC_TRY(hc_batch_check_written(batch, "pool", batch->params.pool, record, err));
 done:
     free(record);
@@ -379,6 +387,7 @@ done:
 
 static HcBatchPool open_pool(const HcBatch *batch) {
     HcBatchPool pool = {.model = batch->params.pool,
+                        .group = -1,
                         .sums = sibling_of(batch),
                         .fit = sibling_of(batch),
                         .applied = sibling_of(batch)};
@@ -387,32 +396,165 @@ static HcBatchPool open_pool(const HcBatch *batch) {
     return pool;
 }
 
+/* ---- groups ---- */
+
+/* Finds them, and refuses models that would replace something else. */
+static HcStatus find_groups(HcBatch *batch, const HcBatchPool *pool, HcError *err) {
+    HC_OR_RETURN(hc_batch_find_groups(batch, &pool->fit, err));
+    if (batch->group_count == 0) {
+        return check_model_and_record(batch, batch->params.pool, err);
+    }
+    for (int32_t g = 0; g < batch->group_count; g++) {
+        HC_OR_RETURN(check_model_and_record(batch, batch->groups[g].model, err));
+    }
+    return HC_OK;
+}
+
+/* The same sums for the model of one group; borrows them. */
+static HcStatus open_part(HcBatchPool *part, const HcBatchPool *pool, const HcBatch *batch, int32_t group,
+                          HcError *err) {
+    *part = open_pool(batch);
+    part->model = batch->groups[group].model;
+    part->group = group;
+    HC_OR_RETURN(hc_batch_pool_chains(part, batch, err));
+    part->sums.scenes = pool->sums.scenes;
+    part->sums.scene_count = pool->sums.scene_count;
+    HC_OR_RETURN(hc_new(part->summed, (size_t)batch->scene_count, "the list of scenes", err));
+    for (int32_t s = 0; s < pool->sums.scene_count; s++) {
+        part->summed[s] = pool->summed[s] && batch->scenes[s].group == group;
+        part->summed_count += part->summed[s];
+    }
+    return HC_OK;
+}
+
+static void close_part(HcBatchPool *part) {
+    part->sums.scenes = NULL;
+    part->sums.scene_count = 0;
+    clear_pool(part);
+}
+
+/* The models of all groups that have sums, and what they are applied by. */
+static HcStatus make_groups(HcBatch *batch, const HcBatchPool *pool, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t g = 0; g < batch->group_count && status == HC_OK; g++) {
+        HcBatchPool part;
+        status = open_part(&part, pool, batch, g, err);
+        if (status == HC_OK && part.summed_count > 0) {
+            status = make_apart(&part, err);
+        }
+        close_part(&part);
+    }
+    return status;
+}
+
+/* The chain of each group, with its model. */
+static HcStatus apply_groups(HcBatch *batch, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int32_t g = 0; g < batch->group_count && status == HC_OK; g++) {
+        HcBatchPool part = open_pool(batch);
+        part.model = batch->groups[g].model;
+        status = hc_batch_pool_chains(&part, batch, err);
+        if (status == HC_OK) {
+            batch->groups[g].words = part.applied.words;
+            batch->groups[g].chain = part.applied.chain;
+            part.applied.words = (HcPaths){0};
+            part.applied.chain = NULL;
+        }
+        clear_pool(&part);
+    }
+    return status;
+}
+
+/* Scenes that no model serves: those of no group, and of groups of which none was summed. `left`: also those
+ * that may be summed yet. */
+static HcStatus block(HcBatch *batch, const HcBatchPool *pool, bool left, HcError *err) {
+    HcStatus status = HC_OK;
+    char message[768] = "";
+    bool *has = NULL;
+    HC_TRY(hc_new(has, (size_t)batch->group_count + 1, "the groups of the scenes", err));
+    for (int turn = 0; turn < 2; turn++) {
+        for (int32_t s = 0; s < batch->scene_count; s++) {
+            HcBatchState state = HC_BATCH_OPEN;
+            int32_t group = batch->scenes[s].group;
+            if (turn == 1 && group >= 0 && has[group]) {
+                continue;
+            }
+            HC_TRY(hc_batch_look(&pool->sums, s, &state, message, sizeof message, err));
+            if (group >= 0) {
+                has[group] = has[group] || state == HC_BATCH_COMPLETE;
+            }
+            bool is_blocked = state == HC_BATCH_FAILED_BEFORE || (left && state == HC_BATCH_OPEN);
+            if (turn == 1 && is_blocked) {
+                const char *why = state == HC_BATCH_OPEN
+                                      ? "it was not summed, so that --pool has no model for it"
+                                      : message;
+                if ((batch->scenes[s].blocked = strdup(why)) == NULL) {
+                    HC_TRY(hc_fail_memory(err, (double)strlen(why), "a message"));
+                }
+            }
+        }
+    }
+done:
+    free(has);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static HcStatus make_models(HcBatch *batch, HcBatchPool *pool, HcError *err) {
+    HC_OR_RETURN(find_summed(pool, err));
+    return batch->group_count > 0 ? make_groups(batch, pool, err) : make_apart(pool, err);
+}
+
+/* The batch goes on with chains that use the models. */
+static HcStatus go_on(HcBatch *batch, HcBatchPool *pool, bool left, HcError *err) {
+    if (batch->group_count == 0) {
+        take_chain(batch, &pool->applied);
+        return HC_OK;
+    }
+    HC_OR_RETURN(apply_groups(batch, err));
+    return block(batch, pool, left, err);
+}
+
 HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) {
     HcStatus status = HC_OK;
     HcRanks *ranks = hc_app_ranks();
     HcBatchPool pool = open_pool(batch);
-    HC_TRY(check_model_and_record(batch, err));
     HC_TRY(hc_batch_pool_chains(&pool, batch, err));
+    HC_TRY(find_groups(batch, &pool, err));
+    if (hc_ranks_number(ranks) == 0) {
+        hc_batch_tell_groups(batch);
+    }
     HC_TRY(list_sums(&pool, batch, err));
     HC_TRY(sum_scenes(&pool, totals, err));
-    status = hc_ranks_number(ranks) == 0 ? find_summed(&pool, err) : HC_OK;
-    if (hc_ranks_number(ranks) == 0 && status == HC_OK) {
-        status = make_apart(&pool, err);
-    }
+    status = hc_ranks_number(ranks) == 0 ? make_models(batch, &pool, err) : HC_OK;
     HC_TRY(hc_ranks_agree(ranks, status, err));
     *left_out = hc_ranks_number(ranks) == 0 ? pool.sums.scene_count - pool.summed_count : 0;
-    take_chain(batch, &pool.applied);
+    pool.sums.params.retry_failed = false;
+    HC_TRY(go_on(batch, &pool, true, err));
+done:
+    clear_pool(&pool);
+    return status;
+}
+
+HcStatus hc_batch_pool_groups(HcBatch *batch, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBatchPool pool = open_pool(batch);
+    HC_TRY(hc_batch_pool_chains(&pool, batch, err));
+    HC_TRY(hc_batch_find_groups(batch, &pool.fit, err));
 done:
     clear_pool(&pool);
     return status;
 }
 
 HcStatus hc_batch_pool_apply(HcBatch *batch, HcError *err) {
+    HcStatus status = HC_OK;
     HcBatchPool pool = open_pool(batch);
-    HcStatus status = hc_batch_pool_chains(&pool, batch, err);
-    if (status == HC_OK) {
-        take_chain(batch, &pool.applied);
-    }
+    HC_TRY(hc_batch_pool_chains(&pool, batch, err));
+    HC_TRY(hc_batch_find_groups(batch, &pool.fit, err));
+    HC_TRY(list_sums(&pool, batch, err));
+    HC_TRY(go_on(batch, &pool, false, err));
+done:
     clear_pool(&pool);
     return status;
 }

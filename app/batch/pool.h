@@ -13,9 +13,14 @@ typedef struct HcBatchPool {
     HcBatch sums;      /* sums every scene */
     HcBatch fit;       /* its chain fits the model; not run as a batch */
     HcBatch applied;   /* the batch that was asked for, with the model in its chain */
+    int32_t group;     /* whose scenes make the model; -1 = all */
     bool *summed;      /* [scenes] */
     int32_t summed_count;
 } HcBatchPool;
+
+/* All ranks: finds the groups of the scenes into `batch`, none where one model serves all. The chain of `fit`
+ * ends with the fit. With --one-model more than one group is refused (HC_E_INPUT) (groups.c). */
+HcStatus hc_batch_find_groups(HcBatch *batch, const HcBatch *fit, HcError *err) HC_MUST_CHECK;
 
 /* Words and chains of the three from those of the batch; refuses what has no meaning for many scenes. */
 HcStatus hc_batch_pool_chains(HcBatchPool *pool, const HcBatch *batch, HcError *err) HC_MUST_CHECK;

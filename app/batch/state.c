@@ -34,6 +34,12 @@ static char *marker_path(const HcBatch *batch, int32_t scene) {
     return beside(batch, scene, ".hcube-failed.json");
 }
 
+const char *hc_batch_chain_text(const HcBatch *batch, int32_t scene) {
+    int32_t group = batch->scenes[scene].group;
+    bool own = group >= 0 && group < batch->group_count && batch->groups[group].chain != NULL;
+    return own ? batch->groups[group].chain : batch->chain;
+}
+
 /* ---- inputs ---- */
 
 typedef struct Stamp {
@@ -203,7 +209,7 @@ done:
 
 /* What a record or marker is compared by: chain and inputs. */
 static void put_origin(HcJson *to, const HcBatchOrigin *origin) {
-    hc_json_put_text(to, "chain", origin->batch->chain);
+    hc_json_put_text(to, "chain", hc_batch_chain_text(origin->batch, origin->scene));
     hc_json_put(to, "inputs", cJSON_Duplicate(origin->inputs, true));
 }
 
@@ -260,7 +266,8 @@ static bool is_text(const cJSON *from, const char *name, const char *expected) {
 /* Whether a record or marker is of the same chain and version, from the same inputs. */
 static HcStatus applies(const HcBatch *batch, int32_t scene, const cJSON *json, bool *same, HcError *err) {
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "batch");
-    *same = is_text(json, "version", hc_version()) && is_text(said, "chain", batch->chain);
+    *same =
+        is_text(json, "version", hc_version()) && is_text(said, "chain", hc_batch_chain_text(batch, scene));
     return *same ? same_inputs(batch, scene, cJSON_GetObjectItemCaseSensitive(said, "inputs"), same, err)
                  : HC_OK;
 }
@@ -272,6 +279,11 @@ HcStatus hc_batch_look(const HcBatch *batch, int32_t scene, HcBatchState *state,
     cJSON *marker = NULL;
     bool same = false;
     *state = HC_BATCH_OPEN;
+    if (batch->scenes[scene].blocked != NULL) {
+        *state = HC_BATCH_FAILED_BEFORE;
+        snprintf(message, size, "%s", batch->scenes[scene].blocked);
+        goto done;
+    }
     if (record != NULL) {
         const cJSON *said = cJSON_GetObjectItemCaseSensitive(record, "batch");
         HC_TRY(applies(batch, scene, record, &same, err));
@@ -404,6 +416,10 @@ void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain
     for (int32_t c = 0; c < chain->output_count; c++) {
         clean_output(chain->outputs[c].path);
     }
+}
+
+void hc_batch_unmark(const HcBatch *batch, int32_t scene) {
+    remove_file(marker_path(batch, scene));
 }
 
 void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain) {

@@ -18,8 +18,9 @@ typedef struct Status {
     const HcBatch *batch;
     int32_t count[HC_WORDS];
     int32_t all;
-    double *ended; /* [done] when each got its record [s since 1970] */
-    double rate;   /* scenes a second, 0 = not known */
+    int32_t *group_done; /* [groups] scenes that are done */
+    double *ended;       /* [done] when each got its record [s since 1970] */
+    double rate;         /* scenes a second, 0 = not known */
 } Status;
 
 static int by_value(const void *a, const void *b) {
@@ -67,13 +68,17 @@ static void find_rate(Status *status) {
 
 /* ---- as text ---- */
 
-static void print_scene(const HcBatchScene *scene, const HcBatchStanding *told) {
+static void print_scene(const HcBatchScene *scene, const HcBatchGroup *group, const HcBatchStanding *told) {
+    char of[80] = "";
     char since[32] = "";
     char took[32];
     const HcBatchHolder *holder = &told->holder;
+    if (group != NULL) {
+        snprintf(of, sizeof of, " (group %s)", group->name);
+    }
     if (told->word == HC_WORD_FAILED) {
         bool named = strncmp(told->message, scene->path, strlen(scene->path)) == 0;
-        hc_show("failed: %s%s%s", named ? "" : scene->path, named ? "" : ": ", told->message);
+        hc_show("failed%s: %s%s%s", of, named ? "" : scene->path, named ? "" : ": ", told->message);
     } else if (told->word == HC_WORD_RUNNING || told->word == HC_WORD_INTERRUPTED) {
         time_t begun = (time_t)holder->since;
         struct tm local;
@@ -82,7 +87,7 @@ static void print_scene(const HcBatchScene *scene, const HcBatchStanding *told) 
         }
         double seconds = difftime(time(NULL), begun);
         bool shows = since[0] != '\0' && seconds >= 0 && told->word == HC_WORD_RUNNING;
-        hc_show("%s: %s by %s, process %ld%s%s%s%s", hc_batch_words[told->word], scene->path,
+        hc_show("%s%s: %s by %s, process %ld%s%s%s%s", hc_batch_words[told->word], of, scene->path,
                 holder->host[0] != '\0' ? holder->host : "an unknown host", holder->process, since,
                 shows ? " (" : "", shows ? hc_duration_text(took, sizeof took, seconds) : "",
                 shows ? ")" : "");
@@ -92,6 +97,11 @@ static void print_scene(const HcBatchScene *scene, const HcBatchStanding *told) 
 static void print_summary(const Status *status) {
     char left[32];
     HcText line = {0};
+    for (int32_t g = 0; g < status->batch->group_count; g++) {
+        const HcBatchGroup *group = &status->batch->groups[g];
+        hc_show("group %s: %d scene%s of %s, %d done, model %s", group->name, group->scenes,
+                group->scenes == 1 ? "" : "s", group->about, status->group_done[g], group->model);
+    }
     hc_text_add(&line, "%d scene%s: ", status->all, status->all == 1 ? "" : "s");
     for (int w = 0; w < HC_WORDS; w++) {
         if (w != HC_WORD_INTERRUPTED || status->count[w] > 0) {
@@ -115,10 +125,15 @@ static void print_summary(const Status *status) {
 
 /* ---- as JSON ---- */
 
-static void put_scene(const HcBatchScene *scene, const HcBatchStanding *told, HcJson *to) {
+static void put_scene(const HcBatchScene *scene, const HcBatchGroup *group, const HcBatchStanding *told,
+                      HcJson *to) {
     hc_json_open_object(to, NULL);
     hc_json_put_text(to, "scene", scene->path);
     hc_json_put_text(to, "output", scene->output);
+    if (group != NULL) {
+        hc_json_put_text(to, "group", group->name);
+        hc_json_put_text(to, "model", group->model);
+    }
     hc_json_put_text(to, "is", hc_batch_words[told->word]);
     if (told->word == HC_WORD_FAILED) {
         hc_json_put_text(to, "message", told->message);
@@ -154,11 +169,14 @@ static HcStatus tell_all(Status *status, HcJson *json, HcError *err) {
             HC_OR_RETURN(time_of_record(batch, s, &status->ended[status->count[HC_WORD_DONE]], err));
         }
         status->count[told.word]++;
+        if (hc_batch_group_of(batch, s) != NULL) {
+            status->group_done[batch->scenes[s].group] += told.word == HC_WORD_DONE;
+        }
         status->all++;
         if (json != NULL) {
-            put_scene(&batch->scenes[s], &told, json);
+            put_scene(&batch->scenes[s], hc_batch_group_of(batch, s), &told, json);
         } else {
-            print_scene(&batch->scenes[s], &told);
+            print_scene(&batch->scenes[s], hc_batch_group_of(batch, s), &told);
         }
     }
     find_rate(status);
@@ -189,6 +207,7 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) {
     HcStatus status = HC_OK;
     Status found = {.batch = batch};
     HC_TRY(hc_new(found.ended, batch->scene_count, "the list of scenes", err));
+    HC_TRY(hc_new(found.group_done, (size_t)batch->group_count + 1, "the groups of the scenes", err));
     HC_TRY(hc_batch_as_json(batch) ? tell_json(&found, err) : tell_lines(&found, err));
     if (found.count[HC_WORD_FAILED] > 0) {
         HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, and none now",
@@ -196,5 +215,6 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) {
     }
 done:
     free(found.ended);
+    free(found.group_done);
     return status;
 }

@@ -213,6 +213,10 @@ static HcStatus add_row(Summary *summary, int32_t number, const cJSON *record,
     add_number(summary, bytes_read(record));
     add_number(summary, number_in(record, "pixels", "all"));
     add_number(summary, masked_pixels(record));
+    if (summary->batch->group_count > 0) {
+        const HcBatchGroup *group = hc_batch_group_of(summary->batch, number);
+        add_text(summary, group != NULL ? group->name : "");
+    }
     for (int32_t c = 0; c < summary->column_count; c++) {
         add_number(summary, number_of(record, summary->column[c]));
     }
@@ -249,7 +253,7 @@ static HcStatus add_rows(Summary *summary, HcError *err) {
 /* ---- files ---- */
 
 static void add_csv(Summary *summary, HcText *to) {
-    hc_text_add(to, "%s", csv_head);
+    hc_text_add(to, "%s%s", csv_head, summary->batch->group_count > 0 ? ",group" : "");
     for (int32_t c = 0; c < summary->column_count; c++) {
         hc_text_add(to, ",");
         add_csv_text(to, summary->column[c]);
@@ -292,6 +296,7 @@ static void add_html(Summary *summary, HcText *to) {
     for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
         hc_text_add(to, h < 5 ? "<th>%s</th>" : "<th class=\"n\">%s</th>", heads[h]);
     }
+    hc_text_add(to, summary->batch->group_count > 0 ? "<th>group</th>" : "");
     for (int32_t c = 0; c < summary->column_count; c++) {
         hc_text_add(to, "<th class=\"n\">");
         add_html_text(to, summary->column[c]);

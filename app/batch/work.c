@@ -115,6 +115,9 @@ static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, Hc
     HC_OR_RETURN(hc_batch_look(worker->batch, scene, &state, message, sizeof message, err));
     *open = state == HC_BATCH_OPEN || (!claimed && is_claimed(worker->batch->scenes[scene].output));
     if (!*open) {
+        if (state == HC_BATCH_COMPLETE) {
+            hc_batch_unmark(worker->batch, scene);
+        }
         if (claimed) {
             clean_finished(worker, scene, state);
         }

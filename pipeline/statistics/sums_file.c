@@ -221,18 +221,23 @@ static bool same_scaling(const HcScene *a, const HcScene *b) {
     return same_numbers(a->gain, b->gain, n) && same_numbers(a->offset, b->offset, n);
 }
 
-static HcStatus check_form(const HcSavedSums *to, const HcSavedSums *from, const char *path, HcError *err) {
-    if (from->scene.bands != to->scene.bands) {
-        return hc_fail(err, HC_E_INPUT, "%s: has %d bands, the scenes before it %d", path, from->scene.bands,
-                       to->scene.bands);
+HcStatus hc_saved_sums_check(const HcScene *before, const HcScene *scene, const char *path, HcError *err) {
+    if (scene->bands != before->bands) {
+        return hc_fail(err, HC_E_INPUT, "%s: has %d bands, the scenes before it %d", path, scene->bands,
+                       before->bands);
     }
-    HC_OR_RETURN(hc_statistics_check_bands(&from->scene, &to->scene, path, err));
+    HC_OR_RETURN(hc_statistics_check_bands(scene, before, path, err));
+    return same_scaling(scene, before)
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT, "%s: values are scaled otherwise than in the scenes before it",
+                         path);
+}
+
+static HcStatus check_form(const HcSavedSums *to, const HcSavedSums *from, const char *path, HcError *err) {
+    HC_OR_RETURN(hc_saved_sums_check(&to->scene, &from->scene, path, err));
     if (from->difference != to->difference) {
         return hc_fail(err, HC_E_INPUT, "%s: noise \"%s\" does not go with \"%s\"", path,
                        word_of(from->difference), word_of(to->difference));
-    }
-    if (!same_scaling(&from->scene, &to->scene)) {
-        return hc_fail(err, HC_E_INPUT, "%s: values are scaled otherwise than in the scenes before it", path);
     }
     return HC_OK;
 }

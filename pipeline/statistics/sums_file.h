@@ -21,6 +21,11 @@ HcStatus hc_saved_sums_write(const char *path, const HcScene *scene, HcDifferenc
 /* Into zeroed sums, cleared by the caller also after a failure. */
 HcStatus hc_saved_sums_read(const char *path, HcSavedSums *out, HcError *err) HC_MUST_CHECK;
 
+/* Whether sums of `scene` can be added to those of scenes before it (HC_E_INPUT): by number, wavelengths and
+ * scaling of the bands. `path` names it in messages. */
+HcStatus hc_saved_sums_check(const HcScene *before, const HcScene *scene, const char *path,
+                             HcError *err) HC_MUST_CHECK;
+
 /* Adds `from` to `to`, which may be zeroed; puts both onto one grid. `path` names `from` in messages.
  *
  * HC_E_INPUT: bands, differences or scalings differ. HC_E_NUMERIC: integers would become too large for a

@@ -185,9 +185,9 @@ refuse 2 "{stem}.json is another one for each scene" batch mnf --noise '{stem}.j
 [[ ! -e x.json && ! -e x.json.sums ]]
 # same_kind PART: scene d does not go with the others.
 same_kind() {
-    run 3 batch pca "${scenes[@]}" --pool x.json
-    [[ $(grep '^hcube: ' <<<"$err") == "hcube: in/d.hdr: "*"$1"* && ! -e x.json && ! -e out/a.bil ]] || fail "$err"
-    rm -r x.json.sums in/d.*
+    run 3 batch pca "${scenes[@]}" --pool x.json --one-model
+    [[ $(grep '^hcube: ' <<<"$err") == "hcube: in/d.hdr: "*"$1"* && ! -e x.json && ! -e x.json.sums && ! -e out ]] || fail "$err"
+    rm -r in/d.*
 }
 cut_scene in/d 20 30
 sed -i 's/^bands *=.*/bands = 32/; /^wavelength *=/,/}/d' in/d.hdr
@@ -220,6 +220,6 @@ if [[ $out != *"MPI none"* ]] && command -v mpirun >/dev/null; then
     cut_scene in/d 20 30
     sed -i 's/^reflectance scale factor.*/reflectance scale factor = 20000/' in/d.hdr
     status=0
-    mpirun -n 3 "$HCUBE" batch pca "${scenes[@]}" --pool x.json 2>err.txt || status=$?
+    mpirun -n 3 "$HCUBE" batch pca "${scenes[@]}" --pool x.json --one-model 2>err.txt || status=$?
     [[ $status == 3 && $(grep '^hcube: ' err.txt) == "hcube: in/d.hdr: "*scaled* && ! -e x.json ]] || fail "$status: $(cat err.txt)"
 fi
