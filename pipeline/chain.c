@@ -26,6 +26,7 @@ void hc_chain_free(HcChain *chain) {
         free(chain->notes[n]);
     }
     hc_words_free(chain->words, chain->word_count);
+    free(chain->file);
     hc_paths_clear(&chain->inputs);
     hc_file_use_clear(&chain->use);
     free(chain->stages);
@@ -71,8 +72,9 @@ static bool is_separator(const char *word) {
     return strcmp(word, "!") == 0;
 }
 
+/* at: the word of a failure, 0 = that of the step. */
 static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t count, const HcOptionSet *common,
-                           HcError *err) {
+                           int32_t *at, HcError *err) {
     const HcStageClass *kind = hc_stage_find(words[0]);
     if (kind == NULL) {
         return hc_stage_unknown(words[0], err);
@@ -86,14 +88,18 @@ static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t cou
     if (common != NULL) {
         sets[1] = *common;
     }
-    return hc_options_parse(kind->name, sets, common != NULL ? 2 : 1, words + 1, count - 1, err);
+    HcStatus status =
+        hc_options_parse_at(kind->name, sets, common != NULL ? 2 : 1, words + 1, count - 1, at, err);
+    *at += 1; /* behind the name of the step */
+    return status;
 }
 
 static HcStatus check_order(const HcChain *chain, HcError *err) {
     for (int32_t s = 1; s < chain->count; s++) {
         if (chain->stages[s].kind->role == HC_ROLE_SOURCE) {
-            return hc_fail(err, HC_E_USAGE, "%s: step %d: only the first step reads",
-                           chain->stages[s].kind->name, s + 1);
+            HcStatus status = hc_fail(err, HC_E_USAGE, "%s: step %d: only the first step reads",
+                                      chain->stages[s].kind->name, s + 1);
+            return hc_stage_at_line(&chain->stages[s], status, err);
         }
     }
     return HC_OK;
@@ -101,6 +107,37 @@ static HcStatus check_order(const HcChain *chain, HcError *err) {
 
 HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_count,
                         const HcOptionSet *common, HcError *err) {
+    return hc_chain_parse_file(out, NULL, NULL, words, word_count, common, err);
+}
+
+/* Puts the place of a word in the chain file before a failure. */
+static HcStatus at_line(HcStatus status, const char *file, const int32_t *lines, int32_t word, HcError *err) {
+    bool typed = file == NULL || status != HC_E_USAGE;
+    return typed ? status : hc_fail_before(err, status, "%s:%d", file, lines[word]);
+}
+
+/* The step of words from `from` to before `to`. lines: NULL = typed. */
+static HcStatus add_step(HcChain *chain, int32_t from, int32_t to, const int32_t *lines,
+                         const HcOptionSet *common, HcError *err) {
+    int32_t at = 0;
+    const char *const *own = (const char *const *)chain->words;
+    HcStatus status = HC_OK;
+    if (from == to) {
+        bool ends = to == chain->word_count;
+        status = hc_fail(err, HC_E_USAGE, ends ? "a step is missing after step %d" : "step %d is empty",
+                         chain->count + !ends);
+        from = ends && to > 0 ? to - 1 : from; /* the ! */
+        return ends && to == 0 ? status : at_line(status, chain->file, lines, from, err);
+    }
+    status = parse_step(chain, own + from, to - from, common, &at, err);
+    if (status == HC_OK) {
+        chain->stages[chain->count - 1].line = lines != NULL ? lines[from] : 0;
+    }
+    return at_line(status, chain->file, lines, from + at, err);
+}
+
+HcStatus hc_chain_parse_file(HcChain **out, const char *file, const int32_t *lines, const char *const *words,
+                             int32_t word_count, const HcOptionSet *common, HcError *err) {
     HcStatus status = HC_OK;
     HcChain *chain = NULL;
     int32_t steps = 1;
@@ -108,18 +145,16 @@ HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_co
         steps += is_separator(words[w]);
     }
     HC_TRY(make_chain(&chain, words, word_count, steps, err));
+    if (file != NULL && (chain->file = strdup(file)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(file), "the chain"));
+    }
     const char *const *own = (const char *const *)chain->words;
     int32_t from = word_count > 0 && is_separator(own[0]) ? 1 : 0;
     for (int32_t w = from; w <= word_count; w++) {
         if (w < word_count && !is_separator(own[w])) {
             continue;
         }
-        if (w == from) {
-            HC_TRY(hc_fail(err, HC_E_USAGE,
-                           w < word_count ? "step %d is empty" : "a step is missing after step %d",
-                           chain->count + (w < word_count)));
-        }
-        HC_TRY(parse_step(chain, own + from, w - from, common, err));
+        HC_TRY(add_step(chain, from, w, lines, common, err));
         from = w + 1;
     }
     HC_TRY(check_order(chain, err));
@@ -195,6 +230,14 @@ static HcStatus add_named_files(HcStage *stage, HcError *err) {
     return hc_options_files(&set, HC_FILE_WRITTEN, add_named, stage, err);
 }
 
+static HcStatus plan_stage(HcStage *stage, HcError *err) {
+    HcStatus status = stage->kind->plan(stage, err);
+    if (status == HC_OK) {
+        status = add_named_files(stage, err);
+    }
+    return hc_stage_at_line(stage, status, err);
+}
+
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
     chain->output_count = chain->read_count = 0;
     for (int32_t s = 0; s < chain->count; s++) {
@@ -205,13 +248,14 @@ HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
         if (s > 0) {
             HC_OR_RETURN(hc_scene_copy(&stage->in, &chain->stages[s - 1].out, err));
         }
-        HC_OR_RETURN(stage->kind->plan(stage, err));
-        HC_OR_RETURN(add_named_files(stage, err));
+        HC_OR_RETURN(plan_stage(stage, err));
     }
     const HcStage *last = &chain->stages[chain->count - 1];
     if (!last->needs.has_output) {
-        return hc_fail(err, HC_E_USAGE, "%s: the result of the last step goes nowhere (add: ! write FILE)",
-                       last->kind->name);
+        HcStatus status =
+            hc_fail(err, HC_E_USAGE, "%s: the result of the last step goes nowhere (add: ! write FILE)",
+                    last->kind->name);
+        return hc_stage_at_line(last, status, err);
     }
     return hc_chain_check_notes(chain, err);
 }

@@ -21,6 +21,7 @@ struct HcChain {
     int32_t count;
     char **words; /* what the options borrow */
     int32_t word_count;
+    char *file;                /* the chain file that they come from, or NULL */
     char *notes[HC_NOTES_MAX]; /* remarks for the user, in order, without repeats */
     int32_t note_count;
     bool note_lost; /* memory ran out for one */
@@ -43,6 +44,11 @@ struct HcChain {
  * (may be NULL) are accepted in every step. */
 HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_count,
                         const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
+
+/* The same with words of a chain file, which failures then name ("a.hcube:3: mnf: ..."). lines: [word_count],
+ * from 1, the line that each word begins in. */
+HcStatus hc_chain_parse_file(HcChain **out, const char *file, const int32_t *lines, const char *const *words,
+                             int32_t word_count, const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
 
 /* read ! NAME ! write as one command, the options of all three together; a sink gets no write. */
 HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char *const *words,

@@ -399,8 +399,8 @@ static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t se
     return set_value(who, option, params, value, err);
 }
 
-HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count,
-                          const char *const *words, int32_t word_count, HcError *err) {
+HcStatus hc_options_parse_at(const char *who, const HcOptionSet *sets, int32_t set_count,
+                             const char *const *words, int32_t word_count, int32_t *at, HcError *err) {
     Taken taken = {0};
     /* First what is named: the other words then go to the options that are left, wherever they stand. */
     bool named = true; /* until a bare -- */
@@ -408,6 +408,7 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
         if (named && strcmp(words[w], "--") == 0) {
             named = false;
         } else if (named && is_option(words[w])) {
+            *at = w;
             HC_OR_RETURN(parse_named(who, sets, set_count, words, word_count, &w, &taken, err));
         }
     }
@@ -419,6 +420,7 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
             w += takes_next(sets, set_count, words[w]);
         } else {
             void *params = NULL;
+            *at = w;
             const HcOption *option = next_positional(sets, set_count, &taken, &params);
             if (option == NULL) {
                 return too_many(who, words[w], err);
@@ -427,6 +429,7 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
             HC_OR_RETURN(set_value(who, option, params, words[w], err));
         }
     }
+    *at = -1;
     for (int32_t s = 0; s < set_count; s++) {
         HC_EACH_OPTION(option, sets[s].table) {
             if (option->required && hc_option_is_unset(option, sets[s].params)) {
@@ -436,6 +439,12 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
         }
     }
     return HC_OK;
+}
+
+HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count,
+                          const char *const *words, int32_t word_count, HcError *err) {
+    int32_t at = -1;
+    return hc_options_parse_at(who, sets, set_count, words, word_count, &at, err);
 }
 
 void hc_option_forms(const HcOption *option, HcText *left) {

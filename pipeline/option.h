@@ -130,6 +130,11 @@ void hc_options_reset(const HcOption *table, void *params);
 HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_count,
                           const char *const *words, int32_t word_count, HcError *err) HC_MUST_CHECK;
 
+/* The same. at: the word that a failure is about, -1 = none, as where one is missing. */
+HcStatus hc_options_parse_at(const char *who, const HcOptionSet *sets, int32_t set_count,
+                             const char *const *words, int32_t word_count, int32_t *at,
+                             HcError *err) HC_MUST_CHECK;
+
 /* How many of the first words are options of these sets with their values, before the first other word. */
 int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words,
                            int32_t word_count);

@@ -38,16 +38,30 @@ void hc_stage_note_lost(HcStage *stage) {
     stage->chain->note_lost = true;
 }
 
-HcStatus hc_stage_named(const HcStage *stage, HcStatus status, HcError *err) {
-    const char *name = stage->kind->name;
+/* Whether a message begins with a name and a colon. */
+static bool begins_with(const char *text, const char *name) {
     size_t length = strlen(name);
-    if (status != HC_E_NUMERIC || err == NULL || err->status != status ||
-        (strncmp(err->text, name, length) == 0 && err->text[length] == ':')) {
+    return strncmp(text, name, length) == 0 && text[length] == ':';
+}
+
+HcStatus hc_stage_named(const HcStage *stage, HcStatus status, HcError *err) {
+    if (status != HC_E_NUMERIC || err == NULL || err->status != status) {
         return status;
     }
-    HcError said = *err;
-    *err = (HcError){0};
-    return hc_fail_at(err, status, said.file, said.line, "%s: %s", name, said.text);
+    if (!begins_with(err->text, stage->kind->name)) {
+        (void)hc_fail_before(err, status, "%s", stage->kind->name);
+    }
+    return hc_stage_at_line(stage, status, err);
+}
+
+HcStatus hc_stage_at_line(const HcStage *stage, HcStatus status, HcError *err) {
+    const char *file = stage->chain->file;
+    bool mends = status == HC_E_USAGE || status == HC_E_INPUT || status == HC_E_IO ||
+                 status == HC_E_UNSUPPORTED || status == HC_E_NUMERIC;
+    if (!mends || file == NULL || stage->line == 0 || err == NULL || begins_with(err->text, file)) {
+        return status;
+    }
+    return hc_fail_before(err, status, "%s:%d", file, stage->line);
 }
 
 void hc_chain_note(HcChain *chain, const char *format, ...) {

@@ -167,6 +167,7 @@ struct HcStage {
     const HcStageClass *kind;
     HcChain *chain;  /* the chain it is in */
     int32_t place;   /* its place there, from 0 */
+    int32_t line;    /* of the chain file that it begins in, from 1; 0 = typed */
     void *params;    /* kind->params_size bytes, filled by the option table */
     void *state;     /* kind->state_size bytes, zero at first */
     HcScene in, out; /* as planned last */
@@ -197,8 +198,14 @@ void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 void hc_stage_note_lost(HcStage *stage);
 
 /* For the runner: puts the name of the stage before a failure of shared arithmetic ("rx: all 7 bands are
- * constant"). Returns `status`. Other failures, and those that name the stage, stay as they are. */
+ * constant"), and before that the place in the chain file. Returns `status`. Other failures stay as they are,
+ * and so does a name that is there. */
 HcStatus hc_stage_named(const HcStage *stage, HcStatus status, HcError *err) HC_MUST_CHECK;
+
+/* Puts the place of a step in its chain file before a failure: "a.hcube:3: mnf: ...". Returns `status`.
+ * Failures that no line can mend (memory, devices, an interrupt) and steps that were typed stay as they are.
+ */
+HcStatus hc_stage_at_line(const HcStage *stage, HcStatus status, HcError *err) HC_MUST_CHECK;
 
 /* Whether outputs of the stage may replace existing files, by its own --overwrite or that of the chain. */
 HcOverwrite hc_stage_overwrite(const HcStage *stage);

@@ -4,6 +4,7 @@
 #include "core/allocate.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +17,56 @@ void hc_words_free(char **words, int32_t count) {
     }
 }
 
+HcStatus hc_fail_before(HcError *err, HcStatus status, const char *format, ...) {
+    if (err == NULL || err->status == HC_OK) {
+        return status;
+    }
+    HcError said = *err;
+    char before[sizeof said.text];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(before, sizeof before, format, arguments);
+    va_end(arguments);
+    *err = (HcError){0};
+    return hc_fail_at(err, said.status, said.file, said.line, "%s: %s", before, said.text);
+}
+
+/* The line of a place in a text, from 1. */
+static int32_t line_of(const char *text, const char *at) {
+    int32_t line = 1;
+    for (const char *c = text; c < at; c++) {
+        line += *c == '\n';
+    }
+    return line;
+}
+
+/* Puts the place before a failure: "a.hcube:3", or "the chain" where the text has no line ends. */
+static HcStatus fail_at(const char *where, const char *text, const char *at, HcStatus status, HcError *err) {
+    if (strchr(text, '\n') == NULL) {
+        return hc_fail_before(err, status, "%s", where);
+    }
+    return hc_fail_before(err, status, "%s:%d", where, line_of(text, at));
+}
+
 HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count, HcError *err) {
+    int32_t *lines = NULL;
+    HcStatus status = hc_words_split_lines(text, where, words, &lines, count, err);
+    free(lines);
+    return status;
+}
+
+HcStatus hc_words_split_lines(const char *text, const char *where, char ***words, int32_t **lines,
+                              int32_t *count, HcError *err) {
     HcStatus status = HC_OK;
     HcText word = {0};
     size_t capacity = strlen(text) / 2 + 2;
     char **list = NULL;
+    int32_t *line = NULL;
     int32_t found = 0;
-    HC_OR_RETURN(hc_new(list, capacity, "the words of the chain", err));
-    const char *c = text;
+    HC_TRY(hc_new(list, capacity, "the words of the chain", err));
+    HC_TRY(hc_new(line, capacity, "the words of the chain", err));
+    const char *c = text, *counted = text;
+    int32_t now = 1;
     for (;;) {
         c += strspn(c, " \t\r\n\v\f");
         if (*c == '#') {
@@ -33,15 +76,20 @@ HcStatus hc_words_split(const char *text, const char *where, char ***words, int3
         if (*c == '\0') {
             break;
         }
+        now += line_of(counted, c) - 1;
+        counted = c;
+        line[found] = now;
         while (*c != '\0' && !isspace((unsigned char)*c)) {
             if (*c == '\'' || *c == '"') {
+                const char *open = c;
                 char quote = *c++;
                 while (*c != '\0' && *c != quote) {
                     c += quote == '"' && *c == '\\' && c[1] != '\0';
                     hc_text_add(&word, "%c", *c++);
                 }
                 if (*c++ == '\0') {
-                    HC_TRY(hc_fail(err, HC_E_USAGE, "%s: a quote (%c) is not closed", where, quote));
+                    status = hc_fail(err, HC_E_USAGE, "a quote (%c) is not closed", quote);
+                    HC_TRY(fail_at(where, text, open, status, err));
                 }
             } else {
                 c += *c == '\\' && c[1] != '\0';
@@ -57,10 +105,13 @@ done:
     hc_text_clear(&word);
     if (status != HC_OK) {
         hc_words_free(list, found);
+        free(line);
         list = NULL;
+        line = NULL;
         found = 0;
     }
     *words = list;
+    *lines = line;
     *count = found;
     return status;
 }
@@ -119,12 +170,14 @@ HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *
         } else if (*c == '{') {
             size_t length = strcspn(c + 1, "}\n");
             if (c[1 + length] != '}') {
-                HC_TRY(hc_fail(err, HC_E_USAGE, "%s: a placeholder { is not closed", where));
+                status = hc_fail(err, HC_E_USAGE, "a placeholder { is not closed");
+                HC_TRY(fail_at(where, text, c, status, err));
             }
             const char *value = value_of(values, c + 1, length, used);
             if (value == NULL) {
-                HC_TRY(hc_fail(err, HC_E_USAGE, "%s: {%.*s} has no value (give --set %.*s=VALUE)", where,
-                               (int)length, c + 1, (int)length, c + 1));
+                status = hc_fail(err, HC_E_USAGE, "{%.*s} has no value (give --set %.*s=VALUE)", (int)length,
+                                 c + 1, (int)length, c + 1);
+                HC_TRY(fail_at(where, text, c, status, err));
             }
             add_value(value, quote, &filled);
             c += length + 1;

@@ -53,6 +53,27 @@ static void open_quotes_are_refused(void **state) {
     }
 }
 
+static void words_know_their_lines(void **state) {
+    (void)state;
+    static const int32_t expected[] = {2, 2, 3, 5, 5, 7};
+    char **words = NULL;
+    int32_t *lines = NULL;
+    int32_t count = 0;
+    HcError err = {0};
+    const char *text = "# first\na b # two\n'c\n\\n' # ends in 4\n\"d\" e\n\n\tf";
+    check_ok(hc_words_split_lines(text, "the test", &words, &lines, &count, &err), err);
+    assert_int_equal(count, 6);
+    for (int32_t w = 0; w < count; w++) {
+        assert_int_equal(lines[w], expected[w]);
+    }
+    hc_words_free(words, count);
+    free(lines);
+    HcStatus status = hc_words_split_lines("a\n'b'\n'c", "the test", &words, &lines, &count, &err);
+    assert_int_equal(status, HC_E_USAGE);
+    assert_string_equal(err.text, "the test:3: a quote (') is not closed");
+    assert_null(lines);
+}
+
 static void check_fill(const char *text, const char *expected) {
     HcOptionList values = {.item = {"scene=a b.hdr", "n=5", "empty="}, .count = 3};
     char *out = NULL;
@@ -229,10 +250,15 @@ static void notes_are_kept_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_split_as_by_a_shell), cmocka_unit_test(open_quotes_are_refused),
-        cmocka_unit_test(placeholders_are_filled),       cmocka_unit_test(chains_are_parsed),
-        cmocka_unit_test(wrong_chains_are_named),        cmocka_unit_test(common_options_hold_in_every_step),
-        cmocka_unit_test(stages_are_commands),           cmocka_unit_test(printing_can_be_typed_again),
+        cmocka_unit_test(words_are_split_as_by_a_shell),
+        cmocka_unit_test(open_quotes_are_refused),
+        cmocka_unit_test(words_know_their_lines),
+        cmocka_unit_test(placeholders_are_filled),
+        cmocka_unit_test(chains_are_parsed),
+        cmocka_unit_test(wrong_chains_are_named),
+        cmocka_unit_test(common_options_hold_in_every_step),
+        cmocka_unit_test(stages_are_commands),
+        cmocka_unit_test(printing_can_be_typed_again),
         cmocka_unit_test(notes_are_kept_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
