@@ -312,34 +312,51 @@ static int32_t draw_series(HcCanvas *canvas, const HcPlot *plot, const HcPlotSer
     return shown;
 }
 
-/* The label of an upright mark reads upwards on its left; on its right where another mark is near. */
-static void draw_mark(HcCanvas *canvas, const HcPlot *plot, int32_t m, const Scale *x, const Scale *y,
-                      const HcFigureBox *box) {
-    const HcPlotMark *mark = &plot->mark[m];
-    double at = place_of(mark->upright ? x : y, mark->at), right = box->x + box->width;
-    HcLetters letters = {.size = HC_SMALL, .align = HC_ALIGN_RIGHT, .rgb = mark_ink};
-    if (isnan(at)) {
-        return;
-    }
-    if (!mark->upright) {
-        const double line[2][2] = {{box->x, at}, {right, at}};
-        hc_canvas_line(canvas, line, 2, 0.7, mark_ink);
-        letters.width = box->width - 8;
-        double up = at - 3 - HC_SMALL > box->y ? at - 3 : at + 1.1 * HC_SMALL;
-        hc_canvas_text(canvas, right - 4, up, &letters, mark->label != NULL ? mark->label : "");
-        return;
-    }
+/* The label of an upright mark stands above the plot, and is left out where it would touch the one before;
+ * `last`: where that ends. */
+static void draw_upright(HcCanvas *canvas, const HcPlotMark *mark, double at, const HcFigureBox *box,
+                         double *last) {
+    const HcLetters letters = {.size = HC_SMALL, .align = HC_ALIGN_CENTRE, .rgb = mark_ink};
     const double line[2][2] = {{at, box->y}, {at, box->y + box->height}};
     hc_canvas_line(canvas, line, 2, 0.7, mark_ink);
-    bool crowded = at - box->x < 1.4 * HC_SMALL;
-    for (int32_t n = 0; n < plot->mark_count; n++) {
-        double other = n != m && plot->mark[n].upright ? at - place_of(x, plot->mark[n].at) : NAN;
-        crowded = crowded || (other >= 0 && other < 2.8 * HC_SMALL);
+    double half = mark->label != NULL ? hc_canvas_text_width(canvas, &letters, mark->label) / 2 : 0;
+    if (half > 0 && at - half >= *last) {
+        hc_canvas_text(canvas, at, box->y - 2.5, &letters, mark->label);
+        *last = at + half + 2;
     }
-    letters.up = true;
-    letters.width = box->height - 8;
-    hc_canvas_text(canvas, crowded ? at + 1.1 * HC_SMALL : at - 3, box->y + 4, &letters,
-                   mark->label != NULL ? mark->label : "");
+}
+
+static void draw_across(HcCanvas *canvas, const HcPlotMark *mark, double at, const HcFigureBox *box) {
+    const HcLetters letters = {
+        .size = HC_SMALL, .align = HC_ALIGN_RIGHT, .width = box->width - 8, .rgb = mark_ink};
+    double right = box->x + box->width;
+    const double line[2][2] = {{box->x, at}, {right, at}};
+    hc_canvas_line(canvas, line, 2, 0.7, mark_ink);
+    double up = at - 3 - HC_SMALL > box->y ? at - 3 : at + 1.1 * HC_SMALL;
+    hc_canvas_text(canvas, right - 4, up, &letters, mark->label != NULL ? mark->label : "");
+}
+
+static void draw_marks(HcCanvas *canvas, const HcPlot *plot, const Scale *x, const Scale *y,
+                       const HcFigureBox *box) {
+    double last = -INFINITY;
+    for (int32_t m = 0; m < plot->mark_count; m++) {
+        const HcPlotMark *mark = &plot->mark[m];
+        double at = place_of(mark->upright ? x : y, mark->at);
+        if (!isnan(at) && mark->upright) {
+            draw_upright(canvas, mark, at, box, &last);
+        } else if (!isnan(at)) {
+            draw_across(canvas, mark, at, box);
+        }
+    }
+}
+
+static bool has_upright(const HcPlot *plot) {
+    for (int32_t m = 0; m < plot->mark_count; m++) {
+        if (plot->mark[m].upright && plot->mark[m].label != NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void draw_inside(HcCanvas *canvas, const HcPlot *plot, const Scale *x, const Scale *y,
@@ -348,9 +365,7 @@ static void draw_inside(HcCanvas *canvas, const HcPlot *plot, const Scale *x, co
     for (int32_t s = 0; s < plot->series_count; s++) {
         shown += draw_series(canvas, plot, &plot->series[s], x, y);
     }
-    for (int32_t m = 0; m < plot->mark_count; m++) {
-        draw_mark(canvas, plot, m, x, y, box);
-    }
+    draw_marks(canvas, plot, x, y, box);
     if (shown == 0) {
         const HcLetters letters = {.size = HC_TEXT, .align = HC_ALIGN_CENTRE, .rgb = hc_ink_grey};
         hc_canvas_text(canvas, box->x + box->width / 2, box->y + box->height / 2, &letters, "no value");
@@ -370,7 +385,8 @@ double hc_plot_draw(HcCanvas *canvas, const HcPlot *plot, double left, double to
     double named = plot->y.label != NULL ? 1.5 * HC_TEXT : 0;
     double before = named + widest_of(canvas, &y_ticks) + tick_length + 3;
     double after = hc_canvas_text_width(canvas, &letters, "0000") / 2;
-    *box = (HcFigureBox){left + before, top + 4, fmax(width - before - after, 20), 0};
+    *box = (HcFigureBox){left + before, top + (has_upright(plot) ? 4 + HC_SMALL : 4),
+                         fmax(width - before - after, 20), 0};
     box->height = box->width * (plot->shape > 0 ? plot->shape : 0.55);
     double bottom = box->y + box->height;
     x.begin = box->x;

@@ -48,7 +48,7 @@ typedef struct HcPlot {
     int32_t series_count;
     const HcPlotInterval *interval; /* [interval_count] rising, apart from each other */
     int32_t interval_count;
-    const HcPlotMark *mark; /* [mark_count] */
+    const HcPlotMark *mark; /* [mark_count] upright ones rising: labels that would touch are left out */
     int32_t mark_count;
     double shape; /* height over width of the area within the axes; 0 = 0.55 */
 } HcPlot;

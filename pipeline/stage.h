@@ -86,6 +86,7 @@ typedef struct HcScree {
     const double *values; /* [count], borrowed from the stage */
     int32_t count;
     const char *title; /* "PCA eigenvalues" */
+    double noise;      /* the value of noise alone; 0 = not known */
 } HcScree;
 
 /* Some valid pixels of what comes into a stage, from lines spread over the scene: the same for every size of
@@ -144,6 +145,8 @@ typedef struct HcStageClass {
     HcStatus (*fit)(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err);
     /* OPTIONAL. Gives the values of a scree plot; false until the stage is settled. */
     bool (*scree)(const HcStage *stage, HcScree *out);
+    /* OPTIONAL. What the rules for the number of components find; NULL where none was asked. */
+    const struct HcDimension *(*dimension)(const HcStage *stage);
     /* OPTIONAL. After the last block, before any finish: joins the counts, pictures and files that ranks have
      * made of their lines. Called on all ranks, also on a single one. */
     HcStatus (*gather)(HcStage *stage, HcError *err);

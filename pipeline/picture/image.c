@@ -130,20 +130,6 @@ void hc_image_viridis(uint8_t level, uint8_t rgb[3]) {
 
 /* ---- drawing ---- */
 
-/* Lays a colour of the given opacity (0 to 255) over a pixel that may itself be transparent. */
-static void blend(HcImage *image, int32_t x, int32_t y, const uint8_t rgb[3], int opacity) {
-    uint8_t *pixel = image->pixels + ((size_t)y * (size_t)image->width + (size_t)x) * 4;
-    int below = pixel[3] * (255 - opacity);
-    int total = opacity * 255 + below;
-    if (total == 0) {
-        return;
-    }
-    for (int c = 0; c < 3; c++) {
-        pixel[c] = (uint8_t)((rgb[c] * opacity * 255 + pixel[c] * below + total / 2) / total);
-    }
-    pixel[3] = (uint8_t)((total + 127) / 255);
-}
-
 static int32_t clamp(int64_t value, int32_t low, int32_t high) {
     return value < low ? low : value > high ? high : (int32_t)value;
 }
@@ -154,7 +140,9 @@ void hc_image_rectangle(HcImage *image, int32_t x, int32_t y, int32_t width, int
     int32_t y0 = clamp(y, 0, image->height), y1 = clamp((int64_t)y + height, 0, image->height);
     for (int32_t row = y0; row < y1; row++) {
         for (int32_t column = x0; column < x1; column++) {
-            blend(image, column, row, rgb, 255);
+            uint8_t *pixel = image->pixels + ((size_t)row * (size_t)image->width + (size_t)column) * 4;
+            memcpy(pixel, rgb, 3);
+            pixel[3] = 255;
         }
     }
 }
@@ -165,39 +153,4 @@ void hc_image_frame(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t
     hc_image_rectangle(image, x, y + height - 1, width, 1, rgb);
     hc_image_rectangle(image, x, y + 1, 1, height - 2, rgb);
     hc_image_rectangle(image, x + width - 1, y + 1, 1, height - 2, rgb);
-}
-
-static int32_t clamp_real(double value, int32_t high) {
-    return !(value > 0) ? 0 : value >= high ? high : (int32_t)value;
-}
-
-/* Distance of a point from a segment. */
-static double distance(double px, double py, double x0, double y0, double dx, double dy) {
-    double square = dx * dx + dy * dy;
-    double along = square > 0 ? ((px - x0) * dx + (py - y0) * dy) / square : 0;
-    along = along < 0 ? 0 : along > 1 ? 1 : along;
-    return hypot(px - x0 - along * dx, py - y0 - along * dy);
-}
-
-void hc_image_stroke(HcImage *image, double x0, double y0, double x1, double y1, double thickness,
-                     const uint8_t rgb[3]) {
-    double reach = thickness / 2 + 1;
-    int32_t left = clamp_real(fmin(x0, x1) - reach, image->width);
-    int32_t right = clamp_real(fmax(x0, x1) + reach + 1, image->width);
-    int32_t top = clamp_real(fmin(y0, y1) - reach, image->height);
-    int32_t bottom = clamp_real(fmax(y0, y1) + reach + 1, image->height);
-    for (int32_t y = top; y < bottom; y++) {
-        for (int32_t x = left; x < right; x++) {
-            /* The part of the pixel that the line covers, near enough. */
-            double cover = thickness / 2 + 0.5 - distance(x, y, x0, y0, x1 - x0, y1 - y0);
-            cover = cover > 1 ? 1 : cover;
-            if (cover > 0) {
-                blend(image, x, y, rgb, (int)(cover * 255 + 0.5));
-            }
-        }
-    }
-}
-
-void hc_image_line(HcImage *image, double x0, double y0, double x1, double y1, const uint8_t rgb[3]) {
-    hc_image_stroke(image, x0, y0, x1, y1, 1, rgb);
 }

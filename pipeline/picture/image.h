@@ -34,9 +34,6 @@ void hc_image_viridis(uint8_t level, uint8_t rgb[3]);
  * other character is a box. */
 void hc_image_text(HcImage *image, int32_t x, int32_t y, int32_t scale, const uint8_t rgb[3],
                    const char *text);
-/* The same, reading upwards from its lower left corner at x, y. */
-void hc_image_text_up(HcImage *image, int32_t x, int32_t y, int32_t scale, const uint8_t rgb[3],
-                      const char *text);
 int32_t hc_image_text_width(int32_t scale, const char *text);
 int32_t hc_image_text_height(int32_t scale);
 
@@ -45,34 +42,6 @@ void hc_image_rectangle(HcImage *image, int32_t x, int32_t y, int32_t width, int
                         const uint8_t rgb[3]);
 void hc_image_frame(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height,
                     const uint8_t rgb[3]);
-
-/* A smooth line between the centres of two pixels, one pixel wide; and one of any thickness with round ends
- * (from a point to itself: a disc). */
-void hc_image_line(HcImage *image, double x0, double y0, double x1, double y1, const uint8_t rgb[3]);
-void hc_image_stroke(HcImage *image, double x0, double y0, double x1, double y1, double thickness,
-                     const uint8_t rgb[3]);
-
-/* A scree plot on a fresh canvas of about 800 x 500: eigenvalues[count] over their number, the value axis
- * logarithmic, a line at 1 where the lowest values come near it. Values that are not positive, or lie more
- * than 16 decades below the highest, are left out. */
-HcStatus hc_image_scree(HcImage *image, const double *eigenvalues, int32_t count, const char *title,
-                        HcError *err) HC_MUST_CHECK;
-
-/* The same canvas for any values over their number, with names for both axes and no line at 1. */
-HcStatus hc_image_curve(HcImage *image, const double *values, int32_t count, const char *title,
-                        const char *x_label, const char *y_label, HcError *err) HC_MUST_CHECK;
-
-/* Spectra to be drawn; NaN breaks a line. */
-typedef struct HcSpectrumPlot {
-    int32_t count, bands;
-    const float *value;       /* [count][bands] */
-    const double *wavelength; /* [bands, nm]; NULL = numbers of bands */
-    char *const *name;        /* [count] */
-} HcSpectrumPlot;
-
-/* A fresh canvas with all of them, and their names beside it. */
-HcStatus hc_image_spectra(HcImage *image, const HcSpectrumPlot *plot, const char *title,
-                          HcError *err) HC_MUST_CHECK;
 
 typedef struct HcLegendEntry {
     uint8_t rgb[3];

@@ -86,19 +86,3 @@ void hc_image_text(HcImage *image, int32_t x, int32_t y, int32_t scale, const ui
         x += 6 * scale;
     }
 }
-
-void hc_image_text_up(HcImage *image, int32_t x, int32_t y, int32_t scale, const uint8_t rgb[3],
-                      const char *text) {
-    for (; *text != '\0'; text++) {
-        if (is_continuation(*text)) {
-            continue;
-        }
-        const uint8_t *glyph = glyph_of(*text);
-        for (int32_t dot = 0; dot < 40; dot++) {
-            if ((glyph[dot / 8] >> (dot % 8) & 1) != 0) {
-                hc_image_rectangle(image, x + dot % 8 * scale, y - (dot / 8 + 1) * scale, scale, scale, rgb);
-            }
-        }
-        y -= 6 * scale;
-    }
-}

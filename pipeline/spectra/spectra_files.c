@@ -1,7 +1,6 @@
 #include "pipeline/spectra/spectra_files.h"
 #include "io/file.h"
-#include "io/write/png.h"
-#include "pipeline/picture/image.h"
+#include "pipeline/picture/plots.h"
 #include "pipeline/spectra/library_unit.h"
 
 #include <string.h>
@@ -35,8 +34,8 @@ HcStatus hc_spectra_files_plan(HcStage *stage, const HcSpectraParams *params, ch
     if (params->places != NULL) {
         HC_OR_RETURN(hc_points_check(who, "--places", params->places, &stage->in, err));
     }
-    if (params->picture != NULL && !hc_text_ends_with(params->picture, ".png")) {
-        return hc_fail(err, HC_E_USAGE, "%s: --picture %s: does not end with .png", who, params->picture);
+    if (params->picture != NULL) {
+        HC_OR_RETURN(hc_plot_file_check(who, "--picture", params->picture, err));
     }
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (files[i] != NULL) {
@@ -46,20 +45,19 @@ HcStatus hc_spectra_files_plan(HcStage *stage, const HcSpectraParams *params, ch
     return HC_OK;
 }
 
-static HcStatus write_picture(const char *path, const HcFoundSpectra *found, const HcLibrary *library,
+static HcStatus write_picture(const HcScene *scene, const char *path, const HcFoundSpectra *found,
                               bool overwrite, HcError *err) {
-    HcImage image = {0};
-    const HcSpectrumPlot plot = {.count = found->count,
-                                 .bands = found->bands,
-                                 .value = found->value,
-                                 .wavelength = library->wavelength,
-                                 .name = found->name};
-    HcStatus status = hc_image_spectra(&image, &plot, found->title, err);
-    if (status == HC_OK) {
-        status = hc_png_write(path, image.width, image.height, image.pixels, overwrite, err);
-    }
-    hc_image_clear(&image);
-    return status;
+    const HcSpectraPlot plot = {.scene = scene,
+                                .count = found->count,
+                                .value = found->value,
+                                .spread = found->spread,
+                                .name = found->name,
+                                .title = found->title,
+                                .label = "value",
+                                .caption = found->spread != NULL
+                                               ? "Lines: means. Bands: one standard deviation to each side."
+                                               : NULL};
+    return hc_plot_spectra(path, &plot, overwrite, err);
 }
 
 HcStatus hc_spectra_files_write(const HcStage *stage, const HcSpectraParams *params,
@@ -81,5 +79,6 @@ HcStatus hc_spectra_files_write(const HcStage *stage, const HcSpectraParams *par
         HC_OR_RETURN(hc_points_write(params->places, &stage->in, found->point, found->points,
                                      found->point_field, overwrite, err));
     }
-    return params->picture == NULL ? HC_OK : write_picture(params->picture, found, &library, overwrite, err);
+    return params->picture == NULL ? HC_OK
+                                   : write_picture(&stage->in, params->picture, found, overwrite, err);
 }

@@ -25,7 +25,7 @@ typedef struct HcSpectraParams {
         {HC_TEXT(HcSpectraParams, places), .file = HC_FILE_WRITTEN, .value = "PLACES.gpkg",                  \
          .help = "write the pixels as points with their names: GeoPackage (.gpkg) or GeoJSON (.geojson)"},   \
         {HC_TEXT(HcSpectraParams, picture), .file = HC_FILE_WRITTEN, .value = "SPECTRA.png",                 \
-         .help = "draw the spectra"},                                                                        \
+         .help = "draw the spectra: .png, .svg or .pdf"},                                                    \
     {                                                                                                        \
         HC_LEVEL(HcSpectraParams, overwrite), .value = "any",                                                \
                                               .help = "replace existing files; any: also a scene"            \
@@ -40,6 +40,7 @@ HcStatus hc_spectra_files_plan(HcStage *stage, const HcSpectraParams *params, ch
 typedef struct HcFoundSpectra {
     int32_t count, bands;
     const float *value;   /* [count][bands] */
+    const float *spread;  /* [count][bands] standard deviations about them, for the picture; or NULL */
     char **name;          /* [count] */
     const HcPoint *point; /* [points], NULL = they have no place */
     int64_t points;

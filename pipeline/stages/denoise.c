@@ -518,7 +518,9 @@ static bool fits_model(const HcStage *stage, HcFit *how) {
 }
 
 static bool scree(const HcStage *stage, HcScree *out) {
-    return hc_linear_scree(stage, "eigenvalues (1 + SNR)", out);
+    bool known = hc_linear_scree(stage, "eigenvalues (1 + SNR)", out);
+    out->noise = 1;
+    return known;
 }
 
 static void report(const HcStage *stage, HcJson *to) {

@@ -114,6 +114,11 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_dimension_put(&state->dimension, to);
 }
 
+static const HcDimension *found(const HcStage *stage) {
+    const State *state = stage->state;
+    return stage->settled ? &state->dimension : NULL;
+}
+
 const HcStageClass hc_stage_dimension = {
     .name = "dimension",
     .summary = "how many components of a scene hold signal, by several rules side by side",
@@ -131,5 +136,6 @@ const HcStageClass hc_stage_dimension = {
     .output = output,
     .show = show,
     .report = report,
+    .dimension = found,
     .close = hc_scene_sums_end,
 };

@@ -6,6 +6,7 @@
 #include "core/allocate.h"
 #include "io/file.h"
 #include "pipeline/spectra/spectra.h"
+#include "pipeline/picture/plots.h"
 #include "pipeline/spectra/spectra_files.h"
 #include "pipeline/stages/stages.h"
 
@@ -114,13 +115,14 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(read_labels(stage, err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     size_t gathered = hc_spectra_bytes(&state->spectra, stage->in.bands);
-    size_t band_bytes = 2 * sizeof(double) + 3 * sizeof(float);
-    stage->needs = (HcNeeds){.passes_through = true,
-                             .has_output = true,
-                             .observes = !stage->settled,
-                             .host_bytes = gathered + (each_of(stage) == PIXEL ? gathered : 0) +
-                                           (size_t)planned_groups(stage) *
-                                               ((size_t)stage->in.bands * band_bytes + sizeof(Group))};
+    size_t band_bytes = 2 * sizeof(double) + 4 * sizeof(float);
+    stage->needs = (HcNeeds){
+        .passes_through = true,
+        .has_output = true,
+        .observes = !stage->settled,
+        .host_bytes = gathered + (each_of(stage) == PIXEL ? gathered : 0) +
+                      hc_plot_file_bytes(params->files.picture, HC_PLOT_SPECTRA_MAX, stage->in.bands) +
+                      (size_t)planned_groups(stage) * ((size_t)stage->in.bands * band_bytes + sizeof(Group))};
     return HC_OK;
 }
 
@@ -312,20 +314,41 @@ static HcStatus make_points(const HcStage *stage, HcPoint **out, HcError *err) {
     return HC_OK;
 }
 
+/* The standard deviations of the classes or polygons that have pixels, in their order; NaN of a single pixel.
+ */
+static HcStatus make_spread(const HcStage *stage, float **out, HcError *err) {
+    const State *state = stage->state;
+    size_t bands = (size_t)stage->in.bands;
+    HC_OR_RETURN(hc_new(*out, (size_t)state->count * bands, "deviations of spectra", err));
+    float *to = *out;
+    for (int32_t g = 0; g < state->groups; g++) {
+        const Group *group = &state->group[g];
+        for (size_t b = 0; b < bands && group->pixels > 0; b++) {
+            *to++ = group->pixels > 1 ? (float)sqrt(group->square[b] / (double)(group->pixels - 1)) : NAN;
+        }
+    }
+    return HC_OK;
+}
+
 static HcStatus finish(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     const State *state = stage->state;
     HcPoint *point = NULL;
+    float *spread = NULL;
     HcFoundSpectra found = {.count = state->count,
                             .bands = stage->in.bands,
                             .value = state->value,
                             .name = state->name,
-                            .title = each_of(stage) == PIXEL ? "pixels" : "means"};
+                            .title = each_of(stage) == PIXEL ? "spectra of pixels" : "mean spectra"};
     if (params->files.places != NULL) {
         HC_TRY(make_points(stage, &point, err));
         found.point = point;
         found.points = state->pixels;
+    }
+    if (params->files.picture != NULL && each_of(stage) != PIXEL) {
+        HC_TRY(make_spread(stage, &spread, err));
+        found.spread = spread;
     }
     HC_TRY(hc_spectra_files_write(stage, &params->files, &found, err));
     if (params->statistics != NULL) {
@@ -333,6 +356,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     }
 done:
     free(point);
+    free(spread);
     return status;
 }
 

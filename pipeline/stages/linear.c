@@ -335,6 +335,11 @@ bool hc_linear_scree(const HcStage *stage, const char *title, HcScree *out) {
     return transform->method[0] != '\0';
 }
 
+const HcDimension *hc_linear_dimension(const HcStage *stage) {
+    const HcLinear *linear = stage->state;
+    return linear->dimension.bands > 0 ? &linear->dimension : NULL;
+}
+
 /* The first `used` columns of forward, and the first rows of inverse, on the device. Called when the
  * transform is there: at the first process pass. */
 static HcStatus upload_matrices(HcStage *stage, HcError *err) {

@@ -73,6 +73,8 @@ bool hc_linear_fits(const HcStage *stage, HcFit *how);
 
 /* The eigenvalues of the transform in use, once it is there. */
 bool hc_linear_scree(const HcStage *stage, const char *title, HcScree *out);
+/* What the rule of --components found, with all other rules; NULL without one. */
+const HcDimension *hc_linear_dimension(const HcStage *stage);
 
 /* Hooks of a class. The first sums that it declares are those of the scene, the second, where they are
  * wanted, those of the noise: settle hands both to its hook `fit`. */

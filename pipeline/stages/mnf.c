@@ -279,7 +279,9 @@ static bool fits(const HcStage *stage, HcFit *how) {
 }
 
 static bool scree(const HcStage *stage, HcScree *out) {
-    return hc_linear_scree(stage, "MNF eigenvalues (1 + SNR)", out);
+    bool known = hc_linear_scree(stage, "MNF eigenvalues (1 + SNR)", out);
+    out->noise = 1;
+    return known;
 }
 
 static void report(const HcStage *stage, HcJson *to) {
@@ -312,6 +314,7 @@ const HcStageClass hc_stage_mnf = {
     .fits = fits,
     .fit = fit,
     .scree = scree,
+    .dimension = hc_linear_dimension,
     .report = report,
     .close = close_mnf,
 };

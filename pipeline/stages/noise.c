@@ -5,8 +5,7 @@
  * correlated noise, and a note says so. */
 #include "core/allocate.h"
 #include "io/file.h"
-#include "io/write/png.h"
-#include "pipeline/picture/image.h"
+#include "pipeline/picture/plots.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/noise_choice.h"
 #include "pipeline/statistics/sums.h"
@@ -34,7 +33,7 @@ static const HcOption options[] = {
     {HC_TEXT(Params, csv), .file = HC_FILE_WRITTEN, .value = "NOISE.csv",
      .help = "table to write, a band a line"},
     {HC_TEXT(Params, picture), .file = HC_FILE_WRITTEN, .value = "SNR.png",
-     .help = "plot of the signal-to-noise ratio over the bands to write"},
+     .help = "plot of the signal-to-noise ratio over the bands to write: .png, .svg or .pdf"},
     {HC_CHOICE(Params, compare), .choices = hc_noise_words, .standard = "mean3x3",
      .help = "difference of neighbours that the regression is compared with"},
     {HC_LEVEL(Params, overwrite), .value = "any",
@@ -50,8 +49,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "noise", err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
-    if (params->picture != NULL && !hc_text_ends_with(params->picture, ".png")) {
-        return hc_fail(err, HC_E_USAGE, "noise: --picture %s: the name must end in .png", params->picture);
+    if (params->picture != NULL) {
+        HC_OR_RETURN(hc_plot_file_check("noise", "--picture", params->picture, err));
     }
     const char *files[] = {params->path, params->csv, params->picture};
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
@@ -65,6 +64,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
         hc_scene_sums_want(&state->differences, stage, difference_of(stage), NULL);
     }
+    stage->needs.host_bytes += hc_plot_file_bytes(params->picture, 2, stage->in.bands);
     return HC_OK;
 }
 
@@ -170,15 +170,35 @@ static HcStatus write_csv(const HcStage *stage, const char *path, bool overwrite
     return status;
 }
 
+/* Both estimates, each in a line; a band without noise breaks it. */
 static HcStatus draw(const HcStage *stage, const char *path, bool overwrite, HcError *err) {
+    HcStatus status = HC_OK;
     const State *state = stage->state;
-    HcImage image = {0};
-    HcStatus status = hc_image_curve(&image, state->ratio, stage->in.bands, "signal-to-noise ratio", "band",
-                                     "mean / noise", err);
-    if (status == HC_OK) {
-        status = hc_png_write(path, image.width, image.height, image.pixels, overwrite, err);
+    size_t bands = (size_t)stage->in.bands;
+    char regression[] = "by regression", *differences = NULL;
+    float *ratio = NULL;
+    HC_TRY(hc_new(ratio, 2 * bands, "ratios of bands", err));
+    differences = hc_text_format("by differences (%s)", state->neighbours.noise);
+    if (differences == NULL) {
+        HC_TRY(hc_fail_memory(err, 64, "a name"));
     }
-    hc_image_clear(&image);
+    for (size_t b = 0; b < bands; b++) {
+        double variance = variance_of(&state->neighbours, (int32_t)b);
+        ratio[b] = (float)state->ratio[b];
+        ratio[bands + b] = variance > 0 ? (float)(fabs(state->scene.mean[b]) / sqrt(variance)) : NAN;
+    }
+    char *const name[] = {regression, differences};
+    const HcSpectraPlot plot = {.scene = &stage->in,
+                                .count = 2,
+                                .value = ratio,
+                                .name = name,
+                                .title = "signal-to-noise ratio",
+                                .label = "mean / noise",
+                                .logarithmic = true};
+    HC_TRY(hc_plot_spectra(path, &plot, overwrite, err));
+done:
+    free(differences);
+    free(ratio);
     return status;
 }
 

@@ -67,6 +67,7 @@ const HcStageClass hc_stage_pca = {
     .fits = hc_linear_fits,
     .fit = fit,
     .scree = scree,
+    .dimension = hc_linear_dimension,
     .report = hc_linear_report,
     .close = hc_linear_close,
 };

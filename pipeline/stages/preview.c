@@ -4,6 +4,7 @@
 #include "io/write/png.h"
 #include "pipeline/chain.h"
 #include "pipeline/picture/image.h"
+#include "pipeline/picture/plots.h"
 #include "pipeline/picture/shown.h"
 #include "pipeline/ortho_map.h"
 #include "pipeline/stages/stages.h"
@@ -57,7 +58,7 @@ static const HcOption options[] = {
     {HC_INT(Params, enlarge), .range = {1, 64}, .initial = 1, .unit = "pixels", .value = "TIMES",
      .help = "side of the square that shows a pixel"},
     {HC_TEXT(Params, scree), .file = HC_FILE_WRITTEN, .value = "PLOT.png",
-     .help = "plot the eigenvalues of the last pca or mnf before this step"},
+     .help = "plot the eigenvalues of the last pca or mnf before this step: .png, .svg or .pdf"},
     HC_ORTHO_OPTION(Params),
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace existing files; any: also a scene with more bands than the result"},
@@ -89,6 +90,24 @@ static const HcStage *stage_with_scree(const HcStage *stage) {
     return NULL;
 }
 
+/* What `dimension` found, or the rule of --components, before this step; NULL = neither was asked. */
+static const HcDimension *dimension_before(const HcStage *stage) {
+    for (int32_t s = stage->place - 1; s >= 0; s--) {
+        const HcStage *from = &stage->chain->stages[s];
+        const HcDimension *found = from->kind->dimension != NULL ? from->kind->dimension(from) : NULL;
+        if (found != NULL) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+/* Eigenvalues at most. */
+static int32_t scree_count(const HcStage *stage) {
+    const HcStage *from = stage_with_scree(stage);
+    return from != NULL ? from->in.bands : 0;
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
@@ -101,13 +120,13 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                        "preview: --percentiles %s: must be two numbers from 0 to 100, rising",
                        params->percentiles);
     }
-    if (!hc_text_ends_with(params->path, ".png") ||
-        (params->scree != NULL && !hc_text_ends_with(params->scree, ".png"))) {
+    if (!hc_text_ends_with(params->path, ".png")) {
         return hc_fail(err, HC_E_USAGE, "preview: %s: pictures are PNG files, the name must end in .png",
-                       hc_text_ends_with(params->path, ".png") ? params->scree : params->path);
+                       params->path);
     }
     HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     if (params->scree != NULL) {
+        HC_OR_RETURN(hc_plot_file_check("preview", "--scree", params->scree, err));
         HC_OR_RETURN(hc_stage_writes(stage, params->scree, err));
         if (stage_with_scree(stage) == NULL) {
             return hc_fail(err, HC_E_USAGE, "preview: --scree %s: there is no pca or mnf before this step",
@@ -130,7 +149,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                   .has_output = true,
                   /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
                   .host_bytes = hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) +
-                                4 * drawn + (state->classes ? legend_bytes : 0)};
+                                4 * drawn + (state->classes ? legend_bytes : 0) +
+                                hc_plot_file_bytes(params->scree, 1, scree_count(stage))};
     return HC_OK;
 }
 
@@ -219,20 +239,19 @@ done:
 }
 
 static HcStatus draw_scree(const HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     const HcStage *from = stage_with_scree(stage);
-    HcImage image = {0};
     HcScree scree;
     if (!from->kind->scree(from, &scree)) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "preview: --scree %s: %s has no eigenvalues", params->scree,
-                       from->kind->name));
+        return hc_fail(err, HC_E_USAGE, "preview: --scree %s: %s has no eigenvalues", params->scree,
+                       from->kind->name);
     }
-    HC_TRY(hc_image_scree(&image, scree.values, scree.count, scree.title, err));
-    HC_TRY(hc_png_write(params->scree, image.width, image.height, image.pixels, overwrites(stage), err));
-done:
-    hc_image_clear(&image);
-    return status;
+    const HcScreePlot plot = {.values = scree.values,
+                              .count = scree.count,
+                              .title = scree.title,
+                              .noise = scree.noise,
+                              .dimension = dimension_before(stage)};
+    return hc_plot_scree(params->scree, &plot, overwrites(stage), err);
 }
 
 static HcStatus finish(HcStage *stage, HcError *err) {

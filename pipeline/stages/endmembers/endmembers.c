@@ -6,6 +6,7 @@
 #include "pipeline/stages/endmembers/methods.h"
 #include "core/allocate.h"
 #include "pipeline/spectra/spectra.h"
+#include "pipeline/picture/plots.h"
 #include "pipeline/spectra/spectra_files.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/dimension.h"
@@ -174,7 +175,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs.bytes_fixed += hc_reduced_bytes_device(stage, width);
     stage->needs.host_bytes = hc_reduced_bytes(stage, width) + directions_bytes(stage) +
                               (size_t)planned_width(stage) * bands * 2 * sizeof(double) +
-                              (method_of(stage) == SISAL ? hc_method_sisal_bytes(width + 1) : 0);
+                              (method_of(stage) == SISAL ? hc_method_sisal_bytes(width + 1) : 0) +
+                              hc_plot_file_bytes(params_of(stage)->files.picture, width + 1, stage->in.bands);
     stage->needs.host_bytes_more = hc_reduced_bytes_values(stage, width);
     return HC_OK;
 }
