@@ -16,7 +16,7 @@ typedef struct HcCommon {
     bool quiet;
     int32_t overwrite; /* HcOverwrite */
     int32_t progress;
-    const char *record;
+    const char *record, *report;
 } HcCommon;
 
 extern const HcOption hc_common_options[];
@@ -93,6 +93,9 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
  * alone, or NULL. */
 HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
                        const HcOptionSet *own, HcChain **chain, HcError *err) HC_MUST_CHECK;
+
+/* Makes the run of a parsed chain write --report, if that was given. */
+HcStatus hc_add_report(HcChain *chain, const HcCommon *common, HcError *err) HC_MUST_CHECK;
 
 /* Whether the words begin with a chain in one word, quoted or as the name of a file, and its text (fresh
  * memory); `where` names it in messages. */

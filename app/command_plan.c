@@ -39,9 +39,13 @@ static void print_lines(const HcChain *chain, const HcRunReport *report, HcCompu
     HcComputeInfo info;
     char text[3][32];
     hc_compute_info(compute, &info);
+    int32_t number = 0;
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        printf("%2d. %-8s ", s + 1, stage->kind->name);
+        if (stage->kind->role == HC_ROLE_TAP) {
+            continue;
+        }
+        printf("%2d. %-8s ", ++number, stage->kind->name);
         print_scene(stage->kind->written != NULL ? stage->kind->written(stage) : &stage->out, s == 0);
         if (stage->needs.observes) {
             printf("; sees the whole scene first");

@@ -50,6 +50,9 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
             hc_say("wrote %s", output);
         }
     }
+    if (chain->report != NULL) {
+        hc_say("wrote %s", chain->report);
+    }
     hc_say("done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s", report->seconds,
            (double)report->raw_bytes / 1e6 / report->seconds, report->passes, report->passes == 1 ? "" : "es",
            hc_run_limit(report->seconds, report->seconds_wait_read, report->seconds_wait_write),
@@ -155,6 +158,11 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
     hc_options_reset(hc_common_options, &common);
     HcOptionSet set = {.table = hc_common_options, .params = &common};
     HC_OR_RETURN(hc_chain_for_stage(&chain, kind, words, word_count, &set, err));
+    HcStatus status = hc_add_report(chain, &common, err);
+    if (status != HC_OK) {
+        hc_chain_free(chain);
+        return status;
+    }
     return run_by_options(chain, &common, err);
 }
 

@@ -1,5 +1,6 @@
 #include "app/app.h"
 #include "io/file.h"
+#include "pipeline/report/report.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +25,8 @@ const HcOption hc_common_options[] = {
     {HC_TEXT(HcCommon, record), .file = HC_FILE_WRITTEN, .value = "FILE|none",
      .otherwise = "OUTPUT.hcube.json beside each output",
      .help = "write one record to this file, which is replaced if it exists, or none"},
+    {HC_TEXT(HcCommon, report), .file = HC_FILE_WRITTEN, .value = "FILE.html", .yields = true,
+     .help = "write a page with pictures and tables of what the run did and found"},
     {0}};
 
 size_t hc_common_options_but(const char *const *left_out, HcOption *options) {
@@ -125,6 +128,17 @@ static bool is_short_form(int32_t word_count, const char *const *words) {
     return kind != NULL && kind->role != HC_ROLE_SOURCE && !steps;
 }
 
+HcStatus hc_add_report(HcChain *chain, const HcCommon *common, HcError *err) {
+    if (common->report == NULL) {
+        return HC_OK;
+    }
+    if (!hc_text_ends_with(common->report, ".html")) {
+        return hc_fail(err, HC_E_USAGE, "--report %s: the name of a report must end in .html",
+                       common->report);
+    }
+    return hc_report_add(chain, common->report, err);
+}
+
 HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
                        const HcOptionSet *own, HcChain **chain, HcError *err) {
     HcStatus status = HC_OK;
@@ -179,6 +193,11 @@ done:
     if (status == HC_OK) {
         (*chain)->overwrite = (HcOverwrite)common->overwrite;
         (*chain)->asks = true;
+        status = hc_add_report(*chain, common, err);
+    }
+    if (status != HC_OK) {
+        hc_chain_free(*chain);
+        *chain = NULL;
     }
     hc_words_free(split, split_count);
     free(lines);

@@ -276,26 +276,45 @@ char *hc_utf8_clean(const char *text) {
     return hc_text_take(&clean);
 }
 
+static const char *entity_of(char letter) {
+    switch (letter) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
 void hc_utf8_add_xml(HcText *to, const char *text, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++) {
-        switch (text[i]) {
-        case '&':
-            hc_text_add(to, "&amp;");
-            break;
-        case '<':
-            hc_text_add(to, "&lt;");
-            break;
-        case '>':
-            hc_text_add(to, "&gt;");
-            break;
-        case '"':
-            hc_text_add(to, "&quot;");
-            break;
-        case '\'':
-            hc_text_add(to, "&#39;");
-            break;
-        default:
-            hc_text_add(to, "%c", text[i]);
+    for (size_t i = 0; i < bytes;) {
+        const char *entity = entity_of(text[i]);
+        size_t plain = i;
+        while (plain < bytes && entity_of(text[plain]) == NULL) {
+            plain++;
+        }
+        if (entity != NULL) {
+            hc_text_add(to, "%s", entity);
+            i++;
+        } else {
+            hc_text_add(to, "%.*s", (int)(plain - i), text + i);
+            i = plain;
         }
     }
+}
+
+void hc_utf8_add_escaped(HcText *to, const char *text) {
+    char *clean = hc_utf8_clean(text);
+    to->failed = to->failed || clean == NULL;
+    if (clean != NULL) {
+        hc_utf8_add_xml(to, clean, strlen(clean));
+    }
+    free(clean);
 }

@@ -143,14 +143,14 @@ static HcStatus check_outputs(HcChain *chain, HcError *err) {
     return HC_OK;
 }
 
-/* The one record of all outputs. */
-static HcStatus check_record(HcChain *chain, const char *path, HcError *err) {
+/* The one record of all outputs, or the report. */
+static HcStatus check_one(HcChain *chain, const char *option, const char *path, HcError *err) {
     HC_OR_RETURN(hc_file_check(path, chain->overwrite != HC_OVERWRITE_NONE, err));
     if (hc_chain_writes(chain, path)) {
-        return hc_fail(err, HC_E_USAGE, "--record %s: the chain writes this file already", path);
+        return hc_fail(err, HC_E_USAGE, "%s %s: the chain writes this file already", option, path);
     }
-    HC_OR_RETURN(hc_file_use_write(&chain->use, "--record", path, err));
-    return check_swapped(chain, "--record", path, 0, chain->overwrite, err);
+    HC_OR_RETURN(hc_file_use_write(&chain->use, option, path, err));
+    return check_swapped(chain, option, path, 0, chain->overwrite, err);
 }
 
 /* The record beside an output. */
@@ -178,7 +178,10 @@ HcStatus hc_chain_check_files(HcChain *chain, const char *record, HcError *err) 
     HC_OR_RETURN(add_reads(chain, err));
     HC_OR_RETURN(check_outputs(chain, err));
     if (record != NULL && strcmp(record, "none") != 0) {
-        HC_OR_RETURN(check_record(chain, record, err));
+        HC_OR_RETURN(check_one(chain, "--record", record, err));
+    }
+    if (chain->report != NULL) {
+        HC_OR_RETURN(check_one(chain, "--report", chain->report, err));
     }
     for (int32_t c = 0; c < chain->output_count && record == NULL; c++) {
         HC_OR_RETURN(check_record_of(chain, &chain->outputs[c], err));
@@ -200,5 +203,8 @@ void hc_chain_remove_dead(const HcChain *chain) {
     for (int32_t s = 0; s < chain->count; s++) {
         const HcOptionSet set = {.table = chain->stages[s].kind->options, .params = chain->stages[s].params};
         (void)!hc_options_files(&set, HC_FILE_WRITTEN, remove_dead, NULL, NULL);
+    }
+    if (chain->report != NULL) {
+        hc_file_remove_dead(chain->report);
     }
 }

@@ -294,8 +294,8 @@ static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count
                                       void **params) {
     for (int32_t k = 0; k < 2 * set_count; k++) {
         const HcOptionSet *set = &sets[k % set_count];
-        const HcOption *option = set->yields == (k >= set_count) ? option_in(set, word) : NULL;
-        if (option != NULL) {
+        const HcOption *option = option_in(set, word);
+        if (option != NULL && (set->yields || option->yields) == (k >= set_count)) {
             *params = set->params;
             return option;
         }

@@ -83,6 +83,7 @@ typedef struct HcOption {
     HcStatus (*check)(const char *who, const char *value, HcError *err);
     bool positional; /* may be given without its name, in the order of the table */
     bool required;
+    bool yields;      /* as HcOptionSet.yields, of this option alone */
     bool of_fit;      /* controls how a model is fitted; has no effect on a loaded one */
     const char *help; /* what it does, in one sentence: help adds unit, range and default */
 } HcOption;

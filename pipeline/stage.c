@@ -171,6 +171,14 @@ const HcFlag *hc_stage_cancel(const HcStage *stage) {
     return settings != NULL ? settings->cancel : NULL;
 }
 
+const HcStage *hc_stage_previous(const HcStage *stage) {
+    int32_t s = stage->place - 1;
+    while (s >= 0 && stage->chain->stages[s].kind->role == HC_ROLE_TAP) {
+        s--;
+    }
+    return s >= 0 ? &stage->chain->stages[s] : NULL;
+}
+
 HcStage *hc_stage_before(const HcStage *stage, const char *name) {
     for (int32_t s = stage->place - 1; s >= 0; s--) {
         if (strcmp(stage->chain->stages[s].kind->name, name) == 0) {

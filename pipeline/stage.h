@@ -24,11 +24,13 @@ enum { HC_STAGE_SUMS_MAX = 2 };
 typedef struct HcGramPart HcGramPart; /* core/operation/gram_raw.h */
 typedef struct HcStage HcStage;
 typedef struct HcChain HcChain;
+typedef struct HcPanels HcPanels; /* pipeline/report/panel.h */
 
 typedef enum HcRole {
     HC_ROLE_SOURCE, /* the first step, and only it; its state is an HcSource (pipeline/source.h) */
     HC_ROLE_STAGE,  /* block in, block out */
-    HC_ROLE_SINK    /* hands its blocks on unchanged and takes a copy of each to a file */
+    HC_ROLE_SINK,   /* hands its blocks on unchanged and takes a copy of each to a file */
+    HC_ROLE_TAP     /* the same for the report of the run: no word, and no step of the user */
 } HcRole;
 
 /* How a stage treats a pixel that lacks a value in some bands only (nodata, NaN, infinity). The source masks
@@ -47,6 +49,7 @@ typedef struct HcNeeds {
     int32_t rounds; /* passes that it observes before it is settled, 0 and 1 = one. Until the last of them a
                        pass ends at the stage, also where it passes through */
     bool consumes;  /* wants host copies of the blocks that go out */
+    int32_t consumes_every; /* of them only the lines whose number is a multiple of this; 0 and 1 = all */
     bool passes_through;    /* process is not called, the output is the input */
     HcMissing missing;      /* values in the pixels that come in */
     int32_t float_sums;     /* sums (pipeline/statistics/sums.h) of values that are not known to be integers;
@@ -134,7 +137,8 @@ typedef struct HcStageClass {
     HcStatus (*process)(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err);
     /* With needs.consumes. A block that goes out, in host memory, interior lines only, in order; on the
-     * writing thread. */
+     * writing thread. With needs.consumes_every, line0 is the first of these lines and `lines` counts them.
+     */
     HcStatus (*consume)(HcStage *stage, const HcBlock *block, HcError *err);
     /* OPTIONAL. Whether the parsed stage fits a model to sums of the scene, and how. Such a stage has the
      * options --model, --save-model and --fit-only, and marks those of the fit (HcOption.of_fit). */
@@ -160,6 +164,9 @@ typedef struct HcStageClass {
     const HcScene *(*written)(const HcStage *stage);
     /* OPTIONAL. After the run: adds lines of a result that a user reads at once, for standard output. */
     void (*show)(const HcStage *stage, HcText *to);
+    /* OPTIONAL. For the report of the run, after `finish`: adds pictures, plots and tables of what was found.
+     */
+    HcStatus (*panels)(const HcStage *stage, HcPanels *to, HcError *err);
     /* OPTIONAL. What the record says of this stage beyond its options: adds to `to`. */
     void (*report)(const HcStage *stage, HcJson *to);
     /* OPTIONAL. Frees what open and settle made; safe after any failure. */
@@ -232,6 +239,9 @@ HcRanks *hc_stage_ranks(const HcStage *stage);
 
 /* What is set when the run is to stop, for work that goes on behind the last block; may be NULL. */
 const HcFlag *hc_stage_cancel(const HcStage *stage);
+
+/* The step before, or NULL; a tap of the report is no step. */
+const HcStage *hc_stage_previous(const HcStage *stage);
 
 /* The nearest earlier stage of that name in the chain, or NULL. */
 HcStage *hc_stage_before(const HcStage *stage, const char *name);

@@ -137,19 +137,10 @@ static void add_csv_text(HcText *to, const char *text) {
     hc_text_add(to, plain ? "" : "\"");
 }
 
-static void add_html_text(HcText *to, const char *text) {
-    char *clean = hc_utf8_clean(text);
-    to->failed = to->failed || clean == NULL;
-    if (clean != NULL) {
-        hc_utf8_add_xml(to, clean, strlen(clean));
-    }
-    free(clean);
-}
-
 static void add_text(Summary *summary, const char *text) {
     if (summary->html) {
         hc_text_add(&summary->rows, "<td>");
-        add_html_text(&summary->rows, text);
+        hc_utf8_add_escaped(&summary->rows, text);
         hc_text_add(&summary->rows, "</td>");
     } else {
         hc_text_add(&summary->rows, ",");
@@ -178,7 +169,7 @@ static HcStatus add_picture(Summary *summary, const HcBatchScene *scene, const c
     hc_text_add(&summary->rows, "<td>");
     if (path != NULL && hc_thumbnail(path, THUMBNAIL_WIDTH, &data, &bytes, &problem) == HC_OK) {
         hc_text_add(&summary->rows, "<img alt=\"picture of ");
-        add_html_text(&summary->rows, scene->path);
+        hc_utf8_add_escaped(&summary->rows, scene->path);
         hc_text_add(&summary->rows, "\" src=\"data:image/png;base64,");
         hc_text_add_base64(&summary->rows, data, bytes);
         hc_text_add(&summary->rows, "\">");
@@ -284,7 +275,7 @@ static void add_html(Summary *summary, HcText *to) {
         to, "%s%s\">\n<title>Summary of a batch</title>\n%s</head>\n<body>\n<h1>Summary of a batch</h1>\n",
         html_head, hc_version(), style);
     hc_text_add(to, "<p><code>");
-    add_html_text(to, summary->batch->chain);
+    hc_utf8_add_escaped(to, summary->batch->chain);
     hc_text_add(to, "</code></p>\n<p>");
     for (int w = 0; w < HC_WORDS; w++) {
         hc_text_add(to, "%s%d %s", w > 0 ? ", " : "", summary->count[w], hc_batch_words[w]);
@@ -299,7 +290,7 @@ static void add_html(Summary *summary, HcText *to) {
     hc_text_add(to, summary->batch->group_count > 0 ? "<th>group</th>" : "");
     for (int32_t c = 0; c < summary->column_count; c++) {
         hc_text_add(to, "<th class=\"n\">");
-        add_html_text(to, summary->column[c]);
+        hc_utf8_add_escaped(to, summary->column[c]);
         hc_text_add(to, "</th>");
     }
     hc_text_add(to, "</tr></thead>\n<tbody>\n%s</tbody>\n</table></div>\n</body>\n</html>\n",

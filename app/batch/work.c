@@ -214,7 +214,7 @@ static void fill_parts(const HcChain *chain, const HcRunReport *report, HcBatchE
     add_part(event, "decoding", report->seconds_decode);
     for (int32_t s = 1; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        if (stage->kind->role != HC_ROLE_SINK) {
+        if (stage->kind->role == HC_ROLE_STAGE) {
             add_part(event, stage->kind->name,
                      stage->seconds_observe + stage->seconds_settle + stage->seconds_process);
         }

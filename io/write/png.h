@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -14,6 +15,10 @@ extern "C" {
  * renames. An existing file is replaced only with `overwrite`. */
 HcStatus hc_png_write(const char *path, int32_t width, int32_t height, const uint8_t *pixels, bool overwrite,
                       HcError *err) HC_MUST_CHECK;
+
+/* The same as bytes in memory: *data is fresh. Pictures of at most 256 colours are stored with a palette. */
+HcStatus hc_png_encode(int32_t width, int32_t height, const uint8_t *pixels, uint8_t **data, size_t *bytes,
+                       HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus
 }

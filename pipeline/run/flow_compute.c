@@ -87,8 +87,29 @@ static HcStatus sum_block(HcFlow *flow, const HcSlot *slot, int64_t block, HcErr
     return HC_OK;
 }
 
-/* Copies the interior lines of a block for a sink. */
+/* Queues the copy of the wanted lines: at once where all are wanted. */
+static HcStatus copy_lines(const HcSlot *slot, const HcBlock *from, const HcNeeds *needs, const HcBlock *to,
+                           HcError *err) {
+    int64_t step = needs->consumes_every > 1 ? needs->consumes_every : 1;
+    int32_t copies = step > 1 ? to->lines : 1;
+    size_t pixels = (size_t)(step > 1 ? 1 : to->lines) * (size_t)to->samples;
+    size_t values = pixels * (size_t)to->bands;
+    for (int32_t k = 0; k < copies; k++) {
+        size_t row = (size_t)(from->above + to->line0 - from->line0 + k * step);
+        size_t at = row * (size_t)from->samples;
+        HC_OR_RETURN(hc_download(slot->queue, from->data + at * (size_t)from->bands,
+                                 to->data + (size_t)k * values, values * sizeof(float), err));
+        HC_OR_RETURN(hc_download(slot->queue, from->mask + at, to->mask + (size_t)k * pixels, pixels, err));
+    }
+    return HC_OK;
+}
+
+/* Copies the interior lines of a block that a sink wants. */
 static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const HcBlock *block, HcError *err) {
+    int32_t lines = hc_wanted_lines(&sink->needs, block->line0, block->lines);
+    if (lines == 0) {
+        return HC_OK;
+    }
     HcParcel *parcel = hc_flow_take_parcel(flow, sink);
     if (parcel == NULL) {
         return flow->error.status; /* another thread failed; its message is the one that counts */
@@ -97,14 +118,12 @@ static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const Hc
     slot->parcels = parcel;
     HcBlock *host = &parcel->block;
     *host = *block;
+    host->line0 = hc_wanted_line(&sink->needs, block->line0);
+    host->lines = lines;
     host->above = host->below = 0;
-    size_t skipped = (size_t)block->above * (size_t)block->samples;
-    size_t values = hc_block_values(host);
     host->data = parcel->buffer.data;
-    host->mask = (uint8_t *)parcel->buffer.data + values * sizeof(float);
-    HC_OR_RETURN(hc_download(slot->queue, block->data + skipped * (size_t)block->bands, host->data,
-                             values * sizeof(float), err));
-    return hc_download(slot->queue, block->mask + skipped, host->mask, hc_block_pixels(host), err);
+    host->mask = (uint8_t *)parcel->buffer.data + hc_block_values(host) * sizeof(float);
+    return copy_lines(slot, block, &sink->needs, host, err);
 }
 
 /* What the sinks of the pass get of one block. */

@@ -176,7 +176,7 @@ static HcStatus open_parcels(HcFlow *flow, HcError *err) {
             parcel->sink = stage;
             parcel->next = flow->free_parcels;
             flow->free_parcels = parcel;
-            HC_OR_RETURN(hc_flow_host_memory(flow, hc_rows_bytes(&stage->out, flow->layout.block_lines),
+            HC_OR_RETURN(hc_flow_host_memory(flow, hc_consumed_bytes(stage, flow->layout.block_lines),
                                              "an output block", &parcel->buffer, err));
         }
     }

@@ -83,7 +83,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         bool least = stage->tight && stage->needs.bytes_tight > 0;
         cost.fixed += least ? stage->needs.bytes_tight : stage->needs.bytes_fixed;
         if (stage->needs.consumes) {
-            cost.host += (size_t)(cost.slots + 2) * hc_rows_bytes(&stage->out, lines);
+            cost.host += (size_t)(cost.slots + 2) * hc_consumed_bytes(stage, lines);
         }
         cost.host += stage->needs.host_bytes + (stage->has_more ? stage->needs.host_bytes_more : 0);
         cost.host += sums_bytes(stage, info);

@@ -1,6 +1,7 @@
 /* What decides that one more pass is needed: a stage that must see the whole scene before it can change what
  * follows. */
 #include "pipeline/run/passes.h"
+#include "pipeline/run/run.h"
 
 bool hc_pass_observes(const HcPass *pass, const HcStage *stage) {
     return stage->needs.observes && !stage->settled && stage->place < pass->end;
@@ -51,6 +52,23 @@ size_t hc_rows_bytes(const HcScene *scene, int64_t rows) {
     return (size_t)rows * (size_t)scene->samples * ((size_t)scene->bands * sizeof(float) + 1);
 }
 
+static int64_t every(const HcNeeds *needs) {
+    return needs->consumes_every > 1 ? needs->consumes_every : 1;
+}
+
+int64_t hc_wanted_line(const HcNeeds *needs, int64_t line) {
+    return (line + every(needs) - 1) / every(needs) * every(needs);
+}
+
+int32_t hc_wanted_lines(const HcNeeds *needs, int64_t line, int64_t lines) {
+    int64_t left = line + lines - hc_wanted_line(needs, line);
+    return left > 0 ? (int32_t)((left + every(needs) - 1) / every(needs)) : 0;
+}
+
+size_t hc_consumed_bytes(const HcStage *stage, int64_t lines) {
+    return hc_rows_bytes(&stage->out, (lines + every(&stage->needs) - 1) / every(&stage->needs));
+}
+
 size_t hc_aligned(size_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
@@ -67,4 +85,11 @@ void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlo
         scratch = wanted > scratch ? wanted : scratch;
     }
     out->all = out->scratch + hc_aligned(scratch);
+}
+
+const char *hc_run_limit(double seconds, double waiting_for_reading, double waiting_for_writing) {
+    if (waiting_for_reading > 0.5 * seconds) {
+        return "reading";
+    }
+    return waiting_for_writing > 0.5 * seconds ? "writing" : "computing";
 }

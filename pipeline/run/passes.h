@@ -41,6 +41,13 @@ void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlo
 /* Bytes of a block with its mask. */
 size_t hc_rows_bytes(const HcScene *scene, int64_t rows);
 
+/* The first line from `line` on that a consuming stage wants, and how many it wants of `lines` from there. */
+int64_t hc_wanted_line(const HcNeeds *needs, int64_t line);
+int32_t hc_wanted_lines(const HcNeeds *needs, int64_t line, int64_t lines);
+
+/* Bytes of the block that a consuming stage gets of `lines` lines, at most. */
+size_t hc_consumed_bytes(const HcStage *stage, int64_t lines);
+
 /* Buffers begin at multiples of 256 bytes. */
 size_t hc_aligned(size_t bytes);
 

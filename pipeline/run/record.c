@@ -2,6 +2,7 @@
 #include "core/operation/decode.h"
 #include "io/file.h"
 #include "pipeline/json.h"
+#include "pipeline/report/report.h"
 #include "core/version.h"
 
 #include <stdio.h>
@@ -203,7 +204,9 @@ static HcStatus make_record(const HcChain *chain, const HcCompute *compute, cons
     free(chain_text);
     hc_json_open_array(record, "steps");
     for (int32_t s = 0; s < chain->count; s++) {
-        put_stage(&chain->stages[s], record);
+        if (chain->stages[s].kind->role != HC_ROLE_TAP) {
+            put_stage(&chain->stages[s], record);
+        }
     }
     hc_json_close(record);
     put_numbers(report, record);
@@ -295,11 +298,18 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
     HcStatus status = HC_OK;
     HcJson record;
     HC_OR_RETURN(retire_old(chain, settings, err));
-    if (settings->record != NULL && strcmp(settings->record, "none") == 0) {
+    bool none = settings->record != NULL && strcmp(settings->record, "none") == 0;
+    if (none && chain->report == NULL) {
         return HC_OK;
     }
     hc_json_begin(&record);
     HC_TRY(make_record(chain, compute, settings, report, ranks, &record, err));
+    if (chain->report != NULL) {
+        HC_TRY(hc_report_write(chain, &record, err));
+    }
+    if (none) {
+        goto done;
+    }
     if (settings->record != NULL) {
         HC_TRY(hc_json_save_unflushed(&record, settings->record, chain->overwrite != HC_OVERWRITE_NONE, err));
     } else {

@@ -146,13 +146,6 @@ static void mark_settled(HcFlow *flow) {
 
 /* ---- the run ---- */
 
-const char *hc_run_limit(double seconds, double waiting_for_reading, double waiting_for_writing) {
-    if (waiting_for_reading > 0.5 * seconds) {
-        return "reading";
-    }
-    return waiting_for_writing > 0.5 * seconds ? "writing" : "computing";
-}
-
 static HcStatus run_passes(HcFlow *flow, HcError *err) {
     bool more = true;
     while (more) {

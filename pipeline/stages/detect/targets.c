@@ -11,7 +11,7 @@
 #include <string.h>
 
 const HcStage *hc_detect_transform(const HcStage *stage) {
-    const HcStage *before = stage->place > 0 ? &stage->chain->stages[stage->place - 1] : NULL;
+    const HcStage *before = hc_stage_previous(stage);
     bool made = before != NULL && (before->kind == &hc_stage_mnf || before->kind == &hc_stage_pca);
     return made && stage->in.meaning == HC_COMPONENT ? before : NULL;
 }

@@ -94,10 +94,11 @@ writes=(
     "knn --report|.json|! knn -k 1 --training ref/class.hdr --split 0.5 --report TARGET"
     "classify --report|.json|! classify --training ref/class.hdr --split 0.5 --report TARGET"
     "run --record||--record TARGET"
+    "run --report|.html|--report TARGET"
 )
 other=(
     "batch --scenes" "batch --output" "batch --pool" "batch --summary" "solve l1 A" "solve l1 B" "solve l1 X" "solve l1 --record"
-    "solve lp MODEL" "solve lp X.csv" "solve lp --prices" "solve lp --certificate" "solve lp --record" "plan --record"
+    "solve lp MODEL" "solve lp X.csv" "solve lp --prices" "solve lp --certificate" "solve lp --record" "plan --record" "plan --report"
     "bench --json" # reads no file
     "compare SCENE" "compare TRUTH" "compare --json" "compare --picture" "compare --cutline" "compare --mask" "compare --mask-inside" # cli_compare
     "diff A" "diff B" "diff --json" # cli_diff
@@ -148,7 +149,9 @@ steps() {
         words="${chain/ %/} --split 0.5 --report TARGET" # classes come out of the chain: it reports itself
         ;;
     "knn --report",* | "classify --report",*) words="${chain/ %/} $step" ;;
-    "run --record",*) words="${chain/ %/} ! write other.tif $step" ;;
+    "run --record",* | "run --report",*)
+        words="${step} ${chain/ %/} ! write other.tif" # in front, since some steps have a --report of their own
+        ;;
     *) words=${chain/\%/$step} ;;
     esac
 }
@@ -158,7 +161,7 @@ for read in "${reads[@]}"; do
     for write in "${writes[@]}"; do
         IFS='|' read -r option ending step <<<"$write"
         steps "$chain" "$option" "$step"
-        [[ $option == "run --record" ]] || words="$words ! write other.tif"
+        [[ $option == "run --re"* ]] || words="$words ! write other.tif"
         for file in $files; do
             # shellcheck disable=SC2086
             try "$file" "$ending" run $words

@@ -1,0 +1,302 @@
+#include "pipeline/report/tables.h"
+#include "pipeline/report/panel.h"
+#include "pipeline/run/run.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+enum { VALUES_MAX = 24, ROWS_MAX = 200, COLUMNS_MAX = 16, DEPTH_MAX = 4 };
+
+/* ---- cells ---- */
+
+/* "masked_by_user" as "masked by user". */
+static void add_key(HcText *to, const char *key) {
+    char part[160];
+    size_t length = strlen(key) < sizeof part - 1 ? strlen(key) : sizeof part - 1;
+    for (size_t c = 0; c < length; c++) {
+        part[c] = key[c];
+        if (key[c] == '_') {
+            part[c] = ' ';
+        }
+    }
+    part[length] = 0;
+    hc_utf8_add_escaped(to, part);
+}
+
+static bool is_plain(const cJSON *item) {
+    return item != NULL && !cJSON_IsObject(item) && !cJSON_IsArray(item);
+}
+
+static bool is_list_of_objects(const cJSON *item) {
+    return cJSON_IsArray(item) && item->child != NULL && cJSON_IsObject(item->child);
+}
+
+/* NAN where it is none. Numbers with all their digits are raw text of JSON. */
+static double number_of(const cJSON *item) {
+    double value = NAN;
+    if (cJSON_IsNumber(item)) {
+        return item->valuedouble;
+    }
+    return cJSON_IsRaw(item) && hc_text_parse_double(item->valuestring, &value) ? value : NAN;
+}
+
+static bool is_number(const cJSON *item) {
+    return cJSON_IsNumber(item) || cJSON_IsRaw(item);
+}
+
+static void add_value(HcText *to, const cJSON *item) {
+    char number[HC_TEXT_DOUBLE];
+    if (is_number(item)) {
+        hc_text_add(to, "%s", hc_panel_number(number, number_of(item)));
+    } else if (cJSON_IsString(item)) {
+        hc_text_add(to, "<bdi>");
+        hc_utf8_add_escaped(to, item->valuestring);
+        hc_text_add(to, "</bdi>");
+    } else if (cJSON_IsBool(item)) {
+        hc_text_add(to, cJSON_IsTrue(item) ? "yes" : "no");
+    } else if (cJSON_IsNull(item)) {
+        hc_text_add(to, "-");
+    }
+}
+
+/* The values of a list, as far as they fit into a cell. */
+static void add_values(HcText *to, const cJSON *list) {
+    int count = cJSON_GetArraySize(list), shown = 0;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, list) {
+        if (shown == VALUES_MAX || !is_plain(item)) {
+            break;
+        }
+        hc_text_add(to, shown > 0 ? ", " : "");
+        add_value(to, item);
+        shown++;
+    }
+    if (shown < count) {
+        hc_text_add(to, "%s (%d in all)", shown > 0 ? ", ..." : "", count);
+    }
+}
+
+/* Seconds since 1970 as people write them. */
+static void add_time(HcText *to, double seconds) {
+    char text[32] = "";
+    time_t when = (time_t)seconds;
+    struct tm parts;
+    if (gmtime_r(&when, &parts) != NULL) {
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
+    }
+    hc_text_add(to, "%s", text);
+}
+
+/* Numbers stand below each other where a column is `aligned`. */
+static void add_cell(HcText *to, const cJSON *item, bool aligned) {
+    hc_text_add(to, aligned && is_number(item) ? "<td class=\"n\">" : "<td>");
+    bool time = cJSON_IsNumber(item) && item->string != NULL && strcmp(item->string, "modified") == 0;
+    if (cJSON_IsArray(item)) {
+        add_values(to, item);
+    } else if (time) {
+        add_time(to, item->valuedouble);
+    } else if (is_plain(item)) {
+        add_value(to, item);
+    }
+    hc_text_add(to, "</td>");
+}
+
+/* ---- tables ---- */
+
+static void open_table(HcText *to, const char *title) {
+    hc_text_add(to, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    add_key(to, title);
+    hc_text_add(to, "\"><table>\n<caption>");
+    add_key(to, title);
+    hc_text_add(to, "</caption>\n");
+}
+
+static void close_table(HcText *to) {
+    hc_text_add(to, "</tbody></table></div>\n");
+}
+
+/* Rows of the values; those of objects within follow with the name of theirs in front. */
+static void add_rows(HcText *to, const char *front, const cJSON *object, int depth, int *rows) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, object) {
+        const char *key = item->string != NULL ? item->string : "";
+        if (is_list_of_objects(item) || (cJSON_IsArray(item) && item->child == NULL) || *rows == ROWS_MAX) {
+            continue;
+        }
+        if (cJSON_IsObject(item)) {
+            if (depth < DEPTH_MAX) {
+                add_rows(to, key, item, depth + 1, rows);
+            }
+            continue;
+        }
+        hc_text_add(to, "<tr><th scope=\"row\">");
+        if (front != NULL) {
+            add_key(to, front);
+            hc_text_add(to, ": ");
+        }
+        add_key(to, key);
+        hc_text_add(to, "</th>");
+        add_cell(to, item, false);
+        hc_text_add(to, "</tr>\n");
+        (*rows)++;
+    }
+}
+
+/* Lists of objects have a table of their own each. */
+static void add_lists(HcText *to, const cJSON *object, int depth) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, object) {
+        if (is_list_of_objects(item)) {
+            hc_report_add_list(to, item->string != NULL ? item->string : "", item);
+        } else if (cJSON_IsObject(item) && depth < DEPTH_MAX) {
+            add_lists(to, item, depth + 1);
+        }
+    }
+}
+
+void hc_report_add_object(HcText *to, const char *title, const cJSON *object) {
+    int rows = 0;
+    HcText body = {0};
+    add_rows(&body, NULL, object, 0, &rows);
+    if (rows > 0) {
+        open_table(to, title);
+        hc_text_add(to, "<tbody>\n%s", hc_text_shown(&body));
+        close_table(to);
+    }
+    to->failed = to->failed || body.failed;
+    hc_text_clear(&body);
+    add_lists(to, object, 0);
+}
+
+/* The names of the plain values in a list of objects. */
+static int find_columns(const cJSON *list, const char *column[COLUMNS_MAX]) {
+    int count = 0;
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, list) {
+        const cJSON *item = NULL;
+        cJSON_ArrayForEach(item, row) {
+            int c = 0;
+            while (c < count && item->string != NULL && strcmp(column[c], item->string) != 0) {
+                c++;
+            }
+            if (item->string != NULL && c == count && count < COLUMNS_MAX && !cJSON_IsObject(item) &&
+                !is_list_of_objects(item)) {
+                column[count++] = item->string;
+            }
+        }
+    }
+    return count;
+}
+
+void hc_report_add_list(HcText *to, const char *title, const cJSON *list) {
+    const char *column[COLUMNS_MAX];
+    int columns = find_columns(list, column), rows = 0, all = cJSON_GetArraySize(list);
+    const cJSON *row = NULL;
+    if (columns == 0) {
+        return;
+    }
+    open_table(to, title);
+    hc_text_add(to, "<thead><tr>");
+    for (int c = 0; c < columns; c++) {
+        hc_text_add(to, "<th scope=\"col\">");
+        add_key(to, column[c]);
+        hc_text_add(to, "</th>");
+    }
+    hc_text_add(to, "</tr></thead>\n<tbody>\n");
+    cJSON_ArrayForEach(row, list) {
+        if (rows++ == ROWS_MAX) {
+            break;
+        }
+        hc_text_add(to, "<tr>");
+        for (int c = 0; c < columns; c++) {
+            add_cell(to, cJSON_GetObjectItemCaseSensitive(row, column[c]), true);
+        }
+        hc_text_add(to, "</tr>\n");
+    }
+    close_table(to);
+    if (all > ROWS_MAX) {
+        hc_text_add(to, "<p class=\"note\">%d of %d rows are shown.</p>\n", ROWS_MAX, all);
+    }
+}
+
+/* ---- pixels ---- */
+
+static double number_in(const cJSON *object, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return number_of(item);
+}
+
+void hc_report_add_pixels(HcText *to, const cJSON *record) {
+    static const char *const names[][2] = {{"masked_by_user", "masked: by a mask of the user"},
+                                           {"masked_nodata", "masked: nodata"},
+                                           {"masked_nan", "masked: not a finite number"}};
+    const cJSON *pixels = cJSON_GetObjectItemCaseSensitive(record, "pixels");
+    double all = number_in(pixels, "all"), kept = all;
+    char text[HC_TEXT_DOUBLE];
+    open_table(to, "pixels");
+    hc_text_add(to, "<thead><tr><th scope=\"col\">what</th><th scope=\"col\">pixels</th>"
+                    "<th scope=\"col\">%%</th></tr></thead>\n<tbody>\n");
+    for (size_t r = 0; r < 5; r++) {
+        bool cause = r > 0 && r < 4;
+        double count = r == 0 ? all : cause ? number_in(pixels, names[r - 1][0]) : kept;
+        kept -= cause ? count : 0;
+        hc_text_add(to,
+                    "<tr><th scope=\"row\">%s</th><td class=\"n\">%s</td><td class=\"n\">%.3g</td></tr>\n",
+                    r == 0  ? "all"
+                    : cause ? names[r - 1][1]
+                            : "kept",
+                    hc_panel_number(text, count), 100 * count / all);
+    }
+    close_table(to);
+}
+
+/* ---- times ---- */
+
+static void add_passes(HcText *to, const cJSON *seconds) {
+    const cJSON *pass = NULL;
+    int number = 0;
+    open_table(to, "passes over the scene");
+    hc_text_add(to, "<thead><tr><th scope=\"col\">pass</th><th scope=\"col\">for</th><th scope=\"col\">s</th>"
+                    "<th scope=\"col\">waiting for reading, s</th><th scope=\"col\">waiting for writing, "
+                    "s</th><th scope=\"col\">limit</th></tr></thead>\n<tbody>\n");
+    cJSON_ArrayForEach(pass, cJSON_GetObjectItemCaseSensitive(seconds, "passes")) {
+        double all = number_in(pass, "all"), reading = number_in(pass, "waiting_for_reading"),
+               writing = number_in(pass, "waiting_for_writing");
+        const cJSON *what = cJSON_GetObjectItemCaseSensitive(pass, "for");
+        hc_text_add(to, "<tr><th scope=\"row\">%d</th>", ++number);
+        add_cell(to, what, false);
+        hc_text_add(to,
+                    "<td class=\"n\">%.3g</td><td class=\"n\">%.3g</td><td class=\"n\">%.3g</td>"
+                    "<td>%s</td></tr>\n",
+                    all, reading, writing, hc_run_limit(all, reading, writing));
+    }
+    close_table(to);
+}
+
+static void add_step_times(HcText *to, const cJSON *record) {
+    static const char *const words[] = {"observe", "settle", "process", "write"};
+    const cJSON *step = NULL;
+    open_table(to, "steps, in seconds");
+    hc_text_add(to, "<thead><tr><th scope=\"col\">step</th><th scope=\"col\">observing</th><th "
+                    "scope=\"col\">fitting</th><th scope=\"col\">processing</th><th "
+                    "scope=\"col\">writing</th></tr></thead>\n<tbody>\n");
+    cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(record, "steps")) {
+        const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(step, "seconds");
+        hc_text_add(to, "<tr><th scope=\"row\">");
+        add_value(to, cJSON_GetObjectItemCaseSensitive(step, "stage"));
+        hc_text_add(to, "</th>");
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+            hc_text_add(to, "<td class=\"n\">%.3g</td>", number_in(seconds, words[w]));
+        }
+        hc_text_add(to, "</tr>\n");
+    }
+    close_table(to);
+}
+
+void hc_report_add_times(HcText *to, const cJSON *record) {
+    const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(record, "seconds");
+    add_passes(to, seconds);
+    add_step_times(to, record);
+    hc_report_add_object(to, "times of the run, in seconds", seconds);
+}

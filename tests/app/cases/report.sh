@@ -1,0 +1,102 @@
+# --report: a page that loads nothing and is whole, of usual scenes and of odd ones.
+command -v python3 >/dev/null || exit 77
+check() {
+    python3 "$here/check_page.py" "$@" || fail "a page is not well formed"
+    ! command -v tidy >/dev/null || tidy -errors -quiet "$@" 2>tidy.txt || fail "tidy: $(cat tidy.txt)"
+    rm -f tidy.txt
+}
+has() {
+    grep -qF -- "$1" "$2" || fail "$2 does not hold '$1'"
+}
+pictures() {
+    grep -o 'src="data:image/png;base64,[^"]*"' "$1"
+}
+
+# ---- what it holds ----
+chain=(read "$scene" --mask "$SAMPLE/class.img" ! mnf --components 3 ! knn --training "$SAMPLE/training.gpkg"
+    --layer training --field class_name -k 3 --split 0.5 --report acc.txt ! write)
+run 0 run --report page.html "${chain[@]}" c.tif
+[[ $err == *"wrote page.html"* ]]
+check page.html
+for words in '<h1><bdi>scene.img' 'hcube run --report page.html read' '<h2>1. read' '<h2>2. mnf' '<h2>3. knn' '<h2>4. write' \
+    'Masked pixels' '2,334' 'alt="Map of MNF 3' 'Iron-oxide soil' 'overall accuracy' '<h2>Time' 'hcube_record&quot;' \
+    "default-src 'none'" 'rel="icon"' '@media print' 'prefers-color-scheme: dark'; do
+    has "$words" page.html
+done
+[[ $(pictures page.html | wc -l) == 6 ]] # scene, mask, three components, classes
+only page.html c.tif c.tif.aux.xml c.tif.hcube.json acc.txt acc.txt.hcube.json
+# The other outputs are what they are without it, and so is the number of passes and steps.
+run 0 run --overwrite "${chain[@]}" again.tif
+cmp c.tif again.tif
+steps() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print([s["stage"] for s in r["steps"]], r["blocks"]["passes"])' "$1"; }
+[[ $(steps c.tif.hcube.json) == "$(steps again.tif.hcube.json)" ]]
+run 0 plan --overwrite --report new.html "${chain[@]}" new.tif
+[[ $out == *" 4. write"* && $out != *" 5."* && ! -e new.html ]]
+# The pictures do not depend on blocks and threads.
+pictures page.html >before.txt
+run 0 run --overwrite --memory 100M --threads 1 --report page.html "${chain[@]}" c.tif
+pictures page.html | cmp - before.txt
+rm -f ./*
+
+# ---- short forms, and without a file for the record ----
+run 0 pca "$scene" p.tif --components 2 --report pca.html --record none
+check pca.html
+only p.tif pca.html
+run 0 run read "$scene" ! denoise --report only.html # the report is what the chain leaves
+check only.html
+has "The scene after it" only.html
+rm -f ./*
+
+# ---- which names ----
+refuse 2 "--report page.txt: the name of a report must end in .html" pca "$scene" p.tif --report page.txt
+refuse 4 "nowhere" pca "$scene" p.tif --report nowhere/page.html
+echo mine >page.html
+refuse 2 "page.html" pca "$scene" p.tif --report page.html
+[[ $(cat page.html) == mine ]]
+only page.html
+refuse 2 "writes this file already" run --overwrite --report page.html read "$scene" ! noise page.html ! pca ! write p.tif
+refuse 2 "is written already" pca "$scene" p.tif --report page.html --record page.html --overwrite
+[[ $(cat page.html) == mine ]]
+# A run that fails leaves no page, and no part of one.
+refuse 8 "pixel" mnf "$scene" out.img --overwrite --report page.html --noise-window 0,0,5,5
+[[ $(cat page.html) == mine ]]
+only page.html
+rm -f ./*
+
+# ---- odd scenes ----
+# Names of classes in any script, and with elements of HTML.
+header 'a&b<i>' 20 10 1 1 bsq
+sed -i 's/^file type.*/file type = ENVI Classification/' 'a&b<i>.hdr'
+{
+    echo 'classes = 4'
+    echo 'class names = {Unclassified, <script>alert(1)</script>, "مياه" & <b>, 水田}'
+} >>'a&b<i>.hdr'
+printf '\1\2\3\0%.0s' {1..50} >'a&b<i>.img'
+run 0 run --report classes.html read 'a&b<i>.hdr' ! write out.tif
+check classes.html
+has '&lt;script&gt;alert(1)&lt;/script&gt;' classes.html
+has 'مياه' classes.html
+has 'a&amp;b&lt;i&gt;' classes.html
+has 'No georeference' classes.html
+# 500 classes: as many as can be read at a glance.
+header many 25 20 1 2 bsq
+sed -i 's/^file type.*/file type = ENVI Classification/' many.hdr
+printf 'classes = 500\nclass names = {Unclassified%s}\n' "$(printf ', class %d' {1..499})" >>many.hdr
+python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<500h", *range(500)))' >many.img
+run 0 run --report many.html read many.hdr ! write many.tif
+check many.html
+has '<li>and 460 more</li>' many.html
+# One band, all nodata, a strip of one line.
+header one 20 10 1 2 bsq
+head -c 400 /dev/zero >one.img
+run 0 run --report one.html read one.hdr ! write one.tif
+check one.html
+echo 'data ignore value = 0' >>one.hdr
+run 0 run --report none.html read one.hdr ! write none.tif
+check none.html
+has 'No pixel that is shown has a value' none.html
+header strip 4000 1 2 1 bsq
+head -c 8000 /dev/urandom >strip.img
+run 0 run --report strip.html read strip.hdr ! write strip.tif
+check strip.html
+has 'One pixel of 8 x 8 is shown' strip.html
