@@ -68,7 +68,7 @@ static HcStatus tell_status(HcBatch *batch, HcError *err) {
     if (batch->params.pool != NULL) {
         HC_OR_RETURN(hc_batch_pool_apply(batch, err));
     }
-    if (batch->params.summary != NULL) {
+    if (hc_batch_sums_up(batch)) {
         HC_OR_RETURN(hc_batch_write_summary(batch, NULL, err));
     }
     return hc_batch_status(batch, err);
@@ -90,7 +90,7 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     int32_t not_summed = 0; /* now */
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
     tell_left_out(&batch);
-    if (batch.params.summary != NULL && hc_ranks_number(hc_app_ranks()) == 0) {
+    if (hc_batch_sums_up(&batch) && hc_ranks_number(hc_app_ranks()) == 0) {
         HC_TRY(hc_batch_check_summary(&batch, err));
         HC_TRY(hc_new(totals.failures, batch.scene_count, "the summary of the batch", err));
     }
@@ -111,7 +111,7 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     if (begun || status == HC_OK) {
         hc_batch_summary(&batch, &totals);
     }
-    if (begun && batch.params.summary != NULL && status != HC_E_CANCELLED) {
+    if (begun && hc_batch_sums_up(&batch) && status != HC_E_CANCELLED) {
         HcStatus written = hc_batch_write_summary(&batch, totals.failures, err);
         status = status != HC_OK ? status : written;
     }

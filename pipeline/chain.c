@@ -28,6 +28,7 @@ void hc_chain_free(HcChain *chain) {
     hc_words_free(chain->words, chain->word_count);
     free(chain->file);
     hc_paths_clear(&chain->inputs);
+    free(chain->report);
     hc_file_use_clear(&chain->use);
     free(chain->stages);
     free(chain);

@@ -11,7 +11,7 @@
 
 typedef struct HcBatchParams {
     HcCommon common; /* its options come first in the table */
-    const char *scenes, *output, *worker, *pool, *summary;
+    const char *scenes, *output, *worker, *pool, *summary, *report;
     int64_t jobs;
     int64_t max_failures; /* 0 = any number */
     bool retry_failed, hash, status, one_model;
@@ -272,11 +272,18 @@ typedef struct HcBatchStanding {
 HcStatus hc_batch_standing(const HcBatch *batch, int32_t scene, HcBatchStanding *out,
                            HcError *err) HC_MUST_CHECK;
 
-/* Refuses a --summary that is neither .csv nor .html, that is read, or that replaces something else than a
- * summary (summary.c). */
+/* Where the report of a scene lies (--report): beside its output; fresh memory, NULL when there is none left.
+ */
+char *hc_batch_report_path(const char *output);
+
+/* Whether the batch writes a table or a page of all scenes. */
+bool hc_batch_sums_up(const HcBatch *batch);
+
+/* Refuses a --summary or --report that has another ending, that is read, or that replaces something else
+ * (summary.c). */
 HcStatus hc_batch_check_summary(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
-/* Writes --summary: all scenes of this worker, by their records and markers; `failures` [scenes] or NULL has
- * the messages of this run, NULL where there is none. */
+/* Writes --summary and --report: all scenes of this worker, by their records and markers; `failures` [scenes]
+ * or NULL has the messages of this run, NULL where there is none. */
 HcStatus hc_batch_write_summary(const HcBatch *batch, char *const *failures, HcError *err) HC_MUST_CHECK;
 
 /* Prints on standard output what is done, failed, running and left, as text or (--progress json) an object.

@@ -1,6 +1,7 @@
 /* The chain of a batch: options out of the words, read and write around them, placeholders. */
 #include "app/batch/batch.h"
 #include "io/scene_files.h"
+#include "pipeline/report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,11 @@ const HcOption hc_batch_own_options[] = {
      .value = "COUNT", .help = "scenes at the same time, which share memory, threads and GPUs"},
     {HC_TEXT(HcBatchParams, worker), .value = "I/N", .otherwise = "every scene",
      .help = "process every Nth scene only, from the Ith on (I from 1)"},
-    {HC_TEXT(HcBatchParams, summary), .file = HC_FILE_WRITTEN, .value = "FILE.csv|FILE.html",
-     .help = "write a row for each scene: what became of it, times, pixels, results; as .html with pictures"},
+    {HC_TEXT(HcBatchParams, summary), .file = HC_FILE_WRITTEN, .value = "FILE.csv",
+     .help = "write a row for each scene: what became of it, times, pixels, results"},
+    {HC_TEXT(HcBatchParams, report), .file = HC_FILE_WRITTEN, .value = "FILE.html",
+     .help = "write a report of each scene beside its output, and a page with a row, a picture and a link "
+             "for each"},
     {HC_LIST(HcBatchParams, exclude), .value = "PATTERN",
      .help = "leave out scenes whose name, or with a slash in the pattern whose path, matches: '*_mask*'"},
     {HC_FLAG(HcBatchParams, one_model, "one-model"),
@@ -438,6 +442,22 @@ done:
     return status;
 }
 
+char *hc_batch_report_path(const char *output) {
+    return hc_text_format("%s.hcube.html", output);
+}
+
+/* The report of a scene, where --report asks for one. */
+static HcStatus add_report(const HcBatch *batch, const char *output, HcChain *chain, HcError *err) {
+    if (batch->params.report == NULL) {
+        return HC_OK;
+    }
+    char *path = hc_batch_report_path(output);
+    HcStatus status = path != NULL ? hc_report_add(chain, path, err)
+                                   : hc_fail_memory(err, (double)strlen(output), "a path");
+    free(path);
+    return status;
+}
+
 HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths filled = {0};
@@ -454,6 +474,7 @@ HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcEr
     }
     HC_TRY(hc_chain_parse(out, (const char *const *)filled.path, filled.count, NULL, err));
     (*out)->overwrite = HC_OVERWRITE_USUAL;
+    HC_TRY(add_report(batch, at->output, *out, err));
     for (int32_t i = 0; i < batch->inputs.count; i++) {
         HC_TRY(hc_paths_add(&(*out)->inputs, batch->inputs.path[i], err));
     }

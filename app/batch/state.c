@@ -416,6 +416,9 @@ void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain
     for (int32_t c = 0; c < chain->output_count; c++) {
         clean_output(chain->outputs[c].path);
     }
+    if (chain->report != NULL) {
+        clean_output(chain->report);
+    }
 }
 
 void hc_batch_unmark(const HcBatch *batch, int32_t scene) {

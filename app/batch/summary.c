@@ -1,9 +1,11 @@
-/* --summary: a row for each scene, as CSV or as a page with pictures, made of the records of the outputs. */
+/* --summary and --report: a row for each scene, as CSV or as a page with pictures and links, made of the
+ * records of the outputs. */
 #include "app/batch/batch.h"
 #include "core/version.h"
 #include "io/file.h"
 #include "io/write/thumbnail.h"
 #include "pipeline/json.h"
+#include "pipeline/report/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@ enum {
 /* By these beginnings a summary that may be replaced is known. */
 static const char csv_head[] = "index,scene,output,state,message,finished,seconds,bytes,pixels,masked_pixels";
 static const char html_head[] = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                                "<meta name=\"generator\" content=\"hcube ";
+                                "<meta name=\"generator\" content=\"hcube batch ";
 
 typedef struct Summary {
     const HcBatch *batch;
@@ -28,6 +30,7 @@ typedef struct Summary {
     int32_t column_count;
     int32_t count[HC_WORDS];
     bool html;
+    const char *folder; /* of the page */
     HcText rows;
 } Summary;
 
@@ -160,14 +163,19 @@ static void add_number(Summary *summary, double value) {
     hc_text_add(&summary->rows, summary->html ? "<td class=\"n\">%s</td>" : ",%s", text);
 }
 
-/* A picture that cannot be read leaves its cell empty: the row counts. */
-static HcStatus add_picture(Summary *summary, const HcBatchScene *scene, const cJSON *record, HcError *err) {
+/* A picture that cannot be read leaves its cell empty: the row counts. icon: of the report, or NULL. */
+static HcStatus add_picture(Summary *summary, const HcBatchScene *scene, const char *icon,
+                            const cJSON *record, HcError *err) {
     HcError problem = {0};
     uint8_t *data = NULL;
     size_t bytes = 0;
     const char *path = picture_of(record);
     hc_text_add(&summary->rows, "<td>");
-    if (path != NULL && hc_thumbnail(path, THUMBNAIL_WIDTH, &data, &bytes, &problem) == HC_OK) {
+    if (icon != NULL) {
+        hc_text_add(&summary->rows, "<img alt=\"picture of ");
+        hc_utf8_add_escaped(&summary->rows, scene->path);
+        hc_text_add(&summary->rows, "\" src=\"data:image/png;base64,%s\">", icon);
+    } else if (path != NULL && hc_thumbnail(path, THUMBNAIL_WIDTH, &data, &bytes, &problem) == HC_OK) {
         hc_text_add(&summary->rows, "<img alt=\"picture of ");
         hc_utf8_add_escaped(&summary->rows, scene->path);
         hc_text_add(&summary->rows, "\" src=\"data:image/png;base64,");
@@ -177,6 +185,89 @@ static HcStatus add_picture(Summary *summary, const HcBatchScene *scene, const c
     hc_text_add(&summary->rows, "</td>");
     free(data);
     return problem.status == HC_E_MEMORY ? hc_fail(err, problem.status, "%s", problem.text) : HC_OK;
+}
+
+/* ---- reports ---- */
+
+/* Whether there is a report of hcube; *icon: its small picture as base 64, fresh memory, or NULL. */
+static bool look_at_report(const char *path, char **icon) {
+    static const char mark[] = "<link rel=\"icon\" href=\"data:image/png;base64,";
+    enum { BEGINNING = 256 << 10 }; /* bytes that hold the icon */
+    *icon = NULL;
+    FILE *file = hc_file_is_special(path) ? NULL : fopen(path, "rbe");
+    char *text = file != NULL ? calloc(1, BEGINNING + 1) : NULL;
+    size_t bytes = text != NULL ? fread(text, 1, BEGINNING, file) : 0;
+    bool is = bytes > 0 && strncmp(text, hc_report_head, strlen(hc_report_head)) == 0;
+    char *at = is ? strstr(text, mark) : NULL;
+    if (at != NULL) {
+        at += strlen(mark);
+        size_t length = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=");
+        at[length] = *at != 0 && at[length] == '"' ? '\0' : at[length];
+        *icon = at[length] == '\0' && length > 0 ? strdup(at) : NULL;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    free(text);
+    return is;
+}
+
+/* A path as a link from another file, both absolute: "../a/b%20c.html". */
+static void add_link(HcText *to, const char *from, const char *path) {
+    size_t common = 0;
+    for (size_t c = 0; from[c] != 0 && from[c] == path[c]; c++) {
+        common = from[c] == '/' ? c + 1 : common;
+    }
+    const char *slash = strchr(from + common, '/');
+    hc_text_add(to, slash == NULL ? "./" : "");
+    for (; slash != NULL; slash = strchr(slash + 1, '/')) {
+        hc_text_add(to, "../");
+    }
+    for (const unsigned char *c = (const unsigned char *)path + common; *c != 0; c++) {
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+                     strchr("-._~/", *c) != NULL;
+        hc_text_add(to, plain ? "%c" : "%%%02X", *c);
+    }
+}
+
+/* The name of the scene, with a link to its report. */
+static HcStatus add_scene(Summary *summary, const HcBatchScene *scene, const char *report, HcError *err) {
+    HcStatus status = HC_OK;
+    char *from = realpath(summary->folder, NULL), *to = NULL, *page = NULL;
+    to = report != NULL ? realpath(report, NULL) : NULL;
+    hc_text_add(&summary->rows, "<th scope=\"row\">");
+    if (to != NULL && from != NULL) {
+        if ((page = hc_text_format("%s/page", strcmp(from, "/") == 0 ? "" : from)) == NULL) {
+            HC_TRY(hc_fail_memory(err, (double)strlen(from), "a path"));
+        }
+        hc_text_add(&summary->rows, "<a href=\"");
+        add_link(&summary->rows, page, to);
+        hc_text_add(&summary->rows, "\">");
+    }
+    hc_utf8_add_escaped(&summary->rows, scene->path);
+    hc_text_add(&summary->rows, page != NULL ? "</a></th>" : "</th>");
+done:
+    free(from);
+    free(to);
+    free(page);
+    return status;
+}
+
+/* Picture and name of a row of the page. */
+static HcStatus begin_row(Summary *summary, const HcBatchScene *scene, const cJSON *record, HcError *err) {
+    HcStatus status = HC_OK;
+    char *icon = NULL;
+    char *report = hc_batch_report_path(scene->output);
+    if (report == NULL) {
+        return hc_fail_memory(err, (double)strlen(scene->output), "a path");
+    }
+    bool there = record != NULL && look_at_report(report, &icon);
+    HC_TRY(add_picture(summary, scene, icon, record, err));
+    HC_TRY(add_scene(summary, scene, there ? report : NULL, err));
+done:
+    free(icon);
+    free(report);
+    return status;
 }
 
 /* ---- rows ---- */
@@ -191,11 +282,11 @@ static HcStatus add_row(Summary *summary, int32_t number, const cJSON *record,
     summary->count[failed ? HC_WORD_FAILED : standing->word]++;
     if (summary->html) {
         hc_text_add(&summary->rows, "<tr class=\"%s\"><td class=\"n\">%d</td>", state, number + 1);
-        HC_OR_RETURN(add_picture(summary, scene, record, err));
+        HC_OR_RETURN(begin_row(summary, scene, record, err));
     } else {
         hc_text_add(&summary->rows, "%d", number + 1);
+        add_text(summary, scene->path);
     }
-    add_text(summary, scene->path);
     add_text(summary, scene->output);
     add_text(summary, state);
     add_text(summary, failed ? now : standing->message);
@@ -258,21 +349,23 @@ static void add_html(Summary *summary, HcText *to) {
     static const char style[] =
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<style>\n"
         ":root { color-scheme: light dark; }\n"
-        "body { font: 14px/1.4 sans-serif; margin: 1.5em; }\n"
+        "body { font: 14px/1.4 sans-serif; margin: 1.5em; color: CanvasText; background: Canvas; }\n"
         "code { overflow-wrap: anywhere; }\n"
         ".all { overflow-x: auto; }\n"
         "table { border-collapse: collapse; }\n"
-        "th, td { padding: 0.3em 0.7em; text-align: left; vertical-align: top; border-bottom: 1px solid "
+        "th, td { font-weight: inherit; padding: 0.3em 0.7em; text-align: left; vertical-align: top; "
+        "border-bottom: 1px solid "
         "#8886; }\n"
-        "th { position: sticky; top: 0; background: Canvas; }\n"
+        "thead th { position: sticky; top: 0; background: Canvas; }\n"
         ".n { text-align: right; font-variant-numeric: tabular-nums; }\n"
         "img { max-width: 120px; image-rendering: pixelated; }\n"
         "tr.failed, tr.interrupted { background: #d5544433; }\n"
         "tr.left, tr.running { color: GrayText; }\n"
-        "@media print { body { font-size: 9px; margin: 0; } th { position: static; } }\n"
+        "@media print { body { font-size: 9px; margin: 0; } thead th { position: static; } }\n"
         "</style>\n";
     hc_text_add(
-        to, "%s%s\">\n<title>Summary of a batch</title>\n%s</head>\n<body>\n<h1>Summary of a batch</h1>\n",
+        to,
+        "%s%s\">\n<title>Report of a batch</title>\n%s</head>\n<body>\n<main>\n<h1>Report of a batch</h1>\n",
         html_head, hc_version(), style);
     hc_text_add(to, "<p><code>");
     hc_utf8_add_escaped(to, summary->batch->chain);
@@ -280,30 +373,26 @@ static void add_html(Summary *summary, HcText *to) {
     for (int w = 0; w < HC_WORDS; w++) {
         hc_text_add(to, "%s%d %s", w > 0 ? ", " : "", summary->count[w], hc_batch_words[w]);
     }
-    hc_text_add(
-        to,
-        ". hcube %s.</p>\n<div class=\"all\"><table>\n<thead><tr><th class=\"n\">index</th><th>picture</th>",
-        hc_version());
+    hc_text_add(to,
+                ". hcube %s.</p>\n<div class=\"all\"><table>\n<thead><tr><th scope=\"col\" "
+                "class=\"n\">index</th><th scope=\"col\">picture</th>",
+                hc_version());
     for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
-        hc_text_add(to, h < 5 ? "<th>%s</th>" : "<th class=\"n\">%s</th>", heads[h]);
+        hc_text_add(to, h < 5 ? "<th scope=\"col\">%s</th>" : "<th scope=\"col\" class=\"n\">%s</th>",
+                    heads[h]);
     }
     hc_text_add(to, summary->batch->group_count > 0 ? "<th>group</th>" : "");
     for (int32_t c = 0; c < summary->column_count; c++) {
-        hc_text_add(to, "<th class=\"n\">");
+        hc_text_add(to, "<th scope=\"col\" class=\"n\">");
         hc_utf8_add_escaped(to, summary->column[c]);
         hc_text_add(to, "</th>");
     }
-    hc_text_add(to, "</tr></thead>\n<tbody>\n%s</tbody>\n</table></div>\n</body>\n</html>\n",
+    hc_text_add(to, "</tr></thead>\n<tbody>\n%s</tbody>\n</table></div>\n</main>\n</body>\n</html>\n",
                 hc_text_shown(&summary->rows));
 }
 
-static bool is_html(const char *path) {
-    return hc_text_ends_with(path, ".html") || hc_text_ends_with(path, ".htm");
-}
-
-/* Refuses to replace what is no summary. */
-static HcStatus check_mine(const char *path, HcError *err) {
-    const char *head = is_html(path) ? html_head : csv_head;
+/* Refuses to replace what is none. */
+static HcStatus check_mine(const char *option, const char *path, const char *head, HcError *err) {
     char *data = NULL;
     size_t bytes = 0;
     if (access(path, F_OK) != 0) {
@@ -313,28 +402,52 @@ static HcStatus check_mine(const char *path, HcError *err) {
     bool mine = bytes >= strlen(head) && memcmp(data, head, strlen(head)) == 0;
     free(data);
     return mine ? HC_OK
-                : hc_fail(err, HC_E_USAGE, "batch: --summary %s: exists, and is no summary of a batch", path);
+                : hc_fail(err, HC_E_USAGE, "batch: --%s %s: exists, and is no %s of a batch", option, path,
+                          option);
+}
+
+static HcStatus check(const HcBatch *batch, const char *option, const char *path, const char *ending,
+                      const char *head, HcError *err) {
+    if (path == NULL) {
+        return HC_OK;
+    }
+    if (!hc_text_ends_with(path, ending)) {
+        return hc_fail(err, HC_E_USAGE, "batch: --%s %s: must end in %s", option, path, ending);
+    }
+    HC_OR_RETURN(hc_batch_check_written(batch, option, path, path, err));
+    HC_OR_RETURN(hc_batch_make_folders(path, err));
+    HC_OR_RETURN(hc_file_check(path, true, err));
+    return check_mine(option, path, head, err);
+}
+
+bool hc_batch_sums_up(const HcBatch *batch) {
+    return batch->params.summary != NULL || batch->params.report != NULL;
 }
 
 HcStatus hc_batch_check_summary(const HcBatch *batch, HcError *err) {
-    const char *path = batch->params.summary;
-    if (!is_html(path) && !hc_text_ends_with(path, ".csv")) {
-        return hc_fail(err, HC_E_USAGE, "batch: --summary %s: must end in .csv or .html", path);
-    }
-    HC_OR_RETURN(hc_batch_check_written(batch, "summary", path, path, err));
-    HC_OR_RETURN(hc_batch_make_folders(path, err));
-    HC_OR_RETURN(hc_file_check(path, true, err));
-    return check_mine(path, err);
+    HC_OR_RETURN(check(batch, "summary", batch->params.summary, ".csv", csv_head, err));
+    return check(batch, "report", batch->params.report, ".html", html_head, err);
 }
 
-HcStatus hc_batch_write_summary(const HcBatch *batch, char *const *failures, HcError *err) {
+/* The folder of a file, fresh memory. */
+static char *folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL   ? strdup(".")
+           : slash == path ? strdup("/")
+                           : hc_text_format("%.*s", (int)(slash - path), path);
+}
+
+/* The table, or the page. */
+static HcStatus write_one(const HcBatch *batch, char *const *failures, bool html, HcError *err) {
     HcStatus status = HC_OK;
-    const char *path = batch->params.summary;
-    Summary summary = {.batch = batch, .failures = failures, .html = is_html(path)};
+    const char *path = html ? batch->params.report : batch->params.summary;
+    char *folder = folder_of(path);
+    Summary summary = {.batch = batch, .failures = failures, .html = html, .folder = folder};
     HcText text = {0};
+    HC_TRY(folder != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path"));
     HC_TRY(find_columns(&summary, err));
     HC_TRY(add_rows(&summary, err));
-    if (summary.html) {
+    if (html) {
         add_html(&summary, &text);
     } else {
         add_csv(&summary, &text);
@@ -342,7 +455,8 @@ HcStatus hc_batch_write_summary(const HcBatch *batch, char *const *failures, HcE
     if (summary.rows.failed || text.failed) {
         HC_TRY(hc_fail_memory(err, (double)summary.rows.length, "the summary"));
     }
-    HC_TRY(check_mine(path, err)); /* an output of the chain may have taken the name */
+    /* An output of the chain may have taken the name. */
+    HC_TRY(check_mine(html ? "report" : "summary", path, html ? html_head : csv_head, err));
     HC_TRY(hc_file_write_unflushed(path, text.data, text.length, true, err));
 done:
     for (int32_t c = 0; c < summary.column_count; c++) {
@@ -350,5 +464,13 @@ done:
     }
     hc_text_clear(&summary.rows);
     hc_text_clear(&text);
+    free(folder);
     return status;
+}
+
+HcStatus hc_batch_write_summary(const HcBatch *batch, char *const *failures, HcError *err) {
+    if (batch->params.summary != NULL) {
+        HC_OR_RETURN(write_one(batch, failures, false, err));
+    }
+    return batch->params.report != NULL ? write_one(batch, failures, true, err) : HC_OK;
 }

@@ -42,8 +42,9 @@ HcStatus hc_report_add(HcChain *chain, const char *path, HcError *err) {
     for (int32_t s = 0; s < count; s++) {
         stages[s].place = s;
     }
-    chain->report = path;
-    return status;
+    HC_OR_RETURN(status);
+    chain->report = strdup(path);
+    return chain->report != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "the report");
 }
 
 /* ---- the page ---- */
@@ -78,6 +79,8 @@ static const char style[] =
     ".swatch { display: inline-block; width: 0.9em; height: 0.9em; border: 1px solid var(--line); "
     "print-color-adjust: exact; -webkit-print-color-adjust: exact; }\n"
     ".scroll { overflow-x: auto; margin: 1rem 0; }\n"
+    ".tables { display: flex; flex-wrap: wrap; gap: 0 3rem; align-items: flex-start; }\n"
+    ".tables > .scroll { max-width: 100%; }\n"
     "table { border-collapse: collapse; font-size: 0.9rem; }\n"
     "caption { text-align: left; font-weight: bold; padding-bottom: 0.3rem; }\n"
     "th, td { padding: 0.2rem 0.8rem 0.2rem 0; text-align: left; vertical-align: top; border-bottom: 1px "
@@ -177,12 +180,13 @@ static HcStatus add_step(HcPanels *to, const HcStage *stage, int32_t number, con
     hc_utf8_add_escaped(&to->html, stage->kind->summary);
     hc_text_add(&to->html, "</p>\n");
     HC_OR_RETURN(add_panels(to, stage, err));
+    hc_text_add(&to->html, "<div class=\"tables\">\n");
     if (number == 1) {
         hc_report_add_pixels(&to->html, record);
     }
     hc_report_add_object(&to->html, "options", get(said, "options"));
     hc_report_add_object(&to->html, "results", get(said, "result"));
-    hc_text_add(&to->html, "</section>\n");
+    hc_text_add(&to->html, "</div>\n</section>\n");
     return HC_OK;
 }
 
@@ -201,9 +205,9 @@ static void add_rest(HcText *to, const cJSON *record) {
     static const char *const told[] = {"hcube_record", "command", "finished", "steps",
                                        "seconds",      "pixels",  "notes",    "device"};
     const cJSON *item = NULL;
-    hc_text_add(to, "<section>\n<h2>Time</h2>\n");
+    hc_text_add(to, "<section>\n<h2>Time</h2>\n<div class=\"tables\">\n");
     hc_report_add_times(to, record);
-    hc_text_add(to, "</section>\n<section>\n<h2>Provenance</h2>\n");
+    hc_text_add(to, "</div>\n</section>\n<section>\n<h2>Provenance</h2>\n<div class=\"tables\">\n");
     hc_report_add_object(to, "device", get(record, "device"));
     cJSON_ArrayForEach(item, record) {
         bool known = item->string == NULL;
@@ -236,7 +240,7 @@ static HcStatus add_record(HcText *to, const HcJson *record, HcError *err) {
     if (text == NULL) {
         return hc_fail_memory(err, 0, "the report");
     }
-    hc_text_add(to, "<details>\n<summary>The whole record, as JSON</summary>\n<pre><code>");
+    hc_text_add(to, "</div>\n<details>\n<summary>The whole record, as JSON</summary>\n<pre><code>");
     add_lines(to, text);
     hc_text_add(to, "</code></pre>\n</details>\n</section>\n</main>\n</body>\n</html>\n");
     cJSON_free(text);

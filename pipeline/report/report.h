@@ -8,8 +8,8 @@
 /* The beginning of every report, before the number of the version. */
 extern const char hc_report_head[];
 
-/* Makes the run of a parsed chain write a report to `path` (borrowed): puts taps behind the steps. Before the
- * chain is planned. */
+/* Makes the run of a parsed chain write a report to `path`: puts taps behind the steps. Before the chain is
+ * planned. */
 HcStatus hc_report_add(HcChain *chain, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* Writes it, of a chain whose stages have finished. record: of the run. */

@@ -88,12 +88,22 @@ static void add_time(HcText *to, double seconds) {
     hc_text_add(to, "%s", text);
 }
 
+/* A list of numbers with all their digits is one raw text. */
+static void add_raw_list(HcText *to, const char *text) {
+    cJSON *list = cJSON_Parse(text);
+    to->failed = to->failed || list == NULL;
+    add_values(to, list);
+    cJSON_Delete(list);
+}
+
 /* Numbers stand below each other where a column is `aligned`. */
 static void add_cell(HcText *to, const cJSON *item, bool aligned) {
     hc_text_add(to, aligned && is_number(item) ? "<td class=\"n\">" : "<td>");
     bool time = cJSON_IsNumber(item) && item->string != NULL && strcmp(item->string, "modified") == 0;
     if (cJSON_IsArray(item)) {
         add_values(to, item);
+    } else if (cJSON_IsRaw(item) && item->valuestring[0] == '[') {
+        add_raw_list(to, item->valuestring);
     } else if (time) {
         add_time(to, item->valuedouble);
     } else if (is_plain(item)) {

@@ -140,7 +140,7 @@ cmp first.csv all/table.csv
 rm all/table.csv
 run 10 "${sum[@]}" --summary all/table.csv --status
 cmp first.csv all/table.csv
-run 10 "${sum[@]}" --summary all/page.html
+run 10 "${sum[@]}" --report all/page.html
 page=$(cat all/page.html)
 [[ $page == '<!DOCTYPE html>'*'<p>3 done, 1 failed, 0 running, 0 interrupted, 0 left.'* ]] || fail "page: ${page:0:900}"
 [[ $(grep -c '<img alt="picture of bad/s' all/page.html) == 3 && $(grep -c '^<tr class="failed">' all/page.html) == 1 ]]
@@ -149,8 +149,8 @@ grep -m 1 -o 'base64,[^"]*' all/page.html | cut -d , -f 2 | base64 -d >thumb.png
 [[ $(gdalinfo thumb.png 2>/dev/null) == *"Size is 100, 100"* || ! $(command -v gdalinfo) ]] || fail "no picture"
 # What is in names and messages stays text.
 put 'bad/<b>&"'
-run 9 "${sum[@]}" --summary all/page.html --retry-failed
-grep -q '<td>bad/&lt;b&gt;&amp;&quot;.hdr</td>' all/page.html || fail "a name is taken for a tag"
+run 9 "${sum[@]}" --report all/page.html --retry-failed
+grep -q '>bad/&lt;b&gt;&amp;&quot;.hdr</' all/page.html || fail "a name is taken for a tag"
 run 10 "${sum[@]}" --summary all/table.csv
 grep -q '"bad/<b>&"".hdr"' all/table.csv || fail "quotes are not doubled"
 # A disk that is full leaves no marker, and yet a reason.
@@ -162,7 +162,7 @@ grep -q '"bad/<b>&"".hdr"' all/table.csv || fail "quotes are not doubled"
 # It replaces nothing else.
 echo precious >all/other.csv
 refuse 2 "--summary all/other.csv: exists, and is no summary of a batch" "${sum[@]}" --summary all/other.csv
-refuse 2 "--summary all/x.txt: must end in .csv or .html" "${sum[@]}" --summary all/x.txt
+refuse 2 "--summary all/x.txt: must end in .csv" "${sum[@]}" --summary all/x.txt
 ls bad/*.hdr >list.csv
 refuse 2 "--summary list.csv: would replace list.csv, which is read" batch mnf --scenes list.csv --output 'all/{stem}.tif' --summary list.csv
 [[ $(cat all/other.csv) == precious ]]

@@ -97,7 +97,7 @@ writes=(
     "run --report|.html|--report TARGET"
 )
 other=(
-    "batch --scenes" "batch --output" "batch --pool" "batch --summary" "solve l1 A" "solve l1 B" "solve l1 X" "solve l1 --record"
+    "batch --scenes" "batch --output" "batch --pool" "batch --summary" "batch --report" "solve l1 A" "solve l1 B" "solve l1 X" "solve l1 --record"
     "solve lp MODEL" "solve lp X.csv" "solve lp --prices" "solve lp --certificate" "solve lp --record" "plan --record" "plan --report"
     "bench --json" # reads no file
     "compare SCENE" "compare TRUTH" "compare --json" "compare --picture" "compare --cutline" "compare --mask" "compare --mask-inside" # cli_compare
@@ -188,7 +188,7 @@ done
 for file in mask.img mask.hdr; do
     try $file "" batch read --mask in/mask.img ! mnf --components 2 --scenes in/list.txt --output TARGET
     try $file "" batch read --mask in/mask.img ! mnf --components 2 --scenes in/list.txt --output other.tif --pool TARGET
-    try $file .html batch read --mask in/mask.img ! mnf --components 2 --scenes in/list.txt --output other.tif --summary TARGET
+    try $file .html batch read --mask in/mask.img ! mnf --components 2 --scenes in/list.txt --output other.tif --report TARGET
 done
 rm -f names/* names/.*hcube* other.tif*
 any=--overwrite linked=no

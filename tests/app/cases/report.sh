@@ -100,3 +100,21 @@ head -c 8000 /dev/urandom >strip.img
 run 0 run --report strip.html read strip.hdr ! write strip.tif
 check strip.html
 has 'One pixel of 8 x 8 is shown' strip.html
+rm -f ./*
+
+# ---- a batch ----
+mkdir in && cp "$SAMPLE"/scene.{hdr,img} in && cp "$scene" 'in/b & c.hdr' && cp "$SAMPLE/scene.img" 'in/b & c.img'
+run 0 batch mnf --components 2 --scenes in --output 'out/{stem}.tif' --report pages/index.html --device cpu
+check pages/index.html 'out/b & c.tif.hcube.html' out/scene.tif.hcube.html
+has '<a href="../out/b%20%26%20c.tif.hcube.html">in/b &amp; c.hdr</a>' pages/index.html
+[[ $(pictures pages/index.html | wc -l) == 2 ]]
+has '<h2>2. mnf' out/scene.tif.hcube.html
+# Again, with nothing to do; and where a report is lost: its row has no link.
+run 0 batch mnf --components 2 --scenes in --output 'out/{stem}.tif' --report pages/index.html --device cpu
+[[ $(grep -c '<a href' pages/index.html) == 2 ]]
+rm out/scene.tif.hcube.html
+run 0 batch mnf --components 2 --scenes in --output 'out/{stem}.tif' --report pages/index.html --device cpu --status
+[[ $(grep -c '<a href' pages/index.html) == 1 ]]
+cp 'out/b & c.tif.hcube.html' run.html
+refuse 2 "run.html: exists, and is no report of a batch" batch mnf --scenes in --output 'out/{stem}.tif' --report run.html
+refuse 2 "must end in .html" batch mnf --scenes in --output 'out/{stem}.tif' --report run.csv
