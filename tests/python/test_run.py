@@ -134,7 +134,7 @@ class Errors(Case):
             (2, "--components 0", ["mnf", SCENE, "x.img", "--components", "0"]),
             (3, "nothing.hdr", "info nothing.hdr"),
             (3, "nothing.hdr", "mnf nothing.hdr x.img"),
-            (6, "uint64", ["write", SCENE, "x.img", "--type", "uint64"]),
+            (6, "float32", ["write", SCENE, "x.png", "--type", "float32"]),
         ):
             with self.subTest(words=words):
                 shown = subprocess.run([hcube.program(), *(words.split() if isinstance(words, str) else map(str, words))],

@@ -30,8 +30,12 @@ static void *first_chunk(hid_t array, uint32_t *filters, size_t *bytes) {
     check(H5Dget_chunk_storage_size(array, start, &size), "H5Dget_chunk_storage_size");
     void *chunk = malloc(size);
     check(chunk != NULL ? 0 : -1, "malloc");
-    check(H5Dread_chunk(array, H5P_DEFAULT, start, filters, chunk), "H5Dread_chunk");
     *bytes = size;
+#if H5_VERSION_GE(2, 0, 0)
+    check(H5Dread_chunk2(array, H5P_DEFAULT, start, filters, chunk, bytes), "H5Dread_chunk2");
+#else
+    check(H5Dread_chunk(array, H5P_DEFAULT, start, filters, chunk), "H5Dread_chunk");
+#endif
     return chunk;
 }
 
