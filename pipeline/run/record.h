@@ -17,7 +17,8 @@ HcStatus hc_record_ranks(const HcChain *chain, const HcCompute *compute, const H
                          const HcRunReport *report, HcRankReport **out, HcError *err) HC_MUST_CHECK;
 
 /* Removes the records of the files that the outputs replace. Writes the record of a finished run beside each
- * output (OUTPUT.hcube.json), or where the settings say; and the report, where there is one. ranks: as from hc_record_ranks. */
+ * output (OUTPUT.hcube.json), or where the settings say; and the report, where there is one. ranks: as from
+ * hc_record_ranks. */
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
                              const HcRunReport *report, const HcRankReport *ranks,
                              HcError *err) HC_MUST_CHECK;
