@@ -26,7 +26,7 @@ static const HcOption diff_options[] = {
 
 /* Options of every run that have no meaning here. */
 static const char *const left_out[] = {"device",   "threads", "memory", "device-memory",
-                                       "progress", "record",  NULL};
+                                       "progress", "record",  "report", NULL};
 
 enum { OPTIONS_MOST = 16 };
 

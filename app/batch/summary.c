@@ -381,7 +381,7 @@ static void add_html(Summary *summary, HcText *to) {
         hc_text_add(to, h < 5 ? "<th scope=\"col\">%s</th>" : "<th scope=\"col\" class=\"n\">%s</th>",
                     heads[h]);
     }
-    hc_text_add(to, summary->batch->group_count > 0 ? "<th>group</th>" : "");
+    hc_text_add(to, summary->batch->group_count > 0 ? "<th scope=\"col\">group</th>" : "");
     for (int32_t c = 0; c < summary->column_count; c++) {
         hc_text_add(to, "<th scope=\"col\" class=\"n\">");
         hc_utf8_add_escaped(to, summary->column[c]);
