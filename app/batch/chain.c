@@ -475,6 +475,7 @@ HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcEr
     HC_TRY(hc_chain_parse(out, (const char *const *)filled.path, filled.count, NULL, err));
     (*out)->overwrite = HC_OVERWRITE_USUAL;
     HC_TRY(add_report(batch, at->output, *out, err));
+    (*out)->asks = true;
     for (int32_t i = 0; i < batch->inputs.count; i++) {
         HC_TRY(hc_paths_add(&(*out)->inputs, batch->inputs.path[i], err));
     }

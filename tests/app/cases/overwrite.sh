@@ -46,10 +46,16 @@ refuse 2 "arguments swapped?" cov result.tif s.img --overwrite
 refuse 2 "arguments swapped?" mnf result.tif other.tif --overwrite --record s.img
 refuse 2 "arguments swapped?" mnf result.tif other.tif --overwrite --save-model s.img
 refuse 2 "arguments swapped?" plan read result.tif ! write s.img --overwrite
+# A batch replaces old outputs unasked, and no scene either.
+run 9 batch mnf --components 2 ! write --scenes result.tif --output s.img
+[[ $err == *"failed: result.tif: write: s.img is a scene of 64 bands"*"arguments swapped?"* ]] || fail "the batch says $err"
+rm s.img.hcube-failed.json
 [[ $(cat s.hdr s.img | cksum) == "$before" ]]
 run 0 mnf result.tif s.img --overwrite=any
 run 0 info s.img
 [[ $out == *"3 bands"* ]] || fail "says $out"
+cp "$scene" t.hdr && cp "$SAMPLE/scene.img" t.img
+run 0 batch 'mnf --components 2 ! write --overwrite=any' --scenes result.tif --output t.img
 # Of a pair the record lies beside the data.
 run 0 bands "$scene" pair.img --keep 1-5
 run 0 bands "$scene" pair.img --keep 1-2 --overwrite
