@@ -1,4 +1,5 @@
 /* info and version: what a file holds, what hcube is made of. */
+#include "app/info/values.h"
 #include "app/usage/usage.h"
 #include "core/version.h"
 #include "cpu/cpu.h"
@@ -14,7 +15,8 @@
 
 typedef struct InfoParams {
     const char *path;
-    bool json, bands;
+    bool json, bands, stats;
+    int64_t threads;
 } InfoParams;
 
 static const HcOption info_options[] = {
@@ -23,6 +25,12 @@ static const HcOption info_options[] = {
     {HC_FLAG(InfoParams, json), .help = "print JSON"},
     {HC_FLAG(InfoParams, bands),
      .help = "list every band (number, centre, width, bad or not, name), and every class or spectrum"},
+    {HC_FLAG(InfoParams, stats),
+     .help =
+         "read the whole scene: minimum, maximum, mean and standard deviation of the stored values of each "
+         "band, and the percentage of zero, NaN (or infinite) and nodata pixels"},
+    {HC_INT(InfoParams, threads), .range = {1, 4096}, .value = "COUNT", .otherwise = "one for each processor",
+     .help = "threads that compute --stats"},
     {0}};
 
 static int32_t count_bad(const HcScene *scene) {
@@ -150,7 +158,8 @@ static void print_layers(const HcReader *reader, bool usual, const char *title) 
     }
 }
 
-static void print_lines(const HcReader *reader, const char *crs_name, bool bands) {
+static void print_lines(const HcReader *reader, const char *crs_name, bool bands,
+                        const HcInfoValues *values) {
     const HcScene *scene = hc_reader_scene(reader);
     char size[32];
     int64_t bytes = 0;
@@ -170,6 +179,7 @@ static void print_lines(const HcReader *reader, const char *crs_name, bool bands
     } else {
         printf("%-12s none\n", "nodata");
     }
+    hc_info_print_sample(values, scene);
     print_layers(reader, true, "quality");
     print_layers(reader, false, "further");
     print_scale(scene);
@@ -193,16 +203,17 @@ static void print_lines(const HcReader *reader, const char *crs_name, bool bands
     if (bands) {
         print_bands(scene);
     }
+    hc_info_print_stats(values);
 }
 
 /* Makes all that can fail first, and prints all or nothing. */
-static HcStatus print_info(const HcReader *reader, bool bands, HcError *err) {
+static HcStatus print_info(const HcReader *reader, bool bands, const HcInfoValues *values, HcError *err) {
     const char *crs = hc_reader_scene(reader)->place.crs;
     char *name = NULL;
     if (crs != NULL) {
         HC_OR_RETURN(hc_io_crs_name(crs, &name, err));
     }
-    print_lines(reader, name, bands);
+    print_lines(reader, name, bands, values);
     free(name);
     return HC_OK;
 }
@@ -264,7 +275,7 @@ static void put_scene(const HcScene *scene, HcJson *to) {
     }
 }
 
-static HcStatus print_info_json(const HcReader *reader, HcError *err) {
+static HcStatus print_info_json(const HcReader *reader, const HcInfoValues *values, HcError *err) {
     int64_t bytes = 0;
     int64_t modified = 0;
     HcJson json;
@@ -279,6 +290,7 @@ static HcStatus print_info_json(const HcReader *reader, HcError *err) {
     hc_json_put_number(&json, "bytes", (double)bytes);
     hc_json_put_number(&json, "modified", (double)modified);
     put_scene(hc_reader_scene(reader), &json);
+    hc_info_put_values(values, &json);
     if (hc_reader_note(reader) != NULL) {
         hc_json_put_text(&json, "note", hc_reader_note(reader));
     }
@@ -286,7 +298,8 @@ static HcStatus print_info_json(const HcReader *reader, HcError *err) {
 }
 
 void hc_describe_info(HcUsage *usage) {
-    hc_text_add(&usage->examples, "hcube info scene.hdr\nhcube info --json library.sli\n");
+    hc_text_add(&usage->examples,
+                "hcube info scene.hdr\nhcube info scene.hdr --stats\nhcube info --json library.sli\n");
     hc_usage_add(usage, "Options", info_options);
 }
 
@@ -295,21 +308,27 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
     InfoParams params;
     HcReader *reader = NULL;
     HcReaderOptions how = {0};
+    HcInfoValues values = {0};
     hc_options_reset(info_options, &params);
     HcOptionSet set = {.table = info_options, .params = &params};
     HC_TRY(hc_options_parse("info", &set, 1, words, word_count, err));
     bool is_library = false;
     HC_TRY(hc_library_recognise(params.path, &is_library, err));
+    if (is_library && params.stats) {
+        return hc_fail(err, HC_E_USAGE, "info: --stats: %s is a spectral library", params.path);
+    }
     if (is_library) {
         return hc_info_library(params.path, params.json, params.bands, err);
     }
     HC_TRY(hc_reader_open(&reader, params.path, &how, err));
+    HC_TRY(hc_info_values(reader, params.stats, (int32_t)params.threads, &values, err));
     if (params.json) {
-        HC_TRY(print_info_json(reader, err));
+        HC_TRY(print_info_json(reader, &values, err));
     } else {
-        HC_TRY(print_info(reader, params.bands, err));
+        HC_TRY(print_info(reader, params.bands, &values, err));
     }
 done:
+    free(values.band);
     hc_reader_close(reader);
     return status;
 }

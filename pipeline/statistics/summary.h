@@ -1,0 +1,26 @@
+/* Summary: what the stored values of each band are: counts, extremes, mean and standard deviation. */
+#ifndef HC_PIPELINE_STATISTICS_SUMMARY_H
+#define HC_PIPELINE_STATISTICS_SUMMARY_H
+
+#include "io/read/reader.h"
+
+/* Of the stored values of one band, in units of the file. Each pixel is in one count: nodata comes before
+ * values that are not finite, and zero is not counted where it is nodata. The figures are of all others,
+ * zeros included, and NaN where there are none. */
+typedef struct HcBandSummary {
+    int64_t pixels; /* that were looked at */
+    int64_t nodata, not_finite, zero;
+    double low, high, mean;
+    double deviation; /* with count - 1 in the denominator; NaN below 2 values */
+} HcBandSummary;
+
+/* Summarises some bands (from 0, ascending; NULL = all) in every `step`-th line of the scene, from the first
+ * on: out[count]. No mask is applied. Must come before the first read of the reader. The bits do not depend
+ * on `threads` (0 = one a processor).
+ *
+ * Sums of squares are those of deviations from the mean of each line, joined line by line (Chan, Golub and
+ * LeVeque 1979). */
+HcStatus hc_summarise(HcReader *reader, const int32_t *bands, int32_t count, int64_t step, int32_t threads,
+                      HcBandSummary *out, HcError *err) HC_MUST_CHECK;
+
+#endif
