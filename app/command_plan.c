@@ -66,11 +66,11 @@ static void print_lines(const HcChain *chain, const HcRunReport *report, HcCompu
     for (int32_t m = 0; m < hc_view_mask_count(chain->source->view); m++) {
         const char *value = NULL;
         const char *option = hc_view_mask_name(chain->source->view, m, &value);
-        printf("mask     %s %s\n", option, value);
+        hc_show("mask     %s %s", option, value);
     }
     printf("scene    %s\n", hc_text_bytes(text[2], sizeof text[2], (double)report->raw_bytes));
     for (int32_t n = 0; n < chain->note_count; n++) {
-        printf("note     %s\n", chain->notes[n]);
+        hc_show("note     %s", chain->notes[n]);
     }
 }
 

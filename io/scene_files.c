@@ -74,8 +74,16 @@ static bool is_picture(const char *name) {
     return false;
 }
 
-/* The data files of a header: those that are taken for sure, else any of its stem. */
+/* The data files of a header: that of a library, those of a scene that are taken for sure, else any of its
+ * stem. */
 static HcStatus data_files(const char *header, char ***list, HcError *err) {
+    char *library = NULL;
+    HC_OR_RETURN(hc_library_data_of(header, &library, err));
+    if (library != NULL) {
+        *list = CSLAddStringMayFail(NULL, library);
+        free(library);
+        return *list != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(header), "a path");
+    }
     HC_OR_RETURN(hc_read_find_sure(header, list, err));
     return *list != NULL ? HC_OK : hc_read_find_other(header, list, err);
 }
@@ -254,10 +262,15 @@ done:
     return status;
 }
 
-/* Whether a pattern like *.vrt names the ending of a path. */
-static bool names_ending(const char *pattern, const char *path) {
-    const char *dot = strrchr(path, '.');
-    return dot != NULL && strchr(dot, '/') == NULL && hc_text_ends_with(pattern, dot);
+/* Whether a pattern like *.vrt names the ending of a path, which is one of recipes: *.tif asks for no recipe
+ * that is called so. */
+static bool asks_for_recipe(const char *pattern, const char *path) {
+    static const char *const endings[] = {".vrt", ".gti", ".xml", ".wms", ".til", ".json", ".pkl"};
+    bool asks = false;
+    for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
+        asks = asks || (hc_text_ends_with(path, endings[e]) && hc_text_ends_with(pattern, endings[e]));
+    }
+    return asks;
 }
 
 HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
@@ -271,7 +284,7 @@ HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *o
     for (int32_t p = 0; p < matched->count; p++) {
         const char *path = matched->path[p];
         bool is_scene = !hc_is_folder(path) && !is_among(&data, path);
-        bool left_out = is_scene && !names_ending(pattern, path) && is_recipe(path);
+        bool left_out = is_scene && !asks_for_recipe(pattern, path) && is_recipe(path);
         passed->recipes += left_out;
         if (is_scene && !left_out) {
             HC_TRY(hc_paths_add(out, path, err));

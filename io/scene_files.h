@@ -45,7 +45,7 @@ HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcPassedOver *pas
                              HcError *err) HC_MUST_CHECK;
 
 /* Of paths that a pattern matched: leaves out data files whose header is there too, and folders; and
- * recipes, unless the pattern names their ending. */
+ * recipes, unless the pattern names their ending and it is one of recipes (.vrt). */
 HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
                          HcError *err) HC_MUST_CHECK;
 

@@ -8,6 +8,7 @@
 #include "core/version.h"
 #include "io/file.h"
 #include "io/identity.h"
+#include "pipeline/chain.h"
 #include "pipeline/json.h"
 #include "pipeline/run/pool.h"
 #include "pipeline/statistics/sums_file.h"
@@ -372,6 +373,35 @@ static void take_chain(HcBatch *batch, HcBatch *from) {
     from->chain = chain;
 }
 
+/* Whether a file is a model of hcube. */
+static HcStatus is_model(const char *path, bool *is, HcError *err) {
+    HcError why = {0};
+    cJSON *json = NULL;
+    HcStatus status = hc_json_read(path, &json, &why);
+    *is = json != NULL && cJSON_GetObjectItemCaseSensitive(json, "hcube_model") != NULL;
+    cJSON_Delete(json);
+    return status == HC_OK || status == HC_E_INPUT ? HC_OK : hc_fail(err, status, "%s", why.text);
+}
+
+/* Refuses to replace what is no model, unless the record beside it says that it was one; and what is no
+ * record. */
+static HcStatus check_mine(const char *model, const char *record, HcError *err) {
+    bool ours = false;
+    if (access(record, F_OK) == 0) {
+        HC_OR_RETURN(hc_chain_is_record(record, &ours, err));
+        if (!ours) {
+            return hc_fail(err, HC_E_USAGE, "batch: --pool: %s: exists, and is no record of hcube", record);
+        }
+    }
+    if (!ours && access(model, F_OK) == 0) {
+        HC_OR_RETURN(is_model(model, &ours, err));
+        if (!ours) {
+            return hc_fail(err, HC_E_USAGE, "batch: --pool %s: exists, and is no model", model);
+        }
+    }
+    return HC_OK;
+}
+
 static HcStatus check_model_and_record(const HcBatch *batch, const char *model, HcError *err) {
     HcStatus status = HC_OK;
     char *record = hc_text_format("%s.hcube.json", model);
@@ -380,6 +410,7 @@ static HcStatus check_model_and_record(const HcBatch *batch, const char *model, 
     }
     HC_TRY(hc_batch_check_written(batch, "pool", batch->params.pool, model, err));
     HC_TRY(hc_batch_check_written(batch, "pool", batch->params.pool, record, err));
+    HC_TRY(check_mine(model, record, err));
 done:
     free(record);
     return status;

@@ -165,8 +165,8 @@ static void print_lines(const HcReader *reader, const char *crs_name, bool bands
     int64_t bytes = 0;
     int64_t modified = 0;
     hc_reader_identity(reader, &bytes, &modified);
-    printf("%-12s %s (%s, read: %s)\n", "file", hc_reader_path(reader),
-           hc_text_bytes(size, sizeof size, (double)bytes), hc_reader_method(reader));
+    hc_show("%-12s %s (%s, read: %s)", "file", hc_reader_path(reader),
+            hc_text_bytes(size, sizeof size, (double)bytes), hc_reader_method(reader));
     if (hc_reader_product(reader) != NULL) {
         printf("%-12s %s\n", "product", hc_reader_product(reader));
     }
@@ -195,10 +195,10 @@ static void print_lines(const HcReader *reader, const char *crs_name, bool bands
         print_numbers(scene->number_names, bands);
     }
     if (scene->description != NULL) {
-        printf("%-12s %s\n", "description", scene->description);
+        hc_show("%-12s %s", "description", scene->description);
     }
     if (hc_reader_note(reader) != NULL) {
-        printf("%-12s %s\n", "note", hc_reader_note(reader));
+        hc_show("%-12s %s", "note", hc_reader_note(reader));
     }
     if (bands) {
         print_bands(scene);

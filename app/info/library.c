@@ -124,7 +124,7 @@ static void print_bands(const HcLibrary *library) {
 
 static void print_lines(const HcLibrary *library, const char *path, const Counts *counts,
                         const char *left_out, bool all) {
-    printf("%-12s %s (spectral library)\n", "file", path);
+    hc_show("%-12s %s (spectral library)", "file", path);
     printf("%-12s %d spectra x %d bands\n", "size", library->count, library->bands);
     print_ranges(library);
     printf("%-12s %d of %d\n", "bad bands", counts->bad, library->bands);

@@ -261,32 +261,50 @@ static bool is_vector(const char *path) {
     return is;
 }
 
-HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) {
+/* A header that cannot be read is no library's, but what memory or the disk did says nothing of it. */
+static HcStatus pass_on(HcStatus status, const HcError *why, HcError *err) {
+    return status == HC_E_MEMORY || status == HC_E_IO ? hc_fail(err, status, "%s", why->text) : HC_OK;
+}
+
+/* Whether the ENVI header of `path` (it, or the one beside it) is that of a library; its data file is fresh,
+ * and NULL where there is none. */
+static HcStatus look_at_envi(const char *path, bool *is, char **data_path, HcError *err) {
     HcStatus status = HC_OK;
     char *header_path = NULL;
-    char *data_path = NULL;
     HcEnviHeader header = {0};
+    *is = false;
+    HC_TRY(find_files(path, &header_path, data_path, err));
+    if (header_path != NULL) {
+        HC_TRY(hc_envi_load(&header, header_path, err));
+        *is = hc_envi_is_library(&header);
+    }
+done:
+    hc_envi_clear(&header);
+    free(header_path);
+    return status;
+}
+
+HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) {
+    char *data_path = NULL;
     HcError why = {0};
     *is = hc_library_is_csv(path) || hc_text_ends_with(path, ".sli");
     if (*is || is_vector(path)) {
         return HC_OK;
     }
-    HC_TRY(find_files(path, &header_path, &data_path, &why));
-    if (header_path != NULL) {
-        HC_TRY(hc_envi_load(&header, header_path, &why));
-        *is = hc_envi_is_library(&header);
-    }
-done:
-    /* A header that cannot be read is no library's, but what memory or the disk did says nothing of it. */
-    if (status == HC_E_MEMORY || status == HC_E_IO) {
-        status = hc_fail(err, status, "%s", why.text);
-    } else {
-        status = HC_OK;
-    }
-    hc_envi_clear(&header);
-    free(header_path);
+    HcStatus status = look_at_envi(path, is, &data_path, &why);
     free(data_path);
-    return status;
+    return pass_on(status, &why, err);
+}
+
+HcStatus hc_library_data_of(const char *header_path, char **out, HcError *err) {
+    bool is = false;
+    HcError why = {0};
+    HcStatus status = look_at_envi(header_path, &is, out, &why);
+    if (!is) {
+        free(*out);
+        *out = NULL;
+    }
+    return pass_on(status, &why, err);
 }
 
 HcStatus hc_library_read(HcLibrary *out, const char *path, HcError *err) {

@@ -86,6 +86,12 @@ static void scenes_of_a_folder(void **state) {
     check_ok(hc_scenes_among(&matched, "in/*.vrt", &found, &passed, &err), err);
     check_paths(&found, (const char *const[]){"b.hdr", "a.dat", "copy.vrt", NULL});
     assert_int_equal(passed.recipes, 3);
+    hc_paths_clear(&found);
+    /* A pattern for rasters takes no recipe that is called like one. */
+    check_ok(hc_paths_add(&matched, in_folder("dressed.tif"), &err), err);
+    check_ok(hc_scenes_among(&matched, "in/*.tif", &found, &passed, &err), err);
+    check_paths(&found, (const char *const[]){"b.hdr", "a.dat", NULL});
+    assert_int_equal(passed.recipes, 5);
     hc_paths_clear(&matched);
     hc_paths_clear(&found);
 }
@@ -107,6 +113,19 @@ static void files_of_a_scene(void **state) {
     hc_paths_clear(&files);
     check_ok(hc_scene_files(in_folder("none.tif"), &files, &err), err);
     assert_int_equal(files.count, 0);
+    /* Of a library by its header, whatever else has its stem. */
+    put_file(in_folder("library.csv"), "nm,a\n400,1\n");
+    put_file(in_folder("library.img"), "abcd");
+    check_ok(hc_scene_files(in_folder("library.hdr"), &files, &err), err);
+    check_paths(&files, (const char *const[]){"library.hdr", "library.sli", NULL});
+    hc_paths_clear(&files);
+    check_ok(hc_scene_files(in_folder("library.sli"), &files, &err), err);
+    check_paths(&files, (const char *const[]){"library.sli", "library.hdr", NULL});
+    hc_paths_clear(&files);
+    put_header("gone.hdr", "ENVI Spectral Library"); /* without its data */
+    check_ok(hc_scene_files(in_folder("gone.hdr"), &files, &err), err);
+    check_paths(&files, (const char *const[]){"gone.hdr", NULL});
+    hc_paths_clear(&files);
 }
 
 static void identities(void **state) {

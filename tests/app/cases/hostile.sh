@@ -104,6 +104,14 @@ name=$(printf 'a\033]0;title\007\302\233\177b\377c')
 small "named/$name"
 truncate -s 100 "named/$name.img"
 refuse 3 'a\x1b]0;title\x07\xc2\x9b\x7fb' mnf "named/$name.hdr" none.tif --device cpu
+printf 'ENVI\nsamples = 2\nlines = 2\nbands = 1\ndata type = 1\ninterleave = bsq\n' >"named-$name.hdr"
+printf abcd >"named-$name.img"
+for words in info "plan read"; do
+    # shellcheck disable=SC2086
+    run 0 $words "named-$name.hdr" $([[ $words == info ]] || echo ! write none.tif --device cpu)
+    ! LC_ALL=C grep -q "$(printf '[\001-\011\013-\037\177]')" <<<"$out" || fail "control characters in $out"
+done
+rm named-*
 run 9 batch pca --scenes named --output 'named-out/{stem}.tif' --device cpu
 ! grep -q '[[:cntrl:]]' <<<"$(tr -d '\n' <<<"$err")" || fail "control characters in $err"
 run 9 batch pca --scenes named --output 'named-out/{stem}.tif' --device cpu --retry-failed --progress json

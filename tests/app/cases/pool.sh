@@ -170,6 +170,13 @@ echo missing.hdr >list.txt
 run 9 batch "${mnf[@]}" --scenes list.txt --pool none.json
 [[ $(tail -n 1 <<<"$err") == "hcube: batch: --pool none.json: not one of 1 scenes could be summed" && ! -e none.json ]] || fail "$err"
 
+# A model is replaced, other files are not.
+echo '{"mine": 1}' | tee mine.json >left.json.hcube.json
+refuse 2 "--pool mine.json: exists, and is no model" batch "${mnf[@]}" --scenes list.txt --pool mine.json
+refuse 2 "left.json.hcube.json: exists, and is no record" batch "${mnf[@]}" --scenes list.txt --pool left.json
+[[ $(cat mine.json left.json.hcube.json) == $'{"mine": 1}\n{"mine": 1}' && ! -e mine.json.sums && ! -e left.json ]] || fail "$(ls)"
+rm mine.json left.json.hcube.json
+
 # What has no meaning for many scenes.
 fitting=$("$HCUBE" stages | sed 's/ .*//' | while read -r stage; do
     [[ $("$HCUBE" stages "$stage") != *--save-model* ]] || echo -n ", $stage"
