@@ -69,16 +69,31 @@ static HcStatus step(Walk *at, const cJSON *a, const cJSON *b, const char *name,
     return status;
 }
 
+/* The member of `other` that has the name of `item`, which is one of `own`. Names may repeat: the second of a
+ * name goes with the second. */
+static const cJSON *counterpart(const cJSON *item, const cJSON *own, const cJSON *other) {
+    int64_t before = 0;
+    const cJSON *at = NULL;
+    for (at = own->child; at != item; at = at->next) {
+        before += strcmp(at->string, item->string) == 0;
+    }
+    for (at = other->child; at != NULL; at = at->next) {
+        if (strcmp(at->string, item->string) == 0 && before-- == 0) {
+            break;
+        }
+    }
+    return at;
+}
+
 static HcStatus walk_object(Walk *at, const cJSON *a, const cJSON *b, HcError *err) {
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, a) {
         if (at->left_out == NULL || !at->left_out(item->string)) {
-            HC_OR_RETURN(
-                step(at, item, cJSON_GetObjectItemCaseSensitive(b, item->string), item->string, 0, err));
+            HC_OR_RETURN(step(at, item, counterpart(item, a, b), item->string, 0, err));
         }
     }
     cJSON_ArrayForEach(item, b) {
-        bool new = cJSON_GetObjectItemCaseSensitive(a, item->string) == NULL;
+        bool new = counterpart(item, b, a) == NULL;
         if (new && (at->left_out == NULL || !at->left_out(item->string))) {
             HC_OR_RETURN(step(at, NULL, item, item->string, 0, err));
         }

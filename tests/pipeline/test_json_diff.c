@@ -38,6 +38,10 @@ static void differences(void **state) {
     check_diff("{\"a\":{\"b\":{\"c\":1}}}", "{\"a\":{\"b\":{\"c\":2}}}", "a.b.c: 1 and 2\n");
     check_diff("{\"a\":1,\"old\":[1]}", "{\"a\":1,\"new\":{\"x\":1}}",
                "old: a list of 1 and nothing\nnew: nothing and an object of 1\n");
+    /* Names that repeat. */
+    check_diff("{\"a\":1,\"a\":[2]}", "{\"a\":1,\"a\":[2]}", "");
+    check_diff("{\"a\":1,\"a\":2}", "{\"a\":1,\"a\":3}", "a: 2 and 3\n");
+    check_diff("{\"a\":1}", "{\"a\":1,\"a\":3}", "a: nothing and 3\n");
     check_diff("{\"a\":[1,{}]}", "{\"a\":{\"b\":1}}", "a: a list of 2 and an object of 1\n");
 }
 
