@@ -61,6 +61,29 @@ static inline size_t hc_block_pixels(const HcBlock *block) {
     return (size_t)hc_block_rows(block) * (size_t)block->samples;
 }
 
+/* The lines [first, end) of a block, with those of the up to `halo` lines on each side that it has. A view:
+ * the memory stays that of the block, whose rows must hold first to end - 1. */
+static inline HcBlock hc_block_part(const HcBlock *block, int64_t first, int64_t end, int32_t halo) {
+    int64_t block_first = hc_block_first_line(block);
+    int64_t top = hc_max64(block_first, first - halo);
+    int64_t bottom = hc_min64(block_first + hc_block_rows(block), end + halo);
+    size_t skipped = (size_t)(top - block_first) * (size_t)block->samples;
+    HcBlock part = *block;
+    part.data += skipped * (size_t)block->bands;
+    part.mask += skipped;
+    part.line0 = first;
+    part.lines = (int32_t)(end - first);
+    part.above = (int32_t)(first - top);
+    part.below = (int32_t)(bottom - end);
+    return part;
+}
+
+/* The rows of `like`, halo and all, in a block that has them: a view without halo. */
+static inline HcBlock hc_block_rows_of(const HcBlock *block, const HcBlock *like) {
+    int64_t first = hc_block_first_line(like);
+    return hc_block_part(block, first, first + hc_block_rows(like), 0);
+}
+
 /* A view of bytes as they lie in a file: any type, byte order and interleave. Value (line, sample, band)
  * starts at data + line*stride_line + sample*stride_sample + band*stride_band [bytes], line and band counted
  * in the view. */

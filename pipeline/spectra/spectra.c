@@ -1,6 +1,7 @@
 #include "pipeline/spectra/spectra.h"
 #include "core/allocate.h"
 #include "pipeline/memory.h"
+#include "pipeline/random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -136,14 +137,6 @@ int64_t hc_spectra_without(HcSpectra *spectra, const HcSpectra *others) {
     return found;
 }
 
-/* Splitmix64 (Steele, Lea, Flood 2014): uniform in [0, 1), in multiples of 2^-53. */
-static double next_random(uint64_t *state) {
-    uint64_t z = (*state += 0x9E3779B97F4A7C15U);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
 HcStatus hc_spectra_split(const HcSpectra *spectra, double fraction, uint64_t seed, uint8_t *trains,
                           HcError *err) {
     const HcLabelled *pixels = &spectra->pixels;
@@ -164,7 +157,7 @@ HcStatus hc_spectra_split(const HcSpectra *spectra, double fraction, uint64_t se
         int32_t c = pixels->label[i];
         trains[i] = 0;
         if (spectra->valid[i]) {
-            trains[i] = next_random(&seed) * (double)left[c] < (double)wanted[c];
+            trains[i] = hc_random_uniform(&seed) * (double)left[c] < (double)wanted[c];
             wanted[c] -= trains[i];
             left[c]--;
         }
@@ -198,7 +191,7 @@ HcStatus hc_spectra_split_features(const HcSpectra *spectra, double fraction, ui
     }
     for (int32_t k = 0; k < pixels->features; k++) {
         int32_t c = class_of[k];
-        class_of[k] = c > 0 && next_random(&seed) * (double)left[c] < (double)wanted[c];
+        class_of[k] = c > 0 && hc_random_uniform(&seed) * (double)left[c] < (double)wanted[c];
         wanted[c] -= class_of[k];
         left[c] -= c > 0;
     }

@@ -449,21 +449,6 @@ static HcBlock strip_of(const State *state, const HcBuffer *buffer, const HcBloc
     return strip;
 }
 
-/* A part of the rows of a block, as its interior and with up to `halo` rows of context. */
-static HcBlock rows_of(const HcBlock *block, int64_t first, int64_t end, int32_t halo) {
-    int64_t top = hc_max64(hc_block_first_line(block), first - halo);
-    int64_t bottom = hc_min64(hc_block_first_line(block) + hc_block_rows(block), end + halo);
-    size_t skipped = (size_t)(top - hc_block_first_line(block)) * (size_t)block->samples;
-    HcBlock part = *block;
-    part.data += skipped * (size_t)block->bands;
-    part.mask += skipped;
-    part.line0 = first;
-    part.lines = (int32_t)(end - first);
-    part.above = (int32_t)(first - top);
-    part.below = (int32_t)(bottom - end);
-    return part;
-}
-
 /* Patches make the pilot; groups then look at components and pilot. */
 static HcStatus filter_groups(HcStage *stage, HcQueue *queue, const HcBlock *components, const HcBlock *clean,
                               HcError *err) {
@@ -471,7 +456,7 @@ static HcStatus filter_groups(HcStage *stage, HcQueue *queue, const HcBlock *com
     HcGroupRule rule = group_rule(stage);
     int64_t first = clean->line0;
     int64_t end = first + clean->lines;
-    HcBlock noisy = rows_of(components, first, end, group_halo(stage));
+    HcBlock noisy = hc_block_part(components, first, end, group_halo(stage));
     HcBlock pilot = strip_of(state, &state->pilot, &noisy, first, end, group_halo(stage));
     HcBlock rows = pilot;
     rows.line0 = hc_block_first_line(&pilot);
@@ -487,7 +472,7 @@ static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in,
     const HcLinear *linear = &state->linear;
     HcBlock components = strip_of(state, &state->components, in, first, end, strip_halo(stage));
     HcBlock clean = strip_of(state, &state->clean, in, first, end, 0);
-    HcBlock part = rows_of(out, first, end, 0);
+    HcBlock part = hc_block_part(out, first, end, 0);
     HC_OR_RETURN(hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
     if (by_groups(stage)) {
         HC_OR_RETURN(filter_groups(stage, queue, &components, &clean, err));

@@ -116,18 +116,6 @@ static HcStatus fail_scratch(int number, HcError *err) {
                    hc_scratch_reason(number));
 }
 
-/* Some rows of a block, without halo. */
-static HcBlock rows_of(const HcBlock *in, int64_t row, int64_t rows) {
-    HcBlock part = *in;
-    size_t skipped = (size_t)(in->above + row) * (size_t)in->samples;
-    part.data = in->data + skipped * (size_t)in->bands;
-    part.mask = in->mask + skipped;
-    part.line0 = in->line0 + row;
-    part.lines = (int32_t)rows;
-    part.above = part.below = 0;
-    return part;
-}
-
 /* The memory of a piece as a block of some lines. */
 static HcBlock piece_block(const HcReduced *reduced, int64_t line, int64_t lines) {
     HcBlock block = {.data = reduced->piece.data,
@@ -163,8 +151,9 @@ static HcStatus add_rows(HcReduced *reduced, HcQueue *queue, const HcBlock *in, 
 }
 
 HcStatus hc_reduced_add(HcReduced *reduced, HcQueue *queue, const HcBlock *in, HcError *err) {
-    for (int64_t row = 0; row < in->lines; row += reduced->rows) {
-        HcBlock rows = rows_of(in, row, hc_min64(reduced->rows, in->lines - row));
+    int64_t end = in->line0 + in->lines;
+    for (int64_t line = in->line0; line < end; line += reduced->rows) {
+        HcBlock rows = hc_block_part(in, line, hc_min64(line + reduced->rows, end), 0);
         HC_OR_RETURN(add_rows(reduced, queue, &rows, err));
     }
     return HC_OK;

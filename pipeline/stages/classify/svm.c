@@ -1,5 +1,6 @@
 #include "pipeline/stages/classify/svm.h"
 #include "core/allocate.h"
+#include "pipeline/random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -260,14 +261,6 @@ void hc_svm_normals(const HcSvm *svm, double *normal) {
 
 /* ---- cross-validation ---- */
 
-/* Splitmix64, as in hc_spectra_split. */
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = (*state += 0x9E3779B97F4A7C15U);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31);
-}
-
 /* fold[count]: each class shuffled (Fisher, Yates) and dealt out. */
 static HcStatus deal(const HcSvmProblem *problem, int32_t folds, uint64_t seed, int32_t *fold, HcError *err) {
     int32_t *order = NULL;
@@ -279,7 +272,7 @@ static HcStatus deal(const HcSvmProblem *problem, int32_t folds, uint64_t seed, 
             end++;
         }
         for (int32_t i = end - 1; i > begin; i--) {
-            int32_t k = begin + (int32_t)(next_random(&seed) % (uint64_t)(i - begin + 1));
+            int32_t k = begin + (int32_t)(hc_random_bits(&seed) % (uint64_t)(i - begin + 1));
             int32_t other = order[k];
             order[k] = order[i];
             order[i] = other;

@@ -1,16 +1,14 @@
 /* Small dense algebra of simplices: a few vectors of a few numbers. */
 #include "pipeline/stages/endmembers/methods.h"
+#include "pipeline/random.h"
 
 #include <math.h>
 #include <string.h>
 
 double hc_seed_normal(uint64_t *seed) {
     double sum = -6;
-    for (int k = 0; k < 12; k++) { /* splitmix64 (Steele, Lea, Flood 2014) */
-        uint64_t z = (*seed += 0x9E3779B97F4A7C15U);
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-        sum += (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+    for (int k = 0; k < 12; k++) {
+        sum += hc_random_uniform(seed);
     }
     return sum;
 }

@@ -416,25 +416,12 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
 
 /* ---- the second pass writes the map ---- */
 
-/* The lines of a block, halo and all, that another one has. */
-static HcBlock rows_of(const HcBlock *block, const HcBlock *like) {
-    int64_t first = hc_block_first_line(like);
-    size_t skipped = (size_t)(first - hc_block_first_line(block)) * (size_t)block->samples;
-    HcBlock rows = *block;
-    rows.data += skipped * (size_t)block->bands;
-    rows.mask += skipped;
-    rows.line0 = first;
-    rows.lines = (int32_t)hc_block_rows(like);
-    rows.above = rows.below = 0;
-    return rows;
-}
-
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     const State *state = stage->state;
     HcVoteRule rule = rule_of(stage);
-    HcBlock from = rows_of(in, out);
-    HcBlock to = rows_of(out, out);
+    HcBlock from = hc_block_rows_of(in, out);
+    HcBlock to = hc_block_rows_of(out, out);
     double *distance = scratch;
     int32_t *index = (int32_t *)(distance + hc_block_pixels(&to));
     HC_OR_RETURN(hc_knn(queue, &from, state->model, 1, index, distance, err));

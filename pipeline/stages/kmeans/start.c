@@ -1,5 +1,6 @@
 #include "pipeline/stages/kmeans/start.h"
 #include "core/allocate.h"
+#include "pipeline/random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,14 +39,6 @@ size_t hc_kmeans_start_bytes(int32_t bands) {
     return 2 * HC_KMEANS_SAMPLE * ((size_t)bands * sizeof(float) + 3 * sizeof(double) + 1);
 }
 
-/* Splitmix64, as in hc_spectra_split: uniform in [0, 1). */
-static double next_random(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15U;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebU;
-    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
-
 static double distance_of(const float *x, const float *y, size_t bands) {
     double sum[LANES] = {0};
     size_t b = 0;
@@ -76,7 +69,7 @@ static double with_centre(const Sample *sample, int64_t pixel, double *distance)
 
 /* A pixel, with a probability in proportion to its distance; `sum` is that of all. */
 static int64_t draw(const Sample *sample, double sum, uint64_t *seed) {
-    double wanted = next_random(seed) * sum;
+    double wanted = hc_random_uniform(seed) * sum;
     int64_t last = 0;
     for (int64_t i = 0; i < sample->count; i++) {
         if (sample->distance[i] > 0) {
@@ -100,7 +93,7 @@ static void choose(Sample *sample, int32_t clusters, uint64_t seed, float *centr
     for (int64_t i = 0; i < sample->count; i++) {
         sample->distance[i] = INFINITY;
     }
-    int64_t first = (int64_t)(next_random(&seed) * (double)sample->count);
+    int64_t first = (int64_t)(hc_random_uniform(&seed) * (double)sample->count);
     double sum = with_centre(sample, first, sample->best);
     take(sample, first, centre);
     for (int32_t k = 1; k < clusters; k++) {

@@ -23,13 +23,7 @@ enum { VALIDATED_CLASSES = 4096 };
 enum { SVM_THREADS = 16 };
 
 static const HcOption options[] = {
-    {HC_TEXT(Params, training), .file = HC_FILE_READ, .value = "FILE", .required = true,
-     .help = "labelled pixels of this scene (polygons, points or a class raster), or a spectral library"},
-    {HC_TEXT(Params, field), .value = "NAME", .otherwise = "the only attribute",
-     .help = "attribute of polygons and points that names the class"},
-    {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",
-     .help = "layer of the polygons and points"},
-    HC_LIBRARY_CHOICE_OPTIONS,
+    HC_KNN_TRAINING_OPTIONS,
     {HC_INT(Params, k), .letter = 'k', .range = {1, HC_KNN_MAX}, .initial = 5, .value = "COUNT",
      .help = "nearest training spectra that vote"},
     {HC_CHOICE(Params, vote), .choices = hc_knn_vote_words, .standard = "majority",
@@ -47,26 +41,10 @@ static const HcOption options[] = {
      .help = "add a band with the distance to the nearest training spectrum"},
     {HC_FLAG(Params, neighbours),
      .help = "add a band for each of the k neighbours with its number (from 0), nearest first"},
-    {HC_TEXT(Params, validation), .file = HC_FILE_READ, .value = "FILE",
-     .help = "measure the accuracy on these labelled pixels (files as for --training)"},
-    {HC_TEXT(Params, validation_field, "validation-field"), .value = "NAME",
-     .otherwise = "that of --field if there is one, or the only attribute",
-     .help = "attribute of --validation that names the class"},
-    {HC_TEXT(Params, validation_layer, "validation-layer"), .value = "NAME", .otherwise = "the only layer",
-     .help = "layer of --validation"},
-    {HC_REAL(Params, split), .range = {0, 1}, .open = HC_OPEN_BOTH, .initial = NAN,
-     .otherwise = "train with all pixels", .value = "FRACTION",
-     .help = "train with this fraction of the pixels of each class, and measure the accuracy on the others"},
-    {HC_CHOICE(Params, split_by, "split-by"), .choices = hc_knn_split_words, .standard = "pixel",
-     .help =
-         "what --split divides: pixels, or whole polygons (in a raster: regions of one class), so that no "
-         "pixel that validates has a neighbour in its polygon that trains"},
+    HC_KNN_VALIDATION_OPTIONS,
     {HC_INT(Params, seed), .range = {0, 9007199254740992}, .initial = 1, .value = "NUMBER",
      .help = "seed of --split: the same number takes the same pixels"},
-    {HC_LIST(Params, report), .file = HC_FILE_WRITTEN, .value = "FILE.json|FILE.txt",
-     .help = "write the accuracy and the confusion matrix to this file"},
-    {HC_LEVEL(Params, overwrite), .value = "any",
-     .help = "replace existing reports; any: also a scene with more bands than the result"},
+    HC_KNN_REPORT_OPTIONS,
     {0}};
 
 static HcVoteRule rule_of(const HcStage *stage) {
@@ -313,19 +291,6 @@ HcStatus hc_knn_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 
 /* ---- process ---- */
 
-/* The lines of a block, halo and all, that another one has. */
-static HcBlock rows_of(const HcBlock *block, const HcBlock *like) {
-    int64_t first = hc_block_first_line(like);
-    size_t skipped = (size_t)(first - hc_block_first_line(block)) * (size_t)block->samples;
-    HcBlock rows = *block;
-    rows.data += skipped * (size_t)block->bands;
-    rows.mask += skipped;
-    rows.line0 = first;
-    rows.lines = (int32_t)hc_block_rows(like);
-    rows.above = rows.below = 0;
-    return rows;
-}
-
 /* By the scores of all classes; alone: without the bands that options add. */
 static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, bool alone, const HcBlock *out,
                       HcError *err) {
@@ -362,8 +327,8 @@ static HcStatus classify(HcStage *stage, HcQueue *queue, const HcBlock *in, cons
 HcStatus hc_knn_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     HcVoteRule rule = rule_of(stage);
-    HcBlock from = rows_of(in, out);
-    HcBlock to = rows_of(out, out);
+    HcBlock from = hc_block_rows_of(in, out);
+    HcBlock to = hc_block_rows_of(out, out);
     if (hc_knn_scores(stage)) {
         return score(stage, queue, &from, false, &to, err);
     }
