@@ -349,9 +349,7 @@ static HcStatus run(int32_t word_count, const char *const *words, HcError *err) 
     HC_TRY(check_options(&problem.params, err));
     HC_TRY(open_files(&problem, err));
     HC_TRY(load_all(&problem, err));
-    if (problem.reason[0] != '\0' && !problem.common.quiet) {
-        hc_say("note: computing on the CPU (%s)", problem.reason);
-    }
+    hc_solve_note_backend(&problem.common, problem.reason);
     HC_TRY(solve(&problem, err));
     HC_TRY(give_result(&problem, started, err));
 done:

@@ -383,9 +383,7 @@ static HcStatus run(int32_t word_count, const char *const *words, HcError *err) 
     HC_TRY(load(&problem, err));
     hc_solve_note(&problem.common, problem.file.note.data);
     HC_TRY(solve(&problem, err));
-    if (problem.reason[0] != '\0' && !problem.common.quiet) {
-        hc_say("note: computing on the CPU (%s)", problem.reason);
-    }
+    hc_solve_note_backend(&problem.common, problem.reason);
     HC_TRY(give_result(&problem, started, err));
 done:
     close_problem(&problem);

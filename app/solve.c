@@ -44,6 +44,12 @@ void hc_solve_note(const HcCommon *common, const char *note) {
     }
 }
 
+void hc_solve_note_backend(const HcCommon *common, const char *reason) {
+    if (!common->quiet && *reason != '\0') {
+        hc_say("note: computing on the CPU (%s)", reason);
+    }
+}
+
 static bool wants_record(const HcCommon *common, const char *output) {
     return common->record != NULL ? strcmp(common->record, "none") != 0 : output != NULL;
 }

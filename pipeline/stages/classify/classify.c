@@ -13,13 +13,7 @@ static const HcOption options[] = {
      .help =
          "linear discriminants (one covariance), Gaussian maximum likelihood (one a class), the class means "
          "by distance, angle (sam) or information divergence (sid), or support vector machines (svm)"},
-    {HC_TEXT(Params, training), .file = HC_FILE_READ, .value = "FILE", .required = true,
-     .help = "labelled pixels of this scene (polygons, points or a class raster), or a spectral library"},
-    {HC_TEXT(Params, field), .value = "NAME", .otherwise = "the only attribute",
-     .help = "attribute of polygons and points that names the class"},
-    {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",
-     .help = "layer of the polygons and points"},
-    HC_LIBRARY_CHOICE_OPTIONS,
+    HC_KNN_TRAINING_OPTIONS,
     {HC_TEXT(Params, shrink), .check = hc_class_check_shrink, .value = "none|ledoit-wolf|SHARE",
      .standard = "ledoit-wolf",
      .help = "for lda and ml, mix the covariance within classes (ml: of each class) with a multiple of the "
@@ -43,26 +37,10 @@ static const HcOption options[] = {
     {HC_FLAG(Params, rules),
      .help = "add a band for each class with its distance (as --distance), for ml with the logarithm of its "
              "likelihood, for svm with its share of the votes"},
-    {HC_TEXT(Params, validation), .file = HC_FILE_READ, .value = "FILE",
-     .help = "measure the accuracy on these labelled pixels (files as for --training)"},
-    {HC_TEXT(Params, validation_field, "validation-field"), .value = "NAME",
-     .otherwise = "that of --field if there is one, or the only attribute",
-     .help = "attribute of --validation that names the class"},
-    {HC_TEXT(Params, validation_layer, "validation-layer"), .value = "NAME", .otherwise = "the only layer",
-     .help = "layer of --validation"},
-    {HC_REAL(Params, split), .range = {0, 1}, .open = HC_OPEN_BOTH, .initial = NAN,
-     .otherwise = "train with all pixels", .value = "FRACTION",
-     .help = "train with this fraction of the pixels of each class, and measure the accuracy on the others"},
-    {HC_CHOICE(Params, split_by, "split-by"), .choices = hc_knn_split_words, .standard = "pixel",
-     .help =
-         "what --split divides: pixels, or whole polygons (in a raster: regions of one class), so that no "
-         "pixel that validates has a neighbour in its polygon that trains"},
+    HC_KNN_VALIDATION_OPTIONS,
     {HC_INT(Params, seed), .range = {0, 9007199254740992}, .initial = 1, .value = "NUMBER",
      .help = "seed of --split and of cross-validation: the same number takes the same pixels"},
-    {HC_LIST(Params, report), .file = HC_FILE_WRITTEN, .value = "FILE.json|FILE.txt",
-     .help = "write the accuracy and the confusion matrix to this file"},
-    {HC_LEVEL(Params, overwrite), .value = "any",
-     .help = "replace existing reports; any: also a scene with more bands than the result"},
+    HC_KNN_REPORT_OPTIONS,
     {0}};
 
 const HcStageClass hc_stage_classify = {
