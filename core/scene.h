@@ -61,10 +61,10 @@ typedef struct HcPlace {
     char *crs;           /* WKT, or NULL */
 } HcPlace;
 
-/* Rational polynomial coefficients (RPC): where a place of some height lies among lines and samples. Offsets
- * of line, sample, latitude, longitude and height, their scales in the same order, and 20 coefficients each
- * of the numerator and denominator of the line, then of the sample. This is the order of ENVI's "rpc info".
- */
+/* Rational polynomial coefficients (RPC): where a place of some height lies among lines and samples. First
+ * the offsets of line, sample, latitude, longitude and height, then their scales in the same order. Then 20
+ * coefficients each of the numerator and denominator of the line, and of the sample: the order of ENVI's
+ * "rpc info". */
 enum { HC_RPC_LINE_OFFSET, HC_RPC_SAMPLE_OFFSET, HC_RPC_COEFFICIENTS = 10, HC_RPC_VALUES = 90 };
 
 typedef struct HcRpc {
@@ -168,9 +168,9 @@ bool hc_scene_same_grid(const HcScene *a, const HcScene *b);
 /* The band nearest to a wavelength [nm]; -1 if the scene has none, or none within `within` nm. */
 int32_t hc_scene_band_at(const HcScene *scene, double wavelength, double within);
 
-/* The bands that a picture of the scene shows unless somebody chooses: true colour where there are
- * wavelengths for it, else what the header says, else bands over the whole range (the first ones are mostly
- * noise) or the first components. Returns 3, or 1 for a class map and for fewer than 3 bands. */
+/* The bands that a picture of the scene shows unless somebody chooses. That is true colour where there are
+ * wavelengths for it, else what the header says. Else it is the first components, or bands over the whole
+ * range (the first ones are mostly noise). Returns 3, or 1 for a class map and for fewer than 3 bands. */
 int32_t hc_scene_usual_bands(const HcScene *scene, int32_t band[3]);
 
 #ifdef __cplusplus

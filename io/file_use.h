@@ -15,8 +15,8 @@ typedef struct HcFileUse {
     HcPaths writes; /* as they were given */
 } HcFileUse;
 
-/* The command reads what `path` leads to. That is the file itself, the data of a header or the header of
- * data, and all files that GDAL lists for it (sidecars, parts of a shapefile, sources of a virtual
+/* The command reads what `path` leads to: the file itself, and the data of a header or the header of data.
+ * All files that GDAL lists for it come along (sidecars, parts of a shapefile, sources of a virtual
  * raster). Of a path into an archive or container (/vsizip/..., HDF5:FILE:...) it is the file. Files that
  * do not exist are passed over. */
 HcStatus hc_file_use_read(HcFileUse *use, const char *path, HcError *err) HC_MUST_CHECK;

@@ -63,8 +63,8 @@ bool hc_chain_writes(const HcChain *chain, const char *path);
 /* Whether a file is a record that hcube wrote; fails where memory or the disk does. */
 HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 
-/* Checks all files after planning, before anything is computed. Refuses (HC_E_USAGE) an output, record or
- * derived file that would replace
+/* Checks all files after planning, before anything is computed. No output, record or derived file may replace
+ * (HC_E_USAGE)
  *  - a file that the command reads, or another output,
  *  - a record that hcube did not write, without overwrite,
  *  - a scene that may have been meant as the input (HC_OVERWRITE_USUAL).

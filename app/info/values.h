@@ -13,9 +13,9 @@ typedef struct HcInfoValues {
     int64_t lines;       /* that were read */
 } HcInfoValues;
 
-/* Reads all with `stats`. Else reads a band in the middle of the range, at most 64 lines and 16 MiB of a file
- * that is read directly, and nothing of other files and of class maps. Must come before the first read.
- * threads: 0 = one a processor. */
+/* Reads all with `stats`. Else reads a band in the middle of the range of a file that is read directly: at
+ * most 64 lines and 16 MiB. Of other files and of class maps it then reads nothing. Must come before the
+ * first read. threads: 0 = one a processor. */
 HcStatus hc_info_values(HcReader *reader, bool stats, int32_t threads, HcInfoValues *out,
                         HcError *err) HC_MUST_CHECK;
 

@@ -49,10 +49,11 @@ HcLibraryEntry hc_library_entry(const char *name);
 /* "error bars"; "spectra" for HC_ENTRY_SPECTRUM. */
 const char *hc_library_entry_word(HcLibraryEntry entry);
 
-/* Whether the file at `path` claims to be a spectral library. This is an ENVI header of that file type or
- * the data file that it lies beside (none that ends as vector data do), a file that ends with .sli, or a CSV
- * file without geometries (a column WKT). Says nothing about the rest of its content. Fails only with
- * HC_E_MEMORY and HC_E_IO. */
+/* Whether the file at `path` claims to be a spectral library. This is one of
+ *  - an ENVI header of that file type, or its data file (no name that ends as vector data do),
+ *  - a file that ends with .sli,
+ *  - a CSV file without geometries (a column WKT).
+ * Says nothing about the rest of its content. Fails only with HC_E_MEMORY and HC_E_IO. */
 HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 
 /* The data file that hc_library_read() takes for this header of a spectral library; fresh, NULL where there
@@ -61,10 +62,10 @@ HcStatus hc_library_data_of(const char *header_path, char **out, HcError *err) H
 
 /* Reads an ENVI spectral library (by its header or its data file), or a CSV file (by its ending). A CSV
  * file has one line a band, with the wavelength first and a header of names. Or it has one line a
- * spectrum, with the name first and a header of wavelengths. Missing values are those that are no finite
- * number, have a magnitude of 1e30 or more (-1.23e34 marks deleted channels), equal the header's data
- * ignore value or lie in its bad bands; so are outliers. The reflectance scale factor is not applied. A
- * library without names has "Spectrum 1", ... Wavelengths in a unit that is no length are left out; where
+ * spectrum, with the name first and a header of wavelengths. A value is missing where it is no finite
+ * number, equals the header's data ignore value, or lies in a bad band. So are outliers, and magnitudes of
+ * 1e30 and more (-1.23e34 marks deleted channels). The reflectance scale factor is not applied. A library
+ * without names has "Spectrum 1", ... Wavelengths in a unit that is no length are left out; where
  * no unit is given, those below 100 are micrometres. `out` must be zero or cleared; on failure it stays
  * so.
  *

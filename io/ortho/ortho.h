@@ -17,9 +17,12 @@ typedef struct HcOrthoPixel {
 } HcOrthoPixel;
 
 /* Reads the whole table. `scene` may be a window of its file: the table is then cut to the pixels that it
- * has. `path` names the scene in messages. `file` NULL: by the lookup of the scene; else by a raster of two
- * bands of integers (sample and line, from 1, negative = filled from a neighbour, 0 = none), by a raster of
- * two or three bands of floats (x and y of each pixel), or by a product that has a lookup.
+ * has. `path` names the scene in messages. `file` is one of
+ *  - NULL: the lookup of the scene itself,
+ *  - a raster of two bands of integers: sample and line, from 1; negative = filled from a neighbour, 0 =
+ * none,
+ *  - a raster of two or three bands of floats: x and y of each pixel,
+ *  - a product that has a lookup.
  * memory: what reading may take beside one chunk of the file [bytes], 24 MiB at least; 0 = not limited.
  * HC_E_INPUT: there is none, it is of another shape, or it leads to a pixel that the scene does not have. */
 HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, const char *file,

@@ -1,5 +1,5 @@
 /* Store: what a chain makes of a scene, line by line in sensor geometry, until it is written as a map. It
- * lies in memory where the caller has some, else in a temporary file beside the output, and is read back for
+ * lies in memory where the caller has some, else in a temporary file beside the output. It is read back for
  * some lines of the map at a time. */
 #ifndef HC_IO_ORTHO_STORE_H
 #define HC_IO_ORTHO_STORE_H

@@ -80,8 +80,8 @@ HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) HC_MUST_CHECK;
 
 /* Several processes may write one file. One of them opens it, and the others join it for the lines from line0
- * on: their lines go into the file itself where it is ENVI, else into hidden files beside it, from which the
- * first takes them in the order of the lines. */
+ * on. Lines of the others go into the file itself where it is ENVI, else into hidden files beside it. From
+ * these the first takes them in the order of the lines. */
 typedef struct HcWriterSite {
     char partial[4096]; /* the temporary name of the file */
     bool by_pixel;      /* its lines are collected with the bands of a pixel together */
@@ -125,8 +125,8 @@ const char *hc_writer_path(const HcWriter *writer);
 const char *hc_writer_format(const HcWriter *writer);
 HcType hc_writer_type(const HcWriter *writer);
 double hc_writer_nodata(const HcWriter *writer); /* NaN: NaN, or none */
-/* What happened to the values of an integer output so far, those of other processes included once they are
- * taken, and the range of stored values that valid pixels can have. False for floats and class maps, which
+/* What happened to the values of an integer output so far, and the range of stored values that valid pixels
+ * can have. Values of other processes count once they are taken. False for floats and class maps, which
  * keep their values. */
 bool hc_writer_tally(const HcWriter *writer, HcStoredTally *out, double *low, double *high);
 /* Bytes of the data file on disk, after finish. */

@@ -14,8 +14,8 @@ typedef struct HcBandSet {
 } HcBandSet;
 
 /* The usual distance of each of these bands [nm] to the next one, where their widths are not known. It is
- * the (lower) median of the two steps before and the two steps behind, in the order given, so that neither
- * a gap nor a change of detector counts. 0 where there is only one band. spacing[count]. */
+ * the (lower) median of the two steps before and the two steps behind, in the order given. Neither a gap nor
+ * a change of detector then counts. 0 where there is only one band. spacing[count]. */
 void hc_band_spacing(const double *centre, int32_t count, double *spacing);
 
 /* out[spectra][to->count] from value[spectra][from->count], where NaN is missing.

@@ -26,9 +26,9 @@ extern const char *const hc_noise_matrices[]; /* the words, NULL-terminated */
         .help = "covariance of the noise: full, or its diagonal (noise without correlation between bands)"
 
 /* The noise of a scene by regression (Roger 1996; Bioucas-Dias and Nascimento 2008): the residuals of each
- * band from the least-squares fit, with intercept, by all other bands. With P, the inverse of the covariance
- * of the scene, D = diag(1 / P_bb), n pixels and p bands the covariance is (n - 1) / (n - p) D P D, or its
- * diagonal. Constant bands take no part: their noise is 0.
+ * band from the least-squares fit, with intercept, by all other bands. P is the inverse of the covariance of
+ * the scene, and D = diag(1 / P_bb). With n pixels and p bands the covariance is (n - 1) / (n - p) D P D, or
+ * its diagonal. Constant bands take no part: their noise is 0.
  *
  * HC_E_NUMERIC: no more pixels than bands, or bands that are combinations of others (the message names them).
  */

@@ -1,6 +1,7 @@
 /* Product: a scene as its producer delivers it, recognised by what its file holds and not by its name. A
- * product says which arrays hold the pixels, in which order of axes, which band of which array each band is,
- * and all that the reader wants to know of the scene. A sensor is one file that fills a product (parts.h). */
+ * product says which arrays hold the pixels, in which order of axes, and where in them each band lies. It
+ * also says all that the reader wants to know of the scene. A sensor is one file that fills a product
+ * (parts.h). */
 #ifndef HC_IO_READ_PRODUCT_PRODUCT_H
 #define HC_IO_READ_PRODUCT_PRODUCT_H
 
