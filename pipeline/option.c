@@ -217,6 +217,30 @@ static const HcOption *find(const HcOptionSet *set, const char *name, size_t len
     return NULL;
 }
 
+/* Options of other programs, and what does the same here. */
+static const char *const foreign[][2] = {
+    {"verbose", "that is the default; --progress plain prints lines, --quiet nothing"},
+    {"v", "that is the default; --progress plain prints lines, --quiet nothing"},
+    {"of", "here: --format"},
+    {"ot", "here: --type"},
+    {"force", "here: --overwrite"},
+    {"output-format", "here: --format"},
+};
+
+/* NULL: none of those. Advice that names an option counts where that is an option of `names`. */
+static const char *foreign_advice(const char *bare, const char *const *names) {
+    for (size_t f = 0; f < sizeof foreign / sizeof *foreign; f++) {
+        const char *named = strstr(foreign[f][1], "--");
+        size_t length = strspn(named + 2, "abcdefghijklmnopqrstuvwxyz-");
+        for (size_t n = 0; strcmp(foreign[f][0], bare) == 0 && names[n] != NULL; n++) {
+            if (strlen(names[n]) == length && strncmp(names[n], named + 2, length) == 0) {
+                return foreign[f][1];
+            }
+        }
+    }
+    return NULL;
+}
+
 static HcStatus unknown(const char *who, const HcOptionSet *sets, int32_t set_count, const char *word,
                         HcError *err) {
     const char *names[256];
@@ -232,7 +256,11 @@ static HcStatus unknown(const char *who, const HcOptionSet *sets, int32_t set_co
     char bare[64] = {0};
     strncat(bare, word + strspn(word, "-"), sizeof bare - 1);
     bare[strcspn(bare, "=")] = '\0';
+    const char *advice = foreign_advice(bare, names);
     const char *nearest = hc_text_nearest(bare, names);
+    if (advice != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: unknown option; %s", who, word, advice);
+    }
     if (nearest != NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: unknown option, did you mean --%s?", who, word, nearest);
     }

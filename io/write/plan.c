@@ -538,13 +538,78 @@ static HcStatus check_sidecar(const HcWritePlan *plan, bool overwrite, HcError *
     return status;
 }
 
-/* A driver that only copies would say what it cannot hold at the very end: ask it with a few pixels first. */
+/* Some formats want a place before they take pixels. */
+static void place_few(GDALDatasetH few, const HcScene *scene) {
+    if (scene->place.has_transform) {
+        double transform[6];
+        memcpy(transform, scene->place.transform, sizeof transform);
+        (void)GDALSetGeoTransform(few, transform);
+    }
+    if (scene->place.crs != NULL) {
+        (void)GDALSetProjection(few, scene->place.crs);
+    }
+}
+
+/* A file of a few pixels as the output will be, or NULL. */
+static GDALDatasetH make_few(const HcWritePlan *plan, const HcScene *scene, const char *name, char **how) {
+    int bands = scene->bands;
+    if (plan->way == HC_WRITE_COPY) {
+        GDALDatasetH few = GDALCreate(GDALGetDriverByName("MEM"), "", 16, 16, bands, plan->gdal_type, NULL);
+        GDALDatasetH copy =
+            few != NULL ? GDALCreateCopy(plan->driver, name, few, FALSE, how, NULL, NULL) : NULL;
+        GDALClose(few);
+        return copy;
+    }
+    double zeros[16] = {0};
+    GDALDatasetH made = GDALCreate(plan->driver, name, 16, 16, bands, plan->gdal_type, how);
+    if (made == NULL) {
+        return NULL;
+    }
+    place_few(made, scene);
+    if (GDALRasterIO(GDALGetRasterBand(made, 1), GF_Write, 0, 0, 16, 1, zeros, 16, 1, GDT_Float64, 0, 0) ==
+        CE_None) {
+        return made;
+    }
+    GDALClose(made);
+    return NULL;
+}
+
+/* What the driver has made of them; NULL = what it was given. Formats of several parts are left to the end.
+ */
+static const char *fault_of_few(const HcWritePlan *plan, int bands, const char *name) {
+    const char *drivers[] = {hc_write_is_tiff(plan) ? "GTiff" : plan->format, NULL};
+    GDALDatasetH few = GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
+    if (few == NULL) {
+        return "it does not open again";
+    }
+    const char *fault = NULL;
+    bool guesses = strcmp(plan->format, "XYZ") == 0; /* the type, from the values */
+    bool same = guesses || GDALGetRasterDataType(GDALGetRasterBand(few, 1)) == plan->gdal_type;
+    if (GDALGetMetadata(few, "SUBDATASETS") == NULL) {
+        fault = GDALGetRasterCount(few) != bands ? "it keeps another number of bands"
+                : !same                          ? "it keeps another type"
+                                                 : NULL;
+    }
+    GDALClose(few);
+    return fault;
+}
+
+/* Whether the driver could fail for what it is to hold. GTiff and ENVI hold all that they list. */
+static bool wants_probe(const HcWritePlan *plan) {
+    bool open =
+        plan->way == HC_WRITE_COPY || (plan->way == HC_WRITE_CREATE && strcmp(plan->format, "GTiff") != 0);
+    return open && has(plan->driver, GDAL_DCAP_VIRTUALIO);
+}
+
+/* A driver would say what it cannot hold at the first block or at the very end: ask it with a few pixels
+ * first.
+ */
 static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
     char name[96];
     char **how = NULL;
-    if (plan->way != HC_WRITE_COPY || !has(plan->driver, GDAL_DCAP_VIRTUALIO)) {
+    if (!wants_probe(plan)) {
         return HC_OK;
     }
     snprintf(name, sizeof name, "/vsimem/hcube-probe-%p/probe.%.16s", (const void *)&errors,
@@ -555,17 +620,19 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
     if (hc_write_is_cog(plan)) {
         HC_TRY(hc_write_option(&how, "BLOCKSIZE", "16", err));
     }
-    GDALDatasetH few =
-        GDALCreate(GDALGetDriverByName("MEM"), "", 16, 16, scene->bands, plan->gdal_type, NULL);
-    GDALDatasetH copy = few != NULL ? GDALCreateCopy(plan->driver, name, few, FALSE, how, NULL, NULL) : NULL;
-    if (copy == NULL) {
+    GDALDatasetH few = make_few(plan, scene, name, how);
+    bool made = few != NULL;
+    GDALClose(few);
+    const char *fault = made ? fault_of_few(plan, scene->bands, name) : NULL;
+    if (!made || fault != NULL) {
         char text[sizeof errors.text];
-        snprintf(text, sizeof text, "%s", errors.failed ? errors.text : "GDAL gives no reason");
+        snprintf(text, sizeof text, "%s",
+                 errors.failed && !made ? errors.text
+                 : made                 ? fault
+                                        : "GDAL gives no reason");
         status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold %d bands of %s: %s", plan->path,
                          plan->format, scene->bands, hc_type_name(plan->type), text);
     }
-    GDALClose(copy);
-    GDALClose(few);
     VSIUnlink(name);
     char *directory = hc_text_format("%.*s", (int)(strrchr(name, '/') - name), name);
     if (directory != NULL) {

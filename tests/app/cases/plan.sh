@@ -17,6 +17,9 @@ refuse 4 "nowhere" plan read "$scene" ! write nowhere/out.img
 refuse 5 "--memory" plan --device cpu --memory 1M read "$scene" ! write out.img
 refuse 3 "none.hdr" plan read none.hdr ! write out.img
 refuse 2 "--components" plan read "$scene" ! mnf --components 100 ! write out.img
+refuse 6 "out.xyz: XYZ cannot hold 3 bands of float32: it keeps another number of bands" plan bands "$scene" 1-3 out.xyz
+refuse 6 "out.vrt: VRT cannot hold 3 bands of float32: " plan bands "$scene" 1-3 out.vrt
+run 0 plan bands "$scene" 1 out.xyz --type int16
 only
 # A trial on the first lines tells the time of each pass, and leaves nothing.
 run 0 plan --measure --device cpu read "$scene" ! mnf --components 3 ! write out.img
