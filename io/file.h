@@ -87,6 +87,10 @@ void hc_file_remove_leftovers(const char *path);
  * spaces of processes stay. So do files beside `path` that do not come from such a partial. */
 void hc_file_remove_dead(const char *path);
 
+/* The same in one look at the whole folder of `path`, of files whose names end with `ending` and have no
+ * sidecars. Where such a name is too long to be part of another name, its partials stay. */
+void hc_file_remove_dead_beside(const char *path, const char *ending);
+
 /* Removes partial with all that lies beside it, and forgets it. NULL is fine. */
 void hc_file_drop(const char *partial);
 

@@ -312,6 +312,35 @@ static void remove_left(const char *path, bool all) {
     free(folder);
 }
 
+/* Whether the name of a folder is that of a partial of a file that ends so. */
+static bool is_partial_of(const char *name, const char *ending, Maker *maker) {
+    size_t length = strlen(name);
+    size_t most = strlen(".partial");
+    const char *dot = length > most ? memrchr(name, '.', length - most) : NULL;
+    size_t ends = strlen(ending);
+    return dot != NULL && name[0] == '.' && (size_t)(dot - name) > ends &&
+           strncmp(dot - ends, ending, ends) == 0 && parse_maker(dot + 1, maker);
+}
+
+void hc_file_remove_dead_beside(const char *path, const char *ending) {
+    char *folder = hc_file_folder(path);
+    DIR *handle = folder != NULL ? opendir(folder) : NULL;
+    for (struct dirent *entry = NULL; handle != NULL && (entry = readdir(handle)) != NULL;) {
+        Maker maker;
+        char *leftover = is_partial_of(entry->d_name, ending, &maker)
+                             ? hc_text_format("%s/%s", folder, entry->d_name)
+                             : NULL;
+        if (leftover != NULL && is_dead(leftover, &maker)) {
+            (void)remove_folder(leftover, NULL);
+        }
+        free(leftover);
+    }
+    if (handle != NULL) {
+        closedir(handle);
+    }
+    free(folder);
+}
+
 void hc_file_remove_leftovers(const char *path) {
     remove_left(path, true);
 }

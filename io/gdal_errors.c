@@ -1,9 +1,11 @@
 #include "io/gdal_errors.h"
 
 #include <cpl_error.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <gdal.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,9 +39,21 @@ static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *t
     snprintf(errors->text, sizeof errors->text, "%s", text);
 }
 
+/* Unless it is told otherwise, libtiff prints failures of its writes. The driver of GDAL 3.10 does not take
+ * these over, and reports them as well. A GDAL with a libtiff of its own has no such symbol. */
+static void silence_libtiff(void) {
+    typedef void (*Handler)(const char *module, const char *format, va_list arguments);
+    Handler (*set)(Handler) = NULL;
+    *(void **)&set = dlsym(RTLD_DEFAULT, "TIFFSetErrorHandler");
+    if (set != NULL) {
+        (void)set(NULL);
+    }
+}
+
 /* hc_gdal_catch holds for the calling thread. Threads of GDAL (GDAL_NUM_THREADS) would print: what fails
  * there comes back as a failure of the call. */
 static void start_gdal(void) {
+    silence_libtiff(); /* before the driver, which may set its own */
     GDALAllRegister();
     CPLSetErrorHandler(on_fatal_only);
 }

@@ -107,6 +107,9 @@ typedef struct HcBatchClaim HcBatchClaim;
  * *claim is NULL where another one that is alive holds it. A claim survives the crash of its owner as a file
  * and is then taken over: at once on the same host, after some minutes without a sign of life on another. */
 HcStatus hc_batch_claim(const char *output, HcBatchClaim **claim, HcError *err) HC_MUST_CHECK;
+/* Removes what processes that died while they claimed a scene have left: another one may have done the scene
+ * since, and nobody looks at it again. */
+void hc_batch_remove_dead_claims(const HcBatch *batch);
 /* NULL is fine. */
 void hc_batch_release(HcBatchClaim *claim);
 /* The claim file of an output; fresh memory, NULL when there is none left. */

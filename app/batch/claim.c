@@ -28,6 +28,8 @@ enum {
     TEXT_BYTES = 768
 };
 
+#define CLAIM ".hcube-claim" /* at the end of the name of each */
+
 typedef struct Owner {
     char host[256], boot[64],
         processes[64];             /* the name of the host, the number of its start, its process numbers */
@@ -228,10 +230,15 @@ static void *touch(void *argument) {
     return NULL;
 }
 
+/* Characters of a path up to the name of the file. */
+static size_t folder_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash + 1 - path) : 0;
+}
+
 char *hc_batch_claim_path(const char *output) {
-    const char *slash = strrchr(output, '/');
-    size_t folder = slash != NULL ? (size_t)(slash + 1 - output) : 0;
-    return hc_text_format("%.*s.%s.hcube-claim", (int)folder, output, output + folder);
+    size_t folder = folder_length(output);
+    return hc_text_format("%.*s.%s" CLAIM, (int)folder, output, output + folder);
 }
 
 static HcStatus make_claim(const char *path, HcBatchClaim **out, HcError *err) {
@@ -289,6 +296,20 @@ done:
     free(path);
     free_claim(claim);
     return status;
+}
+
+void hc_batch_remove_dead_claims(const HcBatch *batch) {
+    const char *last = "";
+    size_t length = 0;
+    for (int32_t s = 0; s < batch->scene_count; s++) {
+        const char *output = batch->scenes[s].output;
+        size_t folder = folder_length(output);
+        if (s == 0 || folder != length || strncmp(output, last, length) != 0) {
+            hc_file_remove_dead_beside(output, CLAIM);
+        }
+        last = output;
+        length = folder;
+    }
 }
 
 void hc_batch_release(HcBatchClaim *claim) {

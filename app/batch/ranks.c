@@ -94,6 +94,7 @@ done:
 
 HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err) {
     HcStatus status = HC_OK;
+    hc_batch_remove_dead_claims(batch);
     if (hc_app_ranks() == NULL) {
         return hc_batch_jobs(batch, totals, err);
     }

@@ -194,6 +194,8 @@ for ((kill = 1; ; kill++)); do
     status=0
     said=$(HCUBE_KILL_NAME=bad. HCUBE_KILL_AT=$kill LD_PRELOAD=$MODULES/kill_at.so "$HCUBE" "${failing[@]}" 2>&1) || status=$?
     [[ $status == 137 || $status == 9 ]] || fail "exit code $status: $said"
+    claim=$(compgen -G 'out/..bad.img.hcube-claim.*.partial' || true)
+    [[ ! $claim ]] || { rm -rf "$folder".claim && cp -a "$claim" "$folder".claim && claim_name=$claim; }
     # Killed behind the marker, the next run tells an old failure.
     old=$([[ ! -e out/bad.img.hcube-failed.json ]] || echo 1)
     [[ ! $old || $status == 9 ]] || marked=$((marked + 1))
@@ -202,6 +204,10 @@ for ((kill = 1; ; kill++)); do
     [[ $status == 137 ]] || break
 done
 ((marked > 1)) || fail "$marked of $kill kills came behind the marker"
+# What a process that was killed while it claimed has left goes, although another one is done with the scene.
+mv "$folder".claim "$claim_name" || fail "no kill came while the scene was claimed"
+run 10 "${failing[@]}"
+(cd out && only bad.img.hcube-failed.json) || fail "a claim that never was stays"
 rm -rf flat
 
 # A full disk: here a limit on the size of files, then, where it may be mounted, a small disk.
