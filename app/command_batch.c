@@ -124,7 +124,9 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
         HC_TRY(hc_fail(err, HC_E_SCENES, "batch: %d of %d scenes are not in the model", left_out,
                        batch.scene_count));
     }
-    if (totals.failed_before > 0) {
+    if (totals.failed_before > 0 && batch.params.common.quiet) {
+        status = HC_E_BEFORE; /* said by the run in which they failed */
+    } else if (totals.failed_before > 0) {
         HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, and none now",
                        totals.failed_before, batch.scene_count));
     }

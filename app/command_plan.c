@@ -201,6 +201,10 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     if (word_count > 0 && strcmp(words[0], "batch") == 0) {
         return plan_batch(word_count - 1, words + 1, err);
     }
+    if (word_count > 0 && strcmp(words[0], "run") == 0) { /* a whole command line behind `plan` */
+        word_count--;
+        words++;
+    }
     hc_options_reset(hc_plan_options, &params);
     HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &chain, err));
     if (params.measure) {

@@ -53,6 +53,19 @@ const HcCommand *hc_command_find(const char *name) {
     return NULL;
 }
 
+/* Refuses a chain that begins with the name of a command; a whole command line may stand behind plan. */
+static HcStatus check_chain(const HcCommand *command, const char *first, HcError *err) {
+    const HcCommand *named = hc_command_find(first);
+    bool planned =
+        named != NULL && command->body == hc_command_plan && named->takes_chain && named != command;
+    if (named == NULL || planned || hc_stage_find(first) != NULL) {
+        return HC_OK;
+    }
+    return hc_fail(err, HC_E_USAGE,
+                   "%s: %s: is a command, and no stage of a chain (hcube stages lists these)", command->name,
+                   first);
+}
+
 static HcStatus print_help(HcError *err) {
     return hc_usage_answer(NULL, NULL, 0, NULL, err);
 }
@@ -142,6 +155,9 @@ static HcStatus dispatch(int argc, char **argv, HcError *err) {
     }
     if (hc_usage_is_asked(count, words)) {
         return hc_usage_answer(command, kind, count, words, err);
+    }
+    if (command != NULL && command->takes_chain && count > 0) {
+        HC_OR_RETURN(check_chain(command, words[0], err));
     }
     return command != NULL ? command->body(count, words, err) : hc_command_stage(kind, count, words, err);
 }

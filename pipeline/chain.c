@@ -113,7 +113,7 @@ HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_co
 
 /* Puts the place of a word in the chain file before a failure. */
 static HcStatus at_line(HcStatus status, const char *file, const int32_t *lines, int32_t word, HcError *err) {
-    bool typed = file == NULL || status != HC_E_USAGE;
+    bool typed = file == NULL || status != HC_E_USAGE || lines[word] == 0;
     return typed ? status : hc_fail_before(err, status, "%s:%d", file, lines[word]);
 }
 

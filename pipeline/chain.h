@@ -47,7 +47,7 @@ HcStatus hc_chain_parse(HcChain **out, const char *const *words, int32_t word_co
                         const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
 
 /* The same with words of a chain file, which failures then name ("a.hcube:3: mnf: ..."). lines: [word_count],
- * from 1, the line that each word begins in. */
+ * from 1, the line that each word begins in; 0 = it does not stand in the file. */
 HcStatus hc_chain_parse_file(HcChain **out, const char *file, const int32_t *lines, const char *const *words,
                              int32_t word_count, const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
 

@@ -40,7 +40,9 @@ typedef struct HcBatch {
     HcPaths more;    /* further words behind --scenes: a pattern without quotes is several words */
     HcPaths inputs;  /* files that the command reads: the chain file, the list of scenes */
     HcPaths words;   /* of the chain, read and write included, with their placeholders */
-    char *chain;     /* the same as one line, for the records */
+    char *file;      /* the chain file that they come from, or NULL */
+    int32_t *lines;  /* [words.count] where they stand in it, from 1; 0 = added; NULL = no file */
+    char *chain;     /* the words as one line, for the records */
     HcBatchScene *scenes;
     int32_t scene_count;
     HcBatchGroup *groups; /* NULL = all scenes have one chain */

@@ -1,5 +1,6 @@
 /* The chain of a batch: options out of the words, read and write around them, placeholders. */
 #include "app/batch/batch.h"
+#include "core/allocate.h"
 #include "io/scene_files.h"
 #include "pipeline/report/report.h"
 
@@ -295,48 +296,109 @@ static HcStatus add_all(HcPaths *to, const char *const *words, int32_t count, Hc
     return HC_OK;
 }
 
+/* Words as they were given; of a chain file with the line that each begins in. */
+typedef struct Steps {
+    HcPaths words;
+    int32_t *lines; /* [words.count], or NULL */
+} Steps;
+
+/* Puts the place of a word before a failure, where it stands in a file. */
+static HcStatus at_word(const HcBatch *batch, int32_t line, HcStatus status, HcError *err) {
+    bool named = batch->file != NULL && line > 0 && status == HC_E_USAGE;
+    return named ? hc_fail_before(err, status, "%s:%d", batch->file, line) : status;
+}
+
+static int32_t line_of(const int32_t *lines, int32_t word) {
+    return lines != NULL ? lines[word] : 0;
+}
+
+/* A word of the chain. */
+static HcStatus add_word(HcBatch *batch, const char *word, int32_t line, HcError *err) {
+    if (batch->lines != NULL) {
+        batch->lines[batch->words.count] = line;
+    }
+    return hc_paths_add(&batch->words, word, err);
+}
+
+/* Words that complete_chain adds, at most. */
+enum { WORDS_AROUND = 8 };
+
+/* NAME --OPTION {placeholder}: what the batch fills in. */
+static HcStatus add_end(HcBatch *batch, const char *name, const char *option, const char *placeholder,
+                        int32_t line, HcError *err) {
+    HC_OR_RETURN(add_word(batch, name, line, err));
+    HC_OR_RETURN(add_word(batch, option, line, err));
+    return add_word(batch, placeholder, line, err);
+}
+
 /* Whether the first word of a step that writes names its output. */
 static bool has_output(const HcStageClass *kind, const HcPaths *steps, int32_t at) {
     return kind->options[0].positional && at + 1 < steps->count && steps->path[at + 1][0] != '-';
 }
 
+static int32_t first_step(const HcPaths *words) {
+    return words->count > 0 && strcmp(words->path[0], "!") == 0;
+}
+
+/* The stage of the last step where that writes, else NULL. */
+static const HcStageClass *writer_of(const HcPaths *words) {
+    int32_t last = last_step(words);
+    const HcStageClass *end = last < words->count ? hc_stage_find(words->path[last]) : NULL;
+    return end != NULL && end->role == HC_ROLE_SINK ? end : NULL;
+}
+
+/* A name in the last step would be that of one file for all scenes. */
+static HcStatus check_end(const HcBatch *batch, const Steps *steps, HcError *err) {
+    const HcPaths *words = &steps->words;
+    int32_t last = last_step(words);
+    const HcStageClass *end = writer_of(words);
+    if (end == NULL || !has_output(end, words, last)) {
+        return HC_OK;
+    }
+    bool is_write = strcmp(end->name, "write") == 0;
+    HcStatus status =
+        hc_fail(err, HC_E_USAGE, "batch: %s %s: the last step gets its name from --output (leave out %s%s)",
+                end->name, words->path[last + 1], words->path[last + 1], is_write ? "" : ", or add: ! write");
+    return at_word(batch, line_of(steps->lines, last + 1), status, err);
+}
+
+static HcStatus check_steps(const HcBatch *batch, const Steps *steps, HcError *err) {
+    const HcPaths *words = &steps->words;
+    int32_t first = first_step(words);
+    if (first < words->count && last_step(words) < words->count) {
+        return HC_OK;
+    }
+    bool any = first < words->count;
+    HcStatus status =
+        hc_fail(err, HC_E_USAGE,
+                any ? "batch: a step is missing at the end of the chain"
+                    : "batch: no chain given (hcube batch STEP ! STEP --scenes ... --output ...)");
+    return at_word(batch, any ? line_of(steps->lines, words->count - 1) : 0, status, err);
+}
+
 /* read and write around the steps: the scene goes to a read that is there, the output to the last step if
  * that writes. */
-static HcStatus complete_chain(const HcPaths *steps, HcPaths *out, HcError *err) {
-    static const char *const scene[] = {"--path", "{scene}"};
-    static const char *const output[] = {"--output", "{output}"};
-    int32_t first = steps->count > 0 && strcmp(steps->path[0], "!") == 0;
-    int32_t last = last_step(steps);
-    if (steps->count == first || last == steps->count) {
-        return hc_fail(err, HC_E_USAGE,
-                       first < steps->count
-                           ? "batch: a step is missing at the end of the chain"
-                           : "batch: no chain given (hcube batch STEP ! STEP --scenes ... --output ...)");
+static HcStatus complete_chain(HcBatch *batch, const Steps *steps, HcError *err) {
+    const HcPaths *words = &steps->words;
+    int32_t first = first_step(words), last = last_step(words);
+    HC_OR_RETURN(check_steps(batch, steps, err));
+    if (steps->lines != NULL) {
+        HC_OR_RETURN(hc_new(batch->lines, words->count + WORDS_AROUND, "the chain", err));
     }
-    const HcStageClass *end = hc_stage_find(steps->path[last]);
-    bool reads = strcmp(steps->path[first], "read") == 0;
-    bool writes = end != NULL && end->role == HC_ROLE_SINK;
-    if (writes && has_output(end, steps, last)) {
-        return hc_fail(err, HC_E_USAGE,
-                       "batch: %s %s: --output belongs to the last step, which has an output already (add: ! "
-                       "write)",
-                       end->name, steps->path[last + 1]);
-    }
-    HC_OR_RETURN(hc_paths_add(out, "read", err));
-    HC_OR_RETURN(add_all(out, scene, 2, err));
+    bool reads = strcmp(words->path[first], "read") == 0;
+    bool writes = writer_of(words) != NULL;
+    HC_OR_RETURN(add_end(batch, "read", "--path", "{scene}", reads ? line_of(steps->lines, first) : 0, err));
     if (!reads) {
-        HC_OR_RETURN(hc_paths_add(out, "!", err));
+        HC_OR_RETURN(add_word(batch, "!", 0, err));
     }
-    for (int32_t w = first + reads; w < steps->count; w++) {
-        HC_OR_RETURN(hc_paths_add(out, steps->path[w], err));
-        if (w == last && writes) {
-            HC_OR_RETURN(add_all(out, output, 2, err));
-        }
+    for (int32_t w = first + reads; w < words->count; w++) {
+        int32_t line = line_of(steps->lines, w);
+        HC_OR_RETURN(w == last && writes ? add_end(batch, words->path[w], "--output", "{output}", line, err)
+                                         : add_word(batch, words->path[w], line, err));
     }
     if (!writes) {
-        HC_OR_RETURN(hc_paths_add(out, "!", err));
-        HC_OR_RETURN(hc_paths_add(out, "write", err));
-        HC_OR_RETURN(add_all(out, output, 2, err));
+        HC_OR_RETURN(add_word(batch, "!", 0, err));
+        HC_OR_RETURN(add_end(batch, "write", "--output", "{output}", 0, err));
     }
     return HC_OK;
 }
@@ -395,7 +457,7 @@ static HcStatus take_scenes(HcBatch *batch, int32_t word_count, const char *cons
 
 HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
-    HcPaths steps = {0};
+    Steps steps = {0};
     char *text = NULL;
     char **split = NULL;
     int32_t split_count = 0;
@@ -421,22 +483,27 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
         HC_TRY(hc_read_chain_text(rest[0], &text, &where, err));
         if (where == rest[0]) {
             HC_TRY(hc_paths_add(&batch->inputs, where, err));
+            if ((batch->file = strdup(where)) == NULL) {
+                HC_TRY(hc_fail_memory(err, (double)strlen(where), "the chain"));
+            }
         }
-        HC_TRY(hc_words_split(text, where, &split, &split_count, err));
-        HC_TRY(add_all(&steps, (const char *const *)split, split_count, err));
+        HC_TRY(hc_words_split_lines(text, where, &split, &steps.lines, &split_count, err));
+        HC_TRY(add_all(&steps.words, (const char *const *)split, split_count, err));
     } else {
-        HC_TRY(separate(left, rest, &steps, &batch->options, err));
+        HC_TRY(separate(left, rest, &steps.words, &batch->options, err));
     }
     HC_TRY(check_once(&batch->options, err));
+    HC_TRY(check_end(batch, &steps, err));
     HC_TRY(hc_options_parse("batch", &set, 1, (const char *const *)batch->options.path, batch->options.count,
                             err));
-    HC_TRY(complete_chain(&steps, &batch->words, err));
+    HC_TRY(complete_chain(batch, &steps, err));
     HC_TRY(set_values(&batch->words, &batch->params.set, err));
     HC_TRY(hc_batch_print_chain(batch, err));
 done:
     hc_paths_clear(&kept);
     free(chain_file);
-    hc_paths_clear(&steps);
+    hc_paths_clear(&steps.words);
+    free(steps.lines);
     hc_words_free(split, split_count);
     free(text);
     return status;
@@ -465,14 +532,17 @@ HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcEr
     *out = NULL;
     const HcBatchGroup *group = hc_batch_group_of(batch, scene);
     const HcPaths *words = group != NULL && group->words.count > 0 ? &group->words : &batch->words;
+    const int32_t *lines = words == &batch->words ? batch->lines : NULL;
     for (int32_t w = 0; w < words->count; w++) {
         char *word = NULL;
-        HC_TRY(hc_batch_fill(words->path[w], at->path, scene, at->output, &word, err));
+        status = hc_batch_fill(words->path[w], at->path, scene, at->output, &word, err);
+        HC_TRY(at_word(batch, line_of(lines, w), status, err));
         status = hc_paths_add(&filled, word, err);
         free(word);
         HC_TRY(status);
     }
-    HC_TRY(hc_chain_parse(out, (const char *const *)filled.path, filled.count, NULL, err));
+    HC_TRY(hc_chain_parse_file(out, lines != NULL ? batch->file : NULL, lines,
+                               (const char *const *)filled.path, filled.count, NULL, err));
     (*out)->overwrite = HC_OVERWRITE_USUAL;
     HC_TRY(add_report(batch, at->output, *out, err));
     (*out)->asks = true;

@@ -462,6 +462,8 @@ void hc_batch_clear(HcBatch *batch) {
     hc_paths_clear(&batch->more);
     hc_paths_clear(&batch->inputs);
     hc_paths_clear(&batch->words);
+    free(batch->file);
+    free(batch->lines);
     free(batch->chain);
     *batch = (HcBatch){0};
 }

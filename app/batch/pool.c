@@ -29,7 +29,8 @@ static HcBatch sibling_of(const HcBatch *batch) {
     out.words = out.options = (HcPaths){0};
     out.groups = NULL;
     out.group_count = 0;
-    out.chain = NULL;
+    out.chain = out.file = NULL;
+    out.lines = NULL;
     return out;
 }
 
@@ -371,6 +372,8 @@ static void take_chain(HcBatch *batch, HcBatch *from) {
     batch->chain = from->chain;
     from->words = words;
     from->chain = chain;
+    free(batch->lines); /* these words stand in no file */
+    batch->lines = NULL;
 }
 
 /* Whether a file is a model of hcube. */

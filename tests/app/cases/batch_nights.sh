@@ -84,6 +84,11 @@ refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failur
 # Old failures have a code of their own.
 refuse_batch 10 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 1
 [[ $err == "hcube: batch: 3 of 5 scenes failed before, and none now" ]] || fail "says $err"
+# With --quiet a line means that something is new; the code is the same.
+run 10 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --quiet
+[[ -z $out$err ]] || fail "--quiet says $out$err"
+run 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --quiet --retry-failed
+[[ $(grep -c "bad/a" <<<"$err") == 3 && $err == *"hcube: batch: 3 of 5 scenes failed" ]] || fail "--quiet says $err"
 refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --retry-failed
 put bad/a1 bad/a2 bad/a3
 run 0 "${batch[@]}" --scenes bad --output 'few/{stem}.tif'

@@ -57,6 +57,34 @@ printf 'ENVI\nsamples = 8\nlines = 8\nbands = 4\ndata type = 12\ninterleave = bi
 head -c 512 /dev/zero >flat.img
 wrong 8 "wrong.hcube:2: mnf: " "read flat.hdr" "! mnf" "! write x.img"
 [[ $err != *wrong.hcube*wrong.hcube* ]] || fail "names the line twice: $err"
+# In a batch, too; what the batch adds stands in no line.
+mkdir archive && cp flat.hdr flat.img archive
+wrong_batch() { # wrong_batch STATUS PART LINE...
+    local status=$1 part=$2
+    shift 2
+    printf '%s\n' "$@" >wrong.hcube
+    refuse "$status" "$part" batch wrong.hcube --scenes archive --output 'made/{stem}.img'
+    [[ $err == "hcube: $part"* ]] || fail "the place is not first: $err"
+}
+wrong_batch 2 "wrong.hcube:2: pca: --componets: " "bands 1-3" "! pca --componets 3"
+wrong_batch 2 "wrong.hcube:3: pca: --components x: " "read" "! bands 1-3" "! pca --components x"
+wrong_batch 2 "wrong.hcube:1: read: --bands: " "read --bands 1-3" "! pca"
+wrong_batch 2 "wrong.hcube:2: mnff: " "# a comment" "mnff"
+wrong_batch 2 "wrong.hcube:2: write: --fromat: " "pca" "! write --fromat GTiff"
+wrong_batch 2 "wrong.hcube:3: batch: a step is missing" "# a comment" "pca" "!"
+wrong_batch 2 "wrong.hcube:1: batch: {stm}.json: {stm} is none of" "pca --save {stm}.json" "! write"
+wrong_batch 2 "wrong.hcube:2: batch: preview P.png: the last step gets its name from --output" "pca" "! preview P.png"
+wrong_batch 2 "batch: no chain given" "# a comment"
+printf 'bands 1-3\n! mnf\n' >wrong.hcube
+run 9 batch wrong.hcube --scenes archive --output 'made/{stem}.img'
+[[ $err == *"archive/flat.hdr: wrong.hcube:2: mnf: "* ]] || fail "a failure of a scene has no place: $err"
+head -c 100 /dev/zero >archive/flat.img
+run 9 batch wrong.hcube --scenes archive --output 'cut/{stem}.img'
+[[ $err != *wrong.hcube* ]] || fail "a scene that cannot be read is no fault of the chain file: $err"
+refuse 2 "batch: preview P.png: the last step gets its name from --output (leave out P.png, or add: ! write)" \
+    batch pca ! preview P.png --scenes archive
+refuse 2 "batch: write x.img: the last step gets its name from --output (leave out x.img)" \
+    batch 'pca ! write x.img' --scenes archive --output 'made/{stem}.img'
 # What was typed has no line.
 refuse 2 "mnf: --componets" run read "$scene" ! mnf --componets 3 ! write x.img
 [[ $err == "hcube: mnf: "* ]] || fail "a typed step has a place: $err"

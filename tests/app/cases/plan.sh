@@ -20,6 +20,15 @@ refuse 2 "--components" plan read "$scene" ! mnf --components 100 ! write out.im
 refuse 6 "out.xyz: XYZ cannot hold 3 bands of float32: it keeps another number of bands" plan bands "$scene" 1-3 out.xyz
 refuse 6 "out.vrt: VRT cannot hold 3 bands of float32: " plan bands "$scene" 1-3 out.vrt
 run 0 plan bands "$scene" 1 out.xyz --type int16
+# A whole command line behind plan.
+run 0 plan read "$scene" ! mnf --components 3 ! write out.img
+plan=$out
+run 0 plan run read "$scene" ! mnf --components 3 ! write out.img
+[[ $out == "$plan" ]] || fail "plan run says $out"
+refuse 2 "plan: info: is a command, and no stage" plan info "$scene"
+refuse 2 "plan: plan: is a command" plan plan mnf "$scene" out.img
+refuse 2 "run: run: is a command" run run read "$scene" ! write out.img
+refuse 2 "batch: run: is a command" batch run mnf --scenes . --output 'out/{stem}.img'
 only
 # A trial on the first lines tells the time of each pass, and leaves nothing.
 run 0 plan --measure --device cpu read "$scene" ! mnf --components 3 ! write out.img
