@@ -53,7 +53,7 @@ static void place_of(const HcScene *scene, const HcPoint *point, double *x, doub
     }
 }
 
-static bool add_point(OGRLayerH layer, const HcScene *scene, const HcPoint *point, bool has_field) {
+static bool add_point(OGRLayerH layer, const HcScene *scene, const HcPoint *point, int fields) {
     double x = 0;
     double y = 0;
     place_of(scene, point, &x, &y);
@@ -65,8 +65,8 @@ static bool add_point(OGRLayerH layer, const HcScene *scene, const HcPoint *poin
         OGR_F_SetFieldString(feature, 0, point->name);
         OGR_F_SetFieldInteger64(feature, 1, point->line + scene->cut.line0);
         OGR_F_SetFieldInteger64(feature, 2, point->sample + scene->cut.sample0);
-        if (has_field) {
-            OGR_F_SetFieldDouble(feature, 3, point->value);
+        for (int k = 0; k < fields; k++) {
+            OGR_F_SetFieldDouble(feature, 3 + k, point->value[k]);
         }
         good = OGR_F_SetGeometry(feature, geometry) == OGRERR_NONE &&
                OGR_L_CreateFeature(layer, feature) == OGRERR_NONE;
@@ -78,7 +78,8 @@ static bool add_point(OGRLayerH layer, const HcScene *scene, const HcPoint *poin
 
 /* Makes and closes the file; what is wrong is in the messages of GDAL. */
 static bool make_file(const char *path, const char *driver_name, const HcScene *scene,
-                      OGRSpatialReferenceH crs, const HcPoint *point, int64_t count, const char *field) {
+                      OGRSpatialReferenceH crs, const HcPoint *point, int64_t count,
+                      const char *const *field) {
     GDALDriverH driver = GDALGetDriverByName(driver_name);
     GDALDatasetH dataset = driver != NULL ? GDALCreate(driver, path, 0, 0, 0, GDT_Unknown, NULL) : NULL;
     /* As the standard has it since 2016: degrees of WGS 84, whatever the CRS of the scene. */
@@ -87,11 +88,14 @@ static bool make_file(const char *path, const char *driver_name, const HcScene *
     OGRLayerH layer =
         dataset != NULL ? GDALDatasetCreateLayer(dataset, "pixels", crs, wkbPoint, layer_options) : NULL;
     bool good = layer != NULL && add_field(layer, "name", OFTString) &&
-                add_field(layer, "line", OFTInteger64) && add_field(layer, "sample", OFTInteger64) &&
-                (field == NULL || add_field(layer, field, OFTReal));
+                add_field(layer, "line", OFTInteger64) && add_field(layer, "sample", OFTInteger64);
+    int fields = 0;
+    while (good && field != NULL && field[fields] != NULL) {
+        good = add_field(layer, field[fields++], OFTReal);
+    }
     good = good && GDALDatasetStartTransaction(dataset, FALSE) != OGRERR_FAILURE;
     for (int64_t i = 0; i < count && good; i++) {
-        good = add_point(layer, scene, &point[i], field != NULL);
+        good = add_point(layer, scene, &point[i], fields);
     }
     if (dataset != NULL) {
         (void)GDALDatasetCommitTransaction(dataset);
@@ -101,7 +105,7 @@ static bool make_file(const char *path, const char *driver_name, const HcScene *
 }
 
 HcStatus hc_points_write(const char *path, const HcScene *scene, const HcPoint *point, int64_t count,
-                         const char *field, bool overwrite, HcError *err) {
+                         const char *const *field, bool overwrite, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages = {0};
     OGRSpatialReferenceH crs = NULL;

@@ -76,8 +76,9 @@ HcStatus hc_spectra_files_write(const HcStage *stage, const HcSpectraParams *par
         HC_OR_RETURN(hc_library_write(&library, params->csv, overwrite, err));
     }
     if (params->places != NULL) {
-        HC_OR_RETURN(hc_points_write(params->places, &stage->in, found->point, found->points,
-                                     found->point_field, overwrite, err));
+        const char *const field[] = {found->point_field, NULL};
+        HC_OR_RETURN(
+            hc_points_write(params->places, &stage->in, found->point, found->points, field, overwrite, err));
     }
     return params->picture == NULL ? HC_OK
                                    : write_picture(&stage->in, params->picture, found, overwrite, err);

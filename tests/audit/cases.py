@@ -84,7 +84,7 @@ def stages(common, suffix="", **more):
                          "0.125"],
         "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
         "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
-        "rx": ["rx", scene, "out/a.img"],
+        "rx": ["rx", scene, "out/a.img", "--detections", "out/r.gpkg", "--false-alarm", "0.5"],
         "rx-window": ["rx", scene, "out/a.img", "--window", "7", "--guard", "3", "--shrink", "0.1"],
         "detect": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--shrink", "0.1",
                    "--detections", "out/d.gpkg"],

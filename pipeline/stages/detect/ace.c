@@ -11,4 +11,5 @@ const HcDetectMethod hc_detect_ace = {.name = "ace",
                                       .suffix = hc_detect_plain,
                                       .background = true,
                                       .unit = true,
+                                      .null = HC_NULL_COHERENCE,
                                       .make = make};

@@ -11,4 +11,5 @@ const HcDetectMethod hc_detect_amf = {.name = "amf",
                                       .suffix = hc_detect_plain,
                                       .background = true,
                                       .unit = true,
+                                      .null = HC_NULL_ROOT_NORMAL,
                                       .make = make};

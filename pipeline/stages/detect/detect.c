@@ -167,6 +167,20 @@ static HcStatus upload(HcStage *stage, const HcScoring *detector, HcError *err) 
     return HC_OK;
 }
 
+/* A shrunk covariance is not that of the background: only the order of the scores is left. */
+static void set_null(HcStage *stage, const HcScoring *detector) {
+    HcDetectState *state = stage->state;
+    HcDetections *detections = &state->detections;
+    if (detections->best == NULL || state->shrinkage > 0) {
+        return;
+    }
+    detections->null = hc_detect_method(stage)->null;
+    detections->directions = detector->directions;
+    for (int32_t j = 0; j < state->targets && detector->deviation != NULL; j++) {
+        detections->deviation[j] = detector->deviation[j];
+    }
+}
+
 /* Of targets and background, which are there. */
 static HcStatus make(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
@@ -193,6 +207,7 @@ static HcStatus make(HcStage *stage, HcError *err) {
     }
     HC_TRY(method->make(&in, &detector, err));
     HC_TRY(upload(stage, &detector, err));
+    set_null(stage, &detector);
 done:
     hc_scoring_clear(&detector);
     free(spectrum);

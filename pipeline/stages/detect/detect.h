@@ -4,7 +4,7 @@
 #define HC_PIPELINE_STAGES_DETECT_H
 
 #include "core/operation/reduce.h"
-#include "pipeline/statistics/detections.h"
+#include "pipeline/detections/detections.h"
 #include "pipeline/spectra/scaled_library.h"
 #include "pipeline/statistics/sums.h"
 
@@ -40,6 +40,7 @@ typedef struct HcScoring {
     double *offset;     /* [bands], NULL = 0 */
     double *rows;       /* [hc_reduce_targets()][directions], NULL = y is the score */
     HcReduction reduction;
+    double *deviation; /* [targets] of the scores of the background, NULL = unknown or 1 */
 } HcScoring;
 
 typedef struct HcDetectMethod {
@@ -49,6 +50,7 @@ typedef struct HcDetectMethod {
     bool background;           /* needs mean and covariance */
     bool unit;                 /* the unit of the targets matters */
     bool low;                  /* low scores are like the target */
+    HcNull null;               /* of the scores of a Gaussian background whose covariance is not shrunk */
     HcStatus (*make)(const HcDetectInput *in, HcScoring *out, HcError *err);
 } HcDetectMethod;
 

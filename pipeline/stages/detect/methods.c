@@ -3,6 +3,7 @@
 #include "pipeline/stages/detect/detect.h"
 #include "pipeline/statistics/whitening.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ void hc_scoring_clear(HcScoring *detector) {
     free(detector->projection);
     free(detector->offset);
     free(detector->rows);
+    free(detector->deviation);
     *detector = (HcScoring){0};
 }
 
@@ -56,6 +58,7 @@ HcStatus hc_detect_filter(const HcDetectInput *in, const double *matrix, const d
     HC_TRY(hc_whitening_make(&whitening, in->compute, in->bands, matrix, err));
     HC_TRY(hc_new(signal, 2 * n, "a detector", err));
     HC_TRY(hc_new(out->projection, n * count, "a detector", err));
+    HC_TRY(hc_new(out->deviation, count, "a detector", err));
     HC_TRY(take_offset(in, mean, out, err));
     out->directions = in->targets;
     double *white = signal + n;
@@ -67,6 +70,7 @@ HcStatus hc_detect_filter(const HcDetectInput *in, const double *matrix, const d
         if (!(power > 0)) {
             HC_TRY(refuse_nothing(in, (int32_t)j, err));
         }
+        out->deviation[j] = 1 / sqrt(power);
         for (size_t b = 0; b < n; b++) {
             double weight = 0;
             for (size_t k = 0; k < m; k++) {

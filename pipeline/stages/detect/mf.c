@@ -11,4 +11,5 @@ const HcDetectMethod hc_detect_mf = {.name = "mf",
                                      .suffix = hc_detect_plain,
                                      .background = true,
                                      .unit = true,
+                                     .null = HC_NULL_NORMAL,
                                      .make = make};

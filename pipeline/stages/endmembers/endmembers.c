@@ -487,7 +487,7 @@ static HcStatus name_all(const HcStage *stage, char **name, HcPoint *point, HcEr
         HcPoint *at = &point[k];
         *at = (HcPoint){.line = state->pixel[k] / stage->in.samples,
                         .sample = state->pixel[k] % stage->in.samples,
-                        .value = state->purity[k]};
+                        .value = {state->purity[k]}};
         name[k] = method_of(stage) == SISAL ? hc_text_format("endmember %d", k + 1)
                                             : hc_text_format("endmember %d (sample %lld line %lld)", k + 1,
                                                              (long long)at->sample, (long long)at->line);

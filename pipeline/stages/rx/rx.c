@@ -9,7 +9,7 @@
 #include "core/operation/project.h"
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
-#include "pipeline/statistics/detections.h"
+#include "pipeline/detections/detections.h"
 #include "pipeline/statistics/shrinkage.h"
 #include "pipeline/stages/rx/local.h"
 #include "pipeline/stages/stages.h"
@@ -218,6 +218,10 @@ static HcStatus fit(HcStage *stage, HcError *err) {
     size_t n = (size_t)bands;
     HC_TRY(hc_memory_upload(stage->compute, whitening.matrix, n * (size_t)state->components * sizeof(double),
                             &state->whitening, err));
+    if (!is_local(stage) && state->shrinkage == 0) {
+        state->detections.null = HC_NULL_CHI_SQUARE;
+        state->detections.directions = state->components;
+    }
     HC_TRY(hc_memory_upload(stage->compute, background->mean, n * sizeof(double), &state->mean, err));
     if (is_local(stage)) {
         HC_TRY(open_window(stage, err));

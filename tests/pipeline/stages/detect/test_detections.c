@@ -7,6 +7,7 @@
 #include <gdal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LINES = 19, SAMPLES = 23, BANDS = 5, PIXELS = LINES * SAMPLES };
 
@@ -116,12 +117,115 @@ static void points_are_the_best_pixels(void **state) {
     check_points("rx.gpkg", 1, anomaly, false, 5, NAN);
 }
 
+enum { CAP = 400 };
+
+typedef struct Rates {
+    double score[CAP], share[CAP], rate[CAP];
+    int32_t count;
+    bool fitted; /* the file has rates */
+} Rates;
+
+static void read_rates(const char *path, Rates *out) {
+    GDALAllRegister();
+    GDALDatasetH file = GDALOpenEx(path, GDAL_OF_VECTOR, NULL, NULL, NULL);
+    assert_non_null(file);
+    OGRLayerH layer = GDALDatasetGetLayer(file, 0);
+    int rate = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(layer), "false_alarm");
+    int share = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(layer), "rank_share");
+    assert_true(share >= 0);
+    *out = (Rates){.fitted = rate >= 0};
+    for (OGRFeatureH point; (point = OGR_L_GetNextFeature(layer)) != NULL; OGR_F_Destroy(point)) {
+        assert_true(out->count < CAP);
+        int32_t k = out->count++;
+        out->score[k] = OGR_F_GetFieldAsDouble(point, 3);
+        out->share[k] = OGR_F_GetFieldAsDouble(point, share);
+        out->rate[k] = out->fitted ? OGR_F_GetFieldAsDouble(point, rate) : out->share[k];
+    }
+    GDALClose(file);
+}
+
+/* Of the 5 bands, which all vary. The standard deviation of the matched filter is that of its scores, since
+ * they are those of the background. */
+static double rate_expected(const char *method, double score, double deviation) {
+    double s = fabs(score);
+    double tail = strcmp(method, "ace") == 0   ? (1 - sqrt(s)) * (1 - sqrt(s)) * (2 + sqrt(s)) / 4
+                  : strcmp(method, "amf") == 0 ? 0.5 * erfc(sqrt(s / 2))
+                                               : 0.5 * erfc(s / deviation / sqrt(2));
+    double x = score / 2;
+    return strcmp(method, "rx") == 0
+               ? erfc(sqrt(x)) + exp(-x) * (2 * sqrt(x) + 4 * x * sqrt(x) / 3) / sqrt(M_PI)
+           : score < 0 ? 1 - tail
+                       : tail;
+}
+
+static int32_t deviation_of(double *deviation) {
+    Cube scores = cube_read_floats("out", LINES, SAMPLES, 1);
+    double sum = 0, squares = 0;
+    int32_t count = 0;
+    for (int32_t p = 0; p < PIXELS; p++) {
+        double score = scores.value[p];
+        if (!isnan(score)) {
+            sum += score;
+            squares += score * score;
+            count++;
+        }
+    }
+    *deviation = sqrt((squares - sum * sum / count) / (count - 1));
+    cube_free(&scores);
+    return count;
+}
+
+/* Of all scored pixels, those up to the rate are left, with rates of the Gaussian background and of ranks. */
+static void check_rates(const char *method, const char *step, bool fitted) {
+    static Rates all, some;
+    double deviation = 0;
+    check_runs(NULL,
+               "read scene.img ! %s --overwrite --detections a.gpkg --top 1000 ! write out.img --nodata nan",
+               step);
+    int32_t count = deviation_of(&deviation);
+    read_rates("a.gpkg", &all);
+    assert_int_equal(all.count, count);
+    assert_int_equal(all.fitted, fitted);
+    for (int32_t k = 0; k < count; k++) {
+        check_near(all.share[k], (k + 1.0) / count, 1e-15);
+        if (fitted) {
+            check_near(all.rate[k], rate_expected(method, all.score[k], deviation), 2e-6);
+        }
+    }
+    int32_t left = 0;
+    while (left < count && all.rate[left] <= 0.3) {
+        left++;
+    }
+    assert_in_range(left, 1, count - 1);
+    check_runs(NULL, "read scene.img ! %s --overwrite --detections s.gpkg --top 1000 --false-alarm 0.3",
+               step);
+    read_rates("s.gpkg", &some);
+    assert_int_equal(some.count, left);
+    for (int32_t k = 0; k < left; k++) {
+        check_near(some.rate[k], all.rate[k], 0);
+    }
+}
+
+static void rates_are_those_of_the_background(void **state) {
+    (void)state;
+    write_scene();
+    check_rates("mf", "detect --target-pixel 4,5 --method mf", true);
+    check_rates("amf", "detect --target-pixel 4,5 --method amf", true);
+    check_rates("ace", "detect --target-pixel 4,5 --method ace", true);
+    check_rates("rx", "rx", true);
+    check_rates("", "detect --target-pixel 4,5 --method cem", false);
+    check_rates("", "detect --target-pixel 4,5 --method sam", false);
+    check_rates("", "detect --target-pixel 4,5 --method ace --shrink 0.1", false);
+    check_rates("", "rx --shrink 0.1", false);
+    check_rates("", "rx --window 9", false);
+}
+
 /* The same bytes for any blocks, threads and backends, also without an image. */
 static void files_do_not_depend_on_blocks(void **state) {
     (void)state;
     write_scene();
     static const char chain[] =
-        "read scene.img ! detect --method ace --target-pixel 4,5 --top 6 --detections";
+        "read scene.img ! detect --method ace --target-pixel 4,5 --top 6 --false-alarm 0.5 --detections";
     RunHow whole = {.settings = {.block_lines = LINES}};
     RunHow parts = {.threads = 3, .settings = {.block_lines = 2}};
     RunHow strict = {.ops = hc_strict_ops(), .settings = {.block_lines = 5}};
@@ -148,6 +252,10 @@ static void wrong_input_is_refused(void **state) {
     static const char *const cases[][2] = {
         {"rx --top 5", "rx: --top needs --detections"},
         {"rx --threshold 5", "rx: --threshold needs --detections"},
+        {"rx --false-alarm 1e-3", "rx: --false-alarm needs --detections"},
+        {"rx --detections d.gpkg --false-alarm 0", "--false-alarm 0"},
+        {"rx --detections d.gpkg --false-alarm 2", "--false-alarm 2"},
+        {"rx --detections d.gpkg --false-alarm nan", "--false-alarm nan"},
         {"detect --target-pixel 4,5 --top 5", "detect: --top needs --detections"},
         {"rx --detections d.shp", "d.shp: ends neither with .gpkg nor .geojson"},
         {"rx --detections d.geojson", "the scene has no CRS"},
@@ -158,7 +266,7 @@ static void wrong_input_is_refused(void **state) {
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         HcError err = {0};
         HcStatus status = run_chain_text(NULL, &err, "read scene.img ! %s ! write bad.img", cases[k][0]);
-        assert_true(status == HC_E_USAGE || (k == 7 && status == HC_E_IO));
+        assert_true(status == HC_E_USAGE || (k == 11 && status == HC_E_IO));
         if (strstr(err.text, cases[k][1]) == NULL) {
             fail_msg("%s", err.text);
         }
@@ -173,9 +281,8 @@ static void wrong_input_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(points_are_the_best_pixels),
-        IN_FOLDER(files_do_not_depend_on_blocks),
-        IN_FOLDER(failures_leave_nothing),
+        IN_FOLDER(points_are_the_best_pixels),    IN_FOLDER(rates_are_those_of_the_background),
+        IN_FOLDER(files_do_not_depend_on_blocks), IN_FOLDER(failures_leave_nothing),
         IN_FOLDER(wrong_input_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,13 +8,14 @@
 #define HC_PIPELINE_STATISTICS_DETECTIONS_H
 
 #include "pipeline/stage.h"
+#include "pipeline/detections/false_alarm.h"
 
 #include <math.h>
 
 typedef struct HcDetectionParams {
     const char *path;
     int64_t top;
-    double threshold; /* NAN = none */
+    double threshold, false_alarm; /* NAN = none */
     int32_t overwrite;
 } HcDetectionParams;
 
@@ -25,6 +26,13 @@ typedef struct HcDetectionParams {
          .help = "write at most this many detections of each band"},                                         \
         {HC_REAL(Params, member.threshold, "threshold"), .initial = NAN, .value = "SCORE",                   \
          .otherwise = "any score", .help = "write only detections with this score or a better one"},         \
+        {HC_REAL(Params, member.false_alarm, "false-alarm"),                                                 \
+         .range = {1e-12, 1},                                                                                \
+         .initial = NAN,                                                                                     \
+         .value = "RATE",                                                                                    \
+         .otherwise = "any rate",                                                                            \
+         .help = "write only detections with this false-alarm rate or a lower one: that of a Gaussian "      \
+                 "background, or the share of the scene with such scores where a method has no such rate"},  \
     {                                                                                                        \
         HC_LEVEL(Params, member.overwrite, "overwrite"), .value = "any",                                     \
                                                          .help = "replace an existing file of detections; "  \
@@ -40,9 +48,13 @@ typedef struct HcDetection {
 /* Zero-initialise; hc_detections_close() is always safe. */
 typedef struct HcDetections {
     int32_t bands, top;
-    bool low;          /* the lowest scores are the best */
-    double threshold;  /* NAN = none */
-    HcDetection *best; /* [bands][top], heaps whose first entry is the worst */
+    bool low;                      /* the lowest scores are the best */
+    double threshold, false_alarm; /* NAN = none */
+    HcDetection *best;             /* [bands][top], heaps whose first entry is the worst */
+    int64_t *scored;               /* [bands] pixels with a score */
+    HcNull null;                   /* of the background, set by the stage before gather */
+    int32_t directions;            /* of the background */
+    double *deviation;             /* [bands] of HC_NULL_NORMAL, filled by the stage */
 } HcDetections;
 
 /* In plan, behind all that fills stage->needs: adds to them, and refuses a file that cannot be. */

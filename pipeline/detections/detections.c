@@ -1,4 +1,4 @@
-#include "pipeline/statistics/detections.h"
+#include "pipeline/detections/detections.h"
 #include "core/allocate.h"
 #include "io/shape/points.h"
 
@@ -11,7 +11,10 @@ static size_t top_of(const HcDetectionParams *params) {
 HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, HcError *err) {
     const char *who = stage->kind->name;
     if (params->path == NULL) {
-        const char *alone = params->top > 0 ? "top" : !isnan(params->threshold) ? "threshold" : NULL;
+        const char *alone = params->top > 0               ? "top"
+                            : !isnan(params->threshold)   ? "threshold"
+                            : !isnan(params->false_alarm) ? "false-alarm"
+                                                          : NULL;
         return alone == NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "%s: --%s needs --detections", who, alone);
     }
     HC_OR_RETURN(hc_points_check(who, "--detections", params->path, &stage->in, err));
@@ -20,7 +23,8 @@ HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, HcE
     stage->needs.has_output = true;
     /* The heaps, what another rank hands over, and the points. */
     stage->needs.host_bytes +=
-        (size_t)stage->out.bands * top_of(params) * (2 * sizeof(HcDetection) + sizeof(HcPoint));
+        (size_t)stage->out.bands * top_of(params) * (2 * sizeof(HcDetection) + sizeof(HcPoint)) +
+        (size_t)stage->out.bands * (sizeof(int64_t) + sizeof(double));
     return HC_OK;
 }
 
@@ -30,7 +34,10 @@ HcStatus hc_detections_open(HcDetections *to, const HcStage *stage, const HcDete
     *to = (HcDetections){.bands = stage->out.bands,
                          .top = (int32_t)top_of(params),
                          .low = low,
-                         .threshold = params->threshold};
+                         .threshold = params->threshold,
+                         .false_alarm = params->false_alarm};
+    HC_OR_RETURN(hc_new(to->scored, stage->out.bands, "detections", err));
+    HC_OR_RETURN(hc_new(to->deviation, stage->out.bands, "detections", err));
     HC_OR_RETURN(hc_new(to->best, count, "detections", err));
     for (size_t k = 0; k < count; k++) {
         to->best[k].pixel = -1;
@@ -40,6 +47,8 @@ HcStatus hc_detections_open(HcDetections *to, const HcStage *stage, const HcDete
 
 void hc_detections_close(HcDetections *to) {
     free(to->best);
+    free(to->scored);
+    free(to->deviation);
     *to = (HcDetections){0};
 }
 
@@ -79,9 +88,30 @@ void hc_detections_consume(HcDetections *to, const HcBlock *block) {
     for (int64_t p = 0; p < (int64_t)block->lines * block->samples; p++, score += to->bands) {
         for (int32_t b = 0; b < to->bands && block->mask[p] != 0; b++) {
             HcDetection next = {to->low ? -(double)score[b] : (double)score[b], first + p};
+            to->scored[b] += !isnan(next.score);
             if (!isnan(next.score) && !(next.score < least)) {
                 offer(to->best + (size_t)b * (size_t)to->top, to->top, next);
             }
+        }
+    }
+}
+
+/* Of the detection at that place, 0 = the best, among the pixels with a score. */
+static double rank_share(const HcDetections *of, int64_t band, int64_t place) {
+    return (double)(place + 1) / (double)of->scored[band];
+}
+
+static double rate_of(const HcDetections *of, int64_t band, int64_t place) {
+    double score = of->best[band * of->top + place].score;
+    return of->null != HC_NULL_UNKNOWN ? hc_false_alarm(of->null, score, of->directions, of->deviation[band])
+                                       : rank_share(of, band, place);
+}
+
+/* Of sorted detections. Rates rise from the best to the worst, so that the heaps need not know them. */
+static void drop_false_alarms(HcDetections *of) {
+    for (int64_t k = 0; k < (int64_t)of->bands * of->top && !isnan(of->false_alarm); k++) {
+        if (of->best[k].pixel >= 0 && !(rate_of(of, k / of->top, k % of->top) <= of->false_alarm)) {
+            of->best[k].pixel = -1;
         }
     }
 }
@@ -114,6 +144,7 @@ HcStatus hc_detections_gather(HcDetections *to, HcStage *stage, HcError *err) {
     for (size_t k = 0; k < count; k++) {
         all[k] = to->best[k];
     }
+    HC_TRY(hc_ranks_sum(hc_stage_ranks(stage), to->scored, (size_t)to->bands, err));
     HC_TRY(hc_ranks_fold(hc_stage_ranks(stage), all, count * sizeof *all, add_rank, to, err));
     for (size_t k = 0; k < count; k++) {
         to->best[k] = all[k];
@@ -121,6 +152,7 @@ HcStatus hc_detections_gather(HcDetections *to, HcStage *stage, HcError *err) {
     for (int32_t b = 0; b < to->bands; b++) {
         qsort(to->best + (size_t)b * (size_t)to->top, (size_t)to->top, sizeof *all, by_rank);
     }
+    drop_false_alarms(to);
 done:
     free(all);
     return status;
@@ -128,6 +160,8 @@ done:
 
 HcStatus hc_detections_finish(HcDetections *to, const HcStage *stage, const HcDetectionParams *params,
                               const char *const *name, HcError *err) {
+    const char *rate = to->null != HC_NULL_UNKNOWN ? "false_alarm" : NULL;
+    const char *const field[] = {"score", "rank_share", rate, NULL};
     HcStatus status = HC_OK;
     HcPoint *point = NULL;
     int64_t count = 0;
@@ -141,10 +175,12 @@ HcStatus hc_detections_finish(HcDetections *to, const HcStage *stage, const HcDe
             point[count++] = (HcPoint){.name = name[k / to->top],
                                        .line = found.pixel / stage->in.samples,
                                        .sample = found.pixel % stage->in.samples,
-                                       .value = to->low ? -found.score : found.score};
+                                       .value = {to->low ? -found.score : found.score,
+                                                 rank_share(to, k / to->top, k % to->top),
+                                                 rate_of(to, k / to->top, k % to->top)}};
         }
     }
-    HC_TRY(hc_points_write(params->path, &stage->in, point, count, "score",
+    HC_TRY(hc_points_write(params->path, &stage->in, point, count, field,
                            hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
 done:
     free(point);
@@ -158,5 +194,7 @@ void hc_detections_report(const HcDetections *of, HcJson *to) {
     }
     if (of->best != NULL) {
         hc_json_put_number(to, "detections", (double)count);
+        hc_json_put_text(to, "false_alarms_by",
+                         of->null != HC_NULL_UNKNOWN ? hc_null_name(of->null) : "rank");
     }
 }
