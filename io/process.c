@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 long long hc_process_start(long number) {
@@ -50,6 +51,26 @@ void hc_process_self(HcProcess *self) {
         snprintf(self->space, sizeof self->space, "-");
     }
     self->start = hc_process_start(self->number);
+}
+
+uint64_t hc_process_peak_memory(void) {
+    char line[256];
+    unsigned long long kilobytes = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file != NULL && kilobytes == 0 && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "VmHWM: %llu", &kilobytes) != 1) {
+            kilobytes = 0;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    if (kilobytes == 0) { /* counts what the parent had before it started this program, too */
+        struct rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        kilobytes = (unsigned long long)usage.ru_maxrss;
+    }
+    return (uint64_t)kilobytes * 1024;
 }
 
 long long hc_process_boot_time(void) {

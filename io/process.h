@@ -1,6 +1,9 @@
-/* Process: names of this host and of this process, so that files can say who is writing them. */
+/* Process: names of this host and of this process, so that files can say who is writing them; and what it
+ * took. */
 #ifndef HC_IO_PROCESS_H
 #define HC_IO_PROCESS_H
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,6 +23,9 @@ void hc_process_self(HcProcess *self);
 
 /* When a process of this host and name space started; -1 when it is dead, or a zombie. */
 long long hc_process_start(long number);
+
+/* The largest resident memory of this process so far [bytes]. */
+uint64_t hc_process_peak_memory(void);
 
 /* When this host was started [s since 1970]; 0 = not known. */
 long long hc_process_boot_time(void);

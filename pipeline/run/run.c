@@ -1,12 +1,12 @@
 #include "pipeline/run/run.h"
 #include "core/clock.h"
 #include "io/file.h"
+#include "io/process.h"
 #include "pipeline/run/flow.h"
 #include "pipeline/run/record.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 /* ---- a pass ---- */
 
@@ -194,9 +194,7 @@ static HcStatus complete_outputs(HcFlow *flow, HcError *err) {
 }
 
 static void fill_report(HcFlow *flow) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    flow->report->peak_memory = (uint64_t)usage.ru_maxrss * 1024;
+    flow->report->peak_memory = hc_process_peak_memory();
     flow->report->seconds = hc_now() - flow->started;
 }
 

@@ -10,6 +10,13 @@ least=${BASH_REMATCH[1]}
 run 5 cov "$SAMPLE"/scene.hdr s.json --threads 1 --device cpu --memory 1M
 [[ $err == *"needs at least $least"* ]] || fail "$least MiB with 64 threads, with one: $err"
 
+# What the program that starts hcube has in memory is none of its own.
+large=$(printf '%*s' 200000000 '')
+run 0 filter "$SAMPLE"/scene.hdr out.img --device cpu
+unset large
+[[ $err =~ peak\ memory\ ([0-9]+)\.[0-9]\ MiB ]] || fail "no peak memory in '$err'"
+sanitized || ((BASH_REMATCH[1] <= 150)) || fail "peak memory ${BASH_REMATCH[1]} MiB of a scene of 1"
+
 # A scene in bands larger than --memory: what is read of it stays below. (The system maps whole windows of a file around
 # each line of each band, and all of them counted as memory of the program.)
 ! sanitized || exit 77
