@@ -119,3 +119,8 @@ run 9 batch pca --scenes named --output 'named-out/{stem}.tif' --device cpu --re
 if command -v python3 >/dev/null; then
     python3 -c 'import json, sys; [json.loads(line) for line in open(0, "rb").read().decode("utf-8", "strict").splitlines() if line.startswith("{")]' <<<"$err"
 fi
+
+# A link to a device stays one.
+ln -s /dev/null device.img
+refuse 4 "device.img: is a device or pipe, which a file cannot replace" run read "$scene" ! write device.img --overwrite --device cpu
+[[ -L device.img && -c /dev/null ]] || fail "the link to a device was replaced"

@@ -89,7 +89,7 @@ done
 cp in/s1.img alone.img
 refuse 3 "alone.img: not recognized as a raster, and no ENVI header is beside it (looked for alone.hdr and alone.img.hdr)" \
     info alone.img
-refuse 2 "batch: preview p.png: --output belongs to the last step, which has an output already" \
+refuse 2 "batch: preview p.png: the last step gets its name from --output (leave out p.png, or add: ! write)" \
     batch mnf ! preview p.png --scenes in --output 'p/{stem}.tif'
 refuse 2 "here: hcube detect SCENE OUTPUT --targets FILE --method sam" sam in/s1.hdr out.img
 refuse 2 "here: hcube detect SCENE OUTPUT --targets FILE --method ace" ace in/s1.hdr out.img
