@@ -89,16 +89,19 @@ bool hc_ranks_speaks(void) {
     return hc_launcher_number() == 0;
 }
 
-void hc_ranks_library(char *text, size_t size) {
+HcStatus hc_ranks_library(char *text, size_t size, HcError *err) {
     const HcTransportModule *module = NULL;
     HcError reason = {0};
-    if (!hc_transport_exists()) {
-        snprintf(text, size, "none");
-    } else if (hc_transport_load(&module, &reason) != HC_OK) {
-        snprintf(text, size, "none: %s", reason.text);
-    } else {
-        snprintf(text, size, "%s", module->library());
+    HcStatus status = hc_transport_exists() ? hc_transport_load(&module, &reason) : HC_OK;
+    if (status == HC_E_MEMORY) {
+        return hc_fail(err, status, "%s", reason.text);
     }
+    if (status == HC_OK) {
+        snprintf(text, size, "%s", module != NULL ? module->library() : "none");
+    } else {
+        snprintf(text, size, "none: %s", reason.text);
+    }
+    return HC_OK;
 }
 
 int32_t hc_ranks_number(const HcRanks *ranks) {

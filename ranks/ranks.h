@@ -34,8 +34,9 @@ void hc_ranks_close(HcRanks *ranks);
  */
 bool hc_ranks_speaks(void);
 
-/* The MPI library with its version, "none", or "none: " and why its module cannot be used. */
-void hc_ranks_library(char *text, size_t size);
+/* The MPI library with its version, "none", or "none: " and why its module cannot be used. Fails with
+ * HC_E_MEMORY alone. */
+HcStatus hc_ranks_library(char *text, size_t size, HcError *err) HC_MUST_CHECK;
 
 int32_t hc_ranks_number(const HcRanks *ranks); /* of this rank, from 0 */
 int32_t hc_ranks_count(const HcRanks *ranks);  /* 1 without ranks */

@@ -339,7 +339,7 @@ HcStatus hc_command_version(int32_t word_count, const char *const *words, HcErro
     }
     HcText text = {0};
     char mpi[sizeof((HcError){0}).text];
-    hc_ranks_library(mpi, sizeof mpi);
+    HC_OR_RETURN(hc_ranks_library(mpi, sizeof mpi, err));
     hc_io_libraries(&text);
     hc_cpu_libraries(&text);
     HcStatus status = text.failed ? hc_fail_memory(err, (double)text.length, "the versions") : HC_OK;

@@ -3,6 +3,7 @@
 #include "core/version.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,19 @@ bool hc_module_find(const HcModuleKind *kind, char *path, size_t size) {
            near_program(HC_MODULE_FOLDER, kind->file, path, size);
 }
 
+/* Why the library at `path` was not loaded. A lack of memory is no property of the module; of the first
+ * allocation that fails the loader says that the file, which is there, is not. */
+static HcStatus fail_load(const HcModuleKind *kind, const char *path, HcError *err) {
+    const char *reason = dlerror();
+    reason = reason != NULL ? reason : strerror(ENOMEM);
+    bool missing = strncmp(reason, path, strlen(path)) == 0 && strstr(reason, strerror(ENOENT)) != NULL;
+    bool memory = strstr(reason, strerror(ENOMEM)) != NULL ||
+                  strstr(reason, "cannot create shared object descriptor") != NULL ||
+                  (missing && access(path, R_OK) == 0);
+    return hc_fail(err, memory ? HC_E_MEMORY : kind->failure, "the %s module cannot be loaded: %s",
+                   kind->name, memory ? strerror(ENOMEM) : reason);
+}
+
 HcStatus hc_module_open(const HcModuleKind *kind, const HcModuleHead **out, HcError *err) {
     char path[4096];
     *out = NULL;
@@ -41,7 +55,7 @@ HcStatus hc_module_open(const HcModuleKind *kind, const HcModuleHead **out, HcEr
     /* Never closed: neither the CUDA runtime nor MPI likes to be unloaded. */
     void *library = dlopen(path, RTLD_NOW | (kind->global ? RTLD_GLOBAL : RTLD_LOCAL));
     if (library == NULL) {
-        return hc_fail(err, kind->failure, "the %s module cannot be loaded: %s", kind->name, dlerror());
+        return fail_load(kind, path, err);
     }
     HcModuleEntry *entry = NULL;
     *(void **)&entry = dlsym(library, kind->symbol);

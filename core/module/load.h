@@ -37,7 +37,7 @@ typedef struct HcModuleKind {
 bool hc_module_find(const HcModuleKind *kind, char *path, size_t size);
 
 /* Loads the module and hands out its table. It stays loaded. Fails with the reason where it is not there, no
- * module of that kind, or of another version. */
+ * module of that kind, or of another version; with HC_E_MEMORY where memory lacks. */
 HcStatus hc_module_open(const HcModuleKind *kind, const HcModuleHead **out, HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus
