@@ -18,8 +18,18 @@ void hc_io_libraries(HcText *text) {
     hc_chunk_libraries(text);
 }
 
+static uint64_t held; /* of the cache, by an output */
+
 void hc_io_limit_cache(uint64_t bytes) {
+    uint64_t least = __atomic_load_n(&held, __ATOMIC_RELAXED);
     if (CPLGetConfigOption("GDAL_CACHEMAX", NULL) == NULL) {
+        GDALSetCacheMax64((GIntBig)(bytes > least ? bytes : least));
+    }
+}
+
+void hc_io_hold_cache(uint64_t bytes) {
+    __atomic_store_n(&held, bytes, __ATOMIC_RELAXED);
+    if (bytes > (uint64_t)GDALGetCacheMax64()) {
         GDALSetCacheMax64((GIntBig)bytes);
     }
 }

@@ -15,8 +15,13 @@ extern "C" {
 /* Adds "GDAL 3.6.2\nlibpng 1.6.39\n". */
 void hc_io_libraries(HcText *text);
 
-/* Most memory for GDAL's cache of blocks, unless the user has set GDAL_CACHEMAX. */
+/* Most memory for GDAL's cache of blocks, unless the user has set GDAL_CACHEMAX, or hc_io_hold_cache() asks
+ * for more. */
 void hc_io_limit_cache(uint64_t bytes);
+
+/* From now on GDAL's cache holds at least these bytes, whoever limits it: an output needs them. 0 = no
+ * matter. */
+void hc_io_hold_cache(uint64_t bytes);
 
 /* What GDAL makes of a number of threads, "ALL_CPUS" or a count: at least 1. */
 int hc_io_thread_count(const char *text);

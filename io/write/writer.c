@@ -2,6 +2,7 @@
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
+#include "io/libraries.h"
 #include "io/write/parts.h"
 #include "io/write/style.h"
 #include "io/gdal_errors.h"
@@ -33,6 +34,7 @@ struct HcWriter {
     GDALDatasetH dataset;
     HcWriteArray *array; /* netCDF */
     bool flush_rows;     /* stored lines are whole tiles: GDAL need not keep them */
+    bool holds_cache;    /* see hold_blocks() */
     HcStored layout;
     void *stored;
     int32_t filled;             /* rows in `stored` */
@@ -87,12 +89,13 @@ static double blocks_of_all_bands(const HcScene *scene, HcType type, int pixels)
 /* A block that leaves the cache takes along those of all other bands, where pixels lie together; to find them
  * GDAL looks at every band. With less memory than for one block of each band it does so once a band, which is
  * minutes for tens of thousands of bands. */
-static void hold_blocks(const HcWriter *writer) {
+static void hold_blocks(HcWriter *writer) {
     int width = 1, height = 1;
     GDALGetBlockSize(GDALGetRasterBand(writer->dataset, 1), &width, &height);
     double wanted = blocks_of_all_bands(&writer->scene, writer->plan.type, width * height);
-    if (writer->scene.bands > HC_MANY_BANDS && wanted <= 256 * MIB && wanted > (double)GDALGetCacheMax64()) {
-        GDALSetCacheMax64((GIntBig)wanted);
+    if (writer->scene.bands > HC_MANY_BANDS && wanted <= 256 * MIB) {
+        hc_io_hold_cache((uint64_t)wanted);
+        writer->holds_cache = true;
     }
 }
 
@@ -652,6 +655,9 @@ void hc_writer_close(HcWriter *writer) {
         return;
     }
     discard(writer);
+    if (writer->holds_cache) {
+        hc_io_hold_cache(0);
+    }
     hc_team_close(writer->team);
     hc_write_plan_clear(&writer->plan);
     hc_scene_clear(&writer->scene);
