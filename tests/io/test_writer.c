@@ -102,6 +102,11 @@ static void tiff_of_many_bands(void **state) {
     hc_writer_close(writer);
     hc_io_limit_cache(1 << 20);
     assert_int_equal(GDALGetCacheMax64(), 1 << 20);
+    /* Tiles stay so small that the cache holds them where they do not divide the scene. */
+    HcScene wider = plain_scene(20, 20, 65000);
+    check_ok(hc_writer_open(&writer, in_folder("wider.tif"), &wider, NULL, &err), err);
+    assert_true(GDALGetCacheMax64() > (GIntBig)wider.bands * 16 * 16 * (GIntBig)sizeof(float));
+    hc_writer_close(writer);
     HcWriterNeeds needs;
     HcWriterOptions again = {.overwrite = true};
     check_ok(hc_writer_needs(in_folder("many.tif"), &scene, &again, &needs, &err), err);
