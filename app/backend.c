@@ -146,17 +146,21 @@ static HcStatus print_cpu(HcError *err) {
     return HC_OK;
 }
 
-static void print_gpus(void) {
+static HcStatus print_gpus(HcError *err) {
     enum { DEVICES_MAX = 64 };
     HcDevice list[DEVICES_MAX];
     const HcModule *module = NULL;
     HcError error = {0};
     int32_t count = 0;
     char total[32];
-    if (hc_load_module(&module, &error) != HC_OK ||
-        module->devices(list, DEVICES_MAX, &count, &error) != HC_OK) {
+    HcStatus status = hc_load_module(&module, &error);
+    status = status == HC_OK ? module->devices(list, DEVICES_MAX, &count, &error) : status;
+    if (status == HC_E_MEMORY || status == HC_E_IO) { /* neither says whether there is a GPU */
+        return hc_fail(err, status, "%s", error.text);
+    }
+    if (status != HC_OK) {
         printf("gpu    none: %s\n", error.text);
-        return;
+        return HC_OK;
     }
     for (int32_t d = 0; d < count && d < DEVICES_MAX; d++) {
         char word[16] = "gpu";
@@ -166,6 +170,7 @@ static void print_gpus(void) {
         printf("%-6s %s, compute capability %d.%d, %s\n", word, list[d].name, list[d].major, list[d].minor,
                hc_text_bytes(total, sizeof total, (double)list[d].memory_total));
     }
+    return HC_OK;
 }
 
 HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err) {
@@ -173,6 +178,5 @@ HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcErro
         return hc_fail(err, HC_E_USAGE, "devices: %s: takes no words", words[0]);
     }
     HC_OR_RETURN(print_cpu(err));
-    print_gpus();
-    return HC_OK;
+    return print_gpus(err);
 }

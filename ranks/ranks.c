@@ -92,8 +92,10 @@ bool hc_ranks_speaks(void) {
 HcStatus hc_ranks_library(char *text, size_t size, HcError *err) {
     const HcTransportModule *module = NULL;
     HcError reason = {0};
-    HcStatus status = hc_transport_exists() ? hc_transport_load(&module, &reason) : HC_OK;
-    if (status == HC_E_MEMORY) {
+    bool there = false;
+    HC_OR_RETURN(hc_transport_look(&there, err));
+    HcStatus status = there ? hc_transport_load(&module, &reason) : HC_OK;
+    if (status == HC_E_MEMORY || status == HC_E_IO) { /* neither is a property of the module */
         return hc_fail(err, status, "%s", reason.text);
     }
     if (status == HC_OK) {

@@ -10,10 +10,12 @@ static HcModuleKind mpi_kind(void) {
                           .global = true};
 }
 
-bool hc_transport_exists(void) {
+HcStatus hc_transport_look(bool *there, HcError *err) {
     char path[4096];
     HcModuleKind kind = mpi_kind();
-    return hc_module_find(&kind, path, sizeof path);
+    HC_OR_RETURN(hc_module_find(&kind, path, sizeof path, err));
+    *there = path[0] != '\0';
+    return HC_OK;
 }
 
 HcStatus hc_transport_load(const HcTransportModule **out, HcError *err) {

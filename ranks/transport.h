@@ -44,11 +44,11 @@ typedef struct HcTransportModule {
     const char *(*library)(void); /* "Open MPI v4.1.4"; needs no start */
 } HcTransportModule;
 
-/* Whether there is a file that is taken for the module. */
-bool hc_transport_exists(void);
+/* Sets `there`: whether there is a file that is taken for the module. Fails where that cannot be seen. */
+HcStatus hc_transport_look(bool *there, HcError *err) HC_MUST_CHECK;
 
 /* Loads the module. HCUBE_MPI_MODULE names another file (hc_module_find). Fails with HC_E_UNSUPPORTED and the
- * reason. */
+ * reason; with HC_E_MEMORY or HC_E_IO where that says nothing of the module. */
 HcStatus hc_transport_load(const HcTransportModule **out, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -9,28 +9,37 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The file in `folder`, which is relative to that of the program; false when it does not fit or is not there.
- */
-static bool near_program(const char *folder, const char *file, char *path, size_t size) {
-    ssize_t length = readlink("/proc/self/exe", path, size - 1);
-    if (length < 0) {
-        return false;
-    }
-    path[length] = '\0';
-    char *slash = strrchr(path, '/');
-    size_t at = slash != NULL ? (size_t)(slash - path) : 0;
-    int added = snprintf(path + at, size - at, "/%s/%s", folder, file);
-    return added > 0 && (size_t)added < size - at && access(path, R_OK) == 0;
+/* Whether the file is there. Fails where that cannot be seen: then nobody may conclude that it is not. */
+static HcStatus look_for(const char *path, bool *there, HcError *err) {
+    *there = access(path, F_OK) == 0;
+    bool unseen = !*there && errno != ENOENT && errno != ENOTDIR && errno != EACCES;
+    return unseen ? hc_fail(err, HC_E_IO, "%s: cannot be looked for: %s", path, strerror(errno)) : HC_OK;
 }
 
-bool hc_module_find(const HcModuleKind *kind, char *path, size_t size) {
+/* The path of the file in `folder`, which is relative to that of the program; empty where it does not fit or
+ * is not there. */
+static HcStatus near_program(const char *folder, const char *file, char *path, size_t size, HcError *err) {
+    bool there = false;
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    size_t left = slash != NULL ? size - (size_t)(slash - path) : 0;
+    int added = slash != NULL ? snprintf(slash, left, "/%s/%s", folder, file) : 0;
+    if (added > 0 && (size_t)added < left) {
+        HC_OR_RETURN(look_for(path, &there, err));
+    }
+    path[0] = there ? path[0] : '\0';
+    return HC_OK;
+}
+
+HcStatus hc_module_find(const HcModuleKind *kind, char *path, size_t size, HcError *err) {
     const char *given = getenv(kind->variable);
     if (given != NULL && *given != '\0') {
         snprintf(path, size, "%s", given); /* what does not fit is no path either */
-        return true;
+        return HC_OK;
     }
-    return near_program(".", kind->file, path, size) ||
-           near_program(HC_MODULE_FOLDER, kind->file, path, size);
+    HC_OR_RETURN(near_program(".", kind->file, path, size, err));
+    return path[0] == '\0' ? near_program(HC_MODULE_FOLDER, kind->file, path, size, err) : HC_OK;
 }
 
 /* Why the library at `path` was not loaded. A lack of memory is no property of the module; of the first
@@ -49,7 +58,8 @@ static HcStatus fail_load(const HcModuleKind *kind, const char *path, HcError *e
 HcStatus hc_module_open(const HcModuleKind *kind, const HcModuleHead **out, HcError *err) {
     char path[4096];
     *out = NULL;
-    if (!hc_module_find(kind, path, sizeof path)) {
+    HC_OR_RETURN(hc_module_find(kind, path, sizeof path, err));
+    if (path[0] == '\0') {
         return hc_fail(err, kind->failure, "the %s module is not there (%s)", kind->name, kind->file);
     }
     /* Never closed: neither the CUDA runtime nor MPI likes to be unloaded. */

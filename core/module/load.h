@@ -33,11 +33,12 @@ typedef struct HcModuleKind {
 } HcModuleKind;
 
 /* Where the module lies: the path of its variable, else the folder of the program, else the folder of modules
- * as installed, relative to that of the program. False where there is no file; a variable is believed. */
-bool hc_module_find(const HcModuleKind *kind, char *path, size_t size);
+ * as installed, relative to that of the program. Empty where there is no file; a variable is believed. Fails
+ * with HC_E_IO where that cannot be seen. */
+HcStatus hc_module_find(const HcModuleKind *kind, char *path, size_t size, HcError *err) HC_MUST_CHECK;
 
 /* Loads the module and hands out its table. It stays loaded. Fails with the reason where it is not there, no
- * module of that kind, or of another version; with HC_E_MEMORY where memory lacks. */
+ * module of that kind, or of another version; with HC_E_MEMORY where memory lacks, with HC_E_IO as above. */
 HcStatus hc_module_open(const HcModuleKind *kind, const HcModuleHead **out, HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -17,7 +17,8 @@ static HcModuleKind gpu_kind(void) {
 bool hc_module_exists(void) {
     char path[4096];
     HcModuleKind kind = gpu_kind();
-    return hc_module_find(&kind, path, sizeof path);
+    HcError unseen = {0};
+    return hc_module_find(&kind, path, sizeof path, &unseen) != HC_OK || path[0] != '\0';
 }
 
 static HcStatus load(const HcModule **out, HcError *err) {

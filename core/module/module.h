@@ -76,11 +76,11 @@ typedef struct HcModule {
     int32_t (*addresses)(HcAddress *out, int32_t capacity);
 } HcModule;
 
-/* Whether there is a file that is taken for the module. */
+/* Whether there is a file that is taken for the module, or may be: false only where none is for sure. */
 bool hc_module_exists(void);
 
 /* Loads the module, once a process. HCUBE_GPU_MODULE names another file (hc_module_find). Fails with
- * HC_E_DEVICE and the reason. */
+ * HC_E_DEVICE and the reason; with HC_E_MEMORY or HC_E_IO where that says nothing of the module. */
 HcStatus hc_module_load(const HcModule **out, HcError *err) HC_MUST_CHECK;
 
 #ifdef __cplusplus
