@@ -233,6 +233,9 @@ static bool in_order(const Axes *axes, GDALDatasetH dataset) {
         return false;
     }
     bool placed = line->kind == KIND_LINE && sample->kind == KIND_SAMPLE;
+    if (extra > 1) {
+        return false; /* GDAL makes a band of each pair of time and band */
+    }
     return placed || (extra == 1 && first == KIND_BAND) || GDALGetRasterCount(dataset) == 1;
 }
 

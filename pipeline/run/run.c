@@ -94,6 +94,36 @@ static void note_times(HcFlow *flow, const HcRunReport *before, double start, do
                       .waiting_for_writing = report->seconds_wait_write - before->seconds_wait_write};
 }
 
+static HcStatus settle_stages(HcFlow *flow, HcError *err) {
+    for (int32_t s = 0; s < flow->pass.end; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        if (hc_pass_observes(&flow->pass, stage)) {
+            double settle_time = hc_now();
+            HC_OR_RETURN(hc_stage_named(stage, stage->kind->settle(stage, flow->work, err), err));
+            stage->seconds_settle += hc_now() - settle_time;
+        }
+    }
+    return HC_OK;
+}
+
+/* One band without values leaves out every pixel where any band counts. The note stands beside the failure of
+ * a stage that finds no pixel, too. masked: [HC_MASK_REASONS] of this pass. */
+static void note_none_left(HcFlow *flow, const int64_t *masked) {
+    HcSource *source = flow->chain->source;
+    if (!source->any_counts || source->told_none_left || hc_ranks_count(flow->settings->ranks) > 1) {
+        return;
+    }
+    int64_t lacking = masked[HC_MASK_NODATA] + masked[HC_MASK_NAN];
+    if (lacking > 0 && lacking + masked[HC_MASK_USER] == flow->report->pixels) {
+        source->told_none_left = true;
+        hc_stage_note(
+            &flow->chain->stages[0],
+            "no pixel is left: %lld of %lld lack a value in some band (--nodata-rule all leaves out "
+            "bands that hold no value)",
+            (long long)lacking, (long long)flow->report->pixels);
+    }
+}
+
 static HcStatus run_pass(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
     HcRunReport before = *flow->report;
@@ -119,15 +149,20 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
     HC_TRY(run_threads(flow, err));
     blocks = hc_now() - begin;
     HC_TRY(hc_view_unchanged(flow->chain->source->view, err));
-    for (int32_t s = 0; s < flow->pass.end; s++) {
-        HcStage *stage = &flow->chain->stages[s];
-        if (hc_pass_observes(&flow->pass, stage)) {
-            double settle_time = hc_now();
-            HC_TRY(hc_stage_named(stage, stage->kind->settle(stage, flow->work, err), err));
-            stage->seconds_settle += hc_now() - settle_time;
-        }
+    status = settle_stages(flow, err);
+    if (status == HC_OK) {
+        HC_TRY(hc_source_counts(flow->chain->source, flow->compute, flow->report->masked, err));
     }
-    HC_TRY(hc_source_counts(flow->chain->source, flow->compute, flow->report->masked, err));
+    if (status == HC_E_NUMERIC) { /* beside that failure, counts that cannot be had are none */
+        HcError ignored = {0};
+        int64_t masked[HC_MASK_REASONS] = {0};
+        if (hc_source_counts(flow->chain->source, flow->compute, masked, &ignored) == HC_OK) {
+            note_none_left(flow, masked);
+        }
+    } else if (status == HC_OK) {
+        note_none_left(flow, flow->report->masked);
+    }
+    HC_TRY(status);
     note_times(flow, &before, start_time, blocks);
 done:
     hc_flow_close_pass(flow);

@@ -273,6 +273,8 @@ static HcStatus open_source(HcStage *stage, HcError *err) {
     source->zeros_may_be_none = zeros_are_data(stage);
     source->decode = (HcDecode){.nodata_needs_all_bands = params->nodata_rule == 1,
                                 .keep_missing = hc_chain_keeps_missing(stage->chain)};
+    source->any_counts =
+        !source->decode.nodata_needs_all_bands && !source->decode.keep_missing && source->band_count > 1;
     source->decode.has_nodata = hc_view_nodata(source->view, &source->decode.nodata);
     return hc_source_open(source, stage->compute, err);
 }

@@ -4,6 +4,7 @@
 #include "core/sums/moments.h"
 #include "tests/support/check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Unsigned integers of 640 bits: enough to check a rounding by its definition. */
@@ -518,6 +519,18 @@ static void test_differences(void **state) {
         squares += (first - sorted[4]) * (first - sorted[4]) / TRIALS;
     }
     check_near(hc_difference_variance(HC_DIFFERENCE_MEDIAN3X3), squares, 5 * 1.5 / sqrt(TRIALS));
+    /* The same to all digits: the density of the median of nine is 9!/(4! 4!) F^4 (1 - F)^4 f, and its
+     * covariance with each value 1/9. The pages of numerics, cov and mnf print it. */
+    double variance = 0;
+    for (int k = -4000; k <= 4000; k++) {
+        double x = k / 400.0, below = erfc(-x / sqrt(2)) / 2, above = erfc(x / sqrt(2)) / 2;
+        variance += 630 * pow(below * above, 4) * x * x * exp(-x * x / 2) / sqrt(6.283185307179586) / 400;
+    }
+    double factor = hc_difference_variance(HC_DIFFERENCE_MEDIAN3X3);
+    char printed[32];
+    check_near(factor, 1 + variance - 2.0 / 9, 1e-13);
+    snprintf(printed, sizeof printed, "%.9f", factor);
+    assert_string_equal(printed, "0.943879059");
     assert_int_equal(hc_difference_limit(HC_DIFFERENCE_MEAN3X3, 65535), 16 * 65535);
     assert_int_equal(hc_difference_halo(HC_DIFFERENCE_SHIFT), 0);
     assert_int_equal(hc_difference_halo(HC_DIFFERENCE_SHIFT_DIAGONAL), 1);

@@ -161,6 +161,8 @@ static void other_axes_are_refused(void **state) {
     check_refused(&(Shape){{"band", "x", "y"}, {BANDS, SAMPLES, LINES}, NULL}, "band (4), x (6), y (5)");
     check_refused(&(Shape){{"lines", "a", "b"}, {1, SAMPLES, BANDS}, NULL}, "lines (1)");
     check_refused(&(Shape){{"time", "band", "b", "c"}, {2, BANDS, LINES, SAMPLES}, NULL}, "time (2)");
+    check_refused(&(Shape){{"time", "band", "y", "x"}, {2, BANDS, LINES, SAMPLES}, NULL},
+                  "time (2), band (4), y (5), x (6)");
 }
 
 /* The order of the values that open is that of the file. */

@@ -1,7 +1,9 @@
+#include "pipeline/chain.h"
 #include "pipeline/stages/write/write_tally.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Rounding to whole numbers is worth a remark where the values span fewer steps. */
 #define FEW_STEPS 100
@@ -33,24 +35,45 @@ bool hc_write_suggest(double lowest, double highest, double low, double high, do
     return isfinite(*scale) && *scale > 0 && isfinite(*offset);
 }
 
-/* ": write --scale 0.004 --offset -1 keeps them", or nothing. */
-static void add_advice(HcText *text, const HcStoredTally *tally, double low, double high, const char *what) {
+/* Whether --scale of a command with this chain would go to another stage, as that of abundance does. */
+static bool scale_is_of_another(const HcStage *stage) {
+    for (int32_t s = 0; s < stage->chain->count; s++) {
+        const HcStageClass *kind = stage->chain->stages[s].kind;
+        HC_EACH_OPTION(option, kind->options) {
+            if (kind != stage->kind && strcmp(option->name, "scale") == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* "; write --scale 0.004 --offset -1 keeps them", or nothing. */
+static void add_advice(HcText *text, const HcStage *stage, const HcWriter *writer, const char *what) {
     char number[HC_TEXT_DOUBLE];
-    double scale, offset;
-    if (!hc_write_suggest(tally->lowest, tally->highest, low, high, &scale, &offset)) {
+    double scale, offset, low, high;
+    HcStoredTally tally;
+    bool longer = scale_is_of_another(stage);
+    if (!hc_writer_tally(writer, &tally, &low, &high) ||
+        !hc_write_suggest(tally.lowest, tally.highest, low, high, &scale, &offset)) {
         return;
     }
-    hc_text_add(text, "; write --scale %s", hc_text_double(number, scale));
+    if (longer) {
+        hc_text_add(text, "; a chain that ends in '! write %s", hc_writer_path(writer));
+    } else {
+        hc_text_add(text, "; write");
+    }
+    hc_text_add(text, " --scale %s", hc_text_double(number, scale));
     if (offset != 0) {
         hc_text_add(text, " --offset %s", hc_text_double(number, offset));
     }
-    hc_text_add(text, " %s", what);
+    hc_text_add(text, "%s %s", longer ? "'" : "", what);
 }
 
 static void note_clamped(HcStage *stage, const HcWriter *writer, const HcStoredTally *tally, double low,
                          double high) {
     HcText text = {0};
-    add_advice(&text, tally, low, high, "holds them all");
+    add_advice(&text, stage, writer, "holds them all");
     if (text.failed) {
         hc_stage_note_lost(stage);
     }
@@ -64,10 +87,9 @@ static void note_clamped(HcStage *stage, const HcWriter *writer, const HcStoredT
     hc_text_clear(&text);
 }
 
-static void note_rounded(HcStage *stage, const HcWriter *writer, const HcStoredTally *tally, double low,
-                         double high) {
+static void note_rounded(HcStage *stage, const HcWriter *writer, const HcStoredTally *tally) {
     HcText text = {0};
-    add_advice(&text, tally, low, high, "keeps fractions");
+    add_advice(&text, stage, writer, "keeps fractions");
     if (text.failed) {
         hc_stage_note_lost(stage);
     }
@@ -86,7 +108,7 @@ void hc_write_tally_note(HcStage *stage, const HcWriter *writer, bool scaled) {
     if (tally.clamped > 0) {
         note_clamped(stage, writer, &tally, low, high);
     } else if (!scaled && tally.rounded > 0 && tally.highest - tally.lowest < FEW_STEPS) {
-        note_rounded(stage, writer, &tally, low, high);
+        note_rounded(stage, writer, &tally);
     }
     if (tally.moved > 0) {
         hc_stage_note(stage, "%s: %lld values equal the nodata value %.17g and are stored as %.17g",

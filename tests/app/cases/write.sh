@@ -13,8 +13,14 @@ rm pair.*
 # Fractions as integers: GDAL's scale and offset, nodata outside of the values, and what a type cannot hold.
 shares=(read "$scene" ! abundance --endmembers "$SAMPLE/endmembers.sli")
 run 0 run "${shares[@]}" ! write plain.tif --type uint8
-[[ $err == *"write: plain.tif: values from 0 to 0.99"*"were rounded to whole numbers (uint8); write --scale 0.004 keeps fractions"* ]] ||
+[[ $err == *"write: plain.tif: values from 0 to 0.99"*"were rounded to whole numbers (uint8); a chain that ends in '! write plain.tif --scale 0.004' keeps fractions"* ]] ||
     fail "no note: $err"
+# What the note says works: --scale of the command alone is that of the endmembers.
+run 0 abundance "$scene" short.tif --endmembers "$SAMPLE/endmembers.sli" --type uint8
+[[ $err == *"; a chain that ends in '! write short.tif --scale 0.004' keeps fractions"* ]] || fail "no advice: $err"
+run 0 run "${shares[@]}" ! write short.tif --type uint8 --scale 0.004 --overwrite
+[[ $err != *"keeps fractions"* ]] || fail "a note for nothing: $err"
+rm short.tif*
 run 0 run "${shares[@]}" ! write scaled.tif --type uint8 --scale 0.004 ! write scaled.img --type int16 --scale 0.0001
 [[ $err != *"write:"* ]] || fail "a note for nothing: $err"
 run 0 info scaled.tif

@@ -84,6 +84,69 @@ static void bands_without_values(void **state) {
     cube_free(&cube);
 }
 
+/* One band of NaN leaves out every pixel by the usual rule: a note names the cure, beside the failure of a
+ * stage that finds no pixel as well; and the cure works. One pixel that is left: no note. */
+static void one_band_leaves_nothing(void **state) {
+    (void)state;
+    static const char note[] =
+        "read: no pixel is left: 96 of 96 lack a value in some band (--nodata-rule all";
+    for (int left = 0; left < 2; left++) {
+        Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 3, false);
+        HcText notes = {0};
+        RunHow how = {.report = &report, .notes = &notes};
+        for (int32_t p = left; p < LINES * SAMPLES; p++) {
+            cube_pixel(&cube, p / SAMPLES, p % SAMPLES)[1] = NAN;
+        }
+        cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
+        check_runs(&how, "read scene.img ! write out.img");
+        assert_int_equal(notes.data != NULL && strstr(notes.data, note) != NULL, left == 0);
+        assert_int_equal(notes.data != NULL && strstr(notes.data, "no pixel is left") != NULL, left == 0);
+        hc_text_clear(&notes);
+        check_run_fails(&how, HC_E_NUMERIC, "valid pixel", "read scene.img ! pca ! write out.img");
+        assert_int_equal(notes.data != NULL && strstr(notes.data, note) != NULL, left == 0);
+        hc_text_clear(&notes);
+        check_runs(&how, "read scene.img --nodata-rule all ! write out.img");
+        assert_true(notes.data == NULL || strstr(notes.data, "no pixel is left") == NULL);
+        hc_text_clear(&notes);
+        assert_int_equal(report.masked[HC_MASK_NAN], left == 0 ? 0 : LINES * SAMPLES - 1);
+        cube_free(&cube);
+    }
+}
+
+/* More bands than a kernel turns at once, and the band that decides at any place: by rule all a pixel stays
+ * where one band of 300 holds a value, and goes where none does; the same for each interleave and type. */
+static void rule_all_of_many_bands(void **state) {
+    (void)state;
+    enum { MANY = 300 };
+    static const char *const interleaves[] = {"bsq", "bil", "bip"};
+    static const HcType types[] = {HC_UINT8, HC_INT16, HC_FLOAT32, HC_FLOAT64};
+    for (int c = 0; c < 12; c++) {
+        Cube cube = cube_new(LINES, SAMPLES, MANY);
+        int64_t wanted = 0;
+        for (int32_t p = 0; p < LINES * SAMPLES; p++) {
+            int32_t only = p * 37 % (MANY + 40); /* from MANY on: no band holds a value */
+            wanted += only >= MANY;
+            for (int32_t b = 0; b < MANY; b++) {
+                cube_pixel(&cube, p / SAMPLES, p % SAMPLES)[b] = b == only ? 100 : 7;
+            }
+        }
+        /* A last pixel that is whole, so that no band lacks values everywhere. */
+        for (int32_t b = 0; b < MANY; b++) {
+            cube_pixel(&cube, LINES - 1, SAMPLES - 1)[b] = 50;
+        }
+        wanted -= (LINES * SAMPLES - 1) * 37 % (MANY + 40) >= MANY;
+        cube_write(&cube, "scene", types[c % 4], interleaves[c / 4], "data ignore value = 7\n");
+        read_with("--nodata-rule all");
+        assert_int_equal(report.masked[HC_MASK_NODATA], wanted);
+        assert_true(wanted > 0 && wanted < LINES * SAMPLES);
+        read_with("--nodata-rule all --no-direct");
+        assert_int_equal(report.masked[HC_MASK_NODATA], wanted);
+        read_with("");
+        assert_int_equal(report.masked[HC_MASK_NODATA], LINES * SAMPLES - 1);
+        cube_free(&cube);
+    }
+}
+
 /* Two scenes: one in which no data has the values -9999 and -50, and one in which it has -9999 alone. */
 static void write_two(HcType type, const char *interleave) {
     Cube mixed = cube_smooth(LINES, SAMPLES, BANDS, 5, true);
@@ -489,6 +552,8 @@ int main(void) {
         cmocka_unit_test(bad_bands_are_left_out),
         cmocka_unit_test(every_way_is_the_same),
         cmocka_unit_test(bands_without_values),
+        cmocka_unit_test(one_band_leaves_nothing),
+        cmocka_unit_test(rule_all_of_many_bands),
         cmocka_unit_test(a_border_of_zeros_is_told),
         cmocka_unit_test(several_nodata_values),
         cmocka_unit_test(empty_bands_by_several_values),
