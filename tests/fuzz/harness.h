@@ -21,6 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Prepares the process: GDAL keeps the drivers that read files by themselves. Called once. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
+/* Whether the drivers of netCDF and HDF5 stay too: false, unless a harness that writes files by them defines
+ * it. */
+bool hc_fuzz_arrays(void);
+
 enum { HC_FUZZ_PATH = 512 };
 
 /* Ends the process as a finding where `holds` is false. */

@@ -398,6 +398,13 @@ HcStatus hc_product_number(const HcProductFile *file, const char *dataset, const
     return HC_OK;
 }
 
+/* GDAL's netCDF driver (3.6) frees a text without axes before it copies it; its HDF5 driver does not, and
+ * takes every file that does not end in .nc. */
+static bool frees_early(const HcProductFile *file, GDALMDArrayH array) {
+    const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(file->dataset));
+    return strcmp(driver, "netCDF") == 0 && GDALMDArrayGetDimensionCount(array) == 0;
+}
+
 HcStatus hc_product_string(const HcProductFile *file, const char *dataset, char **text, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
@@ -408,6 +415,12 @@ HcStatus hc_product_string(const HcProductFile *file, const char *dataset, char 
     GDALMDArrayH array = open_array(file, dataset);
     if (array == NULL) {
         return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
+    }
+    if (frees_early(file, array)) {
+        GDALMDArrayRelease(array);
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: the text %s cannot be read from a file with the ending .nc: rename it to .h5",
+                       file->path, dataset);
     }
     hc_gdal_catch(&messages);
     GDALExtendedDataTypeH type = GDALMDArrayGetDataType(array);

@@ -2,6 +2,8 @@
 #include "io/view/view.h"
 #include "product_check.h"
 
+#include <unistd.h>
+
 enum { BANDS = 6 };
 
 static const double centres[BANDS] = {376.4, 381.4, 386.4, 391.4, 396.4, 401.4};
@@ -83,6 +85,17 @@ static void flaws_are_told(void **state) {
     check_refused(write_tanager(false, FLAW_NO_WAVELENGTHS), HC_E_INPUT,
                   "no attribute wavelengths of /HDFEOS");
     check_refused(write_tanager(true, FLAW_NO_CORNER), HC_E_INPUT, "StructMetadata.0 has no");
+}
+
+/* GDAL reads a text of a file with this ending from memory that it has freed: refused, with the cure. */
+static void another_ending_is_told(void **state) {
+    (void)state;
+    char path[700];
+    snprintf(path, sizeof path, "%s", in_folder("scene.nc"));
+    assert_int_equal(rename(write_tanager(true, FLAW_NONE), path), 0);
+    check_refused(path, HC_E_INPUT,
+                  "StructMetadata.0 cannot be read from a file with the ending .nc: rename it to .h5");
+    unlink(path);
 }
 
 static void hypso_opens(void **state) {
@@ -180,6 +193,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scenes_open),
         cmocka_unit_test(flaws_are_told),
+        cmocka_unit_test(another_ending_is_told),
         cmocka_unit_test(hypso_opens),
         cmocka_unit_test(polygons_over_coordinates),
     };
