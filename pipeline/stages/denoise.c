@@ -1,9 +1,9 @@
 /* denoise: chooses a noise model, a dimension and a method, and states them.
  *
- * The noise comes from a regression of each band on all others. Components whose eigenvalue lies beyond those
- * of noise alone hold the signal; patches of these components are then freed of the noise that is left in
- * them. Groups of alike patches do so once more, with that result as the pilot. A block is worked on in
- * strips, so that the memory for components does not depend on the size of a block. */
+ * The noise comes from a regression of each band on all others, or from a file. Components whose eigenvalue
+ * lies beyond those of noise alone hold the signal; patches of these components are then freed of the noise
+ * that is left in them. Groups of alike patches do so once more, with that result as the pilot. A block is
+ * worked on in strips, so that the memory for components does not depend on the size of a block. */
 #include "core/allocate.h"
 #include "core/operation/groups.h"
 #include "core/operation/project.h"
@@ -13,6 +13,7 @@
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/noise_choice.h"
+#include "pipeline/statistics/noise_file.h"
 #include "pipeline/statistics/sums.h"
 
 #include <math.h>
@@ -22,13 +23,15 @@
 
 typedef struct Params {
     HcLinearParams linear; /* first; `denoise` and `min_eigenvalue` are set by plan */
-    int32_t method, noise;
+    int32_t method;
+    const char *noise; /* a word of noise_words, or a file */
     int64_t window, step;
 } Params;
 
 typedef struct State {
     HcLinear linear; /* first */
     HcSceneSums sums, differences;
+    HcStatistics noise;   /* that of a file, once there */
     HcNoiseChoice choice; /* with --noise auto, once fitted */
     double gain;          /* expected of the subspace alone [dB], once the transform is there */
     bool handed_on;       /* no gain is expected */
@@ -39,7 +42,7 @@ typedef struct State {
 } State;
 
 enum { METHOD_GROUPS, METHOD_PATCHES, METHOD_SUBSPACE };
-enum { NOISE_AUTO, NOISE_WHITE, NOISE_REGRESSION };
+enum { NOISE_AUTO, NOISE_WHITE, NOISE_REGRESSION, NOISE_FILE };
 
 static const char *const method_words[] = {"groups", "patches", "subspace", NULL};
 static const char *const noise_words[] = {"auto", "white", "regression", NULL};
@@ -68,9 +71,9 @@ static const HcOption options[] = {
     {HC_CHOICE(Params, method), .choices = method_words, .standard = "groups",
      .help = "keep the components that hold signal (subspace), remove the noise from patches of them as well "
              "(patches), and then from groups of patches that are alike (groups)"},
-    {HC_CHOICE(Params, noise), .of_fit = true, .choices = noise_words, .standard = "auto",
-     .help = "variance of the noise: that of the regression of each band on all others, the median of these "
-             "for all bands (white), or the one that fits"},
+    {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE", .standard = "auto",
+     .help = "variance of the noise: regression (of each band on all others), white (the median of these "
+             "for all bands), auto (the one that fits), or the covariance in a file from cov --noise"},
     {HC_TEXT(HcLinearParams, components), .check = hc_linear_check_components,
      .otherwise =
          "those with an eigenvalue (1 + SNR) above the largest one of noise alone; subspace: also above 2",
@@ -96,6 +99,15 @@ static const HcOption options[] = {
 
 static const Params *params_of(const HcStage *stage) {
     return stage->params;
+}
+
+/* The place in noise_words, or NOISE_FILE. */
+static int32_t noise_kind(const HcStage *stage) {
+    int32_t kind = 0;
+    while (noise_words[kind] != NULL && !hc_text_equal(params_of(stage)->noise, noise_words[kind])) {
+        kind++;
+    }
+    return kind;
 }
 
 static bool has_transform(const HcStage *stage) {
@@ -187,6 +199,7 @@ static void choose(const HcStage *stage) {
 /* Called once the transform is there. */
 static void note_choices(HcStage *stage) {
     const State *state = stage->state;
+    bool by_file = noise_kind(stage) == NOISE_FILE;
     const HcTransform *transform = &state->linear.transform;
     if (params_of(stage)->linear.fit_only) {
         return;
@@ -196,18 +209,19 @@ static void note_choices(HcStage *stage) {
         hc_stage_note(stage, "no noise model fits this scene: %s", state->choice.why);
     }
     if (state->handed_on) {
-        hc_stage_note(stage, "noise by %s: no gain is expected, the scene is handed on unchanged",
-                      transform->noise);
+        hc_stage_note(stage, "noise by %s%s: no gain is expected, the scene is handed on unchanged",
+                      transform->noise, by_file ? " (of a file)" : "");
         return;
     }
     if (state->gain < least_gain) {
-        hc_stage_note(stage, "noise by %s: no gain is expected with %d of %d components (%.1f dB)",
-                      transform->noise, state->linear.used, transform->components, state->gain);
+        hc_stage_note(stage, "noise by %s%s: no gain is expected with %d of %d components (%.1f dB)",
+                      transform->noise, by_file ? " (of a file)" : "", state->linear.used,
+                      transform->components, state->gain);
         return;
     }
     bool is_limit = by_patches(stage) && transform->pixels >= (int64_t)MANY_PIXELS * transform->components;
-    hc_stage_note(stage, "noise by %s, %d of %d components, %s: a gain of %s %.1f dB is expected",
-                  transform->noise, state->linear.used, transform->components,
+    hc_stage_note(stage, "noise by %s%s, %d of %d components, %s: a gain of %s %.1f dB is expected",
+                  transform->noise, by_file ? " (of a file)" : "", state->linear.used, transform->components,
                   method_words[params_of(stage)->method], is_limit ? "at least" : "about", state->gain);
 }
 
@@ -286,9 +300,8 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
                        (long long)params->step, (long long)window,
                        params->window > 0 ? "" : " (--window makes it larger)");
     }
-    if (params->linear.model != NULL && params->noise != NOISE_AUTO) {
-        return hc_fail(err, HC_E_USAGE, "denoise: --noise %s: nothing is fitted here",
-                       noise_words[params->noise]);
+    if (params->linear.model != NULL && noise_kind(stage) != NOISE_AUTO) {
+        return hc_fail(err, HC_E_USAGE, "denoise: --noise %s: nothing is fitted here", params->noise);
     }
     if (by_patches(stage) && stage->in.bands > HC_SVD_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED,
@@ -312,6 +325,20 @@ static void plan_patches(HcStage *stage) {
         before + strips_bytes(stage, true) + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
 }
 
+static HcStatus plan_noise(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    const char *noise = params_of(stage)->noise;
+    hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
+    if (noise_kind(stage) == NOISE_AUTO) {
+        hc_scene_sums_want(&state->differences, stage, HC_NOISE_AUTO_DIFFERENCE, NULL);
+    }
+    if (noise_kind(stage) == NOISE_FILE) {
+        HC_OR_RETURN(hc_noise_file_read(&state->noise, stage, noise, noise_words, HC_NOISE_USUAL, err));
+        HC_OR_RETURN(hc_noise_file_take(&state->noise, stage, noise, err));
+    }
+    return HC_OK;
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
     Params *params = stage->params;
     State *state = stage->state;
@@ -329,13 +356,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (!stage->needs.passes_through && by_patches(stage)) {
         plan_patches(stage);
     }
-    if (fits) {
-        hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
-        if (params->noise == NOISE_AUTO) {
-            hc_scene_sums_want(&state->differences, stage, HC_NOISE_AUTO_DIFFERENCE, NULL);
-        }
-    }
-    return HC_OK;
+    return fits ? plan_noise(stage, err) : HC_OK;
 }
 
 /* ---- the run ---- */
@@ -379,7 +400,7 @@ static int compare_doubles(const void *a, const void *b) {
  * not explain has a variance that is too large; the median does not follow it. */
 static HcStatus whiten(const HcStage *stage, HcStatistics *noise, HcError *err) {
     size_t bands = (size_t)noise->scene.bands;
-    int32_t asked = params_of(stage)->noise;
+    int32_t asked = noise_kind(stage);
     size_t count = 0;
     double *variance = NULL;
     if (asked == NOISE_REGRESSION) {
@@ -402,35 +423,43 @@ static HcStatus whiten(const HcStage *stage, HcStatistics *noise, HcError *err) 
     return HC_OK;
 }
 
+/* Makes state->noise, unless it is that of a file. */
+static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMoments *differences,
+                          HcError *err) {
+    State *state = stage->state;
+    HcStatistics *noise = &state->noise;
+    if (noise_kind(stage) == NOISE_FILE) {
+        return hc_noise_file_check(noise, stage, err);
+    }
+    if (differences != NULL) {
+        HC_OR_RETURN(
+            hc_noise_choose(&state->choice, noise, stage->compute, scene, differences, HC_NOISE_USUAL, err));
+    } else {
+        HC_OR_RETURN(hc_noise_regression(noise, scene, HC_NOISE_DIAGONAL, err));
+    }
+    bool regression = differences == NULL || hc_noise_is_regression(state->choice.taken);
+    return regression ? whiten(stage, noise, err) : HC_OK;
+}
+
 static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *differences, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
     HcTransform *transform = &state->linear.transform;
     HcStatistics statistics = {0};
-    HcStatistics noise = {0};
-    if (values->count < 2) {
-        HC_TRY(hc_noise_regression_of(&noise, &stage->in, values, HC_NOISE_DIAGONAL, err));
+    if (values->count < 2 && noise_kind(stage) != NOISE_FILE) {
+        HC_TRY(hc_noise_regression_of(&state->noise, &stage->in, values, HC_NOISE_DIAGONAL, err));
     }
     HC_TRY(hc_linear_begin_fit(stage, values, &statistics, err));
-    if (differences != NULL) {
-        HC_TRY(hc_noise_choose(&state->choice, &noise, stage->compute, &statistics, differences,
-                               HC_NOISE_USUAL, err));
-    } else {
-        HC_TRY(hc_noise_regression(&noise, &statistics, HC_NOISE_DIAGONAL, err));
-    }
-    if (differences == NULL || hc_noise_is_regression(state->choice.taken)) {
-        HC_TRY(whiten(stage, &noise, err));
-    }
-    transform->noise_pixels = noise.pixels;
-    memcpy(transform->noise, noise.noise, sizeof transform->noise);
+    HC_TRY(fit_noise(stage, &statistics, differences, err));
+    transform->noise_pixels = state->noise.pixels;
+    memcpy(transform->noise, state->noise.noise, sizeof transform->noise);
     HC_TRY(hc_transform_fit_mnf(transform, stage->compute, statistics.mean, statistics.covariance,
-                                noise.covariance, err));
+                                state->noise.covariance, err));
     snprintf(transform->method, sizeof transform->method, "denoise");
     HC_TRY(hc_linear_end_fit(stage, &statistics, err));
     choose(stage);
 done:
     hc_statistics_clear(&statistics);
-    hc_statistics_clear(&noise);
     return status;
 }
 
@@ -498,7 +527,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
 
 static bool fits_model(const HcStage *stage, HcFit *how) {
     bool does = hc_linear_fits(stage, how);
-    how->noise = params_of(stage)->noise == NOISE_AUTO ? HC_NOISE_AUTO_DIFFERENCE : HC_DIFFERENCE_NONE;
+    how->noise = noise_kind(stage) == NOISE_AUTO ? HC_NOISE_AUTO_DIFFERENCE : HC_DIFFERENCE_NONE;
     return does;
 }
 
@@ -527,6 +556,7 @@ static void close_denoise(HcStage *stage) {
     hc_memory_release(stage->compute, &state->pilot);
     hc_memory_release(stage->compute, &state->clean);
     hc_memory_release(stage->compute, &state->work);
+    hc_statistics_clear(&state->noise);
     hc_linear_close(stage);
     *state = (State){0};
 }

@@ -1,9 +1,9 @@
 /* mnf: maximum noise fraction. */
-#include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/noise_choice.h"
+#include "pipeline/statistics/noise_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +88,6 @@ done:
 }
 
 static HcStatus plan_noise(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;
     const char *window = params->noise_window;
@@ -105,51 +104,18 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
     if (params->dark != NULL && stage->in.source_band == NULL) {
         return hc_fail(err, HC_E_USAGE, "mnf: --dark %s: what comes in are no bands of a file", params->dark);
     }
-    if (by_file) {
-        HC_OR_RETURN(hc_stage_reads(stage, params->noise, err));
-    }
     if (params->dark != NULL && state->noise.mean == NULL) {
         HC_OR_RETURN(check_dark(stage, err));
     }
-    if (by_file && state->noise.mean == NULL) {
-        status = hc_statistics_load(&state->noise, params->noise, err);
-        if (status == HC_E_IO || (status == HC_E_INPUT && state->noise.scene.bands == 0)) {
-            /* Most often a misspelt word, so say what words there are. */
-            const char *nearest = hc_text_nearest(params->noise, hc_noise_models);
-            if (nearest != NULL && err != NULL) {
-                *err = (HcError){0};
-                return hc_fail(err, HC_E_USAGE, "mnf: --noise %s: unknown, did you mean %s?", params->noise,
-                               nearest);
-            }
-            if (err != NULL && !hc_file_identity(params->noise, NULL, NULL)) {
-                *err = (HcError){0};
-                return hc_fail(
-                    err, HC_E_INPUT,
-                    "mnf: --noise %s: neither mean3x3, median3x3, shift, shift-diagonal, regression or "
-                    "auto, nor a statistics file that can be read",
-                    params->noise);
-            }
-        }
-        if (status == HC_OK && state->noise.noise[0] == '\0') {
-            return hc_fail(err, HC_E_INPUT, "%s: statistics of a scene, not of its noise (cov --noise)",
-                           params->noise);
-        }
-        HC_OR_RETURN(status);
-        if (params->matrix == (int32_t)HC_NOISE_FULL && hc_noise_is_diagonal(&state->noise)) {
-            return hc_fail(err, HC_E_USAGE, "mnf: --noise-matrix full: %s holds the diagonal alone",
-                           params->noise);
-        }
+    if (by_file) {
+        HC_OR_RETURN(hc_noise_file_read(&state->noise, stage, params->noise, hc_noise_models,
+                                        (HcNoiseMatrix)params->matrix, err));
     }
     if (state->noise.mean != NULL) {
         const char *from = params->dark != NULL ? params->dark : noise_word(params);
-        int32_t made = state->noise.scene.bands;
-        HC_OR_RETURN(hc_statistics_take(&state->noise, &stage->in, from, err));
-        if (made != stage->in.bands) {
-            hc_stage_note(stage, "%s: of its %d bands the %d that come in are taken", from, made,
-                          stage->in.bands);
-        }
+        HC_OR_RETURN(hc_noise_file_take(&state->noise, stage, from, err));
     }
-    return status;
+    return HC_OK;
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -256,11 +222,7 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *no
     HC_TRY(fit_noise(stage, &statistics, noise, err));
     transform->noise_pixels = state->noise.pixels;
     memcpy(transform->noise, state->noise.noise, sizeof transform->noise);
-    if (state->noise.pixels <= stage->in.bands) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC,
-                       "mnf: %lld pixels show noise (%s), more than the %d bands are needed",
-                       (long long)state->noise.pixels, transform->noise, stage->in.bands));
-    }
+    HC_TRY(hc_noise_file_check(&state->noise, stage, err));
     HC_TRY(hc_transform_fit_mnf(transform, stage->compute, statistics.mean, statistics.covariance,
                                 state->noise.covariance, err));
     HC_TRY(check_singular(stage, err));

@@ -51,6 +51,7 @@ reads=(
     "pca --model|read in/s.hdr % ! pca --denoise --components 2 --model in/pca.json|pca.json"
     "denoise --model|read in/s.hdr % ! denoise --components 2 --model in/denoise.json|denoise.json"
     "mnf --noise|read in/s.hdr % ! mnf --denoise --components 2 --noise in/noise.json|noise.json"
+    "denoise --noise|read in/s.hdr % ! denoise --components 2 --noise in/noise.json|noise.json"
     "mnf --dark|read in/s.hdr % ! mnf --denoise --components 2 --dark in/dark.hdr|dark.hdr dark.img"
     "knn --training|read in/s.hdr % ! knn -k 1 --training in/class.hdr|class.hdr class.img"
     "knn --validation|read in/s.hdr % ! knn -k 1 --training ref/class.hdr --validation in/class.img|class.hdr class.img"

@@ -112,6 +112,42 @@ static void noise_of_each_band_is_seen(void **state) {
     free_scene(&scene);
 }
 
+/* Noise in common to pairs of bands is signal to a regression. The noise of a dark image says what it is.
+ *
+ * With the noise covariance N and the spectra A of the three signals, the best linear estimate keeps
+ * trace(A (A' N^-1 A)^-1 A') / trace(N) of the noise: 0.1662, by a NumPy program. */
+static void noise_of_a_file_is_taken(void **state) {
+    (void)state;
+    HcText notes = {0};
+    uint64_t seed = 10;
+    Scene scene = make_scene(2, 2, 1, 10);
+    Cube dark = cube_new(LINES, SAMPLES, BANDS);
+    for (size_t p = 0; p < cube_pixels(&dark); p++) {
+        for (size_t b = 0; b < BANDS; b += 2) {
+            double common = 1.9 * random_normal(&seed);
+            double dark_common = 1.9 * random_normal(&seed);
+            for (size_t k = b; k < b + 2; k++) {
+                double own = 0.62 * random_normal(&seed); /* 1.9^2 + 0.62^2 is nearly 2^2 */
+                double value = scene.truth.value[p * BANDS + k] + common + own;
+                scene.cube.value[p * BANDS + k] = (double)(float)value;
+                value = 10 + dark_common + 0.62 * random_normal(&seed);
+                dark.value[p * BANDS + k] = (double)(float)value;
+            }
+        }
+    }
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    cube_write(&dark, "dark", HC_FLOAT32, "bip", NULL);
+    check_runs(NULL, "read dark.img ! cov noise.json --noise shift");
+    double known = denoise(&scene, "denoise --method subspace --noise noise.json", &notes);
+    assert_non_null(strstr(notes.data, "noise by shift (of a file), 3 of 24 components"));
+    check_near(known, 0.1662, 0.08 * 0.1662);
+    check_near(promised(&notes), -10 * log10(known), 0.5);
+    assert_true(known < 0.5 * denoise(&scene, "denoise --method subspace --noise regression", NULL));
+    hc_text_clear(&notes);
+    cube_free(&dark);
+    free_scene(&scene);
+}
+
 static void noise_around_masked_pixels_is_removed(void **state) {
     (void)state;
     Scene scene = make_scene(2, 2, 1, 3);
@@ -199,6 +235,22 @@ static void chains_say_the_same(void **state) {
                "read scene.img ! mnf --components hysime --noise regression ! svd --window 5 --step 3 ! mnf "
                "--inverse ! write f.img");
     check_same_files("e.img", "f.img");
+    /* A file has the same noise, all of its covariances included. */
+    check_runs(NULL, "read scene.img ! cov regression.json --noise regression");
+    check_runs(NULL, "read scene.img ! cov shift.json --noise shift");
+    check_runs(NULL,
+               "read scene.img ! denoise --method patches --components 5 --noise regression.json ! write "
+               "k.img");
+    check_same_files("c.img", "k.img");
+    check_runs(NULL, "read scene.img ! denoise --method subspace --components 5 --noise shift.json ! write "
+                     "l.img");
+    check_runs(NULL, "read scene.img ! mnf --denoise --components 5 --noise shift ! write m.img");
+    check_same_files("l.img", "m.img");
+    check_runs(NULL, "read scene.img ! bands 3-20 ! denoise --method subspace --components 5 --noise "
+                     "shift.json ! write n.img");
+    check_runs(NULL,
+               "read scene.img ! bands 3-20 ! mnf --denoise --components 5 --noise shift ! write o.img");
+    check_same_files("n.img", "o.img");
     /* Groups have half the window as the step of their pilot. */
     check_runs(NULL, "read scene.img ! denoise --components 5 --noise regression ! write h.img");
     check_runs(
@@ -235,6 +287,8 @@ static void models_are_kept(void **state) {
     check_same_files("model.json", "only.json");
     check_run_fails(NULL, HC_E_USAGE, "denoise: --noise white: nothing is fitted here",
                     "read scene.img ! denoise --model model.json --noise white ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --noise n.json: nothing is fitted here",
+                    "read scene.img ! denoise --model model.json --noise n.json ! write bad.img");
     check_runs(NULL, "read scene.img ! mnf --fit-only --save-model mnf.json");
     check_run_fails(NULL, HC_E_INPUT, "mnf.json: a model of mnf, not of denoise",
                     "read scene.img ! denoise --model mnf.json ! write bad.img");
@@ -252,6 +306,21 @@ static void wrong_input_is_refused(void **state) {
                     "read scene.img ! denoise --components hysim ! write bad.img");
     check_run_fails(NULL, HC_E_NUMERIC, "20 valid pixels",
                     "read scene.img --window 0,0,5,4 ! denoise ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --noise whit: unknown, did you mean white?",
+                    "read scene.img ! denoise --noise whit ! write bad.img");
+    check_run_fails(NULL, HC_E_INPUT,
+                    "denoise: --noise missing.json: neither auto, white or regression, nor a statistics file",
+                    "read scene.img ! denoise --noise missing.json ! write bad.img");
+    check_runs(NULL, "read scene.img ! cov scene.json");
+    check_run_fails(NULL, HC_E_INPUT, "scene.json: statistics of a scene, not of its noise (cov --noise)",
+                    "read scene.img ! denoise --noise scene.json ! write bad.img");
+    check_runs(NULL, "read scene.img ! bands 1-23 ! cov other.json --noise shift");
+    check_run_fails(NULL, HC_E_INPUT, "other.json",
+                    "read scene.img ! denoise --noise other.json ! write bad.img");
+    check_runs(NULL, "read scene.img --window 0,0,5,4 ! cov few.json --noise shift");
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "denoise: 16 pixels show noise (shift), more than the 24 bands are needed",
+                    "read scene.img ! denoise --noise few.json ! write bad.img");
     assert_false(file_exists("bad.img"));
     free_scene(&scene);
 }
@@ -306,6 +375,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(white_noise_is_removed),
         IN_FOLDER(noise_of_each_band_is_seen),
+        IN_FOLDER(noise_of_a_file_is_taken),
         IN_FOLDER(noise_around_masked_pixels_is_removed),
         IN_FOLDER(scenes_without_a_gain_are_handed_on),
         IN_FOLDER(chains_say_the_same),
