@@ -149,7 +149,28 @@ static HcStatus open_cpu(const HcBatchPool *pool, HcCompute **compute, HcError *
     return hc_backend_open(&common, compute, reason, sizeof reason, err);
 }
 
-static HcStatus fit_model(const HcBatchPool *pool, HcError *err) {
+/* Of what the stage reports, how its noise was chosen. What a scene makes of the model, such as the number of
+ * components, is in the records of the scenes. */
+static void keep_noise(const HcStage *stage, HcJson *record) {
+    static const char *const kept[] = {"pixels", "noise", "noise_pixels", "noise_choice"};
+    HcJson report;
+    if (stage->kind->report == NULL) {
+        return;
+    }
+    hc_json_begin(&report);
+    stage->kind->report(stage, &report);
+    record->failed = record->failed || report.failed;
+    for (size_t k = 0; k < sizeof kept / sizeof *kept && !report.failed; k++) {
+        cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(report.root, kept[k]);
+        if (item != NULL) {
+            hc_json_put(record, kept[k], item);
+        }
+    }
+    hc_json_clear(&report);
+}
+
+/* Adds to the record what the fit found. */
+static HcStatus fit_model(const HcBatchPool *pool, HcJson *record, HcError *err) {
     HcStatus status = HC_OK;
     HcSavedSums values = {0};
     HcSavedSums noise = {0};
@@ -168,6 +189,7 @@ static HcStatus fit_model(const HcBatchPool *pool, HcError *err) {
     int32_t told = chain->note_count;
     HC_TRY(hc_pool_fit(&chain->stages[chain->count - 1], compute, &values.moments,
                        pool->sums_noise ? &noise.moments : NULL, err));
+    keep_noise(&chain->stages[chain->count - 1], record);
     for (; told < chain->note_count && !pool->fit.params.common.quiet; told++) {
         hc_say("note: %s", chain->notes[told]);
     }
@@ -247,40 +269,44 @@ static void put_scenes(const HcBatchPool *pool, const char *name, bool summed, H
     hc_json_close(to);
 }
 
-static HcStatus write_record(const HcBatchPool *pool, const char *path, const Stamp *stamp, HcError *err) {
-    HcJson record;
-    hc_json_begin(&record);
-    hc_json_put_number(&record, "hcube_pool", 1);
-    hc_json_put_text(&record, "version", hc_version());
-    hc_json_put_text(&record, "command", hc_command_line());
-    hc_json_put_text(&record, "chain", pool->fit.chain);
-    hc_json_put_text(&record, "sums_xxh64", stamp->sums);
-    hc_json_put_text(&record, "model_xxh64", stamp->model);
-    put_scenes(pool, "scenes", true, &record);
-    put_scenes(pool, "left_out", false, &record);
-    HcStatus status = hc_json_save(&record, path, true, err);
-    hc_json_clear(&record);
-    return status;
+static void begin_record(const HcBatchPool *pool, HcJson *record) {
+    hc_json_begin(record);
+    hc_json_put_number(record, "hcube_pool", 1);
+    hc_json_put_text(record, "version", hc_version());
+    hc_json_put_text(record, "command", hc_command_line());
+    hc_json_put_text(record, "chain", pool->fit.chain);
+}
+
+static HcStatus write_record(const HcBatchPool *pool, HcJson *record, const char *path, const Stamp *stamp,
+                             HcError *err) {
+    hc_json_put_text(record, "sums_xxh64", stamp->sums);
+    hc_json_put_text(record, "model_xxh64", stamp->model);
+    put_scenes(pool, "scenes", true, record);
+    put_scenes(pool, "left_out", false, record);
+    return hc_json_save(record, path, true, err);
 }
 
 /* Leaves a model alone that is right: outputs that were made with it stay complete. */
 static HcStatus make_model(const HcBatchPool *pool, HcError *err) {
     HcStatus status = HC_OK;
     Stamp stamp;
-    char *record = hc_text_format("%s.hcube.json", pool->model);
-    if (record == NULL) {
+    HcJson record = {0};
+    char *path = hc_text_format("%s.hcube.json", pool->model);
+    if (path == NULL) {
         return hc_fail_memory(err, (double)strlen(pool->model), "a path");
     }
     HC_TRY(take_stamp(pool, &stamp, err));
-    if (!is_made(pool, record, &stamp)) {
+    if (!is_made(pool, path, &stamp)) {
         hc_file_remove_leftovers(pool->model);
-        hc_file_remove_leftovers(record);
-        HC_TRY(fit_model(pool, err));
+        hc_file_remove_leftovers(path);
+        begin_record(pool, &record);
+        HC_TRY(fit_model(pool, &record, err));
         HC_TRY(take_stamp(pool, &stamp, err));
-        HC_TRY(write_record(pool, record, &stamp, err));
+        HC_TRY(write_record(pool, &record, path, &stamp, err));
     }
 done:
-    free(record);
+    hc_json_clear(&record);
+    free(path);
     return status;
 }
 

@@ -47,13 +47,32 @@ run 0 batch chain.hcube --scenes in --output 'out/{stem}.bil' --device cpu --poo
 [[ $(events done) == 3 && $stamp == "$(stat -c '%i %y' pooled.json.sums/*.json)" ]] || fail "summed again: $err"
 rm -r out seen whole.json pooled.json*
 
+# same_noise RECORD POOLED: the record of a pool says how the noise was chosen, as that of a run does.
+same_noise() {
+    command -v python3 >/dev/null || return 0
+    python3 - "$@" <<'END' || fail "the noise in $*"
+import json, sys
+run, pool = (json.load(open(path)) for path in sys.argv[1:])
+result = run["steps"][1]["result"]
+names = [name for name in ("pixels", "noise", "noise_pixels", "noise_choice") if name in result]
+assert "pixels" in names
+assert [result[name] for name in names] == [pool[name] for name in names], (result, pool)
+step = run["steps"][1]
+assert ("noise_choice" in pool) == (step["stage"] != "pca" and step["options"].get("noise") in (None, "auto")
+                                    and not step["options"].get("noise-window") and not step["options"].get("dark"))
+assert "noise_choice" not in pool or {"taken", "why", "fits", "differences_over_regression",
+                                      "regression_lacks"} == set(pool["noise_choice"])
+END
+}
+
 # One scene: its own model, by all that a fit can be told.
-for fit in "pca --denoise" denoise "denoise --noise regression --window 5" "denoise --noise noise.json" "mnf --noise-window 3,2,70,20" "mnf --singular stop --noise noise.json" "mnf --dark in/b.hdr"; do
+for fit in "pca --denoise" mnf denoise "denoise --noise regression --window 5" "denoise --noise noise.json" "mnf --noise-window 3,2,70,20" "mnf --singular stop --noise noise.json" "mnf --dark in/b.hdr"; do
     run 0 cov in/c.hdr noise.json --noise shift --overwrite
     run 0 run read in/a.hdr ! $fit --save-model own.json --components 3 ! write own.img --device cpu
     run 0 batch $fit --components 3 --scenes in/a.hdr --output 'out/{stem}.img' --device cpu --pool pooled.json
     cmp own.json pooled.json
     cmp own.img out/a.img
+    same_noise own.img.hcube.json pooled.json.hcube.json
     rm -r own.* out pooled.json*
 done
 
