@@ -1,9 +1,10 @@
 """How far each noise model is from noise of a known variance.
 
-    python3 bench/compare/noise_models.py HCUBE SCENE.img... [--snr 20 30 40] [--models mean3x3 regression auto]
+    python3 bench/compare/noise_models.py HCUBE SCENE.img... [--snr 20 30 40] [--models mean3x3 regression auto] [--bands 8]
 
 Adds white noise of a fixed seed to each scene (the scene counts as noiseless), runs `hcube cov --noise MODEL`, and prints the
-median over the bands of estimated variance / true variance, with the range from the 10th to the 90th percentile.
+median over the bands of estimated variance / true variance, with the range from the 10th to the 90th percentile. --bands takes
+this many bands, evenly spaced.
 """
 import argparse, json, re, subprocess, tempfile
 from pathlib import Path
@@ -49,12 +50,15 @@ def main():
     parser.add_argument("scenes", nargs="+")
     parser.add_argument("--snr", nargs="+", type=float, default=[20, 30, 40])
     parser.add_argument("--models", nargs="+",
-                        default=["regression", "median3x3", "mean3x3", "shift", "shift-diagonal", "auto"])
+                        default=["regression", "spatial-spectral", "median3x3", "mean3x3", "shift", "shift-diagonal", "auto"])
+    parser.add_argument("--bands", type=int)
     options = parser.parse_args()
     print("| scene | " + " | ".join(options.models) + " |\n|---" * 1 + "|---" * len(options.models) + "|")
     with tempfile.TemporaryDirectory() as folder:
         for scene in options.scenes:
             clean = read_envi(scene)
+            if options.bands:
+                clean = clean[:, :, np.linspace(3, clean.shape[2] - 4, options.bands).astype(int)]
             for snr in options.snr:
                 sigma = np.sqrt(np.mean(clean**2) / 10 ** (snr / 10))
                 noisy = clean + np.random.default_rng(19).normal(0, sigma, clean.shape)

@@ -28,7 +28,8 @@ static const HcOption options[] = {
      .required = true, .help = "statistics file to write"},
     {HC_CHOICE(Params, noise), .choices = hc_noise_models, .otherwise = "statistics of the scene",
      .help = "take the statistics of the noise, estimated by this difference of neighbours, by regression of "
-             "each band on all others, or by the one of regression and mean3x3 that the scene confirms"},
+             "each band on all others (spatial-spectral: of the shift differences), or by the one of "
+             "regression and mean3x3 that the scene confirms"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix)},
     {HC_TEXT(Params, window), .unit = "pixels", .value = "X,Y,W,H", .otherwise = "the whole scene",
      .help = "use only this rectangle: first sample and first line (from 0), samples, lines"},
@@ -45,13 +46,18 @@ static const char *noise_of(const HcStage *stage) {
 
 /* NONE: the scene itself is summed. */
 static HcDifference kind_of(const HcStage *stage) {
-    return hc_noise_of_word(noise_of(stage));
+    return hc_noise_difference_of(noise_of(stage));
 }
 
 static HcStatus check_params(const Params *params, const char *noise, HcError *err) {
     if (params->sums && (hc_noise_is_regression(noise) || hc_noise_is_auto(noise))) {
         return hc_fail(err, HC_E_USAGE,
                        "cov: --sums --noise %s: a regression needs the sums of the scene (--sums alone)",
+                       noise);
+    }
+    if (params->sums && hc_noise_is_spatial_spectral(noise)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "cov: --sums --noise %s: it needs the sums of the differences (--sums --noise shift)",
                        noise);
     }
     if (params->matrix >= 0 && (params->noise < 0 || params->sums)) {
@@ -100,6 +106,22 @@ done:
     return status;
 }
 
+/* Of the scene, or of its differences. */
+static HcStatus settle_regression(HcStage *stage, HcQueue *queue, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    HcNoiseMatrix matrix = (HcNoiseMatrix)params->matrix;
+    HcMoments moments = {0};
+    HcStatus status = hc_scene_sums_take(&state->sums, stage, queue, &moments, err);
+    if (status == HC_OK) {
+        status = kind_of(stage) == HC_DIFFERENCE_NONE
+                     ? hc_noise_regression_of(&state->statistics, &stage->in, &moments, matrix, err)
+                     : hc_noise_spatial_spectral_of(&state->statistics, &stage->in, &moments, matrix, err);
+    }
+    hc_moments_clear(&moments);
+    return status;
+}
+
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
@@ -109,15 +131,8 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     if (hc_noise_is_auto(noise_of(stage))) {
         return settle_auto(stage, queue, err);
     }
-    if (hc_noise_is_regression(noise_of(stage))) {
-        HcMoments moments = {0};
-        HcStatus status = hc_scene_sums_take(&state->sums, stage, queue, &moments, err);
-        if (status == HC_OK) {
-            status = hc_noise_regression_of(&state->statistics, &stage->in, &moments,
-                                            (HcNoiseMatrix)params->matrix, err);
-        }
-        hc_moments_clear(&moments);
-        return status;
+    if (hc_noise_is_regression(noise_of(stage)) || hc_noise_is_spatial_spectral(noise_of(stage))) {
+        return settle_regression(stage, queue, err);
     }
     HC_OR_RETURN(
         hc_scene_sums_statistics(&state->sums, stage, queue, noise_of(stage), &state->statistics, err));

@@ -47,7 +47,7 @@ static bool is_regression(const Params *params) {
 static HcDifference difference_of(const Params *params) {
     return params->dark != NULL ? HC_DIFFERENCE_NONE
            : is_auto(params)    ? HC_NOISE_AUTO_DIFFERENCE
-                                : hc_noise_of_word(noise_word(params));
+                                : hc_noise_difference_of(noise_word(params));
 }
 
 static const HcOption options[] = {
@@ -56,8 +56,8 @@ static const HcOption options[] = {
      .otherwise = "auto; mean3x3 with --noise-window",
      .help =
          "how the noise is estimated: mean3x3, median3x3, shift, shift-diagonal, regression (of each band "
-         "on all others), auto (regression or mean3x3, whichever the scene confirms), or a file from cov "
-         "--noise"},
+         "on all others), spatial-spectral (regression of the shift differences), auto (regression or "
+         "mean3x3, whichever the scene confirms), or a file from cov --noise"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix), .of_fit = true},
     {HC_TEXT(Params, noise_window, "noise-window"), .of_fit = true, .unit = "pixels", .value = "X,Y,W,H",
      .otherwise = "the whole scene",
@@ -200,6 +200,9 @@ static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMom
     }
     if (is_regression(params)) {
         return hc_noise_regression(&state->noise, scene, matrix, err);
+    }
+    if (noise != NULL && hc_noise_is_spatial_spectral(noise_word(params))) {
+        return hc_noise_spatial_spectral_of(&state->noise, &stage->in, noise, matrix, err);
     }
     if (noise != NULL) {
         HC_OR_RETURN(

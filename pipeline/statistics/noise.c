@@ -1,5 +1,5 @@
-/* Noise by regression. The residuals of all bands are those of one matrix, the inverse of the covariance:
- * no band is regressed by itself, and no pixel is read again. */
+/* Noise by regression, of a scene or of its differences. The residuals of all bands are those of one matrix,
+ * the inverse of the covariance: no band is regressed by itself, and no pixel is read again. */
 #include "pipeline/statistics/noise.h"
 #include "core/allocate.h"
 #include "core/text.h"
@@ -11,12 +11,23 @@
 #include <string.h>
 
 const char hc_noise_auto[] = "auto";
-const char *const hc_noise_models[] = {"mean3x3",    "median3x3",   "shift", "shift-diagonal",
-                                       "regression", hc_noise_auto, NULL};
+static const char regression_word[] = "regression";
+static const char spatial_spectral_word[] = "spatial-spectral";
+const char *const hc_noise_models[] = {
+    "mean3x3",       "median3x3",           "shift",       "shift-diagonal",
+    regression_word, spatial_spectral_word, hc_noise_auto, NULL};
 const char *const hc_noise_matrices[] = {"full", "diagonal", NULL};
 
 bool hc_noise_is_regression(const char *word) {
-    return hc_text_equal(word, "regression");
+    return hc_text_equal(word, regression_word);
+}
+
+bool hc_noise_is_spatial_spectral(const char *word) {
+    return hc_text_equal(word, spatial_spectral_word);
+}
+
+HcDifference hc_noise_difference_of(const char *word) {
+    return hc_noise_is_spatial_spectral(word) ? HC_DIFFERENCE_SHIFT : hc_noise_of_word(word);
 }
 
 bool hc_noise_is_auto(const char *word) {
@@ -167,14 +178,24 @@ static HcStatus fit_init(Fit *fit, const HcStatistics *scene, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus refuse_few(int64_t pixels, size_t bands, HcError *err) {
-    return hc_fail(err, HC_E_NUMERIC,
-                   "noise by regression: %lld valid pixel%s with %zu bands, at least %zu pixels are needed",
-                   (long long)pixels, pixels == 1 ? "" : "s", bands, bands + 1);
+/* What is regressed. */
+typedef struct Kind {
+    const char *word;
+    const char *one, *many; /* names of what is counted */
+    double share;           /* degrees of freedom that a band takes */
+} Kind;
+
+static const Kind of_values = {regression_word, "valid pixel", "valid pixels", 1};
+static const Kind of_differences = {spatial_spectral_word, "pair of neighbours", "pairs of neighbours", 1.5};
+
+static HcStatus refuse_few(const Kind *kind, int64_t pixels, size_t bands, HcError *err) {
+    return hc_fail(err, HC_E_NUMERIC, "noise by %s: %lld %s with %zu bands, at least %.0f %s are needed",
+                   kind->word, (long long)pixels, pixels == 1 ? kind->one : kind->many, bands,
+                   floor(kind->share * (double)bands) + 1, kind == &of_values ? "pixels" : kind->many);
 }
 
 /* Names the dependent bands by their numbers among those that come in. */
-static HcStatus refuse_dependent(const Fit *fit, HcError *err) {
+static HcStatus refuse_dependent(const Kind *kind, const Fit *fit, HcError *err) {
     enum { NAMED = 12 };
     HcText list = {0};
     int32_t count = 0;
@@ -187,9 +208,9 @@ static HcStatus refuse_dependent(const Fit *fit, HcError *err) {
         list.failed
             ? hc_fail_memory(err, 0, "a list of bands")
             : hc_fail(err, HC_E_NUMERIC,
-                      "noise by regression: the covariance is singular: band%s %s%s %s of earlier "
+                      "noise by %s: the covariance is singular: band%s %s%s %s of earlier "
                       "bands (leave %s out: bands --drop)",
-                      count == 1 ? "" : "s", list.data, count > NAMED ? ", ..." : "",
+                      kind->word, count == 1 ? "" : "s", list.data, count > NAMED ? ", ..." : "",
                       count == 1 ? "is a combination" : "are combinations", count == 1 ? "it" : "them");
     hc_text_clear(&list);
     return status;
@@ -208,7 +229,7 @@ bool hc_noise_is_diagonal(const HcStatistics *noise) {
 }
 
 void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix) {
-    bool regression = hc_noise_is_regression(noise->noise);
+    bool regression = hc_noise_is_regression(noise->noise) || hc_noise_is_spatial_spectral(noise->noise);
     if (matrix == HC_NOISE_USUAL || (matrix == HC_NOISE_DIAGONAL) == regression) {
         matrix = regression ? HC_NOISE_DIAGONAL : HC_NOISE_FULL;
     } else {
@@ -223,29 +244,30 @@ void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix) {
     }
 }
 
-HcStatus hc_noise_regression(HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
-                             HcError *err) {
+static HcStatus regress(const Kind *kind, HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
+                        HcError *err) {
     HcStatus status = HC_OK;
     size_t n = (size_t)scene->scene.bands;
     Fit fit = {0};
     HC_TRY(fit_init(&fit, scene, err));
     size_t m = fit.count;
     if (m == 0) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "noise by regression: all %zu bands are constant", n));
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "noise by %s: all %zu bands are constant", kind->word, n));
     }
-    if (scene->pixels <= (int64_t)m) {
-        HC_TRY(refuse_few(scene->pixels, m, err));
+    double freedom = (double)scene->pixels - kind->share * (double)m;
+    if (freedom <= 0) {
+        HC_TRY(refuse_few(kind, scene->pixels, m, err));
     }
     HC_TRY(hc_noise_inverse(fit.covariance, m, fit.inverse, fit.dependent, err));
     if (memchr(fit.dependent, 1, m) != NULL) {
-        HC_TRY(refuse_dependent(&fit, err));
+        HC_TRY(refuse_dependent(kind, &fit, err));
     }
     HC_TRY(hc_scene_copy(&out->scene, &scene->scene, err));
     HC_TRY(hc_new(out->mean, n, "a noise covariance", err));
     HC_TRY(hc_new(out->covariance, n * n, "a noise covariance", err));
     out->pixels = scene->pixels;
-    snprintf(out->noise, sizeof out->noise, "regression");
-    double factor = (double)(scene->pixels - 1) / (double)(scene->pixels - (int64_t)m);
+    snprintf(out->noise, sizeof out->noise, "%s", kind->word);
+    double factor = (double)(scene->pixels - 1) / freedom;
     for (size_t i = 0; i < m; i++) {
         for (size_t j = 0; j < m; j++) {
             double both = fit.inverse[i * m + i] * fit.inverse[j * m + j];
@@ -258,16 +280,32 @@ done:
     return status;
 }
 
-HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
-                                HcNoiseMatrix matrix, HcError *err) {
+HcStatus hc_noise_regression(HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
+                             HcError *err) {
+    return regress(&of_values, out, scene, matrix, err);
+}
+
+static HcStatus regress_sums(const Kind *kind, HcDifference difference, HcStatistics *out,
+                             const HcScene *scene, const HcMoments *moments, HcNoiseMatrix matrix,
+                             HcError *err) {
     if (moments->count < 2) {
-        return refuse_few(moments->count, (size_t)scene->bands, err);
+        return refuse_few(kind, moments->count, (size_t)scene->bands, err);
     }
     HcStatistics values = {0};
-    HcStatus status = hc_statistics_make(&values, scene, moments, HC_DIFFERENCE_NONE, "", err);
+    HcStatus status = hc_statistics_make(&values, scene, moments, difference, "", err);
     if (status == HC_OK) {
-        status = hc_noise_regression(out, &values, matrix, err);
+        status = regress(kind, out, &values, matrix, err);
     }
     hc_statistics_clear(&values);
     return status;
+}
+
+HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
+                                HcNoiseMatrix matrix, HcError *err) {
+    return regress_sums(&of_values, HC_DIFFERENCE_NONE, out, scene, moments, matrix, err);
+}
+
+HcStatus hc_noise_spatial_spectral_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
+                                      HcNoiseMatrix matrix, HcError *err) {
+    return regress_sums(&of_differences, HC_DIFFERENCE_SHIFT, out, scene, moments, matrix, err);
 }

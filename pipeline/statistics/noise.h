@@ -4,16 +4,21 @@
 
 #include "pipeline/statistics/statistics.h"
 
-/* The words for all noise models, NULL-terminated: those of hc_noise_words, then "regression" and "auto". */
+/* The words for all noise models, NULL-terminated: those of hc_noise_words, then "regression",
+ * "spatial-spectral" and "auto". */
 extern const char *const hc_noise_models[];
 extern const char hc_noise_auto[]; /* "auto" */
 
 bool hc_noise_is_regression(const char *word);
+bool hc_noise_is_spatial_spectral(const char *word);
 bool hc_noise_is_auto(const char *word);
+
+/* The difference whose sums a model is made of; NONE: those of the scene, or no word of a model. */
+HcDifference hc_noise_difference_of(const char *word);
 
 /* Which entries of a noise covariance count. */
 typedef enum HcNoiseMatrix {
-    HC_NOISE_USUAL = -1, /* those of the model: regression diagonal, the others full */
+    HC_NOISE_USUAL = -1, /* those of the model: regressions diagonal, the others full */
     HC_NOISE_FULL,
     HC_NOISE_DIAGONAL
 } HcNoiseMatrix;
@@ -22,7 +27,8 @@ extern const char *const hc_noise_matrices[]; /* the words, NULL-terminated */
 /* "full" or "diagonal" [HC_OPTION_CHOICE]: the option of a stage with noise models. */
 #define HC_NOISE_MATRIX_OPTION(Params, field)                                                                \
     HC_CHOICE(Params, field, "noise-matrix"),                                                                \
-        .choices = hc_noise_matrices, .otherwise = "diagonal for regression, full for all others",           \
+        .choices = hc_noise_matrices,                                                                        \
+        .otherwise = "diagonal for regression and spatial-spectral, full for all others",                    \
         .help = "covariance of the noise: full, or its diagonal (noise without correlation between bands)"
 
 /* The noise of a scene by regression (Roger 1996; Bioucas-Dias and Nascimento 2008): the residuals of each
@@ -38,6 +44,15 @@ HcStatus hc_noise_regression(HcStatistics *out, const HcStatistics *scene, HcNoi
 /* The same, of the sums of a scene. */
 HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
                                 HcNoiseMatrix matrix, HcError *err) HC_MUST_CHECK;
+
+/* Noise by spatial and spectral neighbours (after Roger and Arnold 1996, with all bands in place of the two
+ * that lie beside each): the same regression, of the differences of right neighbours. `moments`:
+ * sums of HC_DIFFERENCE_SHIFT. Differences that share a pixel are correlated by -1/2, and those of the other
+ * bands are so too, which takes 3/2 p degrees of freedom from n differences, not p.
+ *
+ * HC_E_NUMERIC: as above, with 3/2 times the bands. */
+HcStatus hc_noise_spatial_spectral_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
+                                      HcNoiseMatrix matrix, HcError *err) HC_MUST_CHECK;
 
 /* Keeps the diagonal of a noise covariance, where `matrix` says so, and adds that to its name. */
 void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix);

@@ -20,7 +20,7 @@ scenes=(--scenes in --output 'out/{stem}.bil' --device cpu)
 # at neighbouring lines sees fewer of them at the cuts.
 for fit in "pca --components 5" "pca --components 5 --correlation" "mnf --min-eigenvalue 1.5 --noise shift" \
     "mnf --components 4 --noise regression" "mnf --components 4 --noise auto" "mnf --components 4 --noise regression --noise-matrix full" \
-    "denoise --method subspace"; do
+    "mnf --components 4 --noise spatial-spectral" "denoise --method subspace"; do
     run 0 run read "$scene" ! $fit --save-model whole.json ! write whole.bil --device cpu
     run 0 batch $fit "${scenes[@]}" --pool pooled.json
     [[ $err == *"pooled.json: the model of 3 scenes, 0 left out, "* ]] || fail "$err"

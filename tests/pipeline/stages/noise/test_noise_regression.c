@@ -80,8 +80,9 @@ static void residuals(const Cube *cube, const double *mean, size_t target, doubl
     free(x);
 }
 
-/* covariance[bands][bands] of the residuals; returns how many pixels there are. */
-static int64_t reference_regression(const Cube *cube, double *covariance) {
+/* covariance[bands][bands] of the residuals; returns how many pixels there are. A band takes `share` degrees
+ * of freedom. */
+static int64_t reference_regression(const Cube *cube, double share, double *covariance) {
     size_t n = (size_t)cube->bands;
     double *mean = calloc(n, sizeof *mean);
     int64_t count = reference_covariance(cube, mean, covariance);
@@ -95,12 +96,26 @@ static int64_t reference_regression(const Cube *cube, double *covariance) {
             for (int64_t i = 0; i < count; i++) {
                 sum += rest[b * (size_t)count + (size_t)i] * rest[c * (size_t)count + (size_t)i];
             }
-            covariance[b * n + c] = sum / (double)(count - cube->bands);
+            covariance[b * n + c] = sum / ((double)count - share * (double)cube->bands);
         }
     }
     free(rest);
     free(mean);
     return count;
+}
+
+/* The differences of right neighbours; a pixel without one is masked. */
+static Cube differences_of(const Cube *cube) {
+    Cube out = cube_new(cube->lines, cube->samples, cube->bands);
+    size_t n = (size_t)cube->bands;
+    for (size_t p = 0; p < cube_pixels(cube); p++) {
+        bool last = (p + 1) % (size_t)cube->samples == 0;
+        out.valid[p] = !last && cube->valid[p] && cube->valid[p + 1];
+        for (size_t b = 0; b < n && out.valid[p]; b++) {
+            out.value[p * n + b] = cube->value[p * n + b] - cube->value[(p + 1) * n + b];
+        }
+    }
+    return out;
 }
 
 static void check_matrix(const char *path, const double *expected, int64_t pixels, bool diagonal) {
@@ -131,7 +146,7 @@ static void residuals_are_those_of_least_squares(void **state) {
         for (size_t i = 0; i < cube_pixels(&cube) * BANDS && types[t] == HC_FLOAT32; i++) {
             cube.value[i] = (float)cube.value[i];
         }
-        int64_t pixels = reference_regression(&cube, expected);
+        int64_t pixels = reference_regression(&cube, 1, expected);
         check_runs(NULL, "read scene.img ! cov usual.json --noise regression ! "
                          "cov diagonal.json --noise regression --noise-matrix diagonal ! "
                          "cov full.json --noise regression --noise-matrix full");
@@ -140,6 +155,18 @@ static void residuals_are_those_of_least_squares(void **state) {
         check_same_files("usual.json", "diagonal.json");
         assert_true(file_holds("usual.json", "\"regression\""));
         assert_true(file_holds("full.json", "\"regression, full\""));
+        Cube differences = differences_of(&cube);
+        pixels = reference_regression(&differences, 1.5, expected);
+        for (size_t i = 0; i < BANDS * BANDS; i++) {
+            expected[i] /= 2; /* a difference has the noise of two pixels */
+        }
+        check_runs(NULL, "read scene.img ! cov pairs.json --noise spatial-spectral ! "
+                         "cov both.json --noise spatial-spectral --noise-matrix full");
+        check_matrix("pairs.json", expected, pixels, true);
+        check_matrix("both.json", expected, pixels, false);
+        assert_true(file_holds("pairs.json", "\"spatial-spectral\""));
+        assert_true(file_holds("both.json", "\"spatial-spectral, full\""));
+        cube_free(&differences);
         cube_free(&cube);
     }
 }
@@ -193,8 +220,10 @@ static void noise_of_a_textured_scene_is_found(void **state) {
         }
     }
     cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
-    check_runs(NULL, "read scene.img ! cov noise.json --noise regression ! cov shift.json --noise shift");
+    check_runs(NULL, "read scene.img ! cov noise.json --noise regression ! cov shift.json --noise shift ! "
+                     "cov both.json --noise spatial-spectral");
     HcStatistics found = load("noise.json", MANY);
+    HcStatistics both = load("both.json", MANY);
     HcStatistics shift = load("shift.json", MANY);
     for (size_t b = 0; b < MANY; b++) {
         double truth = sigma_of(b) * sigma_of(b);
@@ -203,10 +232,56 @@ static void noise_of_a_textured_scene_is_found(void **state) {
         assert_true(limit < (sigma_of(b) > 9 ? 1.3 : 3) * truth);
         /* Five standard deviations of a variance with 6,360 degrees of freedom. */
         check_near(found.covariance[b * MANY + b], limit, 5 * sqrt(2 / 6360.0) * limit);
+        /* 6,260 degrees of freedom; residuals that share a pixel take a third of them. */
+        check_near(both.covariance[b * MANY + b], limit, 5 * sqrt(3 / 6260.0) * limit);
         assert_true(shift.covariance[b * MANY + b] > 100 * truth);
     }
     hc_statistics_clear(&found);
+    hc_statistics_clear(&both);
     hc_statistics_clear(&shift);
+    cube_free(&cube);
+}
+
+/* Few pixels and many bands of noise alone: what the bands take of the degrees of freedom counts. */
+static void noise_of_pairs_has_no_bias(void **state) {
+    (void)state;
+    enum { FEW = 30, BAND_COUNT = 100 };
+    uint64_t seed = 21;
+    Cube cube = cube_new(FEW, FEW, BAND_COUNT);
+    for (size_t v = 0; v < cube_pixels(&cube) * BAND_COUNT; v++) {
+        cube.value[v] = (double)(float)(1000 + 3 * random_normal(&seed));
+    }
+    cube_write(&cube, "scene", HC_FLOAT32, "bil", NULL);
+    check_runs(NULL, "read scene.img ! cov noise.json --noise spatial-spectral");
+    HcStatistics found = load("noise.json", BAND_COUNT);
+    double mean = 0;
+    for (size_t b = 0; b < BAND_COUNT; b++) {
+        mean += found.covariance[b * (BAND_COUNT + 1)] / BAND_COUNT;
+    }
+    /* 870 pairs and 720 degrees of freedom; with one a band they would be 770, and the mean 6 % lower. Its
+     * standard deviation is near sqrt(3 / 720 / 100), 0.6 %. */
+    assert_int_equal(found.pixels, FEW * (FEW - 1));
+    check_near(mean, 9, 0.025 * 9);
+    hc_statistics_clear(&found);
+    cube_free(&cube);
+}
+
+static void mnf_takes_pairs(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 96, true);
+    cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
+    check_runs(NULL,
+               "read scene.img ! mnf --noise spatial-spectral --save-model model.json ! write direct.img");
+    check_runs(NULL, "read scene.img ! cov noise.json --noise spatial-spectral");
+    check_runs(NULL, "read scene.img ! mnf --noise noise.json ! write file.img");
+    check_same_files("direct.img", "file.img");
+    assert_true(file_holds("model.json", "\"spatial-spectral\""));
+    check_runs(NULL,
+               "read scene.img ! mnf --noise spatial-spectral --noise-window 3,4,20,30 ! write window.img");
+    check_runs(NULL, "read scene.img ! cov part.json --noise spatial-spectral --window 3,4,20,30");
+    check_runs(NULL, "read scene.img ! mnf --noise part.json ! write part.img");
+    check_same_files("window.img", "part.img");
+    check_stage_contract("mnf --noise spatial-spectral --components 3");
     cube_free(&cube);
 }
 
@@ -217,7 +292,7 @@ static void mnf_takes_it(void **state) {
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 95, true);
     cube_write(&cube, "scene", HC_UINT16, "bsq", NULL);
     reference_covariance(&cube, mean, covariance);
-    reference_regression(&cube, noise);
+    reference_regression(&cube, 1, noise);
     for (size_t i = 0; i < BANDS * BANDS; i++) {
         noise[i] *= i % (BANDS + 1) == 0;
     }
@@ -259,6 +334,19 @@ static void wrong_scenes_are_refused(void **state) {
                     "read few.img ! cov bad.json --noise regression");
     check_run_fails(NULL, HC_E_NUMERIC, "mnf: noise by regression: 6 valid pixels",
                     "read few.img ! mnf --noise regression ! write bad.img");
+    /* 9 lines of one pair. */
+    cube = cube_smooth(9, 2, BANDS, 97, true);
+    cube_write(&cube, "pairs", HC_UINT16, "bip", NULL);
+    cube_free(&cube);
+    check_run_fails(
+        NULL, HC_E_NUMERIC,
+        "cov: noise by spatial-spectral: 9 pairs of neighbours with 6 bands, at least 10 pairs of "
+        "neighbours are needed",
+        "read pairs.img ! cov bad.json --noise spatial-spectral");
+    check_run_fails(NULL, HC_E_NUMERIC, "mnf: noise by spatial-spectral: 9 pairs of neighbours",
+                    "read pairs.img ! mnf --noise spatial-spectral ! write bad.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "noise by spatial-spectral: 0 pairs of neighbours",
+                    "read pairs.img --window 0,0,1,9 ! cov bad.json --noise spatial-spectral");
     assert_false(file_exists("bad.json"));
     cube = cube_smooth(LINES, SAMPLES, BANDS, 98, true);
     for (size_t p = 0; p < cube_pixels(&cube); p++) {
@@ -271,6 +359,9 @@ static void wrong_scenes_are_refused(void **state) {
     check_run_fails(NULL, HC_E_NUMERIC,
                     "the covariance is singular: bands 5, 6 are combinations of earlier bands",
                     "read scene.img ! cov bad.json --noise regression");
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "noise by spatial-spectral: the covariance is singular: bands 5, 6 are combinations",
+                    "read scene.img ! cov bad.json --noise spatial-spectral");
     check_run_fails(NULL, HC_E_NUMERIC, "band 5 is a combination of earlier bands (leave it out",
                     "read scene.img ! bands 1-5 ! mnf --noise regression ! write bad.img");
     /* A constant band takes no part. */
@@ -291,6 +382,8 @@ static void wrong_options_are_refused(void **state) {
     cube_write(&cube, "scene", HC_UINT16, "bip", NULL);
     check_run_fails(NULL, HC_E_USAGE, "a regression needs the sums of the scene",
                     "read scene.img ! cov bad.json --sums --noise regression");
+    check_run_fails(NULL, HC_E_USAGE, "it needs the sums of the differences (--sums --noise shift)",
+                    "read scene.img ! cov bad.json --sums --noise spatial-spectral");
     check_run_fails(NULL, HC_E_USAGE, "cov: --noise-matrix full: it needs --noise",
                     "read scene.img ! cov bad.json --noise-matrix full");
     check_run_fails(NULL, HC_E_USAGE, "--sums saves sums",
@@ -309,7 +402,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(residuals_are_those_of_least_squares, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(noise_of_a_textured_scene_is_found, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(noise_of_pairs_has_no_bias, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(mnf_takes_it, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(mnf_takes_pairs, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(wrong_scenes_are_refused, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(wrong_options_are_refused, folder_setup, folder_teardown),
     };
