@@ -7,6 +7,7 @@
 #include "io/library/library.h"
 #include "io/read/reader.h"
 #include "pipeline/json.h"
+#include "pipeline/picture/look.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@
 #include <string.h>
 
 typedef struct InfoParams {
-    const char *path;
-    bool json, bands, stats;
+    const char *path, *look;
+    bool json, bands, stats, overwrite;
     int64_t threads;
 } InfoParams;
 
@@ -29,6 +30,9 @@ static const HcOption info_options[] = {
      .help =
          "read the whole scene: minimum, maximum, mean and standard deviation of the stored values of each "
          "band, and the percentage of zero, NaN (or infinite) and nodata pixels"},
+    {HC_TEXT(InfoParams, look), .file = HC_FILE_WRITTEN, .value = "FIGURE.png",
+     .help = "draw a quick picture of some lines beside the mean spectrum; .svg and .pdf as well"},
+    {HC_FLAG(InfoParams, overwrite), .help = "replace the file of --look"},
     {HC_INT(InfoParams, threads), .range = {1, 4096}, .value = "COUNT", .otherwise = "one for each processor",
      .help = "threads that compute --stats"},
     {0}};
@@ -299,7 +303,8 @@ static HcStatus print_info_json(const HcReader *reader, const HcInfoValues *valu
 
 void hc_describe_info(HcUsage *usage) {
     hc_text_add(&usage->examples,
-                "hcube info scene.hdr\nhcube info scene.hdr --stats\nhcube info --json library.sli\n");
+                "hcube info scene.hdr\nhcube info scene.hdr --stats\nhcube info scene.hdr --look look.png\n"
+                "hcube info --json library.sli\n");
     hc_usage_add(usage, "Options", info_options);
 }
 
@@ -314,13 +319,17 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
     HC_TRY(hc_options_parse("info", &set, 1, words, word_count, err));
     bool is_library = false;
     HC_TRY(hc_library_recognise(params.path, &is_library, err));
-    if (is_library && params.stats) {
-        return hc_fail(err, HC_E_USAGE, "info: --stats: %s is a spectral library", params.path);
+    if (is_library && (params.stats || params.look != NULL)) {
+        return hc_fail(err, HC_E_USAGE, "info: %s: %s is a spectral library",
+                       params.stats ? "--stats" : "--look", params.path);
     }
     if (is_library) {
         return hc_info_library(params.path, params.json, params.bands, err);
     }
     HC_TRY(hc_reader_open(&reader, params.path, &how, err));
+    if (params.look != NULL) {
+        HC_TRY(hc_look(params.path, params.look, params.overwrite, err));
+    }
     HC_TRY(hc_info_values(reader, params.stats, (int32_t)params.threads, &values, err));
     if (params.json) {
         HC_TRY(print_info_json(reader, &values, err));

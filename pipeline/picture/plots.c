@@ -36,19 +36,22 @@ size_t hc_plot_file_bytes(const char *path, int32_t count, int32_t bands) {
 
 /* ---- the file ---- */
 
-static HcStatus write_plot(const char *path, const HcPlot *plot, const char *title, const char *caption,
-                           bool overwrite, HcError *err) {
+static HcStatus write_plot(const char *path, const HcPlot *plot, const HcFigurePanel *beside,
+                           const char *title, const char *caption, bool overwrite, HcError *err) {
     HcFigureFormat format = HC_FIGURE_PNG;
     HcFigureFile file = {0};
-    HcFigurePanel panel = {.plot = plot};
+    int32_t count = beside != NULL ? 2 : 1;
+    HcFigurePanel panel[2] = {0};
+    panel[0] = beside != NULL ? *beside : panel[0];
+    panel[count - 1].plot = plot;
     HcFigure figure = {.title = title,
                        .caption = caption,
                        .description = caption,
                        .width = page_width,
                        .dpi = page_dpi,
-                       .panel = &panel,
-                       .count = 1,
-                       .columns = 1};
+                       .panel = panel,
+                       .count = count,
+                       .columns = count};
     hc_figure_format_of(path, &format);
     HcStatus status = hc_figure_draw(&figure, format, &file, err);
     if (status == HC_OK) {
@@ -211,6 +214,8 @@ HcStatus hc_plot_spectra(const char *path, const HcSpectraPlot *plot, bool overw
     hc_line_colours(spectra.name, shown, spectra.rgb);
     for (int32_t s = 0; s < shown; s++) {
         memcpy(spectra.series[s].rgb, spectra.rgb[s], 3);
+        /* Beside a map there is no room for a legend; the caption says what is shown. */
+        spectra.series[s].name = plot->beside != NULL ? NULL : spectra.series[s].name;
     }
     hc_text_add(&spectra.caption, "%s", plot->caption != NULL ? plot->caption : "");
     if (shown < plot->count) {
@@ -224,11 +229,12 @@ HcStatus hc_plot_spectra(const char *path, const HcSpectraPlot *plot, bool overw
                           .y = {.label = plot->label, .logarithmic = plot->logarithmic},
                           .series = spectra.series,
                           .series_count = shown,
+                          .shape = plot->beside != NULL ? 0.8 : 0,
                           .interval = spectra.interval,
                           .interval_count =
                               find_intervals(plot->scene, spectra.x, spectra.from, spectra.interval)};
-    HC_TRY(write_plot(path, &drawn, plot->title, spectra.caption.length > 0 ? spectra.caption.data : NULL,
-                      overwrite, err));
+    HC_TRY(write_plot(path, &drawn, plot->beside, plot->title,
+                      spectra.caption.length > 0 ? spectra.caption.data : NULL, overwrite, err));
 done:
     clear_spectra(&spectra);
     return status;
@@ -304,7 +310,8 @@ HcStatus hc_plot_scree(const char *path, const HcScreePlot *plot, bool overwrite
                           .series_count = 1,
                           .mark = marks.mark,
                           .mark_count = marks.count};
-    HC_TRY(write_plot(path, &drawn, plot->title, caption.length > 0 ? caption.data : NULL, overwrite, err));
+    HC_TRY(write_plot(path, &drawn, NULL, plot->title, caption.length > 0 ? caption.data : NULL, overwrite,
+                      err));
 done:
     hc_text_clear(&caption);
     free(number);

@@ -28,6 +28,7 @@ typedef struct HcSpectraPlot {
     const char *title, *label; /* of the page, of the value axis */
     const char *caption;       /* or NULL */
     bool logarithmic;
+    struct HcFigurePanel *beside; /* a panel to the left (figure/figure.h); or NULL */
 } HcSpectraPlot;
 
 HcStatus hc_plot_spectra(const char *path, const HcSpectraPlot *plot, bool overwrite,

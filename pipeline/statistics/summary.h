@@ -4,6 +4,23 @@
 
 #include "io/read/reader.h"
 
+/* ---- values of a raw line as doubles (values.c) ---- */
+
+/* Some bands of a line: value (band, sample) at from + band*band_step + sample*sample_step. */
+typedef struct HcPatch {
+    const char *from;
+    int64_t sample_step;
+    const int64_t *offset; /* [bands] of each band */
+    int32_t bands, samples;
+    bool swap;
+    double *to; /* [bands][samples] */
+} HcPatch;
+
+/* Fills patch->to. Integers beyond 2^53 are rounded. */
+void hc_take_values(HcType type, const HcPatch *patch);
+
+/* ---- figures of bands ---- */
+
 /* Of the stored values of one band, in units of the file. Each pixel is in one count: nodata comes before
  * values that are not finite, and zero is not counted where it is nodata. The figures are of all others,
  * zeros included, and NaN where there are none. */

@@ -138,6 +138,7 @@ CASES = {
     "figure-classes": Case("figure", "in/class.hdr", "out/a.pdf", "--ortho=in/glt.hdr", *COMMON),
     "info": Case("info", "in/scene.hdr", "--bands"),
     "info-library": Case("info", "in/endmembers.hdr"),
+    "info-look": Case("info", "in/scene.hdr", "--look", "out/look.png"),
     "info-json": Case("info", "in/scene.hdr", "--json"),
     "version": Case("version"),
     "devices": Case("devices"),

@@ -1,0 +1,237 @@
+/* A quick look at a scene: two readers, since each reads its own bands. */
+#include "pipeline/picture/look.h"
+#include "core/allocate.h"
+#include "figure/figure.h"
+#include "io/file.h"
+#include "io/file_use.h"
+#include "io/read/reader.h"
+#include "pipeline/picture/image.h"
+#include "pipeline/picture/plots.h"
+#include "pipeline/statistics/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 640, SPECTRUM_LINES = 64 };
+static const double read_bytes = 256.0 * 1024 * 1024;
+
+/* Zero at first. */
+typedef struct Look {
+    int32_t band[3], count; /* red, green, blue; or one */
+    int32_t step;           /* every step-th line and sample is shown */
+    int32_t width, height;
+    float *plane;          /* [count][height][width] */
+    uint8_t *valid;        /* [height][width] */
+    uint8_t *level;        /* [height * width] */
+    uint8_t *pixels;       /* [height][width][4] */
+    double *line;          /* [count][samples] */
+    char *raw;             /* a line as it is read */
+    HcBandSummary *figure; /* [bands] */
+    float *mean, *spread;  /* [bands] */
+    int64_t lines;         /* of the spectrum */
+} Look;
+
+static void clear_look(Look *look) {
+    free(look->plane);
+    free(look->valid);
+    free(look->level);
+    free(look->pixels);
+    free(look->line);
+    free(look->raw);
+    free(look->figure);
+    free(look->mean);
+    free(look->spread);
+}
+
+/* ---- the picture ---- */
+
+static HcStatus open_picture(Look *look, HcReader *reader, HcError *err) {
+    static const char what[] = "a picture of the scene";
+    const HcScene *scene = hc_reader_scene(reader);
+    int64_t longest = hc_max64(scene->lines, scene->samples);
+    look->count = hc_scene_usual_bands(scene, look->band);
+    look->step = (int32_t)((longest + SIDE - 1) / SIDE);
+    look->width = (int32_t)((scene->samples + look->step - 1) / look->step);
+    look->height = (int32_t)((scene->lines + look->step - 1) / look->step);
+    size_t pixels = (size_t)look->width * (size_t)look->height;
+    int32_t rising[3], used = 0;
+    for (int32_t b = 0; b < scene->bands && used < 3; b++) {
+        bool shown = false;
+        for (int32_t c = 0; c < look->count; c++) {
+            shown = shown || look->band[c] == b;
+        }
+        rising[used] = b;
+        used += shown;
+    }
+    HC_OR_RETURN(hc_reader_use_bands(reader, rising, used, err));
+    (void)hc_reader_settle(reader, 0, read_bytes, false);
+    HC_OR_RETURN(hc_new(look->plane, pixels * (size_t)look->count, what, err));
+    HC_OR_RETURN(hc_new(look->valid, pixels, what, err));
+    HC_OR_RETURN(hc_new(look->level, pixels, what, err));
+    HC_OR_RETURN(hc_new(look->pixels, pixels * 4, what, err));
+    HC_OR_RETURN(hc_new(look->line, (size_t)scene->samples * (size_t)look->count, what, err));
+    return hc_new(look->raw, hc_reader_bytes(reader, 1), what, err);
+}
+
+static bool is_value(const HcReader *reader, int32_t band, double value) {
+    const HcScene *scene = hc_reader_scene(reader);
+    const double *each = hc_reader_band_nodata(reader);
+    bool has = each != NULL ? !isnan(each[band]) : scene->has_nodata;
+    double none = each != NULL ? each[band] : scene->nodata;
+    return isfinite(value) && !(has && value == none);
+}
+
+/* A line of the scene into line y of the picture. */
+static void put_line(Look *look, const HcReader *reader, const HcRaw *raw, int32_t y) {
+    int64_t offset[3];
+    size_t pixels = (size_t)look->width * (size_t)look->height, at = (size_t)y * (size_t)look->width;
+    for (int32_t c = 0; c < look->count; c++) {
+        offset[c] = hc_reader_stored_band(reader, look->band[c]) * raw->stride_band;
+    }
+    hc_take_values(raw->type, &(HcPatch){.from = raw->data,
+                                         .sample_step = raw->stride_sample,
+                                         .offset = offset,
+                                         .bands = look->count,
+                                         .samples = raw->samples,
+                                         .swap = raw->swap,
+                                         .to = look->line});
+    for (int32_t x = 0; x < look->width; x++) {
+        bool valid = true;
+        for (int32_t c = 0; c < look->count; c++) {
+            double value = look->line[(size_t)c * (size_t)raw->samples + (size_t)x * (size_t)look->step];
+            valid = valid && is_value(reader, look->band[c], value);
+            look->plane[(size_t)c * pixels + at + (size_t)x] = (float)value;
+        }
+        look->valid[at + (size_t)x] = valid;
+    }
+}
+
+static HcStatus colour_picture(Look *look, HcError *err) {
+    size_t pixels = (size_t)look->width * (size_t)look->height;
+    for (int32_t c = 0; c < 3; c++) {
+        const float *plane = look->plane + (size_t)(c < look->count ? c : 0) * pixels;
+        HC_OR_RETURN(hc_image_stretch(plane, look->valid, pixels, 2, 98, look->level, err));
+        for (size_t p = 0; p < pixels; p++) {
+            look->pixels[4 * p + (size_t)c] = look->level[p];
+            look->pixels[4 * p + 3] = look->valid[p] ? 255 : 0;
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus make_picture(Look *look, HcReader *reader, HcError *err) {
+    HC_OR_RETURN(open_picture(look, reader, err));
+    for (int32_t y = 0; y < look->height; y++) {
+        HcRaw raw = {0};
+        HC_OR_RETURN(hc_reader_read(reader, (int64_t)y * look->step, 1, look->raw, &raw, err));
+        put_line(look, reader, &raw, y);
+    }
+    HC_OR_RETURN(hc_reader_unchanged(reader, err));
+    return colour_picture(look, err);
+}
+
+/* ---- the spectrum ---- */
+
+static HcStatus make_spectrum(Look *look, HcReader *reader, HcError *err) {
+    static const char what[] = "the mean spectrum";
+    const HcScene *scene = hc_reader_scene(reader);
+    size_t bands = (size_t)scene->bands;
+    double fit = read_bytes / (double)hc_max64(1, (int64_t)hc_reader_bytes(reader, 1));
+    int64_t wanted = (int64_t)fmax(1, fmin(fit, SPECTRUM_LINES));
+    int64_t step = (scene->lines + wanted - 1) / wanted;
+    look->lines = (scene->lines + step - 1) / step;
+    HC_OR_RETURN(hc_new(look->figure, bands, what, err));
+    HC_OR_RETURN(hc_new(look->mean, bands, what, err));
+    HC_OR_RETURN(hc_new(look->spread, bands, what, err));
+    HC_OR_RETURN(hc_summarise(reader, NULL, scene->bands, step, 0, look->figure, err));
+    for (size_t b = 0; b < bands; b++) {
+        look->mean[b] = (float)look->figure[b].mean;
+        look->spread[b] = isfinite(look->figure[b].deviation) ? (float)look->figure[b].deviation : 0;
+    }
+    return HC_OK;
+}
+
+/* ---- the page ---- */
+
+/* "Bands 34, 22, 10 (651, 550, 462 nm), each stretched from 2 to 98 %." */
+static void say_picture(const Look *look, const HcScene *scene, HcText *text) {
+    hc_text_add(text, look->count == 1 ? "Band " : "Bands ");
+    for (int32_t c = 0; c < look->count; c++) {
+        hc_text_add(text, "%s%d", c > 0 ? ", " : "", look->band[c] + 1);
+    }
+    for (int32_t c = 0; c < look->count && scene->wavelength != NULL; c++) {
+        hc_text_add(text, "%s%.0f", c > 0 ? ", " : " (", scene->wavelength[look->band[c]]);
+    }
+    hc_text_add(text, "%s%s, stretched from 2 to 98 %%", scene->wavelength != NULL ? " nm)" : "",
+                look->count == 3 ? " as red, green, blue" : "");
+    if (look->step > 1) {
+        hc_text_add(text, "; one of %d lines and samples", look->step);
+    }
+    hc_text_add(text, ". Spectrum: mean and standard deviation of the stored values of %lld of %lld lines.",
+                (long long)look->lines, (long long)scene->lines);
+}
+
+static HcStatus draw(Look *look, const HcScene *scene, const char *title, const char *path, bool overwrite,
+                     HcError *err) {
+    HcText caption = {0};
+    char name[] = "mean";
+    char *names[] = {name};
+    HcFigurePanel beside = {
+        .map = {.width = look->width, .height = look->height, .pixels = look->pixels, .north = NAN}};
+    say_picture(look, scene, &caption);
+    HcStatus status = caption.failed ? hc_fail_memory(err, 256, "a caption") : HC_OK;
+    if (status == HC_OK) {
+        const HcSpectraPlot plot = {.scene = scene,
+                                    .count = 1,
+                                    .value = look->mean,
+                                    .spread = look->spread,
+                                    .name = names,
+                                    .title = title,
+                                    .label = "stored value",
+                                    .caption = caption.data,
+                                    .beside = &beside};
+        status = hc_plot_spectra(path, &plot, overwrite, err);
+    }
+    hc_text_clear(&caption);
+    return status;
+}
+
+/* Nothing that the scene is read from is replaced. */
+static HcStatus check_files(const HcReader *reader, const char *path, bool overwrite, HcError *err) {
+    HcPaths files = {0};
+    HcFileUse use = {0};
+    HcStatus status = hc_reader_files(reader, &files, err);
+    status = status != HC_OK ? status : hc_file_use_read_all(&use, &files, err);
+    status = status != HC_OK ? status : hc_file_use_write(&use, "info", path, err);
+    status = status != HC_OK ? status : hc_file_check(path, overwrite, err);
+    hc_file_use_clear(&use);
+    hc_paths_clear(&files);
+    return status;
+}
+
+HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *err) {
+    HcStatus status = HC_OK;
+    HcReader *shown = NULL, *summed = NULL;
+    HcReaderOptions how = {0};
+    Look look = {0};
+    HC_TRY(hc_plot_file_check("info", "--look", path, err));
+    HC_TRY(hc_reader_open(&shown, scene, &how, err));
+    if (hc_scene_is_class_map(hc_reader_scene(shown))) {
+        HC_TRY(hc_fail(err, HC_E_USAGE, "info: --look: %s is a class map (hcube preview %s %s draws it)",
+                       scene, scene, path));
+    }
+    HC_TRY(check_files(shown, path, overwrite, err));
+    HC_TRY(make_picture(&look, shown, err));
+    hc_reader_close(shown);
+    shown = NULL;
+    HC_TRY(hc_reader_open(&summed, scene, &how, err));
+    HC_TRY(make_spectrum(&look, summed, err));
+    const char *slash = strrchr(scene, '/');
+    HC_TRY(draw(&look, hc_reader_scene(summed), slash != NULL ? slash + 1 : scene, path, overwrite, err));
+done:
+    hc_reader_close(shown);
+    hc_reader_close(summed);
+    clear_look(&look);
+    return status;
+}

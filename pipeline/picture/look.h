@@ -1,0 +1,15 @@
+/* Look: a quick picture of a scene and its mean spectrum on one page, for info --look. */
+#ifndef HC_PIPELINE_PICTURE_LOOK_H
+#define HC_PIPELINE_PICTURE_LOOK_H
+
+#include "core/status.h"
+
+/* Draws the scene at `scene` into `path` (.png, .svg or .pdf). The picture has at most 640 pixels on its
+ * longest side: every n-th line is read, of the shown bands where the file lets skip the others. The spectrum
+ * is the mean of the stored values of at most 64 lines and 256 MiB (but of one line at least). No mask is
+ * applied. Memory: one line of the scene and the picture, beside what the reader takes for chunks (256 MiB at
+ * most, unless one row of chunks is larger). HC_E_USAGE: a class map, or a path that the scene is read from.
+ */
+HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
+
+#endif
