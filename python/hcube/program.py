@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import os
@@ -10,11 +11,12 @@ import shlex
 import shutil
 import signal
 import subprocess
-import threading
+import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO, Union
+from typing import Any, Union
 
 import numpy as np
 
@@ -128,8 +130,14 @@ def _as_words(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _read_all(stream: TextIO, lines: list[str]) -> None:
-    lines.extend(stream)
+# Runs that Python ends when it ends itself, while all of its modules are still there.
+_running: weakref.WeakSet[Run] = weakref.WeakSet()
+
+
+@atexit.register
+def _cancel_running() -> None:
+    for run in list(_running):
+        run.cancel()
 
 
 class Run:
@@ -154,24 +162,22 @@ class Run:
         self.result = Result([path, *head, *extra, *rest])
         self._errors: list[str] = []
         self._done = False
-        self._printed: list[str] = []
+        self._owner = os.getpid()
+        # What is printed goes to a file: a thread that reads a pipe would keep Python from ending.
+        self._printed = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         # A session of its own: the terminal's Ctrl-C reaches Python alone, which hands it on once. A second one
         # would end the program before it has cleaned up.
         self._process = subprocess.Popen(
             self.result.words,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=self._printed,
             stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
             cwd=cwd,
             start_new_session=True,
         )
-        # Not a method: the thread would keep a run that nobody holds any more.
-        self._reader = threading.Thread(
-            target=_read_all, args=(self._process.stdout, self._printed), daemon=True
-        )
-        self._reader.start()
+        _running.add(self)
 
     def __iter__(self) -> Iterator[Event]:
         return self
@@ -236,10 +242,10 @@ class Run:
 
     def _end(self) -> None:
         self._process.wait()
-        self._reader.join()
-        self._process.stdout.close()
         self._process.stderr.close()
-        self.result.text = "".join(self._printed)
+        self._printed.seek(0)
+        self.result.text = self._printed.read()
+        self._printed.close()
         self._done = True
 
     def _check(self) -> None:
@@ -256,8 +262,9 @@ class Run:
         return self.result
 
     def cancel(self) -> None:
-        """Ends the run as Ctrl-C does, and waits until it has cleaned up. Nothing happens where it has ended."""
-        if self._done:
+        """Ends the run as Ctrl-C does, and waits until it has cleaned up. Nothing happens where it has ended, and in
+        a process that was forked from the one that started it."""
+        if self._done or self._owner != os.getpid():
             return
         self._done = True
         self._process.send_signal(signal.SIGINT)

@@ -20,6 +20,7 @@ run = hcube.start("cov long.hdr long.json --threads 1")
 for event in run:
     if event["event"] == "progress":
         print(run._process.pid, flush=True)
+        exec(sys.argv[2])
 """
 
 
@@ -88,9 +89,9 @@ class Stops(Case):
                 1 / 0
         self.assertEqual(sorted(os.listdir(".")), self.before)
 
-    def interrupted(self, how):
-        """Another Python that runs the program gets a signal at the first progress."""
-        python = subprocess.Popen([sys.executable, "-c", PROGRAM, str(Path(hcube.__file__).parents[1])],
+    def interrupted(self, how, then=""):
+        """Another Python that runs the program gets a signal at the first progress, behind which it does `then`."""
+        python = subprocess.Popen([sys.executable, "-c", PROGRAM, str(Path(hcube.__file__).parents[1]), then],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True)
         pid = int(python.stdout.readline())
         how(python.pid)
@@ -103,6 +104,33 @@ class Stops(Case):
             self.assertIn("KeyboardInterrupt", said)
             self.assertEqual(code, -signal.SIGINT)
             self.nothing_is_left(pid)
+
+    def test_ctrl_c_between_events(self):
+        """The run is there until Python itself ends: its variable is a global one."""
+        for how in (os.killpg, os.kill):
+            pid, said, code = self.interrupted(lambda python: how(python, signal.SIGINT), "import time\nwhile True: time.sleep(0.05)")
+            self.assertIn("KeyboardInterrupt", said)
+            self.assertNotIn("Fatal", said)
+            self.assertEqual(code, -signal.SIGINT)
+            self.nothing_is_left(pid)
+
+    def test_python_ends_during_a_run(self):
+        pid, said, code = self.interrupted(lambda python: None, "sys.exit(3)")
+        self.assertEqual((code, said), (3, ""))
+        self.nothing_is_left(pid)
+
+    def test_a_fork_of_python_ends(self):
+        """It leaves the run to the Python that has started it."""
+        run, pid = self.first_progress()
+        child = os.fork()
+        if child == 0:
+            run.cancel()
+            os._exit(0)
+        os.waitpid(child, 0)
+        self.assertTrue(is_there(pid))
+        event = next(run)
+        self.assertEqual(event["event"], "progress")
+        run.cancel()
 
     def test_python_dies(self):
         pid, _, code = self.interrupted(lambda python: os.kill(python, signal.SIGKILL))

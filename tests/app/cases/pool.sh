@@ -249,3 +249,12 @@ if [[ $out != *"MPI none"* ]] && command -v mpirun >/dev/null; then
     mpirun -n 3 "$HCUBE" batch pca "${scenes[@]}" --pool x.json --one-model 2>err.txt || status=$?
     [[ $status == 3 && $(grep '^hcube: ' err.txt) == "hcube: in/d.hdr: "*scaled* && ! -e x.json ]] || fail "$status: $(cat err.txt)"
 fi
+
+# All processes of a batch end by exit(), so that libraries and sanitizers do what they do at the end.
+rm in/d.*
+: >ends.txt
+ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-} HCUBE_ENDS=$PWD/ends.txt LD_PRELOAD=$MODULES/tell_end.so \
+    run 0 batch mnf --components 3 --device cpu --scenes in --output 'ends/{stem}.tif' --pool ends/model.json --jobs 2
+begun=$(sed -n 's/^begins //p' ends.txt | sort)
+[[ $begun && $(comm -23 - <(sed -n 's/^ends //p' ends.txt | sort) <<<"$begun") == '' ]] ||
+    fail "not all processes ended by exit(): $(cat ends.txt)"
