@@ -327,14 +327,14 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
         return hc_info_library(params.path, params.json, params.bands, err);
     }
     HC_TRY(hc_reader_open(&reader, params.path, &how, err));
-    if (params.look != NULL) {
-        HC_TRY(hc_look(params.path, params.look, params.overwrite, err));
-    }
     HC_TRY(hc_info_values(reader, params.stats, (int32_t)params.threads, &values, err));
     if (params.json) {
         HC_TRY(print_info_json(reader, &values, err));
     } else {
         HC_TRY(print_info(reader, params.bands, &values, err));
+    }
+    if (params.look != NULL) {
+        HC_TRY(hc_look(params.path, params.look, params.overwrite, err));
     }
 done:
     free(values.band);

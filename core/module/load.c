@@ -50,6 +50,7 @@ static HcStatus fail_load(const HcModuleKind *kind, const char *path, HcError *e
     bool missing = strncmp(reason, path, strlen(path)) == 0 && strstr(reason, strerror(ENOENT)) != NULL;
     bool memory = strstr(reason, strerror(ENOMEM)) != NULL ||
                   strstr(reason, "cannot create shared object descriptor") != NULL ||
+                  strcmp(reason, "out of memory") == 0 ||
                   (missing && strchr(path, '/') != NULL && access(path, R_OK) == 0);
     return hc_fail(err, memory ? HC_E_MEMORY : kind->failure, "the %s module cannot be loaded: %s",
                    kind->name, memory ? strerror(ENOMEM) : reason);

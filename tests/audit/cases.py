@@ -141,8 +141,6 @@ CASES = {
     "info-look": Case("info", "in/scene.hdr", "--look", "out/look.png"),
     "info-json": Case("info", "in/scene.hdr", "--json"),
     "version": Case("version"),
-    "devices": Case("devices"),
-    "devices-gpu": Case("devices", gpu=True, varies=("device",)),
     # A plan tells how the run would go. One thread: a thread that cannot be started leaves the others to do the work, and
     # changes the memory. A scene that cannot be mapped is read.
     "diff": Case("diff", "in/a.hcube.json", "in/b.hcube.json", "--all", "--json", "out/d.json", "--quiet"),

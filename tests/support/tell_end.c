@@ -1,6 +1,6 @@
 /* Says which processes end by exit(), or by returning from main, and not by _exit() or a signal: the file
- * HCUBE_ENDS gets a line "begins NUMBER" from each process that is forked, and "ends NUMBER" from each that runs
- * its destructors. Loaded before the C library (LD_PRELOAD). */
+ * HCUBE_ENDS gets a line "begins NUMBER" from each process that is forked, and "ends NUMBER" from each that
+ * runs its destructors. Loaded before the C library (LD_PRELOAD). */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

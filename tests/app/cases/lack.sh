@@ -32,6 +32,13 @@ fail_thread 1 mnf "$scene" one.tif --components 2 --device cpu --threads 2 --rec
 [[ $status == 0 ]] || fail "exit code $status: $(<log.txt)"
 cmp one.tif two.tif
 rm -f one.* two.*
+# A GPU is not missing because memory is.
+for ((call = 1; call <= 40; call++)); do
+    status=0
+    HCUBE_GPU_MODULE=$MODULES/stand_in.so HCUBE_FAIL=alloc HCUBE_FAIL_AT=$call HCUBE_FAIL_TIMES=0 LD_PRELOAD=$MODULES/fail_at.so \
+        "$HCUBE" devices >log.txt 2>&1 || status=$?
+    [[ $status == 5 || ($status == 0 && $(<log.txt) == *"stand-in 1"*) ]] || fail "allocation $call: exit code $status: $(<log.txt)"
+done
 # A scene is not marked for it: the next batch does it.
 mkdir in
 cp "$scene" in/s.hdr
