@@ -38,13 +38,16 @@ static int64_t row_bytes(const HcChunkIndex *index) {
     return index->shape[HC_AXIS_SAMPLE] * index->shape[HC_AXIS_BAND] * (int64_t)hc_type_bytes(index->type);
 }
 
-/* Bytes that a step may make: the values, and the checksums behind them. */
+/* Bytes that a step may make: the values, and the checksums behind them, or the blob of LERC, which may be
+ * larger: values as they are, masks, and ranges and a head for each band. */
 static size_t most_made(const HcChunkIndex *index) {
-    size_t sums = 0;
+    size_t values = (size_t)hc_chunk_bytes(index), more = 0;
     for (int32_t s = 0; s < index->steps; s++) {
-        sums += index->step[s] == HC_CODE_FLETCHER32;
+        more += index->step[s] == HC_CODE_FLETCHER32 ? 4 : 0;
+        more +=
+            index->step[s] == HC_CODE_LERC ? values / 8 + 1024 * ((size_t)index->shape[HC_AXIS_BAND] + 1) : 0;
     }
-    return (size_t)hc_chunk_bytes(index) + 4 * sums;
+    return values + more;
 }
 
 /* Bytes of each buffer: the first takes what is stored, and every second step writes into it. */
@@ -71,12 +74,6 @@ static void buffer_bytes(const HcChunkIndex *index, size_t bytes[2]) {
     }
 }
 
-size_t hc_chunk_workspace_bytes(const HcChunkIndex *index) {
-    size_t bytes[2];
-    buffer_bytes(index, bytes);
-    return bytes[0] + bytes[1] + LIBRARY_BYTES;
-}
-
 static bool has_step(const HcChunkIndex *index, HcChunkCode code) {
     for (int32_t s = 0; s < index->steps; s++) {
         if (index->step[s] == code) {
@@ -84,6 +81,13 @@ static bool has_step(const HcChunkIndex *index, HcChunkCode code) {
         }
     }
     return false;
+}
+
+size_t hc_chunk_workspace_bytes(const HcChunkIndex *index) {
+    size_t bytes[2];
+    buffer_bytes(index, bytes);
+    return bytes[0] + bytes[1] + LIBRARY_BYTES +
+           (has_step(index, HC_CODE_LERC) ? hc_chunk_lerc_bytes(index) : 0);
 }
 
 static bool open_libraries(HcChunkWorkspace *workspace, const HcChunkIndex *index) {
@@ -100,7 +104,7 @@ static bool open_libraries(HcChunkWorkspace *workspace, const HcChunkIndex *inde
         there = there && workspace->zstd != NULL;
     }
 #endif
-    (void)has_step, (void)workspace, (void)index;
+    (void)workspace, (void)index;
     return there;
 }
 
@@ -246,6 +250,8 @@ static HcStatus decompress(HcChunkWorkspace *workspace, const HcChunkIndex *inde
         HC_OR_RETURN(unzstd(workspace, in, bytes, out, space, &way->bytes, why));
     } else if (code == HC_CODE_SZIP) {
         HC_OR_RETURN(unszip(index, in, bytes, out, space, &way->bytes, why));
+    } else if (code == HC_CODE_LERC) {
+        HC_OR_RETURN(hc_chunk_lerc(index, in, bytes, out, space, &way->bytes, why));
     } else if (code == HC_CODE_SHUFFLE) {
         size_t each = hc_type_bytes(index->type);
         if (bytes > space || bytes % each != 0) {

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Of the build: whether there is libdeflate, libzstd, libhdf5, libaec. */
+/* Of the build: whether there is libdeflate, libzstd, libhdf5, libaec, liblerc. */
 #ifndef HC_HAS_DEFLATE
 #define HC_HAS_DEFLATE 0
 #endif
@@ -21,6 +21,9 @@ extern "C" {
 #endif
 #ifndef HC_HAS_SZIP
 #define HC_HAS_SZIP 0
+#endif
+#ifndef HC_HAS_LERC
+#define HC_HAS_LERC 0
 #endif
 
 /* Adds "libdeflate 1.14\nzstd 1.5.4\n" of this build. */
@@ -52,6 +55,15 @@ HcStatus hc_chunk_decode(HcChunkWorkspace *workspace, const HcChunkIndex *index,
 /* The decoders. All write exactly what `out` has space for at most; *made = bytes that came. False where the
  * bytes are broken or make more than that. */
 bool hc_chunk_lzw(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t capacity, size_t *made);
+
+/* A blob of LERC to the values of a chunk, of its last lines fewer; *made = bytes that came, `space` at most.
+ * NaN where its mask leaves floats out, else 0. HC_E_INPUT where it is no blob of that shape and type. */
+HcStatus hc_chunk_lerc(const HcChunkIndex *index, const uint8_t *in, size_t bytes, uint8_t *out, size_t space,
+                       size_t *made, HcError *why) HC_MUST_CHECK;
+/* Whether LERC has that type. */
+bool hc_chunk_lerc_holds(HcType type);
+/* Bytes that its decoding takes beside the workspace. */
+size_t hc_chunk_lerc_bytes(const HcChunkIndex *index);
 
 /* Undoes the differences between neighbours along rows of `samples` x `each` values of `bytes` bytes. */
 void hc_chunk_undo_difference(uint8_t *data, int64_t rows, int64_t samples, int64_t each, size_t bytes);

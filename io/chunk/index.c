@@ -22,6 +22,8 @@ bool hc_chunk_code_known(HcChunkCode code) {
         return HC_HAS_ZSTD;
     case HC_CODE_SZIP:
         return HC_HAS_SZIP;
+    case HC_CODE_LERC:
+        return HC_HAS_LERC;
     default:
         return true;
     }

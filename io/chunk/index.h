@@ -25,7 +25,8 @@ extern "C" {
     X(HC_CODE_FLOAT_DIFFERENCE, "predictor 3")                                                               \
     X(HC_CODE_SHUFFLE, "shuffle")                                                                            \
     X(HC_CODE_FLETCHER32, "fletcher32")                                                                      \
-    X(HC_CODE_SZIP, "szip")
+    X(HC_CODE_SZIP, "szip")                                                                                  \
+    X(HC_CODE_LERC, "LERC")
 
 /* A step of the way from stored bytes to values. */
 typedef enum HcChunkCode {

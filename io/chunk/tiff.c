@@ -3,6 +3,7 @@
  * left to another reader. */
 #include "core/allocate.h"
 #include "core/block.h"
+#include "io/chunk/decode.h"
 #include "io/chunk/index.h"
 
 #include <errno.h>
@@ -30,8 +31,12 @@ enum {
     TAG_TILE_LENGTH = 323,
     TAG_TILE_OFFSETS = 324,
     TAG_TILE_BYTES = 325,
-    TAG_SAMPLE_FORMAT = 339
+    TAG_EXTRA_SAMPLES = 338,
+    TAG_SAMPLE_FORMAT = 339,
+    TAG_LERC = 50674
 };
+
+enum { COMPRESSION_LERC = 34887, ALPHA = 2 };
 
 enum { ENTRIES_MAX = 4096, CHUNK_BYTES_MAX = INT32_MAX };
 
@@ -191,8 +196,23 @@ static HcStatus read_one(const Tiff *tiff, int tag, int64_t otherwise, int64_t *
 typedef struct Layout {
     int64_t width, length, bits, compression, photometric, fill_order, samples, planar, predictor, format;
     int64_t chunk_width, chunk_length;
+    int64_t extra; /* samples beyond colours: 0 = bands, -1 = several kinds */
+    int64_t lerc;  /* how its blobs are compressed once more: 0 not, 1 deflate, 2 zstd */
     bool tiled;
 } Layout;
+
+static HcStatus read_lerc(const Tiff *tiff, Layout *layout, HcError *err) {
+    Field field = find_field(tiff, TAG_LERC);
+    uint64_t *numbers = NULL;
+    layout->lerc = -1;
+    if (field.count < 2) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(read_numbers(tiff, &field, &numbers, err));
+    layout->lerc = numbers != NULL && numbers[1] <= 2 ? (int64_t)numbers[1] : -1;
+    free(numbers);
+    return HC_OK;
+}
 
 static HcStatus read_layout(const Tiff *tiff, Layout *layout, HcError *err) {
     const struct {
@@ -208,11 +228,15 @@ static HcStatus read_layout(const Tiff *tiff, Layout *layout, HcError *err) {
                   {TAG_SAMPLES, 1, &layout->samples},
                   {TAG_PLANAR, 1, &layout->planar},
                   {TAG_PREDICTOR, 1, &layout->predictor},
+                  {TAG_EXTRA_SAMPLES, 0, &layout->extra},
                   {TAG_SAMPLE_FORMAT, 1, &layout->format},
                   {TAG_TILE_WIDTH, 0, &layout->chunk_width},
                   {TAG_TILE_LENGTH, 0, &layout->chunk_length}};
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
         HC_OR_RETURN(read_one(tiff, fields[f].tag, fields[f].otherwise, fields[f].to, err));
+    }
+    if (layout->compression == COMPRESSION_LERC) {
+        HC_OR_RETURN(read_lerc(tiff, layout, err));
     }
     layout->tiled = layout->chunk_width != 0 || layout->chunk_length != 0;
     if (!layout->tiled) {
@@ -248,6 +272,16 @@ static bool add_step(HcChunkIndex *index, HcChunkCode code) {
     return hc_chunk_code_known(code);
 }
 
+/* An alpha band lies in the mask of LERC, which is left to GDAL. */
+static bool add_lerc(HcChunkIndex *index, const Layout *layout) {
+    bool known = layout->lerc == 0   ? true
+                 : layout->lerc == 1 ? add_step(index, HC_CODE_DEFLATE)
+                 : layout->lerc == 2 ? add_step(index, HC_CODE_ZSTD)
+                                     : false;
+    return known && layout->extra == 0 && layout->predictor == 1 && hc_chunk_lerc_holds(index->type) &&
+           add_step(index, HC_CODE_LERC);
+}
+
 static bool add_steps(HcChunkIndex *index, const Layout *layout) {
     bool known = false;
     switch (layout->compression) {
@@ -263,6 +297,8 @@ static bool add_steps(HcChunkIndex *index, const Layout *layout) {
     case 50000:
         known = add_step(index, HC_CODE_ZSTD);
         break;
+    case COMPRESSION_LERC:
+        return add_lerc(index, layout);
     default:
         return false;
     }
