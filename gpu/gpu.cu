@@ -170,7 +170,7 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
 /* ---- queues ---- */
 
 static void free_queue(HcQueue *queue) {
-    hc_gpu_release(&queue->gpu->base, &queue->room);
+    hc_gpu_release(&queue->gpu->base, &queue->scratch);
     if (queue->stream != NULL) {
         (void)cudaStreamDestroy(queue->stream);
     }
@@ -201,7 +201,7 @@ static void queue_close(HcQueue *queue) {
         return;
     }
     *queue->fault = {};
-    hc_gpu_release(&gpu->base, &queue->room);
+    hc_gpu_release(&gpu->base, &queue->scratch);
     HcGpuHeld held(gpu);
     queue->next = gpu->queues;
     gpu->queues = queue;
@@ -250,18 +250,18 @@ static HcStatus queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
     return HC_OK;
 }
 
-HcStatus hc_gpu_room(HcQueue *queue, size_t bytes, HcError *err) {
-    static const char growing[] = "making room for a product";
+HcStatus hc_gpu_scratch(HcQueue *queue, size_t bytes, HcError *err) {
+    static const char growing[] = "making scratch memory";
     HcStatus status = HC_OK;
     HcBuffer larger = {};
-    if (queue->room.bytes >= bytes) {
+    if (queue->scratch.bytes >= bytes) {
         return HC_OK;
     }
     HC_TRY(hc_gpu_alloc(&queue->gpu->base, HC_MEMORY_DEVICE, bytes, &larger, err));
     HC_TRY(hc_gpu_check(cudaMemsetAsync(larger.data, 0, bytes, queue->stream), growing, err));
     HC_TRY(hc_gpu_check(cudaStreamSynchronize(queue->stream), growing, err));
-    hc_gpu_release(&queue->gpu->base, &queue->room);
-    queue->room = larger;
+    hc_gpu_release(&queue->gpu->base, &queue->scratch);
+    queue->scratch = larger;
     larger = {};
 done:
     hc_gpu_release(&queue->gpu->base, &larger);

@@ -62,7 +62,7 @@ struct HcQueue {
     cudaEvent_t event;
     HcFault *fault;        /* on the host */
     HcFault *fault_device; /* the same memory, as kernels see it */
-    HcBuffer room;         /* [device] that operations without memory of their own work in; grows */
+    HcBuffer scratch;      /* [device] that operations without memory of their own work in; grows */
 };
 
 /* Turns a result of the runtime into a status; `what` was being done. */
@@ -71,9 +71,8 @@ HcStatus hc_gpu_check(cudaError_t result, const char *what, HcError *err);
 /* Makes the device of a backend that of this thread. */
 HcStatus hc_gpu_use(const HcGpu *gpu, HcError *err);
 
-/* Gives queue->room so many bytes, when the work before is done if it has to grow; then it is 0 throughout.
- */
-HcStatus hc_gpu_room(HcQueue *queue, size_t bytes, HcError *err);
+/* Makes queue->scratch hold so many bytes. If it must grow, waits for the work before, and it is all 0. */
+HcStatus hc_gpu_scratch(HcQueue *queue, size_t bytes, HcError *err);
 
 /* After a launch: whether it was accepted. */
 static inline HcStatus hc_gpu_launched(const char *what, HcError *err) {

@@ -244,7 +244,7 @@ static HcStatus gemv(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, b
 
 /* ---- fast proximal gradients ---- */
 
-/* The vectors of fista; room is cut into them. */
+/* The vectors of fista; scratch is cut into them. */
 struct Fista {
     int64_t rows, columns;
     const float *b;
@@ -275,7 +275,7 @@ static __global__ void advance(Fista fista, float momentum) {
 }
 
 static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b, double lambda,
-                      double square, int32_t iterations, float *room, float *x, HcError *err) {
+                      double square, int32_t iterations, float *scratch, float *x, HcError *err) {
     enum { THREADS = 256 };
     size_t columns = (size_t)matrix->columns;
     Fista on = {.rows = matrix->rows,
@@ -283,11 +283,11 @@ static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, 
                 .b = b,
                 .scale = (float)(1 / square),
                 .threshold = (float)(lambda / square),
-                .product = room,
-                .weight = room + matrix->rows,
-                .ahead = room + 2 * matrix->rows,
-                .slopes = room + 2 * matrix->rows + columns,
-                .before = room + 2 * matrix->rows + 2 * columns,
+                .product = scratch,
+                .weight = scratch + matrix->rows,
+                .ahead = scratch + 2 * matrix->rows,
+                .slopes = scratch + 2 * matrix->rows + columns,
+                .before = scratch + 2 * matrix->rows + 2 * columns,
                 .x = x};
     double time = 1;
     HC_OR_RETURN(hc_gpu_use(vendor->gpu, err));

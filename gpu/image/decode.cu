@@ -138,7 +138,7 @@ __device__ inline const char *band_at(const char *from, int32_t band, const Job 
 /* ---- samples one after another (BIL, BSQ) ---- */
 
 /* Bytes of TILE_BANDS bands of a strip. Words are copied as they lie in the file, whatever the alignment of
- * the values, so a row begins up to three bytes in; one word more makes room for that and keeps columns in
+ * the values, so a row begins up to three bytes in; one word more holds those and keeps columns in
  * different banks. */
 template <typename T> struct Tile {
     enum {

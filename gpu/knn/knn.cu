@@ -396,10 +396,10 @@ HcStatus hc_gpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *trainin
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     pixels = (int64_t)in->lines * in->samples;
     above = (int64_t)in->above * in->samples;
-    for (int64_t first = 0; first < pixels; first += training->room) {
+    for (int64_t first = 0; first < pixels; first += training->capacity) {
         HcKnnRun run = {in->data + (above + first) * in->bands,
                         in->mask + above + first,
-                        pixels - first < training->room ? pixels - first : training->room,
+                        pixels - first < training->capacity ? pixels - first : training->capacity,
                         k,
                         index + first * k,
                         distance + first * k};

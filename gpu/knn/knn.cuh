@@ -43,13 +43,13 @@ struct HcTraining {
     double *norm;       /* [device] [count], for angles */
     __half *halves;     /* [device] [tiles * TILE][steps][2][STEP]: high and low halves of t' */
     float *half_square; /* [device] [tiles * TILE] |t'|^2 / 2, infinite behind the last */
-    /* what is known of a run of pixels: at most `room` at once */
-    int64_t room;
-    __half *moved;           /* [device] [room][steps][2][STEP] of x' */
-    float *slack;            /* [device] [room] twice the bound, scaled; infinite: compare with all */
-    int32_t *found;          /* [device] [room] candidates, -1 = compare with all */
-    HcCandidate *candidates; /* [device] [room][CANDIDATES_MAX] */
-    int32_t *left;           /* [device] [room] pixels that are compared with all */
+    /* what is known of a run of pixels: at most `capacity` at once */
+    int64_t capacity;
+    __half *moved;           /* [device] [capacity][steps][2][STEP] of x' */
+    float *slack;            /* [device] [capacity] twice the bound, scaled; infinite: compare with all */
+    int32_t *found;          /* [device] [capacity] candidates, -1 = compare with all */
+    HcCandidate *candidates; /* [device] [capacity][CANDIDATES_MAX] */
+    int32_t *left;           /* [device] [capacity] pixels that are compared with all */
     int32_t *left_count;     /* [device] */
 };
 

@@ -46,10 +46,10 @@ size_t layout(HcTraining *training, char *memory) {
     size_t each = row + sizeof(float) + 2 * sizeof(int32_t) + CANDIDATES_MAX * sizeof(HcCandidate);
     /* Whole waves of thread blocks, two on a multiprocessor. */
     int64_t wave = 2 * (int64_t)training->gpu->processors * QUERIES;
-    int64_t room = (int64_t)(3 * training->gpu->panel_bytes / 2 / each) / QUERIES * QUERIES;
-    room = room > wave ? wave : room;
-    training->room = room < QUERIES ? (int64_t)QUERIES : room;
-    size_t pixels = (size_t)training->room;
+    int64_t capacity = (int64_t)(3 * training->gpu->panel_bytes / 2 / each) / QUERIES * QUERIES;
+    capacity = capacity > wave ? wave : capacity;
+    training->capacity = capacity < QUERIES ? (int64_t)QUERIES : capacity;
+    size_t pixels = (size_t)training->capacity;
     training->spectra = (float *)hc_take(memory, &at, count * (size_t)training->bands * sizeof(float));
     training->centre = (double *)hc_take(memory, &at, (size_t)training->bands * sizeof(double));
     training->norm = (double *)hc_take(memory, &at, count * sizeof(double));

@@ -434,8 +434,8 @@ HcStatus hc_gpu_plan_shares(HcQueue *queue, int64_t tiles, int64_t steps, int64_
     /* Sums lie behind the counters, wherever other products had theirs. */
     const size_t counters = HC_GEMV_LEVELS * HC_GEMV_BLOCKS * sizeof *shares.counters;
     size_t values = (HC_GEMV_LEVELS + 1) * (size_t)shares.blocks * (size_t)width;
-    HcStatus status = hc_gpu_room(queue, counters + values * sizeof *shares.values, err);
-    shares.counters = (uint32_t *)queue->room.data;
+    HcStatus status = hc_gpu_scratch(queue, counters + values * sizeof *shares.values, err);
+    shares.counters = (uint32_t *)queue->scratch.data;
     shares.values = (double *)(shares.counters + HC_GEMV_LEVELS * HC_GEMV_BLOCKS);
     *out = shares;
     return status;

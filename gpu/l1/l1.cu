@@ -31,7 +31,7 @@ const double good_step = 0.25;
 /* values -= times vector; squares: of each block's values. */
 __global__ void __launch_bounds__(THREADS)
     subtract(double *values, double times, const double *vector, int64_t count, double *squares) {
-    __shared__ double room[THREADS];
+    __shared__ double scratch[THREADS];
     double sum = 0;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < count;
          i += (int64_t)gridDim.x * THREADS) {
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS)
         values[i] = value;
         sum += value * value;
     }
-    sum = hc_l1_sum(sum, room);
+    sum = hc_l1_sum(sum, scratch);
     if (threadIdx.x == 0) {
         squares[blockIdx.x] = sum;
     }
@@ -281,7 +281,7 @@ __device__ void finish(const Problem &problem) {
 
 /* Starts with x = 0 and target = b; where that is not finite, all is done. */
 __global__ void __launch_bounds__(THREADS) begin(Problem problem) {
-    __shared__ double room[THREADS];
+    __shared__ double scratch[THREADS];
     double energy = 0;
     for (int64_t r = threadIdx.x; r < problem.rows; r += THREADS) {
         double target = (double)problem.b[r];
@@ -289,7 +289,7 @@ __global__ void __launch_bounds__(THREADS) begin(Problem problem) {
         problem.product[r] = problem.product_before[r] = problem.multiplier[r] = 0;
         energy += target * target;
     }
-    energy = hc_l1_sum(energy, room);
+    energy = hc_l1_sum(energy, scratch);
     if (threadIdx.x == 0) {
         HcL1State state = {};
         state.lambda = problem.rule.lambda;
@@ -308,31 +308,31 @@ __global__ void __launch_bounds__(THREADS) begin(Problem problem) {
 
 /* The largest slope of each block's columns. */
 __global__ void __launch_bounds__(THREADS) find_top(Problem problem) {
-    __shared__ double room[THREADS];
+    __shared__ double scratch[THREADS];
     double top = 0;
     for (int64_t j = (int64_t)blockIdx.x * THREADS + threadIdx.x; j < problem.columns;
          j += (int64_t)gridDim.x * THREADS) {
         top = fmax(top, hc_l1_height(problem.slopes[j], problem.rule.positive));
     }
-    top = hc_l1_largest(top, room);
+    top = hc_l1_largest(top, scratch);
     if (threadIdx.x == 0) {
         problem.terms[HC_L1_TOP * HC_L1_BLOCKS + blockIdx.x] = top;
     }
 }
 
 /* The largest of all, in every thread of a block. */
-__device__ double top_of_blocks(const Problem &problem, double *room) {
+__device__ double top_of_blocks(const Problem &problem, double *scratch) {
     double top = 0;
     for (int32_t k = (int32_t)threadIdx.x; k < problem.blocks; k += THREADS) {
         top = fmax(top, problem.terms[HC_L1_TOP * HC_L1_BLOCKS + k]);
     }
-    return hc_l1_largest(top, room);
+    return hc_l1_largest(top, scratch);
 }
 
 /* The first penalty, from the slopes of b. */
 __global__ void __launch_bounds__(THREADS) begin_alm(Problem problem) {
-    __shared__ double room[THREADS];
-    double top = top_of_blocks(problem, room);
+    __shared__ double scratch[THREADS];
+    double top = top_of_blocks(problem, scratch);
     if (threadIdx.x == 0) {
         HcL1State *state = problem.state;
         state->penalty = 1 / (first_lambda * top);
@@ -361,7 +361,7 @@ __global__ void __launch_bounds__(THREADS) open_inner(Problem problem) {
 
 /* Moves the multipliers and the penalty. */
 __global__ void __launch_bounds__(THREADS) close_inner(Problem problem) {
-    __shared__ double room[THREADS];
+    __shared__ double scratch[THREADS];
     HcL1State *state = problem.state;
     if (state->finished != 0) {
         return;
@@ -373,7 +373,7 @@ __global__ void __launch_bounds__(THREADS) close_inner(Problem problem) {
         problem.multiplier[r] += state->penalty * missing;
         sum += missing * missing;
     }
-    sum = hc_l1_sum(sum, room);
+    sum = hc_l1_sum(sum, scratch);
     if (threadIdx.x == 0) {
         double residual = sqrt(sum / state->energy);
         state->penalty *= residual > good_step * state->residual ? grow_by : 1;
@@ -387,7 +387,7 @@ __global__ void __launch_bounds__(THREADS) close_inner(Problem problem) {
 
 /* Rounds x, from which the report starts; how many entries are not 0 goes where APART was. */
 __global__ void __launch_bounds__(THREADS) round_x(Problem problem) {
-    __shared__ double room[THREADS];
+    __shared__ double scratch[THREADS];
     const double *x = problem.state->back != 0 ? problem.before : problem.here;
     double norm = 0;
     double nonzeros = 0;
@@ -398,8 +398,8 @@ __global__ void __launch_bounds__(THREADS) round_x(Problem problem) {
         norm += fabs((double)value);
         nonzeros += value != 0 ? 1 : 0;
     }
-    norm = hc_l1_sum(norm, room);
-    nonzeros = hc_l1_sum(nonzeros, room);
+    norm = hc_l1_sum(norm, scratch);
+    nonzeros = hc_l1_sum(nonzeros, scratch);
     if (threadIdx.x == 0) {
         problem.terms[HC_L1_NORM * HC_L1_BLOCKS + blockIdx.x] = norm;
         problem.terms[HC_L1_APART * HC_L1_BLOCKS + blockIdx.x] = nonzeros;
@@ -414,12 +414,12 @@ __global__ void __launch_bounds__(THREADS) weigh_end(Problem problem) {
     }
 }
 
-__device__ double sum_of_blocks(const Problem &problem, HcL1Term term, double *room) {
+__device__ double sum_of_blocks(const Problem &problem, HcL1Term term, double *scratch) {
     double sum = 0;
     for (int32_t k = (int32_t)threadIdx.x; k < problem.blocks; k += THREADS) {
         sum += problem.terms[term * HC_L1_BLOCKS + k];
     }
-    return hc_l1_sum(sum, room);
+    return hc_l1_sum(sum, scratch);
 }
 
 struct Ending {
@@ -454,7 +454,7 @@ __device__ HcL1Report report_of(const Problem &problem, const Ending &ending) {
 }
 
 __global__ void __launch_bounds__(THREADS) tell(Problem problem) {
-    __shared__ double room[THREADS];
+    __shared__ double scratch[THREADS];
     Ending ending = {};
     for (int64_t r = threadIdx.x; r < problem.rows; r += THREADS) {
         double b = (double)problem.b[r];
@@ -463,12 +463,12 @@ __global__ void __launch_bounds__(THREADS) tell(Problem problem) {
         ending.along += b * problem.weight[r];
         ending.square += problem.weight[r] * problem.weight[r];
     }
-    ending.misfit = hc_l1_sum(ending.misfit, room);
-    ending.along = hc_l1_sum(ending.along, room);
-    ending.square = hc_l1_sum(ending.square, room);
-    ending.top = top_of_blocks(problem, room);
-    ending.norm = sum_of_blocks(problem, HC_L1_NORM, room);
-    ending.nonzeros = sum_of_blocks(problem, HC_L1_APART, room);
+    ending.misfit = hc_l1_sum(ending.misfit, scratch);
+    ending.along = hc_l1_sum(ending.along, scratch);
+    ending.square = hc_l1_sum(ending.square, scratch);
+    ending.top = top_of_blocks(problem, scratch);
+    ending.norm = sum_of_blocks(problem, HC_L1_NORM, scratch);
+    ending.nonzeros = sum_of_blocks(problem, HC_L1_APART, scratch);
     if (threadIdx.x == 0) {
         problem.progress->report = report_of(problem, ending);
     }

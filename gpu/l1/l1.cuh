@@ -1,5 +1,5 @@
 /* One l1 problem on the GPU: what its files share. l1.cu knows the matrix and moves alm's multipliers,
- * l1_step.cu takes the steps of fista. All vectors and sums are float64. What a step decides lies in device
+ * step.cu takes the steps of fista. All vectors and sums are float64. What a step decides lies in device
  * memory, so that the host only queues steps; those behind the last that is needed return at once. */
 #ifndef HC_GPU_L1_L1_CUH
 #define HC_GPU_L1_L1_CUH
@@ -68,7 +68,7 @@ struct HcL1 {
     double largest;  /* eigenvalue of A'A, rather more than less; 0 = A is 0 */
     HcBuffer memory; /* of all below but: */
     HcBuffer turned_memory, progress_memory;
-    float *turned;               /* [columns][pitch] A by columns, then zeros; NULL = there is no room */
+    float *turned;               /* [columns][pitch] A by columns, then zeros; NULL = it does not fit */
     int32_t pitch;               /* a multiple of 4 */
     int32_t slots;               /* columns that a team of warps has under way */
     int32_t blocks;              /* that go over the columns in a step */
@@ -76,7 +76,7 @@ struct HcL1 {
     double *here, *before;       /* [columns] x, which is rounded once when it is done, and that before */
     double *slopes;              /* [columns] A'weight; not written where a step goes over `turned` */
     double *weight;              /* [rows] target - A y */
-    double *ahead;               /* [rows] room for the largest singular value */
+    double *ahead;               /* [rows] to find the largest singular value */
     double *product;             /* [rows] A x */
     double *product_before;      /* [rows] that of the step before */
     double *target, *multiplier; /* [rows] */
@@ -95,7 +95,7 @@ static inline unsigned hc_l1_blocks(int64_t count) {
 
 /* Chooses pitch, slots, blocks and parts_count for steps that use l1->turned; slots = 0: none can. */
 void hc_gpu_l1_plan(HcL1 *l1);
-/* Makes it, where it is planned and the device has room; where it has not, plans without. */
+/* Makes it, where it is planned and fits into the device; where it does not, plans without. */
 HcStatus hc_gpu_l1_turn(HcL1 *l1, HcQueue *queue, HcError *err);
 /* At most so many steps of problem `number`, from 1. */
 HcStatus hc_gpu_l1_descend(HcL1 *l1, HcQueue *queue, int32_t number, int32_t most, HcError *err);
@@ -124,26 +124,26 @@ __device__ static inline double hc_l1_height(double slope, bool positive) {
     return positive ? slope : fabs(slope);
 }
 
-/* Adds a value of each of THREADS threads, in halves; all get the sum. room[THREADS] is free afterwards. */
-__device__ static inline double hc_l1_sum(double value, double *room) {
-    room[threadIdx.x] = value;
-    hc_add_halves(room, HC_L1_THREADS, 1);
-    double sum = room[0];
+/* Adds a value of each of THREADS threads, in halves; all get the sum. scratch[THREADS] is free again. */
+__device__ static inline double hc_l1_sum(double value, double *scratch) {
+    scratch[threadIdx.x] = value;
+    hc_add_halves(scratch, HC_L1_THREADS, 1);
+    double sum = scratch[0];
     __syncthreads();
     return sum;
 }
 
 /* The largest of them, and of 0. */
-__device__ static inline double hc_l1_largest(double value, double *room) {
-    room[threadIdx.x] = value;
+__device__ static inline double hc_l1_largest(double value, double *scratch) {
+    scratch[threadIdx.x] = value;
     for (int half = HC_L1_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if ((int)threadIdx.x < half) {
-            room[threadIdx.x] = fmax(room[threadIdx.x], room[threadIdx.x + half]);
+            scratch[threadIdx.x] = fmax(scratch[threadIdx.x], scratch[threadIdx.x + half]);
         }
     }
     __syncthreads();
-    double largest = fmax(room[0], 0.0);
+    double largest = fmax(scratch[0], 0.0);
     __syncthreads();
     return largest;
 }

@@ -2,7 +2,7 @@
  * it leads uphill (O'Donoghue and Candes 2015). A is read once a step: from a copy that is stored by columns,
  * of which a team of warps takes one into shared memory, finds its slope, moves its entry of x and, where
  * that is not 0, adds it to A x. Then the parts of A x are added and the next step is decided. Where there is
- * no room for the copy, or columns are too long, A is read twice. */
+ * no memory for the copy, or columns are too long, A is read twice. */
 #include "gpu/l1/l1.cuh"
 
 #include "gpu/shared.cuh"
@@ -130,7 +130,7 @@ template <int TEAM, int PIECES> struct Team {
     static constexpr int TEAMS = WARPS / TEAM;
 
     float4 *columns_kept; /* [slots][PIECES][THREADS], this thread's place */
-    double *room;         /* [2][WARPS] */
+    double *scratch;      /* [2][WARPS] */
     int32_t pieces;
     int32_t own;    /* number of the thread in its team */
     int32_t number; /* of the team in its block */
@@ -163,7 +163,7 @@ template <int TEAM, int PIECES> struct Team {
             value += __shfl_xor_sync(~0U, value, apart);
         }
         if constexpr (TEAM > 1) {
-            double *sums = room + turn++ % 2 * WARPS + number * TEAM;
+            double *sums = scratch + turn++ % 2 * WARPS + number * TEAM;
             if (own % 32 == 0) {
                 sums[own / 32] = value;
             }
@@ -259,7 +259,7 @@ template <int TEAM, int PIECES> struct Team {
 /* Shared memory: weights[pitch], which the sums of the block replace, then the kept columns. */
 template <int TEAM, int PIECES> __global__ void __launch_bounds__(THREADS, 1) move_columns(Step step) {
     extern __shared__ float4 shared[];
-    __shared__ double room[2 * WARPS];
+    __shared__ double scratch[2 * WARPS];
     __shared__ Sums team_sums[WARPS / TEAM];
     if (step.state->stopped != 0) {
         return;
@@ -268,7 +268,7 @@ template <int TEAM, int PIECES> __global__ void __launch_bounds__(THREADS, 1) mo
     double *values = (double *)shared;
     Team<TEAM, PIECES> team;
     team.columns_kept = (float4 *)(values + step.pitch) + threadIdx.x;
-    team.room = room;
+    team.scratch = scratch;
     team.pieces = step.pitch / 4;
     team.own = (int32_t)threadIdx.x % team.SIZE;
     team.number = (int32_t)threadIdx.x / team.SIZE;
@@ -325,7 +325,7 @@ __global__ void __launch_bounds__(THREADS) weigh_rows(Step step) {
 }
 
 __global__ void __launch_bounds__(THREADS) move_by_slopes(Step step) {
-    __shared__ double room[THREADS];
+    __shared__ double scratch[THREADS];
     if (step.state->stopped != 0) {
         return;
     }
@@ -338,10 +338,10 @@ __global__ void __launch_bounds__(THREADS) move_by_slopes(Step step) {
         step.here[j] = move(motion, step.slopes[j], x, before, sums);
         step.before[j] = x;
     }
-    sums.norm = hc_l1_sum(sums.norm, room);
-    sums.uphill = hc_l1_sum(sums.uphill, room);
-    sums.apart = hc_l1_sum(sums.apart, room);
-    sums.top = hc_l1_largest(sums.top, room);
+    sums.norm = hc_l1_sum(sums.norm, scratch);
+    sums.uphill = hc_l1_sum(sums.uphill, scratch);
+    sums.apart = hc_l1_sum(sums.apart, scratch);
+    sums.top = hc_l1_largest(sums.top, scratch);
     if (threadIdx.x == 0) {
         put_sums(step, sums);
     }
@@ -403,7 +403,7 @@ __device__ inline void decide_by_terms(const Step &step) {
 }
 
 /* The parts of A x of one row, in the thread below TOGETHER that has it. */
-__device__ inline double add_parts(const Step &step, int64_t row, double *room) {
+__device__ inline double add_parts(const Step &step, int64_t row, double *scratch) {
     double sum = 0;
     if (row < step.rows) {
 #pragma unroll 4
@@ -412,16 +412,16 @@ __device__ inline double add_parts(const Step &step, int64_t row, double *room) 
             sum += step.parts[part * step.rows + row];
         }
     }
-    room[threadIdx.x] = sum;
-    hc_add_halves(room, THREADS / TOGETHER, TOGETHER);
-    sum = room[threadIdx.x];
+    scratch[threadIdx.x] = sum;
+    hc_add_halves(scratch, THREADS / TOGETHER, TOGETHER);
+    sum = scratch[threadIdx.x];
     __syncthreads();
     return sum;
 }
 
 /* A x of all rows; the block that ends last decides the next step. */
 __global__ void __launch_bounds__(THREADS, 2) end_step(Step step) {
-    __shared__ double room[THREADS];
+    __shared__ double scratch[THREADS];
     __shared__ bool last;
     if (step.state->stopped != 0) {
         return;
@@ -430,7 +430,7 @@ __global__ void __launch_bounds__(THREADS, 2) end_step(Step step) {
     for (int64_t base = (int64_t)blockIdx.x * TOGETHER; base < step.rows;
          base += (int64_t)gridDim.x * TOGETHER) {
         int64_t row = base + threadIdx.x % TOGETHER;
-        double product = add_parts(step, row, room);
+        double product = add_parts(step, row, scratch);
         if (threadIdx.x < TOGETHER && row < step.rows) {
             double ahead;
             double target = step.target[row];

@@ -248,7 +248,7 @@ done:
     return status;
 }
 
-/* As many warps of a block as have room in shared memory, beside the columns where those take no more than
+/* As many warps of a block as fit in shared memory, beside the columns where those take no more than
  * a quarter of it; and as many blocks as run at once. */
 static HcStatus plan(HcLad *lad, HcError *err) {
     Job *job = &lad->job;

@@ -57,7 +57,7 @@ size_t lay_out_inverse(HcSimplexView *v, char *memory) {
     return at;
 }
 
-/* Room in the inverse for `most` columns, with those that are kept. */
+/* Makes the inverse hold `most` columns, with those that are kept. */
 HcStatus widen(HcSimplexOwn *own, int64_t most, HcError *err) {
     HcStatus status = HC_OK;
     HcCompute *compute = &own->gpu->base;
@@ -206,7 +206,7 @@ HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, bool boxed, HcSi
     HC_OR_RETURN(hc_gpu_simplex_push(s, err));
     do {
         HC_OR_RETURN(hc_gpu_simplex_launch(own, kernel, err));
-        if (own->state.pause == HC_SIMPLEX_ROOM) {
+        if (own->state.pause == HC_SIMPLEX_FULL) {
             HC_OR_RETURN(widen(own, hc_min64(2 * own->state.kept, s->rows), err));
         } else if (own->state.pause == HC_SIMPLEX_REFRESH) {
             HC_OR_RETURN(hc_gpu_simplex_pull(s, err));

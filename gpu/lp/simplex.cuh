@@ -34,14 +34,14 @@ struct HcSimplexLines {
 /* The best of a block's rows or variables. */
 struct HcSimplexPart {
     double merit;
-    double first, second; /* of a variable its reduced cost and weight, of a place its rate and room */
+    double first, second; /* of a variable its reduced cost and weight, of a place its rate and distance */
     int32_t index;        /* INT32_MAX = none */
 };
 
 /* Why a kernel ended before its steps did. */
 enum HcSimplexPause {
     HC_SIMPLEX_ENDED,
-    HC_SIMPLEX_ROOM,   /* no room for one more column of the inverse */
+    HC_SIMPLEX_FULL,   /* the inverse has no column left */
     HC_SIMPLEX_REFRESH /* the inverse is to be computed afresh */
 };
 
@@ -85,7 +85,7 @@ struct HcSimplexView {
     int32_t *place, *basic;
 
     double *inverse;          /* [rows][stride], by places; what is beyond the columns kept means nothing */
-    int64_t stride;           /* room for columns that are kept */
+    int64_t stride;           /* capacity in columns that are kept */
     double *raw_row;          /* [stride] row of the inverse that a pivot begins with */
     double *pivot_row;        /* [stride] and ends with */
     double *packed;           /* [stride] of the entering column the entries that meet kept columns */

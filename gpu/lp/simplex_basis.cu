@@ -27,7 +27,7 @@ __device__ void begin(const HcSimplexView &v) {
 
 /* column = inverse times that of a variable, and of the block's places where one may enter the one with the
  * largest entry. */
-__device__ void offer_place(const HcSimplexView &v, int32_t entering, int32_t kept, Room *room) {
+__device__ void offer_place(const HcSimplexView &v, int32_t entering, int32_t kept, Scratch *scratch) {
     Span own = own_rows(v);
     Best best = nothing();
     for (int32_t p = own.first + warp(); p < own.end; p += WARPS) {
@@ -46,7 +46,7 @@ __device__ void offer_place(const HcSimplexView &v, int32_t entering, int32_t ke
         bool open = basic >= v.columns && v.basic_before[basic] == 0;
         best = open && precedes(offer, best) ? offer : best;
     }
-    best = block_best(best, room);
+    best = block_best(best, scratch);
     if (threadIdx.x == 0) {
         v.leaving_part[blockIdx.x] = {best.merit, 0, 0, best.index};
     }
@@ -68,7 +68,7 @@ __device__ void eliminate_rows(const HcSimplexView &v, const Exchange &x) {
 /* The structural variables of before enter a basis of logicals, one by one (Gauss and Jordan, largest pivot
  * of a column). Those whose column depends on others get no place. */
 __global__ void __launch_bounds__(THREADS, 1) invert(HcSimplexView v) {
-    __shared__ Room room;
+    __shared__ Scratch scratch;
     cg::grid_group grid = cg::this_grid();
     HcSimplexState state = *v.state;
     int32_t count = (int32_t)state.entering;
@@ -77,9 +77,9 @@ __global__ void __launch_bounds__(THREADS, 1) invert(HcSimplexView v) {
     grid.sync();
     for (int32_t e = 0; e < count; e++) {
         int32_t entering = v.entering[e];
-        offer_place(v, entering, kept, &room);
+        offer_place(v, entering, kept, &scratch);
         grid.sync();
-        HcSimplexPart part = best_part(v.leaving_part, &room);
+        HcSimplexPart part = best_part(v.leaving_part, &scratch);
         bool any = part.index != INT32_MAX && part.merit > HC_SIMPLEX_LEAST_PIVOT;
         Exchange x = {};
         if (any) {

@@ -12,8 +12,8 @@ namespace cg = cooperative_groups;
 
 enum { THREADS = HC_SIMPLEX_THREADS, WARPS = HC_SIMPLEX_WARPS, TILE = HC_SIMPLEX_TILE, CHUNK = 512 };
 
-/* What a block works in. */
-struct Room {
+/* Shared memory that a block works in. */
+struct Scratch {
     double value[WARPS];
     int32_t index[WARPS];
     double weight[CHUNK]; /* of rows of the matrix that are summed */
@@ -59,35 +59,35 @@ __device__ inline double warp_largest(double value) {
 }
 
 /* All threads of a block get the result. */
-__device__ inline double block_sum(double value, Room *room) {
+__device__ inline double block_sum(double value, Scratch *scratch) {
     value = warp_sum(value);
     if (lane() == 0) {
-        room->value[warp()] = value;
+        scratch->value[warp()] = value;
     }
     __syncthreads();
-    value = warp_sum(lane() < WARPS ? room->value[lane()] : 0);
+    value = warp_sum(lane() < WARPS ? scratch->value[lane()] : 0);
     __syncthreads();
     return value;
 }
 
-__device__ inline double block_least(double value, Room *room) {
+__device__ inline double block_least(double value, Scratch *scratch) {
     value = warp_least(value);
     if (lane() == 0) {
-        room->value[warp()] = value;
+        scratch->value[warp()] = value;
     }
     __syncthreads();
-    value = warp_least(lane() < WARPS ? room->value[lane()] : (double)INFINITY);
+    value = warp_least(lane() < WARPS ? scratch->value[lane()] : (double)INFINITY);
     __syncthreads();
     return value;
 }
 
-__device__ inline double block_largest(double value, Room *room) {
+__device__ inline double block_largest(double value, Scratch *scratch) {
     value = warp_largest(value);
     if (lane() == 0) {
-        room->value[warp()] = value;
+        scratch->value[warp()] = value;
     }
     __syncthreads();
-    value = warp_largest(lane() < WARPS ? room->value[lane()] : 0);
+    value = warp_largest(lane() < WARPS ? scratch->value[lane()] : 0);
     __syncthreads();
     return value;
 }
@@ -115,16 +115,16 @@ __device__ inline Best warp_best(Best best) {
     return best;
 }
 
-__device__ inline Best block_best(Best best, Room *room) {
+__device__ inline Best block_best(Best best, Scratch *scratch) {
     best = warp_best(best);
     if (lane() == 0) {
-        room->value[warp()] = best.merit;
-        room->index[warp()] = best.index;
+        scratch->value[warp()] = best.merit;
+        scratch->index[warp()] = best.index;
     }
     __syncthreads();
     best = nothing();
     if (lane() < WARPS) {
-        best = {room->value[lane()], room->index[lane()]};
+        best = {scratch->value[lane()], scratch->index[lane()]};
     }
     best = warp_best(best);
     __syncthreads();
@@ -132,7 +132,7 @@ __device__ inline Best block_best(Best best, Room *room) {
 }
 
 /* The best of all blocks, with what its block tells of it. */
-__device__ inline HcSimplexPart best_part(const HcSimplexPart *parts, Room *room) {
+__device__ inline HcSimplexPart best_part(const HcSimplexPart *parts, Scratch *scratch) {
     Best best = nothing();
     for (int32_t b = (int32_t)threadIdx.x; b < (int32_t)gridDim.x; b += THREADS) {
         /* Numbers of blocks stand for those of what they offer, which ascend with them or are compared by
@@ -140,16 +140,16 @@ __device__ inline HcSimplexPart best_part(const HcSimplexPart *parts, Room *room
         Best offer = {parts[b].merit, parts[b].index == INT32_MAX ? INT32_MAX : b};
         best = precedes(offer, best) ? offer : best;
     }
-    best = block_best(best, room);
+    best = block_best(best, scratch);
     return best.index == INT32_MAX ? HcSimplexPart{0, 0, 0, INT32_MAX} : parts[best.index];
 }
 
-__device__ inline double least_part(const double *parts, Room *room) {
+__device__ inline double least_part(const double *parts, Scratch *scratch) {
     double least = (double)INFINITY;
     for (int32_t b = (int32_t)threadIdx.x; b < (int32_t)gridDim.x; b += THREADS) {
         least = fmin(least, parts[b]);
     }
-    return block_least(least, room);
+    return block_least(least, scratch);
 }
 
 /* ---- who works on what ---- */
@@ -297,9 +297,9 @@ __device__ inline void exchange_kept(const HcSimplexView &v, const Exchange &x) 
 
 /* ---- pricing ---- */
 
-/* The sum of a tile of columns over rows of a dense matrix, each row by a warp; into room->tile. */
+/* The sum of a tile of columns over rows of a dense matrix, each row by a warp; into scratch->tile. */
 __device__ inline void price_dense(const HcSimplexView &v, int32_t place, int32_t logical, int32_t kept,
-                                   int32_t tile, bool first, Room *room) {
+                                   int32_t tile, bool first, Scratch *scratch) {
     const double *row = v.inverse + place * v.stride;
     const double *matrix = v.by_row.value + tile + lane();
     int32_t entries = kept + (logical >= 0);
@@ -310,33 +310,33 @@ __device__ inline void price_dense(const HcSimplexView &v, int32_t place, int32_
             __syncthreads();
             for (int32_t e = (int32_t)threadIdx.x; e < count; e += THREADS) {
                 bool unit = begin + e == kept;
-                room->weight[e] = unit ? 1 : row[begin + e];
-                room->row[e] = unit ? logical : v.kept_row[begin + e];
+                scratch->weight[e] = unit ? 1 : row[begin + e];
+                scratch->row[e] = unit ? logical : v.kept_row[begin + e];
             }
             __syncthreads();
         }
 #pragma unroll 8
         for (int32_t e = warp(); e < count; e += WARPS) {
-            sum = fma(room->weight[e], matrix[room->row[e] * v.by_row.stride], sum);
+            sum = fma(scratch->weight[e], matrix[scratch->row[e] * v.by_row.stride], sum);
         }
     }
-    room->part[warp()][lane()] = sum;
+    scratch->part[warp()][lane()] = sum;
     __syncthreads();
-    double part = room->part[lane() % 16][2 * warp() + lane() / 16];
+    double part = scratch->part[lane() % 16][2 * warp() + lane() / 16];
     for (int far = 8; far > 0; far /= 2) {
         part += __shfl_xor_sync(0xFFFFFFFF, part, far);
     }
     if (lane() % 16 == 0) {
-        room->tile[2 * warp() + lane() / 16] = part;
+        scratch->tile[2 * warp() + lane() / 16] = part;
     }
 }
 
 /* The same of columns with few entries, by the part of the row that belongs to the logicals. */
-__device__ inline void price_sparse(const HcSimplexView &v, int32_t tile, Room *room) {
+__device__ inline void price_sparse(const HcSimplexView &v, int32_t tile, Scratch *scratch) {
     for (int32_t c = warp(); c < TILE && tile + c < v.columns; c += WARPS) {
         double product = line_product(v.by_column, tile + c, v.row + v.columns);
         if (lane() == 0) {
-            room->tile[c] = product;
+            scratch->tile[c] = product;
         }
     }
 }
@@ -345,7 +345,7 @@ __device__ inline void price_sparse(const HcSimplexView &v, int32_t tile, Room *
  * gets to finish(variable, value), which writes it down. */
 template <typename Finish>
 __device__ inline void price(const HcSimplexView &v, int32_t place, int32_t leaving, int32_t kept,
-                             cg::grid_group &grid, Room *room, Finish finish) {
+                             cg::grid_group &grid, Scratch *scratch, Finish finish) {
     Span own = own_rows(v);
     int32_t logical = leaving - v.columns;
     bool sparse = v.by_column.start != NULL;
@@ -360,19 +360,19 @@ __device__ inline void price(const HcSimplexView &v, int32_t place, int32_t leav
     for (int32_t tile = (int32_t)blockIdx.x * TILE; tile < v.columns; tile += (int32_t)gridDim.x * TILE) {
         __syncthreads();
         if (sparse) {
-            price_sparse(v, tile, room);
+            price_sparse(v, tile, scratch);
         } else {
-            price_dense(v, place, logical, kept, tile, tile == (int32_t)blockIdx.x * TILE, room);
+            price_dense(v, place, logical, kept, tile, tile == (int32_t)blockIdx.x * TILE, scratch);
         }
         __syncthreads();
         if (warp() == 0 && tile + lane() < v.columns) {
-            finish(tile + lane(), room->tile[lane()]);
+            finish(tile + lane(), scratch->tile[lane()]);
         }
     }
 }
 
 /* Whether A x + t = 0 has been lost to rounding; all blocks get the answer. */
-__device__ inline bool drifted(const HcSimplexView &v, cg::grid_group &grid, Room *room) {
+__device__ inline bool drifted(const HcSimplexView &v, cg::grid_group &grid, Scratch *scratch) {
     Span own = own_rows(v);
     double residual = 0;
     double largest = 0;
@@ -382,8 +382,8 @@ __device__ inline bool drifted(const HcSimplexView &v, cg::grid_group &grid, Roo
     for (int32_t j = first_variable(); j < v.all; j += stride_variables()) {
         largest = larger(largest, fabs(v.value[j]));
     }
-    residual = block_largest(residual, room);
-    largest = block_largest(largest, room);
+    residual = block_largest(residual, scratch);
+    largest = block_largest(largest, scratch);
     if (threadIdx.x == 0) {
         v.residual[blockIdx.x] = residual;
         v.largest[blockIdx.x] = largest;
@@ -393,24 +393,24 @@ __device__ inline bool drifted(const HcSimplexView &v, cg::grid_group &grid, Roo
         residual = larger(residual, v.residual[b]);
         largest = larger(largest, v.largest[b]);
     }
-    residual = block_largest(residual, room);
-    largest = block_largest(largest, room);
+    residual = block_largest(residual, scratch);
+    largest = block_largest(largest, scratch);
     return !(residual <= v.tolerance * (1 + largest));
 }
 
 /* Whether steps go on; if not, state says why. */
 __device__ inline bool may_go_on(const HcSimplexView &v, HcSimplexState *state, cg::grid_group &grid,
-                                 Room *room) {
+                                 Scratch *scratch) {
     state->end = HC_SIMPLEX_STOPPED;
     state->pause = HC_SIMPLEX_ENDED;
     if (state->pivots >= v.limit || state->tries > HC_SIMPLEX_TRIES) {
         return false;
     }
     if (state->kept >= v.stride && state->kept < v.rows) {
-        state->pause = HC_SIMPLEX_ROOM;
+        state->pause = HC_SIMPLEX_FULL;
         return false;
     }
-    if (state->since_fresh > 0 && state->since_fresh % HC_SIMPLEX_CHECK == 0 && drifted(v, grid, room)) {
+    if (state->since_fresh > 0 && state->since_fresh % HC_SIMPLEX_CHECK == 0 && drifted(v, grid, scratch)) {
         state->pause = HC_SIMPLEX_REFRESH;
         return false;
     }

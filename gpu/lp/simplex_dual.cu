@@ -35,21 +35,21 @@ __device__ Best offer_of(const HcSimplexView &v, int32_t place, int32_t variable
 }
 
 /* Each warp offers its best place. */
-__device__ void offer_leaving(const HcSimplexView &v, Best best, Room *room) {
-    best = block_best(best, room);
+__device__ void offer_leaving(const HcSimplexView &v, Best best, Scratch *scratch) {
+    best = block_best(best, scratch);
     if (threadIdx.x == 0) {
         v.leaving_part[blockIdx.x] = {best.merit, 0, 0, best.index};
     }
 }
 
-__device__ void offer_first(const HcSimplexView &v, bool bland, Room *room) {
+__device__ void offer_first(const HcSimplexView &v, bool bland, Scratch *scratch) {
     Span own = own_rows(v);
     Best best = nothing();
     for (int32_t p = own.first + (int32_t)threadIdx.x; p < own.end; p += THREADS) {
         Best offer = offer_of(v, p, v.basic[p], bland);
         best = precedes(offer, best) ? offer : best;
     }
-    offer_leaving(v, best, room);
+    offer_leaving(v, best, scratch);
 }
 
 /* ---- who may enter ---- */
@@ -69,9 +69,9 @@ __device__ double test(const HcSimplexView &v, int32_t j, double value, double d
 
 /* The row of the leaving variable, and who may enter. */
 __device__ void find_candidates(const HcSimplexView &v, const Pivot &pivot, int32_t kept,
-                                cg::grid_group &grid, Room *room) {
+                                cg::grid_group &grid, Scratch *scratch) {
     double least = (double)INFINITY;
-    price(v, pivot.place, pivot.leaving, kept, grid, room,
+    price(v, pivot.place, pivot.leaving, kept, grid, scratch,
           [&](int32_t j, double value) { least = fmin(least, test(v, j, value, pivot.direction)); });
     if (warp() == 0) {
         least = warp_least(least);
@@ -94,7 +94,7 @@ struct Group {
     Best best;    /* the one with the largest entry, or with Bland's rule the smallest ratio */
 };
 
-__device__ Group look_at(const HcSimplexView &v, double above, double most, bool bland, Room *room) {
+__device__ Group look_at(const HcSimplexView &v, double above, double most, bool bland, Scratch *scratch) {
     Group group = {0, nothing()};
 #pragma unroll 8
     for (int32_t j = (int32_t)threadIdx.x; j < v.all; j += THREADS) {
@@ -106,13 +106,13 @@ __device__ Group look_at(const HcSimplexView &v, double above, double most, bool
             group.best = precedes(offer, group.best) ? offer : group.best;
         }
     }
-    group.slope = block_sum(group.slope, room);
-    group.best = block_best(group.best, room);
+    group.slope = block_sum(group.slope, scratch);
+    group.best = block_best(group.best, scratch);
     return group;
 }
 
 /* The smallest ratio with the tolerance of those above `most`; infinite = there are none. */
-__device__ double next_of(const HcSimplexView &v, double most, Room *room) {
+__device__ double next_of(const HcSimplexView &v, double most, Scratch *scratch) {
     double next = (double)INFINITY;
 #pragma unroll 8
     for (int32_t j = (int32_t)threadIdx.x; j < v.all; j += THREADS) {
@@ -121,7 +121,7 @@ __device__ double next_of(const HcSimplexView &v, double most, Room *room) {
             next = fmin(next, v.allowed[j]);
         }
     }
-    return block_least(next, room);
+    return block_least(next, scratch);
 }
 
 /* Groups one after the other, as long as flipping all of a group leaves the basic variable beyond its bound;
@@ -129,14 +129,14 @@ __device__ double next_of(const HcSimplexView &v, double most, Room *room) {
  * up to *flipped are to be flipped. -1 = the step never ends, since the variable stays beyond its bound by
  * more than `least` whatever is flipped. */
 __device__ int32_t choose_entering(const HcSimplexView &v, double excess, double least, bool bland,
-                                   double *flipped, Room *room) {
+                                   double *flipped, Scratch *scratch) {
     int32_t chosen = -1;
     double above = -1;
-    double most = least_part(v.least, room);
+    double most = least_part(v.least, scratch);
     double slope = fabs(excess);
     double largest = 0;
     while (most < (double)INFINITY) {
-        Group group = look_at(v, above, most, bland, room);
+        Group group = look_at(v, above, most, bland, scratch);
         slope -= group.slope;
         largest = fmax(largest, group.best.merit);
         if (chosen < 0 || group.best.merit >= fmin(0.1 * largest, 1.0)) {
@@ -147,7 +147,7 @@ __device__ int32_t choose_entering(const HcSimplexView &v, double excess, double
             return chosen;
         }
         above = most;
-        most = next_of(v, most, room);
+        most = next_of(v, most, scratch);
     }
     return slope > least ? -1 : chosen;
 }
@@ -184,23 +184,23 @@ __device__ double dual_step(const HcSimplexView &v, int32_t entering, double dir
 
 /* What the entering column has in the rows of kept columns; returns the pivot. */
 __device__ double pack(const HcSimplexView &v, const Pivot &pivot, int32_t entering, int32_t kept,
-                       Room *room) {
+                       Scratch *scratch) {
     double sum = 0;
     for (int32_t k = (int32_t)threadIdx.x; k < kept; k += THREADS) {
         double entry = entry_of(v, entering, v.kept_row[k]);
         v.packed[k] = entry;
         sum = fma(v.raw_row[k], entry, sum);
     }
-    sum = block_sum(sum, room);
+    sum = block_sum(sum, scratch);
     return pivot.leaving >= v.columns ? sum + entry_of(v, entering, pivot.leaving - v.columns) : sum;
 }
 
 __device__ void choose(const HcSimplexView &v, const Pivot &pivot, bool boxed, bool fresh, bool bland,
-                       int32_t kept, Room *room) {
+                       int32_t kept, Scratch *scratch) {
     HcSimplexChoice choice = {HC_SIMPLEX_ENDED, HC_SIMPLEX_BLOCKED, -1, -1, 0, 0, 0};
     double flipped = -1;
     double least = boxed ? (double)INFINITY : 2 * v.tolerance * (1 + fabs(pivot.value));
-    int32_t entering = choose_entering(v, pivot.beyond, least, bland, &flipped, room);
+    int32_t entering = choose_entering(v, pivot.beyond, least, bland, &flipped, scratch);
     bool poor = entering < 0 || fabs(v.row[entering]) < HC_SIMPLEX_POOR_ENTRY;
     if (poor && !fresh) {
         choice.pause = HC_SIMPLEX_REFRESH;
@@ -209,7 +209,7 @@ __device__ void choose(const HcSimplexView &v, const Pivot &pivot, bool boxed, b
         choice.gone = slot_of(v, entering);
         choice.step = dual_step(v, entering, pivot.direction);
         choice.flips = flip(v, flipped);
-        choice.alpha = pack(v, pivot, entering, kept, room);
+        choice.alpha = pack(v, pivot, entering, kept, scratch);
         divide_row(v, exchange_of(v, pivot.place, entering, pivot.leaving, kept, choice.gone), v.raw_row,
                    choice.alpha);
     }
@@ -235,12 +235,13 @@ __device__ void add_flips(const HcSimplexView &v) {
 }
 
 /* How far bound flips move the leaving variable. */
-__device__ double shift_of_leaving(const HcSimplexView &v, const Pivot &pivot, int32_t kept, Room *room) {
+__device__ double shift_of_leaving(const HcSimplexView &v, const Pivot &pivot, int32_t kept,
+                                   Scratch *scratch) {
     double sum = 0;
     for (int32_t k = (int32_t)threadIdx.x; k < kept; k += THREADS) {
         sum = fma(v.raw_row[k], v.packed_shift[k], sum);
     }
-    sum = block_sum(sum, room);
+    sum = block_sum(sum, scratch);
     return pivot.leaving >= v.columns ? sum + v.right[pivot.leaving - v.columns] : sum;
 }
 
@@ -332,7 +333,7 @@ __device__ double watch(HcSimplexState *state, double step) {
 }
 
 __device__ void take_step(const HcSimplexView &v, const Pivot &pivot, const HcSimplexChoice &choice,
-                          HcSimplexState *state, cg::grid_group &grid, Room *room) {
+                          HcSimplexState *state, cg::grid_group &grid, Scratch *scratch) {
     Exchange x =
         exchange_of(v, pivot.place, choice.entering, pivot.leaving, (int32_t)state->kept, choice.gone);
     double value = pivot.value;
@@ -340,7 +341,7 @@ __device__ void take_step(const HcSimplexView &v, const Pivot &pivot, const HcSi
     if (choice.flips != 0) {
         add_flips(v);
         grid.sync();
-        value -= shift_of_leaving(v, pivot, x.kept, room);
+        value -= shift_of_leaving(v, pivot, x.kept, scratch);
     }
     double bound = pivot.direction > 0 ? v.upper[pivot.leaving] : v.lower[pivot.leaving];
     double length = (value - bound) / choice.alpha;
@@ -349,7 +350,7 @@ __device__ void take_step(const HcSimplexView &v, const Pivot &pivot, const HcSi
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         exchange_kept(v, x);
     }
-    offer_leaving(v, best, room);
+    offer_leaving(v, best, scratch);
     state->kept = x.kept_after;
     state->kept_most = state->kept > state->kept_most ? state->kept : state->kept_most;
     state->since_fresh++;
@@ -359,11 +360,12 @@ __device__ void take_step(const HcSimplexView &v, const Pivot &pivot, const HcSi
 
 /* ---- the steps ---- */
 
-__device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::grid_group &grid, Room *room) {
-    if (!may_go_on(v, state, grid, room)) {
+__device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::grid_group &grid,
+                          Scratch *scratch) {
+    if (!may_go_on(v, state, grid, scratch)) {
         return false;
     }
-    int32_t place = best_part(v.leaving_part, room).index;
+    int32_t place = best_part(v.leaving_part, scratch).index;
     if (place == INT32_MAX) {
         state->end = HC_SIMPLEX_DONE;
         return false;
@@ -372,11 +374,11 @@ __device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::gri
     pivot.value = v.value[pivot.leaving];
     pivot.beyond = beyond(v, pivot.leaving);
     pivot.direction = pivot.beyond > 0 ? 1 : -1;
-    find_candidates(v, pivot, (int32_t)state->kept, grid, room);
+    find_candidates(v, pivot, (int32_t)state->kept, grid, scratch);
     grid.sync();
     if (blockIdx.x == 0) {
         choose(v, pivot, state->boxed != 0, state->since_fresh == 0, state->bland != 0, (int32_t)state->kept,
-               room);
+               scratch);
     }
     grid.sync();
     HcSimplexChoice choice = *v.choice;
@@ -388,18 +390,18 @@ __device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::gri
         state->direction = pivot.direction;
         return false;
     }
-    take_step(v, pivot, choice, state, grid, room);
+    take_step(v, pivot, choice, state, grid, scratch);
     grid.sync();
     return true;
 }
 
 __global__ void __launch_bounds__(THREADS, 1) dual_steps(HcSimplexView v) {
-    __shared__ Room room;
+    __shared__ Scratch scratch;
     cg::grid_group grid = cg::this_grid();
     HcSimplexState state = *v.state;
-    offer_first(v, state.bland != 0, &room);
+    offer_first(v, state.bland != 0, &scratch);
     grid.sync();
-    while (step_once(v, &state, grid, &room)) {
+    while (step_once(v, &state, grid, &scratch)) {
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *v.state = state;

@@ -235,7 +235,7 @@ HcStatus upload_lines(HcSimplexOwn *own, int64_t lines, const int64_t *start, co
     return copy(own, out->value, value, entries * sizeof(double), err);
 }
 
-/* Room for dense lines. */
+/* Memory of dense lines. */
 HcStatus make_dense(HcSimplexOwn *own, int32_t lines, int32_t length, int64_t stride, HcBuffer *buffer,
                     HcSimplexLines *out, HcError *err) {
     HC_OR_RETURN(hc_gpu_alloc(&own->gpu->base, HC_MEMORY_DEVICE,

@@ -29,8 +29,8 @@ __device__ Best offer_of(const HcSimplexView &v, int32_t j, bool bland) {
     return {bland ? -(double)j : reduced * reduced / v.devex[j], j};
 }
 
-__device__ void offer_entering(const HcSimplexView &v, Best best, Room *room) {
-    best = block_best(best, room);
+__device__ void offer_entering(const HcSimplexView &v, Best best, Scratch *scratch) {
+    best = block_best(best, scratch);
     if (threadIdx.x == 0) {
         bool any = best.index != INT32_MAX;
         v.entering_part[blockIdx.x] = {best.merit, any ? v.reduced[best.index] : 0,
@@ -39,28 +39,29 @@ __device__ void offer_entering(const HcSimplexView &v, Best best, Room *room) {
 }
 
 /* At the beginning the weights of all are 1. */
-__device__ void offer_first(const HcSimplexView &v, const HcSimplexState &state, Room *room) {
+__device__ void offer_first(const HcSimplexView &v, const HcSimplexState &state, Scratch *scratch) {
     Best best = nothing();
     for (int32_t j = first_variable(); j < v.all; j += stride_variables()) {
         v.devex[j] = state.begun ? v.devex[j] : 1;
         Best offer = offer_of(v, j, state.bland != 0);
         best = precedes(offer, best) ? offer : best;
     }
-    offer_entering(v, best, room);
+    offer_entering(v, best, scratch);
 }
 
 /* ---- who leaves ---- */
 
 /* How far a basic variable is from the bound that it moves to, at `rate` for each unit that enters; not less
  * than 0. */
-__device__ double room_of(const HcSimplexView &v, int32_t j, double rate) {
+__device__ double distance_of(const HcSimplexView &v, int32_t j, double rate) {
     double distance = rate > 0 ? v.upper[j] - v.value[j] : v.value[j] - v.lower[j];
     return fmax(distance, 0.0);
 }
 
 /* column = inverse times that of the entering variable, and the length at which some basic variable of the
  * block would be beyond its bound, by its tolerance but with Bland's rule. */
-__device__ void find_reach(const HcSimplexView &v, const Step &step, int32_t kept, bool bland, Room *room) {
+__device__ void find_reach(const HcSimplexView &v, const Step &step, int32_t kept, bool bland,
+                           Scratch *scratch) {
     Span own = own_rows(v);
     double reach = (double)INFINITY;
     for (int32_t p = own.first + warp(); p < own.end; p += WARPS) {
@@ -73,7 +74,7 @@ __device__ void find_reach(const HcSimplexView &v, const Step &step, int32_t kep
         column = warp_sum(column);
         column += basic >= v.columns ? entry_of(v, step.entering, basic - v.columns) : 0;
         double rate = -step.direction * column;
-        double most = room_of(v, basic, rate);
+        double most = distance_of(v, basic, rate);
         double bound = rate > 0 ? v.upper[basic] : v.lower[basic];
         if (lane() == 0) {
             v.column[p] = column;
@@ -82,7 +83,7 @@ __device__ void find_reach(const HcSimplexView &v, const Step &step, int32_t kep
             reach = fmin(reach, (most + (bland ? 0 : v.tolerance * (1 + fabs(bound)))) / fabs(rate));
         }
     }
-    reach = block_least(reach, room);
+    reach = block_least(reach, scratch);
     if (threadIdx.x == 0) {
         v.least[blockIdx.x] = reach;
     }
@@ -91,20 +92,20 @@ __device__ void find_reach(const HcSimplexView &v, const Step &step, int32_t kep
 /* Of the block's places within reach the one with the largest entry, or with Bland's rule the lowest
  * variable. */
 __device__ void offer_leaving(const HcSimplexView &v, const Step &step, double reach, bool bland,
-                              Room *room) {
+                              Scratch *scratch) {
     Span own = own_rows(v);
     Best best = nothing();
     for (int32_t p = own.first + (int32_t)threadIdx.x; p < own.end; p += THREADS) {
         double rate = -step.direction * v.column[p];
         bool within = fabs(rate) > HC_SIMPLEX_NO_ENTRY && reach < (double)INFINITY &&
-                      room_of(v, v.basic[p], rate) / fabs(rate) <= reach;
+                      distance_of(v, v.basic[p], rate) / fabs(rate) <= reach;
         Best offer = {bland ? -(double)v.basic[p] : fabs(rate), p};
         best = within && precedes(offer, best) ? offer : best;
     }
-    best = block_best(best, room);
+    best = block_best(best, scratch);
     if (threadIdx.x == 0) {
         double rate = best.index != INT32_MAX ? -step.direction * v.column[best.index] : 1;
-        double most = best.index != INT32_MAX ? room_of(v, v.basic[best.index], rate) : 0;
+        double most = best.index != INT32_MAX ? distance_of(v, v.basic[best.index], rate) : 0;
         v.leaving_part[blockIdx.x] = {best.merit, rate, most, best.index};
     }
 }
@@ -112,7 +113,7 @@ __device__ void offer_leaving(const HcSimplexView &v, const Step &step, double r
 /* ---- the step ---- */
 
 /* The entering variable goes to its other bound. */
-__device__ void flip(const HcSimplexView &v, const Step &step, bool bland, Room *room) {
+__device__ void flip(const HcSimplexView &v, const Step &step, bool bland, Scratch *scratch) {
     Span own = own_rows(v);
     Best best = nothing();
     for (int32_t p = own.first + (int32_t)threadIdx.x; p < own.end; p += THREADS) {
@@ -126,13 +127,13 @@ __device__ void flip(const HcSimplexView &v, const Step &step, bool bland, Room 
         Best offer = offer_of(v, j, bland);
         best = precedes(offer, best) ? offer : best;
     }
-    offer_entering(v, best, room);
+    offer_entering(v, best, scratch);
 }
 
 /* The row of the place that leaves, and what becomes of that of the inverse. */
 __device__ void find_row(const HcSimplexView &v, const Exchange &x, double alpha, cg::grid_group &grid,
-                         Room *room) {
-    price(v, x.place, x.leaving, x.kept, grid, room, [&](int32_t j, double value) { v.row[j] = value; });
+                         Scratch *scratch) {
+    price(v, x.place, x.leaving, x.kept, grid, scratch, [&](int32_t j, double value) { v.row[j] = value; });
     if (blockIdx.x == 0) {
         divide_row(v, x, v.inverse + x.place * v.stride, alpha);
     }
@@ -158,7 +159,7 @@ __device__ void move_places(const HcSimplexView &v, const Exchange &x, double le
 /* Reduced costs, reference weights and states, and which variable of the block pays most. What leaves stays
  * where it is, at its bound but for the tolerance, so that A x + t = 0 stays true. */
 __device__ void move_variables(const HcSimplexView &v, const Exchange &x, const Step &step, double alpha,
-                               double rate, bool bland, Room *room) {
+                               double rate, bool bland, Scratch *scratch) {
     Best best = nothing();
     double change = step.reduced / alpha;
     bool reset = step.weight > HC_SIMPLEX_WEIGHT_MAX;
@@ -182,7 +183,7 @@ __device__ void move_variables(const HcSimplexView &v, const Exchange &x, const 
         Best offer = offer_of(v, j, bland);
         best = precedes(offer, best) ? offer : best;
     }
-    offer_entering(v, best, room);
+    offer_entering(v, best, scratch);
 }
 
 /* ---- the steps ---- */
@@ -212,14 +213,14 @@ __device__ bool is_step(const Step &step, const HcSimplexPart &leaving, double l
 }
 
 __device__ void exchange(const HcSimplexView &v, const Step &step, const HcSimplexPart &leaving,
-                         double length, HcSimplexState *state, cg::grid_group &grid, Room *room) {
+                         double length, HcSimplexState *state, cg::grid_group &grid, Scratch *scratch) {
     double alpha = -step.direction * leaving.first;
     Exchange x = exchange_of(v, leaving.index, step.entering, v.basic[leaving.index], (int32_t)state->kept,
                              slot_of(v, step.entering));
-    find_row(v, x, alpha, grid, room);
+    find_row(v, x, alpha, grid, scratch);
     grid.sync();
     move_places(v, x, step.direction * length);
-    move_variables(v, x, step, alpha, leaving.first, state->bland != 0, room);
+    move_variables(v, x, step, alpha, leaving.first, state->bland != 0, scratch);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         exchange_kept(v, x);
     }
@@ -228,11 +229,12 @@ __device__ void exchange(const HcSimplexView &v, const Step &step, const HcSimpl
     state->since_fresh++;
 }
 
-__device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::grid_group &grid, Room *room) {
-    if (!may_go_on(v, state, grid, room)) {
+__device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::grid_group &grid,
+                          Scratch *scratch) {
+    if (!may_go_on(v, state, grid, scratch)) {
         return false;
     }
-    HcSimplexPart entering = best_part(v.entering_part, room);
+    HcSimplexPart entering = best_part(v.entering_part, scratch);
     if (entering.index == INT32_MAX) {
         state->end = HC_SIMPLEX_DONE;
         return false;
@@ -240,11 +242,11 @@ __device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::gri
     bool bland = state->bland != 0;
     Step step = {entering.index, entering.first, entering.second, entering.first < 0 ? 1.0 : -1.0,
                  v.upper[entering.index] - v.lower[entering.index]};
-    find_reach(v, step, (int32_t)state->kept, bland, room);
+    find_reach(v, step, (int32_t)state->kept, bland, scratch);
     grid.sync();
-    offer_leaving(v, step, least_part(v.least, room), bland, room);
+    offer_leaving(v, step, least_part(v.least, scratch), bland, scratch);
     grid.sync();
-    HcSimplexPart leaving = best_part(v.leaving_part, room);
+    HcSimplexPart leaving = best_part(v.leaving_part, scratch);
     bool any = leaving.index != INT32_MAX;
     double length = any ? leaving.second / fabs(leaving.first) : (double)INFINITY;
     leaving.first = any ? leaving.first : 1;
@@ -252,22 +254,22 @@ __device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::gri
         return false;
     }
     if (step.range <= length) {
-        flip(v, step, state->bland != 0, room);
+        flip(v, step, state->bland != 0, scratch);
     } else {
-        exchange(v, step, leaving, length, state, grid, room);
+        exchange(v, step, leaving, length, state, grid, scratch);
     }
     grid.sync();
     return true;
 }
 
 __global__ void __launch_bounds__(THREADS, 1) primal_steps(HcSimplexView v) {
-    __shared__ Room room;
+    __shared__ Scratch scratch;
     cg::grid_group grid = cg::this_grid();
     HcSimplexState state = *v.state;
-    offer_first(v, state, &room);
+    offer_first(v, state, &scratch);
     state.begun = 1;
     grid.sync();
-    while (step_once(v, &state, grid, &room)) {
+    while (step_once(v, &state, grid, &scratch)) {
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *v.state = state;

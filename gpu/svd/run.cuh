@@ -92,7 +92,7 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
     typedef HcElementOf<T, COMPLEX> Element;
     const HcSvd *svd;
     cudaStream_t stream;
-    HcSvdRoom room;
+    HcSvdScratch scratch;
     int64_t count;           /* of this part */
     const Element *matrices; /* of this part, as everything below */
     T *values;
@@ -101,8 +101,18 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
     uint8_t *end;
 
     HcSvdWork<T, COMPLEX> work() const {
-        return {matrices,          svd->wide,     svd->m,    svd->n,      svd->stored, (Element *)room.w,
-                (Element *)room.v, room.exponent, room.done, room.turned, room.sweeps, room.finite};
+        return {matrices,
+                svd->wide,
+                svd->m,
+                svd->n,
+                svd->stored,
+                (Element *)scratch.w,
+                (Element *)scratch.v,
+                scratch.exponent,
+                scratch.done,
+                scratch.turned,
+                scratch.sweeps,
+                scratch.finite};
     }
 
     HcSvdJob<T> job() const {
@@ -171,8 +181,8 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         warps = warps < 1 ? 1 : warps > 8 ? 8 : warps;
         dim3 grid((unsigned)count, (unsigned)hc_div_up(svd->n, (int64_t)warps));
         HC_OR_RETURN(allow(hc_svd_apply_q<T, COMPLEX>, warps * vector, err));
-        hc_svd_apply_q<T, COMPLEX>
-            <<<grid, (unsigned)(32 * warps), warps * vector, stream>>>(work(), (const Element *)room.tau, u);
+        hc_svd_apply_q<T, COMPLEX><<<grid, (unsigned)(32 * warps), warps * vector, stream>>>(
+            work(), (const Element *)scratch.tau, u);
         return hc_gpu_launched(hc_svd_doing, err);
     }
 
@@ -183,9 +193,9 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         HcSvdJob<T> triangle = job();
         qr.work = work();
         qr.columns = svd->n;
-        qr.r = (Element *)room.r;
-        qr.tau = (Element *)room.tau;
-        triangle.source = (const T *)room.r;
+        qr.r = (Element *)scratch.r;
+        qr.tau = (Element *)scratch.tau;
+        triangle.source = (const T *)scratch.r;
         triangle.source_matrix = (int64_t)svd->n * svd->n;
         triangle.source_row = svd->n;
         triangle.source_column = 1;
@@ -193,7 +203,7 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         triangle.scaled = true;
         triangle.rows = svd->n;
         triangle.columns = svd->n;
-        triangle.exponent = room.exponent;
+        triangle.exponent = scratch.exponent;
         triangle.u = {(T *)v, (int64_t)svd->n * svd->n, svd->n};
         triangle.v = {(T *)u, (int64_t)svd->n * svd->m, svd->m};
         HC_OR_RETURN(prepare(err));
@@ -211,16 +221,16 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         const int64_t square = HC_SVD_PANEL * HC_SVD_PANEL;
         const dim3 grid((unsigned)(hc_div_up(svd->m, HC_SVD_TILE) + hc_div_up(svd->n, HC_SVD_TILE)),
                         (unsigned)(count * pairs));
-        const HcSvdReplay<T, COMPLEX> replay = {work(), pairs, round, room.record, room.job_sweeps};
+        const HcSvdReplay<T, COMPLEX> replay = {work(), pairs, round, scratch.record, scratch.job_sweeps};
         HcSvdQr<T, COMPLEX> qr = {};
         HcSvdJob<T> triangle = job();
         qr.work = work();
         qr.columns = HC_SVD_PANEL;
         qr.pairs = pairs;
         qr.round = round;
-        qr.panel = (Element *)room.panel;
-        qr.r = (Element *)room.r;
-        triangle.source = (const T *)room.r;
+        qr.panel = (Element *)scratch.panel;
+        qr.r = (Element *)scratch.r;
+        triangle.source = (const T *)scratch.r;
         triangle.source_matrix = square;
         triangle.source_row = 1;
         triangle.source_column = HC_SVD_PANEL;
@@ -228,11 +238,11 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
         triangle.count = count * pairs;
         triangle.rows = triangle.columns = HC_SVD_PANEL;
         triangle.values = NULL;
-        triangle.record = room.record;
+        triangle.record = scratch.record;
         triangle.sweeps_most = HC_SVD_MEETING_SWEEPS;
-        triangle.sweeps = room.job_sweeps;
+        triangle.sweeps = scratch.job_sweeps;
         triangle.end = NULL;
-        triangle.done = room.done;
+        triangle.done = scratch.done;
         triangle.shared_by = pairs;
         HC_OR_RETURN(run_qr(qr, err));
         HC_OR_RETURN((hc_svd_launch<T, COMPLEX>(svd, stream, triangle, err)));
@@ -250,7 +260,7 @@ template <typename T, bool COMPLEX> struct HcSvdRunner {
             hc_svd_end_sweep<T, COMPLEX><<<(unsigned)hc_div_up(count, 128), 128, 0, stream>>>(work(), count);
             HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
         }
-        hc_svd_finish<T, COMPLEX><<<(unsigned)count, HC_SVD_THREADS, 0, stream>>>(work(), (T *)room.norms,
+        hc_svd_finish<T, COMPLEX><<<(unsigned)count, HC_SVD_THREADS, 0, stream>>>(work(), (T *)scratch.norms,
                                                                                   values, u, v, sweeps, end);
         HC_OR_RETURN(hc_gpu_launched(hc_svd_doing, err));
         return complete(u, svd->m, err);
@@ -267,7 +277,7 @@ template <typename T, bool COMPLEX>
 static HcStatus hc_svd_run(HcQueue *queue, const HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
     typedef HcElementOf<T, COMPLEX> Element;
     HcStatus status = HC_OK;
-    HcSvdRoom room = hc_svd_room(svd, svd->memory.data);
+    HcSvdScratch scratch = hc_svd_scratch(svd, svd->memory.data);
     for (int64_t first = 0; first < batch->count; first += svd->most) {
         HcSvdRunner<T, COMPLEX> runner = {};
         Element *left = (Element *)batch->left;
@@ -276,7 +286,7 @@ static HcStatus hc_svd_run(HcQueue *queue, const HcSvd *svd, const HcSvdBatch *b
         right = right != NULL ? right + first * svd->n * svd->columns : NULL;
         runner.svd = svd;
         runner.stream = queue->stream;
-        runner.room = room;
+        runner.scratch = scratch;
         runner.count = hc_min64(svd->most, batch->count - first);
         runner.matrices = (const Element *)batch->matrices + first * svd->m * svd->n;
         runner.values = (T *)batch->values + first * svd->n;

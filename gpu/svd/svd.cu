@@ -7,10 +7,10 @@
  * its second dimension. */
 static const int64_t jobs_most = 65535;
 
-HcSvdRoom hc_svd_room(const HcSvd *svd, void *memory) {
-    HcSvdRoom room = {};
+HcSvdScratch hc_svd_scratch(const HcSvd *svd, void *memory) {
+    HcSvdScratch scratch = {};
     if (svd->way == HC_SVD_SMALL) {
-        return room;
+        return scratch;
     }
     char *base = (char *)memory;
     size_t element = hc_element_bytes(svd->element);
@@ -20,28 +20,29 @@ HcSvdRoom hc_svd_room(const HcSvd *svd, void *memory) {
     size_t stored = (size_t)svd->stored;
     size_t square = HC_SVD_PANEL * HC_SVD_PANEL;
     size_t jobs = most * stored / HC_SVD_PANEL;
-    room.w = hc_take(base, &room.bytes, most * stored * m * element);
-    room.exponent = (int32_t *)hc_take(base, &room.bytes, most * sizeof(int32_t));
-    room.done = (int32_t *)hc_take(base, &room.bytes, most * sizeof(int32_t));
-    room.turned = (int32_t *)hc_take(base, &room.bytes, most * sizeof(int32_t));
-    room.sweeps = (int32_t *)hc_take(base, &room.bytes, most * sizeof(int32_t));
-    room.finite = (int32_t *)hc_take(base, &room.bytes, most * sizeof(int32_t));
+    scratch.w = hc_take(base, &scratch.bytes, most * stored * m * element);
+    scratch.exponent = (int32_t *)hc_take(base, &scratch.bytes, most * sizeof(int32_t));
+    scratch.done = (int32_t *)hc_take(base, &scratch.bytes, most * sizeof(int32_t));
+    scratch.turned = (int32_t *)hc_take(base, &scratch.bytes, most * sizeof(int32_t));
+    scratch.sweeps = (int32_t *)hc_take(base, &scratch.bytes, most * sizeof(int32_t));
+    scratch.finite = (int32_t *)hc_take(base, &scratch.bytes, most * sizeof(int32_t));
     if (svd->way == HC_SVD_LONG) {
-        room.r = hc_take(base, &room.bytes, most * n * n * element);
-        room.tau = hc_take(base, &room.bytes, most * n * element);
-        return room;
+        scratch.r = hc_take(base, &scratch.bytes, most * n * n * element);
+        scratch.tau = hc_take(base, &scratch.bytes, most * n * element);
+        return scratch;
     }
-    room.v = hc_take(base, &room.bytes, most * stored * n * element);
-    room.r = hc_take(base, &room.bytes, jobs * square * element);
-    room.record.turns = hc_take(base, &room.bytes, jobs * HC_SVD_MEETING_SWEEPS * square * element);
-    room.record.changes = (uint8_t *)hc_take(base, &room.bytes, jobs * HC_SVD_MEETING_SWEEPS * HC_SVD_PANEL);
-    room.record.places = (int32_t *)hc_take(base, &room.bytes, jobs * HC_SVD_PANEL * sizeof(int32_t));
-    room.job_sweeps = (int32_t *)hc_take(base, &room.bytes, jobs * sizeof(int32_t));
-    room.norms = hc_take(base, &room.bytes, most * stored * element);
+    scratch.v = hc_take(base, &scratch.bytes, most * stored * n * element);
+    scratch.r = hc_take(base, &scratch.bytes, jobs * square * element);
+    scratch.record.turns = hc_take(base, &scratch.bytes, jobs * HC_SVD_MEETING_SWEEPS * square * element);
+    scratch.record.changes =
+        (uint8_t *)hc_take(base, &scratch.bytes, jobs * HC_SVD_MEETING_SWEEPS * HC_SVD_PANEL);
+    scratch.record.places = (int32_t *)hc_take(base, &scratch.bytes, jobs * HC_SVD_PANEL * sizeof(int32_t));
+    scratch.job_sweeps = (int32_t *)hc_take(base, &scratch.bytes, jobs * sizeof(int32_t));
+    scratch.norms = hc_take(base, &scratch.bytes, most * stored * element);
     if (m * HC_SVD_PANEL * element > svd->gpu->shared_memory - 1024) {
-        room.panel = hc_take(base, &room.bytes, jobs * HC_SVD_PANEL * m * element);
+        scratch.panel = hc_take(base, &scratch.bytes, jobs * HC_SVD_PANEL * m * element);
     }
-    return room;
+    return scratch;
 }
 
 /* Rows that a matrix of that many columns may have to be decomposed in registers as it is. */
@@ -82,7 +83,7 @@ HcStatus hc_gpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, in
         svd->way = HC_SVD_LONG;
         svd->most = hc_min64(most, INT32_MAX);
     }
-    bytes = hc_svd_room(svd, NULL).bytes;
+    bytes = hc_svd_scratch(svd, NULL).bytes;
     if (bytes > 0) {
         HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, bytes, &svd->memory, err));
     }

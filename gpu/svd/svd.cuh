@@ -85,14 +85,14 @@ struct HcSvd {
     HcBuffer memory;
 };
 
-/* The memory of a decomposition of `most` matrices, cut from `memory` (NULL = only the size is wanted). */
-struct HcSvdRoom {
+/* What a decomposition of `most` matrices works in, cut from `memory` (NULL = only the size is wanted). */
+struct HcSvdScratch {
     void *w, *v, *r, *tau, *panel, *norms;
     HcSvdRecord record;
     int32_t *exponent, *done, *turned, *sweeps, *finite, *job_sweeps;
     size_t bytes;
 };
-HcSvdRoom hc_svd_room(const HcSvd *svd, void *memory);
+HcSvdScratch hc_svd_scratch(const HcSvd *svd, void *memory);
 
 /* Decomposes a batch; one for each element (svd_float32.cu, ...). */
 typedef HcStatus HcSvdRun(HcQueue *queue, const HcSvd *svd, const HcSvdBatch *batch, HcError *err);

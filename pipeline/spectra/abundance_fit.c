@@ -67,12 +67,12 @@ static double median(double *value, size_t count) {
     return count > 0 ? value[count / 2] : NAN;
 }
 
-/* workspace[2 * pixels + bands] */
-static void work_out(HcAbundanceFit *fit, const HcScaledLibrary *library, int32_t top, double *workspace) {
+/* scratch[2 * pixels + bands] */
+static void work_out(HcAbundanceFit *fit, const HcScaledLibrary *library, int32_t top, double *scratch) {
     size_t known = 0;
     size_t sized = 0;
     size_t pixels = (size_t)fit->in.pixels.count;
-    double *mixture = workspace + 2 * pixels;
+    double *mixture = scratch + 2 * pixels;
     for (size_t i = 0; i < pixels; i++) {
         const float *pixel = fit->in.value + i * (size_t)fit->in.bands;
         const float *abundance = fit->out.value + i * (size_t)fit->out.bands;
@@ -91,31 +91,31 @@ static void work_out(HcAbundanceFit *fit, const HcScaledLibrary *library, int32_
             }
         }
         if (values > 0) {
-            workspace[known++] = deviation / values;
+            scratch[known++] = deviation / values;
         }
         if (values > 0 && mixtures > 0) {
-            workspace[pixels + sized++] = values / mixtures;
+            scratch[pixels + sized++] = values / mixtures;
         }
     }
-    fit->missed = median(workspace, known);
-    fit->size = median(workspace + pixels, sized);
+    fit->missed = median(scratch, known);
+    fit->size = median(scratch + pixels, sized);
 }
 
 HcStatus hc_abundance_fit_gather(HcAbundanceFit *fit, const HcStage *stage, const HcScaledLibrary *library,
                                  int32_t top, HcError *err) {
     HcStatus status = HC_OK;
     size_t doubles = 2 * (size_t)fit->in.pixels.count + (size_t)fit->in.bands;
-    double *workspace = NULL;
-    HC_OR_RETURN(hc_new(workspace, doubles, "how well abundances fit", err));
+    double *scratch = NULL;
+    HC_OR_RETURN(hc_new(scratch, doubles, "how well abundances fit", err));
     HC_TRY(hc_spectra_join(&fit->in, hc_stage_ranks(stage), err));
     HC_TRY(hc_spectra_join(&fit->out, hc_stage_ranks(stage), err));
     if (fit->in.value != NULL && fit->out.value != NULL) {
-        work_out(fit, library, top, workspace);
+        work_out(fit, library, top, scratch);
     }
     hc_spectra_release(&fit->in, stage->compute);
     hc_spectra_release(&fit->out, stage->compute);
 done:
-    free(workspace);
+    free(scratch);
     return status;
 }
 

@@ -448,10 +448,10 @@ static HcStatus faulty_vendor_gemv(HcVendor *vendor, HcQueue *queue, const HcMat
 }
 
 static HcStatus faulty_vendor_fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b,
-                                    double lambda, double square, int32_t iterations, float *workspace,
+                                    double lambda, double square, int32_t iterations, float *scratch,
                                     float *x, HcError *err) {
     HcStatus status =
-        hc_cpu_vendor()->fista(vendor, queue, matrix, b, lambda, square, iterations, workspace, x, err);
+        hc_cpu_vendor()->fista(vendor, queue, matrix, b, lambda, square, iterations, scratch, x, err);
     x[0] += fault == SOLUTION_OFF ? 1e6F : 0;
     return status;
 }

@@ -183,7 +183,7 @@ static int64_t whole(const HcLocal *local, float y) {
 }
 
 /* The integers of a pixel, added or (sign -1) subtracted; v[directions] is
- * room. */
+ * scratch. */
 static void add_pixel(const HcLocal *local, HcWide *to, const float *y, int64_t sign, int64_t *v) {
     int32_t directions = local->ask.directions;
     HcWide *sum = to + 1;

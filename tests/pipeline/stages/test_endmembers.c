@@ -370,7 +370,7 @@ static void runs_agree(void **state) {
     cube_free(&cube);
 }
 
-/* The smallest memory that the run accepts has no room for the reduced scene. */
+/* The smallest memory that the run accepts cannot hold the reduced scene. */
 static void scratch_files_change_nothing(void **state) {
     (void)state;
     HcError err = {0};

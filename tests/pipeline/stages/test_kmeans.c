@@ -307,7 +307,7 @@ static void keeps_the_contract(void **state) {
 
 static const char *const outputs[] = {"out.img", "centres.sli", "centres.hdr", NULL};
 
-/* The smallest memory that the run accepts has no room for the scene. */
+/* The smallest memory that the run accepts cannot hold the scene. */
 static void scratch_files_change_nothing(void **state) {
     (void)state;
     static const char *const chain = "read scene.img ! kmeans --centres centres.sli ! write out.img";

@@ -331,7 +331,7 @@ static void built_without_libsvm(void **state) {
 }
 
 /* libsvm does not look at its memory: what it may take is asked for before, of each machine. */
-static void room_is_asked_for_first(void **state) {
+static void memory_is_asked_for_first(void **state) {
     (void)state;
     enum { COUNT = 60 };
     double value[COUNT * BANDS];
@@ -361,9 +361,14 @@ static void room_is_asked_for_first(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(machines_are_optimal),     IN_FOLDER(maps_agree_with_the_formula),    IN_FOLDER(runs_agree),
-        IN_FOLDER(cross_validation_repeats), cmocka_unit_test(room_is_asked_for_first), IN_FOLDER(refusals),
-        cmocka_unit_test(memory_of_threads), IN_FOLDER(indian_pines_samples),
+        IN_FOLDER(machines_are_optimal),
+        IN_FOLDER(maps_agree_with_the_formula),
+        IN_FOLDER(runs_agree),
+        IN_FOLDER(cross_validation_repeats),
+        cmocka_unit_test(memory_is_asked_for_first),
+        IN_FOLDER(refusals),
+        cmocka_unit_test(memory_of_threads),
+        IN_FOLDER(indian_pines_samples),
     };
     const struct CMUnitTest without[] = {IN_FOLDER(built_without_libsvm)};
     return hc_svm_there() ? cmocka_run_group_tests(tests, NULL, NULL)
