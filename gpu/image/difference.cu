@@ -22,25 +22,11 @@ __device__ inline float difference_of(const HcColumn &left, const HcColumn &here
 template <HcDifference KIND>
 __global__ void __launch_bounds__(HC_WALK_THREADS)
     around(const HcView in, const HcView out, const HcWalk walk, int64_t skip) {
-    HcStretch at = hc_stretch(walk, out);
-    if (at.sample >= at.end) {
-        return;
-    }
-    HcRows rows = hc_rows(in, at.row + skip, at.band);
-    HcColumn left = hc_column(rows, at.sample - 1);
-    HcColumn here = hc_column(rows, at.sample);
-    int64_t pixel = at.row * out.samples;
-#pragma unroll 4
-    for (int32_t s = at.sample; s < at.end; s++) {
-        HcColumn right = hc_column(rows, s + 1);
-        bool valid = (left.valid & here.valid & right.valid) == 7;
-        out.data[(pixel + s) * out.bands + at.band] = valid ? difference_of<KIND>(left, here, right) : 0;
-        if (at.band == 0) {
-            out.mask[pixel + s] = valid;
-        }
-        left = here;
-        here = right;
-    }
+    hc_walk_windows<4>(in, out, walk, skip,
+                       [](const HcColumn &left, const HcColumn &here, const HcColumn &right, bool *valid) {
+                           *valid = (left.valid & here.valid & right.valid) == 7;
+                           return *valid ? difference_of<KIND>(left, here, right) : 0;
+                       });
 }
 
 /* From one other pixel, or none. */

@@ -73,31 +73,14 @@ __device__ inline float whole(const HcColumn &left, const HcColumn &here, const 
 template <HcFilter KIND>
 __global__ void __launch_bounds__(HC_WALK_THREADS)
     filter(const HcView in, const HcView out, const HcWalk walk, int64_t skip) {
-    HcStretch at = hc_stretch(walk, out);
-    if (at.sample >= at.end) {
-        return;
-    }
-    HcRows rows = hc_rows(in, at.row + skip, at.band);
-    HcColumn left = hc_column(rows, at.sample - 1);
-    HcColumn here = hc_column(rows, at.sample);
-    int64_t pixel = at.row * out.samples;
-#pragma unroll 2
-    for (int32_t s = at.sample; s < at.end; s++) {
-        HcColumn right = hc_column(rows, s + 1);
-        bool valid = (here.valid & 2) != 0;
-        float value = 0;
-        if ((left.valid & here.valid & right.valid) == 7) {
-            value = whole<KIND>(left, here, right);
-        } else if (valid) {
-            value = partial<KIND>(left, here, right);
-        }
-        out.data[(pixel + s) * out.bands + at.band] = value;
-        if (at.band == 0) {
-            out.mask[pixel + s] = valid;
-        }
-        left = here;
-        here = right;
-    }
+    hc_walk_windows<2>(in, out, walk, skip,
+                       [](const HcColumn &left, const HcColumn &here, const HcColumn &right, bool *valid) {
+                           *valid = (here.valid & 2) != 0;
+                           if ((left.valid & here.valid & right.valid) == 7) {
+                               return whole<KIND>(left, here, right);
+                           }
+                           return *valid ? partial<KIND>(left, here, right) : 0;
+                       });
 }
 
 } // namespace

@@ -92,6 +92,32 @@ __device__ static inline HcColumn hc_column(const HcRows &rows, int32_t sample) 
     return column;
 }
 
+/* Fills the pixels of a stretch from the three columns around each: value_of(left, here, right, &valid),
+ * where `valid` becomes whether the pixel is. */
+template <int UNROLL, typename Value>
+__device__ static inline void hc_walk_windows(const HcView &in, const HcView &out, const HcWalk &walk,
+                                              int64_t skip, Value value_of) {
+    HcStretch at = hc_stretch(walk, out);
+    if (at.sample >= at.end) {
+        return;
+    }
+    HcRows rows = hc_rows(in, at.row + skip, at.band);
+    HcColumn left = hc_column(rows, at.sample - 1);
+    HcColumn here = hc_column(rows, at.sample);
+    int64_t pixel = at.row * out.samples;
+#pragma unroll UNROLL
+    for (int32_t s = at.sample; s < at.end; s++) {
+        HcColumn right = hc_column(rows, s + 1);
+        bool valid = false;
+        out.data[(pixel + s) * out.bands + at.band] = value_of(left, here, right, &valid);
+        if (at.band == 0) {
+            out.mask[pixel + s] = valid;
+        }
+        left = here;
+        here = right;
+    }
+}
+
 /* value / 9, rounded as a division is: 1/9 is rounded to nearest and the first quotient is off by less than
  * one unit of its last place, so that one step with the exact remainder ends at the nearest (Markstein). */
 __device__ static inline double hc_ninth(double value) {

@@ -20,18 +20,13 @@ enum {
     SHORT_BLOCKS = 4 /* of a processor */
 };
 
-template <typename X> struct Job {
-    const float *a;
-    int64_t rows, columns;
-    const X *x;
-    HcProduct out;
-    const int32_t *stopped;
+template <typename X> struct Job : HcGemvJob<X> { /* shares.tiles: groups of rows, where they are long */
+    using HcGemvJob<X>::HcGemvJob;
     /* Long rows. */
-    HcShares shares; /* tiles: groups of rows */
-    int32_t across;  /* warps of a block that take different rows; a power of two */
+    int32_t across = 0; /* warps of a block that take different rows; a power of two */
     /* Short rows. */
-    int32_t pass_rows; /* that the threads of a block read at once: a multiple of PIECE values */
-    int32_t lanes;     /* of a row, that add its pieces; a power of two */
+    int32_t pass_rows = 0; /* that the threads of a block read at once: a multiple of PIECE values */
+    int32_t lanes = 0;     /* of a row, that add its pieces; a power of two */
 };
 
 /* ---- long rows ---- */
@@ -448,13 +443,7 @@ HcStatus hc_gpu_multiply(HcQueue *queue, const HcMatrix *matrix, const X *x, HcP
         HcMatrix row = hc_gpu_turned(matrix);
         return hc_gpu_multiply_back(queue, &row, x, out, stopped, err);
     }
-    Job<X> job = {};
-    job.a = matrix->data;
-    job.rows = matrix->rows;
-    job.columns = matrix->columns;
-    job.x = x;
-    job.out = out;
-    job.stopped = stopped;
+    Job<X> job(matrix, x, out, stopped);
     return matrix->columns <= SHORT ? run_short(queue, &job, err) : run_long(queue, &job, err);
 }
 

@@ -51,6 +51,21 @@ struct HcShares {
     uint32_t *counters; /* [LEVELS][blocks] 0, and 0 again when all is done */
 };
 
+/* A product, as both directions hand it to kernels; each adds what it plans. */
+template <typename X> struct HcGemvJob {
+    const float *a;
+    int64_t rows, columns;
+    const X *x;
+    HcProduct out;
+    const int32_t *stopped;
+    HcShares shares;
+
+    HcGemvJob(const HcMatrix *matrix, const X *vector, HcProduct product, const int32_t *stop)
+        : a(matrix->data), rows(matrix->rows), columns(matrix->columns), x(vector), out(product),
+          stopped(stop), shares() {
+    }
+};
+
 /* Plans the shares of HC_GEMV_BLOCKS at most, in the memory of the queue. */
 HcStatus hc_gpu_plan_shares(HcQueue *queue, int64_t tiles, int64_t steps, int64_t blocks, int32_t width,
                             HcShares *out, HcError *err);

@@ -17,15 +17,10 @@ enum {
     SHORT_BLOCKS = 3  /* of a processor */
 };
 
-template <typename X> struct Job {
-    const float *a;
-    int64_t rows, columns;
-    const X *x;
-    HcProduct out;
-    const int32_t *stopped;
-    HcShares shares;
-    int32_t strip;     /* long rows: columns of a tile, of those that its warps read */
-    int32_t step_rows; /* that a block adds in a step: a multiple of PIECE */
+template <typename X> struct Job : HcGemvJob<X> {
+    using HcGemvJob<X>::HcGemvJob;
+    int32_t strip = 0;     /* long rows: columns of a tile, of those that its warps read */
+    int32_t step_rows = 0; /* that a block adds in a step: a multiple of PIECE */
 };
 
 /* ---- long rows ---- */
@@ -332,13 +327,7 @@ HcStatus hc_gpu_multiply_back(HcQueue *queue, const HcMatrix *matrix, const X *x
         HcMatrix row = hc_gpu_turned(matrix);
         return hc_gpu_multiply(queue, &row, x, out, stopped, err);
     }
-    Job<X> job = {};
-    job.a = matrix->data;
-    job.rows = matrix->rows;
-    job.columns = matrix->columns;
-    job.x = x;
-    job.out = out;
-    job.stopped = stopped;
+    Job<X> job(matrix, x, out, stopped);
     return matrix->columns < NARROW ? run_short(queue, &job, err) : run_long(queue, &job, err);
 }
 
