@@ -2,6 +2,7 @@
  * zero. */
 #include "cpu/l1/l1.h"
 #include "core/allocate.h"
+#include "core/solver/l1_largest.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -10,13 +11,8 @@
 
 enum {
     KEPT_SHARE = 16, /* of the columns one is kept: a copy reads a line of the cache for each value */
-    STRIP = 64,      /* rows whose sums one thread forms */
-    STEPS = 16       /* in which the largest singular value is looked for, at most */
+    STRIP = 64       /* rows whose sums one thread forms */
 };
-
-/* The largest eigenvalue is known to this part of itself, and is taken that much larger besides. */
-static const double close_enough = 0x1p-5;
-static const double margin = 0x1p-10;
 
 /* ---- memory ---- */
 
@@ -216,68 +212,47 @@ static void subtract(double *values, double times, const double *vector, int64_t
     }
 }
 
-/* The largest eigenvalue of the symmetric matrix with `diagonal`[n] and `beside`[n - 1]; last: of the last
- * entry of its vector, the magnitude. */
-static double largest_of_tridiagonal(const double *diagonal, const double *beside, int n, double *last) {
-    double values[STEPS];
-    double off[STEPS];
-    double vectors[STEPS * STEPS];
-    memcpy(values, diagonal, (size_t)n * sizeof *values);
-    memcpy(off, beside, (size_t)n * sizeof *off);
-    *last = 1;
-    if (LAPACKE_dstev(LAPACK_COL_MAJOR, 'V', n, values, off, vectors, n) != 0) {
-        return values[n - 1]; /* which the bound below makes larger */
-    }
-    *last = fabs(vectors[(n - 1) * n + n - 1]);
-    return values[n - 1];
-}
-
-/* A start vector of rows that is far from 0 everywhere, and from any that a matrix is likely to hide. */
-static void start_vector(HcL1 *l1) {
-    uint64_t state = 1;
-    for (int64_t r = 0; r < l1->matrix.rows; r++) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        l1->ahead[r] = 1 + (double)(state >> 40) * 0x1p-24;
-        l1->ahead[r] *= state >> 39 & 1 ? -1 : 1;
-    }
-    normalise(l1->ahead, l1->matrix.rows, l1->weight);
-}
-
-/* Lanczos steps in the form of Golub and Kahan (1965): with u (l1->weight) and v (l1->before) of length 1
- *     alpha v = A'u - beta v before,   beta u = A v - alpha u before,
- * A'A is tridiagonal in the vectors v. Its largest eigenvalue there is one of A'A but for what the next v
- * reaches beyond them. Steps of fista that show it to be too small raise it. */
-static HcStatus find_largest(HcL1 *l1, HcError *err) {
-    double diagonal[STEPS];
-    double beside[STEPS];
-    double beta = 0;
-    start_vector(l1);
-    memset(l1->before, 0, (size_t)l1->matrix.columns * sizeof *l1->before);
-    for (int step = 0; step <= STEPS; step++) {
-        multiply_back(l1);
-        subtract(l1->column_sums, beta, l1->before, l1->matrix.columns);
-        double alpha = normalise(l1->column_sums, l1->matrix.columns, l1->before);
-        if (!isfinite(alpha)) {
-            return hc_fail(err, HC_E_NUMERIC, "l1: the matrix holds NaN or infinity");
-        }
-        if (step > 0) {
-            double last = 0;
-            double largest = largest_of_tridiagonal(diagonal, beside, step, &last);
-            double beyond = alpha * beta * last;
-            l1->largest = (largest + beyond) * (1 + margin);
-            beside[step - 1] = alpha * beta;
-            if (beyond <= close_enough * largest) {
-                break;
-            }
-        }
-        if (step < STEPS) {
-            hc_cpu_gemv_sums(l1->cpu, &l1->matrix, l1->before, l1->row_sums);
-            subtract(l1->row_sums, alpha, l1->weight, l1->matrix.rows);
-            beta = normalise(l1->row_sums, l1->matrix.rows, l1->weight);
-            diagonal[step] = alpha * alpha + beta * beta;
-        }
-    }
+static HcStatus step_back(void *user, double beta, double *alpha, HcError *err) {
+    HcL1 *l1 = user;
+    (void)err;
+    multiply_back(l1);
+    subtract(l1->column_sums, beta, l1->before, l1->matrix.columns);
+    *alpha = normalise(l1->column_sums, l1->matrix.columns, l1->before);
     return HC_OK;
+}
+
+static HcStatus step_ahead(void *user, double alpha, double *beta, HcError *err) {
+    HcL1 *l1 = user;
+    (void)err;
+    hc_cpu_gemv_sums(l1->cpu, &l1->matrix, l1->before, l1->row_sums);
+    subtract(l1->row_sums, alpha, l1->weight, l1->matrix.rows);
+    *beta = normalise(l1->row_sums, l1->matrix.rows, l1->weight);
+    return HC_OK;
+}
+
+static HcStatus largest_of_tridiagonal(void *user, int32_t n, const double *diagonal, const double *beside,
+                                       double *largest, double *last, HcError *err) {
+    double values[HC_L1_LANCZOS_MAX];
+    double off[HC_L1_LANCZOS_MAX];
+    double vectors[HC_L1_LANCZOS_MAX * HC_L1_LANCZOS_MAX];
+    (void)user;
+    (void)err;
+    memcpy(values, diagonal, (size_t)n * sizeof *values);
+    memcpy(off, beside, (size_t)(n - 1) * sizeof *off);
+    /* Where it fails, the whole of the bound is added. */
+    bool found = LAPACKE_dstev(LAPACK_COL_MAJOR, 'V', n, values, off, vectors, n) == 0;
+    *last = found ? fabs(vectors[(n - 1) * n + n - 1]) : 1;
+    *largest = values[n - 1];
+    return HC_OK;
+}
+
+/* u is l1->weight, v is l1->before. */
+static HcStatus find_largest(HcL1 *l1, HcError *err) {
+    const HcL1Lanczos lanczos = {l1, step_back, step_ahead, largest_of_tridiagonal};
+    hc_l1_start_vector(l1->ahead, l1->matrix.rows);
+    normalise(l1->ahead, l1->matrix.rows, l1->weight);
+    memset(l1->before, 0, (size_t)l1->matrix.columns * sizeof *l1->before);
+    return hc_l1_largest(&lanczos, &l1->largest, err);
 }
 
 /* ---- opening ---- */

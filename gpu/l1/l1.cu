@@ -3,6 +3,7 @@
  *     |x|_1 + u'(b - A x) + p/2 |b - A x|^2
  * is p times a problem of fista, to meet b + u / p with lambda = 1 / p; then u grows by p (b - A x). */
 #include "core/operation/eigh.h"
+#include "core/solver/l1_largest.h"
 #include "gpu/l1/l1.cuh"
 
 #include <math.h>
@@ -12,13 +13,9 @@
 
 namespace {
 
-enum { THREADS = HC_L1_THREADS, STEPS = 16 /* in which the largest singular value is looked for, at most */ };
+enum { THREADS = HC_L1_THREADS };
 
 const char doing[] = "solving an l1 problem";
-
-/* The largest eigenvalue is known to this part of itself, and is taken that much larger besides. */
-const double close_enough = 0x1p-5;
-const double margin = 0x1p-10;
 
 /* alm: lambda of the first inner problem, relative to the one that has the solution 0. */
 const double first_lambda = 0.1;
@@ -71,21 +68,15 @@ HcStatus advance_vector(HcL1 *l1, HcQueue *queue, double *values, double times, 
     return hc_gpu_launched(doing, err);
 }
 
-/* A start vector of rows that is far from 0 everywhere, and from any that a matrix is likely to hide; its
- * length is 1. */
 HcStatus put_start_vector(HcL1 *l1, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     int64_t rows = l1->matrix.rows;
     double length = 0;
-    uint64_t state = 1;
     double *start = (double *)malloc((size_t)rows * sizeof *start);
     if (start == NULL) {
         return hc_fail_memory(err, (double)rows * sizeof *start, "an l1 problem");
     }
-    for (int64_t r = 0; r < rows; r++) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        start[r] = (1 + (double)(state >> 40) * 0x1p-24) * (state >> 39 & 1 ? -1 : 1);
-    }
+    hc_l1_start_vector(start, rows);
     HC_TRY(hc_gpu_check(cudaMemcpyAsync(l1->ahead, start, (size_t)rows * sizeof *start,
                                         cudaMemcpyHostToDevice, queue->stream),
                         doing, err));
@@ -96,62 +87,50 @@ done:
     return status;
 }
 
-/* The largest eigenvalue of the symmetric matrix with `diagonal`[n] and `beside`[n - 1]; last: of the last
- * entry of its vector, the magnitude. */
-HcStatus largest_of_tridiagonal(const HcGpu *gpu, const double *diagonal, const double *beside, int32_t n,
+/* An l1 problem and the queue of its steps: u is l1->weight, v is l1->before. */
+struct Lanczos {
+    HcL1 *l1;
+    HcQueue *queue;
+};
+
+HcStatus step_back(void *user, double beta, double *alpha, HcError *err) {
+    HcL1 *l1 = ((Lanczos *)user)->l1;
+    HcQueue *queue = ((Lanczos *)user)->queue;
+    HC_OR_RETURN(
+        hc_gpu_multiply_back(queue, &l1->matrix, (const double *)l1->weight, {NULL, l1->slopes}, NULL, err));
+    return advance_vector(l1, queue, l1->slopes, beta, l1->before, l1->matrix.columns, alpha, err);
+}
+
+HcStatus step_ahead(void *user, double alpha, double *beta, HcError *err) {
+    HcL1 *l1 = ((Lanczos *)user)->l1;
+    HcQueue *queue = ((Lanczos *)user)->queue;
+    HC_OR_RETURN(
+        hc_gpu_multiply(queue, &l1->matrix, (const double *)l1->before, {NULL, l1->ahead}, NULL, err));
+    return advance_vector(l1, queue, l1->ahead, alpha, l1->weight, l1->matrix.rows, beta, err);
+}
+
+HcStatus largest_of_tridiagonal(void *user, int32_t n, const double *diagonal, const double *beside,
                                 double *largest, double *last, HcError *err) {
-    double matrix[STEPS * STEPS] = {};
-    double vectors[STEPS * STEPS];
-    double values[STEPS];
+    double matrix[HC_L1_LANCZOS_MAX * HC_L1_LANCZOS_MAX] = {};
+    double vectors[HC_L1_LANCZOS_MAX * HC_L1_LANCZOS_MAX];
+    double values[HC_L1_LANCZOS_MAX];
     for (int32_t i = 0; i < n; i++) {
         matrix[i * n + i] = diagonal[i];
         if (i > 0) {
             matrix[i * n + i - 1] = matrix[(i - 1) * n + i] = beside[i - 1];
         }
     }
-    HC_OR_RETURN(hc_eigh(gpu->host, n, matrix, values, vectors, err));
+    HC_OR_RETURN(hc_eigh(((Lanczos *)user)->l1->gpu->host, n, matrix, values, vectors, err));
     *largest = values[0];
     *last = fabs(vectors[n - 1]);
     return HC_OK;
 }
 
-/* Lanczos steps in the form of Golub and Kahan (1965): with u (l1->weight) and v (l1->before) of length 1
- *     alpha v = A'u - beta v before,   beta u = A v - alpha u before,
- * A'A is tridiagonal in the vectors v. Its largest eigenvalue there is one of A'A but for what the next v
- * reaches beyond them. Steps of fista that show it to be too small raise it. */
 HcStatus find_largest(HcL1 *l1, HcQueue *queue, HcError *err) {
-    const HcMatrix *matrix = &l1->matrix;
-    double diagonal[STEPS];
-    double beside[STEPS];
-    double alpha = 0;
-    double beta = 0;
+    Lanczos steps = {l1, queue};
+    const HcL1Lanczos lanczos = {&steps, step_back, step_ahead, largest_of_tridiagonal};
     HC_OR_RETURN(put_start_vector(l1, queue, err));
-    for (int32_t step = 0; step <= STEPS; step++) {
-        HC_OR_RETURN(
-            hc_gpu_multiply_back(queue, matrix, (const double *)l1->weight, {NULL, l1->slopes}, NULL, err));
-        HC_OR_RETURN(advance_vector(l1, queue, l1->slopes, beta, l1->before, matrix->columns, &alpha, err));
-        if (!isfinite(alpha)) {
-            return hc_fail(err, HC_E_NUMERIC, "l1: the matrix holds NaN or infinity");
-        }
-        if (step > 0) {
-            double largest = 0;
-            double last = 0;
-            HC_OR_RETURN(largest_of_tridiagonal(l1->gpu, diagonal, beside, step, &largest, &last, err));
-            double beyond = alpha * beta * last;
-            l1->largest = (largest + beyond) * (1 + margin);
-            beside[step - 1] = alpha * beta;
-            if (beyond <= close_enough * largest) {
-                break;
-            }
-        }
-        if (step < STEPS) {
-            HC_OR_RETURN(
-                hc_gpu_multiply(queue, matrix, (const double *)l1->before, {NULL, l1->ahead}, NULL, err));
-            HC_OR_RETURN(advance_vector(l1, queue, l1->ahead, alpha, l1->weight, matrix->rows, &beta, err));
-            diagonal[step] = alpha * alpha + beta * beta;
-        }
-    }
-    return HC_OK;
+    return hc_l1_largest(&lanczos, &l1->largest, err);
 }
 
 /* ---- opening ---- */
