@@ -216,7 +216,7 @@ static void decode_file(Rig *rig, File *file, Expected *how, bool halo) {
     Cube shape = {.lines = 10 + host->lines, .samples = host->samples, .bands = how->bands};
     int32_t lines = host->lines > 2 && halo ? host->lines - 2 : host->lines;
     int64_t line0 = host->lines > 2 && halo ? 11 : 10;
-    HcBlock out = rig_room_block(rig, &shape, line0, lines, line0 > 10 ? 1 : 0, how->bands);
+    HcBlock out = rig_alloc_block(rig, &shape, line0, lines, line0 > 10 ? 1 : 0, how->bands);
     int64_t counts0[HC_MASK_REASONS] = {5, 6, 7};
     HcRaw raw = *host;
     raw.data = (char *)rig_put(rig, file->bytes, file->size) + file->start;

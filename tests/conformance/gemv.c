@@ -68,7 +68,7 @@ static void multiply(Rig *rig, Product *p, int64_t shift) {
     HcMatrix matrix = {put_shifted(rig, p->a, p->rows * p->columns, shift), p->rows, p->columns};
     const float *x = put_shifted(rig, p->x, p->in, shift);
     size_t bytes = (size_t)(p->out + shift) * sizeof(float);
-    float *y = rig_room(rig, bytes);
+    float *y = rig_alloc(rig, bytes);
     float *image = malloc(bytes);
     const unsigned char untouched[sizeof(float)] = {0xFF, 0xFF, 0xFF, 0xFF};
     assert_non_null(image);
@@ -186,7 +186,7 @@ CASE(test_gemv_refuses) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);
-    float *memory = rig_room(&rig, 64 * sizeof *memory);
+    float *memory = rig_alloc(&rig, 64 * sizeof *memory);
     const HcMatrix fine = {memory, 3, 4};
     const int64_t most = (int64_t)1 << 31;
     const HcMatrix wrong[] = {{NULL, 3, 4},    {memory, 0, 4},    {memory, 3, 0},

@@ -168,11 +168,11 @@ static void sum_scene(Rig *rig, const Scene *scene, int32_t size, bool by_bytes,
         int32_t lines = line + size <= host->lines ? size : host->lines - line;
         int32_t halo = 1 + size % 2;
         Cube shape = {.lines = FIRST_LINE + host->lines, .samples = host->samples, .bands = scene->bands};
-        HcBlock block = rig_room_block(rig, &shape, FIRST_LINE + line, lines, 0, scene->bands);
+        HcBlock block = rig_alloc_block(rig, &shape, FIRST_LINE + line, lines, 0, scene->bands);
         block.above = line < halo ? line : halo;
         block.below = host->lines - line - lines < halo ? host->lines - line - lines : halo;
-        block.data = rig_room(rig, hc_block_values(&block) * sizeof(float));
-        block.mask = rig_room(rig, hc_block_pixels(&block));
+        block.data = rig_alloc(rig, hc_block_values(&block) * sizeof(float));
+        block.mask = rig_alloc(rig, hc_block_pixels(&block));
         HcRaw raw = *host;
         raw.data = (char *)rig_put(rig, scene->bytes, scene->size) + scene->start;
         raw.user_mask = scene->user != NULL
@@ -310,7 +310,7 @@ CASE(test_gram_raw_broken_promise) {
     raw.data = rig_put(&rig, scene.bytes, scene.size);
     HcDecode how = {.band_index = rig_put(&rig, scene.index, 5 * sizeof(int32_t))};
     Cube cube = {.lines = FIRST_LINE + 3, .samples = 90, .bands = 5};
-    HcBlock block = rig_room_block(&rig, &cube, FIRST_LINE, 3, 0, 5);
+    HcBlock block = rig_alloc_block(&rig, &cube, FIRST_LINE, 3, 0, 5);
     HcGramPart part = {HC_DIFFERENCE_NONE, NULL, sums};
     HcStatus status = hc_gram_raw(rig.queue, &raw, &how, &block, &part, 1, &rig.err);
     if (status == HC_OK) {
@@ -335,7 +335,7 @@ CASE(test_gram_raw_usage) {
     raw.data = rig_put(&rig, scene.bytes, scene.size);
     HcDecode how = {.band_index = rig_put(&rig, scene.index, 4 * sizeof(int32_t))};
     Cube cube = {.lines = FIRST_LINE + 3, .samples = 20, .bands = 4};
-    HcBlock block = rig_room_block(&rig, &cube, FIRST_LINE, 3, 0, 4);
+    HcBlock block = rig_alloc_block(&rig, &cube, FIRST_LINE, 3, 0, 4);
     HcGramPart parts[2] = {{HC_DIFFERENCE_NONE, NULL, sums}, {HC_DIFFERENCE_NONE, NULL, sums}};
 #define REFUSED(raw, how, block, parts, count)                                                               \
     check_fails(hc_gram_raw(rig.queue, raw, how, block, parts, count, &rig.err), HC_E_USAGE, rig.err)

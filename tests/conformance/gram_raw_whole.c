@@ -226,7 +226,7 @@ static void sum_block(Rig *rig, const Scene *scene, int32_t line, int32_t lines,
                       int64_t counts[HC_MASK_REASONS]) {
     const HcRaw *all = &scene->raw;
     Cube shape = {.lines = all->lines, .samples = all->samples, .bands = all->bands};
-    HcBlock block = rig_room_block(rig, &shape, line, lines, 1, all->bands);
+    HcBlock block = rig_alloc_block(rig, &shape, line, lines, 1, all->bands);
     HcRaw raw = put_lines(rig, scene, &block);
     int32_t *index = malloc((size_t)all->bands * sizeof *index);
     assert_non_null(index);

@@ -246,17 +246,45 @@ static void expect(Plain *plain, const Scene *scene) {
 
 /* ---- the operation ---- */
 
-static Cube run_block(Rig *rig, const Scene *scene, int64_t line0, int32_t lines, int32_t spare) {
-    int32_t halo = hc_group_halo(&scene->rule) + spare;
-    HcBlock in = rig_put_block(rig, &scene->in, line0, lines, halo);
-    HcBlock pilot = rig_put_block(rig, &scene->pilot, line0, lines, halo);
-    HcBlock out = rig_room_block(rig, &scene->in, line0, lines, 0, scene->in.bands);
+/* What the operation gets beside its input: the pilot, which is cut as that is, the rule and memory. */
+typedef struct Groups {
+    Rig *rig;
+    const Scene *scene;
+} Groups;
+
+static void *open_groups(Rig *rig, const void *scene) {
+    Groups *groups = malloc(sizeof *groups);
+    assert_non_null(groups);
+    *groups = (Groups){rig, scene};
+    return groups;
+}
+
+static HcStatus call(HcQueue *queue, const HcBlock *in, void *made, const HcBlock *out, HcError *err) {
+    Groups *groups = made;
+    const Scene *scene = groups->scene;
+    int32_t halo = in->above > in->below ? in->above : in->below;
+    HcBlock pilot = rig_put_block(groups->rig, &scene->pilot, in->line0, in->lines, halo);
     HcGroupRule given = scene->rule;
-    size_t pixels = (size_t)lines * (size_t)scene->in.samples;
-    void *work = rig_room(rig, hc_groups_bytes(&given, pixels, scene->in.bands));
-    check_ok(hc_groups(rig->queue, &in, &pilot, &given, work, &out, &rig->err), rig->err);
+    void *work = rig_alloc(groups->rig, hc_groups_bytes(&given, hc_block_pixels(out), out->bands));
+    HcStatus status = hc_groups(queue, in, &pilot, &given, work, out, err);
     memset(&given, 0xFF, sizeof given); /* it was copied */
-    Cube got = rig_get_block(rig, &out);
+    return status;
+}
+
+static RigOperation operation_of(const Scene *scene) {
+    return (RigOperation){.cube = &scene->in,
+                          .rule = scene,
+                          .bands = scene->in.bands,
+                          .halo = hc_group_halo(&scene->rule),
+                          .open = open_groups,
+                          .call = call,
+                          .close = free};
+}
+
+static Cube run_scene(Rig *rig, const Scene *scene) {
+    RigOperation operation = operation_of(scene);
+    Groups groups = {rig, scene};
+    Cube got = rig_run_block(rig, &operation, &groups, 0, scene->in.lines, 0);
     rig_empty(rig);
     return got;
 }
@@ -265,7 +293,7 @@ static Cube run_block(Rig *rig, const Scene *scene, int64_t line0, int32_t lines
  * apart. */
 static void check_scene(Rig *rig, const Scene *scene) {
     static Plain plain;
-    Cube got = run_block(rig, scene, 0, scene->in.lines, 0);
+    Cube got = run_scene(rig, scene);
     expect(&plain, scene);
     double step = scene->rule.size * scene->rule.size * scene->rule.count / (double)HC_GROUP_WEIGHT;
     for (int64_t pixel = 0; pixel < (int64_t)got.lines * got.samples; pixel++) {
@@ -312,7 +340,7 @@ CASE(test_groups_denoises) {
     Rig rig;
     rig_open(&rig, 2);
     Scene scene = make_scene(shape, MASK_NONE, &seed);
-    Cube got = run_block(&rig, &scene, 0, 40, 0);
+    Cube got = run_scene(&rig, &scene);
     double before = 0;
     double after = 0;
     for (int64_t at = 0; at < 40 * 30 * 2; at++) {
@@ -334,27 +362,10 @@ CASE(test_groups_blocks) {
     uint64_t seed = 5;
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         Scene scene = make_scene(large[i], MASK_SOME, &seed);
-        Cube whole = {0};
+        RigOperation operation = operation_of(&scene);
+        Cube whole = rig_run(&operation, 1);
         for (int32_t threads = 1; threads <= 5; threads += 2) {
-            Rig rig;
-            rig_open(&rig, threads);
-            for (int32_t size = scene.in.lines; size > 0; size = size / 3) {
-                for (int32_t line = 0; line < scene.in.lines; line += size) {
-                    int32_t lines = line + size <= scene.in.lines ? size : scene.in.lines - line;
-                    Cube got = run_block(&rig, &scene, line, lines, size % 2);
-                    if (whole.data == NULL) {
-                        whole = got;
-                        continue;
-                    }
-                    size_t first = (size_t)line * (size_t)got.samples;
-                    size_t pixels = (size_t)lines * (size_t)got.samples;
-                    size_t bands = (size_t)got.bands;
-                    assert_memory_equal(got.mask, whole.mask + first, pixels);
-                    assert_memory_equal(got.data, whole.data + first * bands, pixels * bands * sizeof(float));
-                    cube_free(&got);
-                }
-            }
-            rig_close(&rig);
+            rig_check_cuts(&operation, threads, (int32_t[]){13, 7, 4, 1, 0}, &whole);
         }
         cube_free(&whole);
         free_scene(&scene);
@@ -373,7 +384,7 @@ CASE(test_groups_not_finite) {
         int64_t at = (7 * 18 + 9) * 3 + 1;
         scene.in.data[at] = round == 0 ? NAN : INFINITY;
         scene.pilot.data[at] = round == 2 ? 1e30F : scene.in.data[at];
-        Cube got = run_block(&rig, &scene, 0, 19, 0);
+        Cube got = run_scene(&rig, &scene);
         for (int64_t v = 0; v < 19 * 18 * 3; v++) {
             assert_true(isfinite(got.data[v]) || (v == at && round < 2));
         }
@@ -396,7 +407,7 @@ CASE(test_groups_bad_value) {
             int32_t shape[] = {size, size, 2, size, 0, 1};
             Scene scene = make_scene(shape, MASK_NONE, &seed);
             scene.in.data[2 * (size * size / 2)] = bad[i];
-            Cube got = run_block(&rig, &scene, 0, size, 0);
+            Cube got = run_scene(&rig, &scene);
             for (int32_t pixel = 0; pixel < size * size; pixel++) {
                 check_same((double)cube_at(&got, 0, pixel, 0), (double)cube_at(&scene.pilot, 0, pixel, 0));
                 assert_true(fabsf(cube_at(&got, 0, pixel, 1) - cube_at(&scene.pilot, 0, pixel, 1)) > 0);
@@ -424,7 +435,7 @@ CASE(test_groups_scattered_masks) {
             scene.in.data[2 * pixel + b] = scene.in.mask[pixel] != 0 ? 50 + (float)random_normal(&seed) : 0;
         }
     }
-    Cube got = run_block(&rig, &scene, 0, 32, 0);
+    Cube got = run_scene(&rig, &scene);
     double before = 0;
     double after = 0;
     for (int32_t v = 0; v < 32 * 32 * 2; v++) {
@@ -449,8 +460,8 @@ CASE(test_groups_refuses) {
     const HcGroupRule *rule = &scene.rule;
     HcBlock in = rig_put_block(&rig, &scene.in, 10, 5, 7);
     HcBlock pilot = rig_put_block(&rig, &scene.pilot, 10, 5, 7);
-    HcBlock out = rig_room_block(&rig, &scene.in, 10, 5, 0, 3);
-    void *work = rig_room(&rig, hc_groups_bytes(rule, 20, 3));
+    HcBlock out = rig_alloc_block(&rig, &scene.in, 10, 5, 0, 3);
+    void *work = rig_alloc(&rig, hc_groups_bytes(rule, 20, 3));
     HcQueue *queue = rig.queue;
     check_fails(hc_groups(NULL, &in, &pilot, rule, work, &out, err), HC_E_USAGE, rig.err);
     check_fails(hc_groups(queue, NULL, &pilot, rule, work, &out, err), HC_E_USAGE, rig.err);

@@ -149,8 +149,8 @@ static void search_cube(Rig *rig, const Cube *cube, const HcTraining *training, 
         int64_t pixels = (int64_t)lines * cube->samples;
         size_t values = (size_t)pixels * (size_t)shape->k;
         HcBlock in = rig_put_block(rig, cube, line, lines, size % 3);
-        int32_t *index = rig_room(rig, values * sizeof *index);
-        double *distance = rig_room(rig, values * sizeof *distance);
+        int32_t *index = rig_alloc(rig, values * sizeof *index);
+        double *distance = rig_alloc(rig, values * sizeof *distance);
         check_ok(hc_knn(rig->queue, &in, training, shape->k, index, distance, &rig->err), rig->err);
         Found got = found_new(pixels, shape->k);
         rig_get(rig, index, got.index, values * sizeof *index);
@@ -246,8 +246,8 @@ CASE(test_knn_refuses) {
     float spectra[200 * 4] = {0};
     HcTraining *few = NULL;
     HcTraining *many = NULL;
-    int32_t *index = rig_room(&rig, (size_t)15 * 128 * sizeof *index);
-    double *distance = rig_room(&rig, (size_t)15 * 128 * sizeof *distance);
+    int32_t *index = rig_alloc(&rig, (size_t)15 * 128 * sizeof *index);
+    double *distance = rig_alloc(&rig, (size_t)15 * 128 * sizeof *distance);
     HcQueue *queue = rig.queue;
     HcError *err = &rig.err;
     check_ok(hc_training_open(rig.compute, spectra, 3, 4, HC_METRIC_ANGLE, &few, err), rig.err);

@@ -165,7 +165,7 @@ static HcL1 *open_problem(Rig *rig, const Problem *p) {
 /* With an open matrix: fills p->x and p->report. */
 static void run(Rig *rig, HcL1 *l1, Problem *p, bool alm) {
     const float *b = rig_put(rig, p->b, (size_t)p->rows * sizeof *b);
-    float *x = rig_room(rig, (size_t)p->columns * sizeof *x);
+    float *x = rig_alloc(rig, (size_t)p->columns * sizeof *x);
     memset(&p->report, 0xFF, sizeof p->report);
     check_ok((alm ? hc_alm : hc_fista)(rig->queue, l1, &p->rule, b, x, &p->report, &rig->err), rig->err);
     rig_get(rig, x, p->x, (size_t)p->columns * sizeof *x);

@@ -114,30 +114,35 @@ static void problem_free(Problem *problem) {
     cube_free(&problem->cube);
 }
 
-static HcLad *open_abundances(Rig *rig, const HcLadRule *rule) {
+static void *open_abundances(Rig *rig, const void *rule) {
     HcLad *lad = NULL;
     check_ok(hc_lad_open(rig->compute, rule, &lad, &rig->err), rig->err);
     return lad;
 }
 
-/* The lines [line0, line0 + lines), with up to `halo` more on each side. */
-static Cube run_block(Rig *rig, const Problem *problem, HcLad *lad, int64_t line0, int32_t lines,
-                      int32_t halo) {
-    HcBlock in = rig_put_block(rig, &problem->cube, line0, lines, halo + 1);
-    HcBlock out = rig_room_block(rig, &problem->cube, line0, lines, halo, hc_lad_bands(&problem->rule));
-    check_ok(hc_lad(rig->queue, &in, lad, &out, &rig->err), rig->err);
-    return rig_get_block(rig, &out);
+static HcStatus call(HcQueue *queue, const HcBlock *in, void *made, const HcBlock *out, HcError *err) {
+    return hc_lad(queue, in, made, out, err);
+}
+
+static void close(void *made) {
+    hc_lad_close(made);
+}
+
+static RigOperation operation_of(const Problem *problem) {
+    return (RigOperation){.cube = &problem->cube,
+                          .rule = &problem->rule,
+                          .bands = hc_lad_bands(&problem->rule),
+                          .halo = 1,
+                          .keeps_halo = true,
+                          .open = open_abundances,
+                          .call = call,
+                          .close = close};
 }
 
 /* The whole scene. */
 static Cube run_problem(const Problem *problem, int32_t threads) {
-    Rig rig;
-    rig_open(&rig, threads);
-    HcLad *lad = open_abundances(&rig, &problem->rule);
-    Cube got = run_block(&rig, problem, lad, 0, problem->cube.lines, 0);
-    hc_lad_close(lad);
-    rig_close(&rig);
-    return got;
+    RigOperation operation = operation_of(problem);
+    return rig_run(&operation, threads);
 }
 
 /* --- the reference: the primal program by a full tableau --- */
@@ -653,10 +658,11 @@ CASE(test_lad_counts) {
     Rig rig;
     rig_open(&rig, 2);
     problem.rule.counts = rig_put(&rig, counts, sizeof counts);
+    RigOperation operation = operation_of(&problem);
     HcLad *lad = open_abundances(&rig, &problem.rule);
     double largest = 0;
     for (int64_t line = 0; line < 8; line += 4) {
-        Cube got = run_block(&rig, &problem, lad, line, 4, 1);
+        Cube got = rig_run_block(&rig, &operation, lad, line, 4, 1);
         int64_t first = line == 0 ? 0 : 1;
         for (int64_t p = first * 70; p < (first + 4) * 70; p++) {
             Answer answer = answer_at(&problem, &got, p);
@@ -702,20 +708,9 @@ CASE(test_lad_bits) {
             assert_true(whole.mask[v / whole.bands] == problem.cube.mask[v / whole.bands]);
             assert_true(whole.mask[v / whole.bands] != 0 || whole.data[v] == 0);
         }
+        RigOperation operation = operation_of(&problem);
         for (int32_t i = 0; i < 4; i++) {
-            Rig rig;
-            rig_open(&rig, i + 1);
-            HcLad *lad = open_abundances(&rig, &problem.rule);
-            for (int32_t line = 0; line < 7; line += cuts[i]) {
-                int32_t lines = 7 - line < cuts[i] ? 7 - line : cuts[i];
-                int32_t halo = i % 2;
-                Cube part = run_block(&rig, &problem, lad, line, lines, halo);
-                rig_check_rows(&part, &whole, line, halo);
-                cube_free(&part);
-                rig_empty(&rig);
-            }
-            hc_lad_close(lad);
-            rig_close(&rig);
+            rig_check_cuts(&operation, i + 1, (int32_t[]){cuts[i], 0}, &whole);
         }
         cube_free(&whole);
         problem_free(&problem);
@@ -728,8 +723,9 @@ static Cube run_counted(Problem *problem, int64_t *counts, size_t bytes) {
     rig_open(&rig, 2);
     memset(counts, 0, bytes);
     problem->rule.counts = rig_put(&rig, counts, bytes);
+    RigOperation operation = operation_of(problem);
     HcLad *lad = open_abundances(&rig, &problem->rule);
-    Cube got = run_block(&rig, problem, lad, 0, problem->cube.lines, 0);
+    Cube got = rig_run_block(&rig, &operation, lad, 0, problem->cube.lines, 0);
     rig_get(&rig, problem->rule.counts, counts, bytes);
     hc_lad_close(lad);
     rig_close(&rig);
@@ -801,20 +797,9 @@ CASE(test_lad_refuses) {
     check_fails(hc_lad_open(rig.compute, NULL, &lad, err), HC_E_USAGE, rig.err);
     lad = open_abundances(&rig, &problem.rule);
     HcBlock in = rig_put_block(&rig, &problem.cube, 0, 3, 0);
-    HcBlock out = rig_room_block(&rig, &problem.cube, 0, 3, 0, 11);
-    check_fails(hc_lad(NULL, &in, lad, &out, err), HC_E_USAGE, rig.err);
-    check_fails(hc_lad(rig.queue, NULL, lad, &out, err), HC_E_USAGE, rig.err);
-    check_fails(hc_lad(rig.queue, &in, NULL, &out, err), HC_E_USAGE, rig.err);
-    check_fails(hc_lad(rig.queue, &in, lad, NULL, err), HC_E_USAGE, rig.err);
-    HcBlock other[] = {out, out, out};
-    other[0].bands--;
-    other[1].samples--;
-    other[2].line0++;
-    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
-        check_fails(hc_lad(rig.queue, &in, lad, &other[i], err), HC_E_USAGE, rig.err);
-    }
-    in.bands--;
-    check_fails(hc_lad(rig.queue, &in, lad, &out, err), HC_E_USAGE, rig.err);
+    HcBlock out = rig_alloc_block(&rig, &problem.cube, 0, 3, 0, 11);
+    RigOperation operation = operation_of(&problem);
+    rig_check_refusals(&rig, &operation, lad, &in, &out);
     hc_lad_close(lad);
     hc_lad_close(NULL);
     problem_free(&problem);

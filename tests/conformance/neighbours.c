@@ -92,7 +92,7 @@ static void by_blocks(Rig *rig, const Cube *cube, int variant, Operation *operat
             int32_t lines = line + size <= cube->lines ? size : cube->lines - line;
             int32_t spare = size % 2; /* the output keeps some halo of its own */
             HcBlock in = rig_put_block(rig, cube, line, lines, 1 + spare);
-            HcBlock out = rig_room_block(rig, cube, line, lines, spare, cube->bands);
+            HcBlock out = rig_alloc_block(rig, cube, line, lines, spare, cube->bands);
             check_ok(operation(rig, &in, variant, &out), rig->err);
             Cube got = rig_get_block(rig, &out);
             compare(cube, variant, &out, &got);

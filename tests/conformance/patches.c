@@ -267,23 +267,30 @@ static Cube make_scene(int32_t lines, int32_t samples, int32_t bands, Masking ma
     return cube;
 }
 
-/* The lines [line0, line0 + lines) of the output. */
-static Cube run_block(Rig *rig, const Cube *cube, HcPatches *patches, const HcPatchRule *rule, int64_t line0,
-                      int32_t lines, int32_t halo) {
-    HcBlock in = rig_put_block(rig, cube, line0, lines, halo);
-    HcBlock out = rig_room_block(rig, cube, line0, lines, 0, hc_patch_bands(rule));
-    check_ok(hc_patches(rig->queue, &in, patches, &out, &rig->err), rig->err);
-    Cube got = rig_get_block(rig, &out);
-    rig_empty(rig);
-    return got;
-}
-
-static HcPatches *open_patches(Rig *rig, const HcPatchRule *rule) {
+static void *open_patches(Rig *rig, const void *rule) {
     HcPatches *patches = NULL;
-    HcPatchRule given = *rule;
+    HcPatchRule given = *(const HcPatchRule *)rule;
     check_ok(hc_patches_open(rig->compute, &given, &patches, &rig->err), rig->err);
     memset(&given, 0xFF, sizeof given); /* it was copied */
     return patches;
+}
+
+static HcStatus call(HcQueue *queue, const HcBlock *in, void *made, const HcBlock *out, HcError *err) {
+    return hc_patches(queue, in, made, out, err);
+}
+
+static void close(void *made) {
+    hc_patches_close(made);
+}
+
+static RigOperation operation_of(const Cube *cube, const HcPatchRule *rule) {
+    return (RigOperation){.cube = cube,
+                          .rule = rule,
+                          .bands = hc_patch_bands(rule),
+                          .halo = rule->size - 1,
+                          .open = open_patches,
+                          .call = call,
+                          .close = close};
 }
 
 static void compare(const Cube *cube, const HcPatchRule *rule, const Expected *expected, int64_t line0,
@@ -306,11 +313,13 @@ static void compare(const Cube *cube, const HcPatchRule *rule, const Expected *e
 
 static void check_rule(Rig *rig, const Cube *cube, const HcPatchRule *rule) {
     Expected expected = expect(cube, rule);
+    RigOperation operation = operation_of(cube, rule);
     HcPatches *patches = open_patches(rig, rule);
     for (int32_t size = cube->lines; size > 0; size = size / 3) {
         for (int32_t line = 0; line < cube->lines; line += size) {
             int32_t lines = line + size <= cube->lines ? size : cube->lines - line;
-            Cube got = run_block(rig, cube, patches, rule, line, lines, rule->size - 1 + size % 2);
+            Cube got = rig_run_block(rig, &operation, patches, line, lines, size % 2);
+            rig_empty(rig);
             compare(cube, rule, &expected, line, &got);
             cube_free(&got);
         }
@@ -392,37 +401,16 @@ CASE(test_patches_blocks) {
     (void)state;
     static const int32_t shapes[][5] = {{37, 29, 11, 8, 4}, {37, 29, 11, 8, 3}, {23, 40, 66, 5, 2},
                                         {19, 9, 66, 9, 9},  {6, 31, 3, 16, 5},  {41, 7, 40, 8, 1}};
+    static const int32_t sizes[] = {41, 32, 28, 23, 19, 14, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
     uint64_t seed = 8;
     for (size_t c = 0; c < sizeof shapes / sizeof *shapes; c++) {
         Cube cube = make_scene(shapes[c][0], shapes[c][1], shapes[c][2], MASK_SOME, &seed);
         HcPatchRule rule = rule_for(c % 2 == 0 ? 1 : 9, &cube, shapes[c][3], shapes[c][4]);
-        Cube whole = {0};
-        for (int32_t threads = 1; threads <= 7; threads += threads == 2 ? 5 : 1) {
-            Rig rig;
-            rig_open(&rig, threads);
-            HcPatches *patches = open_patches(&rig, &rule);
-            for (int32_t size = cube.lines; size > 0; size -= size > 9 ? 9 : 1) {
-                for (int32_t line = 0; line < cube.lines; line += size) {
-                    int32_t lines = line + size <= cube.lines ? size : cube.lines - line;
-                    Cube got =
-                        run_block(&rig, &cube, patches, &rule, line, lines, rule.size - 1 + 2 * (size % 2));
-                    if (whole.data == NULL) {
-                        whole = got;
-                        break;
-                    }
-                    size_t first = (size_t)line * (size_t)cube.samples;
-                    size_t pixels = (size_t)lines * (size_t)cube.samples;
-                    size_t bands = (size_t)whole.bands;
-                    assert_memory_equal(got.mask, whole.mask + first, pixels);
-                    assert_memory_equal(got.data, whole.data + first * bands,
-                                        pixels * bands * sizeof *got.data);
-                    cube_free(&got);
-                }
-                size = threads == 7 ? size / 2 : size;
-            }
-            hc_patches_close(patches);
-            rig_close(&rig);
-        }
+        RigOperation operation = operation_of(&cube, &rule);
+        Cube whole = rig_run(&operation, 1);
+        rig_check_cuts(&operation, 1, sizes, &whole);
+        rig_check_cuts(&operation, 2, sizes, &whole);
+        rig_check_cuts(&operation, 7, (int32_t[]){41, 20, 10, 4, 1, 0}, &whole);
         cube_free(&whole);
         cube_free(&cube);
     }
@@ -437,10 +425,12 @@ CASE(test_patches_not_finite) {
     for (int number = 0; number < RULES; number++) {
         Cube cube = make_scene(17, 20, 6, MASK_NONE, &seed);
         HcPatchRule rule = rule_for(number, &cube, 5, 5);
+        RigOperation operation = operation_of(&cube, &rule);
         HcPatches *patches = open_patches(&rig, &rule);
-        Cube plain = run_block(&rig, &cube, patches, &rule, 0, 17, 0);
+        rig_empty(&rig);
+        Cube plain = rig_run_block(&rig, &operation, patches, 0, 17, 0);
         cube.data[(7 * 20 + 11) * 6 + 3] = number % 2 == 0 ? INFINITY : NAN;
-        Cube got = run_block(&rig, &cube, patches, &rule, 0, 17, 0);
+        Cube got = rig_run_block(&rig, &operation, patches, 0, 17, 0);
         for (int32_t p = 0; p < 17 * 20; p++) {
             bool shares = p / 20 / 5 == 1 && p % 20 / 5 == 2;
             for (int32_t b = rule.describe ? 1 : 0; b < got.bands; b++) {
@@ -497,27 +487,21 @@ CASE(test_patches_refuses) {
     }
     patches = open_patches(&rig, &rule);
     HcBlock in = rig_put_block(&rig, &cube, 5, 6, 3);
-    HcBlock out = rig_room_block(&rig, &cube, 5, 6, 0, 4);
+    HcBlock out = rig_alloc_block(&rig, &cube, 5, 6, 0, 4);
     HcQueue *queue = rig.queue;
-    check_fails(hc_patches(NULL, &in, patches, &out, err), HC_E_USAGE, rig.err);
-    check_fails(hc_patches(queue, NULL, patches, &out, err), HC_E_USAGE, rig.err);
-    check_fails(hc_patches(queue, &in, NULL, &out, err), HC_E_USAGE, rig.err);
-    check_fails(hc_patches(queue, &in, patches, NULL, err), HC_E_USAGE, rig.err);
-    HcBlock short_in[] = {in, in, in, in};
+    RigOperation operation = operation_of(&cube, &rule);
+    rig_check_refusals(&rig, &operation, patches, &in, &out);
+    HcBlock short_in[] = {in, in, in};
     short_in[0].above--;
     short_in[1].below--;
-    short_in[2].bands--;
-    short_in[3].samples--;
+    short_in[2].samples--;
     for (size_t i = 0; i < sizeof short_in / sizeof *short_in; i++) {
         check_fails(hc_patches(queue, &short_in[i], patches, &out, err), HC_E_USAGE, rig.err);
     }
-    HcBlock other[] = {out, out, out, out, out, out};
-    other[0].bands--;
-    other[1].samples--;
-    other[2].line0++;
-    other[3].line0--;
-    other[4].above = 1;
-    other[5].below = 1;
+    HcBlock other[] = {out, out, out};
+    other[0].line0--;
+    other[1].above = 1;
+    other[2].below = 1;
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         check_fails(hc_patches(queue, &in, patches, &other[i], err), HC_E_USAGE, rig.err);
     }

@@ -48,7 +48,7 @@ static Cube project_cube(Rig *rig, const Cube *cube, const Transform *t, int32_t
     for (int32_t line = 0; line < cube->lines; line += size) {
         int32_t lines = line + size <= cube->lines ? size : cube->lines - line;
         HcBlock in = rig_put_block(rig, cube, line, lines, size % 2);
-        HcBlock out = rig_room_block(rig, cube, line, lines, 0, t->out);
+        HcBlock out = rig_alloc_block(rig, cube, line, lines, 0, t->out);
         size_t n = (size_t)t->in;
         size_t m = (size_t)t->out;
         double *matrix = rig_put(rig, t->matrix, n * m * sizeof(double));

@@ -94,7 +94,7 @@ static Cube reduce_lines(Rig *rig, const Cube *cube, HcReduction kind, const dou
                          int64_t line, int32_t lines, int32_t halo) {
     size_t bytes = (size_t)count * (size_t)cube->bands * sizeof *targets;
     HcBlock in = rig_put_block(rig, cube, line, lines, halo);
-    HcBlock out = rig_room_block(rig, cube, line, lines, halo / 2, count);
+    HcBlock out = rig_alloc_block(rig, cube, line, lines, halo / 2, count);
     const double *there = kind != HC_REDUCE_SQUARES ? rig_put(rig, targets, bytes) : NULL;
     check_ok(hc_reduce(rig->queue, &in, kind, there, &out, &rig->err), rig->err);
     Cube got = rig_get_block(rig, &out);
@@ -227,7 +227,7 @@ CASE(test_reduce_mixture) {
         Rig rig;
         rig_open(&rig, 2);
         HcBlock in = rig_put_block(&rig, &cube, 0, cube.lines, 0);
-        HcBlock out = rig_room_block(&rig, &cube, 0, cube.lines, 0, 2 * COUNT);
+        HcBlock out = rig_alloc_block(&rig, &cube, 0, cube.lines, 0, 2 * COUNT);
         const double *there = rig_put(&rig, targets, (size_t)((COUNT + 1) * bands) * sizeof *targets);
         check_ok(hc_reduce(rig.queue, &in, HC_REDUCE_MIXTURE, there, &out, &rig.err), rig.err);
         Cube got = rig_get_block(&rig, &out);
@@ -323,9 +323,9 @@ CASE(test_reduce_refuses) {
     HcError *err = &rig.err;
     Cube cube = cube_new(4, 5, 3);
     HcBlock in = rig_put_block(&rig, &cube, 1, 2, 0);
-    HcBlock one = rig_room_block(&rig, &cube, 1, 2, 0, 1);
-    HcBlock two = rig_room_block(&rig, &cube, 1, 2, 0, 2);
-    const double *targets = rig_room(&rig, 6 * sizeof *targets);
+    HcBlock one = rig_alloc_block(&rig, &cube, 1, 2, 0, 1);
+    HcBlock two = rig_alloc_block(&rig, &cube, 1, 2, 0, 2);
+    const double *targets = rig_alloc(&rig, 6 * sizeof *targets);
     HcBlock wider = one;
     HcBlock later = one;
     HcBlock none = {.lines = 2, .samples = 5, .bands = 1};

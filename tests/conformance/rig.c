@@ -50,7 +50,7 @@ void *rig_put(Rig *rig, const void *from, size_t bytes) {
     return put(rig, from, bytes);
 }
 
-void *rig_room(Rig *rig, size_t bytes) {
+void *rig_alloc(Rig *rig, size_t bytes) {
     return put(rig, NULL, bytes);
 }
 
@@ -122,11 +122,11 @@ HcBlock rig_put_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, 
     return block;
 }
 
-HcBlock rig_room_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo,
-                       int32_t bands) {
+HcBlock rig_alloc_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo,
+                        int32_t bands) {
     HcBlock block = place(cube, line0, lines, halo, bands);
-    block.data = rig_room(rig, hc_block_values(&block) * sizeof(float));
-    block.mask = rig_room(rig, hc_block_pixels(&block));
+    block.data = rig_alloc(rig, hc_block_values(&block) * sizeof(float));
+    block.mask = rig_alloc(rig, hc_block_pixels(&block));
     return block;
 }
 
@@ -144,6 +144,63 @@ void rig_check_rows(const Cube *rows, const Cube *whole, int64_t line0, int32_t 
     assert_memory_equal(rows->data, whole->data + first * whole->samples * whole->bands,
                         pixels * (size_t)rows->bands * sizeof(float));
     assert_memory_equal(rows->mask, whole->mask + first * whole->samples, pixels);
+}
+
+Cube rig_run_block(Rig *rig, const RigOperation *operation, void *made, int64_t line0, int32_t lines,
+                   int32_t spare) {
+    int32_t halo = operation->keeps_halo ? spare : 0;
+    HcBlock in = rig_put_block(rig, operation->cube, line0, lines, operation->halo + spare);
+    HcBlock out = rig_alloc_block(rig, operation->cube, line0, lines, halo, operation->bands);
+    check_ok(operation->call(rig->queue, &in, made, &out, &rig->err), rig->err);
+    return rig_get_block(rig, &out);
+}
+
+Cube rig_run(const RigOperation *operation, int32_t threads) {
+    Rig rig;
+    rig_open(&rig, threads);
+    void *made = operation->open(&rig, operation->rule);
+    Cube got = rig_run_block(&rig, operation, made, 0, operation->cube->lines, 0);
+    operation->close(made);
+    rig_close(&rig);
+    return got;
+}
+
+void rig_check_cuts(const RigOperation *operation, int32_t threads, const int32_t *sizes, const Cube *whole) {
+    int32_t end = operation->cube->lines;
+    Rig rig;
+    rig_open(&rig, threads);
+    void *made = operation->open(&rig, operation->rule);
+    for (; *sizes > 0; sizes++) {
+        int32_t spare = *sizes % 2;
+        for (int32_t line = 0; line < end; line += *sizes) {
+            int32_t lines = end - line < *sizes ? end - line : *sizes;
+            Cube part = rig_run_block(&rig, operation, made, line, lines, spare);
+            rig_check_rows(&part, whole, line, operation->keeps_halo ? spare : 0);
+            cube_free(&part);
+            rig_empty(&rig);
+        }
+    }
+    operation->close(made);
+    rig_close(&rig);
+}
+
+void rig_check_refusals(Rig *rig, const RigOperation *operation, void *made, const HcBlock *in,
+                        const HcBlock *out) {
+    HcError *err = &rig->err;
+    HcBlock other[] = {*out, *out, *out};
+    HcBlock narrow = *in;
+    other[0].bands--;
+    other[1].samples--;
+    other[2].line0++;
+    narrow.bands--;
+    check_fails(operation->call(NULL, in, made, out, err), HC_E_USAGE, rig->err);
+    check_fails(operation->call(rig->queue, NULL, made, out, err), HC_E_USAGE, rig->err);
+    check_fails(operation->call(rig->queue, in, NULL, out, err), HC_E_USAGE, rig->err);
+    check_fails(operation->call(rig->queue, in, made, NULL, err), HC_E_USAGE, rig->err);
+    check_fails(operation->call(rig->queue, &narrow, made, out, err), HC_E_USAGE, rig->err);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        check_fails(operation->call(rig->queue, in, made, &other[i], err), HC_E_USAGE, rig->err);
+    }
 }
 
 void rig_fill_spectrum(float *spectrum, int32_t bands, double texture, uint64_t *seed) {

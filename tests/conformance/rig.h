@@ -27,7 +27,7 @@ void rig_empty(Rig *rig);
 /* Device memory with a copy of `bytes` bytes; with a sentinel behind it. */
 void *rig_put(Rig *rig, const void *from, size_t bytes);
 /* Device memory for a result: filled with 0xFF, with a sentinel behind it. */
-void *rig_room(Rig *rig, size_t bytes);
+void *rig_alloc(Rig *rig, size_t bytes);
 /* Waits, fetches a result and checks the sentinel. */
 void rig_get(Rig *rig, const void *from, void *to, size_t bytes);
 
@@ -52,14 +52,41 @@ static inline float cube_at(const Cube *cube, int64_t line, int64_t sample, int6
 
 /* The lines [line0, line0 + lines) with up to `halo` more on each side, in device memory. */
 HcBlock rig_put_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo);
-/* Room for an output block over those lines, with `bands` bands. */
-HcBlock rig_room_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo, int32_t bands);
+/* Memory of an output block over those lines, with `bands` bands. */
+HcBlock rig_alloc_block(Rig *rig, const Cube *cube, int64_t line0, int32_t lines, int32_t halo,
+                        int32_t bands);
 /* Fetches the rows of a block into host memory made here. */
 Cube rig_get_block(Rig *rig, const HcBlock *block);
 
 /* Fails the test unless the rows of a block over the lines from line0 on, with up to `halo` more on each
  * side, are those of the whole scene, to the last bit. */
 void rig_check_rows(const Cube *rows, const Cube *whole, int64_t line0, int32_t halo);
+
+/* An operation from one block to another, with a scene and what it is opened for: what every such operation
+ * must do alike is checked here once. */
+typedef struct RigOperation {
+    const Cube *cube;
+    const void *rule;
+    int32_t bands;   /* of the output */
+    int32_t halo;    /* lines that the input has on each side beyond those of the output */
+    bool keeps_halo; /* the output may have a halo, too */
+    void *(*open)(Rig *rig, const void *rule);
+    HcStatus (*call)(HcQueue *queue, const HcBlock *in, void *made, const HcBlock *out, HcError *err);
+    void (*close)(void *made);
+} RigOperation;
+
+/* The lines [line0, line0 + lines) of the output; with up to `spare` more on each side, if it may have them.
+ */
+Cube rig_run_block(Rig *rig, const RigOperation *operation, void *made, int64_t line0, int32_t lines,
+                   int32_t spare);
+/* The whole scene. */
+Cube rig_run(const RigOperation *operation, int32_t threads);
+/* Fails the test unless every pixel has the bits of the whole scene, cut into blocks of each of the sizes
+ * (0 ends them), with one spare line for odd sizes. */
+void rig_check_cuts(const RigOperation *operation, int32_t threads, const int32_t *sizes, const Cube *whole);
+/* Fails the test unless a call that lacks an argument, or whose blocks do not belong together, is refused. */
+void rig_check_refusals(Rig *rig, const RigOperation *operation, void *made, const HcBlock *in,
+                        const HcBlock *out);
 
 /* A reflectance: a slope, two features and noise with that deviation. */
 void rig_fill_spectrum(float *spectrum, int32_t bands, double texture, uint64_t *seed);

@@ -200,22 +200,22 @@ static void check_unbounded(const Case *c) {
 }
 
 static void check_proved(const Case *c) {
-    const HcLpSolution *told = &c->solution;
-    HcLpProof proof = hc_lp_prove(&c->program, told);
-    check_near(proof.primal, 0, told->end == HC_LP_INFEASIBLE ? INF : proved);
+    const HcLpSolution *got = &c->solution;
+    HcLpProof proof = hc_lp_prove(&c->program, got);
+    check_near(proof.primal, 0, got->end == HC_LP_INFEASIBLE ? INF : proved);
     check_near(proof.dual, 0, proved);
     check_near(proof.gap, 0, proved);
-    assert_true(told->pivots >= told->phase_one && told->phase_one >= 0 && told->refactored >= 0);
-    assert_true(told->columns_kept >= 0 && told->columns_kept <= c->program.rows);
-    if (told->end == HC_LP_OPTIMAL) {
+    assert_true(got->pivots >= got->phase_one && got->phase_one >= 0 && got->refactored >= 0);
+    assert_true(got->columns_kept >= 0 && got->columns_kept <= c->program.rows);
+    if (got->end == HC_LP_OPTIMAL) {
         check_optimal(c);
-    } else if (told->end == HC_LP_INFEASIBLE) {
+    } else if (got->end == HC_LP_INFEASIBLE) {
         check_infeasible(c);
     } else {
-        assert_int_equal(told->end, HC_LP_UNBOUNDED);
+        assert_int_equal(got->end, HC_LP_UNBOUNDED);
         check_unbounded(c);
     }
-    for (int64_t j = 0; j < c->program.columns && told->end != HC_LP_UNBOUNDED; j++) {
+    for (int64_t j = 0; j < c->program.columns && got->end != HC_LP_UNBOUNDED; j++) {
         assert_true(c->ray[j] == 0);
     }
 }

@@ -645,9 +645,9 @@ CASE(test_svd_refuses) {
     float matrix[6] = {1, 2, 3, 4, 5, 6};
     HcSvdBatch fine = {.count = 1,
                        .matrices = rig_put(&rig, matrix, sizeof matrix),
-                       .values = rig_room(&rig, 2 * sizeof(float)),
-                       .left = rig_room(&rig, 4 * sizeof(float)),
-                       .right = rig_room(&rig, 6 * sizeof(float))};
+                       .values = rig_alloc(&rig, 2 * sizeof(float)),
+                       .left = rig_alloc(&rig, 4 * sizeof(float)),
+                       .right = rig_alloc(&rig, 6 * sizeof(float))};
     HcSvdBatch none = fine, nothing = fine, nowhere = fine, left = fine, right = fine, values = fine;
     none.count = 0;
     nothing.matrices = NULL;

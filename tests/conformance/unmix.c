@@ -98,30 +98,35 @@ static void problem_free(Problem *problem) {
     cube_free(&problem->cube);
 }
 
-static HcUnmixing *open_unmixing(Rig *rig, const HcUnmixRule *rule) {
+static void *open_unmixing(Rig *rig, const void *rule) {
     HcUnmixing *unmixing = NULL;
     check_ok(hc_unmix_open(rig->compute, rule, &unmixing, &rig->err), rig->err);
     return unmixing;
 }
 
-/* The lines [line0, line0 + lines) unmixed, with up to `halo` more on each side. */
-static Cube run_block(Rig *rig, const Problem *problem, HcUnmixing *unmixing, int64_t line0, int32_t lines,
-                      int32_t halo) {
-    HcBlock in = rig_put_block(rig, &problem->cube, line0, lines, halo + 1);
-    HcBlock out = rig_room_block(rig, &problem->cube, line0, lines, halo, hc_unmix_bands(&problem->rule));
-    check_ok(hc_unmix(rig->queue, &in, unmixing, &out, &rig->err), rig->err);
-    return rig_get_block(rig, &out);
+static HcStatus call(HcQueue *queue, const HcBlock *in, void *made, const HcBlock *out, HcError *err) {
+    return hc_unmix(queue, in, made, out, err);
+}
+
+static void close(void *made) {
+    hc_unmix_close(made);
+}
+
+static RigOperation operation_of(const Problem *problem) {
+    return (RigOperation){.cube = &problem->cube,
+                          .rule = &problem->rule,
+                          .bands = hc_unmix_bands(&problem->rule),
+                          .halo = 1,
+                          .keeps_halo = true,
+                          .open = open_unmixing,
+                          .call = call,
+                          .close = close};
 }
 
 /* The whole scene. */
 static Cube run_problem(const Problem *problem, int32_t threads) {
-    Rig rig;
-    rig_open(&rig, threads);
-    HcUnmixing *unmixing = open_unmixing(&rig, &problem->rule);
-    Cube got = run_block(&rig, problem, unmixing, 0, problem->cube.lines, 0);
-    hc_unmix_close(unmixing);
-    rig_close(&rig);
-    return got;
+    RigOperation operation = operation_of(problem);
+    return rig_run(&operation, threads);
 }
 
 /* --- the reference --- */
@@ -742,10 +747,11 @@ CASE(test_unmix_counts) {
     Rig rig;
     rig_open(&rig, 2);
     problem.rule.counts = rig_put(&rig, counts, sizeof counts);
+    RigOperation operation = operation_of(&problem);
     HcUnmixing *unmixing = open_unmixing(&rig, &problem.rule);
     double largest = 0;
     for (int64_t line = 0; line < 8; line += 4) {
-        Cube got = run_block(&rig, &problem, unmixing, line, 4, 1);
+        Cube got = rig_run_block(&rig, &operation, unmixing, line, 4, 1);
         int64_t first = line == 0 ? 0 : 1;
         for (int64_t p = first * 70; p < (first + 4) * 70; p++) {
             Answer answer = answer_at(&problem, &got, p);
@@ -786,20 +792,9 @@ CASE(test_unmix_bits) {
         problem.rule.sum_to_one = number % 2 == 1;
         problem.rule.iterations = 50;
         Cube whole = run_problem(&problem, 1);
+        RigOperation operation = operation_of(&problem);
         for (int32_t i = 0; i < 4; i++) {
-            Rig rig;
-            rig_open(&rig, i + 1);
-            HcUnmixing *unmixing = open_unmixing(&rig, &problem.rule);
-            for (int32_t line = 0; line < 7; line += cuts[i]) {
-                int32_t lines = 7 - line < cuts[i] ? 7 - line : cuts[i];
-                int32_t halo = i % 2;
-                Cube part = run_block(&rig, &problem, unmixing, line, lines, halo);
-                rig_check_rows(&part, &whole, line, halo);
-                cube_free(&part);
-                rig_empty(&rig);
-            }
-            hc_unmix_close(unmixing);
-            rig_close(&rig);
+            rig_check_cuts(&operation, i + 1, (int32_t[]){cuts[i], 0}, &whole);
         }
         cube_free(&whole);
         problem_free(&problem);
@@ -851,20 +846,9 @@ CASE(test_unmix_refuses) {
     check_fails(hc_unmix_open(rig.compute, NULL, &unmixing, err), HC_E_USAGE, rig.err);
     unmixing = open_unmixing(&rig, &problem.rule);
     HcBlock in = rig_put_block(&rig, &problem.cube, 0, 3, 0);
-    HcBlock out = rig_room_block(&rig, &problem.cube, 0, 3, 0, 9);
-    check_fails(hc_unmix(NULL, &in, unmixing, &out, err), HC_E_USAGE, rig.err);
-    check_fails(hc_unmix(rig.queue, NULL, unmixing, &out, err), HC_E_USAGE, rig.err);
-    check_fails(hc_unmix(rig.queue, &in, NULL, &out, err), HC_E_USAGE, rig.err);
-    check_fails(hc_unmix(rig.queue, &in, unmixing, NULL, err), HC_E_USAGE, rig.err);
-    HcBlock other[] = {out, out, out};
-    other[0].bands--;
-    other[1].samples--;
-    other[2].line0++;
-    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
-        check_fails(hc_unmix(rig.queue, &in, unmixing, &other[i], err), HC_E_USAGE, rig.err);
-    }
-    in.bands--;
-    check_fails(hc_unmix(rig.queue, &in, unmixing, &out, err), HC_E_USAGE, rig.err);
+    HcBlock out = rig_alloc_block(&rig, &problem.cube, 0, 3, 0, 9);
+    RigOperation operation = operation_of(&problem);
+    rig_check_refusals(&rig, &operation, unmixing, &in, &out);
     hc_unmix_close(unmixing);
     hc_unmix_close(NULL);
     problem_free(&problem);

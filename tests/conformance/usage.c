@@ -32,7 +32,7 @@ static void refuse_blocks(Rig *given) {
     HcQueue *queue = rig.queue;
     Cube cube = cube_new(9, 5, 4);
     HcBlock in = rig_put_block(&rig, &cube, 3, 3, 1);
-    HcBlock out = rig_room_block(&rig, &cube, 3, 3, 0, 4);
+    HcBlock out = rig_alloc_block(&rig, &cube, 3, 3, 0, 4);
     HcBlock none = {.lines = 3, .samples = 5, .bands = 4};
     HcBlock wrong[] = {changed(out, 0, -1, 0, 0),
                        changed(out, 2, 0, 0, 0),
@@ -43,7 +43,7 @@ static void refuse_blocks(Rig *given) {
                        none};
     int32_t list[4] = {0, 1, 2, 4};
     const int32_t *index = rig_put(&rig, list, sizeof list);
-    const double *matrix = rig_room(&rig, 16 * sizeof *matrix);
+    const double *matrix = rig_alloc(&rig, 16 * sizeof *matrix);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         refused(hc_filter(queue, &in, HC_FILTER_MEAN3X3, &wrong[i], &rig.err));
         refused(hc_difference(queue, &in, HC_DIFFERENCE_MEAN3X3, &wrong[i], &rig.err));
@@ -67,13 +67,13 @@ static void refuse_blocks(Rig *given) {
 static void refuse_raw(Rig *given) {
     Rig rig = *given;
     Cube cube = cube_new(9, 5, 4);
-    HcBlock out = rig_room_block(&rig, &cube, 3, 3, 1, 4);
+    HcBlock out = rig_alloc_block(&rig, &cube, 3, 3, 1, 4);
     HcRaw raw = {.type = HC_UINT8, .line0 = 2, .lines = 5, .samples = 5, .bands = 4};
     raw.stride_band = 1;
     raw.stride_sample = 4;
     raw.stride_line = 20;
     raw.data = rig_put(&rig, "", 0);
-    raw.data = rig_room(&rig, 100);
+    raw.data = rig_alloc(&rig, 100);
     int32_t list[4] = {0, 1, 2, 3};
     int32_t beyond[4] = {0, 1, 2, 4};
     HcDecode how = {.band_index = rig_put(&rig, list, sizeof list)};
@@ -163,7 +163,7 @@ static void check_strict(Rig *given) {
     Rig rig = *given;
     HcError *err = &rig.err;
     char host[32] = {0};
-    char *device = rig_room(&rig, 32);
+    char *device = rig_alloc(&rig, 32);
     check_ok(hc_upload(rig.queue, host, host, 32, err), rig.err);
     check_fails(hc_wait(rig.queue, err), HC_E_DEVICE, rig.err);
     check_ok(hc_download(rig.queue, device, device, 32, err), rig.err);

@@ -103,7 +103,7 @@ static void check_rule(Rig *rig, const HcVoteRule *rule, int32_t lines, int32_t 
         }
     }
     HcBlock in = rig_put_block(rig, &cube, 2, lines, (int32_t)(k % 2));
-    HcBlock out = rig_room_block(rig, &cube, 2, lines, 0, bands);
+    HcBlock out = rig_alloc_block(rig, &cube, 2, lines, 0, bands);
     const int32_t *at_index = rig_put(rig, index, pixels * k * sizeof *index);
     const double *at_distance = rig_put(rig, distance, pixels * k * sizeof *distance);
     const int32_t *at_label = rig_put(rig, label, sizeof label);
@@ -178,7 +178,7 @@ CASE(test_vote_ties) {
                            .reject = INFINITY,
                            .add = {[HC_VOTE_ADD_CONFIDENCE] = true}};
         HcBlock in = rig_put_block(&rig, &cube, 0, 1, 0);
-        HcBlock out = rig_room_block(&rig, &cube, 0, 1, 0, 2);
+        HcBlock out = rig_alloc_block(&rig, &cube, 0, 1, 0, 2);
         check_ok(hc_vote(rig.queue, &in, rig_put(&rig, cases[c].index, sizeof cases[c].index),
                          rig_put(&rig, cases[c].distance, sizeof cases[c].distance),
                          rig_put(&rig, label, sizeof label), &rule, &out, &rig.err),
@@ -199,10 +199,10 @@ CASE(test_vote_refuses) {
     rig_open(&rig, 2);
     Cube cube = cube_new(9, 5, 4);
     HcBlock in = rig_put_block(&rig, &cube, 3, 3, 1);
-    HcBlock out = rig_room_block(&rig, &cube, 3, 3, 0, 2);
+    HcBlock out = rig_alloc_block(&rig, &cube, 3, 3, 0, 2);
     HcVoteRule rule = {.k = 2, .classes = 3, .reject = INFINITY, .add = {[HC_VOTE_ADD_DISTANCE] = true}};
-    const int32_t *index = rig_room(&rig, 30 * sizeof *index);
-    const double *distance = rig_room(&rig, 30 * sizeof *distance);
+    const int32_t *index = rig_alloc(&rig, 30 * sizeof *index);
+    const double *distance = rig_alloc(&rig, 30 * sizeof *distance);
     HcQueue *queue = rig.queue;
     HcError *err = &rig.err;
     check_fails(hc_vote(NULL, &in, index, distance, index, &rule, &out, err), HC_E_USAGE, rig.err);
