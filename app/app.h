@@ -124,9 +124,9 @@ HcStatus hc_print_json(HcJson *json, HcError *err) HC_MUST_CHECK;
 /* From now on Ctrl-C and its like set this flag, and only the second one ends the program at once. */
 const HcFlag *hc_catch_signals(void);
 
-/* The command line as it was typed, for records. */
+/* The command line as it was typed, for records. argv stays with the caller, up to the end of the program. */
 void hc_set_command_line(int argc, char **argv);
-const char *hc_command_line(void);
+const HcCommandLine *hc_command_line(void);
 
 /* Opens the backend that --device names (auto, cpu, gpu, gpu:N); closed by its own close. `reason` is filled
  * with why auto did not take a GPU, or is empty. */

@@ -346,7 +346,7 @@ static void make_json(const HcBench *bench, HcJson *json) {
     const HcBenchSettings *settings = &bench->settings;
     hc_json_begin(json);
     hc_json_put_text(json, "hcube", hc_version());
-    hc_json_put_text(json, "command", hc_command_line());
+    hc_json_put_text(json, "command", hc_command_line()->text);
     hc_json_put_number(json, "lines", (double)settings->lines);
     hc_json_put_number(json, "samples", settings->samples);
     hc_json_put_number(json, "bands", settings->bands);

@@ -172,7 +172,7 @@ static HcStatus write_json(const Compare *compare, HcError *err) {
     HcStatus status = HC_OK;
     HcJson json;
     hc_json_begin(&json);
-    hc_json_put_text(&json, "command", hc_command_line());
+    hc_json_put_text(&json, "command", hc_command_line()->text);
     HC_TRY(hc_comparison_json(&compare->result, &json, err));
     HC_TRY(hc_json_save(&json, compare->params.json, compare->common.overwrite != HC_OVERWRITE_NONE, err));
 done:

@@ -42,9 +42,10 @@ void hc_describe_diff(HcUsage *usage) {
 
 /* What differs from run to run though the results are the same. */
 static bool is_of_the_run(const char *name) {
-    static const char *const names[] = {"finished", "started",  "seconds", "memory_bytes",
-                                        "modified", "identity", "blocks",  "threads",
-                                        "mapped",   "hosts",    "ranks",   NULL};
+    static const char *const names[] = {"finished", "started", "seconds", "memory_bytes", "modified",
+                                        "identity", "blocks", "threads", "mapped", "hosts", "ranks", "folder",
+                                        /* the words of "command", which is compared */
+                                        "arguments", NULL};
     for (int n = 0; names[n] != NULL; n++) {
         if (strcmp(names[n], name) == 0) {
             return true;

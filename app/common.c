@@ -43,7 +43,7 @@ size_t hc_common_options_but(const char *const *left_out, HcOption *options) {
     return count;
 }
 
-static char *command_line;
+static HcCommandLine command_line;
 static HcRanks *app_ranks;
 
 HcRanks *hc_app_ranks(void) {
@@ -75,11 +75,15 @@ void hc_set_command_line(int argc, char **argv) {
         hc_text_add(&text, " ");
         hc_word_print(argv[a], &text);
     }
-    command_line = hc_text_take(&text);
+    /* The folder is asked for now: nothing may change it before the record is written. */
+    command_line = (HcCommandLine){.text = hc_text_take(&text),
+                                   .words = (const char *const *)argv + 1,
+                                   .word_count = argc > 0 ? argc - 1 : 0,
+                                   .folder = getcwd(NULL, 0)};
 }
 
-const char *hc_command_line(void) {
-    return command_line;
+const HcCommandLine *hc_command_line(void) {
+    return &command_line;
 }
 
 /* Options of run and plan that stand before the first step. */

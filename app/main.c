@@ -240,13 +240,13 @@ static int exit_code(HcStatus status) {
 /* Runs the command on this rank, and learns whether it went well on all. MPI is needed where they share it.
  */
 static HcStatus run_command(int argc, char **argv, HcRanks **ranks, HcError *err) {
-    if (hc_command_line() == NULL) {
+    if (hc_command_line()->text == NULL) {
         return hc_fail_memory(err, 0, "the command line");
     }
     if (!is_shared(argc, argv)) {
         return hc_ranks_speaks() ? dispatch(argc, argv, err) : HC_OK;
     }
-    HC_OR_RETURN(hc_ranks_open(ranks, hc_command_line(), err));
+    HC_OR_RETURN(hc_ranks_open(ranks, hc_command_line()->text, err));
     hc_set_app_ranks(*ranks);
     return hc_ranks_agree(*ranks, dispatch(argc, argv, err), err);
 }

@@ -273,7 +273,7 @@ static void begin_record(const HcBatchPool *pool, HcJson *record) {
     hc_json_begin(record);
     hc_json_put_number(record, "hcube_pool", 1);
     hc_json_put_text(record, "version", hc_version());
-    hc_json_put_text(record, "command", hc_command_line());
+    hc_json_put_text(record, "command", hc_command_line()->text);
     hc_json_put_text(record, "chain", pool->fit.chain);
 }
 

@@ -202,8 +202,8 @@ static HcStatus add_steps(HcPanels *to, const HcChain *chain, const cJSON *recor
 
 /* Whatever the record holds beyond what has a place of its own. */
 static void add_rest(HcText *to, const cJSON *record) {
-    static const char *const told[] = {"hcube_record", "command", "finished", "steps",
-                                       "seconds",      "pixels",  "notes",    "device"};
+    static const char *const told[] = {"hcube_record", "command", "finished", "steps",    "seconds",
+                                       "pixels",       "notes",   "device",   "arguments"};
     const cJSON *item = NULL;
     hc_text_add(to, "<section>\n<h2>Time</h2>\n<div class=\"tables\">\n");
     hc_report_add_times(to, record);

@@ -174,7 +174,21 @@ static void put_ranks(const HcRankReport *ranks, int32_t count, HcJson *to) {
     hc_json_close(to);
 }
 
-void hc_record_put_head(HcJson *record, const HcCompute *compute, const char *command) {
+static void put_command(HcJson *record, const HcCommandLine *command) {
+    hc_json_put_text(record, "command", command->text);
+    if (command->words != NULL) {
+        hc_json_open_array(record, "arguments");
+        for (int32_t w = 0; w < command->word_count; w++) {
+            hc_json_put_text(record, NULL, command->words[w]);
+        }
+        hc_json_close(record);
+    }
+    if (command->folder != NULL) {
+        hc_json_put_text(record, "folder", command->folder);
+    }
+}
+
+void hc_record_put_head(HcJson *record, const HcCompute *compute, const HcCommandLine *command) {
     HcComputeInfo info;
     char when[32] = "";
     time_t seconds = time(NULL);
@@ -185,7 +199,7 @@ void hc_record_put_head(HcJson *record, const HcCompute *compute, const char *co
     hc_compute_info(compute, &info);
     hc_json_put_number(record, "hcube_record", 1);
     hc_json_put_text(record, "version", hc_version());
-    hc_json_put_text(record, "command", command);
+    put_command(record, command);
     hc_json_put_text(record, "finished", when);
     hc_json_open_object(record, "device");
     hc_json_put_text(record, "backend", hc_compute_name(compute->ops));
@@ -200,7 +214,8 @@ static HcStatus make_record(const HcChain *chain, const HcCompute *compute, cons
     HcText text = {0};
     hc_chain_print(chain, &text);
     char *chain_text = hc_text_take(&text);
-    hc_record_put_head(record, compute, settings->command != NULL ? settings->command : chain_text);
+    HcCommandLine of_chain = {.text = chain_text};
+    hc_record_put_head(record, compute, settings->command != NULL ? settings->command : &of_chain);
     free(chain_text);
     hc_json_open_array(record, "steps");
     for (int32_t s = 0; s < chain->count; s++) {

@@ -23,7 +23,8 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
                              const HcRunReport *report, const HcRankReport *ranks,
                              HcError *err) HC_MUST_CHECK;
 
-/* Puts the head of a record: version, command, when it was finished (now) and on what. */
-void hc_record_put_head(HcJson *record, const HcCompute *compute, const char *command);
+/* Puts the head of a record: version, command, when it was finished (now) and on what. A command line without
+ * words (words is NULL) has its text alone. */
+void hc_record_put_head(HcJson *record, const HcCompute *compute, const HcCommandLine *command);
 
 #endif

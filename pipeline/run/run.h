@@ -19,6 +19,15 @@ typedef struct HcProgress {
     double seconds;            /* since the start */
 } HcProgress;
 
+/* How the program was called. The words are needed as well as the text: a text for a shell is not split
+ * again. */
+typedef struct HcCommandLine {
+    const char *text;         /* all words, quoted for a shell */
+    const char *const *words; /* [word_count], without the name of the program */
+    int32_t word_count;
+    const char *folder; /* absolute; NULL = not known */
+} HcCommandLine;
+
 typedef struct HcRunSettings {
     uint64_t memory;        /* limit for the host memory of the process [bytes], 0 = 3/4 of the available */
     uint64_t device_memory; /* limit for device memory [bytes], 0 = all that is free */
@@ -36,7 +45,7 @@ typedef struct HcRunSettings {
     /* Takes what stages show of their results, before the outputs get their names: out of memory, no output
      * has one. NULL = nothing is shown. */
     HcText *results;
-    const char *command; /* the command line for the records, or NULL: the chain's own text */
+    const HcCommandLine *command; /* for the records, or NULL: the chain's own text */
     const char *record; /* where the records go: NULL = beside each output, "none" = nowhere, else one file */
     /* The record of this output is removed first and written last: where it exists, all records do. NULL =
      * records are written in the order of the chain. */

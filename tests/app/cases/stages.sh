@@ -29,6 +29,9 @@ if command -v python3 >/dev/null; then
 import json, sys
 record = json.load(open(sys.argv[1]))
 assert record["command"].startswith("hcube mnf"), record["command"]
+import os, shlex
+assert ["hcube"] + record["arguments"] == shlex.split(record["command"]), record["arguments"]
+assert os.path.samefile(record["folder"], os.getcwd()), record["folder"]
 assert [step["stage"] for step in record["steps"]] == ["read", "mnf", "write"]
 values = record["steps"][1]["result"]["eigenvalues"]
 assert len(values) == 59 and values == sorted(values, reverse=True) and values[0] > 10
