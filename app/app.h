@@ -124,7 +124,8 @@ HcStatus hc_print_json(HcJson *json, HcError *err) HC_MUST_CHECK;
 /* From now on Ctrl-C and its like set this flag, and only the second one ends the program at once. */
 const HcFlag *hc_catch_signals(void);
 
-/* The command line as it was typed, for records. argv stays with the caller, up to the end of the program. */
+/* The command line as it was typed, for records; its text is NULL where memory lacked. argv stays with the
+ * caller, up to the end of the program. */
 void hc_set_command_line(int argc, char **argv);
 const HcCommandLine *hc_command_line(void);
 

@@ -2,6 +2,7 @@
 #include "io/file.h"
 #include "pipeline/report/report.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,10 @@ void hc_set_command_line(int argc, char **argv) {
                                    .words = (const char *const *)argv + 1,
                                    .word_count = argc > 0 ? argc - 1 : 0,
                                    .folder = getcwd(NULL, 0)};
+    if (command_line.folder == NULL && errno == ENOMEM) {
+        free((char *)command_line.text); /* a record that lacks the folder must not pass for a whole one */
+        command_line.text = NULL;
+    }
 }
 
 const HcCommandLine *hc_command_line(void) {
