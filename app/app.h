@@ -55,6 +55,8 @@ HcStatus hc_command_solve(int32_t word_count, const char *const *words, HcError 
 HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcError *err);
 /* HC_E_DIFFERS, without a message, where there is a difference. */
 HcStatus hc_command_diff(int32_t word_count, const char *const *words, HcError *err);
+/* HC_E_DIFFERS likewise, where --check finds one. */
+HcStatus hc_command_rerun(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);
 /* The same of a spectral library; `all` lists every name and band. */
 HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) HC_MUST_CHECK;
@@ -78,6 +80,7 @@ void hc_describe_batch(HcUsage *usage);
 void hc_describe_plan(HcUsage *usage);
 void hc_describe_compare(HcUsage *usage);
 void hc_describe_diff(HcUsage *usage);
+void hc_describe_rerun(HcUsage *usage);
 void hc_describe_info(HcUsage *usage);
 void hc_describe_bench(HcUsage *usage);
 void hc_describe_completion(HcUsage *usage);
@@ -93,6 +96,24 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
  * alone, or NULL. */
 HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *words, HcCommon *common,
                        const HcOptionSet *own, HcChain **chain, HcError *err) HC_MUST_CHECK;
+
+/* What rerun adds to a run. All is called with `user`. */
+typedef struct HcRunExtra {
+    const HcCommandLine *command; /* for the records */
+    bool trial;                   /* as in HcRunSettings, like `describe` and `inspect` */
+    HcStatus (*planned)(HcChain *chain, void *user, HcError *err); /* before anything is computed */
+    HcStatus (*describe)(HcJson *record, void *user, HcError *err);
+    HcStatus (*inspect)(void *user, HcError *err);
+    void *user;
+} HcRunExtra;
+
+/* Runs a parsed chain by the common options: device, progress, notes, summary. Frees the chain. extra: NULL =
+ * nothing. */
+HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunExtra *extra,
+                           HcError *err) HC_MUST_CHECK;
+
+/* Whether a member of a record differs from run to run though the results are the same (command_diff.c). */
+bool hc_diff_is_of_the_run(const char *name);
 
 /* Makes the run of a parsed chain write --report, if that was given. */
 HcStatus hc_add_report(HcChain *chain, const HcCommon *common, HcError *err) HC_MUST_CHECK;

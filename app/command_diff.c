@@ -40,8 +40,7 @@ void hc_describe_diff(HcUsage *usage) {
     hc_usage_add(usage, "Options of every run", common);
 }
 
-/* What differs from run to run though the results are the same. */
-static bool is_of_the_run(const char *name) {
+bool hc_diff_is_of_the_run(const char *name) {
     static const char *const names[] = {"finished", "started", "seconds", "memory_bytes", "modified",
                                         "identity", "blocks", "threads", "mapped", "hosts", "ranks", "folder",
                                         /* the words of "command", which is compared */
@@ -156,7 +155,7 @@ HcStatus hc_command_diff(int32_t word_count, const char *const *words, HcError *
     HC_TRY(hc_json_read(params.a, &a, err));
     HC_TRY(hc_json_read(params.b, &b, err));
     HC_TRY(check_kinds(&params, a, b, err));
-    HC_TRY(hc_json_diff(a, b, params.all ? NULL : is_of_the_run, &diff, err));
+    HC_TRY(hc_json_diff(a, b, params.all ? NULL : hc_diff_is_of_the_run, &diff, err));
     HC_TRY(save_differences(&params, &diff, overwrite, err));
     if (!common.quiet) {
         print_differences(&diff, params.all);

@@ -63,8 +63,20 @@ static HcStatus first_of(HcStatus first, HcStatus second) {
     return first != HC_OK ? first : second;
 }
 
-/* By the common options: device, progress, notes, summary. The chain is freed. */
-static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *err) {
+/* The results and what was written; a trial has left nothing. */
+static void print_end(const HcProgressShow *show, const HcChain *chain, const HcRunReport *report,
+                      const HcRunSettings *settings, bool quiet) {
+    if (settings->trial) {
+        return;
+    }
+    printf("%s", hc_text_shown(settings->results));
+    if (!quiet) {
+        print_summary(chain, report);
+        hc_progress_outputs(show, chain, report, settings->record);
+    }
+}
+
+HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunExtra *extra, HcError *err) {
     HcStatus status = HC_OK;
     HcCompute *compute = NULL;
     HcProgressShow show;
@@ -81,6 +93,13 @@ static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *
                               .results = &results,
                               .command = hc_command_line(),
                               .record = common->record};
+    if (extra != NULL) {
+        settings.command = extra->command;
+        settings.trial = extra->trial;
+        settings.describe = extra->describe;
+        settings.inspect = extra->inspect;
+        settings.describe_user = settings.inspect_user = extra->user;
+    }
     chain->overwrite = (HcOverwrite)common->overwrite;
     chain->asks = true;
     hc_chain_remove_dead(chain);
@@ -93,17 +112,14 @@ static HcStatus run_by_options(HcChain *chain, const HcCommon *common, HcError *
     if (!quiet && *reason != '\0') {
         hc_say("note: computing on the CPU (%s)", reason);
     }
+    HC_TRY(extra != NULL ? extra->planned(chain, extra->user, err) : HC_OK);
     status = hc_run(chain, compute, &settings, &report, err);
     hc_progress_end(&show);
     if (!quiet) {
         (void)print_notes(chain, told);
     }
     HC_TRY(status);
-    printf("%s", hc_text_shown(&results));
-    if (!quiet) {
-        print_summary(chain, &report);
-        hc_progress_outputs(&show, chain, &report, common->record);
-    }
+    print_end(&show, chain, &report, &settings, quiet);
 done:
     /* Stages hold memory of the backend: they go first. */
     hc_chain_free(chain);
@@ -148,7 +164,7 @@ HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *e
     HcCommon common;
     HcChain *chain = NULL;
     HC_OR_RETURN(hc_read_chain("run", word_count, words, &common, NULL, &chain, err));
-    return run_by_options(chain, &common, err);
+    return hc_run_by_options(chain, &common, NULL, err);
 }
 
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
@@ -163,7 +179,7 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
         hc_chain_free(chain);
         return status;
     }
-    return run_by_options(chain, &common, err);
+    return hc_run_by_options(chain, &common, NULL, err);
 }
 
 HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err) {

@@ -33,6 +33,8 @@ const HcCommand hc_commands[] = {
     ROW("compare", compare, "SCENE TRUTH", "how far a result is from its truth: RMSE, SRE, SSIM, classes",
         .describe = hc_describe_compare),
     ROW("diff", diff, "A B", "in what two records of runs differ", .describe = hc_describe_diff),
+    ROW("rerun", rerun, "RECORD", "run again what a record is of: the same bytes, or what differs",
+        .describe = hc_describe_rerun),
     ROW("stages", stages, "[NAME]", "the stages, or the options of one"),
     ROW("devices", devices, "", "what hcube can compute on (--device NAME)"),
     ROW("bench", bench, "", "how long each operation takes here", .describe = hc_describe_bench),

@@ -479,6 +479,43 @@ void hc_file_rollback(void) {
     open_set = NULL;
 }
 
+static HcStatus visit_beside(const Step *step, const char *name, HcFileVisit visit, void *user,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    char *lies = NULL;
+    char *path = NULL;
+    HC_TRY(hc_file_join(step->from, name, &lies, err));
+    HC_TRY(hc_file_join(step->to, name, &path, err));
+    HC_TRY(visit(lies, path, user, err));
+done:
+    free(lies);
+    free(path);
+    return status;
+}
+
+HcStatus hc_file_visit(HcFileVisit visit, void *user, HcError *err) {
+    HcStatus status = HC_OK;
+    char **names = NULL;
+    size_t count = 0;
+    for (size_t s = 0; open_set != NULL && s < open_set->count; s++) {
+        const Step *step = &open_set->step[s];
+        if (step->partial == NULL) {
+            continue;
+        }
+        HC_TRY(visit(step->partial, step->path, user, err));
+        HC_TRY(hc_file_list(step->from, hc_file_base(step->partial), &names, &count, err));
+        for (size_t n = 0; n < count; n++) {
+            HC_TRY(visit_beside(step, names[n], visit, user, err));
+        }
+        hc_file_list_free(names, count);
+        names = NULL;
+        count = 0;
+    }
+done:
+    hc_file_list_free(names, count);
+    return status;
+}
+
 HcStatus hc_file_find(const char *path, char **found, HcError *err) {
     HcStatus status = HC_OK;
     char *folder = hc_file_folder(path);

@@ -35,6 +35,7 @@ struct HcChain {
     HcPaths inputs;        /* files that the command reads beside: the chain file, a list of scenes */
     HcFileUse use;         /* all files of the run, by hc_chain_check_files */
     HcOverwrite overwrite; /* of all outputs */
+    bool steps_keep;       /* a step's own --overwrite does not count */
     char *report;          /* the report that the run writes (pipeline/report/report.h), or NULL */
     bool asks;          /* whether HC_OVERWRITE_USUAL refuses a scene that may have been meant as the input */
     int64_t first_line; /* of the lines that this rank takes through the chain */

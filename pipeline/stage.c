@@ -80,7 +80,8 @@ HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) {
 HcOverwrite hc_stage_overwrite(const HcStage *stage) {
     HcOverwrite most = stage->chain->overwrite;
     HC_EACH_OPTION(option, stage->kind->options) {
-        if (strcmp(option->name, "overwrite") == 0 && option->kind == HC_OPTION_LEVEL) {
+        if (!stage->chain->steps_keep && strcmp(option->name, "overwrite") == 0 &&
+            option->kind == HC_OPTION_LEVEL) {
             HcOverwrite own = (HcOverwrite) * (const int32_t *)((const char *)stage->params + option->offset);
             most = own > most ? own : most;
         }

@@ -119,7 +119,7 @@ void hc_batch_origin_clear(HcBatchOrigin *origin) {
     *origin = (HcBatchOrigin){0};
 }
 
-static bool is_unchanged(const cJSON *input, bool hash) {
+bool hc_batch_input_unchanged(const cJSON *input, bool hash) {
     HcIdentity identity;
     HcError error = {0};
     Stamp stamp;
@@ -159,7 +159,7 @@ static HcStatus same_inputs(const HcBatch *batch, int32_t scene, const cJSON *in
         *same = *same && names_input(inputs, files.path[f]);
     }
     cJSON_ArrayForEach(input, inputs) {
-        *same = *same && is_unchanged(input, batch->params.hash);
+        *same = *same && hc_batch_input_unchanged(input, batch->params.hash);
     }
 done:
     hc_paths_clear(&files);

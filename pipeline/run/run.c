@@ -252,10 +252,15 @@ static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError 
     HC_TRY(complete_outputs(flow, err));
     fill_report(flow);
     HC_TRY(hc_chain_check_notes(flow->chain, err));
-    if (flow->settings->trial) {
+    const HcRunSettings *settings = flow->settings;
+    if (settings->trial && settings->inspect == NULL) {
         goto done;
     }
-    HC_TRY(hc_record_write_all(flow->chain, flow->compute, flow->settings, flow->report, ranks, err));
+    HC_TRY(hc_record_write_all(flow->chain, flow->compute, settings, flow->report, ranks, err));
+    HC_TRY(settings->inspect != NULL ? settings->inspect(settings->inspect_user, err) : HC_OK);
+    if (settings->trial) {
+        goto done;
+    }
     HC_TRY(show_results(flow->chain, flow->settings->results, err));
     HC_TRY(hc_file_commit(err));
 done:

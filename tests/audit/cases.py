@@ -144,6 +144,8 @@ CASES = {
     # A plan tells how the run would go. One thread: a thread that cannot be started leaves the others to do the work, and
     # changes the memory. A scene that cannot be mapped is read.
     "diff": Case("diff", "in/a.hcube.json", "in/b.hcube.json", "--all", "--json", "out/d.json", "--quiet"),
+    "rerun": Case("rerun", "in/again.hcube.json", "--changed-inputs", "--quiet"),
+    "rerun-check": Case("rerun", "in/kept.hcube.json", "--check", "--changed-inputs", "--quiet"),
     "plan": Case("plan", "read", "in/scene.hdr", "!", "mnf", "!", "write", "out/a.tif", "--device", "cpu", "--threads", "1",
                  "--memory", "300M", varies=("mmap",)),
     "batch": Case(*BATCH, resumes=True),
@@ -223,6 +225,12 @@ def prepare(folder, hcube, sample):
                     "--compress", "deflate", "--record", "none", "--quiet"], check=True, stdin=subprocess.DEVNULL)
     for name in ("a", "b"):
         (folder / f"{name}.hcube.json").write_text('{"hcube_record":1,"command":"hcube ' + "x" * 300 + '","list":[1,2]}')
+    subprocess.run([hcube, "bands", folder / "scene.hdr", folder / "kept.tif", "--keep", "1-3", *COMMON, "--record", "none",
+                    "--quiet"], check=True, stdin=subprocess.DEVNULL)
+    for name, output in (("again", "out/a.img"), ("kept", "in/kept.tif")):
+        words = ["bands", "in/scene.hdr", output, "--keep", "1-3", *COMMON, "--record", "none"]
+        (folder / f"{name}.hcube.json").write_text(json.dumps({"hcube_record": 1, "command": "hcube", "arguments": words,
+                                                               "folder": "."}))
     (folder / "area.geojson").write_text('{"type":"Polygon","coordinates":[[[12.63,50.19],[12.65,50.19],[12.64,50.21],'
                                          '[12.63,50.19]]]}')
     (folder / "complete").write_text(version)

@@ -22,7 +22,7 @@ commands_of() {
 
 # The files that a command says it makes: names with an ending that were not there before.
 outputs_of() {
-    sed "s/[^ ]*{[^ ]*//g" <<<"$1" | { grep -oE "[A-Za-z0-9_-]+\.(tif|img|bip|png|json|txt|csv|npy)" || true; } | sort -u
+    sed "s/[^ ]*{[^ ]*//g; s/\.hcube\.json//g" <<<"$1" | { grep -oE "[A-Za-z0-9_-]+\.(tif|img|bip|png|json|txt|csv|npy)" || true; } | sort -u
 }
 
 # What the pages speak of beside sample_data.

@@ -105,14 +105,15 @@ other=(
     "compare SCENE" "compare TRUTH" "compare --json" "compare --picture" "compare --cutline" "compare --mask" "compare --mask-inside" # cli_compare
     "diff A" "diff B" "diff --json" # cli_diff
     "info --look" # cli_info
+    "rerun RECORD" # cli_rerun
 )
 # Every option of the tables is here, and nothing else.
 listed() {
     local command name
-    for command in run plan batch "solve l1" "solve lp" bench compare diff info $("$HCUBE" stages | sed 's/ .*//'); do
+    for command in run plan batch "solve l1" "solve lp" bench compare diff info rerun $("$HCUBE" stages | sed 's/ .*//'); do
         # shellcheck disable=SC2086
         case $command in
-        run | plan | batch | solve* | bench | compare | diff | info) run 0 $command --help ;;
+        run | plan | batch | solve* | bench | compare | diff | info | rerun) run 0 $command --help ;;
         *) run 0 stages $command ;;
         esac
         # An option that is too long for its column has a line of its own.

@@ -1,0 +1,290 @@
+/* rerun: runs again what a record is of. */
+#include "app/rerun.h"
+#include "app/usage/usage.h"
+#include "core/version.h"
+#include "io/file.h"
+#include "io/gdal_errors.h"
+#include "pipeline/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct RerunParams {
+    const char *record, *device;
+    bool check, changed_inputs;
+    int64_t threads;
+    uint64_t memory, device_memory;
+} RerunParams;
+
+static const HcOption rerun_options[] = {
+    {HC_TEXT(RerunParams, record), .file = HC_FILE_READ, .value = "RECORD", .positional = true,
+     .required = true, .help = "the record of a run (OUTPUT.hcube.json), which keeps words and folder"},
+    {HC_FLAG(RerunParams, check),
+     .help = "compare what comes out with the files that are there, and write nothing"},
+    {HC_FLAG(RerunParams, changed_inputs, "changed-inputs"),
+     .help = "go on where an input has changed since the record was written"},
+    {HC_TEXT(RerunParams, device), .value = "NAME", .otherwise = "as in the record",
+     .help = "device that computes (see: hcube devices)"},
+    {HC_INT(RerunParams, threads), .range = {1, 4096}, .otherwise = "as in the record", .value = "COUNT",
+     .help = "threads that compute"},
+    {HC_SIZE(RerunParams, memory), .otherwise = "as in the record", .value = "SIZE",
+     .help = "maximum memory, like 400M or 4G, including the 80 MiB of the program itself"},
+    {HC_SIZE(RerunParams, device_memory, "device-memory"), .otherwise = "as in the record", .value = "SIZE",
+     .help = "maximum memory of a GPU"},
+    {0}};
+
+/* Options of every run that have no meaning, or another default, here. */
+static const char *const left_out[] = {"device", "threads", "memory", "device-memory",
+                                       "record", "report",  NULL};
+
+enum { OPTIONS_MOST = 16 };
+
+void hc_describe_rerun(HcUsage *usage) {
+    static HcOption common[OPTIONS_MOST];
+    memset(common, 0, sizeof common);
+    hc_common_options_but(left_out, common);
+    hc_text_add(&usage->forms, "hcube rerun RECORD [OPTION...]\n");
+    hc_text_add(&usage->about,
+                "Runs the command of a record again, in its folder. Inputs must be as they were. Files that "
+                "are there are replaced with --overwrite only, whatever the record says. Exit code with "
+                "--check: 0 where all is the same, 1 where something differs.\n");
+    hc_text_add(&usage->examples, "hcube rerun scene_mnf.tif.hcube.json --check\n"
+                                  "hcube rerun scene_mnf.tif.hcube.json --check --device cpu\n");
+    hc_usage_add(usage, "Options", rerun_options);
+    hc_usage_add(usage, "Options of every run", common);
+}
+
+static HcStatus parse(RerunParams *params, HcCommon *common, int32_t word_count, const char *const *words,
+                      HcError *err) {
+    HcOption table[OPTIONS_MOST] = {0};
+    HcOptionSet sets[] = {{.table = rerun_options, .params = params}, {.table = table, .params = common}};
+    hc_common_options_but(left_out, table);
+    hc_options_reset(rerun_options, params);
+    hc_options_reset(hc_common_options, common);
+    HC_OR_RETURN(hc_options_parse("rerun", sets, 2, words, word_count, err));
+    if (params->check && common->overwrite != HC_OVERWRITE_NONE) {
+        return hc_fail(err, HC_E_USAGE, "rerun: --check writes nothing, which --overwrite could replace");
+    }
+    return HC_OK;
+}
+
+/* ---- the record ---- */
+
+/* Fills the command line of the record, whose texts it borrows; words is fresh memory. */
+static HcStatus read_command(const char *path, const cJSON *record, HcCommandLine *out, HcError *err) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(record, "arguments");
+    const cJSON *word = NULL;
+    int32_t count = 0;
+    if (!cJSON_IsObject(record) ||
+        !cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(record, "hcube_record"))) {
+        return hc_fail(err, HC_E_INPUT, "%s: is no record of a run (it has no \"hcube_record\")", path);
+    }
+    *out = (HcCommandLine){.text = hc_json_text(record, "command"), .folder = hc_json_text(record, "folder")};
+    if (!cJSON_IsArray(list) || out->text == NULL || out->folder == NULL) {
+        return hc_fail(err, HC_E_INPUT, "%s: the record has no \"%s\": it was written by an older hcube",
+                       path,
+                       !cJSON_IsArray(list)  ? "arguments"
+                       : out->folder == NULL ? "folder"
+                                             : "command");
+    }
+    const char **words = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *words);
+    if (words == NULL) {
+        return hc_fail_memory(err, (double)cJSON_GetArraySize(list) * sizeof *words, "the command line");
+    }
+    out->words = words;
+    cJSON_ArrayForEach(word, list) {
+        if (!cJSON_IsString(word)) {
+            return hc_fail(err, HC_E_INPUT, "%s: arguments[%d]: is no word", path, count);
+        }
+        words[count++] = word->valuestring;
+    }
+    out->word_count = count;
+    return HC_OK;
+}
+
+/* ---- the chain ---- */
+
+/* One option of a step as a word: --name=value, --name for a flag. */
+static HcStatus add_word(HcPaths *words, const char *name, const cJSON *value, HcError *err) {
+    char *word = cJSON_IsTrue(value)     ? hc_text_format("--%s", name)
+                 : cJSON_IsNumber(value) ? hc_text_format("--%s=%.17g", name, value->valuedouble)
+                 : cJSON_IsString(value) ? hc_text_format("--%s=%s", name, value->valuestring)
+                                         : NULL;
+    bool known = cJSON_IsTrue(value) || cJSON_IsNumber(value) || cJSON_IsString(value);
+    HcStatus status = !known         ? hc_fail(err, HC_E_INPUT, "rerun: --%s: the record has no value", name)
+                      : word == NULL ? hc_fail_memory(err, (double)strlen(name), "the chain")
+                                     : hc_paths_add(words, word, err);
+    free(word);
+    return status;
+}
+
+static HcStatus add_option(HcPaths *words, const cJSON *option, HcError *err) {
+    const cJSON *value = NULL;
+    if (option->string == NULL) {
+        return hc_fail(err, HC_E_INPUT, "rerun: the record has an option without a name");
+    }
+    if (!cJSON_IsArray(option)) {
+        return add_word(words, option->string, option, err);
+    }
+    cJSON_ArrayForEach(value, option) {
+        HC_OR_RETURN(add_word(words, option->string, value, err));
+    }
+    return HC_OK;
+}
+
+/* The chain of one scene of a batch, by the steps of its record: their placeholders are filled. */
+static HcStatus chain_of_steps(const char *path, const cJSON *record, const HcOptionSet *set, HcChain **chain,
+                               HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths words = {0};
+    const cJSON *step = NULL;
+    const cJSON *option = NULL;
+    cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(record, "steps")) {
+        const char *name = hc_json_text(step, "stage");
+        if (name == NULL) {
+            HC_TRY(hc_fail(err, HC_E_INPUT, "%s: a step has no \"stage\"", path));
+        }
+        HC_TRY(words.count > 0 ? hc_paths_add(&words, "!", err) : HC_OK);
+        HC_TRY(hc_paths_add(&words, name, err));
+        cJSON_ArrayForEach(option, cJSON_GetObjectItemCaseSensitive(step, "options")) {
+            HC_TRY(add_option(&words, option, err));
+        }
+    }
+    if (words.count == 0) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: the record has no \"steps\"", path));
+    }
+    HC_TRY(hc_chain_parse(chain, (const char *const *)words.path, words.count, set, err));
+done:
+    hc_paths_clear(&words);
+    return status;
+}
+
+/* A batch may have run on any of several devices: the record says on which. */
+static void set_backend(const cJSON *record, HcCommon *common) {
+    const char *name = hc_json_text(cJSON_GetObjectItemCaseSensitive(record, "device"), "backend");
+    common->device = name != NULL ? name : common->device;
+}
+
+static HcStatus make_chain(const char *path, const cJSON *record, const HcCommandLine *command,
+                           HcCommon *common, HcChain **chain, HcError *err) {
+    const char *name = command->word_count > 0 ? command->words[0] : "";
+    const HcStageClass *kind = hc_stage_find(name);
+    HcOptionSet set = {.table = hc_common_options, .params = common};
+    hc_options_reset(hc_common_options, common);
+    if (strcmp(name, "run") == 0) {
+        return hc_read_chain("rerun", command->word_count - 1, command->words + 1, common, NULL, chain, err);
+    }
+    if (kind != NULL) {
+        HC_OR_RETURN(hc_chain_for_stage(chain, kind, command->words + 1, command->word_count - 1, &set, err));
+        return hc_add_report(*chain, common, err);
+    }
+    if (strcmp(name, "batch") == 0) {
+        set_backend(record, common);
+        return chain_of_steps(path, record, &set, chain, err);
+    }
+    return hc_fail(err, HC_E_UNSUPPORTED,
+                   "%s: is of hcube %s: records of run, of stages and of batch can be run again", path, name);
+}
+
+/* ---- the command ---- */
+
+/* What this command line says counts before what the record says. */
+static void set_common(const RerunParams *params, const HcCommon *own, HcCommon *common) {
+    common->device = params->device != NULL ? params->device : common->device;
+    common->threads = params->threads > 0 ? params->threads : common->threads;
+    common->memory = params->memory > 0 ? params->memory : common->memory;
+    common->device_memory = params->device_memory > 0 ? params->device_memory : common->device_memory;
+    common->quiet = own->quiet;
+    common->progress = own->progress;
+    /* --check keeps nothing: what is there is in nobody's way. */
+    common->overwrite = params->check ? HC_OVERWRITE_ANY : own->overwrite;
+}
+
+static void tell_version(const cJSON *record) {
+    const char *version = hc_json_text(record, "version");
+    if (version == NULL || strcmp(version, hc_version()) != 0) {
+        hc_say("note: the record is of hcube %s, this is %s", version != NULL ? version : "?", hc_version());
+    }
+}
+
+static HcStatus enter(const char *path, const char *folder, HcError *err) {
+    if (chdir(folder) != 0) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: the folder of the record, %s: %s", path,
+                       folder, strerror(errno));
+    }
+    return HC_OK;
+}
+
+static HcStatus tell(const HcRerun *rerun, bool quiet, HcError *err) {
+    if (rerun->device.failed) {
+        return hc_fail_memory(err, (double)rerun->device.length, "a note");
+    }
+    if (!quiet && rerun->device.length > 0) {
+        hc_say("note: %s", hc_text_shown(&rerun->device));
+    }
+    for (int32_t n = 0; !quiet && n < rerun->lines.count; n++) {
+        hc_show("%s", rerun->lines.path[n]);
+    }
+    if (!quiet && rerun->check) {
+        hc_show("%d file%s the same, %d not", rerun->same, rerun->same == 1 ? "" : "s", rerun->differing);
+    }
+    return rerun->differing > 0 ? HC_E_DIFFERS : HC_OK;
+}
+
+/* `record` has been read from `path`, absolute. */
+static HcStatus run_again(const RerunParams *params, const HcCommon *own, const char *path,
+                          const cJSON *record, HcError *err) {
+    HcStatus status = HC_OK;
+    HcCommandLine command = {0};
+    HcCommon common = {0};
+    HcChain *chain = NULL;
+    HcRerun rerun = {
+        .path = path, .record = record, .check = params->check, .changed_inputs = params->changed_inputs};
+    HcRunExtra extra = {.command = &command,
+                        .trial = params->check,
+                        .planned = hc_rerun_planned,
+                        .describe = hc_rerun_describe,
+                        .inspect = params->check ? hc_rerun_inspect : NULL,
+                        .user = &rerun};
+    HC_TRY(read_command(params->record, record, &command, err));
+    HC_TRY(enter(params->record, command.folder, err));
+    HC_TRY(make_chain(params->record, record, &command, &common, &chain, err));
+    set_common(params, own, &common);
+    chain->steps_keep = true;
+    rerun.written_to = common.record;
+    if (!common.quiet) {
+        tell_version(record);
+    }
+    HcChain *given = chain;
+    chain = NULL;
+    HC_TRY(hc_run_by_options(given, &common, &extra, err));
+    HC_TRY(tell(&rerun, common.quiet, err));
+done:
+    hc_chain_free(chain);
+    hc_paths_clear(&rerun.lines);
+    hc_text_clear(&rerun.device);
+    free((void *)command.words);
+    return status;
+}
+
+HcStatus hc_command_rerun(int32_t word_count, const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    RerunParams params = {0};
+    HcCommon own = {0};
+    cJSON *record = NULL;
+    char *path = NULL;
+    HC_TRY(parse(&params, &own, word_count, words, err));
+    HC_TRY(hc_json_read(params.record, &record, err));
+    path = realpath(params.record, NULL); /* the folder changes */
+    if (path == NULL) {
+        HC_TRY(hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", params.record, strerror(errno)));
+    }
+    HC_TRY(run_again(&params, &own, path, record, err));
+done:
+    free(path);
+    cJSON_Delete(record);
+    return status;
+}

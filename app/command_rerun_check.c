@@ -1,0 +1,280 @@
+/* rerun: what must be as it was, and what came out. */
+#include "app/batch/batch.h"
+#include "app/rerun.h"
+#include "core/version.h"
+#include "io/file.h"
+#include "io/gdal_errors.h"
+#include "pipeline/json.h"
+#include "pipeline/json_diff.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const cJSON *member(const cJSON *from, const char *name) {
+    return cJSON_GetObjectItemCaseSensitive(from, name);
+}
+
+/* ---- inputs ---- */
+
+static HcStatus fail_changed(const char *path, HcError *err) {
+    return hc_fail(err, HC_E_INPUT,
+                   "%s: has changed since the record was written (--changed-inputs takes it as it is)", path);
+}
+
+static bool is_number(const cJSON *item, int64_t expected) {
+    return cJSON_IsNumber(item) && item->valuedouble == (double)expected;
+}
+
+/* The scene, by its size and time. */
+static HcStatus check_scene(const HcChain *chain, const cJSON *record, HcError *err) {
+    const HcReader *reader = hc_view_reader(chain->source->view);
+    const cJSON *result = member(cJSON_GetArrayItem(member(record, "steps"), 0), "result");
+    int64_t size = 0;
+    int64_t modified = 0;
+    hc_reader_identity(reader, &size, &modified);
+    bool same = is_number(member(result, "bytes"), size) && is_number(member(result, "modified"), modified);
+    return same ? HC_OK : fail_changed(hc_reader_path(reader), err);
+}
+
+/* All files that a batch has noted, by their content where it is known. */
+static HcStatus check_inputs(const cJSON *inputs, HcError *err) {
+    const cJSON *input = NULL;
+    cJSON_ArrayForEach(input, inputs) {
+        const char *path = hc_json_text(input, "file");
+        if (path != NULL && !hc_batch_input_unchanged(input, hc_json_text(input, "xxh64") != NULL)) {
+            return fail_changed(path, err);
+        }
+    }
+    return HC_OK;
+}
+
+/* ---- the record as a file that is read ---- */
+
+/* Whether the run writes its record there: then the new one may replace it. */
+static HcStatus is_place_of_record(const HcRerun *rerun, const HcChain *chain, bool *is, HcError *err) {
+    *is = rerun->written_to != NULL && hc_file_same_place(rerun->written_to, rerun->path);
+    for (int32_t c = 0; c < chain->output_count && !*is; c++) {
+        char *path = hc_text_format("%s.hcube.json", chain->outputs[c].path);
+        if (path == NULL) {
+            return hc_fail_memory(err, (double)strlen(chain->outputs[c].path), "the record");
+        }
+        *is = hc_file_same_place(path, rerun->path);
+        free(path);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_rerun_planned(HcChain *chain, void *user, HcError *err) {
+    HcRerun *rerun = user;
+    bool replaced = false;
+    rerun->chain = chain;
+    const cJSON *inputs = member(member(rerun->record, "batch"), "inputs");
+    if (!rerun->changed_inputs) {
+        /* A batch knows more of its inputs, and their content may count instead of the time. */
+        HC_OR_RETURN(cJSON_IsArray(inputs) ? check_inputs(inputs, err)
+                                           : check_scene(chain, rerun->record, err));
+    }
+    HC_OR_RETURN(is_place_of_record(rerun, chain, &replaced, err));
+    return replaced ? HC_OK : hc_paths_add(&chain->inputs, rerun->path, err);
+}
+
+/* ---- the new record ---- */
+
+static bool same_text(const char *a, const char *b) {
+    return (a == NULL && b == NULL) || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Whether two names of devices are alike up to the number of threads behind a comma. */
+static bool same_model(const char *a, const char *b) {
+    size_t length = strcspn(a, ",");
+    return length == strcspn(b, ",") && strncmp(a, b, length) == 0;
+}
+
+/* A chain file may say something else by now. Another version may have other defaults. */
+static HcStatus check_options(const HcRerun *rerun, const cJSON *made, HcError *err) {
+    const cJSON *before = member(rerun->record, "steps");
+    if (!same_text(hc_json_text(rerun->record, "version"), hc_version())) {
+        return HC_OK;
+    }
+    for (int s = 0; s < cJSON_GetArraySize(made); s++) {
+        const cJSON *step = cJSON_GetArrayItem(made, s);
+        const cJSON *old = cJSON_GetArrayItem(before, s);
+        const char *name = hc_json_text(step, "stage");
+        if (!same_text(name, hc_json_text(old, "stage")) ||
+            !cJSON_Compare(member(step, "options"), member(old, "options"), true)) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: step %d, %s, is not that of the record: a chain file has changed",
+                           rerun->path, s + 1, name != NULL ? name : "?");
+        }
+    }
+    return cJSON_GetArraySize(made) == cJSON_GetArraySize(before)
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT, "%s: the record has other steps: a chain file has changed",
+                         rerun->path);
+}
+
+HcStatus hc_rerun_describe(HcJson *record, void *user, HcError *err) {
+    HcRerun *rerun = user;
+    const cJSON *batch = member(rerun->record, "batch");
+    const char *before = hc_json_text(member(rerun->record, "device"), "name");
+    const char *now = hc_json_text(member(record->root, "device"), "name");
+    if (before != NULL && now != NULL && !same_model(before, now)) {
+        hc_text_add(&rerun->device, "the record is of another device: %s, now %s", before, now);
+    }
+    if (cJSON_IsObject(batch)) {
+        hc_json_put(record, "batch", cJSON_Duplicate(batch, true));
+    }
+    HC_OR_RETURN(hc_json_check(record, "the record", err));
+    return rerun->check ? HC_OK : check_options(rerun, member(record->root, "steps"), err);
+}
+
+/* ---- what came out ---- */
+
+/* How two files differ. */
+typedef struct Bytes {
+    int64_t made, there;      /* sizes [bytes] */
+    int64_t first, differing; /* the first byte that differs, from 0; how many of those that both have */
+} Bytes;
+
+static void compare_parts(const unsigned char *a, const unsigned char *b, size_t count, int64_t at,
+                          Bytes *out) {
+    if (memcmp(a, b, count) == 0) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (a[i] != b[i]) {
+            out->first = out->differing == 0 ? at + (int64_t)i : out->first;
+            out->differing++;
+        }
+    }
+}
+
+static HcStatus open_file(const char *path, FILE **file, HcError *err) {
+    *file = fopen(path, "rbe");
+    return *file != NULL ? HC_OK
+                         : hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
+}
+
+static HcStatus compare_bytes(const char *made, const char *there, Bytes *out, HcError *err) {
+    enum { STEP = 1 << 20 };
+    HcStatus status = HC_OK;
+    FILE *a = NULL;
+    FILE *b = NULL;
+    unsigned char *buffer = malloc((size_t)2 * STEP);
+    *out = (Bytes){0};
+    if (buffer == NULL) {
+        HC_TRY(hc_fail_memory(err, 2.0 * STEP, "the comparison"));
+    }
+    HC_TRY(open_file(made, &a, err));
+    HC_TRY(open_file(there, &b, err));
+    for (size_t of_a = STEP, of_b = STEP; of_a > 0 || of_b > 0;) {
+        of_a = fread(buffer, 1, STEP, a);
+        of_b = fread(buffer + STEP, 1, STEP, b);
+        compare_parts(buffer, buffer + STEP, of_a < of_b ? of_a : of_b, out->made, out);
+        out->made += (int64_t)of_a;
+        out->there += (int64_t)of_b;
+    }
+    if (ferror(a) || ferror(b)) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: reading failed", ferror(a) ? made : there));
+    }
+done:
+    if (a != NULL) {
+        fclose(a);
+    }
+    if (b != NULL) {
+        fclose(b);
+    }
+    free(buffer);
+    return status;
+}
+
+/* Takes the line over; NULL: memory lacked for it. */
+static HcStatus add_line(HcRerun *rerun, char *line, HcError *err) {
+    HcStatus status =
+        line != NULL ? hc_paths_add(&rerun->lines, line, err) : hc_fail_memory(err, 0, "what was compared");
+    free(line);
+    return status;
+}
+
+static HcStatus compare_file(HcRerun *rerun, const char *lies, const char *path, HcError *err) {
+    Bytes bytes;
+    HC_OR_RETURN(compare_bytes(lies, path, &bytes, err));
+    bool same = bytes.differing == 0 && bytes.made == bytes.there;
+    rerun->same += same;
+    rerun->differing += !same;
+    long long made = (long long)bytes.made;
+    return add_line(
+        rerun,
+        same ? hc_text_format("%s: the same, %lld bytes", path, made)
+        : bytes.made != bytes.there
+            ? hc_text_format("%s: differs, %lld bytes and now %lld", path, (long long)bytes.there, made)
+            : hc_text_format("%s: differs in %lld of %lld bytes, the first is byte %lld from 0", path,
+                             (long long)bytes.differing, made, (long long)bytes.first),
+        err);
+}
+
+/* Of records what diff compares, but for version and device. */
+static bool left_out(const char *name) {
+    return hc_diff_is_of_the_run(name) || strcmp(name, "version") == 0 || strcmp(name, "device") == 0;
+}
+
+static HcStatus add_differences(HcRerun *rerun, const char *path, const HcJsonDiff *diff, HcError *err) {
+    rerun->same += diff->count == 0;
+    rerun->differing += diff->count > 0;
+    for (int32_t i = 0; i < diff->count; i++) {
+        const HcJsonDifference *item = &diff->item[i];
+        const char *more = item->more;
+        HC_OR_RETURN(add_line(rerun,
+                              hc_text_format("%s: differs: %s: %s and %s%s%s%s", path, item->place, item->a,
+                                             item->b, more != NULL ? " (" : "", more != NULL ? more : "",
+                                             more != NULL ? ")" : ""),
+                              err));
+    }
+    return diff->count > 0 ? HC_OK
+                           : add_line(rerun, hc_text_format("%s: the same, but for times", path), err);
+}
+
+static HcStatus compare_record(HcRerun *rerun, const char *lies, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    HcJsonDiff diff = {0};
+    cJSON *made = NULL;
+    cJSON *there = NULL;
+    HC_TRY(hc_json_read(lies, &made, err));
+    HC_TRY(hc_json_read(path, &there, err));
+    HC_TRY(hc_json_diff(there, made, left_out, &diff, err));
+    HC_TRY(add_differences(rerun, path, &diff, err));
+done:
+    hc_json_diff_clear(&diff);
+    cJSON_Delete(made);
+    cJSON_Delete(there);
+    return status;
+}
+
+static HcStatus compare(const char *lies, const char *path, void *user, HcError *err) {
+    HcRerun *rerun = user;
+    struct stat info;
+    bool made = false;
+    bool there = false;
+    path += strncmp(path, "./", 2) == 0 ? 2 : 0; /* what lies beside "a.img" */
+    if (rerun->chain->report != NULL && hc_file_same_place(path, rerun->chain->report)) {
+        return add_line(rerun, hc_text_format("%s: not compared, it holds times", path), err);
+    }
+    bool found = stat(path, &info) == 0;
+    if (!found && errno != ENOENT && errno != ENOTDIR) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
+    }
+    if (!found || !S_ISREG(info.st_mode)) {
+        rerun->differing++;
+        return add_line(rerun, hc_text_format("%s: is not there any more", path), err);
+    }
+    HC_OR_RETURN(hc_chain_is_record(lies, &made, err));
+    HC_OR_RETURN(hc_chain_is_record(path, &there, err));
+    return made && there ? compare_record(rerun, lies, path, err) : compare_file(rerun, lies, path, err);
+}
+
+HcStatus hc_rerun_inspect(void *user, HcError *err) {
+    return hc_file_visit(compare, user, err);
+}
