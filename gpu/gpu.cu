@@ -54,7 +54,7 @@ static void close_gpu(HcCompute *compute) {
 /* Panels of exact sums: mostly two at once (scene and noise), and no large share of a small device. */
 static size_t panel_bytes_for(const HcGpu *gpu) {
     const size_t least = (size_t)8 << 20;
-    const size_t most = (size_t)96 << 20;
+    const size_t most = (size_t)256 << 20;
     size_t free_bytes = 0;
     size_t total = 0;
     (void)cudaMemGetInfo(&free_bytes, &total);

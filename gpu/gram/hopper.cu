@@ -1,32 +1,35 @@
 /* Products of limbs on Hopper's matrix units (wgmma), which take factors from shared memory: the same
  * sums as multiply_limbs() of limbs.cu. Needs code for compute capability 9.0a.
  *
- * A thread block has two groups of warps. For integers each sums a tile of its own, 64 bands by 64. Nine sums
- * of a tile, one for each weight of a grid's products, do not fit a thread: there both groups sum the same
- * tile, one the low weights and one the high ones, and the panel is read once. These products take longest,
- * so that no product of two bands is summed twice: a tile is two blocks of 32 bands by two, chosen so that
- * every pair of blocks is in one tile. 224 bands take 7 such tiles; cut into neighbours of 64 they would
- * take 10. */
+ * A thread block has two groups of warps that multiply, and one warp that brings limbs as long as there is
+ * room: were it one of those that multiply, they would wait for each other. For integers each sums a tile of
+ * its own, 64 bands by 64. Nine sums of a tile, one for each weight of a grid's products, do not fit a
+ * thread: there both groups sum the same tile, one the low weights and one the high ones, and the panel is
+ * read once. These products take longest, so that no product of two bands is summed twice: a tile is two
+ * blocks of 32 bands by two, chosen so that every pair of blocks is in one tile. 224 bands take 7 such tiles;
+ * cut into neighbours of 64 they would take 10. */
 #include "gpu/gram/gram.cuh"
 #include "gpu/shared.cuh"
 
 enum {
     SIDE = 64,  /* bands of a tile of products */
     GROUPS = 2, /* warp groups that multiply */
-    THREADS = 128 * GROUPS,
+    WORKERS = 128 * GROUPS,
+    THREADS = WORKERS + 128, /* and a group for the warp that brings */
+    REGISTERS = 240,         /* of a thread that multiplies; at the start all have as many: 168 */
+    REGISTERS_BRINGING = 24,
     SUMS = SIDE * SIDE / 128,            /* of a tile and a weight, in each thread */
     BLOCK_BYTES = HC_SIDE_LIMB_BYTES / 2 /* a limb of 32 bands */
 };
 
-/* PLACES: in a slot, for limbs of so many bands (PLACE_BANDS); LIMB_BYTES: from limb to limb there;
- * BRINGERS: threads that load a slot. */
+/* PLACES: in a slot, for limbs of so many bands (PLACE_BANDS); LIMB_BYTES: from limb to limb there. */
 struct Integers {
-    enum { LIMBS = HC_LIMBS_INTEGERS, SLOTS = 4, PLACES = 3, PLACE_BANDS = SIDE, BRINGERS = 1 };
+    enum { LIMBS = HC_LIMBS_INTEGERS, SLOTS = 6, PLACES = 3, PLACE_BANDS = SIDE };
     enum { LIMB_BYTES = HC_SIDE_LIMB_BYTES, SLOT_BYTES = PLACES * LIMBS * LIMB_BYTES };
 };
 
 struct Grid {
-    enum { LIMBS = HC_LIMBS_GRID, SLOTS = 5, PLACES = 4, PLACE_BANDS = HC_TILE_BANDS, BRINGERS = 32 };
+    enum { LIMBS = HC_LIMBS_GRID, SLOTS = 5, PLACES = 4, PLACE_BANDS = HC_TILE_BANDS };
     enum { LIMB_BYTES = PLACES * BLOCK_BYTES, SLOT_BYTES = LIMBS * LIMB_BYTES };
 };
 
@@ -197,25 +200,29 @@ __device__ static inline void multiply_step(const int8_t *rows, const int8_t *co
     products_wait<WEIGHTS>(acc);
 }
 
-/* One thread brings the limbs of a step, once its slot is free. */
+/* A warp brings the limbs of a step, a lane those of 64 bands, once its slot is free. */
 __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step,
                                     Shared<Integers> *known, int8_t *slots) {
     const int32_t limb_bytes = Integers::LIMB_BYTES;
     const int32_t slot = step % Integers::SLOTS;
-    const uint8_t *needs = known->needs[step / HC_TILE_STEPS];
     const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
+    const int32_t place = (int32_t)threadIdx.x % 32;
     uint64_t *full = &known->full[slot];
     barrier_wait(&known->empty[slot], step / Integers::SLOTS % 2 ^ 1);
-    barrier_expect(full, (uint32_t)(known->tiles.blocks * limbs * limb_bytes));
-    for (int32_t place = 0; place < known->tiles.blocks; place++) {
+    if (place == 0) {
+        barrier_expect(full, (uint32_t)(known->tiles.blocks * limbs * limb_bytes));
+    }
+    __syncwarp();
+    if (place < known->tiles.blocks) {
+        const uint8_t *needs = known->needs[step / HC_TILE_STEPS] + 2 * place;
         const int8_t *from =
             exact.panel + hc_panel_at<HC_LIMBS_INTEGERS>(exact, step0 + step, known->tiles.block[place] * 2);
         int8_t *to = slots + slot * Integers::SLOT_BYTES + place * HC_LIMBS_INTEGERS * limb_bytes;
-        const int32_t fewest = min((int32_t)min(needs[2 * place], needs[2 * place + 1]), limbs);
+        const int32_t fewest = min((int32_t)min(needs[0], needs[1]), limbs);
         copy_bulk(to, from, (uint32_t)(fewest * limb_bytes), full);
         for (int32_t half = 0; half < 2 && fewest < limbs; half++) {
             const int32_t at = fewest * limb_bytes + half * BLOCK_BYTES;
-            copy_bulk(to + at, needs[2 * place + half] > fewest ? from + at : exact.zeros, BLOCK_BYTES, full);
+            copy_bulk(to + at, needs[half] > fewest ? from + at : exact.zeros, BLOCK_BYTES, full);
         }
     }
 }
@@ -225,11 +232,12 @@ __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t
                                     int8_t *slots) {
     const int32_t slot = step % Grid::SLOTS;
     const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
-    const int32_t place = (int32_t)threadIdx.x % Grid::PLACES;
-    const int32_t limb = (int32_t)threadIdx.x / Grid::PLACES;
+    const int32_t lane = (int32_t)threadIdx.x % 32;
+    const int32_t place = lane % Grid::PLACES;
+    const int32_t limb = lane / Grid::PLACES;
     uint64_t *full = &known->full[slot];
     barrier_wait(&known->empty[slot], step / Grid::SLOTS % 2 ^ 1);
-    if (threadIdx.x == 0) {
+    if (lane == 0) {
         barrier_expect(full, (uint32_t)(known->square.blocks * limbs * BLOCK_BYTES));
     }
     __syncwarp();
@@ -333,7 +341,7 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
         choose_bands(exact, known);
         for (int32_t s = 0; s < Form::SLOTS; s++) {
             barrier_open(&known->full[s], 1);
-            barrier_open(&known->empty[s], THREADS);
+            barrier_open(&known->empty[s], WORKERS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -392,24 +400,15 @@ __device__ static inline void multiply_square(const Shared<Grid> &known, int32_t
 
 /* A warp group's part of the work: products of WEIGHTS weights from FIRST on of one tile. */
 template <class Form, int FIRST, int WEIGHTS>
-__device__ static inline void sum_steps(const HcExact &exact, int64_t tile0, int32_t steps, int32_t which,
-                                        Shared<Form> *known, int8_t *slots) {
-    const bool brings = FIRST == 0 && threadIdx.x < Form::BRINGERS;
+__device__ static inline void sum_steps(const HcExact &exact, int32_t steps, int32_t which,
+                                        Shared<Form> *known, const int8_t *slots) {
     bool works = true;
     if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
         works = which < known->tiles.count;
     }
-    for (int32_t step = 0; brings && step < Form::SLOTS && step < steps; step++) {
-        bring(exact, tile0 * HC_TILE_STEPS, step, known, slots);
-    }
     int32_t acc[WEIGHTS][SUMS] = {};
     for (int32_t step = 0; step < steps; step++) {
         const int32_t slot = step % Form::SLOTS;
-        const int32_t next = step - 1 + Form::SLOTS; /* takes the place of the step before */
-        if (brings && step > 0 && next < steps) {
-            bring(exact, tile0 * HC_TILE_STEPS, next, known, slots);
-        }
-        __syncwarp();
         const int8_t *at = slots + slot * Form::SLOT_BYTES;
         barrier_wait(&known->full[slot], step / Form::SLOTS % 2);
         const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
@@ -440,12 +439,20 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int32_t steps = count * HC_TILE_STEPS;
     look_around<Form>(exact, tile0, count, &known);
     const int32_t which = threadIdx.x / 128;
-    if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
-        sum_steps<Form, 0, HC_WEIGHTS_INTEGERS>(exact, tile0, steps, which, &known, slots);
-    } else if (which == 0) {
-        sum_steps<Form, 0, HC_WEIGHTS_LOW>(exact, tile0, steps, 0, &known, slots);
+    if (which == GROUPS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((int32_t)REGISTERS_BRINGING));
+        for (int32_t step = 0; threadIdx.x < WORKERS + 32 && step < steps; step++) {
+            bring(exact, tile0 * HC_TILE_STEPS, step, &known, slots);
+        }
     } else {
-        sum_steps<Form, HC_WEIGHTS_LOW, HC_WEIGHTS_HIGH>(exact, tile0, steps, 0, &known, slots);
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((int32_t)REGISTERS));
+        if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
+            sum_steps<Form, 0, HC_WEIGHTS_INTEGERS>(exact, steps, which, &known, slots);
+        } else if (which == 0) {
+            sum_steps<Form, 0, HC_WEIGHTS_LOW>(exact, steps, 0, &known, slots);
+        } else {
+            sum_steps<Form, HC_WEIGHTS_LOW, HC_WEIGHTS_HIGH>(exact, steps, 0, &known, slots);
+        }
     }
 #else
     (void)exact, (void)tiles, (void)tiles_each;
