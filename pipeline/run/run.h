@@ -50,8 +50,8 @@ typedef struct HcRunSettings {
     /* The record of this output is removed first and written last: where it exists, all records do. NULL =
      * records are written in the order of the chain. */
     const char *decides;
-    /* Called when all outputs and records are complete, and none has its name (io/file.h: hc_file_visit). NULL
-     * = is not. With `trial` they go afterwards. */
+    /* Called when all outputs and records are complete, and none has its name (io/file.h: hc_file_visit).
+     * NULL = is not. With `trial` they go afterwards. */
     HcStatus (*inspect)(void *inspect_user, HcError *err);
     void *inspect_user;
     bool trial;   /* no output gets a name, and no record is written unless it is inspected */
