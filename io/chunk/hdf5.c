@@ -205,20 +205,21 @@ static bool find_shape(HcHdf5Array *array, hid_t plist, HcChunkIndex *index) {
     return known;
 }
 
-static bool find_fill(hid_t plist, HcChunkIndex *index) {
+static HcStatus find_fill(hid_t plist, HcChunkIndex *index, bool *known, HcError *err) {
     H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
     uint64_t value = 0;
     if (H5Pfill_value_defined(plist, &defined) < 0 || defined == H5D_FILL_VALUE_UNDEFINED) {
-        return true;
+        return HC_OK;
     }
-    if (H5Pget_fill_value(plist, native_type(index->type), &value) < 0) {
-        return false;
+    *known = H5Pget_fill_value(plist, native_type(index->type), &value) >= 0;
+    if (!*known) {
+        return HC_OK;
     }
-    index->fill = malloc((size_t)index->size[HC_AXIS_BAND] * sizeof *index->fill);
-    for (int64_t b = 0; b < index->size[HC_AXIS_BAND] && index->fill != NULL; b++) {
+    HC_OR_RETURN(hc_new(index->fill, (size_t)index->size[HC_AXIS_BAND], "fill values", err));
+    for (int64_t b = 0; b < index->size[HC_AXIS_BAND]; b++) {
         index->fill[b] = value;
     }
-    return index->fill != NULL;
+    return HC_OK;
 }
 
 /* ---- its chunks ---- */
@@ -293,13 +294,17 @@ static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known,
     HcStatus status = HC_OK;
     hid_t plist = H5Dget_create_plist(array->dataset);
     *known = plist >= 0 && find_type(array->dataset, index) && find_shape(array, plist, index) &&
-             find_steps(plist, index) && find_fill(plist, index);
+             find_steps(plist, index);
+    if (*known) {
+        status = find_fill(plist, index, known, err);
+    }
     if (plist >= 0 && !*known) {
         status = check_filters(array->dataset, plist, index, err);
     }
     if (plist >= 0) {
         H5Pclose(plist);
     }
+    HC_OR_RETURN(status);
     for (int32_t s = 0; s < index->steps && *known; s++) {
         if (index->step[s] == HC_CODE_SZIP && !hc_chunk_szip_is_valid(index)) {
             return hc_fail(err, HC_E_INPUT,
