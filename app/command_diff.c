@@ -28,16 +28,17 @@ static const HcOption diff_options[] = {
 static const char *const left_out[] = {"device",   "threads", "memory", "device-memory",
                                        "progress", "record",  "report", NULL};
 
-enum { OPTIONS_MOST = 16 };
+static const HcOption *run_options(void) {
+    static HcOption table[16];
+    hc_common_options_but(left_out, table);
+    return table;
+}
 
 void hc_describe_diff(HcUsage *usage) {
-    static HcOption common[OPTIONS_MOST];
-    memset(common, 0, sizeof common);
-    hc_common_options_but(left_out, common);
     hc_text_add(&usage->forms, "hcube diff A B [OPTION...]\n");
     hc_text_add(&usage->examples, "hcube diff monday.tif.hcube.json tuesday.tif.hcube.json\n");
     hc_usage_add(usage, "Options", diff_options);
-    hc_usage_add(usage, "Options of every run", common);
+    hc_usage_add(usage, "Options of every run", run_options());
 }
 
 bool hc_diff_is_of_the_run(const char *name) {
@@ -135,9 +136,8 @@ done:
 
 static HcStatus parse(DiffParams *params, HcCommon *common, int32_t word_count, const char *const *words,
                       HcError *err) {
-    HcOption table[OPTIONS_MOST] = {0};
-    HcOptionSet sets[] = {{.table = diff_options, .params = params}, {.table = table, .params = common}};
-    hc_common_options_but(left_out, table);
+    HcOptionSet sets[] = {{.table = diff_options, .params = params},
+                          {.table = run_options(), .params = common}};
     hc_options_reset(diff_options, params);
     hc_options_reset(hc_common_options, common);
     return hc_options_parse("diff", sets, 2, words, word_count, err);

@@ -40,12 +40,13 @@ static const HcOption rerun_options[] = {
 static const char *const left_out[] = {"device", "threads", "memory", "device-memory",
                                        "record", "report",  NULL};
 
-enum { OPTIONS_MOST = 16 };
+static const HcOption *run_options(void) {
+    static HcOption table[16];
+    hc_common_options_but(left_out, table);
+    return table;
+}
 
 void hc_describe_rerun(HcUsage *usage) {
-    static HcOption common[OPTIONS_MOST];
-    memset(common, 0, sizeof common);
-    hc_common_options_but(left_out, common);
     hc_text_add(&usage->forms, "hcube rerun RECORD [OPTION...]\n");
     hc_text_add(&usage->about,
                 "Runs the command of a record again, in its folder. Inputs must be as they were. Files that "
@@ -54,14 +55,13 @@ void hc_describe_rerun(HcUsage *usage) {
     hc_text_add(&usage->examples, "hcube rerun scene_mnf.tif.hcube.json --check\n"
                                   "hcube rerun scene_mnf.tif.hcube.json --check --device cpu\n");
     hc_usage_add(usage, "Options", rerun_options);
-    hc_usage_add(usage, "Options of every run", common);
+    hc_usage_add(usage, "Options of every run", run_options());
 }
 
 static HcStatus parse(RerunParams *params, HcCommon *common, int32_t word_count, const char *const *words,
                       HcError *err) {
-    HcOption table[OPTIONS_MOST] = {0};
-    HcOptionSet sets[] = {{.table = rerun_options, .params = params}, {.table = table, .params = common}};
-    hc_common_options_but(left_out, table);
+    HcOptionSet sets[] = {{.table = rerun_options, .params = params},
+                          {.table = run_options(), .params = common}};
     hc_options_reset(rerun_options, params);
     hc_options_reset(hc_common_options, common);
     HC_OR_RETURN(hc_options_parse("rerun", sets, 2, words, word_count, err));
@@ -162,7 +162,7 @@ done:
     return status;
 }
 
-/* A batch may have run on any of several devices: the record says on which. */
+/* A batch may use several devices. The record names the one of this scene. */
 static void set_backend(const cJSON *record, HcCommon *common) {
     const char *name = hc_json_text(cJSON_GetObjectItemCaseSensitive(record, "device"), "backend");
     common->device = name != NULL ? name : common->device;

@@ -216,7 +216,7 @@ static HcStatus compare_file(HcRerun *rerun, const char *lies, const char *path,
         err);
 }
 
-/* Of records what diff compares, but for version and device. */
+/* Members of a record that are not compared: those that diff leaves out, the version and the device. */
 static bool left_out(const char *name) {
     return hc_diff_is_of_the_run(name) || strcmp(name, "version") == 0 || strcmp(name, "device") == 0;
 }

@@ -1,7 +1,7 @@
 /* Lanczos steps in the form of Golub and Kahan (1965): with u and v of length 1
  *     alpha v = A'u - beta v before,   beta u = A v - alpha u before,
- * A'A is tridiagonal in the vectors v. Its largest eigenvalue there is one of A'A but for what the next v
- * reaches beyond them. Steps of fista that show it to be too small raise it. */
+ * A'A is tridiagonal in the vectors v. The largest eigenvalue of that matrix approximates the one of A'A. The
+ * next v bounds the error. Where a step of fista shows that the value is too small, it is raised. */
 #include "core/solver/l1_largest.h"
 
 #include <math.h>

@@ -29,8 +29,8 @@ typedef struct HcL1Lanczos {
 /* A start vector that is far from 0 everywhere, and from any that a matrix is likely to hide. */
 void hc_l1_start_vector(double *start, int64_t rows);
 
-/* A value that is at least the largest eigenvalue of A'A (0 where A is 0) but for what the start vector
- * misses, and at most 4 % larger. HC_E_NUMERIC where A holds NaN or infinity. */
+/* An upper bound of the largest eigenvalue of A'A, at most 4 % too large; 0 where A is 0. It can be too small
+ * where the start vector hardly has the eigenvector. HC_E_NUMERIC where A holds NaN or infinity. */
 HcStatus hc_l1_largest(const HcL1Lanczos *lanczos, double *largest, HcError *err);
 
 #ifdef __cplusplus

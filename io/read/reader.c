@@ -237,6 +237,14 @@ const double *hc_reader_band_nodata(const HcReader *reader) {
     return reader->band_nodata;
 }
 
+bool hc_reader_nodata(const HcReader *reader, int32_t band, double *nodata) {
+    const HcScene *scene = hc_reader_scene(reader);
+    const double *each = reader->band_nodata;
+    bool has = each != NULL ? !isnan(each[band]) : scene->has_nodata;
+    *nodata = each != NULL ? each[band] : has ? scene->nodata : NAN;
+    return has;
+}
+
 bool hc_reader_through_gdal(const HcReader *reader) {
     return !reader->direct && reader->chunks == NULL && !hc_read_by_product(reader);
 }

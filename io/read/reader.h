@@ -41,6 +41,9 @@ const HcScene *hc_reader_scene(const HcReader *reader);
  * NULL where all have that of the scene. Borrowed. */
 const double *hc_reader_band_nodata(const HcReader *reader);
 
+/* Whether the band (from 0, of the file) has a nodata value; *nodata is that value, or NaN. */
+bool hc_reader_nodata(const HcReader *reader, int32_t band, double *nodata);
+
 /* The data file that was opened, and how it is read: "direct", "chunks (deflate)" or "GDAL GTiff"; borrowed.
  */
 const char *hc_reader_path(const HcReader *reader);

@@ -75,11 +75,8 @@ static HcStatus open_picture(Look *look, HcReader *reader, HcError *err) {
 }
 
 static bool is_value(const HcReader *reader, int32_t band, double value) {
-    const HcScene *scene = hc_reader_scene(reader);
-    const double *each = hc_reader_band_nodata(reader);
-    bool has = each != NULL ? !isnan(each[band]) : scene->has_nodata;
-    double none = each != NULL ? each[band] : scene->nodata;
-    return isfinite(value) && !(has && value == none);
+    double nodata = NAN;
+    return isfinite(value) && !(hc_reader_nodata(reader, band, &nodata) && value == nodata);
 }
 
 /* A line of the scene into line y of the picture. */

@@ -168,8 +168,6 @@ static void close_reading(Reading *reading) {
 
 static HcStatus choose_bands(Reading *reading, HcReader *reader, const int32_t *bands, int32_t count,
                              HcError *err) {
-    const HcScene *scene = hc_reader_scene(reader);
-    const double *each = hc_reader_band_nodata(reader);
     const char *what = "the figures of the bands";
     HC_OR_RETURN(hc_new(reading->stored, (size_t)count, what, err));
     HC_OR_RETURN(hc_new(reading->bands, (size_t)count, what, err));
@@ -179,9 +177,7 @@ static HcStatus choose_bands(Reading *reading, HcReader *reader, const int32_t *
     for (int32_t b = 0; b < count; b++) {
         int32_t band = bands != NULL ? bands[b] : b;
         reading->bands[b] = band;
-        /* Bands with values of their own say none by NaN, which is no value of a file then. */
-        reading->nodata[b] = each != NULL ? each[band] : scene->nodata;
-        reading->has_nodata[b] = each != NULL ? !isnan(each[band]) : scene->has_nodata;
+        reading->has_nodata[b] = hc_reader_nodata(reader, band, &reading->nodata[b]);
         reading->all[b] = (Sums){.low = INFINITY, .high = -INFINITY};
     }
     HC_OR_RETURN(hc_reader_use_bands(reader, reading->bands, count, err));
