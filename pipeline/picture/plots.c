@@ -34,30 +34,35 @@ size_t hc_plot_file_bytes(const char *path, int32_t count, int32_t bands) {
            values * 3 * sizeof(double) + (size_t)bands * (sizeof(HcPlotInterval) + 16);
 }
 
-/* ---- the file ---- */
+/* ---- the page ---- */
 
-static HcStatus write_plot(const char *path, const HcPlot *plot, const HcFigurePanel *beside,
-                           const char *title, const char *caption, bool overwrite, HcError *err) {
-    HcFigureFormat format = HC_FIGURE_PNG;
-    HcFigureFile file = {0};
+/* `page` says title, caption and width. */
+static HcStatus draw(const HcPlot *plot, const HcFigurePanel *beside, const HcFigure *page,
+                     HcFigureFormat format, HcFigureFile *file, HcError *err) {
     int32_t count = beside != NULL ? 2 : 1;
     HcFigurePanel panel[2] = {0};
     panel[0] = beside != NULL ? *beside : panel[0];
     panel[count - 1].plot = plot;
-    HcFigure figure = {.title = title,
-                       .caption = caption,
-                       .description = caption,
-                       .width = page_width,
-                       .dpi = page_dpi,
-                       .panel = panel,
-                       .count = count,
-                       .columns = count};
+    HcFigure figure = *page;
+    figure.caption = page->caption != NULL && page->caption[0] != '\0' ? page->caption : NULL;
+    figure.description = figure.caption;
+    figure.width = page->width > 0 ? page->width : page_width;
+    figure.dpi = page_dpi;
+    figure.panel = panel;
+    figure.count = figure.columns = count;
+    return hc_figure_draw(&figure, format, file, err);
+}
+
+static HcFigureFormat format_of(const char *path) {
+    HcFigureFormat format = HC_FIGURE_PNG;
     hc_figure_format_of(path, &format);
-    HcStatus status = hc_figure_draw(&figure, format, &file, err);
-    if (status == HC_OK) {
-        status = hc_file_write_unflushed(path, file.data, file.bytes, overwrite, err);
-    }
-    free(file.data);
+    return format;
+}
+
+/* Frees what was drawn. */
+static HcStatus write_file(const char *path, HcFigureFile *file, bool overwrite, HcError *err) {
+    HcStatus status = hc_file_write_unflushed(path, file->data, file->bytes, overwrite, err);
+    free(file->data);
     return status;
 }
 
@@ -202,7 +207,8 @@ static void fill_series(const HcSpectraPlot *plot, Spectra *spectra, int32_t s, 
                                         .count = (int32_t)bands};
 }
 
-HcStatus hc_plot_spectra(const char *path, const HcSpectraPlot *plot, bool overwrite, HcError *err) {
+HcStatus hc_plot_spectra_draw(const HcSpectraPlot *plot, HcFigureFormat format, HcFigureFile *file,
+                              HcError *err) {
     HcStatus status = HC_OK;
     Spectra spectra = {0};
     int32_t shown = shown_of(plot->count);
@@ -233,11 +239,17 @@ HcStatus hc_plot_spectra(const char *path, const HcSpectraPlot *plot, bool overw
                           .interval = spectra.interval,
                           .interval_count =
                               find_intervals(plot->scene, spectra.x, spectra.from, spectra.interval)};
-    HC_TRY(write_plot(path, &drawn, plot->beside, plot->title,
-                      spectra.caption.length > 0 ? spectra.caption.data : NULL, overwrite, err));
+    const HcFigure page = {.title = plot->title, .caption = spectra.caption.data, .width = plot->width};
+    HC_TRY(draw(&drawn, plot->beside, &page, format, file, err));
 done:
     clear_spectra(&spectra);
     return status;
+}
+
+HcStatus hc_plot_spectra(const char *path, const HcSpectraPlot *plot, bool overwrite, HcError *err) {
+    HcFigureFile file = {0};
+    HC_OR_RETURN(hc_plot_spectra_draw(plot, format_of(path), &file, err));
+    return write_file(path, &file, overwrite, err);
 }
 
 /* ---- eigenvalues ---- */
@@ -283,7 +295,8 @@ static void mark_rules(const HcDimension *dimension, int32_t components, Marks *
     hc_text_add(caption, marks->count > 0 ? "." : "");
 }
 
-HcStatus hc_plot_scree(const char *path, const HcScreePlot *plot, bool overwrite, HcError *err) {
+HcStatus hc_plot_scree_draw(const HcScreePlot *plot, HcFigureFormat format, HcFigureFile *file,
+                            HcError *err) {
     HcStatus status = HC_OK;
     Marks marks = {0};
     HcText caption = {0};
@@ -310,10 +323,16 @@ HcStatus hc_plot_scree(const char *path, const HcScreePlot *plot, bool overwrite
                           .series_count = 1,
                           .mark = marks.mark,
                           .mark_count = marks.count};
-    HC_TRY(write_plot(path, &drawn, NULL, plot->title, caption.length > 0 ? caption.data : NULL, overwrite,
-                      err));
+    const HcFigure page = {.title = plot->title, .caption = caption.data, .width = plot->width};
+    HC_TRY(draw(&drawn, NULL, &page, format, file, err));
 done:
     hc_text_clear(&caption);
     free(number);
     return status;
+}
+
+HcStatus hc_plot_scree(const char *path, const HcScreePlot *plot, bool overwrite, HcError *err) {
+    HcFigureFile file = {0};
+    HC_OR_RETURN(hc_plot_scree_draw(plot, format_of(path), &file, err));
+    return write_file(path, &file, overwrite, err);
 }

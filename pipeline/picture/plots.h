@@ -4,6 +4,7 @@
 #define HC_PIPELINE_PICTURE_PLOTS_H
 
 #include "core/scene.h"
+#include "figure/figure.h"
 #include "pipeline/statistics/dimension.h"
 
 /* At plan time: refuses an ending that is none of the three, and a build that draws no figures. */
@@ -25,12 +26,18 @@ typedef struct HcSpectraPlot {
     const float
         *spread; /* [count][bands] the lines stand in bands of value - spread to value + spread; or NULL */
     char *const *name;         /* [count] */
-    const char *title, *label; /* of the page, of the value axis */
+    const char *title, *label; /* of the page, or NULL; of the value axis */
     const char *caption;       /* or NULL */
     bool logarithmic;
-    struct HcFigurePanel *beside; /* a panel to the left (figure/figure.h); or NULL */
+    const HcFigurePanel *beside; /* a panel to the left; or NULL */
+    double width;                /* of the page [points], 0 = 510 (180 mm) */
 } HcSpectraPlot;
 
+/* Draws the page; file->data is fresh memory. */
+HcStatus hc_plot_spectra_draw(const HcSpectraPlot *plot, HcFigureFormat format, HcFigureFile *file,
+                              HcError *err) HC_MUST_CHECK;
+
+/* Writes it as a file, in the format that the name ends with. */
 HcStatus hc_plot_spectra(const char *path, const HcSpectraPlot *plot, bool overwrite,
                          HcError *err) HC_MUST_CHECK;
 
@@ -39,11 +46,14 @@ HcStatus hc_plot_spectra(const char *path, const HcSpectraPlot *plot, bool overw
 typedef struct HcScreePlot {
     const double *values; /* [count] */
     int32_t count;
-    const char *title;
+    const char *title;            /* or NULL */
     double noise;                 /* eigenvalue of noise alone; 0 = not known */
     const HcDimension *dimension; /* or NULL */
+    double width;                 /* of the page [points], 0 = 510 (180 mm) */
 } HcScreePlot;
 
+HcStatus hc_plot_scree_draw(const HcScreePlot *plot, HcFigureFormat format, HcFigureFile *file,
+                            HcError *err) HC_MUST_CHECK;
 HcStatus hc_plot_scree(const char *path, const HcScreePlot *plot, bool overwrite, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -146,7 +146,12 @@ static void add_table(HcText *to, const HcPanel *panel) {
         for (int32_t c = 0; c < panel->columns; c++) {
             const char *cell = panel->cell[r * panel->columns + c];
             const char *tag = r == 0 ? "th scope=\"col\"" : c == 0 ? "th scope=\"row\"" : "td";
-            hc_text_add(to, "<%s>", tag);
+            hc_text_add(to, "<%s", tag);
+            if (panel->shade != NULL && panel->shade[r * panel->columns + c] > 0) {
+                hc_text_add(to, " style=\"background:rgba(0,114,178,%.2f)\"",
+                            0.6 * (double)panel->shade[r * panel->columns + c]);
+            }
+            hc_text_add(to, ">");
             hc_utf8_add_escaped(to, cell != NULL ? cell : "");
             hc_text_add(to, r == 0 || c == 0 ? "</th>" : "</td>");
         }
@@ -170,8 +175,11 @@ HcStatus hc_panels_add(HcPanels *to, const HcPanel *panel, HcError *err) {
         HC_OR_RETURN(make_icon(panel, &to->icon, err));
     }
     if (panel->svg != NULL) {
-        hc_text_add(html, "<div class=\"plot\">");
-        hc_text_add(html, "%.*s", (int)panel->svg_bytes, panel->svg);
+        char width[HC_TEXT_DOUBLE], height[HC_TEXT_DOUBLE];
+        hc_text_add(html, "<div class=\"plot\">\n<svg role=\"img\" viewBox=\"0 0 %s %s\" aria-label=\"",
+                    hc_text_double(width, panel->svg_width), hc_text_double(height, panel->svg_height));
+        hc_utf8_add_escaped(html, panel->alt != NULL ? panel->alt : "a plot");
+        hc_text_add(html, "\">%.*s</svg>\n", (int)panel->svg_bytes, panel->svg);
         hc_text_add(html, "</div>\n");
     }
     if (panel->bar != NULL) {

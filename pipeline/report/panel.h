@@ -29,13 +29,15 @@ typedef struct HcPanel {
     /* A picture, pixels[height][width][4] (red, green, blue, alpha), and what it shows in words. */
     const uint8_t *pixels;
     int32_t width, height;
-    const char *alt;
-    const char *svg; /* or a whole <svg> element, which is copied as it is */
+    const char *alt; /* of a plot, too */
+    const char *svg; /* or what stands in an <svg> element, which is copied as it is; its label is `alt` */
     size_t svg_bytes;
+    double svg_width, svg_height;
     const HcPanelBar *bar;
     const HcPanelEntry *entry; /* [entries] a legend; only HC_PANEL_ENTRIES_MAX are shown */
     int32_t entries;
     const char *const *cell; /* [rows][columns] a table; its first row and column are heads */
+    const float *shade;      /* [rows][columns] how much colour a cell has, 0 to 1; or NULL */
     int32_t rows, columns;
     bool wide; /* takes the whole width of the page where that is narrow */
 } HcPanel;

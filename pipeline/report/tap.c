@@ -3,7 +3,7 @@
 #include "pipeline/chain.h"
 #include "pipeline/picture/image.h"
 #include "pipeline/picture/shown.h"
-#include "pipeline/report/panel.h"
+#include "pipeline/report/plot_panel.h"
 #include "pipeline/stages/figure/parts.h"
 
 #include <inttypes.h>
@@ -70,6 +70,28 @@ static int32_t ranks_of(const HcStage *stage) {
     return hc_ranks_count(hc_stage_ranks(stage));
 }
 
+/* The tap before this one that has seen such spectra, or NULL. */
+static const HcStage *tap_before(const HcStage *stage) {
+    const HcStage *stages = stage->chain->stages;
+    for (int32_t s = stage->place - 1; s >= 0; s--) {
+        const State *state = stages[s].state;
+        if (stages[s].kind == stage->kind && state->looks && state->spectral &&
+            stages[s].in.bands == stage->in.bands) {
+            return &stages[s];
+        }
+    }
+    return NULL;
+}
+
+/* A scree plot, and spectra before and after a step. */
+static size_t plot_bytes(const HcStage *stage, const State *state) {
+    bool first = stage->place == 1;
+    bool scree = hc_stage_previous(stage)->kind->scree != NULL;
+    return (first ? hc_plot_panels_bytes() : 0) +
+           (scree ? hc_plot_panel_bytes(1, hc_stage_previous(stage)->in.bands) : 0) +
+           (state->looks && state->spectral ? hc_plot_panel_bytes(2, stage->in.bands) : 0);
+}
+
 static size_t bytes_of(const HcStage *stage, const State *state) {
     size_t pixels = hc_shown_pixels(&state->shown);
     size_t colours = pixels * (4 + sizeof(float)); /* of one picture, and the copy for its percentiles */
@@ -87,6 +109,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     state->spectral = hc_scene_is_spectral(&stage->in);
     state->classes = hc_scene_is_class_map(&stage->in);
     stage->needs = (HcNeeds){.passes_through = true, .missing = HC_MISSING_PASSED, .has_output = true};
+    stage->needs.host_bytes = plot_bytes(stage, state);
     if (!state->looks) {
         return HC_OK;
     }
@@ -96,7 +119,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_shown_plan(stage, NULL, side, &state->shown, err));
     stage->needs.consumes = true;
     stage->needs.consumes_every = state->shown.step;
-    stage->needs.host_bytes = bytes_of(stage, state);
+    stage->needs.host_bytes += bytes_of(stage, state);
     return HC_OK;
 }
 
@@ -190,12 +213,6 @@ static HcStatus gather(HcStage *stage, HcError *err) {
         state->pixels = all->count > state->pixels ? all->count : state->pixels;
     }
     return HC_OK;
-}
-
-bool hc_tap_spectra(const HcStage *tap, HcTapSpectra *out) {
-    const State *state = tap->state;
-    *out = (HcTapSpectra){state->mean, state->deviation, state->pixels};
-    return state->looks && state->spectral && state->pixels > 0;
 }
 
 /* ---- pictures ---- */
@@ -469,6 +486,67 @@ static HcStatus add_mask(const HcStage *stage, uint8_t *pixels, HcPanels *to, Hc
                          err);
 }
 
+/* ---- plots ---- */
+
+static HcStatus add_scree(const HcStage *stage, HcPanels *to, HcError *err) {
+    const HcStage *from = hc_stage_previous(stage);
+    HcScree scree;
+    if (from->kind->scree == NULL || !from->kind->scree(from, &scree)) {
+        return HC_OK;
+    }
+    const HcScreePlot plot = {.values = scree.values,
+                              .count = scree.count,
+                              .title = scree.title,
+                              .noise = scree.noise,
+                              .dimension =
+                                  from->kind->dimension != NULL ? from->kind->dimension(from) : NULL};
+    return hc_panels_add_scree(to, &plot, err);
+}
+
+/* Fills a row of mean[][bands] and of spread[][bands]. */
+static void copy_spectrum(const HcStage *tap, float *mean, float *spread) {
+    const State *state = tap->state;
+    for (int32_t b = 0; b < tap->in.bands; b++) {
+        mean[b] = (float)state->mean[b];
+        spread[b] = (float)state->deviation[b];
+    }
+}
+
+/* The mean spectrum, with that of the step before where it has the same bands. */
+static HcStatus add_spectra(const HcStage *stage, HcPanels *to, HcError *err) {
+    static char before_step[] = "before", after_step[] = "after", alone[] = "mean";
+    HcStatus status = HC_OK;
+    const State *state = stage->state;
+    const HcStage *before = tap_before(stage);
+    size_t bands = (size_t)stage->in.bands;
+    float *mean = NULL, *spread = NULL;
+    char *both[] = {before_step, after_step}, *one[] = {alone};
+    int32_t count = before != NULL ? 2 : 1;
+    if (state->pixels == 0 || bands < 2) {
+        return HC_OK;
+    }
+    HC_TRY(hc_new(mean, 2 * bands, "mean spectra", err));
+    HC_TRY(hc_new(spread, 2 * bands, "mean spectra", err));
+    if (before != NULL) {
+        copy_spectrum(before, mean, spread);
+    }
+    copy_spectrum(stage, mean + (size_t)(count - 1) * bands, spread + (size_t)(count - 1) * bands);
+    const HcSpectraPlot plot = {
+        .scene = &stage->in,
+        .count = count,
+        .value = mean,
+        .spread = spread,
+        .name = before != NULL ? both : one,
+        .title = before != NULL ? "Mean spectra before and after it" : "Mean spectrum",
+        .label = "value",
+        .caption = "Lines: means of the shown pixels. Bands: one standard deviation to each side."};
+    HC_TRY(hc_panels_add_spectra(to, &plot, err));
+done:
+    free(mean);
+    free(spread);
+    return status;
+}
+
 /* ---- all panels ---- */
 
 static HcStatus add_maps(const HcStage *stage, uint8_t *pixels, HcPanels *to, HcError *err) {
@@ -503,6 +581,7 @@ static HcStatus panels(const HcStage *stage, HcPanels *to, HcError *err) {
     HcStatus status = HC_OK;
     const State *state = stage->state;
     uint8_t *pixels = NULL;
+    HC_OR_RETURN(add_scree(stage, to, err));
     if (!state->looks) {
         return HC_OK;
     }
@@ -514,6 +593,9 @@ static HcStatus panels(const HcStage *stage, HcPanels *to, HcError *err) {
         HC_TRY(add_colours(stage, pixels, to, err));
     } else {
         HC_TRY(add_maps(stage, pixels, to, err));
+    }
+    if (state->spectral) {
+        HC_TRY(add_spectra(stage, to, err));
     }
     if (hc_stage_previous(stage)->kind->role == HC_ROLE_SOURCE) {
         HC_TRY(add_mask(stage, pixels, to, err));

@@ -7,12 +7,4 @@
 
 extern const HcStageClass hc_report_tap;
 
-/* The mean of each band of what passed, and its standard deviation [bands], of the pixels that are shown.
- * NULL where the tap saw no spectra, or no pixel. */
-typedef struct HcTapSpectra {
-    const double *mean, *deviation;
-    int64_t pixels;
-} HcTapSpectra;
-bool hc_tap_spectra(const HcStage *tap, HcTapSpectra *out);
-
 #endif

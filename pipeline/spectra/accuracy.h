@@ -5,6 +5,7 @@
 #include "pipeline/json.h"
 #include "core/scene.h"
 #include "core/text.h"
+#include "pipeline/stage.h"
 
 /* Classes are numbered from 1; 0 is what was left unclassified, which may be predicted and is never true.
  * What cannot be said (an accuracy over no pixel) is NaN. Zero-initialise, then hc_accuracy_clear() is always
@@ -40,5 +41,9 @@ HcStatus hc_accuracy_json(const HcAccuracy *accuracy, const HcClasses *names, co
 /* The same as tables to be read. */
 void hc_accuracy_text(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
                       HcText *to);
+
+/* The same as tables of a report; nothing where no accuracy was measured. */
+HcStatus hc_accuracy_panels(const HcAccuracy *accuracy, const HcClasses *names, HcPanels *to,
+                            HcError *err) HC_MUST_CHECK;
 
 #endif

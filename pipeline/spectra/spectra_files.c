@@ -1,6 +1,7 @@
 #include "pipeline/spectra/spectra_files.h"
 #include "io/file.h"
-#include "pipeline/picture/plots.h"
+#include "pipeline/chain.h"
+#include "pipeline/report/plot_panel.h"
 #include "pipeline/spectra/library_unit.h"
 
 #include <string.h>
@@ -45,19 +46,17 @@ HcStatus hc_spectra_files_plan(HcStage *stage, const HcSpectraParams *params, ch
     return HC_OK;
 }
 
-static HcStatus write_picture(const HcScene *scene, const char *path, const HcFoundSpectra *found,
-                              bool overwrite, HcError *err) {
-    const HcSpectraPlot plot = {.scene = scene,
-                                .count = found->count,
-                                .value = found->value,
-                                .spread = found->spread,
-                                .name = found->name,
-                                .title = found->title,
-                                .label = "value",
-                                .caption = found->spread != NULL
-                                               ? "Lines: means. Bands: one standard deviation to each side."
-                                               : NULL};
-    return hc_plot_spectra(path, &plot, overwrite, err);
+static HcSpectraPlot plot_of(const HcScene *scene, const HcFoundSpectra *found) {
+    return (HcSpectraPlot){.scene = scene,
+                           .count = found->count,
+                           .value = found->value,
+                           .spread = found->spread,
+                           .name = found->name,
+                           .title = found->title,
+                           .label = "value",
+                           .caption = found->spread != NULL
+                                          ? "Lines: means. Bands: one standard deviation to each side."
+                                          : NULL};
 }
 
 HcStatus hc_spectra_files_write(const HcStage *stage, const HcSpectraParams *params,
@@ -80,6 +79,16 @@ HcStatus hc_spectra_files_write(const HcStage *stage, const HcSpectraParams *par
         HC_OR_RETURN(
             hc_points_write(params->places, &stage->in, found->point, found->points, field, overwrite, err));
     }
-    return params->picture == NULL ? HC_OK
-                                   : write_picture(&stage->in, params->picture, found, overwrite, err);
+    const HcSpectraPlot plot = plot_of(&stage->in, found);
+    return params->picture == NULL ? HC_OK : hc_plot_spectra(params->picture, &plot, overwrite, err);
+}
+
+size_t hc_spectra_picture_bytes(const HcStage *stage, const HcSpectraParams *params, int32_t count) {
+    return hc_plot_file_bytes(params->picture, count, stage->in.bands) +
+           (stage->chain->report != NULL ? hc_plot_panel_bytes(count, stage->in.bands) : 0);
+}
+
+HcStatus hc_spectra_panel(const HcStage *stage, const HcFoundSpectra *found, HcPanels *to, HcError *err) {
+    const HcSpectraPlot plot = plot_of(&stage->in, found);
+    return hc_panels_add_spectra(to, &plot, err);
 }

@@ -121,7 +121,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         .has_output = true,
         .observes = !stage->settled,
         .host_bytes = gathered + (each_of(stage) == PIXEL ? gathered : 0) +
-                      hc_plot_file_bytes(params->files.picture, HC_PLOT_SPECTRA_MAX, stage->in.bands) +
+                      hc_spectra_picture_bytes(stage, &params->files, HC_PLOT_SPECTRA_MAX) +
                       (size_t)planned_groups(stage) * ((size_t)stage->in.bands * band_bytes + sizeof(Group))};
     return HC_OK;
 }
@@ -330,17 +330,22 @@ static HcStatus make_spread(const HcStage *stage, float **out, HcError *err) {
     return HC_OK;
 }
 
+static HcFoundSpectra find_spectra(const HcStage *stage) {
+    const State *state = stage->state;
+    return (HcFoundSpectra){.count = state->count,
+                            .bands = stage->in.bands,
+                            .value = state->value,
+                            .name = state->name,
+                            .title = each_of(stage) == PIXEL ? "spectra of pixels" : "mean spectra"};
+}
+
 static HcStatus finish(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = params_of(stage);
     const State *state = stage->state;
     HcPoint *point = NULL;
     float *spread = NULL;
-    HcFoundSpectra found = {.count = state->count,
-                            .bands = stage->in.bands,
-                            .value = state->value,
-                            .name = state->name,
-                            .title = each_of(stage) == PIXEL ? "spectra of pixels" : "mean spectra"};
+    HcFoundSpectra found = find_spectra(stage);
     if (params->files.places != NULL) {
         HC_TRY(make_points(stage, &point, err));
         found.point = point;
@@ -356,6 +361,20 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     }
 done:
     free(point);
+    free(spread);
+    return status;
+}
+
+static HcStatus panels(const HcStage *stage, HcPanels *to, HcError *err) {
+    HcStatus status = HC_OK;
+    float *spread = NULL;
+    HcFoundSpectra found = find_spectra(stage);
+    if (each_of(stage) != PIXEL) {
+        HC_TRY(make_spread(stage, &spread, err));
+        found.spread = spread;
+    }
+    HC_TRY(hc_spectra_panel(stage, &found, to, err));
+done:
     free(spread);
     return status;
 }
@@ -408,6 +427,7 @@ const HcStageClass hc_stage_extract = {
     .observe = observe,
     .settle = settle,
     .finish = finish,
+    .panels = panels,
     .output = output,
     .report = report,
     .close = close_extract,

@@ -6,7 +6,6 @@
 #include "pipeline/stages/endmembers/methods.h"
 #include "core/allocate.h"
 #include "pipeline/spectra/spectra.h"
-#include "pipeline/picture/plots.h"
 #include "pipeline/spectra/spectra_files.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/dimension.h"
@@ -176,7 +175,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs.host_bytes = hc_reduced_bytes(stage, width) + directions_bytes(stage) +
                               (size_t)planned_width(stage) * bands * 2 * sizeof(double) +
                               (method_of(stage) == SISAL ? hc_method_sisal_bytes(width + 1) : 0) +
-                              hc_plot_file_bytes(params_of(stage)->files.picture, width + 1, stage->in.bands);
+                              hc_spectra_picture_bytes(stage, &params_of(stage)->files, width + 1);
     stage->needs.host_bytes_more = hc_reduced_bytes_values(stage, width);
     return HC_OK;
 }
@@ -499,24 +498,50 @@ static HcStatus name_all(const HcStage *stage, char **name, HcPoint *point, HcEr
     return HC_OK;
 }
 
-static HcStatus finish(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
+/* Fills `found`, which borrows names, their pixels and the spectra of the state. */
+static HcStatus find_spectra(const HcStage *stage, char **name, HcPoint *point, HcFoundSpectra *found,
+                             HcError *err) {
     const State *state = stage->state;
     bool places = method_of(stage) != SISAL;
-    HcPoint point[HC_ENDMEMBERS_MAX];
-    char *name[HC_ENDMEMBERS_MAX] = {0};
-    HcFoundSpectra found = {
-        .count = state->count, .bands = stage->in.bands, .value = state->value, .name = name};
-    HC_TRY(name_all(stage, name, point, err));
-    found.point = places ? point : NULL;
-    found.points = places ? state->count : 0;
-    found.point_field = method_of(stage) == PPI ? "purity" : NULL;
-    found.title = "endmembers";
-    HC_TRY(hc_spectra_files_write(stage, &params_of(stage)->files, &found, err));
-done:
-    for (int32_t k = 0; k < state->count; k++) {
+    HC_OR_RETURN(name_all(stage, name, point, err));
+    *found = (HcFoundSpectra){.count = state->count,
+                              .bands = stage->in.bands,
+                              .value = state->value,
+                              .name = name,
+                              .point = places ? point : NULL,
+                              .points = places ? state->count : 0,
+                              .point_field = method_of(stage) == PPI ? "purity" : NULL,
+                              .title = "endmembers"};
+    return HC_OK;
+}
+
+static void free_names(const HcStage *stage, char **name) {
+    for (int32_t k = 0; k < ((const State *)stage->state)->count; k++) {
         free(name[k]);
     }
+}
+
+static HcStatus finish(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPoint point[HC_ENDMEMBERS_MAX];
+    char *name[HC_ENDMEMBERS_MAX] = {0};
+    HcFoundSpectra found;
+    HC_TRY(find_spectra(stage, name, point, &found, err));
+    HC_TRY(hc_spectra_files_write(stage, &params_of(stage)->files, &found, err));
+done:
+    free_names(stage, name);
+    return status;
+}
+
+static HcStatus panels(const HcStage *stage, HcPanels *to, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPoint point[HC_ENDMEMBERS_MAX];
+    char *name[HC_ENDMEMBERS_MAX] = {0};
+    HcFoundSpectra found;
+    HC_TRY(find_spectra(stage, name, point, &found, err));
+    HC_TRY(hc_spectra_panel(stage, &found, to, err));
+done:
+    free_names(stage, name);
     return status;
 }
 
@@ -607,6 +632,7 @@ const HcStageClass hc_stage_endmembers = {
     .sums = sums,
     .settle = settle,
     .finish = finish,
+    .panels = panels,
     .output = output,
     .show = show,
     .report = report,

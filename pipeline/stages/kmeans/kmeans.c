@@ -120,13 +120,14 @@ static void plan_needs(HcStage *stage) {
     needs->bytes_fixed = model;
     needs->bytes_per_pixel = sizeof(double) + sizeof(int32_t);
     needs->worker_bytes = hc_knn_thread_bytes(bands, 1);
+    needs->host_bytes = hc_spectra_picture_bytes(stage, &params_of(stage)->files, (int32_t)clusters);
     if (!stage->settled) {
         size_t piece = hc_reduced_piece_pixels(stage, bands);
         needs->bytes_fixed += hc_reduced_bytes_device(stage, bands) + found_bytes(stage);
-        needs->host_bytes = hc_reduced_bytes(stage, bands) + found_bytes(stage) + piece * sizeof(HcMove) +
-                            hc_reduced_bytes_values(stage, 3) + /* labels and distances */
-                            2 * hc_cluster_sums_bytes((int32_t)clusters, bands) +
-                            hc_kmeans_start_bytes(bands) + clusters * (size_t)bands * sizeof(float);
+        needs->host_bytes += hc_reduced_bytes(stage, bands) + found_bytes(stage) + piece * sizeof(HcMove) +
+                             hc_reduced_bytes_values(stage, 3) + /* labels and distances */
+                             2 * hc_cluster_sums_bytes((int32_t)clusters, bands) +
+                             hc_kmeans_start_bytes(bands) + clusters * (size_t)bands * sizeof(float);
         needs->host_bytes_more = hc_reduced_bytes_values(stage, bands);
     }
 }
@@ -430,33 +431,62 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
 
 /* ---- what is left behind ---- */
 
-static HcStatus finish(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
+/* The centres by falling size of their clusters: values are fresh memory, and so are the names. */
+static HcStatus name_centres(const HcStage *stage, char **name, float **value, HcError *err) {
     const State *state = stage->state;
     int32_t clusters = clusters_of(stage);
     size_t bands = (size_t)stage->in.bands;
+    HC_OR_RETURN(hc_new(*value, (size_t)clusters * bands, "centres", err));
+    for (int32_t k = 0; k < clusters; k++) {
+        memcpy(*value + (size_t)k * bands, state->centre + (size_t)state->order[k] * bands,
+               bands * sizeof **value);
+        name[k] = hc_text_format("cluster %d", k + 1);
+        if (name[k] == NULL) {
+            return hc_fail_memory(err, 32, "the name of a cluster");
+        }
+    }
+    return HC_OK;
+}
+
+static HcFoundSpectra found_of(const HcStage *stage, char **name, const float *value) {
+    return (HcFoundSpectra){.count = clusters_of(stage),
+                            .bands = stage->in.bands,
+                            .value = value,
+                            .name = name,
+                            .title = "clusters"};
+}
+
+static void free_centres(char **name, float *value) {
+    for (int32_t k = 0; k < CLUSTERS_MAX; k++) {
+        free(name[k]);
+    }
+    free(value);
+}
+
+static HcStatus finish(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
     char *name[CLUSTERS_MAX] = {0};
     float *value = NULL;
     if (params_of(stage)->files.path == NULL) {
         return HC_OK;
     }
-    HC_TRY(hc_new(value, (size_t)clusters * bands, "centres", err));
-    for (int32_t k = 0; k < clusters; k++) {
-        memcpy(value + (size_t)k * bands, state->centre + (size_t)state->order[k] * bands,
-               bands * sizeof *value);
-        name[k] = hc_text_format("cluster %d", k + 1);
-        if (name[k] == NULL) {
-            HC_TRY(hc_fail_memory(err, 32, "the name of a cluster"));
-        }
-    }
-    const HcFoundSpectra found = {
-        .count = clusters, .bands = stage->in.bands, .value = value, .name = name, .title = "clusters"};
+    HC_TRY(name_centres(stage, name, &value, err));
+    const HcFoundSpectra found = found_of(stage, name, value);
     HC_TRY(hc_spectra_files_write(stage, &params_of(stage)->files, &found, err));
 done:
-    for (int32_t k = 0; k < clusters; k++) {
-        free(name[k]);
-    }
-    free(value);
+    free_centres(name, value);
+    return status;
+}
+
+static HcStatus panels(const HcStage *stage, HcPanels *to, HcError *err) {
+    HcStatus status = HC_OK;
+    char *name[CLUSTERS_MAX] = {0};
+    float *value = NULL;
+    HC_TRY(name_centres(stage, name, &value, err));
+    const HcFoundSpectra found = found_of(stage, name, value);
+    HC_TRY(hc_spectra_panel(stage, &found, to, err));
+done:
+    free_centres(name, value);
     return status;
 }
 
@@ -508,6 +538,7 @@ const HcStageClass hc_stage_kmeans = {
     .settle = settle,
     .process = process,
     .finish = finish,
+    .panels = panels,
     .output = output,
     .report = report,
     .close = close_kmeans,

@@ -556,6 +556,7 @@ const HcStageClass hc_stage_knn = {
     .process = hc_knn_process,
     .finish = hc_knn_finish,
     .output = hc_knn_output,
+    .panels = hc_knn_panels,
     .report = hc_knn_report,
     .close = hc_knn_close,
 };

@@ -125,3 +125,8 @@ done:
 HcStatus hc_knn_write_report(const HcStage *stage, const char *path, HcError *err) {
     return hc_text_ends_with(path, ".json") ? write_json(stage, path, err) : write_text(stage, path, err);
 }
+
+HcStatus hc_knn_panels(const HcStage *stage, HcPanels *to, HcError *err) {
+    const HcKnnState *state = stage->state;
+    return hc_accuracy_panels(&state->accuracy, &state->training.pixels.classes, to, err);
+}

@@ -20,7 +20,8 @@ run 0 run --report page.html "${chain[@]}" c.tif
 check page.html
 for words in '<h1><bdi>scene.img' 'hcube run --report page.html read' '<h2>1. read' '<h2>2. mnf' '<h2>3. knn' '<h2>4. write' \
     'Masked pixels' '2,334' 'alt="Map of MNF 3' 'Iron-oxide soil' 'overall accuracy' '<h2>Time' 'hcube_record&quot;' \
-    "default-src 'none'" 'rel="icon"' '@media print' 'prefers-color-scheme: dark'; do
+    "default-src 'none'" 'rel="icon"' '@media print' 'prefers-color-scheme: dark' \
+    '<h3><bdi>Accuracy' '<h3><bdi>Confusion matrix'; do
     has "$words" page.html
 done
 [[ $(pictures page.html | wc -l) == 6 ]] # scene, mask, three components, classes
@@ -32,9 +33,19 @@ steps() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print(
 [[ $(steps c.tif.hcube.json) == "$(steps again.tif.hcube.json)" ]]
 run 0 plan --overwrite --report new.html "${chain[@]}" new.tif
 [[ $out == *" 4. write"* && $out != *" 5."* && ! -e new.html ]]
+# Plots: a curve of the scene, and the eigenvalues. A build without cairo draws none.
+plots() { sed -n "/<h3><bdi>$1/,/<\/figure>/p" "$2"; }
+if grep -q '<div class="plot"' page.html; then
+    [[ $(plots "Mean spectrum" page.html) == *'<svg '*'wavelength [nm]'* ]] || fail "no plot of the mean spectrum"
+    [[ $(plots "MNF eigenvalues" page.html) == *'aria-label="Plot of 59 eigenvalues'*'>eigenvalue<'* ]] ||
+        fail "no plot of the eigenvalues"
+    ! grep -q '<?xml' page.html || fail "page.html has the declaration of an SVG"
+else
+    "$HCUBE" run --overwrite read "$scene" ! figure f.svg 2>&1 | grep -q "draws no figures" || fail "no plots"
+fi
 # The pictures do not depend on blocks and threads.
 pictures page.html >before.txt
-run 0 run --overwrite --memory 100M --threads 1 --report page.html "${chain[@]}" c.tif
+run 0 run --overwrite --memory 120M --threads 1 --report page.html "${chain[@]}" c.tif
 pictures page.html | cmp - before.txt
 rm -f ./*
 
@@ -45,6 +56,33 @@ only p.tif pca.html
 run 0 run read "$scene" ! denoise --report only.html # the report is what the chain leaves
 check only.html
 has "The scene after it" only.html
+rm -f ./*
+
+# ---- accuracy: with one component, classes are mixed up ----
+run 0 run --report page.html read "$scene" ! mnf --components 1 ! knn --training "$SAMPLE/training.gpkg" --layer training \
+    --field class_name -k 3 --reject 0.05 --split 0.5 --report acc.txt --report acc.json ! write c.tif
+check page.html
+figures() { sed -n "/<h3><bdi>$1/,/<\/figure>/p" page.html | grep -o '<td[^>]*>[^<]*' | sed 's/.*>//; s/,//g'; }
+awk '/^ *[1-6]  [A-Z]/ { for (i = NF - 4; i <= NF; i++) print $i }' acc.txt >expected.txt
+figures Accuracy | diff expected.txt - || fail "the accuracies of the page are not those of acc.txt"
+awk '/^confusion/ { inside = 1 } inside && /^[1-6] / { for (i = 2; i <= NF; i++) print $i }' acc.txt >expected.txt
+[[ $(wc -l <expected.txt) == 42 && $(sort -u expected.txt | wc -l) -gt 9 ]] || fail "no matrix of mixed classes"
+figures "Confusion matrix" | diff expected.txt - || fail "the matrix of the page is not that of acc.txt"
+has '>unclassified<' page.html
+rm -f ./*
+
+# ---- plots of what steps change and find ----
+run 0 run --report found.html read "$scene" ! mnf --denoise --components 5 ! kmeans --clusters 4 --centres c.sli ! write k.tif
+check found.html
+run 0 run --report ends.html read "$scene" ! endmembers e.sli --count 4 ! extract x.sli --labels "$SAMPLE/training.gpkg" \
+    --layer training --field class_name
+check ends.html
+if grep -q '<div class="plot"' found.html; then
+    [[ $(plots "Mean spectra before and after it" found.html) == *'>before<'*'>after<'* ]] || fail "spectra of mnf --denoise"
+    [[ $(plots "clusters" found.html) == *'>cluster 4<'* ]] || fail "no centres of clusters"
+    [[ $(plots "endmembers" ends.html) == *'>endmember 4 '* ]] || fail "no endmembers"
+    [[ $(plots "mean spectra" ends.html) == *'>Water<'* ]] || fail "no spectra of classes"
+fi
 rm -f ./*
 
 # ---- which names ----
