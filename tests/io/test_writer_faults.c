@@ -4,12 +4,14 @@
 #include "core/text.h"
 #include "io/file.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 static const struct {
     const char *format, *name;
@@ -291,31 +293,61 @@ static void file_size_limit(void **state) {
     }
 }
 
+/* How a process of its own ends that writes the scene where files may not grow: with the status as exit code,
+ * or by a signal. */
+static int end_of_writing(const char *path, const HcScene *scene, const HcWriterOptions *options,
+                          rlim_t limit) {
+    int end = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        HcError err = {0};
+        limit_files(limit);
+        _exit((int)write_scene(path, scene, options, &err));
+    }
+    assert_int_equal(waitpid(child, &end, 0), child);
+    return end;
+}
+
+/* HDF5 2.0, built with its assertions, ends by one of them when it closes a file that could not be written
+ * (H5F__dest); docs/reliability.md says so. */
+static bool may_abort(const char *format) {
+    int (*version_of)(unsigned *, unsigned *, unsigned *) = NULL;
+    unsigned version[3] = {0};
+    *(void **)&version_of = dlsym(RTLD_DEFAULT, "H5get_libversion");
+    return strcmp(format, "netCDF") == 0 && version_of != NULL &&
+           version_of(&version[0], &version[1], &version[2]) >= 0 && version[0] >= 2;
+}
+
 /* Drivers without a reader of our own, in their own file layouts. */
 static void file_size_limit_of_other_drivers(void **state) {
     (void)state;
     static const char *const formats[] = {"ERS", "netCDF", "ISIS3", "PDS4", "RST", "JPEG2000", "JP2OpenJPEG"};
     static const char *const names[] = {"a.ers", "b.nc", "c.cub", "d.xml", "e.rst", "f.jp2", "g.jp2"};
     HcScene scene = plain_scene(300, 290, 1);
-    HcError err = {0};
     signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = in_folder(names[i]);
         HcWriterOptions options = {.format = formats[i], .has_type = true, .type = HC_INT16};
         if (GDALGetDriverByName(formats[i]) == NULL ||
-            hc_writer_check(in_folder(names[i]), &scene, &options, NULL) != HC_OK) {
+            hc_writer_check(path, &scene, &options, NULL) != HC_OK) {
             continue;
         }
         for (rlim_t limit = 0; limit < 300 * 290 * 2; limit += 17011) {
-            limit_files(limit);
-            HcStatus status = write_scene(in_folder(names[i]), &scene, &options, &err);
-            limit_files(RLIM_INFINITY);
+            path = in_folder(names[i]);
+            int end = end_of_writing(path, &scene, &options, limit);
             bool may_be_small = i >= 5; /* compressed */
-            if (status != HC_E_IO && !(may_be_small && status == HC_OK)) {
-                fail_msg("%s with %ld bytes: status %d \"%s\"", formats[i], (long)limit, (int)status,
-                         err.text);
+            bool failed = WIFEXITED(end) && WEXITSTATUS(end) == HC_E_IO;
+            bool aborted = WIFSIGNALED(end) && WTERMSIG(end) == SIGABRT && may_abort(formats[i]);
+            if (!failed && !aborted && !(may_be_small && end == 0)) {
+                fail_msg("%s with %ld bytes: end %#x", formats[i], (long)limit, (unsigned)end);
             }
-            err = (HcError){0};
-            unlink(in_folder(names[i]));
+            assert_true(end == 0 || access(path, F_OK) != 0);
+            unlink(path);
+            if (aborted) { /* what is left has no name, and the next run removes it */
+                hc_file_remove_dead(path);
+            }
             assert_int_equal(folder_entries(folder), 0);
         }
     }

@@ -181,7 +181,7 @@ static void scree_marks_noise_and_dimensions(void **state) {
     dimension.count[HC_DIMENSION_HFC] = 2;
     dimension.count[HC_DIMENSION_NWHFC] = 3;
     dimension.count[HC_DIMENSION_ELM] = 70; /* beyond the eigenvalues */
-    HcScreePlot plot = {values, 5, "eigenvalues", 1, &dimension};
+    HcScreePlot plot = {values, 5, "eigenvalues", 1, &dimension, 0};
     char *svg = draw_scree(&plot);
     check_paths(svg, "stroke=\"#b03e2c\"", 3, 6);
     assert_non_null(strstr(svg, ">noise</text>"));
@@ -213,7 +213,7 @@ static void scree_of_anything(void **state) {
         {{2, 1, 1e-30}, 3, true},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        const HcScreePlot plot = {cases[k].values, cases[k].count, "any", 1, NULL};
+        const HcScreePlot plot = {cases[k].values, cases[k].count, "any", 1, NULL, 0};
         char *svg = draw_scree(&plot);
         assert_true(cases[k].shown == (strstr(svg, ">no value<") == NULL));
         assert_true(strstr(svg, "nan") == NULL && strstr(svg, "inf") == NULL);
