@@ -65,26 +65,56 @@ struct HcQueue {
     HcBuffer scratch;      /* [device] that operations without memory of their own work in; grows */
 };
 
+/* ---- device.cu ---- */
+
 /* Turns a result of the runtime into a status; `what` was being done. */
 HcStatus hc_gpu_check(cudaError_t result, const char *what, HcError *err);
 
 /* Makes the device of a backend that of this thread. */
 HcStatus hc_gpu_use(const HcGpu *gpu, HcError *err);
 
-/* Makes queue->scratch hold so many bytes. If it must grow, waits for the work before, and it is all 0. */
-HcStatus hc_gpu_scratch(HcQueue *queue, size_t bytes, HcError *err);
+/* A figure of a device; 0 where the runtime does not know it. */
+int hc_gpu_attribute(cudaDeviceAttr which, int device);
+
+/* What the device can do at most at that clock; 0 = not known. */
+HcRates hc_gpu_rates(const HcGpu *gpu, double hertz);
+
+/* As HcModule has them. */
+HcStatus hc_gpu_devices(HcDevice *out, int32_t capacity, int32_t *count, HcError *err);
+int32_t hc_gpu_addresses(HcAddress *out, int32_t capacity);
 
 /* After a launch: whether it was accepted. */
 static inline HcStatus hc_gpu_launched(const char *what, HcError *err) {
     return hc_gpu_check(cudaGetLastError(), what, err);
 }
 
-HcStatus hc_gpu_alloc(HcCompute *compute, HcMemory where, size_t bytes, HcBuffer *out, HcError *err);
-void hc_gpu_release(HcCompute *compute, HcBuffer *buffer);
+/* ---- memory.cu ---- */
+
+HcAllocFn hc_gpu_alloc;
+HcReleaseFn hc_gpu_release;
 /* Gives back all memory, at the end. */
 void hc_gpu_trim(HcGpu *gpu);
 /* Device memory that is kept for later [bytes]. */
 uint64_t hc_gpu_kept(const HcGpu *gpu);
+
+/* ---- queue.cu ---- */
+
+HcQueueOpenFn hc_gpu_queue_open;
+HcQueueCloseFn hc_gpu_queue_close;
+HcFollowFn hc_gpu_follow;
+HcWaitFn hc_gpu_wait;
+HcCopyFn hc_gpu_upload, hc_gpu_download;
+HcZeroFn hc_gpu_zero;
+/* Frees the queues that are kept, at the end. */
+void hc_gpu_free_queues(HcGpu *gpu);
+/* Makes queue->scratch hold so many bytes. If it must grow, waits for the work before, and it is all 0. */
+HcStatus hc_gpu_scratch(HcQueue *queue, size_t bytes, HcError *err);
+
+/* ---- vendor.cu ---- */
+
+const HcVendorOps *hc_gpu_vendor(void);
+
+/* ---- what kernels share ---- */
 
 /* A block as kernels take it: by value, with its rows counted. */
 struct HcView {
@@ -184,8 +214,5 @@ __device__ static inline float hc_middle_of_nine(float p0, float p1, float p2, f
 }
 
 #endif
-
-/* vendor.cu */
-const HcVendorOps *hc_gpu_vendor(void);
 
 #endif
