@@ -1,7 +1,9 @@
-/* One linear program on the GPU: what its files share. simplex.cu is the operation, simplex_matrix.cu holds
- * and scales the matrix, simplex_basis.cu computes what follows from a basis afresh, simplex_dual.cu and
- * simplex_primal.cu take the steps, each in one kernel whose blocks wait for one another: nothing of a pivot
- * comes back to the host. Which of them come when, core/solver/simplex.c says.
+/* One linear program on the GPU: what its files share, each standing on those named before it.
+ * simplex_memory.cu has the memory and the copies, simplex_matrix.cu holds and scales the matrix,
+ * simplex_basis.cu computes what follows from a basis afresh. simplex_steps.cu runs the steps, which
+ * simplex_dual.cu and simplex_primal.cu take each in one kernel whose blocks wait for one another: nothing of
+ * a pivot comes back to the host. simplex.cu is the operation. Which steps come when, core/solver/simplex.c
+ * says.
  *
  * Every number is computed by one thread, or summed in one order by the threads of a warp or block: results
  * do not differ from run to run. Blocks that all need a decision make it each for itself, from the same
@@ -126,16 +128,20 @@ struct HcSimplexOwn {
     HcBuffer work, inverse, rows, columns; /* of the arrays of the view; the matrix */
 };
 
-/* ---- simplex.cu ---- */
+/* ---- simplex_memory.cu ---- */
 
+/* The memory of all but the matrix and the inverse: the view's own arrays, all 0, and the place of those of
+ * HcSimplex. own->view has its sizes, own->blocks is known. */
+HcStatus hc_gpu_simplex_alloc(HcSimplex *s, HcError *err);
+/* Makes the inverse hold `most` columns, with those that are kept. */
+HcStatus hc_gpu_simplex_widen(HcSimplexOwn *own, int64_t most, HcError *err);
+/* Frees all memory, that of the matrix too, when the queue is empty. */
+void hc_gpu_simplex_free(HcSimplexOwn *own);
 /* All arrays of HcSimplex to the device; back from it. */
 HcStatus hc_gpu_simplex_push(HcSimplex *s, HcError *err);
 HcStatus hc_gpu_simplex_pull(HcSimplex *s, HcError *err);
 /* Starts a kernel whose blocks wait for one another, with the state before, and fetches the state after. */
 HcStatus hc_gpu_simplex_launch(HcSimplexOwn *own, const void *kernel, HcError *err);
-/* Dual or primal steps by such a kernel, which is started again after every pause. */
-HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, bool boxed, HcSimplexStop *stop,
-                              HcError *err);
 
 /* ---- simplex_matrix.cu ---- */
 
@@ -146,12 +152,21 @@ HcStatus hc_gpu_simplex_find_scales(HcSimplex *s, HcError *err);
 HcStatus hc_gpu_simplex_imply_bounds(HcSimplex *s, bool *all, HcError *err);
 HcStatus hc_gpu_simplex_scale(HcSimplexOwn *own, HcError *err);
 
-/* ---- simplex_basis.cu, simplex_dual.cu, simplex_primal.cu: as HcSimplexSteps has them ---- */
+/* ---- simplex_basis.cu, as HcSimplexSteps has them ---- */
 
 HcStatus hc_gpu_simplex_find_values(HcSimplex *s, HcError *err);
 HcStatus hc_gpu_simplex_find_reduced(HcSimplex *s, HcError *err);
 HcStatus hc_gpu_simplex_refresh(HcSimplex *s, HcError *err);
 HcStatus hc_gpu_simplex_take_row(HcSimplex *s, int64_t place, HcError *err);
+
+/* ---- simplex_steps.cu ---- */
+
+/* Dual or primal steps by a kernel that hc_gpu_simplex_launch starts, again after every pause. */
+HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, bool boxed, HcSimplexStop *stop,
+                              HcError *err);
+
+/* ---- simplex_dual.cu, simplex_primal.cu, as HcSimplexSteps has them ---- */
+
 HcStatus hc_gpu_simplex_dual(HcSimplex *s, bool boxed, HcSimplexStop *stop, HcError *err);
 HcStatus hc_gpu_simplex_primal(HcSimplex *s, HcSimplexStop *stop, HcError *err);
 
