@@ -277,7 +277,6 @@ template <typename T, bool COMPLEX>
 static HcStatus hc_svd_run(HcQueue *queue, const HcSvd *svd, const HcSvdBatch *batch, HcError *err) {
     typedef HcElementOf<T, COMPLEX> Element;
     HcStatus status = HC_OK;
-    HcSvdScratch scratch = hc_svd_scratch(svd, svd->memory.data);
     for (int64_t first = 0; first < batch->count; first += svd->most) {
         HcSvdRunner<T, COMPLEX> runner = {};
         Element *left = (Element *)batch->left;
@@ -286,7 +285,7 @@ static HcStatus hc_svd_run(HcQueue *queue, const HcSvd *svd, const HcSvdBatch *b
         right = right != NULL ? right + first * svd->n * svd->columns : NULL;
         runner.svd = svd;
         runner.stream = queue->stream;
-        runner.scratch = scratch;
+        runner.scratch = svd->scratch;
         runner.count = hc_min64(svd->most, batch->count - first);
         runner.matrices = (const Element *)batch->matrices + first * svd->m * svd->n;
         runner.values = (T *)batch->values + first * svd->n;

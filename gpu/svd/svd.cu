@@ -7,7 +7,8 @@
  * its second dimension. */
 static const int64_t jobs_most = 65535;
 
-HcSvdScratch hc_svd_scratch(const HcSvd *svd, void *memory) {
+/* Cuts `memory`; NULL = only the size is wanted. */
+static HcSvdScratch lay_out(const HcSvd *svd, void *memory) {
     HcSvdScratch scratch = {};
     if (svd->way == HC_SVD_SMALL) {
         return scratch;
@@ -58,7 +59,6 @@ HcStatus hc_gpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, in
                          bool vectors, HcSvd **out, HcError *err) {
     HcStatus status = HC_OK;
     HcSvd *svd = NULL;
-    size_t bytes = 0;
     *out = NULL;
     svd = new (std::nothrow) HcSvd();
     if (svd == NULL) {
@@ -83,9 +83,10 @@ HcStatus hc_gpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, in
         svd->way = HC_SVD_LONG;
         svd->most = hc_min64(most, INT32_MAX);
     }
-    bytes = hc_svd_scratch(svd, NULL).bytes;
-    if (bytes > 0) {
-        HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, bytes, &svd->memory, err));
+    svd->scratch = lay_out(svd, NULL);
+    if (svd->scratch.bytes > 0) {
+        HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, svd->scratch.bytes, &svd->memory, err));
+        svd->scratch = lay_out(svd, svd->memory.data);
     }
     *out = svd;
     svd = NULL;

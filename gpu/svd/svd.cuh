@@ -71,6 +71,14 @@ enum {
     HC_SVD_MEETING_SWEEPS = 2        /* over these columns, each time: more do not save meetings */
 };
 
+/* What the decomposition of HcSvd.most matrices works in, cut from HcSvd.memory. */
+struct HcSvdScratch {
+    void *w, *v, *r, *tau, *panel, *norms;
+    HcSvdRecord record;
+    int32_t *exponent, *done, *turned, *sweeps, *finite, *job_sweeps;
+    size_t bytes;
+};
+
 struct HcSvd {
     HcSvdHead head;
     HcGpu *gpu;
@@ -83,16 +91,8 @@ struct HcSvd {
     HcSvdWay way;
     int64_t most; /* matrices that the memory below is for */
     HcBuffer memory;
+    HcSvdScratch scratch;
 };
-
-/* What a decomposition of `most` matrices works in, cut from `memory` (NULL = only the size is wanted). */
-struct HcSvdScratch {
-    void *w, *v, *r, *tau, *panel, *norms;
-    HcSvdRecord record;
-    int32_t *exponent, *done, *turned, *sweeps, *finite, *job_sweeps;
-    size_t bytes;
-};
-HcSvdScratch hc_svd_scratch(const HcSvd *svd, void *memory);
 
 /* Decomposes a batch; one for each element (svd_float32.cu, ...). */
 typedef HcStatus HcSvdRun(HcQueue *queue, const HcSvd *svd, const HcSvdBatch *batch, HcError *err);
