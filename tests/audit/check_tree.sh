@@ -116,7 +116,7 @@ expects figures "files of a new stage: 5, beyond the limit"
 rm pipeline/stages/write/write_tally.[ch]
 expects figures "pipeline/stages/write (1)"
 
-# An include that makes a circle of two files, at link level: only objects show it.
+# Calls that make a circle of four files, at link level: only objects show it.
 if command -v cc >/dev/null; then
     mkdir -p build/core/CMakeFiles/hc_core.dir
     for pair in one:two:three two:three:four three:four:one four:one:two; do
@@ -127,6 +127,20 @@ if command -v cc >/dev/null; then
     said=$(scripts/tree-figures --circles build 2>&1) && status=0 || status=$?
     if ((status != 1)) || [[ $said != *"four.c one.c three.c two.c"* ]]; then
         printf 'tree-figures: a circle of four files went unnoticed (exit %d):\n%s\n' "$status" "$said" >&2
+        failures=$((failures + 1))
+    fi
+    rm core/four.c # what is left is a chain
+    for room in gpu/CMakeFiles/hcube_gpu io/CMakeFiles/hc_io; do
+        printf '\nbuild %s.dir/one.o: CXX\n' "$room" >build/build.ninja
+        said=$(scripts/tree-figures --circles build 2>&1) && status=0 || status=$?
+        if ((status != 2)) || [[ $said != *"build ${room%%/*} first"* ]]; then
+            printf 'tree-figures: %s without objects passed (exit %d):\n%s\n' "$room" "$status" "$said" >&2
+            failures=$((failures + 1))
+        fi
+        rm build/build.ninja
+    done
+    if ! said=$(scripts/tree-figures --circles build 2>&1); then
+        printf 'tree-figures: found a circle where there is none:\n%s\n' "$said" >&2
         failures=$((failures + 1))
     fi
 fi
