@@ -75,8 +75,8 @@ typedef struct Dense {
     HcL1 *l1;
     HcL1Rule rule;
     HcL1Report report;
-    double square;    /* at least the largest eigenvalue of A'A */
-    float *workspace; /* the vendor's, [2 rows + 3 columns] */
+    double square;  /* at least the largest eigenvalue of A'A */
+    float *scratch; /* the vendor's, [2 rows + 3 columns] */
 } Dense;
 
 /* ---- data ---- */
@@ -148,7 +148,7 @@ static HcStatus choose(HcRig *rig, Dense *dense, const Kind *kind, bool is_probl
     HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, floats * sizeof(float), &dense->vectors, err));
     dense->in = dense->vectors.data;
     dense->out = dense->in + (kind->turned ? dense->matrix.rows : dense->matrix.columns);
-    dense->workspace = dense->in + dense->matrix.rows + dense->matrix.columns;
+    dense->scratch = dense->in + dense->matrix.rows + dense->matrix.columns;
     return HC_OK;
 }
 
@@ -255,7 +255,7 @@ static HcStatus call_problem(HcRig *rig, void *user, HcError *err) {
     if (dense->by_vendor) {
         return dense->vendor_ops->fista(dense->vendor, rig->queue, &dense->matrix, dense->out,
                                         dense->rule.lambda, dense->square, dense->rule.iterations,
-                                        dense->workspace, dense->in, err);
+                                        dense->scratch, dense->in, err);
     }
     return (dense->kind->alm ? hc_alm : hc_fista)(rig->queue, dense->l1, &dense->rule, dense->out, dense->in,
                                                   &dense->report, err);
@@ -290,8 +290,8 @@ static HcStatus make_problem(HcRig *rig, Dense *dense, HcError *err) {
     make_solution(rig->settings, dense->matrix.columns, x);
     HC_TRY(hc_upload(rig->queue, x, dense->in, (size_t)dense->matrix.columns * sizeof *x, err));
     HC_TRY(hc_gemv(rig->queue, &dense->matrix, dense->in, dense->out, err));
-    HC_TRY(hc_gemv_t(rig->queue, &dense->matrix, dense->out, dense->workspace, err));
-    HC_TRY(fetch(rig, dense->workspace, dense->matrix.columns, &slopes, err));
+    HC_TRY(hc_gemv_t(rig->queue, &dense->matrix, dense->out, dense->scratch, err));
+    HC_TRY(fetch(rig, dense->scratch, dense->matrix.columns, &slopes, err));
     dense->rule = (HcL1Rule){
         .lambda = lambda_share * largest(slopes, dense->matrix.columns), .iterations = STEPS, .outer = OUTER};
     dense->square = 1.1 * (sqrt(rows) + sqrt(columns)) * (sqrt(rows) + sqrt(columns)) / 3;

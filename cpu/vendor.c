@@ -12,8 +12,8 @@
 
 struct HcVendor {
     const HcCpu *cpu;
-    char *workspace; /* that threads decompose in; grows */
-    size_t workspace_bytes;
+    char *scratch; /* that threads decompose in; grows */
+    size_t scratch_bytes;
 };
 
 /* BLAS may use the threads of the backend within a call, and has one of its own otherwise. */
@@ -36,7 +36,7 @@ static HcStatus open_vendor(HcCompute *compute, HcVendor **out, char *name, size
 
 static void close_vendor(HcVendor *vendor) {
     if (vendor != NULL) {
-        free(vendor->workspace);
+        free(vendor->scratch);
     }
     free(vendor);
 }
@@ -165,25 +165,24 @@ typedef struct SvdWorkspace {
     size_t reals_at, integers_at, bytes;
 } SvdWorkspace;
 
-static lapack_int gesdd(const SvdWorkspace *workspace, char *at, float *singular, void *left, void *right) {
+static lapack_int gesdd(const SvdWorkspace *scratch, char *at, float *singular, void *left, void *right) {
     void *matrix = at;
-    void *work = at + workspace->square;
-    float *reals = (float *)(at + workspace->reals_at);
-    lapack_int *integers = (lapack_int *)(at + workspace->integers_at);
-    lapack_int n = workspace->n;
-    lapack_int values = workspace->values;
-    return workspace->element == HC_ELEMENT_COMPLEX_FLOAT32
+    void *work = at + scratch->square;
+    float *reals = (float *)(at + scratch->reals_at);
+    lapack_int *integers = (lapack_int *)(at + scratch->integers_at);
+    lapack_int n = scratch->n;
+    lapack_int values = scratch->values;
+    return scratch->element == HC_ELEMENT_COMPLEX_FLOAT32
                ? LAPACKE_cgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, matrix, n, singular, left, n, right, n,
                                      work, values, reals, integers)
                : LAPACKE_sgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, matrix, n, singular, left, n, right, n,
                                      work, values, integers);
 }
 
-static HcStatus plan_svd(HcElement element, int32_t n, SvdWorkspace *workspace, HcError *err) {
+static HcStatus plan_svd(HcElement element, int32_t n, SvdWorkspace *scratch, HcError *err) {
     size_t rows = (size_t)n;
     float asked[2] = {0};
-    *workspace =
-        (SvdWorkspace){.element = element, .n = n, .square = rows * rows * hc_element_bytes(element)};
+    *scratch = (SvdWorkspace){.element = element, .n = n, .square = rows * rows * hc_element_bytes(element)};
     lapack_int failed = element == HC_ELEMENT_COMPLEX_FLOAT32
                             ? LAPACKE_cgesdd_work(LAPACK_COL_MAJOR, 'S', n, n, NULL, n, NULL, NULL, n, NULL,
                                                   n, (void *)asked, -1, NULL, NULL)
@@ -193,26 +192,26 @@ static HcStatus plan_svd(HcElement element, int32_t n, SvdWorkspace *workspace, 
         return hc_fail(err, HC_E_NUMERIC, "no memory is planned for matrices of %d rows (LAPACK gesdd: %d)",
                        n, (int)failed);
     }
-    workspace->values = (lapack_int)asked[0];
-    workspace->reals_at = workspace->square + (size_t)workspace->values * hc_element_bytes(element);
-    workspace->integers_at = workspace->reals_at + (7 * rows * rows + 7 * rows) * sizeof(float);
-    workspace->bytes = (workspace->integers_at + 8 * rows * sizeof(lapack_int) + 255) / 256 * 256;
+    scratch->values = (lapack_int)asked[0];
+    scratch->reals_at = scratch->square + (size_t)scratch->values * hc_element_bytes(element);
+    scratch->integers_at = scratch->reals_at + (7 * rows * rows + 7 * rows) * sizeof(float);
+    scratch->bytes = (scratch->integers_at + 8 * rows * sizeof(lapack_int) + 255) / 256 * 256;
     return HC_OK;
 }
 
 static HcStatus grow_workspace(HcVendor *vendor, size_t bytes, HcError *err) {
-    if (vendor->workspace_bytes < bytes) {
-        free(vendor->workspace);
-        vendor->workspace = malloc(bytes);
-        vendor->workspace_bytes = vendor->workspace != NULL ? bytes : 0;
+    if (vendor->scratch_bytes < bytes) {
+        free(vendor->scratch);
+        vendor->scratch = malloc(bytes);
+        vendor->scratch_bytes = vendor->scratch != NULL ? bytes : 0;
     }
-    return vendor->workspace != NULL ? HC_OK : hc_fail_memory(err, (double)bytes, "decompositions");
+    return vendor->scratch != NULL ? HC_OK : hc_fail_memory(err, (double)bytes, "decompositions");
 }
 
 /* LAPACK leaves right^H by columns: its conjugate, transposed in place. */
-static void turn_right(const SvdWorkspace *workspace, float *right) {
-    size_t n = (size_t)workspace->n;
-    size_t parts = workspace->element == HC_ELEMENT_COMPLEX_FLOAT32 ? 2 : 1;
+static void turn_right(const SvdWorkspace *scratch, float *right) {
+    size_t n = (size_t)scratch->n;
+    size_t parts = scratch->element == HC_ELEMENT_COMPLEX_FLOAT32 ? 2 : 1;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < i; j++) {
             for (size_t part = 0; part < parts; part++) {
@@ -229,25 +228,25 @@ static void turn_right(const SvdWorkspace *workspace, float *right) {
 
 typedef struct SvdJob {
     const HcSvdBatch *batch;
-    SvdWorkspace workspace;
+    SvdWorkspace scratch;
     char *memory; /* [threads] workspaces */
     atomic_int failures;
 } SvdJob;
 
 static void decompose(void *user, int64_t first, int64_t end, int32_t thread) {
     SvdJob *job = user;
-    const SvdWorkspace *workspace = &job->workspace;
+    const SvdWorkspace *scratch = &job->scratch;
     const HcSvdBatch *batch = job->batch;
-    char *at = job->memory + (size_t)thread * workspace->bytes;
+    char *at = job->memory + (size_t)thread * scratch->bytes;
     for (int64_t m = first; m < end; m++) {
-        size_t place = (size_t)m * workspace->square;
+        size_t place = (size_t)m * scratch->square;
         char *right = (char *)batch->right + place;
-        float *values = (float *)batch->values + m * workspace->n;
-        memcpy(at, (const char *)batch->matrices + place, workspace->square);
-        if (gesdd(workspace, at, values, (char *)batch->left + place, right) != 0) {
+        float *values = (float *)batch->values + m * scratch->n;
+        memcpy(at, (const char *)batch->matrices + place, scratch->square);
+        if (gesdd(scratch, at, values, (char *)batch->left + place, right) != 0) {
             atomic_fetch_add(&job->failures, 1);
         }
-        turn_right(workspace, (float *)right);
+        turn_right(scratch, (float *)right);
     }
 }
 
@@ -256,9 +255,9 @@ static HcStatus svd(HcVendor *vendor, HcQueue *queue, HcElement element, int32_t
                     HcError *err) {
     (void)queue;
     SvdJob job = {.batch = batch};
-    HC_OR_RETURN(plan_svd(element, n, &job.workspace, err));
-    HC_OR_RETURN(grow_workspace(vendor, (size_t)vendor->cpu->threads * job.workspace.bytes, err));
-    job.memory = vendor->workspace;
+    HC_OR_RETURN(plan_svd(element, n, &job.scratch, err));
+    HC_OR_RETURN(grow_workspace(vendor, (size_t)vendor->cpu->threads * job.scratch.bytes, err));
+    job.memory = vendor->scratch;
     hc_cpu_blas_threads(1);
     hc_cpu_work(vendor->cpu, batch->count, 8, decompose, &job);
     if (atomic_load(&job.failures) > 0) {
@@ -293,8 +292,8 @@ static void threshold_and_lead(const float *slope, float scale, float threshold,
 }
 
 static HcStatus fista(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b, double lambda,
-                      double square, int32_t iterations, float *workspace, float *x, HcError *err) {
-    float *residual = workspace;
+                      double square, int32_t iterations, float *scratch, float *x, HcError *err) {
+    float *residual = scratch;
     float *slope = residual + matrix->rows;
     float *ahead = slope + matrix->columns;
     double time = 1;

@@ -59,9 +59,9 @@ typedef struct HcVendorOps {
                      const float *x, float *y, HcError *err);
     /* `iterations` plain steps of fast proximal gradients (Beck and Teboulle 2009) from x = 0, with `square`
      * at least the largest eigenvalue of A'A: two products a step, then the work on vectors, in float32.
-     * b [device] [rows], x [device] [columns]; workspace [device] [2 rows + 3 columns]. NULL = not there. */
+     * b [device] [rows], x [device] [columns]; scratch [device] [2 rows + 3 columns]. NULL = not there. */
     HcStatus (*fista)(HcVendor *vendor, HcQueue *queue, const HcMatrix *matrix, const float *b, double lambda,
-                      double square, int32_t iterations, float *workspace, float *x, HcError *err);
+                      double square, int32_t iterations, float *scratch, float *x, HcError *err);
 } HcVendorOps;
 
 typedef struct HcModule {
