@@ -18,9 +18,17 @@ compiles() {
     # The copy's own headers first: the list of stages has changed.
     cc -std=gnu17 -D_GNU_SOURCE -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Werror -I. "${flags[@]}" "$1"
 }
+# With what the model has defined, too, the program does not link.
+defines_only() {
+    local found
+    cc -std=gnu17 -D_GNU_SOURCE -I. "${flags[@]}" -c -o fresh.o "$2"
+    found=$(nm -P fresh.o | awk '$2 ~ /^[A-TV-Z]$/ { print $1 }')
+    [[ $found == "$1" ]] || { printf '%s defines, instead of %s alone:\n%s\n' "$2" "$1" "$found" >&2; exit 1; }
+}
 for model in filter bands cov pca preview; do
     scripts/new-stage "fresh_$model" --like "$model" >/dev/null
     compiles "pipeline/stages/fresh_$model.c"
+    defines_only "hc_stage_fresh_$model" "pipeline/stages/fresh_$model.c"
     compiles "tests/pipeline/stages/test_fresh_$model.c"
     grep -q 'fail_msg' "tests/pipeline/stages/test_fresh_$model.c"
 done
