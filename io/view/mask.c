@@ -10,48 +10,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFER_BYTES ((size_t)1 << 20)
-#define CHUNK_BYTES  4194304.0 /* asked of readers of chunks, which may need more */
-
 struct HcViewMask {
     const char *option;       /* that named it */
     char *text;               /* its value */
     bool inside;              /* what would stay is left out, and the reverse */
     HcViewPolygons *polygons; /* NULL: a raster */
 
-    HcReader *reader;
+    HcViewRaster *raster; /* NULL: polygons */
     HcViewChoice choice;
     int32_t *bands; /* [count] from 0: a pixel is left out by any of them */
     int32_t count;
     bool follows;    /* they are those of the scene that are read */
-    bool has_nodata; /* of the first band */
+    bool has_nodata; /* of its band */
     double nodata;
-    int64_t line0;   /* the line of the raster that is line 0 of the view */
-    int64_t sample0; /* the sample of the raster that is sample 0 of the view */
-    void *buffer;    /* lines of the raster in its own type */
-    int32_t buffer_lines;
-    size_t chunk_bytes; /* that the reader holds beside the buffer */
 };
 
 /* ---- opening ---- */
 
-static HcStatus check_shape(const HcScene *mask, const char *text, const HcScene *scene, const char *path,
-                            HcError *err) {
-    const HcCut *cut = &scene->cut;
-    bool of_file = mask->lines == cut->lines && mask->samples == cut->samples;
-    if (!hc_scene_same_grid(mask, scene) && !of_file) {
-        return hc_fail(err, HC_E_INPUT,
-                       "%s: the mask has %" PRId64 " lines x %" PRId64 " samples, the scene %s has %" PRId64
-                       " x %" PRId64,
-                       text, mask->lines, mask->samples, path, cut->lines > 0 ? cut->lines : scene->lines,
-                       cut->lines > 0 ? cut->samples : scene->samples);
-    }
-    return HC_OK;
+static const HcScene *scene_of(const HcViewMask *mask) {
+    return hc_reader_scene(hc_view_raster_reader(mask->raster));
 }
 
 /* What the values mean, by the text behind the name: BAND[=VALUES]. */
 static HcStatus check_choice(HcViewMask *mask, HcError *err) {
-    const HcScene *scene = hc_reader_scene(mask->reader);
+    const HcScene *scene = scene_of(mask);
     const HcViewChoice *choice = &mask->choice;
     if (choice->given && mask->inside) {
         return hc_fail(err, HC_E_USAGE, "%s: --mask-inside takes no values (give --mask FILE:BAND=VALUES)",
@@ -77,8 +59,7 @@ static HcStatus set_bands(HcViewMask *mask, const int32_t *index, int32_t count,
 }
 
 static HcStatus choose_band(HcViewMask *mask, const char *suffix, HcError *err) {
-    const HcScene *scene = hc_reader_scene(mask->reader);
-    const double *of_bands = hc_reader_band_nodata(mask->reader);
+    const HcScene *scene = scene_of(mask);
     if (suffix != NULL) {
         HC_OR_RETURN(hc_view_choice_parse(mask->text, suffix, &mask->choice, err));
     } else if (scene->bands > 1) {
@@ -90,33 +71,28 @@ static HcStatus choose_band(HcViewMask *mask, const char *suffix, HcError *err) 
         return hc_fail(err, HC_E_INPUT, "%s: the mask has %" PRId32 " bands", mask->text, scene->bands);
     }
     HC_OR_RETURN(check_choice(mask, err));
-    mask->nodata = of_bands != NULL ? of_bands[band] : scene->nodata;
-    mask->has_nodata = scene->has_nodata && !isnan(mask->nodata);
+    mask->has_nodata = hc_reader_nodata(hc_view_raster_reader(mask->raster), band, &mask->nodata);
     return set_bands(mask, &band, 1, err);
 }
 
-/* Memory for lines of the bands that are used. */
-static HcStatus make_buffer(HcViewMask *mask, HcError *err) {
-    int64_t lines = hc_reader_scene(mask->reader)->lines;
-    HC_OR_RETURN(hc_reader_use_bands(mask->reader, mask->bands, mask->count, err));
-    mask->chunk_bytes = hc_reader_settle(mask->reader, 0, CHUNK_BYTES, false);
-    size_t one = hc_reader_bytes(mask->reader, 1);
-    mask->buffer_lines = (int32_t)(one < BUFFER_BYTES ? BUFFER_BYTES / one : 1);
-    mask->buffer_lines = mask->buffer_lines > lines ? (int32_t)lines : mask->buffer_lines;
-    free(mask->buffer);
-    mask->buffer = NULL;
-    char *buffer = NULL;
-    HC_OR_RETURN(hc_new(buffer, hc_reader_bytes(mask->reader, mask->buffer_lines), "lines of the mask", err));
-    mask->buffer = buffer;
-    return HC_OK;
+/* That of a mask which is open, or a fresh one. */
+static HcStatus take_raster(HcViewMask *mask, const char *path, const HcProductLayer *layer,
+                            const HcViewSite *site, HcError *err) {
+    for (int32_t m = 0; m < site->masks; m++) {
+        HcViewRaster *other = site->mask[m]->raster;
+        if (other != NULL && hc_view_raster_is(other, path, layer)) {
+            hc_view_raster_hold(other);
+            mask->raster = other;
+            return HC_OK;
+        }
+    }
+    return hc_view_raster_open(&mask->raster, path, layer, site, err);
 }
 
-static HcStatus take_buffer(HcViewMask *mask, const HcScene *view, HcError *err) {
-    bool whole = hc_scene_same_grid(hc_reader_scene(mask->reader), view);
-    mask->line0 = whole ? 0 : view->cut.line0;
-    mask->sample0 = whole ? 0 : view->cut.sample0;
-    HC_OR_RETURN(hc_reader_use_samples(mask->reader, mask->sample0, view->samples, err));
-    return make_buffer(mask, err);
+/* The raster reads what the mask looks at. */
+static HcStatus ask(HcViewMask *mask, HcError *err) {
+    return mask->follows ? hc_view_raster_use_bands(mask->raster, mask->bands, mask->count, err)
+                         : hc_view_raster_add_band(mask->raster, mask->bands[0], err);
 }
 
 HcStatus hc_view_mask_use_bands(HcViewMask *mask, const int32_t *index, int32_t count, HcError *err) {
@@ -124,15 +100,14 @@ HcStatus hc_view_mask_use_bands(HcViewMask *mask, const int32_t *index, int32_t 
         return HC_OK;
     }
     HC_OR_RETURN(set_bands(mask, index, count, err));
-    return make_buffer(mask, err);
+    return ask(mask, err);
 }
 
 static HcStatus open_raster(HcViewMask *mask, const char *path, const char *suffix, const HcViewSite *site,
                             HcError *err) {
-    HC_OR_RETURN(hc_reader_open(&mask->reader, path, site->how, err));
-    HC_OR_RETURN(check_shape(hc_reader_scene(mask->reader), path, site->scene, site->path, err));
+    HC_OR_RETURN(take_raster(mask, path, NULL, site, err));
     HC_OR_RETURN(choose_band(mask, suffix, err));
-    return take_buffer(mask, site->scene, err);
+    return ask(mask, err);
 }
 
 /* Polygons that do not touch the scene would leave out all of it: a mistake. */
@@ -168,7 +143,7 @@ const HcProductLayer *hc_view_layer_of(const HcReader *reader, const char *text)
 /* All bands of the scene, for as long as nobody says which are read. */
 static HcStatus follow_bands(HcViewMask *mask, const HcProductLayer *layer, const HcViewSite *site,
                              HcError *err) {
-    int32_t count = hc_reader_scene(mask->reader)->bands;
+    int32_t count = scene_of(mask)->bands;
     if (count != site->file->bands) {
         return hc_fail(err, HC_E_INPUT, "%s: has %" PRId32 " bands, the scene %s has %" PRId32, layer->file,
                        count, site->path, site->file->bands);
@@ -200,14 +175,13 @@ static HcStatus open_layer(HcViewMask *mask, const char *values, const HcProduct
         return hc_fail(err, HC_E_USAGE, "%.80s...: more than %d values and ranges", mask->text,
                        HC_VIEW_RANGES_MAX);
     }
-    HC_OR_RETURN(hc_reader_open_layer(&mask->reader, site->reader, layer, site->how, err));
-    HC_OR_RETURN(check_shape(hc_reader_scene(mask->reader), layer->file, site->scene, site->path, err));
+    HC_OR_RETURN(take_raster(mask, layer->file, layer, site, err));
     HC_OR_RETURN(choose_band(mask, suffix, err));
     if (layer->band == 0) {
         HC_OR_RETURN(follow_bands(mask, layer, site, err));
     }
     mask->inside = !mask->choice.given; /* all but 0, and what is missing stays */
-    return take_buffer(mask, site->scene, err);
+    return ask(mask, err);
 }
 
 HcStatus hc_view_mask_layer(HcViewMask **out, const char *option, const char *text,
@@ -282,8 +256,7 @@ HcStatus hc_view_mask_cutline(HcViewMask **out, const char *text, HcViewPolygons
 void hc_view_mask_close(HcViewMask *mask) {
     if (mask != NULL) {
         hc_view_polygons_close(mask->polygons);
-        hc_reader_close(mask->reader);
-        free(mask->buffer);
+        hc_view_raster_close(mask->raster);
         free(mask->bands);
         free(mask->text);
         free(mask);
@@ -316,9 +289,10 @@ static bool leaves_out(const HcViewMask *mask, const char *at, const HcRaw *raw)
 }
 
 static void apply_lines(const HcViewMask *mask, const HcRaw *raw, int64_t samples, uint8_t *to) {
-    int64_t first = raw->samples > samples ? mask->sample0 : 0;
+    const HcReader *reader = hc_view_raster_reader(mask->raster);
+    int64_t first = raw->samples > samples ? hc_view_raster_sample0(mask->raster) : 0;
     for (int32_t b = 0; b < mask->count; b++) {
-        int64_t stored = hc_reader_stored_band(mask->reader, mask->bands[b]);
+        int64_t stored = hc_reader_stored_band(reader, mask->bands[b]);
         for (int32_t line = 0; line < raw->lines; line++) {
             const char *at = (const char *)raw->data + line * raw->stride_line + first * raw->stride_sample +
                              stored * raw->stride_band;
@@ -331,19 +305,17 @@ static void apply_lines(const HcViewMask *mask, const HcRaw *raw, int64_t sample
 }
 
 HcStatus hc_view_mask_apply(HcViewMask *mask, HcPixels pixels, int64_t line0, uint8_t *to, HcError *err) {
-    int64_t samples = pixels.x1 - pixels.x0, lines = pixels.y1 - pixels.y0;
+    HcRaw raw;
     if (mask->polygons != NULL) {
         return hc_view_polygons_apply(mask->polygons, pixels, mask->inside, to, err);
     }
-    for (int64_t done = 0; done < lines;) {
-        HcRaw raw;
-        int64_t step = lines - done < mask->buffer_lines ? lines - done : mask->buffer_lines;
-        HC_OR_RETURN(
-            hc_reader_read(mask->reader, mask->line0 + line0 + done, (int32_t)step, mask->buffer, &raw, err));
-        apply_lines(mask, &raw, samples, to + done * samples);
-        done += step;
-    }
+    HC_OR_RETURN(hc_view_raster_read(mask->raster, line0, (int32_t)(pixels.y1 - pixels.y0), &raw, err));
+    apply_lines(mask, &raw, pixels.x1 - pixels.x0, to);
     return HC_OK;
+}
+
+int64_t hc_view_mask_lines(const HcViewMask *mask) {
+    return mask->raster != NULL ? hc_view_raster_lines(mask->raster) : INT64_MAX;
 }
 
 /* ---- what it is ---- */
@@ -358,15 +330,15 @@ const char *hc_view_mask_text(const HcViewMask *mask) {
 
 size_t hc_view_mask_bytes(const HcViewMask *mask) {
     return mask->polygons != NULL ? hc_view_polygons_bytes(mask->polygons)
-                                  : hc_reader_bytes(mask->reader, mask->buffer_lines) + mask->chunk_bytes;
+                                  : hc_view_raster_bytes(mask->raster);
 }
 
 HcStatus hc_view_mask_unchanged(const HcViewMask *mask, HcError *err) {
     return mask->polygons != NULL ? hc_view_polygons_unchanged(mask->polygons, err)
-                                  : hc_reader_unchanged(mask->reader, err);
+                                  : hc_reader_unchanged(hc_view_raster_reader(mask->raster), err);
 }
 
 HcStatus hc_view_mask_files(const HcViewMask *mask, HcPaths *out, HcError *err) {
     return mask->polygons != NULL ? hc_view_polygons_files(mask->polygons, out, err)
-                                  : hc_reader_files(mask->reader, out, err);
+                                  : hc_reader_files(hc_view_raster_reader(mask->raster), out, err);
 }

@@ -107,7 +107,7 @@ HcStatus hc_view_choice_parse(const char *text, const char *suffix, HcViewChoice
 /* Whether a value, or one of its bits, is among those that are named. */
 bool hc_view_choice_has(const HcViewChoice *choice, double value, uint64_t bits);
 
-/* ---- mask.c ---- */
+/* ---- masks ---- */
 
 /* Leaves pixels out. A view has a list of them. */
 typedef struct HcViewMask HcViewMask;
@@ -117,8 +117,45 @@ typedef struct HcViewSite {
     const HcScene *scene, *file; /* of the view, and of the whole file; `file` stays while the mask is open */
     const char *path;            /* what the scene is called */
     const HcReaderOptions *how;
-    const HcReader *reader; /* of the scene */
+    const HcReader *reader;  /* of the scene */
+    HcViewMask *const *mask; /* [masks] that are open: one of the same raster reads it for both */
+    int32_t masks;
 } HcViewSite;
+
+/* ---- raster.c ---- */
+
+/* A raster that one mask or several look at: each of its lines is read once for all of them. */
+typedef struct HcViewRaster HcViewRaster;
+
+/* Opens the raster at `path`, or (layer not NULL) a quality layer in that file, which is borrowed while it is
+ * open. HC_E_INPUT where it has not the lines and samples of the view or of its file. */
+HcStatus hc_view_raster_open(HcViewRaster **out, const char *path, const HcProductLayer *layer,
+                             const HcViewSite *site, HcError *err) HC_MUST_CHECK;
+/* Whether opening these would give the same raster. A layer with a band for each of the scene stays alone. */
+bool hc_view_raster_is(const HcViewRaster *raster, const char *path, const HcProductLayer *layer);
+/* One more mask looks at it. */
+void hc_view_raster_hold(HcViewRaster *raster);
+/* For each mask that looks at it. */
+void hc_view_raster_close(HcViewRaster *raster);
+
+/* Before the first read: these bands (from 0, [count] ascending) alone, or one more. */
+HcStatus hc_view_raster_use_bands(HcViewRaster *raster, const int32_t *index, int32_t count,
+                                  HcError *err) HC_MUST_CHECK;
+HcStatus hc_view_raster_add_band(HcViewRaster *raster, int32_t band, HcError *err) HC_MUST_CHECK;
+
+const HcReader *hc_view_raster_reader(const HcViewRaster *raster);
+/* The sample of the raster that is sample 0 of the view. */
+int64_t hc_view_raster_sample0(const HcViewRaster *raster);
+/* The most lines that can be read at once. */
+int32_t hc_view_raster_lines(const HcViewRaster *raster);
+/* Memory that it holds, shared out among its masks. */
+size_t hc_view_raster_bytes(const HcViewRaster *raster);
+
+/* Lines from line0 of the view on, borrowed until the next read. The same lines again are not read again. */
+HcStatus hc_view_raster_read(HcViewRaster *raster, int64_t line0, int32_t lines, HcRaw *raw,
+                             HcError *err) HC_MUST_CHECK;
+
+/* ---- mask.c ---- */
 
 /* The quality layer that a text (NAME, NAME=VALUES or NAME!=VALUES) names, NULL where it names none. */
 const HcProductLayer *hc_view_layer_of(const HcReader *reader, const char *text);
@@ -142,9 +179,11 @@ HcStatus hc_view_mask_use_bands(HcViewMask *mask, const int32_t *index, int32_t 
                                 HcError *err) HC_MUST_CHECK;
 
 /* Sets to[lines][samples] to 0 where the mask leaves a pixel out: `pixels` of the file, from line0 of the
- * view on. */
+ * view on; at most hc_view_mask_lines() lines. */
 HcStatus hc_view_mask_apply(HcViewMask *mask, HcPixels pixels, int64_t line0, uint8_t *to,
                             HcError *err) HC_MUST_CHECK;
+
+int64_t hc_view_mask_lines(const HcViewMask *mask);
 
 /* The option that named it ("--mask") and its value; borrowed. */
 const char *hc_view_mask_option(const HcViewMask *mask);

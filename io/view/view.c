@@ -223,7 +223,7 @@ static bool is_named(const HcReader *reader, const HcProductLayer *layer, const 
 
 /* The quality layers of the product that count unless the user says otherwise; one that a mask names counts
  * as that says. */
-static HcStatus add_quality(HcView *view, const HcViewSite *site, const char *const *masks, HcError *err) {
+static HcStatus add_quality(HcView *view, HcViewSite *site, const char *const *masks, HcError *err) {
     int32_t count = 0, added = 0;
     const HcProductLayer *layer = hc_reader_layers(view->reader, &count);
     for (int32_t l = 0; l < count; l++) {
@@ -231,6 +231,8 @@ static HcStatus add_quality(HcView *view, const HcViewSite *site, const char *co
         if (!layer[l].usual || is_named(view->reader, &layer[l], masks)) {
             continue;
         }
+        site->mask = view->mask;
+        site->masks = view->masks;
         HC_OR_RETURN(hc_view_mask_layer(&mask, "--quality", layer[l].name, &layer[l], site, err));
         HC_OR_RETURN(add_mask(view, mask, err));
         if (added == 0) {
@@ -247,15 +249,17 @@ static HcStatus add_quality(HcView *view, const HcViewSite *site, const char *co
 }
 
 static HcStatus add_masks(HcView *view, const HcViewOptions *options, HcError *err) {
-    const HcViewSite site = {.scene = &view->scene,
-                             .file = hc_reader_scene(view->reader),
-                             .path = hc_reader_path(view->reader),
-                             .how = &options->reader,
-                             .reader = view->reader};
+    HcViewSite site = {.scene = &view->scene,
+                       .file = hc_reader_scene(view->reader),
+                       .path = hc_reader_path(view->reader),
+                       .how = &options->reader,
+                       .reader = view->reader};
     const char *const *const lists[] = {options->masks, options->masks_inside};
     for (int l = 0; l < 2; l++) {
         for (int32_t m = 0; lists[l] != NULL && lists[l][m] != NULL; m++) {
             HcViewMask *mask = NULL;
+            site.mask = view->mask;
+            site.masks = view->masks;
             HC_OR_RETURN(hc_view_mask_open(&mask, lists[l][m], l == 1, &site, err));
             HC_OR_RETURN(add_mask(view, mask, err));
         }
@@ -441,20 +445,36 @@ static void convert(HcView *view, HcRaw *raw, float *to) {
                    .stride_line = line * view->used};
 }
 
-/* A mask of some lines. Behind it lies, for each pixel, the number of the mask that leaves it out (from 1).
- */
-static HcStatus fill_mask(HcView *view, int64_t line0, int32_t lines, uint8_t *mask, HcError *err) {
+/* Masks of the lines from line0 on: mask[lines][samples], which comes as 1, and which left each pixel out
+ * (from 1) in cause[lines][samples]. */
+static HcStatus apply_masks(HcView *view, int64_t line0, int64_t lines, uint8_t *mask, uint8_t *cause,
+                            HcError *err) {
     const HcPixels *window = &view->window;
     HcPixels pixels = {window->x0, window->y0 + line0, window->x1, window->y0 + line0 + lines};
     size_t count = (size_t)lines * (size_t)view->scene.samples;
-    uint8_t *cause = mask + count;
-    memset(mask, 1, count);
-    memset(cause, 0, count);
     for (int32_t m = 0; m < view->masks; m++) {
         HC_OR_RETURN(hc_view_mask_apply(view->mask[m], pixels, line0, mask, err));
         for (size_t p = 0; p < count; p++) {
             cause[p] = mask[p] == 0 && cause[p] == 0 ? (uint8_t)(m + 1) : cause[p];
         }
+    }
+    return HC_OK;
+}
+
+/* A mask of some lines. Behind it lies, for each pixel, the number of the mask that leaves it out (from 1).
+ * All masks go over a few lines together, so that one raster is read once for those that look at it. */
+static HcStatus fill_mask(HcView *view, int64_t line0, int32_t lines, uint8_t *mask, HcError *err) {
+    int64_t samples = view->scene.samples, step = lines;
+    size_t count = (size_t)lines * (size_t)samples;
+    uint8_t *cause = mask + count;
+    memset(mask, 1, count);
+    memset(cause, 0, count);
+    for (int32_t m = 0; m < view->masks; m++) {
+        step = hc_min64(step, hc_view_mask_lines(view->mask[m]));
+    }
+    for (int64_t done = 0; done < lines; done += step) {
+        HC_OR_RETURN(apply_masks(view, line0 + done, hc_min64(step, lines - done), mask + done * samples,
+                                 cause + done * samples, err));
     }
     return HC_OK;
 }

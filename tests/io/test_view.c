@@ -73,6 +73,61 @@ static void masks(void **state) {
     cube_free(&cube);
 }
 
+/* Masks that look at bands of one file, in any order and one of them twice, beside a mask of another file
+ * with longer pieces: each says what it says alone, and what all leave is what every one of them leaves. */
+static void masks_of_one_file(void **state) {
+    (void)state;
+    enum { WIDE = 3000, LONG = 190, KINDS = 5 };
+    static const char *const texts[] = {"three.hdr:3=1,2", "three.hdr:1", "narrow.hdr", "three.hdr:3!=0-2",
+                                        "three.hdr:2=7"};
+    static const size_t pixels = (size_t)WIDE * LONG;
+    Cube scene = cube_new(LONG, WIDE, 1), three = cube_new(LONG, WIDE, 3), narrow = cube_new(LONG, WIDE, 1);
+    for (size_t p = 0; p < pixels; p++) {
+        uint32_t bits = (uint32_t)p * 2654435761U;
+        three.value[3 * p] = (double)(bits >> 5 & 1);
+        three.value[3 * p + 1] = (double)(bits >> 9 & 7);
+        three.value[3 * p + 2] = (double)(bits >> 13 & 3);
+        narrow.value[p] = (double)(bits >> 17 & 3);
+    }
+    cube_write(&scene, "scene", HC_UINT8, "bsq", NULL);
+    cube_write(&three, "three", HC_INT16, "bil", NULL);
+    cube_write(&narrow, "narrow", HC_UINT8, "bsq", NULL);
+    uint8_t *all = malloc(pixels), *got = malloc(pixels);
+    for (int never = 0; never < 2; never++) {
+        memset(all, 1, pixels);
+        for (int k = 0; k < KINDS; k++) {
+            HcViewOptions one = {.masks = (const char *const[]){texts[k], NULL},
+                                 .reader.never_direct = never};
+            HcView *view = open_view("scene.hdr", &one);
+            read_mask(view, LONG, got);
+            for (size_t p = 0; p < pixels; p++) {
+                const double *v = three.value + 3 * p;
+                bool stays[] = {v[2] != 1 && v[2] != 2, v[0] != 0, narrow.value[p] != 0, v[2] <= 2,
+                                v[1] != 7};
+                if (got[p] != stays[k]) {
+                    fail_msg("%s: pixel %zu is %d", texts[k], p, got[p]);
+                }
+                all[p] &= got[p];
+            }
+            hc_view_close(view);
+        }
+        HcViewOptions options = {
+            .masks = (const char *const[]){texts[0], texts[1], texts[2], texts[3], texts[4], NULL},
+            .reader.never_direct = never};
+        for (int32_t step = LONG; step > 0; step /= 3) {
+            HcView *view = open_view("scene.hdr", &options);
+            read_mask(view, step, got);
+            assert_memory_equal(got, all, pixels);
+            hc_view_close(view);
+        }
+    }
+    free(all);
+    free(got);
+    cube_free(&scene);
+    cube_free(&three);
+    cube_free(&narrow);
+}
+
 /* A mask that is read in several pieces of 1 MiB, and one with lines longer than that. */
 static void large_masks(void **state) {
     static const struct { int32_t lines, samples; } shapes[] = {{300, 1001}, {5, 140003}};
@@ -234,8 +289,8 @@ static void only_lines_of_the_window(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(masks), cmocka_unit_test(large_masks),
-                                       cmocka_unit_test(only_lines_of_the_window),
-                                       cmocka_unit_test(only_samples_of_the_window)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(masks), cmocka_unit_test(masks_of_one_file), cmocka_unit_test(large_masks),
+        cmocka_unit_test(only_lines_of_the_window), cmocka_unit_test(only_samples_of_the_window)};
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
