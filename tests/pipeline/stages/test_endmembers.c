@@ -1,6 +1,7 @@
 /* endmembers: pure pixels of mixtures without noise, exactly; the largest simplex against all simplices;
  * corners that no pixel reaches; the same bytes for blocks, threads, backends and a scratch file; what is
  * refused; real scenes against their truth. */
+#include "figure/figure.h"
 #include "core/text.h"
 #include "io/library/library.h"
 #include "io/read/reader.h"
@@ -345,6 +346,9 @@ static void runs_agree(void **state) {
     (void)state;
     static const char *const methods[] = {"vca", "nfindr", "atgp", "ppi"};
     Cube cube = cube_smooth(37, 29, 9, 4, true);
+    if (!hc_figure_available()) {
+        skip();
+    }
     cube_border(&cube, 0);
     cube_write(&cube, "scene", HC_UINT16, "bil", "data ignore value = 0\n");
     for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
@@ -376,6 +380,9 @@ static void scratch_files_change_nothing(void **state) {
     HcError err = {0};
     HcStatus status = HC_E_MEMORY;
     Cube cube = cube_smooth(900, 500, 6, 8, true);
+    if (!hc_figure_available()) {
+        skip();
+    }
     cube_write(&cube, "scene", HC_UINT16, "bip", NULL);
     check_runs(&(RunHow){.settings.record = "record.json"}, three, "nfindr");
     assert_true(file_holds("record.json", "\"reduced_scene\":\t\"memory\""));
@@ -398,6 +405,9 @@ static void failures_leave_nothing(void **state) {
     static const char *const chains[] = {
         "read scene.img ! endmembers e.sli --count 3 --csv e.csv --places e.gpkg --picture e.png"};
     Cube cube = cube_smooth(11, 9, 6, 3, true);
+    if (!hc_figure_available()) {
+        skip();
+    }
     cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
     check_failures_leave_nothing(chains, 1, 4, outputs);
     cube_free(&cube);

@@ -1,6 +1,7 @@
 /* extract: means, deviations and limits of classes, polygons and regions against plain sums in double; every
  * pixel as it is; places that are training data again; the same bytes for blocks, threads and backends; what
  * is written as input of other stages; what is refused. */
+#include "figure/figure.h"
 #include "io/library/library.h"
 #include "io/read/reader.h"
 #include "io/training/training.h"
@@ -222,6 +223,9 @@ static void runs_agree(void **state) {
     (void)state;
     static const char *const each[] = {"class", "polygon", "pixel"};
     Cube cube = make_scene();
+    if (!hc_figure_available()) {
+        skip();
+    }
     for (int k = 0; k < 3; k++) {
         check_runs(NULL, all, each[k]);
         files_keep(outputs);
@@ -245,6 +249,9 @@ static void failures_leave_nothing(void **state) {
                                          "--places e.gpkg --picture e.png --statistics "
                                          "t.csv"};
     Cube cube = make_scene();
+    if (!hc_figure_available()) {
+        skip();
+    }
     check_failures_leave_nothing(chains, 1, 4, outputs);
     cube_free(&cube);
 }

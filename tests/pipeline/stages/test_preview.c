@@ -128,10 +128,11 @@ static void scree_plot_needs_eigenvalues(void **state) {
         assert_non_null(strstr(svg, "HySime"));
         assert_null(strstr(svg, ">noise<"));
         free(svg);
+        check_run_fails(NULL, HC_E_USAGE, "no pca or mnf before",
+                        "read scene.img ! preview b.png --scree s.png");
     }
     check_run_fails(NULL, HC_E_USAGE, "does not end with .png, .svg or .pdf",
                     "read scene.img ! pca ! preview a.png --scree s.jpg");
-    check_run_fails(NULL, HC_E_USAGE, "no pca or mnf before", "read scene.img ! preview b.png --scree s.png");
     check_run_fails(NULL, HC_E_USAGE, "--bands 5", "read scene.img ! preview b.png --bands 5");
     check_run_fails(NULL, HC_E_USAGE, "--bands 1,2", "read scene.img ! preview b.png --bands 1,2");
     check_run_fails(NULL, HC_E_USAGE, "--percentiles 98,2",
