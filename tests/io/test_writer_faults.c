@@ -310,7 +310,7 @@ static int end_of_writing(const char *path, const HcScene *scene, const HcWriter
     return end;
 }
 
-/* HDF5 2.0, built with its assertions, ends by one of them when it closes a file that could not be written
+/* HDF5 2, built with its assertions, ends by one of them when it closes a file that could not be written
  * (H5F__dest); docs/reliability.md says so. */
 static bool may_abort(const char *format) {
     int (*version_of)(unsigned *, unsigned *, unsigned *) = NULL;
